@@ -4,7 +4,7 @@
 
 use aof::rules::Rules;
 use aof::files::config::configuration::{Source, read};
-use aof::files::diagnostic::diagnostic::{Diagnostic, Paint};
+use aof::files::diagnostic::{Diagnostic, Paint};
 use libfuzzer_sys::fuzz_target;
 
 // org.yaml, a zero byte, project.yaml.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::git::GitError;
 use crate::observability::endpoint::EndpointFault;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::error::reason::reason_of;
 use crate::rules::RefusalKind;
 use crate::storage::StoreError;
@@ -18,9 +18,9 @@ use crate::storage::StoreError;
 #[derive(Debug)]
 pub(crate) enum CliError {
     /// An operation failed.
-    Ops(Box<OpsError>),
+    Ops(Box<ProjectError>),
     /// A completion was not accepted; `command` is the command up to the outcome.
-    Completion { command: String, error: Box<OpsError> },
+    Completion { command: String, error: Box<ProjectError> },
     /// The command itself failed.
     Command { code: &'static str, problem: String, fix: Option<String>, exit_code: u8 },
 }
@@ -28,7 +28,7 @@ pub(crate) enum CliError {
 /// What a command returns.
 pub(crate) type CliResult<T = ExitCode> = Result<T, CliError>;
 
-impl<E: Into<OpsError>> From<E> for CliError {
+impl<E: Into<ProjectError>> From<E> for CliError {
     fn from(error: E) -> Self {
         Self::Ops(Box::new(error.into()))
     }
@@ -76,7 +76,7 @@ impl CliError {
     }
 
     /// Returns the error of the operation, if one failed.
-    pub(crate) fn ops(&self) -> Option<&OpsError> {
+    pub(crate) fn ops(&self) -> Option<&ProjectError> {
         match self {
             Self::Ops(error) | Self::Completion { error, .. } => Some(error),
             Self::Command { .. } => None,
@@ -102,7 +102,7 @@ impl CliError {
     /// Returns a command that would be accepted in place of the refused completion.
     pub(crate) fn example(&self) -> Option<String> {
         let Self::Completion { command, error } = self else { return None };
-        let OpsError::Refused(refusal) = &**error else { return None };
+        let ProjectError::Refused(refusal) = &**error else { return None };
         let example = refusal.example()?;
         let mut text = format!("  {command} --outcome {}", example["outcome"].as_str()?);
         text.push_str(&format!(" \\\n    --summary {}", example["summary"]));
@@ -141,48 +141,48 @@ impl CliError {
 }
 
 /// Returns the exit code: 1 failed, 3 not found, 4 refused, 5 conflict, 6 invalid, 7 timed out.
-pub(crate) fn exit_code(error: &OpsError) -> u8 {
+pub(crate) fn exit_code(error: &ProjectError) -> u8 {
     match error {
-        OpsError::Refused(refusal) => match refusal.kind() {
+        ProjectError::Refused(refusal) => match refusal.kind() {
             RefusalKind::Refused => 4,
             RefusalKind::Conflict => 5,
         },
-        OpsError::NoTask { .. }
-        | OpsError::Unknown { .. }
-        | OpsError::Unfit {
+        ProjectError::NoTask { .. }
+        | ProjectError::Unknown { .. }
+        | ProjectError::Unfit {
             code: "unknown_revision" | "several_projects" | "no_such_project",
             ..
         }
-        | OpsError::Store(StoreError::TaskNotFound { .. } | StoreError::NoProject { .. })
-        | OpsError::Git(GitError::NoRepository { .. }) => 3,
-        OpsError::Frozen { .. }
-        | OpsError::Restless { .. }
-        | OpsError::ClaimLost { .. }
-        | OpsError::Unfit { code: "edit_conflict", .. }
-        | OpsError::Git(
+        | ProjectError::Store(StoreError::TaskNotFound { .. } | StoreError::NoProject { .. })
+        | ProjectError::Git(GitError::NoRepository { .. }) => 3,
+        ProjectError::Frozen { .. }
+        | ProjectError::Restless { .. }
+        | ProjectError::ClaimLost { .. }
+        | ProjectError::Unfit { code: "edit_conflict", .. }
+        | ProjectError::Git(
             GitError::StagedElsewise { .. }
             | GitError::Unmerged { .. }
             | GitError::IntentToAdd { .. }
             | GitError::Converted { .. }
             | GitError::InTheWay { .. },
         ) => 5,
-        OpsError::UnreadableTask { .. }
-        | OpsError::InvalidRules(_)
-        | OpsError::InvalidImport { .. }
-        | OpsError::LossyImport { .. }
-        | OpsError::Splice { .. }
-        | OpsError::Git(GitError::OwnFolderInGit(_))
-        | OpsError::Unfit { code: "rules_not_committed", .. }
-        | OpsError::Store(
+        ProjectError::UnreadableTask { .. }
+        | ProjectError::InvalidRules(_)
+        | ProjectError::InvalidImport { .. }
+        | ProjectError::LossyImport { .. }
+        | ProjectError::Splice { .. }
+        | ProjectError::Git(GitError::OwnFolderInGit(_))
+        | ProjectError::Unfit { code: "rules_not_committed", .. }
+        | ProjectError::Store(
             StoreError::TaskDoubled { .. }
             | StoreError::WrongKind { .. }
             | StoreError::TooLarge { .. },
         ) => 6,
-        OpsError::Unfit { code: "cannot_sign", .. } => 1,
-        OpsError::Unfit { code: "still_written", .. }
-        | OpsError::Store(StoreError::LockTimedOut { .. })
-        | OpsError::Git(GitError::Waiting { .. } | GitError::Locked { .. }) => 7,
-        OpsError::NoAgent { .. } | OpsError::Unfit { .. } => 4,
+        ProjectError::Unfit { code: "cannot_sign", .. } => 1,
+        ProjectError::Unfit { code: "still_written", .. }
+        | ProjectError::Store(StoreError::LockTimedOut { .. })
+        | ProjectError::Git(GitError::Waiting { .. } | GitError::Locked { .. }) => 7,
+        ProjectError::NoAgent { .. } | ProjectError::Unfit { .. } => 4,
         _ => 1,
     }
 }

@@ -9,7 +9,7 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::files::diagnostic::diagnostic::{Diagnostic, Paint, render_all};
+use crate::files::diagnostic::{Diagnostic, Paint, render_all};
 use crate::files::printable::inert;
 use crate::tasks::plan::choice::DryRun;
 

@@ -23,7 +23,7 @@ use crate::project::active_rules::{InForce, Remark};
 use crate::project::aside::{Aside, Tell, warn_in_log};
 use crate::project::author::acting_agent;
 use crate::project::branch_checkout::Patience;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::git_hints::GitWords;
 use crate::project::workspace::Workspace;
 use crate::rules::Warning;
@@ -63,9 +63,9 @@ impl Session {
         }
         output.say(format!("{} {problem}", red("error:")));
         if let Some(
-            OpsError::UnreadableTask { diagnostics, .. }
-            | OpsError::InvalidRules(diagnostics)
-            | OpsError::InvalidImport { diagnostics, .. },
+            ProjectError::UnreadableTask { diagnostics, .. }
+            | ProjectError::InvalidRules(diagnostics)
+            | ProjectError::InvalidImport { diagnostics, .. },
         ) = error.ops()
         {
             output.say(format!("\n{}", painted(diagnostics)));
@@ -139,7 +139,7 @@ impl Session {
         Ok(workspace)
     }
 
-    fn unopened(&self, error: OpsError) -> CliError {
+    fn unopened(&self, error: ProjectError) -> CliError {
         match self.enter() {
             Err(no_directory) => no_directory,
             Ok(_) => error.into(),
@@ -164,12 +164,16 @@ impl Session {
     }
 
     /// Opens the project in this folder for `aof init`.
-    pub(crate) fn new_workspace(&self, root: &Path) -> Result<Workspace, OpsError> {
+    pub(crate) fn new_workspace(&self, root: &Path) -> Result<Workspace, ProjectError> {
         self.workspace_at(root, "init")
     }
 
     /// Opens the project in this very folder.
-    pub(crate) fn workspace_at(&self, root: &Path, command: &str) -> Result<Workspace, OpsError> {
+    pub(crate) fn workspace_at(
+        &self,
+        root: &Path,
+        command: &str,
+    ) -> Result<Workspace, ProjectError> {
         Workspace::at(root, format!("aof {command}"), now, self.wait, print_aside)
     }
 
@@ -191,7 +195,7 @@ impl Session {
         workspace: &Workspace,
         in_force: &InForce,
         named: Option<&AgentId>,
-    ) -> Result<AgentId, OpsError> {
+    ) -> Result<AgentId, ProjectError> {
         acting_agent(workspace, &in_force.rules.org, named, Self::at_terminal())
     }
 

@@ -3,7 +3,7 @@
 use super::openings::openings;
 use super::synced_claims::{ClaimMode, confirm_or, look_around};
 use crate::domain::{AgentId, Ticket};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::tasks::actions::{assign as assign_here, release};
 use crate::tasks::plan::choice::{Changed, DryRun};
@@ -15,7 +15,7 @@ pub(crate) fn assign(
     by: Option<&AgentId>,
     agent: &AgentId,
     dry_run: DryRun,
-) -> Result<Changed, OpsError> {
+) -> Result<Changed, ProjectError> {
     let is_shared = dry_run == DryRun::No && ClaimMode::here(workspace)? == ClaimMode::Shared;
     if is_shared {
         look_around(workspace)?;
@@ -38,7 +38,7 @@ pub(crate) fn assign(
 fn held_before(
     workspace: &Workspace,
     changed: &Changed,
-) -> Result<Option<(Ticket, AgentId)>, OpsError> {
+) -> Result<Option<(Ticket, AgentId)>, ProjectError> {
     let rules = workspace.rules()?.rules;
     let before =
         changed.before.as_ref().map(|before| openings(&rules, &before.task)).unwrap_or_default();

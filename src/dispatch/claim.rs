@@ -4,7 +4,7 @@ use super::claim_errors::is_of_the_task;
 use super::synced_claims::{ClaimMode, confirm, look_around};
 use crate::domain::{AgentId, Ticket};
 use crate::git::CommitId;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::tasks::actions::choose_claim;
 use crate::tasks::apply::change::change;
@@ -28,12 +28,12 @@ pub(crate) fn taken(
     ticket: &Ticket,
     agent: &AgentId,
     dry_run: DryRun,
-) -> Result<Taken, OpsError> {
+) -> Result<Taken, ProjectError> {
     let mut moved = false;
     let claimed = change(workspace, &ticket.task, dry_run, &mut |state| {
         moved = seen.is_some() && state.head.commit != seen;
         if moved {
-            return Err(OpsError::Restless { id: ticket.task.clone() });
+            return Err(ProjectError::Restless { id: ticket.task.clone() });
         }
         choose_claim(workspace, state, ticket, agent)
     });
@@ -57,7 +57,7 @@ pub(crate) fn claim(
     ticket: &Ticket,
     agent: &AgentId,
     dry_run: DryRun,
-) -> Result<Changed, OpsError> {
+) -> Result<Changed, ProjectError> {
     let shared = dry_run == DryRun::No && ClaimMode::here(workspace)? == ClaimMode::Shared;
     if shared {
         look_around(workspace)?;

@@ -18,7 +18,7 @@ use crate::domain::{AgentId, HandOut, LostDependency, TaskId, Ticket};
 use crate::git::{CommitId, GitError, Head};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::author::agent_author;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Act, Rules, Waiting, dispatch};
 use crate::tasks::actions::choose;
@@ -50,9 +50,9 @@ pub(crate) struct HandedOut {
     /// Whether something is left to be given that counts once the remote has it: `sync_and_hand_out` is for that.
     pub to_share: bool,
     /// Why the remote has not confirmed what was to be given, or what kept it from going on; no more was given than is told.
-    pub unconfirmed: Option<OpsError>,
+    pub unconfirmed: Option<ProjectError>,
     /// Tasks that somebody has to look at, with why.
-    pub troubled: Vec<(TaskId, OpsError)>,
+    pub troubled: Vec<(TaskId, ProjectError)>,
 }
 
 /// Something that was given to an agent.
@@ -108,7 +108,7 @@ pub(crate) fn hand_out(
     exhausted: &mut NothingToHandOut,
     dry_run: DryRun,
     rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
-) -> Result<HandedOut, OpsError> {
+) -> Result<HandedOut, ProjectError> {
     let mut done = HandedOut::default();
     let mut passed_over = HashSet::new();
     for _ in 0..ATTEMPTS {
@@ -206,7 +206,7 @@ fn carry_out(
     batch: Vec<Want>,
     done: &mut HandedOut,
     passed_over: &mut HashSet<TaskId>,
-) -> Result<Option<CommitId>, OpsError> {
+) -> Result<Option<CommitId>, ProjectError> {
     let (mut wants, mut chosen) = (Vec::new(), Vec::new());
     let mut as_decided = true;
     for want in batch {
@@ -245,11 +245,11 @@ pub(crate) fn chosen_for(
     head: &Head,
     in_force: &Rc<InForce>,
     want: &Want,
-) -> Result<(TaskState, Choice), OpsError> {
+) -> Result<(TaskState, Choice), ProjectError> {
     let state = TaskState::read_under(workspace, want.task(), head.clone(), Rc::clone(in_force))?;
     state.ensure_unfrozen()?;
     if first_due_step(workspace, &state)?.is_some() {
-        return Err(OpsError::Restless { id: want.task().clone() });
+        return Err(ProjectError::Restless { id: want.task().clone() });
     }
     let choice = match want {
         Want::Give(ticket, agent) => {
@@ -273,10 +273,10 @@ pub(crate) fn chosen_for(
 
 /// Returns whether the task waits until a person has seen to what is staged of its file: whoever asks for work gets another one, but
 /// here it would be left out each time, and nobody told.
-fn is_for_a_person(error: &OpsError) -> bool {
+fn is_for_a_person(error: &ProjectError) -> bool {
     matches!(
         error,
-        OpsError::Git(
+        ProjectError::Git(
             GitError::StagedElsewise { .. }
                 | GitError::Unmerged { .. }
                 | GitError::IntentToAdd { .. }
@@ -304,9 +304,9 @@ impl HandedOut {
     pub(crate) fn pass_over(
         &mut self,
         want: &Want,
-        error: OpsError,
+        error: ProjectError,
         passed_over: &mut HashSet<TaskId>,
-    ) -> Result<(), OpsError> {
+    ) -> Result<(), ProjectError> {
         if error.is_general() {
             return Err(error);
         }

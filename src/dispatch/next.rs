@@ -6,7 +6,7 @@ use super::synced_claims::{ClaimMode, look_around};
 use super::workplaces::{held_by, waiting};
 use crate::domain::{AgentId, RoleId, TaskId, Ticket, listed};
 use crate::project::active_rules::InForce;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Waiting;
 use crate::tasks::automatic::rule_changes::follow;
@@ -55,7 +55,7 @@ pub(crate) fn next(
     role: Option<&RoleId>,
     wanted: Wanted<'_>,
     dry_run: DryRun,
-) -> Result<Next, OpsError> {
+) -> Result<Next, ProjectError> {
     if dry_run == DryRun::No
         && ClaimMode::of(workspace, in_force) == ClaimMode::Shared
         && let Err(error) = look_around(workspace)
@@ -74,7 +74,9 @@ pub(crate) fn next(
         attempts += 1;
         match search(workspace, in_force, agent, role, (wanted, Among::All), dry_run)? {
             NextSearch::Next(next) => return Ok(next),
-            NextSearch::Moved(id) if attempts == ATTEMPTS => return Err(OpsError::Restless { id }),
+            NextSearch::Moved(id) if attempts == ATTEMPTS => {
+                return Err(ProjectError::Restless { id });
+            }
             NextSearch::Moved(_) => {}
         }
     }
@@ -104,11 +106,11 @@ fn search(
     role: Option<&RoleId>,
     (wanted, among): (Wanted<'_>, Among),
     dry_run: DryRun,
-) -> Result<NextSearch, OpsError> {
+) -> Result<NextSearch, ProjectError> {
     let rules = &in_force.rules;
     let limit = rules.org.agent(agent).and_then(|known| known.max_tasks);
     // How much an agent with a limit has is known of one commit only.
-    let look = || -> Result<_, OpsError> {
+    let look = || -> Result<_, ProjectError> {
         let seen = limit.map(|_| workspace.head()).transpose()?.and_then(|head| head.commit);
         Ok((seen, list(workspace, in_force, &Filter::default(), Sort::Priority)))
     };
@@ -176,7 +178,7 @@ fn search(
 }
 
 /// Returns whether the agent may have one more than what it holds.
-fn has_room(limit: Option<u32>, agent: &AgentId, held: &[Ticket]) -> Result<(), OpsError> {
+fn has_room(limit: Option<u32>, agent: &AgentId, held: &[Ticket]) -> Result<(), ProjectError> {
     let Some(limit) =
         limit.filter(|limit| held.len() >= usize::try_from(*limit).unwrap_or(usize::MAX))
     else {
@@ -187,7 +189,7 @@ fn has_room(limit: Option<u32>, agent: &AgentId, held: &[Ticket]) -> Result<(), 
         held => format!(", and it has {}", listed(held)),
     };
     let tasks = if limit == 1 { "1 task" } else { &format!("{limit} tasks") };
-    Err(OpsError::Unfit {
+    Err(ProjectError::Unfit {
         code: "too_many_tasks",
         problem: format!("`{agent}` may have {tasks} at once{has}"),
         fix: match held {

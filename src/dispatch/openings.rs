@@ -2,7 +2,7 @@
 
 use crate::domain::{AgentId, BranchStatus, RoleId, Station, Status, Task, Ticket, Timestamp};
 use crate::git::{LeftBehind, Repository};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Rules, Workplace};
 use crate::tasks::view::task_view::who_at;
@@ -49,7 +49,10 @@ pub(crate) fn openings(rules: &Rules, task: &Task) -> Vec<Opening> {
 }
 
 /// Returns what was changed in the worktree since then and is not committed, task files aside.
-pub(crate) fn left_behind(workspace: &Workspace, since: Timestamp) -> Result<LeftBehind, OpsError> {
+pub(crate) fn left_behind(
+    workspace: &Workspace,
+    since: Timestamp,
+) -> Result<LeftBehind, ProjectError> {
     if workspace.checkout == workspace.paths.root() {
         return Ok(workspace.repository.left_behind(since.as_second())?);
     }

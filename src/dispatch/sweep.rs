@@ -13,7 +13,7 @@ use super::synced_assignment::sync_and_hand_out;
 use crate::domain::Timestamp;
 use crate::git::Prompts;
 use crate::history::sync::outcome::Loss;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::{DueHorizon, Hint, journal};
 use crate::tasks::automatic::rule_changes::{RuleChanges, follow_rules};
@@ -42,7 +42,7 @@ pub(crate) fn sweep(
     wait: Duration,
     dry_run: DryRun,
     rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
-) -> Result<Swept, OpsError> {
+) -> Result<Swept, ProjectError> {
     let now = workspace.now();
     let commit = workspace.repository.look()?.commit.map(|commit| commit.to_string());
     let known = DueHorizon::load(&workspace.paths).filter(|known| {
@@ -117,7 +117,7 @@ impl Swept {
     }
 
     /// Returns the tasks that somebody has to look at, with why.
-    pub(crate) fn troubled(&self) -> impl Iterator<Item = &(crate::domain::TaskId, OpsError)> {
+    pub(crate) fn troubled(&self) -> impl Iterator<Item = &(crate::domain::TaskId, ProjectError)> {
         self.settled.troubled.iter().chain(&self.ran_out.troubled).chain(&self.handed_out.troubled)
     }
 }

@@ -24,7 +24,7 @@ use crate::history::sync::sync_run::{ForeignCommits, SyncStart};
 use crate::history::sync::sync_run::{ROUNDS, pause};
 use crate::history::sync::sync_run::{SyncOptions, sync};
 use crate::project::active_rules::{InForce, in_force};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::tasks::apply::batch::carry_out_together;
 use crate::tasks::plan::choice::{Changed, Choice, DryRun, plan};
@@ -91,7 +91,7 @@ impl Giving {
         workspace: &mut Workspace,
         wait: Duration,
         syncs: &mut Vec<Synced>,
-    ) -> Result<(), OpsError> {
+    ) -> Result<(), ProjectError> {
         for round in 0..ROUNDS {
             workspace.restart_wait(wait);
             let (first, strangers, prompts) =
@@ -108,7 +108,7 @@ impl Giving {
                 break;
             }
             // Should this have been the last round, that is what is told.
-            self.done.unconfirmed = Some(OpsError::NotConfirmed {
+            self.done.unconfirmed = Some(ProjectError::NotConfirmed {
                 code: "unsettled",
                 problem: format!(
                     "nothing more can be handed out: `{}` went on each of {ROUNDS} times",
@@ -127,7 +127,7 @@ impl Giving {
         workspace: &mut Workspace,
         wait: Duration,
         upstream: &Upstream,
-    ) -> Result<OfferOutcome, OpsError> {
+    ) -> Result<OfferOutcome, ProjectError> {
         loop {
             workspace.restart_wait(wait);
             heal_if_pending(workspace)?;
@@ -162,7 +162,7 @@ impl Giving {
         in_force: &Rc<InForce>,
         upstream: &Upstream,
         batch: Vec<Want>,
-    ) -> Result<OfferOutcome, OpsError> {
+    ) -> Result<OfferOutcome, ProjectError> {
         let (mut gifts, mut writes, mut edited) = (Vec::new(), Vec::new(), Vec::new());
         for want in batch {
             let chosen =
@@ -240,7 +240,7 @@ impl Giving {
         head: &Head,
         gifts: &mut Vec<OfferedClaim>,
         writes: &mut Vec<Write>,
-    ) -> Result<Option<Prepared>, OpsError> {
+    ) -> Result<Option<Prepared>, ProjectError> {
         if writes.is_empty() {
             return Ok(None);
         }

@@ -12,7 +12,7 @@ use crate::history::sync::outcome::{SyncEnd, Synced};
 use crate::history::sync::sync_run::{ForeignCommits, SyncStart};
 use crate::history::sync::sync_run::{SyncOptions, sync};
 use crate::project::active_rules::{InForce, in_force};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::{Network, Workspace};
 use crate::tasks::actions::release;
 use crate::tasks::plan::choice::{Changed, DryRun};
@@ -36,13 +36,13 @@ impl ClaimMode {
     }
 
     /// The same, under the rules of now.
-    pub(crate) fn here(workspace: &Workspace) -> Result<Self, OpsError> {
+    pub(crate) fn here(workspace: &Workspace) -> Result<Self, ProjectError> {
         Ok(Self::of(workspace, &in_force(workspace, &workspace.repository.look()?)?))
     }
 }
 
 /// Gets what others did before something is claimed; refuses where no claim could be confirmed.
-pub(crate) fn look_around(workspace: &Workspace) -> Result<(), OpsError> {
+pub(crate) fn look_around(workspace: &Workspace) -> Result<(), ProjectError> {
     settled(&sync(workspace, &wish(SyncStart::Fetch))?, What::Claimed)
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn confirm(
     ticket: &Ticket,
     agent: &AgentId,
     changed: &Changed,
-) -> Result<(), OpsError> {
+) -> Result<(), ProjectError> {
     confirm_or(workspace, ticket, agent, changed, &|| {
         release(workspace, ticket, Some(agent), DryRun::No)
     })
@@ -64,13 +64,13 @@ pub(crate) fn confirm_or(
     ticket: &Ticket,
     agent: &AgentId,
     changed: &Changed,
-    give_back: &dyn Fn() -> Result<Changed, OpsError>,
-) -> Result<(), OpsError> {
+    give_back: &dyn Fn() -> Result<Changed, ProjectError>,
+) -> Result<(), ProjectError> {
     if changed.commit.is_none() && is_known_there(workspace, changed)? {
         return Ok(());
     }
     let visit = changed.after.task.gate.as_ref().map(|open| open.visit);
-    let lost = || OpsError::ClaimLost { ticket: ticket.clone() };
+    let lost = || ProjectError::ClaimLost { ticket: ticket.clone() };
     let confirmed = sync(workspace, &wish(SyncStart::Push)).and_then(|synced| {
         settled(&synced, What::Claimed)?;
         Ok(synced.merge)
@@ -97,14 +97,14 @@ pub(crate) fn confirm_or(
 fn given_back(
     ticket: &Ticket,
     agent: &AgentId,
-    error: OpsError,
-    given_back: Result<Changed, OpsError>,
-) -> OpsError {
+    error: ProjectError,
+    given_back: Result<Changed, ProjectError>,
+) -> ProjectError {
     match given_back {
         Ok(_) => error,
         // It is not the agent's any more.
-        Err(other) if is_of_the_task(&other) || matches!(other, OpsError::Refused(_)) => error,
-        Err(other) => OpsError::NotConfirmed {
+        Err(other) if is_of_the_task(&other) || matches!(other, ProjectError::Refused(_)) => error,
+        Err(other) => ProjectError::NotConfirmed {
             code: error.code(),
             problem: format!("{error}; and `{ticket}` could not be given back: {other}"),
             fix: format!(
@@ -120,7 +120,7 @@ fn met(
     workspace: &Workspace,
     claim: CommitId,
     head: CommitId,
-) -> Result<Option<CommitId>, OpsError> {
+) -> Result<Option<CommitId>, ProjectError> {
     let mut at = head;
     while at != claim {
         let Some(before) = first_parent(workspace, Some(at))? else { return Ok(None) };
@@ -135,7 +135,7 @@ fn met(
 fn first_parent(
     workspace: &Workspace,
     commit: Option<CommitId>,
-) -> Result<Option<CommitId>, OpsError> {
+) -> Result<Option<CommitId>, ProjectError> {
     let entry = commit.map(|commit| workspace.repository.log_entry(commit)).transpose()?;
     Ok(entry.and_then(|entry| entry.parents.first().copied()))
 }
@@ -169,10 +169,10 @@ impl What {
 }
 
 /// Returns an error where the remote does not have what is here.
-pub(crate) fn settled(synced: &Synced, what: What) -> Result<(), OpsError> {
+pub(crate) fn settled(synced: &Synced, what: What) -> Result<(), ProjectError> {
     let (upstream, what) = (synced.upstream.name(), what.as_str());
     let unconfirmed =
-        |code, problem: String, fix: String| Err(OpsError::NotConfirmed { code, problem, fix });
+        |code, problem: String, fix: String| Err(ProjectError::NotConfirmed { code, problem, fix });
     match &synced.end {
         SyncEnd::Same | SyncEnd::Rehearsed => Ok(()),
         SyncEnd::Offline { said } => unconfirmed(
@@ -201,7 +201,7 @@ pub(crate) fn settled(synced: &Synced, what: What) -> Result<(), OpsError> {
 }
 
 /// Returns whether the remote, as it was seen last, has the very same file.
-fn is_known_there(workspace: &Workspace, changed: &Changed) -> Result<bool, OpsError> {
+fn is_known_there(workspace: &Workspace, changed: &Changed) -> Result<bool, ProjectError> {
     let repository = &workspace.repository;
     let head = workspace.head()?;
     let named = workspace.rules()?.rules.project.git.remote.as_ref().map(ToString::to_string);
@@ -220,7 +220,7 @@ fn holds(
     ticket: &Ticket,
     visit: Option<usize>,
     agent: &AgentId,
-) -> Result<bool, OpsError> {
+) -> Result<bool, ProjectError> {
     let Some(commit) = commit else { return Ok(false) };
     let repository = &workspace.repository;
     let name = format!("/{}.md", ticket.task);

@@ -4,13 +4,16 @@ use serde_json::{Value, json};
 
 use super::examination::examine;
 use super::subject::{Subject, View};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::issue::{Issue, Weight};
 use crate::project::workspace::Workspace;
 use crate::tasks::plan::choice::DryRun;
 
 /// Returns what is wrong. `watcher` says whether a watcher runs.
-pub(crate) fn look_through(workspace: &Workspace, watcher: bool) -> Result<Vec<Issue>, OpsError> {
+pub(crate) fn look_through(
+    workspace: &Workspace,
+    watcher: bool,
+) -> Result<Vec<Issue>, ProjectError> {
     let mut issues = examine(&Subject::of(workspace, View::Doctor, watcher)?)?;
     for issue in issues.iter_mut().filter(|issue| issue.why.is_empty()) {
         issue.why = why(issue.code).to_owned();

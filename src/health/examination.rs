@@ -5,7 +5,7 @@ use super::checks::{
     signing, task_files, tasks, uncommitted, unreadable,
 };
 use super::subject::{Found, Subject, View};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 
 /// Who shows what a check finds.
@@ -59,7 +59,7 @@ const CHECKS: [(Scope, Check); 37] = [
 ];
 
 /// Returns all that was found. Where `aof status` cannot look, it fails; `aof doctor` says so and goes on.
-pub(crate) fn examine(subject: &Subject<'_>) -> Result<Vec<Issue>, OpsError> {
+pub(crate) fn examine(subject: &Subject<'_>) -> Result<Vec<Issue>, ProjectError> {
     let mut issues = Vec::new();
     for (scope, check) in CHECKS {
         let elsewhere = if subject.view == View::Status { Scope::Doctor } else { Scope::Status };
@@ -97,7 +97,7 @@ fn drop_repeated(issues: &mut Vec<Issue>) {
 
 const UNCHECKED: &str = "it could not be looked at: ";
 
-fn unchecked(error: &OpsError) -> Issue {
+fn unchecked(error: &ProjectError) -> Issue {
     let fix = error.fix().unwrap_or_else(|| "mend that, then run `aof doctor` again".to_owned());
     let problem = format!("{UNCHECKED}{}", error.problem());
     Issue::new(error.code(), problem, fix).because("something may be wrong that nobody sees")

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::examination::examine;
 use super::subject::{Subject, View};
 use crate::history::sync::remote_state::{RemoteStanding, remote_value};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 
@@ -28,7 +28,7 @@ pub(crate) struct Overview {
 }
 
 /// Returns the project at a glance. `watcher` says whether a watcher runs.
-pub(crate) fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsError> {
+pub(crate) fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, ProjectError> {
     let subject = Subject::of(workspace, View::Status, watcher)?;
     let attention = examine(&subject)?;
     let mut counts = BTreeMap::new();

@@ -6,7 +6,7 @@ use crate::git::{GitError, Head, ObjectId};
 use crate::history::stale_index::Apart;
 use crate::history::sync::remote_state::{RemoteStanding, remote_standing};
 use crate::project::active_rules::{InForce, in_force_and_seen};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::HeaderCache;
@@ -15,7 +15,7 @@ use crate::tasks::headers::listing::{ListScope, Listing, read_all};
 use crate::tasks::headers::summary::{SCHEMA, TaskSummary};
 
 /// What a check found.
-pub(crate) type Found = Result<Vec<Issue>, OpsError>;
+pub(crate) type Found = Result<Vec<Issue>, ProjectError>;
 
 /// Who looks: `aof status` shows what somebody should see to now, `aof doctor` looks through everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(crate) struct Subject<'w> {
     /// Whether the header cache was damaged before it was read.
     pub cache_damaged: bool,
     /// What the checks need that is read by the rules; or why there are none.
-    pub project: Result<Project, OpsError>,
+    pub project: Result<Project, ProjectError>,
 }
 
 /// What is read by the rules in force.
@@ -60,7 +60,7 @@ impl<'w> Subject<'w> {
         workspace: &'w Workspace,
         view: View,
         watcher: bool,
-    ) -> Result<Self, OpsError> {
+    ) -> Result<Self, ProjectError> {
         let repository = &workspace.repository;
         // Reading the tasks writes the cache anew.
         let cache_damaged = HeaderCache::<TaskSummary>::is_damaged(&workspace.paths, SCHEMA);
@@ -73,7 +73,9 @@ impl<'w> Subject<'w> {
                 Ok(Project::read(workspace, in_force, &head, can_ask)?)
             }
             Err(
-                error @ (OpsError::InvalidRules(_) | OpsError::Unfit { .. } | OpsError::Store(_)),
+                error @ (ProjectError::InvalidRules(_)
+                | ProjectError::Unfit { .. }
+                | ProjectError::Store(_)),
             ) => Err(error),
             Err(error) => return Err(error),
         };
@@ -110,7 +112,7 @@ impl Project {
         in_force: InForce,
         head: &Head,
         can_ask: bool,
-    ) -> Result<Self, OpsError> {
+    ) -> Result<Self, ProjectError> {
         let mut listing = read_all(workspace, &in_force, ListScope::Active);
         listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
         let stayed = stayed(&workspace.paths);

@@ -5,7 +5,7 @@ use crate::files::allowed_signers;
 use crate::git::CommitId;
 use crate::git::log::trailers;
 use crate::project::active_rules::rules_at;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{NAMESPACE, entry_ticket, to_sign};
 use crate::tasks::view::task_view::show;
@@ -27,7 +27,7 @@ pub(crate) struct Evidence {
 }
 
 /// Returns the evidence for the entry that ended the visit which the ticket names, or the branch of it.
-pub(crate) fn evidence(workspace: &Workspace, ticket: &Ticket) -> Result<Evidence, OpsError> {
+pub(crate) fn evidence(workspace: &Workspace, ticket: &Ticket) -> Result<Evidence, ProjectError> {
     let (view, in_force) = show(workspace, &ticket.task)?;
     let task = view.file.task;
     let signed: Vec<(usize, Ticket)> = (0..task.history.len())
@@ -73,7 +73,7 @@ fn made_by(
     workspace: &Workspace,
     id: &TaskId,
     completion: &CompletionId,
-) -> Result<Option<(CommitId, CommitId)>, OpsError> {
+) -> Result<Option<(CommitId, CommitId)>, ProjectError> {
     let Some(head) = workspace.repository.look()?.commit else { return Ok(None) };
     for entry in workspace.repository.log(head)? {
         let entry = entry?;
@@ -93,7 +93,7 @@ fn made_by(
     Ok(None)
 }
 
-fn not_signed(ticket: &Ticket, signed: &[(usize, Ticket)]) -> OpsError {
+fn not_signed(ticket: &Ticket, signed: &[(usize, Ticket)]) -> ProjectError {
     let fix = match signed {
         [] => format!("nothing in the history of `{}` is signed", ticket.task),
         signed => {
@@ -101,7 +101,7 @@ fn not_signed(ticket: &Ticket, signed: &[(usize, Ticket)]) -> OpsError {
             format!("what is signed: {}", tickets.join(", "))
         }
     };
-    OpsError::Unfit {
+    ProjectError::Unfit {
         code: "not_signed",
         problem: format!("`{ticket}` names no visit that a signature ended"),
         fix,

@@ -9,7 +9,7 @@ use crate::domain::issue::some;
 use crate::git::log::trailers;
 use crate::git::{CommitId, GitError, Head, LogEntry, SYNCED, TakenBack};
 use crate::history::sync::merge_tasks::{MergeSides, join, merge_projects};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::tasks::task_files;
@@ -17,7 +17,10 @@ use crate::storage::{FileStat, StoreError};
 use crate::tasks::recovery::bring::{BringOutcome, bring};
 
 /// Returns what is to be put back. What the files still have is not: that is committed again like any edit.
-pub(crate) fn taken_back(workspace: &Workspace, head: &Head) -> Result<Vec<TakenBack>, OpsError> {
+pub(crate) fn taken_back(
+    workspace: &Workspace,
+    head: &Head,
+) -> Result<Vec<TakenBack>, ProjectError> {
     let mut lost = Vec::new();
     for one in workspace.repository.taken_back(head)? {
         if !is_untouched(&one, head) || !files_have(workspace, &one)? {
@@ -27,7 +30,7 @@ pub(crate) fn taken_back(workspace: &Workspace, head: &Head) -> Result<Vec<Taken
     Ok(lost)
 }
 
-fn files_have(workspace: &Workspace, one: &TakenBack) -> Result<bool, OpsError> {
+fn files_have(workspace: &Workspace, one: &TakenBack) -> Result<bool, ProjectError> {
     let files = workspace.repository.came_to(&one.steps)?;
     Ok(files.iter().all(|(path, after)| {
         let here =
@@ -78,7 +81,7 @@ fn tasks_of(steps: &[LogEntry]) -> Vec<String> {
 
 /// Puts the first dropped steps back onto the branch, and returns them. Where the branch has gone on since, they are merged by meaning, as the
 /// steps of another clone are. Returns nothing where people have to decide, or somebody commits meanwhile.
-pub(crate) fn put_back(workspace: &Workspace) -> Result<Option<PutBack>, OpsError> {
+pub(crate) fn put_back(workspace: &Workspace) -> Result<Option<PutBack>, ProjectError> {
     let head = workspace.head_now()?;
     let found = taken_back(workspace, &head)?;
     let Some(one) = found.iter().find(|one| !one.is_part) else { return Ok(None) };
@@ -100,7 +103,7 @@ fn joined(
     workspace: &Workspace,
     head: &Head,
     one: &TakenBack,
-) -> Result<Option<CommitId>, OpsError> {
+) -> Result<Option<CommitId>, ProjectError> {
     let repository = &workspace.repository;
     let Some(remote) = head.commit else { return Ok(None) };
     let Some(base) = repository.newest_common(remote, [one.had])? else { return Ok(None) };
@@ -138,7 +141,7 @@ pub(crate) fn tend_branch(
     workspace: &mut Workspace,
     wait: Duration,
     seen: &mut BranchSeen,
-) -> Result<Vec<Retaken>, OpsError> {
+) -> Result<Vec<Retaken>, ProjectError> {
     let head = match workspace.head_now() {
         Err(GitError::Waiting { .. }) => return Ok(Vec::new()),
         head => head?,
@@ -160,13 +163,13 @@ pub(crate) fn tend_branch(
             Ok(Some(put)) => retaken.push(Retaken::Put(put)),
             Ok(None)
             | Err(
-                OpsError::Git(GitError::Locked { .. })
-                | OpsError::Store(StoreError::LockTimedOut { .. }),
+                ProjectError::Git(GitError::Locked { .. })
+                | ProjectError::Store(StoreError::LockTimedOut { .. }),
             ) => {
                 return Ok(retaken);
             }
             // What a person has changed there is theirs; so they are told.
-            Err(OpsError::Git(GitError::InTheWay { .. })) => {}
+            Err(ProjectError::Git(GitError::InTheWay { .. })) => {}
             Err(error) => return Err(error),
         }
     }

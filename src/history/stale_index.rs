@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::domain::issue::some;
 use crate::git::{CommitId, GitError, StagedFile};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::journal;
 use crate::storage::journal::{JournalRecord, RecoveryAim};
@@ -37,7 +37,7 @@ pub(crate) struct Apart {
 
 impl Apart {
     /// Looks at the index. In the middle of a merge, what is staged is git's to tell.
-    pub(crate) fn read(workspace: &Workspace) -> Result<Self, OpsError> {
+    pub(crate) fn read(workspace: &Workspace) -> Result<Self, ProjectError> {
         match head(workspace) {
             Some(head) => Self::judge(workspace, head, workspace.repository.staged_below(TASKS)?),
             None => Ok(Self::default()),
@@ -49,7 +49,7 @@ impl Apart {
         workspace: &Workspace,
         head: CommitId,
         files: Vec<StagedFile>,
-    ) -> Result<Self, OpsError> {
+    ) -> Result<Self, ProjectError> {
         let mut apart = Self::default();
         let mut out = Vec::new();
         for file in files {
@@ -116,7 +116,7 @@ fn elsewhere(
     head: CommitId,
     apart: &Apart,
     out: &[StagedFile],
-) -> Result<BTreeSet<String>, OpsError> {
+) -> Result<BTreeSet<String>, ProjectError> {
     if out.is_empty() {
         return Ok(BTreeSet::new());
     }
@@ -139,7 +139,7 @@ fn is_of_a_task(file: &StagedFile) -> bool {
 }
 
 /// Brings up what was left behind, and returns which files that were.
-pub(crate) fn catch_up(workspace: &Workspace) -> Result<Vec<String>, OpsError> {
+pub(crate) fn catch_up(workspace: &Workspace) -> Result<Vec<String>, ProjectError> {
     let lock = workspace.lock()?;
     heal(workspace, &lock)?;
     // Since it was looked at, a person may have staged something, or git begun a merge.
@@ -179,7 +179,7 @@ pub(crate) fn tend_index(
     workspace: &mut Workspace,
     wait: Duration,
     seen: &mut IndexSeen,
-) -> Result<Vec<String>, OpsError> {
+) -> Result<Vec<String>, ProjectError> {
     let index = fs::metadata(workspace.repository.git_dir().join("index")).ok();
     let now = (workspace.repository.look()?.commit, index.map(|index| FileStat::of(&index)));
     if seen.0.as_ref() == Some(&now) {
@@ -196,8 +196,8 @@ pub(crate) fn tend_index(
     workspace.restart_wait(wait);
     match caught_up {
         Err(
-            OpsError::Git(GitError::Locked { .. })
-            | OpsError::Store(StoreError::LockTimedOut { .. }),
+            ProjectError::Git(GitError::Locked { .. })
+            | ProjectError::Store(StoreError::LockTimedOut { .. }),
         ) => Ok(Vec::new()),
         caught_up => caught_up,
     }

@@ -9,7 +9,7 @@ use crate::files::task_file;
 use crate::files::task_file::{Defaults, Extent};
 use crate::git::{CommitId, LogEntry, ObjectId};
 use crate::project::active_rules::{rules_at, stand_in};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 
@@ -26,7 +26,7 @@ impl KnownRules {
         &mut self,
         workspace: &Workspace,
         entry: &LogEntry,
-    ) -> Result<Rc<Rules>, OpsError> {
+    ) -> Result<Rc<Rules>, ProjectError> {
         let before = match (entry.parents.first(), &self.0) {
             (Some(parent), Some((known, rules))) if known == parent => rules.clone(),
             // A shallow clone ends at commits whose parents it does not have.
@@ -68,7 +68,7 @@ impl KnownTasks {
         (id, version): (&TaskId, ObjectId),
         rules: &Rules,
         created: Timestamp,
-    ) -> Result<Option<Rc<Task>>, OpsError> {
+    ) -> Result<Option<Rc<Task>>, ProjectError> {
         if let Some((_, task)) = self.tasks.get(id).filter(|(known, _)| *known == version) {
             return Ok(Some(Rc::clone(task)));
         }

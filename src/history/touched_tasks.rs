@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use crate::domain::TaskId;
 use crate::files::config::configuration::PROJECT_FILE;
 use crate::git::{ChangedFile, CommitId, LogEntry, ObjectId, Repository};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::layout;
 
@@ -46,7 +46,7 @@ pub(crate) fn touched(changed: &[ChangedFile]) -> BTreeMap<TaskId, Touched> {
 pub(crate) fn doubled(
     workspace: &Workspace,
     commit: CommitId,
-) -> Result<Vec<(TaskId, String)>, OpsError> {
+) -> Result<Vec<(TaskId, String)>, ProjectError> {
     let mut known = HashSet::new();
     let files = workspace.repository.list(commit, "tasks")?.into_iter();
     let tasks = files.filter_map(|file| Some((task_of(&file.path)?, file.path)));
@@ -65,7 +65,7 @@ impl KnownFiles {
         repository: &Repository,
         commit: CommitId,
         id: &TaskId,
-    ) -> Result<&[FileVersion], OpsError> {
+    ) -> Result<&[FileVersion], ProjectError> {
         if self.0.as_ref().is_none_or(|(known, _)| *known != commit) {
             let mut files: HashMap<TaskId, Vec<FileVersion>> = HashMap::new();
             for file in repository.list(commit, layout::TASKS)? {
@@ -85,7 +85,7 @@ fn files_of(
     repository: &Repository,
     commit: CommitId,
     id: &TaskId,
-) -> Result<Vec<FileVersion>, OpsError> {
+) -> Result<Vec<FileVersion>, ProjectError> {
     let files = repository.list(commit, layout::TASKS)?.into_iter();
     Ok(files
         .filter(|file| task_of(&file.path).as_ref() == Some(id))
@@ -98,7 +98,7 @@ pub(crate) fn doubled_by(
     repository: &Repository,
     id: &TaskId,
     until: CommitId,
-) -> Result<CommitId, OpsError> {
+) -> Result<CommitId, ProjectError> {
     let mut at = until;
     loop {
         let files = files_of(repository, at, id)?;
@@ -121,7 +121,7 @@ pub(crate) fn is_of_another_project(
     repository: &Repository,
     entry: &LogEntry,
     named: &str,
-) -> Result<bool, OpsError> {
+) -> Result<bool, ProjectError> {
     let folder = repository.prefix();
     let own = if folder.is_empty() { "tasks/".to_owned() } else { format!("{folder}/tasks/") };
     for path in repository.changed_anywhere(entry.id)?.iter().filter(|path| !path.starts_with(&own))

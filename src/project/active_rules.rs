@@ -5,13 +5,13 @@ use std::rc::Rc;
 
 use tracing::info;
 
-use super::error::error::OpsError;
+use super::error::ProjectError;
 use super::rule_check::compiled;
 use super::rule_sources::{RULE_FILES, committed, rules_mark, standing_files, uncommitted};
 use super::workspace::Workspace;
 use crate::domain::Timestamp;
 use crate::files::config::configuration::PROJECT_FILE;
-use crate::files::diagnostic::diagnostic::Diagnostic;
+use crate::files::diagnostic::Diagnostic;
 use crate::files::task_file::Defaults;
 use crate::git::{CommitId, Head, Repository, TreeFile};
 use crate::rules::Rules;
@@ -62,7 +62,7 @@ impl InForce {
 }
 
 /// Returns the rules that decide under this HEAD, and whether they are its own.
-pub(crate) fn in_force(workspace: &Workspace, head: &Head) -> Result<InForce, OpsError> {
+pub(crate) fn in_force(workspace: &Workspace, head: &Head) -> Result<InForce, ProjectError> {
     let repository = &workspace.repository;
     let Some(commit) = head.commit else {
         return without_commit(repository);
@@ -90,7 +90,7 @@ pub(crate) fn in_force(workspace: &Workspace, head: &Head) -> Result<InForce, Op
 pub(crate) fn rules_at(
     workspace: &Workspace,
     commit: CommitId,
-) -> Result<Option<Rc<Rules>>, OpsError> {
+) -> Result<Option<Rc<Rules>>, ProjectError> {
     let repository = &workspace.repository;
     let mark = rules_mark(repository, commit)?;
     if mark.is_empty() {
@@ -100,7 +100,7 @@ pub(crate) fn rules_at(
         Ok(rules) => Ok(Some(rules)),
         Err(diagnostics) => match newest_valid(repository, commit, &diagnostics) {
             Ok((rules, _)) => Ok(Some(Rc::new(rules))),
-            Err(OpsError::InvalidRules(_)) => Ok(None),
+            Err(ProjectError::InvalidRules(_)) => Ok(None),
             Err(error) => Err(error),
         },
     }
@@ -108,12 +108,12 @@ pub(crate) fn rules_at(
 
 impl Workspace {
     /// Returns the rules that decide now: the committed ones. Reading waits for nobody.
-    pub fn rules(&self) -> Result<InForce, OpsError> {
+    pub fn rules(&self) -> Result<InForce, ProjectError> {
         in_force_and_seen(self, &self.repository.look()?).map_err(|error| match error {
-            OpsError::Unfit { code: code @ "rules_not_committed", problem, .. }
+            ProjectError::Unfit { code: code @ "rules_not_committed", problem, .. }
                 if journal::is_pending(&self.paths) =>
             {
-                OpsError::Unfit {
+                ProjectError::Unfit {
                     code,
                     problem,
                     fix: "`aof init` was interrupted here: run it again".to_owned(),
@@ -125,12 +125,15 @@ impl Workspace {
 }
 
 /// Returns the rules of a project that has none.
-pub(crate) fn stand_in() -> Result<Rc<Rules>, OpsError> {
-    compiled(&[]).map(|(rules, _)| Rc::new(rules)).map_err(OpsError::InvalidRules)
+pub(crate) fn stand_in() -> Result<Rc<Rules>, ProjectError> {
+    compiled(&[]).map(|(rules, _)| Rc::new(rules)).map_err(ProjectError::InvalidRules)
 }
 
 /// Returns the rules that decide under this HEAD, and where the worktree says something else.
-pub(crate) fn in_force_and_seen(workspace: &Workspace, head: &Head) -> Result<InForce, OpsError> {
+pub(crate) fn in_force_and_seen(
+    workspace: &Workspace,
+    head: &Head,
+) -> Result<InForce, ProjectError> {
     let differing = match head.commit {
         Some(commit) => uncommitted(&workspace.repository, commit)?,
         None => Vec::new(),
@@ -143,13 +146,13 @@ pub(crate) fn in_force_and_seen(workspace: &Workspace, head: &Head) -> Result<In
     Ok(in_force)
 }
 
-fn without_commit(repository: &Repository) -> Result<InForce, OpsError> {
+fn without_commit(repository: &Repository) -> Result<InForce, ProjectError> {
     never_committed(repository, &[])?;
     Ok(InForce { rules: stand_in()?, commit: None, remarks: Vec::new() })
 }
 
 /// Rules that were written but never committed do not count, and nobody means the stand-in then.
-fn never_committed(repository: &Repository, committed: &[TreeFile]) -> Result<(), OpsError> {
+fn never_committed(repository: &Repository, committed: &[TreeFile]) -> Result<(), ProjectError> {
     let files = standing_files(repository)?;
     if files.is_empty() {
         return Ok(());
@@ -157,7 +160,7 @@ fn never_committed(repository: &Repository, committed: &[TreeFile]) -> Result<()
     let mut names: Vec<&str> = files.iter().map(|source| source.name.as_str()).collect();
     names.retain(|name| committed.iter().all(|file| file.path != *name));
     if names.is_empty() {
-        return Err(OpsError::Unfit {
+        return Err(ProjectError::Unfit {
             code: "rules_not_committed",
             problem: format!(
                 "no {PROJECT_FILE} is committed, and without it nothing says which gates there are"
@@ -165,7 +168,7 @@ fn never_committed(repository: &Repository, committed: &[TreeFile]) -> Result<()
             fix: BRING_BACK.to_owned(),
         });
     }
-    Err(OpsError::Unfit {
+    Err(ProjectError::Unfit {
         code: "rules_not_committed",
         problem: format!("the rules of this project are not committed yet: {}", names.join(", ")),
         fix: format!(
@@ -179,7 +182,7 @@ fn newest_valid(
     repository: &Repository,
     from: CommitId,
     diagnostics: &[Diagnostic],
-) -> Result<(Rules, CommitId), OpsError> {
+) -> Result<(Rules, CommitId), ProjectError> {
     for entry in repository.log_of(from, &RULE_FILES)? {
         let id = entry?.id;
         let sources = committed(repository, id)?;
@@ -190,5 +193,5 @@ fn newest_valid(
             return Ok((rules, id));
         }
     }
-    Err(OpsError::InvalidRules(diagnostics.to_vec()))
+    Err(ProjectError::InvalidRules(diagnostics.to_vec()))
 }

@@ -1,6 +1,6 @@
 //! Who a commit is by, and which agent acts.
 
-use super::error::error::OpsError;
+use super::error::ProjectError;
 use super::workspace::Workspace;
 use crate::domain::{AgentId, Org};
 use crate::git::Person;
@@ -13,17 +13,17 @@ pub(crate) fn acting_agent(
     org: &Org,
     named: Option<&AgentId>,
     at_terminal: bool,
-) -> Result<AgentId, OpsError> {
+) -> Result<AgentId, ProjectError> {
     if let Some(agent) = named {
         return Ok(agent.clone());
     }
     let email = workspace.repository.author_identity().ok().map(|person| person.email().to_owned());
     match known_as(workspace, org) {
         Some(agent) if agent.is_human() && !at_terminal => {
-            Err(OpsError::NoAgent { email, human: Some(agent.to_string()) })
+            Err(ProjectError::NoAgent { email, human: Some(agent.to_string()) })
         }
         Some(agent) => Ok(agent),
-        None => Err(OpsError::NoAgent { email, human: None }),
+        None => Err(ProjectError::NoAgent { email, human: None }),
     }
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn viewer(workspace: &Workspace, org: &Org, named: Option<&AgentId>) 
 }
 
 /// Returns the author of what an agent did. An agent without an address gets one that can never be anybody's.
-pub(crate) fn agent_author(org: &Org, agent: &AgentId) -> Result<Person, OpsError> {
+pub(crate) fn agent_author(org: &Org, agent: &AgentId) -> Result<Person, ProjectError> {
     let email = org
         .agent(agent)
         .and_then(|known| known.email.clone())
@@ -65,7 +65,7 @@ pub(crate) fn actor_author(
     workspace: &Workspace,
     org: &Org,
     actor: &Actor,
-) -> Result<Person, OpsError> {
+) -> Result<Person, ProjectError> {
     match actor {
         Actor::Agent(agent) => agent_author(org, agent),
         Actor::Person(_) => Ok(workspace.repository.author_identity()?),

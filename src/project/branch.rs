@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::branch_checkout::{FOLDER, Patience, check_out, refuse_link};
-use super::error::error::OpsError;
+use super::error::ProjectError;
 use crate::domain::Git;
 use crate::files::config::configuration::{PROJECT_FILE, Source, read};
 use crate::git::{Repository, Worktree};
@@ -27,7 +27,7 @@ pub(crate) fn follow_branch(
     root: &Path,
     repository: &Repository,
     patience: &Patience,
-) -> Result<Option<Elsewhere>, OpsError> {
+) -> Result<Option<Elsewhere>, ProjectError> {
     let Some((git, unheeded)) = said_of_git(root, repository) else {
         return Ok(
             checked_out_beside(root, repository).map(|root| Elsewhere { root, unheeded: None })

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tracing::info;
 
 use super::aside::{Aside, Tell};
-use super::error::error::OpsError;
+use super::error::ProjectError;
 use crate::domain::{BranchName, Git, RemoteName, Timestamp};
 use crate::git::{BranchSource, Repository, Worktree};
 use crate::storage::layout::BRANCH;
@@ -45,7 +45,7 @@ impl Patience {
 
     /// Takes the lock under which the branch is checked out. Git holds it as well, so whoever gets it knows that no git of ours works
     /// there.
-    fn lock(&self, home: &Path) -> Result<WriterLock, OpsError> {
+    fn lock(&self, home: &Path) -> Result<WriterLock, ProjectError> {
         Ok(WriterLock::acquire(&Paths::of_checkout(home), &self.us, self.left(), &mut |_| {
             self.tell();
         })?)
@@ -76,10 +76,10 @@ pub(crate) fn check_out(
     repository: &Repository,
     (branch, git): (&BranchName, &Git),
     patience: &Patience,
-) -> Result<PathBuf, OpsError> {
+) -> Result<PathBuf, ProjectError> {
     let find = || {
         let remote = git.remote.as_ref().map(RemoteName::as_str);
-        repository.branch_source(branch.as_str(), remote)?.ok_or_else(|| OpsError::Unfit {
+        repository.branch_source(branch.as_str(), remote)?.ok_or_else(|| ProjectError::Unfit {
             code: "branch_missing",
             problem: format!(
                 "the project lives on the branch `{branch}` (`git.branch` in project.yaml), which is not here"
@@ -106,7 +106,7 @@ pub(crate) fn check_out_new(
     branch: &BranchName,
     message: &str,
     patience: &Patience,
-) -> Result<PathBuf, OpsError> {
+) -> Result<PathBuf, ProjectError> {
     let lock = patience.lock(home)?;
     refuse_occupied(home, branch)?;
     repository.begin_branch(branch.as_str(), message)?;
@@ -120,7 +120,7 @@ fn begin(
     branch: &BranchName,
     source: &BranchSource,
     lock: &WriterLock,
-) -> Result<PathBuf, OpsError> {
+) -> Result<PathBuf, ProjectError> {
     refuse_occupied(home, branch)?;
     let folder = place(home)?;
     repository.add_worktree(&folder, branch.as_str(), source, &lock.share()?)?;
@@ -129,13 +129,13 @@ fn begin(
 }
 
 /// Makes the folder, and returns its path as git calls it.
-fn place(home: &Path) -> Result<PathBuf, OpsError> {
+fn place(home: &Path) -> Result<PathBuf, ProjectError> {
     let folder = Folder::create(home, FOLDER)?.path().canonicalize();
     Ok(folder.map_err(|cause| StoreError::Io { doing: "find", path: home.join(FOLDER), cause })?)
 }
 
 /// Refuses to check the branch out where anything stands already: it is a person's.
-fn refuse_occupied(home: &Path, branch: &BranchName) -> Result<(), OpsError> {
+fn refuse_occupied(home: &Path, branch: &BranchName) -> Result<(), ProjectError> {
     refuse_link(home, branch)?;
     let folder = place(home)?;
     let fault = |cause| StoreError::Io { doing: "look into", path: folder.clone(), cause };
@@ -152,7 +152,7 @@ fn refuse_occupied(home: &Path, branch: &BranchName) -> Result<(), OpsError> {
 }
 
 /// Refuses a symbolic link in the place of the folder: git would take it for a folder of its own.
-pub(crate) fn refuse_link(home: &Path, branch: &BranchName) -> Result<(), OpsError> {
+pub(crate) fn refuse_link(home: &Path, branch: &BranchName) -> Result<(), ProjectError> {
     let link = home.join(FOLDER);
     let Ok(target) = std::fs::read_link(&link) else { return Ok(()) };
     let what = format!("is a symbolic link to `{}`", target.display());
@@ -171,9 +171,9 @@ pub(crate) fn refuse_link(home: &Path, branch: &BranchName) -> Result<(), OpsErr
     Err(taken(branch, &link, &what, fix))
 }
 
-fn taken(branch: &BranchName, folder: &Path, what: &str, fix: String) -> OpsError {
+fn taken(branch: &BranchName, folder: &Path, what: &str, fix: String) -> ProjectError {
     let here = folder.display();
-    OpsError::Unfit {
+    ProjectError::Unfit {
         code: "branch_folder_taken",
         problem: format!(
             "the project lives on the branch `{branch}`, and `{here}`, where that is checked out, {what}"
@@ -182,8 +182,8 @@ fn taken(branch: &BranchName, folder: &Path, what: &str, fix: String) -> OpsErro
     }
 }
 
-fn unfinished(folder: &Path) -> OpsError {
-    OpsError::Unfit {
+fn unfinished(folder: &Path) -> ProjectError {
+    ProjectError::Unfit {
         code: "branch_unfinished",
         problem: format!("`{}` was never checked out to the end", folder.display()),
         fix: format!(

@@ -1,6 +1,6 @@
 //! Something that somebody should see to, as `aof status` and `aof doctor` show it.
 
-use super::error::error::OpsError;
+use super::error::ProjectError;
 use super::workspace::Workspace;
 use crate::domain::words::words;
 
@@ -15,7 +15,7 @@ words!(
 );
 
 /// What repairs something, where that is certain.
-pub(crate) type Cure = Box<dyn Fn(&mut Workspace) -> Result<(), OpsError>>;
+pub(crate) type Cure = Box<dyn Fn(&mut Workspace) -> Result<(), ProjectError>>;
 
 /// Something that is not as it should be.
 pub(crate) struct Issue {
@@ -50,7 +50,7 @@ impl Issue {
 
     pub(crate) fn cured_by(
         self,
-        cure: impl Fn(&mut Workspace) -> Result<(), OpsError> + 'static,
+        cure: impl Fn(&mut Workspace) -> Result<(), ProjectError> + 'static,
     ) -> Self {
         Self { cure: Some(Box::new(cure)), ..self }
     }

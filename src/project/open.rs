@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::aside::{Clock, Tell};
 use super::branch::{Elsewhere, follow_branch, worktree_beside};
 use super::branch_checkout::Patience;
-use super::error::error::OpsError;
+use super::error::ProjectError;
 use super::git_hints::GitWords;
 use super::workspace::Workspace;
 use crate::git::{GitError, Repository};
@@ -20,7 +20,7 @@ impl Workspace {
         clock: Clock,
         wait: Duration,
         tell: Tell,
-    ) -> Result<Self, OpsError> {
+    ) -> Result<Self, ProjectError> {
         let paths = Paths::find(start).or_else(|fault| match worktree_beside(start) {
             Some(beside) => Ok(Paths::at(beside)),
             None => Err(no_project(start, fault)),
@@ -44,7 +44,7 @@ impl Workspace {
 }
 
 /// A bare repository has no project to be found: that is not for want of one.
-fn no_project(start: &Path, fault: StoreError) -> OpsError {
+fn no_project(start: &Path, fault: StoreError) -> ProjectError {
     match Repository::discover(start) {
         Err(bare @ GitError::Bare { .. }) => bare.into(),
         _ => fault.into(),

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use super::error::error::OpsError;
+use super::error::ProjectError;
 use super::workspace::Workspace;
 use crate::git::CommitId;
 
@@ -21,9 +21,9 @@ const SHARE: usize = 1_000;
 pub(crate) fn side_by_side<T: Send>(
     workspace: &Workspace,
     commits: &[CommitId],
-    of: impl Fn(&Workspace, &[CommitId]) -> Result<Vec<T>, OpsError> + Sync,
-    each: &mut dyn FnMut(T) -> Result<ControlFlow<()>, OpsError>,
-) -> Result<ControlFlow<()>, OpsError> {
+    of: impl Fn(&Workspace, &[CommitId]) -> Result<Vec<T>, ProjectError> + Sync,
+    each: &mut dyn FnMut(T) -> Result<ControlFlow<()>, ProjectError>,
+) -> Result<ControlFlow<()>, ProjectError> {
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     if commits.len() <= FEW || cores == 1 {
         for share in commits.chunks(SHARE) {
@@ -38,7 +38,7 @@ pub(crate) fn side_by_side<T: Send>(
     let (seed, next) = (workspace.seed(Duration::ZERO), AtomicUsize::new(0));
     thread::scope(|scope| {
         // Whoever is far ahead waits: what is found and not told yet is kept in memory.
-        let (sender, receiver) = mpsc::sync_channel::<(usize, Result<Vec<T>, OpsError>)>(cores);
+        let (sender, receiver) = mpsc::sync_channel::<(usize, Result<Vec<T>, ProjectError>)>(cores);
         for _ in 0..cores {
             let (sender, seed, next, shares, of) = (sender.clone(), &seed, &next, &shares, &of);
             scope.spawn(move || {
@@ -74,8 +74,8 @@ pub(crate) fn side_by_side<T: Send>(
 
 fn tell<T>(
     found: Vec<T>,
-    each: &mut dyn FnMut(T) -> Result<ControlFlow<()>, OpsError>,
-) -> Result<ControlFlow<()>, OpsError> {
+    each: &mut dyn FnMut(T) -> Result<ControlFlow<()>, ProjectError>,
+) -> Result<ControlFlow<()>, ProjectError> {
     for one in found {
         if each(one)?.is_break() {
             return Ok(ControlFlow::Break(()));

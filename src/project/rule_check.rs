@@ -5,13 +5,13 @@ use std::rc::Rc;
 
 use tracing::debug;
 
-use super::error::error::OpsError;
+use super::error::ProjectError;
 use super::rule_sources::{committed, sources, standing_files};
 use crate::domain::Severity;
 use crate::files::config::configuration::{
     Configuration, ORG_FILE, PROJECT_FILE, Reading, Source, Subject, read,
 };
-use crate::files::diagnostic::diagnostic::Diagnostic;
+use crate::files::diagnostic::Diagnostic;
 use crate::git::{CommitId, Repository, TreeFile};
 use crate::project::git_hints::bring_back;
 use crate::rules::{Finding, Rules};
@@ -19,7 +19,7 @@ use crate::rules::{Finding, Rules};
 /// Returns everything to say about the rules of the worktree, and the rules if they are valid.
 pub(crate) fn check_worktree(
     repository: &Repository,
-) -> Result<(Option<Rules>, Vec<Diagnostic>), OpsError> {
+) -> Result<(Option<Rules>, Vec<Diagnostic>), ProjectError> {
     let sources = standing_files(repository)?;
     let gone = gone_project_file(repository, &sources)?;
     Ok(match (compiled(&sources), gone) {
@@ -35,7 +35,7 @@ pub(crate) fn check_worktree(
 fn gone_project_file(
     repository: &Repository,
     standing: &[Source],
-) -> Result<Option<Diagnostic>, OpsError> {
+) -> Result<Option<Diagnostic>, ProjectError> {
     let Some(commit) = repository.look()?.commit else { return Ok(None) };
     let is_there = standing.iter().any(|source| source.name == PROJECT_FILE);
     if is_there || repository.blob_id(commit, PROJECT_FILE)?.is_none() {
@@ -51,7 +51,7 @@ fn gone_project_file(
 pub(crate) fn check_committed(
     repository: &Repository,
     commit: CommitId,
-) -> Result<Vec<Diagnostic>, OpsError> {
+) -> Result<Vec<Diagnostic>, ProjectError> {
     Ok(match compiled(&committed(repository, commit)?) {
         Ok((_, diagnostics)) | Err(diagnostics) => diagnostics,
     })
@@ -105,7 +105,7 @@ impl LastRules {
         &self,
         repository: &Repository,
         mark: &[TreeFile],
-    ) -> Result<Result<Rc<Rules>, Vec<Diagnostic>>, OpsError> {
+    ) -> Result<Result<Rc<Rules>, Vec<Diagnostic>>, ProjectError> {
         if let Some((_, rules)) = self.0.borrow().as_ref().filter(|(known, _)| known == mark) {
             return Ok(Ok(Rc::clone(rules)));
         }

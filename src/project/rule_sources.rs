@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::error::error::OpsError;
+use super::error::ProjectError;
 use crate::files::config::configuration::{
     ORG_FILE, PROJECT_FILE, Source, Subject, WORKFLOWS_FOLDER,
 };
@@ -19,7 +19,7 @@ pub(crate) const RULES_LIMIT: u64 = 1024 * 1024;
 pub(crate) fn rules_mark(
     repository: &Repository,
     commit: CommitId,
-) -> Result<Vec<TreeFile>, OpsError> {
+) -> Result<Vec<TreeFile>, ProjectError> {
     let mut mark = Vec::new();
     for name in [PROJECT_FILE, ORG_FILE] {
         mark.extend(
@@ -39,17 +39,20 @@ pub(crate) fn rules_mark(
 pub(crate) fn committed(
     repository: &Repository,
     commit: CommitId,
-) -> Result<Vec<Source>, OpsError> {
+) -> Result<Vec<Source>, ProjectError> {
     sources(repository, &rules_mark(repository, commit)?)
 }
 
 /// Returns the files of such a mark.
-pub(crate) fn sources(repository: &Repository, mark: &[TreeFile]) -> Result<Vec<Source>, OpsError> {
+pub(crate) fn sources(
+    repository: &Repository,
+    mark: &[TreeFile],
+) -> Result<Vec<Source>, ProjectError> {
     mark.iter().map(|file| Ok(source(&file.path, &repository.read_blob(file.id)?))).collect()
 }
 
 /// Returns the files of rules that stand in the worktree.
-pub(crate) fn standing_files(repository: &Repository) -> Result<Vec<Source>, OpsError> {
+pub(crate) fn standing_files(repository: &Repository) -> Result<Vec<Source>, ProjectError> {
     let mut sources = Vec::new();
     for name in standing_names(repository) {
         if let Some(bytes) = standing_file(repository, &name)? {
@@ -77,7 +80,7 @@ fn standing_names(repository: &Repository) -> Vec<String> {
 }
 
 /// Reads a file of rules in the worktree, if it is one: a pipe or a folder of that name is not opened.
-fn standing_file(repository: &Repository, name: &str) -> Result<Option<Vec<u8>>, OpsError> {
+fn standing_file(repository: &Repository, name: &str) -> Result<Option<Vec<u8>>, ProjectError> {
     let path = repository.worktree_path(name);
     let root = repository.worktree_path("");
     let (folder, file) = name.rsplit_once('/').unwrap_or(("", name));
@@ -98,7 +101,7 @@ fn source(name: &str, bytes: &[u8]) -> Source {
 pub(crate) fn uncommitted(
     repository: &Repository,
     commit: CommitId,
-) -> Result<Vec<String>, OpsError> {
+) -> Result<Vec<String>, ProjectError> {
     let before = rules_mark(repository, commit)?;
     let mut names: Vec<String> =
         before.iter().map(|file| file.path.clone()).chain(standing_names(repository)).collect();

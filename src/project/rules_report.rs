@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use super::active_rules::Remark;
-use super::error::error::OpsError;
+use super::error::ProjectError;
 use super::rule_check::check_committed;
 use super::rule_sources::RULE_FILES;
 use super::workspace::Workspace;
 use crate::domain::Timestamp;
-use crate::files::diagnostic::diagnostic::Diagnostic;
+use crate::files::diagnostic::Diagnostic;
 use crate::git::CommitId;
 
 /// The rules in force, seen from outside.
@@ -38,7 +38,7 @@ pub(crate) struct Since {
 }
 
 /// Returns which rules are in force.
-pub(crate) fn rules_report(workspace: &Workspace) -> Result<RulesReport, OpsError> {
+pub(crate) fn rules_report(workspace: &Workspace) -> Result<RulesReport, ProjectError> {
     let in_force = workspace.rules()?;
     let mut report =
         RulesReport { since: None, valid: true, diagnostics: Vec::new(), uncommitted: Vec::new() };

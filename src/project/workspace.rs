@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tracing::info;
 
 use super::aside::{Aside, Clock, Tell};
-use super::error::error::OpsError;
+use super::error::ProjectError;
 use super::git_hints::GitWords;
 use super::rule_check::LastRules;
 use crate::domain::Timestamp;
@@ -52,7 +52,7 @@ pub struct Seed {
 
 impl Seed {
     /// Opens it.
-    pub fn open(&self) -> Result<Workspace, OpsError> {
+    pub fn open(&self) -> Result<Workspace, ProjectError> {
         let command = self.command.clone();
         let workspace = match &self.ground {
             Ground::Files => Workspace::at(&self.root, command, self.clock, self.wait, self.tell),
@@ -98,7 +98,7 @@ impl Workspace {
         clock: Clock,
         wait: Duration,
         tell: Tell,
-    ) -> Result<Self, OpsError> {
+    ) -> Result<Self, ProjectError> {
         Ok(Self::of_files(root, Repository::discover(root)?, command, clock, wait, tell))
     }
 
@@ -131,7 +131,7 @@ impl Workspace {
         folder: &str,
         command: String,
         clock: Clock,
-    ) -> Result<Self, OpsError> {
+    ) -> Result<Self, ProjectError> {
         let repository = Repository::of_commits(start, folder)?;
         Ok(Self::begin(start, repository, Ground::Commits(folder.to_owned()), command, clock))
     }
@@ -162,20 +162,20 @@ impl Workspace {
     }
 
     /// Opens the project of that folder again: what stands there may be another one by now.
-    pub fn reopened(&self, wait: Duration) -> Result<Self, OpsError> {
+    pub fn reopened(&self, wait: Duration) -> Result<Self, ProjectError> {
         let again = self.seed(wait).open()?;
         Ok(Self { commits: self.commits.clone(), ..again })
     }
 
     /// Opens the project of another folder of the same worktree.
-    pub(crate) fn beside(&self, root: &Path) -> Result<Self, OpsError> {
+    pub(crate) fn beside(&self, root: &Path) -> Result<Self, ProjectError> {
         let wait = self.deadline.saturating_duration_since(Instant::now());
         let other = Self::at(root, self.command.clone(), self.clock, wait, self.tell)?;
         Ok(Self { network: self.network, ..other })
     }
 
     /// Opens it again after somebody was asked, who took their time: the whole wait is still to come.
-    pub(crate) fn after_asking(&self) -> Result<Self, OpsError> {
+    pub(crate) fn after_asking(&self) -> Result<Self, ProjectError> {
         self.reopened(self.wait)
     }
 
@@ -231,7 +231,7 @@ impl Workspace {
     }
 
     /// Returns the branch; waits while git is in the middle of something.
-    pub(crate) fn head(&self) -> Result<Head, OpsError> {
+    pub(crate) fn head(&self) -> Result<Head, ProjectError> {
         let mut told = false;
         loop {
             match self.repository.head() {
@@ -283,12 +283,12 @@ impl Workspace {
 
     /// Refuses where git has something in `.aof`: records to heal by, completions, messages and what runners left are this clone's own, or
     /// whoever commits them could act for its user. Whoever acts on any of these without the lock asks for it.
-    pub fn own_folder_is_ours(&self) -> Result<(), OpsError> {
+    pub fn own_folder_is_ours(&self) -> Result<(), ProjectError> {
         Ok(self.repository.own_folder_is_ours()?)
     }
 
     /// Takes the right to write; waits for whoever has it.
-    pub(crate) fn lock(&self) -> Result<WriterLock, OpsError> {
+    pub(crate) fn lock(&self) -> Result<WriterLock, ProjectError> {
         self.own_folder_is_ours()?;
         let holder = Holder::this_process(self.command.clone(), self.now());
         let wait = self.deadline.saturating_duration_since(Instant::now());

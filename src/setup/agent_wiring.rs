@@ -6,7 +6,7 @@ use std::path::Path;
 use super::agent_files::AgentFile;
 use super::planned_files::{PlannedFiles, write_planned};
 use crate::git::{CommitId, GitError, Head, Repository};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::tasks::task_files::read;
 use crate::storage::{Paths, ProjectPath, StoreError};
@@ -72,14 +72,14 @@ impl Wired {
 }
 
 /// Brings the files up to date and commits exactly those that changed.
-pub(crate) fn wire_agents(workspace: &Workspace, dry_run: DryRun) -> Result<Wired, OpsError> {
+pub(crate) fn wire_agents(workspace: &Workspace, dry_run: DryRun) -> Result<Wired, ProjectError> {
     // What git's index says of a file is seen when it is committed.
-    let mut staged: Vec<OpsError> = Vec::new();
+    let mut staged: Vec<ProjectError> = Vec::new();
     loop {
         let plan = |head: &Head| {
             let mut wired = plan(workspace.paths.root(), Some((&workspace.repository, head)))?;
             for file in &mut wired.files {
-                let is_its = |error: &&OpsError| {
+                let is_its = |error: &&ProjectError| {
                     staged_elsewise(error).is_some_and(|path| is_path_of(path, &file.path))
                 };
                 if let Some(error) = staged.iter().find(is_its) {
@@ -103,9 +103,9 @@ pub(crate) fn wire_agents(workspace: &Workspace, dry_run: DryRun) -> Result<Wire
 }
 
 /// Returns the file that git's index has another version of.
-fn staged_elsewise(error: &OpsError) -> Option<&str> {
+fn staged_elsewise(error: &ProjectError) -> Option<&str> {
     match error {
-        OpsError::Git(
+        ProjectError::Git(
             GitError::StagedElsewise { path }
             | GitError::Unmerged { path }
             | GitError::IntentToAdd { path },
@@ -123,7 +123,7 @@ fn is_path_of(full: &str, path: &ProjectPath) -> bool {
 const MESSAGE: &str = "Tell coding agents how to work on tasks";
 
 /// Returns what would be written for a project that is not there yet.
-pub(crate) fn agents_to_wire(folder: &Path) -> Result<Wired, OpsError> {
+pub(crate) fn agents_to_wire(folder: &Path) -> Result<Wired, ProjectError> {
     let standing =
         folder.ancestors().find(|folder| folder.is_dir() && !folder.as_os_str().is_empty());
     let repository = match Repository::discover(standing.unwrap_or(Path::new("."))) {
@@ -135,7 +135,7 @@ pub(crate) fn agents_to_wire(folder: &Path) -> Result<Wired, OpsError> {
     plan(folder, repository.as_ref().zip(head.as_ref()))
 }
 
-fn plan(root: &Path, committed: Option<(&Repository, &Head)>) -> Result<Wired, OpsError> {
+fn plan(root: &Path, committed: Option<(&Repository, &Head)>) -> Result<Wired, ProjectError> {
     let files = AgentFile::ALL.into_iter().map(|file| {
         let places = file.places();
         let stands = |place: &&str| root.join(place).symlink_metadata().is_ok();
@@ -144,7 +144,7 @@ fn plan(root: &Path, committed: Option<(&Repository, &Head)>) -> Result<Wired, O
         let fate = fate(root, committed, file, &path)?;
         Ok(WiredFile { file, path, fate })
     });
-    Ok(Wired { files: files.collect::<Result<_, OpsError>>()?, commit: None })
+    Ok(Wired { files: files.collect::<Result<_, ProjectError>>()?, commit: None })
 }
 
 fn fate(
@@ -152,7 +152,7 @@ fn fate(
     committed: Option<(&Repository, &Head)>,
     file: AgentFile,
     path: &ProjectPath,
-) -> Result<Wiring, OpsError> {
+) -> Result<Wiring, ProjectError> {
     let full = path.below(root);
     if file == AgentFile::ClaudeInstructions
         && is_link_to(&full, &root.join(AgentFile::Instructions.places()[0]))

@@ -4,11 +4,11 @@ use super::planned_files::{PlannedFiles, new_file, write_planned};
 use super::template::{Founder, RoleCast, Template};
 use crate::domain::{AgentId, Severity, WorkflowName};
 use crate::files::config::configuration::{Source, Subject, WORKFLOWS_FOLDER};
-use crate::files::diagnostic::diagnostic::Diagnostic;
+use crate::files::diagnostic::Diagnostic;
 use crate::git::{CommitId, Head};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::author::known_as;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::rule_check::compiled;
 use crate::project::rule_sources::committed;
 use crate::project::workspace::Workspace;
@@ -59,7 +59,7 @@ pub(crate) fn create_workflow(
     workspace: &Workspace,
     new: &NewWorkflow,
     dry_run: DryRun,
-) -> Result<WorkflowFile, OpsError> {
+) -> Result<WorkflowFile, ProjectError> {
     let message = commit_message::of_workflow(&new.name, new.template.as_str());
     let plan = |head: &Head| {
         let before = in_force(workspace, head)?;
@@ -84,9 +84,9 @@ fn free_path(
     head: &Head,
     before: &InForce,
     name: &WorkflowName,
-) -> Result<ProjectPath, OpsError> {
+) -> Result<ProjectPath, ProjectError> {
     let taken = |at: &str| {
-        OpsError::Unfit {
+        ProjectError::Unfit {
         code: "workflow_exists",
         problem: format!("there is a workflow `{name}` already: `{at}`"),
         fix: "choose another name; a workflow that is there is changed in its file, and by committing that".to_owned(),
@@ -112,7 +112,7 @@ fn judge(
     new: &NewWorkflow,
     path: &ProjectPath,
     text: &str,
-) -> Result<Fate, OpsError> {
+) -> Result<Fate, ProjectError> {
     let mut sources: Vec<Source> = head
         .commit
         .map(|commit| committed(&workspace.repository, commit))
@@ -123,7 +123,7 @@ fn judge(
     let Err(diagnostics) = compiled(&sources) else { return Ok(Fate::Ready) };
     let lacks = |fault: &Diagnostic| fault.code == "unknown_role" && fault.file == path.as_str();
     if !diagnostics.iter().filter(|one| one.severity == Severity::Error).all(lacks) {
-        return Err(OpsError::InvalidRules(diagnostics));
+        return Err(ProjectError::InvalidRules(diagnostics));
     }
     let org = &before.rules.org;
     let user = workspace.repository.author_identity()?;

@@ -5,9 +5,9 @@ use super::import::source::ForeignSystem;
 use super::planned_files::{PlannedFiles, new_file, write_planned};
 use crate::domain::{Org, Role, Severity, WorkflowName};
 use crate::files::config::configuration::{Reading, Source, WORKFLOWS_FOLDER, read};
-use crate::files::diagnostic::diagnostic::Diagnostic;
+use crate::files::diagnostic::Diagnostic;
 use crate::git::{CommitId, Head};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::rule_check::{compiled, placed};
 use crate::project::rule_sources::{RULES_LIMIT, standing_files};
 use crate::project::workspace::Workspace;
@@ -46,8 +46,8 @@ pub(crate) fn read_foreign(
     bytes: &[u8],
     system: Option<ForeignSystem>,
     name: Option<&WorkflowName>,
-) -> Result<Imported, OpsError> {
-    import(file, bytes, system, name).map_err(|diagnostics| OpsError::InvalidImport {
+) -> Result<Imported, ProjectError> {
+    import(file, bytes, system, name).map_err(|diagnostics| ProjectError::InvalidImport {
         problem: format!("`{file}` cannot be imported"),
         diagnostics,
     })
@@ -62,13 +62,13 @@ pub(crate) fn bring_in(
     imported: &Imported,
     fidelity: Fidelity,
     dry_run: DryRun,
-) -> Result<Brought, OpsError> {
+) -> Result<Brought, ProjectError> {
     let lost: Vec<_> = imported.lost().cloned().collect();
     if fidelity == Fidelity::Whole && !lost.is_empty() {
-        return Err(OpsError::LossyImport { lost });
+        return Err(ProjectError::LossyImport { lost });
     }
     let files: Vec<Beside> =
-        imported.workflows.iter().map(file).collect::<Result<_, OpsError>>()?;
+        imported.workflows.iter().map(file).collect::<Result<_, ProjectError>>()?;
     let mut brought = judge(workspace, imported, &files)?;
     if let Some(workspace) = workspace.filter(|_| dry_run == DryRun::No) {
         brought.commit = write(workspace, &files, &message(imported), brought.valid)?;
@@ -82,13 +82,13 @@ fn write(
     files: &[Beside],
     message: &str,
     is_committed: bool,
-) -> Result<Option<CommitId>, OpsError> {
+) -> Result<Option<CommitId>, ProjectError> {
     let plan = |head: &Head| match existing_file(
         workspace,
         head,
         files.iter().map(|file| &file.path),
     )? {
-        Some(path) => Err(OpsError::Unfit {
+        Some(path) => Err(ProjectError::Unfit {
             code: "file_exists",
             problem: format!("there is a `{path}` already"),
             fix: format!(
@@ -119,10 +119,10 @@ pub(crate) fn roles_snippet(lacking: &[RoleNeed]) -> String {
     text
 }
 
-fn file(draft: &ImportedWorkflow) -> Result<Beside, OpsError> {
+fn file(draft: &ImportedWorkflow) -> Result<Beside, ProjectError> {
     let path = format!("{WORKFLOWS_FOLDER}/{}.yaml", draft.name).parse()?;
     if draft.text.len() as u64 > RULES_LIMIT {
-        return Err(OpsError::InvalidImport {
+        return Err(ProjectError::InvalidImport {
             problem: format!(
                 "the workflow `{}` would be larger than {} MiB, which no file of rules may be",
                 draft.name,
@@ -140,7 +140,7 @@ fn judge(
     workspace: Option<&Workspace>,
     imported: &Imported,
     files: &[Beside],
-) -> Result<Brought, OpsError> {
+) -> Result<Brought, ProjectError> {
     let mut sources = match workspace {
         Some(workspace) => standing_files(&workspace.repository)?,
         None => Vec::new(),
@@ -161,7 +161,7 @@ fn judge(
     let mut diagnostics: Vec<Diagnostic> = faults.into_iter().chain(findings).collect();
     diagnostics.retain(|found| is_new(&found.file) && found.code != "no_default_workflow");
     if diagnostics.iter().any(|found| found.severity == Severity::Error) {
-        return Err(OpsError::InvalidImport {
+        return Err(ProjectError::InvalidImport {
             problem: "what the file says is no valid workflow here".to_owned(),
             diagnostics,
         });

@@ -11,7 +11,7 @@ use crate::git::{CommitId, GitError, Head, Person, Repository};
 use crate::history::merge_driver::attributes::{ATTRIBUTES, attributes_after, is_as_committed};
 use crate::history::merge_driver::setup::{SetUp, install_here, to_set_up};
 use crate::project::active_rules::InForce;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::rule_check::compiled;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
@@ -78,9 +78,9 @@ pub(crate) struct Pointed {
 pub(crate) fn init(
     new: &NewProject,
     now: Timestamp,
-    open: &dyn Fn(&Path) -> Result<Workspace, OpsError>,
+    open: &dyn Fn(&Path) -> Result<Workspace, ProjectError>,
     dry_run: DryRun,
-) -> Result<Begun, OpsError> {
+) -> Result<Begun, ProjectError> {
     let now = Timestamp::from_second(now.as_second()).expect("a second of a time is a time");
     let repository = repository_around(&new.folder)?;
     let head = repository.as_ref().map(Repository::head).transpose();
@@ -130,7 +130,7 @@ pub(crate) fn init(
 }
 
 /// Returns what is shown, and what is written.
-fn plan(new: &NewProject, author: &Person, now: Timestamp) -> Result<(Begun, Write), OpsError> {
+fn plan(new: &NewProject, author: &Person, now: Timestamp) -> Result<(Begun, Write), ProjectError> {
     let name = new.name.clone().unwrap_or_else(|| folder_name(&new.folder));
     let founder = Founder::new(author.name(), author.email());
     let mut files = new.template.files(&name, &founder);
@@ -149,7 +149,7 @@ fn plan(new: &NewProject, author: &Person, now: Timestamp) -> Result<(Begun, Wri
         })
     });
     let beside = beside.collect::<Result<Vec<Beside>, _>>()?;
-    let (rules, _) = compiled(&sources).map_err(OpsError::InvalidRules)?;
+    let (rules, _) = compiled(&sources).map_err(ProjectError::InvalidRules)?;
     let in_force = InForce { rules: Rc::new(rules), commit: None, remarks: Vec::new() };
 
     let project = &in_force.rules.project;
@@ -184,7 +184,7 @@ fn plan(new: &NewProject, author: &Person, now: Timestamp) -> Result<(Begun, Wri
 fn attributes(
     folder: &Path,
     committed: Option<(&Repository, CommitId)>,
-) -> Result<Attributes, OpsError> {
+) -> Result<Attributes, ProjectError> {
     let standing = std::fs::read(folder.join(ATTRIBUTES)).ok();
     let is_committed = match committed.filter(|_| folder.is_dir()) {
         Some((_, commit)) => {
@@ -218,7 +218,7 @@ enum Attributes {
 }
 
 /// Returns the repository that the folder lies in, or would lie in.
-pub(crate) fn repository_around(folder: &Path) -> Result<Option<Repository>, OpsError> {
+pub(crate) fn repository_around(folder: &Path) -> Result<Option<Repository>, ProjectError> {
     let standing = folder.ancestors().find(|folder| folder.is_dir());
     let standing =
         standing.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -234,7 +234,7 @@ pub(crate) fn refuse_existing(
     folder: &Path,
     repository: Option<&Repository>,
     head: Option<&Head>,
-) -> Result<(), OpsError> {
+) -> Result<(), ProjectError> {
     let commit = head.and_then(|head| head.commit);
     for name in [PROJECT_FILE, ORG_FILE] {
         let standing = folder.join(name).symlink_metadata().is_ok();
@@ -245,7 +245,7 @@ pub(crate) fn refuse_existing(
             _ => false,
         };
         if standing || committed {
-            return Err(OpsError::ProjectExists { path: name.parse()? });
+            return Err(ProjectError::ProjectExists { path: name.parse()? });
         }
     }
     Ok(())
@@ -312,7 +312,7 @@ mod tests {
             std::os::unix::fs::symlink("nowhere", home.path().join(name)).unwrap();
             let error = refuse_existing(home.path(), None, None).unwrap_err();
             assert!(
-                matches!(&error, OpsError::ProjectExists { path } if path.as_str() == name),
+                matches!(&error, ProjectError::ProjectExists { path } if path.as_str() == name),
                 "{error}"
             );
             assert_eq!(error.code(), "project_exists");

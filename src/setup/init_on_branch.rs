@@ -10,7 +10,7 @@ use crate::files::config::configuration::PROJECT_FILE;
 use crate::git::{BranchSource, Repository};
 use crate::project::branch::home;
 use crate::project::branch_checkout::{FOLDER, Patience, check_out, check_out_new};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::{Paths, ProjectPath};
 use crate::tasks::apply::commit::commit_new;
@@ -22,10 +22,10 @@ pub(crate) fn init_on_branch(
     new: &NewProject,
     branch: &BranchName,
     now: Timestamp,
-    open: &dyn Fn(&Path) -> Result<Workspace, OpsError>,
+    open: &dyn Fn(&Path) -> Result<Workspace, ProjectError>,
     patience: &Patience,
     dry_run: DryRun,
-) -> Result<Begun, OpsError> {
+) -> Result<Begun, ProjectError> {
     let repository = repository_around(&new.folder)?.filter(|_| new.folder.is_dir());
     let Some(repository) = repository else {
         return Err(unfit(
@@ -99,7 +99,7 @@ fn beginning(branch: &BranchName) -> String {
 }
 
 /// Returns whether a branch has that commit, and nothing else.
-fn is_only_begun(repository: &Repository, branch: &BranchName) -> Result<bool, OpsError> {
+fn is_only_begun(repository: &Repository, branch: &BranchName) -> Result<bool, ProjectError> {
     let Some(commit) = repository.commit_named(&format!("refs/heads/{branch}"))? else {
         return Ok(false);
     };
@@ -117,6 +117,6 @@ fn pointer(branch: &BranchName) -> String {
     )
 }
 
-fn unfit(code: &'static str, problem: String, fix: String) -> OpsError {
-    OpsError::Unfit { code, problem, fix }
+fn unfit(code: &'static str, problem: String, fix: String) -> ProjectError {
+    ProjectError::Unfit { code, problem, fix }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::domain::{TaskId, WorkflowName};
 use crate::files::task_file::{Origin, TaskFile};
 use crate::project::active_rules::in_force;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::tasks::apply::change::NextStep;
 use crate::tasks::automatic::rule_changes::{RuleChanges, apply_to_each, follow_rules};
@@ -32,7 +32,7 @@ pub(crate) fn add_gates(
     wait: Duration,
     workflow: Option<&WorkflowName>,
     dry_run: DryRun,
-) -> Result<Migrated, OpsError> {
+) -> Result<Migrated, ProjectError> {
     workspace.restart_wait(wait);
     if dry_run == DryRun::No {
         heal_if_pending(workspace)?;
@@ -55,7 +55,7 @@ fn beginning(
     workspace: &Workspace,
     state: &mut TaskState,
     workflow: Option<&WorkflowName>,
-) -> Result<NextStep, OpsError> {
+) -> Result<NextStep, ProjectError> {
     state.ensure_unfrozen()?;
     if state.file.origin == Origin::Adopted {
         return Ok(NextStep::Nothing);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::planned_files::{PlannedFiles, new_file, write_planned};
 use crate::git::{CommitId, Head};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::tasks::task_files::read;
 use crate::storage::{Paths, ProjectPath, StoreError};
@@ -98,7 +98,7 @@ impl Monitored {
 pub(crate) fn add_monitoring(
     workspace: &Workspace,
     dry_run: DryRun,
-) -> Result<Monitored, OpsError> {
+) -> Result<Monitored, ProjectError> {
     let plan = |head: &Head| {
         let (mut outcome, mut files) = (Vec::new(), Vec::new());
         for file in MonitoringFile::ALL {
@@ -120,13 +120,13 @@ pub(crate) fn add_monitoring(
 }
 
 /// Returns what would become of the files in a folder that is no project yet.
-pub(crate) fn monitoring_to_add(folder: &Path) -> Result<Monitored, OpsError> {
+pub(crate) fn monitoring_to_add(folder: &Path) -> Result<Monitored, ProjectError> {
     let fate = |file: MonitoringFile| {
         let path: ProjectPath = file.place().parse()?;
         let stands = path.below(folder).symlink_metadata().is_ok();
         Ok((file, if stands { fate_of_standing(folder, file, &path) } else { Equipment::New }))
     };
-    let files = MonitoringFile::ALL.into_iter().map(fate).collect::<Result<_, OpsError>>()?;
+    let files = MonitoringFile::ALL.into_iter().map(fate).collect::<Result<_, ProjectError>>()?;
     Ok(Monitored { files, commit: None })
 }
 

@@ -1,7 +1,7 @@
 //! Files that are planned, written and committed in one go: planned anew as long as somebody else was faster.
 
 use crate::git::{CommitId, Head};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::ProjectPath;
 use crate::tasks::apply::commit::{NewFile, commit_files, write_new};
@@ -27,8 +27,8 @@ pub(crate) fn write_planned<T>(
     workspace: &Workspace,
     dry_run: DryRun,
     message: &str,
-    plan: impl Fn(&Head) -> Result<PlannedFiles<T>, OpsError>,
-) -> Result<(T, Option<CommitId>), OpsError> {
+    plan: impl Fn(&Head) -> Result<PlannedFiles<T>, ProjectError>,
+) -> Result<(T, Option<CommitId>), ProjectError> {
     loop {
         if dry_run == DryRun::No {
             heal_if_pending(workspace)?;

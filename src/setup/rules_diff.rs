@@ -1,10 +1,10 @@
 //! What other rules would do to the tasks that are under way. Reads only.
 
 use crate::domain::{Destination, Gate, GateId, Outcome, Task, TaskId, Timestamp};
-use crate::files::diagnostic::diagnostic::Diagnostic;
+use crate::files::diagnostic::Diagnostic;
 use crate::files::task_file::Origin;
 use crate::git::CommitId;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::rule_check::compiled;
 use crate::project::rule_sources::{committed, standing_files};
 use crate::project::workspace::Workspace;
@@ -88,7 +88,7 @@ pub(crate) struct Turn {
 pub(crate) fn diff_rules(
     workspace: &Workspace,
     revision: Option<&str>,
-) -> Result<RulesDiff, OpsError> {
+) -> Result<RulesDiff, ProjectError> {
     let in_force = workspace.rules()?;
     let mut listing = read_all(workspace, &in_force, ListScope::Active);
     listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
@@ -96,12 +96,13 @@ pub(crate) fn diff_rules(
     let other;
     let (old, new, from, to, diagnostics) = if let Some(revision) = revision {
         let commit = commit_named(workspace, revision)?;
-        other =
-            compiled(&committed(&workspace.repository, commit)?).map_err(OpsError::InvalidRules)?.0;
+        other = compiled(&committed(&workspace.repository, commit)?)
+            .map_err(ProjectError::InvalidRules)?
+            .0;
         (&other, &*in_force.rules, Some(commit), in_force.commit, Vec::new())
     } else {
-        let (rules, diagnostics) =
-            compiled(&standing_files(&workspace.repository)?).map_err(OpsError::InvalidRules)?;
+        let (rules, diagnostics) = compiled(&standing_files(&workspace.repository)?)
+            .map_err(ProjectError::InvalidRules)?;
         other = rules;
         (&*in_force.rules, &other, in_force.commit, None, diagnostics)
     };
@@ -138,8 +139,8 @@ pub(crate) fn diff_rules(
     Ok(diff)
 }
 
-fn commit_named(workspace: &Workspace, revision: &str) -> Result<CommitId, OpsError> {
-    workspace.repository.commit_named(revision)?.ok_or_else(|| OpsError::Unfit {
+fn commit_named(workspace: &Workspace, revision: &str) -> Result<CommitId, ProjectError> {
+    workspace.repository.commit_named(revision)?.ok_or_else(|| ProjectError::Unfit {
         code: "unknown_revision",
         problem: format!("git knows no commit by the name `{revision}`"),
         fix: "name a commit, a branch or a tag, as in `HEAD~3`".to_owned(),

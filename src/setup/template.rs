@@ -359,7 +359,7 @@ fn human_id(name: &str) -> Option<AgentId> {
 mod tests {
     use super::*;
     use crate::files::config::configuration::{Source, load};
-    use crate::files::diagnostic::diagnostic::{Paint, render_all};
+    use crate::files::diagnostic::{Paint, render_all};
 
     fn loaded(
         template: Template,

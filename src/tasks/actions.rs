@@ -3,7 +3,7 @@
 use crate::domain::{AgentId, GateId, Status, Ticket};
 use crate::git::Person;
 use crate::project::author::{actor, actor_author, agent_author};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Act, Actor, Decision, Refusal, branch_of, decide, may_mean};
 use crate::tasks::apply::change::{apply, change, due_or};
@@ -17,7 +17,7 @@ pub(crate) fn choose_claim(
     state: &TaskState,
     ticket: &Ticket,
     agent: &AgentId,
-) -> Result<Choice, OpsError> {
+) -> Result<Choice, ProjectError> {
     let rules = &state.in_force.rules;
     let task = &state.file.task;
     may_mean(task, ticket, Some(agent))?;
@@ -32,7 +32,7 @@ pub(crate) fn release(
     ticket: &Ticket,
     agent: Option<&AgentId>,
     dry_run: DryRun,
-) -> Result<Changed, OpsError> {
+) -> Result<Changed, ProjectError> {
     by_actor(workspace, ticket, agent, dry_run, &|by| Act::Release {
         by,
         branch: ticket.branch.clone(),
@@ -46,7 +46,7 @@ pub(crate) fn assign(
     by: Option<&AgentId>,
     agent: &AgentId,
     dry_run: DryRun,
-) -> Result<Changed, OpsError> {
+) -> Result<Changed, ProjectError> {
     by_actor(workspace, ticket, by, dry_run, &|by| Act::Assign {
         by,
         agent: agent.clone(),
@@ -61,7 +61,7 @@ pub(crate) fn renew(
     agent: &AgentId,
     note: Option<&str>,
     dry_run: DryRun,
-) -> Result<Changed, OpsError> {
+) -> Result<Changed, ProjectError> {
     change(workspace, &ticket.task, dry_run, &mut |state| {
         may_mean(&state.file.task, ticket, Some(agent))?;
         let author = agent_author(&state.in_force.rules.org, agent)?;
@@ -81,7 +81,7 @@ pub(crate) fn hold(
     agent: Option<&AgentId>,
     reason: &str,
     dry_run: DryRun,
-) -> Result<Changed, OpsError> {
+) -> Result<Changed, ProjectError> {
     of_the_whole(ticket, "hold")?;
     by_actor(workspace, ticket, agent, dry_run, &|by| Act::Hold { by, reason: reason.to_owned() })
 }
@@ -93,7 +93,7 @@ pub(crate) fn unblock(
     agent: Option<&AgentId>,
     reason: Option<&str>,
     dry_run: DryRun,
-) -> Result<Changed, OpsError> {
+) -> Result<Changed, ProjectError> {
     let act =
         |by| Act::Unblock { by, branch: ticket.branch.clone(), reason: reason.map(str::to_owned) };
     let mut was_blocked = false;
@@ -102,14 +102,14 @@ pub(crate) fn unblock(
         due_or(workspace, state, |state| {
             match chosen_by(workspace, state, ticket, agent, &act) {
                 // The rules set it going meanwhile: that is what was wanted.
-                Err(OpsError::Refused(Refusal::NotBlocked { .. })) if was_blocked => {
+                Err(ProjectError::Refused(Refusal::NotBlocked { .. })) if was_blocked => {
                     Ok(Choice::Settled)
                 }
                 chosen => chosen,
             }
         })
     })?;
-    changed.ok_or_else(|| OpsError::Restless { id: ticket.task.clone() })
+    changed.ok_or_else(|| ProjectError::Restless { id: ticket.task.clone() })
 }
 
 /// Calls the task off.
@@ -119,7 +119,7 @@ pub(crate) fn cancel(
     agent: Option<&AgentId>,
     reason: &str,
     dry_run: DryRun,
-) -> Result<Changed, OpsError> {
+) -> Result<Changed, ProjectError> {
     of_the_whole(ticket, "cancel")?;
     by_actor(workspace, ticket, agent, dry_run, &|by| Act::Cancel { by, reason: reason.to_owned() })
 }
@@ -132,7 +132,7 @@ pub(crate) fn reopen(
     to: &GateId,
     reason: &str,
     dry_run: DryRun,
-) -> Result<Changed, OpsError> {
+) -> Result<Changed, ProjectError> {
     of_the_whole(ticket, "reopen")?;
     by_actor(workspace, ticket, agent, dry_run, &|by| Act::Reopen {
         by,
@@ -149,7 +149,7 @@ pub(crate) fn override_to(
     to: &GateId,
     reason: &str,
     dry_run: DryRun,
-) -> Result<Changed, OpsError> {
+) -> Result<Changed, ProjectError> {
     of_the_whole(ticket, "override")?;
     by_actor(workspace, ticket, agent, dry_run, &|by| Act::Override {
         by,
@@ -172,7 +172,7 @@ fn by_actor(
     agent: Option<&AgentId>,
     dry_run: DryRun,
     act: &dyn Fn(Actor) -> Act,
-) -> Result<Changed, OpsError> {
+) -> Result<Changed, ProjectError> {
     change(workspace, &ticket.task, dry_run, &mut |state| {
         chosen_by(workspace, state, ticket, agent, act)
     })
@@ -184,7 +184,7 @@ fn chosen_by(
     ticket: &Ticket,
     agent: Option<&AgentId>,
     act: &dyn Fn(Actor) -> Act,
-) -> Result<Choice, OpsError> {
+) -> Result<Choice, ProjectError> {
     let org = &state.in_force.rules.org;
     let by = actor(workspace, org, agent);
     may_mean(&state.file.task, ticket, by.agent())?;
@@ -198,7 +198,7 @@ pub(crate) fn choose(
     state: &TaskState,
     act: &Act,
     author: Person,
-) -> Result<Choice, OpsError> {
+) -> Result<Choice, ProjectError> {
     let decision = decide(&state.in_force.rules, &state.file.task, act, workspace.now())?;
     Ok(decided(state, act, decision, author))
 }

@@ -9,7 +9,7 @@ use crate::domain::{Completion, TaskId};
 use crate::files::completion_file::front_of;
 use crate::files::task_file::Origin;
 use crate::project::author::agent_author;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Act, Refusal, ToSign, branch_of, decide, rehearse};
 use crate::tasks::actions::decided;
@@ -47,10 +47,10 @@ pub fn complete(
     workspace: &Workspace,
     completion: &Completion,
     dry_run: DryRun,
-) -> Result<Changed, OpsError> {
+) -> Result<Changed, ProjectError> {
     let is_signed = dry_run == DryRun::No;
     let outcome = complete_bound(workspace, &mut completion.clone(), is_signed, dry_run);
-    if let Err(OpsError::Refused(refusal)) = &outcome
+    if let Err(ProjectError::Refused(refusal)) = &outcome
         && dry_run == DryRun::No
         && let Err(error) = leave_conflict(workspace, refusal, completion.id.as_str())
     {
@@ -66,8 +66,8 @@ pub(crate) fn complete_together(
     workspace: &mut Workspace,
     wait: Duration,
     completions: &mut [Completion],
-    each: &mut dyn FnMut(usize, Result<Changed, OpsError>),
-) -> Result<(), OpsError> {
+    each: &mut dyn FnMut(usize, Result<Changed, ProjectError>),
+) -> Result<(), ProjectError> {
     let tasks: Vec<TaskId> =
         completions.iter().map(|completion| completion.ticket.task.clone()).collect();
     workspace.restart_wait(wait);
@@ -93,10 +93,10 @@ pub(crate) fn complete_together(
 pub(crate) fn to_sign(
     workspace: &Workspace,
     completion: &Completion,
-) -> Result<Option<ToSign>, OpsError> {
+) -> Result<Option<ToSign>, ProjectError> {
     let mut unsigned = Completion { signature: None, ..completion.clone() };
     match complete_bound(workspace, &mut unsigned, true, DryRun::Yes) {
-        Err(OpsError::Refused(Refusal::Signature(wanted))) => Ok(Some(*wanted)),
+        Err(ProjectError::Refused(Refusal::Signature(wanted))) => Ok(Some(*wanted)),
         Err(error) => Err(error),
         Ok(_) => Ok(None),
     }
@@ -107,11 +107,11 @@ pub(crate) fn to_sign(
 pub(crate) fn would_complete(
     workspace: &Workspace,
     completion: &Completion,
-) -> Result<Planned, OpsError> {
+) -> Result<Planned, ProjectError> {
     let (id, mut completion) = (&completion.ticket.task, completion.clone());
     let planned =
         planned(workspace, id, &mut |state| next_step(workspace, state, &mut completion, true))?;
-    planned.ok_or_else(|| OpsError::Restless { id: id.clone() })
+    planned.ok_or_else(|| ProjectError::Restless { id: id.clone() })
 }
 
 /// `is_signed` says whether the completion has to have its signature by now, if it needs one.
@@ -120,12 +120,12 @@ fn complete_bound(
     completion: &mut Completion,
     is_signed: bool,
     dry_run: DryRun,
-) -> Result<Changed, OpsError> {
+) -> Result<Changed, ProjectError> {
     let id = completion.ticket.task.clone();
     let mut decide = |state: &mut TaskState| next_step(workspace, state, completion, is_signed);
     let changed = apply(workspace, &id, dry_run, &mut decide);
     let changed = changed.map_err(|error| point_to_own_task(workspace, completion, error))?;
-    changed.ok_or(OpsError::Restless { id })
+    changed.ok_or(ProjectError::Restless { id })
 }
 
 /// Decides a completion of a task that nobody froze. It counts for the visit that is open when the task is first read.
@@ -134,7 +134,7 @@ fn next_step(
     state: &TaskState,
     completion: &mut Completion,
     is_signed: bool,
-) -> Result<NextStep, OpsError> {
+) -> Result<NextStep, ProjectError> {
     state.ensure_unfrozen()?;
     let first = first_due_step(workspace, state)?;
     if first.is_none() || state.file.origin == Origin::Adopted {
@@ -170,8 +170,12 @@ fn bind(completion: &mut Completion, state: &TaskState) {
 }
 
 /// Whoever completes somebody else's task while holding one of its own has mixed them up (spec 1, 9.6).
-fn point_to_own_task(workspace: &Workspace, completion: &Completion, error: OpsError) -> OpsError {
-    let OpsError::Refused(
+fn point_to_own_task(
+    workspace: &Workspace,
+    completion: &Completion,
+    error: ProjectError,
+) -> ProjectError {
+    let ProjectError::Refused(
         refusal @ (Refusal::WrongRole { .. }
         | Refusal::NotYourBranch { .. }
         | Refusal::AssignedToAnother { .. }),

@@ -10,7 +10,7 @@ use crate::files::task_file;
 use crate::files::task_file::Defaults;
 use crate::git::Person;
 use crate::project::author::{actor, actor_author};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Act, Actor, Decision, Refusal, Rules, Warning, WorkflowStep, begin, decide};
 use crate::storage::Paths;
@@ -57,7 +57,7 @@ pub fn create(
     wanted: &[NewTask],
     agent: Option<&AgentId>,
     dry_run: DryRun,
-) -> Result<Vec<Changed>, OpsError> {
+) -> Result<Vec<Changed>, ProjectError> {
     let mut made = Vec::with_capacity(wanted.len());
     for batch in wanted.chunks(BATCH) {
         made.extend(create_batch(workspace, batch, agent, dry_run)?);
@@ -70,7 +70,7 @@ fn create_batch(
     wanted: &[NewTask],
     agent: Option<&AgentId>,
     dry_run: DryRun,
-) -> Result<Vec<Changed>, OpsError> {
+) -> Result<Vec<Changed>, ProjectError> {
     loop {
         heal_if_pending(workspace)?;
         let head = workspace.head()?;
@@ -117,7 +117,7 @@ pub(crate) fn opened(
     body: &str,
     author: &Person,
     now: Timestamp,
-) -> Result<(Write, Changed), OpsError> {
+) -> Result<(Write, Changed), ProjectError> {
     let Decision::Step(step) = decide(rules, task, &Act::Open, now)? else {
         unreachable!("a task that stands nowhere cannot have been opened before");
     };
@@ -167,13 +167,13 @@ pub fn new_from(new: &NewTask, id: TaskId, workflow: WorkflowName, now: Timestam
 }
 
 /// Checks the title and the input of a new task against a workflow, which need not be there yet.
-pub fn check_new(workflow: &Workflow, new: &NewTask) -> Result<(), OpsError> {
+pub fn check_new(workflow: &Workflow, new: &NewTask) -> Result<(), ProjectError> {
     check_title(&new.title)?;
     begin(workflow, &new.input)?;
     Ok(())
 }
 
-fn task(paths: &Paths, rules: &Rules, new: &NewTask, now: Timestamp) -> Result<Task, OpsError> {
+fn task(paths: &Paths, rules: &Rules, new: &NewTask, now: Timestamp) -> Result<Task, ProjectError> {
     let project = &rules.project;
     check_title(&new.title)?;
     let workflow = new.workflow.clone().unwrap_or_else(|| project.default_workflow.clone());
@@ -183,7 +183,7 @@ fn task(paths: &Paths, rules: &Rules, new: &NewTask, now: Timestamp) -> Result<T
 }
 
 /// Draws ids until one is free. One that is taken by a task which people moved to a folder of their own is told of later.
-pub(crate) fn fresh_id(paths: &Paths, project: &Project) -> Result<TaskId, OpsError> {
+pub(crate) fn fresh_id(paths: &Paths, project: &Project) -> Result<TaskId, ProjectError> {
     loop {
         let id = TaskId::compose(&project.id_prefix, &random_local(5)?)?;
         if !is_taken(paths, &id)? {
@@ -206,7 +206,7 @@ fn visible(rules: &Rules, task: &Task, by: &Actor) -> Result<(), Refusal> {
     }
 }
 
-fn permit(org: &Org, by: &Actor) -> Result<(), OpsError> {
+fn permit(org: &Org, by: &Actor) -> Result<(), ProjectError> {
     let Actor::Agent(agent) = by else { return Ok(()) };
     if org.agent(agent).is_some_and(|known| known.may.contains(&Permission::New)) {
         return Ok(());

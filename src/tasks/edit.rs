@@ -3,7 +3,7 @@
 use crate::domain::{AgentId, BODY_LIMIT, Map, Permission, Task, TaskId};
 use crate::files::task_file::TaskFile;
 use crate::project::author::{actor, actor_author};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Actor, Change, Refusal, Warning, explain};
 use crate::storage::ProjectPath;
@@ -51,7 +51,7 @@ pub(crate) fn open_manuscript(
     id: &TaskId,
     agent: Option<&AgentId>,
     dry_run: DryRun,
-) -> Result<Manuscript, OpsError> {
+) -> Result<Manuscript, ProjectError> {
     let mut found = None;
     change(workspace, id, dry_run, &mut |state| {
         permit(state, &actor(workspace, &state.in_force.rules.org, agent))?;
@@ -60,7 +60,7 @@ pub(crate) fn open_manuscript(
             Some(Manuscript { path: snapshot.path.clone(), bytes: state.file.bytes().to_vec() });
         Ok(Choice::Settled)
     })?;
-    found.ok_or_else(|| OpsError::Restless { id: id.clone() })
+    found.ok_or_else(|| ProjectError::Restless { id: id.clone() })
 }
 
 /// Replaces the file by what somebody made of the manuscript. Only what is people's may differ.
@@ -71,10 +71,10 @@ pub(crate) fn edit_text(
     manuscript: &Manuscript,
     edited: &[u8],
     dry_run: DryRun,
-) -> Result<Changed, OpsError> {
+) -> Result<Changed, ProjectError> {
     rewrite(workspace, id, agent, dry_run, &|state| {
         if state.file.bytes() != manuscript.bytes {
-            return Err(OpsError::Unfit {
+            return Err(ProjectError::Unfit {
                 code: "edit_conflict",
                 problem: format!("task `{id}` changed while you were at it"),
                 fix: format!(
@@ -95,7 +95,7 @@ pub(crate) fn edit_fields(
     agent: Option<&AgentId>,
     fields: &EditedFields,
     dry_run: DryRun,
-) -> Result<Changed, OpsError> {
+) -> Result<Changed, ProjectError> {
     if let Some(title) = &fields.title {
         check_title(title)?;
     }
@@ -141,11 +141,11 @@ fn add_missing<T: Clone + PartialEq>(list: &mut Vec<T>, more: &[T]) {
 }
 
 /// Returns whether a task can be called that.
-pub(crate) fn check_title(title: &str) -> Result<(), OpsError> {
+pub(crate) fn check_title(title: &str) -> Result<(), ProjectError> {
     if !title.trim().is_empty() {
         return Ok(());
     }
-    Err(OpsError::Unfit {
+    Err(ProjectError::Unfit {
         code: "missing_title",
         problem: "a task needs a title".to_owned(),
         fix: "say what is to be done in a few words, as in `Add login`".to_owned(),
@@ -157,10 +157,10 @@ pub(crate) fn check_dependencies(
     workspace: &Workspace,
     id: Option<&TaskId>,
     depends_on: &[TaskId],
-) -> Result<(), OpsError> {
+) -> Result<(), ProjectError> {
     for dependency in depends_on {
         if Some(dependency) == id {
-            return Err(OpsError::Unfit {
+            return Err(ProjectError::Unfit {
                 code: "depends_on_itself",
                 problem: format!(
                     "task `{dependency}` would wait for itself, and never be handed out"
@@ -178,8 +178,8 @@ fn rewrite(
     id: &TaskId,
     agent: Option<&AgentId>,
     dry_run: DryRun,
-    rewritten: &dyn Fn(&TaskState) -> Result<TaskFile, OpsError>,
-) -> Result<Changed, OpsError> {
+    rewritten: &dyn Fn(&TaskState) -> Result<TaskFile, ProjectError>,
+) -> Result<Changed, ProjectError> {
     change(workspace, id, dry_run, &mut |state| {
         let rules = &state.in_force.rules;
         let by = actor(workspace, &rules.org, agent);
@@ -205,7 +205,7 @@ fn rewrite(
 }
 
 /// People may edit; an agent may edit the task it holds, and others if org.yaml lets it.
-fn permit(state: &TaskState, by: &Actor) -> Result<(), OpsError> {
+fn permit(state: &TaskState, by: &Actor) -> Result<(), ProjectError> {
     let Actor::Agent(agent) = by else { return Ok(()) };
     let holds = state.file.task.is_held_by(agent);
     let org = &state.in_force.rules.org;
@@ -215,8 +215,8 @@ fn permit(state: &TaskState, by: &Actor) -> Result<(), OpsError> {
     Err(Refusal::NotPermitted { agent: agent.clone(), act: Permission::Edit }.into())
 }
 
-fn not_yours(fields: &str) -> OpsError {
-    OpsError::Unfit {
+fn not_yours(fields: &str) -> ProjectError {
+    ProjectError::Unfit {
         code: "engine_fields",
         problem: format!("the edit changes what the engine keeps: {fields}"),
         fix: "title, description, body, tags, metadata, dependsOn, tests and keys of your own are yours; \
@@ -240,7 +240,7 @@ pub(crate) fn comment(
     id: &TaskId,
     comment: &Comment,
     dry_run: DryRun,
-) -> Result<Changed, OpsError> {
+) -> Result<Changed, ProjectError> {
     if comment.text.len() > BODY_LIMIT {
         return Err(Refusal::TooLong {
             field: "comment",
@@ -250,7 +250,7 @@ pub(crate) fn comment(
         .into());
     }
     if comment.text.trim().is_empty() {
-        return Err(OpsError::Unfit {
+        return Err(ProjectError::Unfit {
             code: "empty_comment",
             problem: "the comment says nothing".to_owned(),
             fix: format!("give its text, as in `aof task comment {id} \"...\"`"),

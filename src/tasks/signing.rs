@@ -6,10 +6,10 @@ use std::path::Path;
 use crate::domain::{Completion, CompletionId, PublicKey, Signature};
 use crate::files::completion_file;
 use crate::files::completion_file::Syntax;
-use crate::files::diagnostic::diagnostic::Diagnostic;
+use crate::files::diagnostic::Diagnostic;
 use crate::files::signed_completion::signed_file;
 use crate::git::{Asking, GitError, SshKey};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Flaw, NAMESPACE, Refusal, ToSign};
 use crate::tasks::complete::{complete, to_sign};
@@ -34,7 +34,7 @@ pub(crate) fn complete_signed(
     completion: &Completion,
     signing: Signing<'_>,
     dry_run: DryRun,
-) -> Result<Changed, OpsError> {
+) -> Result<Changed, ProjectError> {
     let mut completion = completion.clone();
     if completion.signature.is_some() {
         return complete(workspace, &completion, dry_run);
@@ -43,7 +43,7 @@ pub(crate) fn complete_signed(
     let mut done = complete(workspace, &completion, dry_run);
     for _ in 0..ATTEMPTS {
         match done {
-            Err(OpsError::Refused(Refusal::Signature(wanted)))
+            Err(ProjectError::Refused(Refusal::Signature(wanted)))
                 if is_to_be_signed(&wanted, signed.as_deref()) =>
             {
                 completion.ticket = wanted.ticket.clone();
@@ -62,7 +62,7 @@ fn signed(
     workspace: &Workspace,
     completion: &Completion,
     signing: Signing<'_>,
-) -> Result<Completion, OpsError> {
+) -> Result<Completion, ProjectError> {
     let wanted = what_to_sign(workspace, completion)?;
     let signature = Some(sign(workspace, &wanted, signing)?);
     Ok(Completion { ticket: wanted.ticket, signature, ..completion.clone() })
@@ -73,9 +73,9 @@ fn signed(
 pub(crate) fn what_to_sign(
     workspace: &Workspace,
     completion: &Completion,
-) -> Result<ToSign, OpsError> {
+) -> Result<ToSign, ProjectError> {
     let agent = &completion.agent;
-    to_sign(workspace, completion)?.ok_or_else(|| OpsError::Unfit {
+    to_sign(workspace, completion)?.ok_or_else(|| ProjectError::Unfit {
         code: "no_signing_key",
         problem: format!("`{agent}` need not sign: the committed org.yaml has no `signingKey` of it"),
         fix: format!(
@@ -89,8 +89,8 @@ pub(crate) fn completion_in(
     name: &str,
     bytes: &[u8],
     id: &CompletionId,
-) -> Result<(Completion, Syntax), OpsError> {
-    let unreadable = |problem: String| OpsError::Unfit {
+) -> Result<(Completion, Syntax), ProjectError> {
+    let unreadable = |problem: String| ProjectError::Unfit {
         code: "unreadable_completion",
         problem,
         fix: "mend the file; `aof schema completion` says what it may have".to_owned(),
@@ -118,10 +118,10 @@ pub(crate) fn sign_file(
     bytes: &[u8],
     id: &CompletionId,
     signing: Signing<'_>,
-) -> Result<(Completion, Vec<u8>), OpsError> {
+) -> Result<(Completion, Vec<u8>), ProjectError> {
     let (completion, syntax) = completion_in(name, bytes, id)?;
     let signed = signed(workspace, &completion, signing)?;
-    let file = signed_file(bytes, syntax, &signed).ok_or_else(|| OpsError::Unfit {
+    let file = signed_file(bytes, syntax, &signed).ok_or_else(|| ProjectError::Unfit {
         code: "unsafe_change",
         problem: format!("the signature cannot be written into `{name}` and leave it what it is"),
         fix: "write the file more plainly, with one key a line".to_owned(),
@@ -142,7 +142,7 @@ fn sign(
     workspace: &Workspace,
     wanted: &ToSign,
     signing: Signing<'_>,
-) -> Result<Signature, OpsError> {
+) -> Result<Signature, ProjectError> {
     let mut last = None;
     for (key, asking) in keys(workspace, wanted, signing)? {
         match workspace.repository.ssh_signature(&key, NAMESPACE, wanted.text.as_bytes(), asking) {
@@ -163,7 +163,7 @@ fn keys(
     workspace: &Workspace,
     wanted: &ToSign,
     signing: Signing<'_>,
-) -> Result<Vec<(SshKey, Asking)>, OpsError> {
+) -> Result<Vec<(SshKey, Asking)>, ProjectError> {
     if let Some(file) = signing.key_file {
         return Ok(vec![(SshKey::File(file.to_owned()), signing.asking)]);
     }
@@ -191,9 +191,9 @@ fn public(key: &SshKey) -> Option<PublicKey> {
     }
 }
 
-fn failed(wanted: &ToSign, detail: &str) -> OpsError {
+fn failed(wanted: &ToSign, detail: &str) -> ProjectError {
     let keys: Vec<String> = wanted.keys.iter().map(PublicKey::fingerprint).collect();
-    OpsError::Unfit {
+    ProjectError::Unfit {
         code: "cannot_sign",
         problem: format!(
             "`{}` signs completions, and this one could not be signed: {detail}",

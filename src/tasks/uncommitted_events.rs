@@ -5,7 +5,7 @@ use crate::domain::{Event, EventId, Occurrence, Subject};
 use crate::files::event::json::event_value;
 use crate::files::event::line::{Origin, event_line};
 use crate::project::active_rules::in_force;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Refusal;
 use crate::storage::EventStream;
@@ -16,7 +16,7 @@ pub(crate) fn leave_conflict(
     workspace: &Workspace,
     refusal: &Refusal,
     delivery: &str,
-) -> Result<(), OpsError> {
+) -> Result<(), ProjectError> {
     let Refusal::VisitEnded { ticket, gate, agent: Some(loser), winner, .. } = refusal else {
         return Ok(());
     };
@@ -39,7 +39,7 @@ pub(crate) fn leave(
     workspace: &Workspace,
     mark: &str,
     mut occurrence: Occurrence,
-) -> Result<(), OpsError> {
+) -> Result<(), ProjectError> {
     // A project without a name is called by its folder.
     occurrence.project = occurrence.project.or_else(|| workspace.paths.folder_name());
     let id = EventId::of(mark);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use super::desk::Desk;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::inbox::InboxFile;
 use crate::tasks::inbox::deliver::{Recipient, leftovers, resume};
@@ -63,7 +63,7 @@ impl Backlog {
         &mut self,
         workspace: &Workspace,
         desk: &mut Desk<'_>,
-    ) -> Result<Vec<InboxFile>, OpsError> {
+    ) -> Result<Vec<InboxFile>, ProjectError> {
         desk.waiting = false;
         if !self.unknown {
             return Ok(Vec::new());
@@ -89,7 +89,7 @@ impl Backlog {
         visits: &mut DeliveredVisits,
         desk: &mut Desk<'_>,
         changed: bool,
-    ) -> Result<(), OpsError> {
+    ) -> Result<(), ProjectError> {
         let is_due = self.retry == Retry::Due;
         if self.due.is_empty() && (is_due || changed && self.waits) {
             self.due = leftovers(workspace, desk)?.into();

@@ -10,7 +10,7 @@ use super::report::{ReportedErrors, WatchReport};
 use super::wakeup::{FileSign, Wakeup};
 use crate::domain::{Digest, TaskId};
 use crate::observability::notices::compose::put_conflict;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Refusal;
 use crate::storage::inbox::Witnessed;
@@ -56,7 +56,7 @@ impl<'t> Desk<'t> {
     }
 
     /// Reports tasks that need a look, sorted, each error once while it lasts.
-    pub(crate) fn tell_troubled(&mut self, mut troubled: Vec<(TaskId, OpsError)>) {
+    pub(crate) fn tell_troubled(&mut self, mut troubled: Vec<(TaskId, ProjectError)>) {
         troubled.sort_by(|(a, _), (b, _)| a.cmp(b));
         for (task, error) in troubled {
             self.failed = true;
@@ -120,7 +120,7 @@ impl Recipient for Desk<'_> {
         workspace: &Workspace,
         refusal: &Refusal,
         delivery: &Digest,
-    ) -> Result<(), OpsError> {
+    ) -> Result<(), ProjectError> {
         put_conflict(workspace, refusal, delivery)
     }
 

@@ -9,7 +9,7 @@ use super::report::{ReportedErrors, WatchReport};
 use super::worker::{NextRun, Worker};
 use crate::history::new_commits::unreported::Remaining;
 use crate::observability::events::catch_up::{are_events_kept, catch_up_events, keep_events};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 
 /// How long a walk under way is waited for at the end.
@@ -19,7 +19,7 @@ const LAST: Duration = Duration::from_secs(10);
 #[derive(Default)]
 pub(crate) struct StreamKeeper {
     told: ReportedErrors,
-    worker: Option<Worker<Result<Remaining, OpsError>>>,
+    worker: Option<Worker<Result<Remaining, ProjectError>>>,
 }
 
 impl StreamKeeper {
@@ -44,7 +44,7 @@ impl StreamKeeper {
         &mut self,
         workspace: &Workspace,
         wait: Duration,
-    ) -> io::Result<&Worker<Result<Remaining, OpsError>>> {
+    ) -> io::Result<&Worker<Result<Remaining, ProjectError>>> {
         if let Some(worker) = self.worker.take() {
             return Ok(self.worker.insert(worker));
         }
@@ -69,7 +69,7 @@ impl StreamKeeper {
         }
     }
 
-    fn note(&mut self, outcome: Result<Remaining, OpsError>, desk: &mut Desk<'_>) {
+    fn note(&mut self, outcome: Result<Remaining, ProjectError>, desk: &mut Desk<'_>) {
         match outcome {
             Ok(_) => self.told.forget_the_rest(),
             Err(error) => self.tell(error.to_string(), desk),

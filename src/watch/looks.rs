@@ -12,7 +12,7 @@ use crate::git::{CommitId, Head, TreeFile};
 use crate::history::lost_steps::{BranchSeen, Retaken, tend_branch};
 use crate::history::stale_index::{IndexSeen, tend_index};
 use crate::project::active_rules::Remark;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::rule_sources::rules_mark;
 use crate::project::workspace::Workspace;
 use crate::storage::inbox::QUIET;
@@ -53,7 +53,7 @@ impl Looks {
         workspace: &Workspace,
         head: &Head,
         desk: &mut Desk<'_>,
-    ) -> Result<(), OpsError> {
+    ) -> Result<(), ProjectError> {
         let Some(commit) = head.commit else { return Ok(()) };
         let (seen, known) = match &self.rules {
             Some((seen, mark)) => (*seen, Some(mark)),
@@ -99,7 +99,7 @@ impl Looks {
         wait: Duration,
         schedule: &mut Schedule,
         desk: &mut Desk<'_>,
-    ) -> Result<(), OpsError> {
+    ) -> Result<(), ProjectError> {
         let tended =
             tend(workspace, wait, QUIET, &mut self.tasks, &mut |worked| desk.rest(worked))?;
         schedule.looked_at_tasks(tended.waiting > 0, Instant::now());
@@ -129,7 +129,7 @@ impl Looks {
         workspace: &mut Workspace,
         wait: Duration,
         desk: &mut Desk<'_>,
-    ) -> Result<bool, OpsError> {
+    ) -> Result<bool, ProjectError> {
         let rest = &mut |worked| desk.rest(worked);
         let done = hand_out(workspace, wait, &mut self.exhausted, DryRun::No, rest)?;
         let to_share = done.to_share;
@@ -185,7 +185,7 @@ pub(crate) fn look_at_limits(
     wait: Duration,
     schedule: &mut Schedule,
     desk: &mut Desk<'_>,
-) -> Result<(), OpsError> {
+) -> Result<(), ProjectError> {
     let start = Instant::now();
     let ran_out = run_out(workspace, wait, DryRun::No, &mut |worked| desk.rest(worked))?;
     let next = ran_out.next.map(|next| workspace.until(next));

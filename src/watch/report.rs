@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 use crate::dispatch::hand_out::{Dependent, Given};
 use crate::domain::TaskId;
-use crate::files::diagnostic::diagnostic::Diagnostic;
+use crate::files::diagnostic::Diagnostic;
 use crate::git::CommitId;
 use crate::history::lost_steps::PutBack;
 use crate::history::sync::outcome::Synced;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::tasks::inbox::deliver::Delivered;
 use crate::tasks::plan::choice::Changed;
 
@@ -51,7 +51,7 @@ pub(crate) enum WatchReport {
     /// A task was blocked, or goes on, because of its dependencies.
     Dependent(Dependent),
     /// A task needs a look.
-    Troubled { task: TaskId, error: OpsError },
+    Troubled { task: TaskId, error: ProjectError },
     /// A file among the tasks looks like one and is none.
     Stray { path: String, reason: String },
     /// New rules are in force.
@@ -71,7 +71,7 @@ pub(crate) enum WatchReport {
     /// Git is in the middle of something, or has no branch checked out: nothing is committed until that ends.
     Paused { reason: String },
     /// Nothing can be done at the moment; it is tried again.
-    Trouble(OpsError),
+    Trouble(ProjectError),
     /// A pause, or trouble, has ended.
     Resumed,
     /// It ends.

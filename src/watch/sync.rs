@@ -14,7 +14,7 @@ use crate::dispatch::synced_assignment::{Errand, sync_and_hand_out};
 use crate::git::{CommitId, Prompts};
 use crate::history::sync::outcome::{SyncEnd, Synced};
 use crate::history::sync::remote_state::owed_to_remote;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::{Seed, Workspace};
 
 /// The least time between two syncs: several commits go together.
@@ -24,7 +24,7 @@ const LONGEST_BACKOFF: Duration = Duration::from_mins(15);
 const LAST: Duration = Duration::from_secs(3);
 
 /// Nothing where the project is not synced.
-type SyncOutcome = Result<Option<Errand>, OpsError>;
+type SyncOutcome = Result<Option<Errand>, ProjectError>;
 
 /// Syncs of a watcher.
 pub(crate) struct SyncRequests {
@@ -163,6 +163,6 @@ fn tell_synced(synced: Vec<Synced>, desk: &mut Desk<'_>) {
     }
 }
 
-fn in_words(error: &OpsError, workspace: &Workspace) -> (String, Option<String>) {
+fn in_words(error: &ProjectError, workspace: &Workspace) -> (String, Option<String>) {
     (error.problem(), error.fix().map(|fix| workspace.git_words.said(fix)))
 }

@@ -19,7 +19,7 @@ use crate::files::config::configuration::WORKFLOWS_FOLDER;
 use crate::git::{GitError, Head};
 use crate::history::new_commits::unreported::Remaining;
 use crate::observability::endpoint::Endpoint;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::inbox::QUIET;
 use crate::storage::watcher_presence::Presence;
@@ -39,7 +39,7 @@ pub(crate) fn watch(
     wait: Duration,
     endpoint: Option<Endpoint>,
     tell: &mut dyn FnMut(WatchReport),
-) -> Result<(), OpsError> {
+) -> Result<(), ProjectError> {
     let root = workspace.paths.root().to_owned();
     let fault = |doing, cause| StoreError::Io { doing, path: root.clone(), cause };
     let mut watcher = Watcher::new(workspace, wait, tell)?;
@@ -68,7 +68,7 @@ pub(crate) fn watch_once(
     workspace: Workspace,
     wait: Duration,
     tell: &mut dyn FnMut(WatchReport),
-) -> Result<bool, OpsError> {
+) -> Result<bool, ProjectError> {
     Ok(Watcher::new(workspace, wait, tell)?.run_once())
 }
 
@@ -94,7 +94,7 @@ impl<'t> Watcher<'t> {
         workspace: Workspace,
         wait: Duration,
         tell: &'t mut dyn FnMut(WatchReport),
-    ) -> Result<Self, OpsError> {
+    ) -> Result<Self, ProjectError> {
         workspace.own_folder_is_ours()?;
         let wakeup = Arc::new(Wakeup::default());
         let own = Arc::clone(&wakeup);
@@ -289,7 +289,7 @@ impl<'t> Watcher<'t> {
     }
 
     /// Reports an error once, and tries again after longer and longer times.
-    fn back_off(&mut self, error: OpsError) -> Instant {
+    fn back_off(&mut self, error: ProjectError) -> Instant {
         self.backlog.forget();
         let text = error.to_string();
         // The folder, or the repository in it, may be another one by now.
@@ -304,7 +304,7 @@ impl<'t> Watcher<'t> {
     }
 
     /// Looks at everything that is due; returns whether files are still being written.
-    fn look(&mut self, head: &Head) -> Result<bool, OpsError> {
+    fn look(&mut self, head: &Head) -> Result<bool, ProjectError> {
         let Self { workspace, wait, desk, looks, backlog, visits, schedule, .. } = self;
         let wait = *wait;
         if self.pause.end_pause() {

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::schema::{ArgForm, Tool};
 use super::tool_error::ToolError;
 use crate::domain::{AgentId, Map, Outcome, nearest};
-use crate::project::error::error::Named;
-use crate::project::error::error::OpsError;
+use crate::project::error::Named;
+use crate::project::error::ProjectError;
 use crate::rules::Refusal;
 
 const SUMMARY: &str = "<what you did, in one or two sentences>";
@@ -53,28 +53,30 @@ pub(crate) fn next_call(
     })
 }
 
-fn after_error(error: &OpsError, corrected: CorrectedCall<'_>) -> Option<Value> {
+fn after_error(error: &ProjectError, corrected: CorrectedCall<'_>) -> Option<Value> {
     Some(match error {
-        OpsError::Refused(refusal) => return after_refusal(refusal, corrected),
-        OpsError::NoTask { nearest: Some(near), .. } => corrected.with_task(near.as_str()),
-        OpsError::NoTask { nearest: None, committed: None, .. } => call("aof_task_list", json!({})),
-        OpsError::Unknown { kind: Named::Agent, .. } => return None,
-        OpsError::Unknown { kind, known, given } => {
+        ProjectError::Refused(refusal) => return after_refusal(refusal, corrected),
+        ProjectError::NoTask { nearest: Some(near), .. } => corrected.with_task(near.as_str()),
+        ProjectError::NoTask { nearest: None, committed: None, .. } => {
+            call("aof_task_list", json!({}))
+        }
+        ProjectError::Unknown { kind: Named::Agent, .. } => return None,
+        ProjectError::Unknown { kind, known, given } => {
             match nearest(given, known.iter().map(String::as_str)) {
                 Some(near) => corrected.replacing(given, near),
                 None if *kind == Named::Role => call("aof_status", json!({})),
                 None => call("aof_workflow_list", json!({})),
             }
         }
-        OpsError::Unfit { code: "empty_comment", .. } => {
+        ProjectError::Unfit { code: "empty_comment", .. } => {
             corrected.with("text", json!("<what is to be said>"))
         }
-        OpsError::Unfit { code: "missing_title", .. } => {
+        ProjectError::Unfit { code: "missing_title", .. } => {
             corrected.with("title", json!("<what is to be done, in a few words>"))
         }
-        OpsError::Unfit { code: "wrong_role", .. } => next_task(),
+        ProjectError::Unfit { code: "wrong_role", .. } => next_task(),
         // The same call, once more.
-        OpsError::Restless { .. } => corrected.done(),
+        ProjectError::Restless { .. } => corrected.done(),
         _ => return None,
     })
 }

@@ -8,7 +8,7 @@ use super::session::{OpenProject, ServerSetup};
 use super::tool_error::{ToolError, in_tools};
 use crate::dispatch::next::claimed;
 use crate::domain::{TaskId, Ticket};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::storage::tasks::task_files;
 use crate::tasks::view::brief::briefed;
 use crate::tasks::view::task_view::show;
@@ -81,7 +81,7 @@ pub(crate) fn read(setup: &ServerSetup, uri: &str) -> Result<Value, RpcError> {
 }
 
 /// Returns the brief of a task as Markdown.
-pub(crate) fn brief_of(project: &OpenProject<'_>, ticket: &Ticket) -> Result<String, OpsError> {
+pub(crate) fn brief_of(project: &OpenProject<'_>, ticket: &Ticket) -> Result<String, ProjectError> {
     let (file, context, _) = briefed(&project.workspace, ticket)?;
     Ok(markdown(&file, &context))
 }

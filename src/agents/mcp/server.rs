@@ -20,7 +20,7 @@ use super::json_rpc::{
 };
 use super::session::ServerSetup;
 use super::{prompts, registry, resources};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::system::signals;
 
 /// How many calls may be under way at once.
@@ -52,9 +52,9 @@ const READ_ONLY_INSTRUCTIONS: &str = "\
 This server only shows the tasks of a project: aof_status, aof_task_list, aof_task_get, aof_workflow_list. It changes nothing.";
 
 /// Serves one client until it is gone, or until the process is asked to stop.
-pub(crate) fn serve(setup: ServerSetup) -> Result<(), OpsError> {
+pub(crate) fn serve(setup: ServerSetup) -> Result<(), ProjectError> {
     setup.refuse_people()?;
-    start(setup).map_err(|cause| OpsError::Unfit {
+    start(setup).map_err(|cause| ProjectError::Unfit {
         code: "files",
         problem: format!("the server cannot run: {cause}"),
         fix: "see whether this process may start threads and handle signals".to_owned(),

@@ -10,7 +10,7 @@ use crate::domain::{AgentId, Ticket};
 use crate::project::active_rules::InForce;
 use crate::project::aside::{Clock, warn_in_log};
 use crate::project::author::acting_agent;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::{Network, Workspace};
 use crate::rules::Rules;
 
@@ -42,7 +42,7 @@ pub(crate) struct OpenProject<'s> {
 
 impl ServerSetup {
     /// Opens the project for a call of that tool.
-    pub(crate) fn open(&self, tool: &str) -> Result<OpenProject<'_>, OpsError> {
+    pub(crate) fn open(&self, tool: &str) -> Result<OpenProject<'_>, ProjectError> {
         let Self { directory, wait, clock, network, .. } = self;
         // A client does not show what a wait is for.
         let mut workspace =
@@ -53,7 +53,7 @@ impl ServerSetup {
     }
 
     /// Refuses to act for a person: anybody may be behind the program that sends the calls.
-    pub(crate) fn refuse_people(&self) -> Result<(), OpsError> {
+    pub(crate) fn refuse_people(&self) -> Result<(), ProjectError> {
         if self.read_only {
             return Ok(());
         }
@@ -61,7 +61,7 @@ impl ServerSetup {
         let of_git = || self.open("start").ok().and_then(|project| project.viewer());
         match self.agent.clone().or_else(of_git).filter(AgentId::is_human) {
             None => Ok(()),
-            Some(agent) => Err(OpsError::Unfit {
+            Some(agent) => Err(ProjectError::Unfit {
                 code: "human_identity",
                 problem: format!("`{agent}` is a person's, and behind a server is a program"),
                 fix: "name the agent of the program with `--agent ID` or `AOF_AGENT`, or let it only look with `--read-only`; \

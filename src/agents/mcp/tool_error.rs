@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 
 use crate::dispatch::next::Claim;
 use crate::domain::{AgentId, listed};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::error::reason::reason_of;
 
 /// Why a call was not carried out. Nothing was changed.
 #[derive(Debug)]
 pub(crate) enum ToolError {
     /// The operation was not carried out.
-    Ops(Box<OpsError>),
+    Ops(Box<ProjectError>),
     /// An argument is not what the tool takes.
     Argument { code: &'static str, name: String, problem: String, fix: String },
     /// No task was named, and the agent has none.
@@ -20,7 +20,7 @@ pub(crate) enum ToolError {
     SeveralCurrent { agent: AgentId, claims: Vec<Claim> },
 }
 
-impl<E: Into<OpsError>> From<E> for ToolError {
+impl<E: Into<ProjectError>> From<E> for ToolError {
     fn from(error: E) -> Self {
         Self::Ops(Box::new(error.into()))
     }
@@ -40,7 +40,7 @@ impl ToolError {
     pub(crate) fn value(&self) -> Value {
         match self {
             Self::Ops(error) => match &**error {
-                OpsError::NoAgent { .. } => json!({
+                ProjectError::NoAgent { .. } => json!({
                     "error": error.code(),
                     "message": format!("{}\n\n{NAME_AGENT}", error.problem()),
                 }),

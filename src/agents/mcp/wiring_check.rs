@@ -13,7 +13,7 @@ use super::session::ServerSetup;
 use super::tool_error::NAME_AGENT;
 use crate::agents::runner::doctor::run_and_listen;
 use crate::domain::{AgentId, Gate, listed};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::rules::Rules;
 use crate::system::process::{How, Program, Secrets};
 use crate::tasks::headers::lookup::known_worker;
@@ -62,7 +62,7 @@ impl WiringReport {
         }
     }
 
-    fn add_error(&mut self, error: &OpsError) {
+    fn add_error(&mut self, error: &ProjectError) {
         self.add(error.code(), error.problem(), fix_of(error));
     }
 }
@@ -133,7 +133,7 @@ fn identify(setup: &ServerSetup, report: &mut WiringReport) {
     report.agent = Some(agent.to_string());
 }
 
-fn fix_of(error: &OpsError) -> String {
+fn fix_of(error: &ProjectError) -> String {
     error.fix().unwrap_or_else(|| "see `aof status` and `aof workflow validate`".to_owned())
 }
 

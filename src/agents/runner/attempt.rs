@@ -20,7 +20,7 @@ use super::verdict::judge::verdict;
 use super::verdict::question::{RunAnswer, RunQuestion};
 use super::visit_state::{RunnableVisit, VisitEnd, VisitState, visit_state};
 use crate::domain::{AgentId, CompletionId, Launch, RunBounds, Ticket, Timestamp};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::rules::Workplace;
 use crate::storage::StoreError;
 use crate::storage::runs::{
@@ -170,7 +170,7 @@ impl<'a> Attempt<'a> {
         &self,
         folder: &RunAttempt,
         control: RunControl<'_>,
-    ) -> Result<Attempted, OpsError> {
+    ) -> Result<Attempted, ProjectError> {
         let facts = self.facts(|file| folder.path_of(file));
         folder.write(RunFile::Prompt, facts.prompt.as_bytes())?;
         folder.write(RunFile::Mcp, mcp_config(&facts).as_bytes())?;
@@ -209,7 +209,7 @@ impl<'a> Attempt<'a> {
         end: &mut RunEnd,
         secrets: &Secrets,
         control: RunControl<'_>,
-    ) -> Result<Result<RunAnswer, NoAnswer>, OpsError> {
+    ) -> Result<Result<RunAnswer, NoAnswer>, ProjectError> {
         let transcript =
             Transcript::new(folder.create(RunFile::Transcript)?, secrets, Room::default());
         let program = command(self.launch, facts).program(&self.project.checkout);
@@ -356,7 +356,7 @@ impl<'a, W> Watch<'a, W> {
     }
 
     /// Returns why the work is not the agent's any more, if it is not.
-    fn overtaken(&self) -> Result<Option<String>, OpsError> {
+    fn overtaken(&self) -> Result<Option<String>, ProjectError> {
         let Attempt { project, agent, since, .. } = self.attempt;
         Ok(match visit_state(&project.open()?, self.attempt.ticket(), agent, *since)? {
             VisitState::Open(open) => {
@@ -369,7 +369,7 @@ impl<'a, W> Watch<'a, W> {
         })
     }
 
-    fn keep_claim(&self) -> Result<(), OpsError> {
+    fn keep_claim(&self) -> Result<(), ProjectError> {
         let (Attempt { project, agent, since, .. }, ticket) = (self.attempt, self.attempt.ticket());
         // The next try comes soon, and what the program prints does not wait.
         let workspace = RunnerSetup { wait: Duration::ZERO, ..(*project).clone() }.open()?;
@@ -379,7 +379,7 @@ impl<'a, W> Watch<'a, W> {
         Ok(())
     }
 
-    fn remark(&self, error: &OpsError) {
+    fn remark(&self, error: &ProjectError) {
         self.control.remark(self.attempt.ticket(), error.to_string());
     }
 }

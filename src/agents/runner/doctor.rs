@@ -14,7 +14,7 @@ use super::request::RunnerSetup;
 use super::secrets::{missing, secrets};
 use crate::domain::{AgentId, Launch, Preset, RoleId, RunBounds};
 use crate::files::printable::one_line;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::system::process::{
     Attendant, How, Limits, Orphans, Printed, Program, Room, Secrets, Stream, Transcript,
 };
@@ -63,7 +63,7 @@ pub fn checkups(
     project: &RunnerSetup,
     named: &[AgentId],
     depth: Depth,
-) -> Result<Vec<Checkup>, OpsError> {
+) -> Result<Vec<Checkup>, ProjectError> {
     let in_force = project.open()?.rules()?;
     let org = &in_force.rules.org;
     let wanted =

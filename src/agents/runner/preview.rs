@@ -9,7 +9,7 @@ use super::visit_state::{RunnableVisit, VisitState, visit_state};
 use crate::dispatch::openings::Opening;
 use crate::domain::{AgentId, CompletionId, RunBounds, Station, Ticket};
 use crate::files::task_file::TaskFile;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Workplace;
 use crate::storage::ProjectPath;
@@ -35,7 +35,7 @@ pub struct Preview {
 pub fn preview(
     project: &RunnerSetup,
     wish: &RunTarget,
-) -> Result<(Vec<Preview>, Vec<WaitingWork>), OpsError> {
+) -> Result<(Vec<Preview>, Vec<WaitingWork>), ProjectError> {
     let mut finder = WorkFinder::new(project, wish)?;
     let mut previews: Vec<Preview> = Vec::new();
     loop {
@@ -66,7 +66,7 @@ pub fn preview_of(
     workspace: &Workspace,
     file: &TaskFile,
     path: &ProjectPath,
-) -> Result<Vec<Preview>, OpsError> {
+) -> Result<Vec<Preview>, ProjectError> {
     let in_force = workspace.rules()?;
     let rules = &in_force.rules;
     let workflow = rules.workflow_of(&file.task);

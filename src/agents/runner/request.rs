@@ -9,7 +9,7 @@ use crate::dispatch::openings::Opening;
 use crate::domain::{AgentId, Completion, RoleId, Status, TaskId, Ticket};
 use crate::files::task_file::TaskFile;
 use crate::project::aside::{Clock, warn_in_log};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::{Network, Workspace};
 use crate::rules::brief::context::GateContext;
 use crate::storage::ProjectPath;
@@ -35,7 +35,7 @@ pub struct RunnerSetup {
 
 impl RunnerSetup {
     /// Opens it anew, if what runners left there is this clone's own.
-    pub fn open(&self) -> Result<Workspace, OpsError> {
+    pub fn open(&self) -> Result<Workspace, ProjectError> {
         let mut workspace =
             Workspace::at(&self.root, self.command.clone(), self.clock, self.wait, warn_in_log)?;
         self.checkout.clone_into(&mut workspace.checkout);

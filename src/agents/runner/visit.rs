@@ -18,7 +18,7 @@ use super::visit_state::{Assignment, CompletedVisit, VisitEnd, VisitState};
 use crate::dispatch::claim::claim;
 use crate::dispatch::openings::left_behind;
 use crate::domain::RunBounds;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::storage::Holder;
 use crate::storage::random::chance;
 use crate::storage::runs::{
@@ -38,7 +38,7 @@ pub(crate) fn work(
     project: &RunnerSetup,
     assignment: &Assignment,
     control: RunControl<'_>,
-) -> Result<VisitEnd, OpsError> {
+) -> Result<VisitEnd, ProjectError> {
     let mut claimed = assignment.claimed_here;
     let end = match begin(project, assignment, control) {
         Ok(Ok(visit)) => visit.go(&mut claimed),
@@ -63,7 +63,7 @@ fn begin<'a>(
     project: &'a RunnerSetup,
     assignment: &'a Assignment,
     control: RunControl<'a>,
-) -> Result<Result<VisitRun<'a>, String>, OpsError> {
+) -> Result<Result<VisitRun<'a>, String>, ProjectError> {
     let workspace = project.open()?;
     let holder = Holder::this_process(project.command.clone(), workspace.now());
     let runs = match Runs::of(&workspace.paths).open(&assignment.ticket, &holder)? {
@@ -86,7 +86,7 @@ fn give_back(project: &RunnerSetup, assignment: &Assignment, control: RunControl
     let fault = loop {
         match give() {
             // The claim went by itself meanwhile.
-            Ok(_) | Err(OpsError::Refused(_)) => return,
+            Ok(_) | Err(ProjectError::Refused(_)) => return,
             Err(error) if error.passes() && begun.elapsed() < GIVING_BACK => thread::sleep(PAUSE),
             Err(error) => break error,
         }
@@ -96,7 +96,7 @@ fn give_back(project: &RunnerSetup, assignment: &Assignment, control: RunControl
 }
 
 impl VisitRun<'_> {
-    fn go(&self, claimed: &mut bool) -> Result<VisitEnd, OpsError> {
+    fn go(&self, claimed: &mut bool) -> Result<VisitEnd, ProjectError> {
         let agent = &self.assignment.agent;
         let mut earlier = match self.recover()? {
             Ok(end) => return Ok(end),
@@ -145,13 +145,13 @@ impl VisitRun<'_> {
     }
 
     /// Takes the claim, and returns whether it is new. The inner error says how the visit ended where that cannot be.
-    fn take_claim(&self) -> Result<Result<bool, VisitEnd>, OpsError> {
+    fn take_claim(&self) -> Result<Result<bool, VisitEnd>, ProjectError> {
         let Assignment { ticket, agent, .. } = self.assignment;
         loop {
             let claimed = claim(&self.workspace(), ticket, agent, DryRun::No);
             match claimed {
                 Ok(changed) => return Ok(Ok(!changed.settled)),
-                Err(error @ OpsError::Refused(_)) => {
+                Err(error @ ProjectError::Refused(_)) => {
                     return Ok(Err(VisitEnd::Overtaken(error.to_string())));
                 }
                 // A merge or a lock passes.
@@ -166,7 +166,10 @@ impl VisitRun<'_> {
     }
 
     /// Makes an attempt. The inner error says what the next one is to know of it.
-    fn attempt(&self, attempt: &Attempt<'_>) -> Result<Result<VisitEnd, EarlierAttempt>, OpsError> {
+    fn attempt(
+        &self,
+        attempt: &Attempt<'_>,
+    ) -> Result<Result<VisitEnd, EarlierAttempt>, ProjectError> {
         self.tell_started(attempt);
         let folder = self.runs.begin()?;
         let Attempted { mut record, answer, took } = attempt.make(&folder, self.control)?;
@@ -199,7 +202,7 @@ impl VisitRun<'_> {
     }
 
     /// Returns what the next attempt is to know of one that has ended.
-    fn earlier(&self, record: &RunRecord) -> Result<EarlierAttempt, OpsError> {
+    fn earlier(&self, record: &RunRecord) -> Result<EarlierAttempt, ProjectError> {
         let how = record.end.as_ref().map_or(RunEnding::Lost, |end| end.how);
         let left = left_behind(&self.workspace(), record.started)?;
         Ok(EarlierAttempt { how, why: why_of(record), left })
@@ -241,19 +244,19 @@ impl VisitRun<'_> {
     }
 
     /// Returns how many attempts of this visit count.
-    fn failed(&self) -> Result<u32, OpsError> {
+    fn failed(&self) -> Result<u32, ProjectError> {
         Ok(u32::try_from(self.failures()?.len()).unwrap_or(u32::MAX))
     }
 
     /// Waits before the next attempt, somewhere in the second half of the pause: several runners do not come back at once.
-    fn rest(&self, bounds: &RunBounds, failed: u32) -> Result<bool, OpsError> {
+    fn rest(&self, bounds: &RunBounds, failed: u32) -> Result<bool, ProjectError> {
         let pause = Duration::from_secs(bounds.pause(failed));
         Ok(self.sleep(pause / 2 + (pause / 2).mul_f64(chance()?)))
     }
 
     /// Recovers from a runner that was killed or stopped: ends its program, and hands in an answer that it left. Returns how the visit
     /// ended, if only that was missing, else what the next attempt is to know.
-    fn recover(&self) -> Result<Result<VisitEnd, Option<EarlierAttempt>>, OpsError> {
+    fn recover(&self) -> Result<Result<VisitEnd, Option<EarlierAttempt>>, ProjectError> {
         let (folder, mut record, is_unheard) = match self.runs.latest()? {
             LatestRun::None | LatestRun::Open(_, None) => return Ok(Err(None)),
             LatestRun::Ended(folder, record) => {
@@ -297,7 +300,7 @@ impl VisitRun<'_> {
         &self,
         folder: &RunAttempt,
         record: &RunRecord,
-    ) -> Result<Option<RunAnswer>, OpsError> {
+    ) -> Result<Option<RunAnswer>, ProjectError> {
         // What cannot be read there is no answer.
         let Some(file) = folder.read(RunFile::Output, OUTPUT_LIMIT).unwrap_or_default() else {
             return Ok(None);

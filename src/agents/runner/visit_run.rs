@@ -15,7 +15,7 @@ use super::visit_state::{Assignment, VisitEnd, VisitState, visit_state};
 use crate::domain::{Completion, CompletionId, Map, Outcome, Task, Visit};
 use crate::files::completion_file::Answer;
 use crate::git::Asking;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{RefusalKind, Rules};
 use crate::storage::random::ulid;
@@ -50,7 +50,7 @@ impl VisitRun<'_> {
         self.open_workspace.borrow()
     }
 
-    pub(crate) fn state(&self) -> Result<VisitState, OpsError> {
+    pub(crate) fn state(&self) -> Result<VisitState, ProjectError> {
         let Assignment { ticket, agent, .. } = self.assignment;
         visit_state(&self.workspace(), ticket, agent, self.since)
     }
@@ -67,12 +67,12 @@ impl VisitRun<'_> {
         true
     }
 
-    pub(crate) fn fresh_id(&self) -> Result<CompletionId, OpsError> {
+    pub(crate) fn fresh_id(&self) -> Result<CompletionId, ProjectError> {
         Ok(ulid((self.project.clock)())?)
     }
 
     /// Returns the attempts that failed by themselves.
-    pub(crate) fn failures(&self) -> Result<Vec<RunRecord>, OpsError> {
+    pub(crate) fn failures(&self) -> Result<Vec<RunRecord>, ProjectError> {
         Ok(self.runs.records()?.into_iter().filter(has_failed).collect())
     }
 
@@ -112,7 +112,7 @@ impl VisitRun<'_> {
         record: &mut RunRecord,
         folder: &RunAttempt,
         took: Duration,
-    ) -> Result<Option<VisitEnd>, OpsError> {
+    ) -> Result<Option<VisitEnd>, ProjectError> {
         let source = answer.source.word().to_owned();
         let completed = self.complete(answer, run, record.end.as_ref(), took)?;
         let (how, reason, verdict) = match completed {
@@ -135,7 +135,7 @@ impl VisitRun<'_> {
     }
 
     /// Ends the visit as failed or blocked: no attempt had an answer that counts.
-    pub(crate) fn give_up(&self, attempt: &Attempt<'_>) -> Result<VisitEnd, OpsError> {
+    pub(crate) fn give_up(&self, attempt: &Attempt<'_>) -> Result<VisitEnd, ProjectError> {
         let failures: Vec<String> = self.failures()?.iter().map(why_of).collect();
         let outcomes = attempt.post.outcomes(&attempt.open.in_force.rules);
         let can_fail = outcomes.contains(&Outcome::Failed);
@@ -170,7 +170,7 @@ impl VisitRun<'_> {
         run: &CompletionId,
         end: Option<&RunEnd>,
         took: Duration,
-    ) -> Result<Result<String, VisitEnd>, OpsError> {
+    ) -> Result<Result<String, VisitEnd>, ProjectError> {
         let completion = self.completion(answer, run, end, took);
         let mut is_told = false;
         loop {
@@ -188,13 +188,13 @@ impl VisitRun<'_> {
                     self.tell_moved(&rules, visit, &changed.after.task, took);
                     return Ok(Ok(visit.outcome.to_string()));
                 }
-                Err(OpsError::Refused(refusal)) if refusal.kind() != RefusalKind::Conflict => {
+                Err(ProjectError::Refused(refusal)) if refusal.kind() != RefusalKind::Conflict => {
                     // The next attempt has to know all that is wrong.
                     let fix = refusal.fix();
-                    let why = format!("{}; {fix}", OpsError::Refused(refusal));
+                    let why = format!("{}; {fix}", ProjectError::Refused(refusal));
                     return Ok(Err(VisitEnd::Broken(why)));
                 }
-                Err(error @ OpsError::Refused(_)) => {
+                Err(error @ ProjectError::Refused(_)) => {
                     return Ok(Err(VisitEnd::Overtaken(error.to_string())));
                 }
                 Err(error) if error.passes() => {

@@ -4,7 +4,7 @@ use crate::dispatch::openings::{Opening, openings};
 use crate::domain::{AgentId, Station, Ticket, Visit};
 use crate::files::task_file::TaskFile;
 use crate::project::active_rules::InForce;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Workplace;
 use crate::rules::brief::context::GateContext;
@@ -72,10 +72,10 @@ pub(crate) fn visit_state(
     ticket: &Ticket,
     agent: &AgentId,
     since: usize,
-) -> Result<VisitState, OpsError> {
+) -> Result<VisitState, ProjectError> {
     let (view, in_force) = match show(workspace, &ticket.task) {
         Ok(shown) => shown,
-        Err(OpsError::NoTask { .. }) => {
+        Err(ProjectError::NoTask { .. }) => {
             return Ok(VisitState::Gone(format!("{} is not there any more", ticket.task)));
         }
         Err(error) => return Err(error),

@@ -10,7 +10,7 @@ use crate::git::{GitError, Marks, Repository};
 use crate::history::merge_driver::commit_check::broken_histories;
 use crate::history::merge_driver::driver::{drive, is_virtual_base};
 use crate::history::merge_driver::settle::settle;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::rules::merge::{Dropped, Superseded};
 use crate::system::shell::{all_quoted, quoted};
 use crate::tasks::merge::outcome::{Conflict, FileMerge, Versions};
@@ -181,12 +181,12 @@ fn settle_all(session: &Session, mode: DryRun) -> CliResult {
 /// Refuses a commit that takes entries out of a history. What cannot be judged is committed all the same.
 fn check_staged(session: &Session) -> ExitCode {
     let broken = Repository::discover(&session.directory)
-        .map_err(OpsError::from)
+        .map_err(ProjectError::from)
         .and_then(|repository| broken_histories(&repository));
     let paths = match broken {
         Ok(paths) if paths.is_empty() => return ExitCode::SUCCESS,
         // `git --git-dir` keeps git's folder where no project is found.
-        Err(OpsError::Git(GitError::NoRepository { .. })) => return ExitCode::SUCCESS,
+        Err(ProjectError::Git(GitError::NoRepository { .. })) => return ExitCode::SUCCESS,
         Err(error) => {
             let why = inert(&session.git_said(error.problem())).replace('\n', " ");
             session.output.say(format!(

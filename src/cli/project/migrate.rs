@@ -10,7 +10,7 @@ use crate::cli::render::findings::{self, INVALID};
 use crate::cli::{CliResult, Rehearsal, Session, cyan, red};
 use crate::domain::{TaskId, WorkflowName};
 use crate::files::printable::inert;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::error::reason::reason_of;
 use crate::setup::migrate::{Migrated, add_gates};
 use crate::tasks::headers::lookup::workflow_named;
@@ -75,7 +75,7 @@ pub(crate) fn run(session: &Session, command: &MigrateCommand) -> CliResult {
     Ok(if troubled(&migrated).next().is_some() { ExitCode::from(INVALID) } else { code })
 }
 
-fn troubled(migrated: &Migrated) -> impl Iterator<Item = &(TaskId, OpsError)> {
+fn troubled(migrated: &Migrated) -> impl Iterator<Item = &(TaskId, ProjectError)> {
     migrated.adopted.troubled.iter().chain(&migrated.settled.troubled)
 }
 

@@ -11,8 +11,8 @@ use crate::dispatch::workload::{Workload, workload};
 use crate::domain::{AgentId, PublicKey, Role, RoleId, nearest};
 use crate::files::printable::inert;
 use crate::project::author::acting_agent;
-use crate::project::error::error::Named;
-use crate::project::error::error::OpsError;
+use crate::project::error::Named;
+use crate::project::error::ProjectError;
 use crate::rules::Rules;
 
 /// How many tasks are named.
@@ -43,7 +43,7 @@ pub(crate) fn run(session: &Session, args: &OrgShowArgs) -> CliResult {
         // Reading needs no proof of identity, so git's user will do anywhere.
         let you = match acting_agent(&workspace, &rules.org, None, true) {
             Ok(agent) => Ok(agent),
-            Err(OpsError::NoAgent { email, .. }) => Err(email),
+            Err(ProjectError::NoAgent { email, .. }) => Err(email),
             Err(error) => return Err(error.into()),
         };
         session
@@ -97,7 +97,7 @@ fn one(rules: &Rules, load: &Workload, name: &str) -> CliResult<(Value, String)>
         let known = roles.chain(agents.iter().map(ToString::to_string)).collect();
         let near = nearest(name, agents.iter().map(|agent| agent.as_str()));
         let kind = if near.is_some() { Named::Agent } else { Named::Role };
-        return Err(OpsError::Unknown { kind, given: name.to_owned(), known }.into());
+        return Err(ProjectError::Unknown { kind, given: name.to_owned(), known }.into());
     }
     let (mut value, mut text) = (json!({}), String::new());
     if let Some((role, id)) = role {

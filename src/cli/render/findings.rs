@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::cli::{Session, counted, green, red};
 use crate::domain::Severity;
-use crate::files::diagnostic::diagnostic::{Diagnostic, Paint, render_all};
+use crate::files::diagnostic::{Diagnostic, Paint, render_all};
 use crate::files::printable::inert;
 use crate::tasks::headers::listing::{Unreadable, unreadable_value};
 

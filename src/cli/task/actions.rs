@@ -6,7 +6,7 @@ use super::changed;
 use crate::cli::{ActingAgent, Away, CliResult, Rehearsal, Session};
 use crate::dispatch::assign;
 use crate::domain::{AgentId, GateId, Ticket};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::tasks::actions;
 use crate::tasks::plan::choice::{Changed, DryRun};
@@ -137,7 +137,7 @@ fn act(
         &Ticket,
         Option<&AgentId>,
         DryRun,
-    ) -> Result<(String, Changed), OpsError>,
+    ) -> Result<(String, Changed), ProjectError>,
 ) -> CliResult {
     let (mut workspace, in_force) = session.open(command)?;
     let mode = args.rehearsal.mode();
@@ -151,7 +151,7 @@ fn act_as_agent(
     session: &Session,
     command: &str,
     args: &ActionArgs,
-    change: impl FnOnce(&Workspace, &AgentId, DryRun) -> Result<(String, Changed), OpsError>,
+    change: impl FnOnce(&Workspace, &AgentId, DryRun) -> Result<(String, Changed), ProjectError>,
 ) -> CliResult {
     act(session, command, args, |workspace, _, named, mode| {
         let agent = session.agent(workspace, &workspace.rules()?, named)?;

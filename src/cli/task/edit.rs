@@ -9,7 +9,7 @@ use crate::cli::{
     ActingAgent, CliError, CliResult, Rehearsal, Session, key_value, object, text_input,
 };
 use crate::domain::{TaskId, Ticket};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::tasks::edit::{self, Comment, EditedFields, edit_fields, edit_text, open_manuscript};
@@ -131,7 +131,7 @@ fn edit_by_hand(
         };
         let can_be_corrected = matches!(
             &error,
-            OpsError::UnreadableTask { .. } | OpsError::Unfit { code: "engine_fields", .. }
+            ProjectError::UnreadableTask { .. } | ProjectError::Unfit { code: "engine_fields", .. }
         );
         let code = session.fail(&error.into());
         if can_be_corrected {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::cli::render::changes::{dependent, followed, lapsed, timed_out};
 use crate::cli::{Session, bold, cyan, painted, red, short, yellow};
 use crate::files::printable::inert;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::storage::layout::{BRANCH, INBOX};
 use crate::tasks::inbox::deliver::Delivered;
 use crate::tasks::plan::choice::Changed;
@@ -180,10 +180,10 @@ fn with_warnings(mut text: String, changed: &Changed) -> String {
 }
 
 /// Returns an error with its diagnostics and the way out below it.
-fn error_text(session: &Session, error: &OpsError) -> String {
+fn error_text(session: &Session, error: &ProjectError) -> String {
     let mut text = inert(&session.git_said(error.to_string()));
-    if let OpsError::UnreadableTask { diagnostics, .. } | OpsError::InvalidRules(diagnostics) =
-        error
+    if let ProjectError::UnreadableTask { diagnostics, .. }
+    | ProjectError::InvalidRules(diagnostics) = error
     {
         text.push_str(&format!("\n{}", painted(diagnostics)));
     }

@@ -13,7 +13,7 @@ use crate::cli::{
 use crate::domain::{FieldFate, ImportRemark, WorkflowName};
 use crate::files::printable::inert;
 use crate::git::GitError;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::setup::import::import_file::Imported;
 use crate::setup::import::source::ForeignSystem;
@@ -79,8 +79,8 @@ fn workspace(session: &Session, mode: DryRun) -> CliResult<Option<Workspace>> {
     let is_missing = matches!(
         opened.as_ref().err().and_then(CliError::ops),
         Some(
-            OpsError::Store(StoreError::NoProject { .. })
-                | OpsError::Git(GitError::NoRepository { .. })
+            ProjectError::Store(StoreError::NoProject { .. })
+                | ProjectError::Git(GitError::NoRepository { .. })
         )
     );
     if mode == DryRun::Yes && is_missing { Ok(None) } else { opened.map(Some) }

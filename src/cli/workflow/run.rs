@@ -15,7 +15,7 @@ use crate::cli::agents::runner::project;
 use crate::cli::{CliError, CliResult, Session, context, cyan};
 use crate::domain::{Map, Workflow, WorkflowName};
 use crate::files::printable::one_line;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::setup::create_workflow::{Fate, NewWorkflow, create_workflow};
@@ -106,9 +106,9 @@ fn start(session: &Session, args: &WorkflowRunArgs) -> CliResult {
 }
 
 /// Returns the workflow of that name. The error names the templates as well.
-fn known<'a>(rules: &'a Rules, name: &WorkflowName) -> Result<&'a Workflow, OpsError> {
+fn known<'a>(rules: &'a Rules, name: &WorkflowName) -> Result<&'a Workflow, ProjectError> {
     workflow_named(rules, name).map_err(|mut error| {
-        if let OpsError::Unknown { known, .. } = &mut error {
+        if let ProjectError::Unknown { known, .. } = &mut error {
             for template in Template::ALL.iter().map(ToString::to_string) {
                 if !known.contains(&template) {
                     known.push(template);

@@ -16,7 +16,7 @@ use crate::domain::{
     listed,
 };
 use crate::files::conflict_markers;
-use crate::files::diagnostic::diagnostic::Diagnostic;
+use crate::files::diagnostic::Diagnostic;
 use crate::files::yaml;
 use crate::files::yaml::{Fault, Limits, Node, line_column};
 

@@ -172,7 +172,7 @@ mod tests {
     fn faults(text: &str) -> Vec<String> {
         let found =
             load(&[Source { name: "project.yaml".to_owned(), bytes: text.as_bytes().to_vec() }]);
-        let told = |one: crate::files::diagnostic::diagnostic::Diagnostic| {
+        let told = |one: crate::files::diagnostic::Diagnostic| {
             format!(
                 "{}:{} {}: {} ({})",
                 one.line,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::domain::{Layout, TaskId};
 use crate::health::subject::{Found, Subject, count};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::layout::{TASKS, task_path};
@@ -49,7 +49,7 @@ pub(crate) fn check(subject: &Subject<'_>) -> Found {
 }
 
 /// Moves the tasks that stand flat to where new ones go, each in a commit of its own.
-fn shard(workspace: &mut Workspace) -> Result<(), OpsError> {
+fn shard(workspace: &mut Workspace) -> Result<(), ProjectError> {
     let flat: Vec<TaskId> = walk_active(&workspace.paths)
         .filter_map(|entry| match entry {
             WalkEntry::Task(entry) if entry.path.folder() == TASKS => Some(entry.id),

@@ -7,7 +7,7 @@ use jiff::Unit;
 use crate::domain::age;
 use crate::git::{GitError, Storage};
 use crate::health::subject::{Found, Subject};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 use crate::storage::{Holder, StoreError, WriterLock};
 
@@ -45,7 +45,7 @@ pub(crate) fn busy(subject: &Subject<'_>) -> Found {
 }
 
 /// Says that git did not answer.
-pub(crate) fn failing(error: &OpsError) -> Issue {
+pub(crate) fn failing(error: &ProjectError) -> Issue {
     let fix = error.fix().unwrap_or_else(|| "see `git status`".to_owned());
     Issue::new("git_fails", error.problem(), fix)
 }

@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 use crate::files::event::line::EventLine;
 use crate::health::subject::{Found, Subject, count};
 use crate::observability::events::rebuild::rebuild_events;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::tasks::atomic_write;
@@ -72,7 +72,7 @@ pub(crate) fn temporary_files(subject: &Subject<'_>) -> Found {
     Ok(vec![issue.cured_by(sweep)])
 }
 
-fn sweep(workspace: &mut Workspace) -> Result<(), OpsError> {
+fn sweep(workspace: &mut Workspace) -> Result<(), ProjectError> {
     let lock = workspace.lock()?;
     atomic_write::sweep_tasks(&lock)?;
     atomic_write::sweep_local(&lock, workspace.clock()().into())?;

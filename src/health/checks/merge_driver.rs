@@ -7,7 +7,7 @@ use crate::health::subject::{Found, Subject};
 use crate::history::merge_driver::attributes::is_held;
 use crate::history::merge_driver::hooks::HOOK_LINE;
 use crate::history::merge_driver::setup::{install, missing};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 
@@ -93,11 +93,11 @@ fn named(paths: &[PathBuf]) -> String {
     names.join(", ")
 }
 
-fn put_in_place(workspace: &mut Workspace) -> Result<(), OpsError> {
+fn put_in_place(workspace: &mut Workspace) -> Result<(), ProjectError> {
     if install(workspace)? {
         return Ok(());
     }
-    Err(OpsError::Unfit {
+    Err(ProjectError::Unfit {
         code: "merge_driver_missing",
         problem: "`.gitattributes` has changes that are not committed".to_owned(),
         fix: "commit them, then run `aof doctor --fix` again".to_owned(),

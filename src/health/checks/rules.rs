@@ -6,7 +6,7 @@ use crate::files::config::configuration::PROJECT_FILE;
 use crate::git::GitError;
 use crate::health::subject::{Found, Subject, count};
 use crate::project::active_rules::{BRING_BACK, InForce, Remark};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::git_hints::bring_back;
 use crate::project::issue::Issue;
 use crate::project::rule_check::check_worktree;
@@ -19,7 +19,7 @@ pub(crate) fn own_folder(subject: &Subject<'_>) -> Found {
         return Ok(Vec::new());
     }
     let issue = match subject.workspace.own_folder_is_ours() {
-        Err(error @ OpsError::Git(GitError::OwnFolderInGit(_))) => Some(of_error(&error)),
+        Err(error @ ProjectError::Git(GitError::OwnFolderInGit(_))) => Some(of_error(&error)),
         asked => asked.err().map(|error| failing(&error)),
     };
     Ok(issue.into_iter().collect())
@@ -57,7 +57,7 @@ pub(crate) fn drifted(subject: &Subject<'_>) -> Found {
     ])
 }
 
-fn of_error(error: &OpsError) -> Issue {
+fn of_error(error: &ProjectError) -> Issue {
     let fix = "see `aof workflow validate`, mend it, and commit".to_owned();
     Issue::new(error.code(), error.to_string(), error.fix().unwrap_or(fix))
 }
@@ -150,7 +150,7 @@ fn differing(workspace: &Workspace, files: &[&String]) -> Option<Issue> {
 }
 
 /// Where nothing that is committed says which gates there are, whoever likes completes any task.
-fn no_rules(workspace: &Workspace, in_force: &InForce) -> Result<Option<Issue>, OpsError> {
+fn no_rules(workspace: &Workspace, in_force: &InForce) -> Result<Option<Issue>, ProjectError> {
     let Some(commit) = in_force.commit.filter(|_| in_force.rules.project.implicit_workflow) else {
         return Ok(None);
     };

@@ -8,7 +8,7 @@ use crate::domain::{TaskId, listed};
 use crate::git::CommitId;
 use crate::health::subject::{Found, Project, Subject, count};
 use crate::history::merge_driver::attributes::commit_attributes;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::layout::is_archived;
@@ -138,7 +138,7 @@ fn spare<'f>(
     (bytes(committed)? == own || was_there()?).then_some(spare)
 }
 
-fn remove_spare(workspace: &Workspace, files: &[ProjectPath]) -> Result<(), OpsError> {
+fn remove_spare(workspace: &Workspace, files: &[ProjectPath]) -> Result<(), ProjectError> {
     let lock = workspace.lock()?;
     let head = workspace.head()?.commit;
     let Some(spare) = spare(workspace, head, files) else { return Ok(()) };
@@ -180,7 +180,7 @@ pub(crate) fn misplaced(subject: &Subject<'_>) -> Found {
     Ok(vec![issue.cured_by(move |workspace| put_in_place(workspace, &ids))])
 }
 
-fn put_in_place(workspace: &mut Workspace, misplaced: &[TaskId]) -> Result<(), OpsError> {
+fn put_in_place(workspace: &mut Workspace, misplaced: &[TaskId]) -> Result<(), ProjectError> {
     change_all(workspace, WAIT, misplaced, &|task| Ok(home(task).unwrap_or(Choice::Settled)))
 }
 
@@ -222,7 +222,7 @@ pub(crate) fn companions(subject: &Subject<'_>) -> Found {
 fn companion_fix(
     workspace: &Workspace,
     Stayed { path, task }: &Stayed,
-) -> Result<String, OpsError> {
+) -> Result<String, ProjectError> {
     let to = task.sibling(path.name())?;
     let head = workspace.repository.look()?.commit;
     let blob = head.map(|head| workspace.repository.blob_id(head, path.as_str())).transpose()?;
@@ -254,8 +254,8 @@ pub(crate) fn line_endings(subject: &Subject<'_>) -> Found {
     Ok(vec![issue.cured_by(keep_line_endings)])
 }
 
-fn keep_line_endings(workspace: &mut Workspace) -> Result<(), OpsError> {
-    let unfit = |problem: &str, fix: &str| OpsError::Unfit {
+fn keep_line_endings(workspace: &mut Workspace) -> Result<(), ProjectError> {
+    let unfit = |problem: &str, fix: &str| ProjectError::Unfit {
         code: "line_endings",
         problem: problem.to_owned(),
         fix: fix.to_owned(),

@@ -3,7 +3,7 @@
 use super::task_files::doubled_among;
 use crate::health::subject::{Found, Subject};
 use crate::history::merge_driver::unmerged::{UnmergedState, unmerged_tasks};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::git_hints::mend_unreadable;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
@@ -50,7 +50,7 @@ fn of_unreadable(files: &[Unreadable]) -> Vec<Issue> {
 fn unmerged(
     workspace: &Workspace,
     unreadable: &mut Vec<Unreadable>,
-) -> Result<Vec<Issue>, OpsError> {
+) -> Result<Vec<Issue>, ProjectError> {
     let mut issues = Vec::new();
     let mut tasks = unmerged_tasks(workspace)?;
     // What somebody may lose comes first.

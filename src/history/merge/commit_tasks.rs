@@ -6,7 +6,7 @@ use crate::domain::{TaskId, Timestamp};
 use crate::files::task_file;
 use crate::files::task_file::Defaults;
 use crate::git::{CommitId, ObjectId};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::storage::ProjectPath;
@@ -24,7 +24,7 @@ pub(crate) struct CommitTasks {
 pub(crate) type CommittedFile<'t> = Option<(&'t str, ObjectId)>;
 
 impl CommitTasks {
-    pub(crate) fn of(workspace: &Workspace, commit: CommitId) -> Result<Self, OpsError> {
+    pub(crate) fn of(workspace: &Workspace, commit: CommitId) -> Result<Self, ProjectError> {
         let files = workspace.repository.list(commit, "tasks")?.into_iter();
         let files: BTreeMap<String, ObjectId> = files.map(|file| (file.path, file.id)).collect();
         let (mut tasks, mut twice) = (BTreeMap::new(), BTreeSet::new());
@@ -73,11 +73,11 @@ pub(crate) fn place_of(
     base: Option<&str>,
     (ours, theirs): (&str, &str),
     bytes: &[u8],
-) -> Result<String, OpsError> {
+) -> Result<String, ProjectError> {
     let project = &rules.project;
     let defaults =
         Defaults { workflow: project.default_workflow.clone(), created: Timestamp::UNIX_EPOCH };
-    let archived = |path: &str| Ok::<_, OpsError>(is_archived(&path.parse::<ProjectPath>()?));
+    let archived = |path: &str| Ok::<_, ProjectError>(is_archived(&path.parse::<ProjectPath>()?));
     let Ok(file) = task_file::parse(bytes, id, &defaults) else {
         let is_further = archived(theirs)? && !archived(ours)?;
         return Ok(if is_further { theirs } else { ours }.to_owned());

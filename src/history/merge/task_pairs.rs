@@ -8,7 +8,7 @@ use crate::git::CommitId;
 use crate::git::log::trailers::Trailer;
 use crate::history::task_reader::KnownTasks;
 use crate::history::touched_tasks::{FileVersion, Touched, touched};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::rules::merge::{Merged, Superseded, apart, merge};
@@ -43,9 +43,10 @@ impl TaskChanges {
         workspace: &Workspace,
         base: CommitId,
         (ours, theirs): (CommitId, CommitId),
-    ) -> Result<Self, OpsError> {
+    ) -> Result<Self, ProjectError> {
         let repository = &workspace.repository;
-        let changed = |side| Ok::<_, OpsError>(touched(&repository.changed_between(base, side)?));
+        let changed =
+            |side| Ok::<_, ProjectError>(touched(&repository.changed_between(base, side)?));
         Ok(Self { ours: changed(ours)?, theirs: changed(theirs)? })
     }
 
@@ -56,7 +57,7 @@ impl TaskChanges {
         rules: &Rules,
         known: &mut KnownTasks,
         at: Timestamp,
-    ) -> Result<BTreeMap<TaskId, Pair>, OpsError> {
+    ) -> Result<BTreeMap<TaskId, Pair>, ProjectError> {
         let mut found = BTreeMap::new();
         for (id, mine) in &self.ours {
             let Some(yours) = self.theirs.get(id) else { continue };

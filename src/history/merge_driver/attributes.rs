@@ -1,7 +1,7 @@
 //! The line in `.gitattributes` that has our driver merge tasks. It is committed; what else stands in that file stays as it is.
 
 use crate::git::{Head, Repository, with_lf};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::tasks::task_files::read;
 use crate::storage::{ProjectPath, StoreError};
@@ -48,11 +48,11 @@ enum AttributesFile {
 }
 
 /// Returns whether the file has changes that are not committed, so that nobody adds the line.
-pub(crate) fn is_held(workspace: &Workspace) -> Result<bool, OpsError> {
+pub(crate) fn is_held(workspace: &Workspace) -> Result<bool, ProjectError> {
     Ok(matches!(look(workspace, &workspace.repository.look()?)?, AttributesFile::Changed))
 }
 
-fn look(workspace: &Workspace, head: &Head) -> Result<AttributesFile, OpsError> {
+fn look(workspace: &Workspace, head: &Head) -> Result<AttributesFile, ProjectError> {
     let committed = head
         .commit
         .map(|commit| workspace.repository.read(commit, ATTRIBUTES))
@@ -69,7 +69,7 @@ fn look(workspace: &Workspace, head: &Head) -> Result<AttributesFile, OpsError> 
 }
 
 /// Appends the line, and commits it. A file with changes that are not committed is left alone.
-pub(crate) fn commit_attributes(workspace: &Workspace) -> Result<bool, OpsError> {
+pub(crate) fn commit_attributes(workspace: &Workspace) -> Result<bool, ProjectError> {
     let path: ProjectPath = ATTRIBUTES.parse()?;
     loop {
         let head = workspace.head()?;

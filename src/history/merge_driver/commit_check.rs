@@ -9,7 +9,7 @@ use crate::files::task_file::Defaults;
 use crate::git::{ChangedFile, CommitId, ObjectId, Repository};
 use crate::history::touched_tasks::project_folders;
 use crate::project::active_rules::stand_in;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::storage::layout::task_id;
 
 /// A task of a project in a folder of the repository.
@@ -25,7 +25,7 @@ struct Broken {
 
 /// Returns the staged files of tasks whose history continues neither HEAD's nor that of a commit that is being merged, by their paths from
 /// the top of the repository. New tasks and removed tasks pass, and so does what cannot be read.
-pub(crate) fn broken_histories(repository: &Repository) -> Result<Vec<String>, OpsError> {
+pub(crate) fn broken_histories(repository: &Repository) -> Result<Vec<String>, ProjectError> {
     let Some(head) = repository.look()?.commit else { return Ok(Vec::new()) };
     let mut broken = broken_since(repository, head)?;
     let others = if broken.is_empty() { Vec::new() } else { repository.merge_heads() };
@@ -39,7 +39,7 @@ pub(crate) fn broken_histories(repository: &Repository) -> Result<Vec<String>, O
 fn broken_since(
     repository: &Repository,
     commit: CommitId,
-) -> Result<BTreeMap<ProjectTask, Broken>, OpsError> {
+) -> Result<BTreeMap<ProjectTask, Broken>, ProjectError> {
     let mut tasks: BTreeMap<ProjectTask, Vec<ChangedFile>> = BTreeMap::new();
     for file in repository.about_to_change(commit)? {
         if let Some(task) = task_at(&file.path) {
@@ -52,7 +52,7 @@ fn broken_since(
     };
     let mut broken = BTreeMap::new();
     for (task, files) in tasks {
-        let history = |content: ObjectId| -> Result<_, OpsError> {
+        let history = |content: ObjectId| -> Result<_, ProjectError> {
             let parsed = task_file::parse(&repository.read_blob(content)?, &task.1, &defaults);
             Ok(parsed.ok().map(|file| file.task.history))
         };

@@ -8,7 +8,7 @@ use crate::git::{CommitId, Marks, Repository};
 use crate::history::merge::commit_tasks::id_of;
 use crate::history::touched_tasks::project_folders;
 use crate::project::active_rules::{rules_at, stand_in};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::rule_sources::rules_mark;
 use crate::project::workspace::Workspace;
 use crate::storage::layout;
@@ -17,7 +17,7 @@ use crate::tasks::merge::one_task::{of_one_task, of_two_names};
 use crate::tasks::merge::outcome::{FileMerge, Versions};
 
 /// Opens the project in a folder.
-pub(crate) type ProjectOpener<'o> = &'o dyn Fn(&Path) -> Result<Workspace, OpsError>;
+pub(crate) type ProjectOpener<'o> = &'o dyn Fn(&Path) -> Result<Workspace, ProjectError>;
 
 /// Returns whether git merges two common ancestors of a criss-cross merge, by the labels of the sides. Where a file was moved, its path follows.
 pub(crate) fn is_virtual_base(marks: &Marks) -> bool {
@@ -34,7 +34,7 @@ pub(crate) fn drive(
     path: &str,
     versions: Versions<'_>,
     marks: &Marks,
-) -> Result<FileMerge, OpsError> {
+) -> Result<FileMerge, ProjectError> {
     let root = Repository::discover(here)?.worktree_root().to_owned();
     let top = open(&root)?;
     let head = top.repository.look()?.commit;
@@ -75,7 +75,7 @@ fn task_at(
     top: &Repository,
     head: Option<CommitId>,
     path: &str,
-) -> Result<Option<(String, TaskId)>, OpsError> {
+) -> Result<Option<(String, TaskId)>, ProjectError> {
     let name = path.rsplit('/').next().unwrap_or_default();
     let Some(Ok(id)) = layout::task_id(name) else { return Ok(None) };
     for folder in project_folders(path) {

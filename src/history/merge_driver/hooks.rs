@@ -7,7 +7,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::git::{Hooks, Repository};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::storage::{Folder, StoreError};
 
 /// The hooks that git asks before it commits, and before it commits a merge without conflicts.
@@ -57,7 +57,7 @@ pub(crate) struct HookState {
 }
 
 impl HookState {
-    pub(crate) fn of(repository: &Repository) -> Result<Self, OpsError> {
+    pub(crate) fn of(repository: &Repository) -> Result<Self, ProjectError> {
         let (folder, is_own) = match repository.hooks()? {
             Hooks::Own(folder) => (folder, true),
             Hooks::Elsewhere(folder) => (folder, false),
@@ -104,7 +104,7 @@ fn is_executable(path: &Path) -> bool {
 }
 
 /// Writes the hooks that aof makes, and removes the former one.
-pub(crate) fn set_up_hooks(repository: &Repository) -> Result<(), OpsError> {
+pub(crate) fn set_up_hooks(repository: &Repository) -> Result<(), ProjectError> {
     let HookState { ours, former, .. } = HookState::of(repository)?;
     for path in ours {
         write(&path)?;
@@ -116,7 +116,7 @@ pub(crate) fn set_up_hooks(repository: &Repository) -> Result<(), OpsError> {
     Ok(())
 }
 
-fn write(path: &Path) -> Result<(), OpsError> {
+fn write(path: &Path) -> Result<(), ProjectError> {
     let broken = |cause| StoreError::Io { doing: "write the hook", path: path.to_owned(), cause };
     let executable = fs::Permissions::from_mode(0o755);
     if path.exists() {

@@ -5,7 +5,7 @@
 //! would write itself.
 
 use super::unmerged::{UnmergedState, UnmergedTask, WorktreeFile, unmerged_tasks};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::{Durability, Folder, ProjectPath};
 use crate::tasks::plan::choice::DryRun;
@@ -15,7 +15,7 @@ use crate::tasks::plan::choice::DryRun;
 pub(crate) fn settle(
     workspace: &Workspace,
     dry_run: DryRun,
-) -> Result<Vec<UnmergedTask>, OpsError> {
+) -> Result<Vec<UnmergedTask>, ProjectError> {
     if dry_run == DryRun::Yes {
         return unmerged_tasks(workspace);
     }
@@ -39,7 +39,10 @@ pub(crate) fn settle(
     Ok(tasks)
 }
 
-fn is_as_seen(workspace: &Workspace, seen: &[(String, WorktreeFile)]) -> Result<bool, OpsError> {
+fn is_as_seen(
+    workspace: &Workspace,
+    seen: &[(String, WorktreeFile)],
+) -> Result<bool, ProjectError> {
     for (path, file) in seen {
         if WorktreeFile::at(workspace, path)? != *file {
             return Ok(false);
@@ -54,7 +57,7 @@ fn write(
     path: &str,
     bytes: &[u8],
     others: &[String],
-) -> Result<(), OpsError> {
+) -> Result<(), ProjectError> {
     let root = workspace.paths.root();
     let path: ProjectPath = path.parse()?;
     Folder::create(root, path.folder())?.replace(path.name(), bytes, Durability::Durable)?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::attributes::commit_attributes;
 use super::hooks::{HOOKS, HookState, set_up_hooks};
 use crate::git::Repository;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 
 /// The command that git runs for each file.
@@ -28,7 +28,7 @@ pub(crate) struct Missing {
 }
 
 /// Returns what is missing.
-pub(crate) fn missing(repository: &Repository) -> Result<Missing, OpsError> {
+pub(crate) fn missing(repository: &Repository) -> Result<Missing, ProjectError> {
     Ok(Missing {
         attributes: repository.merge_attribute("tasks/AOF-abc.md")?.as_deref() != Some("aof"),
         driver: lacks_driver(repository)?,
@@ -37,20 +37,20 @@ pub(crate) fn missing(repository: &Repository) -> Result<Missing, OpsError> {
 }
 
 /// Returns whether the clone does not know the driver.
-pub(crate) fn lacks_driver(repository: &Repository) -> Result<bool, OpsError> {
+pub(crate) fn lacks_driver(repository: &Repository) -> Result<bool, ProjectError> {
     Ok(repository.merge_driver()?.as_deref() != Some(COMMAND))
 }
 
 /// Sets up what is missing; `.gitattributes` in a commit of its own. Returns whether that file could be changed: its uncommitted changes
 /// are left alone.
-pub(crate) fn install(workspace: &Workspace) -> Result<bool, OpsError> {
+pub(crate) fn install(workspace: &Workspace) -> Result<bool, ProjectError> {
     let is_whole = !missing(&workspace.repository)?.attributes || commit_attributes(workspace)?;
     install_here(workspace)?;
     Ok(is_whole)
 }
 
 /// Sets up what no commit holds: git's configuration and the hooks.
-pub(crate) fn install_here(workspace: &Workspace) -> Result<(), OpsError> {
+pub(crate) fn install_here(workspace: &Workspace) -> Result<(), ProjectError> {
     let repository = &workspace.repository;
     if lacks_driver(repository)? {
         repository.set_merge_driver(NAME, COMMAND)?;
@@ -70,7 +70,10 @@ pub(crate) struct SetUp {
 }
 
 /// Returns what [`install_here`] is going to set up. Without a repository, one will be made in the folder.
-pub(crate) fn to_set_up(repository: Option<&Repository>, folder: &Path) -> Result<SetUp, OpsError> {
+pub(crate) fn to_set_up(
+    repository: Option<&Repository>,
+    folder: &Path,
+) -> Result<SetUp, ProjectError> {
     let Some(repository) = repository else {
         let git = folder.join(".git");
         let hooks = HOOKS.map(|name| git.join("hooks").join(name)).to_vec();

@@ -10,7 +10,7 @@ use crate::domain::TaskId;
 use crate::git::{CommitId, Marks, ObjectId, Sides, StagedVersion, UnderWay, Unmerged};
 use crate::history::merge::commit_tasks::{CommitTasks, id_of, place_of};
 use crate::project::active_rules::{rules_at, stand_in};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::rule_sources::rules_mark;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
@@ -118,7 +118,7 @@ pub(crate) enum WorktreeFile {
 }
 
 impl WorktreeFile {
-    pub(crate) fn at(workspace: &Workspace, path: &str) -> Result<Self, OpsError> {
+    pub(crate) fn at(workspace: &Workspace, path: &str) -> Result<Self, ProjectError> {
         Ok(match task_files::read(&workspace.paths, &path.parse::<ProjectPath>()?) {
             Ok(file) => Self::File(file.bytes),
             Err(StoreError::Gone { .. }) => Self::Nothing,
@@ -128,7 +128,7 @@ impl WorktreeFile {
 }
 
 /// Returns the task files of the project that git left unmerged, or staged as one side alone has them while they have to be merged.
-pub(crate) fn unmerged_tasks(workspace: &Workspace) -> Result<Vec<UnmergedTask>, OpsError> {
+pub(crate) fn unmerged_tasks(workspace: &Workspace) -> Result<Vec<UnmergedTask>, ProjectError> {
     let repository = &workspace.repository;
     let mut unmerged: BTreeMap<TaskId, Vec<Unmerged>> = BTreeMap::new();
     for own in repository.unmerged()?.into_iter().filter(|own| own.path.starts_with("tasks/")) {
@@ -208,7 +208,7 @@ impl JoinedCommits {
     fn read<'u>(
         workspace: &Workspace,
         unmerged: impl IntoIterator<Item = &'u Unmerged>,
-    ) -> Result<Option<Self>, OpsError> {
+    ) -> Result<Option<Self>, ProjectError> {
         let repository = &workspace.repository;
         let Some(UnderWay { bases, ours, theirs }) = repository.under_way()? else {
             return Ok(None);
@@ -216,7 +216,7 @@ impl JoinedCommits {
         if !bases.iter().all(|base| repository.has_commit(*base)) {
             return Ok(None);
         }
-        let read = |commit| Ok::<_, OpsError>((commit, CommitTasks::of(workspace, commit)?));
+        let read = |commit| Ok::<_, ProjectError>((commit, CommitTasks::of(workspace, commit)?));
         let bases = bases.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
         if let [(_, base)] = &bases[..] {
             let known: BTreeSet<&ObjectId> = base.files.values().collect();
@@ -245,12 +245,12 @@ impl JoinedCommits {
         &self,
         workspace: &Workspace,
         id: &TaskId,
-    ) -> Result<Option<SideVersions>, OpsError> {
+    ) -> Result<Option<SideVersions>, ProjectError> {
         let sides = || self.bases.iter().chain([&self.ours, &self.theirs]);
         if sides().any(|(_, tasks)| tasks.is_twice(id)) {
             return Ok(None);
         }
-        let version = |(commit, tasks): &(_, CommitTasks)| -> Result<_, OpsError> {
+        let version = |(commit, tasks): &(_, CommitTasks)| -> Result<_, ProjectError> {
             let Some((path, _)) = tasks.place(id) else { return Ok(None) };
             let staged = workspace.repository.version_in(*commit, path)?;
             Ok(staged.map(|staged| SideVersion { path: path.to_owned(), staged }))
@@ -297,7 +297,7 @@ impl Case<'_> {
     }
 
     /// Returns nothing where the file is as it shall be, or somebody has decided that.
-    fn judge(&self, versions: SideVersions) -> Result<Option<UnmergedTask>, OpsError> {
+    fn judge(&self, versions: SideVersions) -> Result<Option<UnmergedTask>, ProjectError> {
         let repository = &self.workspace.repository;
         let sides = versions.each_ref().map(|side| side.as_ref().map(|version| version.staged));
         let stages: Vec<StagedVersion> = self
@@ -312,7 +312,7 @@ impl Case<'_> {
         }
         let is_confused = sides.iter().flatten().any(|side| self.stages.contains(&side.content));
         let [base, ours, theirs] = versions;
-        let taken = |side: SideVersion| -> Result<_, OpsError> {
+        let taken = |side: SideVersion| -> Result<_, ProjectError> {
             let bytes = repository.read_blob(side.staged.content)?;
             Ok((side.path, FileMerge::taken(bytes, Vec::new())))
         };
@@ -375,7 +375,7 @@ impl Case<'_> {
         base: Option<&SideVersion>,
         ours: &SideVersion,
         theirs: &SideVersion,
-    ) -> Result<(String, FileMerge), OpsError> {
+    ) -> Result<(String, FileMerge), ProjectError> {
         let read = |side: &SideVersion| self.workspace.repository.read_blob(side.staged.content);
         let before = base.map(read).transpose()?;
         let (one, two) = (read(ours)?, read(theirs)?);

@@ -10,7 +10,7 @@ use crate::git::{ChangedFile, CommitId, LogEntry, ObjectId};
 use crate::history::merge::task_pairs::TaskChanges;
 use crate::history::task_reader::{KnownRules, KnownTasks};
 use crate::history::touched_tasks::{FileVersion, Touched, touched};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::rule_check::check_committed;
 use crate::project::workspace::Workspace;
 use crate::rules::merge::{Superseded, with_people_of};
@@ -48,7 +48,7 @@ impl<'w> EventDeriver<'w> {
         news: &UnreportedCommits,
         commit: CommitId,
         number: usize,
-    ) -> Result<CommitEvents, OpsError> {
+    ) -> Result<CommitEvents, ProjectError> {
         let entry = self.workspace.repository.log_entry(commit)?;
         let changed = self.workspace.repository.changed_files(commit)?;
         // A change of rules that was reported already changes them all the same.
@@ -74,7 +74,11 @@ impl<'w> EventDeriver<'w> {
     }
 
     /// Returns what a merge superseded. Where ours stands to the byte, only the commits that it joins show that.
-    fn of_merge(&mut self, entry: &LogEntry, number: usize) -> Result<Vec<ChangeEvents>, OpsError> {
+    fn of_merge(
+        &mut self,
+        entry: &LogEntry,
+        number: usize,
+    ) -> Result<Vec<ChangeEvents>, ProjectError> {
         let [ours, theirs] = entry.parents[..] else { return Ok(Vec::new()) };
         let repository = &self.workspace.repository;
         if !repository.has_commit(ours) || !repository.has_commit(theirs) {
@@ -113,7 +117,7 @@ impl<'w> EventDeriver<'w> {
         rules: &Rules,
         entry: &LogEntry,
         number: usize,
-    ) -> Result<Option<ChangeEvents>, OpsError> {
+    ) -> Result<Option<ChangeEvents>, ProjectError> {
         let wrong = check_committed(&self.workspace.repository, entry.id)?;
         let wrong: Vec<_> =
             wrong.into_iter().filter(|one| one.severity == Severity::Error).collect();
@@ -137,7 +141,7 @@ impl<'w> EventDeriver<'w> {
         (entry, number): (&LogEntry, usize),
         id: &TaskId,
         files: Touched,
-    ) -> Result<Option<ChangeEvents>, OpsError> {
+    ) -> Result<Option<ChangeEvents>, ProjectError> {
         let (old, new) = (files.before.into_iter().next(), files.after.into_iter().next());
         let old_content = old.as_ref().map(|(_, content)| *content);
         let Some((path, new)) = new.filter(|(_, new)| old_content != Some(*new)) else {
@@ -199,7 +203,7 @@ impl<'w> EventDeriver<'w> {
         (id, path): (&TaskId, &str),
         before: Option<&Task>,
         after: &Task,
-    ) -> Result<Option<Rc<Task>>, OpsError> {
+    ) -> Result<Option<Rc<Task>>, ProjectError> {
         let mut furthest = before.map_or(0, |task| task.history.len());
         let mut found = None;
         if after.history.len() <= furthest {
@@ -222,7 +226,7 @@ impl<'w> EventDeriver<'w> {
         entry: &LogEntry,
         id: &TaskId,
         version: ObjectId,
-    ) -> Result<Option<Rc<Task>>, OpsError> {
+    ) -> Result<Option<Rc<Task>>, ProjectError> {
         self.tasks.read(self.workspace, (id, version), rules, entry.committed)
     }
 
@@ -233,7 +237,7 @@ impl<'w> EventDeriver<'w> {
         entry: &LogEntry,
         id: &TaskId,
         (path, content): &FileVersion,
-    ) -> Result<Option<Rc<Task>>, OpsError> {
+    ) -> Result<Option<Rc<Task>>, ProjectError> {
         if let Some(task) = self.read(rules, entry, id, *content)? {
             return Ok(Some(task));
         }
@@ -256,7 +260,7 @@ impl<'w> EventDeriver<'w> {
         news: &UnreportedCommits,
         entry: &LogEntry,
         id: &TaskId,
-    ) -> Result<Vec<Event>, OpsError> {
+    ) -> Result<Vec<Event>, ProjectError> {
         let mut told = Vec::new();
         for gone in news.rebased_from(entry) {
             told.extend(self.events_of_lost(*gone, id)?);
@@ -264,7 +268,11 @@ impl<'w> EventDeriver<'w> {
         Ok(told)
     }
 
-    fn events_of_lost(&mut self, commit: CommitId, id: &TaskId) -> Result<Vec<Event>, OpsError> {
+    fn events_of_lost(
+        &mut self,
+        commit: CommitId,
+        id: &TaskId,
+    ) -> Result<Vec<Event>, ProjectError> {
         let repository = &self.workspace.repository;
         let Some(files) = touched(&repository.changed_files(commit)?).remove(id) else {
             return Ok(Vec::new());

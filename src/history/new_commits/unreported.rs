@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::domain::Timestamp;
 use crate::git::{ChangedFile, CommitId, Head, LogEntry, Repository};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::ToldCursor;
 
@@ -47,7 +47,7 @@ impl UnreportedCommits {
         known: &ToldCursor,
         head: &Head,
         newest: CommitId,
-    ) -> Result<Option<CommitId>, OpsError> {
+    ) -> Result<Option<CommitId>, ProjectError> {
         if let Some(last) = known.commit(&head.reference).and_then(|text| text.parse().ok()) {
             return Ok(Some(last));
         }
@@ -59,7 +59,7 @@ impl UnreportedCommits {
         workspace: &Workspace,
         newest: CommitId,
         most: usize,
-    ) -> Result<Self, OpsError> {
+    ) -> Result<Self, ProjectError> {
         let mut commits = workspace.repository.line_to(newest)?;
         commits.truncate(most);
         Ok(Self::of(commits, newest, Vec::new()))
@@ -71,7 +71,7 @@ impl UnreportedCommits {
         known: &ToldCursor,
         (last, newest): (CommitId, CommitId),
         most: usize,
-    ) -> Result<Option<Self>, OpsError> {
+    ) -> Result<Option<Self>, ProjectError> {
         let repository = &workspace.repository;
         if !repository.has_commit(last) {
             return Ok(None);
@@ -156,7 +156,7 @@ impl UnreportedCommits {
         repository: &Repository,
         entry: &LogEntry,
         mut changed: Vec<ChangedFile>,
-    ) -> Result<Vec<ChangedFile>, OpsError> {
+    ) -> Result<Vec<ChangedFile>, ProjectError> {
         for known in self.reported_bases(repository, entry)? {
             let mut new_changes = Vec::new();
             for file in changed {
@@ -176,7 +176,7 @@ impl UnreportedCommits {
         &self,
         repository: &Repository,
         entry: &LogEntry,
-    ) -> Result<Vec<CommitId>, OpsError> {
+    ) -> Result<Vec<CommitId>, ProjectError> {
         let Some((last, others)) = self.reported.split_first() else { return Ok(Vec::new()) };
         let is_merge = entry.parents.len() > 1;
         let mut known: Vec<CommitId> =

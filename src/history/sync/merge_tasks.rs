@@ -14,7 +14,7 @@ use crate::git::{CommitId, Marks, MergeDraft, ObjectId, Unshared};
 use crate::history::merge::commit_tasks::{CommitTasks, CommittedFile, id_of, place_of};
 use crate::history::merge::task_pairs::superseded_trailer;
 use crate::project::active_rules::{rules_at, stand_in};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::rules::merge::{Dropped, Superseded};
@@ -51,7 +51,7 @@ pub(crate) type MergeConflict = (String, String);
 pub(crate) fn merge_projects(
     workspace: &Workspace,
     sides: &MergeSides<'_>,
-) -> Result<Result<MergedTasks, Vec<MergeConflict>>, OpsError> {
+) -> Result<Result<MergedTasks, Vec<MergeConflict>>, ProjectError> {
     let mut all = MergedTasks::default();
     for folder in &sides.unshared.projects {
         let mixed = match in_project(workspace, folder)? {
@@ -77,7 +77,7 @@ pub(crate) fn join(
     sides: &MergeSides<'_>,
     subject: &str,
     mixed: MergedTasks,
-) -> Result<MergedCommit, OpsError> {
+) -> Result<MergedCommit, ProjectError> {
     let MergedTasks { files, losses: superseded, .. } = mixed;
     let trailers: Vec<Trailer> =
         superseded.iter().filter_map(|loss| loss.trailer.clone()).collect();
@@ -94,7 +94,7 @@ pub(crate) fn join(
 }
 
 /// Opens another project of the same repository; nothing where it is this one.
-fn in_project(workspace: &Workspace, folder: &str) -> Result<Option<Workspace>, OpsError> {
+fn in_project(workspace: &Workspace, folder: &str) -> Result<Option<Workspace>, ProjectError> {
     if folder == workspace.repository.prefix() {
         return Ok(None);
     }
@@ -103,7 +103,10 @@ fn in_project(workspace: &Workspace, folder: &str) -> Result<Option<Workspace>, 
 }
 
 /// Merges the tasks that the local side changed into those of the remote.
-fn merge_project(workspace: &Workspace, sides: &MergeSides<'_>) -> Result<MergedTasks, OpsError> {
+fn merge_project(
+    workspace: &Workspace,
+    sides: &MergeSides<'_>,
+) -> Result<MergedTasks, ProjectError> {
     let [base, remote, local] =
         [sides.base, sides.remote, sides.local].map(|commit| CommitTasks::of(workspace, commit));
     let (base, remote, local) = (base?, remote?, local?);
@@ -150,7 +153,7 @@ impl Merging<'_> {
         &mut self,
         path: &str,
         [base, remote, local]: [Option<ObjectId>; 3],
-    ) -> Result<(), OpsError> {
+    ) -> Result<(), ProjectError> {
         if remote == local {
             return Ok(());
         }
@@ -169,7 +172,7 @@ impl Merging<'_> {
         base: CommittedFile<'_>,
         ours: CommittedFile<'_>,
         theirs: CommittedFile<'_>,
-    ) -> Result<(), OpsError> {
+    ) -> Result<(), ProjectError> {
         let repository = &self.workspace.repository;
         match (ours, theirs) {
             _ if ours == theirs || theirs == base => {}
@@ -203,7 +206,7 @@ impl Merging<'_> {
         base: CommittedFile<'_>,
         ours: (&str, ObjectId),
         theirs: (&str, ObjectId),
-    ) -> Result<(), OpsError> {
+    ) -> Result<(), ProjectError> {
         let read = |(_, content): (&str, ObjectId)| self.workspace.repository.read_blob(content);
         let (before, one, other) = (base.map(read).transpose()?, read(ours)?, read(theirs)?);
         let versions = Versions { base: before.as_deref(), ours: &one, theirs: &other };

@@ -6,7 +6,7 @@ use super::outcome::SyncEnd;
 use crate::domain::{Period, RemoteName, Timestamp};
 use crate::git::{Distance, GitError, Head, Upstream};
 use crate::project::active_rules::{InForce, in_force};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::hints::{Hint, RemoteContact, RemoteFailure};
 
@@ -30,7 +30,7 @@ pub(crate) fn remote_standing(
     workspace: &Workspace,
     head: &Head,
     in_force: &InForce,
-) -> Result<Option<RemoteStanding>, OpsError> {
+) -> Result<Option<RemoteStanding>, ProjectError> {
     let git = &in_force.rules.project.git;
     let repository = &workspace.repository;
     let Ok(upstream) = repository.upstream(head, git.remote.as_ref().map(RemoteName::as_str))?
@@ -54,7 +54,9 @@ pub(crate) fn remote_standing(
 
 /// Returns how often the project is to be synced, if it is, and whether the branch is not where the remote was last seen. Costs next
 /// to nothing.
-pub(crate) fn owed_to_remote(workspace: &Workspace) -> Result<(Option<Period>, bool), OpsError> {
+pub(crate) fn owed_to_remote(
+    workspace: &Workspace,
+) -> Result<(Option<Period>, bool), ProjectError> {
     let head = workspace.repository.look()?;
     let in_force = in_force(workspace, &head)?;
     let git = &in_force.rules.project.git;
@@ -143,23 +145,23 @@ impl RemoteStanding {
 /// Notes for `aof status` when the remote was reached, and what has been in the way since when.
 pub(crate) fn note_contact(
     workspace: &Workspace,
-    end: &Result<SyncEnd, OpsError>,
-) -> Result<(), OpsError> {
+    end: &Result<SyncEnd, ProjectError>,
+) -> Result<(), ProjectError> {
     let mut lock = None;
     let (code, said) = match end {
         Ok(SyncEnd::Offline { said }) => ("offline", said.clone()),
         Ok(SyncEnd::Rejected { said }) => ("rejected", said.clone()),
         Ok(SyncEnd::Left(left)) => (left.code, left.problem.clone()),
         Ok(SyncEnd::Unsettled) => ("unsettled", "the remote went on each time".to_owned()),
-        Err(OpsError::Remote(error)) => (error.code(), error.to_string()),
+        Err(ProjectError::Remote(error)) => (error.code(), error.to_string()),
         // Something here is in the way: the remote may have gone on, and nobody knows how far. It is read later: no age of
         // a lock would be so any more.
-        Err(error @ OpsError::Git(GitError::Locked { path, .. })) => {
+        Err(error @ ProjectError::Git(GitError::Locked { path, .. })) => {
             lock = Some(path.clone());
             let held = format!("`{}` is held by another git process", path.display());
             (error.code(), format!("{held}; if no git is running, delete that file"))
         }
-        Err(error @ OpsError::Git(GitError::NotStored { .. } | GitError::NotTaken { .. })) => {
+        Err(error @ ProjectError::Git(GitError::NotStored { .. } | GitError::NotTaken { .. })) => {
             (error.code(), error.to_string())
         }
         Ok(SyncEnd::Same | SyncEnd::Rehearsed) => ("", String::new()),

@@ -11,7 +11,7 @@ use super::remote_state::note_contact;
 use crate::git::{
     CommitId, Distance, GitError, Head, Prompts, Pushed, RemoteError, SYNCED, Upstream,
 };
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::random::chance;
 use crate::system::shell::quoted;
@@ -58,7 +58,7 @@ pub(crate) struct SyncOptions<'w> {
 }
 
 /// Syncs the project with its remote.
-pub(crate) fn sync(workspace: &Workspace, wish: &SyncOptions<'_>) -> Result<Synced, OpsError> {
+pub(crate) fn sync(workspace: &Workspace, wish: &SyncOptions<'_>) -> Result<Synced, ProjectError> {
     recover::heal_if_pending(workspace)?;
     let head = workspace.head()?;
     let named = match wish.remote {
@@ -116,7 +116,7 @@ struct SyncRun<'r> {
 }
 
 impl SyncRun<'_> {
-    fn run(&mut self) -> Result<SyncEnd, OpsError> {
+    fn run(&mut self) -> Result<SyncEnd, ProjectError> {
         for round in 0..=ROUNDS * 2 {
             if round > 0 || self.wish.first == SyncStart::Fetch {
                 let (repository, deadline) =
@@ -146,7 +146,7 @@ impl SyncRun<'_> {
     }
 
     /// Compares the two branches, and does what is to be done. Returns nothing where it is to be tried again.
-    fn round(&mut self) -> Result<Option<SyncEnd>, OpsError> {
+    fn round(&mut self) -> Result<Option<SyncEnd>, ProjectError> {
         let head = self.workspace.head()?;
         let repository = &self.workspace.repository;
         match (head.commit, self.tip) {
@@ -177,7 +177,7 @@ impl SyncRun<'_> {
 
     /// Returns how the sync ends where this branch, which the remote does not have, is not to be published. The project's own branch is
     /// published, and the first branch of an empty remote; but not one that was there before: whoever took it away may have meant it.
-    fn unpublished(&self, head: &Head) -> Result<Option<SyncEnd>, OpsError> {
+    fn unpublished(&self, head: &Head) -> Result<Option<SyncEnd>, ProjectError> {
         let repository = &self.workspace.repository;
         let branch = head.branch();
         if self.remembered.is_some() {
@@ -202,7 +202,7 @@ impl SyncRun<'_> {
     }
 
     /// Takes over what the remote has: only the remote went on.
-    fn fast_forward(&self, head: &Head, remote: CommitId) -> Result<Option<SyncEnd>, OpsError> {
+    fn fast_forward(&self, head: &Head, remote: CommitId) -> Result<Option<SyncEnd>, ProjectError> {
         if self.wish.dry_run == DryRun::Yes {
             return Ok(Some(match self.workspace.repository.may_bring(head, remote) {
                 Ok(()) => SyncEnd::Rehearsed,
@@ -218,7 +218,7 @@ impl SyncRun<'_> {
     }
 
     /// Pushes what is here: only this side went on.
-    fn push(&mut self, local: CommitId) -> Result<Option<SyncEnd>, OpsError> {
+    fn push(&mut self, local: CommitId) -> Result<Option<SyncEnd>, ProjectError> {
         if self.wish.strangers == ForeignCommits::Kept
             && let unshared = self.workspace.repository.unshared(self.tip, local)?
             && let Some((commit, path)) = unshared.stranger
@@ -243,7 +243,7 @@ impl SyncRun<'_> {
         head: &Head,
         local: CommitId,
         remote: CommitId,
-    ) -> Result<Option<SyncEnd>, OpsError> {
+    ) -> Result<Option<SyncEnd>, ProjectError> {
         let repository = &self.workspace.repository;
         let Some(base) = repository.newest_common(local, [remote])? else {
             return Ok(Some(SyncEnd::Left(self.names.unrelated(repository.is_shallow()?))));
@@ -283,7 +283,7 @@ impl SyncRun<'_> {
     }
 
     /// Pushes a commit. Returns nothing where the remote went on meanwhile.
-    fn offer(&mut self, commit: CommitId) -> Result<Option<SyncEnd>, OpsError> {
+    fn offer(&mut self, commit: CommitId) -> Result<Option<SyncEnd>, ProjectError> {
         self.offered += 1;
         let repository = &self.workspace.repository;
         Ok(match repository.push(&self.upstream, commit, self.wish.prompts)? {
@@ -305,7 +305,7 @@ impl SyncRun<'_> {
     }
 
     /// Returns what came, what went, and how far the two sides are apart.
-    fn synced(self, end: SyncEnd) -> Result<Synced, OpsError> {
+    fn synced(self, end: SyncEnd) -> Result<Synced, ProjectError> {
         let repository = &self.workspace.repository;
         let now = repository.look()?.commit;
         // What went there came from here.
@@ -338,7 +338,7 @@ fn lines(
     workspace: &Workspace,
     known: Option<CommitId>,
     until: Option<CommitId>,
-) -> Result<Vec<CommitLine>, OpsError> {
+) -> Result<Vec<CommitLine>, ProjectError> {
     let Some(until) = until.filter(|until| Some(*until) != known) else { return Ok(Vec::new()) };
     let commits = workspace.repository.all_since(known.as_slice(), until)?.commits;
     commits

@@ -10,7 +10,7 @@ use crate::git::{CommitId, Repository};
 use crate::history::task_reader::KnownTasks;
 use crate::history::touched_tasks::touched;
 use crate::project::active_rules::{rules_at, stand_in};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 
 /// Returns what is wrong with a branch that leaves commits behind which it had.
@@ -18,7 +18,7 @@ pub(crate) fn forced(
     repository: &Repository,
     old: CommitId,
     new: CommitId,
-) -> Result<Option<HistoryFinding>, OpsError> {
+) -> Result<Option<HistoryFinding>, ProjectError> {
     if repository.led_to(old, new)? {
         return Ok(None);
     }
@@ -43,7 +43,7 @@ pub(crate) fn superseded(
     (old, new): (CommitId, CommitId),
     main: Option<CommitId>,
     known: &[HistoryFinding],
-) -> Result<Vec<HistoryFinding>, OpsError> {
+) -> Result<Vec<HistoryFinding>, ProjectError> {
     let repository = &workspace.repository;
     if !repository.led_to(old, new)? {
         return Ok(Vec::new());
@@ -67,7 +67,7 @@ pub(crate) fn superseded(
         if known.iter().any(is_told) {
             continue;
         }
-        let mut read = |versions: &[(String, _)]| -> Result<_, OpsError> {
+        let mut read = |versions: &[(String, _)]| -> Result<_, ProjectError> {
             let mut all = Vec::new();
             for (_, content) in versions {
                 all.extend(tasks.read(workspace, (&id, *content), &rules, entry.committed)?);

@@ -15,7 +15,7 @@ use crate::git::log::trailers;
 use crate::git::log::trailers::Trailer;
 use crate::git::{CommitId, LogEntry};
 use crate::history::touched_tasks::{Touched, is_of_another_project, touched};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::rules::{Proof, Rules, prove, rehashed};
 
 /// How many earlier commits are searched for a readable version of a file.
@@ -26,7 +26,7 @@ pub(crate) fn judge_commit(
     reader: &mut CommitReader<'_>,
     anchor: Option<&TrustedKeys>,
     commit: CommitId,
-) -> Result<Judged, OpsError> {
+) -> Result<Judged, ProjectError> {
     let repository = &reader.workspace.repository;
     let entry = &repository.log_entry(commit)?;
     if entry.parents.len() > 1 {
@@ -90,7 +90,7 @@ impl Commit<'_> {
         mut own: Touched,
         claims: &CommitClaims<'_>,
         judged: &mut Judged,
-    ) -> Result<(), OpsError> {
+    ) -> Result<(), ProjectError> {
         let Self { entry, rules, .. } = *self;
         let finding = |rule, expected: &str, found: String| {
             HistoryFinding::new(entry, Some(id), rule, expected, found)
@@ -163,7 +163,7 @@ impl Commit<'_> {
         reader: &mut CommitReader<'_>,
         id: &TaskId,
         own: &Touched,
-    ) -> Result<Before, OpsError> {
+    ) -> Result<Before, ProjectError> {
         let Self { entry, rules, .. } = *self;
         let mut all = reader.read_all(rules, entry, id, &own.before)?;
         let is_earlier = all.len() < own.before.len();
@@ -197,7 +197,7 @@ impl Commit<'_> {
         id: &TaskId,
         own: &Touched,
         after: &Rc<Task>,
-    ) -> Result<Option<Rc<Task>>, OpsError> {
+    ) -> Result<Option<Rc<Task>>, ProjectError> {
         let Self { entry, rules, said, .. } = *self;
         if !own.before.is_empty() {
             if own.before.len() == 1 {

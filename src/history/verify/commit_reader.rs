@@ -9,7 +9,7 @@ use crate::git::{ChangedFile, LogEntry, ObjectId};
 use crate::history::merge::task_pairs::{Pair, TaskChanges};
 use crate::history::task_reader::{KnownRules, KnownTasks};
 use crate::history::touched_tasks::{FileVersion, KnownFiles};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 
@@ -32,7 +32,7 @@ impl<'w> CommitReader<'w> {
     }
 
     /// Returns the rules that judge a commit: those of its parent.
-    pub(crate) fn rules(&mut self, entry: &LogEntry) -> Result<Rc<Rules>, OpsError> {
+    pub(crate) fn rules(&mut self, entry: &LogEntry) -> Result<Rc<Rules>, ProjectError> {
         self.rules.behind(self.workspace, entry)
     }
 
@@ -50,7 +50,7 @@ impl<'w> CommitReader<'w> {
         entry: &LogEntry,
         id: &TaskId,
         version: ObjectId,
-    ) -> Result<Option<Rc<Task>>, OpsError> {
+    ) -> Result<Option<Rc<Task>>, ProjectError> {
         self.tasks.read(self.workspace, (id, version), rules, entry.committed)
     }
 
@@ -61,7 +61,7 @@ impl<'w> CommitReader<'w> {
         entry: &LogEntry,
         id: &TaskId,
         versions: &[FileVersion],
-    ) -> Result<Vec<Rc<Task>>, OpsError> {
+    ) -> Result<Vec<Rc<Task>>, ProjectError> {
         let read = versions.iter().map(|(_, version)| self.read(rules, entry, id, *version));
         Ok(read.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
@@ -71,7 +71,7 @@ impl<'w> CommitReader<'w> {
         &mut self,
         entry: &LogEntry,
         changes: &TaskChanges,
-    ) -> Result<BTreeMap<TaskId, Pair>, OpsError> {
+    ) -> Result<BTreeMap<TaskId, Pair>, ProjectError> {
         let rules = self.rules(entry)?;
         changes.pairs(self.workspace, &rules, &mut self.tasks, entry.committed)
     }

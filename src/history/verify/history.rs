@@ -14,7 +14,7 @@ use crate::domain::TaskId;
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::git::{CommitId, Pretence};
 use crate::history::touched_tasks::{doubled, doubled_by};
-use crate::project::error::error::{Named, OpsError};
+use crate::project::error::{Named, ProjectError};
 use crate::project::parallel_map::side_by_side;
 use crate::project::workspace::Workspace;
 
@@ -81,14 +81,14 @@ pub(crate) fn verify(
     workspace: &Workspace,
     range: &Range,
     anchor: Option<&TrustedKeys>,
-) -> Result<Verified, OpsError> {
+) -> Result<Verified, ProjectError> {
     let repository = &workspace.repository;
     let named = |name: &str| {
         let (kind, given, known) = (Named::Commit, name.to_owned(), Vec::new());
-        repository.commit_named(name)?.ok_or(OpsError::Unknown { kind, given, known })
+        repository.commit_named(name)?.ok_or(ProjectError::Unknown { kind, given, known })
     };
     if range.until.starts_with('.') {
-        return Err(OpsError::Unfit {
+        return Err(ProjectError::Unfit {
             code: "bad_range",
             problem: "`...` names what two commits do not share, which is no stretch of history"
                 .to_owned(),
@@ -119,7 +119,7 @@ pub(crate) fn verify_commits(
     since: &[CommitId],
     until: CommitId,
     anchor: Option<&TrustedKeys>,
-) -> Result<Verified, OpsError> {
+) -> Result<Verified, ProjectError> {
     let repository = &workspace.repository;
     let reach = repository.all_since(since, until)?;
     let mut verified = Verified {
@@ -163,7 +163,7 @@ pub(crate) fn verify_commits(
 
 /// Notes by which later commit a finding was put right: a person with the right who moved the task on with a reason has seen where it
 /// stood.
-fn cover(workspace: &Workspace, telling: &mut [(CommitId, Judged)]) -> Result<(), OpsError> {
+fn cover(workspace: &Workspace, telling: &mut [(CommitId, Judged)]) -> Result<(), ProjectError> {
     let (mut overridden, mut mended) = (HashMap::new(), HashMap::new());
     for (commit, judged) in telling.iter_mut().rev() {
         for finding in &mut judged.findings {
@@ -189,7 +189,10 @@ fn cover(workspace: &Workspace, telling: &mut [(CommitId, Judged)]) -> Result<()
 }
 
 /// Returns the tasks that still have several files, each with the commit that brought the second one.
-fn doubled_tasks(workspace: &Workspace, until: CommitId) -> Result<Vec<HistoryFinding>, OpsError> {
+fn doubled_tasks(
+    workspace: &Workspace,
+    until: CommitId,
+) -> Result<Vec<HistoryFinding>, ProjectError> {
     let repository = &workspace.repository;
     let told = doubled(workspace, until)?.into_iter().map(|(id, path)| {
         let entry = repository.log_entry(doubled_by(repository, &id, until)?)?;

@@ -18,7 +18,7 @@ use crate::git::log::trailers;
 use crate::git::{CommitId, LogEntry, ObjectId, Repository};
 use crate::history::merge::task_pairs::{SUPERSEDED, superseded_trailer};
 use crate::history::touched_tasks::{FileVersion, Touched, is_of_another_project, touched};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::rules::{Rules, stands_alike};
 
 /// A task that a merge left otherwise than some of its parents had it.
@@ -36,7 +36,7 @@ pub(crate) fn judge_merge(
     reader: &mut CommitReader<'_>,
     anchor: Option<&TrustedKeys>,
     entry: &LogEntry,
-) -> Result<Judged, OpsError> {
+) -> Result<Judged, ProjectError> {
     let mut judged = Judged::default();
     let mut all: BTreeMap<TaskId, Vec<(CommitId, Touched)>> = BTreeMap::new();
     let repository = &reader.workspace.repository;
@@ -100,7 +100,7 @@ pub(crate) fn task_after(
     entry: &LogEntry,
     id: &TaskId,
     now: &Task,
-) -> Result<Option<Rc<Task>>, OpsError> {
+) -> Result<Option<Rc<Task>>, ProjectError> {
     let all = Remerge::of(reader, entry)?.merged(reader, entry, id, now)?;
     // The file does not say which of two edits was the later one.
     let mut all: Vec<Task> =
@@ -117,9 +117,9 @@ pub(crate) fn said_by_hand<'v>(
     id: &TaskId,
     before: impl IntoIterator<Item = &'v FileVersion>,
     after: ObjectId,
-) -> Result<Option<String>, OpsError> {
+) -> Result<Option<String>, ProjectError> {
     let workflow = &rules.project.default_workflow;
-    let finished = |version: ObjectId| -> Result<Option<Status>, OpsError> {
+    let finished = |version: ObjectId| -> Result<Option<Status>, ProjectError> {
         let defaults = Defaults { workflow: workflow.clone(), created: Timestamp::UNIX_EPOCH };
         let Ok(file) = task_file::parse(&repository.read_blob(version)?, id, &defaults) else {
             return Ok(None);
@@ -152,7 +152,7 @@ impl MergedTask<'_> {
         reader: &CommitReader<'_>,
         anchor: Option<&TrustedKeys>,
         remerge: &Remerge,
-    ) -> Result<Vec<HistoryFinding>, OpsError> {
+    ) -> Result<Vec<HistoryFinding>, ProjectError> {
         let history = &self.after.history;
         let places = 0..history.len();
         let is_new = |place: &usize| {
@@ -187,7 +187,7 @@ impl MergedTask<'_> {
         &self,
         repository: &Repository,
         new: ObjectId,
-    ) -> Result<Option<HistoryFinding>, OpsError> {
+    ) -> Result<Option<HistoryFinding>, ProjectError> {
         if !is_new(&self.after) || !self.had.is_empty() || !self.is_of_no_side() {
             return Ok(None);
         }
@@ -202,7 +202,7 @@ impl MergedTask<'_> {
         &self,
         reader: &mut CommitReader<'_>,
         remerge: &Remerge,
-    ) -> Result<Vec<HistoryFinding>, OpsError> {
+    ) -> Result<Vec<HistoryFinding>, ProjectError> {
         if remerge.is_cut_off {
             return Ok(Vec::new());
         }
@@ -267,7 +267,7 @@ fn judge_trailers(
     entry: &LogEntry,
     remerge: &Remerge,
     afters: &BTreeMap<TaskId, Rc<Task>>,
-) -> Result<Vec<HistoryFinding>, OpsError> {
+) -> Result<Vec<HistoryFinding>, ProjectError> {
     let said = trailers::parse(&entry.message);
     let wrong = |expected: &str, found: &trailers::Trailer| {
         let found = short(&format!("`{found}`"));

@@ -7,7 +7,7 @@ use super::remerge::Remerge;
 use super::words::short;
 use crate::files::config::configuration::Subject;
 use crate::git::{Comparison, LogEntry, ObjectId, Repository, merge_texts_by};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 
 /// The content of a file, where it is.
 type Content = Option<Vec<u8>>;
@@ -17,7 +17,7 @@ pub(crate) fn judge(
     repository: &Repository,
     entry: &LogEntry,
     remerge: &Remerge,
-) -> Result<Vec<HistoryFinding>, OpsError> {
+) -> Result<Vec<HistoryFinding>, ProjectError> {
     let mut files: BTreeMap<String, (usize, Option<ObjectId>)> = BTreeMap::new();
     // Whatever a side had may stand where two changes dispute.
     let mut lines = SideLines::default();
@@ -70,7 +70,7 @@ fn expected(
     remerge: &Remerge,
     path: &str,
     sides: usize,
-) -> Result<Option<ExpectedRules>, OpsError> {
+) -> Result<Option<ExpectedRules>, ProjectError> {
     let mut expected = ExpectedRules::default();
     let bases: Vec<_> = remerge.bases().collect();
     let (&[ours, theirs], false) = (&entry.parents[..], bases.is_empty()) else {

@@ -11,8 +11,8 @@ use crate::files::config::configuration::PROJECT_FILE;
 use crate::git::{CommitId, Repository};
 use crate::history::touched_tasks::project_folders;
 use crate::project::aside::Clock;
-use crate::project::error::error::Named;
-use crate::project::error::error::OpsError;
+use crate::project::error::Named;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::{ProjectPath, StoreError, layout};
 
@@ -55,13 +55,13 @@ pub(crate) struct CommitArchive {
 
 impl CommitArchive {
     /// Opens the nearest repository, from a folder upwards.
-    pub(crate) fn open(start: &Path, command: String, clock: Clock) -> Result<Self, OpsError> {
+    pub(crate) fn open(start: &Path, command: String, clock: Clock) -> Result<Self, ProjectError> {
         let whole = Workspace::of_commits(start, "", command.clone(), clock)?;
         Ok(Self { start: start.to_owned(), command, clock, whole })
     }
 
     /// Returns whether files of a project may stand in that folder, and not only commits.
-    pub(crate) fn has_files(folder: &Path) -> Result<bool, OpsError> {
+    pub(crate) fn has_files(folder: &Path) -> Result<bool, ProjectError> {
         Ok(Repository::is_in_worktree(folder)?)
     }
 
@@ -71,7 +71,7 @@ impl CommitArchive {
         folder: Option<&ProjectFolder>,
         range: &Range,
         anchor: Option<&TrustedKeys>,
-    ) -> Result<Verified, OpsError> {
+    ) -> Result<Verified, ProjectError> {
         let folder = match folder {
             Some(folder) => {
                 let until = self.until(range)?;
@@ -88,12 +88,15 @@ impl CommitArchive {
     }
 
     /// Returns what it takes to judge the project of a folder.
-    pub(crate) fn project(&self, folder: &ProjectFolder) -> Result<Workspace, OpsError> {
+    pub(crate) fn project(&self, folder: &ProjectFolder) -> Result<Workspace, ProjectError> {
         Workspace::of_commits(&self.start, &folder.0, self.command.clone(), self.clock)
     }
 
     /// Returns the folders in which a commit has a project: its rules, and tasks beside them.
-    pub(crate) fn folders(&self, commit: CommitId) -> Result<BTreeSet<ProjectFolder>, OpsError> {
+    pub(crate) fn folders(
+        &self,
+        commit: CommitId,
+    ) -> Result<BTreeSet<ProjectFolder>, ProjectError> {
         let files = self.repository().list(commit, "")?;
         let (mut ruled, mut with_tasks) = (BTreeSet::new(), BTreeSet::new());
         for file in &files {
@@ -118,7 +121,7 @@ impl CommitArchive {
         &self,
         folder: &ProjectFolder,
         commits: impl IntoIterator<Item = CommitId> + Clone,
-    ) -> Result<(), OpsError> {
+    ) -> Result<(), ProjectError> {
         let project = self.project(folder)?;
         let repository = &project.repository;
         for commit in commits.clone() {
@@ -137,7 +140,7 @@ impl CommitArchive {
                 return Ok(());
             }
         }
-        Err(OpsError::Unfit {
+        Err(ProjectError::Unfit {
             code: "no_such_project",
             problem: format!("there is no project in the folder `{}`, and never was", folder.shown().escape_debug()),
             fix: "name its folder as seen from the top of the repository, where its `project.yaml` is".to_owned(),
@@ -145,7 +148,7 @@ impl CommitArchive {
     }
 
     /// Returns the commit that a range ends with; nothing where nothing was committed yet.
-    fn until(&self, range: &Range) -> Result<Option<CommitId>, OpsError> {
+    fn until(&self, range: &Range) -> Result<Option<CommitId>, ProjectError> {
         match self.repository().commit_named(&range.until)? {
             None if range.until == "HEAD" && self.repository().look()?.commit.is_none() => Ok(None),
             None => Err(unknown(range)),
@@ -153,7 +156,7 @@ impl CommitArchive {
         }
     }
 
-    fn only_one(&self, range: &Range) -> Result<ProjectFolder, OpsError> {
+    fn only_one(&self, range: &Range) -> Result<ProjectFolder, ProjectError> {
         let repository = self.repository();
         let until = self.until(range)?.ok_or_else(|| unknown(range))?;
         let mut folders = self.folders(until)?.into_iter();
@@ -164,7 +167,7 @@ impl CommitArchive {
         if more.is_empty() {
             return Ok(first);
         }
-        Err(OpsError::Unfit {
+        Err(ProjectError::Unfit {
             code: "several_projects",
             problem: format!(
                 "there are several projects in the commit `{}`: {}",
@@ -176,8 +179,8 @@ impl CommitArchive {
     }
 }
 
-fn unknown(range: &Range) -> OpsError {
-    OpsError::Unknown { kind: Named::Commit, given: range.until.clone(), known: Vec::new() }
+fn unknown(range: &Range) -> ProjectError {
+    ProjectError::Unknown { kind: Named::Commit, given: range.until.clone(), known: Vec::new() }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::domain::{Task, TaskId};
 use crate::files::task_file::{Defaults, parse_hand_made_as_written};
 use crate::git::Repository;
 use crate::history::touched_tasks::FileVersion;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::rules::{Proof, Rules, prove, rehashed};
 
 /// A proof, or the breach that was found, and whether the entries name the rules by the hash of an earlier version.
@@ -18,7 +18,7 @@ pub(crate) fn prove_change(
     rules: &Rules,
     (before, files): (Option<&Task>, &[FileVersion]),
     (id, after): (&TaskId, &Task),
-) -> Result<Proved, OpsError> {
+) -> Result<Proved, ProjectError> {
     let proved = prove_states(rules, before, after);
     if !is_breach(&proved.0) || is_new(after) || !before.is_none_or(is_new) {
         return Ok(proved);

@@ -10,7 +10,7 @@ use super::history::{Verified, verify_commits};
 use super::project_commits::{CommitArchive, ProjectFolder};
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::git::{CommitId, ObjectId};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 
 /// What a push does to a reference, as git tells its `pre-receive` hook: the old object, the new one, the name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub(crate) fn verify_pushed(
     folder: Option<&ProjectFolder>,
     updates: &[Update],
     anchor: Option<&TrustedKeys>,
-) -> Result<Vec<JudgedPush>, OpsError> {
+) -> Result<Vec<JudgedPush>, ProjectError> {
     let repository = past.repository();
     let mut known = repository.named_commits()?;
     let head = repository.look()?;
@@ -129,7 +129,7 @@ pub(crate) fn verify_pushed(
 fn folders(
     past: &CommitArchive,
     commits: impl Iterator<Item = CommitId>,
-) -> Result<BTreeSet<ProjectFolder>, OpsError> {
+) -> Result<BTreeSet<ProjectFolder>, ProjectError> {
     let mut folders = BTreeSet::new();
     let head = past.repository().look()?.commit;
     for commit in head.into_iter().chain(commits).collect::<BTreeSet<_>>() {

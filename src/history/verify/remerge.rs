@@ -7,7 +7,7 @@ use super::commit_reader::{CommitReader, is_new};
 use crate::domain::{Task, TaskId};
 use crate::git::{CommitId, LogEntry};
 use crate::history::merge::task_pairs::{Pair, TaskChanges, superseded_trailer};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::rules::merge::{Merged, with_people_of};
 
 /// The merge of two commits, from each of the commits at which they parted. Other merges have none.
@@ -25,7 +25,10 @@ struct SidesSince {
 }
 
 impl Remerge {
-    pub(crate) fn of(reader: &mut CommitReader<'_>, entry: &LogEntry) -> Result<Self, OpsError> {
+    pub(crate) fn of(
+        reader: &mut CommitReader<'_>,
+        entry: &LogEntry,
+    ) -> Result<Self, ProjectError> {
         let cut_off = Self { sides: Vec::new(), is_cut_off: true };
         let [ours, theirs] = entry.parents[..] else {
             return Ok(Self { is_cut_off: false, ..cut_off });
@@ -43,7 +46,7 @@ impl Remerge {
             let pairs = reader.pairs(entry, &changes)?;
             Ok(SidesSince { base, changes, pairs })
         });
-        Ok(Self { sides: sides.collect::<Result<_, OpsError>>()?, is_cut_off: false })
+        Ok(Self { sides: sides.collect::<Result<_, ProjectError>>()?, is_cut_off: false })
     }
 
     /// Returns where the two parted.
@@ -58,7 +61,7 @@ impl Remerge {
         entry: &LogEntry,
         id: &TaskId,
         after: &Task,
-    ) -> Result<Vec<Merged>, OpsError> {
+    ) -> Result<Vec<Merged>, ProjectError> {
         let rules = reader.rules(entry)?;
         let mut all = Vec::new();
         for SidesSince { changes, pairs, .. } in &self.sides {
@@ -87,7 +90,7 @@ impl Remerge {
         reader: &mut CommitReader<'_>,
         entry: &LogEntry,
         afters: &BTreeMap<TaskId, Rc<Task>>,
-    ) -> Result<BTreeSet<String>, OpsError> {
+    ) -> Result<BTreeSet<String>, ProjectError> {
         let rules = reader.rules(entry)?;
         let pairs = self.sides.iter().flat_map(|sides| &sides.pairs);
         let merged = pairs.flat_map(|(id, pair)| {

@@ -8,7 +8,7 @@ use crate::domain::{PublicKey, Task, TaskId, listed};
 use crate::files::config::configuration::ORG_FILE;
 use crate::git::{CommitId, LogEntry};
 use crate::project::active_rules::rules_at;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Flaw, NAMESPACE, Rules, flaw, to_sign};
 
@@ -39,7 +39,7 @@ pub(crate) fn by_newer_keys(
     first: CommitId,
     rules: &Rules,
     (task, places): (&Task, Vec<usize>),
-) -> Result<Vec<usize>, OpsError> {
+) -> Result<Vec<usize>, ProjectError> {
     let mut newer = places;
     for base in remerge.bases() {
         if newer.is_empty() {

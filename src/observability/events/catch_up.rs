@@ -14,7 +14,7 @@ use crate::files::event::line::EventLine;
 use crate::git::CommitId;
 use crate::history::new_commits::derive_events::EventDeriver;
 use crate::history::new_commits::unreported::{Remaining, UnreportedCommits};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::parallel_map::side_by_side;
 use crate::project::workspace::Workspace;
 use crate::storage::EventStream;
@@ -27,13 +27,16 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const MOST: usize = 5_000;
 
 /// Returns whether all is in the stream that is to be told.
-pub fn are_events_kept(workspace: &Workspace) -> Result<bool, OpsError> {
+pub fn are_events_kept(workspace: &Workspace) -> Result<bool, ProjectError> {
     is_up_to_date(workspace, &EventStream::of(&workspace.paths))
 }
 
 /// Writes what is to be written as long as `go_on` says so, and returns whether something is left. If somebody else writes, they do
 /// it.
-pub fn keep_events(workspace: &Workspace, go_on: &dyn Fn() -> bool) -> Result<Remaining, OpsError> {
+pub fn keep_events(
+    workspace: &Workspace,
+    go_on: &dyn Fn() -> bool,
+) -> Result<Remaining, ProjectError> {
     let stream = EventStream::of(&workspace.paths);
     match stream.writing()? {
         Some(writer) => write_all(workspace, &stream, &writer, go_on),
@@ -42,7 +45,7 @@ pub fn keep_events(workspace: &Workspace, go_on: &dyn Fn() -> bool) -> Result<Re
 }
 
 /// Writes all that is to be written; something is left only where somebody else has been about to write it for long.
-pub fn catch_up_events(workspace: &Workspace) -> Result<Remaining, OpsError> {
+pub fn catch_up_events(workspace: &Workspace) -> Result<Remaining, ProjectError> {
     let stream = EventStream::of(&workspace.paths);
     if is_up_to_date(workspace, &stream)? {
         return Ok(Remaining::Nothing);
@@ -57,16 +60,16 @@ pub fn catch_up_events(workspace: &Workspace) -> Result<Remaining, OpsError> {
 
 /// Returns how often each event is in the stream, which is brought up to date first; that reads what was committed since, and
 /// nothing of what was counted already. Events of kinds that this version does not know are left out.
-pub fn event_counts(workspace: &Workspace) -> Result<Vec<EventCount>, OpsError> {
+pub fn event_counts(workspace: &Workspace) -> Result<Vec<EventCount>, ProjectError> {
     catch_up_if_writable(workspace)?;
     let record = EventStream::of(&workspace.paths).record::<Kept>()?;
     Ok(record.map(|(record, _)| record.kept.counts.list()).unwrap_or_default())
 }
 
 /// Brings the stream up to date, unless nothing may be written there.
-pub(crate) fn catch_up_if_writable(workspace: &Workspace) -> Result<Remaining, OpsError> {
+pub(crate) fn catch_up_if_writable(workspace: &Workspace) -> Result<Remaining, ProjectError> {
     match catch_up_events(workspace) {
-        Err(OpsError::Store(fault)) if fault.is_read_only() => {
+        Err(ProjectError::Store(fault)) if fault.is_read_only() => {
             warn!("the event stream is not up to date: {fault}");
             Ok(Remaining::Commits)
         }
@@ -80,7 +83,7 @@ fn write_all(
     stream: &EventStream,
     writer: &StreamWriter,
     go_on: &dyn Fn() -> bool,
-) -> Result<Remaining, OpsError> {
+) -> Result<Remaining, ProjectError> {
     while go_on() {
         let StreamState::Known(record, strays) = settle(stream, writer)? else {
             return remake(workspace, stream, writer, go_on);
@@ -99,12 +102,12 @@ fn remake(
     stream: &EventStream,
     writer: &StreamWriter,
     go_on: &dyn Fn() -> bool,
-) -> Result<Remaining, OpsError> {
+) -> Result<Remaining, ProjectError> {
     let made = rebuild_with(workspace, stream, writer, go_on)?;
     Ok(if made.is_some() { Remaining::Nothing } else { Remaining::Commits })
 }
 
-fn is_up_to_date(workspace: &Workspace, stream: &EventStream) -> Result<bool, OpsError> {
+fn is_up_to_date(workspace: &Workspace, stream: &EventStream) -> Result<bool, ProjectError> {
     let Some((record, is_whole)) = stream.record::<Kept>()? else { return Ok(false) };
     let reached = match Ground::look(workspace, Some(&record.kept.cursor))? {
         Some(Ground { head, newest }) => {
@@ -116,7 +119,7 @@ fn is_up_to_date(workspace: &Workspace, stream: &EventStream) -> Result<bool, Op
 }
 
 /// Returns how the stream stands; what a kill left unrecorded is taken out, for it is written again.
-fn settle(stream: &EventStream, writer: &StreamWriter) -> Result<StreamState<Kept>, OpsError> {
+fn settle(stream: &EventStream, writer: &StreamWriter) -> Result<StreamState<Kept>, ProjectError> {
     let left: Vec<EventId> = stream.left()?.into_iter().map(|(id, _)| id).collect();
     let again = |text: &str| {
         EventLine::read(text).is_some_and(|event| {
@@ -140,7 +143,7 @@ fn step(
     writer: &StreamWriter,
     mut record: StreamRecord<Kept>,
     strays: &[String],
-) -> Result<Step, OpsError> {
+) -> Result<Step, ProjectError> {
     for line in strays {
         record.kept.counts.add_read(line);
     }

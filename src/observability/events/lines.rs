@@ -10,7 +10,7 @@ use crate::files::event::line::{EventLine, Origin, event_line, gate_of};
 use crate::git::CommitId;
 use crate::history::new_commits::derive_events::EventDeriver;
 use crate::history::new_commits::unreported::UnreportedCommits;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::event_log::StreamWriter;
 use crate::storage::layout::EVENTS;
@@ -87,7 +87,7 @@ pub(crate) fn of_commit(
     telling: &mut EventDeriver<'_>,
     news: &UnreportedCommits,
     commit: CommitId,
-) -> Result<OfCommit, OpsError> {
+) -> Result<OfCommit, ProjectError> {
     let told = telling.of(news, commit, 0)?;
     let id = commit.to_string();
     let mut lines = Vec::new();
@@ -133,7 +133,7 @@ impl LeftForStream {
     }
 
     /// Removes what nobody waits for any more.
-    pub(crate) fn clear_done(&self, writer: &StreamWriter) -> Result<(), OpsError> {
+    pub(crate) fn clear_done(&self, writer: &StreamWriter) -> Result<(), ProjectError> {
         Ok(writer.clear(&self.done)?)
     }
 }

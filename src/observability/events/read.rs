@@ -5,7 +5,7 @@ use super::catch_up::catch_up_if_writable;
 use crate::domain::{AgentId, EventKind, Level, TaskId, Timestamp};
 use crate::files::event::line::EventLine;
 use crate::history::new_commits::unreported::Remaining;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::EventStream;
 use crate::storage::event_log::StreamReader;
@@ -58,14 +58,14 @@ pub(crate) struct EventReader {
 
 impl EventReader {
     /// Opens the stream, brought up to date where it may be written.
-    pub(crate) fn open(workspace: &Workspace) -> Result<Self, OpsError> {
+    pub(crate) fn open(workspace: &Workspace) -> Result<Self, ProjectError> {
         let is_behind = catch_up_if_writable(workspace)? == Remaining::Commits;
         let stream = EventStream::of(&workspace.paths);
         Ok(Self { reading: stream.open()?, stream, number: 0, last: None, is_behind })
     }
 
     /// Returns the next line, if there is one by now.
-    pub(crate) fn next_line(&mut self) -> Result<Option<StreamLine>, OpsError> {
+    pub(crate) fn next_line(&mut self) -> Result<Option<StreamLine>, ProjectError> {
         let Some(reading) = &mut self.reading else { return Ok(None) };
         let Some(text) = reading.line()? else { return Ok(None) };
         self.last = Some(text.clone());
@@ -77,7 +77,7 @@ impl EventReader {
     }
 
     /// Has the stream brought up to date again, and goes over to the one that has taken its place, if one has.
-    pub(crate) fn refresh(&mut self, workspace: &Workspace) -> Result<(), OpsError> {
+    pub(crate) fn refresh(&mut self, workspace: &Workspace) -> Result<(), ProjectError> {
         catch_up_if_writable(workspace)?;
         if self.reading.as_ref().is_some_and(|reading| !reading.is_over()) {
             return Ok(());

@@ -11,7 +11,7 @@ use crate::files::event::line::EventLine;
 use crate::git::CommitId;
 use crate::history::new_commits::derive_events::EventDeriver;
 use crate::history::new_commits::unreported::UnreportedCommits;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::parallel_map::side_by_side;
 use crate::project::workspace::Workspace;
 use crate::storage::EventStream;
@@ -32,10 +32,10 @@ pub struct Rebuilt {
 }
 
 /// Makes the stream again. Waits for whoever writes it.
-pub fn rebuild_events(workspace: &Workspace) -> Result<Rebuilt, OpsError> {
+pub fn rebuild_events(workspace: &Workspace) -> Result<Rebuilt, ProjectError> {
     let stream = EventStream::of(&workspace.paths);
     let patience = workspace.deadline().saturating_duration_since(Instant::now());
-    let writer = patiently(&stream, patience)?.ok_or_else(|| OpsError::Unfit {
+    let writer = patiently(&stream, patience)?.ok_or_else(|| ProjectError::Unfit {
         code: "events_busy",
         problem: format!(
             "somebody else has been writing the event stream for {} s",
@@ -48,7 +48,7 @@ pub fn rebuild_events(workspace: &Workspace) -> Result<Rebuilt, OpsError> {
 }
 
 /// Returns the lines of the stream that are in no commit, and how many are no events.
-fn old_lines(stream: &EventStream) -> Result<(Vec<UncommittedLine>, usize), OpsError> {
+fn old_lines(stream: &EventStream) -> Result<(Vec<UncommittedLine>, usize), ProjectError> {
     let (mut old, mut damaged) = (Vec::new(), 0);
     let Some(mut reading) = stream.open()? else { return Ok((old, damaged)) };
     while let Some(text) = reading.line()? {
@@ -67,7 +67,7 @@ pub(crate) fn rebuild_with(
     stream: &EventStream,
     writer: &StreamWriter,
     go_on: &dyn Fn() -> bool,
-) -> Result<Option<Rebuilt>, OpsError> {
+) -> Result<Option<Rebuilt>, ProjectError> {
     let (mut apart, damaged) = old_lines(stream)?;
     let known: Vec<String> =
         apart.iter().filter_map(|line| line.id.as_ref()).map(ToString::to_string).collect();
@@ -81,7 +81,7 @@ pub(crate) fn rebuild_with(
     let mut apart = apart.into_iter().peekable();
     let mut rewriting = writer.rewrite()?;
     let mut kept = Kept::default();
-    let mut write = |lines: &[StreamedLine]| -> Result<(), OpsError> {
+    let mut write = |lines: &[StreamedLine]| -> Result<(), ProjectError> {
         for line in lines {
             kept.counts.add(line);
         }

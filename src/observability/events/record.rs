@@ -10,7 +10,7 @@ use super::lines::{LineKey, StreamedLine, key_of};
 use crate::domain::{EventId, EventKind};
 use crate::files::event::line::EventLine;
 use crate::git::{CommitId, Head};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::event_log::StreamWriter;
 use crate::storage::{EventStream, ToldCursor};
@@ -50,7 +50,7 @@ impl Ground {
     pub(crate) fn look(
         workspace: &Workspace,
         cursor: Option<&ToldCursor>,
-    ) -> Result<Option<Self>, OpsError> {
+    ) -> Result<Option<Self>, ProjectError> {
         let head = workspace.repository.look()?;
         let knows = cursor.is_some_and(|cursor| cursor.commits().next().is_some());
         let Some(newest) = head.commit.filter(|_| head.reference != "HEAD" || !knows) else {
@@ -64,7 +64,7 @@ impl Ground {
 pub(crate) fn patiently(
     stream: &EventStream,
     patience: Duration,
-) -> Result<Option<StreamWriter>, OpsError> {
+) -> Result<Option<StreamWriter>, ProjectError> {
     let until = Instant::now() + patience;
     loop {
         match stream.writing()? {

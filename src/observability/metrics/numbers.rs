@@ -8,7 +8,7 @@ use crate::domain::Timestamp;
 use crate::observability::events::catch_up::event_counts;
 use crate::observability::exposition::{Family, Labels};
 use crate::project::active_rules::InForce;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::tasks::headers::listing::{ListScope, Unreadable, read_all};
 use crate::tasks::inbox::pending::pending;
@@ -23,7 +23,7 @@ pub(crate) struct Numbers {
     /// Files that could not be counted as tasks.
     pub unreadable: Vec<Unreadable>,
     /// Why what only the event stream tells is left out, if it is.
-    pub untold: Option<OpsError>,
+    pub untold: Option<ProjectError>,
     /// When the oldest open visit of each place began; nothing where none is open.
     oldest: Vec<(Labels, Option<i64>)>,
 }
@@ -36,7 +36,7 @@ impl Numbers {
 }
 
 /// Counts the project.
-pub(crate) fn numbers(workspace: &Workspace, in_force: &InForce) -> Result<Numbers, OpsError> {
+pub(crate) fn numbers(workspace: &Workspace, in_force: &InForce) -> Result<Numbers, ProjectError> {
     let listing = read_all(workspace, in_force, ListScope::All);
     let known = known_series::of(&in_force.rules);
     let counts = count::of(&known, listing.tasks.iter().map(|(header, _)| header));

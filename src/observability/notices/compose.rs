@@ -9,7 +9,7 @@ use tracing::warn;
 use crate::domain::{ChangeEvents, ChannelKey, Digest, Event, EventKind};
 use crate::files::event::json::notice_value;
 use crate::project::active_rules::in_force;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Refusal, Rules, audience};
 use crate::storage::StoreError;
@@ -84,7 +84,7 @@ pub(crate) fn tell_of_dropped(
     workspace: &Workspace,
     outbox: &Outbox,
     rules: &Rules,
-) -> Result<(), OpsError> {
+) -> Result<(), ProjectError> {
     if outbox.untold()?.is_empty() {
         return Ok(());
     }
@@ -135,7 +135,7 @@ pub(crate) fn put_conflict(
     workspace: &Workspace,
     refusal: &Refusal,
     delivery: &Digest,
-) -> Result<(), OpsError> {
+) -> Result<(), ProjectError> {
     let Refusal::VisitEnded { ticket, gate, agent: Some(loser), winner, .. } = refusal else {
         return Ok(());
     };

@@ -18,7 +18,7 @@ use crate::observability::delivery::deliver::deliver;
 use crate::observability::delivery::message::{Failure, Message};
 use crate::project::active_rules::in_force;
 use crate::project::aside::Clock;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::outbox::ChannelRest;
 use crate::storage::outbox::Outbox;
@@ -75,7 +75,7 @@ pub(crate) struct Round {
 }
 
 /// Returns the channels with messages. Programs and addresses come from the rules in force alone: whatever lies in the outbox can name none.
-pub(crate) fn receivers(workspace: &Workspace) -> Result<Vec<Receiver>, OpsError> {
+pub(crate) fn receivers(workspace: &Workspace) -> Result<Vec<Receiver>, ProjectError> {
     let waiting = Outbox::of(&workspace.paths).channels()?;
     if waiting.is_empty() {
         return Ok(Vec::new());
@@ -99,7 +99,7 @@ pub(crate) fn deliver_notices(
     workspace: &Workspace,
     tried: Tried,
     time: Duration,
-) -> Result<Vec<Round>, OpsError> {
+) -> Result<Vec<Round>, ProjectError> {
     let until = Instant::now() + time;
     while put_out(workspace)?.left == Remaining::Commits && Instant::now() < until {}
     let stop = AtomicBool::new(false);

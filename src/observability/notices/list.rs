@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::domain::Timestamp;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::Outbox;
 use crate::storage::outbox::OutboxMessage;
@@ -43,7 +43,7 @@ pub(crate) enum OutgoingState {
 }
 
 /// Returns what is on its way, channel by channel, the oldest first, and what was given up.
-pub(crate) fn outgoing(workspace: &Workspace) -> Result<Vec<OutgoingMessage>, OpsError> {
+pub(crate) fn outgoing(workspace: &Workspace) -> Result<Vec<OutgoingMessage>, ProjectError> {
     let outbox = Outbox::of(&workspace.paths);
     let now = workspace.now();
     let mut messages = Vec::new();

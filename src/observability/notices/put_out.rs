@@ -11,7 +11,7 @@ use crate::domain::ChannelKey;
 use crate::history::new_commits::derive_events::EventDeriver;
 use crate::history::new_commits::unreported::{MOST_COMMITS, Remaining, UnreportedCommits};
 use crate::project::active_rules::in_force;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::storage::outbox::Outbox;
@@ -31,7 +31,7 @@ pub(crate) struct Put {
 
 /// Writes what is to be said of the commits that came to the branch since the last time, or of the first of them where there are many.
 /// The first time, there is nothing to say.
-pub(crate) fn put_out(workspace: &Workspace) -> Result<Put, OpsError> {
+pub(crate) fn put_out(workspace: &Workspace) -> Result<Put, ProjectError> {
     let outbox = Outbox::of(&workspace.paths);
     let head = workspace.repository.look()?;
     let Some(newest) = head.commit.filter(|_| head.reference != "HEAD") else {
@@ -85,7 +85,7 @@ fn messages(
     rules: &Rules,
     news: &UnreportedCommits,
     before: usize,
-) -> Result<BTreeMap<ChannelKey, Vec<OutboxMessage>>, OpsError> {
+) -> Result<BTreeMap<ChannelKey, Vec<OutboxMessage>>, ProjectError> {
     let mut messages: BTreeMap<ChannelKey, Vec<OutboxMessage>> = BTreeMap::new();
     let mut telling = EventDeriver::new(workspace);
     for (number, commit) in news.commits.iter().enumerate() {

@@ -11,7 +11,7 @@ use super::verdict::{Judges, gate_verdict};
 use super::weeks::{Trend, Week, Weeks};
 use crate::domain::{Status, Timestamp, Workflow, WorkflowName};
 use crate::project::active_rules::InForce;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::tasks::headers::list::Filter;
@@ -142,7 +142,7 @@ pub(crate) fn stats(
     workspace: &Workspace,
     in_force: &InForce,
     question: &Question,
-) -> Result<Stats, OpsError> {
+) -> Result<Stats, ProjectError> {
     let mut listing = read_all(workspace, in_force, ListScope::All);
     if let Some(workflow) = &question.workflow {
         let filter = Filter { workflows: vec![workflow.clone()], ..Filter::default() };

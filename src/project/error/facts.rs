@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind::{NotFound, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
 
-use super::error::{Named, OpsError};
+use super::{Named, ProjectError};
 use crate::domain::{listed, nearest};
 use crate::git::{GitError, OwnFolder};
 use crate::project::git_hints::{mend_unreadable, missing};
@@ -43,7 +43,7 @@ impl Facts {
     }
 }
 
-impl OpsError {
+impl ProjectError {
     /// Returns the code that stands for the error in JSON.
     pub fn code(&self) -> &'static str {
         self.facts().code
@@ -167,7 +167,7 @@ impl OpsError {
     }
 }
 
-fn after(fault: &OpsError, next: &str) -> String {
+fn after(fault: &ProjectError, next: &str) -> String {
     fault.fix().map_or_else(|| next.to_owned(), |fix| format!("{fix}; {next}"))
 }
 

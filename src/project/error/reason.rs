@@ -2,54 +2,55 @@
 
 use serde_json::{Map, Value, json};
 
-use super::error::OpsError;
+use super::ProjectError;
 use crate::domain::ImportRemark;
-use crate::files::diagnostic::diagnostic::Diagnostic;
+use crate::files::diagnostic::Diagnostic;
 use crate::storage::StoreError;
 
 /// Returns an error as the file beside a refused one, and `--json`, show it.
-pub(crate) fn reason_of(error: &OpsError) -> Value {
+pub(crate) fn reason_of(error: &ProjectError) -> Value {
     let mut map = Map::new();
     map.insert("error".to_owned(), json!(error.code()));
-    if let OpsError::Refused(refusal) = error {
+    if let ProjectError::Refused(refusal) = error {
         map.insert("message".to_owned(), json!(refusal.message()));
         map.extend(refusal.fields());
     } else {
         let fix = error.fix().map(|fix| format!("\n\n{fix}")).unwrap_or_default();
         map.insert("message".to_owned(), json!(format!("{}{fix}", error.problem())));
     }
-    if let OpsError::Frozen { id, path, fields, .. } = error {
+    if let ProjectError::Frozen { id, path, fields, .. } = error {
         map.insert("task".to_owned(), json!(id.as_str()));
         map.insert("path".to_owned(), json!(path.as_str()));
         map.insert("fields".to_owned(), json!(fields));
     }
-    if let OpsError::NoTask { id, .. }
-    | OpsError::UnreadableTask { id, .. }
-    | OpsError::Restless { id }
-    | OpsError::Store(StoreError::TaskNotFound { id } | StoreError::TaskDoubled { id, .. }) =
-        error
+    if let ProjectError::NoTask { id, .. }
+    | ProjectError::UnreadableTask { id, .. }
+    | ProjectError::Restless { id }
+    | ProjectError::Store(
+        StoreError::TaskNotFound { id } | StoreError::TaskDoubled { id, .. },
+    ) = error
     {
         map.insert("task".to_owned(), json!(id.as_str()));
     }
     match error {
-        OpsError::UnreadableTask { path, .. } => {
+        ProjectError::UnreadableTask { path, .. } => {
             map.insert("path".to_owned(), json!(path.as_str()));
         }
-        OpsError::Store(StoreError::TaskDoubled { paths, .. }) => {
+        ProjectError::Store(StoreError::TaskDoubled { paths, .. }) => {
             map.insert("paths".to_owned(), paths.iter().map(|path| json!(path.as_str())).collect());
         }
         _ => {}
     }
-    if let OpsError::Unknown { given, known, .. } = error {
+    if let ProjectError::Unknown { given, known, .. } = error {
         map.insert("given".to_owned(), json!(given));
         map.insert("known".to_owned(), json!(known));
     }
-    if let OpsError::LossyImport { lost } = error {
+    if let ProjectError::LossyImport { lost } = error {
         map.insert("lost".to_owned(), lost.iter().map(ImportRemark::to_value).collect());
     }
-    if let OpsError::UnreadableTask { diagnostics, .. }
-    | OpsError::InvalidRules(diagnostics)
-    | OpsError::InvalidImport { diagnostics, .. } = error
+    if let ProjectError::UnreadableTask { diagnostics, .. }
+    | ProjectError::InvalidRules(diagnostics)
+    | ProjectError::InvalidImport { diagnostics, .. } = error
     {
         map.insert(
             "diagnostics".to_owned(),

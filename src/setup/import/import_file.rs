@@ -14,7 +14,7 @@ use super::source::ForeignSystem;
 use super::workflow_draft::{ReadWorkflow, RoleDraft};
 use super::{antfarm, orbital, status_graph};
 use crate::domain::{FieldFate, IdFault, ImportRemark, RoleId, WorkflowName, listed};
-use crate::files::diagnostic::diagnostic::Diagnostic;
+use crate::files::diagnostic::Diagnostic;
 use crate::files::workflow_text;
 use crate::files::yaml::Fault;
 

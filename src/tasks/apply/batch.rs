@@ -11,7 +11,7 @@ use super::commit::commit;
 use crate::domain::TaskId;
 use crate::git::Head;
 use crate::project::active_rules::in_force;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::tasks::plan::choice::{Changed, Choice, DryRun, plan};
 use crate::tasks::publish::commit::prepare;
@@ -20,7 +20,7 @@ use crate::tasks::state::task_state::{Pending, TaskState};
 
 /// Decides what is done with the task of that index.
 pub(crate) type DecideEach<'d> =
-    dyn FnMut(&Workspace, usize, &mut TaskState) -> Result<NextStep, OpsError> + 'd;
+    dyn FnMut(&Workspace, usize, &mut TaskState) -> Result<NextStep, ProjectError> + 'd;
 
 /// How many changes go together at most: more hardly pays, and others wait for the lock meanwhile.
 pub(crate) const MOST: usize = 50;
@@ -32,8 +32,8 @@ pub(crate) fn apply_together(
     tasks: &[&TaskId],
     dry_run: DryRun,
     decide: &mut DecideEach<'_>,
-    each: &mut dyn FnMut(usize, Result<Option<Changed>, OpsError>),
-) -> Result<(), OpsError> {
+    each: &mut dyn FnMut(usize, Result<Option<Changed>, ProjectError>),
+) -> Result<(), ProjectError> {
     let mut alone = Vec::new();
     if tasks.len() == 1 || dry_run == DryRun::Yes {
         alone.extend(0..tasks.len());
@@ -91,8 +91,8 @@ pub(crate) fn change_all(
     workspace: &mut Workspace,
     wait: Duration,
     tasks: &[TaskId],
-    choose: &dyn Fn(&TaskState) -> Result<Choice, OpsError>,
-) -> Result<(), OpsError> {
+    choose: &dyn Fn(&TaskState) -> Result<Choice, ProjectError>,
+) -> Result<(), ProjectError> {
     let mut first = Ok(());
     for batch in tasks.chunks(MOST) {
         workspace.restart_wait(wait);
@@ -115,7 +115,7 @@ pub(crate) fn carry_out_together(
     workspace: &Workspace,
     head: &Head,
     chosen: Vec<(TaskState, Choice)>,
-) -> Result<Vec<Result<Option<Changed>, OpsError>>, OpsError> {
+) -> Result<Vec<Result<Option<Changed>, ProjectError>>, ProjectError> {
     let mut results = Vec::with_capacity(chosen.len());
     let mut writes = Vec::new();
     let mut snapshots = Vec::new();

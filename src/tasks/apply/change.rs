@@ -20,7 +20,7 @@ use std::time::Instant;
 use super::commit::commit_unless_changed;
 use crate::domain::TaskId;
 use crate::git::Head;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::tasks::plan::choice::{Changed, Choice, DryRun, Plan, plan};
 use crate::tasks::plan::due::first_due_step;
@@ -44,26 +44,26 @@ pub(crate) enum NextStep {
 }
 
 /// Decides what an operation does with a task that was read. It is asked again whenever somebody else was faster.
-pub(crate) type Decide<'d> = dyn FnMut(&mut TaskState) -> Result<NextStep, OpsError> + 'd;
+pub(crate) type Decide<'d> = dyn FnMut(&mut TaskState) -> Result<NextStep, ProjectError> + 'd;
 
 /// Changes a task that nobody froze. A hand-made task is adopted first; one that an automatic gate or changed rules move goes on first.
 pub(crate) fn change(
     workspace: &Workspace,
     id: &TaskId,
     dry_run: DryRun,
-    decide: &mut dyn FnMut(&TaskState) -> Result<Choice, OpsError>,
-) -> Result<Changed, OpsError> {
+    decide: &mut dyn FnMut(&TaskState) -> Result<Choice, ProjectError>,
+) -> Result<Changed, ProjectError> {
     let changed =
         apply(workspace, id, dry_run, &mut |state| due_or(workspace, state, &mut *decide))?;
-    changed.ok_or_else(|| OpsError::Restless { id: id.clone() })
+    changed.ok_or_else(|| ProjectError::Restless { id: id.clone() })
 }
 
 /// Decides what is done with a task that nobody froze: what is due first, if anything is, else what `decide` says.
 pub(crate) fn due_or(
     workspace: &Workspace,
     state: &TaskState,
-    decide: impl FnOnce(&TaskState) -> Result<Choice, OpsError>,
-) -> Result<NextStep, OpsError> {
+    decide: impl FnOnce(&TaskState) -> Result<Choice, ProjectError>,
+) -> Result<NextStep, ProjectError> {
     state.ensure_unfrozen()?;
     Ok(match first_due_step(workspace, state)? {
         Some(first) => NextStep::First(first),
@@ -77,7 +77,7 @@ pub(crate) fn apply(
     id: &TaskId,
     dry_run: DryRun,
     decide: &mut Decide<'_>,
-) -> Result<Option<Changed>, OpsError> {
+) -> Result<Option<Changed>, ProjectError> {
     if dry_run == DryRun::Yes {
         workspace.own_folder_is_ours()?;
         let Some(planned) = planned(workspace, id, decide)? else { return Ok(None) };
@@ -106,7 +106,7 @@ pub(crate) fn apply(
             }
         }
     }
-    Err(OpsError::Restless { id: id.clone() })
+    Err(ProjectError::Restless { id: id.clone() })
 }
 
 /// A change that is not carried out.
@@ -120,7 +120,7 @@ pub(crate) struct Planned {
 
 impl Planned {
     /// Returns what would keep the change from being committed, as far as that can be told without the lock.
-    pub(crate) fn rehearse(&self, workspace: &Workspace) -> Result<(), OpsError> {
+    pub(crate) fn rehearse(&self, workspace: &Workspace) -> Result<(), ProjectError> {
         if self.writes.is_empty() {
             return Ok(());
         }
@@ -134,7 +134,7 @@ pub(crate) fn planned(
     workspace: &Workspace,
     id: &TaskId,
     decide: &mut Decide<'_>,
-) -> Result<Option<Planned>, OpsError> {
+) -> Result<Option<Planned>, ProjectError> {
     recover::heal_if_pending(workspace)?;
     let mut state = TaskState::read(workspace, id)?;
     let (mut writes, mut warnings) = (Vec::new(), Vec::new());
@@ -164,7 +164,7 @@ pub(crate) fn carry_out(
     workspace: &Workspace,
     state: &TaskState,
     choice: Choice,
-) -> Result<Option<Changed>, OpsError> {
+) -> Result<Option<Changed>, ProjectError> {
     let plan = plan(workspace, state, choice)?;
     let Some(write) = plan.write else { return Ok(Some(plan.changed)) };
     let read = &state.snapshot;

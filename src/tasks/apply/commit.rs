@@ -1,7 +1,7 @@
 //! Writes are committed under the lock; what a failure leaves behind is put right at once, or by the next command.
 
 use crate::git::{CommitId, GitError, Head};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::journal::RecoveryAim;
 use crate::storage::tasks::atomic_write;
@@ -20,8 +20,8 @@ pub(crate) fn commit_unless_changed(
     workspace: &Workspace,
     head: &Head,
     writes: &[Write],
-    is_current: impl FnOnce() -> Result<bool, OpsError>,
-) -> Result<Option<Vec<CommitId>>, OpsError> {
+    is_current: impl FnOnce() -> Result<bool, ProjectError>,
+) -> Result<Option<Vec<CommitId>>, ProjectError> {
     let lock = workspace.lock()?;
     if recover::heal(workspace, &lock)? || !is_current()? {
         return Ok(None);
@@ -32,11 +32,11 @@ pub(crate) fn commit_unless_changed(
         // What was read is looked at once more under git's own lock. Whatever git is in the middle of by now is waited for when
         // the branch is read again.
         Err(
-            OpsError::Git(GitError::Moved { .. } | GitError::Waiting { .. })
-            | OpsError::Store(StoreError::Changed { .. }),
+            ProjectError::Git(GitError::Moved { .. } | GitError::Waiting { .. })
+            | ProjectError::Store(StoreError::Changed { .. }),
         ) => Ok(None),
         // A name, or the id of a new task, was taken in the meantime.
-        Err(OpsError::Store(StoreError::Exists { .. } | StoreError::Gone { .. })) if is_new => {
+        Err(ProjectError::Store(StoreError::Exists { .. } | StoreError::Gone { .. })) if is_new => {
             Ok(None)
         }
         Err(error) => Err(error),
@@ -50,13 +50,13 @@ pub(crate) fn commit(
     lock: &WriterLock,
     head: &Head,
     writes: &[Write],
-) -> Result<Vec<CommitId>, OpsError> {
+) -> Result<Vec<CommitId>, ProjectError> {
     let Failed { error, stuck } = match publish(workspace, lock, head, writes, RecoveryAim::Undo) {
         Ok(commits) => return Ok(commits),
         Err(failed) => *failed,
     };
     match stuck {
-        None if matches!(error, OpsError::Store(StoreError::NotDurable { .. })) => {}
+        None if matches!(error, ProjectError::Store(StoreError::NotDurable { .. })) => {}
         // The index may have moved before the branch could not. If that cannot be healed now the record stays, and the next
         // command heals it; what is told is why the commit failed.
         None => drop(recover::heal(workspace, lock)),
@@ -64,8 +64,8 @@ pub(crate) fn commit(
         Some(Stuck { noted: true, .. }) if recover::heal(workspace, lock).is_ok() => {}
         // Without the note it would be finished: so it is only told that somebody will do that.
         Some(Stuck { fault, noted }) => {
-            let (failure, fault) = (Some(Box::new(error)), Box::new(OpsError::from(fault)));
-            return Err(OpsError::NotPutBack { failure, fault, noted });
+            let (failure, fault) = (Some(Box::new(error)), Box::new(ProjectError::from(fault)));
+            return Err(ProjectError::NotPutBack { failure, fault, noted });
         }
     }
     Err(error)
@@ -77,7 +77,7 @@ pub(crate) fn commit_new(
     head: &Head,
     files: &[NewFile],
     message: &str,
-) -> Result<Option<CommitId>, OpsError> {
+) -> Result<Option<CommitId>, ProjectError> {
     let new =
         |(path, bytes): &NewFile| Beside { path: path.clone(), before: None, bytes: bytes.clone() };
     commit_files(workspace, head, &files.iter().map(new).collect::<Vec<_>>(), message)
@@ -89,7 +89,7 @@ pub(crate) fn commit_files(
     head: &Head,
     files: &[Beside],
     message: &str,
-) -> Result<Option<CommitId>, OpsError> {
+) -> Result<Option<CommitId>, ProjectError> {
     let Some((first, beside)) = files.split_first() else { return Ok(None) };
     let (bytes, authored) = (first.bytes.clone(), workspace.now());
     let versions = vec![FileVersion { bytes, message: message.to_owned(), author: None, authored }];
@@ -105,7 +105,7 @@ pub(crate) fn commit_files(
 }
 
 /// Writes the files and commits nothing. Returns whether it did: else somebody was faster, and one looks again.
-pub(crate) fn write_new(workspace: &Workspace, files: &[NewFile]) -> Result<bool, OpsError> {
+pub(crate) fn write_new(workspace: &Workspace, files: &[NewFile]) -> Result<bool, ProjectError> {
     let lock = workspace.lock()?;
     recover::heal(workspace, &lock)?;
     for (made, (path, bytes)) in files.iter().enumerate() {
@@ -126,7 +126,7 @@ pub(crate) fn existing_file<'f>(
     workspace: &Workspace,
     head: &Head,
     files: impl IntoIterator<Item = &'f ProjectPath>,
-) -> Result<Option<&'f ProjectPath>, OpsError> {
+) -> Result<Option<&'f ProjectPath>, ProjectError> {
     for path in files {
         let stands = path.below(workspace.paths.root()).symlink_metadata().is_ok();
         let committed = match head.commit {

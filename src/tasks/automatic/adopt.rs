@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::domain::TaskId;
 use crate::files::task_file::Origin;
 use crate::git::{CommitId, Head, ObjectId, TreeFile};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::rule_sources::rules_mark;
 use crate::project::workspace::Workspace;
 use crate::rules::passes_by_itself;
@@ -49,7 +49,7 @@ pub(crate) struct Tended {
     /// What was committed, and why; by reason.
     pub changed: Vec<(TendReason, Changed)>,
     /// Tasks that somebody has to look at, with why.
-    pub troubled: Vec<(TaskId, OpsError)>,
+    pub troubled: Vec<(TaskId, ProjectError)>,
     /// What stands among the tasks, looks like one, and is none.
     pub strays: Vec<Stray>,
     /// Files that were changed too recently: somebody may be at them.
@@ -69,7 +69,7 @@ pub(crate) struct SeenFiles {
 }
 
 impl SeenFiles {
-    fn refresh(&mut self, workspace: &Workspace, head: &Head) -> Result<(), OpsError> {
+    fn refresh(&mut self, workspace: &Workspace, head: &Head) -> Result<(), ProjectError> {
         if self.head != head.commit {
             let files =
                 head.commit.map(|commit| workspace.repository.list(commit, TASKS)).transpose()?;
@@ -115,7 +115,7 @@ pub(crate) fn tend(
     quiet: Duration,
     seen: &mut SeenFiles,
     rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
-) -> Result<Tended, OpsError> {
+) -> Result<Tended, ProjectError> {
     workspace.restart_wait(wait);
     heal_if_pending(workspace)?;
     if let Some(fault) = hidden(&workspace.paths) {
@@ -178,7 +178,7 @@ fn tend_batch(
     batch: &[TaskEntry],
     seen: &mut SeenFiles,
     tended: &mut Tended,
-) -> Result<bool, OpsError> {
+) -> Result<bool, ProjectError> {
     let tasks: Vec<&TaskId> = batch.iter().map(|task| &task.id).collect();
     let dues = RefCell::new(vec![None; batch.len()]);
     apply_together(
@@ -200,7 +200,10 @@ fn tend_batch(
 }
 
 /// Returns what is to be done with the file of a task that nobody froze.
-fn due(workspace: &Workspace, state: &TaskState) -> Result<Option<(TendReason, Choice)>, OpsError> {
+fn due(
+    workspace: &Workspace,
+    state: &TaskState,
+) -> Result<Option<(TendReason, Choice)>, ProjectError> {
     state.ensure_unfrozen()?;
     let (rules, origin) = (&state.in_force.rules, state.file.origin);
     if let Some(choice) = first_due_step(workspace, state)? {
@@ -228,12 +231,12 @@ fn due(workspace: &Workspace, state: &TaskState) -> Result<Option<(TendReason, C
 
 impl Tended {
     /// Notes the error of one file, which is told once, until the file changes.
-    fn trouble(&mut self, task: &TaskEntry, error: OpsError, seen: &mut SeenFiles) {
+    fn trouble(&mut self, task: &TaskEntry, error: ProjectError, seen: &mut SeenFiles) {
         match error {
             // An editor is exchanging it, or somebody took it away: that is seen at the next look.
-            OpsError::NoTask { .. }
-            | OpsError::Restless { .. }
-            | OpsError::Store(StoreError::Gone { .. }) => {}
+            ProjectError::NoTask { .. }
+            | ProjectError::Restless { .. }
+            | ProjectError::Store(StoreError::Gone { .. }) => {}
             error => {
                 seen.learn(task);
                 self.troubled.push((task.id.clone(), error));

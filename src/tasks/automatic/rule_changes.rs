@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::domain::TaskId;
 use crate::files::task_file::Origin;
 use crate::project::active_rules::in_force;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::StoreError;
 use crate::tasks::apply::batch::{MOST, apply_together};
@@ -25,7 +25,7 @@ pub(crate) struct RuleChanges {
     /// Tasks that were moved, given to another role, blocked or set going.
     pub changed: Vec<Changed>,
     /// Tasks that somebody has to look at, with why.
-    pub troubled: Vec<(TaskId, OpsError)>,
+    pub troubled: Vec<(TaskId, ProjectError)>,
     /// Files that cannot be read as tasks.
     pub unreadable: Vec<Unreadable>,
 }
@@ -37,7 +37,7 @@ pub(crate) fn follow_rules(
     wait: Duration,
     dry_run: DryRun,
     rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
-) -> Result<RuleChanges, OpsError> {
+) -> Result<RuleChanges, ProjectError> {
     workspace.restart_wait(wait);
     heal_if_pending(workspace)?;
     let (due, unreadable) = due(workspace)?;
@@ -47,7 +47,8 @@ pub(crate) fn follow_rules(
 }
 
 /// Decides what is done with a task that was read.
-pub(crate) type Choose<'c> = &'c dyn Fn(&Workspace, &mut TaskState) -> Result<NextStep, OpsError>;
+pub(crate) type Choose<'c> =
+    &'c dyn Fn(&Workspace, &mut TaskState) -> Result<NextStep, ProjectError>;
 
 /// Does what `choose` says with each of the tasks, as many as can in one move of the branch.
 pub(crate) fn apply_to_each(
@@ -58,7 +59,7 @@ pub(crate) fn apply_to_each(
     choose: Choose<'_>,
     settled: &mut RuleChanges,
     rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
-) -> Result<(), OpsError> {
+) -> Result<(), ProjectError> {
     for batch in tasks.chunks(MOST) {
         let start = Instant::now();
         workspace.restart_wait(wait);
@@ -71,7 +72,7 @@ pub(crate) fn apply_to_each(
 }
 
 /// Does the same within the time that a command has; tasks in trouble are left alone.
-pub(crate) fn follow(workspace: &Workspace) -> Result<(), OpsError> {
+pub(crate) fn follow(workspace: &Workspace) -> Result<(), ProjectError> {
     heal_if_pending(workspace)?;
     for batch in due(workspace)?.0.chunks(MOST) {
         apply_to_batch(workspace, batch, DryRun::No, &owes, &mut RuleChanges::default())?;
@@ -80,7 +81,7 @@ pub(crate) fn follow(workspace: &Workspace) -> Result<(), OpsError> {
 }
 
 /// Returns the tasks that the rules want something of.
-fn due(workspace: &Workspace) -> Result<(Vec<TaskId>, Vec<Unreadable>), OpsError> {
+fn due(workspace: &Workspace) -> Result<(Vec<TaskId>, Vec<Unreadable>), ProjectError> {
     let in_force = in_force(workspace, &workspace.head()?)?;
     let mut listing = read_all(workspace, &in_force, ListScope::Active);
     listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
@@ -94,7 +95,7 @@ fn apply_to_batch(
     dry_run: DryRun,
     choose: Choose<'_>,
     settled: &mut RuleChanges,
-) -> Result<(), OpsError> {
+) -> Result<(), ProjectError> {
     let tasks: Vec<&TaskId> = batch.iter().collect();
     apply_together(
         workspace,
@@ -104,13 +105,13 @@ fn apply_to_batch(
         &mut |place, result| match result {
             Ok(changed) => settled.changed.extend(changed),
             // Somebody finished it, or took it away.
-            Err(OpsError::NoTask { .. } | OpsError::Store(StoreError::Gone { .. })) => {}
+            Err(ProjectError::NoTask { .. } | ProjectError::Store(StoreError::Gone { .. })) => {}
             Err(error) => settled.troubled.push((batch[place].clone(), error)),
         },
     )
 }
 
-fn owes(workspace: &Workspace, state: &mut TaskState) -> Result<NextStep, OpsError> {
+fn owes(workspace: &Workspace, state: &mut TaskState) -> Result<NextStep, ProjectError> {
     if state.file.origin == Origin::HandMade {
         return Ok(NextStep::Nothing);
     }

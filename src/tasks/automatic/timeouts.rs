@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use crate::domain::{Branch, Duty, Gate, GateId, TaskId, Timestamp, Workflow};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Act, Limit, Limits, Refusal, Rules};
 use crate::tasks::actions::choose;
@@ -28,7 +28,7 @@ pub(crate) struct RanOut {
     /// When the next thing is due, as far as is known now.
     pub next: Option<Timestamp>,
     /// Tasks that are due and cannot be moved.
-    pub troubled: Vec<(TaskId, OpsError)>,
+    pub troubled: Vec<(TaskId, ProjectError)>,
     /// Files that cannot be read as tasks.
     pub unreadable: Vec<Unreadable>,
 }
@@ -58,7 +58,7 @@ pub(crate) fn run_out(
     wait: Duration,
     dry_run: DryRun,
     rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
-) -> Result<RanOut, OpsError> {
+) -> Result<RanOut, ProjectError> {
     let in_force = workspace.rules()?;
     let listing = read_all(workspace, &in_force, ListScope::Active);
     let mut all = limits_of(&in_force.rules, &listing);
@@ -92,15 +92,15 @@ pub(crate) fn run_out(
 
 impl RanOut {
     /// Notes what became of a task. What somebody else was faster with is no trouble.
-    fn note(&mut self, due: &Due, result: Result<Changed, OpsError>) {
+    fn note(&mut self, due: &Due, result: Result<Changed, ProjectError>) {
         match result {
             Ok(changed) if due.limit == Limit::Timeout => self.timed_out.push(changed),
             Ok(changed) => self.lapsed.push(changed),
             Err(
-                OpsError::Refused(
+                ProjectError::Refused(
                     Refusal::NotDue { .. } | Refusal::Finished { .. } | Refusal::NotAdopted { .. },
                 )
-                | OpsError::NoTask { .. },
+                | ProjectError::NoTask { .. },
             ) => {}
             Err(error) => self.troubled.push((due.task.clone(), error)),
         }

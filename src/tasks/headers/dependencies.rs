@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::domain::{LostDependency, Status, Task, TaskId};
 use crate::project::active_rules::InForce;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Waits, circle_of, circles};
 use crate::storage::ProjectPath;
@@ -149,12 +149,12 @@ pub(crate) fn refuse_circle(
     in_force: &InForce,
     id: &TaskId,
     depends_on: &[TaskId],
-) -> Result<(), OpsError> {
+) -> Result<(), ProjectError> {
     let listing = read_all(workspace, in_force, ListScope::Active);
     let mut waits = waits(&listing);
     waits.insert(id.as_str(), depends_on.iter().map(TaskId::as_str).collect());
     let Some(circle) = circle_of(&waits, id.as_str()) else { return Ok(()) };
-    Err(OpsError::Unfit {
+    Err(ProjectError::Unfit {
         code: "dependency_circle",
         problem: format!(
             "these would wait for each other, and none would ever be handed out: {}",

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use crate::domain::{AgentId, GateId, Org, RoleId, Status, TaskId, WorkflowName};
 use crate::project::active_rules::InForce;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::tasks::headers::dependencies::{Dependencies, waiting_in_circles};
 use crate::tasks::headers::listing::{ListScope, Listing, read_all};
@@ -126,7 +126,10 @@ pub(crate) fn is_ready(task: &TaskSummary, dependencies: &Dependencies) -> bool 
 }
 
 /// Returns a task that the agent has claimed.
-pub(crate) fn held_by(workspace: &Workspace, agent: &AgentId) -> Result<Option<TaskId>, OpsError> {
+pub(crate) fn held_by(
+    workspace: &Workspace,
+    agent: &AgentId,
+) -> Result<Option<TaskId>, ProjectError> {
     let filter = Filter { agent: Some(agent.clone()), ..Filter::default() };
     let listing = list(workspace, &workspace.rules()?, &filter, Sort::Priority);
     Ok(listing.tasks.first().map(|(task, _)| task.id.clone()))

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use tracing::debug;
 
 use crate::domain::{TaskId, Timestamp, WorkflowName, listed};
-use crate::files::diagnostic::diagnostic::Diagnostic;
+use crate::files::diagnostic::Diagnostic;
 use crate::files::task_file::Defaults;
 use crate::project::active_rules::InForce;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::layout::{ARCHIVE, is_archived};
 use crate::storage::tasks::task_files;
@@ -103,7 +103,7 @@ pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: ListSco
                 }
             }
             // It went away since the folder was listed: finished, or moved by a person. Who wants all of them misses none.
-            Err(OpsError::Store(StoreError::Gone { .. })) => {
+            Err(ProjectError::Store(StoreError::Gone { .. })) => {
                 let wanted = Some(entry).filter(|_| scope == ListScope::All);
                 let default = &in_force.rules.project.default_workflow;
                 listing
@@ -225,7 +225,7 @@ fn tell_apart(strays: Vec<Stray>, archived: &[TaskEntry], listing: &mut Listing)
     }
 }
 
-type Read = Result<(TaskSummary, FileStat), OpsError>;
+type Read = Result<(TaskSummary, FileStat), ProjectError>;
 
 /// Reads and parses files, with every core when there are many.
 fn read_missed(paths: &Paths, workflow: &WorkflowName, missed: &[TaskEntry]) -> Vec<Read> {
@@ -283,9 +283,9 @@ fn forget_missing(
     cache.retain(|path| standing.contains(path) || !looked_for(path));
 }
 
-pub(crate) fn unreadable(path: &str, error: OpsError) -> Unreadable {
+pub(crate) fn unreadable(path: &str, error: ProjectError) -> Unreadable {
     match error {
-        OpsError::UnreadableTask { diagnostics, .. } => {
+        ProjectError::UnreadableTask { diagnostics, .. } => {
             let reason = diagnostics.first().map(|first| first.message.clone()).unwrap_or_default();
             Unreadable { path: path.to_owned(), reason, diagnostics }
         }

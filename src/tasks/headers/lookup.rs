@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::domain::{AgentId, Branch, Gate, RoleId, Workflow, WorkflowName, listed};
-use crate::project::error::error::Named;
-use crate::project::error::error::OpsError;
+use crate::project::error::Named;
+use crate::project::error::ProjectError;
 use crate::rules::Rules;
 use crate::tasks::headers::list::Filter;
 use crate::tasks::headers::listing::Listing;
@@ -16,8 +16,8 @@ use crate::tasks::headers::summary::TaskSummary;
 pub(crate) fn workflow_named<'a>(
     rules: &'a Rules,
     name: &WorkflowName,
-) -> Result<&'a Workflow, OpsError> {
-    rules.project.workflow(name).ok_or_else(|| OpsError::Unknown {
+) -> Result<&'a Workflow, ProjectError> {
+    rules.project.workflow(name).ok_or_else(|| ProjectError::Unknown {
         kind: Named::Workflow,
         given: name.to_string(),
         known: rules.project.workflows.iter().map(|workflow| workflow.name.to_string()).collect(),
@@ -29,7 +29,7 @@ pub(crate) fn known_worker(
     rules: &Rules,
     agent: &AgentId,
     role: Option<&RoleId>,
-) -> Result<(), OpsError> {
+) -> Result<(), ProjectError> {
     if let Some(role) = role {
         in_role(rules, role, agent)?;
     }
@@ -38,19 +38,19 @@ pub(crate) fn known_worker(
         return Ok(());
     }
     let known = known.into_iter().map(ToString::to_string).collect();
-    Err(OpsError::Unknown { kind: Named::Agent, given: agent.to_string(), known })
+    Err(ProjectError::Unknown { kind: Named::Agent, given: agent.to_string(), known })
 }
 
-fn in_role(rules: &Rules, role: &RoleId, agent: &AgentId) -> Result<(), OpsError> {
+fn in_role(rules: &Rules, role: &RoleId, agent: &AgentId) -> Result<(), ProjectError> {
     let org = &rules.org;
     if rules.is_open(role) || org.role(role).is_some_and(|known| known.agents.contains(agent)) {
         return Ok(());
     }
     if org.role(role).is_none() {
         let known = org.roles.iter().map(|(known, _)| known.to_string()).collect();
-        return Err(OpsError::Unknown { kind: Named::Role, given: role.to_string(), known });
+        return Err(ProjectError::Unknown { kind: Named::Role, given: role.to_string(), known });
     }
-    Err(OpsError::Unfit {
+    Err(ProjectError::Unfit {
         code: "wrong_role",
         problem: format!("`{agent}` is not in role `{role}`"),
         fix: format!("its roles are {}; see `aof org show`", listed(org.roles_of(agent))),
@@ -62,7 +62,7 @@ pub(crate) fn known_names(
     filter: &Filter,
     rules: &Rules,
     listing: &Listing,
-) -> Result<(), OpsError> {
+) -> Result<(), ProjectError> {
     let workflows = || rules.project.workflows.iter();
     let gates = || workflows().flat_map(|workflow| &workflow.gates);
     let found = |is_named: &dyn Fn(&TaskSummary) -> bool| {
@@ -71,7 +71,7 @@ pub(crate) fn known_names(
     let unknown = |kind, given: &str, known: Vec<String>| {
         let known: BTreeSet<String> = known.into_iter().collect();
         let known = known.into_iter().collect();
-        Err(OpsError::Unknown { kind, given: given.to_owned(), known })
+        Err(ProjectError::Unknown { kind, given: given.to_owned(), known })
     };
     for name in &filter.workflows {
         let is_known = rules.project.workflow(name).is_some();

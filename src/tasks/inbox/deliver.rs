@@ -18,7 +18,7 @@ use tracing::warn;
 use crate::domain::{Completion, Digest};
 use crate::files::frontmatter::SpliceRefusal;
 use crate::git::GitError;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::error::reason::reason_of;
 use crate::project::workspace::Workspace;
 use crate::rules::Refusal;
@@ -40,7 +40,7 @@ pub(crate) enum Delivered {
     /// It was refused, for a reason that stands beside the file, which is at that path now.
     Refused { name: String, reason: Value, path: PathBuf },
     /// It stays, because nothing can be written now; it is tried again.
-    Waiting { name: String, error: OpsError },
+    Waiting { name: String, error: ProjectError },
 }
 
 /// Whoever has files delivered.
@@ -55,7 +55,7 @@ pub(crate) trait Recipient {
         workspace: &Workspace,
         refusal: &Refusal,
         delivery: &Digest,
-    ) -> Result<(), OpsError>;
+    ) -> Result<(), ProjectError>;
     /// Is told why somebody could not be told of something; what it was about went its way all the same.
     fn untold(&mut self, problem: String);
     /// Leaves the repository to others for a while, after work that took so long; says whether to go on.
@@ -70,7 +70,7 @@ type TakenFile = (InboxFile, u64);
 pub(crate) fn leftovers(
     workspace: &Workspace,
     recipient: &mut dyn Recipient,
-) -> Result<Vec<InboxFile>, OpsError> {
+) -> Result<Vec<InboxFile>, ProjectError> {
     workspace.own_folder_is_ours()?;
     let inbox = Inbox::of(&workspace.paths);
     let (taken, strangers): (Vec<_>, Vec<_>) =
@@ -92,7 +92,7 @@ pub(crate) fn resume(
     more: &mut dyn FnMut(usize) -> Vec<InboxFile>,
     visits: &mut DeliveredVisits,
     recipient: &mut dyn Recipient,
-) -> Result<(), OpsError> {
+) -> Result<(), ProjectError> {
     workspace.own_folder_is_ours()?;
     let paths = workspace.paths.clone();
     let inbox = Inbox::of(&paths);
@@ -110,7 +110,7 @@ pub(crate) fn deliver(
     taken: Vec<InboxFile>,
     visits: &mut DeliveredVisits,
     recipient: &mut dyn Recipient,
-) -> Result<bool, OpsError> {
+) -> Result<bool, ProjectError> {
     workspace.own_folder_is_ours()?;
     let (paths, clock) = (workspace.paths.clone(), workspace.clock());
     let inbox = Inbox::of(&paths);
@@ -177,8 +177,8 @@ fn work_off(
     wait: Duration,
     visits: &mut DeliveredVisits,
     recipient: &mut dyn Recipient,
-    more: &mut dyn FnMut(usize) -> Result<Vec<TakenFile>, OpsError>,
-) -> Result<(), OpsError> {
+    more: &mut dyn FnMut(usize) -> Result<Vec<TakenFile>, ProjectError>,
+) -> Result<(), ProjectError> {
     let mut pending: Vec<DeliveredFile> = Vec::new();
     loop {
         let start = Instant::now();
@@ -218,7 +218,7 @@ fn open(
     file: InboxFile,
     first_seen: u64,
     recipient: &mut dyn Recipient,
-) -> Result<Option<DeliveredFile>, OpsError> {
+) -> Result<Option<DeliveredFile>, ProjectError> {
     let open = match inbox.open(&file) {
         Ok(Some(open)) => open,
         // Another watcher has it, or was faster.
@@ -254,7 +254,7 @@ fn work_on(
     batch: &[DeliveredFile],
     recipient: &mut dyn Recipient,
     note: &mut dyn FnMut(&Completion, bool),
-) -> Result<(), OpsError> {
+) -> Result<(), ProjectError> {
     let mut completions: Vec<Completion> =
         batch.iter().map(|work| work.completion.clone()).collect();
     let mut trouble = Ok(());
@@ -268,7 +268,7 @@ fn work_on(
         let settled = match result {
             Ok(changed) => settle(inbox, file, open, changed, recipient),
             Err(error) if waits[place] => wait_or_fail(file.name.clone(), error, recipient),
-            Err(OpsError::Refused(refusal @ Refusal::VisitEnded { .. })) => {
+            Err(ProjectError::Refused(refusal @ Refusal::VisitEnded { .. })) => {
                 late.push((place, refusal));
                 Ok(())
             }
@@ -321,7 +321,7 @@ fn settle(
     open: &OpenInboxFile,
     changed: Changed,
     recipient: &mut dyn Recipient,
-) -> Result<(), OpsError> {
+) -> Result<(), ProjectError> {
     let settled = inbox.settle(file, open);
     recipient.told(Delivered::Completed { name: file.name.clone(), changed: Box::new(changed) });
     // It counts all the same: the file has its id, and the history knows it.
@@ -334,7 +334,7 @@ fn refuse(
     open: &OpenInboxFile,
     mut reason: Value,
     recipient: &mut dyn Recipient,
-) -> Result<(), OpsError> {
+) -> Result<(), ProjectError> {
     reason["file"] = json!(file.name);
     reason["sha256"] = json!(Digest::of(&open.bytes).as_str());
     crash_points::point("inbox.judged");
@@ -346,7 +346,7 @@ fn refuse_odd(
     file: &InboxFile,
     why: &str,
     recipient: &mut dyn Recipient,
-) -> Result<(), OpsError> {
+) -> Result<(), ProjectError> {
     let reason = json!({"error": "not_a_completion_file", "message": why, "file": file.name});
     put_aside(inbox, file, reason, recipient)
 }
@@ -356,7 +356,7 @@ fn put_aside(
     file: &InboxFile,
     reason: Value,
     recipient: &mut dyn Recipient,
-) -> Result<(), OpsError> {
+) -> Result<(), ProjectError> {
     let name = file.name.clone();
     match inbox.refuse(file, &reason) {
         Ok(Some(path)) => recipient.told(Delivered::Refused { name, reason, path }),
@@ -370,9 +370,9 @@ fn put_aside(
 /// Tells of trouble that is one file's; what is everybody's ends the work.
 fn wait_or_fail(
     name: String,
-    error: OpsError,
+    error: ProjectError,
     recipient: &mut dyn Recipient,
-) -> Result<(), OpsError> {
+) -> Result<(), ProjectError> {
     if error.is_general() {
         return Err(error);
     }
@@ -381,23 +381,23 @@ fn wait_or_fail(
 }
 
 /// Returns whether the trouble is not the completion's, as where its task has no file that can be read: it waits in its place.
-pub(crate) fn is_passing(error: &OpsError) -> bool {
+pub(crate) fn is_passing(error: &ProjectError) -> bool {
     match error {
-        OpsError::Store(_)
-        | OpsError::InvalidRules(_)
-        | OpsError::Restless { .. }
-        | OpsError::Frozen { .. }
-        | OpsError::NotPutBack { .. }
-        | OpsError::UnreadableTask { .. }
+        ProjectError::Store(_)
+        | ProjectError::InvalidRules(_)
+        | ProjectError::Restless { .. }
+        | ProjectError::Frozen { .. }
+        | ProjectError::NotPutBack { .. }
+        | ProjectError::UnreadableTask { .. }
         // The way in which a person wrote the file.
-        | OpsError::Splice {
+        | ProjectError::Splice {
             refusal: SpliceRefusal::Shared { .. } | SpliceRefusal::Shape { .. } | SpliceRefusal::Layout { .. },
             ..
         }
         // Only the worktree lacks it: an editor that saves by renaming, or somebody who deleted it and may bring it back.
-        | OpsError::NoTask { committed: Some(_), .. } => true,
-        OpsError::Unfit { code, .. } => *code == "rules_not_committed",
-        OpsError::Git(error) => !matches!(error, GitError::BadPerson { .. } | GitError::BadPath { .. }),
+        | ProjectError::NoTask { committed: Some(_), .. } => true,
+        ProjectError::Unfit { code, .. } => *code == "rules_not_committed",
+        ProjectError::Git(error) => !matches!(error, GitError::BadPerson { .. } | GitError::BadPath { .. }),
         _ => false,
     }
 }

@@ -2,7 +2,7 @@
 //! Nothing is held meanwhile, so no watcher passes one over for being looked at.
 
 use crate::domain::issue::some;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::inbox::{FileClass, InboxFile, Witnessed};
@@ -16,7 +16,7 @@ use crate::tasks::inbox::read::completion_in;
 const MOST: usize = 50;
 
 /// Returns how many files wait in the inbox.
-pub(crate) fn pending(workspace: &Workspace) -> Result<usize, OpsError> {
+pub(crate) fn pending(workspace: &Workspace) -> Result<usize, ProjectError> {
     Ok(files(workspace)?.len())
 }
 
@@ -91,15 +91,17 @@ fn waits(count: usize) -> String {
 }
 
 /// No command is run again here.
-fn fix(error: &OpsError) -> String {
+fn fix(error: &ProjectError) -> String {
     match error {
-        OpsError::Store(StoreError::Exists { path }) => format!("move `{}` away", path.display()),
+        ProjectError::Store(StoreError::Exists { path }) => {
+            format!("move `{}` away", path.display())
+        }
         error => error.fix().unwrap_or_else(|| "mend that".to_owned()),
     }
 }
 
 /// Returns what waits: what was taken, then what lies in the inbox.
-fn files(workspace: &Workspace) -> Result<Vec<InboxFile>, OpsError> {
+fn files(workspace: &Workspace) -> Result<Vec<InboxFile>, ProjectError> {
     let inbox = Inbox::of(&workspace.paths);
     let mut files = inbox.taken()?;
     let candidates = inbox.scan(workspace.clock()(), &|_| Witnessed::Renamed)?.into_iter();
@@ -109,7 +111,7 @@ fn files(workspace: &Workspace) -> Result<Vec<InboxFile>, OpsError> {
 }
 
 /// Judges a file as when it is taken. One that is to be refused meets no error here.
-fn rehearse(workspace: &Workspace, file: &InboxFile) -> Result<(), OpsError> {
+fn rehearse(workspace: &Workspace, file: &InboxFile) -> Result<(), ProjectError> {
     let bytes = match Inbox::of(&workspace.paths).peek(file) {
         Ok(Some(bytes)) => bytes,
         Ok(None) | Err(StoreError::WrongKind { .. } | StoreError::TooLarge { .. }) => return Ok(()),
@@ -126,7 +128,7 @@ fn rehearse(workspace: &Workspace, file: &InboxFile) -> Result<(), OpsError> {
 }
 
 /// Says how many completions were refused that nobody has looked at, and names the newest.
-pub(crate) fn refused(workspace: &Workspace) -> Result<Option<Issue>, OpsError> {
+pub(crate) fn refused(workspace: &Workspace) -> Result<Option<Issue>, ProjectError> {
     let names = Inbox::of(&workspace.paths).refused()?;
     if names.is_empty() {
         return Ok(None);
@@ -141,11 +143,11 @@ pub(crate) fn refused(workspace: &Workspace) -> Result<Option<Issue>, OpsError> 
 }
 
 /// Returns the names of files that are still being written, each with the error that `aof watch --once` reports.
-pub(crate) fn unclosed(workspace: &Workspace) -> Result<Vec<(String, OpsError)>, OpsError> {
+pub(crate) fn unclosed(workspace: &Workspace) -> Result<Vec<(String, ProjectError)>, ProjectError> {
     let dropped = Inbox::of(&workspace.paths).scan(workspace.clock()(), &|_| Witnessed::Nothing)?;
     let growing = dropped.into_iter().filter(|candidate| candidate.class == FileClass::Growing);
     let unclosed = |name| {
-        let error = OpsError::Unfit {
+        let error = ProjectError::Unfit {
             code: "still_written",
             problem: "it was written to within the last two seconds: half a file is never read"
                 .to_owned(),

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use crate::domain::{Completion, CompletionId};
 use crate::files::completion_file;
 use crate::files::completion_file::Syntax;
-use crate::files::diagnostic::diagnostic::Diagnostic;
-use crate::project::error::error::OpsError;
+use crate::files::diagnostic::Diagnostic;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Refusal;
 use crate::storage::inbox::InboxFile;
@@ -62,7 +62,7 @@ pub(crate) fn is_partial(workspace: &Workspace, file: &InboxFile, id: &Completio
     let lacking = would_complete(workspace, &completion);
     matches!(
         lacking,
-        Err(OpsError::Refused(
+        Err(ProjectError::Refused(
             Refusal::MissingOutcome { .. }
                 | Refusal::MissingSummary { .. }
                 | Refusal::MissingBlockers { .. }

@@ -10,7 +10,7 @@ use crate::domain::{Map, Task, TaskId, Ticket, Timestamp};
 use crate::files::task_file;
 use crate::files::task_file::{Defaults, Origin, Scope, Spliced, TaskFile};
 use crate::git::{Both, Marks, merge_texts};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::rules::Rules;
 use crate::rules::merge::{Keys, Merged, Side, apart, merge, merge_keys, with_people_of};
 
@@ -29,7 +29,7 @@ pub(crate) fn merge_files(
     id: &TaskId,
     versions: Versions<'_>,
     marks: &Marks,
-) -> Result<FileMerge, OpsError> {
+) -> Result<FileMerge, ProjectError> {
     merge_by(rules, id, versions, marks, Draft::marked)
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn merge_virtual_base(
     rules: &Rules,
     id: &TaskId,
     versions: Versions<'_>,
-) -> Result<FileMerge, OpsError> {
+) -> Result<FileMerge, ProjectError> {
     merge_by(rules, id, versions, &Marks::default(), Draft::undecided)
 }
 
@@ -49,8 +49,8 @@ fn merge_by(
     id: &TaskId,
     versions: Versions<'_>,
     marks: &Marks,
-    finish: fn(Draft, &Sides, &Marks) -> Result<FileMerge, OpsError>,
-) -> Result<FileMerge, OpsError> {
+    finish: fn(Draft, &Sides, &Marks) -> Result<FileMerge, ProjectError>,
+) -> Result<FileMerge, ProjectError> {
     let versions = match of_one_task(id, versions) {
         Ok(versions) => versions,
         Err(kept) => return Ok(kept),
@@ -103,7 +103,7 @@ impl Sides {
     }
 
     /// Merges the versions, or says why that needs a guess.
-    fn merged(&self, rules: &Rules) -> Result<Result<Draft, String>, OpsError> {
+    fn merged(&self, rules: &Rules) -> Result<Result<Draft, String>, ProjectError> {
         let base = self.base.as_ref();
         let apart = match apart(base.map(|file| &file.task), &self.ours.task, &self.theirs.task) {
             Ok(apart) => apart,
@@ -183,7 +183,7 @@ impl Sides {
         (standing, other): (&TaskFile, &TaskFile),
         people: &Task,
         keys: &Keys,
-    ) -> Result<Option<TaskFile>, OpsError> {
+    ) -> Result<Option<TaskFile>, ProjectError> {
         let Some(base) = &self.base else { return Ok(None) };
         if other.origin != base.origin || !other.task.history.starts_with(&base.task.history) {
             return Ok(None);
@@ -206,7 +206,7 @@ impl Sides {
 }
 
 /// Merges texts with an anchor line behind each key, so that changes of neighbouring lines are no conflict.
-fn merge_anchored(texts: [&str; 3]) -> Result<Vec<u8>, OpsError> {
+fn merge_anchored(texts: [&str; 3]) -> Result<Vec<u8>, ProjectError> {
     // Byte order mark and line endings are those of the file that stands.
     let (bom, crlf) = (texts[1].starts_with(BOM), texts[1].contains("\r\n"));
     let like_standing = |text: &str| {
@@ -255,13 +255,13 @@ fn inside<'m, 'p>(map: &'m mut Map, path: &'p [String]) -> Option<(&'p String, &
 }
 
 impl Draft {
-    fn marked(self, _: &Sides, marks: &Marks) -> Result<FileMerge, OpsError> {
+    fn marked(self, _: &Sides, marks: &Marks) -> Result<FileMerge, ProjectError> {
         let bytes = self.bytes.marked(marks)?;
         Ok(self.with(bytes))
     }
 
     /// Finishes a virtual base: nothing in it is what either side has of what is disputed.
-    fn undecided(self, sides: &Sides, marks: &Marks) -> Result<FileMerge, OpsError> {
+    fn undecided(self, sides: &Sides, marks: &Marks) -> Result<FileMerge, ProjectError> {
         if self.bytes.agree() {
             return self.marked(sides, marks);
         }

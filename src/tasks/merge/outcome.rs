@@ -5,7 +5,7 @@ use std::fmt::Display;
 use crate::domain::TaskId;
 use crate::files::yaml::Fault;
 use crate::git::{Marks, merge_texts};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::rules::merge::{Dropped, Superseded};
 
 /// The versions of one file.
@@ -61,7 +61,7 @@ impl FileMerge {
         versions: Versions<'_>,
         why: Option<String>,
         marks: &Marks,
-    ) -> Result<Self, OpsError> {
+    ) -> Result<Self, ProjectError> {
         let both = merge_texts(versions.base.unwrap_or_default(), versions.ours, versions.theirs)?;
         let disputed = (!both.agree()).then_some(Conflict::Body);
         let conflicts = why.map(Conflict::File).or(disputed).into_iter().collect();

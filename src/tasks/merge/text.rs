@@ -6,7 +6,7 @@ use super::outcome::Versions;
 use crate::domain::Ticket;
 use crate::files::task_file::{passages, set_aside};
 use crate::git::{merge_texts, with_lf};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 
 /// Merges the bodies of base, ours and theirs, in the line endings of the file that stands. Comments and works that both sides appended
 /// follow each other, ours first; works for superseded visits are kept, marked as such. Returns the result with ours and with theirs where both sides
@@ -15,7 +15,7 @@ pub(crate) fn merge_bodies(
     standing: &[u8],
     bodies: [&str; 3],
     superseded: &[Ticket],
-) -> Result<[String; 2], OpsError> {
+) -> Result<[String; 2], ProjectError> {
     let crlf = standing.windows(2).any(|pair| pair == b"\r\n");
     let like_standing = |text: &str| {
         let text = text.replace("\r\n", "\n");

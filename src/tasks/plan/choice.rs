@@ -6,7 +6,7 @@ use super::write::{ByHand, Write};
 use crate::domain::{Event, Timestamp};
 use crate::files::task_file::TaskFile;
 use crate::git::{CommitId, Person};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Warning, WorkflowStep};
 use crate::storage::ProjectPath;
@@ -65,7 +65,7 @@ pub(crate) fn plan(
     workspace: &Workspace,
     state: &TaskState,
     choice: Choice,
-) -> Result<Plan, OpsError> {
+) -> Result<Plan, ProjectError> {
     let path = state.snapshot.path.clone();
     let mut write = Write {
         head_path: state.head_path.clone(),

@@ -8,14 +8,14 @@ use super::place::destination;
 use crate::domain::Timestamp;
 use crate::files::task_file::{Origin, TaskFile};
 use crate::files::yaml::Node;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Act, Decision, Refusal, Rules, Warning, WorkflowStep, decide, owed};
 use crate::tasks::state::commit_message;
 use crate::tasks::state::task_state::TaskState;
 
 /// Returns how a hand-made file is put at its first gate.
-pub(crate) fn adoption(workspace: &Workspace, state: &TaskState) -> Result<Choice, OpsError> {
+pub(crate) fn adoption(workspace: &Workspace, state: &TaskState) -> Result<Choice, ProjectError> {
     let step = begun(&state.in_force.rules, &state.file, workspace.now())?;
     Ok(Choice::Step {
         message: commit_message::of_adoption(&step.task),
@@ -64,7 +64,7 @@ fn opened(
 pub(crate) fn first_due_step(
     workspace: &Workspace,
     state: &TaskState,
-) -> Result<Option<Choice>, OpsError> {
+) -> Result<Option<Choice>, ProjectError> {
     match state.file.origin {
         Origin::HandMade => adoption(workspace, state).map(Some),
         Origin::Adopted => step_owed_to_rules(workspace, state),
@@ -76,7 +76,7 @@ pub(crate) fn first_due_step(
 pub(crate) fn step_owed_to_rules(
     workspace: &Workspace,
     state: &TaskState,
-) -> Result<Option<Choice>, OpsError> {
+) -> Result<Option<Choice>, ProjectError> {
     let rules = &state.in_force.rules;
     let task = &state.file.task;
     let Some(act) = owed(rules, task) else { return Ok(None) };

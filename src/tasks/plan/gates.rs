@@ -4,7 +4,7 @@
 use crate::domain::{Event, Timestamp};
 use crate::files::task_file::{Defaults, TaskFile};
 use crate::git::Person;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::rules::{Act, Decision, Rules, Warning, decide, passes_by_itself};
 use crate::storage::ProjectPath;
 use crate::tasks::state::commit_message;
@@ -30,7 +30,7 @@ pub(crate) fn pass_on(
     file: TaskFile,
     author: &Person,
     now: Timestamp,
-) -> Result<PassedGates, OpsError> {
+) -> Result<PassedGates, ProjectError> {
     let mut passed =
         PassedGates { file, versions: Vec::new(), events: Vec::new(), warnings: Vec::new() };
     while passes_by_itself(rules, &passed.file.task) {

@@ -3,7 +3,7 @@
 use crate::domain::Layout;
 use crate::files::task_file::{Origin, TaskFile};
 use crate::git::can_be_committed;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Warning;
 use crate::storage::layout::{archive_path, companions, task_path};
@@ -41,7 +41,7 @@ pub(crate) fn following(
     workspace: &Workspace,
     state: &TaskState,
     to: &ProjectPath,
-) -> Result<Following, OpsError> {
+) -> Result<Following, ProjectError> {
     let (repository, head) = (&workspace.repository, state.head.commit);
     let here = companions(&workspace.paths, &state.snapshot.path)?;
     let there =

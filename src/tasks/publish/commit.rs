@@ -8,7 +8,7 @@ use tracing::{info, warn};
 
 use crate::domain::TaskId;
 use crate::git::{CommitId, Draft, Head, Prepared};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::journal;
 use crate::storage::journal::{JournalRecord, RecoveryAim};
@@ -21,12 +21,12 @@ use crate::tasks::publish::file_writes::PlacedFiles;
 
 /// A commit that was not made.
 pub(crate) struct Failed {
-    pub error: OpsError,
+    pub error: ProjectError,
     pub stuck: Option<Stuck>,
 }
 
-impl From<OpsError> for Box<Failed> {
-    fn from(error: OpsError) -> Self {
+impl From<ProjectError> for Box<Failed> {
+    fn from(error: ProjectError) -> Self {
         Self::new(Failed { error, stuck: None })
     }
 }
@@ -47,7 +47,7 @@ pub(crate) fn publish(
     aim: RecoveryAim,
 ) -> Result<Vec<CommitId>, Box<Failed>> {
     let start = Instant::now();
-    file_writes::look_in_the_way(&workspace.paths, writes).map_err(OpsError::from)?;
+    file_writes::look_in_the_way(&workspace.paths, writes).map_err(ProjectError::from)?;
     let prepared = prepare(workspace, head, writes)?;
     crash_points::point("ops.prepared");
     workspace.wait_for_index();
@@ -95,7 +95,7 @@ pub(crate) fn publish(
     let published = match published {
         Ok(published) => published,
         Err(error) => {
-            let error = failure.into_inner().map_or_else(|| error.into(), OpsError::from);
+            let error = failure.into_inner().map_or_else(|| error.into(), ProjectError::from);
             // Noted first: whoever is told that it failed is not to find it done.
             let record =
                 recorded.into_inner().filter(|_| aim == RecoveryAim::Undo && !named.is_empty());
@@ -111,7 +111,7 @@ pub(crate) fn publish(
     crash_points::point("ops.committed");
     if let Some(fault) = published.not_synced {
         // The record stays: it is what the next command goes by if a power cut takes some of it back.
-        return Err(OpsError::from(StoreError::from(fault)).into());
+        return Err(ProjectError::from(StoreError::from(fault)).into());
     }
     let settled = file_writes::remove_moved(lock, writes);
     crash_points::point("ops.settled");
@@ -134,12 +134,12 @@ pub(crate) fn prepare(
     workspace: &Workspace,
     head: &Head,
     writes: &[Write],
-) -> Result<Prepared, OpsError> {
+) -> Result<Prepared, ProjectError> {
     Ok(workspace.repository.prepare_batch(head, &drafts(workspace, writes)?)?)
 }
 
 /// Returns the commits that these writes are to become, oldest first.
-pub(crate) fn drafts(workspace: &Workspace, writes: &[Write]) -> Result<Vec<Draft>, OpsError> {
+pub(crate) fn drafts(workspace: &Workspace, writes: &[Write]) -> Result<Vec<Draft>, ProjectError> {
     let committer = workspace.repository.identity()?;
     let by_user = writes.iter().any(Write::is_by_user);
     let user = if by_user { workspace.repository.author_identity()? } else { committer.clone() };

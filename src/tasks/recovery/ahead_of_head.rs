@@ -8,7 +8,7 @@ use std::time::Instant;
 use crate::domain::Digest;
 use crate::git::{CommitId, GitError, Head, LogEntry, ObjectId};
 use crate::project::active_rules::in_force;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::storage::journal;
 use crate::storage::journal::{IntendedWrite, RecoveryAim};
 use crate::storage::layout::is_archived;
@@ -23,7 +23,7 @@ use crate::tasks::state::task_state::{FileVersion, Pending, TaskState};
 impl InterruptedWrite<'_> {
     /// Commits what is ahead of HEAD in one go: the record is replaced by that commit's own, so a kill in it is healed like the first.
     /// Where that fails, each task is tried alone: one task's trouble is told, and keeps none of the others.
-    pub(crate) fn commit_what_is_ahead(&self) -> Result<(), OpsError> {
+    pub(crate) fn commit_what_is_ahead(&self) -> Result<(), ProjectError> {
         match self.commit_ahead(&self.record.writes) {
             Err(error) if !error.is_general() && !is_moved(&error) => {}
             // Its own record, or the one before it, tells whoever comes next.
@@ -42,7 +42,7 @@ impl InterruptedWrite<'_> {
         Ok(())
     }
 
-    fn commit_ahead(&self, writes: &[IntendedWrite]) -> Result<(), OpsError> {
+    fn commit_ahead(&self, writes: &[IntendedWrite]) -> Result<(), ProjectError> {
         loop {
             let head = self.workspace.head()?;
             let ahead = self.ahead_of(&head, writes)?;
@@ -62,7 +62,7 @@ impl InterruptedWrite<'_> {
     }
 
     /// Returns those of the files that are ahead of HEAD by what the engine itself would have written. What is not to count goes back.
-    fn ahead_of(&self, head: &Head, writes: &[IntendedWrite]) -> Result<Vec<Write>, OpsError> {
+    fn ahead_of(&self, head: &Head, writes: &[IntendedWrite]) -> Result<Vec<Write>, ProjectError> {
         let workspace = self.workspace;
         let in_force = Rc::new(in_force(workspace, head)?);
         let mut ahead = Vec::new();
@@ -73,7 +73,9 @@ impl InterruptedWrite<'_> {
                 Ok(state) => Some(state),
                 // The task's own trouble is shown when somebody asks for the task.
                 Err(
-                    OpsError::UnreadableTask { .. } | OpsError::NoTask { .. } | OpsError::Store(_),
+                    ProjectError::UnreadableTask { .. }
+                    | ProjectError::NoTask { .. }
+                    | ProjectError::Store(_),
                 ) => None,
                 Err(error) => return Err(error),
             };
@@ -103,7 +105,7 @@ impl InterruptedWrite<'_> {
         &self,
         state: &TaskState,
         intended: &IntendedWrite,
-    ) -> Result<Option<Write>, OpsError> {
+    ) -> Result<Option<Write>, ProjectError> {
         let Pending::Versions(versions) = &state.pending else { return Ok(None) };
         let misplaced = state.place == TaskPlace::Active && is_archived(&state.snapshot.path);
         let planned = plan(self.workspace, state, Choice::Pending)?.write;
@@ -123,11 +125,11 @@ impl InterruptedWrite<'_> {
         &self,
         state: &TaskState,
         intended: &IntendedWrite,
-    ) -> Result<Vec<FileVersion>, OpsError> {
+    ) -> Result<Vec<FileVersion>, ProjectError> {
         let Some(branch) = &self.branch else { return Ok(Vec::new()) };
         let repository = &self.workspace.repository;
         // The last of them may be what moves the file.
-        let blob_in = |commit: Option<CommitId>| -> Result<Option<ObjectId>, OpsError> {
+        let blob_in = |commit: Option<CommitId>| -> Result<Option<ObjectId>, ProjectError> {
             for path in intended.places() {
                 if let Some(blob) = self.blob(commit, path)? {
                     return Ok(Some(blob));
@@ -163,6 +165,6 @@ impl InterruptedWrite<'_> {
     }
 }
 
-fn is_moved(error: &OpsError) -> bool {
-    matches!(error, OpsError::Git(GitError::Moved { .. }))
+fn is_moved(error: &ProjectError) -> bool {
+    matches!(error, ProjectError::Git(GitError::Moved { .. }))
 }

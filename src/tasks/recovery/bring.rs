@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::git::{CommitId, GitError, Head};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::StoreError;
 use crate::storage::journal;
@@ -26,7 +26,7 @@ pub(crate) fn bring(
     head: &Head,
     to: CommitId,
     subject: &str,
-) -> Result<BringOutcome, OpsError> {
+) -> Result<BringOutcome, ProjectError> {
     // What may not come is told before anybody waits for a lock.
     match workspace.repository.may_come(head.commit, to) {
         Err(error) if is_blocked(&error) => return Ok(BringOutcome::Blocked(error)),

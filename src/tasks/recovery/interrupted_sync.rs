@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::git::{BranchLock, Finished, GitError, Locks, Unsettled};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::WriterLock;
 use crate::storage::journal;
@@ -19,7 +19,7 @@ pub(crate) fn finish(
     workspace: &Workspace,
     lock: &WriterLock,
     branch: &BranchLock,
-) -> Result<(), OpsError> {
+) -> Result<(), ProjectError> {
     /// How long a git is waited for that a killed process left behind.
     const LEFT: Duration = Duration::from_secs(10);
     /// How long filters may take for all of it: nobody else can do anything meanwhile.

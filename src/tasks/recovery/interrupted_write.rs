@@ -2,7 +2,7 @@
 
 use crate::domain::Digest;
 use crate::git::{BranchLock, CommitId, Head, ObjectId};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::journal::{FileBefore, IntendedWrite, JournalRecord, RecoveryAim};
 use crate::storage::tasks::task_files;
@@ -29,10 +29,13 @@ impl InterruptedWrite<'_> {
 
     /// Tells one task's trouble, which keeps none of the others waiting, but where somebody was told that what is there is not done:
     /// nothing is changed before it is taken back.
-    pub(crate) fn unless_of_one_task(&self, result: Result<(), OpsError>) -> Result<(), OpsError> {
+    pub(crate) fn unless_of_one_task(
+        &self,
+        result: Result<(), ProjectError>,
+    ) -> Result<(), ProjectError> {
         match self.record.aim {
             RecoveryAim::Finish => unless_general(self.workspace, result),
-            RecoveryAim::Undo => result.map_err(|fault| OpsError::NotPutBack {
+            RecoveryAim::Undo => result.map_err(|fault| ProjectError::NotPutBack {
                 failure: None,
                 fault: Box::new(fault),
                 noted: true,
@@ -41,7 +44,7 @@ impl InterruptedWrite<'_> {
     }
 
     /// Returns what a file says; nothing if there is none.
-    pub(crate) fn read(&self, path: &ProjectPath) -> Result<Option<Vec<u8>>, OpsError> {
+    pub(crate) fn read(&self, path: &ProjectPath) -> Result<Option<Vec<u8>>, ProjectError> {
         match task_files::read(&self.workspace.paths, path) {
             Ok(snapshot) => Ok(Some(snapshot.bytes)),
             Err(StoreError::Gone { .. }) => Ok(None),
@@ -54,7 +57,7 @@ impl InterruptedWrite<'_> {
         &self,
         path: &ProjectPath,
         digest: &Digest,
-    ) -> Result<Option<Vec<u8>>, OpsError> {
+    ) -> Result<Option<Vec<u8>>, ProjectError> {
         Ok(self.read(path)?.filter(|bytes| Digest::of(bytes) == *digest))
     }
 
@@ -62,7 +65,7 @@ impl InterruptedWrite<'_> {
         &self,
         commit: Option<CommitId>,
         path: &ProjectPath,
-    ) -> Result<Option<ObjectId>, OpsError> {
+    ) -> Result<Option<ObjectId>, ProjectError> {
         let Some(commit) = commit else { return Ok(None) };
         Ok(self.workspace.repository.blob_id(commit, path.as_str())?)
     }
@@ -72,7 +75,7 @@ impl InterruptedWrite<'_> {
         &self,
         commit: Option<CommitId>,
         file: &FileBefore,
-    ) -> Result<Option<Vec<u8>>, OpsError> {
+    ) -> Result<Option<Vec<u8>>, ProjectError> {
         let Some(blob) = self.blob(commit, &file.path)? else { return Ok(None) };
         let bytes = self.workspace.repository.read_blob(blob)?;
         Ok(Some(bytes).filter(|bytes| Digest::of(bytes) == file.sha256))
@@ -84,7 +87,7 @@ impl InterruptedWrite<'_> {
         &self,
         head: &Head,
         old: &FileBefore,
-    ) -> Result<Option<Vec<u8>>, OpsError> {
+    ) -> Result<Option<Vec<u8>>, ProjectError> {
         if let Some(bytes) = self.committed_if(head.commit, old)? {
             return Ok(Some(bytes));
         }
@@ -107,7 +110,7 @@ impl InterruptedWrite<'_> {
         head: &Head,
         write: &IntendedWrite,
         state: Option<&TaskState>,
-    ) -> Result<RecoveryFacts, OpsError> {
+    ) -> Result<RecoveryFacts, ProjectError> {
         let verdict = match state.map(|state| &state.pending) {
             None => EngineVerdict::Unknown,
             Some(Pending::Nothing) => EngineVerdict::Same,
@@ -127,7 +130,7 @@ impl InterruptedWrite<'_> {
 
     /// Says how the task's file stands, at either of its places. One that a person had written and that was only to be committed is as
     /// before: nothing of it is the command's.
-    fn file_state(&self, head: &Head, write: &IntendedWrite) -> Result<FileState, OpsError> {
+    fn file_state(&self, head: &Head, write: &IntendedWrite) -> Result<FileState, ProjectError> {
         let Some(old) = &write.old else {
             return Ok(match self.read(&write.new)? {
                 None => FileState::Before,
@@ -135,7 +138,7 @@ impl InterruptedWrite<'_> {
                 Some(_) => FileState::Other,
             });
         };
-        let is_at = |path: &ProjectPath| -> Result<bool, OpsError> {
+        let is_at = |path: &ProjectPath| -> Result<bool, ProjectError> {
             let was_there = *path == old.path && old.sha256 == write.sha256;
             Ok(!was_there && self.read_if(path, &write.sha256)?.is_some())
         };
@@ -148,9 +151,9 @@ impl InterruptedWrite<'_> {
     }
 
     /// Says whether HEAD has of the file what it had when the record was made.
-    fn is_head_unchanged(&self, head: &Head, write: &IntendedWrite) -> Result<bool, OpsError> {
+    fn is_head_unchanged(&self, head: &Head, write: &IntendedWrite) -> Result<bool, ProjectError> {
         let repository = &self.workspace.repository;
-        let blobs = |commit: Option<CommitId>| -> Result<Vec<Option<ObjectId>>, OpsError> {
+        let blobs = |commit: Option<CommitId>| -> Result<Vec<Option<ObjectId>>, ProjectError> {
             write.places().map(|path| self.blob(commit, path)).collect()
         };
         let now = blobs(head.commit)?;
@@ -170,8 +173,8 @@ impl InterruptedWrite<'_> {
 /// Tells one task's trouble, which keeps none of the others waiting.
 pub(crate) fn unless_general(
     workspace: &Workspace,
-    result: Result<(), OpsError>,
-) -> Result<(), OpsError> {
+    result: Result<(), ProjectError>,
+) -> Result<(), ProjectError> {
     match result {
         Err(error) if error.is_general() => Err(error),
         Err(error) => {
@@ -183,7 +186,7 @@ pub(crate) fn unless_general(
 }
 
 /// The record goes all the same, so nobody tries it again: `aof status` has the files from then on.
-pub(crate) fn tell_unfinished(workspace: &Workspace, error: &OpsError) {
+pub(crate) fn tell_unfinished(workspace: &Workspace, error: &ProjectError) {
     let fix = error.fix().map(|fix| format!("; {fix}")).unwrap_or_default();
     let problem = error.problem();
     workspace.warn(format!("what a command was stopped in could not be finished: {problem}{fix}"));

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use tracing::info;
 
 use crate::git::{BranchLock, CommitId, End, Files, Locks};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::journal;
 use crate::storage::journal::{IntendedWrite, JournalRecord, JournalState, RecoveryAim};
@@ -26,7 +26,7 @@ use crate::tasks::recovery::interrupted_sync;
 use crate::tasks::recovery::interrupted_write::{InterruptedWrite, unless_general};
 
 /// Heals if there is a record of an unfinished write. A write that is under way is waited for.
-pub(crate) fn heal_if_pending(workspace: &Workspace) -> Result<bool, OpsError> {
+pub(crate) fn heal_if_pending(workspace: &Workspace) -> Result<bool, ProjectError> {
     if !journal::is_pending(&workspace.paths) {
         return Ok(false);
     }
@@ -35,7 +35,7 @@ pub(crate) fn heal_if_pending(workspace: &Workspace) -> Result<bool, OpsError> {
 }
 
 /// Finishes what a crash left. Returns whether there was anything.
-pub(crate) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, OpsError> {
+pub(crate) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, ProjectError> {
     let record = match journal::read(lock)? {
         JournalState::Nothing => return Ok(false),
         JournalState::Unreadable => {
@@ -53,7 +53,7 @@ pub(crate) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
     };
     workspace.repository.sweep_temps()?;
     let swept = atomic_write::sweep_local(lock, workspace.clock()().into());
-    unless_general(workspace, swept.map_err(OpsError::from))?;
+    unless_general(workspace, swept.map_err(ProjectError::from))?;
     if record.writes.is_empty() {
         // Only a sync writes down no files: git itself changed them. Before the first of them, whatever there is now is somebody's.
         match locks {
@@ -78,7 +78,7 @@ pub(crate) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
 }
 
 /// Finishes or undoes a write of tasks and rules.
-fn finish(left: &InterruptedWrite<'_>, landed: bool) -> Result<(), OpsError> {
+fn finish(left: &InterruptedWrite<'_>, landed: bool) -> Result<(), ProjectError> {
     let InterruptedWrite { workspace, record, .. } = left;
     let head = workspace.head()?;
     match &left.branch {
@@ -115,7 +115,7 @@ fn end_of(record: &JournalRecord) -> End {
     if record.boot.is_some() && record.boot == boot() { End::Kill } else { End::Restart }
 }
 
-fn sweep_folders(lock: &WriterLock, record: &JournalRecord) -> Result<(), OpsError> {
+fn sweep_folders(lock: &WriterLock, record: &JournalRecord) -> Result<(), ProjectError> {
     let folders: BTreeSet<&str> =
         record.writes.iter().flat_map(IntendedWrite::paths).map(ProjectPath::folder).collect();
     Ok(folders.into_iter().try_for_each(|folder| atomic_write::sweep(lock, folder))?)
@@ -129,7 +129,7 @@ fn settle_index(
     left: &InterruptedWrite<'_>,
     branch: &BranchLock,
     stale: Option<CommitId>,
-) -> Result<(), OpsError> {
+) -> Result<(), ProjectError> {
     let InterruptedWrite { workspace, lock, record, .. } = left;
     let files: BTreeSet<&str> =
         record.writes.iter().flat_map(IntendedWrite::paths).map(ProjectPath::as_str).collect();

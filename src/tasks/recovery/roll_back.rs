@@ -4,7 +4,7 @@ use tracing::info;
 
 use crate::domain::TaskId;
 use crate::git::Head;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::storage::StoreError;
 use crate::storage::journal::{FileBefore, IntendedWrite, RecoveryAim};
 use crate::storage::tasks::atomic_write;
@@ -14,7 +14,7 @@ use crate::tasks::recovery::interrupted_write::InterruptedWrite;
 impl InterruptedWrite<'_> {
     /// Puts the task's file back: what was there before stands at its old place again, and nothing of the new version at either. What
     /// somebody changes meanwhile stays.
-    pub(crate) fn put_back(&self, head: &Head, write: &IntendedWrite) -> Result<(), OpsError> {
+    pub(crate) fn put_back(&self, head: &Head, write: &IntendedWrite) -> Result<(), ProjectError> {
         let lock = self.lock;
         if let Some(old) = &write.old {
             let Some(before) = self.before(head, old)? else { return Ok(()) };
@@ -39,7 +39,7 @@ impl InterruptedWrite<'_> {
     }
 
     /// Takes away what stands at the new place, for a move that is not to be finished. Where it is the only one left it stays for now.
-    pub(crate) fn undo_move(&self, head: &Head, write: &IntendedWrite) -> Result<(), OpsError> {
+    pub(crate) fn undo_move(&self, head: &Head, write: &IntendedWrite) -> Result<(), ProjectError> {
         let old = write.old.as_ref().map(|old| &old.path).filter(|old| **old != write.new);
         if let Some(old) = old
             && let Some(there) = self.read_if(&write.new, &write.sha256)?
@@ -57,7 +57,7 @@ impl InterruptedWrite<'_> {
         &self,
         head: &Head,
         write: &IntendedWrite,
-    ) -> Result<bool, OpsError> {
+    ) -> Result<bool, ProjectError> {
         let made = write.made.iter().find(|made| made.path == write.new);
         let Some(before) = made.and_then(|made| made.before.clone()) else {
             return Ok(self.blob(head.commit, &write.new)?.is_some());
@@ -72,7 +72,7 @@ impl InterruptedWrite<'_> {
         &self,
         head: &Head,
         write: &IntendedWrite,
-    ) -> Result<(), OpsError> {
+    ) -> Result<(), ProjectError> {
         for made in &write.made {
             let path = &made.path;
             let Some(bytes) = self.read_if(path, &made.sha256)? else { continue };
@@ -140,7 +140,7 @@ fn name(write: &IntendedWrite) -> &str {
     write.task.as_ref().map_or(write.new.as_str(), TaskId::as_str)
 }
 
-fn unless_changed(result: Result<(), StoreError>) -> Result<(), OpsError> {
+fn unless_changed(result: Result<(), StoreError>) -> Result<(), ProjectError> {
     match result {
         Err(StoreError::Changed { .. } | StoreError::Gone { .. }) | Ok(()) => Ok(()),
         Err(fault) => Err(fault.into()),

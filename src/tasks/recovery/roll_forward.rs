@@ -7,7 +7,7 @@
 
 use crate::domain::Digest;
 use crate::git::{BranchLock, Head};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::storage::journal::IntendedWrite;
 use crate::storage::tasks::atomic_write;
 use crate::storage::tasks::task_files;
@@ -21,9 +21,9 @@ impl InterruptedWrite<'_> {
         head: &Head,
         branch: &BranchLock,
         write: &IntendedWrite,
-    ) -> Result<(), OpsError> {
+    ) -> Result<(), ProjectError> {
         let lock = self.lock;
-        let wanted_at = |path: &ProjectPath| -> Result<Option<Vec<u8>>, OpsError> {
+        let wanted_at = |path: &ProjectPath| -> Result<Option<Vec<u8>>, ProjectError> {
             let wanted = self.blob(Some(branch.to), path)?;
             let is_current = self.blob(head.commit, path)? == wanted;
             let wanted = wanted.filter(|_| is_current);
@@ -74,7 +74,7 @@ impl InterruptedWrite<'_> {
         &self,
         head: &Head,
         write: &IntendedWrite,
-    ) -> Result<(), OpsError> {
+    ) -> Result<(), ProjectError> {
         if head.commit.is_none() {
             return Ok(());
         }
@@ -98,7 +98,11 @@ impl InterruptedWrite<'_> {
     }
 
     /// Leaves a task that was on its way to another place at one of the two, as HEAD says.
-    pub(crate) fn settle_move(&self, head: &Head, write: &IntendedWrite) -> Result<(), OpsError> {
+    pub(crate) fn settle_move(
+        &self,
+        head: &Head,
+        write: &IntendedWrite,
+    ) -> Result<(), ProjectError> {
         let old = write.old.as_ref().map(|old| &old.path).filter(|old| **old != write.new);
         let (Some(old), Some(commit)) = (old, head.commit) else { return Ok(()) };
         let Some(there) = self.read(&write.new)? else { return Ok(()) };
@@ -133,13 +137,18 @@ impl InterruptedWrite<'_> {
     }
 
     /// Returns whether HEAD has that text of a file.
-    fn is_committed(&self, head: &Head, path: &ProjectPath, text: &[u8]) -> Result<bool, OpsError> {
+    fn is_committed(
+        &self,
+        head: &Head,
+        path: &ProjectPath,
+        text: &[u8],
+    ) -> Result<bool, ProjectError> {
         let blob = self.blob(head.commit, path)?;
         Ok(blob.is_some_and(|blob| self.workspace.repository.is_same_text(text, blob)))
     }
 
     /// Returns whether the task stands at a place that is neither of the two.
-    fn is_elsewhere(&self, write: &IntendedWrite) -> Result<bool, OpsError> {
+    fn is_elsewhere(&self, write: &IntendedWrite) -> Result<bool, ProjectError> {
         let Some(id) = &write.task else { return Ok(false) };
         match task_files::find(&self.workspace.paths, id) {
             Ok(found) => Ok(found.path != write.new),

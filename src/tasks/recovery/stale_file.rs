@@ -1,7 +1,7 @@
 //! Replaces a stale task file by HEAD's version with the person's edits in it. The old bytes are kept in `.aof/stale/`.
 
 use crate::domain::Digest;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::layout::STALE;
 use crate::storage::tasks::atomic_write;
@@ -10,7 +10,7 @@ use crate::tasks::recovery::recover;
 use crate::tasks::state::task_state::{Pending, TaskState};
 
 /// Replaces the file, if it is stale, and returns whether the task has to be read again.
-pub(crate) fn refresh(workspace: &Workspace, state: &TaskState) -> Result<bool, OpsError> {
+pub(crate) fn refresh(workspace: &Workspace, state: &TaskState) -> Result<bool, ProjectError> {
     let Pending::Stale(bytes) = &state.pending else { return Ok(false) };
     let (path, old) = (&state.snapshot.path, &state.snapshot.bytes);
     let lock = workspace.lock()?;

@@ -7,7 +7,7 @@ use std::fs;
 
 use crate::domain::Status;
 use crate::git::{CommitId, ObjectId, Repository};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::layout::{ARCHIVE, task_id};
 use crate::storage::tasks::walk::TaskEntry;
@@ -39,7 +39,7 @@ fn is_task(path: &ProjectPath) -> bool {
 
 /// Returns those that HEAD has: what was seen of an earlier commit, and what has changed since. What is kept is said of a commit, so
 /// nothing but its own content goes into it: what stands in the worktree just now may be gone, or come back, at the next look.
-fn committed(workspace: &Workspace) -> Result<BTreeSet<ProjectPath>, OpsError> {
+fn committed(workspace: &Workspace) -> Result<BTreeSet<ProjectPath>, ProjectError> {
     let repository = &workspace.repository;
     let Some(head) = repository.look()?.commit else { return Ok(BTreeSet::new()) };
     let known = ArchiveScan::load(&workspace.paths).and_then(|known| {
@@ -75,7 +75,7 @@ fn see(
     open: &mut BTreeSet<ProjectPath>,
     path: &str,
     content: Option<ObjectId>,
-) -> Result<(), OpsError> {
+) -> Result<(), ProjectError> {
     let Ok(path) = path.parse::<ProjectPath>() else { return Ok(()) };
     let content = content.filter(|_| is_task(&path));
     match content.map(|content| repository.read_blob(content)).transpose()? {

@@ -7,7 +7,7 @@ use crate::files::task_file;
 use crate::files::task_file::TaskFile;
 use crate::git::{CommitId, Marks};
 use crate::project::active_rules::InForce;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Change, explain};
 use crate::storage::ProjectPath;
@@ -25,7 +25,7 @@ pub(crate) fn refreshed(
     path: &ProjectPath,
     head: CommitId,
     [committed, file]: [&TaskFile; 2],
-) -> Result<Option<Vec<u8>>, OpsError> {
+) -> Result<Option<Vec<u8>>, ProjectError> {
     let Some(base) = base_of(workspace, in_force, path, head, file)? else { return Ok(None) };
     let versions = Versions { base: Some(&base), ours: committed.bytes(), theirs: file.bytes() };
     let merged = merge_files(&in_force.rules, &file.task.id, versions, &Marks::default())?;
@@ -39,7 +39,7 @@ fn base_of(
     path: &ProjectPath,
     head: CommitId,
     file: &TaskFile,
-) -> Result<Option<Vec<u8>>, OpsError> {
+) -> Result<Option<Vec<u8>>, ProjectError> {
     let (repository, path) = (&workspace.repository, path.as_str());
     let defaults = in_force.defaults(file.task.created);
     let text = String::from_utf8_lossy(file.bytes());

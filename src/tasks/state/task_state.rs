@@ -4,14 +4,14 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 use crate::domain::{Task, TaskId, Timestamp, Visit, nearest};
-use crate::files::diagnostic::diagnostic::Diagnostic;
+use crate::files::diagnostic::Diagnostic;
 use crate::files::task_file;
 use crate::files::task_file::{Defaults, Origin, Spliced, TaskFile};
 use crate::files::yaml::Fault;
 use crate::git::{CommitId, Head, ObjectId, Person};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::author;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::sparse_files::left_out;
 use crate::project::workspace::Workspace;
 use crate::rules::{Act, Change, Found, explain, flaw};
@@ -66,7 +66,7 @@ pub(crate) struct FileVersion {
 
 impl TaskState {
     /// Reads the task, the branch and the rules. Takes no lock.
-    pub(crate) fn read(workspace: &Workspace, id: &TaskId) -> Result<Self, OpsError> {
+    pub(crate) fn read(workspace: &Workspace, id: &TaskId) -> Result<Self, ProjectError> {
         let head = workspace.head()?;
         let in_force = Rc::new(in_force(workspace, &head)?);
         Self::read_under(workspace, id, head, in_force)
@@ -78,7 +78,7 @@ impl TaskState {
         id: &TaskId,
         head: Head,
         in_force: Rc<InForce>,
-    ) -> Result<Self, OpsError> {
+    ) -> Result<Self, ProjectError> {
         let (snapshot, place) = find(workspace, id)?;
         let head_path = head_path(workspace, &head, id, &snapshot.path)?;
         let blob = match (head.commit, &head_path) {
@@ -120,7 +120,7 @@ impl TaskState {
     }
 
     /// Returns an error if the file was changed by hand where it is the engine's.
-    pub(crate) fn ensure_unfrozen(&self) -> Result<(), OpsError> {
+    pub(crate) fn ensure_unfrozen(&self) -> Result<(), ProjectError> {
         let Some(frozen) = self.frozen() else { return Ok(()) };
         let (id, path) = (&self.id, &self.snapshot.path);
         let is_foreign = matches!(self.pending, Pending::Foreign(_));
@@ -131,7 +131,7 @@ impl TaskState {
                 "; if you meant to move the task, do that first, then `aof task override {id} --to GATE --reason \"...\"`"
             ));
         }
-        Err(OpsError::Frozen { id: id.clone(), path: path.clone(), problem, fields, thaw })
+        Err(ProjectError::Frozen { id: id.clone(), path: path.clone(), problem, fields, thaw })
     }
 
     /// Returns what of the file keeps everybody from touching it, and how that is taken back.
@@ -153,7 +153,7 @@ impl TaskState {
         &self,
         workspace: &Workspace,
         changed: Spliced,
-    ) -> Result<TaskFile, OpsError> {
+    ) -> Result<TaskFile, ProjectError> {
         spliced(&self.in_force.defaults(workspace.now()), &self.id, &self.snapshot.path, changed)
     }
 
@@ -162,7 +162,7 @@ impl TaskState {
         workspace: &Workspace,
         blob: Option<ObjectId>,
         is_committed: bool,
-    ) -> Result<Pending, OpsError> {
+    ) -> Result<Pending, ProjectError> {
         let moved = self.head_path.as_ref().is_some_and(|path| *path != self.snapshot.path);
         if is_committed && !moved {
             return Ok(Pending::Nothing);
@@ -183,7 +183,11 @@ impl TaskState {
         self.judge(workspace, before.as_ref())
     }
 
-    fn judge(&self, workspace: &Workspace, before: Option<&TaskFile>) -> Result<Pending, OpsError> {
+    fn judge(
+        &self,
+        workspace: &Workspace,
+        before: Option<&TaskFile>,
+    ) -> Result<Pending, ProjectError> {
         if before.is_none() && self.file.origin == Origin::HandMade {
             return Ok(Pending::Nothing);
         }
@@ -231,7 +235,7 @@ impl TaskState {
         workspace: &Workspace,
         before: &TaskFile,
         fields: Vec<String>,
-    ) -> Result<Pending, OpsError> {
+    ) -> Result<Pending, ProjectError> {
         let path = &self.snapshot.path;
         let refreshed = match self.head.commit {
             Some(head) if self.head_path.as_ref() == Some(path) => {
@@ -250,7 +254,11 @@ impl TaskState {
 
     /// The engine wrote this and was stopped before it was committed: the commits are made as they would have been, one for the
     /// act and one for each decision that a gate made by itself behind it. What people changed beside goes with the act.
-    fn ahead(&self, before: Option<&Task>, found: &Found) -> Result<Vec<FileVersion>, OpsError> {
+    fn ahead(
+        &self,
+        before: Option<&Task>,
+        found: &Found,
+    ) -> Result<Vec<FileVersion>, ProjectError> {
         let Some((last, earlier)) = found.states.split_last() else { return Ok(Vec::new()) };
         let author = self.author(&found.act, found.states.first().unwrap_or(last))?;
         let acts = std::iter::once(&found.act).chain(std::iter::repeat(&Act::Pass));
@@ -259,7 +267,7 @@ impl TaskState {
         for (state, act) in earlier.iter().chain([last]).zip(acts) {
             let bytes = if versions.len() < earlier.len() {
                 let earlier = self.file.rewind(state);
-                let earlier = earlier.map_err(|refusal| OpsError::Splice {
+                let earlier = earlier.map_err(|refusal| ProjectError::Splice {
                     path: self.snapshot.path.clone(),
                     refusal,
                 })?;
@@ -287,7 +295,7 @@ impl TaskState {
     }
 
     /// Returns who the act is by that led to `after`, as far as that can be told from it; nothing for git's user.
-    fn author(&self, act: &Act, after: &Task) -> Result<Option<Person>, OpsError> {
+    fn author(&self, act: &Act, after: &Task) -> Result<Option<Person>, ProjectError> {
         let agent = match (act, after.history.last()) {
             (Act::Complete(completion), _) => Some(&completion.agent),
             (Act::Claim { agent, .. } | Act::Renew { agent, .. }, _) => Some(agent),
@@ -307,7 +315,7 @@ impl TaskState {
 
     /// Returns whether the file is a version that was committed before: then a commit of somebody took changes back that nobody
     /// meant to take back, as `git commit` does with an index that it had read too early, and the file goes on from HEAD's.
-    fn was_committed(&self, workspace: &Workspace) -> Result<bool, OpsError> {
+    fn was_committed(&self, workspace: &Workspace) -> Result<bool, ProjectError> {
         let Some(commit) = self.head.commit else { return Ok(false) };
         Ok(workspace.repository.has_had_text(
             commit,
@@ -329,7 +337,10 @@ impl TaskState {
 }
 
 /// Finds and reads the file of a task.
-pub(crate) fn find(workspace: &Workspace, id: &TaskId) -> Result<(Snapshot, TaskPlace), OpsError> {
+pub(crate) fn find(
+    workspace: &Workspace,
+    id: &TaskId,
+) -> Result<(Snapshot, TaskPlace), ProjectError> {
     let paths = &workspace.paths;
     let found = task_files::find(paths, id).map_err(|error| match error {
         StoreError::TaskNotFound { id } => {
@@ -338,7 +349,7 @@ pub(crate) fn find(workspace: &Workspace, id: &TaskId) -> Result<(Snapshot, Task
             let near = nearest(id.as_str(), known.iter().map(TaskId::as_str))
                 .and_then(|text| text.parse().ok());
             let left_out = committed.as_ref().and_then(|path| left_out(workspace, path));
-            OpsError::NoTask {
+            ProjectError::NoTask {
                 id,
                 nearest: near,
                 committed,
@@ -356,7 +367,7 @@ fn counts<'s>(
     workspace: &Workspace,
     snapshot: &'s Snapshot,
     blob: Option<ObjectId>,
-) -> Result<(Cow<'s, [u8]>, bool), OpsError> {
+) -> Result<(Cow<'s, [u8]>, bool), ProjectError> {
     let repository = &workspace.repository;
     let stands = Cow::Borrowed(&snapshot.bytes[..]);
     match blob {
@@ -374,7 +385,7 @@ fn refuse_copy(
     id: &TaskId,
     path: &ProjectPath,
     before: &ProjectPath,
-) -> Result<(), OpsError> {
+) -> Result<(), ProjectError> {
     // A finished task may stand in both for a moment: that is the archive move.
     let active = [path, before].iter().all(|path| !layout::is_archived(path));
     if path != before && active && before.below(workspace.paths.root()).is_file() {
@@ -394,7 +405,7 @@ pub(crate) fn parse(
     path: &ProjectPath,
     bytes: &[u8],
     now: Timestamp,
-) -> Result<TaskFile, OpsError> {
+) -> Result<TaskFile, ProjectError> {
     parse_with(&in_force.defaults(now), id, path, bytes)
 }
 
@@ -404,7 +415,7 @@ pub(crate) fn parse_with(
     id: &TaskId,
     path: &ProjectPath,
     bytes: &[u8],
-) -> Result<TaskFile, OpsError> {
+) -> Result<TaskFile, ProjectError> {
     task_file::parse(bytes, id, defaults)
         .map_err(|faults| unreadable(id, path, &String::from_utf8_lossy(bytes), &faults))
 }
@@ -415,16 +426,16 @@ pub(crate) fn spliced(
     id: &TaskId,
     path: &ProjectPath,
     spliced: Spliced,
-) -> Result<TaskFile, OpsError> {
-    let source = spliced.map_err(|refusal| OpsError::Splice { path: path.clone(), refusal })?;
+) -> Result<TaskFile, ProjectError> {
+    let source = spliced.map_err(|refusal| ProjectError::Splice { path: path.clone(), refusal })?;
     task_file::read(&source, id, defaults)
         .map_err(|faults| unreadable(id, path, source.text(), &faults))
 }
 
-fn unreadable(id: &TaskId, path: &ProjectPath, text: &str, faults: &[Fault]) -> OpsError {
+fn unreadable(id: &TaskId, path: &ProjectPath, text: &str, faults: &[Fault]) -> ProjectError {
     let diagnostics =
         faults.iter().map(|fault| Diagnostic::from_fault(path.as_str(), text, fault)).collect();
-    OpsError::UnreadableTask { id: id.clone(), path: path.clone(), diagnostics }
+    ProjectError::UnreadableTask { id: id.clone(), path: path.clone(), diagnostics }
 }
 
 /// Returns where HEAD has the file of a task that the worktree lacks, as far as that can be told.
@@ -439,7 +450,7 @@ fn head_path(
     head: &Head,
     id: &TaskId,
     path: &ProjectPath,
-) -> Result<Option<ProjectPath>, OpsError> {
+) -> Result<Option<ProjectPath>, ProjectError> {
     let Some(commit) = head.commit else { return Ok(None) };
     if workspace.repository.blob_id(commit, path.as_str())?.is_some() {
         return Ok(Some(path.clone()));
@@ -452,7 +463,7 @@ pub(crate) fn path_in(
     workspace: &Workspace,
     commit: CommitId,
     id: &TaskId,
-) -> Result<Option<ProjectPath>, OpsError> {
+) -> Result<Option<ProjectPath>, ProjectError> {
     let name = format!("{id}.md");
     let files = workspace.repository.list(commit, "tasks")?;
     let found = files.into_iter().find(|file| file.path.rsplit('/').next() == Some(&name));

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::domain::{GateId, Ticket};
 use crate::files::task_file::{Origin, TaskFile, review_value};
 use crate::project::active_rules::InForce;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::brief::context::{Form, GateContext};
 use crate::rules::outputs::Field;
@@ -17,7 +17,7 @@ use crate::tasks::view::task_view::{brief_of, show};
 pub(crate) fn briefed(
     workspace: &Workspace,
     ticket: &Ticket,
-) -> Result<(TaskFile, GateContext, InForce), OpsError> {
+) -> Result<(TaskFile, GateContext, InForce), ProjectError> {
     let id = &ticket.task;
     let (view, in_force) = show(workspace, id)?;
     let task = &view.file.task;

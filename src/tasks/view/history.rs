@@ -7,7 +7,7 @@ use crate::files::task_file::open_visit::branch_value;
 use crate::files::task_file::review_value;
 use crate::files::task_file::visit_entry;
 use crate::project::active_rules::InForce;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::tasks::view::task_view::show;
 
@@ -23,7 +23,7 @@ pub(crate) struct HistoryView {
 pub(crate) fn history(
     workspace: &Workspace,
     id: &TaskId,
-) -> Result<(HistoryView, InForce), OpsError> {
+) -> Result<(HistoryView, InForce), ProjectError> {
     let (view, in_force) = show(workspace, id)?;
     let task = view.file.task;
     let now = workspace.now().as_second();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::domain::{AgentId, GateId, Outcome, Task, TaskId};
 use crate::files::task_file::{Origin, TaskFile, works};
 use crate::project::active_rules::{InForce, in_force};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::brief::context::{GateContext, brief, brief_at};
 use crate::rules::brief::template_values::Body;
@@ -37,7 +37,10 @@ pub(crate) struct FrozenFile {
 }
 
 /// Returns the task. Reads only; a task that is frozen is shown as it stands.
-pub(crate) fn show(workspace: &Workspace, id: &TaskId) -> Result<(TaskView, InForce), OpsError> {
+pub(crate) fn show(
+    workspace: &Workspace,
+    id: &TaskId,
+) -> Result<(TaskView, InForce), ProjectError> {
     let in_force = workspace.rules()?;
     let (snapshot, _) = find(workspace, id)?;
     let file = parse(&in_force, id, &snapshot.path, &snapshot.bytes, workspace.now())?;

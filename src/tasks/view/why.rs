@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::domain::{AgentId, Destination, GateId, Outcome, RoleId, Task, TaskId, Verdict};
 use crate::files::task_file::{Origin, TaskFile};
 use crate::project::active_rules::{InForce, in_force_and_seen};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{
     Act, LOOP_LIMIT, Passage, Rules, Workplace, owed, preview, unanswered, would_say,
@@ -66,7 +66,7 @@ pub(crate) enum OutcomeEffect {
 pub(crate) fn why(
     workspace: &Workspace,
     id: &TaskId,
-) -> Result<(TaskExplanation, Rc<InForce>), OpsError> {
+) -> Result<(TaskExplanation, Rc<InForce>), ProjectError> {
     let head = workspace.repository.look()?;
     let in_force = Rc::new(in_force_and_seen(workspace, &head)?);
     let state = TaskState::read_under(workspace, id, head, in_force)?;

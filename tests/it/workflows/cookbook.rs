@@ -5,7 +5,7 @@ use std::path::Path;
 
 use aof::domain::{Duty, Severity, Target, Workflow};
 use aof::files::config::configuration::{Configuration, Source, load};
-use aof::files::diagnostic::diagnostic::{Paint, render_all};
+use aof::files::diagnostic::{Paint, render_all};
 use aof::rules::Rules;
 
 use crate::support::environment::TestEnvironment;

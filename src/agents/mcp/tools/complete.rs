@@ -11,7 +11,7 @@ use crate::agents::mcp::tool_error::ToolError;
 use crate::domain::ssh::SshFault;
 use crate::domain::{AgentId, Completion, Signature, Status};
 use crate::git::Asking;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::rules::{Flaw, Refusal, Workplace};
 use crate::storage::random::ulid;
 use crate::tasks::complete::{add_text, complete, note_run};
@@ -125,16 +125,18 @@ pub(crate) fn complete_task(
 }
 
 /// Completes the visit. Signs where a signature is required and needs no prompt; else the refusal says what to sign.
-fn completed(project: &OpenProject<'_>, completion: &Completion) -> Result<Changed, OpsError> {
+fn completed(project: &OpenProject<'_>, completion: &Completion) -> Result<Changed, ProjectError> {
     let refused = match complete(&project.workspace, completion, DryRun::No) {
-        Err(OpsError::Refused(Refusal::Signature(wanted))) if wanted.flaw == Flaw::Missing => {
+        Err(ProjectError::Refused(Refusal::Signature(wanted))) if wanted.flaw == Flaw::Missing => {
             wanted
         }
         done => return done,
     };
     let signing = Signing { key_file: None, asking: Asking::Window };
     match complete_signed(&project.workspace, completion, signing, DryRun::No) {
-        Err(OpsError::Unfit { code: "cannot_sign", .. }) => Err(Refusal::Signature(refused).into()),
+        Err(ProjectError::Unfit { code: "cannot_sign", .. }) => {
+            Err(Refusal::Signature(refused).into())
+        }
         done => done,
     }
 }

@@ -10,7 +10,7 @@ use crate::agents::runner::run_event::{RunEvent, WaitReason, WaitingWork};
 use crate::dispatch::openings::openings;
 use crate::domain::Completion;
 use crate::git::Asking;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::rules::RefusalKind;
 use crate::tasks::plan::choice::DryRun;
 use crate::tasks::signing::{Signing, complete_signed};
@@ -38,7 +38,7 @@ pub(crate) fn ask(
     waits: &[WaitingWork],
     stop: &AtomicBool,
     audience: &mut dyn Audience,
-) -> Result<PeopleAnswer, OpsError> {
+) -> Result<PeopleAnswer, ProjectError> {
     for wait in waits.iter().filter(|wait| wait.why == WaitReason::People) {
         let mut refused = None;
         loop {
@@ -72,7 +72,7 @@ fn complete(
     completion: Completion,
     stop: &AtomicBool,
     audience: &mut dyn Audience,
-) -> Result<Result<PeopleAnswer, Refused>, OpsError> {
+) -> Result<Result<PeopleAnswer, Refused>, ProjectError> {
     let remark = |text: String| RunEvent::remark(&wait.ticket, text);
     let mut is_told = false;
     loop {
@@ -93,16 +93,16 @@ fn complete(
                 audience.hear(&RunEvent::moved(&rules, ticket, from, last.as_ref(), task, took));
                 return Ok(Ok(PeopleAnswer::Completed));
             }
-            Err(OpsError::Refused(refusal)) if refusal.kind() == RefusalKind::Conflict => {
-                let why = OpsError::Refused(refusal);
+            Err(ProjectError::Refused(refusal)) if refusal.kind() == RefusalKind::Conflict => {
+                let why = ProjectError::Refused(refusal);
                 audience.hear(&remark(format!("what was said came too late: {why}")));
                 return Ok(Ok(PeopleAnswer::Overtaken));
             }
-            Err(OpsError::Refused(refusal)) => {
+            Err(ProjectError::Refused(refusal)) => {
                 let fix = refusal.fix();
-                (OpsError::Refused(refusal).to_string(), fix)
+                (ProjectError::Refused(refusal).to_string(), fix)
             }
-            Err(OpsError::Unfit { code: "cannot_sign", problem, fix }) => (problem, fix),
+            Err(ProjectError::Unfit { code: "cannot_sign", problem, fix }) => (problem, fix),
             Err(error) if error.passes() => {
                 if !is_told {
                     is_told = true;

@@ -9,7 +9,7 @@ use crate::agents::runner::visit_state::Assignment;
 use crate::dispatch::next::{Next, Wanted, next};
 use crate::dispatch::openings::{Opening, openings};
 use crate::domain::{AgentId, RoleId, Status, TaskId, Ticket};
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::tasks::plan::choice::DryRun;
@@ -37,7 +37,7 @@ pub(crate) enum AvailableWork {
 }
 
 impl<'a> WorkFinder<'a> {
-    pub(crate) fn new(project: &'a RunnerSetup, wish: &'a RunTarget) -> Result<Self, OpsError> {
+    pub(crate) fn new(project: &'a RunnerSetup, wish: &'a RunTarget) -> Result<Self, ProjectError> {
         Ok(Self {
             project,
             wish,
@@ -50,7 +50,7 @@ impl<'a> WorkFinder<'a> {
     }
 
     /// Finds something to do; with a dry run, nothing is claimed.
-    pub(crate) fn find(&mut self, dry_run: DryRun) -> Result<AvailableWork, OpsError> {
+    pub(crate) fn find(&mut self, dry_run: DryRun) -> Result<AvailableWork, ProjectError> {
         self.workspace.restart_wait(self.project.wait);
         match self.wish {
             RunTarget::Agents { agents, role } => self.of_agents(agents, role.as_ref(), dry_run),
@@ -64,7 +64,7 @@ impl<'a> WorkFinder<'a> {
         agents: &[AgentId],
         role: Option<&RoleId>,
         dry_run: DryRun,
-    ) -> Result<AvailableWork, OpsError> {
+    ) -> Result<AvailableWork, ProjectError> {
         let others: Vec<Ticket> = self.running.iter().chain(self.tried.keys()).cloned().collect();
         // The agents take turns: the one that was served last comes last.
         let last = agents.iter().position(|agent| Some(agent) == self.served.as_ref());
@@ -83,7 +83,8 @@ impl<'a> WorkFinder<'a> {
                     return Ok(AvailableWork::Work(Assignment { ticket, agent, claimed_here }));
                 }
                 // The agent holds as many tasks as it may: some are under way, or wait.
-                Err(OpsError::Unfit { code: "too_many_tasks", .. }) | Ok(Next::Nothing { .. }) => {}
+                Err(ProjectError::Unfit { code: "too_many_tasks", .. })
+                | Ok(Next::Nothing { .. }) => {}
                 // Another agent may still hold something.
                 Err(error) if error.code() == "offline" => absence = Some(error),
                 Err(error) => return Err(error),
@@ -92,7 +93,7 @@ impl<'a> WorkFinder<'a> {
         absence.map_or_else(|| Ok(AvailableWork::Nothing(Vec::new())), Err)
     }
 
-    fn of_task(&self, id: &TaskId) -> Result<AvailableWork, OpsError> {
+    fn of_task(&self, id: &TaskId) -> Result<AvailableWork, ProjectError> {
         let (view, in_force) = show(&self.workspace, id)?;
         let task = &view.file.task;
         if task.status.is_finished() {

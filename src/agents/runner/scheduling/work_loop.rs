@@ -15,7 +15,7 @@ use crate::agents::runner::run_event::{RunControl, RunEvent};
 use crate::agents::runner::visit;
 use crate::agents::runner::visit_state::{Assignment, VisitEnd};
 use crate::domain::Ticket;
-use crate::project::error::error::OpsError;
+use crate::project::error::ProjectError;
 use crate::storage::runs::Runs;
 use crate::tasks::plan::choice::DryRun;
 
@@ -30,7 +30,7 @@ pub fn work(
     pace: Pace,
     stop: &AtomicBool,
     audience: &mut dyn Audience,
-) -> Result<RunSummary, OpsError> {
+) -> Result<RunSummary, ProjectError> {
     let (sender, messages) = mpsc::channel();
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -59,7 +59,7 @@ pub fn work(
 /// A message of a worker.
 enum WorkerMessage {
     RunEvent(RunEvent),
-    Ended(Assignment, Result<VisitEnd, OpsError>),
+    Ended(Assignment, Result<VisitEnd, ProjectError>),
 }
 
 struct RunLoop<'a> {
@@ -81,7 +81,7 @@ impl<'a> RunLoop<'a> {
         scope: &'s Scope<'s, 'a>,
         sender: &Sender<WorkerMessage>,
         audience: &mut dyn Audience,
-    ) -> Result<RunOutcome, OpsError> {
+    ) -> Result<RunOutcome, ProjectError> {
         let is_stopped = || self.stop.load(Ordering::Relaxed);
         let mut looked: Option<Instant> = None;
         // When something that passes was met last, and the pause before the next try.
@@ -183,7 +183,7 @@ impl<'a> RunLoop<'a> {
     }
 
     /// Hears one message of a worker, if one comes soon. Fails where a visit ended with an error that is not only its own.
-    fn hear(&mut self, audience: &mut dyn Audience) -> Result<(), OpsError> {
+    fn hear(&mut self, audience: &mut dyn Audience) -> Result<(), ProjectError> {
         let (Assignment { ticket, agent, .. }, end) = match self.messages.recv_timeout(TICK) {
             Ok(WorkerMessage::RunEvent(news)) => {
                 audience.hear(&news);

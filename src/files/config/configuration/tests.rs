@@ -7,7 +7,7 @@ mod places;
 mod workflows;
 
 use super::*;
-use crate::files::diagnostic::diagnostic::{Paint, render_all};
+use crate::files::diagnostic::{Paint, render_all};
 
 fn source(name: &str, text: &str) -> Source {
     Source { name: name.to_owned(), bytes: text.as_bytes().to_vec() }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::*;
-use crate::files::diagnostic::diagnostic::{Paint, render_all};
+use crate::files::diagnostic::{Paint, render_all};
 use crate::files::yaml::Node;
 
 /// Returns the workflows of a file, and the report.

@@ -2,13 +2,15 @@
 //!
 //! Everything shown may come from a stranger's file: what is no visible character is replaced, and what is long is cut.
 
+pub(crate) mod excerpt;
+
 use std::ops::Range;
 
 use annotate_snippets::renderer::{DEFAULT_LINE_NUM_STYLE, Style};
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use serde_json::{Value, json};
 
-use super::excerpt::{Excerpt, Lines, inert};
+use self::excerpt::{Excerpt, Lines, inert};
 use crate::domain::Severity;
 use crate::files::yaml::{Fault, Label};
 

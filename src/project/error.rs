@@ -1,8 +1,11 @@
 //! What an operation can fail with; each says what is wrong and what to do about it.
 
+mod facts;
+pub(crate) mod reason;
+
 use crate::domain::ImportRemark;
 use crate::domain::{IdFault, TaskId, Ticket};
-use crate::files::diagnostic::diagnostic::Diagnostic;
+use crate::files::diagnostic::Diagnostic;
 use crate::files::frontmatter::SpliceRefusal;
 use crate::git::{GitError, RemoteError};
 use crate::rules::Refusal;
@@ -11,7 +14,7 @@ use crate::storage::{ProjectPath, StoreError};
 
 /// Why an operation was not carried out. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
-pub enum OpsError {
+pub enum ProjectError {
     /// The rules said no.
     #[error("{}", .0.problem())]
     Refused(Refusal),
@@ -103,9 +106,9 @@ pub enum OpsError {
     })]
     NotPutBack {
         /// Why it failed; nothing where that was another command's, which said so.
-        failure: Option<Box<OpsError>>,
+        failure: Option<Box<ProjectError>>,
         /// Why it could not be put back.
-        fault: Box<OpsError>,
+        fault: Box<ProjectError>,
         /// Whether it is noted that this is still to be done. Otherwise what was left is finished like anything that a kill leaves.
         noted: bool,
     },
@@ -165,13 +168,13 @@ pub enum OpsError {
     },
 }
 
-impl From<Refusal> for OpsError {
+impl From<Refusal> for ProjectError {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
     }
 }
 
-impl OpsError {
+impl ProjectError {
     /// Returns what is wrong, with what the system or git said of it.
     pub fn problem(&self) -> String {
         let mut text = self.to_string();
@@ -184,7 +187,7 @@ impl OpsError {
     }
 }
 
-impl From<BadPath> for OpsError {
+impl From<BadPath> for ProjectError {
     fn from(fault: BadPath) -> Self {
         Self::Store(fault.into())
     }

@@ -1,5 +1,0 @@
-//! Errors of operations: sentence, code, fix.
-
-pub(crate) mod error;
-mod facts;
-pub(crate) mod reason;
