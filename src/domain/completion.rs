@@ -1,9 +1,8 @@
 //! What an agent says of a visit, and the digest that makes a redelivery recognisable.
 
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
-use super::{AgentId, CompletionId, IdFault, Map, Signature, Ticket};
+use super::{AgentId, CompletionId, Digest, Map, Signature, Ticket};
 
 /// The longest text that a completion may bring for the body of a task, in bytes.
 pub const BODY_LIMIT: usize = 64 * 1024;
@@ -39,44 +38,6 @@ pub struct Stamp {
     pub id: CompletionId,
     /// The digest of what it said.
     pub sha256: Digest,
-}
-
-/// A SHA-256 in lower-case hexadecimal.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(try_from = "String")]
-pub struct Digest(String);
-
-impl Digest {
-    /// Returns the digest of those bytes.
-    pub fn of(bytes: &[u8]) -> Self {
-        Self(format!("{:x}", Sha256::digest(bytes)))
-    }
-
-    /// Returns the digest as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl TryFrom<String> for Digest {
-    type Error = IdFault;
-
-    fn try_from(text: String) -> Result<Self, IdFault> {
-        let hexadecimal = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-        if text.len() == 64 && text.bytes().all(hexadecimal) {
-            Ok(Self(text))
-        } else {
-            Err(IdFault { kind: "a SHA-256", text, rule: "it is 64 of `0-9a-f`" })
-        }
-    }
-}
-
-impl std::str::FromStr for Digest {
-    type Err = IdFault;
-
-    fn from_str(text: &str) -> Result<Self, IdFault> {
-        text.to_owned().try_into()
-    }
 }
 
 impl Completion {

@@ -1,6 +1,5 @@
 //! What happened, for logs, metrics and notices. Events are derived from what was committed; losing one loses no fact.
 
-use std::fmt;
 use std::rc::Rc;
 
 use serde::{Serialize, Serializer};
@@ -8,8 +7,7 @@ use serde_json::json;
 
 use super::words::words;
 use super::{
-    AgentId, Digest, GateId, Period, RoleId, Station, Task, TaskId, Ticket, Timestamp, Visit,
-    WorkflowName,
+    AgentId, GateId, Period, RoleId, Station, Task, TaskId, Ticket, Timestamp, Visit, WorkflowName,
 };
 
 /// Something that a person, a log or a metric may want to know (spec 1, section 9). It serializes as its own fields in the event
@@ -376,39 +374,6 @@ impl Event {
     }
 }
 
-const PREFIX: &str = "aof_";
-const DIGITS: usize = 32;
-
-/// The id of an event that is in no commit: `aof_` and 32 hex digits, in small letters.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct EventId(String);
-
-impl EventId {
-    /// Returns the id of what has this mark: the same for the same.
-    pub fn of(mark: &str) -> Self {
-        Self(format!("{PREFIX}{}", &Digest::of(mark.as_bytes()).as_str()[..DIGITS]))
-    }
-
-    /// Reads an id; nothing if it is none.
-    pub fn read(text: &str) -> Option<Self> {
-        let digits = text.strip_prefix(PREFIX)?;
-        let is_id = digits.len() == DIGITS
-            && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-        is_id.then(|| Self(text.to_owned()))
-    }
-
-    /// Returns the id as it is written.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for EventId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 /// What happened in one change of a task or of the rules.
 pub(crate) struct ChangeEvents {
     /// Identifies the change.
@@ -443,12 +408,12 @@ impl ChangeEvents {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::domain::EventId;
 
     #[test]
     fn what_is_no_id_is_none() {
         let id = EventId::of("conflict AOF-abc");
-        assert_eq!(EventId::read(id.as_str()), Some(id));
+        assert_eq!(id.as_str().parse(), Ok(id));
         let digits = "0123456789abcdef0123456789abcdef";
         for text in [
             "",
@@ -461,7 +426,7 @@ mod tests {
             &format!("aof_{}", digits.to_uppercase()),
             &format!("AOF_{digits}"),
         ] {
-            assert_eq!(EventId::read(text), None, "{text}");
+            assert!(text.parse::<EventId>().is_err(), "{text}");
         }
     }
 }

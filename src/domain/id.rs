@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use sha2::{Digest as _, Sha256};
+
 /// Why a text is not an identifier of its kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{} is not {kind}: {rule}{}", shown(.text), meant(.text, .rule))]
@@ -134,6 +136,45 @@ identifier!(
     /// A task: `PREFIX-xxx`. Its text is safe as a file name on every file system, whatever the case rules.
     TaskId, "a task id", TASK_RULE, is_task_id
 );
+
+identifier!(
+    /// A SHA-256 in lower-case hexadecimal.
+    Digest, "a SHA-256", "it is 64 of `0-9a-f`", |text| is_hex(text, 64)
+);
+identifier!(
+    /// The id of an event that is in no commit: `aof_` and 32 hex digits, in small letters.
+    EventId, "an event id", "it is `aof_` and 32 of `0-9a-f`",
+    |text| text.strip_prefix("aof_").is_some_and(|digits| is_hex(digits, 32))
+);
+identifier!(
+    /// The name of a channel in the outbox: the same channel, in whoever's `notify`, has the same.
+    ChannelKey, "a channel", "it is 16 of `0-9a-f`", |text| is_hex(text, 16)
+);
+
+impl Digest {
+    /// Returns the digest of those bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(format!("{:x}", Sha256::digest(bytes)))
+    }
+}
+
+impl EventId {
+    /// Returns the id of what has this mark: the same for the same.
+    pub fn of(mark: &str) -> Self {
+        Self(format!("aof_{}", &Digest::of(mark.as_bytes()).as_str()[..32]))
+    }
+}
+
+impl ChannelKey {
+    /// Returns the name of what is said so.
+    pub(crate) fn of(said: &str) -> Self {
+        Self(Digest::of(said.as_bytes()).as_str()[..16].to_owned())
+    }
+}
+
+fn is_hex(text: &str, length: usize) -> bool {
+    text.len() == length && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+}
 
 fn is_word(text: &str, longest: usize, extra: &str) -> bool {
     text.len() <= longest

@@ -21,15 +21,13 @@ pub(crate) mod visit;
 pub(crate) mod words;
 pub(crate) mod workflow;
 
-pub use completion::{BODY_LIMIT, Completion, Digest, Stamp};
+pub use completion::{BODY_LIMIT, Completion, Stamp};
 pub use dependency::{Loss, LostDependency};
 pub(crate) use event::ChangeEvents;
-pub use event::{
-    Cause, ConditionTrouble, Event, EventId, EventKind, Level, Occurrence, Reader, Subject,
-};
+pub use event::{Cause, ConditionTrouble, Event, EventKind, Level, Occurrence, Reader, Subject};
 pub use id::{
-    AgentId, BranchName, CompletionId, Decision, GateId, IdFault, IdPrefix, RemoteName, RoleId,
-    TaskId, Ticket, WorkflowName,
+    AgentId, BranchName, ChannelKey, CompletionId, Decision, Digest, EventId, GateId, IdFault,
+    IdPrefix, RemoteName, RoleId, TaskId, Ticket, WorkflowName,
 };
 pub use issue::Place;
 pub use org::{Agent, HandOut, Org, Permission, Role};
@@ -37,7 +35,7 @@ pub use outcome::{Ending, Outcome, Status};
 pub use period::{Period, PeriodFault, age};
 pub use project::{Git, Layout, Project};
 pub use ssh::{PublicKey, Signature};
-pub use subscription::{Channel, ChannelKey, On, Reach, Subscription, Webhook};
+pub use subscription::{Channel, On, Reach, Subscription, Webhook};
 pub use task::{BranchStatus, OpenBranch, OpenVisit, Priority, ReviewContext, Routing, Task, Work};
 pub use visit::{Destination, Join, Visit};
 pub use words::{Severity, Unknown, did_you_mean, listed, nearest};

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::json;
 
-use super::{Digest, EventKind};
+use super::{ChannelKey, EventKind};
 
 /// What somebody wants to be told, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,10 +52,6 @@ pub enum Reach {
     Private,
 }
 
-/// The name of a channel in the outbox: the same channel, in whoever's `notify`, has the same.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ChannelKey(String);
-
 impl Channel {
     /// Returns its name in the outbox.
     pub fn key(&self) -> ChannelKey {
@@ -65,20 +61,7 @@ impl Channel {
                 json!({"webhook": webhook.url, "secretEnv": webhook.secret_env})
             }
         };
-        ChannelKey(Digest::of(said.to_string().as_bytes()).as_str()[..16].to_owned())
-    }
-}
-
-impl ChannelKey {
-    /// Returns the name as text: 16 hexadecimal digits.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// Returns the key that those characters are, if they are one.
-    pub fn recognise(text: &str) -> Option<Self> {
-        let hexadecimal = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-        (text.len() == 16 && text.bytes().all(hexadecimal)).then(|| Self(text.to_owned()))
+        ChannelKey::of(&said.to_string())
     }
 }
 
@@ -100,9 +83,9 @@ mod tests {
         let one = Channel::Command(vec!["a".into(), "b c".into()]);
         let other = Channel::Command(vec!["a".into(), "b".into(), "c".into()]);
         assert_ne!(one.key(), other.key());
-        assert_eq!(ChannelKey::recognise(one.key().as_str()), Some(one.key()));
+        assert_eq!(one.key().as_str().parse(), Ok(one.key()));
         for text in ["", "..", "0123456789abcdeF", "0123456789abcdef0"] {
-            assert_eq!(ChannelKey::recognise(text), None, "{text}");
+            assert!(text.parse::<ChannelKey>().is_err(), "{text}");
         }
     }
 }

@@ -148,7 +148,7 @@ impl EventStream {
     /// Returns the lines that were left, with the ids that their files are named by. Other files are ignored.
     pub(crate) fn left(&self) -> Result<Vec<(EventId, String)>, StoreError> {
         let entries = list(&self.paths.root().join(EVENTS))?.into_iter();
-        let id = |name: &str| name.strip_suffix(SUFFIX).and_then(EventId::read);
+        let id = |name: &str| name.strip_suffix(SUFFIX).and_then(|id| id.parse::<EventId>().ok());
         let mut ids: Vec<EventId> =
             entries.filter_map(|entry| entry.file_name().to_str().and_then(id)).collect();
         ids.sort();

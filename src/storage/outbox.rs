@@ -134,7 +134,8 @@ impl Outbox {
     pub(crate) fn channels(&self) -> Result<Vec<ChannelKey>, StoreError> {
         let mut channels = Vec::new();
         for entry in list(&self.paths.root().join(OUTBOX))? {
-            if let Some(key) = entry.file_name().to_str().and_then(ChannelKey::recognise)
+            if let Some(key) =
+                entry.file_name().to_str().and_then(|name| name.parse::<ChannelKey>().ok())
                 && !self.names(&key)?.is_empty()
             {
                 channels.push(key);
@@ -343,7 +344,7 @@ mod tests {
     }
 
     fn key() -> ChannelKey {
-        ChannelKey::recognise("0123456789abcdef").unwrap()
+        "0123456789abcdef".parse::<ChannelKey>().unwrap()
     }
 
     #[test]

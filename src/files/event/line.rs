@@ -82,7 +82,9 @@ impl EventLine {
         if text("taskId").is_none() && kind.is_some_and(is_of_task) {
             return None;
         }
-        if text("commit").is_none() && text("id").and_then(EventId::read).is_none() {
+        if text("commit").is_none()
+            && text("id").and_then(|id| id.parse::<EventId>().ok()).is_none()
+        {
             return None;
         }
         Some(Self {
@@ -106,7 +108,7 @@ impl EventLine {
 
     /// Returns what tells it from every other one that is in no commit.
     pub(crate) fn id(&self) -> Option<EventId> {
-        self.text("id").filter(|_| self.commit().is_none()).and_then(EventId::read)
+        self.text("id").filter(|_| self.commit().is_none()).and_then(|id| id.parse().ok())
     }
 
     /// Returns the gate that it is about first of all: the one that was left, or else the one that was entered.

@@ -17,24 +17,13 @@ pub struct Notice<'a> {
     pub reader: Reader,
 }
 
-/// Whom an event concerns.
-struct Concern {
-    who: Who,
-    reader: Reader,
-    weight: Weight,
-}
+/// Whom an event concerns, how, and whether they are told without having asked for that very event.
+type Concern<'e> = (Who<'e>, Reader, bool);
 
-enum Who {
-    Agent(AgentId),
-    Role(RoleId),
+enum Who<'e> {
+    Agent(&'e AgentId),
+    Role(&'e RoleId),
     Owner,
-}
-
-/// Whether somebody is told without having asked for that very event.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Weight {
-    Told,
-    IfAsked,
 }
 
 /// Returns the messages about what happened in one change, which led to `after`.
@@ -42,31 +31,23 @@ pub fn audience<'a>(rules: &'a Rules, after: Option<&Task>, events: &[Event]) ->
     let mut notices: Vec<Notice<'a>> = Vec::new();
     for (index, event) in events.iter().enumerate() {
         let kind = event.kind();
-        for own in
-            rules.project.notify.iter().filter(|own| own.on != On::Concerning && asks(own, kind))
-        {
+        for own in rules.project.notify.iter().filter(|own| asks(own, kind)) {
             add(&mut notices, index, &own.channel, None, Reader::Anybody);
         }
-        for concern in concerns(rules, after, events, event) {
-            let (name, subscriptions) = match &concern.who {
-                Who::Agent(agent) => {
-                    (agent.as_str(), rules.org.agent(agent).map(|known| &known.notify))
-                }
-                Who::Role(role) => (role.as_str(), rules.org.role(role).map(|known| &known.notify)),
+        for (who, reader, is_told) in concerns(rules, after, events, event) {
+            let (name, subscriptions) = match who {
+                Who::Agent(id) => (id.as_str(), rules.org.agent(id).map(|own| &own.notify)),
+                Who::Role(id) => (id.as_str(), rules.org.role(id).map(|own| &own.notify)),
                 Who::Owner => {
                     let name = rules.project.owner.as_deref().unwrap_or_default();
                     let owner = name.parse().ok().and_then(|id: AgentId| rules.org.agent(&id));
-                    (name, owner.map(|known| &known.notify))
+                    (name, owner.map(|own| &own.notify))
                 }
             };
-            for own in subscriptions.into_iter().flatten() {
-                let wanted = match own.on {
-                    On::Concerning => concern.weight == Weight::Told,
-                    On::All | On::Only(_) => asks(own, kind),
-                };
-                if wanted {
-                    add(&mut notices, index, &own.channel, Some(name), concern.reader);
-                }
+            let wanted =
+                |own: &&Subscription| asks(own, kind) || (is_told && own.on == On::Concerning);
+            for own in subscriptions.into_iter().flatten().filter(wanted) {
+                add(&mut notices, index, &own.channel, Some(name), reader);
             }
         }
     }
@@ -99,67 +80,46 @@ fn add<'a>(
     }
 }
 
-fn concerns(rules: &Rules, after: Option<&Task>, events: &[Event], event: &Event) -> Vec<Concern> {
-    let agent = |agent: &Option<AgentId>| {
-        agent.iter().map(|id| told(Who::Agent(id.clone()), Reader::Affected)).collect::<Vec<_>>()
-    };
-    let one = |id: &AgentId| agent(&Some(id.clone()));
-    let owner = || told(Who::Owner, Reader::Anybody);
-    let mut all = match event {
-        Event::Created { .. }
-        | Event::Adopted { .. }
-        | Event::Transition(_)
-        | Event::Rerouted { .. } => arrivals(rules, after, event),
-        Event::Assigned { agent: id, .. } | Event::Lapsed { agent: id, .. } => one(id),
-        Event::Rejected { worker, .. } => agent(worker),
+fn concerns<'e>(
+    rules: &'e Rules,
+    after: Option<&'e Task>,
+    events: &[Event],
+    event: &'e Event,
+) -> Vec<Concern<'e>> {
+    let (affected, owner): (Vec<&AgentId>, bool) = match event {
+        Event::Assigned { agent, .. } | Event::Lapsed { agent, .. } => (vec![agent], false),
+        Event::Rejected { worker, .. } => (worker.iter().collect(), false),
         Event::Held { holders, .. }
         | Event::Overridden { holders, .. }
         | Event::Moved { holders, .. }
-        | Event::Cancelled { holders, .. } => holders.iter().flat_map(one).collect(),
-        Event::TimedOut { agent: had, escalate_to, .. } => {
-            let mut all = agent(had);
-            if escalate_to.is_none() {
-                all.push(owner());
-            }
-            all
+        | Event::Cancelled { holders, .. } => (holders.iter().collect(), false),
+        Event::TimedOut { agent, escalate_to, .. } => {
+            (agent.iter().collect(), escalate_to.is_none())
         }
-        Event::Escalated { escalate_to: role, .. } => {
-            let members = rules.org.role(role).into_iter().flat_map(|known| &known.agents);
-            let members = members.map(|id| told(Who::Agent(id.clone()), Reader::Successor));
-            std::iter::once(told(Who::Role(role.clone()), Reader::Successor))
-                .chain(members)
-                .collect()
-        }
-        Event::Superseded { visit, .. } => {
-            let mut all = agent(&visit.agent);
-            all.push(owner());
-            all
-        }
-        Event::AssignmentError { agent: id, .. } | Event::Conflict { losing_agent: id, .. } => {
-            let mut all = one(id);
-            all.push(owner());
-            all
+        Event::Superseded { visit, .. } => (visit.agent.iter().collect(), true),
+        Event::AssignmentError { agent, .. } | Event::Conflict { losing_agent: agent, .. } => {
+            (vec![agent], true)
         }
         // What blocks it is told by itself where it is known.
-        Event::Blocked { .. } if events.iter().any(says_why) => Vec::new(),
-        Event::Blocked { .. }
-        | Event::BlockedNoAgents { .. }
-        | Event::CircularLoop { .. }
-        | Event::Exhausted { .. }
-        | Event::ConditionError(_)
+        Event::Blocked { .. } => (Vec::new(), !events.iter().any(says_why)),
+        Event::ConditionError(_)
         | Event::Failed
         | Event::RulesInvalid { .. }
-        | Event::NoticesDropped { .. } => vec![owner()],
-        _ => Vec::new(),
+        | Event::NoticesDropped { .. } => (Vec::new(), true),
+        event => (Vec::new(), says_why(event)),
     };
-    if !all.iter().any(|concern| matches!(concern.who, Who::Owner)) {
-        all.push(Concern { who: Who::Owner, reader: Reader::Anybody, weight: Weight::IfAsked });
+    let mut all: Vec<Concern<'e>> =
+        affected.into_iter().map(|id| (Who::Agent(id), Reader::Affected, true)).collect();
+    match event {
+        Event::Escalated { escalate_to, .. } => of_role(rules, escalate_to, true, &mut all),
+        Event::Created { .. }
+        | Event::Adopted { .. }
+        | Event::Transition(_)
+        | Event::Rerouted { .. } => arrivals(rules, after, event, &mut all),
+        _ => {}
     }
+    all.push((Who::Owner, Reader::Anybody, owner));
     all
-}
-
-fn told(who: Who, reader: Reader) -> Concern {
-    Concern { who, reader, weight: Weight::Told }
 }
 
 fn says_why(event: &Event) -> bool {
@@ -169,24 +129,29 @@ fn says_why(event: &Event) -> bool {
     )
 }
 
-/// Returns whom it concerns that work has come to a gate: its role, and each agent of it that asks for that.
-fn arrivals(rules: &Rules, after: Option<&Task>, event: &Event) -> Vec<Concern> {
-    let Some(task) = after.filter(|task| task.status == Status::Ready) else { return Vec::new() };
+fn of_role<'e>(rules: &'e Rules, role: &'e RoleId, is_told: bool, all: &mut Vec<Concern<'e>>) {
+    all.push((Who::Role(role), Reader::Successor, true));
+    let members = rules.org.role(role).into_iter().flat_map(|known| &known.agents);
+    all.extend(members.map(|id| (Who::Agent(id), Reader::Successor, is_told)));
+}
+
+/// Adds whom it concerns that work has come to a gate: its role, and each agent of it that asks for that.
+fn arrivals<'e>(
+    rules: &'e Rules,
+    after: Option<&'e Task>,
+    event: &Event,
+    all: &mut Vec<Concern<'e>>,
+) {
+    let Some(task) = after.filter(|task| task.status == Status::Ready) else { return };
     let came = match event {
         // An escalation tells by itself whose it is.
         Event::Transition(visit) => visit.to.is_some() && visit.escalated_to.is_none(),
         Event::Rerouted { .. } => true,
         _ => task.history.is_empty(),
     };
-    let Some(open) = task.gate.as_ref().filter(|_| came) else { return Vec::new() };
-    let roles = task.routing.role.iter().chain(open.branches.iter().map(|own| &own.role));
-    let mut all = Vec::new();
-    for role in roles {
-        all.push(told(Who::Role(role.clone()), Reader::Successor));
-        for agent in rules.org.role(role).into_iter().flat_map(|known| &known.agents) {
-            let who = Who::Agent(agent.clone());
-            all.push(Concern { who, reader: Reader::Successor, weight: Weight::IfAsked });
+    if task.gate.is_some() && came {
+        for role in task.routing.role.iter().chain(task.branches().map(|own| &own.role)) {
+            of_role(rules, role, false, all);
         }
     }
-    all
 }

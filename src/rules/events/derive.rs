@@ -63,7 +63,8 @@ fn of_entry(
     after: &Task,
     visit: &Visit,
 ) -> Vec<Event> {
-    let holders = || before.map(|task| holders(task, visit.branch.as_ref())).unwrap_or_default();
+    let had = |task| holders(task, visit.branch.as_ref(), true);
+    let holders = || before.map(had).unwrap_or_default();
     let own = || Box::new(visit.clone());
     let mut events = vec![Event::Transition(own())];
     match &visit.outcome {
@@ -135,140 +136,108 @@ fn rejection(history: &[Visit], after: &Task, visit: &Visit) -> Option<Event> {
 /// Returns what changed where no visit ended.
 fn of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act>) -> Vec<Event> {
     let Some(open) = &after.gate else { return Vec::new() };
+    let gate = || open.current.clone();
     let mut events = Vec::new();
-    if before.status == Status::Blocked
-        && after.status != Status::Blocked
-        && !matches!(act, Some(Act::Unblock { .. }))
-    {
-        events.push(Event::Unblocked { gate: open.current.clone() });
+    let unblocks = matches!(act, Some(Act::Unblock { .. }))
+        || (before.status == Status::Blocked && after.status != Status::Blocked);
+    if unblocks {
+        events.push(Event::Unblocked { gate: gate() });
     }
-    let at =
-        |branch: &Option<GateId>| Station { gate: open.current.clone(), branch: branch.clone() };
     match act {
-        Some(Act::Claim { .. } | Act::Renew { .. } | Act::Assign { .. }) => {
-            let renewed = matches!(act, Some(Act::Renew { .. }));
-            for (at, _, agent) in given(before, after, renewed) {
-                events.push(match act {
-                    Some(Act::Renew { note, .. }) => {
-                        Event::Renewed { gate: at, agent, note: note.clone().unwrap_or_default() }
-                    }
-                    Some(Act::Claim { .. }) => Event::Claimed { gate: at, agent },
-                    _ => Event::Assigned { gate: at, agent },
-                });
-            }
+        Some(Act::Claim { .. }) => events.extend(
+            given(before, after, false).map(|(gate, agent)| Event::Claimed { gate, agent }),
+        ),
+        Some(Act::Assign { .. }) => events.extend(
+            given(before, after, false).map(|(gate, agent)| Event::Assigned { gate, agent }),
+        ),
+        Some(Act::Renew { note, .. }) => {
+            let note = note.clone().unwrap_or_default();
+            let event = |(gate, agent)| Event::Renewed { gate, agent, note: note.clone() };
+            events.extend(given(before, after, true).map(event));
         }
-        Some(Act::Release { .. } | Act::Lapse { .. }) => {
-            for (at, agent) in taken(before, after) {
-                events.push(match act {
-                    Some(Act::Lapse { .. }) => Event::Lapsed { gate: at, agent },
-                    _ => Event::Released { gate: at, agent },
-                });
-            }
+        Some(Act::Release { .. }) => {
+            events.extend(taken(before, after).map(|(gate, agent)| Event::Released { gate, agent }))
+        }
+        Some(Act::Lapse { .. }) => {
+            events.extend(taken(before, after).map(|(gate, agent)| Event::Lapsed { gate, agent }));
         }
         Some(Act::Timeout { branch }) => {
             let post = Workplace::meant(rules, after, branch.as_ref());
-            let limit = post
-                .zip(rules.workflow_of(after))
-                .and_then(|(post, own)| Limits::of(own, post.duty).timeout);
+            let limits = post.zip(rules.workflow_of(after));
             events.push(Event::TimedOut {
-                gate: at(branch),
+                gate: Station { gate: gate(), branch: branch.clone() },
                 role: post.map(|post| post.role.clone()),
-                agent: holder(after, branch.as_ref()).cloned(),
-                timeout: limit,
+                agent: holders(after, branch.as_ref(), false).pop(),
+                timeout: limits.and_then(|(post, own)| Limits::of(own, post.duty).timeout),
                 escalate_to: None,
             });
         }
         Some(Act::Hold { reason, .. }) => events.push(Event::Held {
-            gate: open.current.clone(),
-            holders: holders(before, None),
+            gate: gate(),
+            holders: holders(before, None, true),
             blockers: vec![reason.clone()],
         }),
-        Some(Act::Unblock { .. }) => events.push(Event::Unblocked { gate: open.current.clone() }),
         Some(Act::Reroute) => {
-            events.extend(misplaced(rules, before, after));
-            events.push(Event::Rerouted {
-                gate: open.current.clone(),
-                role: after.routing.role.clone(),
-            });
+            // The work was taken from whom it is not by the rules now (spec 1, 9.13).
+            events.extend(taken(before, after).map(|(gate, agent)| Event::AssignmentError {
+                expected_role:
+                    places(after).find(|place| place.0 == gate).and_then(|own| own.1.cloned()),
+                actual_role: rules.org.roles_of(&agent).cloned().collect(),
+                gate,
+                agent,
+            }));
+            events.push(Event::Rerouted { gate: gate(), role: after.routing.role.clone() });
         }
         _ => {}
     }
     events
 }
 
-/// Returns who has the task, or the branch of it.
-fn holder<'a>(task: &'a Task, branch: Option<&GateId>) -> Option<&'a AgentId> {
-    match branch {
-        Some(id) => task.gate.as_ref()?.branch(id)?.agent.as_ref(),
-        None => task.routing.agent.as_ref(),
-    }
-}
-
-/// Returns who has the branch, or the task and any branch of it, each once.
-fn holders(task: &Task, branch: Option<&GateId>) -> Vec<AgentId> {
+/// Returns who has the branch; or the task, and where that is asked any branch of it, each once.
+fn holders(task: &Task, branch: Option<&GateId>, any_branch: bool) -> Vec<AgentId> {
     let mut holders: Vec<AgentId> = Vec::new();
     for (at, _, agent, _) in places(task) {
-        let agent = agent.filter(|agent| {
-            !holders.contains(agent) && (branch.is_none() || at.branch.as_ref() == branch)
-        });
-        holders.extend(agent.cloned());
+        let is_meant = at.branch.as_ref() == branch || (branch.is_none() && any_branch);
+        holders.extend(agent.filter(|agent| is_meant && !holders.contains(agent)).cloned());
     }
     holders
 }
 
 /// A place of work: where it is, whose, who has it, and since when.
-type Place<'a> = (Station, Option<&'a RoleId>, Option<&'a AgentId>, Option<Timestamp>);
+type HeldPlace<'a> = (Station, Option<&'a RoleId>, Option<&'a AgentId>, Option<Timestamp>);
 
-fn places(task: &Task) -> Vec<Place<'_>> {
-    let Some(open) = &task.gate else { return Vec::new() };
-    let whole = (
-        Station::from(&open.current),
-        task.routing.role.as_ref(),
-        task.routing.agent.as_ref(),
-        task.routing.claimed,
-    );
-    let branches = open.branches.iter().map(|own| {
-        let at = Station { gate: open.current.clone(), branch: Some(own.id.clone()) };
-        (at, Some(&own.role), own.agent.as_ref(), own.claimed)
-    });
-    std::iter::once(whole).chain(branches).collect()
+fn places(task: &Task) -> impl Iterator<Item = HeldPlace<'_>> {
+    task.gate.iter().flat_map(|open| {
+        let own = &task.routing;
+        let at = Station::from(&open.current);
+        let whole = (at, own.role.as_ref(), own.agent.as_ref(), own.claimed);
+        let branches = open.branches.iter().map(|own| {
+            let at = Station { gate: open.current.clone(), branch: Some(own.id.clone()) };
+            (at, Some(&own.role), own.agent.as_ref(), own.claimed)
+        });
+        std::iter::once(whole).chain(branches)
+    })
 }
 
 /// Returns where somebody has it now who had not, or, if asked, whose claim is newer.
-fn given(before: &Task, after: &Task, renewed: bool) -> Vec<(Station, Option<AgentId>, AgentId)> {
-    let old = places(before);
-    let new = places(after).into_iter().filter_map(|(at, _, agent, claimed)| {
-        let (_, _, had, since) = old.iter().find(|(place, ..)| *place == at)?;
-        let agent = agent?;
-        let differs = *had != Some(agent) || (renewed && *since != claimed);
-        differs.then(|| (at, had.cloned(), agent.clone()))
-    });
-    new.collect()
+fn given<'t>(
+    before: &'t Task,
+    after: &'t Task,
+    renewed: bool,
+) -> impl Iterator<Item = (Station, AgentId)> + 't {
+    places(after).filter_map(move |(at, _, agent, claimed)| {
+        let (_, _, had, since) = places(before).find(|(place, ..)| *place == at)?;
+        let differs = had != agent || (renewed && since != claimed);
+        agent.filter(|_| differs).map(|agent| (at, agent.clone()))
+    })
 }
 
 /// Returns where nobody has it any more, and who had.
-fn taken(before: &Task, after: &Task) -> Vec<(Station, AgentId)> {
-    let new = places(after);
-    let gone = |at: &Station| new.iter().any(|(place, _, agent, _)| place == at && agent.is_none());
-    let old = places(before).into_iter().filter_map(|(at, _, agent, _)| Some((at, agent?.clone())));
-    old.filter(|(at, _)| gone(at)).collect()
-}
-
-/// Returns whom the work was taken from because it is others' by the rules now (spec 1, 9.13).
-fn misplaced(rules: &Rules, before: &Task, after: &Task) -> Vec<Event> {
-    let now = places(after);
-    let role = |at: &Station| {
-        now.iter().find(|(place, ..)| place == at).and_then(|(_, role, ..)| role.cloned())
-    };
-    let taken = taken(before, after).into_iter();
-    taken
-        .map(|(at, agent)| Event::AssignmentError {
-            expected_role: role(&at),
-            actual_role: rules.org.roles_of(&agent).cloned().collect(),
-            gate: at,
-            agent,
-        })
-        .collect()
+fn taken<'t>(before: &'t Task, after: &'t Task) -> impl Iterator<Item = (Station, AgentId)> + 't {
+    let gone =
+        |at: &Station| places(after).any(|(place, _, agent, _)| place == *at && agent.is_none());
+    let old = places(before).filter_map(|(at, _, agent, _)| Some((at, agent?.clone())));
+    old.filter(move |(at, _)| gone(at))
 }
 
 /// Returns what waits for something outside from now on.
@@ -316,7 +285,7 @@ fn end(before: Option<&Task>, after: &Task) -> Option<Event> {
         Status::Failed => Some(Event::Failed),
         Status::Cancelled => Some(Event::Cancelled {
             reason: after.history.last().map(|visit| visit.summary.clone()).unwrap_or_default(),
-            holders: before.map(|task| holders(task, None)).unwrap_or_default(),
+            holders: before.map(|task| holders(task, None, true)).unwrap_or_default(),
         }),
         Status::Ready | Status::InProgress | Status::Blocked => None,
     }
