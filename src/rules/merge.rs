@@ -14,7 +14,7 @@ pub(crate) use dropped::Dropped;
 pub(crate) use keys::{Keys, merge_keys};
 pub(crate) use sides::{Apart, Side, apart};
 
-pub(crate) use super::replay::replay::with_people_of;
+pub(crate) use super::replay::explain::with_people_of;
 use super::workflow::rules::Rules;
 use crate::domain::{AgentId, Task, Ticket, Visit};
 

@@ -5,7 +5,7 @@ use crate::domain::{
     Station, Status, Task, Timestamp, Verdict, Visit,
 };
 use crate::rules::act::Act;
-use crate::rules::replay::replay::{Change, explain};
+use crate::rules::replay::explain::{Change, explain};
 use crate::rules::routing::workplace::Workplace;
 use crate::rules::transition::timeouts::Limits;
 use crate::rules::workflow::rules::Rules;
@@ -156,7 +156,7 @@ fn of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act>) -> V
             events.extend(given(before, after, true).map(event));
         }
         Some(Act::Release { .. }) => {
-            events.extend(taken(before, after).map(|(gate, agent)| Event::Released { gate, agent }))
+            events.extend(taken(before, after).map(|(gate, agent)| Event::Released { gate, agent }));
         }
         Some(Act::Lapse { .. }) => {
             events.extend(taken(before, after).map(|(gate, agent)| Event::Lapsed { gate, agent }));

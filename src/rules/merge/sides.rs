@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::domain::{AgentId, Task, Ticket, Timestamp, Visit};
-use crate::rules::replay::replay::same;
+use crate::rules::replay::explain::same;
 use crate::rules::routing::branch::ending;
 
 /// One of two states that are merged.

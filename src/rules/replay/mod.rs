@@ -1,4 +1,4 @@
 //! History judged and replayed: which act led from one state of a task to the next.
 
+pub(crate) mod explain;
 pub(crate) mod proof;
-pub(crate) mod replay;

@@ -1,7 +1,7 @@
 //! Whether one state of a task may follow another: what a history has to stand up to. Judges states alone; who says that they
 //! are his is for others to see.
 
-use super::replay::{
+use super::explain::{
     Change, Found, bare, differing, explain, from_entry, opened_at, with_people_of,
 };
 use crate::domain::{BranchStatus, Status, Task, Visit};
