@@ -50,5 +50,5 @@ pub use transition::timeouts::{Deadline, Limit, Limits, Stay, deadlines, stay};
 pub use transition::visit::may_mean;
 pub use validate::finding::Finding;
 pub use workflow::difference::{Difference, DifferenceKind, RuleSubject, differences};
-pub use workflow::graph::{Edge, Way, edges, first};
+pub use workflow::graph::{Edge, EdgeKind, edges, first};
 pub use workflow::rules::Rules;

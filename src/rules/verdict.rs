@@ -18,8 +18,8 @@ use mask::Masked;
 
 /// What a text says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Reading {
-    pub verdict: Verdict,
+pub(crate) struct VerdictReading {
+    pub verdict: TextVerdict,
     /// The values of the keys that were asked for, under the names that they were asked for by.
     pub values: Vec<(String, String)>,
     /// The items of the text's lists: what a reviewer wants mended.
@@ -28,7 +28,7 @@ pub(crate) struct Reading {
 
 /// The verdict of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum TextVerdict {
     /// `PASS`, or the line that was expected.
     Passed,
     /// `FAIL`.
@@ -43,7 +43,7 @@ pub(crate) enum Verdict {
 
 /// Reads a text. `words` are the outcomes that it may name, `keys` the outputs that `KEY: value` lines may give; case does not
 /// count for either.
-pub(crate) fn read(mark: &Mark, words: &[&str], keys: &[&str], text: &str) -> Reading {
+pub(crate) fn read(mark: &Mark, words: &[&str], keys: &[&str], text: &str) -> VerdictReading {
     let masked = Masked::new(text);
     let (verdict, at) = match mark {
         Mark::Tag { tag, .. } => tag::verdict(&masked, tag, words),
@@ -51,13 +51,13 @@ pub(crate) fn read(mark: &Mark, words: &[&str], keys: &[&str], text: &str) -> Re
         Mark::Expects(line) => key::expected(&masked, line),
         Mark::Status => {
             let (verdict, values) = status::read(text, words, keys);
-            return Reading { verdict, values, items: items::items(&masked, 0, keys) };
+            return VerdictReading { verdict, values, items: items::items(&masked, 0, keys) };
         }
     };
     let values = key::values(&masked, mark, keys);
     let below = items::items(&masked, at, keys);
     let items = if below.is_empty() { items::items(&masked, 0, keys) } else { below };
-    Reading { verdict, values, items }
+    VerdictReading { verdict, values, items }
 }
 
 /// Reads a text as the gate does that has the signal, these outcomes and these outputs.
@@ -66,22 +66,26 @@ pub(crate) fn read_at(
     possible: &[Outcome],
     outputs: &Outputs,
     text: &str,
-) -> Reading {
+) -> VerdictReading {
     let words: Vec<&str> = possible.iter().map(Outcome::as_str).collect();
     read(&signal.mark, &words, &outputs.names(), text)
 }
 
 /// Returns the outcome that a verdict stands for; one that the gate does not have is no verdict.
-pub(crate) fn outcome(signal: &Signal, possible: &[Outcome], verdict: &Verdict) -> Option<Outcome> {
+pub(crate) fn outcome(
+    signal: &Signal,
+    possible: &[Outcome],
+    verdict: &TextVerdict,
+) -> Option<Outcome> {
     let (pass, fail) = match &signal.mark {
         Mark::Tag { pass, fail, .. } => (pass.as_ref(), fail.as_ref()),
         _ => (None, None),
     };
     let word = match verdict {
-        Verdict::Passed => pass.unwrap_or(&Outcome::Complete).as_str(),
-        Verdict::Failed => fail.unwrap_or(&Outcome::NeedsReview).as_str(),
-        Verdict::Named(word) => word,
-        Verdict::Nothing | Verdict::Unreadable(_) => return None,
+        TextVerdict::Passed => pass.unwrap_or(&Outcome::Complete).as_str(),
+        TextVerdict::Failed => fail.unwrap_or(&Outcome::NeedsReview).as_str(),
+        TextVerdict::Named(word) => word,
+        TextVerdict::Nothing | TextVerdict::Unreadable(_) => return None,
     };
     possible.iter().find(|outcome| outcome.is_meant_by(word)).cloned()
 }
@@ -120,10 +124,10 @@ pub(crate) fn looked_for(mark: &Mark, words: &[&str]) -> String {
 }
 
 /// Returns the verdict that a word stands for.
-fn judged(word: &str, shown: &str, words: &[&str]) -> Verdict {
+fn judged(word: &str, shown: &str, words: &[&str]) -> TextVerdict {
     match words.iter().find(|known| known.eq_ignore_ascii_case(word)) {
-        Some(known) => Verdict::Named((*known).to_owned()),
-        None => Verdict::Unreadable(cut(shown.trim(), 80)),
+        Some(known) => TextVerdict::Named((*known).to_owned()),
+        None => TextVerdict::Unreadable(cut(shown.trim(), 80)),
     }
 }
 

@@ -4,7 +4,7 @@ use super::draw::{joining, keys, standing, times as counted};
 use crate::domain::{Destination, Exhausted, Gate, GateId, GateKind, Outcome, Workflow};
 use crate::files::printable::one_line;
 use crate::observability::gate_report::GateRow;
-use crate::rules::{Edge, Way, edges, first};
+use crate::rules::{Edge, EdgeKind, edges, first};
 
 const ENDS: [Destination; 3] = [Destination::End, Destination::Cancelled, Destination::Fail];
 
@@ -36,10 +36,10 @@ pub(crate) fn dot(workflow: &Workflow, rows: &[GateRow]) -> String {
     for edge in &edges {
         // `constraint=false`: a way back does not move its gate below the one that it leads from.
         let style = match (edge.way, &edge.to) {
-            (Way::On | Way::Return, _) => "",
-            (Way::Back(_), _) => ", style=bold, constraint=false",
-            (Way::Exhausted(_), Destination::Gate(_)) => ", style=dashed, constraint=false",
-            (Way::Exhausted(_) | Way::Over | Way::Hold, _) => ", style=dashed",
+            (EdgeKind::On | EdgeKind::Return, _) => "",
+            (EdgeKind::Back(_), _) => ", style=bold, constraint=false",
+            (EdgeKind::Exhausted(_), Destination::Gate(_)) => ", style=dashed, constraint=false",
+            (EdgeKind::Exhausted(_) | EdgeKind::Over | EdgeKind::Hold, _) => ", style=dashed",
         };
         let label = dot_string(&edge_label(workflow, edge));
         let (from, to) = (dot_string(edge.from.as_str()), dot_string(&edge.to.to_string()));
@@ -72,9 +72,9 @@ pub(crate) fn mermaid(workflow: &Workflow, rows: &[GateRow]) -> String {
     lines.push(format!("  start --> {}", mermaid_gate(workflow, &first(workflow).id)));
     for edge in &edges {
         let arrow = match edge.way {
-            Way::On | Way::Return => "-->",
-            Way::Back(_) => "==>",
-            Way::Over | Way::Exhausted(_) | Way::Hold => "-.->",
+            EdgeKind::On | EdgeKind::Return => "-->",
+            EdgeKind::Back(_) => "==>",
+            EdgeKind::Over | EdgeKind::Exhausted(_) | EdgeKind::Hold => "-.->",
         };
         let label = mermaid_text(&edge_label(workflow, edge));
         let (from, to) = (mermaid_gate(workflow, &edge.from), mermaid_node(workflow, &edge.to));
@@ -129,8 +129,8 @@ fn gate_lines(workflow: &Workflow, gate: &Gate, rows: &[GateRow]) -> Vec<String>
 fn edge_label(workflow: &Workflow, edge: &Edge) -> String {
     let outcomes = edge.outcomes.iter().map(Outcome::as_str).collect::<Vec<_>>().join(" / ");
     match edge.way {
-        Way::On | Way::Return => outcomes,
-        Way::Back(times) => {
+        EdgeKind::On | EdgeKind::Return => outcomes,
+        EdgeKind::Back(times) => {
             let gate = workflow.gate(&edge.from).map(|(_, gate)| &gate.exits.on_exhausted);
             let then = match gate {
                 Some(Exhausted::Escalate(role)) => format!(", then for {role}"),
@@ -138,8 +138,8 @@ fn edge_label(workflow: &Workflow, edge: &Edge) -> String {
             };
             format!("{outcomes} ({} at most{then})", counted(times))
         }
-        Way::Over => "does not apply".to_owned(),
-        Way::Exhausted(times) => format!("sent back {} before", counted(times)),
-        Way::Hold => format!("{outcomes} (waits for a person)"),
+        EdgeKind::Over => "does not apply".to_owned(),
+        EdgeKind::Exhausted(times) => format!("sent back {} before", counted(times)),
+        EdgeKind::Hold => format!("{outcomes} (waits for a person)"),
     }
 }

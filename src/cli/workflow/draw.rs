@@ -9,7 +9,7 @@ use crate::domain::{
 };
 use crate::files::printable::one_line;
 use crate::observability::gate_report::GateRow;
-use crate::rules::{Limits, Rules, Way, Workplace, asked_for, edges, reads};
+use crate::rules::{EdgeKind, Limits, Rules, Workplace, asked_for, edges, reads};
 
 /// Returns the drawing; `rows` say how many tasks are where, if that is to be seen.
 pub(crate) fn draw(rules: &Rules, workflow: &Workflow, rows: &[GateRow]) -> String {
@@ -241,7 +241,8 @@ impl Rail {
     fn of(workflow: &Workflow) -> Self {
         let mut lanes: Vec<Lane> = Vec::new();
         for edge in edges(workflow) {
-            let (Way::Back(_) | Way::Exhausted(_), Destination::Gate(to)) = (edge.way, &edge.to)
+            let (EdgeKind::Back(_) | EdgeKind::Exhausted(_), Destination::Gate(to)) =
+                (edge.way, &edge.to)
             else {
                 continue;
             };

@@ -11,7 +11,7 @@ use crate::cli::render::findings;
 use crate::cli::{CliResult, Session};
 use crate::domain::{Branch, Gate, Workflow, WorkflowName};
 use crate::observability::gate_report::{GateReport, gate_report_value, gate_status};
-use crate::rules::{Edge, Limits, Rules, Way, Workplace, edges, reads};
+use crate::rules::{Edge, EdgeKind, Limits, Rules, Workplace, edges, reads};
 use crate::tasks::headers::lookup::workflow_named;
 
 #[derive(Debug, clap::Args)]
@@ -183,12 +183,12 @@ fn graph_value(workflow: &Workflow, report: &GateReport) -> Value {
 
 fn edge_value(edge: &Edge) -> Value {
     let (way, times) = match edge.way {
-        Way::On => ("on", None),
-        Way::Back(times) => ("back", Some(times)),
-        Way::Over => ("over", None),
-        Way::Return => ("return", None),
-        Way::Exhausted(times) => ("exhausted", Some(times)),
-        Way::Hold => ("hold", None),
+        EdgeKind::On => ("on", None),
+        EdgeKind::Back(times) => ("back", Some(times)),
+        EdgeKind::Over => ("over", None),
+        EdgeKind::Return => ("return", None),
+        EdgeKind::Exhausted(times) => ("exhausted", Some(times)),
+        EdgeKind::Hold => ("hold", None),
     };
     json!({
         "from": edge.from,

@@ -2,7 +2,7 @@
 //! increase.
 
 use crate::domain::{Branch, Destination, Gate, GateKind, Outcome, Workflow};
-use crate::rules::{Edge, Rules, Way, edges};
+use crate::rules::{Edge, EdgeKind, Rules, edges};
 
 /// A gate in force, or a branch of one.
 #[derive(Debug)]
@@ -56,11 +56,11 @@ fn of_workflow(workflow: &Workflow) -> Vec<KnownSeries> {
 fn ends<'e>(edges: &'e [Edge], edge: &'e Edge) -> Vec<&'e Destination> {
     let mut ends = vec![&edge.to];
     // A gate is passed over by a way that goes on; what is sent back to it comes to it.
-    let mut last = Some(&edge.to).filter(|_| edge.way == Way::On);
+    let mut last = Some(&edge.to).filter(|_| edge.way == EdgeKind::On);
     while let Some(Destination::Gate(gate)) = last {
         last = edges
             .iter()
-            .find(|over| over.from == *gate && over.way == Way::Over)
+            .find(|over| over.from == *gate && over.way == EdgeKind::Over)
             .map(|over| &over.to);
         ends.extend(last);
     }

@@ -37,7 +37,7 @@ pub struct GateContext {
     /// What in a text stands for the outcome, where the gate reads it there.
     pub verdict: Option<String>,
     /// What is to be handed on with each outcome; nothing where anything goes.
-    pub outputs: Vec<Form>,
+    pub outputs: Vec<OutputForm>,
     /// What the work may touch, as patterns of paths; nothing where nobody says.
     pub files: Vec<String>,
     /// What the last rejection wants.
@@ -52,7 +52,7 @@ pub struct GateContext {
 
 /// What is to be handed on with an outcome.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Form {
+pub struct OutputForm {
     pub outcome: Outcome,
     pub fields: Vec<Field>,
     /// Outputs as they could be.
@@ -175,7 +175,7 @@ fn earlier(task: &Task) -> Vec<ReviewContext> {
 }
 
 /// Returns what is to be handed on, outcome by outcome, as far as somebody declares it.
-fn forms(post: &Workplace<'_>, rules: &Rules) -> Vec<Form> {
+fn forms(post: &Workplace<'_>, rules: &Rules) -> Vec<OutputForm> {
     let judging = |outcome: &Outcome| {
         matches!(outcome, Outcome::Complete | Outcome::Decision(_))
             || post.duty.outputs.shape(outcome.as_str()).is_some()
@@ -190,7 +190,7 @@ fn forms(post: &Workplace<'_>, rules: &Rules) -> Vec<Form> {
             .kinds
             .iter()
             .all(|kind| !matches!(kind, Kind::Object(fields) if !fields.properties.is_empty()));
-        (!open).then(|| Form { fields: fields(&shape), example: example(&shape), outcome })
+        (!open).then(|| OutputForm { fields: fields(&shape), example: example(&shape), outcome })
     };
     outcomes.filter_map(form).collect()
 }

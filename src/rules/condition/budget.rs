@@ -11,7 +11,7 @@ pub(crate) struct Raised {
     pub(crate) span: Option<Span>,
 }
 
-pub(crate) type Outcome<T> = Result<T, Raised>;
+pub(crate) type Evaluated<T> = Result<T, Raised>;
 
 impl Raised {
     pub(crate) fn new(message: impl Into<String>) -> Self {
@@ -37,7 +37,7 @@ impl Budget {
     }
 
     /// Pays for so many expressions, or visits of an element.
-    pub(crate) fn spend(&self, steps: usize) -> Outcome<()> {
+    pub(crate) fn spend(&self, steps: usize) -> Evaluated<()> {
         let Some(left) = self.0.get().checked_sub(steps as u64) else {
             return Err(Raised::new(format!("the condition takes more than {MAX_STEPS} steps")));
         };
@@ -46,17 +46,17 @@ impl Budget {
     }
 
     /// Pays for one fast pass over `bytes`, such as a comparison.
-    pub(crate) fn scan(&self, bytes: usize) -> Outcome<()> {
+    pub(crate) fn scan(&self, bytes: usize) -> Evaluated<()> {
         self.spend(bytes / 32)
     }
 
     /// Pays for work that looks at each of `items` on its own.
-    pub(crate) fn walk(&self, items: usize) -> Outcome<()> {
+    pub(crate) fn walk(&self, items: usize) -> Evaluated<()> {
         self.spend(items / 4)
     }
 
     /// Pays for a new value of `bytes`, before it is built.
-    pub(crate) fn build(&self, bytes: usize) -> Outcome<()> {
+    pub(crate) fn build(&self, bytes: usize) -> Evaluated<()> {
         self.spend(bytes / 2)
     }
 }

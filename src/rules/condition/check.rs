@@ -20,7 +20,7 @@ pub(crate) fn check(source: &str, names: &[&str]) -> Result<(), Vec<ConditionFau
     check_size(source).map_err(|fault| vec![fault])?;
     let allocator = Allocator::default();
     let root = parse(&allocator, source).map_err(|fault| vec![fault])?;
-    let mut checker = Checker { names, parameters: Vec::new(), faults: Vec::new() };
+    let mut checker = ConditionChecker { names, parameters: Vec::new(), faults: Vec::new() };
     checker.expression(&root);
     checker.faults.sort_by_key(|fault| fault.range.start);
     if checker.faults.is_empty() { Ok(()) } else { Err(checker.faults) }
@@ -92,14 +92,14 @@ pub(crate) fn whole(source: &str) -> Span {
     Span::new(0, u32::try_from(source.len()).unwrap_or(u32::MAX))
 }
 
-struct Checker<'n> {
+struct ConditionChecker<'n> {
     names: &'n [&'n str],
     /// The names of the parameters in force, outermost first.
     parameters: Vec<String>,
     faults: Vec<ConditionFault>,
 }
 
-impl Checker<'_> {
+impl ConditionChecker<'_> {
     fn refuse(&mut self, span: Span, message: impl Into<String>, help: impl Into<String>) {
         self.faults.push(ConditionFault::new(FaultKind::Refused, span, message, help));
     }

@@ -12,10 +12,10 @@ use oxc_syntax::operator::{BinaryOperator, LogicalOperator, UnaryOperator};
 use serde_json::Value as Json;
 
 use super::ConditionError;
-use super::budget::{Budget, Outcome, Raised};
+use super::budget::{Budget, Evaluated, Raised};
 use super::check::{parse, whole};
 use super::number::to_f64;
-use super::value::{List, Value};
+use super::value::{Value, ValueList};
 
 /// Evaluates a source that was checked over the values in `scope`, and returns what `then` makes of its value.
 pub(crate) fn evaluate<T>(
@@ -44,18 +44,18 @@ struct Evaluator<'a> {
 }
 
 impl<'a> Evaluator<'a> {
-    fn value(&mut self, expression: &'a Expression<'a>) -> Outcome<Value<'a>> {
+    fn value(&mut self, expression: &'a Expression<'a>) -> Evaluated<Value<'a>> {
         let value = self.link(expression)?;
         Ok(value.unwrap_or(Value::Undefined))
     }
 
     /// Evaluates one link of a chain; `None` is the short circuit of a `?.` in it.
-    fn link(&mut self, expression: &'a Expression<'a>) -> Outcome<Option<Value<'a>>> {
+    fn link(&mut self, expression: &'a Expression<'a>) -> Evaluated<Option<Value<'a>>> {
         let value = self.budget.spend(1).and_then(|()| self.kind(expression));
         value.map_err(|raised| raised.at(expression.span()))
     }
 
-    fn kind(&mut self, expression: &'a Expression<'a>) -> Outcome<Option<Value<'a>>> {
+    fn kind(&mut self, expression: &'a Expression<'a>) -> Evaluated<Option<Value<'a>>> {
         Ok(Some(match expression {
             Expression::ParenthesizedExpression(inner) => self.value(&inner.expression)?,
             Expression::NullLiteral(_) => Value::Null,
@@ -111,7 +111,7 @@ impl<'a> Evaluator<'a> {
         }))
     }
 
-    fn name(&self, name: &str) -> Outcome<Value<'a>> {
+    fn name(&self, name: &str) -> Evaluated<Value<'a>> {
         if let Some((_, value)) = self.locals.iter().rev().find(|(known, _)| *known == name) {
             return Ok(value.clone());
         }
@@ -123,13 +123,13 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Returns what a member is read of; nothing where a `?.` ends the chain.
-    fn object(&mut self, of: &'a Expression<'a>, optional: bool) -> Outcome<Option<Value<'a>>> {
+    fn object(&mut self, of: &'a Expression<'a>, optional: bool) -> Evaluated<Option<Value<'a>>> {
         let object = self.link(of)?;
         Ok(object.filter(|object| !optional || !object.is_nullish()))
     }
 
     /// Reads a member; an error points at its name.
-    fn member(&mut self, member: &'a MemberExpression<'a>) -> Outcome<Option<Value<'a>>> {
+    fn member(&mut self, member: &'a MemberExpression<'a>) -> Evaluated<Option<Value<'a>>> {
         let object = self.object(member.object(), member.optional());
         let Some(object) = object? else { return Ok(None) };
         let (value, span) = match member {
@@ -147,7 +147,7 @@ impl<'a> Evaluator<'a> {
         value.map(Some).map_err(|raised| raised.at(span))
     }
 
-    fn call(&mut self, call: &'a CallExpression<'a>) -> Outcome<Option<Value<'a>>> {
+    fn call(&mut self, call: &'a CallExpression<'a>) -> Evaluated<Option<Value<'a>>> {
         let Expression::StaticMemberExpression(member) = &call.callee else {
             return Err(not_checked());
         };
@@ -174,9 +174,9 @@ impl<'a> Evaluator<'a> {
     fn each(
         &mut self,
         method: &str,
-        list: &List<'a>,
+        list: &ValueList<'a>,
         arrow: &'a ArrowFunctionExpression<'a>,
-    ) -> Outcome<Value<'a>> {
+    ) -> Evaluated<Value<'a>> {
         let mut kept = Vec::new();
         for (index, item) in list.iter().enumerate() {
             self.budget.spend(1)?;
@@ -216,7 +216,7 @@ impl<'a> Evaluator<'a> {
         operator: BinaryOperator,
         left: &Value<'a>,
         right: &Value<'a>,
-    ) -> Outcome<Value<'a>> {
+    ) -> Evaluated<Value<'a>> {
         use BinaryOperator as Op;
         let budget = self.budget;
         let numbers = || Ok((left.to_number(budget)?, right.to_number(budget)?));
@@ -241,7 +241,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Pays for a list of `length` values and makes room for them.
-    fn room(&self, length: usize) -> Outcome<Vec<Value<'a>>> {
+    fn room(&self, length: usize) -> Evaluated<Vec<Value<'a>>> {
         self.budget.build(length * size_of::<Value<'_>>())?;
         Ok(Vec::with_capacity(length))
     }

@@ -5,7 +5,7 @@ use std::{cmp::Ordering, ops::Deref, rc::Rc};
 
 use serde_json::{Map, Value as Json};
 
-use super::budget::{Budget, Outcome, Raised};
+use super::budget::{Budget, Evaluated, Raised};
 use super::fault::is_forbidden;
 use super::number::{self, to_f64};
 
@@ -16,7 +16,7 @@ pub(crate) enum Value<'a> {
     Bool(bool),
     Number(f64),
     Text(Text<'a>),
-    List(List<'a>),
+    List(ValueList<'a>),
     Object(&'a Map<String, Json>),
 }
 
@@ -27,7 +27,7 @@ pub(crate) enum Text<'a> {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum List<'a> {
+pub(crate) enum ValueList<'a> {
     /// A `&Vec`, not a slice: two empty slices may share an address, two lists never do.
     Json(&'a Vec<Json>),
     Built(Rc<Vec<Value<'a>>>),
@@ -40,7 +40,7 @@ impl<'a> Value<'a> {
             Json::Bool(truth) => Self::Bool(*truth),
             Json::Number(number) => Self::Number(number.as_f64().unwrap_or(f64::NAN)),
             Json::String(text) => Self::text(text),
-            Json::Array(items) => Self::List(List::Json(items)),
+            Json::Array(items) => Self::List(ValueList::Json(items)),
             Json::Object(map) => Self::Object(map),
         }
     }
@@ -50,7 +50,7 @@ impl<'a> Value<'a> {
     }
 
     pub(crate) fn list(items: Vec<Self>) -> Self {
-        Self::List(List::Built(Rc::new(items)))
+        Self::List(ValueList::Built(Rc::new(items)))
     }
 
     pub(crate) fn is_nullish(&self) -> bool {
@@ -85,7 +85,7 @@ impl<'a> Value<'a> {
         Raised::new(format!("{} is not data of one value: compare its members", self.describe()))
     }
 
-    pub(crate) fn to_number(&self, budget: &Budget) -> Outcome<f64> {
+    pub(crate) fn to_number(&self, budget: &Budget) -> Evaluated<f64> {
         Ok(match self {
             Self::Undefined => f64::NAN,
             Self::Null => 0.0,
@@ -99,7 +99,7 @@ impl<'a> Value<'a> {
         })
     }
 
-    pub(crate) fn to_text(&self, budget: &Budget) -> Outcome<Text<'a>> {
+    pub(crate) fn to_text(&self, budget: &Budget) -> Evaluated<Text<'a>> {
         Ok(match self {
             Self::Undefined => Text::Borrowed("undefined"),
             Self::Null => Text::Borrowed("null"),
@@ -118,7 +118,7 @@ impl<'a> Value<'a> {
     }
 
     /// `===`; lists and objects are equal only to themselves.
-    pub(crate) fn strictly_equals(&self, other: &Self, budget: &Budget) -> Outcome<bool> {
+    pub(crate) fn strictly_equals(&self, other: &Self, budget: &Budget) -> Evaluated<bool> {
         Ok(match (self, other) {
             (Self::Undefined, Self::Undefined) | (Self::Null, Self::Null) => true,
             (Self::Bool(left), Self::Bool(right)) => left == right,
@@ -128,10 +128,10 @@ impl<'a> Value<'a> {
                 budget.scan(left.len().min(right.len()))?;
                 **left == **right
             }
-            (Self::List(List::Json(left)), Self::List(List::Json(right))) => {
+            (Self::List(ValueList::Json(left)), Self::List(ValueList::Json(right))) => {
                 std::ptr::eq(*left, *right)
             }
-            (Self::List(List::Built(left)), Self::List(List::Built(right))) => {
+            (Self::List(ValueList::Built(left)), Self::List(ValueList::Built(right))) => {
                 Rc::ptr_eq(left, right)
             }
             (Self::Object(left), Self::Object(right)) => std::ptr::eq(*left, *right),
@@ -140,7 +140,7 @@ impl<'a> Value<'a> {
     }
 
     /// `==`
-    pub(crate) fn loosely_equals(&self, other: &Self, budget: &Budget) -> Outcome<bool> {
+    pub(crate) fn loosely_equals(&self, other: &Self, budget: &Budget) -> Evaluated<bool> {
         let is_compound = |value: &Self| matches!(value, Self::List(_) | Self::Object(_));
         match (self, other) {
             _ if self.is_nullish() || other.is_nullish() => {
@@ -156,7 +156,7 @@ impl<'a> Value<'a> {
     }
 
     /// Returns how two values order, or `None` where a NaN takes part.
-    pub(crate) fn order(&self, other: &Self, budget: &Budget) -> Outcome<Option<Ordering>> {
+    pub(crate) fn order(&self, other: &Self, budget: &Budget) -> Evaluated<Option<Ordering>> {
         if let (Self::Text(left), Self::Text(right)) = (self, other) {
             budget.walk(left.len().min(right.len()))?;
             // JavaScript orders by UTF-16 units; UTF-8 orders characters outside the basic plane differently.
@@ -166,7 +166,7 @@ impl<'a> Value<'a> {
     }
 
     /// `+`
-    pub(crate) fn add(&self, other: &Self, budget: &Budget) -> Outcome<Self> {
+    pub(crate) fn add(&self, other: &Self, budget: &Budget) -> Evaluated<Self> {
         if matches!(self, Self::Text(_)) || matches!(other, Self::Text(_)) {
             let (left, right) = (self.to_text(budget)?, other.to_text(budget)?);
             budget.build(left.len() + right.len())?;
@@ -199,7 +199,7 @@ const OF_NUMBERS: &str = "toExponential toFixed toPrecision";
 impl Value<'_> {
     /// Reads an own property. Where JavaScript would find more by inheritance, reading fails, so that no condition has two
     /// meanings and nothing leads from a value to a function or a prototype.
-    pub(crate) fn member(&self, name: &str, budget: &Budget) -> Outcome<Self> {
+    pub(crate) fn member(&self, name: &str, budget: &Budget) -> Evaluated<Self> {
         budget.scan(name.len())?;
         let is_length = name == "length";
         let own = match self {
@@ -244,7 +244,7 @@ impl Value<'_> {
     }
 
     /// Calls a method that takes no function.
-    pub(crate) fn call(&self, method: &str, argument: &Self, budget: &Budget) -> Outcome<Self> {
+    pub(crate) fn call(&self, method: &str, argument: &Self, budget: &Budget) -> Evaluated<Self> {
         let index = |found: Option<usize>| Self::Number(found.map_or(-1.0, to_f64));
         match (self, method) {
             (Self::List(list), "includes" | "indexOf") => {
@@ -305,7 +305,7 @@ impl From<String> for Text<'_> {
     }
 }
 
-impl<'a> List<'a> {
+impl<'a> ValueList<'a> {
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Json(items) => items.len(),

@@ -156,7 +156,8 @@ fn of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act>) -> V
             events.extend(given(before, after, true).map(event));
         }
         Some(Act::Release { .. }) => {
-            events.extend(taken(before, after).map(|(gate, agent)| Event::Released { gate, agent }));
+            events
+                .extend(taken(before, after).map(|(gate, agent)| Event::Released { gate, agent }));
         }
         Some(Act::Lapse { .. }) => {
             events.extend(taken(before, after).map(|(gate, agent)| Event::Lapsed { gate, agent }));

@@ -3,7 +3,7 @@
 use super::blockers::{lost_dependencies, nobody};
 use super::reviews::named;
 use super::route::applies_to_branch;
-use super::scope::Scope;
+use super::scope::ConditionScope;
 use super::workplace::Workplace;
 use crate::domain::{
     BranchStatus, ConditionTrouble, Event, Fork, Gate, GateId, Join, JoinStrategy, OpenBranch,
@@ -20,7 +20,7 @@ pub(crate) fn open(
     escalated: Option<&RoleId>,
 ) -> (Vec<OpenBranch>, Vec<ConditionTrouble>) {
     let mut trouble = Vec::new();
-    let scope = Scope::of(task, &task.history);
+    let scope = ConditionScope::of(task, &task.history);
     let branches = gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default();
     let opened = branches.iter().map(|branch| {
         let applies = applies_to_branch(rules, workflow, gate, branch, &scope, &mut trouble);

@@ -1,7 +1,7 @@
 //! Where an outcome leads (spec 1, 3.1 to 3.3; DESIGN section 5): the one routing function.
 
 use super::reviews::unanswered;
-use super::scope::Scope;
+use super::scope::ConditionScope;
 use crate::domain::{
     Branch, ConditionTrouble, Decision, Destination, Ending, Exhausted, Gate, GateId, GateKind,
     OnConditionError, Outcome, RejectionStrategy, RoleId, Target, Task, Visit, Workflow,
@@ -55,8 +55,8 @@ pub(crate) fn route(
     index: usize,
     outcome: &Outcome,
 ) -> Passage {
-    let scope = Scope::of(task, history);
-    let way = Way { rules, workflow, task, scope: &scope, index };
+    let scope = ConditionScope::of(task, history);
+    let way = RouteFinder { rules, workflow, task, scope: &scope, index };
     let written = workflow.gates[index].exits.route(outcome);
     let mut passage = match written {
         Some(route) => way.along(&route.to, history),
@@ -77,8 +77,8 @@ pub(crate) fn route(
 
 /// Returns the first gate of the workflow that applies to the task.
 pub(crate) fn entry(rules: &Rules, workflow: &Workflow, task: &Task) -> Passage {
-    let scope = Scope::of(task, &task.history);
-    Way { rules, workflow, task, scope: &scope, index: 0 }.first_that_applies(0)
+    let scope = ConditionScope::of(task, &task.history);
+    RouteFinder { rules, workflow, task, scope: &scope, index: 0 }.first_that_applies(0)
 }
 
 /// Returns what a gate that decides by itself decides of the task.
@@ -89,7 +89,7 @@ pub(crate) fn judgement(
     task: &Task,
 ) -> (bool, Vec<ConditionTrouble>) {
     let mut trouble = Vec::new();
-    let scope = Scope::of(task, &task.history);
+    let scope = ConditionScope::of(task, &task.history);
     (applies(rules, workflow, gate, &scope, &mut trouble), trouble)
 }
 
@@ -100,15 +100,15 @@ pub(crate) fn decision(holds: bool) -> Outcome {
 }
 
 /// The gate that a way begins at.
-struct Way<'a> {
+struct RouteFinder<'a> {
     rules: &'a Rules,
     workflow: &'a Workflow,
     task: &'a Task,
-    scope: &'a Scope<'a>,
+    scope: &'a ConditionScope<'a>,
     index: usize,
 }
 
-impl Way<'_> {
+impl RouteFinder<'_> {
     fn gate(&self) -> &Gate {
         &self.workflow.gates[self.index]
     }
@@ -287,7 +287,7 @@ fn applies(
     rules: &Rules,
     workflow: &Workflow,
     gate: &Gate,
-    scope: &Scope<'_>,
+    scope: &ConditionScope<'_>,
     trouble: &mut Vec<ConditionTrouble>,
 ) -> bool {
     let Some(condition) = rules.condition(workflow, gate) else { return true };
@@ -300,7 +300,7 @@ pub(crate) fn applies_to_branch(
     workflow: &Workflow,
     fork: &Gate,
     branch: &Branch,
-    scope: &Scope<'_>,
+    scope: &ConditionScope<'_>,
     trouble: &mut Vec<ConditionTrouble>,
 ) -> bool {
     let Some(condition) = rules.condition_of_branch(workflow, fork, branch) else { return true };
@@ -310,7 +310,7 @@ pub(crate) fn applies_to_branch(
 fn holds(
     condition: &Condition,
     gate: &Gate,
-    scope: &Scope<'_>,
+    scope: &ConditionScope<'_>,
     trouble: &mut Vec<ConditionTrouble>,
 ) -> bool {
     condition.evaluate(&scope.names()).unwrap_or_else(|error| {

@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use crate::domain::{AgentId, RoleId, Task, Visit};
 
 /// What conditions may speak of, by name.
-pub(crate) struct Scope<'a> {
+pub(crate) struct ConditionScope<'a> {
     task: &'a Task,
     history: &'a [Visit],
     values: OnceCell<[Value; 4]>,
 }
 
-impl<'a> Scope<'a> {
+impl<'a> ConditionScope<'a> {
     /// Returns the scope of a task with that history.
     pub(crate) fn of(task: &'a Task, history: &'a [Visit]) -> Self {
         Self { task, history, values: OnceCell::new() }

@@ -10,7 +10,7 @@ use crate::rules::act::Warning;
 use crate::rules::outputs::{example, from_text, settle_at, shape_of};
 use crate::rules::refusal::Refusal;
 use crate::rules::routing::workplace::Workplace;
-use crate::rules::verdict::{Reading, Verdict, looked_for_at, outcome, read_at};
+use crate::rules::verdict::{TextVerdict, VerdictReading, looked_for_at, outcome, read_at};
 use crate::rules::workflow::graph::goes_back;
 use crate::rules::workflow::rules::Rules;
 
@@ -111,26 +111,26 @@ fn text(completion: &Completion) -> &str {
     texts.into_iter().flatten().find(|text| !text.trim().is_empty()).map_or("", String::as_str)
 }
 
-fn reading(post: &Workplace<'_>, signal: &Signal, text: &str) -> Reading {
+fn reading(post: &Workplace<'_>, signal: &Signal, text: &str) -> VerdictReading {
     read_at(signal, &post.gate.possible(), &post.duty.outputs, text)
 }
 
-fn verdict(post: &Workplace<'_>, signal: &Signal, reading: &Reading) -> Option<Outcome> {
+fn verdict(post: &Workplace<'_>, signal: &Signal, reading: &VerdictReading) -> Option<Outcome> {
     outcome(signal, &post.gate.possible(), &reading.verdict)
 }
 
 /// Returns what stands in a text in place of a verdict.
-fn in_its_place(signal: &Signal, reading: Verdict) -> Option<String> {
+fn in_its_place(signal: &Signal, reading: TextVerdict) -> Option<String> {
     let tagged = |word: &str| match &signal.mark {
         Mark::Tag { tag, .. } => format!("<{tag}>{word}</{tag}>"),
         Mark::Expects(line) => line.clone(),
         Mark::Key(_) | Mark::Status => word.to_owned(),
     };
     match reading {
-        Verdict::Passed => Some(tagged("PASS")),
-        Verdict::Failed => Some(tagged("FAIL")),
-        Verdict::Named(word) | Verdict::Unreadable(word) => Some(word),
-        Verdict::Nothing => None,
+        TextVerdict::Passed => Some(tagged("PASS")),
+        TextVerdict::Failed => Some(tagged("FAIL")),
+        TextVerdict::Named(word) | TextVerdict::Unreadable(word) => Some(word),
+        TextVerdict::Nothing => None,
     }
 }
 

@@ -45,11 +45,11 @@ impl Transition<'_> {
         let mut trouble = Vec::new();
         let here = &open.current;
         let (to, why) = match lost {
-            Lost::Gate => (
+            LostPlace::Gate => (
                 nearest(rules, workflow, task, here, &mut trouble),
                 format!("Gate `{here}` is not in workflow `{}` any more", workflow.name),
             ),
-            Lost::Kind(now) => {
+            LostPlace::Kind(now) => {
                 (here.clone(), format!("The rules changed, and gate `{here}` {now}"))
             }
         };
@@ -89,25 +89,27 @@ impl Transition<'_> {
 }
 
 /// What the rules took away.
-enum Lost {
+enum LostPlace {
     /// The gate.
     Gate,
     /// What the gate was when the task came to it; this is what it does now.
     Kind(&'static str),
 }
 
-fn lost(rules: &Rules, task: &Task, workflow: &Workflow, open: &OpenVisit) -> Option<Lost> {
-    let Some((_, gate)) = workflow.gate(&open.current) else { return Some(Lost::Gate) };
+fn lost(rules: &Rules, task: &Task, workflow: &Workflow, open: &OpenVisit) -> Option<LostPlace> {
+    let Some((_, gate)) = workflow.gate(&open.current) else { return Some(LostPlace::Gate) };
     match &gate.kind {
-        GateKind::Work(_) if !open.branches.is_empty() => Some(Lost::Kind("is no fork any more")),
-        GateKind::Condition if !open.branches.is_empty() => {
-            Some(Lost::Kind("decides by itself now"))
+        GateKind::Work(_) if !open.branches.is_empty() => {
+            Some(LostPlace::Kind("is no fork any more"))
         }
-        GateKind::Fork(_) if open.branches.is_empty() => Some(Lost::Kind("is a fork now")),
+        GateKind::Condition if !open.branches.is_empty() => {
+            Some(LostPlace::Kind("decides by itself now"))
+        }
+        GateKind::Fork(_) if open.branches.is_empty() => Some(LostPlace::Kind("is a fork now")),
         GateKind::Fork(_) => {
             let nobody_speaks = Workplace::open(rules, task).is_empty();
             let judged = fork::is_void(gate, open) || fork::come_to(rules, task, gate).is_some();
-            (nobody_speaks && !judged).then_some(Lost::Kind("has other branches now"))
+            (nobody_speaks && !judged).then_some(LostPlace::Kind("has other branches now"))
         }
         GateKind::Work(_) | GateKind::Condition => None,
     }

@@ -1,6 +1,6 @@
 //! Everything that can be wrong with a project's rules beyond their shape, found in one go.
 
-use super::finding::{Checker, Finding};
+use super::finding::{Finding, RuleChecker};
 use super::org;
 use crate::domain::{
     AgentId, Fork, Gate, GateKind, Org, Outcome, Place, Project, Severity, Workflow, did_you_mean,
@@ -44,13 +44,14 @@ fn check(project: &Project, org: &Org, conditions: &mut Conditions) -> Vec<Findi
     for workflow in &project.workflows {
         let (gate, findings) = (&workflow.gates[0], &mut findings);
         let (index, branch, conditions) = (0, None, &mut *conditions);
-        Checker { project, org, workflow, index, gate, branch, conditions, findings }.workflow();
+        RuleChecker { project, org, workflow, index, gate, branch, conditions, findings }
+            .workflow();
     }
     org::check(project, org, &mut findings);
     findings
 }
 
-impl Checker<'_> {
+impl RuleChecker<'_> {
     fn workflow(&mut self) {
         let workflow = self.workflow;
         let Workflow { name, default_outcome, .. } = workflow;

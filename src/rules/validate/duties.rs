@@ -1,6 +1,6 @@
 //! What can be wrong with what a gate or a branch asks of whoever works there.
 
-use super::finding::{Checker, Finding};
+use super::finding::{Finding, RuleChecker};
 use crate::domain::{
     AgentId, Duty, Gate, GateKind, GateRun, Identity, OnConditionError, Outcome, RoleId, Severity,
     Station, did_you_mean, listed,
@@ -8,7 +8,7 @@ use crate::domain::{
 use crate::rules::condition::Condition;
 use crate::rules::workflow::rules::{CONDITION_NAMES, DECIDING_NAMES};
 
-impl Checker<'_> {
+impl RuleChecker<'_> {
     pub(crate) fn duty(&mut self, duty: &Duty) {
         self.known_role(&duty.role, "role");
         if let Some(role) = &duty.escalate_to {

@@ -1,13 +1,13 @@
 //! What can be wrong with the ways out of a gate, a fork or a branch.
 
-use super::finding::Checker;
+use super::finding::RuleChecker;
 use crate::domain::{
     Branch, Exhausted, GateId, GateKind, Outcome, RejectionStrategy, Route, Severity, Target,
     Verdict, did_you_mean, listed,
 };
 use crate::rules::workflow::graph::is_backward;
 
-impl Checker<'_> {
+impl RuleChecker<'_> {
     /// Where `needs_review` leads by default.
     pub(crate) fn rejection(&mut self) {
         let (gate, index) = (self.gate, self.index);

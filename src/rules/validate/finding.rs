@@ -33,7 +33,7 @@ impl Finding {
 }
 
 /// The checks of one workflow: each says what it finds about the gate or branch at hand.
-pub(crate) struct Checker<'a> {
+pub(crate) struct RuleChecker<'a> {
     pub(crate) project: &'a Project,
     pub(crate) org: &'a Org,
     pub(crate) workflow: &'a Workflow,
@@ -48,7 +48,7 @@ pub(crate) struct Checker<'a> {
     pub(crate) findings: &'a mut Vec<Finding>,
 }
 
-impl Checker<'_> {
+impl RuleChecker<'_> {
     pub(crate) fn place(&self, outcome: Option<&Outcome>, field: &'static str) -> Place {
         let (workflow, gate) = (self.workflow.name.clone(), self.index);
         match (self.branch, outcome.cloned()) {

@@ -1,12 +1,12 @@
 //! What can be wrong with what a gate hands on, and with where it reads its verdict from.
 
-use super::finding::Checker;
+use super::finding::RuleChecker;
 use crate::domain::workflow::gate::Mark;
 use crate::domain::workflow::shape::Kind;
 use crate::domain::{Duty, Outcome, Outputs, Shape, Signal, did_you_mean, listed};
 use crate::rules::outputs::{Problem, judge_value};
 
-impl Checker<'_> {
+impl RuleChecker<'_> {
     /// Variants are for ways out, and every way out has one.
     pub(crate) fn outputs(&mut self, duty: &Duty) {
         let gate = self.gate;

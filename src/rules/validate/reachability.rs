@@ -2,18 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::finding::Checker;
+use super::finding::RuleChecker;
 use crate::domain::{Destination, GateId, GateKind};
-use crate::rules::workflow::graph::{Way, edges};
+use crate::rules::workflow::graph::{EdgeKind, edges};
 
 /// Where tasks go from a gate: to gates, by their place in the list, or to an end.
 #[derive(Default, Clone)]
-struct Exits {
+struct GateExits {
     gates: BTreeSet<usize>,
     ends: bool,
 }
 
-impl Checker<'_> {
+impl RuleChecker<'_> {
     pub(crate) fn reach(&mut self) {
         let gates = &self.workflow.gates;
         let places: BTreeMap<&GateId, usize> =
@@ -23,10 +23,10 @@ impl Checker<'_> {
             return;
         }
         // What leads from a gate, and what passes it over where its condition does not hold.
-        let mut leads = vec![Exits::default(); gates.len()];
+        let mut leads = vec![GateExits::default(); gates.len()];
         let mut passes = leads.clone();
-        for edge in edges(self.workflow).iter().filter(|edge| edge.way != Way::Hold) {
-            let from = if edge.way == Way::Over { &mut passes } else { &mut leads };
+        for edge in edges(self.workflow).iter().filter(|edge| edge.way != EdgeKind::Hold) {
+            let from = if edge.way == EdgeKind::Over { &mut passes } else { &mut leads };
             let Some(from) = places.get(&edge.from).map(|index| &mut from[*index]) else {
                 continue;
             };

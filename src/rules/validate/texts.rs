@@ -1,6 +1,6 @@
 //! What can be wrong with the texts of a workflow: holes that nothing can ever fill, and names that mean two things.
 
-use super::finding::{Checker, Finding};
+use super::finding::{Finding, RuleChecker};
 use crate::domain::workflow::shape::Others;
 use crate::domain::{
     BriefText, Duty, Gate, Outcome, Outputs, Place, Severity, did_you_mean, listed,
@@ -10,7 +10,7 @@ use crate::rules::brief::template_values::{OF_A_GATE, OF_A_TASK};
 use crate::rules::outputs::shape_of;
 
 /// What is wrong with a name: how bad, what and what to do.
-type Fault = (Severity, String, String);
+type NameFault = (Severity, String, String);
 
 /// The fields of a brief's texts.
 const ENTRY: [&str; 5] =
@@ -25,7 +25,7 @@ const REENTRY: [&str; 5] = [
     "brief.reentry.outcomes",
 ];
 
-impl Checker<'_> {
+impl RuleChecker<'_> {
     pub(crate) fn texts(&mut self) {
         let gate = self.gate;
         for (outcome, route) in gate.exits.written() {
@@ -82,7 +82,7 @@ impl Checker<'_> {
         }
     }
 
-    fn reference(&self, reference: &Reference, outcome: Option<&Outcome>) -> Option<Fault> {
+    fn reference(&self, reference: &Reference, outcome: Option<&Outcome>) -> Option<NameFault> {
         match reference.parts().as_slice() {
             ["task", what] => {
                 unknown(what, OF_A_TASK.iter().copied(), "nothing that is known of a task")
@@ -99,7 +99,7 @@ impl Checker<'_> {
         }
     }
 
-    fn of_gate(&self, name: &str, what: &str) -> Option<Fault> {
+    fn of_gate(&self, name: &str, what: &str) -> Option<NameFault> {
         let gates = &self.workflow.gates;
         let Some(gate) = gates.iter().find(|gate| gate.id.as_str() == name) else {
             let names = gates.iter().map(|gate| gate.id.as_str());
@@ -116,7 +116,7 @@ impl Checker<'_> {
         unknown(what, known, "nothing that the gate hands on").filter(|_| !open)
     }
 
-    fn of_branch(&self, name: &str, branch: &str, what: &str) -> Option<Fault> {
+    fn of_branch(&self, name: &str, branch: &str, what: &str) -> Option<NameFault> {
         let forks = || self.workflow.gates.iter().filter(|gate| gate.fork().is_some());
         let Some(fork) = forks().find(|gate| gate.id.as_str() == name).and_then(Gate::fork) else {
             return unknown(name, forks().map(|gate| gate.id.as_str()), "no fork of the workflow");
@@ -131,7 +131,7 @@ impl Checker<'_> {
     }
 
     /// Checks a name that stands alone: what a task begins with, what the gate of the route hands on, or any gate.
-    fn bare(&self, name: &str, outcome: Option<&Outcome>) -> Option<Fault> {
+    fn bare(&self, name: &str, outcome: Option<&Outcome>) -> Option<NameFault> {
         let (workflow, context) = (self.workflow, &self.workflow.context);
         if context.declares(name) || workflow.protects(name) {
             return None;
@@ -202,7 +202,7 @@ fn is_open(duty: &Duty) -> bool {
     duty.outputs == Outputs::Open || duty.outputs.shapes().any(welcome)
 }
 
-fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>, what: &str) -> Option<Fault> {
+fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>, what: &str) -> Option<NameFault> {
     let known: Vec<&str> = known.collect();
     if known.contains(&name) {
         return None;

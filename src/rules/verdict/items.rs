@@ -2,7 +2,7 @@
 
 use super::cut;
 use super::key::gives;
-use super::mask::{Line, Masked, marker};
+use super::mask::{Masked, MaskedLine, marker};
 
 /// How many items are taken; the text as a whole is kept beside them.
 const ITEM_LIMIT: usize = 50;
@@ -14,7 +14,7 @@ const LENGTH_LIMIT: usize = 400;
 pub(crate) fn items(masked: &Masked<'_>, from: usize, keys: &[&str]) -> Vec<String> {
     let mut list: Vec<String> = Vec::new();
     let mut inside = false;
-    for Line { start, text, loud } in masked.lines() {
+    for MaskedLine { start, text, loud } in masked.lines() {
         if start < from {
             continue;
         }

@@ -1,14 +1,14 @@
 //! `KEY: value` lines: a verdict, values to hand on, and the line that a gate expects.
 
-use super::mask::{Line, Masked, marker};
-use super::{Verdict, cut, judged};
+use super::mask::{Masked, MaskedLine, marker};
+use super::{TextVerdict, cut, judged};
 use crate::domain::workflow::gate::Mark;
 
 /// Returns what the last line of that key says, and where its value ends.
-pub(crate) fn verdict(masked: &Masked<'_>, key: &str, words: &[&str]) -> (Verdict, usize) {
+pub(crate) fn verdict(masked: &Masked<'_>, key: &str, words: &[&str]) -> (TextVerdict, usize) {
     let Some(value) = sections(masked, &[key], None).into_iter().rfind(|found| found.key == 0)
     else {
-        return (Verdict::Nothing, 0);
+        return (TextVerdict::Nothing, 0);
     };
     let loud =
         value.loud.iter().map(|line| bare(line)).find(|line| !line.is_empty()).unwrap_or_default();
@@ -18,19 +18,19 @@ pub(crate) fn verdict(masked: &Masked<'_>, key: &str, words: &[&str]) -> (Verdic
 }
 
 /// Returns whether the text has the line, and where.
-pub(crate) fn expected(masked: &Masked<'_>, wanted: &str) -> (Verdict, usize) {
+pub(crate) fn expected(masked: &Masked<'_>, wanted: &str) -> (TextVerdict, usize) {
     let wanted = wanted.trim();
     // Of lines that say different things under one key, the last counts.
     let key = key_of(wanted).map(|found| found.key);
-    let mut verdict = (Verdict::Nothing, 0);
+    let mut verdict = (TextVerdict::Nothing, 0);
     for line in masked.lines() {
         let said = decorated(line.loud).1;
         if said.eq_ignore_ascii_case(wanted) {
-            verdict = (Verdict::Passed, line.start);
+            verdict = (TextVerdict::Passed, line.start);
         } else if let (Some(wanted), Some(said)) = (key, key_of(said))
             && said.key.eq_ignore_ascii_case(wanted)
         {
-            verdict = (Verdict::Unreadable(cut(line.text.trim(), 80)), line.start);
+            verdict = (TextVerdict::Unreadable(cut(line.text.trim(), 80)), line.start);
         }
     }
     verdict
@@ -79,7 +79,7 @@ fn sections<'m>(masked: &'m Masked<'_>, known: &[&str], tag: Option<&str>) -> Ve
     let mut list: Vec<Section<'m>> = Vec::new();
     let mut inside = false;
     let tag = tag.map(|tag| format!("<{}>", tag.to_ascii_lowercase()));
-    for Line { start, text, loud } in masked.lines() {
+    for MaskedLine { start, text, loud } in masked.lines() {
         if tag.as_ref().is_some_and(|tag| loud.to_ascii_lowercase().contains(tag)) {
             inside = false;
             continue;

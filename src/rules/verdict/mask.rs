@@ -9,7 +9,7 @@ pub(crate) struct Masked<'t> {
 }
 
 /// One line of both texts, without its end.
-pub(crate) struct Line<'m> {
+pub(crate) struct MaskedLine<'m> {
     pub(crate) start: usize,
     pub(crate) text: &'m str,
     pub(crate) loud: &'m str,
@@ -29,14 +29,14 @@ impl<'t> Masked<'t> {
         &self.loud
     }
 
-    pub(crate) fn lines(&self) -> impl Iterator<Item = Line<'_>> {
+    pub(crate) fn lines(&self) -> impl Iterator<Item = MaskedLine<'_>> {
         let mut start = 0;
         self.loud.split_inclusive('\n').map(move |whole| {
             let begin = start;
             start += whole.len();
             let loud = whole.strip_suffix('\n').unwrap_or(whole);
             let loud = loud.strip_suffix('\r').unwrap_or(loud);
-            Line { start: begin, text: &self.text[begin..begin + loud.len()], loud }
+            MaskedLine { start: begin, text: &self.text[begin..begin + loud.len()], loud }
         })
     }
 }
@@ -46,7 +46,7 @@ fn silence(bytes: &mut [u8]) {
 }
 
 /// What the lines before have opened.
-enum Open {
+enum OpenBlock {
     Nothing,
     /// A code fence of that sign and length.
     Fence(u8, usize),
@@ -56,7 +56,7 @@ enum Open {
 
 /// Silences fences, indented code, quoted lines and comments. Returns the ends of the paragraphs.
 fn blocks(text: &str, bytes: &mut [u8]) -> Vec<usize> {
-    let mut open = Open::Nothing;
+    let mut open = OpenBlock::Nothing;
     let mut ends = Vec::new();
     let mut start = 0;
     for whole in text.split_inclusive('\n') {
@@ -77,31 +77,31 @@ fn blocks(text: &str, bytes: &mut [u8]) -> Vec<usize> {
     ends
 }
 
-fn speaks(line: &str, open: &mut Open) -> bool {
+fn speaks(line: &str, open: &mut OpenBlock) -> bool {
     let mut rest = line.trim_start_matches([' ', '\t']);
     let blank = &line[..line.len() - rest.len()];
     let is_indented = blank.contains('\t') || blank.len() >= 4;
     match open {
-        Open::Fence(sign, length) => {
+        OpenBlock::Fence(sign, length) => {
             let (closing, after) = run(rest, *sign);
             if closing >= *length && !is_indented && after.trim().is_empty() {
-                *open = Open::Nothing;
+                *open = OpenBlock::Nothing;
             }
             return false;
         }
-        Open::Comment => {
+        OpenBlock::Comment => {
             if line.contains("-->") {
-                *open = Open::Nothing;
+                *open = OpenBlock::Nothing;
             }
             return false;
         }
-        Open::Nothing => {}
+        OpenBlock::Nothing => {}
     }
     if is_indented || rest.starts_with('>') {
         return false;
     }
     if rest.strip_prefix("<!--").is_some_and(|rest| !rest.contains("-->")) {
-        *open = Open::Comment;
+        *open = OpenBlock::Comment;
         return false;
     }
     while let Some(length) = marker(rest) {
@@ -110,7 +110,7 @@ fn speaks(line: &str, open: &mut Open) -> bool {
     for sign in [b'`', b'~'] {
         let (length, after) = run(rest, sign);
         if length >= 3 && (sign == b'~' || !after.contains('`')) {
-            *open = Open::Fence(sign, length);
+            *open = OpenBlock::Fence(sign, length);
             return false;
         }
     }

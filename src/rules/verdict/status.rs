@@ -1,13 +1,17 @@
 //! `$status` in a text's frontmatter, in its simple form: a key and a value a line.
 
-use super::{Verdict, judged};
+use super::{TextVerdict, judged};
 
 /// Returns the verdict and the values of the keys that were asked for.
-pub(crate) fn read(text: &str, words: &[&str], keys: &[&str]) -> (Verdict, Vec<(String, String)>) {
+pub(crate) fn read(
+    text: &str,
+    words: &[&str],
+    keys: &[&str],
+) -> (TextVerdict, Vec<(String, String)>) {
     let mut lines =
         text.trim_start_matches('\u{feff}').lines().skip_while(|line| line.trim().is_empty());
     if lines.next().map(str::trim_end) != Some("---") {
-        return (Verdict::Nothing, Vec::new());
+        return (TextVerdict::Nothing, Vec::new());
     }
     let mut found: Vec<(&str, String)> = Vec::new();
     let mut closed = false;
@@ -38,7 +42,7 @@ pub(crate) fn read(text: &str, words: &[&str], keys: &[&str]) -> (Verdict, Vec<(
         }
     }
     if !closed {
-        return (Verdict::Unreadable("---".to_owned()), Vec::new());
+        return (TextVerdict::Unreadable("---".to_owned()), Vec::new());
     }
     let said: Vec<&str> = found
         .iter()
@@ -46,9 +50,9 @@ pub(crate) fn read(text: &str, words: &[&str], keys: &[&str]) -> (Verdict, Vec<(
         .map(|(_, value)| unquoted(value))
         .collect();
     let verdict = match said.as_slice() {
-        [] => Verdict::Nothing,
+        [] => TextVerdict::Nothing,
         [word] => judged(word, word, words),
-        several => Verdict::Unreadable(crate::rules::verdict::cut(&several.join(", "), 80)),
+        several => TextVerdict::Unreadable(crate::rules::verdict::cut(&several.join(", "), 80)),
     };
     let mut values: Vec<(String, String)> = Vec::new();
     for (key, value) in &found {

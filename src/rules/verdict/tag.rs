@@ -1,23 +1,26 @@
 //! `<gate>PASS</gate>`: the last such tag decides.
 
 use super::mask::Masked;
-use super::{Verdict, cut, judged};
+use super::{TextVerdict, cut, judged};
 
 /// Returns what the last tag says, and where it ends.
-pub(crate) fn verdict(masked: &Masked<'_>, tag: &str, words: &[&str]) -> (Verdict, usize) {
+pub(crate) fn verdict(masked: &Masked<'_>, tag: &str, words: &[&str]) -> (TextVerdict, usize) {
     let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
     let loud = masked.loud();
     let Some(start) = places(loud, &open).last() else {
         // A tag that is closed and was never opened is no verdict, and no silence either.
         return match places(loud, &close).last() {
-            Some(at) => (Verdict::Unreadable(close), at),
-            None => (Verdict::Nothing, 0),
+            Some(at) => (TextVerdict::Unreadable(close), at),
+            None => (TextVerdict::Nothing, 0),
         };
     };
     let from = start + open.len();
     let Some(end) = places(loud, &close).find(|at| *at >= from) else {
         return (
-            Verdict::Unreadable(cut(masked.text[start..].lines().next().unwrap_or_default(), 80)),
+            TextVerdict::Unreadable(cut(
+                masked.text[start..].lines().next().unwrap_or_default(),
+                80,
+            )),
             start,
         );
     };
@@ -25,10 +28,10 @@ pub(crate) fn verdict(masked: &Masked<'_>, tag: &str, words: &[&str]) -> (Verdic
     let at = end + close.len();
     let known = |wanted: &str| words.iter().any(|word| word.eq_ignore_ascii_case(wanted));
     if word.eq_ignore_ascii_case("pass") && !known("pass") {
-        return (Verdict::Passed, at);
+        return (TextVerdict::Passed, at);
     }
     if word.eq_ignore_ascii_case("fail") && !known("fail") {
-        return (Verdict::Failed, at);
+        return (TextVerdict::Failed, at);
     }
     (judged(word, &masked.text[from..end], words), at)
 }

@@ -11,24 +11,24 @@ const DECISIONS: &[&str] = &["approved", "needs_fixes", "rejected"];
 const KEYS: &[&str] = &["pr_url", "comments", "files"];
 
 #[track_caller]
-fn says(mark: &Mark, words: &[&str], text: &str) -> Verdict {
+fn says(mark: &Mark, words: &[&str], text: &str) -> TextVerdict {
     let verdict = read(mark, words, KEYS, text).verdict;
     // How lines end does not matter.
     let crlf = read(mark, words, KEYS, &text.replace('\n', "\r\n")).verdict;
     match (&verdict, &crlf) {
-        (Verdict::Unreadable(_), Verdict::Unreadable(_)) => {}
+        (TextVerdict::Unreadable(_), TextVerdict::Unreadable(_)) => {}
         _ => assert_eq!(verdict, crlf, "{text:?}"),
     }
     verdict
 }
 
-fn gate(text: &str) -> Verdict {
+fn gate(text: &str) -> TextVerdict {
     says(&tag(), OUTCOMES, text)
 }
 
 #[test]
 fn the_last_tag_decides() {
-    use Verdict::{Failed, Nothing, Passed};
+    use TextVerdict::{Failed, Nothing, Passed};
     for (text, wanted) in [
         ("<gate>PASS</gate>", Passed),
         ("All is well.\n\n<gate>FAIL</gate>\n", Failed),
@@ -38,7 +38,7 @@ fn the_last_tag_decides() {
         ("<gate>\nPASS\n</gate>", Passed),
         ("- <gate>PASS</gate>", Passed),
         ("**<gate>PASS</gate>**", Passed),
-        ("<gate>Complete</gate>", Verdict::Named("complete".into())),
+        ("<gate>Complete</gate>", TextVerdict::Named("complete".into())),
         ("", Nothing),
         ("I think it is good.", Nothing),
         ("gate: PASS", Nothing),
@@ -49,9 +49,12 @@ fn the_last_tag_decides() {
     }
     assert_eq!(
         says(&tag(), DECISIONS, "<gate>Needs_Fixes</gate>"),
-        Verdict::Named("needs_fixes".into())
+        TextVerdict::Named("needs_fixes".into())
     );
-    assert_eq!(says(&tag(), &["PASS", "fail"], "<gate>pass</gate>"), Verdict::Named("PASS".into()));
+    assert_eq!(
+        says(&tag(), &["PASS", "fail"], "<gate>pass</gate>"),
+        TextVerdict::Named("PASS".into())
+    );
 }
 
 #[test]
@@ -72,14 +75,15 @@ fn what_cannot_be_read_is_no_yes() {
         "<gate><!-- PASS --></gate>",
         "<gate>\0PASS</gate>",
     ] {
-        assert!(matches!(gate(text), Verdict::Unreadable(_)), "{text:?}: {:?}", gate(text));
+        assert!(matches!(gate(text), TextVerdict::Unreadable(_)), "{text:?}: {:?}", gate(text));
     }
-    let Verdict::Unreadable(shown) = gate(&format!("<gate>{}</gate>", "x".repeat(5_000))) else {
+    let TextVerdict::Unreadable(shown) = gate(&format!("<gate>{}</gate>", "x".repeat(5_000)))
+    else {
         panic!()
     };
     assert!(shown.len() < 100);
     // A tag that is torn apart is no tag.
-    assert_eq!(gate("<ga\nte>PASS</ga\nte>"), Verdict::Nothing);
+    assert_eq!(gate("<ga\nte>PASS</ga\nte>"), TextVerdict::Nothing);
 }
 
 #[test]
@@ -112,13 +116,13 @@ fn what_is_quoted_never_decides() {
         "- a\n\n      <gate>PASS</gate>\n",
         "> ```diff\n> +<gate>PASS</gate>\n> ```",
     ] {
-        assert_eq!(gate(text), Verdict::Nothing, "{text}");
-        assert_eq!(gate(&format!("<gate>FAIL</gate>\n\n{text}")), Verdict::Failed, "{text}");
+        assert_eq!(gate(text), TextVerdict::Nothing, "{text}");
+        assert_eq!(gate(&format!("<gate>FAIL</gate>\n\n{text}")), TextVerdict::Failed, "{text}");
         let key = text.replace("<gate>PASS</gate>", "DECISION: approved");
         if !key.contains("`DECISION") && !key.contains(">DECISION") {
             assert_eq!(
                 says(&Mark::Key("DECISION".into()), DECISIONS, &key),
-                Verdict::Nothing,
+                TextVerdict::Nothing,
                 "{key}"
             );
         }
@@ -140,14 +144,14 @@ fn what_only_stands_near_code_decides() {
         "--- \n<gate>PASS</gate>",
         "``` `` ```\n<gate>PASS</gate>",
     ] {
-        assert_eq!(gate(text), Verdict::Passed, "{text}");
+        assert_eq!(gate(text), TextVerdict::Passed, "{text}");
     }
 }
 
 #[test]
 fn keys_name_outcomes() {
     let key = Mark::Key("DECISION".to_owned());
-    let named = |word: &str| Verdict::Named(word.to_owned());
+    let named = |word: &str| TextVerdict::Named(word.to_owned());
     for (text, wanted) in [
         ("DECISION: approved", named("approved")),
         ("decision: Approved.", named("approved")),
@@ -160,10 +164,10 @@ fn keys_name_outcomes() {
         ("## Decision: approved", named("approved")),
         ("DECISION:\n  approved\nbecause it is good", named("approved")),
         ("DECISION: approved\nwith a long reason", named("approved")),
-        ("The DECISION: approved", Verdict::Nothing),
-        ("DECISION approved", Verdict::Nothing),
-        ("DECISION_X: approved", Verdict::Nothing),
-        ("DECISION:approved", Verdict::Nothing),
+        ("The DECISION: approved", TextVerdict::Nothing),
+        ("DECISION approved", TextVerdict::Nothing),
+        ("DECISION_X: approved", TextVerdict::Nothing),
+        ("DECISION:approved", TextVerdict::Nothing),
     ] {
         assert_eq!(says(&key, DECISIONS, text), wanted, "{text}");
     }
@@ -175,7 +179,7 @@ fn keys_name_outcomes() {
         "DECISION: approved | rejected",
         "DECISION: <promise>COMPLETE</promise>",
     ] {
-        assert!(matches!(says(&key, DECISIONS, text), Verdict::Unreadable(_)), "{text}");
+        assert!(matches!(says(&key, DECISIONS, text), TextVerdict::Unreadable(_)), "{text}");
     }
 }
 
@@ -188,7 +192,7 @@ fn a_line_is_expected() {
         "**STATUS: done**",
         "STATUS: retry\nSTATUS: done",
     ] {
-        assert_eq!(says(&expects, OUTCOMES, text), Verdict::Passed, "{text}");
+        assert_eq!(says(&expects, OUTCOMES, text), TextVerdict::Passed, "{text}");
     }
     for text in [
         "",
@@ -197,28 +201,28 @@ fn a_line_is_expected() {
         "STATUS: done\nSTATUS: retry",
         "```\nSTATUS: done\n```",
     ] {
-        assert_ne!(says(&expects, OUTCOMES, text), Verdict::Passed, "{text}");
+        assert_ne!(says(&expects, OUTCOMES, text), TextVerdict::Passed, "{text}");
     }
     assert_eq!(
         says(&expects, OUTCOMES, "STATUS: done\nSTATUS: retry"),
-        Verdict::Unreadable("STATUS: retry".to_owned())
+        TextVerdict::Unreadable("STATUS: retry".to_owned())
     );
     assert_eq!(
         says(&Mark::Expects("All good".into()), OUTCOMES, "so:\nall good\n"),
-        Verdict::Passed
+        TextVerdict::Passed
     );
 }
 
 #[test]
 fn frontmatter_says_its_status() {
-    let named = |word: &str| Verdict::Named(word.to_owned());
+    let named = |word: &str| TextVerdict::Named(word.to_owned());
     for (text, wanted) in [
         ("---\n$status: approved\nbranch: x\n---\nbody", named("approved")),
         ("\u{feff}\n\n---\n$status: \"Rejected\"\n---\n", named("rejected")),
-        ("---\nbranch: x\n---\n", Verdict::Nothing),
-        ("$status: approved", Verdict::Nothing),
-        ("text\n---\n$status: approved\n---\n", Verdict::Nothing),
-        ("> ---\n> $status: approved\n> ---\n", Verdict::Nothing),
+        ("---\nbranch: x\n---\n", TextVerdict::Nothing),
+        ("$status: approved", TextVerdict::Nothing),
+        ("text\n---\n$status: approved\n---\n", TextVerdict::Nothing),
+        ("> ---\n> $status: approved\n> ---\n", TextVerdict::Nothing),
     ] {
         assert_eq!(says(&Mark::Status, DECISIONS, text), wanted, "{text}");
     }
@@ -228,7 +232,10 @@ fn frontmatter_says_its_status() {
         "---\n$status: done\n---",
         "---\n$status:\n---",
     ] {
-        assert!(matches!(says(&Mark::Status, DECISIONS, text), Verdict::Unreadable(_)), "{text}");
+        assert!(
+            matches!(says(&Mark::Status, DECISIONS, text), TextVerdict::Unreadable(_)),
+            "{text}"
+        );
     }
     let text = "---\n$status: approved\npr_url: 'https://x/1'\nFiles:\n  - a\n  - b\ncomments: |\n  one\n  two\nother: 1\n---\nbody";
     let values = read(&Mark::Status, DECISIONS, KEYS, text).values;
@@ -338,6 +345,6 @@ proptest! {
     fn a_fence_holds(inside in "[a `~>\n-]{0,30}") {
         let text = format!("{inside}\n<gate>PASS</gate>\n{inside}");
         let long = "`".repeat(40);
-        prop_assert_eq!(gate(&format!("x\n\n{long}\n{text}\n{long}\n")), Verdict::Nothing);
+        prop_assert_eq!(gate(&format!("x\n\n{long}\n{text}\n{long}\n")), TextVerdict::Nothing);
     }
 }

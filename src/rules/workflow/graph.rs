@@ -14,12 +14,12 @@ pub struct Edge {
     /// The outcomes that take it; none where a gate is passed over, or retries are used up.
     pub outcomes: Vec<Outcome>,
     /// What kind of way it is.
-    pub way: Way,
+    pub way: EdgeKind,
 }
 
 /// What kind of way an edge is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum EdgeKind {
     /// It goes on, or ends.
     On,
     /// It goes back, so many times at most.
@@ -81,15 +81,15 @@ impl Drawing<'_> {
         }
         if gate.when.is_some() && gate.kind != GateKind::Condition && !gate.detour {
             let to = self.next(index);
-            self.add(index, to, None, Way::Over);
+            self.add(index, to, None, EdgeKind::Over);
         }
         let times = limit(gate);
-        let back = |edge: &Edge| edge.from == gate.id && matches!(edge.way, Way::Back(_));
+        let back = |edge: &Edge| edge.from == gate.id && matches!(edge.way, EdgeKind::Back(_));
         if let Exhausted::Route(target) = &gate.exits.on_exhausted
             && self.edges.iter().any(back)
         {
             for to in self.destinations(index, target) {
-                self.add(index, to, None, Way::Exhausted(times));
+                self.add(index, to, None, EdgeKind::Exhausted(times));
             }
         }
     }
@@ -99,7 +99,12 @@ impl Drawing<'_> {
         let target = match (outcome, self.workflow.rejection, &gate.exits.reject_to) {
             (Outcome::Complete | Outcome::Skip, ..) if gate.detour => {
                 for sender in self.senders(&gate.id) {
-                    self.add(index, Destination::Gate(sender), Some(outcome.clone()), Way::Return);
+                    self.add(
+                        index,
+                        Destination::Gate(sender),
+                        Some(outcome.clone()),
+                        EdgeKind::Return,
+                    );
                 }
                 return;
             }
@@ -119,11 +124,11 @@ impl Drawing<'_> {
         let times = limit(&self.workflow.gates[index]);
         for to in self.destinations(index, target) {
             let way = match (&to, target) {
-                (_, Target::Hold) => Way::Hold,
+                (_, Target::Hold) => EdgeKind::Hold,
                 (Destination::Gate(gate), _) if is_backward(self.workflow, index, gate) => {
-                    Way::Back(times)
+                    EdgeKind::Back(times)
                 }
-                _ => Way::On,
+                _ => EdgeKind::On,
             };
             self.add(index, to, Some(outcome.clone()), way);
         }
@@ -174,7 +179,7 @@ impl Drawing<'_> {
         self.workflow.gates.iter().filter(sends).map(|gate| gate.id.clone()).collect()
     }
 
-    fn add(&mut self, index: usize, to: Destination, outcome: Option<Outcome>, way: Way) {
+    fn add(&mut self, index: usize, to: Destination, outcome: Option<Outcome>, way: EdgeKind) {
         let from = &self.workflow.gates[index].id;
         let same = |edge: &&mut Edge| edge.from == *from && edge.to == to && edge.way == way;
         match self.edges.iter_mut().find(same) {

@@ -7,7 +7,7 @@ use crate::files::task_file::{Origin, TaskFile, review_value};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::rules::brief::context::{Form, GateContext};
+use crate::rules::brief::context::{GateContext, OutputForm};
 use crate::rules::outputs::Field;
 use crate::rules::{Refusal, Rules, Workplace};
 use crate::tasks::view::task_view::{brief_of, show};
@@ -139,7 +139,7 @@ pub(crate) fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
 }
 
 /// Returns what is to be handed on with an outcome.
-fn form_value(form: &Form) -> Value {
+fn form_value(form: &OutputForm) -> Value {
     let field = |field: &Field| {
         json!({
             "name": field.name,

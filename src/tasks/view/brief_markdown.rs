@@ -2,7 +2,7 @@
 
 use crate::files::printable::{inert, one_line};
 use crate::files::task_file::TaskFile;
-use crate::rules::brief::context::{Form, GateContext};
+use crate::rules::brief::context::{GateContext, OutputForm};
 use crate::rules::outputs::Field;
 
 /// Returns how a text says the outcome.
@@ -14,7 +14,7 @@ pub(crate) fn verdict_in_words(verdict: &str) -> String {
 }
 
 /// Returns the fields that are handed on with an outcome, a line each.
-pub(crate) fn output_lines(form: &Form) -> Vec<String> {
+pub(crate) fn output_lines(form: &OutputForm) -> Vec<String> {
     let line = |field: &Field| {
         let need = if field.required { "" } else { " (optional)" };
         let about = field.description.as_ref().map(|text| format!(" - {text}")).unwrap_or_default();

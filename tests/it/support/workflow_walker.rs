@@ -10,7 +10,7 @@ use aof::domain::{
 use aof::files::config::configuration::{Source, load};
 use aof::rules::outputs::{example, judge};
 use aof::rules::{
-    Act, Decision, Edge, Rules, Way, Workplace, decide, edges, may_complete, passes_by_itself,
+    Act, Decision, Edge, Rules, EdgeKind, Workplace, decide, edges, may_complete, passes_by_itself,
     unanswered,
 };
 use aof::tasks::create::{NewTask, new_from};
@@ -123,13 +123,13 @@ impl Walk {
         let drawn = |gate: &str, outcome: &str| -> BTreeSet<String> {
             let takes = |edge: &&Edge| {
                 let said = edge.outcomes.iter().any(|said| said.as_str() == outcome);
-                edge.from.as_str() == gate && (said || matches!(edge.way, Way::Exhausted(_)))
+                edge.from.as_str() == gate && (said || matches!(edge.way, EdgeKind::Exhausted(_)))
             };
             let mut to: BTreeSet<String> =
                 edges.iter().filter(takes).map(|edge| edge.to.to_string()).collect();
             // Gates that do not apply are passed over.
             while let Some(over) = edges.iter().find(|edge| {
-                edge.way == Way::Over
+                edge.way == EdgeKind::Over
                     && to.contains(edge.from.as_str())
                     && !to.contains(&edge.to.to_string())
             }) {
@@ -151,7 +151,7 @@ impl Walk {
                 workflow.name
             );
         }
-        for edge in edges.iter().filter(|edge| !matches!(edge.way, Way::Over | Way::Exhausted(_))) {
+        for edge in edges.iter().filter(|edge| !matches!(edge.way, EdgeKind::Over | EdgeKind::Exhausted(_))) {
             let took = |outcome: &Outcome| {
                 let key = (edge.from.to_string(), outcome.to_string(), edge.to.to_string());
                 self.taken.contains(&key)
