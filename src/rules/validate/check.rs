@@ -6,7 +6,8 @@ use crate::domain::{
     AgentId, Fork, Gate, GateKind, Org, Outcome, Place, Project, Severity, Workflow, did_you_mean,
     listed,
 };
-use crate::rules::workflow::rules::{Conditions, Rules, hash};
+use crate::rules::workflow::hash::hash;
+use crate::rules::workflow::rules::{Conditions, Rules};
 
 /// How many gates a workflow may have: more than people can follow, and few enough to check every way between them.
 const MOST_GATES: usize = 1_000;
@@ -42,7 +43,8 @@ fn check(project: &Project, org: &Org, conditions: &mut Conditions) -> Vec<Findi
         ));
     }
     for workflow in &project.workflows {
-        let (gate, findings) = (&workflow.gates[0], &mut findings);
+        let Some(gate) = workflow.gates.first() else { continue };
+        let findings = &mut findings;
         let (index, branch, conditions) = (0, None, &mut *conditions);
         RuleChecker { project, org, workflow, index, gate, branch, conditions, findings }
             .workflow();

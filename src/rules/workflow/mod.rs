@@ -2,4 +2,5 @@
 
 pub(crate) mod difference;
 pub(crate) mod graph;
+pub(crate) mod hash;
 pub(crate) mod rules;

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::domain::{
-    AgentId, Branch, Channel, Digest, Gate, Org, Project, RoleId, Station, Task, Workflow,
-    WorkflowName,
+    AgentId, Branch, Channel, Gate, Org, Project, RoleId, Station, Task, Workflow, WorkflowName,
 };
 use crate::rules::condition::Condition;
 
@@ -24,12 +23,6 @@ pub struct Rules {
     pub org: Org,
     pub(crate) conditions: Conditions,
     pub(crate) hashes: BTreeMap<WorkflowName, String>,
-}
-
-/// Returns the hash of what the workflow decides: 16 hexadecimal digits. Comments, layout and texts do not count.
-pub(crate) fn hash(workflow: &Workflow) -> String {
-    let decides = serde_json::to_string(workflow).unwrap_or_default();
-    Digest::of(decides.as_bytes()).as_str()[..16].to_owned()
 }
 
 impl Rules {

@@ -10,7 +10,7 @@ use aof::domain::{
 use aof::files::config::configuration::{Source, load};
 use aof::rules::outputs::{example, judge};
 use aof::rules::{
-    Act, Decision, Edge, Rules, EdgeKind, Workplace, decide, edges, may_complete, passes_by_itself,
+    Act, Decision, Edge, EdgeKind, Rules, Workplace, decide, edges, may_complete, passes_by_itself,
     unanswered,
 };
 use aof::tasks::create::{NewTask, new_from};
@@ -151,7 +151,9 @@ impl Walk {
                 workflow.name
             );
         }
-        for edge in edges.iter().filter(|edge| !matches!(edge.way, EdgeKind::Over | EdgeKind::Exhausted(_))) {
+        for edge in
+            edges.iter().filter(|edge| !matches!(edge.way, EdgeKind::Over | EdgeKind::Exhausted(_)))
+        {
             let took = |outcome: &Outcome| {
                 let key = (edge.from.to_string(), outcome.to_string(), edge.to.to_string());
                 self.taken.contains(&key)

@@ -1,0 +1,137 @@
+//! The hash of a workflow: it changes when the workflow decides anything else, and only then. Comments, layout and texts do not
+//! count. Signed histories hold these hashes, so what is hashed is spelled out here, whatever becomes of the types.
+
+use serde_json::{Value, json};
+
+use crate::domain::workflow::gate::Mark;
+use crate::domain::workflow::shape::{Kind, Others};
+use crate::domain::{
+    ContextRules, Digest, Duty, Exhausted, Exits, Gate, GateId, GateKind, Map, Outcome, Outputs,
+    Period, RoleId, Route, Shape, Signal, Workflow,
+};
+
+/// Returns the hash of what the workflow decides: 16 hexadecimal digits.
+pub(crate) fn hash(workflow: &Workflow) -> String {
+    let gates: Vec<Value> =
+        workflow.gates.iter().map(|gate| Value::Object(of_gate(gate))).collect();
+    let said = json!({
+        "name": workflow.name.as_str(),
+        "defaultOutcome": workflow.default_outcome.as_str(),
+        "rejectionStrategy": workflow.rejection.as_str(),
+        "holdsRejections": workflow.holds_rejections,
+        "timeout": workflow.timeout.map(Period::seconds),
+        "context": of_context(&workflow.context),
+        "gates": gates,
+    });
+    Digest::of(said.to_string().as_bytes()).as_str()[..16].to_owned()
+}
+
+fn of_gate(gate: &Gate) -> Map {
+    let mut fields = Map::new();
+    fields.insert("id".to_owned(), json!(gate.id.as_str()));
+    fields.insert("when".to_owned(), json!(gate.when));
+    fields.insert("onConditionError".to_owned(), json!(gate.on_condition_error.as_str()));
+    fields.insert("detour".to_owned(), json!(gate.detour));
+    fields.insert("exits".to_owned(), of_exits(&gate.exits));
+    fields.insert(
+        "work".to_owned(),
+        match &gate.kind {
+            GateKind::Work(duty) => of_duty(duty),
+            GateKind::Condition => Value::Null,
+            GateKind::Fork(fork) => json!({
+                "join": fork.join.as_str(),
+                "branches": fork.branches.iter().map(|branch| Value::Object(of_gate(branch.gate()))).collect::<Vec<_>>(),
+            }),
+        },
+    );
+    fields
+}
+
+fn of_duty(duty: &Duty) -> Value {
+    json!({
+        "role": duty.role.as_str(),
+        "canReject": duty.can_reject,
+        "canSkip": duty.can_skip,
+        "requireHuman": duty.require_human,
+        "timeout": duty.timeout.map(Period::seconds),
+        "escalateTo": duty.escalate_to.as_ref().map(RoleId::as_str),
+        "separateFrom": duty.separate_from.iter().map(GateId::as_str).collect::<Vec<_>>(),
+        "separateBy": duty.separate_by.as_str(),
+        "outputs": of_outputs(&duty.outputs),
+        "signal": duty.signal.as_ref().map(of_signal),
+    })
+}
+
+fn of_context(context: &ContextRules) -> Value {
+    json!({"input": context.input, "protected": context.protected, "maxBytes": context.max_bytes})
+}
+
+fn of_outputs(outputs: &Outputs) -> Value {
+    match outputs {
+        Outputs::Open => Value::Null,
+        Outputs::One(shape) => of_shape(shape),
+        Outputs::Variants(variants) => variants
+            .iter()
+            .map(|variant| json!([variant.status, of_shape(&variant.shape)]))
+            .collect(),
+    }
+}
+
+/// What a shape lets pass; what it says to its readers decides nothing.
+fn of_shape(shape: &Shape) -> Value {
+    json!({
+        "kinds": shape.kinds.iter().map(of_kind).collect::<Vec<_>>(),
+        "values": shape.values,
+        "anyOf": shape.any_of.iter().map(of_shape).collect::<Vec<_>>(),
+    })
+}
+
+fn of_kind(kind: &Kind) -> Value {
+    let bounds = match kind {
+        Kind::Object(fields) => json!({
+            "properties": fields.properties.iter().map(|(name, shape)| json!([name, of_shape(shape)])).collect::<Vec<_>>(),
+            "required": fields.required,
+            "others": fields.others == Others::Welcome,
+        }),
+        Kind::List(list) => {
+            json!([list.items.as_deref().map(of_shape), list.length.least, list.length.most])
+        }
+        Kind::Text(length) => json!([length.least, length.most]),
+        Kind::Number(interval) | Kind::Integer(interval) => json!([interval.least, interval.most]),
+        Kind::Bool | Kind::Null => Value::Null,
+    };
+    json!([kind.word(), bounds])
+}
+
+fn of_signal(signal: &Signal) -> Value {
+    let missing = signal.missing.as_ref().map(Outcome::as_str);
+    let word = |outcome: &Option<Outcome>| json!(outcome.as_ref().map(Outcome::as_str));
+    let mark = match &signal.mark {
+        Mark::Tag { tag, pass, fail } => json!(["tag", tag, word(pass), word(fail)]),
+        Mark::Key(key) => json!(["key", key]),
+        Mark::Expects(line) => json!(["expects", line]),
+        Mark::Status => json!(["status"]),
+    };
+    json!({"mark": mark, "missing": missing})
+}
+
+fn of_exits(exits: &Exits) -> Value {
+    let written = exits.written();
+    let routes: Vec<Value> =
+        written.map(|(outcome, route)| json!([outcome.as_str(), of_route(route)])).collect();
+    json!({
+        "routes": routes,
+        "rejectTo": exits.reject_to.as_ref().map(GateId::as_str),
+        "maxRetries": exits.max_retries,
+        "onExhausted": match &exits.on_exhausted {
+            Exhausted::Block => Value::Null,
+            Exhausted::Escalate(role) => json!({"escalateTo": role.as_str()}),
+            Exhausted::Route(target) => json!({"to": target.to_string()}),
+        },
+    })
+}
+
+fn of_route(route: &Route) -> Value {
+    let Route { to, prompt: _, clear } = route;
+    json!({"to": to.to_string(), "clear": clear.iter().map(GateId::as_str).collect::<Vec<_>>()})
+}
