@@ -183,7 +183,7 @@ fn whoever_has_a_key_completes_nothing_without_it() {
     project: "Shop"
     task: "AOF-abc@1"
     gate: "review"
-    rules: "d81cea6ae1b1c08f"
+    rules: "2595e4ff70bbb1bb"
     agent: "agent-3"
     outcome: "needs_review"
     summary: "Two things:\n\"both\" are small"
