@@ -29,6 +29,15 @@ pub(crate) struct PathChange {
     pub passed: Vec<ObjectId>,
 }
 
+/// What happens to one folder on the way to a changed path.
+#[derive(Debug, Clone)]
+pub(crate) struct FolderChange {
+    /// Relative to the worktree; `""` is its root.
+    pub path: String,
+    pub before: Option<ObjectId>,
+    pub after: Option<ObjectId>,
+}
+
 /// An entry of the index, as far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Staged {
@@ -54,18 +63,6 @@ pub(crate) fn unreadable(file: &Path, error: GitError) -> GitError {
     }
 }
 
-/// Opens an index file; nothing where only git knows its layout: it is split or sparse.
-pub(crate) fn open(file: &Path) -> Result<Option<Index>, GitError> {
-    match Index::open(file) {
-        Ok(index) => Ok(Some(index)),
-        Err(error) if error.message().contains("mandatory extension") => Ok(None),
-        Err(error) => {
-            let detail = error.message().to_owned();
-            Err(GitError::Index { path: file.to_owned(), detail })
-        }
-    }
-}
-
 impl Repository {
     /// Returns the worktree's index as it is now.
     pub(crate) fn index_now(&self) -> Result<Index, GitError> {
@@ -74,7 +71,7 @@ impl Repository {
 
     /// Returns the index in a file, as it is now.
     pub(crate) fn index_at(&self, file: &Path) -> Result<Index, GitError> {
-        if let Some(index) = open(file)? {
+        if let Ok(index) = Index::open(file) {
             return Ok(index);
         }
         let listed = self.listed(file, &[]).map_err(|error| unreadable(file, error))?;

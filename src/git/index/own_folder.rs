@@ -3,18 +3,23 @@
 //! the checkout around it has there: that one is asked as well. Only reads.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
+use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::entries::unreadable;
+use super::parse::each_name;
 use crate::git::command;
 use crate::git::error::{At, GitError, OwnFolder};
 use crate::git::id::CommitId;
 use crate::git::objects::git_file;
 use crate::git::objects::tree::text;
 use crate::git::repository::handle::{Repository, Seen};
+
+/// How much of an index is read at first. The folder's name comes early in it, unless the project is far down in a large repository.
+const BEGINNING: u64 = 1 << 16;
 
 /// What each clone has for itself: locks, records, what is dropped there. Whoever could put files there would act for its user.
 pub(crate) const OWN_FOLDER: &str = ".aof";
@@ -96,17 +101,31 @@ impl Repository {
 
     fn own_folder_of_index(&self) -> Result<Option<String>, GitError> {
         let path = self.git_dir().join("index");
-        let bytes = match git_file::read(&path) {
-            Ok(bytes) => bytes,
+        let mut file = match git_file::open(&path) {
+            Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error).at("read", &path),
         };
-        // Versions 2 and 3 have each name as it is; a split index has most of them in another file.
-        let is_plain = matches!(bytes.get(4..8), Some([0, 0, 0, 2 | 3])) && !self.is_split()?;
-        if is_plain && !bytes.windows(OWN_FOLDER.len()).any(is_own_folder) {
-            return Ok(None);
-        }
         let folder = self.full_path("");
+        let mut found = None;
+        if !self.is_split()? {
+            let mut bytes = Vec::new();
+            for most in [BEGINNING, u64::MAX] {
+                (&mut file).take(most).read_to_end(&mut bytes).at("read", &path)?;
+                let seen = each_name(&bytes, &mut |name| {
+                    found = own_name(&folder, name);
+                    if found.is_some() || is_behind(&folder, name) {
+                        ControlFlow::Break(())
+                    } else {
+                        ControlFlow::Continue(())
+                    }
+                });
+                if seen {
+                    return Ok(found);
+                }
+            }
+        }
+        // Only git knows what is in this one.
         let mut git = self.git_command();
         git.args(["ls-files", "-z", "--full-name", "--"]);
         git.arg(format!(":(top,icase,literal){}", self.full_path(OWN_FOLDER)));
@@ -118,8 +137,12 @@ impl Repository {
     fn is_split(&self) -> Result<bool, GitError> {
         let git_dir = self.git_dir();
         for entry in fs::read_dir(git_dir).at("read", git_dir)? {
-            let name = entry.at("read", git_dir)?.file_name();
-            if name.as_encoded_bytes().starts_with(b"sharedindex.") {
+            if entry
+                .at("read", git_dir)?
+                .file_name()
+                .as_encoded_bytes()
+                .starts_with(b"sharedindex.")
+            {
                 return Ok(true);
             }
         }
@@ -135,6 +158,12 @@ fn own_name(project: &str, path: &[u8]) -> Option<String> {
     };
     let name = below.split(|byte| *byte == b'/').next()?;
     is_own_folder(name).then(|| text(name.to_vec()))
+}
+
+/// Returns whether the folder, however it is written, would come before that path in an index.
+fn is_behind(project: &str, path: &[u8]) -> bool {
+    let last = if project.is_empty() { ".aof0".to_owned() } else { format!("{project}/.aof0") };
+    path >= last.as_bytes()
 }
 
 #[cfg(test)]
@@ -154,6 +183,11 @@ mod tests {
             ("sub", ".aof/x", None),
         ] {
             assert_eq!(own_name(project, path.as_bytes()).as_deref(), name, "{project:?} {path}");
+            assert!(name.is_none() || !is_behind(project, path.as_bytes()));
         }
+        assert!(is_behind("", b".aofx") && is_behind("", b"a") && !is_behind("", b".a"));
+        assert!(
+            is_behind("sub", b"sub/a") && is_behind("sub", b"subs/.aof") && !is_behind("sub", b"a")
+        );
     }
 }

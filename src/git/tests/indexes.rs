@@ -214,11 +214,13 @@ fn without_a_checksum() {
     let test = TestRepository::with_tasks();
     test.git(&["config", "index.skipHash", "true"]);
     test.git(&["update-index", "--force-write-index"]);
-    let index = fs::read(test.path(".git/index")).unwrap();
-    assert!(index.into_iter().rev().take(20).all(|byte| byte == 0));
+    let tail = || {
+        fs::read(test.path(".git/index")).unwrap().into_iter().rev().take(20).all(|byte| byte == 0)
+    };
+    assert!(tail());
     exercise(&test);
     commit(&test, &test.open(), vec![put("tasks/AOF-bbb.md", "two\n")]).unwrap();
-    assert_eq!(test.status(), " M src/y.txt\n");
+    assert!(tail());
 }
 
 #[test]
@@ -297,16 +299,21 @@ fn a_damaged_index_is_reported_and_left_alone() {
         fs::write(test.path(".git/index"), &bad).unwrap();
         let refused = repository
             .prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "x\n")]));
-        let refused = refused.map(drop);
-        assert!(matches!(refused, Err(GitError::Index { .. })), "{refused:?} {}", bad.len());
+        assert!(matches!(refused, Err(GitError::Index { .. })));
         assert_eq!(fs::read(test.path(".git/index")).unwrap(), bad);
     }
 }
 
 #[test]
-fn git_writes_the_committed_tree_from_the_index_whatever_changed() {
+fn cached_trees_are_what_git_would_write() {
     let test = TestRepository::with_tasks();
     let repository = test.open();
+    let cached_trees = |path: &str| {
+        let index = fs::read(test.path(path)).unwrap();
+        let at = index.windows(4).rposition(|window| window == b"TREE").unwrap();
+        let size = u32::from_be_bytes(index[at + 4..at + 8].try_into().unwrap());
+        String::from_utf8_lossy(&index[at + 8..at + 8 + size as usize]).into_owned()
+    };
     for changes in [
         vec![put("tasks/AOF-aaa.md", "one\n")],
         vec![put("tasks/AOF-new.md", "new\n"), put("tasks/ccc/AOF-ccd.md", "c\n")],
@@ -320,6 +327,7 @@ fn git_writes_the_committed_tree_from_the_index_whatever_changed() {
         vec![delete("tasks/ccc/AOF-ccc.md"), delete("tasks/ccc/AOF-ccd.md")],
     ] {
         commit(&test, &repository, changes).unwrap();
-        assert_eq!(test.git(&["write-tree"]), test.git(&["rev-parse", "HEAD^{tree}"]));
+        test.git(&["-c", "alias.fresh=!GIT_INDEX_FILE=.git/fresh git read-tree HEAD", "fresh"]);
+        assert_eq!(cached_trees(".git/index"), cached_trees(".git/fresh"));
     }
 }

@@ -1,10 +1,10 @@
-//! The paths that a commit changes: which there may be, and what stood there before and after.
+//! The paths that a commit changes: which there may be, what stood there before and after, and the folders above them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::git::error::GitError;
 use crate::git::id::ObjectId;
-use crate::git::index::entries::PathChange;
+use crate::git::index::entries::{FolderChange, PathChange};
 use crate::git::objects::tree::Trees;
 
 /// The paths in the order of the index.
@@ -30,6 +30,32 @@ pub(crate) fn path_changes(
             })
         })
         .collect()
+}
+
+/// Compares two trees at every folder on the way to these changes.
+pub(crate) fn folder_changes(
+    trees: &Trees<'_>,
+    before: Option<ObjectId>,
+    after: Option<ObjectId>,
+    changes: &[PathChange],
+) -> Result<Vec<FolderChange>, GitError> {
+    let folders: BTreeSet<&str> =
+        changes.iter().flat_map(|change| folders_above(&change.path)).collect();
+    folders
+        .into_iter()
+        .map(|path| {
+            Ok(FolderChange {
+                path: path.to_owned(),
+                before: trees.folder(before, path)?,
+                after: trees.folder(after, path)?,
+            })
+        })
+        .collect()
+}
+
+/// Every folder that a path lies in, and `""` for the root.
+pub(crate) fn folders_above(path: &str) -> impl Iterator<Item = &str> {
+    path.match_indices('/').map(|(at, _)| &path[..at]).chain([""])
 }
 
 /// Tells whether a commit may have a file there.

@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, HashSet};
 
 use jiff::Timestamp;
 
-use super::changed_paths::{check_path, path_changes, paths};
+use super::changed_paths::{check_path, folder_changes, path_changes, paths};
 use crate::git::error::GitError;
 use crate::git::id::{CommitId, ObjectId};
-use crate::git::index::entries::PathChange;
+use crate::git::index::entries::{FolderChange, PathChange};
 use crate::git::index::user_index::Index;
 use crate::git::objects::commit::{encode, with_signature};
 use crate::git::objects::loose::{Kind, Object, Staged, name};
@@ -69,6 +69,7 @@ pub struct Prepared {
     pub(crate) base: Head,
     pub(crate) steps: Vec<ReflogEntry>,
     pub(crate) changes: Vec<PathChange>,
+    pub(crate) folders: Vec<FolderChange>,
     pub(crate) index: Index,
 }
 
@@ -80,6 +81,7 @@ struct Composed {
     objects: Vec<Object>,
     steps: Vec<ReflogEntry>,
     changes: Vec<PathChange>,
+    folders: Vec<FolderChange>,
     index: Index,
 }
 
@@ -113,7 +115,8 @@ impl Repository {
             Some(signer) => Ok(with_signature(&unsigned, &signer.sign(&unsigned)?)),
             None => Ok(unsigned),
         };
-        let Composed { mut objects, steps, changes, index } = self.compose(head, drafts, sign)?;
+        let Composed { mut objects, steps, changes, folders, index } =
+            self.compose(head, drafts, sign)?;
         let mut seen = HashSet::new();
         objects.retain(|object: &Object| seen.insert(object.id));
         let objects = if drafts.len() < PACK_FROM {
@@ -122,7 +125,7 @@ impl Repository {
             self.objects().stage_pack(&objects)?
         };
         let objects = RefCell::new(objects);
-        Ok(Prepared { objects, base: head.clone(), steps, changes, index })
+        Ok(Prepared { objects, base: head.clone(), steps, changes, folders, index })
     }
 
     /// Meets what would keep these commits from being prepared; writes nothing, and has nothing signed.
@@ -165,9 +168,10 @@ impl Repository {
         }
 
         let changes = path_changes(&trees, base_root, root, passed)?;
+        let folders = folder_changes(&trees, base_root, root, &changes)?;
         let index = Index::read(self, &paths(&changes))?;
         index.check(self, &changes)?;
-        Ok(Composed { objects, steps, changes, index })
+        Ok(Composed { objects, steps, changes, folders, index })
     }
 
     fn splice(

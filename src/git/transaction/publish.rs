@@ -119,7 +119,7 @@ impl Repository {
             &reread
         };
         let Some(mut folders) = write_files() else { return Err(GitError::NotWritten) };
-        write_index(&index_lock, &index.patched(self, &prepared.changes)?)?;
+        write_index(&index_lock, &index.patched(self, &prepared.changes, &prepared.folders)?)?;
         crash_points::point("git.index-written");
 
         let branch_lock =

@@ -1,17 +1,17 @@
 //! Entries of git's index that are behind HEAD are brought up to it, and no others: what a person staged stays. The lock is git's own,
 //! and the index is read under it: what somebody stages meanwhile is not lost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use crate::git::error::GitError;
 use crate::git::id::CommitId;
-use crate::git::index::entries::PathChange;
+use crate::git::index::entries::{FolderChange, PathChange};
 use crate::git::index::staged::StagedFile;
 use crate::git::index::user_index::Index;
 use crate::git::objects::loose::sync_files;
 use crate::git::repository::handle::Repository;
-use crate::git::transaction::changed_paths::{path_changes, paths};
+use crate::git::transaction::changed_paths::{folders_above, path_changes, paths};
 use crate::git::transaction::locks::{Files, Locks};
 use crate::git::transaction::publish::{Intent, tell, write_index};
 
@@ -60,7 +60,7 @@ impl Repository {
         intent: Intent<'_>,
     ) -> Result<Vec<String>, GitError> {
         let index = Index::read(self, &paths(&changes))?;
-        if index.behind(changes.clone()).is_empty() {
+        if index.behind(self, changes.clone())?.is_empty() {
             return Ok(Vec::new());
         }
 
@@ -68,12 +68,18 @@ impl Repository {
         let locks = Locks { index: index_temp.file.clone(), branch: None, files: Files::Untouched };
         sync_files(tell(intent, &locks, self.git_dir())?)?;
         let lock = index_temp.lock(self.git_dir().join("index.lock"), deadline)?;
-        let index = Index::read(self, &paths(&changes))?;
-        let behind = index.behind(changes);
+        let behind = Index::read(self, &paths(&changes))?.behind(self, changes)?;
         if behind.is_empty() || !is_to_be()? {
             return Ok(Vec::new());
         }
-        write_index(&lock, &index.patched(self, &behind)?)?;
+        let index = Index::read(self, &paths(&behind))?;
+        // Which other paths the commits between changed is not known here, so no tree is vouched for.
+        let folders: BTreeSet<_> =
+            behind.iter().flat_map(|change| folders_above(&change.path)).collect();
+        let unknown =
+            |path: &str| FolderChange { path: path.to_owned(), before: None, after: None };
+        let folders: Vec<_> = folders.into_iter().map(unknown).collect();
+        write_index(&lock, &index.patched(self, &behind, &folders)?)?;
         let target = self.git_dir().join("index");
         lock.replace(&target)?;
         Ok(behind.iter().filter_map(|change| self.own_path(&change.path)).collect())
