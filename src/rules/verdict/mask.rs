@@ -1,6 +1,8 @@
-//! Which parts of a text speak: everything but code, quotes and comments, by the rules of Markdown.
+//! Which parts of a text speak: everything but code, quotes, comments and diffs, by the rules of Markdown.
 //!
 //! In doubt a part is silent: a verdict that is overlooked costs a retry, one that was only quoted lets bad work through.
+
+use std::collections::BTreeSet;
 
 /// A text beside the same text with NUL for every byte of a silent part; line ends are as they were.
 pub(crate) struct Masked<'t> {
@@ -19,7 +21,7 @@ impl<'t> Masked<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
         let mut bytes = text.as_bytes().to_vec();
         let paragraphs = blocks(text, &mut bytes);
-        spans(&paragraphs, &mut bytes);
+        spans(text, &paragraphs, &mut bytes);
         // Whole characters are replaced, so this is still UTF-8; a text that is not would be silent as a whole.
         Self { text, loud: String::from_utf8(bytes).unwrap_or_default() }
     }
@@ -41,20 +43,32 @@ impl<'t> Masked<'t> {
     }
 }
 
-fn silence(bytes: &mut [u8]) {
-    bytes.iter_mut().filter(|byte| !matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = 0);
+pub(crate) fn silence(bytes: &mut [u8], from: usize, to: usize) {
+    for byte in &mut bytes[from..to] {
+        if !matches!(byte, b'\n' | b'\r') {
+            *byte = 0;
+        }
+    }
+}
+
+/// An open code fence.
+struct Fence {
+    sign: u8,
+    length: usize,
+    /// The column at which the content of the list item around it begins; 0 outside of lists.
+    column: usize,
 }
 
 /// What the lines before have opened.
 enum OpenBlock {
     Nothing,
-    /// A code fence of that sign and length.
-    Fence(u8, usize),
-    /// A comment at the beginning of a line, up to the line with its end.
-    Comment,
+    Fence(Fence),
+    Hunk,
+    /// A silent tag at the beginning of a line, up to the line with its end.
+    Html(&'static str),
 }
 
-/// Silences fences, indented code, quoted lines and comments. Returns the ends of the paragraphs.
+/// Silences fences, indented code, quoted lines and diffs. Returns the ends of the paragraphs.
 fn blocks(text: &str, bytes: &mut [u8]) -> Vec<usize> {
     let mut open = OpenBlock::Nothing;
     let mut ends = Vec::new();
@@ -64,10 +78,11 @@ fn blocks(text: &str, bytes: &mut [u8]) -> Vec<usize> {
         let line = whole.trim_end_matches(['\n', '\r']);
         let speaks = speaks(line, &mut open);
         if !speaks {
-            silence(&mut bytes[start..end]);
+            silence(bytes, start, end);
         }
         if !speaks || line.trim().is_empty() {
-            ends.extend([start, end]);
+            ends.push(start);
+            ends.push(end);
         } else if marker(line.trim_start()).is_some() || line.starts_with('#') {
             ends.push(start);
         }
@@ -78,49 +93,69 @@ fn blocks(text: &str, bytes: &mut [u8]) -> Vec<usize> {
 }
 
 fn speaks(line: &str, open: &mut OpenBlock) -> bool {
-    let mut rest = line.trim_start_matches([' ', '\t']);
-    let blank = &line[..line.len() - rest.len()];
-    let is_indented = blank.contains('\t') || blank.len() >= 4;
-    match open {
-        OpenBlock::Fence(sign, length) => {
-            let (closing, after) = run(rest, *sign);
-            if closing >= *length && !is_indented && after.trim().is_empty() {
+    let (indent, rest) = indentation(line);
+    if let OpenBlock::Fence(fence) = open {
+        let left = !rest.is_empty() && indent < fence.column;
+        if !left {
+            if indent < fence.column + 4 && closes(rest, fence) {
                 *open = OpenBlock::Nothing;
             }
             return false;
         }
-        OpenBlock::Comment => {
-            if line.contains("-->") {
-                *open = OpenBlock::Nothing;
-            }
+        // The list item ends, and the fence in it: this line stands for itself.
+        *open = OpenBlock::Nothing;
+    }
+    if matches!(open, OpenBlock::Hunk) {
+        if line.is_empty() || line.starts_with([' ', '+', '-', '\\', '@']) {
             return false;
         }
-        OpenBlock::Nothing => {}
+        *open = OpenBlock::Nothing;
     }
-    if is_indented || rest.starts_with('>') {
-        return false;
-    }
-    if rest.strip_prefix("<!--").is_some_and(|rest| !rest.contains("-->")) {
-        *open = OpenBlock::Comment;
-        return false;
-    }
-    while let Some(length) = marker(rest) {
-        rest = &rest[length..];
-    }
-    for sign in [b'`', b'~'] {
-        let (length, after) = run(rest, sign);
-        if length >= 3 && (sign == b'~' || !after.contains('`')) {
-            *open = OpenBlock::Fence(sign, length);
-            return false;
+    if let OpenBlock::Html(close) = open {
+        if contains(line, close) {
+            *open = OpenBlock::Nothing;
         }
+        return false;
     }
-    true
+    if line.starts_with("@@ -") {
+        *open = OpenBlock::Hunk;
+        return false;
+    }
+    if indent >= 4 || rest.starts_with('>') || is_diff(line) {
+        return false;
+    }
+    if let Some((tag, close)) = SILENT_TAGS.iter().find(|(tag, _)| opens(rest.as_bytes(), tag))
+        && !contains(&rest[tag.len()..], close)
+    {
+        *open = OpenBlock::Html(close);
+        return false;
+    }
+    match fence(rest, indent) {
+        Some(fence) => {
+            *open = OpenBlock::Fence(fence);
+            false
+        }
+        None => true,
+    }
 }
 
-/// Returns how often the text begins with the sign, and what follows.
-fn run(text: &str, sign: u8) -> (usize, &str) {
-    let length = text.bytes().take_while(|byte| *byte == sign).count();
-    (length, &text[length..])
+/// Returns the column of the first character that is no blank, and the line from there.
+fn indentation(line: &str) -> (usize, &str) {
+    let mut column = 0;
+    for (at, character) in line.char_indices() {
+        match character {
+            ' ' => column += 1,
+            '\t' => column += 4 - column % 4,
+            _ => return (column, &line[at..]),
+        }
+    }
+    (column, "")
+}
+
+/// Tells a line of a diff from an item of a list: no blank behind the sign.
+fn is_diff(line: &str) -> bool {
+    let Some(rest) = line.strip_prefix(['+', '-']) else { return false };
+    rest.starts_with(|c: char| !c.is_whitespace() && !matches!(c, '-' | '+'))
 }
 
 /// Returns how long the marker of a list item is, the blank behind it included.
@@ -135,44 +170,94 @@ pub(crate) fn marker(rest: &str) -> Option<usize> {
     (blanks > 0).then_some(sign + blanks)
 }
 
-/// Silences code spans, which end in their paragraph, and comments; whichever begins first counts.
-fn spans(paragraphs: &[usize], bytes: &mut [u8]) {
+fn fence(rest: &str, indent: usize) -> Option<Fence> {
+    let mut column = 0;
+    let mut content = rest;
+    while let Some(length) = marker(content) {
+        column = if column == 0 { indent + length } else { column + length };
+        content = &content[length..];
+    }
+    let sign = *content.as_bytes().first().filter(|byte| matches!(byte, b'`' | b'~'))?;
+    let length = content.bytes().take_while(|byte| *byte == sign).count();
+    let is_fence = length >= 3 && (sign == b'~' || !content[length..].contains('`'));
+    is_fence.then_some(Fence { sign, length, column })
+}
+
+fn closes(rest: &str, fence: &Fence) -> bool {
+    let length = rest.bytes().take_while(|byte| *byte == fence.sign).count();
+    length >= fence.length && rest[length..].trim().is_empty()
+}
+
+/// Where HTML is silent, too.
+const SILENT_TAGS: &[(&str, &str)] =
+    &[("<!--", "-->"), ("<pre", "</pre"), ("<code", "</code"), ("<blockquote", "</blockquote")];
+
+/// Silences code spans, comments and silent tags; whichever begins first counts.
+fn spans(text: &str, paragraphs: &[usize], bytes: &mut [u8]) {
+    let runs = runs(bytes);
+    let mut paragraph = 0;
     let mut at = 0;
     while at < bytes.len() {
-        let end = match bytes[at] {
-            b'\\' => Err(at + 2),
+        match bytes[at] {
+            b'\\' => at += 2,
             b'`' => {
-                let length = ticks(&bytes[at..]);
-                let paragraph = paragraphs.partition_point(|end| *end <= at);
-                let close = closing(&bytes[at + length..paragraphs[paragraph]], length);
-                close.map(|close| at + length + close).ok_or(at + length)
+                let length = bytes[at..].iter().take_while(|byte| **byte == b'`').count();
+                while paragraphs[paragraph] <= at {
+                    paragraph += 1;
+                }
+                let close =
+                    runs.range((length, at + length)..(length, paragraphs[paragraph])).next();
+                let end = close.map_or(at, |(_, close)| close + length);
+                silence(bytes, at, end);
+                at = end.max(at + length);
             }
-            b'<' if bytes[at..].starts_with(b"<!--") => {
-                let close = bytes[at..].windows(3).position(|found| found == b"-->");
-                Ok(close.map_or(bytes.len(), |close| at + close + 3))
-            }
-            _ => Err(at + 1),
-        };
-        if let Ok(end) = end {
-            silence(&mut bytes[at..end]);
+            b'<' => match silent_tag(text, bytes, at) {
+                Some(end) => {
+                    silence(bytes, at, end);
+                    at = end;
+                }
+                None => at += 1,
+            },
+            _ => at += 1,
         }
-        at = end.unwrap_or_else(|next| next);
     }
 }
 
-fn ticks(bytes: &[u8]) -> usize {
-    bytes.iter().take_while(|byte| **byte == b'`').count()
-}
-
-/// Returns the end of the first row of exactly so many backticks.
-fn closing(bytes: &[u8], length: usize) -> Option<usize> {
+/// Returns every longest row of backticks that speaks, as its length and its place.
+fn runs(bytes: &[u8]) -> BTreeSet<(usize, usize)> {
+    let mut runs = BTreeSet::new();
     let mut at = 0;
     while at < bytes.len() {
-        match ticks(&bytes[at..]) {
-            0 => at += 1,
-            found if found == length => return Some(at + found),
-            found => at += found,
+        let length = bytes[at..].iter().take_while(|byte| **byte == b'`').count();
+        if length > 0 {
+            runs.insert((length, at));
         }
+        at += length.max(1);
     }
-    None
+    runs
+}
+
+/// Returns where the silent tag that begins there ends; one that is not closed goes to the end of the text.
+fn silent_tag(text: &str, bytes: &[u8], at: usize) -> Option<usize> {
+    let (open, close) = SILENT_TAGS.iter().find(|(open, _)| opens(&bytes[at..], open))?;
+    let from = at + open.len();
+    let found = find(&text.as_bytes()[from..], close);
+    Some(found.map_or(text.len(), |found| from + found + close.len()))
+}
+
+/// Tells whether the bytes begin with the tag, whatever its case.
+fn opens(bytes: &[u8], tag: &str) -> bool {
+    let found =
+        bytes.get(..tag.len()).is_some_and(|found| found.eq_ignore_ascii_case(tag.as_bytes()));
+    let next = bytes.get(tag.len()).copied().unwrap_or(b'\n');
+    found && (tag == "<!--" || matches!(next, b'>' | b' ' | b'\t' | b'\n' | b'\r'))
+}
+
+fn contains(text: &str, tag: &str) -> bool {
+    find(text.as_bytes(), tag).is_some()
+}
+
+/// Returns where the tag is, whatever its case.
+fn find(bytes: &[u8], tag: &str) -> Option<usize> {
+    bytes.windows(tag.len()).position(|found| found.eq_ignore_ascii_case(tag.as_bytes()))
 }

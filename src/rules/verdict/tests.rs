@@ -111,6 +111,12 @@ fn what_is_quoted_never_decides() {
         "<!--\n<gate>PASS</gate>\n",
         "a <!-- b\n\n<gate>PASS</gate> --> c",
         "<!--\n```\n-->\n```\n<gate>PASS</gate>\n```",
+        "<pre>\n<gate>PASS</gate>\n</pre>",
+        "x <CODE class=a><gate>PASS</gate></CODE>",
+        "<blockquote><gate>PASS</gate></blockquote>",
+        "+<gate>PASS</gate>",
+        "-<gate>PASS</gate>",
+        "@@ -1,2 +1,2 @@\n <gate>PASS</gate>\n+x\n",
         "- ```\n  <gate>PASS</gate>\n  ```",
         "1. ~~~\n   <gate>PASS</gate>\n",
         "- a\n\n      <gate>PASS</gate>\n",
@@ -139,10 +145,13 @@ fn what_only_stands_near_code_decides() {
         "- `a\n- <gate>PASS</gate> b`",
         "> quoted\n\n<gate>PASS</gate>",
         "> ```\n\n<gate>PASS</gate>",
+        "- ```\n<gate>PASS</gate>",
         "- a\n  - b\n\n<gate>PASS</gate>",
         "<!-- a --> <gate>PASS</gate>",
+        "@@ -1 +1 @@\n-a\n+b\nsettled\n<gate>PASS</gate>",
         "--- \n<gate>PASS</gate>",
         "``` `` ```\n<gate>PASS</gate>",
+        "<codes><gate>PASS</gate>",
     ] {
         assert_eq!(gate(text), TextVerdict::Passed, "{text}");
     }
