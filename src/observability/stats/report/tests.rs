@@ -3,8 +3,8 @@
 use super::*;
 use crate::files::config::configuration::{Source, load};
 use crate::files::task_file::{Defaults, parse};
-use crate::tasks::headers::ended_visit::{EndedVisit, JoinedFork};
 use crate::tasks::headers::summary::TaskSummary;
+use crate::tasks::headers::summary::{EndedVisit, JoinedFork};
 
 /// A task in the making.
 #[derive(Debug, Clone)]
