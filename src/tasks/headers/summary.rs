@@ -310,7 +310,7 @@ impl EndedVisit {
     /// Returns what is kept of an entry.
     pub(crate) fn of(visit: &Visit) -> Self {
         Self {
-            gate: visit.station().to_string().into(),
+            gate: visit.station().to_string(),
             role: visit.role.as_ref().map(|role| role.as_str().into()),
             agent: visit.agent.as_ref().map(|agent| agent.as_str().into()),
             entered: visit.entered.as_second(),
@@ -319,7 +319,7 @@ impl EndedVisit {
             ended: visit.outcome.as_str().into(),
             completed: matches!(visit.outcome, Ending::Said(_)),
             rejected: is_rejection(visit),
-            to: visit.to.as_ref().map(|to| to.to_string().into()),
+            to: visit.to.as_ref().map(ToString::to_string),
             skipped: visit.skipped.iter().map(|gate| gate.as_str().into()).collect(),
             retry: visit.retry,
             join: visit.join.map(|join| {

@@ -21,7 +21,7 @@ pub(crate) fn passed(gate: &str, to: &str) -> EndedVisit {
     EndedVisit {
         gate: gate.into(),
         role: None,
-        agent: Some(format!("{gate}-agent").into()),
+        agent: Some(format!("{gate}-agent")),
         entered: START,
         seconds: 60,
         skewed: false,
