@@ -8,7 +8,7 @@ use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Waiting;
-use crate::tasks::automatic::follow;
+use crate::tasks::automatic::follow_rules_now;
 use crate::tasks::headers::dependencies::Dependencies;
 use crate::tasks::headers::list::{Filter, Sort, is_ready, list};
 use crate::tasks::headers::summary::TaskSummary;
@@ -116,7 +116,7 @@ fn search(
     let (mut seen, mut listing) = look()?;
     if dry_run == DryRun::No && listing.tasks.iter().any(|(task, _)| task.is_owed(rules)) {
         // Where the rules have changed, tasks wait for others than it seems.
-        follow(workspace)?;
+        follow_rules_now(workspace)?;
         (seen, listing) = look()?;
     }
     let headers = || listing.tasks.iter().map(|(header, _)| header);
