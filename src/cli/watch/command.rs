@@ -15,7 +15,7 @@ use crate::cli::{
 use crate::domain::Timestamp;
 use crate::files::printable::one_line;
 use crate::observability::endpoint::{Endpoint, address};
-use crate::tasks::inbox::deliver::Delivered;
+use crate::watch::report::Delivered;
 use crate::watch::report::{EventSource, WatchReport};
 use crate::watch::watcher::{watch, watch_once};
 

@@ -7,9 +7,9 @@ use crate::cli::{Session, bold, cyan, painted, red, short, yellow};
 use crate::files::printable::inert;
 use crate::project::error::ProjectError;
 use crate::storage::layout::{BRANCH, INBOX};
-use crate::tasks::inbox::deliver::Delivered;
 use crate::tasks::plan::Changed;
 use crate::tasks::view::task_view::way;
+use crate::watch::report::Delivered;
 use crate::watch::report::{EventSource, WatchReport};
 
 /// Returns a report in words. `retries` says whether what failed is tried again.

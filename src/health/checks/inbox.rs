@@ -11,7 +11,7 @@ use crate::project::workspace::Workspace;
 use crate::storage::inbox::{FileClass, Witnessed};
 use crate::storage::layout::INBOX;
 use crate::storage::{Inbox, Paths};
-use crate::tasks::inbox::pending::{refused, waiting};
+use crate::tasks::inbox::{refused, waiting};
 
 pub(crate) fn check(subject: &Subject<'_>) -> Found {
     let workspace = subject.workspace;

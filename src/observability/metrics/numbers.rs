@@ -11,7 +11,7 @@ use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::tasks::headers::listing::{ListScope, Unreadable, read_all};
-use crate::tasks::inbox::pending::pending;
+use crate::tasks::inbox::pending;
 
 /// The numbers of a project at one moment.
 #[derive(Debug, Default)]
