@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use super::synced_claims::{ClaimMode, is_of_the_task};
+use super::synced_claims::{is_of_the_task, is_shared};
 use super::workplaces::{hands, waiting};
 use crate::domain::{AgentId, HandOut, LostDependency, TaskId, Ticket};
 use crate::git::{CommitId, GitError, Head};
@@ -55,7 +55,6 @@ pub(crate) struct HandedOut {
 
 /// Something that was given to an agent.
 pub(crate) struct Given {
-    /// What.
     pub ticket: Ticket,
     /// To whom.
     pub agent: AgentId,
@@ -65,7 +64,6 @@ pub(crate) struct Given {
 
 /// A task that was stopped or set going by its dependencies.
 pub(crate) struct Dependent {
-    /// The task.
     pub task: TaskId,
     /// What it waits for now; nothing where it goes on.
     pub lost: Vec<LostDependency>,
@@ -120,7 +118,7 @@ pub(crate) fn hand_out(
         done.hands_out = hands_out(&in_force.rules);
         let (mut wants, left) = wanted(workspace, &in_force, &passed_over);
         done.left = left;
-        if dry_run == DryRun::No && ClaimMode::of(workspace, &in_force) == ClaimMode::Shared {
+        if dry_run == DryRun::No && is_shared(workspace, &in_force) {
             let all = wants.len();
             wants.retain(|want| matches!(want, Want::Depend(..)));
             done.to_share = wants.len() < all;

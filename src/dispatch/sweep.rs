@@ -27,9 +27,7 @@ const BELIEVED: SignedDuration = SignedDuration::from_secs(50);
 pub(crate) struct Swept {
     /// Tasks that follow rules which have changed.
     pub settled: RuleChanges,
-    /// What had run out.
     pub ran_out: RanOut,
-    /// What was handed out.
     pub handed_out: HandedOut,
     /// What counts no more since the remote had something else first.
     pub superseded: Vec<Loss>,

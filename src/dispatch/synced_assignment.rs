@@ -16,7 +16,7 @@ use std::time::Duration;
 use tracing::info;
 
 use super::hand_out::{HandedOut, Want, chosen_for, first_of_each, hands_out, wanted};
-use super::synced_claims::{ClaimMode, What, settled};
+use super::synced_claims::{ensure_synced, is_shared};
 use crate::domain::TaskId;
 use crate::git::{Head, Prepared, Prompts, Pushed, RemoteError, SYNCED, Upstream};
 use crate::history::sync::outcome::{SyncEnd, Synced};
@@ -36,7 +36,6 @@ use crate::tasks::write::Write;
 pub(crate) struct Errand {
     /// The syncs that it took, the first of them first: at least one, unless it could not be synced.
     pub synced: Vec<Synced>,
-    /// What was given.
     pub handed_out: HandedOut,
 }
 
@@ -98,7 +97,7 @@ impl Giving {
                 &SyncOptions { remote: None, first, strangers, prompts, dry_run: DryRun::No },
             )?;
             let is_in_step = synced.end == SyncEnd::Same;
-            self.done.unconfirmed = settled(&synced, What::HandedOut).err();
+            self.done.unconfirmed = ensure_synced(&synced, "handed out").err();
             let upstream = synced.upstream.clone();
             syncs.push(synced);
             if !is_in_step || self.give(workspace, wait, &upstream)? == OfferOutcome::Over {
@@ -131,7 +130,7 @@ impl Giving {
             let head = workspace.head()?;
             let in_force = Rc::new(in_force(workspace, &head)?);
             self.done.hands_out = hands_out(&in_force.rules);
-            if !self.done.hands_out || ClaimMode::of(workspace, &in_force) != ClaimMode::Shared {
+            if !self.done.hands_out || !is_shared(workspace, &in_force) {
                 return Ok(OfferOutcome::Over);
             }
             if head.commit != workspace.repository.remembered(upstream)? {
@@ -271,7 +270,7 @@ impl Giving {
             behind: 0,
             end,
         };
-        self.done.unconfirmed = settled(&nothing, What::HandedOut).err();
+        self.done.unconfirmed = ensure_synced(&nothing, "handed out").err();
         OfferOutcome::Over
     }
 }

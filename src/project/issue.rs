@@ -33,7 +33,6 @@ pub(crate) struct Issue {
     pub problem: String,
     /// Why it matters; nothing where the code says it.
     pub why: String,
-    /// What to do.
     pub fix: String,
     pub cure: Option<Cure>,
 }

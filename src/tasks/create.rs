@@ -29,15 +29,12 @@ use crate::tasks::write::Write;
 /// What people say of a new task.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NewTask {
-    /// What it is called.
     pub title: String,
     /// What is to be done, in short.
     pub description: Option<String>,
     /// What is to be done, at length.
     pub body: String,
-    /// Labels.
     pub tags: Vec<String>,
-    /// Facts.
     pub metadata: Map,
     /// What it starts with: `context.input`.
     pub input: Map,

@@ -15,7 +15,6 @@ use crate::domain::{AgentId, Completion, CompletionId, TaskId, Ticket};
 use crate::files::completion_file::{self, Syntax};
 use crate::files::diagnostic::Diagnostic;
 use crate::files::frontmatter::SpliceRefusal;
-use crate::files::task_file;
 use crate::git::GitError;
 use crate::project::active_rules::in_force;
 use crate::project::error::ProjectError;
@@ -26,7 +25,7 @@ use crate::storage::inbox::{FileClass, InboxFile, VisitMark, Witnessed};
 use crate::storage::random::ulid;
 use crate::storage::{Inbox, StoreError, journal};
 use crate::tasks::complete::would_complete;
-use crate::tasks::state::task_state::path_in;
+use crate::tasks::state::task_state::committed_task;
 
 /// How many waiting files are judged; the watcher reports the others when it takes them.
 const MOST_JUDGED: usize = 50;
@@ -253,10 +252,7 @@ pub(crate) fn meant_visit(workspace: &Workspace, completion: &Completion) -> Opt
     }
     let head = workspace.repository.look().ok()?;
     let in_force = in_force(workspace, &head).ok()?;
-    let path = path_in(workspace, head.commit?, &ticket.task).ok()??;
-    let content = workspace.repository.read(head.commit?, path.as_str()).ok()??;
-    let defaults = in_force.defaults(workspace.now());
-    let task = task_file::parse(&content, &ticket.task, &defaults).ok()?.task;
+    let task = committed_task(workspace, &in_force, head.commit?, &ticket.task).ok()??.task;
     let visit = task.gate.as_ref()?.visit;
     Some(VisitMark { visit, branch: branch_of(&in_force.rules, &task, &completion.agent) })
 }

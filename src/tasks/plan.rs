@@ -35,15 +35,11 @@ pub enum DryRun {
 pub struct Changed {
     /// The task before it; nothing for a new one.
     pub before: Option<TaskFile>,
-    /// The task after it.
     pub after: TaskFile,
-    /// Where its file is.
     pub path: ProjectPath,
     /// The commit; nothing where none was made.
     pub commit: Option<CommitId>,
-    /// What happened besides.
     pub events: Vec<Event>,
-    /// What whoever acted should know.
     pub warnings: Vec<Warning>,
     /// Whether it had been done before.
     pub settled: bool,
@@ -247,9 +243,7 @@ pub(crate) struct PassedGates {
     pub file: TaskFile,
     /// The commits to be, oldest first.
     pub versions: Vec<TaskVersion>,
-    /// What happened besides.
     pub events: Vec<Event>,
-    /// What whoever acted should know.
     pub warnings: Vec<Warning>,
 }
 

@@ -21,7 +21,6 @@ use crate::tasks::headers::summary::TaskSummary;
 pub(crate) struct Filter {
     /// Of one of these workflows.
     pub workflows: Vec<WorkflowName>,
-    /// At one of these gates.
     pub gates: Vec<GateId>,
     /// Of one of these roles.
     pub roles: Vec<RoleId>,

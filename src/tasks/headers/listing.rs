@@ -47,9 +47,7 @@ pub(crate) struct Listing {
 /// A file that cannot be read as a task.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Unreadable {
-    /// The file.
     pub path: String,
-    /// Why, in one sentence.
     pub reason: String,
     /// Where in it, if it is the text.
     pub diagnostics: Vec<Diagnostic>,

@@ -300,7 +300,6 @@ fn is_none(words: &[String]) -> bool {
 /// A fork that was closed, as far as counting goes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct JoinedFork {
-    /// The fork.
     pub fork: String,
     /// Whether it rejected.
     pub failed: bool,
