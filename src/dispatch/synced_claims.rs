@@ -5,7 +5,7 @@
 
 use super::workplaces::{Opening, openings};
 use crate::domain::{AgentId, Ticket};
-use crate::git::{CommitId, GitError, Prompts};
+use crate::git::{CommitId, GitError, Prompts, Upstream};
 use crate::history::sync::outcome::{SyncEnd, Synced};
 use crate::history::sync::sync_run::{ForeignCommits, SyncOptions, SyncStart, sync};
 use crate::project::active_rules::{InForce, in_force};
@@ -141,34 +141,42 @@ fn options(first: SyncStart) -> SyncOptions<'static> {
 
 /// Returns an error where the remote does not have what is here. `what` is what was to be done: `claimed` or `handed out`.
 pub(crate) fn ensure_synced(synced: &Synced, what: &str) -> Result<(), ProjectError> {
-    let upstream = synced.upstream.name();
-    let unconfirmed =
-        |code, problem: String, fix: String| Err(ProjectError::NotConfirmed { code, problem, fix });
-    match &synced.end {
-        SyncEnd::Same | SyncEnd::Rehearsed => Ok(()),
-        SyncEnd::Offline { said } => unconfirmed(
+    unconfirmed(&synced.upstream, &synced.end, synced.rounds, what).map_or(Ok(()), Err)
+}
+
+/// Returns why the remote confirms nothing, if it does not.
+pub(crate) fn unconfirmed(
+    upstream: &Upstream,
+    end: &SyncEnd,
+    rounds: u32,
+    what: &str,
+) -> Option<ProjectError> {
+    let upstream = upstream.name();
+    let (code, problem, fix) = match end {
+        SyncEnd::Same | SyncEnd::Rehearsed => return None,
+        SyncEnd::Offline { said } => (
             "offline",
             format!("nothing can be {what}, because `{upstream}` cannot be reached: {said}"),
             "a claim counts once the remote has it (`git.sync` in project.yaml); try again with a network, or take the risk that \
-             somebody else does the same work with `--offline`"
-                .to_owned(),
+             somebody else does the same work with `--offline`",
         ),
-        SyncEnd::Rejected { said } => unconfirmed(
+        SyncEnd::Rejected { said } => (
             "rejected",
             format!("nothing can be {what}, because `{upstream}` would not take it: {said}"),
-            "see what it wants, then `aof sync`".to_owned(),
+            "see what it wants, then `aof sync`",
         ),
-        SyncEnd::Unsettled => unconfirmed(
+        SyncEnd::Unsettled => (
             "unsettled",
-            format!("nothing was {what}: `{upstream}` went on each of {} times", synced.rounds),
-            "try again".to_owned(),
+            format!("nothing was {what}: `{upstream}` went on each of {rounds} times"),
+            "try again",
         ),
-        SyncEnd::Left(left) => unconfirmed(
+        SyncEnd::Left(left) => (
             left.code,
             format!("nothing can be {what} before this clone is synced: {}", left.problem),
-            left.fix.clone(),
+            left.fix.as_str(),
         ),
-    }
+    };
+    Some(ProjectError::NotConfirmed { code, problem, fix: fix.to_owned() })
 }
 
 /// Returns whether the remote, as it was seen last, has the very same file.

@@ -29,7 +29,7 @@ pub use fs::project_path::ProjectPath;
 pub use fs::random;
 pub use fs::temporary_file::Durability;
 pub use header_cache::HeaderCache;
-pub use hints::{ArchiveScan, DueHorizon, Hint};
+pub use hints::{ArchiveScan, Hint};
 pub(crate) use inbox::Inbox;
 pub use layout::Paths;
 pub use lock::WriterLock;

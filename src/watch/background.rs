@@ -13,7 +13,7 @@ use tracing::debug;
 
 use super::checks::tell_handed_out;
 use super::report::{ReportedErrors, Reporter, WatchReport};
-use crate::dispatch::synced_assignment::{Errand, sync_and_hand_out};
+use crate::dispatch::synced_assignment::{SyncedHandOut, sync_and_hand_out};
 use crate::domain::ChannelKey;
 use crate::git::{CommitId, Prompts};
 use crate::history::new_commits::unreported::Remaining;
@@ -299,7 +299,7 @@ const LONGEST_BACKOFF: Duration = Duration::from_mins(15);
 const LAST_SYNC: Duration = Duration::from_secs(3);
 
 /// Nothing where the project is not synced.
-type SyncOutcome = Result<Option<Errand>, ProjectError>;
+type SyncOutcome = Result<Option<SyncedHandOut>, ProjectError>;
 
 /// Syncs of a watcher.
 pub(crate) struct SyncRequests {
@@ -388,7 +388,7 @@ fn once(project: &Seed, wait: Duration, every: &mut Option<Duration>) -> SyncOut
 }
 
 /// Returns whether the remote has all commits, and accepted all that was handed out.
-fn is_done(errand: &Errand) -> bool {
+fn is_done(errand: &SyncedHandOut) -> bool {
     errand.synced.last().is_some_and(|synced| synced.end == SyncEnd::Same)
         && errand.handed_out.unconfirmed.is_none()
 }
@@ -409,7 +409,7 @@ fn next(every: Option<Duration>, failed: u32) -> NextRun {
 
 /// Syncs and hands out before it returns.
 pub(crate) fn hand_out_now(workspace: &mut Workspace, wait: Duration, reporter: &mut Reporter<'_>) {
-    let Errand { synced, handed_out } = sync_and_hand_out(workspace, wait, Prompts::Never);
+    let SyncedHandOut { synced, handed_out } = sync_and_hand_out(workspace, wait, Prompts::Never);
     tell_synced(synced, reporter);
     if let Some(error) = &handed_out.unconfirmed {
         reporter.failed = true;
@@ -421,7 +421,7 @@ pub(crate) fn hand_out_now(workspace: &mut Workspace, wait: Duration, reporter: 
 
 /// Reports what was done; returns what prevents more, and what to do about it.
 fn report(
-    Errand { synced, handed_out }: Errand,
+    SyncedHandOut { synced, handed_out }: SyncedHandOut,
     workspace: &Workspace,
     reporter: &mut Reporter<'_>,
 ) -> Option<(String, Option<String>)> {
