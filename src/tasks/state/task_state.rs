@@ -62,6 +62,18 @@ pub(crate) struct TaskVersion {
     pub authored: Timestamp,
 }
 
+impl TaskVersion {
+    /// Returns the version that a file is.
+    pub(crate) fn of(
+        file: &TaskFile,
+        message: String,
+        author: Option<Person>,
+        authored: Timestamp,
+    ) -> Self {
+        Self { bytes: file.bytes().to_vec(), message, author, authored }
+    }
+}
+
 impl TaskState {
     /// Reads the task, the branch and the rules. Takes no lock.
     pub(crate) fn read(workspace: &Workspace, id: &TaskId) -> Result<Self, ProjectError> {
@@ -308,8 +320,7 @@ impl TaskState {
 
     /// Returns the file as one commit of git's user.
     fn one_version(&self, workspace: &Workspace, message: String) -> Pending {
-        let (bytes, authored) = (self.file.bytes().to_vec(), workspace.now());
-        Pending::Versions(vec![TaskVersion { bytes, message, author: None, authored }])
+        Pending::Versions(vec![TaskVersion::of(&self.file, message, None, workspace.now())])
     }
 }
 
