@@ -20,7 +20,7 @@ use crate::storage::tasks::task_files::TaskPlace;
 use crate::storage::{ProjectPath, StoreError};
 use crate::tasks::state::commit_message;
 use crate::tasks::state::task_state::{Pending, TaskState, TaskVersion, spliced};
-use crate::tasks::write::{ByHand, Companion, Write};
+use crate::tasks::write::{Companion, Write};
 
 /// Whether an operation is carried out, or only shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -258,7 +258,6 @@ fn add_companions(
     warnings: &mut Vec<Warning>,
 ) -> Result<(), ProjectError> {
     let (repository, head) = (&workspace.repository, state.head.commit);
-    let mut edited = Vec::new();
     let (mut ignored, mut filtered) = (Vec::new(), Vec::new());
     let (mut too_large, mut misnamed) = (Vec::new(), Vec::new());
     for from in companions(&workspace.paths, &state.snapshot.path)? {
@@ -287,15 +286,8 @@ fn add_companions(
             continue;
         }
         let is_program = repository.is_program(head, &name)?;
-        if committed.is_some_and(|blob| !repository.is_same_text(&bytes, blob)) {
-            edited.push((from.clone(), Some(bytes.clone())));
-        }
-        write.companions.push(Companion { from, to, bytes, is_program });
-    }
-    if !edited.is_empty() {
-        // A person changed them since HEAD, and not the author of the move.
-        let message = commit_message::of_companions(&state.id);
-        write.by_hand.push(ByHand { message, files: edited });
+        let is_edited = committed.is_some_and(|blob| !repository.is_same_text(&bytes, blob));
+        write.companions.push(Companion { from, to, bytes, is_program, is_edited });
     }
     if ![&ignored, &filtered, &too_large, &misnamed].into_iter().all(Vec::is_empty) {
         warnings.push(Warning::CompanionsStay { ignored, filtered, too_large, misnamed });

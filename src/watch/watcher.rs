@@ -121,13 +121,8 @@ impl<'t> Watcher<'t> {
 
     /// Checks and sleeps until told to stop. `serving` is reported when it begins.
     fn run(mut self, mut presence: Presence, serving: Option<WatchReport>) {
-        let opened = FileEvents::open(self.places.clone(), &self.reporter.wakeup);
-        let (mut file_events, sight) = match opened {
-            Ok(file_events) => (file_events, EventSource::Events),
-            Err(reason) => {
-                (FileEvents::blind(self.places.clone()), EventSource::Polling { reason })
-            }
-        };
+        let (mut file_events, fault) = FileEvents::open(self.places.clone(), &self.reporter.wakeup);
+        let sight = fault.map_or(EventSource::Events, |reason| EventSource::Polling { reason });
         let branch = self.workspace.head_now().ok().map(|head| head.branch().to_owned());
         let project = self.workspace.paths.root().to_owned();
         self.reporter.tell(WatchReport::Watching { project, branch, sight });

@@ -70,7 +70,6 @@ pub(crate) enum Committed<'p> {
     Unreadable(&'p ProjectPath),
     /// HEAD does not have it; an earlier commit has this very file.
     Earlier,
-    /// No commit has it.
     Never,
 }
 
