@@ -18,7 +18,7 @@ use super::output::{Output, bold, json_line, merged, painted, red, short, yellow
 use super::time::now;
 use crate::domain::AgentId;
 use crate::files::printable::inert;
-use crate::history::verify::project_commits::CommitArchive;
+use crate::history::verify::commit_archive::CommitArchive;
 use crate::project::active_rules::{InForce, Remark};
 use crate::project::aside::{Aside, Tell, warn_in_log};
 use crate::project::author::acting_agent;

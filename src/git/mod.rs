@@ -31,7 +31,7 @@ pub(crate) use index::staged::StagedFile;
 pub(crate) use index::uncommitted_changes::LeftBehind;
 pub(crate) use index::unmerged::{Sides, StagedVersion, Unmerged};
 pub(crate) use log::ancestry::Distance;
-pub(crate) use log::lost_commits::TakenBack;
+pub(crate) use log::lost_commits::DroppedSteps;
 pub(crate) use log::merge_commit::{MergeDraft, Unshared};
 pub(crate) use log::merge_context::UnderWay;
 pub(crate) use log::stale_entries::{BESIDE_A_TASK, SYNCED};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::desk::Desk;
 use super::report::{ReportedErrors, WatchReport};
 use super::worker::{NextRun, Worker};
-use crate::history::new_commits::unreported::Remaining;
+use crate::history::unreported::Remaining;
 use crate::observability::events::catch_up::{are_events_kept, catch_up_events, keep_events};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;

@@ -9,7 +9,7 @@ use super::report::WatchReport;
 use super::schedule::Schedule;
 use crate::dispatch::hand_out::{HandedOut, NothingToHandOut, hand_out};
 use crate::git::{CommitId, Head, TreeFile};
-use crate::history::lost_steps::{BranchSeen, Retaken, tend_branch};
+use crate::history::lost_steps::{BranchSeen, RecoveredSteps, tend_branch};
 use crate::history::stale_index::{IndexSeen, tend_index};
 use crate::project::active_rules::Remark;
 use crate::project::error::ProjectError;
@@ -169,11 +169,11 @@ impl Looks {
         });
         for retaken in retaken {
             match retaken {
-                Retaken::Put(put) => desk.tell(WatchReport::PutBack(put)),
-                Retaken::Told(point) if desk.told.is_news(point.problem.clone()) => {
+                RecoveredSteps::Restored(put) => desk.tell(WatchReport::RestoredSteps(put)),
+                RecoveredSteps::Reported(point) if desk.told.is_news(point.problem.clone()) => {
                     desk.tell(WatchReport::TakenBack { problem: point.problem, fix: point.fix });
                 }
-                Retaken::Told(_) => {}
+                RecoveredSteps::Reported(_) => {}
             }
         }
     }

@@ -8,7 +8,7 @@ use super::desk::Desk;
 use super::report::{ReportedErrors, WatchReport};
 use super::worker::{NextRun, Worker};
 use crate::domain::ChannelKey;
-use crate::history::new_commits::unreported::Remaining;
+use crate::history::unreported::Remaining;
 use crate::observability::notices::delivery::{
     Receiver, Round, Tried, deliver_channel, deliver_notices, receivers,
 };

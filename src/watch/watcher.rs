@@ -17,7 +17,7 @@ use super::sync::{SyncRequests, hand_out_now};
 use super::wakeup::{Hints, Wakeup, WatchedPaths, WatchedPlace};
 use crate::files::config::configuration::WORKFLOWS_FOLDER;
 use crate::git::{GitError, Head};
-use crate::history::new_commits::unreported::Remaining;
+use crate::history::unreported::Remaining;
 use crate::observability::endpoint::Endpoint;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;

@@ -7,9 +7,9 @@ use crate::cli::{CliError, CliResult, Session, red, yellow};
 use crate::domain::AgentId;
 use crate::files::printable::inert;
 use crate::git::{GitError, Marks, Repository};
-use crate::history::merge_driver::commit_check::broken_histories;
+use crate::history::merge_driver::driver::broken_histories;
 use crate::history::merge_driver::driver::{drive, is_virtual_base};
-use crate::history::merge_driver::settle::settle;
+use crate::history::merge_driver::unmerged::settle;
 use crate::project::error::ProjectError;
 use crate::rules::merge::{Dropped, Superseded};
 use crate::system::shell::{all_quoted, quoted};
@@ -165,7 +165,7 @@ fn settle_all(session: &Session, mode: DryRun) -> CliResult {
             show_merge(session, &task.path, merge);
             continue;
         }
-        let (problem, fix) = task.told();
+        let (problem, fix) = task.problem_and_fix();
         let fix = session.git_said(fix);
         session.output.say(format!("{} {shown}: {problem}\n{fix}", red("conflict:")));
     }

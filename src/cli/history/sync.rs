@@ -6,7 +6,7 @@ use crate::cli::{CliResult, Rehearsal, Session, bold, cyan, dim, green, indented
 use crate::files::printable::inert;
 use crate::git::Prompts;
 use crate::history::sync::outcome::{CommitLine, SyncEnd, Synced};
-use crate::history::sync::sync_run::{ForeignCommits, SyncOptions, SyncStart, sync};
+use crate::history::sync::sync_loop::{ForeignCommits, SyncOptions, SyncStart, sync};
 use crate::tasks::plan::choice::DryRun;
 
 /// How many commits are listed each way.
@@ -54,7 +54,7 @@ pub(crate) fn run(session: &Session, args: &SyncArgs) -> CliResult {
     Ok(ExitCode::from(match synced.end {
         SyncEnd::Same | SyncEnd::Rehearsed | SyncEnd::Offline { .. } => 0,
         SyncEnd::Rejected { .. } => 1,
-        SyncEnd::Left(_) => 5,
+        SyncEnd::Manual(_) => 5,
         SyncEnd::Unsettled => 7,
     }))
 }

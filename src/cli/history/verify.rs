@@ -12,10 +12,10 @@ use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::files::allowed_signers;
 use crate::files::printable::inert;
 use crate::git::Pretence;
+use crate::history::verify::commit_archive::ProjectFolder;
+use crate::history::verify::commit_archive::{JudgedPush, Update, pushed_value, verify_pushed};
 use crate::history::verify::finding::HistoryFinding;
 use crate::history::verify::history::{Range, RangeStart, Verified, verify};
-use crate::history::verify::project_commits::ProjectFolder;
-use crate::history::verify::pushed::{JudgedPush, Update, pushed_value, verify_pushed};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -12,7 +12,7 @@ use crate::cli::{
 };
 use crate::domain::{Destination, Ending, GateId, Outcome, RoleId, Status, Ticket, Visit};
 use crate::files::printable::one_line;
-use crate::history::evidence::evidence;
+use crate::history::verify::signatures::evidence;
 use crate::project::workspace::Workspace;
 use crate::rules::NAMESPACE;
 use crate::tasks::view::history::{HistoryView, history, history_value};

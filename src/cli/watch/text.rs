@@ -57,7 +57,7 @@ pub(crate) fn report_text(session: &Session, report: &WatchReport, retries: bool
             "git's index had an earlier version of {}, left by a git command that another one overtook; it has what is committed again",
             inert(&files.join(", "))
         ),
-        WatchReport::PutBack(put) => {
+        WatchReport::RestoredSteps(put) => {
             let steps = match put.steps {
                 1 => "1 step is".to_owned(),
                 steps => format!("{steps} steps are"),

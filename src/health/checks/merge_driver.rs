@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use crate::git::is_program_there;
 use crate::health::subject::{Found, Subject};
-use crate::history::merge_driver::attributes::is_held;
-use crate::history::merge_driver::hooks::HOOK_LINE;
+use crate::history::merge_driver::setup::HOOK_LINE;
+use crate::history::merge_driver::setup::is_held;
 use crate::history::merge_driver::setup::{install, missing};
 use crate::project::error::ProjectError;
 use crate::project::issue::Issue;

@@ -7,7 +7,7 @@ use crate::domain::issue::some;
 use crate::domain::{TaskId, listed};
 use crate::git::CommitId;
 use crate::health::subject::{Found, Project, Subject, count};
-use crate::history::merge_driver::attributes::commit_attributes;
+use crate::history::merge_driver::setup::commit_attributes;
 use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;

@@ -64,7 +64,7 @@ fn unmerged(
             unreadable.retain(|own| own.path != task.path && !task.others.contains(&own.path));
         }
         if unreadable.iter().all(|own| own.path != task.path) {
-            let (problem, fix) = task.told();
+            let (problem, fix) = task.problem_and_fix();
             issues.push(Issue::new("task_unmerged", format!("`{}`: {problem}", task.path), fix));
         }
     }

@@ -4,7 +4,7 @@
 use super::catch_up::catch_up_if_writable;
 use crate::domain::{AgentId, EventKind, Level, TaskId, Timestamp};
 use crate::files::event::line::EventLine;
-use crate::history::new_commits::unreported::Remaining;
+use crate::history::unreported::Remaining;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::EventStream;

@@ -13,7 +13,7 @@ use tracing::info;
 use super::compose::tell_of_dropped;
 use super::put_out::put_out;
 use crate::domain::{Channel, ChannelKey, Timestamp};
-use crate::history::new_commits::unreported::Remaining;
+use crate::history::unreported::Remaining;
 use crate::observability::delivery::deliver::deliver;
 use crate::observability::delivery::message::{Failure, Message};
 use crate::project::active_rules::in_force;

@@ -8,8 +8,8 @@ use std::rc::Rc;
 
 use super::compose::{bound, compose, tell_of_dropped, write};
 use crate::domain::ChannelKey;
-use crate::history::new_commits::derive_events::EventDeriver;
-use crate::history::new_commits::unreported::{MOST_COMMITS, Remaining, UnreportedCommits};
+use crate::history::commit_events::EventDeriver;
+use crate::history::unreported::{MOST_COMMITS, Remaining, UnreportedCommits};
 use crate::project::active_rules::in_force;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;

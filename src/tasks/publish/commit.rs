@@ -100,7 +100,7 @@ pub(crate) fn publish(
             let record =
                 recorded.into_inner().filter(|_| aim == RecoveryAim::Undo && !named.is_empty());
             let noted = record.and_then(|record| journal::note_undo(lock, &record).ok());
-            let stuck = named.put_back(lock, writes).err().map(|fault| {
+            let stuck = named.restore_steps(lock, writes).err().map(|fault| {
                 // It is there for the next command; only a power cut could still take it back.
                 let noted = noted.map(|written| drop(written.sync(lock))).is_some();
                 Stuck { fault, noted }

@@ -117,7 +117,11 @@ impl PlacedFiles {
     }
 
     /// Undoes it. A file that somebody changed in the meantime stays as they left it, and so does one that was in the way.
-    pub(crate) fn put_back(&self, lock: &WriterLock, writes: &[Write]) -> Result<(), StoreError> {
+    pub(crate) fn restore_steps(
+        &self,
+        lock: &WriterLock,
+        writes: &[Write],
+    ) -> Result<(), StoreError> {
         for write in writes {
             let own = write
                 .from

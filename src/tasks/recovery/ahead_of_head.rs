@@ -86,8 +86,8 @@ impl InterruptedWrite<'_> {
                             ahead.extend(self.write_of(&state, intended)?);
                         }
                     }
-                    RecoveryStep::PutBack => {
-                        self.put_back(head, intended)?;
+                    RecoveryStep::RestoredSteps => {
+                        self.restore_steps(head, intended)?;
                         self.tell_undone(head, intended);
                     }
                     RecoveryStep::Tell => self.tell_left(head, intended),

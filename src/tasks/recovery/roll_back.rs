@@ -14,7 +14,11 @@ use crate::tasks::recovery::interrupted_write::InterruptedWrite;
 impl InterruptedWrite<'_> {
     /// Puts the task's file back: what was there before stands at its old place again, and nothing of the new version at either. What
     /// somebody changes meanwhile stays.
-    pub(crate) fn put_back(&self, head: &Head, write: &IntendedWrite) -> Result<(), ProjectError> {
+    pub(crate) fn restore_steps(
+        &self,
+        head: &Head,
+        write: &IntendedWrite,
+    ) -> Result<(), ProjectError> {
         let lock = self.lock;
         if let Some(old) = &write.old {
             let Some(before) = self.before(head, old)? else { return Ok(()) };
