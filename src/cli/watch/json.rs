@@ -47,7 +47,7 @@ fn value(report: &WatchReport) -> Value {
         WatchReport::Committed(changed) => of_change("edited", changed),
         WatchReport::CaughtUp { files } => json!({"event": "index_caught_up", "files": files}),
         WatchReport::RestoredSteps(put) => {
-            json!({"event": "restore_steps", "tasks": put.tasks, "steps": put.steps})
+            json!({"event": "put_back", "tasks": put.tasks, "steps": put.steps})
         }
         WatchReport::TakenBack { problem, fix } => {
             json!({"event": "taken_back", "problem": problem, "fix": fix})

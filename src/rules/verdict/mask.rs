@@ -117,7 +117,7 @@ fn speaks(line: &str, open: &mut OpenBlock) -> bool {
         }
         return false;
     }
-    if line.starts_with(" -") {
+    if line.starts_with("@@ -") {
         *open = OpenBlock::Hunk;
         return false;
     }

@@ -116,7 +116,7 @@ fn what_is_quoted_never_decides() {
         "<blockquote><gate>PASS</gate></blockquote>",
         "+<gate>PASS</gate>",
         "-<gate>PASS</gate>",
-        " -1,2 +1,2 \n <gate>PASS</gate>\n+x\n",
+        "@@ -1,2 +1,2 @@\n <gate>PASS</gate>\n+x\n",
         "- ```\n  <gate>PASS</gate>\n  ```",
         "1. ~~~\n   <gate>PASS</gate>\n",
         "- a\n\n      <gate>PASS</gate>\n",
@@ -148,7 +148,7 @@ fn what_only_stands_near_code_decides() {
         "- ```\n<gate>PASS</gate>",
         "- a\n  - b\n\n<gate>PASS</gate>",
         "<!-- a --> <gate>PASS</gate>",
-        " -1 +1 \n-a\n+b\nsettled\n<gate>PASS</gate>",
+        "@@ -1 +1 @@\n-a\n+b\nsettled\n<gate>PASS</gate>",
         "--- \n<gate>PASS</gate>",
         "``` `` ```\n<gate>PASS</gate>",
         "<codes><gate>PASS</gate>",
@@ -338,7 +338,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn nothing_panics_and_places_stay(text in "([ab:é`~>#*_+<\\-\n\r\t\0 ]|<gate>|</gate>|PASS|KEY: |<!--|-->| -|---\n|\\$status: ){0,40}") {
+    fn nothing_panics_and_places_stay(text in "([ab:é`~>#*_+<\\-\n\r\t\0 ]|<gate>|</gate>|PASS|KEY: |<!--|-->|@@ -|---\n|\\$status: ){0,40}") {
         for mark in [tag(), Mark::Key("KEY".into()), Mark::Expects("KEY: a".into()), Mark::Status] {
             read(&mark, OUTCOMES, KEYS, &text);
         }

@@ -338,9 +338,15 @@ fn a_mark_is_read_as_it_was_written_and_no_other_name_is_one() {
             assert_eq!(VisitMark::split(&format!("{mark}{name}")), (Some(mark.clone()), name));
         }
     }
-    for name in
-        ["done.yaml", "3done.yaml", ".3@done.yaml", ".xdone.yaml", ".+3done.yaml", ".x", ".3@a b@x"]
-    {
+    for name in [
+        "done.yaml",
+        "3@@done.yaml",
+        ".3@done.yaml",
+        ".x@@done.yaml",
+        ".+3@@done.yaml",
+        ".@@x",
+        ".3@a b@x",
+    ] {
         assert_eq!(VisitMark::split(name), (None, name));
     }
 }

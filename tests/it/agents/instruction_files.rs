@@ -116,7 +116,7 @@ fn what_others_wrote_stays_byte_for_byte() {
     index 6acba12..ec52865 100644
     --- a/.codex/config.toml
     +++ b/.codex/config.toml
-     -1 +1,6 
+    @@ -1 +1,6 @@
      model = 'x' # ours
     +
     +[mcp_servers.aof]
@@ -127,7 +127,7 @@ fn what_others_wrote_stays_byte_for_byte() {
     index fe3a3a0..c789244 100644
     --- a/.gemini/settings.json
     +++ b/.gemini/settings.json
-     -3,3 +3,9 
+    @@ -3,3 +3,9 @@
      	"theme": "x",
     -	"mcpServers": {"git": {"command": "uvx"}}
     +	"mcpServers": {

@@ -60,7 +60,7 @@ fn project(bytes: &[u8]) -> TestEnvironment {
 fn changed(env: &TestEnvironment) -> String {
     let diff = env.git_plain(&["show", "--format=", "--unified=0", "--no-renames"]);
     let lines = diff.lines().filter(|line| {
-        !line.starts_with("") && !line.starts_with("index") && !line.starts_with("diff")
+        !line.starts_with("@@") && !line.starts_with("index") && !line.starts_with("diff")
     });
     lines.map(|line| format!("{}\n", line.escape_debug())).collect()
 }

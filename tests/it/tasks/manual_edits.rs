@@ -30,10 +30,10 @@ fn an_edit_by_hand_is_committed_first_and_as_theirs() {
     diff --git a/tasks/AOF-xxxxx.md b/tasks/AOF-xxxxx.md
     --- a/tasks/AOF-xxxxx.md
     +++ b/tasks/AOF-xxxxx.md
-     -3 +3  id: AOF-xxxxx
+    @@ -3 +3 @@ id: AOF-xxxxx
     -title: Add login
     +title: Add login and logout
-     -17 +17  workflowHash: HASH
+    @@ -17 +17 @@ workflowHash: HASH
     -Users want in.
     +Users want in, and out.
     ");
