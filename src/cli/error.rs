@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::git::GitError;
-use crate::observability::endpoint::EndpointFault;
+use crate::observability::metrics::endpoint::EndpointFault;
 use crate::project::error::ProjectError;
 use crate::project::error::reason::reason_of;
 use crate::rules::RefusalKind;

@@ -12,10 +12,9 @@ use serde_json::{Value, json};
 use tracing::Level;
 use tracing_subscriber::fmt::format::Writer;
 
-use super::arguments::{Global, LogFormat};
+use super::arguments::{Global, LogFormat, now};
 use super::error::{CliError, CliResult};
 use super::output::{Output, bold, json_line, merged, painted, red, short, yellow};
-use super::time::now;
 use crate::domain::AgentId;
 use crate::files::printable::inert;
 use crate::history::verify::project_commits::CommitArchive;

@@ -1,4 +1,4 @@
-//! What the checks look at.
+//! What the checks look at, read once.
 
 use std::collections::HashMap;
 

@@ -11,8 +11,8 @@ use super::report::WatchReport;
 use super::worker::{NextRun, Worker};
 use crate::domain::Timestamp;
 use crate::domain::histogram::Histogram;
-use crate::observability::exposition::{Family, Format, Labels, Samples, render};
-use crate::observability::metrics::numbers::{Numbers, numbers};
+use crate::observability::metrics::exposition::{Family, Format, Labels, Samples, render};
+use crate::observability::metrics::families::{Numbers, numbers};
 use crate::project::aside::Clock;
 use crate::project::workspace::{Seed, Workspace};
 

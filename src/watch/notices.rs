@@ -9,10 +9,10 @@ use super::report::{ReportedErrors, WatchReport};
 use super::worker::{NextRun, Worker};
 use crate::domain::ChannelKey;
 use crate::history::new_commits::unreported::Remaining;
+use crate::observability::notices::compose::put_out;
 use crate::observability::notices::delivery::{
     Receiver, Round, Tried, deliver_channel, deliver_notices, receivers,
 };
-use crate::observability::notices::put_out::put_out;
 use crate::project::workspace::Workspace;
 use crate::storage::StoreError;
 

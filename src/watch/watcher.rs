@@ -18,7 +18,7 @@ use super::wakeup::{Hints, Wakeup, WatchedPaths, WatchedPlace};
 use crate::files::config::configuration::WORKFLOWS_FOLDER;
 use crate::git::{GitError, Head};
 use crate::history::new_commits::unreported::Remaining;
-use crate::observability::endpoint::Endpoint;
+use crate::observability::metrics::endpoint::Endpoint;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::inbox::QUIET;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use super::changed;
+use super::actions;
 use crate::cli::{
     ActingAgent, CliError, CliResult, Rehearsal, Session, SignWith, key_value, now, object,
     run_under_way, text_input,
@@ -110,7 +110,7 @@ pub(crate) fn run(session: &Session, args: &CompleteArgs) -> CliResult {
     })?;
     let changed = &completed;
     let outcome = ended(changed).first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
-    changed::show(session, rules, changed, &format!("{} ({outcome})", way(changed)), mode);
+    actions::show(session, rules, changed, &format!("{} ({outcome})", way(changed)), mode);
     Ok(ExitCode::SUCCESS)
 }
 

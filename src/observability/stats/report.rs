@@ -3,12 +3,9 @@
 
 use serde_json::{Value, json};
 
-use super::breakdowns::{AgentStats, Agents, TagStats, Tags};
-use super::gates::{GateStats, Gates};
-use super::loops::Loops;
-use super::numbers::{Share, Span, Spread, WEEK, end, rounded};
-use super::verdict::{Judges, gate_verdict};
-use super::weeks::{Trend, Week, Weeks};
+use super::breakdowns::{AgentStats, Agents, TagStats, Tags, Trend, Week, Weeks};
+use super::gates::{GateStats, Gates, Loops};
+use super::numbers::{Judges, Share, Span, Spread, WEEK, end, gate_verdict, rounded};
 use crate::domain::{Status, Timestamp, Workflow, WorkflowName};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;

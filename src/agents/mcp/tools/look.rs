@@ -10,7 +10,7 @@ use crate::agents::mcp::session::OpenProject;
 use crate::agents::mcp::tool_error::{ToolError, in_tools};
 use crate::dispatch::next::claimed;
 use crate::domain::{RoleId, Status};
-use crate::health::status::{overview, overview_value};
+use crate::health::doctor::{overview, overview_value};
 use crate::rules::Workplace;
 use crate::storage::watcher_presence::is_watched;
 use crate::tasks::headers::list::{Filter, Sort, list};
