@@ -1,6 +1,5 @@
 //! `aof watch` and `aof sweep`: reports for people as lines, for programs as JSON.
 
-use std::fmt::Display;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -10,19 +9,16 @@ use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 use tracing::Level;
 
-use crate::cli::render::changes;
 use crate::cli::render::changes::{
     change_value, dependent, dependent_value, diagnostic_values, followed, given_value, lapsed,
-    time_limit_value, timed_out,
+    show_sweep, sweep_value, tell_unreadable, time_limit_value, timed_out,
 };
 use crate::cli::{
-    Away, CliError, CliResult, JSON_VERSION, LogFormat, Rehearsal, Session, between, bold, cyan,
-    exit_code, merged, now, painted, red, short, yellow,
+    Away, CliError, CliResult, JSON_VERSION, LogFormat, Rehearsal, Session, bold, cyan, exit_code,
+    merged, now, painted, red, short, yellow,
 };
-use crate::dispatch::sweep::{Swept, sweep};
-use crate::domain::Timestamp;
+use crate::dispatch::sweep::sweep;
 use crate::files::printable::{inert, one_line};
-use crate::history::sync::outcome::Loss;
 use crate::observability::events::catch_up::catch_up_events;
 use crate::observability::metrics::endpoint::{Endpoint, address};
 use crate::observability::notices::delivery::{Tried, deliver_notices};
@@ -80,57 +76,30 @@ pub(crate) fn run_watch(session: &Session, args: &WatchArgs) -> CliResult {
 /// Prints a report. `retries` says whether what failed is tried again.
 fn show_report(session: &Session, report: &WatchReport, retries: bool) {
     let time = now();
+    let (level, mut fields, text) = shown(session, report, retries);
+    session.git_said_in(&mut fields);
+    if let Some(reason) = fields.get_mut("reason") {
+        session.git_said_in(reason);
+    }
     if session.output.is_json() {
         let head = json!({"jsonVersion": JSON_VERSION, "time": time});
-        session.output.line(merged(head, report_value(session, report)).to_string());
-        return;
-    }
-    let text = report_text(session, report, retries);
-    if session.log_format == LogFormat::Json {
-        session.output.line(log_line(session, report, time, &text).to_string());
-        return;
-    }
-    let clock = time.to_zoned(TimeZone::system()).strftime("%H:%M:%S").to_string();
-    for (at, line) in text.lines().enumerate() {
-        let clock = if at == 0 { &clock } else { "" };
-        session.output.line(format!("{clock:8}  {line}"));
-    }
-}
-
-/// Returns a report as a line of a log: time, level and sentence, then the fields of `--json`.
-fn log_line(session: &Session, report: &WatchReport, time: Timestamp, text: &str) -> Value {
-    let message = one_line(&adapter::strip_str(text).to_string());
-    let mut fields = report_value(session, report);
-    if let Value::Object(map) = &mut fields {
-        // The stream of events calls it `taskId`.
-        *map = std::mem::take(map)
-            .into_iter()
-            .map(|(key, value)| (if key == "task" { "taskId".to_owned() } else { key }, value))
-            .collect();
-    }
-    let level = level(report).as_str();
-    merged(json!({"timestamp": time, "level": level, "message": message}), fields)
-}
-
-fn level(report: &WatchReport) -> Level {
-    match report {
-        WatchReport::RulesInvalid { .. } | WatchReport::Trouble(_) => Level::ERROR,
-        WatchReport::Serving { exposed: true, .. }
-        | WatchReport::Watching { sight: EventSource::Polling { .. }, .. }
-        | WatchReport::EventSource(EventSource::Polling { .. })
-        | WatchReport::Delivered(Delivered::Refused { .. } | Delivered::Waiting { .. })
-        | WatchReport::TimedOut(_)
-        | WatchReport::Lapsed(_)
-        | WatchReport::Troubled { .. }
-        | WatchReport::TakenBack { .. }
-        | WatchReport::Stray { .. }
-        | WatchReport::RulesUncommitted { .. }
-        | WatchReport::Undelivered { .. }
-        | WatchReport::Unrecorded { .. }
-        | WatchReport::Uncounted { .. }
-        | WatchReport::Unsynced { .. }
-        | WatchReport::Paused { .. } => Level::WARN,
-        _ => Level::INFO,
+        session.output.line(merged(head, fields).to_string());
+    } else if session.log_format == LogFormat::Json {
+        // A line of a log: time, level and sentence, then the fields of `--json`.
+        if let Value::Object(map) = &mut fields {
+            // The stream of events calls it `taskId`.
+            let key = |key: String| if key == "task" { "taskId".to_owned() } else { key };
+            *map = std::mem::take(map).into_iter().map(|(own, value)| (key(own), value)).collect();
+        }
+        let message = one_line(&adapter::strip_str(&text).to_string());
+        let head = json!({"timestamp": time, "level": level.as_str(), "message": message});
+        session.output.line(merged(head, fields).to_string());
+    } else {
+        let clock = time.to_zoned(TimeZone::system()).strftime("%H:%M:%S").to_string();
+        for (at, line) in text.lines().enumerate() {
+            let clock = if at == 0 { &clock } else { "" };
+            session.output.line(format!("{clock:8}  {line}"));
+        }
     }
 }
 
@@ -185,213 +154,87 @@ pub(crate) fn run_sweep(session: &Session, args: &SweepArgs) -> CliResult {
             session.warn(&format!("the event stream is not up to date: {error}"));
         }
     }
-    let code = changes::tell_unreadable(session, &swept.ran_out.unreadable);
+    let code = tell_unreadable(session, &swept.ran_out.unreadable);
     let is_done = swept.troubled().next().is_none() && swept.is_confirmed();
     Ok(if is_done { code } else { ExitCode::FAILURE })
 }
 
-fn show_sweep(session: &Session, swept: &Swept, mode: DryRun) {
-    let output = session.output;
-    let remark = if mode == DryRun::Yes { " (dry run: nothing was written)" } else { "" };
-    let line = |id: &dyn Display, text: &str| {
-        output.line(format!("{}: {}{remark}", cyan(id), inert(text)));
+/// A report as it is shown: how grave it is, its fields for programs, its sentence for people.
+type ShownReport = (Level, Value, String);
+
+/// Returns a report as it is shown. `retries` says whether what failed is tried again.
+#[expect(clippy::too_many_lines, reason = "an arm for each report")]
+fn shown(session: &Session, report: &WatchReport, retries: bool) -> ShownReport {
+    let git_said = |text: &str| inert(&session.git_said(text.to_owned()));
+    let line = |changed: &Changed, text: String| {
+        format!("{}  {}", cyan(&changed.after.task.id), inert(&text))
     };
-    let of = |changed: &Changed, text: String| line(&changed.after.task.id, &text);
-    let Swept { settled, ran_out, handed_out, superseded } = swept;
-    settled.changed.iter().for_each(|changed| of(changed, followed(changed)));
-    ran_out.timed_out.iter().for_each(|changed| of(changed, timed_out(changed)));
-    ran_out.lapsed.iter().for_each(|changed| of(changed, lapsed(changed)));
-    handed_out.dependents.iter().for_each(|own| line(&own.task, &dependent(own)));
-    for loss in superseded {
-        let why = "superseded, because the remote had another one first";
-        line(&loss.task, &format!("{why}: {}", loss.what));
-    }
-    for given in &handed_out.given {
-        line(&given.ticket, &format!("given to {}", given.agent));
-    }
-    if swept.is_idle() && swept.is_confirmed() {
-        output.line("nothing is due");
-    }
-    if handed_out.left > 0 {
-        let places = match handed_out.left {
-            1 => "1 place of work waits".to_owned(),
-            left => format!("{left} places of work wait"),
-        };
-        output.line(format!("{places}: nobody has room there, or may claim it"));
-    }
-    if let Some(next) = ran_out.next {
-        output.line(format!("the next is due in {}, at {next}", between(now(), next)));
-    }
-}
-
-fn sweep_value(swept: &Swept) -> Value {
-    let Swept { settled, ran_out, handed_out, superseded } = swept;
-    let loss = |loss: &Loss| json!({"task": loss.task.as_str(), "what": loss.what});
-    let timed_out = ran_out.timed_out.iter().map(|changed| time_limit_value("timeout", changed));
-    let lapsed = ran_out.lapsed.iter().map(|changed| time_limit_value("lapsed", changed));
-    let task =
-        |changed: &Changed| json!({"task": changed.after.task.id, "change": followed(changed)});
-    let troubled =
-        swept.troubled().map(|(task, error)| json!({"task": task, "reason": reason_of(error)}));
-    json!({
-        "followed": settled.changed.iter().map(task).collect::<Vec<_>>(),
-        "ranOut": timed_out.chain(lapsed).collect::<Vec<_>>(),
-        "next": ran_out.next.map(|next| next.to_string()),
-        "dependents": handed_out.dependents.iter().map(dependent_value).collect::<Vec<_>>(),
-        "given": handed_out.given.iter().map(given_value).collect::<Vec<_>>(),
-        "superseded": superseded.iter().map(loss).collect::<Vec<_>>(),
-        "handsOut": handed_out.hands_out,
-        "left": handed_out.left,
-        "unconfirmed": handed_out.unconfirmed.as_ref().map(reason_of),
-        "troubled": troubled.collect::<Vec<_>>(),
-        "unreadable": changes::unreadable_values(&ran_out.unreadable),
-    })
-}
-
-/// Returns a report as JSON, its git commands written for where the person is.
-pub(crate) fn report_value(session: &Session, report: &WatchReport) -> Value {
-    let mut value = value(report);
-    session.git_said_in(&mut value);
-    if let Some(reason) = value.get_mut("reason") {
-        session.git_said_in(reason);
-    }
-    value
-}
-
-fn value(report: &WatchReport) -> Value {
+    let of = |event: &str, changed: &Changed, text: String| {
+        (Level::INFO, of_change(event, changed), line(changed, text))
+    };
+    let info = |value: Value, text: String| (Level::INFO, value, text);
+    let warn = |value: Value, text: String| (Level::WARN, value, warning(&text));
+    let late = |event: &str, what: &str, problem: &str| {
+        warn(json!({"event": event, "problem": problem}), format!("{what}: {}", inert(problem)))
+    };
     match report {
         WatchReport::Watching { project, branch, sight } => {
-            let (project, polling) = (project.display().to_string(), polling(sight));
-            json!({"event": "watching", "project": project, "branch": branch, "polling": polling})
+            let polling = polling(sight);
+            let level = if polling.is_some() { Level::WARN } else { Level::INFO };
+            let on_branch = branch.as_ref().map(|branch| format!(" on branch `{}`", inert(branch)));
+            let on_branch = on_branch.unwrap_or_default();
+            let folder =
+                if project.ends_with(BRANCH) { format!("{BRANCH}/") } else { String::new() };
+            let project = project.display().to_string();
+            let why = polling.as_ref().map(|why| format!("\n{}", warning(why))).unwrap_or_default();
+            let text = format!(
+                "watching `{}`{on_branch}; drop completion files into `{folder}{INBOX}/`{why}",
+                inert(&project)
+            );
+            let value = json!({
+                "event": "watching",
+                "project": project,
+                "branch": branch,
+                "polling": polling,
+            });
+            (level, value, text)
         }
         WatchReport::Serving { address, exposed } => {
             let url = format!("http://{address}/metrics");
-            json!({"event": "serving", "url": url, "exposed": exposed})
-        }
-        WatchReport::Uncounted { problem } => json!({"event": "uncounted", "problem": problem}),
-        WatchReport::EventSource(sight) => json!({"event": "sight", "polling": polling(sight)}),
-        WatchReport::Delivered(delivered) => delivered_value(delivered),
-        WatchReport::Adopted(changed) => {
-            let warnings = warnings_value(&changed.warnings);
-            merged(of_change("adopted", changed), json!({"warnings": warnings}))
-        }
-        WatchReport::Passed(changed) => of_change("passed", changed),
-        WatchReport::TimedOut(changed) => time_limit_value("timeout", changed),
-        WatchReport::Lapsed(changed) => time_limit_value("lapsed", changed),
-        WatchReport::Followed(changed) => of_change("followed", changed),
-        WatchReport::Moved(changed) => of_change("moved", changed),
-        WatchReport::Committed(changed) => of_change("edited", changed),
-        WatchReport::CaughtUp { files } => json!({"event": "index_caught_up", "files": files}),
-        WatchReport::PutBack(put) => {
-            json!({"event": "put_back", "tasks": put.tasks, "steps": put.steps})
-        }
-        WatchReport::TakenBack { problem, fix } => {
-            json!({"event": "taken_back", "problem": problem, "fix": fix})
-        }
-        WatchReport::Given(given) => given_value(given),
-        WatchReport::Dependent(dependent) => dependent_value(dependent),
-        WatchReport::Troubled { task, error } => {
-            json!({"event": "troubled", "task": task, "reason": reason_of(error)})
-        }
-        WatchReport::Stray { path, reason } => {
-            json!({"event": "stray", "path": path, "reason": reason})
-        }
-        WatchReport::RulesInForce { commit } => {
-            json!({"event": "rules_in_force", "commit": commit})
-        }
-        WatchReport::RulesInvalid { in_force, diagnostics } => json!({
-            "event": "rules_invalid",
-            "inForce": in_force,
-            "diagnostics": diagnostic_values(diagnostics),
-        }),
-        WatchReport::RulesUncommitted { files } => {
-            json!({"event": "rules_uncommitted", "files": files})
-        }
-        WatchReport::Undelivered { problem } => json!({"event": "undelivered", "problem": problem}),
-        WatchReport::Unrecorded { problem } => json!({"event": "unrecorded", "problem": problem}),
-        WatchReport::Synced(synced) => merged(synced.value(), json!({"event": "synced"})),
-        WatchReport::Unsynced { problem, fix } => {
-            json!({"event": "unsynced", "problem": problem, "fix": fix})
-        }
-        WatchReport::Paused { reason } => json!({"event": "paused", "message": reason}),
-        WatchReport::Trouble(error) => json!({"event": "trouble", "reason": reason_of(error)}),
-        WatchReport::Resumed => json!({"event": "resumed"}),
-        WatchReport::Stopped => json!({"event": "stopped"}),
-    }
-}
-
-fn delivered_value(delivered: &Delivered) -> Value {
-    match delivered {
-        Delivered::Completed { name, changed } => {
-            let event = if changed.settled { "settled" } else { "completed" };
-            let more = json!({"file": name, "warnings": warnings_value(&changed.warnings)});
-            let mut value = merged(of_change(event, changed), more);
-            if let Some(visit) = changed.after.task.history.last() {
-                value["outcome"] = json!(visit.outcome);
-                value["agent"] = json!(visit.agent);
-                value["from"] = json!(visit.gate);
-                value["completion"] = json!(visit.completion.as_ref().map(|stamp| &stamp.id));
+            let text = format!("metrics at {url}");
+            let value = json!({"event": "serving", "url": url, "exposed": exposed});
+            if !exposed {
+                return info(value, text);
             }
-            value
-        }
-        Delivered::Refused { name, reason, path } => {
-            let path = path.display().to_string();
-            json!({"event": "refused", "file": name, "path": path, "reason": reason})
-        }
-        Delivered::Waiting { name, error } => {
-            json!({"event": "waiting", "file": name, "reason": reason_of(error)})
-        }
-    }
-}
-
-fn of_change(event: &str, changed: &Changed) -> Value {
-    change_value(event, changed.after.task.id.as_str(), Some(changed))
-}
-
-/// Returns a report in words. `retries` says whether what failed is tried again.
-#[expect(clippy::too_many_lines, reason = "an arm for each report")]
-pub(crate) fn report_text(session: &Session, report: &WatchReport, retries: bool) -> String {
-    let git_said = |text: &str| inert(&session.git_said(text.to_owned()));
-    let of = |changed: &Changed, text: String| {
-        format!("{}  {}", cyan(&changed.after.task.id), inert(&text))
-    };
-    match report {
-        WatchReport::Watching { project, branch, sight } => {
-            let branch = branch.as_ref().map(|branch| format!(" on branch `{}`", inert(branch)));
-            let folder =
-                if project.ends_with(BRANCH) { format!("{BRANCH}/") } else { String::new() };
-            let polling = polling(sight).map(|why| format!("\n{}", warning(&why)));
-            format!(
-                "watching `{}`{}; drop completion files into `{folder}{INBOX}/`{}",
-                inert(&project.display().to_string()),
-                branch.unwrap_or_default(),
-                polling.unwrap_or_default()
-            )
-        }
-        WatchReport::Serving { address, exposed } => {
-            let text = format!("metrics at http://{address}/metrics");
             let told = format!(
                 "whoever reaches this machine can read them; `--metrics 127.0.0.1:{}` is for this machine alone",
                 address.port()
             );
-            if *exposed { format!("{text}\n{}", warning(&told)) } else { text }
+            (Level::WARN, value, format!("{text}\n{}", warning(&told)))
         }
-        WatchReport::EventSource(sight) => match polling(sight) {
-            Some(why) => warning(&why),
-            None => "file events work again".to_owned(),
-        },
+        WatchReport::EventSource(sight) => {
+            let polling = polling(sight);
+            let value = json!({"event": "sight", "polling": polling});
+            match polling {
+                Some(why) => warn(value, why),
+                None => info(value, "file events work again".to_owned()),
+            }
+        }
         WatchReport::Uncounted { problem } => {
-            warning(&format!("metrics are not up to date: {}", inert(problem)))
+            late("uncounted", "metrics are not up to date", problem)
         }
         WatchReport::Undelivered { problem } => {
-            warning(&format!("a notice could not be delivered: {}", inert(problem)))
+            late("undelivered", "a notice could not be delivered", problem)
         }
         WatchReport::Unrecorded { problem } => {
-            warning(&format!("the event stream is not up to date: {}", inert(problem)))
+            late("unrecorded", "the event stream is not up to date", problem)
         }
-        WatchReport::CaughtUp { files } => format!(
-            "git's index had an earlier version of {}, left by a git command that another one overtook; it has what is committed again",
-            inert(&files.join(", "))
+        WatchReport::CaughtUp { files } => info(
+            json!({"event": "index_caught_up", "files": files}),
+            format!(
+                "git's index had an earlier version of {}, left by a git command that another one overtook; it has what is committed again",
+                inert(&files.join(", "))
+            ),
         ),
         WatchReport::PutBack(put) => {
             let steps = match put.steps {
@@ -399,26 +242,40 @@ pub(crate) fn report_text(session: &Session, report: &WatchReport, retries: bool
                 steps => format!("{steps} steps are"),
             };
             let tasks = inert(&put.tasks.join(", "));
-            format!("{steps} on the branch again, after a git command had dropped them: {tasks}")
+            let why = "on the branch again, after a git command had dropped them";
+            let value = json!({"event": "put_back", "tasks": put.tasks, "steps": put.steps});
+            info(value, format!("{steps} {why}: {tasks}"))
         }
         WatchReport::TakenBack { problem, fix } => {
-            format!("{} {}\n  {}", yellow("needs a look:"), inert(problem), inert(fix))
+            let text = format!("{} {}\n  {}", yellow("needs a look:"), inert(problem), inert(fix));
+            (Level::WARN, json!({"event": "taken_back", "problem": problem, "fix": fix}), text)
         }
-        WatchReport::Stray { path, reason } => {
-            warning(&format!("`{}` is no task: {}", inert(path), inert(reason)))
-        }
-        WatchReport::RulesInForce { commit } => {
-            format!("new rules in force, of commit {}", short(commit))
-        }
-        WatchReport::RulesInvalid { in_force, diagnostics } => format!(
-            "{} the committed rules are invalid; those of commit {} stay in force\n{}",
-            red("error:"),
-            short(in_force),
-            painted(diagnostics)
+        WatchReport::Stray { path, reason } => warn(
+            json!({"event": "stray", "path": path, "reason": reason}),
+            format!("`{}` is no task: {}", inert(path), inert(reason)),
         ),
+        WatchReport::RulesInForce { commit } => info(
+            json!({"event": "rules_in_force", "commit": commit}),
+            format!("new rules in force, of commit {}", short(commit)),
+        ),
+        WatchReport::RulesInvalid { in_force, diagnostics } => {
+            let text = format!(
+                "{} the committed rules are invalid; those of commit {} stay in force\n{}",
+                red("error:"),
+                short(in_force),
+                painted(diagnostics)
+            );
+            let diagnostics = diagnostic_values(diagnostics);
+            let event = "rules_invalid";
+            let value = json!({"event": event, "inForce": in_force, "diagnostics": diagnostics});
+            (Level::ERROR, value, text)
+        }
         WatchReport::RulesUncommitted { files } => {
-            let files = inert(&files.join(", "));
-            format!("{files} differs from what is committed; it counts once it is committed")
+            let text = format!(
+                "{} differs from what is committed; it counts once it is committed",
+                inert(&files.join(", "))
+            );
+            (Level::WARN, json!({"event": "rules_uncommitted", "files": files}), text)
         }
         WatchReport::Synced(synced) => {
             let name = inert(&synced.upstream.name());
@@ -427,74 +284,122 @@ pub(crate) fn report_text(session: &Session, report: &WatchReport, retries: bool
             for loss in &synced.superseded {
                 text.push_str(&format!("\n  superseded: {}", inert(&loss.what)));
             }
-            text
+            info(merged(synced.value(), json!({"event": "synced"})), text)
         }
         WatchReport::Unsynced { problem, fix } => {
-            let fix = fix.as_ref().map(|fix| format!("\n  {}", git_said(fix)));
-            let text = format!("not synced: {}{}", git_said(problem), fix.unwrap_or_default());
-            warning(&text)
+            let below = fix.as_ref().map(|fix| format!("\n  {}", git_said(fix)));
+            warn(
+                json!({"event": "unsynced", "problem": problem, "fix": fix}),
+                format!("not synced: {}{}", git_said(problem), below.unwrap_or_default()),
+            )
         }
-        WatchReport::Paused { reason } => format!("{} {}", yellow("waiting:"), git_said(reason)),
+        WatchReport::Paused { reason } => {
+            let text = format!("{} {}", yellow("waiting:"), git_said(reason));
+            (Level::WARN, json!({"event": "paused", "message": reason}), text)
+        }
         WatchReport::Trouble(error) => {
             let again = if retries { "\nit is tried again until it works" } else { "" };
-            format!("{} {}{again}", red("error:"), error_text(session, error))
+            let text = format!("{} {}{again}", red("error:"), error_text(session, error));
+            (Level::ERROR, json!({"event": "trouble", "reason": reason_of(error)}), text)
         }
-        WatchReport::Resumed => bold("going on"),
-        WatchReport::Stopped => "stopped".to_owned(),
-        WatchReport::Delivered(delivered) => delivered_text(session, delivered),
+        WatchReport::Resumed => info(json!({"event": "resumed"}), bold("going on")),
+        WatchReport::Stopped => info(json!({"event": "stopped"}), "stopped".to_owned()),
+        WatchReport::Delivered(delivered) => shown_delivery(session, delivered),
         WatchReport::Adopted(changed) => {
-            with_warnings(of(changed, format!("adopted{}", at_gate(changed))), changed)
+            let text = format!("adopted{}", at_gate(changed));
+            let (level, value, text) = of("adopted", changed, text);
+            let warnings = json!({"warnings": warnings_value(&changed.warnings)});
+            (level, merged(value, warnings), with_warnings(text, changed))
         }
         WatchReport::Passed(changed) => {
-            of(changed, format!("went on by itself, now{}", at_gate(changed)))
+            let text = format!("went on by itself, now{}", at_gate(changed));
+            of("passed", changed, text)
         }
-        WatchReport::TimedOut(changed) => of(changed, timed_out(changed)),
-        WatchReport::Lapsed(changed) => of(changed, lapsed(changed)),
-        WatchReport::Followed(changed) => of(changed, followed(changed)),
+        WatchReport::Followed(changed) => of("followed", changed, followed(changed)),
         WatchReport::Moved(changed) => {
-            of(changed, format!("moved to `{}`, where it belongs", changed.path.folder()))
+            let text = format!("moved to `{}`, where it belongs", changed.path.folder());
+            of("moved", changed, text)
         }
-        WatchReport::Committed(changed) => of(changed, "edited by hand, committed".to_owned()),
-        WatchReport::Given(given) => format!("{}  given to {}", cyan(&given.ticket), given.agent),
-        WatchReport::Dependent(own) => format!("{}  {}", cyan(&own.task), inert(&dependent(own))),
+        WatchReport::Committed(changed) => {
+            of("edited", changed, "edited by hand, committed".to_owned())
+        }
+        WatchReport::TimedOut(changed) => {
+            let text = line(changed, timed_out(changed));
+            (Level::WARN, time_limit_value("timeout", changed), text)
+        }
+        WatchReport::Lapsed(changed) => {
+            let text = line(changed, lapsed(changed));
+            (Level::WARN, time_limit_value("lapsed", changed), text)
+        }
+        WatchReport::Given(given) => {
+            info(given_value(given), format!("{}  given to {}", cyan(&given.ticket), given.agent))
+        }
+        WatchReport::Dependent(own) => {
+            let text = format!("{}  {}", cyan(&own.task), inert(&dependent(own)));
+            info(dependent_value(own), text)
+        }
         WatchReport::Troubled { task, error } => {
-            let error = error_text(session, error);
-            format!("{}  {} {error}", cyan(task), yellow("needs a look:"))
+            let needs = yellow("needs a look:");
+            let text = format!("{}  {needs} {}", cyan(task), error_text(session, error));
+            let value = json!({"event": "troubled", "task": task, "reason": reason_of(error)});
+            (Level::WARN, value, text)
         }
     }
 }
 
-fn delivered_text(session: &Session, delivered: &Delivered) -> String {
+fn shown_delivery(session: &Session, delivered: &Delivered) -> ShownReport {
     match delivered {
         Delivered::Completed { changed, name } => {
+            let event = if changed.settled { "settled" } else { "completed" };
+            let more = json!({"file": name, "warnings": warnings_value(&changed.warnings)});
+            let mut value = merged(of_change(event, changed), more);
+            let visit = changed.after.task.history.last();
+            if let Some(visit) = visit {
+                value["outcome"] = json!(visit.outcome);
+                value["agent"] = json!(visit.agent);
+                value["from"] = json!(visit.gate);
+                value["completion"] = json!(visit.completion.as_ref().map(|stamp| &stamp.id));
+            }
             let id = cyan(&changed.after.task.id);
             if changed.settled {
-                return format!("{id}  `{}` had counted already", flat(name));
+                let text = format!("{id}  `{}` had counted already", flat(name));
+                return (Level::INFO, value, text);
             }
-            let visit = changed.after.task.history.last();
             let outcome = visit.map(|visit| visit.outcome.to_string()).unwrap_or_default();
             let agent = visit.and_then(|visit| visit.agent.as_ref());
             let agent = agent.map(|agent| format!(" by {agent}")).unwrap_or_default();
             let text = format!("{id}  {} ({outcome}){agent}", inert(&way(changed)));
-            with_warnings(text, changed)
+            (Level::INFO, value, with_warnings(text, changed))
         }
         Delivered::Refused { name, reason, path } => {
             let message = first_line(reason["message"].as_str().unwrap_or_default());
             let place = path.file_name().unwrap_or_default().to_string_lossy();
             let place = format!(".aof/refused/{}", flat(&place));
-            let (refused, name, hint) = (red("refused"), flat(name), hint(session, reason));
-            format!(
-                "{refused} `{name}`: {message}{hint}\nit is now `{place}`, with the whole reason in `{place}.reason.json`"
-            )
+            let text = format!(
+                "{} `{}`: {message}{}\nit is now `{place}`, with the whole reason in `{place}.reason.json`",
+                red("refused"),
+                flat(name),
+                hint(session, reason)
+            );
+            let path = path.display().to_string();
+            let value = json!({"event": "refused", "file": name, "path": path, "reason": reason});
+            (Level::WARN, value, text)
         }
         Delivered::Waiting { name, error } => {
-            format!("{} `{}`: {}", yellow("waiting"), flat(name), error_text(session, error))
+            let text =
+                format!("{} `{}`: {}", yellow("waiting"), flat(name), error_text(session, error));
+            let value = json!({"event": "waiting", "file": name, "reason": reason_of(error)});
+            (Level::WARN, value, text)
         }
     }
 }
 
+fn of_change(event: &str, changed: &Changed) -> Value {
+    change_value(event, changed.after.task.id.as_str(), Some(changed))
+}
+
 /// Returns why the watcher polls, if it does.
-pub(crate) fn polling(sight: &EventSource) -> Option<String> {
+fn polling(sight: &EventSource) -> Option<String> {
     match sight {
         EventSource::Events => None,
         EventSource::Polling { reason } => {
