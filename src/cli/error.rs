@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 
 use crate::git::GitError;
 use crate::observability::metrics::endpoint::EndpointFault;
-use crate::project::error::ProjectError;
-use crate::project::error::reason::reason_of;
+use crate::project::error::{ProjectError, reason_of};
 use crate::rules::RefusalKind;
 use crate::storage::StoreError;
 

@@ -21,8 +21,9 @@ use crate::domain::{AgentId, EventKind, Level, TaskId};
 use crate::files::event::line::EventLine;
 use crate::files::event::words::event_words;
 use crate::files::printable::inert;
-use crate::observability::events::catch_up::{EventReader, StreamLine, WantedEvents};
-use crate::observability::events::catch_up::{Rebuilt, rebuild_events};
+use crate::observability::events::catch_up::{
+    EventReader, Rebuilt, StreamLine, WantedEvents, rebuild_events,
+};
 use crate::observability::metrics::exposition::{Format, render, value};
 use crate::observability::metrics::families::numbers;
 use crate::observability::notices::delivery::{

@@ -22,12 +22,11 @@ use crate::files::printable::{inert, one_line};
 use crate::observability::events::catch_up::catch_up_events;
 use crate::observability::metrics::endpoint::{Endpoint, address};
 use crate::observability::notices::delivery::{Tried, deliver_notices};
-use crate::project::error::ProjectError;
-use crate::project::error::reason::reason_of;
+use crate::project::error::{ProjectError, reason_of};
 use crate::storage::layout::{BRANCH, INBOX};
 use crate::tasks::inbox::deliver::Delivered;
-use crate::tasks::plan::choice::{Changed, DryRun};
-use crate::tasks::view::changed::{warnings_value, way};
+use crate::tasks::plan::{Changed, DryRun};
+use crate::tasks::view::task_view::{warnings_value, way};
 use crate::watch::report::{EventSource, WatchReport};
 use crate::watch::watcher::{watch, watch_once};
 

@@ -10,7 +10,7 @@ use crate::history::sync::remote_state::{RemoteStanding, remote_value};
 use crate::project::error::ProjectError;
 use crate::project::issue::{Issue, Weight};
 use crate::project::workspace::Workspace;
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::plan::DryRun;
 
 /// Returns what is wrong. `watcher` says whether a watcher runs.
 pub(crate) fn look_through(

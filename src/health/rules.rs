@@ -15,18 +15,18 @@ use crate::project::active_rules::{BRING_BACK, InForce, Remark};
 use crate::project::error::ProjectError;
 use crate::project::git_hints::bring_back;
 use crate::project::issue::Issue;
-use crate::project::rule_check::check_worktree;
+use crate::project::rule_files::check_worktree;
 use crate::project::workspace::Workspace;
 use crate::rules::{Rules, is_nobody};
 use crate::storage::layout::{TASKS, task_path};
 use crate::storage::tasks::task_files::walk_active;
 use crate::storage::tasks::walk::WalkEntry;
 use crate::system::shell::all_quoted;
-use crate::tasks::apply::batch::change_all;
-use crate::tasks::automatic::rule_changes::follow_rules;
+use crate::tasks::apply::change_all;
+use crate::tasks::automatic::follow_rules;
 use crate::tasks::headers::dependencies::{Dependencies, round, waiting_in_circles};
 use crate::tasks::headers::summary::TaskSummary;
-use crate::tasks::plan::choice::{Choice, DryRun};
+use crate::tasks::plan::{Choice, DryRun};
 use crate::tasks::state::commit_message;
 
 /// Where git has what is this clone's alone.

@@ -12,8 +12,7 @@ use crate::git::{CommitId, ObjectId};
 use crate::history::merge_driver::attributes::commit_attributes;
 use crate::project::error::ProjectError;
 use crate::project::git_hints::missing;
-use crate::project::issue::Issue;
-use crate::project::sparse_files::of_left_out;
+use crate::project::issue::{Issue, of_left_out};
 use crate::project::workspace::Workspace;
 use crate::storage::layout::is_archived;
 use crate::storage::tasks::orphaned_companions::Stayed;
@@ -22,10 +21,9 @@ use crate::storage::tasks::walk::WalkEntry;
 use crate::storage::tasks::{atomic_write, task_files};
 use crate::storage::{ProjectPath, journal, layout};
 use crate::system::shell::{all_quoted, quoted};
-use crate::tasks::apply::batch::change_all;
+use crate::tasks::apply::change_all;
 use crate::tasks::headers::listing::{ListScope, Unreadable, is_misplaced, read_all};
-use crate::tasks::plan::choice::Choice;
-use crate::tasks::plan::due::home;
+use crate::tasks::plan::{Choice, home};
 
 /// How long each batch waits for the lock.
 const WAIT: Duration = Duration::from_secs(10);

@@ -19,7 +19,7 @@ use crate::project::active_rules::InForce;
 use crate::project::workspace::Workspace;
 use crate::system::shell::all_quoted;
 use crate::system::signals;
-use crate::tasks::headers::lookup::known_worker;
+use crate::tasks::headers::list::known_worker;
 use crate::tasks::view::task_view;
 
 #[derive(Debug, clap::Args)]

@@ -11,7 +11,7 @@ use crate::health::doctor::{
 use crate::project::issue::Weight;
 use crate::storage::watcher_presence::is_watched;
 use crate::tasks::headers::summary::NEW;
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::plan::DryRun;
 
 /// How many issues of one kind are shown.
 const FEW: usize = 5;

@@ -14,19 +14,18 @@ use crate::cli::{
     CYAN, CliResult, DIM, RED, Rehearsal, Session, YELLOW, counted, cyan, first_of, green, length,
     merged, red, short, width,
 };
-use crate::dispatch::workload::{Workload, workload};
+use crate::dispatch::workplaces::{Workload, workload};
 use crate::domain::{AgentId, PublicKey, Role, RoleId, nearest};
 use crate::files::config::configuration::ORG_FILE;
 use crate::files::printable::inert;
 use crate::observability::stats::gates::{GateReport, gate_report_value, gate_status};
+use crate::project::active_rules::{RulesReport, Since, rules_report};
 use crate::project::author::acting_agent;
-use crate::project::error::reason::reason_of;
-use crate::project::error::{Named, ProjectError};
-use crate::project::rule_check::check_worktree;
-use crate::project::rules_report::{RulesReport, Since, rules_report};
+use crate::project::error::{Named, ProjectError, reason_of};
+use crate::project::rule_files::check_worktree;
 use crate::rules::Rules;
-use crate::tasks::automatic::rule_changes::{RuleChanges, follow_rules};
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::automatic::{RuleChanges, follow_rules};
+use crate::tasks::plan::DryRun;
 
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]

@@ -9,9 +9,9 @@ use crate::cli::{Session, between, counted, cyan, green, merged, now, red};
 use crate::dispatch::sweep::Swept;
 use crate::files::printable::inert;
 use crate::history::sync::outcome::Loss;
-use crate::project::error::reason::reason_of;
-use crate::tasks::plan::choice::{Changed, DryRun};
-use crate::tasks::view::changed::{ended, way};
+use crate::project::error::reason_of;
+use crate::tasks::plan::{Changed, DryRun};
+use crate::tasks::view::task_view::{ended, way};
 
 use std::path::Path;
 

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::cli::{
     ActingAgent, Away, CliError, CliResult, Rehearsal, Session, SignWith, cyan, green, now, yellow,
 };
-use crate::dispatch::assign;
+use crate::dispatch::claim;
 use crate::domain::{AgentId, Event, GateId, Status, Task, Ticket};
 use crate::files::printable::inert;
 use crate::project::error::ProjectError;
@@ -16,10 +16,9 @@ use crate::project::workspace::Workspace;
 use crate::rules::{NAMESPACE, Rules};
 use crate::storage::random::ulid;
 use crate::tasks::actions;
-use crate::tasks::plan::choice::{Changed, DryRun};
+use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::signing::{completion_in, sign_file, what_to_sign};
-use crate::tasks::view::changed::{changed_value, way};
-use crate::tasks::view::task_view::who;
+use crate::tasks::view::task_view::{changed_value, way, who};
 
 // What each of these commands takes.
 #[derive(Debug, clap::Args)]
@@ -96,7 +95,7 @@ pub(crate) fn renew(session: &Session, args: &RenewArgs) -> CliResult {
 pub(crate) fn assign(session: &Session, args: &AssignArgs) -> CliResult {
     act(session, "task assign", &args.action, |workspace, ticket, by, mode| {
         workspace.network = args.away.network();
-        let changed = assign::assign(workspace, ticket, by, &args.to, mode)?;
+        let changed = claim::assign(workspace, ticket, by, &args.to, mode)?;
         Ok((format!("assigned to {}", args.to), changed))
     })
 }

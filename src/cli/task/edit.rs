@@ -16,10 +16,9 @@ use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::tasks::create::{NewTask, check_new, create};
 use crate::tasks::edit::{self, Comment, EditedFields, edit_fields, edit_text, open_manuscript};
-use crate::tasks::headers::lookup::workflow_named;
-use crate::tasks::plan::choice::{Changed, DryRun};
-use crate::tasks::view::changed::changed_value;
-use crate::tasks::view::task_view::show;
+use crate::tasks::headers::list::workflow_named;
+use crate::tasks::plan::{Changed, DryRun};
+use crate::tasks::view::task_view::{changed_value, show};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

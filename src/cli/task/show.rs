@@ -21,8 +21,9 @@ use crate::files::task_file::Origin;
 use crate::history::evidence::evidence;
 use crate::project::workspace::Workspace;
 use crate::rules::{NAMESPACE, Rules};
-use crate::tasks::view::history::{HistoryView, history, history_value};
-use crate::tasks::view::task_view::{TaskView, frozen, is_drifted, show, task_value};
+use crate::tasks::view::task_view::{
+    HistoryView, TaskView, frozen, history, history_value, is_drifted, show, task_value,
+};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {

@@ -16,7 +16,7 @@ use crate::rules::{
     Difference, DifferenceKind, Edge, EdgeKind, Limits, RuleSubject, Rules, Workplace, edges, reads,
 };
 use crate::setup::rules_diff::{Fate as TaskFate, Prospect, RulesDiff, Turn, diff_rules};
-use crate::tasks::headers::lookup::workflow_named;
+use crate::tasks::headers::list::workflow_named;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct WorkflowShowArgs {

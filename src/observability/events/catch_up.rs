@@ -10,7 +10,7 @@ use crate::git::{CommitId, Head};
 use crate::history::new_commits::derive_events::EventDeriver;
 use crate::history::new_commits::unreported::{Remaining, UnreportedCommits};
 use crate::project::error::ProjectError;
-use crate::project::workspace::Workspace;
+use crate::project::workspace::{Workspace, side_by_side};
 use crate::storage::event_log::{StreamReader, StreamRecord, StreamState, StreamWriter};
 use crate::storage::{EventStream, ToldCursor};
 
@@ -23,7 +23,6 @@ use serde::{Deserialize, Serialize};
 use super::lines::{
     LeftForStream, LineKey, OfCommit, StreamedLine, UncommittedLine, key_of, of_commit,
 };
-use crate::project::parallel_map::side_by_side;
 use crate::system::crash_points;
 
 /// How long whoever else writes is waited for: they are about to write the same.

@@ -9,8 +9,7 @@ use crate::domain::{
 use crate::observability::stats::gates::most_passes;
 use crate::observability::stats::numbers::verdicts;
 use crate::rules::{Edge, EdgeKind, Rules, edges, is_circle, is_nobody};
-use crate::tasks::headers::ended_visit::EndedVisit;
-use crate::tasks::headers::summary::TaskSummary;
+use crate::tasks::headers::summary::{EndedVisit, TaskSummary};
 
 /// Why a task is blocked, in one word.
 pub(crate) const REASONS: [&str; 5] = ["held", "loop", "dependency", "no_agents", "reported"];

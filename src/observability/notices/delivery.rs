@@ -15,9 +15,8 @@ use super::{command, webhook};
 use crate::domain::{Channel, ChannelKey, Timestamp};
 use crate::history::new_commits::unreported::Remaining;
 use crate::project::active_rules::in_force;
-use crate::project::aside::Clock;
 use crate::project::error::ProjectError;
-use crate::project::workspace::Workspace;
+use crate::project::workspace::{Clock, Workspace};
 use crate::storage::outbox::{ChannelRest, OutboxMessage};
 use crate::storage::{Outbox, Paths, StoreError};
 

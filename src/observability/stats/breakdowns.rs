@@ -10,8 +10,7 @@ use super::numbers::{
     Judges, Share, Span, Spread, WEEK, gate_of, gate_verdict, is_settled, rounded_number,
     time_text, verdicts,
 };
-use crate::tasks::headers::ended_visit::EndedVisit;
-use crate::tasks::headers::summary::TaskSummary;
+use crate::tasks::headers::summary::{EndedVisit, TaskSummary};
 
 /// An agent, and how its work goes.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -10,10 +10,9 @@ use super::numbers::{Share, Span, Spread, gate_of, rounded, took_time, verdicts}
 use crate::domain::{Ending, Gate, GateId, Status, Workflow};
 use crate::project::active_rules::InForce;
 use crate::project::workspace::Workspace;
-use crate::tasks::headers::ended_visit::EndedVisit;
+use crate::tasks::headers::list::stations;
 use crate::tasks::headers::listing::{ListScope, Unreadable, read_all, unreadable_value};
-use crate::tasks::headers::lookup::stations;
-use crate::tasks::headers::summary::TaskSummary;
+use crate::tasks::headers::summary::{EndedVisit, TaskSummary};
 
 /// A gate, or a branch of one, and how it does.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]

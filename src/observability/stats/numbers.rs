@@ -7,8 +7,7 @@ use serde_json::json;
 
 use crate::domain::{Ending, Outcome};
 use crate::rules::Rules;
-use crate::tasks::headers::ended_visit::EndedVisit;
-use crate::tasks::headers::summary::{TaskSummary, time};
+use crate::tasks::headers::summary::{EndedVisit, TaskSummary, time};
 
 /// Percentiles of lengths of time, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -279,7 +278,7 @@ mod tests {
 mod verdict_tests {
     use super::*;
     use crate::observability::stats::report::tests::{passed, sent_back};
-    use crate::tasks::headers::ended_visit::JoinedFork;
+    use crate::tasks::headers::summary::JoinedFork;
 
     fn said(stay: &EndedVisit) -> Vec<(&str, bool)> {
         verdicts(stay).map(|verdict| (verdict.station, verdict.rejects)).collect()
