@@ -16,7 +16,7 @@ use super::script::{ORG, PROJECT};
 use crate::cli::{CliError, CliResult};
 use crate::git::GitError;
 use crate::storage::Paths;
-use crate::storage::watcher_presence::is_watched;
+use crate::storage::lock::is_watched;
 
 /// How long the watcher may take to start.
 const PATIENCE: Duration = Duration::from_secs(5);

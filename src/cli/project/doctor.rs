@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use crate::cli::{CliResult, Rehearsal, Session, bold, dim, green, indented, red, yellow};
 use crate::health::doctor::{Outcome, Treated, doctor_value, leave, look_through, treat};
 use crate::project::issue::Weight;
-use crate::storage::watcher_presence::is_watched;
+use crate::storage::lock::is_watched;
 use crate::tasks::plan::choice::DryRun;
 
 /// How many issues of one kind are shown.

@@ -6,7 +6,7 @@ use crate::cli::{CliResult, Session, bold, cyan, green, indented, yellow};
 use crate::domain::Status;
 use crate::files::printable::inert;
 use crate::health::status::{Overview, overview, overview_value};
-use crate::storage::watcher_presence::is_watched;
+use crate::storage::lock::is_watched;
 use crate::tasks::headers::summary::NEW;
 
 /// How many points of one kind are shown.

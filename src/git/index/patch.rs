@@ -4,16 +4,38 @@
 //! builds it anew); all others hold offsets or bitmaps of entries, or are unknown, and are left out, which is allowed.
 
 use std::ops::{ControlFlow, Range};
+use std::time::{Duration, SystemTime};
 
 use sha1::{Digest, Sha1};
 
 use super::entries::{PathChange, Staged};
-use super::user_index::Stat;
 use crate::git::id::ObjectId;
 use crate::git::objects::tree::Leaf;
 
 /// An index without entries, but for its checksum.
 pub(crate) const EMPTY: &[u8; HEADER] = b"DIRC\0\0\0\x02\0\0\0\0";
+
+/// The ten words that start an entry, but for the mode: git cuts each to 32 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stat {
+    pub created: [u32; 2],
+    pub modified: [u32; 2],
+    pub device: u32,
+    pub inode: u32,
+    pub user: u32,
+    pub group: u32,
+    pub size: u32,
+}
+
+impl Stat {
+    /// Makes git read the file before it believes anything.
+    pub(crate) const UNKNOWN: Self =
+        Self { created: [0; 2], modified: [0; 2], device: 0, inode: 0, user: 0, group: 0, size: 0 };
+
+    pub(crate) fn modified(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::new(u64::from(self.modified[0]), self.modified[1])
+    }
+}
 
 /// Returns the index with these changes made; the scan's hits, the changes and the stats run in parallel.
 pub(crate) fn patch(

@@ -10,11 +10,11 @@ use std::fs::{self, File, Metadata};
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use super::entries::{INDEX, Listed, PathChange, Staged};
 use super::patch;
-use super::patch::{Layout, Scan};
+use super::patch::{Layout, Scan, Stat};
 use crate::git::command;
 use crate::git::error::{At, GitError};
 use crate::git::id::ObjectId;
@@ -205,28 +205,6 @@ fn is_left_behind(
     match (entry, repository.head()?.commit) {
         (Some(entry), Some(head)) => repository.full_path_is_left_behind(head, path, entry.id),
         _ => Ok(false),
-    }
-}
-
-/// The ten words that start an entry, but for the mode: git cuts each to 32 bits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stat {
-    pub created: [u32; 2],
-    pub modified: [u32; 2],
-    pub device: u32,
-    pub inode: u32,
-    pub user: u32,
-    pub group: u32,
-    pub size: u32,
-}
-
-impl Stat {
-    /// Makes git read the file before it believes anything.
-    pub(crate) const UNKNOWN: Self =
-        Self { created: [0; 2], modified: [0; 2], device: 0, inode: 0, user: 0, group: 0, size: 0 };
-
-    pub(crate) fn modified(&self) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::new(u64::from(self.modified[0]), self.modified[1])
     }
 }
 

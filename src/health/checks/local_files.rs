@@ -9,8 +9,9 @@ use crate::observability::events::rebuild::rebuild_events;
 use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
-use crate::storage::tasks::atomic_write;
-use crate::storage::{EventStream, HeaderCache, editor_schemas, journal, network_file_system};
+use crate::storage::atomic_write;
+use crate::storage::layout::{are_schemas_current, keep_schemas_current};
+use crate::storage::{EventStream, HeaderCache, journal, network_file_system};
 use crate::tasks::headers::summary::{SCHEMA, TaskSummary};
 use crate::tasks::recovery::recover::heal_if_pending;
 
@@ -82,7 +83,7 @@ fn sweep(workspace: &mut Workspace) -> Result<(), ProjectError> {
 
 /// Schemas for editors that are missing, or of another version of aof.
 pub(crate) fn schemas(subject: &Subject<'_>) -> Found {
-    if editor_schemas::are_current(subject.workspace.paths.root()) {
+    if are_schemas_current(subject.workspace.paths.root()) {
         return Ok(Vec::new());
     }
     let issue = Issue::new(
@@ -90,11 +91,7 @@ pub(crate) fn schemas(subject: &Subject<'_>) -> Found {
         "`.aof/schema` does not have the JSON Schemas of this version of aof",
         "any command that writes in `.aof/` makes them, as `aof doctor --fix` does",
     );
-    Ok(vec![
-        issue
-            .advice()
-            .cured_by(|workspace| Ok(editor_schemas::keep_current(workspace.paths.root())?)),
-    ])
+    Ok(vec![issue.advice().cured_by(|workspace| Ok(keep_schemas_current(workspace.paths.root())?))])
 }
 
 /// How many events of each kind were written, as the record has it.

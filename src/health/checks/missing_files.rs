@@ -11,7 +11,7 @@ use crate::project::git_hints::missing;
 use crate::project::issue::Issue;
 use crate::project::sparse_files::of_left_out;
 use crate::project::workspace::Workspace;
-use crate::storage::tasks::task_files;
+use crate::storage::task_files;
 use crate::storage::{ProjectPath, layout};
 use crate::system::shell::quoted;
 

@@ -10,7 +10,7 @@ use crate::project::active_rules::InForce;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::layout::{ARCHIVE, is_archived};
-use crate::storage::tasks::task_files;
+use crate::storage::task_files;
 use crate::storage::{ProjectPath, journal, layout};
 use crate::system::shell::{all_quoted, quoted};
 use crate::tasks::headers::listing::Listing;

@@ -3,8 +3,8 @@
 use crate::git::{CommitId, GitError, Head};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
+use crate::storage::atomic_write;
 use crate::storage::journal::RecoveryAim;
-use crate::storage::tasks::atomic_write;
 use crate::storage::{ProjectPath, StoreError, WriterLock};
 use crate::tasks::plan::write::{Beside, Write};
 use crate::tasks::publish::commit::{Failed, Stuck, publish};

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 use std::path::PathBuf;
 
-use crate::storage::tasks::atomic_write;
-use crate::storage::tasks::atomic_write::{Over, StagedWrite};
+use crate::storage::atomic_write;
+use crate::storage::atomic_write::{Over, StagedWrite};
 use crate::storage::{Folder, Paths, ProjectPath, StoreError, WriterLock};
 use crate::system::crash_points;
 use crate::system::disk::Unsynced;

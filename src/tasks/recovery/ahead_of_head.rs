@@ -12,7 +12,7 @@ use crate::project::error::ProjectError;
 use crate::storage::journal;
 use crate::storage::journal::{IntendedWrite, RecoveryAim};
 use crate::storage::layout::is_archived;
-use crate::storage::tasks::task_files::TaskPlace;
+use crate::storage::task_files::TaskPlace;
 use crate::tasks::plan::choice::{Choice, plan};
 use crate::tasks::plan::write::Write;
 use crate::tasks::publish::commit::publish;

@@ -6,9 +6,9 @@ use crate::git::{BranchLock, Finished, GitError, Locks, Unsettled};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::WriterLock;
+use crate::storage::atomic_write;
 use crate::storage::journal;
 use crate::storage::journal::{JournalRecord, RecoveryAim};
-use crate::storage::tasks::atomic_write;
 use crate::system::disk::Unsynced;
 use crate::system::process::boot;
 

@@ -5,7 +5,7 @@ use crate::git::{BranchLock, CommitId, Head, ObjectId};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::journal::{FileBefore, IntendedWrite, JournalRecord, RecoveryAim};
-use crate::storage::tasks::task_files;
+use crate::storage::task_files;
 use crate::storage::{ProjectPath, StoreError, WriterLock};
 use crate::tasks::recovery::table::{EngineVerdict, FileState, RecoveryFacts};
 use crate::tasks::state::task_state::{Pending, TaskState};

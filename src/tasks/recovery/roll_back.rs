@@ -6,8 +6,8 @@ use crate::domain::TaskId;
 use crate::git::Head;
 use crate::project::error::ProjectError;
 use crate::storage::StoreError;
+use crate::storage::atomic_write;
 use crate::storage::journal::{FileBefore, IntendedWrite, RecoveryAim};
-use crate::storage::tasks::atomic_write;
 use crate::system::shell::quoted;
 use crate::tasks::recovery::interrupted_write::InterruptedWrite;
 

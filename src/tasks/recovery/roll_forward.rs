@@ -8,9 +8,9 @@
 use crate::domain::Digest;
 use crate::git::{BranchLock, Head};
 use crate::project::error::ProjectError;
+use crate::storage::atomic_write;
 use crate::storage::journal::IntendedWrite;
-use crate::storage::tasks::atomic_write;
-use crate::storage::tasks::task_files;
+use crate::storage::task_files;
 use crate::storage::{ProjectPath, StoreError};
 use crate::tasks::recovery::interrupted_write::InterruptedWrite;
 

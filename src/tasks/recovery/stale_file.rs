@@ -3,8 +3,8 @@
 use crate::domain::Digest;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
+use crate::storage::atomic_write;
 use crate::storage::layout::STALE;
-use crate::storage::tasks::atomic_write;
 use crate::storage::{Folder, StoreError};
 use crate::tasks::recovery::recover;
 use crate::tasks::state::task_state::{Pending, TaskState};

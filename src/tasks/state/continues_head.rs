@@ -7,7 +7,7 @@ use crate::files::task_file::{Defaults, Origin, TaskFile};
 use crate::git::{ObjectId, StagedFile};
 use crate::project::workspace::Workspace;
 use crate::storage::layout::task_id;
-use crate::storage::tasks::task_files;
+use crate::storage::task_files;
 
 /// Returns whether the file is as HEAD has it, or a task's that goes on from there. What is staged as it stands, a person is at.
 pub(crate) fn goes_on(workspace: &Workspace, file: &StagedFile) -> bool {

@@ -10,7 +10,7 @@ use crate::git::{CommitId, ObjectId, Repository};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::layout::{ARCHIVE, task_id};
-use crate::storage::tasks::walk::TaskEntry;
+use crate::storage::task_files::TaskEntry;
 use crate::storage::{ArchiveScan, FileStat, Hint, ProjectPath};
 
 /// So many files that changed in the archive are looked at again rather than noted each time.
