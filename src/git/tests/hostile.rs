@@ -176,7 +176,7 @@ fn a_new_repository_starts_on_a_branch() {
 /// Runs a test of this module in a process whose environment is its own.
 fn run(test: &TestRepository, name: &str, variables: &[(&str, &str)]) {
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", &format!("git::tests::people::{name}")])
+        .args(["--exact", &format!("git::tests::hostile::{name}")])
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap())
         .env("HOME", test.beside("home"))
