@@ -14,7 +14,7 @@ use crate::files::json;
 use crate::git::Asking;
 use crate::project::workspace::Network;
 use crate::setup::template::Template;
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::plan::DryRun;
 use crate::tasks::signing::Signing;
 
 /// Who acts, when `--agent` does not say it.

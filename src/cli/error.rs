@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::git::GitError;
 use crate::observability::endpoint::EndpointFault;
 use crate::project::error::ProjectError;
-use crate::project::error::reason::reason_of;
+use crate::project::error::reason_of;
 use crate::rules::RefusalKind;
 use crate::storage::StoreError;
 

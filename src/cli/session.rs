@@ -20,12 +20,12 @@ use crate::domain::AgentId;
 use crate::files::printable::inert;
 use crate::history::verify::project_commits::CommitArchive;
 use crate::project::active_rules::{InForce, Remark};
-use crate::project::aside::{Aside, Tell, warn_in_log};
 use crate::project::author::acting_agent;
-use crate::project::branch_checkout::Patience;
 use crate::project::error::ProjectError;
 use crate::project::git_hints::GitWords;
+use crate::project::open::Patience;
 use crate::project::workspace::Workspace;
+use crate::project::workspace::{Aside, Tell, warn_in_log};
 use crate::rules::Warning;
 
 /// One run of the command line.

@@ -7,7 +7,7 @@ use super::subject::{Subject, View};
 use crate::project::error::ProjectError;
 use crate::project::issue::{Issue, Weight};
 use crate::project::workspace::Workspace;
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::plan::DryRun;
 
 /// Returns what is wrong. `watcher` says whether a watcher runs.
 pub(crate) fn look_through(

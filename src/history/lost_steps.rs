@@ -14,7 +14,7 @@ use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::task_files;
 use crate::storage::{FileStat, StoreError};
-use crate::tasks::recovery::bring::{BringOutcome, bring};
+use crate::tasks::recovery::recover::{BringOutcome, bring};
 
 /// Returns what is to be put back. What the files still have is not: that is committed again like any edit.
 pub(crate) fn taken_back(

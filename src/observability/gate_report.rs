@@ -10,8 +10,8 @@ use super::stats::verdict::verdicts;
 use crate::domain::{Gate, GateId, Status, Workflow};
 use crate::project::active_rules::InForce;
 use crate::project::workspace::Workspace;
+use crate::tasks::headers::list::stations;
 use crate::tasks::headers::listing::{ListScope, Unreadable, read_all, unreadable_value};
-use crate::tasks::headers::lookup::stations;
 use crate::tasks::headers::summary::TaskSummary;
 
 /// One gate's numbers.

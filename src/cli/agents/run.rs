@@ -12,7 +12,7 @@ use crate::domain::{AgentId, RoleId, TaskId, listed};
 use crate::project::active_rules::InForce;
 use crate::project::workspace::Workspace;
 use crate::system::signals;
-use crate::tasks::headers::lookup::known_worker;
+use crate::tasks::headers::list::known_worker;
 use crate::tasks::view::task_view::show;
 
 #[derive(Debug, clap::Args)]

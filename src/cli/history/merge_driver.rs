@@ -13,8 +13,8 @@ use crate::history::merge_driver::settle::settle;
 use crate::project::error::ProjectError;
 use crate::rules::merge::{Dropped, Superseded};
 use crate::system::shell::{all_quoted, quoted};
-use crate::tasks::merge::outcome::{Conflict, FileMerge, Versions};
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::merge::versions::{Conflict, FileMerge, Versions};
+use crate::tasks::plan::DryRun;
 
 /// Merge two versions of a task file by their meaning, for git
 #[derive(Debug, clap::Args)]

@@ -7,7 +7,7 @@ use crate::files::printable::inert;
 use crate::git::Prompts;
 use crate::history::sync::outcome::{CommitLine, SyncEnd, Synced};
 use crate::history::sync::sync_run::{ForeignCommits, SyncOptions, SyncStart, sync};
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::plan::DryRun;
 
 /// How many commits are listed each way.
 const FEW: usize = 10;

@@ -6,7 +6,7 @@ use crate::cli::{CliResult, Rehearsal, Session, bold, dim, green, indented, red,
 use crate::health::doctor::{Outcome, Treated, doctor_value, leave, look_through, treat};
 use crate::project::issue::Weight;
 use crate::storage::lock::is_watched;
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::plan::DryRun;
 
 /// How many issues of one kind are shown.
 const FEW: usize = 5;

@@ -18,7 +18,7 @@ use crate::setup::template::Template;
 use crate::storage::Paths;
 use crate::storage::layout::{BRANCH, INBOX};
 use crate::system::shell::quoted;
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::plan::DryRun;
 use crate::tasks::view::task_view::task_value;
 
 #[derive(Debug, clap::Args)]

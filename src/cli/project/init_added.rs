@@ -10,7 +10,7 @@ use crate::setup::agent_files::AgentFile;
 use crate::setup::agent_wiring::{Wired, WiredFile, Wiring};
 use crate::setup::monitoring::MonitoringFile;
 use crate::setup::monitoring::{Equipment, Monitored};
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::plan::DryRun;
 
 /// What was added to the project besides its rules.
 pub(crate) struct Added {

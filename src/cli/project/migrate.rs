@@ -11,11 +11,11 @@ use crate::cli::{CliResult, Rehearsal, Session, cyan, red};
 use crate::domain::{TaskId, WorkflowName};
 use crate::files::printable::inert;
 use crate::project::error::ProjectError;
-use crate::project::error::reason::reason_of;
+use crate::project::error::reason_of;
 use crate::setup::migrate::{Migrated, add_gates};
-use crate::tasks::headers::lookup::workflow_named;
-use crate::tasks::plan::choice::{Changed, DryRun};
-use crate::tasks::view::changed::warnings_value;
+use crate::tasks::headers::list::workflow_named;
+use crate::tasks::plan::{Changed, DryRun};
+use crate::tasks::view::task_view::warnings_value;
 
 /// How many tasks are named without `-v`.
 const FEW: usize = 20;

@@ -12,11 +12,11 @@ use crate::cli::render::findings::{self, INVALID};
 use crate::cli::{CliResult, Rehearsal, Session, cyan, green, merged, red, short};
 use crate::files::config::configuration::ORG_FILE;
 use crate::files::printable::inert;
-use crate::project::error::reason::reason_of;
-use crate::project::rule_check::check_worktree;
-use crate::project::rules_report::{RulesReport, Since, rules_report};
-use crate::tasks::automatic::rule_changes::{RuleChanges, follow_rules};
-use crate::tasks::plan::choice::DryRun;
+use crate::project::active_rules::{RulesReport, Since, rules_report};
+use crate::project::error::reason_of;
+use crate::project::rule_files::check_worktree;
+use crate::tasks::automatic::{RuleChanges, follow_rules};
+use crate::tasks::plan::DryRun;
 
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]

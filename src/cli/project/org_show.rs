@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::cli::render::findings;
 use crate::cli::render::table::{Cell, Table};
 use crate::cli::{CYAN, CliResult, DIM, Session, YELLOW, counted, cyan, first_of, width};
-use crate::dispatch::workload::{Workload, workload};
+use crate::dispatch::workplaces::{Workload, workload};
 use crate::domain::{AgentId, PublicKey, Role, RoleId, nearest};
 use crate::files::printable::inert;
 use crate::project::author::acting_agent;

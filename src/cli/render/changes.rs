@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use crate::cli::merged;
 use crate::dispatch::hand_out::{Dependent, Given};
 use crate::domain::{AgentId, Ending, OpenBranch, Task, Visit};
-use crate::tasks::plan::choice::Changed;
+use crate::tasks::plan::Changed;
 use crate::tasks::state::commit_message::{RuleEffect, rule_effect};
-use crate::tasks::view::changed::{ended, way};
+use crate::tasks::view::task_view::{ended, way};
 
 /// Returns what new rules did to a task.
 pub(crate) fn followed(changed: &Changed) -> String {

@@ -4,13 +4,13 @@ use std::process::ExitCode;
 
 use super::changed;
 use crate::cli::{ActingAgent, Away, CliResult, Rehearsal, Session};
-use crate::dispatch::assign;
+use crate::dispatch::claim;
 use crate::domain::{AgentId, GateId, Ticket};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::tasks::actions;
-use crate::tasks::plan::choice::{Changed, DryRun};
-use crate::tasks::view::changed::way;
+use crate::tasks::plan::{Changed, DryRun};
+use crate::tasks::view::task_view::way;
 
 // What each of these commands takes.
 #[derive(Debug, clap::Args)]
@@ -87,7 +87,7 @@ pub(crate) fn renew(session: &Session, args: &RenewArgs) -> CliResult {
 pub(crate) fn assign(session: &Session, args: &AssignArgs) -> CliResult {
     act(session, "task assign", &args.action, |workspace, ticket, by, mode| {
         workspace.network = args.away.network();
-        let changed = assign::assign(workspace, ticket, by, &args.to, mode)?;
+        let changed = claim::assign(workspace, ticket, by, &args.to, mode)?;
         Ok((format!("assigned to {}", args.to), changed))
     })
 }

@@ -4,8 +4,8 @@ use crate::cli::{Session, cyan, green, yellow};
 use crate::domain::{AgentId, Event, Status, Task};
 use crate::files::printable::inert;
 use crate::rules::Rules;
-use crate::tasks::plan::choice::{Changed, DryRun};
-use crate::tasks::view::changed::changed_value;
+use crate::tasks::plan::{Changed, DryRun};
+use crate::tasks::view::task_view::changed_value;
 use crate::tasks::view::task_view::who;
 
 /// Shows what was done to a task and what is next.

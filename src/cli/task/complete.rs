@@ -13,10 +13,10 @@ use crate::project::workspace::Workspace;
 use crate::rules::{Rules, Workplace, branch_of};
 use crate::storage::random::ulid;
 use crate::tasks::complete::{add_text, complete, note_run};
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::plan::DryRun;
 use crate::tasks::signing::complete_signed;
-use crate::tasks::view::changed::{ended, way};
 use crate::tasks::view::task_view::show;
+use crate::tasks::view::task_view::{ended, way};
 
 /// The end of the text that opens in the editor.
 const HOW_TO_WRITE: &str = "\

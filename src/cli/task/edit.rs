@@ -13,7 +13,7 @@ use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::tasks::edit::{self, Comment, EditedFields, edit_fields, edit_text, open_manuscript};
-use crate::tasks::plan::choice::{Changed, DryRun};
+use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::task_view::show;
 
 #[derive(Debug, clap::Args)]

@@ -15,7 +15,7 @@ use crate::files::printable::one_line;
 use crate::history::evidence::evidence;
 use crate::project::workspace::Workspace;
 use crate::rules::NAMESPACE;
-use crate::tasks::view::history::{HistoryView, history, history_value};
+use crate::tasks::view::task_view::{HistoryView, history, history_value};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

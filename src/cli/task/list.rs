@@ -12,10 +12,10 @@ use crate::domain::{AgentId, GateId, OpenBranch, Priority, RoleId, Status, Workf
 use crate::project::author::acting_agent;
 use crate::rules::Warning;
 use crate::storage::ProjectPath;
+use crate::tasks::headers::list::known_names;
 use crate::tasks::headers::list::{Filter, Sort, list};
-use crate::tasks::headers::lookup::known_names;
 use crate::tasks::headers::summary::{NEW, TaskSummary, summary_value};
-use crate::tasks::view::changed::warnings_value;
+use crate::tasks::view::task_view::warnings_value;
 
 /// The states to ask for; none is that of a hand-made file.
 const STATES: Words<Option<Status>> = &[

@@ -13,8 +13,8 @@ use crate::domain::{Map, TaskId, WorkflowName};
 use crate::files::json;
 use crate::rules::Rules;
 use crate::tasks::create::{NewTask, check_new, create};
-use crate::tasks::headers::lookup::workflow_named;
-use crate::tasks::view::changed::changed_value;
+use crate::tasks::headers::list::workflow_named;
+use crate::tasks::view::task_view::changed_value;
 
 /// How many faults of a list are shown.
 const FEW: usize = 10;

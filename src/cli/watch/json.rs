@@ -6,10 +6,10 @@ use super::text::polling;
 use crate::cli::render::changes::{change_value, dependent_value, given_value, time_limit_value};
 use crate::cli::render::findings::diagnostic_values;
 use crate::cli::{Session, merged};
-use crate::project::error::reason::reason_of;
+use crate::project::error::reason_of;
 use crate::tasks::inbox::deliver::Delivered;
-use crate::tasks::plan::choice::Changed;
-use crate::tasks::view::changed::warnings_value;
+use crate::tasks::plan::Changed;
+use crate::tasks::view::task_view::warnings_value;
 use crate::watch::report::WatchReport;
 
 /// Returns a report as JSON, its git commands written for where the person is.

@@ -17,8 +17,8 @@ use crate::files::printable::inert;
 use crate::history::sync::outcome::Loss;
 use crate::observability::events::catch_up::catch_up_events;
 use crate::observability::notices::delivery::{Tried, deliver_notices};
-use crate::project::error::reason::reason_of;
-use crate::tasks::plan::choice::{Changed, DryRun};
+use crate::project::error::reason_of;
+use crate::tasks::plan::{Changed, DryRun};
 
 /// How long the delivery of notices may take.
 const NOTICES: Duration = Duration::from_mins(1);

@@ -8,8 +8,8 @@ use crate::files::printable::inert;
 use crate::project::error::ProjectError;
 use crate::storage::layout::{BRANCH, INBOX};
 use crate::tasks::inbox::deliver::Delivered;
-use crate::tasks::plan::choice::Changed;
-use crate::tasks::view::changed::way;
+use crate::tasks::plan::Changed;
+use crate::tasks::view::task_view::way;
 use crate::watch::report::{EventSource, WatchReport};
 
 /// Returns a report in words. `retries` says whether what failed is tried again.

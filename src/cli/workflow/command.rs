@@ -13,10 +13,10 @@ use crate::cli::{ActingAgent, CYAN, CliError, CliResult, Session, counted, width
 use crate::domain::Workflow;
 use crate::files::config::configuration::Subject;
 use crate::project::author::viewer;
-use crate::project::rule_check::check_worktree;
+use crate::project::rule_files::check_worktree;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
-use crate::tasks::headers::lookup::{startable, workflows_value};
+use crate::tasks::headers::list::{startable, workflows_value};
 
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]

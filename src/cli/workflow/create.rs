@@ -9,7 +9,7 @@ use crate::domain::{AgentId, WorkflowName, listed};
 use crate::setup::create_workflow::{Fate, NewWorkflow, WorkflowFile, create_workflow};
 use crate::setup::template::RoleCast;
 use crate::setup::template::Template;
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::plan::DryRun;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

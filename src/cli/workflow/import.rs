@@ -19,7 +19,7 @@ use crate::setup::import::import_file::Imported;
 use crate::setup::import::source::ForeignSystem;
 use crate::setup::import_workflow::{Brought, Fidelity, bring_in, read_foreign, roles_snippet};
 use crate::storage::{ProjectPath, StoreError};
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::plan::DryRun;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

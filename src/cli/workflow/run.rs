@@ -21,8 +21,8 @@ use crate::rules::Rules;
 use crate::setup::create_workflow::{Fate, NewWorkflow, create_workflow};
 use crate::setup::template::Template;
 use crate::tasks::create::{NewTask, check_new, create};
-use crate::tasks::headers::lookup::workflow_named;
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::headers::list::workflow_named;
+use crate::tasks::plan::DryRun;
 
 /// The longest title that is made of an input, in characters.
 const TITLE: usize = 80;

@@ -12,7 +12,7 @@ use crate::cli::{CliResult, Session};
 use crate::domain::{Branch, Gate, Workflow, WorkflowName};
 use crate::observability::gate_report::{GateReport, gate_report_value, gate_status};
 use crate::rules::{Edge, EdgeKind, Limits, Rules, Workplace, edges, reads};
-use crate::tasks::headers::lookup::workflow_named;
+use crate::tasks::headers::list::workflow_named;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct WorkflowShowArgs {

@@ -11,8 +11,8 @@ use crate::project::workspace::Workspace;
 use crate::storage::layout::{TASKS, task_path};
 use crate::storage::task_files::WalkEntry;
 use crate::storage::task_files::walk_active;
-use crate::tasks::apply::batch::change_all;
-use crate::tasks::plan::choice::Choice;
+use crate::tasks::apply::change_all;
+use crate::tasks::plan::Choice;
 use crate::tasks::state::commit_message;
 
 /// The listing of so many tasks is about as large as everything else that a transition adds to `.git`.

@@ -9,7 +9,7 @@ use crate::git::ObjectId;
 use crate::health::subject::{Found, Project, Subject};
 use crate::project::git_hints::missing;
 use crate::project::issue::Issue;
-use crate::project::sparse_files::of_left_out;
+use crate::project::issue::of_left_out;
 use crate::project::workspace::Workspace;
 use crate::storage::task_files;
 use crate::storage::{ProjectPath, layout};

@@ -9,7 +9,7 @@ use crate::project::active_rules::{BRING_BACK, InForce, Remark};
 use crate::project::error::ProjectError;
 use crate::project::git_hints::bring_back;
 use crate::project::issue::Issue;
-use crate::project::rule_check::check_worktree;
+use crate::project::rule_files::check_worktree;
 use crate::project::workspace::Workspace;
 use crate::system::shell::all_quoted;
 

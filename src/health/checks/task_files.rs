@@ -19,10 +19,10 @@ use crate::storage::task_files::WalkEntry;
 use crate::storage::task_files::{walk_active, walk_archived};
 use crate::storage::{ProjectPath, journal};
 use crate::system::shell::all_quoted;
-use crate::tasks::apply::batch::change_all;
+use crate::tasks::apply::change_all;
 use crate::tasks::headers::listing::{ListScope, Unreadable, is_misplaced, read_all};
-use crate::tasks::plan::choice::Choice;
-use crate::tasks::plan::due::home;
+use crate::tasks::plan::Choice;
+use crate::tasks::plan::home;
 
 /// How long each batch waits for the lock.
 const WAIT: Duration = Duration::from_secs(10);

@@ -8,10 +8,10 @@ use crate::domain::{LostDependency, Status, TaskId};
 use crate::health::subject::{Found, Project, Subject};
 use crate::project::issue::Issue;
 use crate::rules::{Rules, is_nobody};
-use crate::tasks::automatic::rule_changes::follow_rules;
+use crate::tasks::automatic::follow_rules;
 use crate::tasks::headers::dependencies::{Dependencies, round, waiting_in_circles};
 use crate::tasks::headers::summary::TaskSummary;
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::plan::DryRun;
 
 /// How long each batch waits for the lock.
 const WAIT: Duration = Duration::from_secs(10);

@@ -9,7 +9,7 @@ use crate::domain::{Ending, GateId, Outcome, Status};
 use crate::observability::stats::loops::most_passes;
 use crate::observability::stats::verdict::verdicts;
 use crate::rules::{is_circle, is_nobody};
-use crate::tasks::headers::ended_visit::EndedVisit;
+use crate::tasks::headers::summary::EndedVisit;
 use crate::tasks::headers::summary::TaskSummary;
 
 /// Why a task is blocked, in one word.

@@ -15,8 +15,8 @@ use crate::rules::{Refusal, Rules, audience};
 use crate::storage::StoreError;
 use crate::storage::outbox::OutboxMessage;
 use crate::storage::outbox::{MOST_WAITING, Outbox};
+use crate::tasks::complete::leave;
 use crate::tasks::state::task_state::TaskState;
-use crate::tasks::uncommitted_events::leave;
 
 /// Returns the messages for whoever wants to know, by channel.
 pub(crate) fn compose(

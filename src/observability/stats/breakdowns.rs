@@ -8,7 +8,7 @@ use super::gates::GateStats;
 use super::loops::Loops;
 use super::numbers::{Share, Span, Spread, rounded_number};
 use super::verdict::{Judges, gate_of, gate_verdict, is_settled, verdicts};
-use crate::tasks::headers::ended_visit::EndedVisit;
+use crate::tasks::headers::summary::EndedVisit;
 use crate::tasks::headers::summary::TaskSummary;
 
 /// An agent, and how its work goes.

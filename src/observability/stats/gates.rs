@@ -8,8 +8,8 @@ use serde::{Serialize, Serializer};
 use super::numbers::{Share, Span, Spread, rounded};
 use super::verdict::{gate_of, took_time, verdicts};
 use crate::domain::Workflow;
-use crate::tasks::headers::ended_visit::EndedVisit;
-use crate::tasks::headers::lookup::stations;
+use crate::tasks::headers::list::stations;
+use crate::tasks::headers::summary::EndedVisit;
 use crate::tasks::headers::summary::TaskSummary;
 
 /// A gate, or a branch of one, and how it does.

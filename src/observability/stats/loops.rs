@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::numbers::{Span, rounded};
 use super::verdict::gate_of;
 use crate::domain::{Ending, GateId};
-use crate::tasks::headers::ended_visit::EndedVisit;
+use crate::tasks::headers::summary::EndedVisit;
 use crate::tasks::headers::summary::TaskSummary;
 
 /// So many passes are no sign yet.

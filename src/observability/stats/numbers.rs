@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
-use crate::tasks::headers::ended_visit::EndedVisit;
+use crate::tasks::headers::summary::EndedVisit;
 use crate::tasks::headers::summary::time;
 
 /// Percentiles of lengths of time, in seconds.

@@ -15,8 +15,8 @@ use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::tasks::headers::list::Filter;
+use crate::tasks::headers::list::known_names;
 use crate::tasks::headers::listing::{ListScope, Unreadable, read_all, unreadable_value};
-use crate::tasks::headers::lookup::known_names;
 use crate::tasks::headers::summary::{TaskSummary, time};
 
 /// What is asked.

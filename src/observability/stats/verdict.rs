@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::domain::{Ending, Outcome};
 use crate::rules::Rules;
-use crate::tasks::headers::ended_visit::EndedVisit;
+use crate::tasks::headers::summary::EndedVisit;
 use crate::tasks::headers::summary::TaskSummary;
 
 /// Returns the gate of a visit, without the branch.
@@ -88,7 +88,7 @@ impl<'a> Judges<'a> {
 mod tests {
     use super::*;
     use crate::observability::stats::report::tests::{passed, sent_back};
-    use crate::tasks::headers::ended_visit::JoinedFork;
+    use crate::tasks::headers::summary::JoinedFork;
 
     fn said(stay: &EndedVisit) -> Vec<(&str, bool)> {
         verdicts(stay).map(|verdict| (verdict.station, verdict.rejects)).collect()

@@ -1,5 +1,5 @@
-//! Writes of tasks and rules become commits, in one move of the branch, with their files. The caller holds the writer lock, and has
-//! looked whether what it read is still so.
+//! Makes commits of writes, with their files, in one move of the branch. The caller holds the writer lock, and has checked that what it
+//! read is unchanged.
 
 use std::cell::RefCell;
 use std::time::Instant;
@@ -10,14 +10,12 @@ use crate::domain::TaskId;
 use crate::git::{CommitId, Draft, Head, Prepared};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::storage::journal;
 use crate::storage::journal::{JournalRecord, RecoveryAim};
-use crate::storage::{StoreError, WriterLock};
+use crate::storage::{StoreError, WriterLock, journal};
 use crate::system::crash_points;
 use crate::system::process::boot;
-use crate::tasks::plan::write::Write;
-use crate::tasks::publish::file_writes;
-use crate::tasks::publish::file_writes::PlacedFiles;
+use crate::tasks::write;
+use crate::tasks::write::{PlacedFiles, Write};
 
 /// A commit that was not made.
 pub(crate) struct Failed {
@@ -47,7 +45,7 @@ pub(crate) fn publish(
     aim: RecoveryAim,
 ) -> Result<Vec<CommitId>, Box<Failed>> {
     let start = Instant::now();
-    file_writes::look_in_the_way(&workspace.paths, writes).map_err(ProjectError::from)?;
+    write::look_in_the_way(&workspace.paths, writes).map_err(ProjectError::from)?;
     let prepared = prepare(workspace, head, writes)?;
     crash_points::point("ops.prepared");
     workspace.wait_for_index();
@@ -72,10 +70,10 @@ pub(crate) fn publish(
             let written = journal::write(lock, &record).map_err(std::io::Error::other)?;
             recorded.replace(Some(record));
             crash_points::point("ops.intent-written");
-            let waiting = file_writes::stage(lock, writes).and_then(|files| {
+            let waiting = write::stage(lock, writes).and_then(|files| {
                 let mut staged = staged.borrow_mut();
                 *staged = files;
-                let mut waiting = file_writes::unsynced(&mut staged)?;
+                let mut waiting = write::unsynced(&mut staged)?;
                 waiting.extend(written.unsynced(lock)?);
                 Ok(waiting)
             });
@@ -113,7 +111,7 @@ pub(crate) fn publish(
         // The record stays: it is what the next command goes by if a power cut takes some of it back.
         return Err(ProjectError::from(StoreError::from(fault)).into());
     }
-    let settled = file_writes::remove_moved(lock, writes);
+    let settled = write::remove_moved(lock, writes);
     crash_points::point("ops.settled");
     if let Err(fault) = settled.and_then(|()| journal::clear(lock)) {
         // The commit stands, so this is no failure of the act. The record stays, and the next command goes on from there.
