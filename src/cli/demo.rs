@@ -17,7 +17,7 @@ use crate::domain::TaskId;
 use crate::files::printable::inert;
 use crate::git::GitError;
 use crate::storage::Paths;
-use crate::storage::watcher_presence::is_watched;
+use crate::storage::lock::is_watched;
 
 /// How long the watcher may take with one file.
 const GATE_PATIENCE: Duration = Duration::from_secs(15);

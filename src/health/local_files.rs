@@ -15,10 +15,9 @@ use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::inbox::{FileClass, Witnessed};
-use crate::storage::layout::INBOX;
-use crate::storage::tasks::atomic_write;
+use crate::storage::layout::{INBOX, are_schemas_current, keep_schemas_current};
 use crate::storage::{
-    EventStream, HeaderCache, Inbox, Paths, editor_schemas, journal, network_file_system,
+    EventStream, HeaderCache, Inbox, Paths, atomic_write, journal, network_file_system,
 };
 use crate::tasks::headers::summary::{SCHEMA, TaskSummary};
 use crate::tasks::inbox::pending::{refused, waiting};
@@ -92,7 +91,7 @@ fn sweep(workspace: &mut Workspace) -> Result<(), ProjectError> {
 
 /// Schemas for editors that are missing, or of another version of aof.
 pub(crate) fn schemas(subject: &Subject<'_>) -> Found {
-    if editor_schemas::are_current(subject.workspace.paths.root()) {
+    if are_schemas_current(subject.workspace.paths.root()) {
         return Ok(Vec::new());
     }
     let issue = Issue::new(
@@ -100,11 +99,7 @@ pub(crate) fn schemas(subject: &Subject<'_>) -> Found {
         "`.aof/schema` does not have the JSON Schemas of this version of aof",
         "any command that writes in `.aof/` makes them, as `aof doctor --fix` does",
     );
-    Ok(vec![
-        issue
-            .advice()
-            .cured_by(|workspace| Ok(editor_schemas::keep_current(workspace.paths.root())?)),
-    ])
+    Ok(vec![issue.advice().cured_by(|workspace| Ok(keep_schemas_current(workspace.paths.root())?))])
 }
 
 /// How many events of each kind were written, as the record has it.

@@ -12,7 +12,7 @@ use crate::history::sync::merge_tasks::{MergeSides, join, merge_projects};
 use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
-use crate::storage::tasks::task_files;
+use crate::storage::task_files;
 use crate::storage::{FileStat, StoreError};
 use crate::tasks::recovery::recover::{BringOutcome, bring};
 

@@ -18,7 +18,7 @@ use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::journal::{JournalRecord, RecoveryAim};
 use crate::storage::layout::{TASKS, companion_of, task_id};
-use crate::storage::tasks::task_files;
+use crate::storage::task_files;
 use crate::storage::{FileStat, StoreError, journal};
 use crate::system::process::boot;
 use crate::system::shell::all_quoted;

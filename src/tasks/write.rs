@@ -9,9 +9,9 @@ use std::path::PathBuf;
 
 use crate::domain::{Digest, TaskId, Timestamp};
 use crate::git::{Change, Draft, Person};
+use crate::storage::atomic_write;
+use crate::storage::atomic_write::{Over, StagedWrite};
 use crate::storage::journal::{CreatedFile, FileBefore, IntendedWrite, MovedCompanion};
-use crate::storage::tasks::atomic_write;
-use crate::storage::tasks::atomic_write::{Over, StagedWrite};
 use crate::storage::{Folder, Paths, ProjectPath, StoreError, WriterLock};
 use crate::system::crash_points;
 use crate::system::disk::Unsynced;

@@ -16,7 +16,7 @@ use crate::observability::metrics::endpoint::Endpoint;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::inbox::QUIET;
-use crate::storage::watcher_presence::Presence;
+use crate::storage::lock::Presence;
 use crate::storage::{Paths, StoreError};
 use crate::system::signals;
 use crate::tasks::inbox::deliver::{Delivered, deliver};

@@ -9,7 +9,7 @@ use crate::health::doctor::{
     Outcome, Overview, Treated, doctor_value, leave, look_through, overview, overview_value, treat,
 };
 use crate::project::issue::Weight;
-use crate::storage::watcher_presence::is_watched;
+use crate::storage::lock::is_watched;
 use crate::tasks::headers::summary::NEW;
 use crate::tasks::plan::DryRun;
 

@@ -3,7 +3,7 @@
 use crate::git::{Head, Repository, with_lf};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::storage::tasks::task_files::read;
+use crate::storage::task_files::read;
 use crate::storage::{ProjectPath, StoreError};
 use crate::tasks::apply::commit_files;
 use crate::tasks::write::Beside;

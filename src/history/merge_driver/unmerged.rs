@@ -14,7 +14,7 @@ use crate::project::error::ProjectError;
 use crate::project::rule_files::rules_mark;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
-use crate::storage::tasks::task_files;
+use crate::storage::task_files;
 use crate::storage::{ProjectPath, StoreError};
 use crate::system::shell::quoted;
 use crate::tasks::merge::file_merge::merge_files;

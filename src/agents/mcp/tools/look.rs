@@ -12,7 +12,7 @@ use crate::dispatch::next::claimed;
 use crate::domain::{RoleId, Status};
 use crate::health::doctor::{overview, overview_value};
 use crate::rules::Workplace;
-use crate::storage::watcher_presence::is_watched;
+use crate::storage::lock::is_watched;
 use crate::tasks::headers::list::known_names;
 use crate::tasks::headers::list::workflows_value;
 use crate::tasks::headers::list::{Filter, Sort, list};

@@ -17,21 +17,24 @@
 //! Old ones go: when a run begins, the attempts of its visit but the last [`MOST_ATTEMPTS`]; when a runner does, the visits that
 //! nobody has run anything at for [`KEPT`].
 
-use std::fs::{self, DirEntry};
-use std::path::Path;
+use std::fs::{self, DirEntry, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use super::attempt::RunAttempt;
-use super::record::RunRecord;
-use crate::domain::Ticket;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::{AgentId, CompletionId, Ticket};
 use crate::storage::fs::error::OrIo;
 use crate::storage::fs::folder::list;
 use crate::storage::fs::lock_file::{FileLock, LockAttempt, OwnedFile};
 use crate::storage::fs::project_path::BadPath;
 use crate::storage::layout::{LOCAL, RUNS};
-use crate::storage::{FileKind, Folder, Holder, Paths, StoreError};
+use crate::storage::{Durability, FileKind, Folder, Holder, Paths, StoreError};
+use crate::system::process::Group;
 
 const LOCK: &str = "lock";
 /// Whoever only asks whether a visit is run holds the lock for microseconds.
@@ -204,3 +207,199 @@ fn remove(folder: &Folder, name: &str) -> Result<(), StoreError> {
     let place = folder.path().join(name);
     fs::remove_dir_all(&place).or_io("remove", &place)
 }
+
+/// One attempt, and its folder.
+#[derive(Debug)]
+pub(crate) struct RunAttempt {
+    number: u32,
+    folder: Folder,
+}
+
+/// A file of an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RunFile {
+    /// What the agent is told.
+    Prompt,
+    /// How it reaches us.
+    Mcp,
+    /// What it printed.
+    Transcript,
+    /// What it leaves for us.
+    Output,
+    Record,
+}
+
+impl RunFile {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Prompt => "prompt.md",
+            Self::Mcp => "mcp.json",
+            Self::Transcript => "transcript",
+            Self::Output => "output",
+            Self::Record => "run.json",
+        }
+    }
+}
+
+impl RunAttempt {
+    /// Opens an attempt that there is.
+    pub(crate) fn open(visit: &Folder, number: u32) -> Result<Option<Self>, StoreError> {
+        match visit.child(&number.to_string()) {
+            Ok(folder) => Ok(Some(Self { number, folder })),
+            Err(StoreError::Gone { .. }) => Ok(None),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Makes the folder of an attempt.
+    pub(crate) fn begin(visit: &Folder, number: u32) -> Result<Self, StoreError> {
+        Ok(Self { number, folder: visit.private_child(&number.to_string())? })
+    }
+
+    /// Returns which attempt of its visit it is, from 1.
+    pub(crate) fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Returns where one of its files is, or would be.
+    pub(crate) fn path_of(&self, file: RunFile) -> PathBuf {
+        self.folder.path().join(file.name())
+    }
+
+    /// Makes a file, which must not exist yet, and opens it for writing.
+    pub(crate) fn create(&self, file: RunFile) -> Result<File, StoreError> {
+        self.folder.create_private(file.name())
+    }
+
+    /// Makes a file that says this.
+    pub(crate) fn write(&self, file: RunFile, bytes: &[u8]) -> Result<(), StoreError> {
+        self.create(file)?.write_all(bytes).or_io("write", self.path_of(file))
+    }
+
+    /// Reads a file of at most that many bytes; `None` when it is not there.
+    pub(crate) fn read(&self, file: RunFile, limit: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.folder.read(file.name(), limit)?.map(|(bytes, _)| bytes))
+    }
+
+    /// Writes the record: it is whole, whenever a kill comes.
+    pub(crate) fn note(&self, record: &RunRecord) -> Result<(), StoreError> {
+        // What is replaced keeps its mode.
+        match self.create(RunFile::Record) {
+            Ok(_) | Err(StoreError::Exists { .. }) => {}
+            Err(fault) => return Err(fault),
+        }
+        let text =
+            format!("{}\n", serde_json::to_string_pretty(record).expect("plain fields are JSON"));
+        self.folder.replace(RunFile::Record.name(), text.as_bytes(), Durability::Volatile)
+    }
+
+    /// Reads the record; `None` when there is none, or none that is whole.
+    pub(crate) fn record(&self) -> Result<Option<RunRecord>, StoreError> {
+        self.folder.read_json(RunFile::Record.name())
+    }
+}
+
+/// What is known of an attempt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RunRecord {
+    /// What the program is told to be: no two attempts share one.
+    pub run: String,
+    pub ticket: Ticket,
+    pub agent: AgentId,
+    /// Which attempt of the visit it is, from 1.
+    pub attempt: u32,
+    pub started: Timestamp,
+    /// The words that the program was started with.
+    pub command: Vec<String>,
+    /// By what it is known whether it lives; absent before it was started.
+    pub group: Option<Group>,
+    /// What came of it; absent while it goes on, and when whoever started it was killed.
+    pub end: Option<RunEnd>,
+}
+
+/// What came of an attempt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RunEnd {
+    pub at: Timestamp,
+    pub how: RunEnding,
+    /// Its exit status, if it came to that by itself.
+    pub status: Option<i32>,
+    /// What went wrong, as a sentence.
+    pub reason: Option<String>,
+    pub transcript: Option<TranscriptMark>,
+    pub told: AgentReport,
+    pub verdict: Option<Ruling>,
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RunEnding {
+    Verdict,
+    /// The program ended badly, and said nothing that counts.
+    Crash,
+    /// Its time was over.
+    Timeout,
+    /// It was silent for too long.
+    Idle,
+    /// It ended well, and what it said is no verdict.
+    BadVerdict,
+    /// It could not begin to work.
+    Unavailable,
+    /// A person stopped it.
+    Stopped,
+    /// The task had moved on by somebody else's doing.
+    Overtaken,
+    /// Whoever ran it was killed: nobody knows.
+    Lost,
+}
+
+/// By what a transcript is recognised.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TranscriptMark {
+    pub sha256: String,
+    pub bytes: u64,
+    /// How many of those that were printed it has not.
+    pub left_out: u64,
+}
+
+/// What an agent said of its own work, as far as its program tells.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct AgentReport {
+    /// Its session, by which it can be asked to go on.
+    pub session: Option<String>,
+    pub model: Option<String>,
+    pub cost_usd: Option<f64>,
+    pub tokens: Option<TokenCounts>,
+}
+
+/// How many tokens a model read and wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TokenCounts {
+    pub input: u64,
+    pub output: u64,
+}
+
+/// A verdict, and what it came to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Ruling {
+    pub source: String,
+    pub outcome: String,
+    /// The completion that it was made into, or that the agent made itself.
+    pub completion: CompletionId,
+}
+
+impl RunRecord {
+    /// Returns whether it goes on: it has no end, and its program lives.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.end.is_none() && self.group.as_ref().is_some_and(Group::is_alive)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ use std::fs::DirEntry;
 use std::time::{Duration, SystemTime};
 
 use super::task_files::FILE_LIMIT;
-use super::walk::folders;
+use super::task_files::folders;
 use crate::storage::fs::folder::list;
 use crate::storage::fs::temporary_file::{TEMPORARY, TemporaryFile};
 use crate::storage::layout::{DROPPED, INBOX, LOCAL, OUTBOX, REFUSED, SCHEMAS, UNTOLD};

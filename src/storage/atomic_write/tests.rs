@@ -150,7 +150,7 @@ fn a_reader_sees_one_version_or_the_other_whole() {
         let reader = scope.spawn(|| {
             let mut reads = 0;
             while !done.load(std::sync::atomic::Ordering::Relaxed) || reads == 0 {
-                let snapshot = crate::storage::tasks::task_files::read(&paths, &task).unwrap();
+                let snapshot = crate::storage::task_files::read(&paths, &task).unwrap();
                 assert!(versions.contains(&snapshot.bytes), "torn: {} bytes", snapshot.bytes.len());
                 reads += 1;
             }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::walk;
+use super::task_files;
 use crate::storage::layout::{ARCHIVE, TASKS, companion_of};
 use crate::storage::{Paths, ProjectPath};
 
@@ -19,7 +19,7 @@ pub(crate) struct Stayed {
 /// archive is gone through only where there may be some.
 pub(crate) fn stayed(paths: &Paths) -> Vec<Stayed> {
     let (mut active, mut beside) = (HashMap::<String, Vec<ProjectPath>>::new(), Vec::new());
-    for path in walk::files(paths, TASKS) {
+    for path in task_files::files(paths, TASKS) {
         match companion_of(path.name()) {
             Some(task) => beside.push((path, task)),
             None => active.entry(path.name().to_owned()).or_default().push(path),
@@ -35,7 +35,8 @@ pub(crate) fn stayed(paths: &Paths) -> Vec<Stayed> {
         .filter(|task| !active.contains_key(*task))
         .collect();
     let mut archived: HashMap<String, ProjectPath> = HashMap::new();
-    let found = (!wanted.is_empty()).then(|| walk::files(paths, ARCHIVE)).into_iter().flatten();
+    let found =
+        (!wanted.is_empty()).then(|| task_files::files(paths, ARCHIVE)).into_iter().flatten();
     for path in found.filter(|path| wanted.contains(path.name())) {
         let latest = archived.entry(path.name().to_owned()).or_insert_with(|| path.clone());
         if *latest < path {

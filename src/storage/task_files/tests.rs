@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use std::path::Path;
 
 use super::*;
-use crate::storage::tasks::walk::StrayReason;
+use crate::storage::task_files::StrayReason;
 
 fn project() -> (TempDir, Paths) {
     let home = TempDir::new().unwrap();
