@@ -9,7 +9,7 @@ use crate::files::config::configuration::Subject as RuleFile;
 use crate::git::log::trailers;
 use crate::git::{ChangedFile, CommitId, LogEntry, ObjectId};
 use crate::project::error::ProjectError;
-use crate::project::rule_check::check_committed;
+use crate::project::rule_files::check_committed;
 use crate::project::workspace::Workspace;
 use crate::rules::merge::{Superseded, with_people_of};
 use crate::rules::{Rules, events};

@@ -12,9 +12,8 @@ use crate::git::{CommitId, DroppedSteps, GitError, Head, LogEntry, SYNCED};
 use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
-use crate::storage::tasks::task_files;
-use crate::storage::{FileStat, StoreError};
-use crate::tasks::recovery::bring::{BringOutcome, bring};
+use crate::storage::{FileStat, StoreError, task_files};
+use crate::tasks::recovery::recover::{BringOutcome, bring};
 
 /// Returns what is to be put back. What the files still have is not: that is committed again like any edit.
 pub(crate) fn dropped_steps(

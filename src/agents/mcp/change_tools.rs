@@ -13,11 +13,10 @@ use crate::rules::{Limit, Warning, Workplace, deadlines};
 use crate::tasks::actions::{release, renew};
 use crate::tasks::create::{NewTask, create};
 use crate::tasks::edit::{Comment, comment};
-use crate::tasks::headers::lookup::{known_worker, workflow_named};
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::headers::list::{known_worker, workflow_named};
+use crate::tasks::plan::DryRun;
 use crate::tasks::view::brief::briefed;
-use crate::tasks::view::changed::warnings_value;
-use crate::tasks::view::task_view::{brief_of, show};
+use crate::tasks::view::task_view::{brief_of, show, warnings_value};
 
 pub(crate) const RENEW: Tool = Tool {
     name: "aof_task_renew",

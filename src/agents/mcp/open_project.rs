@@ -9,11 +9,9 @@ use serde_json::{Value, json};
 use crate::dispatch::next::{Claim, claimed};
 use crate::domain::{AgentId, Ticket, listed};
 use crate::project::active_rules::InForce;
-use crate::project::aside::{Clock, warn_in_log};
 use crate::project::author::acting_agent;
-use crate::project::error::ProjectError;
-use crate::project::error::reason::reason_of;
-use crate::project::workspace::{Network, Workspace};
+use crate::project::error::{ProjectError, reason_of};
+use crate::project::workspace::{Clock, Network, Workspace, warn_in_log};
 use crate::rules::Rules;
 
 /// How a server was started.

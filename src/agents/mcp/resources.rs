@@ -10,9 +10,8 @@ use crate::domain::{IdFault, Map, TaskId, Ticket};
 use crate::files::task_file::TaskFile;
 use crate::project::error::ProjectError;
 use crate::rules::brief::context::GateContext;
-use crate::storage::tasks::task_files;
-use crate::tasks::view::brief::{brief_value, briefed};
-use crate::tasks::view::brief_markdown::brief_markdown;
+use crate::storage::task_files;
+use crate::tasks::view::brief::{brief_markdown, brief_value, briefed};
 use crate::tasks::view::task_view::show;
 
 const BRIEF: &str = "aof://brief";

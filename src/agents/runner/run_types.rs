@@ -5,12 +5,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::dispatch::openings::Opening;
+use crate::dispatch::workplaces::Opening;
 use crate::domain::{AgentId, Completion, RoleId, Station, Status, Task, TaskId, Ticket, Visit};
 use crate::files::task_file::TaskFile;
-use crate::project::aside::{Clock, warn_in_log};
 use crate::project::error::ProjectError;
-use crate::project::workspace::{Network, Workspace};
+use crate::project::workspace::{Clock, Network, Workspace, warn_in_log};
 use crate::rules::Rules;
 use crate::rules::brief::context::GateContext;
 use crate::storage::ProjectPath;

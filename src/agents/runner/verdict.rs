@@ -11,9 +11,6 @@
 //! decides nothing, nor does a block that stands in the prompt as it is. One that is copied from elsewhere to the end of the last
 //! message cannot be told from an answer.
 
-#[cfg(test)]
-mod tests;
-
 use super::answer::{AnswerSource, NO_BLOCK, RunAnswer, RunQuestion, in_file, in_output};
 use super::report::{
     Exit, Report, RunOutput, Trouble, TroubleKind, last_line, last_lines, plain, tail,
@@ -21,6 +18,9 @@ use super::report::{
 use crate::domain::{Outcome, Signal, listed};
 use crate::files::completion_file::Answer;
 use crate::rules::verdict::{looked_for_at, outcome, read_at};
+
+#[cfg(test)]
+mod tests;
 
 /// How many of the last lines a blocker holds.
 const LINES: usize = 20;

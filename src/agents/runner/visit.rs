@@ -16,7 +16,7 @@ use super::run_types::{RunControl, RunEvent, RunnerSetup, StartedAttempt};
 use super::verdict::verdict;
 use super::visit_state::{Assignment, CompletedVisit, VisitEnd, VisitState, visit_state};
 use crate::dispatch::claim::claim;
-use crate::dispatch::openings::left_behind;
+use crate::dispatch::workplaces::left_behind;
 use crate::domain::{Completion, CompletionId, Outcome};
 use crate::files::completion_file::Answer;
 use crate::git::Asking;
@@ -24,15 +24,14 @@ use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::RefusalKind;
 use crate::storage::Holder;
-use crate::storage::random::{chance, ulid};
+use crate::storage::fs::random::{chance, ulid};
 use crate::storage::runs::{
     LatestRun, Ruling, RunAttempt, RunEnd, RunEnding, RunFile, RunRecord, RunRight, Runs, VisitRuns,
 };
 use crate::tasks::actions::release;
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::plan::DryRun;
 use crate::tasks::signing::{Signing, complete_signed};
-use crate::tasks::view::changed::ended;
-use crate::tasks::view::task_view::show;
+use crate::tasks::view::task_view::{ended, show};
 
 /// How often a pause checks whether the runner is to stop.
 const PAUSE: Duration = Duration::from_millis(50);

@@ -13,17 +13,16 @@ use super::run_types::{
 use super::visit;
 use super::visit_state::{Assignment, VisitEnd};
 use super::work_finder::{AvailableWork, WorkFinder};
-use crate::dispatch::openings::openings;
+use crate::dispatch::workplaces::openings;
 use crate::domain::{Completion, Ticket};
 use crate::git::Asking;
 use crate::project::error::ProjectError;
 use crate::rules::RefusalKind;
 use crate::storage::runs::Runs;
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::plan::DryRun;
 use crate::tasks::signing::{Signing, complete_signed};
 use crate::tasks::view::brief::briefed;
-use crate::tasks::view::changed::ended;
-use crate::tasks::view::task_view::show;
+use crate::tasks::view::task_view::{ended, show};
 
 /// The longest pause before another try of what failed for a while: a remote, a lock, a merge.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);

@@ -11,13 +11,12 @@ use crate::git::{ChangedFile, CommitId, Marks, ObjectId, Repository};
 use crate::history::commit_tasks::{id_of, project_folders};
 use crate::project::active_rules::{rules_at, stand_in};
 use crate::project::error::ProjectError;
-use crate::project::rule_sources::rules_mark;
+use crate::project::rule_files::rules_mark;
 use crate::project::workspace::Workspace;
 use crate::storage::layout;
 use crate::storage::layout::task_id;
 use crate::tasks::merge::file_merge::{merge_files, merge_virtual_base};
-use crate::tasks::merge::one_task::{of_one_task, of_two_names};
-use crate::tasks::merge::outcome::{FileMerge, Versions};
+use crate::tasks::merge::versions::{FileMerge, Versions, of_one_task, of_two_names};
 
 /// Opens the project in a folder.
 pub(crate) type ProjectOpener<'o> = &'o dyn Fn(&Path) -> Result<Workspace, ProjectError>;

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use crate::git::{Head, Hooks, Repository, with_lf};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::storage::tasks::task_files::read;
+use crate::storage::task_files::read;
 use crate::storage::{Folder, ProjectPath, StoreError};
-use crate::tasks::apply::commit::commit_files;
-use crate::tasks::plan::write::Beside;
+use crate::tasks::apply::commit_files;
+use crate::tasks::write::Beside;
 
 /// The command that git runs for each file.
 const COMMAND: &str =

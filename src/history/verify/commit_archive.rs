@@ -12,9 +12,8 @@ use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::files::config::configuration::PROJECT_FILE;
 use crate::git::{CommitId, ObjectId, Repository};
 use crate::history::commit_tasks::project_folders;
-use crate::project::aside::Clock;
 use crate::project::error::{Named, ProjectError};
-use crate::project::workspace::Workspace;
+use crate::project::workspace::{Clock, Workspace};
 use crate::storage::{ProjectPath, StoreError, layout};
 
 /// The folder of a project in the trees of a repository.

@@ -14,8 +14,7 @@ use crate::git::{CommitId, Pretence, Repository};
 use crate::history::commit_tasks::{KnownTasks, doubled, doubled_by, touched};
 use crate::project::active_rules::{rules_at, stand_in};
 use crate::project::error::{Named, ProjectError};
-use crate::project::parallel_map::side_by_side;
-use crate::project::workspace::Workspace;
+use crate::project::workspace::{Workspace, side_by_side};
 
 /// Which commits are judged.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -63,7 +63,7 @@ pub(crate) enum RecoveryStep {
     /// It is committed.
     Commit,
     /// It becomes what it was before.
-    RestoredSteps,
+    PutBack,
     /// It stays, and that is told.
     Tell,
     /// It stays.
@@ -77,12 +77,12 @@ pub(crate) fn step(facts: RecoveryFacts) -> RecoveryStep {
     let is_intact = file == FileState::AsIntended && is_head_unchanged;
     match (is_to_be_finished, verdict) {
         (true, EngineVerdict::Made) => RecoveryStep::Commit,
-        (true, EngineVerdict::Foreign) if is_intact => RecoveryStep::RestoredSteps,
+        (true, EngineVerdict::Foreign) if is_intact => RecoveryStep::PutBack,
         (_, EngineVerdict::Same) | (true, EngineVerdict::Foreign | EngineVerdict::Unknown) => {
             RecoveryStep::Leave
         }
         (false, verdict) => match (file, verdict) {
-            (FileState::AsIntended, _) => RecoveryStep::RestoredSteps,
+            (FileState::AsIntended, _) => RecoveryStep::PutBack,
             (FileState::Stuck | FileState::Other, EngineVerdict::Made) => RecoveryStep::Tell,
             _ => RecoveryStep::Leave,
         },
@@ -132,8 +132,7 @@ mod tests {
 
     #[test]
     fn what_is_somebodys_is_never_put_back() {
-        for facts in
-            everything().into_iter().filter(|facts| step(*facts) == RecoveryStep::RestoredSteps)
+        for facts in everything().into_iter().filter(|facts| step(*facts) == RecoveryStep::PutBack)
         {
             assert_eq!(facts.file, FileState::AsIntended, "{facts:?}");
             assert_ne!(facts.verdict, EngineVerdict::Same, "{facts:?}: somebody committed it");
@@ -146,7 +145,7 @@ mod tests {
         for facts in everything() {
             let is_as_left = facts.file == FileState::AsIntended && facts.is_head_unchanged;
             if is_as_left && facts.verdict == EngineVerdict::Foreign {
-                assert_eq!(step(facts), RecoveryStep::RestoredSteps, "{facts:?}");
+                assert_eq!(step(facts), RecoveryStep::PutBack, "{facts:?}");
             }
         }
     }
@@ -158,8 +157,7 @@ mod tests {
                 facts.verdict == EngineVerdict::Made && facts.file != FileState::Before;
             let step = step(facts);
             assert!(
-                !could_be_committed
-                    || matches!(step, RecoveryStep::RestoredSteps | RecoveryStep::Tell),
+                !could_be_committed || matches!(step, RecoveryStep::PutBack | RecoveryStep::Tell),
                 "{facts:?}: {step:?}"
             );
             assert!(step != RecoveryStep::Tell || could_be_committed, "{facts:?}");
@@ -168,8 +166,7 @@ mod tests {
 
     #[test]
     fn what_was_put_back_stays_so() {
-        for facts in
-            everything().into_iter().filter(|facts| step(*facts) == RecoveryStep::RestoredSteps)
+        for facts in everything().into_iter().filter(|facts| step(*facts) == RecoveryStep::PutBack)
         {
             // What it was before may be an edit, which is its author's to commit; only on its own branch it was to be committed as well.
             for verdict in VERDICTS {
