@@ -1,4 +1,4 @@
-//! What the checks look at.
+//! What the checks look at, read once.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::HeaderCache;
-use crate::storage::tasks::orphaned_companions::{Stayed, stayed};
+use crate::storage::orphaned_companions::{Stayed, stayed};
 use crate::tasks::headers::listing::{ListScope, Listing, read_all};
 use crate::tasks::headers::summary::{SCHEMA, TaskSummary};
 

@@ -12,9 +12,9 @@ use crate::history::sync::merge_tasks::{MergeSides, join, merge_projects};
 use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
-use crate::storage::tasks::task_files;
+use crate::storage::task_files;
 use crate::storage::{FileStat, StoreError};
-use crate::tasks::recovery::bring::{BringOutcome, bring};
+use crate::tasks::recovery::recover::{BringOutcome, bring};
 
 /// Returns what is to be put back. What the files still have is not: that is committed again like any edit.
 pub(crate) fn taken_back(

@@ -6,22 +6,23 @@
 //! file since.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io;
 use std::time::Duration;
+use std::{fs, io};
 
 use crate::domain::issue::some;
-use crate::git::{CommitId, GitError, StagedFile};
+use crate::domain::{TaskId, Timestamp};
+use crate::files::task_file;
+use crate::files::task_file::{Defaults, Origin, TaskFile};
+use crate::git::{CommitId, GitError, ObjectId, StagedFile};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::storage::journal;
 use crate::storage::journal::{JournalRecord, RecoveryAim};
 use crate::storage::layout::{TASKS, companion_of, task_id};
-use crate::storage::{FileStat, StoreError};
+use crate::storage::task_files;
+use crate::storage::{FileStat, StoreError, journal};
 use crate::system::process::boot;
 use crate::system::shell::all_quoted;
 use crate::tasks::recovery::recover::heal;
-use crate::tasks::state::continues_head::{goes_on, is_taken_up};
 
 /// The task files that the index has otherwise than HEAD.
 #[derive(Default)]
@@ -201,4 +202,49 @@ pub(crate) fn tend_index(
         ) => Ok(Vec::new()),
         caught_up => caught_up,
     }
+}
+
+/// Returns whether the file is as HEAD has it, or a task's that goes on from there. What is staged as it stands, a person is at.
+pub(crate) fn goes_on(workspace: &Workspace, file: &StagedFile) -> bool {
+    let here =
+        file.path.parse().ok().and_then(|path| task_files::read(&workspace.paths, &path).ok());
+    let (here, head) = match (here, file.head) {
+        (Some(here), Some(head)) => (here.bytes, head),
+        (here, head) => return here.is_none() && head.is_none(),
+    };
+    let is_same = |content| workspace.repository.is_same_text(&here, content);
+    is_same(head)
+        || !file.staged.is_some_and(is_same)
+            && comes_after(workspace, file, &here, head).unwrap_or(false)
+}
+
+fn comes_after(
+    workspace: &Workspace,
+    file: &StagedFile,
+    here: &[u8],
+    head: ObjectId,
+) -> Option<bool> {
+    let id = named(file)?;
+    let (here, head) = (parse(here, &id)?.task, committed(workspace, &id, head)?.task);
+    Some(here.updated >= head.updated && here.history.starts_with(&head.history))
+}
+
+/// Returns whether HEAD has there a task that was taken up. Such a one never leaves git.
+pub(crate) fn is_taken_up(workspace: &Workspace, file: &StagedFile) -> bool {
+    let task = named(file).zip(file.head).and_then(|(id, head)| committed(workspace, &id, head));
+    task.is_some_and(|task| task.origin != Origin::HandMade)
+}
+
+fn named(file: &StagedFile) -> Option<TaskId> {
+    task_id(file.name())?.ok()
+}
+
+fn committed(workspace: &Workspace, id: &TaskId, content: ObjectId) -> Option<TaskFile> {
+    parse(&workspace.repository.read_blob(content).ok()?, id)
+}
+
+/// Whatever the file leaves open is of no account here.
+fn parse(bytes: &[u8], id: &TaskId) -> Option<TaskFile> {
+    let defaults = Defaults { workflow: "default".parse().ok()?, created: Timestamp::UNIX_EPOCH };
+    task_file::parse(bytes, id, &defaults).ok()
 }

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::next_call::call;
 use crate::files::task_file::TaskFile;
 use crate::rules::brief::context::GateContext;
+use crate::tasks::view::brief::brief_markdown;
 use crate::tasks::view::brief::brief_value;
-use crate::tasks::view::brief_markdown::brief_markdown;
 
 /// How many bytes of a text are shown at once.
 pub(crate) const LONGEST_TEXT: usize = 20 * 1024;

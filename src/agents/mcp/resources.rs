@@ -9,7 +9,7 @@ use super::tool_error::{ToolError, in_tools};
 use crate::dispatch::next::claimed;
 use crate::domain::{TaskId, Ticket};
 use crate::project::error::ProjectError;
-use crate::storage::tasks::task_files;
+use crate::storage::task_files;
 use crate::tasks::view::brief::briefed;
 use crate::tasks::view::task_view::show;
 

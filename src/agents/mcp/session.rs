@@ -8,9 +8,9 @@ use super::tool_error::ToolError;
 use crate::dispatch::next::claimed;
 use crate::domain::{AgentId, Ticket};
 use crate::project::active_rules::InForce;
-use crate::project::aside::{Clock, warn_in_log};
 use crate::project::author::acting_agent;
 use crate::project::error::ProjectError;
+use crate::project::workspace::{Clock, warn_in_log};
 use crate::project::workspace::{Network, Workspace};
 use crate::rules::Rules;
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::dispatch::next::Claim;
 use crate::domain::{AgentId, listed};
 use crate::project::error::ProjectError;
-use crate::project::error::reason::reason_of;
+use crate::project::error::reason_of;
 
 /// Why a call was not carried out. Nothing was changed.
 #[derive(Debug)]

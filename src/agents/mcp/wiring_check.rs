@@ -16,7 +16,7 @@ use crate::domain::{AgentId, Gate, listed};
 use crate::project::error::ProjectError;
 use crate::rules::Rules;
 use crate::system::process::{How, Program, Secrets};
-use crate::tasks::headers::lookup::known_worker;
+use crate::tasks::headers::list::known_worker;
 
 /// A server that has not ended by then is taken for broken.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -30,7 +30,7 @@ use crate::system::process::{
     Attendant, How, Limits, Obstacle, Orphans, Room, Secrets, StartError, Stream, Transcript,
 };
 use crate::tasks::actions::renew;
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::plan::DryRun;
 
 /// How long a program has to end by itself when it is asked to.
 const GRACE: Duration = Duration::from_secs(10);

@@ -12,7 +12,7 @@ use crate::rules::brief::context::GateContext;
 use crate::rules::outputs::{Field, fields};
 use crate::rules::verdict::looked_for_at;
 use crate::storage::runs::RunEnding;
-use crate::tasks::view::brief_markdown::brief_markdown;
+use crate::tasks::view::brief::brief_markdown;
 
 /// The attempt before, which failed.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::run_event::{RunEvent, WaitingWork};
-use crate::dispatch::openings::Opening;
+use crate::dispatch::workplaces::Opening;
 use crate::domain::{AgentId, Completion, RoleId, Status, TaskId, Ticket};
 use crate::files::task_file::TaskFile;
-use crate::project::aside::{Clock, warn_in_log};
 use crate::project::error::ProjectError;
+use crate::project::workspace::{Clock, warn_in_log};
 use crate::project::workspace::{Network, Workspace};
 use crate::rules::brief::context::GateContext;
 use crate::storage::ProjectPath;

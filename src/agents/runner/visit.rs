@@ -16,7 +16,7 @@ use super::verdict::question::{AnswerSource, RunAnswer};
 use super::visit_run::{KILLED, PAUSE, RETRY, VisitRun, has_failed, why_of};
 use super::visit_state::{Assignment, CompletedVisit, VisitEnd, VisitState};
 use crate::dispatch::claim::claim;
-use crate::dispatch::openings::left_behind;
+use crate::dispatch::workplaces::left_behind;
 use crate::domain::RunBounds;
 use crate::project::error::ProjectError;
 use crate::storage::Holder;
@@ -25,7 +25,7 @@ use crate::storage::runs::{
     LatestRun, Ruling, RunAttempt, RunEnding, RunFile, RunRecord, RunRight, Runs,
 };
 use crate::tasks::actions::release;
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::plan::DryRun;
 use crate::tasks::view::task_view::show;
 
 /// How long giving back a claim is tried.

@@ -20,9 +20,9 @@ use crate::project::workspace::Workspace;
 use crate::rules::{RefusalKind, Rules};
 use crate::storage::random::ulid;
 use crate::storage::runs::{Ruling, RunAttempt, RunEnd, RunEnding, RunRecord, VisitRuns};
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::plan::DryRun;
 use crate::tasks::signing::{Signing, complete_signed};
-use crate::tasks::view::changed::ended;
+use crate::tasks::view::task_view::ended;
 
 /// How often a pause checks whether the runner is to stop.
 pub(crate) const PAUSE: Duration = Duration::from_millis(50);

@@ -1,6 +1,6 @@
 //! A visit that an agent is run for: its state now, and how a run of it ends. Reads only.
 
-use crate::dispatch::openings::{Opening, openings};
+use crate::dispatch::workplaces::{Opening, openings};
 use crate::domain::{AgentId, Station, Ticket, Visit};
 use crate::files::task_file::TaskFile;
 use crate::project::active_rules::InForce;

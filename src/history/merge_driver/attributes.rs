@@ -3,10 +3,10 @@
 use crate::git::{Head, Repository, with_lf};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::storage::tasks::task_files::read;
+use crate::storage::task_files::read;
 use crate::storage::{ProjectPath, StoreError};
-use crate::tasks::apply::commit::commit_files;
-use crate::tasks::plan::write::Beside;
+use crate::tasks::apply::commit_files;
+use crate::tasks::write::Beside;
 
 /// The file that says which files our driver merges.
 pub(crate) const ATTRIBUTES: &str = ".gitattributes";

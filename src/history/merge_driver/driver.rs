@@ -9,12 +9,12 @@ use crate::history::merge::commit_tasks::id_of;
 use crate::history::touched_tasks::project_folders;
 use crate::project::active_rules::{rules_at, stand_in};
 use crate::project::error::ProjectError;
-use crate::project::rule_sources::rules_mark;
+use crate::project::rule_files::rules_mark;
 use crate::project::workspace::Workspace;
 use crate::storage::layout;
 use crate::tasks::merge::file_merge::{merge_files, merge_virtual_base};
-use crate::tasks::merge::one_task::{of_one_task, of_two_names};
-use crate::tasks::merge::outcome::{FileMerge, Versions};
+use crate::tasks::merge::versions::{FileMerge, Versions};
+use crate::tasks::merge::versions::{of_one_task, of_two_names};
 
 /// Opens the project in a folder.
 pub(crate) type ProjectOpener<'o> = &'o dyn Fn(&Path) -> Result<Workspace, ProjectError>;

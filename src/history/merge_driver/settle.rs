@@ -8,7 +8,7 @@ use super::unmerged::{UnmergedState, UnmergedTask, WorktreeFile, unmerged_tasks}
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::{Durability, Folder, ProjectPath};
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::plan::DryRun;
 
 /// Merges the task files of the project that git left unmerged, and stages those without conflicts. Returns each file with what it was, or
 /// is now that somebody has changed it meanwhile.

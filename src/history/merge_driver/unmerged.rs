@@ -11,14 +11,14 @@ use crate::git::{CommitId, Marks, ObjectId, Sides, StagedVersion, UnderWay, Unme
 use crate::history::merge::commit_tasks::{CommitTasks, id_of, place_of};
 use crate::project::active_rules::{rules_at, stand_in};
 use crate::project::error::ProjectError;
-use crate::project::rule_sources::rules_mark;
+use crate::project::rule_files::rules_mark;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
-use crate::storage::tasks::task_files;
+use crate::storage::task_files;
 use crate::storage::{ProjectPath, StoreError};
 use crate::system::shell::quoted;
 use crate::tasks::merge::file_merge::merge_files;
-use crate::tasks::merge::outcome::{Conflict, FileMerge, Versions};
+use crate::tasks::merge::versions::{Conflict, FileMerge, Versions};
 
 /// A task file that git left unmerged, or staged as one side alone has it.
 pub(crate) struct UnmergedTask {

@@ -11,7 +11,7 @@ use crate::history::merge::task_pairs::TaskChanges;
 use crate::history::task_reader::{KnownRules, KnownTasks};
 use crate::history::touched_tasks::{FileVersion, Touched, touched};
 use crate::project::error::ProjectError;
-use crate::project::rule_check::check_committed;
+use crate::project::rule_files::check_committed;
 use crate::project::workspace::Workspace;
 use crate::rules::merge::{Superseded, with_people_of};
 use crate::rules::{Rules, events};

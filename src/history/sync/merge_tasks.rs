@@ -19,7 +19,7 @@ use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::rules::merge::{Dropped, Superseded};
 use crate::tasks::merge::file_merge::merge_files;
-use crate::tasks::merge::outcome::{Conflict, Versions};
+use crate::tasks::merge::versions::{Conflict, Versions};
 
 /// Both sides in one commit.
 pub(crate) struct MergedCommit {

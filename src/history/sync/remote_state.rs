@@ -8,7 +8,7 @@ use crate::git::{Distance, GitError, Head, Upstream};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::storage::hints::{Hint, RemoteContact, RemoteFailure};
+use crate::storage::header_cache::{Hint, RemoteContact, RemoteFailure};
 
 /// How this clone stands to its remote.
 #[derive(Debug, Clone)]

@@ -15,9 +15,9 @@ use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::random::chance;
 use crate::system::shell::quoted;
-use crate::tasks::plan::choice::DryRun;
-use crate::tasks::recovery::bring::{BringOutcome, bring};
+use crate::tasks::plan::DryRun;
 use crate::tasks::recovery::recover;
+use crate::tasks::recovery::recover::{BringOutcome, bring};
 
 /// How often a commit is offered at most.
 pub(crate) const ROUNDS: u32 = 10;

@@ -15,8 +15,8 @@ use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::git::{CommitId, Pretence};
 use crate::history::touched_tasks::{doubled, doubled_by};
 use crate::project::error::{Named, ProjectError};
-use crate::project::parallel_map::side_by_side;
 use crate::project::workspace::Workspace;
+use crate::project::workspace::side_by_side;
 
 /// Which commits are judged.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,9 +10,9 @@ use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::files::config::configuration::PROJECT_FILE;
 use crate::git::{CommitId, Repository};
 use crate::history::touched_tasks::project_folders;
-use crate::project::aside::Clock;
 use crate::project::error::Named;
 use crate::project::error::ProjectError;
+use crate::project::workspace::Clock;
 use crate::project::workspace::Workspace;
 use crate::storage::{ProjectPath, StoreError, layout};
 

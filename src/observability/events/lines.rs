@@ -1,4 +1,4 @@
-//! Lines of the stream: those of a commit, and those that are in no commit and were left for the stream.
+//! Lines of the event stream: how they are made, and how they are read.
 
 use std::collections::HashSet;
 

@@ -12,9 +12,9 @@ use crate::rules::{Limit, deadlines};
 use crate::tasks::actions::{release, renew};
 use crate::tasks::create::{NewTask, create};
 use crate::tasks::edit::{Comment, comment};
-use crate::tasks::headers::lookup::workflow_named;
-use crate::tasks::plan::choice::DryRun;
-use crate::tasks::view::changed::warnings_value;
+use crate::tasks::headers::list::workflow_named;
+use crate::tasks::plan::DryRun;
+use crate::tasks::view::task_view::warnings_value;
 
 pub(crate) const RENEW: Tool = Tool {
     name: "aof_task_renew",

@@ -15,10 +15,10 @@ use crate::project::error::ProjectError;
 use crate::rules::{Flaw, Refusal, Workplace};
 use crate::storage::random::ulid;
 use crate::tasks::complete::{add_text, complete, note_run};
-use crate::tasks::plan::choice::{Changed, DryRun};
+use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::signing::{Signing, complete_signed};
-use crate::tasks::view::changed::{ended, warnings_value, way};
 use crate::tasks::view::task_view::who;
+use crate::tasks::view::task_view::{ended, warnings_value, way};
 
 pub(crate) const COMPLETE: Tool = Tool {
     name: "aof_task_complete",

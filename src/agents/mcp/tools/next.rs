@@ -11,12 +11,12 @@ use crate::agents::mcp::tool_error::ToolError;
 use crate::dispatch::next::{Next, Wanted, next};
 use crate::domain::{RoleId, Ticket, listed};
 use crate::rules::{Warning, Workplace};
-use crate::tasks::headers::lookup::known_worker;
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::headers::list::known_worker;
+use crate::tasks::plan::DryRun;
 use crate::tasks::view::brief::briefed;
-use crate::tasks::view::changed::warnings_value;
 use crate::tasks::view::task_view::brief_of;
 use crate::tasks::view::task_view::show;
+use crate::tasks::view::task_view::warnings_value;
 
 pub(crate) const NEXT: Tool = Tool {
     name: "aof_task_next",

@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 
 use crate::agents::runner::request::{Audience, PersonQuestion, Refused, RunnerSetup};
 use crate::agents::runner::run_event::{RunEvent, WaitReason, WaitingWork};
-use crate::dispatch::openings::openings;
+use crate::dispatch::workplaces::openings;
 use crate::domain::Completion;
 use crate::git::Asking;
 use crate::project::error::ProjectError;
 use crate::rules::RefusalKind;
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::plan::DryRun;
 use crate::tasks::signing::{Signing, complete_signed};
 use crate::tasks::view::brief::briefed;
-use crate::tasks::view::changed::ended;
+use crate::tasks::view::task_view::ended;
 use crate::tasks::view::task_view::show;
 
 /// How often the audience is asked to show that time passes, when nothing happens.

@@ -7,12 +7,12 @@ use crate::agents::runner::request::{RunTarget, RunnerSetup};
 use crate::agents::runner::run_event::{WaitReason, WaitingWork};
 use crate::agents::runner::visit_state::Assignment;
 use crate::dispatch::next::{Next, Wanted, next};
-use crate::dispatch::openings::{Opening, openings};
+use crate::dispatch::workplaces::{Opening, openings};
 use crate::domain::{AgentId, RoleId, Status, TaskId, Ticket};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::plan::DryRun;
 use crate::tasks::view::task_view::show;
 
 /// Finds work for the agents of a runner.

@@ -17,7 +17,7 @@ use crate::agents::runner::visit_state::{Assignment, VisitEnd};
 use crate::domain::Ticket;
 use crate::project::error::ProjectError;
 use crate::storage::runs::Runs;
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::plan::DryRun;
 
 /// The longest pause before another try of what failed for a while: a remote, a lock, a merge.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
