@@ -88,9 +88,10 @@ fn history_faults(env: &TestEnvironment) -> Vec<String> {
     let commits = commits(env);
     // Git is asked only where the project is not the top of a plain repository: this runs thousands of times.
     let git = env.path(".git");
-    let prefix = match git.is_dir() {
-        true => String::new(),
-        false => env.git(&["rev-parse", "--show-prefix"]).trim().to_owned(),
+    let prefix = if git.is_dir() {
+        String::new()
+    } else {
+        env.git(&["rev-parse", "--show-prefix"]).trim().to_owned()
     };
     let blobs = blobs(env, &commits);
     let mut states: BTreeMap<&str, Histories> = BTreeMap::new();
@@ -346,9 +347,10 @@ fn rest_faults(env: &TestEnvironment) -> Vec<String> {
         }
     }
     let git = env.path(".git");
-    let folders = match git.is_dir() {
-        true => git.display().to_string(),
-        false => env.git(&["rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir"]),
+    let folders = if git.is_dir() {
+        git.display().to_string()
+    } else {
+        env.git(&["rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir"])
     };
     for folder in folders.lines().collect::<BTreeSet<_>>() {
         faults.extend(git_leftovers(Path::new(folder)));

@@ -155,9 +155,12 @@ impl TestEnvironment {
             (self.root.path().canonicalize().unwrap(), copy.root.path().canonicalize().unwrap());
         let objects = to.join("project/.git/objects");
         // Git never writes to an object again: another link is enough, as in a clone.
-        copy_folder(&from, &to, |from, to| match to.starts_with(&objects) {
-            true => fs::hard_link(from, to),
-            false => fs::copy(from, to).map(drop),
+        copy_folder(&from, &to, |from, to| {
+            if to.starts_with(&objects) {
+                fs::hard_link(from, to)
+            } else {
+                fs::copy(from, to).map(drop)
+            }
         });
         // Git's index knows files by their times and inodes.
         copy.git(&["update-index", "-q", "--refresh"]);
