@@ -7,7 +7,7 @@ use super::workplaces::{Opening, openings};
 use crate::domain::{AgentId, Ticket};
 use crate::git::{CommitId, GitError, Prompts, Upstream};
 use crate::history::sync::outcome::{SyncEnd, Synced};
-use crate::history::sync::sync_run::{ForeignCommits, SyncOptions, SyncStart, sync};
+use crate::history::sync::sync_loop::{ForeignCommits, SyncOptions, SyncStart, sync};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::ProjectError;
 use crate::project::workspace::{Network, Workspace};
@@ -170,7 +170,7 @@ pub(crate) fn unconfirmed(
             format!("nothing was {what}: `{upstream}` went on each of {rounds} times"),
             "try again",
         ),
-        SyncEnd::Left(left) => (
+        SyncEnd::Manual(left) => (
             left.code,
             format!("nothing can be {what} before this clone is synced: {}", left.problem),
             left.fix.as_str(),

@@ -8,7 +8,7 @@ use super::planned_files::{PlannedFiles, write_planned};
 use crate::git::{CommitId, GitError, Head, Repository};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::storage::tasks::task_files::read;
+use crate::storage::task_files::read;
 use crate::storage::{Paths, ProjectPath, StoreError};
 use crate::tasks::plan::DryRun;
 use crate::tasks::write::Beside;

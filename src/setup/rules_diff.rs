@@ -12,7 +12,7 @@ use crate::rules::{
     Act, Decision, Difference, Rules, Workplace, decide, differences, owed, preview,
 };
 use crate::storage::StoreError;
-use crate::storage::tasks::task_files;
+use crate::storage::task_files;
 use crate::tasks::headers::listing::{ListScope, Unreadable, read_all, unreadable};
 use crate::tasks::state::commit_message::rule_effect;
 use crate::tasks::state::task_state::parse;

@@ -27,10 +27,10 @@ use crate::git::{CommitId, GitError, Head};
 use crate::project::active_rules::in_force;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
+use crate::storage::atomic_write;
 use crate::storage::journal::RecoveryAim;
 use crate::storage::layout::STALE;
-use crate::storage::tasks::atomic_write;
-use crate::storage::{Folder, ProjectPath, StoreError, WriterLock};
+use crate::storage::{Folder, StoreError, WriterLock};
 use crate::tasks::plan::{Changed, Choice, DryRun, Plan, first_due_step, plan};
 use crate::tasks::publish::{Failed, Stuck, drafts, prepare, publish};
 use crate::tasks::recovery::recover;
@@ -487,20 +487,4 @@ pub(crate) fn write_new(workspace: &Workspace, files: &[Beside]) -> Result<bool,
         };
     }
     Ok(true)
-}
-
-/// Returns which of the files is there already, in the worktree or in HEAD.
-pub(crate) fn existing_file<'f>(
-    workspace: &Workspace,
-    head: &Head,
-    files: impl IntoIterator<Item = &'f ProjectPath>,
-) -> Result<Option<&'f ProjectPath>, ProjectError> {
-    for path in files {
-        let stands = path.below(workspace.paths.root()).symlink_metadata().is_ok();
-        let blob = |commit| workspace.repository.blob_id(commit, path.as_str());
-        if stands || head.commit.map(blob).transpose()?.flatten().is_some() {
-            return Ok(Some(path));
-        }
-    }
-    Ok(None)
 }

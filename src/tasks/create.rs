@@ -16,7 +16,7 @@ use crate::rules::{Act, Actor, Decision, Refusal, Rules, Warning, WorkflowStep, 
 use crate::storage::Paths;
 use crate::storage::layout::task_path;
 use crate::storage::random::random_local;
-use crate::storage::tasks::task_files::is_taken;
+use crate::storage::task_files::is_taken;
 use crate::tasks::apply::commit_unless_changed;
 use crate::tasks::edit::{check_dependencies, check_title};
 use crate::tasks::headers::list::workflow_named;

@@ -15,8 +15,8 @@ use crate::rules::{
     Act, Decision, Refusal, Rules, Warning, WorkflowStep, decide, owed, passes_by_itself,
 };
 use crate::storage::layout::{archive_path, companions, task_path};
-use crate::storage::tasks::task_files;
-use crate::storage::tasks::task_files::TaskPlace;
+use crate::storage::task_files;
+use crate::storage::task_files::TaskPlace;
 use crate::storage::{ProjectPath, StoreError};
 use crate::tasks::state::commit_message;
 use crate::tasks::state::task_state::{Pending, TaskState, TaskVersion, spliced};

@@ -8,10 +8,12 @@ use std::mem;
 use std::path::PathBuf;
 
 use crate::domain::{Digest, TaskId, Timestamp};
-use crate::git::{Change, Draft, Person};
+use crate::git::{Change, Draft, Head, Person};
+use crate::project::error::ProjectError;
+use crate::project::workspace::Workspace;
+use crate::storage::atomic_write;
+use crate::storage::atomic_write::{Over, StagedWrite};
 use crate::storage::journal::{CreatedFile, FileBefore, IntendedWrite, MovedCompanion};
-use crate::storage::tasks::atomic_write;
-use crate::storage::tasks::atomic_write::{Over, StagedWrite};
 use crate::storage::{Folder, Paths, ProjectPath, StoreError, WriterLock};
 use crate::system::crash_points;
 use crate::system::disk::Unsynced;
@@ -333,4 +335,20 @@ fn accept_changed(result: Result<(), StoreError>) -> Result<(), StoreError> {
         Err(StoreError::Changed { .. } | StoreError::Gone { .. }) => Ok(()),
         other => other,
     }
+}
+
+/// Returns which of the files is there already, in the worktree or in HEAD.
+pub(crate) fn existing_file<'f>(
+    workspace: &Workspace,
+    head: &Head,
+    files: impl IntoIterator<Item = &'f ProjectPath>,
+) -> Result<Option<&'f ProjectPath>, ProjectError> {
+    for path in files {
+        let stands = path.below(workspace.paths.root()).symlink_metadata().is_ok();
+        let blob = |commit| workspace.repository.blob_id(commit, path.as_str());
+        if stands || head.commit.map(blob).transpose()?.flatten().is_some() {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
 }

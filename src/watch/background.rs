@@ -16,14 +16,14 @@ use super::report::{ReportedErrors, Reporter, WatchReport};
 use crate::dispatch::synced_assignment::{SyncedHandOut, sync_and_hand_out};
 use crate::domain::ChannelKey;
 use crate::git::{CommitId, Prompts};
-use crate::history::new_commits::unreported::Remaining;
 use crate::history::sync::outcome::{SyncEnd, Synced};
 use crate::history::sync::remote_state::owed_to_remote;
+use crate::history::unreported::Remaining;
 use crate::observability::events::catch_up::{are_events_kept, catch_up_events, keep_events};
+use crate::observability::notices::compose::put_out;
 use crate::observability::notices::delivery::{
     Receiver, Round, Tried, deliver_channel, deliver_notices, receivers,
 };
-use crate::observability::notices::put_out::put_out;
 use crate::project::error::ProjectError;
 use crate::project::workspace::{Seed, Workspace};
 use crate::storage::StoreError;

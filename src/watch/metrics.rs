@@ -10,8 +10,8 @@ use super::background::{NextRun, Worker};
 use super::report::{Reporter, WatchReport};
 use crate::domain::Timestamp;
 use crate::domain::histogram::Histogram;
-use crate::observability::exposition::{Family, Format, Labels, Samples, render};
-use crate::observability::metrics::numbers::{Numbers, numbers};
+use crate::observability::metrics::exposition::{Family, Format, Labels, Samples, render};
+use crate::observability::metrics::families::{Numbers, numbers};
 use crate::project::workspace::{Clock, Seed, Workspace};
 
 /// How often metrics are counted when nothing seems to happen.

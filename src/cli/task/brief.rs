@@ -14,10 +14,10 @@ use crate::rules::brief::context::GateContext;
 use crate::rules::{Rules, Workplace};
 use crate::tasks::headers::list::known_worker;
 use crate::tasks::plan::{Changed, DryRun};
-use crate::tasks::view::brief::{brief_markdown, output_lines, verdict_in_words};
-use crate::tasks::view::brief::{brief_value, briefed};
-use crate::tasks::view::task_view::brief_of;
-use crate::tasks::view::task_view::{changed_value, warnings_value};
+use crate::tasks::view::brief::{
+    brief_markdown, brief_value, briefed, output_lines, verdict_in_words,
+};
+use crate::tasks::view::task_view::{brief_of, changed_value, warnings_value};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct BriefArgs {

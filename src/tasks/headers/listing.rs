@@ -18,8 +18,8 @@ use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::layout::{ARCHIVE, is_archived, task_id};
-use crate::storage::tasks::task_files;
-use crate::storage::tasks::walk::{TaskEntry, WalkEntry};
+use crate::storage::task_files;
+use crate::storage::task_files::{TaskEntry, WalkEntry};
 use crate::storage::{
     ArchiveScan, FileStat, HeaderCache, Hint, Paths, ProjectPath, StoreError, journal,
 };

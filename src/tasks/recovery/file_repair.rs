@@ -10,8 +10,8 @@ use crate::domain::{Digest, TaskId};
 use crate::git::{BranchLock, Head};
 use crate::project::error::ProjectError;
 use crate::storage::journal::{FileBefore, IntendedWrite, RecoveryAim};
-use crate::storage::tasks::{atomic_write, task_files};
 use crate::storage::{ProjectPath, StoreError};
+use crate::storage::{atomic_write, task_files};
 use crate::system::shell::quoted;
 use crate::tasks::recovery::interrupted_write::InterruptedWrite;
 

@@ -15,8 +15,8 @@ use crate::project::error::ProjectError;
 use crate::project::issue::left_out;
 use crate::project::workspace::Workspace;
 use crate::rules::{Act, Change, Found, explain, flaw};
-use crate::storage::tasks::task_files;
-use crate::storage::tasks::task_files::{Snapshot, TaskPlace};
+use crate::storage::task_files;
+use crate::storage::task_files::{Snapshot, TaskPlace};
 use crate::storage::{ProjectPath, StoreError, layout};
 use crate::tasks::state::commit_message;
 use crate::tasks::state::frozen::{

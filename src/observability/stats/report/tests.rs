@@ -3,8 +3,7 @@
 use super::*;
 use crate::files::config::configuration::{Source, load};
 use crate::files::task_file::{Defaults, parse};
-use crate::tasks::headers::summary::TaskSummary;
-use crate::tasks::headers::summary::{EndedVisit, JoinedFork};
+use crate::tasks::headers::summary::{EndedVisit, JoinedFork, TaskSummary};
 
 /// A task in the making.
 #[derive(Debug, Clone)]
