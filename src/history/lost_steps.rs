@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;
 
-use crate::domain::issue::some;
+use crate::domain::project::some;
 use crate::git::log::trailers;
 use crate::git::{CommitId, GitError, Head, LogEntry, SYNCED, TakenBack};
 use crate::history::sync::merge_tasks::{MergeSides, join, merge_projects};

@@ -10,7 +10,7 @@ use std::fs;
 use std::io;
 use std::time::Duration;
 
-use crate::domain::issue::some;
+use crate::domain::project::some;
 use crate::git::{CommitId, GitError, StagedFile};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use super::issue::Issue;
 use super::workspace::Workspace;
 use crate::domain::TaskId;
-use crate::domain::issue::some;
+use crate::domain::project::some;
 use crate::storage::ProjectPath;
 use crate::storage::layout::TASKS;
 use crate::system::shell::all_quoted;

@@ -11,7 +11,7 @@ use super::error::ProjectError;
 use super::git_hints::GitWords;
 use super::rule_check::LastRules;
 use crate::domain::Timestamp;
-use crate::domain::histogram::Histogram;
+use crate::domain::period::Histogram;
 use crate::git::{GitError, Head, Repository};
 use crate::storage::{Holder, Paths, WriterLock};
 

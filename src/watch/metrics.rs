@@ -10,7 +10,7 @@ use super::desk::Desk;
 use super::report::WatchReport;
 use super::worker::{NextRun, Worker};
 use crate::domain::Timestamp;
-use crate::domain::histogram::Histogram;
+use crate::domain::period::Histogram;
 use crate::observability::exposition::{Family, Format, Labels, Samples, render};
 use crate::observability::metrics::numbers::{Numbers, numbers};
 use crate::project::aside::Clock;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::next_call::call;
 use crate::files::task_file::TaskFile;
-use crate::rules::brief::context::GateContext;
+use crate::rules::brief::GateContext;
 use crate::tasks::view::brief::brief_value;
 use crate::tasks::view::brief_markdown::brief_markdown;
 

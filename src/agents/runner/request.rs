@@ -11,7 +11,7 @@ use crate::files::task_file::TaskFile;
 use crate::project::aside::{Clock, warn_in_log};
 use crate::project::error::ProjectError;
 use crate::project::workspace::{Network, Workspace};
-use crate::rules::brief::context::GateContext;
+use crate::rules::brief::GateContext;
 use crate::storage::ProjectPath;
 
 /// What a project is opened with.

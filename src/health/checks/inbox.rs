@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::git;
 use super::rules;
-use crate::domain::issue::some;
+use crate::domain::project::some;
 use crate::health::subject::{Found, Subject};
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;

@@ -1,7 +1,7 @@
 //! What git's index has of task files where HEAD says otherwise, and steps that the branch lost: a `git commit` that a command overtook, or a
 //! `git reset`.
 
-use crate::domain::issue::some;
+use crate::domain::project::some;
 use crate::git::GitError;
 use crate::health::subject::{Found, Subject, count};
 use crate::history::lost_steps::{put_back, taken_back, told};

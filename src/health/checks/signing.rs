@@ -1,6 +1,6 @@
 //! Programs that make signatures, where git's configuration asks for them, or org.yaml does.
 
-use crate::domain::issue::some;
+use crate::domain::project::some;
 use crate::health::subject::{Found, Subject};
 use crate::project::issue::Issue;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::domain::issue::some;
+use crate::domain::project::some;
 use crate::domain::{TaskId, listed};
 use crate::git::CommitId;
 use crate::health::subject::{Found, Project, Subject, count};

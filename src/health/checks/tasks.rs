@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use crate::domain::issue::some;
+use crate::domain::project::some;
 use crate::domain::{LostDependency, Status, TaskId};
 use crate::health::subject::{Found, Project, Subject};
 use crate::project::issue::Issue;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::domain::TaskId;
-use crate::domain::issue::{FEW, some};
+use crate::domain::project::{FEW, some};
 use crate::git::ObjectId;
 use crate::health::subject::{Found, Project, Subject};
 use crate::project::active_rules::InForce;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::known_series::KnownSeries;
-use crate::domain::histogram::Histogram;
+use crate::domain::period::Histogram;
 use crate::domain::{Ending, GateId, Outcome, Status};
 use crate::observability::stats::loops::most_passes;
 use crate::observability::stats::verdict::verdicts;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::count::{By, Counts};
 use super::known_series::KnownSeries;
-use crate::domain::histogram::Histogram;
+use crate::domain::period::Histogram;
 use crate::domain::{EventKind, Timestamp};
 use crate::observability::events::record::EventCount;
 use crate::observability::exposition::{Family, Labels, Samples};

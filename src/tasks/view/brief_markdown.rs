@@ -2,7 +2,7 @@
 
 use crate::files::printable::{inert, one_line};
 use crate::files::task_file::TaskFile;
-use crate::rules::brief::context::{GateContext, OutputForm};
+use crate::rules::brief::{GateContext, OutputForm};
 use crate::rules::outputs::Field;
 
 /// Returns how a text says the outcome.
