@@ -11,10 +11,10 @@ mod story;
 use std::time::{Duration, Instant};
 
 use aof::observability::events::catch_up::catch_up_events;
-use aof::observability::events::rebuild::rebuild_events;
+use aof::observability::events::catch_up::rebuild_events;
 use aof::project::workspace::Workspace;
 use aof::tasks::create::{NewTask, create};
-use aof::tasks::plan::choice::DryRun;
+use aof::tasks::plan::DryRun;
 
 use story::{git, open, project};
 

@@ -16,7 +16,7 @@ use aof::domain::Completion;
 use aof::project::workspace::{Network, Workspace};
 use aof::system::process::{Attendant, Limits, Orphans, Program, Stream};
 use aof::tasks::create::{NewTask, create};
-use aof::tasks::plan::choice::DryRun;
+use aof::tasks::plan::DryRun;
 use jiff::Timestamp;
 
 const SAMPLES: usize = 60;

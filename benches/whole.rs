@@ -22,7 +22,7 @@ use aof::files::task_file;
 use aof::project::workspace::Workspace;
 use aof::storage::layout::task_path;
 use aof::tasks::complete::complete;
-use aof::tasks::plan::choice::DryRun;
+use aof::tasks::plan::DryRun;
 
 const SAMPLES: usize = 40;
 const RULES: &str = "workflow:\n  gates:\n    - {id: implement, role: backend}\n    - {id: review, role: reviewer, canReject: true}\n";

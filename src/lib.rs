@@ -26,11 +26,11 @@
 //! | on disk | module |
 //! |---|---|
 //! | `project.yaml`, `org.yaml`, `workflows/` | `files::config`; never changed, new ones by `setup` |
-//! | `tasks/**/AOF-abc.md` | `files::task_file` (contents), `storage::tasks` (location) |
+//! | `tasks/**/AOF-abc.md` | `files::task_file` (contents), `storage::task_files` (location) |
 //! | `.aof/inbox`, `.aof/refused` | `storage::inbox` |
 //! | `.aof/lock`, `.aof/intent`, `.aof/cache` | `storage::lock`, `storage::journal`, `storage::header_cache` |
 //! | `.aof/outbox` | `storage::outbox` |
-//! | `.aof/contact`, `.aof/archive`, `.aof/horizon` | `storage::hints` |
+//! | `.aof/contact`, `.aof/archive`, `.aof/horizon` | `storage::header_cache` |
 //! | `.aof/branch`, a worktree | `project::branch`, `project::branch_checkout` |
 //! | `.aof/coming_*`, while files are brought in | `git::checkout` |
 //! | `.aof/runs` | `storage::runs` |

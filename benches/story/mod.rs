@@ -9,7 +9,7 @@ use aof::project::workspace::Workspace;
 use aof::storage::random::ulid;
 use aof::tasks::complete::complete;
 use aof::tasks::create::{NewTask, create};
-use aof::tasks::plan::choice::DryRun;
+use aof::tasks::plan::DryRun;
 use jiff::Timestamp;
 
 const RULES: &str = "\

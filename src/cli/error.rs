@@ -8,9 +8,8 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::git::GitError;
-use crate::observability::endpoint::EndpointFault;
-use crate::project::error::ProjectError;
-use crate::project::error::reason::reason_of;
+use crate::observability::metrics::endpoint::EndpointFault;
+use crate::project::error::{ProjectError, reason_of};
 use crate::rules::RefusalKind;
 use crate::storage::StoreError;
 

@@ -11,15 +11,16 @@ pub mod program;
 pub(crate) mod project;
 pub(crate) mod render;
 pub(crate) mod session;
+pub(crate) mod stats;
 pub(crate) mod task;
 pub(crate) mod text_input;
-pub(crate) mod time;
 pub(crate) mod watch;
 pub(crate) mod workflow;
 
 pub(crate) use arguments::{
-    AGENT, ActingAgent, Away, LogFormat, Rehearsal, SignWith, Words, agent_variable, context,
-    key_value, object, one_of, run_under_way, template, value_of, words,
+    AGENT, ActingAgent, Away, LogFormat, PastTime, Rehearsal, SignWith, Words, agent_variable,
+    between, context, key_value, length, now, object, one_of, run_under_way, template, value_of,
+    words,
 };
 pub(crate) use error::{CliError, CliResult, exit_code};
 pub(crate) use output::{
@@ -27,4 +28,3 @@ pub(crate) use output::{
     green, indented, json_line, merged, of_commit, painted, red, short, styled, width, yellow,
 };
 pub(crate) use session::Session;
-pub(crate) use time::{PastTime, between, length, now};

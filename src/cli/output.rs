@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::files::diagnostic::{Diagnostic, Paint, render_all};
 use crate::files::printable::inert;
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::plan::DryRun;
 
 /// The version of what `--json` prints. It changes when a field is removed or changes its meaning.
 pub(crate) const JSON_VERSION: u64 = 1;

@@ -1,23 +1,33 @@
 //! The command line as a whole: its commands, their list in `--help`, how it is parsed, and usage errors.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anstream::ColorChoice;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap_complete::Shell;
 use unicode_width::UnicodeWidthStr;
 
-use super::agents::{mcp, run, runner};
+use super::agents::{mcp, run};
 use super::arguments::{AGENT, Global};
-use super::history::{merge_driver, sync, verify};
-use super::observability::{events, metrics, notices, stats};
+use super::demo::{DemoArgs, run_demo};
+use super::history::{
+    MergeDriverArgs, SyncArgs, VerifyArgs, run_merge_driver, run_sync, run_verify,
+};
+use super::observability::{
+    EventsArgs, MetricsArgs, NoticesArgs, run_events, run_metrics, run_notices,
+};
 use super::output::{Output, width};
-use super::project::{doctor, gate, init, migrate, org, pages, status};
+use super::project::{doctor, init, migrate, org};
 use super::session::Session;
+use super::stats::{StatsArgs, run_stats};
 use super::task::why;
-use super::watch::sweep;
-use super::{demo, task, watch, workflow};
+use super::watch::{SweepArgs, WatchArgs, run_sweep, run_watch};
+use super::{task, workflow};
+use crate::cli::{CliError, CliResult, one_of};
+use crate::files::schema::Schema;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Yellow.on_default().bold())
@@ -58,49 +68,49 @@ enum TopCommand {
     #[command(subcommand)]
     Task(task::command::TaskCommand),
     /// Print the JSON Schema of a kind of file
-    Schema(pages::SchemaArgs),
+    Schema(SchemaArgs),
     /// Print completions for a shell
-    Completions(pages::CompletionsArgs),
+    Completions(CompletionsArgs),
     /// Print the manual page, or write one for each command into a folder
-    Man(pages::ManArgs),
+    Man(ManArgs),
     /// Explain why a task is where it is, who can move it, and what each outcome would do
     Why(why::WhyArgs),
     /// React to dropped completion files, edited task files and new rules
-    Watch(watch::command::WatchArgs),
+    Watch(WatchArgs),
     /// Run scheduled work once: rule changes, time limits, handing out, notices
-    Sweep(sweep::SweepArgs),
+    Sweep(SweepArgs),
     /// Sync this clone with its remote: fetch, merge by meaning, push
-    Sync(sync::SyncArgs),
+    Sync(SyncArgs),
     /// Run the program of an agent until no work is left for it
     Run(run::RunArgs),
     /// Check the programs of agents that aof starts
     #[command(subcommand)]
-    Runner(runner::RunnerCommand),
+    Runner(run::RunnerCommand),
     /// Serve agents by the Model Context Protocol, on stdin and stdout
     Mcp(mcp::McpArgs),
     /// List messages that wait to be delivered or were given up, or deliver them now
     ///
     /// `notify` in project.yaml and org.yaml says who is told of what. `aof watch` delivers by itself.
-    Notices(notices::NoticesArgs),
+    Notices(NoticesArgs),
     /// Prove from git that the rules allow every step of every task
-    Verify(verify::VerifyArgs),
+    Verify(VerifyArgs),
     /// Find what is wrong with the project around its tasks, and repair what can be repaired
     Doctor(doctor::DoctorArgs),
     /// Merge two versions of a task by their meaning, as git does it
-    MergeDriver(merge_driver::Args),
+    MergeDriver(MergeDriverArgs),
     /// Print the project in numbers, for Prometheus
-    Metrics(metrics::MetricsArgs),
+    Metrics(MetricsArgs),
     /// Show what happened: every event of the project, the newest last
-    Events(events::EventsArgs),
+    Events(EventsArgs),
     /// Show the project at a glance, and what needs attention
     Status,
     /// Show how the process does: bottlenecks, rejections, loops, idle gates, agents, trends
     ///
     /// Everything is counted from the histories of the tasks; docs/reference/statistics.md says how.
-    Stats(stats::command::StatsArgs),
+    Stats(StatsArgs),
     /// Show how the gates are doing
     #[command(subcommand)]
-    Gate(gate::GateCommand),
+    Gate(org::GateCommand),
     /// Create, list, show and check workflows
     #[command(subcommand)]
     Workflow(workflow::command::WorkflowCommand),
@@ -108,7 +118,7 @@ enum TopCommand {
     #[command(subcommand)]
     Org(org::OrgCommand),
     /// Show tasks walking through gates, in a temporary project
-    Demo(demo::command::DemoArgs),
+    Demo(DemoArgs),
 }
 
 /// Runs the command that the process was started with.
@@ -129,33 +139,33 @@ pub fn main() -> ExitCode {
         Some(TopCommand::Init(args)) => init::run(&session, &args),
         Some(TopCommand::Migrate(command)) => migrate::run(&session, &command),
         Some(TopCommand::Task(command)) => task::command::run(&session, &command),
-        Some(TopCommand::Schema(args)) => Ok(pages::schema(&session, &args)),
-        Some(TopCommand::Completions(args)) => Ok(pages::completions(&session, &args, command())),
-        Some(TopCommand::Man(args)) => pages::man(&session, &args, command()),
+        Some(TopCommand::Schema(args)) => Ok(schema(&session, &args)),
+        Some(TopCommand::Completions(args)) => Ok(completions(&session, &args, command())),
+        Some(TopCommand::Man(args)) => man(&session, &args, command()),
         Some(TopCommand::Why(args)) => why::run(&session, &args),
-        Some(TopCommand::Watch(args)) => watch::command::run(&session, &args),
-        Some(TopCommand::Sweep(args)) => sweep::run(&session, &args),
-        Some(TopCommand::Sync(args)) => sync::run(&session, &args),
-        Some(TopCommand::Runner(command)) => runner::run(&session, &command),
+        Some(TopCommand::Watch(args)) => run_watch(&session, &args),
+        Some(TopCommand::Sweep(args)) => run_sweep(&session, &args),
+        Some(TopCommand::Sync(args)) => run_sync(&session, &args),
+        Some(TopCommand::Runner(command)) => run::run_runner(&session, &command),
         Some(TopCommand::Run(args)) => run::run(&session, &args),
         Some(TopCommand::Mcp(args)) => mcp::run(&session, &args),
-        Some(TopCommand::Notices(args)) => notices::run(&session, &args),
-        Some(TopCommand::Doctor(args)) => doctor::run(&session, &args),
-        Some(TopCommand::MergeDriver(args)) => merge_driver::run(&session, &args),
-        Some(TopCommand::Verify(args)) => verify::run(&session, &args),
-        Some(TopCommand::Metrics(args)) => metrics::run(&session, &args),
-        Some(TopCommand::Events(args)) => events::run(&session, &args),
-        Some(TopCommand::Status) => status::run(&session),
-        Some(TopCommand::Stats(args)) => stats::command::run(&session, &args),
-        Some(TopCommand::Gate(command)) => gate::run(&session, &command),
+        Some(TopCommand::Notices(args)) => run_notices(&session, &args),
+        Some(TopCommand::Doctor(args)) => doctor::run_doctor(&session, &args),
+        Some(TopCommand::MergeDriver(args)) => run_merge_driver(&session, &args),
+        Some(TopCommand::Verify(args)) => run_verify(&session, &args),
+        Some(TopCommand::Metrics(args)) => run_metrics(&session, &args),
+        Some(TopCommand::Events(args)) => run_events(&session, &args),
+        Some(TopCommand::Status) => doctor::run_status(&session),
+        Some(TopCommand::Stats(args)) => run_stats(&session, &args),
+        Some(TopCommand::Gate(command)) => org::run_gate(&session, &command),
         Some(TopCommand::Workflow(command)) => workflow::command::run(&session, &command),
-        Some(TopCommand::Org(command)) => org::run(&session, &command),
+        Some(TopCommand::Org(command)) => org::run_org(&session, &command),
         Some(TopCommand::Demo(_)) if session.output.is_json() => {
             let told =
                 "`aof demo` is for people, and has no JSON; a program reads `aof events --follow`";
             return misread(&command().error(ErrorKind::ArgumentConflict, told));
         }
-        Some(TopCommand::Demo(args)) => demo::command::run(&session, &args),
+        Some(TopCommand::Demo(args)) => run_demo(&session, &args),
     };
     match outcome {
         Ok(_) if session.output.is_lost() => ExitCode::FAILURE,
@@ -268,6 +278,70 @@ fn hanging(text: &str, room: usize, indent: usize) -> String {
         }
     }
     lines.join(&format!("\n{}", " ".repeat(indent)))
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  aof completions bash > ~/.local/share/bash-completion/completions/aof
+  aof completions zsh > ~/.zfunc/_aof
+  aof completions fish > ~/.config/fish/completions/aof.fish")]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    shell: Shell,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  aof man | man -l -
+  aof man ~/.local/share/man/man1")]
+pub(crate) struct ManArgs {
+    /// The folder; it is made if it is missing
+    #[arg(value_name = "DIR")]
+    folder: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct SchemaArgs {
+    /// The kind of file
+    #[arg(value_name = "KIND",
+        value_parser = one_of::<Schema>(Schema::ALL.iter().map(|schema| schema.as_str())))]
+    kind: Schema,
+}
+
+/// Prints completions; `command` is the whole command line, here and in `man`.
+pub(crate) fn completions(
+    session: &Session,
+    args: &CompletionsArgs,
+    mut command: clap::Command,
+) -> ExitCode {
+    let mut text = Vec::new();
+    clap_complete::generate(args.shell, &mut command, "aof", &mut text);
+    session.output.print(&String::from_utf8_lossy(&text));
+    ExitCode::SUCCESS
+}
+
+pub(crate) fn man(session: &Session, args: &ManArgs, command: clap::Command) -> CliResult {
+    let Some(folder) = &args.folder else {
+        let mut page = Vec::new();
+        let rendered = clap_mangen::Man::new(command).render(&mut page);
+        rendered.expect("a page in memory can be written to");
+        session.output.print(&String::from_utf8_lossy(&page));
+        return Ok(ExitCode::SUCCESS);
+    };
+    let folder = session.directory.join(folder);
+    std::fs::create_dir_all(&folder)
+        .and_then(|()| clap_mangen::generate_to(command, &folder))
+        .map_err(|cause| CliError::output(&folder, &cause))?;
+    session.output.say(format!("wrote the manual pages into `{}`", folder.display()));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the schema unchanged, with `--json` too: a `jsonVersion` would be no part of it.
+pub(crate) fn schema(session: &Session, args: &SchemaArgs) -> ExitCode {
+    session.output.line(format!("{:#}", args.kind.document()));
+    ExitCode::SUCCESS
 }
 
 #[cfg(test)]

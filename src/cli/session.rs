@@ -12,20 +12,18 @@ use serde_json::{Value, json};
 use tracing::Level;
 use tracing_subscriber::fmt::format::Writer;
 
-use super::arguments::{Global, LogFormat};
+use super::arguments::{Global, LogFormat, now};
 use super::error::{CliError, CliResult};
 use super::output::{Output, bold, json_line, merged, painted, red, short, yellow};
-use super::time::now;
 use crate::domain::AgentId;
 use crate::files::printable::inert;
-use crate::history::verify::project_commits::CommitArchive;
+use crate::history::verify::commit_archive::CommitArchive;
 use crate::project::active_rules::{InForce, Remark};
-use crate::project::aside::{Aside, Tell, warn_in_log};
 use crate::project::author::acting_agent;
-use crate::project::branch_checkout::Patience;
 use crate::project::error::ProjectError;
 use crate::project::git_hints::GitWords;
-use crate::project::workspace::Workspace;
+use crate::project::open::Patience;
+use crate::project::workspace::{Aside, Tell, Workspace, warn_in_log};
 use crate::rules::Warning;
 
 /// One run of the command line.

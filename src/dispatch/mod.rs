@@ -1,13 +1,9 @@
 //! Work handed out: claims, assignments, the scheduled sweep.
 
-pub(crate) mod assign;
 pub(crate) mod claim;
-pub(crate) mod claim_errors;
 pub(crate) mod hand_out;
 pub(crate) mod next;
-pub(crate) mod openings;
 pub(crate) mod sweep;
 pub(crate) mod synced_assignment;
 pub(crate) mod synced_claims;
-pub(crate) mod workload;
 pub(crate) mod workplaces;

@@ -1,19 +1,18 @@
 //! The next task of an agent: the one it has, else the most urgent one that it may take, which it then claims.
 
 use super::claim::{Taken, taken};
-use super::claim_errors::is_offline;
-use super::synced_claims::{ClaimMode, look_around};
+use super::synced_claims::{ClaimMode, is_offline, look_around};
 use super::workplaces::{held_by, waiting};
 use crate::domain::{AgentId, RoleId, TaskId, Ticket, listed};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Waiting;
-use crate::tasks::automatic::rule_changes::follow;
+use crate::tasks::automatic::follow;
 use crate::tasks::headers::dependencies::Dependencies;
 use crate::tasks::headers::list::{Filter, Sort, is_ready, list};
 use crate::tasks::headers::summary::TaskSummary;
-use crate::tasks::plan::choice::{Changed, DryRun};
+use crate::tasks::plan::{Changed, DryRun};
 
 /// How often everything is looked at anew at most because somebody else was faster.
 const ATTEMPTS: usize = 100;

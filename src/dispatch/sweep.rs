@@ -16,9 +16,8 @@ use crate::history::sync::outcome::Loss;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::{DueHorizon, Hint, journal};
-use crate::tasks::automatic::rule_changes::{RuleChanges, follow_rules};
-use crate::tasks::automatic::timeouts::{RanOut, run_out};
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::automatic::{RanOut, RuleChanges, follow_rules, run_out};
+use crate::tasks::plan::DryRun;
 
 /// So long what was found is believed: what people change in files, and have not committed, changes no commit.
 const BELIEVED: SignedDuration = SignedDuration::from_secs(50);

@@ -20,19 +20,18 @@ use super::synced_claims::{ClaimMode, What, settled};
 use crate::domain::TaskId;
 use crate::git::{Head, Prepared, Prompts, Pushed, RemoteError, SYNCED, Upstream};
 use crate::history::sync::outcome::{SyncEnd, Synced};
-use crate::history::sync::sync_run::{ForeignCommits, SyncStart};
-use crate::history::sync::sync_run::{ROUNDS, pause};
-use crate::history::sync::sync_run::{SyncOptions, sync};
+use crate::history::sync::sync_loop::{
+    ForeignCommits, ROUNDS, SyncOptions, SyncStart, pause, sync,
+};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::tasks::apply::batch::carry_out_together;
-use crate::tasks::plan::choice::{Changed, Choice, DryRun, plan};
-use crate::tasks::plan::write::Write;
-use crate::tasks::publish::commit::{last_of_each, prepare};
-use crate::tasks::recovery::bring::{BringOutcome, bring};
-use crate::tasks::recovery::recover::heal_if_pending;
+use crate::tasks::apply::carry_out_together;
+use crate::tasks::plan::{Changed, Choice, DryRun, plan};
+use crate::tasks::publish::{last_of_each, prepare};
+use crate::tasks::recovery::recover::{BringOutcome, bring, heal_if_pending};
 use crate::tasks::state::task_state::Pending;
+use crate::tasks::write::Write;
 
 /// What came of a sync with handing out.
 #[derive(Default)]

@@ -3,19 +3,19 @@
 //!
 //! A claim that cannot be confirmed is given back, and nobody is told that it was theirs.
 
-use super::claim_errors::is_of_the_task;
-use super::openings::openings;
+use super::workplaces::openings;
 use crate::domain::{AgentId, Ticket};
 use crate::files::task_file;
-use crate::git::{CommitId, Prompts};
+use crate::git::{CommitId, GitError, Prompts};
 use crate::history::sync::outcome::{SyncEnd, Synced};
-use crate::history::sync::sync_run::{ForeignCommits, SyncStart};
-use crate::history::sync::sync_run::{SyncOptions, sync};
+use crate::history::sync::sync_loop::{ForeignCommits, SyncOptions, SyncStart, sync};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::ProjectError;
 use crate::project::workspace::{Network, Workspace};
+use crate::rules::{Refusal, RefusalKind};
+use crate::storage::StoreError;
 use crate::tasks::actions::release;
-use crate::tasks::plan::choice::{Changed, DryRun};
+use crate::tasks::plan::{Changed, DryRun};
 
 /// Whether claims of a project are confirmed by its remote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -192,7 +192,7 @@ pub(crate) fn settled(synced: &Synced, what: What) -> Result<(), ProjectError> {
             format!("nothing was {what}: `{upstream}` went on each of {} times", synced.rounds),
             "try again".to_owned(),
         ),
-        SyncEnd::Left(left) => unconfirmed(
+        SyncEnd::Manual(left) => unconfirmed(
             left.code,
             format!("nothing can be {what} before this clone is synced: {}", left.problem),
             left.fix.clone(),
@@ -240,4 +240,55 @@ fn holds(
             (ticket.branch.is_none() || place.ticket.branch == ticket.branch)
                 && mine(place.holder.as_ref())
         }))
+}
+
+/// Returns whether the remote cannot be spoken to.
+pub(crate) fn is_offline(error: &ProjectError) -> bool {
+    matches!(error, ProjectError::NotConfirmed { code: "offline", .. })
+}
+
+/// Somebody was faster, or it is not for this agent after all, or its file is in trouble: another task may still do.
+pub(crate) fn is_of_the_task(error: &ProjectError) -> bool {
+    match error {
+        ProjectError::Refused(refusal) => passes_on(refusal),
+        ProjectError::Frozen { .. }
+        | ProjectError::UnreadableTask { .. }
+        | ProjectError::NoTask { .. }
+        | ProjectError::Splice { .. }
+        | ProjectError::Restless { .. }
+        | ProjectError::ClaimLost { .. }
+        | ProjectError::Store(
+            StoreError::Gone { .. }
+            | StoreError::TaskDoubled { .. }
+            | StoreError::WrongKind { .. }
+            | StoreError::TooLarge { .. },
+        )
+        | ProjectError::Git(
+            GitError::StagedElsewise { .. }
+            | GitError::Unmerged { .. }
+            | GitError::IntentToAdd { .. }
+            | GitError::Converted { .. },
+        ) => true,
+        _ => false,
+    }
+}
+
+fn passes_on(refusal: &Refusal) -> bool {
+    refusal.kind() == RefusalKind::Conflict
+        || matches!(
+            refusal,
+            Refusal::AssignedToAnother { .. }
+                | Refusal::HumanRequired { .. }
+                | Refusal::WrongRole { .. }
+                | Refusal::NotSeparate { .. }
+                | Refusal::NobodyWorksHere { .. }
+                | Refusal::BranchNeeded { .. }
+                | Refusal::NotYourBranch { .. }
+                | Refusal::NoSuchBranch { .. }
+                | Refusal::BranchesNotOpen { .. }
+                | Refusal::Blocked { .. }
+                | Refusal::NotAdopted { .. }
+                | Refusal::GateGone { .. }
+                | Refusal::UnknownWorkflow { .. }
+        )
 }

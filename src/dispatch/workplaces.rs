@@ -1,10 +1,20 @@
-//! The places of work that wait for somebody, and what agents have of them, as summaries tell it: what handing out goes by.
+//! Places of work: which wait for an agent, who holds or may take them, and what each role and agent has. Reads only.
 
-use crate::domain::{AgentId, Identity, OpenBranch, RoleId, Ticket};
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::domain::{
+    AgentId, BranchStatus, Identity, OpenBranch, RoleId, Station, Status, Task, Ticket, Timestamp,
+};
+use crate::git::{LeftBehind, Repository};
 use crate::project::active_rules::InForce;
-use crate::rules::{Gift, Hands, Waiting, Workplace};
-use crate::tasks::headers::ended_visit::EndedVisit;
-use crate::tasks::headers::summary::{TaskSummary, gate_of, time};
+use crate::project::error::ProjectError;
+use crate::project::workspace::Workspace;
+use crate::rules::{Gift, Hands, Rules, Waiting, Workplace};
+use crate::tasks::headers::listing::{ListScope, Unreadable, read_all};
+use crate::tasks::headers::summary::{EndedVisit, TaskSummary, gate_of, time};
+use crate::tasks::view::task_view::who_at;
 
 /// Returns what of the task can be claimed: the whole, or branches of it. Whether the task may be handed out at all is not asked.
 pub(crate) fn waiting(in_force: &InForce, task: &TaskSummary) -> Vec<Waiting> {
@@ -105,4 +115,123 @@ pub(crate) fn held_by(task: &TaskSummary, agent: &AgentId, role: Option<&RoleId>
 
 fn agent(visit: &EndedVisit) -> Option<AgentId> {
     visit.agent.as_deref()?.parse().ok()
+}
+
+/// A place of a task where somebody is to work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opening {
+    /// The visit, or the branch of it.
+    pub ticket: Ticket,
+    /// The gate, or the branch of it.
+    pub station: Station,
+    /// Whose work it is.
+    pub role: RoleId,
+    /// Who has it.
+    pub holder: Option<AgentId>,
+    /// Who may complete it now: the holder alone where there is one.
+    pub agents: Vec<AgentId>,
+    /// Whether it is for people only.
+    pub people_only: bool,
+    /// What it waits for, where it is blocked.
+    pub blockers: Option<Vec<String>>,
+}
+
+/// Returns the places at which the task is open, in the order of the workflow.
+pub(crate) fn openings(rules: &Rules, task: &Task) -> Vec<Opening> {
+    let opening = |post: &Workplace<'_>| {
+        let own = post.branch().and_then(|id| task.gate.as_ref()?.branch(id));
+        let blockers = match own {
+            Some(own) if own.status == BranchStatus::Blocked => Some(own.blockers.clone()),
+            _ if task.status == Status::Blocked => Some(task.blockers.clone()),
+            _ => None,
+        };
+        Opening {
+            ticket: task.ticket_of(post.branch()),
+            station: post.station(),
+            role: post.role.clone(),
+            holder: post.holder.cloned(),
+            agents: who_at(rules, task, post),
+            people_only: post.requires_human(rules),
+            blockers,
+        }
+    };
+    Workplace::open(rules, task).iter().map(opening).collect()
+}
+
+/// Returns what was changed in the worktree since then and is not committed, task files aside.
+pub(crate) fn left_behind(
+    workspace: &Workspace,
+    since: Timestamp,
+) -> Result<LeftBehind, ProjectError> {
+    if workspace.checkout == workspace.paths.root() {
+        return Ok(workspace.repository.left_behind(since.as_second())?);
+    }
+    Ok(Repository::discover(&workspace.checkout)?.left_behind(since.as_second())?)
+}
+
+/// What there is to do, by role and by agent. Work is named as tickets are: `AOF-7qk`, or `AOF-7qk@3/security` for a branch.
+#[derive(Debug, Default)]
+pub(crate) struct Workload {
+    /// What each role has; a role without work has no entry.
+    pub roles: BTreeMap<String, RoleWork>,
+    /// What each agent has claimed.
+    pub agents: BTreeMap<String, Vec<String>>,
+    /// Files that could not be counted.
+    pub unreadable: Vec<Unreadable>,
+}
+
+/// The work of one role.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RoleWork {
+    /// What waits for somebody.
+    pub waiting: Vec<String>,
+    /// What somebody has.
+    pub in_progress: Vec<String>,
+    /// What cannot go on.
+    pub blocked: Vec<String>,
+}
+
+/// Returns what there is to do.
+pub(crate) fn workload(workspace: &Workspace, in_force: &InForce) -> Workload {
+    let mut listing = read_all(workspace, in_force, ListScope::Active);
+    listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
+    let mut load = Workload { unreadable: listing.unreadable, ..Workload::default() };
+    for (task, _) in listing.tasks.iter().filter(|(task, _)| task.gate.is_some()) {
+        if task.open_branches.is_empty() {
+            let (agent, status) = (task.routing.agent.as_ref(), task.status.as_str());
+            load.add(task.id.to_string(), task.role.as_ref(), agent, status);
+        }
+        for branch in &task.open_branches {
+            let (name, agent) = (ticket(task, Some(branch)).to_string(), branch.agent.as_ref());
+            load.add(name, Some(&branch.role), agent, branch.status.as_str());
+        }
+    }
+    load
+}
+
+impl Workload {
+    fn add(&mut self, name: String, role: Option<&RoleId>, agent: Option<&AgentId>, status: &str) {
+        if let Some(agent) = agent {
+            self.agents.entry(agent.to_string()).or_default().push(name.clone());
+        }
+        let Some(role) = role else { return };
+        let work = self.roles.entry(role.to_string()).or_default();
+        let list = match status.parse() {
+            Ok(Status::InProgress) => &mut work.in_progress,
+            Ok(Status::Blocked) => &mut work.blocked,
+            _ => &mut work.waiting,
+        };
+        list.push(name);
+    }
+
+    /// Returns the work of a role.
+    pub(crate) fn of_role(&self, role: &RoleId) -> RoleWork {
+        self.roles.get(role.as_str()).cloned().unwrap_or_default()
+    }
+
+    /// Returns what an agent has claimed.
+    pub(crate) fn of_agent(&self, agent: &AgentId) -> &[String] {
+        self.agents.get(agent.as_str()).map(Vec::as_slice).unwrap_or_default()
+    }
 }

@@ -1,10 +1,7 @@
-//! Looks at everything that can be wrong with a project, in the order in which people are told: what stops everything comes first.
+//! The list of checks, in the order in which people see the issues, and what the checks look at.
 
-use super::checks::{
-    folders, git, inbox, index, local_files, merge_driver, missing_files, notices, remote, rules,
-    signing, task_files, tasks, uncommitted, unreadable,
-};
 use super::subject::{Found, Subject, View};
+use super::{git, local_files, rules, task_files, uncommitted};
 use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 
@@ -28,31 +25,31 @@ const CHECKS: [(Scope, Check); 37] = [
     (Scope::Both, git::identity),
     (Scope::Doctor, git::settings),
     (Scope::Doctor, task_files::line_endings),
-    (Scope::Doctor, signing::check),
+    (Scope::Doctor, git::check_signing),
     (Scope::Both, rules::own_folder),
     (Scope::Both, rules::in_force),
-    (Scope::Both, tasks::standing_still),
-    (Scope::Both, tasks::behind_rules),
-    (Scope::Both, tasks::dependencies),
-    (Scope::Both, unreadable::check),
+    (Scope::Both, rules::standing_still),
+    (Scope::Both, rules::behind_rules),
+    (Scope::Both, rules::dependencies),
+    (Scope::Both, uncommitted::check_unreadable),
     (Scope::Both, task_files::doubled),
     (Scope::Both, task_files::misplaced),
-    (Scope::Both, missing_files::check),
-    (Scope::Both, uncommitted::check),
+    (Scope::Both, task_files::check),
+    (Scope::Both, uncommitted::check_uncommitted),
     (Scope::Both, task_files::companions),
     (Scope::Both, uncommitted::archive),
-    (Scope::Both, index::check),
-    (Scope::Both, index::lost_steps),
-    (Scope::Both, inbox::check),
-    (Scope::Both, notices::check),
+    (Scope::Both, git::check_index),
+    (Scope::Both, git::lost_steps),
+    (Scope::Both, local_files::check_inbox),
+    (Scope::Both, local_files::check_notices),
     (Scope::Both, local_files::unfinished),
-    (Scope::Doctor, inbox::watcher),
+    (Scope::Doctor, local_files::watcher),
     (Scope::Doctor, local_files::temporary_files),
-    (Scope::Both, merge_driver::check),
-    (Scope::Status, inbox::watcher),
-    (Scope::Both, remote::check),
+    (Scope::Both, git::check_merge_driver),
+    (Scope::Status, local_files::watcher),
+    (Scope::Both, git::check_remote),
     (Scope::Doctor, local_files::event_stream),
-    (Scope::Doctor, folders::check),
+    (Scope::Doctor, rules::check),
     (Scope::Doctor, git::storage),
     (Scope::Doctor, rules::drifted),
     (Scope::Doctor, local_files::schemas),

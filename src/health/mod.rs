@@ -1,7 +1,12 @@
 //! What is wrong with a project, and what needs attention.
 
-pub(crate) mod checks;
+#![expect(clippy::unnecessary_wraps, reason = "all checks have one signature")]
+
 pub(crate) mod doctor;
 pub(crate) mod examination;
-pub(crate) mod status;
+pub(crate) mod git;
+pub(crate) mod local_files;
+pub(crate) mod rules;
 pub(crate) mod subject;
+pub(crate) mod task_files;
+pub(crate) mod uncommitted;

@@ -6,26 +6,26 @@
 //! file since.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io;
 use std::time::Duration;
+use std::{fs, io};
 
 use crate::domain::project::some;
-use crate::git::{CommitId, GitError, StagedFile};
+use crate::domain::{TaskId, Timestamp};
+use crate::files::task_file;
+use crate::files::task_file::{Defaults, Origin, TaskFile};
+use crate::git::{CommitId, GitError, ObjectId, StagedFile};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::storage::journal;
 use crate::storage::journal::{JournalRecord, RecoveryAim};
 use crate::storage::layout::{TASKS, companion_of, task_id};
-use crate::storage::{FileStat, StoreError};
+use crate::storage::{FileStat, StoreError, journal, task_files};
 use crate::system::process::boot;
 use crate::system::shell::all_quoted;
 use crate::tasks::recovery::recover::heal;
-use crate::tasks::state::continues_head::{goes_on, is_taken_up};
 
 /// The task files that the index has otherwise than HEAD.
 #[derive(Default)]
-pub(crate) struct Apart {
+pub(crate) struct IndexDifferences {
     /// Those that nobody staged.
     pub behind: Vec<StagedFile>,
     /// Those that a person did.
@@ -35,7 +35,7 @@ pub(crate) struct Apart {
     pub taken_out: Vec<StagedFile>,
 }
 
-impl Apart {
+impl IndexDifferences {
     /// Looks at the index. In the middle of a merge, what is staged is git's to tell.
     pub(crate) fn read(workspace: &Workspace) -> Result<Self, ProjectError> {
         match head(workspace) {
@@ -84,7 +84,7 @@ impl Apart {
     }
 
     /// Says which files were left behind, and what to do; nothing where none was.
-    pub(crate) fn told(&self) -> Option<(String, String)> {
+    pub(crate) fn stale_issue(&self) -> Option<(String, String)> {
         let names: Vec<&str> = self.behind.iter().map(|file| file.path.as_str()).collect();
         let files = if names.len() == 1 { "task file" } else { "task files" };
         let problem = format!(
@@ -100,7 +100,7 @@ impl Apart {
     }
 
     /// Says which tasks the next commit takes out of git though their files stand, and what to do; nothing where it takes none.
-    pub(crate) fn taken_out_told(&self) -> Option<(String, String)> {
+    pub(crate) fn unstaged_issue(&self) -> Option<(String, String)> {
         let names: Vec<&str> = self.taken_out.iter().map(|file| file.path.as_str()).collect();
         let files =
             if names.len() == 1 { "a task whose file stands" } else { "tasks whose files stand" };
@@ -114,7 +114,7 @@ impl Apart {
 fn elsewhere(
     workspace: &Workspace,
     head: CommitId,
-    apart: &Apart,
+    apart: &IndexDifferences,
     out: &[StagedFile],
 ) -> Result<BTreeSet<String>, ProjectError> {
     if out.is_empty() {
@@ -144,8 +144,8 @@ pub(crate) fn catch_up(workspace: &Workspace) -> Result<Vec<String>, ProjectErro
     heal(workspace, &lock)?;
     // Since it was looked at, a person may have staged something, or git begun a merge.
     let Some(head) = head(workspace) else { return Ok(Vec::new()) };
-    let Apart { behind, .. } =
-        Apart::judge(workspace, head, workspace.repository.staged_below(TASKS)?)?;
+    let IndexDifferences { behind, .. } =
+        IndexDifferences::judge(workspace, head, workspace.repository.staged_below(TASKS)?)?;
     let caught_up =
         workspace.repository.catch_up(head, &behind, workspace.deadline(), &mut |locks| {
             let locks = serde_json::to_value(locks).ok();
@@ -185,7 +185,7 @@ pub(crate) fn tend_index(
     if seen.0.as_ref() == Some(&now) {
         return Ok(Vec::new());
     }
-    let Apart { behind, staged, taken_out } = Apart::read(workspace)?;
+    let IndexDifferences { behind, staged, taken_out } = IndexDifferences::read(workspace)?;
     if behind.is_empty() {
         // What is staged is judged by its file as well, which may change alone.
         seen.0 = (staged.is_empty() && taken_out.is_empty()).then_some(now);
@@ -201,4 +201,49 @@ pub(crate) fn tend_index(
         ) => Ok(Vec::new()),
         caught_up => caught_up,
     }
+}
+
+/// Returns whether the file is as HEAD has it, or a task's that goes on from there. What is staged as it stands, a person is at.
+pub(crate) fn goes_on(workspace: &Workspace, file: &StagedFile) -> bool {
+    let here =
+        file.path.parse().ok().and_then(|path| task_files::read(&workspace.paths, &path).ok());
+    let (here, head) = match (here, file.head) {
+        (Some(here), Some(head)) => (here.bytes, head),
+        (here, head) => return here.is_none() && head.is_none(),
+    };
+    let is_same = |content| workspace.repository.is_same_text(&here, content);
+    is_same(head)
+        || !file.staged.is_some_and(is_same)
+            && comes_after(workspace, file, &here, head).unwrap_or(false)
+}
+
+fn comes_after(
+    workspace: &Workspace,
+    file: &StagedFile,
+    here: &[u8],
+    head: ObjectId,
+) -> Option<bool> {
+    let id = named(file)?;
+    let (here, head) = (parse(here, &id)?.task, committed(workspace, &id, head)?.task);
+    Some(here.updated >= head.updated && here.history.starts_with(&head.history))
+}
+
+/// Returns whether HEAD has there a task that was taken up. Such a one never leaves git.
+pub(crate) fn is_taken_up(workspace: &Workspace, file: &StagedFile) -> bool {
+    let task = named(file).zip(file.head).and_then(|(id, head)| committed(workspace, &id, head));
+    task.is_some_and(|task| task.origin != Origin::HandMade)
+}
+
+fn named(file: &StagedFile) -> Option<TaskId> {
+    task_id(file.name())?.ok()
+}
+
+fn committed(workspace: &Workspace, id: &TaskId, content: ObjectId) -> Option<TaskFile> {
+    parse(&workspace.repository.read_blob(content).ok()?, id)
+}
+
+/// Whatever the file leaves open is of no account here.
+fn parse(bytes: &[u8], id: &TaskId) -> Option<TaskFile> {
+    let defaults = Defaults { workflow: "default".parse().ok()?, created: Timestamp::UNIX_EPOCH };
+    task_file::parse(bytes, id, &defaults).ok()
 }

@@ -1,16 +1,18 @@
-//! What an operation can fail with; each says what is wrong and what to do about it.
+//! What an operation can fail with: what is wrong, what to do about it, its code, whether it passes, its JSON.
 
-mod facts;
-pub(crate) mod reason;
+use std::io::ErrorKind::{NotFound, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
 
-use crate::domain::ImportRemark;
-use crate::domain::{IdFault, TaskId, Ticket};
+use serde_json::{Map, Value, json};
+
+use crate::domain::{IdFault, ImportRemark, TaskId, Ticket, listed, nearest};
 use crate::files::diagnostic::Diagnostic;
 use crate::files::frontmatter::SpliceRefusal;
-use crate::git::{GitError, RemoteError};
+use crate::git::{GitError, OwnFolder, RemoteError};
+use crate::project::git_hints::{mend_unreadable, missing};
 use crate::rules::Refusal;
 use crate::storage::fs::project_path::BadPath;
-use crate::storage::{ProjectPath, StoreError};
+use crate::storage::{ProjectPath, StoreError, io_hint};
+use crate::system::shell::quoted;
 
 /// Why an operation was not carried out. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -228,4 +230,307 @@ impl Named {
             Self::Workflow => "unknown_workflow",
         }
     }
+}
+
+/// The facts of one error, in one place for each.
+#[derive(Default)]
+struct Facts {
+    /// The code that stands for the error in JSON.
+    code: &'static str,
+    fix: Option<String>,
+    /// Whether every other change would meet it: it is the disk's, the repository's or the rules', and no single task's.
+    is_general: bool,
+    /// Whether the same command may be tried again once somebody else is done.
+    passes: bool,
+}
+
+impl Facts {
+    fn of(code: &'static str) -> Self {
+        Self { code, ..Self::default() }
+    }
+
+    fn fix(self, fix: impl Into<String>) -> Self {
+        Self { fix: Some(fix.into()), ..self }
+    }
+
+    fn fix_if_any(self, fix: Option<String>) -> Self {
+        Self { fix, ..self }
+    }
+
+    fn general(self) -> Self {
+        Self { is_general: true, ..self }
+    }
+
+    fn passes(self) -> Self {
+        Self { passes: true, ..self }
+    }
+}
+
+impl ProjectError {
+    /// Returns the code that stands for the error in JSON.
+    pub fn code(&self) -> &'static str {
+        self.facts().code
+    }
+
+    /// Returns what to do about it.
+    pub fn fix(&self) -> Option<String> {
+        self.facts().fix
+    }
+
+    /// Returns whether every other change would meet the same error.
+    pub fn is_general(&self) -> bool {
+        self.facts().is_general
+    }
+
+    /// Returns whether it is over once somebody else is done: the same command may be tried again as it is.
+    pub fn passes(&self) -> bool {
+        self.facts().passes
+    }
+
+    /// Returns the task files that it is about: it hardly ends before one of them changes.
+    pub fn task_files(&self) -> Vec<&ProjectPath> {
+        match self {
+            Self::Frozen { path, .. }
+            | Self::Splice { path, .. }
+            | Self::UnreadableTask { path, .. }
+            | Self::NoTask { committed: Some(path), .. } => vec![path],
+            Self::Store(StoreError::TaskDoubled { paths, .. }) => paths.iter().collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn facts(&self) -> Facts {
+        match self {
+            Self::Refused(refusal) => Facts::of(refusal.code()).fix(refusal.fix()),
+            Self::Store(error) => of_files(error),
+            Self::Git(error) => of_git(error),
+            Self::Remote(error) => {
+                Facts::of(error.code()).fix(error.fix()).general().passes()
+            }
+            Self::NotConfirmed { code, fix, .. } => Facts::of(code).fix(fix).general().passes(),
+            Self::ClaimLost { ticket } => Facts::of("claim_lost").fix(format!(
+                "see who has it with `aof task show {}`, or take another with `aof task next`",
+                ticket.task
+            )),
+            Self::Id(_) => Facts::of("invalid_id"),
+            Self::NoTask { id, nearest, committed, left_out, underway } => {
+                Facts::of("task_not_found").fix(match (committed, underway, left_out, nearest) {
+                    (Some(_), Some(reason), ..) => {
+                        format!("{reason}; `git status` says what that makes of the file")
+                    }
+                    (_, _, Some(left_out), _) => left_out.clone(),
+                    (Some(path), ..) => missing(id, path),
+                    (.., Some(near)) => format!("did you mean `{near}`?"),
+                    _ => "see what there is with `aof task list --all`".to_owned(),
+                })
+            }
+            Self::UnreadableTask { path, diagnostics, .. } => {
+                let is_conflict = diagnostics.iter().any(|found| found.code == "conflict_markers");
+                Facts::of("unreadable_task").fix(if is_conflict {
+                    "a merge that is still in progress can be taken back with `git merge --abort`".to_owned()
+                } else {
+                    mend_unreadable(path.as_str())
+                })
+            }
+            Self::InvalidRules(_) => Facts::of("workflow_config_invalid").general(),
+            Self::Frozen { thaw, .. } => Facts::of("task_frozen").fix(thaw).passes(),
+            Self::Splice { path, .. } => Facts::of("unsafe_change")
+                .fix(format!("write that part of `{path}` more plainly, then try again")),
+            Self::NotPutBack { failure, fault, noted } => {
+                let facts = Facts::of("not_put_back").general().fix(match failure {
+                    Some(_) if !noted => {
+                        "once the disk is well, the next command carries it out: look with `aof task show` before you say it again"
+                            .to_owned()
+                    }
+                    Some(_) => after(
+                        fault,
+                        "nothing counts: the next command takes back first what was written, and then it can be said again",
+                    ),
+                    None => after(
+                        fault,
+                        "until that can be done nothing is changed; `git status` shows the file",
+                    ),
+                });
+                // What the next command carries out would be done twice.
+                Facts { passes: *noted, ..facts }
+            }
+            Self::Restless { .. } => {
+                Facts::of("task_restless").fix("try again when nobody edits it").passes()
+            }
+            Self::NoAgent { human: Some(human), .. } => Facts::of("no_agent").fix(format!(
+                "git's user is `{human}`, and a person acts at a terminal; a program says who it is with `--agent ID` or `AOF_AGENT`"
+            )),
+            Self::NoAgent { email, .. } => {
+                let email = email.as_deref().unwrap_or("you@example.org");
+                Facts::of("no_agent").fix(format!(
+                    "say it with `--agent ID` or `AOF_AGENT`, or let org.yaml know git's user: `agents: {{human-you: {{email: {email}}}}}`"
+                ))
+            }
+            Self::ProjectExists { path } => Facts::of("project_exists").fix(format!(
+                "nothing was written: edit `{path}` (if you deleted it, `git restore {path}` brings it back), or begin \
+                 another project in a folder of its own with `aof init DIR`"
+            )),
+            Self::InvalidImport { .. } => Facts::of("invalid_import"),
+            Self::LossyImport { .. } => Facts::of("lossy_import").fix(
+                "nothing was written; change the file, or import the rest of it with `--lossy`",
+            ),
+            Self::Unknown { kind: kind @ Named::Commit, .. } => Facts::of(kind.code()).fix(
+                "name a branch, a tag, or the beginning of a commit's id; `git log --oneline` shows them",
+            ),
+            Self::Unknown { kind, given, known } => Facts::of(kind.code()).fix(
+                match nearest(given, known.iter().map(String::as_str)) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("there is {}", listed(known)),
+                },
+            ),
+            Self::Unfit { code, fix, .. } => {
+                Facts { is_general: *code == "rules_not_committed", ..Facts::of(code).fix(fix) }
+            }
+        }
+    }
+}
+
+fn after(fault: &ProjectError, next: &str) -> String {
+    fault.fix().map_or_else(|| next.to_owned(), |fix| format!("{fix}; {next}"))
+}
+
+fn of_files(error: &StoreError) -> Facts {
+    let facts = match error {
+        StoreError::TaskNotFound { .. } => Facts::of("task_not_found"),
+        StoreError::TaskDoubled { .. } => Facts::of("task_doubled"),
+        StoreError::NoProject { .. } => Facts::of("no_project").general(),
+        StoreError::LockTimedOut { .. } => Facts::of("lock_timeout").general().passes(),
+        StoreError::Io { cause, .. } if is_exhausted(cause) => {
+            Facts::of("files").general().passes()
+        }
+        StoreError::NetworkFileSystem { .. }
+        | StoreError::NotDurable { .. }
+        | StoreError::Random { .. } => Facts::of("files").general(),
+        _ => Facts::of("files"),
+    };
+    facts.fix_if_any(error.hint())
+}
+
+fn of_git(error: &GitError) -> Facts {
+    use GitError as E;
+    let code = match error {
+        E::Waiting { .. } => "git_busy",
+        E::Locked { .. } => "git_locked",
+        E::NoRepository { .. } => "no_repository",
+        E::NoIdentity { .. } => "no_identity",
+        E::StagedElsewise { .. } => "staged_elsewise",
+        E::Unmerged { .. } => "unmerged",
+        E::InTheWay { .. } => "in_the_way",
+        E::OwnFolderInGit(_) => "own_folder_in_git",
+        _ => "git",
+    };
+    let facts = Facts::of(code).fix_if_any(match error {
+        E::OwnFolderInGit(folder) => Some(take_out(folder)),
+        E::Index { .. } => Some("make it anew with `git read-tree HEAD`".to_owned()),
+        E::NoIndex { .. } => Some("make it anew with `git reset`".to_owned()),
+        E::NotRun { cause, .. } if cause.kind() == NotFound => {
+            Some("see that git is installed, in one of the folders of `PATH`".to_owned())
+        }
+        E::Io { action, path, source } => io_hint(action, path, source),
+        _ => None,
+    });
+    match error {
+        E::StagedElsewise { .. }
+        | E::Unmerged { .. }
+        | E::IntentToAdd { .. }
+        | E::Converted { .. } => facts.passes(),
+        E::Unchanged
+        | E::Moved { .. }
+        | E::NotWritten
+        | E::BadPath { .. }
+        | E::BadPerson { .. }
+        | E::BadTime { .. } => facts,
+        E::Waiting { .. } | E::Locked { .. } | E::NotStored { .. } => facts.general().passes(),
+        _ => facts.general(),
+    }
+}
+
+/// Returns whether the system has no more of something for anybody.
+fn is_exhausted(cause: &std::io::Error) -> bool {
+    // Too many open files, here or in the whole system: these have no kind of their own.
+    const EMFILE: i32 = 24;
+    const ENFILE: i32 = 23;
+    matches!(cause.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem)
+        || matches!(cause.raw_os_error(), Some(EMFILE | ENFILE))
+}
+
+/// Returns how aof's own folder is taken out of git; what is not this clone's own is deleted first, so that nothing acts on it meanwhile.
+fn take_out(OwnFolder { name, is_committed, is_staged, around }: &OwnFolder) -> String {
+    let name = quoted(name);
+    let git = match around {
+        // Without a folder, git would act on the project's own worktree.
+        Some(around) => format!("git -C {}", quoted(&around.display().to_string())),
+        None => "git".to_owned(),
+    };
+    if !is_staged {
+        return format!(
+            "delete there what is not yours, and commit that it was taken out: `{git} commit -m \"{name} is local\"`"
+        );
+    }
+    let commit = if *is_committed {
+        format!(", and commit that: `{git} commit -m \"{name} is local\"`")
+    } else {
+        String::new()
+    };
+    format!(
+        "see what git has there with `{git} ls-files {name}`, delete what is not yours, and take it out with `{git} rm -r --cached {name}`{commit}"
+    )
+}
+
+/// Returns an error as the file beside a refused one, and `--json`, show it.
+pub(crate) fn reason_of(error: &ProjectError) -> Value {
+    let mut map = Map::new();
+    map.insert("error".to_owned(), json!(error.code()));
+    if let ProjectError::Refused(refusal) = error {
+        map.insert("message".to_owned(), json!(refusal.message()));
+        map.extend(refusal.fields());
+    } else {
+        let fix = error.fix().map(|fix| format!("\n\n{fix}")).unwrap_or_default();
+        map.insert("message".to_owned(), json!(format!("{}{fix}", error.problem())));
+    }
+    if let ProjectError::Frozen { id, path, fields, .. } = error {
+        map.insert("task".to_owned(), json!(id.as_str()));
+        map.insert("path".to_owned(), json!(path.as_str()));
+        map.insert("fields".to_owned(), json!(fields));
+    }
+    if let ProjectError::NoTask { id, .. }
+    | ProjectError::UnreadableTask { id, .. }
+    | ProjectError::Restless { id }
+    | ProjectError::Store(
+        StoreError::TaskNotFound { id } | StoreError::TaskDoubled { id, .. },
+    ) = error
+    {
+        map.insert("task".to_owned(), json!(id.as_str()));
+    }
+    match error {
+        ProjectError::UnreadableTask { path, .. } => {
+            map.insert("path".to_owned(), json!(path.as_str()));
+        }
+        ProjectError::Store(StoreError::TaskDoubled { paths, .. }) => {
+            map.insert("paths".to_owned(), paths.iter().map(|path| json!(path.as_str())).collect());
+        }
+        _ => {}
+    }
+    if let ProjectError::Unknown { given, known, .. } = error {
+        map.insert("given".to_owned(), json!(given));
+        map.insert("known".to_owned(), json!(known));
+    }
+    if let ProjectError::LossyImport { lost } = error {
+        map.insert("lost".to_owned(), lost.iter().map(ImportRemark::to_value).collect());
+    }
+    if let ProjectError::UnreadableTask { diagnostics, .. }
+    | ProjectError::InvalidRules(diagnostics)
+    | ProjectError::InvalidImport { diagnostics, .. } = error
+    {
+        map.insert(
+            "diagnostics".to_owned(),
+            diagnostics.iter().map(Diagnostic::to_value).collect(),
+        );
+    }
+    Value::Object(map)
 }

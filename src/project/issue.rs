@@ -1,8 +1,16 @@
-//! Something that somebody should see to, as `aof status` and `aof doctor` show it.
+//! Something that a person should see to, as `aof status` and `aof doctor` show it; for one, task files that git leaves out of this
+//! checkout.
+
+use std::collections::{BTreeSet, HashSet};
 
 use super::error::ProjectError;
 use super::workspace::Workspace;
+use crate::domain::TaskId;
+use crate::domain::project::some;
 use crate::domain::words::words;
+use crate::storage::ProjectPath;
+use crate::storage::layout::TASKS;
+use crate::system::shell::all_quoted;
 
 words!(
     /// How much something matters.
@@ -54,4 +62,58 @@ impl Issue {
     ) -> Self {
         Self { cure: Some(Box::new(cure)), ..self }
     }
+}
+
+/// Returns how the file comes into this checkout, if git leaves it out.
+pub(crate) fn left_out(workspace: &Workspace, path: &ProjectPath) -> Option<String> {
+    let out = workspace.repository.left_out_below(path.as_str()).unwrap_or_default();
+    (!out.is_empty()).then(|| include(workspace, &[path]))
+}
+
+fn include(workspace: &Workspace, paths: &[&ProjectPath]) -> String {
+    if workspace.repository.is_checked_out_in_part() {
+        // Whoever looks for one task of the folder wants all of it.
+        let is_top = |path: &ProjectPath| {
+            path.folder() == TASKS || path.folder().starts_with(&format!("{TASKS}/archive/"))
+        };
+        let folders: BTreeSet<&str> = if paths.iter().any(|path| is_top(path)) {
+            BTreeSet::from([TASKS])
+        } else {
+            paths.iter().map(|path| path.folder()).collect()
+        };
+        return format!("`git sparse-checkout add {}`", all_quoted(folders));
+    }
+    let names = all_quoted(paths.iter().map(|path| path.as_str()));
+    format!("`git update-index --no-skip-worktree {names}`, then `git restore {names}`")
+}
+
+/// Takes the tasks that git leaves out of those whose files are gone, and returns how all of them come here.
+pub(crate) fn of_left_out(
+    workspace: &Workspace,
+    gone: &mut Vec<(TaskId, ProjectPath)>,
+) -> Option<Issue> {
+    if gone.is_empty() {
+        return None;
+    }
+    // Where git cannot be asked, whatever cannot do without it says so.
+    let left_out: HashSet<String> =
+        workspace.repository.left_out_below(TASKS).unwrap_or_default().into_iter().collect();
+    let (out, others): (Vec<_>, Vec<_>) =
+        std::mem::take(gone).into_iter().partition(|(_, path)| left_out.contains(path.as_str()));
+    *gone = others;
+    let paths: Vec<&ProjectPath> = out.iter().map(|(_, path)| path).collect();
+    let names: Vec<&str> = paths.iter().map(|path| path.as_str()).collect();
+    (!out.is_empty()).then(|| {
+        let problem = format!(
+            "git leaves the files of {} tasks out of this checkout: {}",
+            names.len(),
+            some(&names)
+        );
+        let include = include(workspace, &paths);
+        Issue::new(
+            "tasks_left_out",
+            problem,
+            format!("{include}; what is dropped for them waits until then"),
+        )
+    })
 }

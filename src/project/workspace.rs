@@ -1,18 +1,23 @@
 //! An opened project: where it is, its repository, the clock and how long to wait. Decides nothing.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
 use std::time::{Duration, Instant};
 
-use tracing::info;
+use tracing::{info, warn};
 
-use super::aside::{Aside, Clock, Tell};
 use super::error::ProjectError;
 use super::git_hints::GitWords;
-use super::rule_check::LastRules;
+use super::rule_files::LastRules;
 use crate::domain::Timestamp;
 use crate::domain::period::Histogram;
-use crate::git::{GitError, Head, Repository};
+use crate::git::{CommitId, GitError, Head, Repository};
 use crate::storage::{Holder, Paths, WriterLock};
 
 /// How long others may have git's index before that is told: most are done at once.
@@ -20,7 +25,7 @@ const SHORT: Duration = Duration::from_millis(200);
 
 /// What of a project is worked on.
 #[derive(Debug, Clone)]
-enum Ground {
+enum WorkspaceKind {
     /// The files in its folder, and what is committed of them.
     Files,
     /// Its commits alone, seen from that folder of their trees.
@@ -40,7 +45,7 @@ pub enum Network {
 #[derive(Clone)]
 pub struct Seed {
     root: PathBuf,
-    ground: Ground,
+    ground: WorkspaceKind,
     checkout: PathBuf,
     git_words: GitWords,
     command: String,
@@ -55,8 +60,10 @@ impl Seed {
     pub fn open(&self) -> Result<Workspace, ProjectError> {
         let command = self.command.clone();
         let workspace = match &self.ground {
-            Ground::Files => Workspace::at(&self.root, command, self.clock, self.wait, self.tell),
-            Ground::Commits(folder) => {
+            WorkspaceKind::Files => {
+                Workspace::at(&self.root, command, self.clock, self.wait, self.tell)
+            }
+            WorkspaceKind::Commits(folder) => {
                 Workspace::of_commits(&self.root, folder, command, self.clock)
             }
         }?;
@@ -79,7 +86,7 @@ pub struct Workspace {
     pub git_words: GitWords,
     /// What runs, in the words that waiting commands are shown: `aof task complete`.
     pub command: String,
-    ground: Ground,
+    ground: WorkspaceKind,
     /// Whether its remote is asked before something is claimed.
     pub network: Network,
     clock: Clock,
@@ -110,7 +117,7 @@ impl Workspace {
         wait: Duration,
         tell: Tell,
     ) -> Self {
-        let begun = Self::begin(root, repository, Ground::Files, command, clock);
+        let begun = Self::begin(root, repository, WorkspaceKind::Files, command, clock);
         Self { wait, deadline: Instant::now() + wait, tell, ..begun }
     }
 
@@ -133,13 +140,19 @@ impl Workspace {
         clock: Clock,
     ) -> Result<Self, ProjectError> {
         let repository = Repository::of_commits(start, folder)?;
-        Ok(Self::begin(start, repository, Ground::Commits(folder.to_owned()), command, clock))
+        Ok(Self::begin(
+            start,
+            repository,
+            WorkspaceKind::Commits(folder.to_owned()),
+            command,
+            clock,
+        ))
     }
 
     fn begin(
         root: &Path,
         repository: Repository,
-        ground: Ground,
+        ground: WorkspaceKind,
         command: String,
         clock: Clock,
     ) -> Self {
@@ -305,4 +318,98 @@ impl Workspace {
         }
         Ok(lock)
     }
+}
+
+/// Tells the time. It comes from the door, so that tests can move it.
+pub type Clock = fn() -> Timestamp;
+
+/// What a command has to say besides what comes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aside<'a> {
+    /// What it waits for.
+    Wait(&'a str),
+    /// What it came upon, and nothing stops at.
+    Warning(&'a str),
+}
+
+/// Who is told of it.
+pub type Tell = fn(Aside<'_>);
+
+/// Tells the log what is to be known, where nobody reads along.
+pub fn warn_in_log(aside: Aside<'_>) {
+    if let Aside::Warning(text) = aside {
+        warn!("{text}");
+    }
+}
+
+/// So many commits are looked at sooner than another thread is started.
+const FEW: usize = 200;
+/// So many are looked at by one thread in one go, at most: neighbours have to do with the same tasks.
+const SHARE: usize = 1_000;
+
+/// Has `of` look at the commits, in shares, and tells `each` what it found, in the order of the commits, until `each` breaks off.
+pub(crate) fn side_by_side<T: Send>(
+    workspace: &Workspace,
+    commits: &[CommitId],
+    of: impl Fn(&Workspace, &[CommitId]) -> Result<Vec<T>, ProjectError> + Sync,
+    each: &mut dyn FnMut(T) -> Result<ControlFlow<()>, ProjectError>,
+) -> Result<ControlFlow<()>, ProjectError> {
+    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    if commits.len() <= FEW || cores == 1 {
+        for share in commits.chunks(SHARE) {
+            if tell(of(workspace, share)?, each)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        return Ok(ControlFlow::Continue(()));
+    }
+    let shares: Vec<_> =
+        commits.chunks(commits.len().div_ceil(cores * 4).clamp(FEW, SHARE)).collect();
+    let (seed, next) = (workspace.seed(Duration::ZERO), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        // Whoever is far ahead waits: what is found and not told yet is kept in memory.
+        let (sender, receiver) = mpsc::sync_channel::<(usize, Result<Vec<T>, ProjectError>)>(cores);
+        for _ in 0..cores {
+            let (sender, seed, next, shares, of) = (sender.clone(), &seed, &next, &shares, &of);
+            scope.spawn(move || {
+                let own = match seed.open() {
+                    Ok(own) => own,
+                    Err(error) => return drop(sender.send((0, Err(error)))),
+                };
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(share) = shares.get(number) else { return };
+                    // Nobody listens any more once something has failed, or was enough.
+                    if sender.send((number, of(&own, share))).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let mut early: BTreeMap<usize, Vec<T>> = BTreeMap::new();
+        let mut wanted = 0;
+        for (number, found) in receiver {
+            early.insert(number, found?);
+            while let Some(found) = early.remove(&wanted) {
+                if tell(found, each)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+                wanted += 1;
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    })
+}
+
+fn tell<T>(
+    found: Vec<T>,
+    each: &mut dyn FnMut(T) -> Result<ControlFlow<()>, ProjectError>,
+) -> Result<ControlFlow<()>, ProjectError> {
+    for one in found {
+        if each(one)?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    Ok(ControlFlow::Continue(()))
 }

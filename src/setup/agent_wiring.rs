@@ -8,10 +8,10 @@ use super::planned_files::{PlannedFiles, write_planned};
 use crate::git::{CommitId, GitError, Head, Repository};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::storage::tasks::task_files::read;
+use crate::storage::task_files::read;
 use crate::storage::{Paths, ProjectPath, StoreError};
-use crate::tasks::plan::choice::DryRun;
-use crate::tasks::plan::write::Beside;
+use crate::tasks::plan::DryRun;
+use crate::tasks::write::Beside;
 
 /// The files of coding agents, and what became of them.
 pub(crate) struct Wired {

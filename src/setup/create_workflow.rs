@@ -9,12 +9,12 @@ use crate::git::{CommitId, Head};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::author::known_as;
 use crate::project::error::ProjectError;
-use crate::project::rule_check::compiled;
-use crate::project::rule_sources::committed;
+use crate::project::rule_files::committed;
+use crate::project::rule_files::compiled;
 use crate::project::workspace::Workspace;
 use crate::storage::ProjectPath;
-use crate::tasks::apply::commit::existing_file;
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::apply::existing_file;
+use crate::tasks::plan::DryRun;
 use crate::tasks::state::commit_message;
 
 /// A workflow that is to be made of a template.

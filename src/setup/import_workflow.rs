@@ -8,14 +8,14 @@ use crate::files::config::configuration::{Reading, Source, WORKFLOWS_FOLDER, rea
 use crate::files::diagnostic::Diagnostic;
 use crate::git::{CommitId, Head};
 use crate::project::error::ProjectError;
-use crate::project::rule_check::{compiled, placed};
-use crate::project::rule_sources::{RULES_LIMIT, standing_files};
+use crate::project::rule_files::{RULES_LIMIT, standing_files};
+use crate::project::rule_files::{compiled, placed};
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::storage::ProjectPath;
-use crate::tasks::apply::commit::existing_file;
-use crate::tasks::plan::choice::DryRun;
-use crate::tasks::plan::write::Beside;
+use crate::tasks::apply::existing_file;
+use crate::tasks::plan::DryRun;
+use crate::tasks::write::Beside;
 
 /// Whether a workflow may be brought in that sends tasks another way than its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

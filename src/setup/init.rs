@@ -8,20 +8,20 @@ use super::template::Template;
 use crate::domain::{BranchName, Timestamp};
 use crate::files::config::configuration::{ORG_FILE, PROJECT_FILE, Source};
 use crate::git::{CommitId, GitError, Head, Person, Repository};
-use crate::history::merge_driver::attributes::{ATTRIBUTES, attributes_after, is_as_committed};
+use crate::history::merge_driver::setup::{ATTRIBUTES, attributes_after, is_as_committed};
 use crate::history::merge_driver::setup::{SetUp, install_here, to_set_up};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
-use crate::project::rule_check::compiled;
+use crate::project::rule_files::compiled;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::storage::{Paths, ProjectPath, StoreError, journal};
-use crate::tasks::apply::commit::commit;
+use crate::tasks::apply::commit;
 use crate::tasks::create::{NewTask, fresh_id, new_from, opened};
-use crate::tasks::plan::choice::{Changed, DryRun};
-use crate::tasks::plan::write::{Beside, Write};
+use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::recovery::recover::{heal, heal_if_pending};
 use crate::tasks::state::commit_message;
+use crate::tasks::write::{Beside, Write};
 
 /// What a project begins as.
 #[derive(Debug, Clone, PartialEq, Eq)]

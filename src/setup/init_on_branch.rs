@@ -8,13 +8,13 @@ use super::init::{
 use crate::domain::{BranchName, Git, Timestamp};
 use crate::files::config::configuration::PROJECT_FILE;
 use crate::git::{BranchSource, Repository};
-use crate::project::branch::home;
-use crate::project::branch_checkout::{FOLDER, Patience, check_out, check_out_new};
 use crate::project::error::ProjectError;
+use crate::project::open::home;
+use crate::project::open::{FOLDER, Patience, check_out, check_out_new};
 use crate::project::workspace::Workspace;
 use crate::storage::{Paths, ProjectPath};
-use crate::tasks::apply::commit::commit_new;
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::apply::commit_new;
+use crate::tasks::plan::DryRun;
 
 /// Begins a project on a branch of its own, in a repository that there is. The branch that is checked out gets one commit, with a
 /// project.yaml that says where the project is.

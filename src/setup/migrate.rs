@@ -9,11 +9,11 @@ use crate::files::task_file::{Origin, TaskFile};
 use crate::project::active_rules::in_force;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::tasks::apply::change::NextStep;
-use crate::tasks::automatic::rule_changes::{RuleChanges, apply_to_each, follow_rules};
+use crate::tasks::apply::NextStep;
+use crate::tasks::automatic::{RuleChanges, apply_to_each, follow_rules};
 use crate::tasks::headers::listing::{ListScope, read_all};
-use crate::tasks::plan::choice::DryRun;
-use crate::tasks::plan::due::adoption;
+use crate::tasks::plan::DryRun;
+use crate::tasks::plan::adoption;
 use crate::tasks::recovery::recover::heal_if_pending;
 use crate::tasks::state::task_state::TaskState;
 

@@ -7,10 +7,10 @@ use super::planned_files::{PlannedFiles, new_file, write_planned};
 use crate::git::{CommitId, Head};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::storage::tasks::task_files::read;
+use crate::storage::task_files::read;
 use crate::storage::{Paths, ProjectPath, StoreError};
-use crate::tasks::apply::commit::existing_file;
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::apply::existing_file;
+use crate::tasks::plan::DryRun;
 
 const MESSAGE: &str = "Add alerts, a dashboard and a runbook";
 

@@ -4,10 +4,10 @@ use crate::git::{CommitId, Head};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::ProjectPath;
-use crate::tasks::apply::commit::{NewFile, commit_files, write_new};
-use crate::tasks::plan::choice::DryRun;
-use crate::tasks::plan::write::Beside;
+use crate::tasks::apply::{NewFile, commit_files, write_new};
+use crate::tasks::plan::DryRun;
 use crate::tasks::recovery::recover::heal_if_pending;
+use crate::tasks::write::Beside;
 
 /// What is to be written, and what becomes of it.
 pub(crate) struct PlannedFiles<T> {

@@ -5,14 +5,14 @@ use crate::files::diagnostic::Diagnostic;
 use crate::files::task_file::Origin;
 use crate::git::CommitId;
 use crate::project::error::ProjectError;
-use crate::project::rule_check::compiled;
-use crate::project::rule_sources::{committed, standing_files};
+use crate::project::rule_files::compiled;
+use crate::project::rule_files::{committed, standing_files};
 use crate::project::workspace::Workspace;
 use crate::rules::{
     Act, Decision, Difference, Rules, Workplace, decide, differences, owed, preview,
 };
 use crate::storage::StoreError;
-use crate::storage::tasks::task_files;
+use crate::storage::task_files;
 use crate::tasks::headers::listing::{ListScope, Unreadable, read_all, unreadable};
 use crate::tasks::state::commit_message::rule_effect;
 use crate::tasks::state::task_state::parse;

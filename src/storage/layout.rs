@@ -9,10 +9,9 @@ use jiff::tz::TimeZone;
 
 use super::fs::error::OrIo;
 use super::fs::folder::list;
-use super::{FileKind, Folder, ProjectPath, StoreError, editor_schemas};
+use super::{Durability, FileKind, Folder, ProjectPath, StoreError};
 use crate::domain::{IdFault, Layout, TaskId};
-
-pub use super::editor_schemas::SCHEMAS;
+use crate::files::schema::Schema;
 
 /// Active task files.
 pub const TASKS: &str = "tasks";
@@ -36,9 +35,9 @@ pub const UNTOLD: &str = ".aof/outbox/untold";
 pub const DROPPED: &str = ".aof/outbox/dropped";
 /// What writers of the event stream know of it.
 pub const EVENTS: &str = ".aof/events";
-/// What agents did that were run.
 /// Where stale task files are kept that were brought up to HEAD's version.
 pub const STALE: &str = ".aof/stale";
+/// What agents did that were run.
 pub const RUNS: &str = ".aof/runs";
 
 /// The places of one project on this machine.
@@ -136,7 +135,7 @@ impl Paths {
             }
         }
         // They serve editors alone: where they cannot be written, everything else goes on, and `aof doctor` tells of it.
-        let _ = editor_schemas::keep_edition(self.root());
+        let _ = keep_schema_edition(self.root());
         Ok(local)
     }
 
@@ -224,6 +223,49 @@ pub(crate) fn is_debris(name: &str) -> bool {
         || (name.starts_with('#') && name.ends_with('#'))
         || name == "4913"
         || ["swp", "swx", "tmp", "part"].contains(&suffix)
+}
+
+/// Where the schemas are.
+pub const SCHEMAS: &str = ".aof/schema";
+/// Tells which schemas stand there. It is written last, so what a kill leaves half done is done again.
+const EDITION: &str = "edition";
+const EDITION_LIMIT: u64 = 256;
+
+/// Returns whether every schema stands there, as this program has it.
+pub(crate) fn are_schemas_current(root: &Path) -> bool {
+    let stands = |folder: &Folder, schema: Schema| {
+        matches!(folder.kind(schema_file(schema)), Ok(Some(FileKind::File)))
+    };
+    let folder = Folder::open_existing(root, SCHEMAS);
+    matches!(folder, Ok(Some(folder)) if is_schema_edition(&folder) && Schema::ALL.iter().all(|schema| stands(&folder, *schema)))
+}
+
+/// Writes the schemas unless each stands there as this program has it.
+pub(crate) fn keep_schemas_current(root: &Path) -> Result<(), StoreError> {
+    if are_schemas_current(root) { Ok(()) } else { write_schemas(&Folder::create(root, SCHEMAS)?) }
+}
+
+/// Writes the schemas unless this program has written them. For whoever takes the lock: what somebody removed since is not looked for.
+fn keep_schema_edition(root: &Path) -> Result<(), StoreError> {
+    let folder = Folder::create(root, SCHEMAS)?;
+    if is_schema_edition(&folder) { Ok(()) } else { write_schemas(&folder) }
+}
+
+fn write_schemas(folder: &Folder) -> Result<(), StoreError> {
+    for schema in Schema::ALL {
+        let text = format!("{:#}\n", schema.document());
+        folder.replace(&schema_file(*schema), text.as_bytes(), Durability::Volatile)?;
+    }
+    folder.replace(EDITION, Schema::edition().as_bytes(), Durability::Volatile)
+}
+
+fn is_schema_edition(folder: &Folder) -> bool {
+    let edition = folder.read(EDITION, EDITION_LIMIT);
+    matches!(edition, Ok(Some((bytes, _))) if bytes == Schema::edition().as_bytes())
+}
+
+fn schema_file(schema: Schema) -> String {
+    format!("{schema}.json")
 }
 
 #[cfg(test)]
@@ -355,6 +397,46 @@ mod tests {
         }
         for name in ["done.yaml", "4914", "#1.yaml", "done#", "tmp.yaml", "~done.md", "swp"] {
             assert!(!is_debris(name), "{name}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod editor_schemas_tests {
+    use std::fs;
+    use std::time::SystemTime;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    #[test]
+    fn schemas_are_made_where_they_are_missing_or_of_another_version_and_left_alone_else() {
+        let home = TempDir::new().unwrap();
+        let root = home.path();
+        assert!(!are_schemas_current(root));
+        keep_schemas_current(root).unwrap();
+        let at = |name: &str| home.path().join(SCHEMAS).join(name);
+        let project = fs::read(at("project.json")).unwrap();
+        assert!(are_schemas_current(root) && project.starts_with(b"{"));
+        let written =
+            || -> SystemTime { fs::metadata(at("project.json")).unwrap().modified().unwrap() };
+        let before = written();
+        keep_schemas_current(root).unwrap();
+        assert_eq!(written(), before);
+        for spoil in [
+            |at: &dyn Fn(&str) -> std::path::PathBuf| fs::remove_file(at("project.json")).unwrap(),
+            |at: &dyn Fn(&str) -> std::path::PathBuf| {
+                fs::write(at("project.json"), "{}").unwrap();
+                fs::write(at(EDITION), "0.1.0").unwrap();
+            },
+            |at: &dyn Fn(&str) -> std::path::PathBuf| fs::remove_dir_all(at("")).unwrap(),
+        ] {
+            spoil(&at);
+            assert!(!are_schemas_current(root));
+            keep_schemas_current(root).unwrap();
+            assert!(are_schemas_current(root));
+            assert_eq!(fs::read(at("project.json")).unwrap(), project);
         }
     }
 }

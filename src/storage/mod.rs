@@ -3,34 +3,29 @@
 //! Bytes and paths only: nothing here knows what a task file says. Whatever is opened below the project's root is reached
 //! through [`Folder`], which follows no symlink, so nothing outside the project is read or written.
 
-pub(crate) mod cursor;
-pub(crate) mod editor_schemas;
+pub(crate) mod atomic_write;
 pub(crate) mod event_log;
 pub mod fs;
 pub(crate) mod header_cache;
-pub(crate) mod hints;
 pub(crate) mod inbox;
 pub(crate) mod journal;
 pub mod layout;
 pub(crate) mod lock;
+pub(crate) mod orphaned_companions;
 pub(crate) mod outbox;
 pub(crate) mod runs;
-pub(crate) mod tasks;
-pub(crate) mod watcher_presence;
+pub(crate) mod task_files;
 
-pub use cursor::ToldCursor;
 pub use event_log::EventStream;
 pub(crate) use fs::error::io_hint;
-pub use fs::error::{Holder, StoreError};
-pub use fs::file_stat::{FileKind, FileStat};
+pub use fs::error::{FileKind, FileStat, Holder, StoreError};
 pub use fs::folder::Folder;
 pub(crate) use fs::lock_file::network_file_system;
 pub use fs::project_path::ProjectPath;
 pub use fs::random;
 pub use fs::temporary_file::Durability;
-pub use header_cache::HeaderCache;
-pub use hints::{ArchiveScan, DueHorizon, Hint};
+pub use header_cache::{ArchiveScan, DueHorizon, HeaderCache, Hint};
 pub(crate) use inbox::Inbox;
 pub use layout::Paths;
 pub use lock::WriterLock;
-pub use outbox::Outbox;
+pub use outbox::{Outbox, ToldCursor};

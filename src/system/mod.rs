@@ -1,6 +1,5 @@
 //! The operating system: waits for the disk, other people's programs, signals. Knows no noun of ours.
 
-pub(crate) mod boot;
 pub mod crash_points;
 pub(crate) mod disk;
 pub mod process;

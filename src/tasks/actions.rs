@@ -6,8 +6,8 @@ use crate::project::author::{actor, actor_author, agent_author};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Act, Actor, Decision, Refusal, branch_of, decide, may_mean};
-use crate::tasks::apply::change::{apply, change, due_or};
-use crate::tasks::plan::choice::{Changed, Choice, DryRun};
+use crate::tasks::apply::{apply, change, due_or};
+use crate::tasks::plan::{Changed, Choice, DryRun};
 use crate::tasks::state::commit_message;
 use crate::tasks::state::task_state::TaskState;
 

@@ -5,21 +5,22 @@ use std::time::Duration;
 use serde_json::json;
 use tracing::warn;
 
-use crate::domain::{Completion, TaskId};
+use crate::domain::{Completion, Event, EventId, Occurrence, Subject, TaskId};
 use crate::files::completion_file::front_of;
+use crate::files::event::json::event_value;
+use crate::files::event::line::{self, event_line};
 use crate::files::task_file::Origin;
+use crate::project::active_rules::in_force;
 use crate::project::author::agent_author;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Act, Refusal, ToSign, branch_of, decide, rehearse};
+use crate::storage::EventStream;
 use crate::tasks::actions::decided;
-use crate::tasks::apply::batch::apply_together;
-use crate::tasks::apply::change::{NextStep, Planned, apply, planned};
+use crate::tasks::apply::{NextStep, Planned, apply, apply_together, planned};
 use crate::tasks::headers::list::held_by;
-use crate::tasks::plan::choice::{Changed, DryRun};
-use crate::tasks::plan::due::first_due_step;
+use crate::tasks::plan::{Changed, DryRun, first_due_step};
 use crate::tasks::state::task_state::TaskState;
-use crate::tasks::uncommitted_events::leave_conflict;
 
 /// Adds a text to a completion. Frontmatter in it that says the verdict speaks of the outputs, too; what was said outside
 /// counts.
@@ -191,4 +192,40 @@ fn point_to_own_task(
         }
         _ => refusal.into(),
     }
+}
+
+/// Leaves the event of a completion that came after another one of the same visit. `delivery` tells repeated refusals apart.
+pub(crate) fn leave_conflict(
+    workspace: &Workspace,
+    refusal: &Refusal,
+    delivery: &str,
+) -> Result<(), ProjectError> {
+    let Refusal::VisitEnded { ticket, gate, agent: Some(loser), winner, .. } = refusal else {
+        return Ok(());
+    };
+    let project = in_force(workspace, &workspace.repository.look()?)?.rules.project.name.clone();
+    let task = TaskState::read(workspace, &ticket.task)?.file.task;
+    let event = Event::Conflict {
+        gate: gate.clone(),
+        winning_agent: winner.clone(),
+        losing_agent: loser.clone(),
+    };
+    let subject =
+        Some(Subject { task: task.id, title: task.title, workflow: task.routing.workflow });
+    let at = event.moment().unwrap_or_else(|| workspace.now());
+    let mark = format!("conflict {ticket} {delivery}");
+    leave(workspace, &mark, Occurrence { at, project, subject, event })
+}
+
+/// Leaves an event that is in no commit; the same mark is the same event.
+pub(crate) fn leave(
+    workspace: &Workspace,
+    mark: &str,
+    mut occurrence: Occurrence,
+) -> Result<(), ProjectError> {
+    // A project without a name is called by its folder.
+    occurrence.project = occurrence.project.or_else(|| workspace.paths.folder_name());
+    let id = EventId::of(mark);
+    let line = event_line(event_value(&occurrence), line::Origin::Nowhere(&id));
+    Ok(EventStream::of(&workspace.paths).leave(&id, &line)?)
 }

@@ -16,16 +16,15 @@ use crate::rules::{Act, Actor, Decision, Refusal, Rules, Warning, WorkflowStep, 
 use crate::storage::Paths;
 use crate::storage::layout::task_path;
 use crate::storage::random::random_local;
-use crate::storage::tasks::task_files::is_taken;
-use crate::tasks::apply::commit::commit_unless_changed;
+use crate::storage::task_files::is_taken;
+use crate::tasks::apply::commit_unless_changed;
 use crate::tasks::edit::{check_dependencies, check_title};
-use crate::tasks::headers::lookup::workflow_named;
-use crate::tasks::plan::choice::{Changed, DryRun};
-use crate::tasks::plan::gates::pass_on;
-use crate::tasks::plan::write::Write;
+use crate::tasks::headers::list::workflow_named;
+use crate::tasks::plan::{Changed, DryRun, pass_on};
 use crate::tasks::recovery::recover::heal_if_pending;
 use crate::tasks::state::commit_message;
-use crate::tasks::state::task_state::{FileVersion, parse_with};
+use crate::tasks::state::task_state::{TaskVersion, parse_with};
+use crate::tasks::write::Write;
 
 /// What people say of a new task.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -124,7 +123,7 @@ pub(crate) fn opened(
     let bytes = task_file::create(&step.task, body).into_bytes();
     let to = task_path(&task.id, rules.project.layout);
     let message = commit_message::of_act(&Act::Open, 0, &step.task);
-    let first = FileVersion { bytes, message, author: Some(author.clone()), authored: now };
+    let first = TaskVersion { bytes, message, author: Some(author.clone()), authored: now };
     let defaults = Defaults { workflow: task.routing.workflow.clone(), created: now };
     let file = parse_with(&defaults, &task.id, &to, &first.bytes)?;
     let passed = pass_on(rules, &to, file, author, now)?;

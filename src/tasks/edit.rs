@@ -7,9 +7,9 @@ use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Actor, Change, Refusal, Warning, explain};
 use crate::storage::ProjectPath;
-use crate::tasks::apply::change::change;
+use crate::tasks::apply::change;
 use crate::tasks::headers::dependencies::refuse_circle;
-use crate::tasks::plan::choice::{Changed, Choice, DryRun};
+use crate::tasks::plan::{Changed, Choice, DryRun};
 use crate::tasks::state::commit_message;
 use crate::tasks::state::task_state::{TaskState, find, parse};
 

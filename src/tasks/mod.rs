@@ -14,5 +14,5 @@ pub(crate) mod publish;
 pub(crate) mod recovery;
 pub(crate) mod signing;
 pub(crate) mod state;
-pub(crate) mod uncommitted_events;
 pub(crate) mod view;
+pub(crate) mod write;

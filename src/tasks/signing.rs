@@ -13,7 +13,7 @@ use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Flaw, NAMESPACE, Refusal, ToSign};
 use crate::tasks::complete::{complete, to_sign};
-use crate::tasks::plan::choice::{Changed, DryRun};
+use crate::tasks::plan::{Changed, DryRun};
 
 /// How often it is signed again because the rules changed meanwhile.
 const ATTEMPTS: usize = 5;

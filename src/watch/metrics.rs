@@ -6,15 +6,13 @@ use std::time::{Duration, Instant};
 
 use tracing::debug;
 
-use super::desk::Desk;
-use super::report::WatchReport;
-use super::worker::{NextRun, Worker};
+use super::background::{NextRun, Worker};
+use super::report::{Reporter, WatchReport};
 use crate::domain::Timestamp;
 use crate::domain::period::Histogram;
-use crate::observability::exposition::{Family, Format, Labels, Samples, render};
-use crate::observability::metrics::numbers::{Numbers, numbers};
-use crate::project::aside::Clock;
-use crate::project::workspace::{Seed, Workspace};
+use crate::observability::metrics::exposition::{Family, Format, Labels, Samples, render};
+use crate::observability::metrics::families::{Numbers, numbers};
+use crate::project::workspace::{Clock, Seed, Workspace};
 
 /// How often metrics are counted when nothing seems to happen.
 const EVERY: Duration = Duration::from_secs(30);
@@ -73,7 +71,7 @@ impl Metrics {
         workspace: &Workspace,
         looked: bool,
         changed: bool,
-        desk: &mut Desk<'_>,
+        reporter: &mut Reporter<'_>,
     ) {
         if looked {
             let mut shown = self.board.lock();
@@ -85,7 +83,7 @@ impl Metrics {
         }
         for trouble in self.worker.outcomes() {
             if let Some(problem) = trouble.clone().filter(|_| trouble != self.trouble) {
-                desk.tell(WatchReport::Uncounted { problem });
+                reporter.tell(WatchReport::Uncounted { problem });
             }
             self.trouble = trouble;
         }

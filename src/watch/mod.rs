@@ -5,17 +5,10 @@
 //! watchers may run, and a killed one leaves nothing that the next does not finish. No error ends it: an error is reported once,
 //! and the work is tried again later. SIGINT and SIGTERM end it after the change under way.
 
-pub(crate) mod backlog;
-pub(crate) mod desk;
-pub(crate) mod events;
+pub(crate) mod background;
+pub(crate) mod checks;
 pub(crate) mod file_events;
-pub(crate) mod looks;
 pub(crate) mod metrics;
-pub(crate) mod notices;
-pub(crate) mod pause;
 pub(crate) mod report;
 pub(crate) mod schedule;
-pub(crate) mod sync;
-pub(crate) mod wakeup;
 pub(crate) mod watcher;
-pub(crate) mod worker;

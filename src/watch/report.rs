@@ -1,18 +1,27 @@
-//! What the watcher reports, and what it has reported already.
+//! What the watcher reports, each error once while it lasts; and its side of deliveries.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use super::file_events::{FileSign, Wakeup};
 use crate::dispatch::hand_out::{Dependent, Given};
-use crate::domain::TaskId;
+use crate::domain::{Digest, TaskId};
 use crate::files::diagnostic::Diagnostic;
 use crate::git::CommitId;
-use crate::history::lost_steps::PutBack;
+use crate::history::lost_steps::RestoredSteps;
 use crate::history::sync::outcome::Synced;
+use crate::observability::notices::compose::put_conflict;
 use crate::project::error::ProjectError;
-use crate::tasks::inbox::deliver::Delivered;
-use crate::tasks::plan::choice::Changed;
+use crate::project::workspace::Workspace;
+use crate::rules::Refusal;
+use crate::storage::inbox::Witnessed;
+use crate::tasks::inbox::deliver::{Delivered, Recipient};
+use crate::tasks::plan::Changed;
 
 /// Something that the watcher did, or met.
 pub(crate) enum WatchReport {
@@ -43,7 +52,7 @@ pub(crate) enum WatchReport {
     /// Git's index has HEAD's version of these files again, after a git command had put earlier ones there.
     CaughtUp { files: Vec<String> },
     /// Steps are on the branch again, after a git command had dropped them.
-    PutBack(PutBack),
+    PutBack(RestoredSteps),
     /// Dropped steps are not on the branch, and a person has to see to it.
     TakenBack { problem: String, fix: String },
     /// Work was given to an agent.
@@ -52,7 +61,7 @@ pub(crate) enum WatchReport {
     Dependent(Dependent),
     /// A task needs a look.
     Troubled { task: TaskId, error: ProjectError },
-    /// A file among the tasks looks like one and is none.
+    /// A file among the tasks checks like one and is none.
     Stray { path: String, reason: String },
     /// New rules are in force.
     RulesInForce { commit: CommitId },
@@ -107,6 +116,125 @@ impl ReportedErrors {
     }
 }
 
+/// Git does not wait for its index: others get a third of the time while there is much to do.
+const REST_SHARE: u32 = 2;
+const SHORTEST_REST: Duration = Duration::from_millis(5);
+const LONGEST_REST: Duration = Duration::from_millis(100);
+
+/// How long a closed file is left alone: scripts that write with `>` and then `>>` close it each time.
+const SETTLING: Duration = Duration::from_millis(200);
+
+pub(crate) struct Reporter<'t> {
+    pub wakeup: Arc<Wakeup>,
+    /// Whether anything was done since this was reset.
+    pub busy: bool,
+    /// Whether anything failed.
+    pub failed: bool,
+    /// Whether completion files wait.
+    pub waiting: bool,
+    /// Errors of single files and tasks.
+    pub told: ReportedErrors,
+    finished: HashMap<OsString, FinishedBy>,
+    tell: &'t mut dyn FnMut(WatchReport),
+}
+
+/// How a file in the inbox came to be finished.
+#[derive(Clone, Copy)]
+enum FinishedBy {
+    Renamed,
+    Closed(Instant),
+}
+
+impl<'t> Reporter<'t> {
+    pub(crate) fn new(wakeup: Arc<Wakeup>, tell: &'t mut dyn FnMut(WatchReport)) -> Self {
+        let (told, finished) = (ReportedErrors::default(), HashMap::new());
+        Self { wakeup, busy: false, failed: false, waiting: false, told, finished, tell }
+    }
+
+    pub(crate) fn tell(&mut self, report: WatchReport) {
+        (self.tell)(report);
+    }
+
+    /// Reports tasks that need a look, sorted, each error once while it lasts.
+    pub(crate) fn tell_troubled(&mut self, mut troubled: Vec<(TaskId, ProjectError)>) {
+        troubled.sort_by(|(a, _), (b, _)| a.cmp(b));
+        for (task, error) in troubled {
+            self.failed = true;
+            if self.told.is_news(format!("{task}: {error}")) {
+                self.tell(WatchReport::Troubled { task, error });
+            }
+        }
+    }
+
+    /// Notes what was seen of files in the inbox.
+    pub(crate) fn note(&mut self, seen: Vec<(OsString, FileSign)>) {
+        for (name, seen) in seen {
+            match seen {
+                FileSign::Renamed => self.finished.insert(name, FinishedBy::Renamed),
+                FileSign::Closed => self.finished.insert(name, FinishedBy::Closed(Instant::now())),
+                FileSign::Begun | FileSign::Gone => self.finished.remove(&name),
+            };
+        }
+    }
+
+    /// Leaves the repository to others for a while; returns whether to go on.
+    pub(crate) fn rest(&self, worked: Duration) -> ControlFlow<()> {
+        let rest = if worked.is_zero() {
+            worked
+        } else {
+            (worked / REST_SHARE).clamp(SHORTEST_REST, LONGEST_REST)
+        };
+        if self.wakeup.pause(rest) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+impl Recipient for Reporter<'_> {
+    fn witnessed(&self, name: &OsStr) -> Witnessed {
+        match self.finished.get(name) {
+            Some(FinishedBy::Renamed) => Witnessed::Renamed,
+            Some(FinishedBy::Closed(at)) if at.elapsed() >= SETTLING => Witnessed::Closed,
+            Some(FinishedBy::Closed(_)) | None => Witnessed::Nothing,
+        }
+    }
+
+    fn told(&mut self, delivered: Delivered) {
+        let name = match &delivered {
+            Delivered::Completed { name, .. } | Delivered::Refused { name, .. } => {
+                self.busy = true;
+                name
+            }
+            Delivered::Waiting { name, error } => {
+                (self.failed, self.waiting) = (true, true);
+                if !self.told.is_news(error.to_string()) {
+                    return;
+                }
+                name
+            }
+        };
+        self.finished.remove(OsStr::new(name));
+        self.tell(WatchReport::Delivered(delivered));
+    }
+
+    fn late(
+        &mut self,
+        workspace: &Workspace,
+        refusal: &Refusal,
+        delivery: &Digest,
+    ) -> Result<(), ProjectError> {
+        put_conflict(workspace, refusal, delivery)
+    }
+
+    fn untold(&mut self, problem: String) {
+        if self.told.is_news(problem.clone()) {
+            self.tell(WatchReport::Undelivered { problem });
+        }
+    }
+
+    fn rest(&mut self, worked: Duration) -> ControlFlow<()> {
+        Reporter::rest(self, worked)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,5 +248,32 @@ mod tests {
         told.forget_the_rest();
         told.forget_the_rest();
         assert!(told.is_news("full".to_owned()));
+    }
+}
+
+#[cfg(test)]
+mod desk_tests {
+    use super::*;
+
+    #[test]
+    fn what_was_closed_is_left_alone_for_a_moment_and_what_was_renamed_in_is_not() {
+        let mut tell = |_| {};
+        let mut reporter = Reporter::new(Arc::default(), &mut tell);
+        let name = OsString::from("a.yaml");
+        assert_eq!(reporter.witnessed(&name), Witnessed::Nothing);
+        reporter.note(vec![(name.clone(), FileSign::Renamed)]);
+        assert_eq!(reporter.witnessed(&name), Witnessed::Renamed);
+        let before = Instant::now();
+        reporter.note(vec![(name.clone(), FileSign::Closed)]);
+        let witnessed = reporter.witnessed(&name);
+        assert!(witnessed == Witnessed::Nothing || before.elapsed() >= SETTLING, "{witnessed:?}");
+        if let Some(long_ago) = before.checked_sub(SETTLING) {
+            reporter.finished.insert(name.clone(), FinishedBy::Closed(long_ago));
+            assert_eq!(reporter.witnessed(&name), Witnessed::Closed);
+        }
+        for seen in [FileSign::Begun, FileSign::Gone] {
+            reporter.note(vec![(name.clone(), FileSign::Renamed), (name.clone(), seen)]);
+            assert_eq!(reporter.witnessed(&name), Witnessed::Nothing);
+        }
     }
 }

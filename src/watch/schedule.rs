@@ -1,17 +1,17 @@
-//! When the watcher looks at what: the tasks, time limits, git's index, work to hand out, everything. It asks no clock itself.
+//! When the watcher checks what, and why it does nothing at the moment. Asks no clock itself.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use super::wakeup::WatchedPlace;
+use super::file_events::WatchedPlace;
 
 /// How often everything is looked at, whatever events say.
 const ROUND: Duration = Duration::from_secs(5);
 /// The same without file events.
 pub(crate) const POLL: Duration = Duration::from_secs(1);
-/// The least time between two looks at the tasks, or at git's index: edits have to settle anyway.
+/// The least time between two checks at the tasks, or at git's index: edits have to settle anyway.
 const SETTLING: Duration = Duration::from_millis(500);
-/// The least time between two looks at time limits, when tasks change.
+/// The least time between two checks at time limits, when tasks change.
 const RECOUNTING: Duration = Duration::from_secs(1);
 /// How often time limits are looked at when nothing happens: the clock may jump.
 const LIMITS: Duration = Duration::from_secs(30);
@@ -72,7 +72,7 @@ impl Schedule {
         (self.hand_out.not_before, self.index.not_before) = (now, now);
     }
 
-    /// Brings looks forward where something may have changed.
+    /// Brings checks forward where something may have changed.
     pub(crate) fn note(&mut self, touched: &BTreeSet<WatchedPlace>, now: Instant) {
         for place in touched {
             match place {
@@ -98,25 +98,20 @@ impl Schedule {
     }
 
     /// Notes that the tasks were looked at, and whether some files changed too recently.
-    pub(crate) fn looked_at_tasks(&mut self, are_growing: bool, now: Instant) {
+    pub(crate) fn checked_tasks(&mut self, are_growing: bool, now: Instant) {
         let soonest = now + SETTLING;
         let round = self.round.at.unwrap_or(soonest).max(soonest);
         self.tasks.done(Some(if are_growing { soonest } else { round }), soonest);
     }
 
     /// Notes how long a look at git's index took.
-    pub(crate) fn looked_at_index(&mut self, start: Instant, now: Instant) {
+    pub(crate) fn checked_index(&mut self, start: Instant, now: Instant) {
         let rest = if self.once { Duration::ZERO } else { SETTLING.max((now - start) * REST) };
         self.index.done(None, now + rest);
     }
 
     /// Notes how long a look at time limits took, and how soon the next thing runs out.
-    pub(crate) fn looked_at_limits(
-        &mut self,
-        start: Instant,
-        now: Instant,
-        next: Option<Duration>,
-    ) {
+    pub(crate) fn checked_limits(&mut self, start: Instant, now: Instant, next: Option<Duration>) {
         let next = next.map_or(LIMITS, |next| next.min(LIMITS));
         self.limits.done(Some(now + next), now + RECOUNTING.max((now - start) * REST));
     }
@@ -145,6 +140,67 @@ impl Schedule {
     }
 }
 
+const SHORTEST_BACKOFF: Duration = Duration::from_millis(500);
+const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
+
+/// What stops the watcher, if anything does.
+#[derive(Default)]
+pub(crate) struct Pause(Option<Standstill>);
+
+struct Standstill {
+    reason: String,
+    /// How long an error is left alone, and until when; nothing where git is busy, or has no branch checked out.
+    backoff: Option<(Duration, Instant)>,
+}
+
+impl Pause {
+    /// Returns whether nothing is done.
+    pub(crate) fn stands(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Returns until when nothing is tried, if that is in the future.
+    pub(crate) fn lasts(&self, now: Instant) -> Option<Instant> {
+        let (_, until) = self.0.as_ref()?.backoff?;
+        (now < until).then_some(until)
+    }
+
+    /// Has the next try made at once.
+    pub(crate) fn cut_short(&mut self, now: Instant) {
+        if let Some(Standstill { backoff: Some((_, until)), .. }) = &mut self.0 {
+            *until = now;
+        }
+    }
+
+    /// Pauses; returns whether the reason is new.
+    pub(crate) fn pause(&mut self, reason: &str) -> bool {
+        let known = self.0.as_ref().filter(|known| known.backoff.is_none());
+        let is_new = known.is_none_or(|known| known.reason != reason);
+        self.0 = Some(Standstill { reason: reason.to_owned(), backoff: None });
+        is_new
+    }
+
+    /// Ends a pause; returns whether there was one. An error remains until a try succeeds.
+    pub(crate) fn end_pause(&mut self) -> bool {
+        self.0.take_if(|known| known.backoff.is_none()).is_some()
+    }
+
+    /// Ends it; returns whether anything stopped the watcher.
+    pub(crate) fn end(&mut self) -> bool {
+        self.0.take().is_some()
+    }
+
+    /// Backs off after an error, longer each time in a row; returns until when, and whether the error is new.
+    pub(crate) fn back_off(&mut self, reason: String, now: Instant) -> (Instant, bool) {
+        let known = self.0.as_ref().and_then(|known| Some((&known.reason, known.backoff?.0)));
+        let is_new = known.is_none_or(|(before, _)| *before != reason);
+        let backoff = known.map_or(SHORTEST_BACKOFF, |(_, last)| (last * 2).min(LONGEST_BACKOFF));
+        let until = now + backoff;
+        self.0 = Some(Standstill { reason, backoff: Some((backoff, until)) });
+        (until, is_new)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,9 +215,9 @@ mod tests {
         let mut schedule = Schedule::new(start);
         assert!(schedule.tasks.is_due(start) && schedule.limits.is_due(start));
         assert!(schedule.begins_round(false, start) && !schedule.begins_round(false, start));
-        schedule.looked_at_tasks(false, start);
+        schedule.checked_tasks(false, start);
         assert!(schedule.index.is_due(start) && schedule.hand_out.is_due(start));
-        schedule.looked_at_index(start, start);
+        schedule.checked_index(start, start);
         schedule.handed_out(start, start);
         assert_eq!(schedule.next(), start + POLL);
         schedule.note(&touched(WatchedPlace::Tasks), start);
@@ -176,9 +232,9 @@ mod tests {
         let long = Duration::from_mins(1);
         let now = start + long;
         let mut schedule = Schedule::new(start);
-        schedule.looked_at_limits(start, now, Some(SETTLING));
+        schedule.checked_limits(start, now, Some(SETTLING));
         assert_eq!(schedule.limits_at(), now + SETTLING, "what runs out is seen in time");
-        schedule.looked_at_limits(start, now, None);
+        schedule.checked_limits(start, now, None);
         schedule.note(&touched(WatchedPlace::Tasks), now);
         assert_eq!(schedule.limits_at(), now + LIMITS);
         schedule.note(&touched(WatchedPlace::Tasks), now + long * 10);
@@ -188,7 +244,7 @@ mod tests {
         schedule.hand_out.hint(now);
         assert!(!schedule.hand_out.is_due(now) && schedule.hand_out.is_due(now + long * REST));
 
-        schedule.looked_at_index(start, start);
+        schedule.checked_index(start, start);
         assert!(!schedule.index.is_due(now));
         schedule.note(&touched(WatchedPlace::Repository), start);
         assert!(!schedule.index.is_due(start) && schedule.index.is_due(start + SETTLING));
@@ -200,16 +256,48 @@ mod tests {
         let mut schedule = Schedule::new(now);
         schedule.end_with(now + POLL, now);
         assert!(!schedule.begins_round(false, now + POLL) && schedule.tasks.is_due(now));
-        schedule.looked_at_tasks(false, now);
+        schedule.checked_tasks(false, now);
         // Nothing that took its time is waited for.
         let later = now + Duration::from_mins(1);
         schedule.handed_out(now, later);
-        schedule.looked_at_index(now, later);
+        schedule.checked_index(now, later);
         assert!(!schedule.is_before_round(schedule.next()));
-        schedule.looked_at_tasks(true, now);
+        schedule.checked_tasks(true, now);
         assert!(schedule.is_before_round(schedule.next()));
         schedule.note(&touched(WatchedPlace::Repository), later);
         schedule.hand_out.hint(later);
         assert!(schedule.hand_out.is_due(later) && schedule.index.is_due(later));
+    }
+}
+
+#[cfg(test)]
+mod pause_tests {
+    use super::*;
+
+    #[test]
+    fn trouble_is_tried_again_ever_later_and_at_once_where_something_has_changed() {
+        let now = Instant::now();
+        let mut pause = Pause::default();
+        let meet = |pause: &mut Pause, text: &str| pause.back_off(text.to_owned(), now);
+        assert_eq!(meet(&mut pause, "full"), (now + SHORTEST_BACKOFF, true));
+        assert_eq!(meet(&mut pause, "full"), (now + SHORTEST_BACKOFF * 2, false));
+        assert!(meet(&mut pause, "locked").1);
+        for _ in 0..10 {
+            meet(&mut pause, "locked");
+        }
+        assert_eq!(pause.lasts(now), Some(now + LONGEST_BACKOFF));
+        assert_eq!(pause.lasts(now + LONGEST_BACKOFF), None);
+        pause.cut_short(now);
+        assert_eq!(pause.lasts(now), None);
+        assert!(!pause.end_pause() && pause.end() && !pause.stands());
+        assert_eq!(meet(&mut pause, "locked"), (now + SHORTEST_BACKOFF, true));
+    }
+
+    #[test]
+    fn a_pause_is_news_once_for_each_reason() {
+        let mut pause = Pause::default();
+        assert!(pause.pause("a merge") && !pause.pause("a merge") && pause.pause("a rebase"));
+        assert_eq!(pause.lasts(Instant::now()), None);
+        assert!(pause.end_pause() && !pause.end_pause() && pause.pause("a rebase"));
     }
 }

@@ -3,30 +3,23 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::backlog::Backlog;
-use super::desk::Desk;
-use super::events::StreamKeeper;
-use super::file_events::FileEvents;
-use super::looks::{Looks, look_at_limits};
+use super::background::{Notices, StreamKeeper, SyncRequests, hand_out_now};
+use super::checks::{Backlog, Checks, check_limits};
+use super::file_events::{FileEvents, Hints, Wakeup, WatchedPaths, WatchedPlace};
 use super::metrics::Metrics;
-use super::notices::Notices;
-use super::pause::Pause;
-use super::report::{EventSource, WatchReport};
-use super::schedule::{POLL, Schedule};
-use super::sync::{SyncRequests, hand_out_now};
-use super::wakeup::{Hints, Wakeup, WatchedPaths, WatchedPlace};
+use super::report::{EventSource, Reporter, WatchReport};
+use super::schedule::{POLL, Pause, Schedule};
 use crate::files::config::configuration::WORKFLOWS_FOLDER;
 use crate::git::{GitError, Head};
-use crate::history::new_commits::unreported::Remaining;
-use crate::observability::endpoint::Endpoint;
+use crate::history::unreported::Remaining;
+use crate::observability::metrics::endpoint::Endpoint;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::inbox::QUIET;
-use crate::storage::watcher_presence::Presence;
+use crate::storage::lock::Presence;
 use crate::storage::{Paths, StoreError};
 use crate::system::signals;
-use crate::tasks::inbox::deliver::Delivered;
-use crate::tasks::inbox::deliver::deliver;
+use crate::tasks::inbox::deliver::{Delivered, deliver};
 use crate::tasks::inbox::pending::unclosed;
 use crate::tasks::inbox::visits::DeliveredVisits;
 
@@ -76,8 +69,8 @@ struct Watcher<'t> {
     workspace: Workspace,
     wait: Duration,
     places: WatchedPaths,
-    desk: Desk<'t>,
-    looks: Looks,
+    reporter: Reporter<'t>,
+    checks: Checks,
     backlog: Backlog,
     visits: DeliveredVisits,
     schedule: Schedule,
@@ -116,8 +109,8 @@ impl<'t> Watcher<'t> {
             workspace,
             wait,
             places,
-            desk: Desk::new(wakeup, tell),
-            looks: Looks::default(),
+            reporter: Reporter::new(wakeup, tell),
+            checks: Checks::default(),
             backlog: Backlog::new(),
             visits: DeliveredVisits::default(),
             schedule: Schedule::new(Instant::now()),
@@ -129,9 +122,9 @@ impl<'t> Watcher<'t> {
         })
     }
 
-    /// Looks and sleeps until told to stop. `serving` is reported when it begins.
+    /// Checks and sleeps until told to stop. `serving` is reported when it begins.
     fn run(mut self, mut presence: Presence, serving: Option<WatchReport>) {
-        let opened = FileEvents::open(self.places.clone(), &self.desk.wakeup);
+        let opened = FileEvents::open(self.places.clone(), &self.reporter.wakeup);
         let (mut file_events, sight) = match opened {
             Ok(file_events) => (file_events, EventSource::Events),
             Err(reason) => {
@@ -140,19 +133,19 @@ impl<'t> Watcher<'t> {
         };
         let branch = self.workspace.head_now().ok().map(|head| head.branch().to_owned());
         let project = self.workspace.paths.root().to_owned();
-        self.desk.tell(WatchReport::Watching { project, branch, sight });
+        self.reporter.tell(WatchReport::Watching { project, branch, sight });
         if let Some(serving) = serving {
-            self.desk.tell(serving);
+            self.reporter.tell(serving);
         }
         let mut until = Instant::now();
         loop {
-            let hints = self.desk.wakeup.wait(until);
+            let hints = self.reporter.wakeup.wait(until);
             if hints.stop {
                 break;
             }
             prepare(&self.workspace.paths, &mut presence);
             if let Err(reason) = file_events.refresh() {
-                self.desk.tell(WatchReport::EventSource(EventSource::Polling { reason }));
+                self.reporter.tell(WatchReport::EventSource(EventSource::Polling { reason }));
             }
             let hinted = hints != Hints::default();
             self.take(hints, &file_events);
@@ -160,36 +153,36 @@ impl<'t> Watcher<'t> {
             let is_paused = self.pause.stands();
             if let Some(metrics) = &mut self.metrics {
                 // Without file events anything may have changed.
-                let changed = hinted || self.desk.busy || !file_events.see();
-                metrics.note(&self.workspace, !is_paused, changed, &mut self.desk);
+                let changed = hinted || self.reporter.busy || !file_events.see();
+                metrics.note(&self.workspace, !is_paused, changed, &mut self.reporter);
             }
             if let Some(sync) = &mut self.sync {
-                sync.run(&self.workspace, &mut self.desk);
+                sync.run(&self.workspace, &mut self.reporter);
             }
             if !is_paused {
-                self.events.keep(&self.workspace, self.wait, &mut self.desk);
-                until = match self.notices.send(&self.workspace, &mut self.desk) {
+                self.events.keep(&self.workspace, self.wait, &mut self.reporter);
+                until = match self.notices.send(&self.workspace, &mut self.reporter) {
                     Remaining::Nothing => until.min(self.schedule.limits_at()),
                     Remaining::Commits => Instant::now(),
                 };
             }
         }
         self.events.stop();
-        self.notices.stop(&mut self.desk);
+        self.notices.stop(&mut self.reporter);
         if let Some(sync) = &self.sync {
             sync.stop();
         }
-        self.desk.tell(WatchReport::Stopped);
+        self.reporter.tell(WatchReport::Stopped);
     }
 
-    /// Looks until no file is being written any more, at most for the time that it takes to find out.
+    /// Checks until no file is being written any more, at most for the time that it takes to find out.
     fn run_once(mut self) -> bool {
         let mut end = self.end_of_once();
         let mut late = false;
         loop {
             let until = self.round();
             let sooner = self.schedule.is_before_round(until);
-            if self.pause.stands() || !(sooner || self.desk.busy) {
+            if self.pause.stands() || !(sooner || self.reporter.busy) {
                 break;
             }
             // Every waiting file is tried, however long that takes.
@@ -197,23 +190,23 @@ impl<'t> Watcher<'t> {
                 continue;
             }
             // Much work took its time: one more look finds out whether anything is left.
-            if until > end && self.desk.busy && !late {
+            if until > end && self.reporter.busy && !late {
                 late = true;
                 end = self.end_of_once();
                 continue;
             }
             let time = until.saturating_duration_since(Instant::now());
-            if until > end || self.desk.wakeup.pause(time) {
-                self.desk.failed = true;
+            if until > end || self.reporter.wakeup.pause(time) {
+                self.reporter.failed = true;
                 self.tell_unclosed();
                 break;
             }
         }
         if !self.pause.stands() {
-            self.notices.send_now(&self.workspace, &mut self.desk);
-            self.events.keep_now(&self.workspace, &mut self.desk);
+            self.notices.send_now(&self.workspace, &mut self.reporter);
+            self.events.keep_now(&self.workspace, &mut self.reporter);
         }
-        !self.desk.failed && !self.pause.stands()
+        !self.reporter.failed && !self.pause.stands()
     }
 
     /// Reports files that are left because they may still be written.
@@ -221,10 +214,10 @@ impl<'t> Watcher<'t> {
         match unclosed(&self.workspace) {
             Ok(left) => {
                 for (name, error) in left {
-                    self.desk.tell(WatchReport::Delivered(Delivered::Waiting { name, error }));
+                    self.reporter.tell(WatchReport::Delivered(Delivered::Waiting { name, error }));
                 }
             }
-            Err(error) => self.desk.tell(WatchReport::Trouble(error)),
+            Err(error) => self.reporter.tell(WatchReport::Trouble(error)),
         }
     }
 
@@ -239,32 +232,32 @@ impl<'t> Watcher<'t> {
     /// Turns hints into what is to be looked at.
     fn take(&mut self, hints: Hints, file_events: &FileEvents) {
         let now = Instant::now();
-        self.desk.note(hints.inbox);
+        self.reporter.note(hints.inbox);
         self.schedule.note(&hints.places, now);
         let touched = |place| hints.places.contains(&place);
         if touched(WatchedPlace::Rules) {
-            self.looks.forget_rules();
+            self.checks.forget_rules();
         }
         if touched(WatchedPlace::Repository) || touched(WatchedPlace::Anywhere) {
             self.pause.cut_short(now);
         }
         if self.schedule.begins_round(file_events.see(), now) {
-            self.looks.forget_hand_out();
+            self.checks.forget_hand_out();
             self.backlog.try_all();
         }
     }
 
-    /// Looks and does what is due; returns when to look again if nothing happens.
+    /// Checks and does what is due; returns when to look again if nothing happens.
     fn round(&mut self) -> Instant {
         if let Some(until) = self.pause.lasts(Instant::now()) {
             return until;
         }
-        self.desk.busy = false;
+        self.reporter.busy = false;
         let looked = match self.workspace.head_now() {
             Ok(head) => self.look(&head),
             Err(GitError::Waiting { reason }) => {
                 if self.pause.pause(&reason) {
-                    self.desk.tell(WatchReport::Paused { reason });
+                    self.reporter.tell(WatchReport::Paused { reason });
                 }
                 return Instant::now() + POLL;
             }
@@ -275,11 +268,11 @@ impl<'t> Watcher<'t> {
             Err(error) => return self.back_off(error),
         };
         if self.pause.end() {
-            self.desk.tell(WatchReport::Resumed);
+            self.reporter.tell(WatchReport::Resumed);
         }
         let (now, next) = (Instant::now(), self.schedule.next());
         // What arrived during the work may have been missed.
-        if self.desk.busy || self.backlog.is_due() {
+        if self.reporter.busy || self.backlog.is_due() {
             next.min(now)
         } else if growing {
             next.min(now + GROWING)
@@ -298,46 +291,46 @@ impl<'t> Watcher<'t> {
         }
         let (until, is_new) = self.pause.back_off(text, Instant::now());
         if is_new {
-            self.desk.tell(WatchReport::Trouble(error));
+            self.reporter.tell(WatchReport::Trouble(error));
         }
         until
     }
 
-    /// Looks at everything that is due; returns whether files are still being written.
+    /// Checks at everything that is due; returns whether files are still being written.
     fn look(&mut self, head: &Head) -> Result<bool, ProjectError> {
-        let Self { workspace, wait, desk, looks, backlog, visits, schedule, .. } = self;
+        let Self { workspace, wait, reporter, checks, backlog, visits, schedule, .. } = self;
         let wait = *wait;
         if self.pause.end_pause() {
-            desk.tell(WatchReport::Resumed);
+            reporter.tell(WatchReport::Resumed);
         }
         workspace.own_folder_is_ours()?;
-        looks.look_at_rules(workspace, head, desk)?;
+        checks.check_rules(workspace, head, reporter)?;
         if schedule.index.is_due(Instant::now()) {
             // Dropped steps come first: commits made before would be in their way.
-            looks.look_at_branch(workspace, wait, desk);
+            checks.check_branch(workspace, wait, reporter);
         }
         let tending = schedule.tasks.is_due(Instant::now());
-        let taken = backlog.begin(workspace, desk)?;
-        let growing = deliver(workspace, wait, taken, visits, desk)?;
-        backlog.begun(desk);
-        backlog.go_on(workspace, wait, visits, desk, tending)?;
+        let taken = backlog.begin(workspace, reporter)?;
+        let growing = deliver(workspace, wait, taken, visits, reporter)?;
+        backlog.begun(reporter);
+        backlog.go_on(workspace, wait, visits, reporter, tending)?;
         if tending {
-            looks.look_at_tasks(workspace, wait, schedule, desk)?;
+            checks.check_tasks(workspace, wait, schedule, reporter)?;
         }
         if schedule.index.is_due(Instant::now()) {
-            looks.look_at_index(workspace, wait, schedule, desk);
+            checks.check_index(workspace, wait, schedule, reporter);
         }
         if schedule.limits.is_due(Instant::now()) {
-            look_at_limits(workspace, wait, schedule, desk)?;
+            check_limits(workspace, wait, schedule, reporter)?;
         }
         let start = Instant::now();
         schedule.hand_out.hint(start);
         if schedule.hand_out.is_due(start) {
-            let to_share = looks.hand_out(workspace, wait, desk)?;
+            let to_share = checks.hand_out(workspace, wait, reporter)?;
             match &mut self.sync {
                 _ if !to_share => {}
                 Some(sync) => sync.hand_out(workspace),
-                None => hand_out_now(workspace, wait, desk),
+                None => hand_out_now(workspace, wait, reporter),
             }
             schedule.handed_out(start, Instant::now());
         }

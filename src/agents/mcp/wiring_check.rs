@@ -8,15 +8,14 @@ use std::{env, io, iter};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::open_project::{NAME_AGENT, ServerSetup};
 use super::server::{META_CAPABILITIES, META_VERSION, NEWEST_HANDSHAKE, SELF_CONTAINED};
-use super::session::ServerSetup;
-use super::tool_error::NAME_AGENT;
 use crate::agents::runner::doctor::run_and_listen;
 use crate::domain::{AgentId, Gate, listed};
 use crate::project::error::ProjectError;
 use crate::rules::Rules;
 use crate::system::process::{How, Program, Secrets};
-use crate::tasks::headers::lookup::known_worker;
+use crate::tasks::headers::list::known_worker;
 
 /// A server that has not ended by then is taken for broken.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -2,18 +2,17 @@
 
 use super::attempt::Attempt;
 use super::launch::command;
-use super::request::{RunTarget, RunnerSetup};
-use super::run_event::WaitingWork;
-use super::scheduling::find_work::{AvailableWork, WorkFinder};
+use super::run_types::{RunTarget, RunnerSetup, WaitingWork};
 use super::visit_state::{RunnableVisit, VisitState, visit_state};
-use crate::dispatch::openings::Opening;
+use super::work_finder::{AvailableWork, WorkFinder};
+use crate::dispatch::workplaces::Opening;
 use crate::domain::{AgentId, CompletionId, RunBounds, Station, Ticket};
 use crate::files::task_file::TaskFile;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Workplace;
 use crate::storage::ProjectPath;
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::plan::DryRun;
 use crate::tasks::view::task_view::{brief_of, who_at};
 
 /// A run that would be made.

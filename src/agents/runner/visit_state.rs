@@ -1,6 +1,6 @@
 //! A visit that an agent is run for: its state now, and how a run of it ends. Reads only.
 
-use crate::dispatch::openings::{Opening, openings};
+use crate::dispatch::workplaces::{Opening, openings};
 use crate::domain::{AgentId, Station, Ticket, Visit};
 use crate::files::task_file::TaskFile;
 use crate::project::active_rules::InForce;
@@ -9,8 +9,7 @@ use crate::project::workspace::Workspace;
 use crate::rules::Workplace;
 use crate::rules::brief::GateContext;
 use crate::storage::ProjectPath;
-use crate::tasks::view::task_view::brief_of;
-use crate::tasks::view::task_view::show;
+use crate::tasks::view::task_view::{brief_of, show};
 
 /// Who is to work at what.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,9 +2,5 @@
 
 pub(crate) mod approval;
 pub(crate) mod mcp;
-pub(crate) mod news;
-pub(crate) mod preview;
-pub(crate) mod result;
+pub(crate) mod report;
 pub(crate) mod run;
-pub(crate) mod runner;
-pub(crate) mod view;

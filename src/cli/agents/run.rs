@@ -1,19 +1,26 @@
-//! `aof run`, and what it shares with `aof workflow run`
+//! `aof run`, its `--dry-run`, and `aof runner doctor`.
 
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::runner::{HOW_TO_START, project};
-use super::view::RunView;
-use super::{preview, result};
-use crate::agents::runner::{Pace, RunTarget, RunnerSetup, work};
-use crate::cli::{AGENT, Away, CliError, CliResult, Session};
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use super::report;
+use super::report::{RunView, waits_line, waits_value};
+use crate::agents::runner::{
+    Checkup, Depth, Pace, Preview, RunTarget, RunnerSetup, WaitingWork, checkups, preview, work,
+};
+use crate::cli::{AGENT, Away, CliError, CliResult, Session, bold, cyan, dim, green, now, red};
 use crate::domain::{AgentId, RoleId, TaskId, listed};
+use crate::files::printable::{inert, one_line};
 use crate::project::active_rules::InForce;
 use crate::project::workspace::Workspace;
+use crate::system::shell::all_quoted;
 use crate::system::signals;
-use crate::tasks::headers::lookup::known_worker;
-use crate::tasks::view::task_view::show;
+use crate::tasks::headers::list::known_worker;
+use crate::tasks::view::task_view;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -77,7 +84,7 @@ fn start(session: &Session, args: &RunArgs) -> CliResult {
     let in_force = session.rules(&workspace)?;
     let wish = match &args.task {
         Some(task) => {
-            show(&workspace, task)?;
+            task_view::show(&workspace, task)?;
             RunTarget::Task(task.clone())
         }
         None => RunTarget::Agents {
@@ -86,7 +93,7 @@ fn start(session: &Session, args: &RunArgs) -> CliResult {
         },
     };
     if args.how.dry_run {
-        return preview::show_next(session, &workspace, &wish);
+        return show_next(session, &workspace, &wish);
     }
     let pace = if args.once { Pace::OneVisit } else { Pace::Through };
     go(session, &workspace, &wish, pace, &args.how)
@@ -157,5 +164,170 @@ pub(crate) fn go(
     let mut view = RunView::new(session, workspace, !how.no_ask, &stop)?;
     let account = work(&project, wish, usize::from(how.jobs), pace, &stop, &mut view);
     drop(view);
-    result::show(session, workspace, wish, &account?)
+    report::show(session, workspace, wish, &account?)
+}
+
+/// Shows what a runner would start next.
+pub(crate) fn show_next(session: &Session, workspace: &Workspace, wish: &RunTarget) -> CliResult {
+    let (previews, waits) = preview(&project(session, workspace)?, wish)?;
+    show_previews(session, &previews, &waits);
+    if !session.output.is_json() && previews.is_empty() && waits.is_empty() {
+        session.output.line("nothing would be started");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows each command with its prompt, and what waits.
+pub(crate) fn show_previews(session: &Session, previews: &[Preview], waits: &[WaitingWork]) {
+    let output = session.output;
+    if output.is_json() {
+        let runs: Vec<Value> = previews.iter().map(preview_value).collect();
+        let waits: Vec<Value> = waits.iter().map(waits_value).collect();
+        output.data(json!({"dryRun": true, "runs": runs, "waits": waits}));
+        return;
+    }
+    for preview in previews {
+        let Preview { ticket, station, agent, bounds, prompt_by, .. } = preview;
+        output.line(bold(format!("{} {station} by {agent}", cyan(ticket))));
+        let words: Vec<String> = preview.words.iter().map(|word| inert(word)).collect();
+        output.line(format!("  {}", all_quoted(words.iter().map(String::as_str))));
+        output.line(dim(format!("  environment: {}", preview.environment.join(" "))));
+        let (seconds, attempts) = (bounds.timeout.seconds(), bounds.attempts);
+        output.line(dim(format!(
+            "  at most {seconds} s an attempt, {attempts} attempts; the prompt comes {prompt_by}"
+        )));
+        output.line("");
+        for line in inert(&preview.prompt).lines() {
+            output.line(format!("  {} {line}", dim("|")));
+        }
+        output.line("");
+    }
+    for waits in waits {
+        output.line(waits_line(waits));
+    }
+}
+
+fn preview_value(preview: &Preview) -> Value {
+    json!({
+        "ticket": preview.ticket,
+        "gate": preview.station,
+        "agent": preview.agent,
+        "command": preview.words,
+        "environment": preview.environment,
+        "prompt": preview.prompt,
+        "promptBy": preview.prompt_by,
+        "timeoutSeconds": preview.bounds.timeout.seconds(),
+        "idleSeconds": preview.bounds.idle.seconds(),
+        "attempts": preview.bounds.attempts,
+        "model": preview.bounds.model,
+    })
+}
+
+/// How to say how an agent is started.
+pub(crate) const HOW_TO_START: &str = "say it in org.yaml, as in `agents: {coder: {run: {preset: claude}}}`; see docs/guides/running.md";
+
+#[derive(Debug, Subcommand)]
+#[command(defer = true)]
+pub(crate) enum RunnerCommand {
+    /// Check that the agents with `run` in org.yaml can be started, and answer
+    Doctor(RunnerDoctorArgs),
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  aof runner doctor               check that each program is there, and what it needs
+  aof runner doctor --ask coder   start `coder` and wait for an answer
+
+`--ask` starts the programs for real: a model may cost something, and a `command` of your own does whatever it does.")]
+pub(crate) struct RunnerDoctorArgs {
+    /// Only these
+    #[arg(value_name = "AGENT")]
+    agents: Vec<AgentId>,
+    /// Start each, and wait for an answer
+    #[arg(long)]
+    ask: bool,
+}
+
+pub(crate) fn run_runner(session: &Session, command: &RunnerCommand) -> CliResult {
+    let RunnerCommand::Doctor(args) = command;
+    let workspace = session.workspace_in_background("runner doctor")?;
+    session.rules(&workspace)?;
+    let depth = if args.ask { Depth::Answer } else { Depth::Start };
+    let found = checkups(&project(session, &workspace)?, &args.agents, depth)?;
+    let is_unknown = |agent: &&AgentId| found.iter().all(|checkup| checkup.agent != **agent);
+    let unknown: Vec<&AgentId> = args.agents.iter().filter(is_unknown).collect();
+    if !unknown.is_empty() || found.is_empty() {
+        let problem = match unknown.as_slice() {
+            [] => "org.yaml does not say of any agent how it is started".to_owned(),
+            unknown => format!("org.yaml does not say how {} is started", listed(unknown)),
+        };
+        return Err(CliError::refused("not_startable", problem, HOW_TO_START));
+    }
+    let well = found.iter().all(Checkup::is_well);
+    if session.output.is_json() {
+        let agents: Vec<Value> = found.iter().map(runner_value).collect();
+        session.output.data(json!({"ok": well, "agents": agents}));
+    } else {
+        for checkup in &found {
+            session.output.line(runner_text(checkup));
+        }
+    }
+    Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Returns the project as a runner takes it.
+pub(crate) fn project(session: &Session, workspace: &Workspace) -> CliResult<RunnerSetup> {
+    Ok(RunnerSetup {
+        root: workspace.paths.root().to_owned(),
+        checkout: workspace.checkout.clone(),
+        network: workspace.network,
+        command: workspace.command.clone(),
+        clock: now,
+        wait: session.wait,
+        aof: std::env::current_exe()
+            .map_err(|cause| CliError::input("the program itself", &cause))?,
+    })
+}
+
+fn runner_text(checkup: &Checkup) -> String {
+    let sign = if checkup.is_well() { green("ok") } else { red("no") };
+    let roles = match &checkup.roles[..] {
+        [] => "in no role".to_owned(),
+        roles => listed(roles),
+    };
+    let mut lines = vec![format!("{sign}  {} ({}), {roles}", cyan(&checkup.agent), checkup.preset)];
+    lines.push(match &checkup.program {
+        Ok(path) => {
+            let version = checkup.version.as_ref().map(|text| format!(", {}", one_line(text)));
+            let path = one_line(&path.to_string_lossy());
+            dim(format!("    {path}{}", version.unwrap_or_default()))
+        }
+        Err(why) => format!("    {}", one_line(why)),
+    });
+    for name in &checkup.missing {
+        lines.push(format!("    `{name}` is not set: set it where `aof run` is started"));
+    }
+    match &checkup.answer {
+        Some(Ok(said)) => lines.push(format!("    it answers: {}", one_line(said))),
+        Some(Err(why)) => lines.push(format!("    {}", one_line(why))),
+        None => {}
+    }
+    lines.join("\n")
+}
+
+fn runner_value(checkup: &Checkup) -> Value {
+    let answer = checkup.answer.as_ref();
+    json!({
+        "agent": checkup.agent,
+        "ok": checkup.is_well(),
+        "preset": checkup.preset.as_str(),
+        "roles": checkup.roles,
+        "program": checkup.program.as_ref().ok().map(|path| path.to_string_lossy()),
+        "problem": checkup.program.as_ref().err(),
+        "version": checkup.version,
+        "missing": checkup.missing,
+        "answer": answer.and_then(|answer| answer.as_ref().ok()),
+        "answerProblem": answer.and_then(|answer| answer.as_ref().err()),
+    })
 }

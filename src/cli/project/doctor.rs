@@ -1,12 +1,17 @@
-//! `aof doctor`
+//! `aof doctor` and `aof status`.
 
 use std::process::ExitCode;
 
-use crate::cli::{CliResult, Rehearsal, Session, bold, dim, green, indented, red, yellow};
-use crate::health::doctor::{Outcome, Treated, doctor_value, leave, look_through, treat};
+use crate::cli::{CliResult, Rehearsal, Session, bold, cyan, dim, green, indented, red, yellow};
+use crate::domain::Status;
+use crate::files::printable::inert;
+use crate::health::doctor::{
+    Outcome, Overview, Treated, doctor_value, leave, look_through, overview, overview_value, treat,
+};
 use crate::project::issue::Weight;
-use crate::storage::watcher_presence::is_watched;
-use crate::tasks::plan::choice::DryRun;
+use crate::storage::lock::is_watched;
+use crate::tasks::headers::summary::NEW;
+use crate::tasks::plan::DryRun;
 
 /// How many issues of one kind are shown.
 const FEW: usize = 5;
@@ -28,18 +33,18 @@ pub(crate) struct DoctorArgs {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &DoctorArgs) -> CliResult {
+pub(crate) fn run_doctor(session: &Session, args: &DoctorArgs) -> CliResult {
     let mut workspace = session.workspace("doctor")?;
     let issues = look_through(&workspace, is_watched(&workspace.paths))?;
     let treated = match (args.fix, args.rehearsal.mode()) {
         (false, DryRun::No) => leave(issues),
         (_, mode) => treat(&mut workspace, issues, mode),
     };
-    session.output.show(|| doctor_value(&treated), || page(&treated));
+    session.output.show(|| doctor_value(&treated), || doctor_page(&treated));
     Ok(if treated.iter().any(Treated::is_wrong) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn page(treated: &[Treated]) -> String {
+fn doctor_page(treated: &[Treated]) -> String {
     let mut text = String::new();
     for alike in treated.chunk_by(|a, b| a.issue.code == b.issue.code && a.outcome == b.outcome) {
         text.extend(alike.iter().take(FEW).map(shown));
@@ -88,4 +93,59 @@ fn summary(treated: &[Treated]) -> String {
         _ => format!("; `aof doctor --fix` mends {curable} of what was found"),
     };
     format!("{}{offer}\n", bold(wrong))
+}
+
+/// How many points of one kind are shown.
+const FEW_ITEMS: usize = 5;
+
+pub(crate) fn run_status(session: &Session) -> CliResult {
+    let workspace = session.workspace("status")?;
+    let overview = overview(&workspace, is_watched(&workspace.paths))?;
+    session.output.show(|| overview_value(&overview), || status_page(&overview));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn status_page(overview: &Overview) -> String {
+    let name = overview.name.as_ref().map(|name| format!("{}, ", bold(inert(name))));
+    let branch = overview.branch.as_ref().map(|branch| format!("branch {}", cyan(inert(branch))));
+    let branch = branch.unwrap_or_else(|| "no branch".to_owned());
+    let mut lines = vec![format!("{}on {branch}", name.unwrap_or_default())];
+    lines.extend(overview.remote.as_ref().map(|remote| inert(&remote.line())));
+    lines.push(counts(overview));
+    if overview.drifted > 0 {
+        let count = overview.drifted;
+        let they = if count == 1 { "it goes" } else { "they go" };
+        lines.push(format!(
+            "{count} came to a gate under earlier rules, and {they} on under those in force"
+        ));
+    }
+    lines.push(String::new());
+    if overview.attention.is_empty() {
+        lines.push(green("nothing needs attention"));
+    } else {
+        lines.push(bold("Needs attention"));
+    }
+    for alike in overview.attention.chunk_by(|a, b| a.code == b.code) {
+        for point in alike.iter().take(FEW_ITEMS) {
+            lines.push(format!("  {} {}", yellow("!"), indented(&point.problem, "    ")));
+            lines.push(format!("    {}", indented(&point.fix, "    ")));
+        }
+        if alike.len() > FEW_ITEMS {
+            lines.push(format!("    ... and {} more of the kind", alike.len() - FEW_ITEMS));
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Returns how many tasks there are, in the order in which work flows.
+fn counts(overview: &Overview) -> String {
+    let order = [NEW].into_iter().chain(Status::ALL.iter().map(|status| status.as_str()));
+    let count =
+        |word: &str| Some(format!("{} {}", overview.counts.get(word)?, word.replace('_', " ")));
+    let parts: Vec<String> = order.filter_map(count).collect();
+    match overview.counts.values().sum::<usize>() {
+        0 => "no active tasks".to_owned(),
+        1 => format!("1 active task: {}", parts.join(", ")),
+        all => format!("{all} active tasks: {}", parts.join(", ")),
+    }
 }

@@ -5,17 +5,15 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use crate::cli::render::changes::followed;
-use crate::cli::render::findings::{self, INVALID};
+use crate::cli::render::changes::{self, INVALID, followed};
 use crate::cli::{CliResult, Rehearsal, Session, cyan, red};
 use crate::domain::{TaskId, WorkflowName};
 use crate::files::printable::inert;
-use crate::project::error::ProjectError;
-use crate::project::error::reason::reason_of;
+use crate::project::error::{ProjectError, reason_of};
 use crate::setup::migrate::{Migrated, add_gates};
-use crate::tasks::headers::lookup::workflow_named;
-use crate::tasks::plan::choice::{Changed, DryRun};
-use crate::tasks::view::changed::warnings_value;
+use crate::tasks::headers::list::workflow_named;
+use crate::tasks::plan::{Changed, DryRun};
+use crate::tasks::view::task_view::warnings_value;
 
 /// How many tasks are named without `-v`.
 const FEW: usize = 20;
@@ -71,7 +69,7 @@ pub(crate) fn run(session: &Session, command: &MigrateCommand) -> CliResult {
             session.git_said(format!("`{task}` is left as it is: {}{hint}", error.problem()));
         session.output.say(format!("{} {}", red("error:"), inert(&text)));
     }
-    let code = findings::tell_unreadable(session, &migrated.adopted.unreadable);
+    let code = changes::tell_unreadable(session, &migrated.adopted.unreadable);
     Ok(if troubled(&migrated).next().is_some() { ExitCode::from(INVALID) } else { code })
 }
 
@@ -122,6 +120,6 @@ fn value(migrated: &Migrated) -> Value {
         "adopted": migrated.adopted.changed.iter().map(of).collect::<Vec<_>>(),
         "followed": migrated.settled.changed.iter().map(of).collect::<Vec<_>>(),
         "skipped": skipped.collect::<Vec<_>>(),
-        "unreadable": findings::unreadable_values(&migrated.adopted.unreadable),
+        "unreadable": changes::unreadable_values(&migrated.adopted.unreadable),
     })
 }

@@ -1,28 +1,37 @@
-//! `aof org ...`
+//! `aof org ...` and `aof gate ...`.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 
+use anstyle::Style;
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::org_show;
-use crate::cli::render::changes::followed;
-use crate::cli::render::findings::{self, INVALID};
-use crate::cli::{CliResult, Rehearsal, Session, cyan, green, merged, red, short};
+use crate::cli::render::changes::{self, INVALID, followed};
+use crate::cli::render::table::{Cell, Table};
+use crate::cli::{
+    CYAN, CliResult, DIM, RED, Rehearsal, Session, YELLOW, counted, cyan, first_of, green, length,
+    merged, red, short, width,
+};
+use crate::dispatch::workplaces::{Workload, workload};
+use crate::domain::{AgentId, PublicKey, Role, RoleId, nearest};
 use crate::files::config::configuration::ORG_FILE;
 use crate::files::printable::inert;
-use crate::project::error::reason::reason_of;
-use crate::project::rule_check::check_worktree;
-use crate::project::rules_report::{RulesReport, Since, rules_report};
-use crate::tasks::automatic::rule_changes::{RuleChanges, follow_rules};
-use crate::tasks::plan::choice::DryRun;
+use crate::observability::stats::gates::{GateReport, gate_report_value, gate_status};
+use crate::project::active_rules::{RulesReport, Since, rules_report};
+use crate::project::author::acting_agent;
+use crate::project::error::{Named, ProjectError, reason_of};
+use crate::project::rule_files::check_worktree;
+use crate::rules::Rules;
+use crate::tasks::automatic::{RuleChanges, follow_rules};
+use crate::tasks::plan::DryRun;
 
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum OrgCommand {
     /// Show the roles, who is in them, what they have to do, and who you are
-    Show(org_show::OrgShowArgs),
+    Show(OrgShowArgs),
     /// Check org.yaml as it is in the worktree
     Validate,
     /// Check the committed rules, and let every task follow them now
@@ -46,9 +55,9 @@ pub(crate) struct ReloadArgs {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, command: &OrgCommand) -> CliResult {
+pub(crate) fn run_org(session: &Session, command: &OrgCommand) -> CliResult {
     match command {
-        OrgCommand::Show(args) => org_show::run(session, args),
+        OrgCommand::Show(args) => show_org(session, args),
         OrgCommand::Validate => validate(session),
         OrgCommand::Reload(args) => reload(session, args.rehearsal.mode()),
     }
@@ -64,7 +73,7 @@ fn validate(session: &Session) -> CliResult {
         }
         None => format!("{ORG_FILE}; other rules are not, see `aof workflow validate`"),
     };
-    Ok(findings::show_diagnostics(session, &diagnostics, &valid))
+    Ok(changes::show_diagnostics(session, &diagnostics, &valid))
 }
 
 fn reload(session: &Session, mode: DryRun) -> CliResult {
@@ -81,7 +90,7 @@ fn reload(session: &Session, mode: DryRun) -> CliResult {
         let problem = session.git_said(error.problem());
         session.warn(&inert(&format!("`{task}` cannot follow: {problem}")));
     }
-    let code = findings::tell_unreadable(session, &settled.unreadable);
+    let code = changes::tell_unreadable(session, &settled.unreadable);
     Ok(match (report.valid, settled.troubled.is_empty()) {
         (false, _) => ExitCode::from(INVALID),
         (true, false) => ExitCode::FAILURE,
@@ -144,7 +153,314 @@ fn value(report: &RulesReport, settled: &RuleChanges) -> Value {
     let more = json!({
         "changed": changed.collect::<Vec<_>>(),
         "troubled": troubled.collect::<Vec<_>>(),
-        "unreadable": findings::unreadable_values(&settled.unreadable),
+        "unreadable": changes::unreadable_values(&settled.unreadable),
     });
     merged(report.to_value(), more)
+}
+
+/// How many ids are named.
+const FEW_TASKS: usize = 5;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GateCommand {
+    /// Show what waits at each gate, and how long tasks stay there
+    Status,
+}
+
+pub(crate) fn run_gate(session: &Session, command: &GateCommand) -> CliResult {
+    let GateCommand::Status = command;
+    let (workspace, in_force) = session.open("gate status")?;
+    let report = gate_status(&workspace, &in_force);
+    session.output.show(|| gate_report_value(&report), || drawn(&report));
+    let what = match &report.elsewhere[..] {
+        [] => None,
+        [_] => Some("task is at none of these gates"),
+        _ => Some("tasks are at none of these gates"),
+    };
+    if let Some(what) = what.filter(|_| !session.output.is_json()) {
+        let (count, names) = (report.elsewhere.len(), first_of(&report.elsewhere, FEW_TASKS));
+        session.output.say(inert(&format!("{count} {what}: {names}; see `aof why ID`")));
+    }
+    Ok(changes::tell_unreadable(session, &report.unreadable))
+}
+
+fn drawn(report: &GateReport) -> String {
+    let several = report.rows.iter().any(|row| row.workflow != report.rows[0].workflow);
+    let time = |seconds: Option<u64>| Cell::from(seconds.map_or("-".to_owned(), length));
+    let table = Table::of(&report.rows)
+        .left("WORKFLOW", |row| if several { Cell::from(&row.workflow) } else { Cell::from("") })
+        .left("GATE", |row| Cell::styled(CYAN, &row.gate))
+        .left("ROLE", |row| Cell::styled(DIM, row.role.as_deref().unwrap_or_default()))
+        .extra(0)
+        .right("WAITING", |row| row.waiting.into())
+        .right("IN PROGRESS", |row| row.in_progress.into())
+        .right("BLOCKED", |row| match row.blocked {
+            0 => Cell::from(0),
+            count => Cell::styled(YELLOW, count),
+        })
+        .right("OLDEST", |row| time(row.oldest))
+        .right("MEDIAN", |row| time(row.median))
+        .extra(1)
+        .right("REJECTED", |row| match row.rejection_rate {
+            None => Cell::from("-"),
+            Some(rate) => {
+                let style = if rate > 0.5 { RED } else { Style::new() };
+                Cell::styled(style, format!("{:.0}%", rate * 100.0))
+            }
+        });
+    table.render(width())
+}
+
+/// How many tasks are named.
+const FEW: usize = 8;
+/// What is said of an agent that org.yaml does not register.
+const UNREGISTERED: &str = "not under `agents:`, so never handed work";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  aof org show                everything
+  aof org show architect      one role: who is in it, its gates, what waits for it
+  aof org show agent-7        one agent: its roles, and what it has claimed")]
+pub(crate) struct OrgShowArgs {
+    /// Only this role, or this agent
+    #[arg(value_name = "ROLE|AGENT")]
+    name: Option<String>,
+}
+
+pub(crate) fn show_org(session: &Session, args: &OrgShowArgs) -> CliResult {
+    let (workspace, in_force) = session.open("org show")?;
+    let rules = &in_force.rules;
+    let load = workload(&workspace, &in_force);
+    if let Some(name) = &args.name {
+        let (value, text) = one(rules, &load, name)?;
+        session.output.show(|| value, || text);
+    } else {
+        // Reading needs no proof of identity, so git's user will do anywhere.
+        let you = match acting_agent(&workspace, &rules.org, None, true) {
+            Ok(agent) => Ok(agent),
+            Err(ProjectError::NoAgent { email, .. }) => Err(email),
+            Err(error) => return Err(error.into()),
+        };
+        session
+            .output
+            .show(|| all_value(rules, &load, you.as_ref().ok()), || all(rules, &load, &you));
+    }
+    Ok(changes::tell_unreadable(session, &load.unreadable))
+}
+
+fn all_value(rules: &Rules, load: &Workload, you: Option<&AgentId>) -> Value {
+    let roles = rules.org.roles.iter().map(|(id, role)| role_value(rules, load, id, role));
+    let agents = rules.org.all_agents().into_iter().map(|id| agent_value(rules, load, id));
+    json!({
+        "roles": roles.collect::<Vec<_>>(),
+        "agents": agents.collect::<Vec<_>>(),
+        "you": you,
+        "unreadable": changes::unreadable_values(&load.unreadable),
+    })
+}
+
+/// Returns all roles, who is at work, and who you are: an agent, or nobody with this email.
+fn all(rules: &Rules, load: &Workload, you: &Result<AgentId, Option<String>>) -> String {
+    let mut text = if rules.org.roles.is_empty() {
+        "no roles: org.yaml defines none\n".to_owned()
+    } else {
+        roles(rules, load)
+    };
+    text.push_str(&remarks(rules));
+    if !load.agents.is_empty() {
+        text.push_str("\nat work\n");
+    }
+    for (agent, tasks) in &load.agents {
+        text.push_str(&format!("  {agent}: {}\n", first_of(tasks, FEW)));
+    }
+    text + &match you {
+        Ok(agent) => format!("\nyou are {}\n", cyan(agent)),
+        Err(Some(email)) => {
+            format!("\nyou are no agent: org.yaml has none with the email {}\n", inert(email))
+        }
+        Err(None) => "\nyou are no agent: git does not know your email\n".to_owned(),
+    }
+}
+
+/// Returns the role or the agent of that name, or both, as JSON and as text. Fails where there is neither.
+fn one(rules: &Rules, load: &Workload, name: &str) -> CliResult<(Value, String)> {
+    let role = name.parse::<RoleId>().ok().and_then(|id| Some((rules.org.role(&id)?, id)));
+    let agents = rules.org.all_agents();
+    let agent = agents.iter().find(|agent| agent.as_str() == name);
+    if role.is_none() && agent.is_none() {
+        let roles = rules.org.roles.iter().map(|(role, _)| role.to_string());
+        let known = roles.chain(agents.iter().map(ToString::to_string)).collect();
+        let near = nearest(name, agents.iter().map(|agent| agent.as_str()));
+        let kind = if near.is_some() { Named::Agent } else { Named::Role };
+        return Err(ProjectError::Unknown { kind, given: name.to_owned(), known }.into());
+    }
+    let (mut value, mut text) = (json!({}), String::new());
+    if let Some((role, id)) = role {
+        value["role"] = role_value(rules, load, &id, role);
+        text.push_str(&role_page(rules, load, &id, role));
+    }
+    if let Some(agent) = agent {
+        value["agent"] = agent_value(rules, load, agent);
+        text.push_str(&agent_page(rules, load, agent));
+    }
+    Ok((value, text))
+}
+
+fn role_page(rules: &Rules, load: &Workload, id: &RoleId, role: &Role) -> String {
+    let name = |agent: &AgentId| {
+        if rules.org.is_registered(agent) {
+            agent.to_string()
+        } else {
+            format!("{agent} (not under `agents:`)")
+        }
+    };
+    let work = load.of_role(id);
+    let agents =
+        if role.require_human { "people only".to_owned() } else { joined(agents(role), name) };
+    page(
+        &format!("role {}", cyan(id)),
+        &[
+            ("for", role.description.clone().unwrap_or_default()),
+            ("agents", agents),
+            ("people", joined(people(role), name)),
+            ("gates", gates(rules, id).join(", ")),
+            ("waiting", first_of(&work.waiting, FEW)),
+            ("in progress", first_of(&work.in_progress, FEW)),
+            ("blocked", first_of(&work.blocked, FEW)),
+        ],
+    )
+}
+
+fn agent_page(rules: &Rules, load: &Workload, id: &AgentId) -> String {
+    let agent = rules.org.agent(id).cloned().unwrap_or_default();
+    let roles = joined(rules.org.roles_of(id), RoleId::to_string);
+    let key =
+        |key: &PublicKey| format!("{} {}", key.fingerprint(), key.comment()).trim_end().to_owned();
+    let kind = if id.is_human() { "person" } else { "agent" };
+    let unknown = if rules.org.is_registered(id) { "" } else { UNREGISTERED };
+    page(
+        &format!("{kind} {}", cyan(id)),
+        &[
+            ("name", agent.name.unwrap_or_default()),
+            ("does", agent.description.unwrap_or_default()),
+            ("email", agent.email.unwrap_or_default()),
+            ("roles", if roles.is_empty() { "none".to_owned() } else { roles }),
+            ("may", joined(&agent.may, ToString::to_string)),
+            ("signs with", joined(rules.org.signing_keys(id), key)),
+            ("at most", agent.max_tasks.map(|most| counted(most, "task")).unwrap_or_default()),
+            ("unknown", unknown.to_owned()),
+            ("has", first_of(load.of_agent(id), FEW)),
+        ],
+    )
+}
+
+fn page(title: &str, facts: &[(&str, String)]) -> String {
+    let facts = facts.iter().filter(|(_, text)| !text.is_empty());
+    let lines = facts.map(|(name, text)| format!("  {name:<11}  {}\n", inert(text)));
+    format!("{title}\n{}", lines.collect::<String>())
+}
+
+fn joined<'a, T: 'a>(
+    list: impl IntoIterator<Item = &'a T>,
+    name: impl Fn(&'a T) -> String,
+) -> String {
+    list.into_iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
+fn roles(rules: &Rules, load: &Workload) -> String {
+    let number = |work: &[String]| match work.len() {
+        0 => Cell::from(""),
+        count => Cell::from(count),
+    };
+    let table = Table::of(&rules.org.roles)
+        .left("ROLE", |(id, _)| Cell::styled(CYAN, id))
+        .long("AGENTS", |(_, role)| match agents(role).next() {
+            _ if role.require_human => Cell::styled(DIM, "people only"),
+            None if role.agents.is_empty() => Cell::styled(YELLOW, "nobody"),
+            _ => joined(agents(role), AgentId::to_string).into(),
+        })
+        .long("PEOPLE", |(_, role)| joined(people(role), AgentId::to_string).into())
+        .long("GATES", |(id, _)| gates(rules, id).join(", ").into())
+        .right("WAITING", |(id, _)| number(&load.of_role(id).waiting))
+        .right("IN PROGRESS", |(id, _)| number(&load.of_role(id).in_progress))
+        .right("BLOCKED", |(id, _)| number(&load.of_role(id).blocked))
+        .long("DESCRIPTION", |(_, role)| {
+            Cell::styled(DIM, role.description.as_deref().unwrap_or_default())
+        });
+    table.render(width())
+}
+
+fn agents(role: &Role) -> impl Iterator<Item = &AgentId> {
+    role.agents.iter().filter(|agent| !agent.is_human())
+}
+
+fn people(role: &Role) -> impl Iterator<Item = &AgentId> {
+    role.agents.iter().filter(|agent| agent.is_human())
+}
+
+/// Returns the gates whose work is the role's.
+fn gates<'r>(rules: &'r Rules, role: &RoleId) -> Vec<&'r str> {
+    let all = rules.project.workflows.iter().flat_map(|workflow| &workflow.gates);
+    let of_role = all.filter(|gate| gate.roles().contains(&role));
+    of_role.map(|gate| gate.id.as_str()).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// Returns what a reader would have to find out by comparing rows.
+fn remarks(rules: &Rules) -> String {
+    let (mut several, mut idle, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
+    for agent in rules.org.all_agents() {
+        match rules.org.roles_of(agent).count() {
+            0 => idle.push(agent.to_string()),
+            1 => {}
+            _ => {
+                let roles = joined(rules.org.roles_of(agent), RoleId::to_string);
+                several.push(format!("{agent} ({roles})"));
+            }
+        }
+        if !rules.org.is_registered(agent) {
+            unknown.push(agent.to_string());
+        }
+    }
+    let mut text = String::new();
+    for (what, list) in
+        [("in several roles", several), ("in no role", idle), (UNREGISTERED, unknown)]
+    {
+        if !list.is_empty() {
+            let gap = if text.is_empty() { "\n" } else { "" };
+            text.push_str(&format!("{gap}{what}: {}\n", list.join(", ")));
+        }
+    }
+    text
+}
+
+fn role_value(rules: &Rules, load: &Workload, id: &RoleId, role: &Role) -> Value {
+    json!({
+        "role": id,
+        "description": role.description,
+        "agents": agents(role).collect::<Vec<_>>(),
+        "people": people(role).collect::<Vec<_>>(),
+        "requireHuman": role.require_human,
+        "handOut": rules.project.way_of(role),
+        "gates": gates(rules, id),
+        "work": load.of_role(id),
+    })
+}
+
+fn agent_value(rules: &Rules, load: &Workload, id: &AgentId) -> Value {
+    let org = &rules.org;
+    let agent = org.agent(id).cloned().unwrap_or_default();
+    json!({
+        "agent": id,
+        "name": agent.name,
+        "description": agent.description,
+        "email": agent.email,
+        "roles": org.roles_of(id).collect::<Vec<_>>(),
+        "may": agent.may,
+        "maxTasks": agent.max_tasks,
+        "signingKeys": org.signing_keys(id).iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "registered": org.is_registered(id),
+        "human": id.is_human(),
+        "has": load.of_agent(id),
+    })
 }

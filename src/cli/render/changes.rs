@@ -1,13 +1,25 @@
 //! Changes that no command asked for: time limits, ended claims, dependencies, work handed out, new rules.
 
+use std::fmt::Display;
+use std::process::ExitCode;
+
 use serde_json::{Value, json};
 
-use crate::cli::merged;
+use crate::cli::{Session, between, counted, cyan, green, merged, now, red};
+use crate::dispatch::sweep::Swept;
+use crate::files::printable::inert;
+use crate::history::sync::outcome::Loss;
+use crate::project::error::reason_of;
+use crate::tasks::plan::{Changed, DryRun};
+use crate::tasks::view::task_view::{ended, way};
+
+use std::path::Path;
+
 use crate::dispatch::hand_out::{Dependent, Given};
-use crate::domain::{AgentId, Ending, OpenBranch, Task, Visit};
-use crate::tasks::plan::choice::Changed;
+use crate::domain::{AgentId, Ending, OpenBranch, Severity, Task, Visit};
+use crate::files::diagnostic::{Diagnostic, Paint, render_all};
+use crate::tasks::headers::listing::{Unreadable, unreadable_value};
 use crate::tasks::state::commit_message::{RuleEffect, rule_effect};
-use crate::tasks::view::changed::{ended, way};
 
 /// Returns what new rules did to a task.
 pub(crate) fn followed(changed: &Changed) -> String {
@@ -131,4 +143,140 @@ fn newly(changed: &Changed, is: impl Fn(&OpenBranch) -> bool) -> Option<&OpenBra
 fn place(task: &Task, branch: Option<&OpenBranch>) -> String {
     let gate = task.gate.as_ref().map(|open| open.current.to_string()).unwrap_or_default();
     branch.map_or(gate.clone(), |own| format!("{gate}/{}", own.id))
+}
+
+/// The exit code of invalid rules, and of a list in which files are missing.
+pub(crate) const INVALID: u8 = 6;
+/// How many unreadable files are named without `-v`.
+const FEW: usize = 20;
+
+/// Shows the diagnostics of rules, or that they are valid, and returns the exit code.
+pub(crate) fn show_diagnostics(
+    session: &Session,
+    diagnostics: &[Diagnostic],
+    valid: &str,
+) -> ExitCode {
+    let count =
+        |severity| diagnostics.iter().filter(|diagnostic| diagnostic.severity == severity).count();
+    let errors = count(Severity::Error);
+    if session.output.is_json() {
+        session
+            .output
+            .data(json!({"valid": errors == 0, "diagnostics": diagnostic_values(diagnostics)}));
+    } else {
+        if !diagnostics.is_empty() {
+            session.output.print(&format!("{}\n", render_all(diagnostics, Paint::Colored)));
+        }
+        let counts = [
+            (errors, "error"),
+            (count(Severity::Warning), "warning"),
+            (count(Severity::Note), "note"),
+        ];
+        let counts: Vec<String> = counts
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, word)| counted(count, word))
+            .collect();
+        let counts = counts.join(", ");
+        session.output.line(match (errors, diagnostics) {
+            (0, []) => format!("{}: {valid}", green("valid")),
+            (0, _) => format!("{}: {valid} ({counts})", green("valid")),
+            _ => format!("{}: {counts}", red("invalid")),
+        });
+    }
+    if errors == 0 { ExitCode::SUCCESS } else { ExitCode::from(INVALID) }
+}
+
+/// Returns diagnostics as `--json` shows them.
+pub(crate) fn diagnostic_values(diagnostics: &[Diagnostic]) -> Value {
+    diagnostics.iter().map(Diagnostic::to_value).collect()
+}
+
+/// Returns unreadable files as `--json` shows them.
+pub(crate) fn unreadable_values(files: &[Unreadable]) -> Value {
+    files.iter().map(unreadable_value).collect()
+}
+
+/// Prints which files cannot be read and why, and returns the exit code.
+pub(crate) fn tell_unreadable(session: &Session, files: &[Unreadable]) -> ExitCode {
+    let output = session.output;
+    let shown = if session.verbose { files.len() } else { files.len().min(FEW) };
+    for file in &files[..shown] {
+        if session.verbose && !file.diagnostics.is_empty() {
+            output.say_diagnostics(&file.diagnostics);
+            continue;
+        }
+        let is_task_file = Path::new(&file.path).extension().is_some_and(|end| end == "md");
+        let as_task = if is_task_file { " as a task" } else { "" };
+        let (error, place) = (red("error:"), inert(&file.place()));
+        output.say(format!("{error} `{place}` cannot be read{as_task}: {}", inert(&file.reason)));
+    }
+    if shown < files.len() {
+        output.say(format!("... and {} more", files.len() - shown));
+    }
+    if files.is_empty() {
+        return ExitCode::SUCCESS;
+    }
+    if !session.verbose && files.iter().any(|file| !file.diagnostics.is_empty()) {
+        output.say("see more of each, and all of them, with `-v`");
+    }
+    ExitCode::from(INVALID)
+}
+
+pub(crate) fn show_sweep(session: &Session, swept: &Swept, mode: DryRun) {
+    let output = session.output;
+    let remark = if mode == DryRun::Yes { " (dry run: nothing was written)" } else { "" };
+    let line = |id: &dyn Display, text: &str| {
+        output.line(format!("{}: {}{remark}", cyan(id), inert(text)));
+    };
+    let of = |changed: &Changed, text: String| line(&changed.after.task.id, &text);
+    let Swept { settled, ran_out, handed_out, superseded } = swept;
+    settled.changed.iter().for_each(|changed| of(changed, followed(changed)));
+    ran_out.timed_out.iter().for_each(|changed| of(changed, timed_out(changed)));
+    ran_out.lapsed.iter().for_each(|changed| of(changed, lapsed(changed)));
+    handed_out.dependents.iter().for_each(|own| line(&own.task, &dependent(own)));
+    for loss in superseded {
+        let why = "superseded, because the remote had another one first";
+        line(&loss.task, &format!("{why}: {}", loss.what));
+    }
+    for given in &handed_out.given {
+        line(&given.ticket, &format!("given to {}", given.agent));
+    }
+    if swept.is_idle() && swept.is_confirmed() {
+        output.line("nothing is due");
+    }
+    if handed_out.left > 0 {
+        let places = match handed_out.left {
+            1 => "1 place of work waits".to_owned(),
+            left => format!("{left} places of work wait"),
+        };
+        output.line(format!("{places}: nobody has room there, or may claim it"));
+    }
+    if let Some(next) = ran_out.next {
+        output.line(format!("the next is due in {}, at {next}", between(now(), next)));
+    }
+}
+
+pub(crate) fn sweep_value(swept: &Swept) -> Value {
+    let Swept { settled, ran_out, handed_out, superseded } = swept;
+    let loss = |loss: &Loss| json!({"task": loss.task.as_str(), "what": loss.what});
+    let timed_out = ran_out.timed_out.iter().map(|changed| time_limit_value("timeout", changed));
+    let lapsed = ran_out.lapsed.iter().map(|changed| time_limit_value("lapsed", changed));
+    let task =
+        |changed: &Changed| json!({"task": changed.after.task.id, "change": followed(changed)});
+    let troubled =
+        swept.troubled().map(|(task, error)| json!({"task": task, "reason": reason_of(error)}));
+    json!({
+        "followed": settled.changed.iter().map(task).collect::<Vec<_>>(),
+        "ranOut": timed_out.chain(lapsed).collect::<Vec<_>>(),
+        "next": ran_out.next.map(|next| next.to_string()),
+        "dependents": handed_out.dependents.iter().map(dependent_value).collect::<Vec<_>>(),
+        "given": handed_out.given.iter().map(given_value).collect::<Vec<_>>(),
+        "superseded": superseded.iter().map(loss).collect::<Vec<_>>(),
+        "handsOut": handed_out.hands_out,
+        "left": handed_out.left,
+        "unconfirmed": handed_out.unconfirmed.as_ref().map(reason_of),
+        "troubled": troubled.collect::<Vec<_>>(),
+        "unreadable": unreadable_values(&ran_out.unreadable),
+    })
 }

@@ -1,6 +1,5 @@
 //! Parts of output that several commands share: tables, pages of tasks, changes, findings.
 
 pub(crate) mod changes;
-pub(crate) mod findings;
 pub(crate) mod page;
 pub(crate) mod table;

@@ -1,16 +1,24 @@
-//! `aof task release`, `renew`, `assign`, `hold`, `unblock`, `cancel`, `reopen` and `override`
+//! Commands that change one task in one step: release, renew, assign, hold, unblock, cancel, reopen, override, sign.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use super::changed;
-use crate::cli::{ActingAgent, Away, CliResult, Rehearsal, Session};
-use crate::dispatch::assign;
-use crate::domain::{AgentId, GateId, Ticket};
+use serde_json::json;
+
+use crate::cli::{
+    ActingAgent, Away, CliError, CliResult, Rehearsal, Session, SignWith, cyan, green, now, yellow,
+};
+use crate::dispatch::claim;
+use crate::domain::{AgentId, Event, GateId, Status, Task, Ticket};
+use crate::files::printable::inert;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
+use crate::rules::{NAMESPACE, Rules};
+use crate::storage::random::ulid;
 use crate::tasks::actions;
-use crate::tasks::plan::choice::{Changed, DryRun};
-use crate::tasks::view::changed::way;
+use crate::tasks::plan::{Changed, DryRun};
+use crate::tasks::signing::{completion_in, sign_file, what_to_sign};
+use crate::tasks::view::task_view::{changed_value, way, who};
 
 // What each of these commands takes.
 #[derive(Debug, clap::Args)]
@@ -87,7 +95,7 @@ pub(crate) fn renew(session: &Session, args: &RenewArgs) -> CliResult {
 pub(crate) fn assign(session: &Session, args: &AssignArgs) -> CliResult {
     act(session, "task assign", &args.action, |workspace, ticket, by, mode| {
         workspace.network = args.away.network();
-        let changed = assign::assign(workspace, ticket, by, &args.to, mode)?;
+        let changed = claim::assign(workspace, ticket, by, &args.to, mode)?;
         Ok((format!("assigned to {}", args.to), changed))
     })
 }
@@ -142,7 +150,7 @@ fn act(
     let (mut workspace, in_force) = session.open(command)?;
     let mode = args.rehearsal.mode();
     let (done, changed) = change(&mut workspace, &args.ticket, args.who.agent.as_ref(), mode)?;
-    changed::show(session, &in_force.rules, &changed, &done, mode);
+    show(session, &in_force.rules, &changed, &done, mode);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -157,4 +165,140 @@ fn act_as_agent(
         let agent = session.agent(workspace, &workspace.rules()?, named)?;
         change(workspace, &agent, mode)
     })
+}
+
+/// Shows what was done to a task and what is next.
+pub(crate) fn show(session: &Session, rules: &Rules, changed: &Changed, done: &str, mode: DryRun) {
+    let output = session.output;
+    session.warn_all(&changed.warnings);
+    if output.is_json() {
+        return output.data(changed_value(rules, changed, mode));
+    }
+    let (remark, now) = match (mode, changed.settled) {
+        (DryRun::Yes, _) => (" (dry run: nothing was written)", "it would be"),
+        (DryRun::No, true) => (" (it was so already)", "now"),
+        (DryRun::No, false) => ("", "now"),
+    };
+    output.line(format!("{}: {}{remark}", cyan(&changed.after.task.id), inert(done)));
+    output.line(format!("  {now} {}", state(rules, changed)));
+    if session.verbose {
+        let commit = changed.commit.map(|commit| format!(", commit {:.10}", commit.to_string()));
+        output.line(format!("  {}{}", changed.path, commit.unwrap_or_default()));
+    }
+}
+
+/// Returns where the task is now and whose turn it is.
+fn state(rules: &Rules, changed: &Changed) -> String {
+    let task = &changed.after.task;
+    let Some(open) = &task.gate else {
+        return match task.status {
+            Status::Complete => format!("{}; archived as {}", green("complete"), changed.path),
+            end if end.is_finished() => format!("{end}; archived as {}", changed.path),
+            _ => "adopted first: it was made by hand, and is at no gate yet".to_owned(),
+        };
+    };
+    let mut state = format!("at {}, {}", cyan(&open.current), turn(rules, changed, task));
+    let skipped = changed.events.iter().filter_map(|event| match event {
+        Event::Skipped { gate } => Some(gate.as_str()),
+        _ => None,
+    });
+    let skipped: Vec<&str> = skipped.collect();
+    if !skipped.is_empty() {
+        state.push_str(&format!(" (passed over: {})", skipped.join(", ")));
+    }
+    state
+}
+
+fn turn(rules: &Rules, changed: &Changed, task: &Task) -> String {
+    let branches = task.gate.as_ref().map(|open| &open.branches[..]).unwrap_or_default();
+    match task.status {
+        Status::Blocked => format!("{}: {}", yellow("blocked"), inert(&task.blockers.join("; "))),
+        status if !branches.is_empty() => {
+            let open = branches.iter().filter(|branch| branch.status.is_open());
+            let open = open.map(|branch| match &branch.agent {
+                Some(agent) => format!("{} ({agent})", branch.id),
+                None => format!("{} ({})", branch.id, branch.role),
+            });
+            let open = open.collect::<Vec<_>>().join(", ");
+            format!("{} for {open}", status.as_str().replace('_', " "))
+        }
+        Status::InProgress => {
+            let agent = task.routing.agent.as_ref().map(ToString::to_string).unwrap_or_default();
+            format!("in progress with {agent}")
+        }
+        _ => {
+            let names = who(rules, &changed.after);
+            let names: Vec<&str> = names.iter().map(AgentId::as_str).collect();
+            let anybody = task.routing.role.as_ref().is_some_and(|role| rules.is_open(role));
+            match &names[..] {
+                [] if anybody => "ready for anybody".to_owned(),
+                [] => "ready for nobody".to_owned(),
+                names => format!("ready for {}", names.join(" or ")),
+            }
+        }
+    }
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  aof task sign done.yaml                       adds the visit, an id and the signature to the file
+  aof task sign done.yaml --sign-with ~/.ssh/id_ed25519
+  aof task sign done.yaml --print > to-sign     prints what to sign, for a program of your own:
+  ssh-keygen -Y sign -n aof -f KEY to-sign      .. whose signature then goes into the file, as `signature`
+
+The signature is for the visit that is open now, and for nothing else. Then drop the file into .aof/inbox.")]
+pub(crate) struct SignArgs {
+    /// The completion, as `*.yaml`, `*.json` or `*.md`
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Print what is to be signed, and change nothing
+    #[arg(long, conflicts_with = "sign_with")]
+    print: bool,
+    #[command(flatten)]
+    signing: SignWith,
+}
+
+pub(crate) fn run_sign(session: &Session, args: &SignArgs) -> CliResult {
+    let workspace = session.workspace("task sign")?;
+    let output = session.output;
+    let name = args.file.display().to_string();
+    let bytes = std::fs::read(&args.file).map_err(|cause| CliError::input(&name, &cause))?;
+    let id = ulid(now())?;
+    if args.print {
+        let (completion, _) = completion_in(&name, &bytes, &id)?;
+        if completion.id == id {
+            let problem = format!("the completion's id is signed with it, and `{name}` has none");
+            let fix = format!("give it one, as in `id: {id}`");
+            return Err(CliError::refused("missing_id", problem, fix));
+        }
+        let wanted = what_to_sign(&workspace, &completion)?;
+        if !output.is_json() {
+            output.exactly(&wanted.text);
+            return Ok(ExitCode::SUCCESS);
+        }
+        output.data(json!({
+            "task": wanted.ticket,
+            "agent": wanted.agent,
+            "completionId": wanted.completion,
+            "namespace": NAMESPACE,
+            "validKeys": wanted.keys,
+            "toSign": wanted.text,
+        }));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (completion, signed) = sign_file(&workspace, &name, &bytes, &id, args.signing.signing())?;
+    std::fs::write(&args.file, signed).map_err(|cause| CliError::output(&args.file, &cause))?;
+    let signature = completion.signature.as_ref();
+    let key = signature.map(|signature| signature.key().fingerprint()).unwrap_or_default();
+    let value = json!({
+        "task": completion.ticket,
+        "agent": completion.agent,
+        "completionId": completion.id,
+        "key": key,
+        "signature": signature.map(ToString::to_string),
+    });
+    let text = || format!("{name}: signed for {} with {key}\n", completion.ticket);
+    output.show(|| value, text);
+    Ok(ExitCode::SUCCESS)
 }

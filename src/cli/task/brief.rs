@@ -12,12 +12,12 @@ use crate::files::printable::one_line;
 use crate::files::task_file::{Origin, TaskFile};
 use crate::rules::brief::GateContext;
 use crate::rules::{Rules, Workplace};
-use crate::tasks::headers::lookup::known_worker;
-use crate::tasks::plan::choice::{Changed, DryRun};
-use crate::tasks::view::brief::{brief_value, briefed};
-use crate::tasks::view::brief_markdown::{brief_markdown, output_lines, verdict_in_words};
-use crate::tasks::view::changed::{changed_value, warnings_value};
-use crate::tasks::view::task_view::brief_of;
+use crate::tasks::headers::list::known_worker;
+use crate::tasks::plan::{Changed, DryRun};
+use crate::tasks::view::brief::{
+    brief_markdown, brief_value, briefed, output_lines, verdict_in_words,
+};
+use crate::tasks::view::task_view::{brief_of, changed_value, warnings_value};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct BriefArgs {

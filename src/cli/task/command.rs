@@ -2,14 +2,14 @@
 
 use clap::Subcommand;
 
-use super::{actions, brief, complete, edit, history, list, new, show, sign};
+use super::{actions, brief, complete, edit, list, show};
 use crate::cli::{CliResult, Session};
 
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum TaskCommand {
     /// Create a task, or many
-    New(new::NewArgs),
+    New(edit::NewArgs),
     /// Change a task's text: in an editor, or by options
     Edit(edit::EditArgs),
     /// Add a comment at the end of a task's text
@@ -17,7 +17,7 @@ pub(crate) enum TaskCommand {
     /// Say that the work at a task's gate is done, rejected or blocked
     Complete(complete::CompleteArgs),
     /// Sign a completion file
-    Sign(sign::SignArgs),
+    Sign(actions::SignArgs),
     /// Give a claimed task back
     Release(actions::ActionArgs),
     /// Say that you are still at work, so that your claim lasts
@@ -60,16 +60,16 @@ Example:
     /// Show what an agent is told at a task's gate
     Brief(brief::BriefArgs),
     /// Show a task's way through its gates
-    History(history::HistoryArgs),
+    History(show::HistoryArgs),
 }
 
 pub(crate) fn run(session: &Session, command: &TaskCommand) -> CliResult {
     match command {
-        TaskCommand::New(args) => new::run(session, args),
-        TaskCommand::Edit(args) => edit::run(session, args),
+        TaskCommand::New(args) => edit::run_new(session, args),
+        TaskCommand::Edit(args) => edit::run_edit(session, args),
         TaskCommand::Comment(args) => edit::comment(session, args),
         TaskCommand::Complete(args) => complete::run(session, args),
-        TaskCommand::Sign(args) => sign::run(session, args),
+        TaskCommand::Sign(args) => actions::run_sign(session, args),
         TaskCommand::Release(args) => actions::release(session, args),
         TaskCommand::Renew(args) => actions::renew(session, args),
         TaskCommand::Assign(args) => actions::assign(session, args),
@@ -79,9 +79,9 @@ pub(crate) fn run(session: &Session, command: &TaskCommand) -> CliResult {
         TaskCommand::Reopen(args) => actions::reopen(session, args),
         TaskCommand::Override(args) => actions::override_to(session, args),
         TaskCommand::List(args) => list::run(session, args),
-        TaskCommand::Show(args) => show::run(session, args),
+        TaskCommand::Show(args) => show::run_show(session, args),
         TaskCommand::Next(args) => brief::next(session, args),
         TaskCommand::Brief(args) => brief::run(session, args),
-        TaskCommand::History(args) => history::run(session, args),
+        TaskCommand::History(args) => show::run_history(session, args),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use super::changed;
+use super::actions;
 use crate::cli::{
     ActingAgent, CliError, CliResult, Rehearsal, Session, SignWith, key_value, now, object,
     run_under_way, text_input,
@@ -13,10 +13,9 @@ use crate::project::workspace::Workspace;
 use crate::rules::{Rules, Workplace, branch_of};
 use crate::storage::random::ulid;
 use crate::tasks::complete::{add_text, complete, note_run};
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::plan::DryRun;
 use crate::tasks::signing::complete_signed;
-use crate::tasks::view::changed::{ended, way};
-use crate::tasks::view::task_view::show;
+use crate::tasks::view::task_view::{ended, show, way};
 
 /// The end of the text that opens in the editor.
 const HOW_TO_WRITE: &str = "\
@@ -110,7 +109,7 @@ pub(crate) fn run(session: &Session, args: &CompleteArgs) -> CliResult {
     })?;
     let changed = &completed;
     let outcome = ended(changed).first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
-    changed::show(session, rules, changed, &format!("{} ({outcome})", way(changed)), mode);
+    actions::show(session, rules, changed, &format!("{} ({outcome})", way(changed)), mode);
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,20 +1,24 @@
-//! `aof task edit` and `aof task comment`
+//! `aof task new`, `edit` and `comment`.
 
 use std::process::ExitCode;
 
 use clap::builder::NonEmptyStringValueParser;
+use serde_json::{Value, json};
 
-use super::changed;
+use super::actions;
 use crate::cli::{
-    ActingAgent, CliError, CliResult, Rehearsal, Session, key_value, object, text_input,
+    ActingAgent, CliError, CliResult, Rehearsal, Session, context, key_value, object, text_input,
 };
-use crate::domain::{TaskId, Ticket};
+use crate::domain::{Map, TaskId, Ticket, WorkflowName};
+use crate::files::json;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
+use crate::tasks::create::{NewTask, check_new, create};
 use crate::tasks::edit::{self, Comment, EditedFields, edit_fields, edit_text, open_manuscript};
-use crate::tasks::plan::choice::{Changed, DryRun};
-use crate::tasks::view::task_view::show;
+use crate::tasks::headers::list::workflow_named;
+use crate::tasks::plan::{Changed, DryRun};
+use crate::tasks::view::task_view::{changed_value, show};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -75,7 +79,7 @@ pub(crate) struct CommentArgs {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &EditArgs) -> CliResult {
+pub(crate) fn run_edit(session: &Session, args: &EditArgs) -> CliResult {
     let (workspace, in_force) = session.open("task edit")?;
     let mode = args.rehearsal.mode();
     let id = &args.ticket.task;
@@ -107,7 +111,7 @@ pub(crate) fn run(session: &Session, args: &EditArgs) -> CliResult {
 
 fn show_edited(session: &Session, rules: &Rules, changed: &Changed, mode: DryRun) -> ExitCode {
     let done = if changed.settled { "nothing to change" } else { "edited" };
-    changed::show(session, rules, changed, done, mode);
+    actions::show(session, rules, changed, done, mode);
     ExitCode::SUCCESS
 }
 
@@ -166,6 +170,144 @@ pub(crate) fn comment(session: &Session, args: &CommentArgs) -> CliResult {
     let mode = args.rehearsal.mode();
     let comment = Comment { text, agent: args.who.agent.clone() };
     let changed = edit::comment(&workspace, id, &comment, mode)?;
-    changed::show(session, &in_force.rules, &changed, "commented", mode);
+    actions::show(session, &in_force.rules, &changed, "commented", mode);
     Ok(ExitCode::SUCCESS)
+}
+
+/// How many faults of a list are shown.
+const FEW: usize = 10;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  aof task new \"Add login\"
+  aof task new \"Add login\" --tag auth --meta priority=high --body - < login.md
+  aof task new \"Ship it\" --depends AOF-7qk
+  echo '[{\"title\": \"One\"}, {\"title\": \"Two\", \"tags\": [\"api\"]}]' | aof task new --from -
+
+In KEY=VALUE the value is JSON, else a text. A number that JSON would write differently (1.10, 1e3) is a text as well, in JSON too.")]
+pub(crate) struct NewArgs {
+    /// What to do, in a few words
+    #[arg(required_unless_present = "from", allow_hyphen_values = true)]
+    title: Option<String>,
+    /// What to do, in a sentence
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    description: Option<String>,
+    /// What to do, at length, as Markdown; `-` reads stdin
+    #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
+    body: Option<String>,
+    /// Add a label; conditions of gates see labels
+    #[arg(long = "tag", value_name = "TAG", value_parser = NonEmptyStringValueParser::new())]
+    tags: Vec<String>,
+    /// Add a fact, as in `priority=high`; conditions of gates see facts
+    #[arg(long = "meta", value_name = "KEY=VALUE", value_parser = key_value)]
+    metadata: Vec<(String, Value)>,
+    /// Give it something to start with, as in `repo=web` or `'{"repo": "web"}'`
+    #[arg(long = "context", value_name = "KEY=VALUE|JSON", value_parser = context)]
+    context: Vec<Vec<(String, Value)>>,
+    /// The workflow that it follows
+    #[arg(long, value_name = "NAME")]
+    workflow: Option<WorkflowName>,
+    /// A task that must be complete before this one is handed out
+    #[arg(long = "depends", value_name = "ID")]
+    depends_on: Vec<TaskId>,
+    /// Create one task for each object in this JSON file, a list; `-` reads stdin
+    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["title", "description", "body", "tags", "metadata", "context", "workflow", "depends_on"])]
+    from: Option<String>,
+    #[command(flatten)]
+    who: ActingAgent,
+    #[command(flatten)]
+    rehearsal: Rehearsal,
+}
+
+/// A task in a list; `null` leaves a field out.
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object")]
+struct ListedTask {
+    title: String,
+    description: Option<String>,
+    body: Option<String>,
+    tags: Option<Vec<String>>,
+    metadata: Option<Map>,
+    context: Option<Map>,
+    workflow: Option<WorkflowName>,
+    depends_on: Option<Vec<TaskId>>,
+}
+
+pub(crate) fn run_new(session: &Session, args: &NewArgs) -> CliResult {
+    let (workspace, in_force) = session.open("task new")?;
+    let rules = &in_force.rules;
+    let wanted = match &args.from {
+        Some(name) => listed(name, &text_input::text(name)?, rules)?,
+        None => vec![NewTask {
+            title: args.title.clone().unwrap_or_default(),
+            description: args.description.clone(),
+            body: args.body.as_deref().map(text_input::given).transpose()?.unwrap_or_default(),
+            tags: args.tags.clone(),
+            metadata: object(&args.metadata),
+            input: object(&args.context.concat()),
+            workflow: args.workflow.clone(),
+            depends_on: args.depends_on.clone(),
+        }],
+    };
+    let mode = args.rehearsal.mode();
+    let tasks = create(&workspace, &wanted, args.who.agent.as_ref(), mode)?;
+    if args.from.is_some() && session.output.is_json() {
+        let values = tasks.iter().map(|changed| changed_value(rules, changed, mode));
+        session.output.data(json!({"tasks": values.collect::<Vec<_>>()}));
+        return Ok(ExitCode::SUCCESS);
+    }
+    if tasks.is_empty() {
+        session.output.say("nothing was created: the list is empty");
+    }
+    for changed in &tasks {
+        actions::show(session, rules, changed, &format!("created, {}", changed.path), mode);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reads a JSON list of tasks. Fails with what is wrong with each.
+fn listed(name: &str, text: &str, rules: &Rules) -> CliResult<Vec<NewTask>> {
+    let name = if name == "-" { "standard input".to_owned() } else { format!("`{name}`") };
+    let fix = "give a list of objects, as in `[{\"title\": \"Add login\", \"tags\": [\"auth\"]}]`";
+    let refused = |problem: &str| {
+        CliError::refused("invalid_tasks", format!("{name} cannot be taken: {problem}"), fix)
+    };
+    let entries: Vec<Value> = json::read(text).map_err(|error| refused(&error.to_string()))?;
+    if let Some(twice) = json::said_twice(text) {
+        return Err(refused(&twice));
+    }
+    let (mut tasks, mut faults) = (Vec::new(), Vec::new());
+    for (entry, number) in entries.into_iter().zip(1..) {
+        match task_of(entry, rules) {
+            Ok(task) => tasks.push(task),
+            Err(fault) => faults.push(format!("task {number}: {fault}")),
+        }
+    }
+    if faults.is_empty() {
+        return Ok(tasks);
+    }
+    let more = faults.len().saturating_sub(FEW);
+    faults.truncate(FEW);
+    faults.extend((more > 0).then(|| format!("and {more} more")));
+    Err(refused(&faults.join("; ")))
+}
+
+/// Reads one task, and checks it as its creation does, while it is known which one of the list it is.
+fn task_of(entry: Value, rules: &Rules) -> Result<NewTask, String> {
+    let task: ListedTask = serde_json::from_value(entry).map_err(|error| error.to_string())?;
+    let task = NewTask {
+        title: task.title,
+        description: task.description,
+        body: task.body.unwrap_or_default(),
+        tags: task.tags.unwrap_or_default(),
+        metadata: task.metadata.unwrap_or_default(),
+        input: task.context.unwrap_or_default(),
+        workflow: task.workflow,
+        depends_on: task.depends_on.unwrap_or_default(),
+    };
+    let workflow = task.workflow.as_ref().unwrap_or(&rules.project.default_workflow);
+    let checked = workflow_named(rules, workflow).and_then(|workflow| check_new(workflow, &task));
+    checked.map_err(|error| error.problem())?;
+    Ok(task)
 }

@@ -3,7 +3,7 @@
 use anstyle::Style;
 use serde_json::{Value, json};
 
-use crate::cli::render::findings;
+use crate::cli::render::changes;
 use crate::cli::render::table::{Cell, Table};
 use crate::cli::{
     CYAN, CliResult, DIM, GREEN, RED, Session, Words, YELLOW, agent_variable, length, width, words,
@@ -12,10 +12,9 @@ use crate::domain::{AgentId, GateId, OpenBranch, Priority, RoleId, Status, Workf
 use crate::project::author::acting_agent;
 use crate::rules::Warning;
 use crate::storage::ProjectPath;
-use crate::tasks::headers::list::{Filter, Sort, list};
-use crate::tasks::headers::lookup::known_names;
+use crate::tasks::headers::list::{Filter, Sort, known_names, list};
 use crate::tasks::headers::summary::{NEW, TaskSummary, summary_value};
-use crate::tasks::view::changed::warnings_value;
+use crate::tasks::view::task_view::warnings_value;
 
 /// The states to ask for; none is that of a hand-made file.
 const STATES: Words<Option<Status>> = &[
@@ -102,7 +101,7 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
         let tasks = listing.tasks.iter().map(|(header, path)| summary_value(header, path));
         session.output.data(json!({
             "tasks": tasks.collect::<Vec<Value>>(),
-            "unreadable": findings::unreadable_values(&listing.unreadable),
+            "unreadable": changes::unreadable_values(&listing.unreadable),
             "warnings": warnings_value(&circles),
         }));
     } else if listing.tasks.is_empty() {
@@ -111,7 +110,7 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
         session.output.print(&drawn(&listing.tasks, workspace.now().as_second()));
     }
     session.warn_all(&circles);
-    Ok(findings::tell_unreadable(session, &listing.unreadable))
+    Ok(changes::tell_unreadable(session, &listing.unreadable))
 }
 
 fn drawn(tasks: &[(TaskSummary, ProjectPath)], now: i64) -> String {

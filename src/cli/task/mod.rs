@@ -2,13 +2,9 @@
 
 pub(crate) mod actions;
 pub(crate) mod brief;
-pub(crate) mod changed;
 pub(crate) mod command;
 pub(crate) mod complete;
 pub(crate) mod edit;
-pub(crate) mod history;
 pub(crate) mod list;
-pub(crate) mod new;
 pub(crate) mod show;
-pub(crate) mod sign;
 pub(crate) mod why;

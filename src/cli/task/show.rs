@@ -1,5 +1,7 @@
-//! `aof task show`
+//! `aof task show` and `aof task history`.
 
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::json;
@@ -7,12 +9,21 @@ use serde_json::json;
 use crate::cli::render::page::{
     TaskPage, branches, not_adopted, place, status, turn, warn_of_visit,
 };
-use crate::cli::{CliResult, Session};
-use crate::domain::{Priority, TaskId, Ticket, Timestamp};
+use crate::cli::{
+    CliError, CliResult, Session, bold, counted, cyan, green, indented, length, red, yellow,
+};
+use crate::domain::{
+    Destination, Ending, GateId, Outcome, Priority, RoleId, Status, TaskId, Ticket, Timestamp,
+    Visit,
+};
 use crate::files::printable::{inert, one_line};
 use crate::files::task_file::Origin;
-use crate::rules::Rules;
-use crate::tasks::view::task_view::{TaskView, frozen, is_drifted, show, task_value};
+use crate::history::verify::signatures::evidence;
+use crate::project::workspace::Workspace;
+use crate::rules::{NAMESPACE, Rules};
+use crate::tasks::view::task_view::{
+    HistoryView, TaskView, frozen, history, history_value, is_drifted, show, task_value,
+};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
@@ -21,7 +32,7 @@ pub(crate) struct ShowArgs {
     ticket: Ticket,
 }
 
-pub(crate) fn run(session: &Session, args: &ShowArgs) -> CliResult {
+pub(crate) fn run_show(session: &Session, args: &ShowArgs) -> CliResult {
     let workspace = session.workspace("task show")?;
     let (view, in_force) = show(&workspace, &args.ticket.task)?;
     session.warn_of_rules(&in_force);
@@ -97,4 +108,164 @@ fn facts(rules: &Rules, view: &TaskView, now: Timestamp) -> Vec<(&'static str, S
     facts.push(("file", inert(view.path.as_str())));
     facts.retain(|(_, fact)| !fact.is_empty());
     facts
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  aof task history AOF-7qk
+  aof task history AOF-7qk@3 --export DIR      what was signed at that visit, for `ssh-keygen -Y verify`")]
+pub(crate) struct HistoryArgs {
+    /// The task, as in `AOF-abc`
+    #[arg(value_name = "ID")]
+    ticket: Ticket,
+    /// Write what was signed at that visit, the signature and the keys into this folder, for `ssh-keygen -Y verify`
+    #[arg(long, value_name = "DIR")]
+    export: Option<PathBuf>,
+}
+
+pub(crate) fn run_history(session: &Session, args: &HistoryArgs) -> CliResult {
+    let workspace = session.workspace("task history")?;
+    if let Some(folder) = &args.export {
+        return export(session, &workspace, &args.ticket, folder);
+    }
+    let (view, in_force) = history(&workspace, &args.ticket.task)?;
+    session.warn_of_rules(&in_force);
+    warn_of_visit(session, &args.ticket, &view.task);
+    let mut visits: Vec<String> = view.task.history.iter().map(ended_visit).collect();
+    visits.extend(open_visit(&view));
+    if visits.is_empty() && !session.output.is_json() {
+        session.output.say(format!("{} has no history: it is at no gate yet", view.task.id));
+    }
+    session.output.show(|| history_value(&view), || visits.join("\n"));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes what `ssh-keygen` needs to check a signature.
+fn export(session: &Session, workspace: &Workspace, ticket: &Ticket, folder: &Path) -> CliResult {
+    let found = evidence(workspace, ticket)?;
+    std::fs::create_dir_all(folder).map_err(|cause| CliError::output(folder, &cause))?;
+    let files = [
+        ("completion", found.text),
+        ("completion.sig", format!("{}\n", found.signature)),
+        ("allowed_signers", found.allowed_signers),
+    ];
+    for (name, text) in &files {
+        let path = folder.join(name);
+        // An existing file may be anything, even the list that ssh itself uses.
+        let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path);
+        file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|cause| {
+            if cause.kind() != ErrorKind::AlreadyExists {
+                return CliError::output(&path, &cause);
+            }
+            let problem = format!("`{}` exists already, and is not overwritten", path.display());
+            let fix = "name another folder, or one that does not exist yet";
+            CliError::refused("file_exists", problem, fix)
+        })?;
+    }
+    let (ticket, agent) = (found.ticket, found.agent);
+    let check = format!(
+        "ssh-keygen -Y verify -f allowed_signers -I {agent} -n {NAMESPACE} -s completion.sig < completion"
+    );
+    let folder = folder.display().to_string();
+    let value = || {
+        json!({
+            "task": ticket,
+            "agent": agent,
+            "commit": found.commit,
+            "folder": folder,
+            "files": files.each_ref().map(|(name, _)| *name),
+            "check": check,
+        })
+    };
+    let text = || {
+        format!(
+            "{ticket}: what `{agent}` signed, and the keys that counted then\ncheck it in `{folder}`:\n  {check}\n"
+        )
+    };
+    session.output.show(value, text);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns a visit: where it was, and a line for each fact that is known.
+fn visit_text(place: &str, facts: Vec<(&str, Option<String>)>) -> String {
+    let lines = facts.into_iter().filter_map(|(name, fact)| {
+        let fact = fact.filter(|fact| !fact.is_empty())?;
+        let gap = if fact.starts_with('\n') { "" } else { " " };
+        Some(format!("  {name}:{gap}{fact}\n"))
+    });
+    format!("Gate: {place}\n{}", lines.collect::<String>())
+}
+
+fn ended_visit(visit: &Visit) -> String {
+    let names = |gates: &[GateId]| gates.iter().map(GateId::as_str).collect::<Vec<_>>().join(", ");
+    let join = visit.join.map(|join| match &visit.unfinished[..] {
+        [] => join.to_string(),
+        left => format!("{join} (not finished: {})", names(left)),
+    });
+    let signed = visit.signature.as_ref().map(|own| format!("with {}", own.key().fingerprint()));
+    let text = |text: &String| indented(text.trim(), "    ");
+    visit_text(
+        &format!("{}{}", cyan(visit.station()), of_role(visit.role.as_ref())),
+        vec![
+            ("Agent", visit.agent.as_ref().map(ToString::to_string)),
+            ("Signed", signed),
+            ("Duration", Some(length(visit.duration()))),
+            ("Outcome", Some(format!("{}{}", outcome(&visit.outcome), destination(visit)))),
+            ("Skipped", Some(names(&visit.skipped))),
+            ("Join", join),
+            ("Summary", Some(text(&visit.summary))),
+            ("Blockers", Some(blockers(&visit.blockers))),
+            ("Notes", visit.rejection_notes.as_ref().map(text)),
+        ],
+    )
+}
+
+fn open_visit(view: &HistoryView) -> Option<String> {
+    let task = &view.task;
+    let (open, lasting) = (task.gate.as_ref()?, view.lasting?);
+    let state = match task.status {
+        Status::InProgress => "in progress".to_owned(),
+        Status::Blocked => yellow("blocked"),
+        _ => "waiting".to_owned(),
+    };
+    let mut facts = vec![
+        ("Agent", task.routing.agent.as_ref().map(ToString::to_string)),
+        ("Duration", Some(format!("{} ({state})", length(lasting)))),
+    ];
+    for branch in &open.branches {
+        let agent = branch.agent.as_ref().map(|agent| format!(", {agent}")).unwrap_or_default();
+        let (id, role, status) = (&branch.id, &branch.role, branch.status);
+        facts.push(("Branch", Some(format!("{id} ({role}): {status}{agent}"))));
+    }
+    facts.push(("Blockers", Some(blockers(&task.blockers))));
+    let review = task.review.as_ref().map(|review| {
+        format!("{} from {}", counted(review.blockers.len(), "blocker"), review.from_gate)
+    });
+    facts.push(("Review context", review));
+    let role = of_role(task.routing.role.as_ref());
+    Some(visit_text(&format!("{}{role} {}", cyan(&open.current), bold("[CURRENT]")), facts))
+}
+
+fn of_role(role: Option<&RoleId>) -> String {
+    role.map(|role| format!(" ({role})")).unwrap_or_default()
+}
+
+fn outcome(ending: &Ending) -> String {
+    match ending {
+        Ending::Said(Outcome::Complete) => green(ending),
+        Ending::Said(Outcome::NeedsReview) => red(ending),
+        Ending::Said(Outcome::Blocked) => yellow(ending),
+        _ => ending.to_string(),
+    }
+}
+
+/// Returns where the visit led, unless the task stayed.
+fn destination(visit: &Visit) -> String {
+    let left = visit.to.as_ref().filter(|to| **to != Destination::Gate(visit.gate.clone()));
+    left.map(|to| format!(" -> {}", to.noun())).unwrap_or_default()
+}
+
+fn blockers(list: &[String]) -> String {
+    list.iter().map(|blocker| "\n    - ".to_owned() + &one_line(blocker)).collect()
 }

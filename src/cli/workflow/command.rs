@@ -6,17 +6,17 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use serde_json::json;
 
-use super::{create, diff, import, run, show};
-use crate::cli::render::findings;
+use super::{create, run, show};
+use crate::cli::render::changes;
 use crate::cli::render::table::{Cell, Table};
 use crate::cli::{ActingAgent, CYAN, CliError, CliResult, Session, counted, width};
 use crate::domain::Workflow;
 use crate::files::config::configuration::Subject;
 use crate::project::author::viewer;
-use crate::project::rule_check::check_worktree;
+use crate::project::rule_files::check_worktree;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
-use crate::tasks::headers::lookup::{startable, workflows_value};
+use crate::tasks::headers::list::{startable, workflows_value};
 
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
@@ -30,11 +30,11 @@ pub(crate) enum WorkflowCommand {
     /// Show a workflow's gates in order, and where each outcome leads
     Show(show::WorkflowShowArgs),
     /// Convert another system's file to a workflow, and report on each of its fields
-    Import(import::WorkflowImportArgs),
+    Import(create::WorkflowImportArgs),
     /// Draw a workflow's gates and routes, and where tasks are now
     Graph(show::GraphArgs),
     /// Show what changed in the rules, and what that does to each open task
-    Diff(diff::WorkflowDiffArgs),
+    Diff(show::WorkflowDiffArgs),
     /// Check project.yaml, org.yaml and workflows/ as they are in the worktree
     Validate(ValidateArgs),
 }
@@ -48,12 +48,12 @@ pub(crate) struct ValidateArgs {
 pub(crate) fn run(session: &Session, command: &WorkflowCommand) -> CliResult {
     match command {
         WorkflowCommand::List(who) => list(session, who),
-        WorkflowCommand::Create(args) => create::run(session, args),
+        WorkflowCommand::Create(args) => create::run_create(session, args),
         WorkflowCommand::Run(args) => run::run(session, args),
-        WorkflowCommand::Show(args) => show::run(session, args),
-        WorkflowCommand::Import(args) => import::run(session, args),
+        WorkflowCommand::Show(args) => show::run_show(session, args),
+        WorkflowCommand::Import(args) => create::run_import(session, args),
         WorkflowCommand::Graph(args) => show::graph(session, args),
-        WorkflowCommand::Diff(args) => diff::run(session, args),
+        WorkflowCommand::Diff(args) => show::run_diff(session, args),
         WorkflowCommand::Validate(args) => validate(session, args),
     }
 }
@@ -96,7 +96,7 @@ fn validate(session: &Session, args: &ValidateArgs) -> CliResult {
         diagnostics.retain(|diagnostic| wanted.contains(&diagnostic.file));
     }
     let valid = rules.as_ref().map_or_else(|| wanted.join(", "), counts);
-    Ok(findings::show_diagnostics(session, &diagnostics, &valid))
+    Ok(changes::show_diagnostics(session, &diagnostics, &valid))
 }
 
 /// Returns the name of a rules file as diagnostics have it. Fails for other files.

@@ -7,11 +7,10 @@ use clap::builder::NonEmptyStringValueParser;
 use serde_json::{Value, json};
 
 use super::create::missing_roles;
-use crate::agents::runner::output::shortened;
+use crate::agents::runner::report::shortened;
 use crate::agents::runner::{Pace, RunTarget, preview_of};
-use crate::cli::agents::preview;
-use crate::cli::agents::run::{RunOptions, ended, go};
-use crate::cli::agents::runner::project;
+use crate::cli::agents::run;
+use crate::cli::agents::run::{RunOptions, ended, go, project};
 use crate::cli::{CliError, CliResult, Session, context, cyan};
 use crate::domain::{Map, Workflow, WorkflowName};
 use crate::files::printable::one_line;
@@ -21,8 +20,8 @@ use crate::rules::Rules;
 use crate::setup::create_workflow::{Fate, NewWorkflow, create_workflow};
 use crate::setup::template::Template;
 use crate::tasks::create::{NewTask, check_new, create};
-use crate::tasks::headers::lookup::workflow_named;
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::headers::list::workflow_named;
+use crate::tasks::plan::DryRun;
 
 /// The longest title that is made of an input, in characters.
 const TITLE: usize = 80;
@@ -92,7 +91,7 @@ fn start(session: &Session, args: &WorkflowRunArgs) -> CliResult {
     if args.how.dry_run {
         let project = project(session, &workspace)?;
         let previews = preview_of(&project, &workspace, &changed.after, &changed.path)?;
-        preview::show(session, &previews, &[]);
+        run::show_previews(session, &previews, &[]);
         return Ok(ExitCode::SUCCESS);
     }
     let id = &changed.after.task.id;

@@ -25,7 +25,7 @@ use crate::git::log::tree_diff::{Changes, Sides};
 use crate::git::objects::loose::Temp;
 use crate::git::objects::tree::{Leaf, MODE_TREE, text};
 use crate::git::repository::handle::Repository;
-use crate::git::repository::head::Head;
+use crate::git::repository::references::Head;
 use crate::git::transaction::locks::{BranchLock, Files, INDEX_COPY};
 use crate::git::transaction::publish::Intent;
 use crate::system::shell::quoted;

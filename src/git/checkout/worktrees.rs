@@ -8,8 +8,8 @@ use std::time::Duration;
 use crate::git::command;
 use crate::git::error::{During, GitError};
 use crate::git::id::{CommitId, ObjectId};
+use crate::git::objects::commit::Person;
 use crate::git::objects::git_file;
-use crate::git::objects::person::Person;
 use crate::git::repository::handle::Repository;
 use crate::git::repository::open::link_of;
 

@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::entries::unreadable;
-use super::parse::each_name;
+use super::patch::each_name;
 use crate::git::command;
 use crate::git::error::{At, GitError, OwnFolder};
 use crate::git::id::CommitId;

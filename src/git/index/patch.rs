@@ -1,18 +1,41 @@
 //! Writes a new index from the bytes of the old one and a few changed paths. Pure: no file is touched.
 //!
-//! Of the extensions, `TREE` is brought up to date, `REUC` kept, `UNTR` kept unless a name comes or goes (then git
+//! Of the extensions, `TREE` forgets the folders that change, `REUC` kept, `UNTR` kept unless a name comes or goes (then git
 //! builds it anew); all others hold offsets or bitmaps of entries, or are unknown, and are left out, which is allowed.
+
+use std::ops::{ControlFlow, Range};
+use std::time::{Duration, SystemTime};
 
 use sha1::{Digest, Sha1};
 
-use super::cache_tree;
-use super::entries::{FolderChange, PathChange};
-use super::parse::{FIXED, FLAG_EXTENDED, FLAG_VALID, Found, HEADER, Hit, NAME_MASK, Scan, padded};
-use super::stat::Stat;
+use super::entries::{PathChange, Staged};
+use crate::git::id::ObjectId;
 use crate::git::objects::tree::Leaf;
 
 /// An index without entries, but for its checksum.
 pub(crate) const EMPTY: &[u8; HEADER] = b"DIRC\0\0\0\x02\0\0\0\0";
+
+/// The ten words that start an entry, but for the mode: git cuts each to 32 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stat {
+    pub created: [u32; 2],
+    pub modified: [u32; 2],
+    pub device: u32,
+    pub inode: u32,
+    pub user: u32,
+    pub group: u32,
+    pub size: u32,
+}
+
+impl Stat {
+    /// Makes git read the file before it believes anything.
+    pub(crate) const UNKNOWN: Self =
+        Self { created: [0; 2], modified: [0; 2], device: 0, inode: 0, user: 0, group: 0, size: 0 };
+
+    pub(crate) fn modified(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::new(u64::from(self.modified[0]), self.modified[1])
+    }
+}
 
 /// Returns the index with these changes made; the scan's hits, the changes and the stats run in parallel.
 pub(crate) fn patch(
@@ -20,7 +43,6 @@ pub(crate) fn patch(
     scan: &Scan,
     changes: &[PathChange],
     stats: &[Option<Stat>],
-    folders: &[FolderChange],
 ) -> Vec<u8> {
     let mut new = Vec::with_capacity(old.len() + changes.len() * 128);
     let mut entries = scan.entries;
@@ -50,8 +72,10 @@ pub(crate) fn patch(
         let body = &old[extension.body.clone()];
         match &extension.signature {
             b"TREE" => {
-                if let Some(body) = cache_tree::patch(body, changes, folders) {
-                    write_extension(&mut new, *b"TREE", &body);
+                let mut copy = Vec::with_capacity(body.len());
+                // One that cannot be read is better left out.
+                if copy_node(&mut &body[..], "", changes, &mut copy).is_some() {
+                    write_extension(&mut new, *b"TREE", &copy);
                 }
             }
             b"UNTR" if names_changed => {}
@@ -111,4 +135,202 @@ fn write_extension(index: &mut Vec<u8>, signature: [u8; 4], body: &[u8]) {
             .to_be_bytes(),
     );
     index.extend(body);
+}
+
+pub(crate) const HEADER: usize = 12;
+pub(crate) const CHECKSUM: usize = 20;
+/// Bytes of an entry before its flags.
+pub(crate) const FIXED: usize = 60;
+pub(crate) const FLAG_VALID: u16 = 0x8000;
+pub(crate) const FLAG_EXTENDED: u16 = 0x4000;
+pub(crate) const NAME_MASK: u16 = 0x0fff;
+const INTENT_TO_ADD: u16 = 0x2000;
+
+/// Whether our own patch knows the layout.
+#[derive(Debug)]
+pub(crate) enum Layout {
+    Known(Scan),
+    /// Version 4, split, sparse, or with an extension that must be understood.
+    Foreign,
+}
+
+/// What one pass over an index found.
+#[derive(Debug)]
+pub(crate) struct Scan {
+    pub entries: u32,
+    pub entries_end: usize,
+    pub extensions: Vec<Extension>,
+    /// Git wrote no checksum (`index.skipHash`).
+    pub unhashed: bool,
+    /// One a path that was looked for, in that order.
+    pub hits: Vec<Hit>,
+}
+
+/// An extension's signature and body.
+#[derive(Debug)]
+pub(crate) struct Extension {
+    pub signature: [u8; 4],
+    pub body: Range<usize>,
+}
+
+/// Where a path is in the index, or would be.
+#[derive(Debug, Default)]
+pub(crate) struct Hit {
+    /// Where an entry for it belongs, if there is none.
+    pub place: usize,
+    /// One, or up to three with conflict stages.
+    pub entries: Vec<Found>,
+}
+
+/// An entry, with the bytes it takes up.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub range: Range<usize>,
+    pub staged: Staged,
+    pub flags: u16,
+    pub extended: Option<u16>,
+}
+
+impl Scan {
+    /// The scan of an index without entries.
+    pub(crate) fn empty(paths: usize) -> Self {
+        let hits = (0..paths).map(|_| Hit { place: HEADER, entries: Vec::new() }).collect();
+        Self { entries: 0, entries_end: HEADER, extensions: Vec::new(), unhashed: false, hits }
+    }
+}
+
+/// Reads an index; `paths` must be sorted by their bytes. The error says what is wrong with the file.
+pub(crate) fn scan(bytes: &[u8], paths: &[&str]) -> Result<Layout, String> {
+    if bytes.len() < HEADER + CHECKSUM || !bytes.starts_with(b"DIRC") {
+        return Err("it does not start like an index".to_owned());
+    }
+    match be32(bytes, 4) {
+        2 | 3 => {}
+        4 => return Ok(Layout::Foreign),
+        version => return Err(format!("its version {version} is unknown")),
+    }
+    let checksum_at = bytes.len() - CHECKSUM;
+    let mut scan = Scan::empty(paths.len());
+    scan.entries = be32(bytes, 8);
+    scan.unhashed = bytes[checksum_at..].iter().all(|byte| *byte == 0);
+
+    let mut at = HEADER;
+    let mut wanted = 0;
+    for number in 0..scan.entries {
+        let (name, flags, extended, end) = entry(&bytes[..checksum_at], at)
+            .ok_or_else(|| format!("entry {number} of {} runs over its end", scan.entries))?;
+        let mode = be32(bytes, at + 24);
+        if mode == 0o040_000 {
+            return Ok(Layout::Foreign);
+        }
+        while wanted < paths.len() && paths[wanted].as_bytes() < name {
+            if scan.hits[wanted].entries.is_empty() {
+                scan.hits[wanted].place = at;
+            }
+            wanted += 1;
+        }
+        if wanted < paths.len() && paths[wanted].as_bytes() == name {
+            let id = ObjectId::from_raw(&bytes[at + 40..at + 60]).expect("20 bytes");
+            let stage = u8::try_from(flags >> 12 & 3).expect("two bits");
+            let intent_to_add = extended.is_some_and(|extended| extended & INTENT_TO_ADD != 0);
+            let staged = Staged { leaf: Leaf { mode, id }, stage, intent_to_add };
+            scan.hits[wanted].entries.push(Found { range: at..end, staged, flags, extended });
+        }
+        at = end;
+    }
+    for hit in &mut scan.hits[wanted..] {
+        if hit.entries.is_empty() {
+            hit.place = at;
+        }
+    }
+    scan.entries_end = at;
+
+    while at < checksum_at {
+        let body = at + 8;
+        let size = if body <= checksum_at { be32(bytes, at + 4) as usize } else { usize::MAX };
+        let end = body
+            .checked_add(size)
+            .filter(|end| *end <= checksum_at)
+            .ok_or("an extension runs over its end")?;
+        let signature = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+        match &signature {
+            [first, ..] if !first.is_ascii_uppercase() => {
+                return Ok(Layout::Foreign);
+            }
+            _ => scan.extensions.push(Extension { signature, body: body..end }),
+        }
+        at = end;
+    }
+    Ok(Layout::Known(scan))
+}
+
+/// Goes through the names of the entries, in order, until it is to end. Returns whether it came so far: these bytes may be only the
+/// beginning of an index, and not every version has its names written out.
+pub(crate) fn each_name(bytes: &[u8], look: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> bool {
+    if bytes.len() < HEADER || !bytes.starts_with(b"DIRC") || !matches!(be32(bytes, 4), 2 | 3) {
+        return false;
+    }
+    let mut at = HEADER;
+    for _ in 0..be32(bytes, 8) {
+        let Some((name, _, _, end)) = entry(bytes, at) else { return false };
+        if look(name).is_break() {
+            return true;
+        }
+        at = end;
+    }
+    true
+}
+
+/// Returns an entry's name, flags, extended flags and end.
+fn entry(bytes: &[u8], at: usize) -> Option<(&[u8], u16, Option<u16>, usize)> {
+    let flags = be16(bytes.get(at + FIXED..at + FIXED + 2)?);
+    let (extended, name_at) = if flags & FLAG_EXTENDED == 0 {
+        (None, at + FIXED + 2)
+    } else {
+        (Some(be16(bytes.get(at + FIXED + 2..at + FIXED + 4)?)), at + FIXED + 4)
+    };
+    let length = match flags & NAME_MASK {
+        NAME_MASK => bytes.get(name_at..)?.iter().position(|byte| *byte == 0)?,
+        length => usize::from(length),
+    };
+    let name = bytes.get(name_at..name_at + length)?;
+    let end = at + padded(name_at + length - at);
+    (end <= bytes.len()).then_some((name, flags, extended, end))
+}
+
+/// Rounds an entry up: 1 to 8 NULs follow the name, so that the next entry starts at a multiple of 8.
+pub(crate) const fn padded(unpadded: usize) -> usize {
+    (unpadded + 8) & !7
+}
+
+fn be16(bytes: &[u8]) -> u16 {
+    u16::from_be_bytes([bytes[0], bytes[1]])
+}
+
+fn be32(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+/// Copies the node of a folder and those below it, and forgets the trees of the folders that changed paths lie in, as git itself does for
+/// what is staged. A node is its name, NUL, how many entries it covers (negative: not known), how many folders follow, and its tree.
+fn copy_node(
+    rest: &mut &[u8],
+    above: &str,
+    changes: &[PathChange],
+    copy: &mut Vec<u8>,
+) -> Option<()> {
+    let mut until = |end: u8| {
+        let (taken, behind) = rest.split_at_checked(rest.iter().position(|byte| *byte == end)?)?;
+        *rest = &behind[1..];
+        str::from_utf8(taken).ok()
+    };
+    let (name, entries, folders) = (until(0)?, until(b' ')?, until(b'\n')?);
+    let is_known = entries.parse::<i64>().ok()? >= 0;
+    let folder = if name.is_empty() { String::new() } else { format!("{above}{name}/") };
+    let is_changed = changes.iter().any(|change| change.path.starts_with(&folder));
+    let tree = rest.split_off(..if is_known { 20 } else { 0 })?;
+    let entries = if is_changed { "-1" } else { entries };
+    copy.extend(format!("{name}\0{entries} {folders}\n").bytes());
+    copy.extend(if is_changed { &[] } else { tree });
+    (0..folders.parse::<usize>().ok()?).try_for_each(|_| copy_node(rest, &folder, changes, copy))
 }

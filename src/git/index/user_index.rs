@@ -6,20 +6,21 @@
 //! The patched file keeps the modification time of the one it replaces. Git takes an entry's stat data on trust only
 //! if the file is older than the index, so a younger index would make it trust entries that it should look at again.
 
-use super::entries::{FolderChange, PathChange, Staged};
-use super::foreign;
-use super::parse;
-use super::patch;
-use super::stat;
 use std::fs::{self, File, Metadata};
+use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use super::parse::{Layout, Scan};
+use super::entries::{INDEX, Listed, PathChange, Staged};
+use super::patch;
+use super::patch::{Layout, Scan, Stat};
+use crate::git::command;
 use crate::git::error::{At, GitError};
+use crate::git::id::ObjectId;
 use crate::git::objects::git_file;
 use crate::git::objects::git_file::read_to_end;
+use crate::git::objects::loose::{Kind, Temp, name};
 use crate::git::objects::tree::Leaf;
 use crate::git::repository::handle::Repository;
 
@@ -69,7 +70,7 @@ impl Index {
         let metadata = file.metadata().at("read", &path)?;
         let bytes =
             read_to_end(&file, usize::try_from(metadata.len()).unwrap_or(0)).at("read", &path)?;
-        let layout = parse::scan(&bytes, paths)
+        let layout = patch::scan(&bytes, paths)
             .map_err(|detail| GitError::Index { path: path.clone(), detail })?;
         Ok(Self { path, bytes, file: Some(Opened { _file: file, metadata }), layout })
     }
@@ -160,21 +161,20 @@ impl Index {
         &self,
         repository: &Repository,
         changes: &[PathChange],
-        folders: &[FolderChange],
     ) -> Result<Patched, GitError> {
         let stats: Vec<_> = changes
             .iter()
             .map(|change| {
-                change.after.and_then(|leaf| stat::of_clean_file(repository, &change.path, leaf.id))
+                change.after.and_then(|leaf| of_clean_file(repository, &change.path, leaf.id))
             })
             .collect();
         let bytes = match &self.layout {
-            Layout::Known(scan) => patch::patch(&self.bytes, scan, changes, &stats, folders),
-            Layout::Foreign => foreign::patch(repository, &self.bytes, changes)?,
+            Layout::Known(scan) => patch::patch(&self.bytes, scan, changes, &stats),
+            Layout::Foreign => patch_foreign(repository, &self.bytes, changes)?,
         };
         let modified = match &self.file {
             Some(file) => file.metadata.modified().ok(),
-            None => stats.iter().flatten().map(stat::Stat::modified).min(),
+            None => stats.iter().flatten().map(Stat::modified).min(),
         };
         Ok(Patched { bytes, modified })
     }
@@ -190,7 +190,7 @@ impl Index {
                 .iter()
                 .map(|hit| hit.entries.iter().map(|entry| entry.staged).collect())
                 .collect()),
-            Layout::Foreign => foreign::staged(repository, changes),
+            Layout::Foreign => staged_foreign(repository, changes),
         }
     }
 }
@@ -206,4 +206,77 @@ fn is_left_behind(
         (Some(entry), Some(head)) => repository.full_path_is_left_behind(head, path, entry.id),
         _ => Ok(false),
     }
+}
+
+/// Returns a file's stat data if it holds the blob; else git has to look for itself.
+pub(crate) fn of_clean_file(
+    repository: &Repository,
+    full_path: &str,
+    blob: ObjectId,
+) -> Option<Stat> {
+    let path = repository.worktree_root().join(full_path);
+    if !fs::symlink_metadata(&path).ok()?.is_file() {
+        return None;
+    }
+    let file = File::open(&path).ok()?;
+    // Before the content: whoever writes in between changes the stat data too, and git looks again.
+    let data = file.metadata().ok()?;
+    let bytes = read_to_end(&file, usize::try_from(data.len()).ok()?).ok()?;
+    (name(Kind::Blob, &bytes) == blob).then(|| of_metadata(&data))
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "git keeps the low 32 bits"
+)]
+fn of_metadata(data: &fs::Metadata) -> Stat {
+    Stat {
+        created: [data.ctime() as u32, data.ctime_nsec() as u32],
+        modified: [data.mtime() as u32, data.mtime_nsec() as u32],
+        device: data.dev() as u32,
+        inode: data.ino() as u32,
+        user: data.uid(),
+        group: data.gid(),
+        size: data.size() as u32,
+    }
+}
+
+/// Returns what is staged at each path.
+fn staged_foreign(
+    repository: &Repository,
+    changes: &[PathChange],
+) -> Result<Vec<Vec<Staged>>, GitError> {
+    let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
+    let mut found = vec![Vec::new(); changes.len()];
+    // No commit of ours had an empty file, so one that is only meant to be added is somebody's all the same.
+    for Listed { path, leaf, stage } in
+        repository.listed(&repository.git_dir().join("index"), &paths)?
+    {
+        if let Some(at) = changes.iter().position(|change| change.path.as_bytes() == path) {
+            found[at].push(Staged { leaf, stage, intent_to_add: false });
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the bytes of the index with these changes made.
+fn patch_foreign(
+    repository: &Repository,
+    old: &[u8],
+    changes: &[PathChange],
+) -> Result<Vec<u8>, GitError> {
+    // Beside the index, because a split index is looked for relative to it.
+    let mut copy = Temp::create(repository.git_dir(), "aof-index-copy", 0o600)?;
+    copy.file.write_all(old).at("write", &copy.path)?;
+    let mut lines = Vec::new();
+    for change in changes {
+        let (mode, id) =
+            change.after.map_or((0, ObjectId::new([0; 20])), |leaf| (leaf.mode, leaf.id));
+        lines.extend(format!("{mode:o} {id}\t{}\0", change.path).bytes());
+    }
+    let mut git = repository.git_command();
+    git.env(INDEX, &copy.path).args(["update-index", "-z", "--index-info"]);
+    command::run_git(git, &lines)?;
+    fs::read(&copy.path).at("read", &copy.path)
 }

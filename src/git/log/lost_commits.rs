@@ -8,17 +8,18 @@ use std::path::PathBuf;
 use crate::git::error::{At, GitError};
 use crate::git::id::{CommitId, ObjectId};
 use crate::git::log::trailers;
+use crate::git::log::walk::{LOOK_BACK, Log};
 use crate::git::objects::commit::LogEntry;
 use crate::git::objects::git_file;
 use crate::git::repository::handle::Repository;
-use crate::git::repository::head::Head;
+use crate::git::repository::references::Head;
 
 /// So much of a reflog's end is read: well over a thousand moves of the branch.
 const TAIL: u64 = 256 * 1024;
 
 /// Steps that are on the branch no more.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TakenBack {
+pub struct DroppedSteps {
     /// Where the branch was.
     pub had: CommitId,
     /// Where it was moved to.
@@ -26,7 +27,7 @@ pub struct TakenBack {
     /// The commits that HEAD lacks for that, oldest first. All are the engine's.
     pub steps: Vec<LogEntry>,
     /// Whether HEAD has others of those commits again, as a person picked them.
-    pub is_part: bool,
+    pub partial: bool,
 }
 
 impl Repository {
@@ -36,9 +37,9 @@ impl Repository {
     }
 
     /// Returns what was taken back, the earliest first, as long as the reflog knows, and HEAD has it in no other way.
-    pub fn taken_back(&self, head: &Head) -> Result<Vec<TakenBack>, GitError> {
+    pub fn dropped_steps(&self, head: &Head) -> Result<Vec<DroppedSteps>, GitError> {
         let Some(commit) = head.commit else { return Ok(Vec::new()) };
-        let mut found: Vec<TakenBack> = Vec::new();
+        let mut found: Vec<DroppedSteps> = Vec::new();
         for (had, has) in overtaken(&self.reflog_tail(head)?) {
             let is_known = found.iter().any(|one| one.had == had)
                 || !self.has_commit(had)
@@ -60,15 +61,18 @@ impl Repository {
             let dropped = steps.len();
             let steps = self.lacking(commit, has, steps)?;
             if !steps.is_empty() {
-                let is_part = steps.len() < dropped;
-                found.push(TakenBack { had, has, steps, is_part });
+                let partial = steps.len() < dropped;
+                found.push(DroppedSteps { had, has, steps, partial });
             }
         }
         Ok(found)
     }
 
     /// Returns the files that these steps changed, each with what it was behind the last of them.
-    pub fn came_to(&self, steps: &[LogEntry]) -> Result<Vec<(String, Option<ObjectId>)>, GitError> {
+    pub fn resulting_files(
+        &self,
+        steps: &[LogEntry],
+    ) -> Result<Vec<(String, Option<ObjectId>)>, GitError> {
         let mut files: Vec<(String, Option<ObjectId>)> = Vec::new();
         for step in steps {
             for changed in self.changed_files(step.id)? {
@@ -89,7 +93,7 @@ impl Repository {
         steps: Vec<LogEntry>,
     ) -> Result<Vec<LogEntry>, GitError> {
         let since = self.all_since(&[has], head)?.commits;
-        let files = self.came_to(&steps)?;
+        let files = self.resulting_files(&steps)?;
         for commit in &since {
             let mut is_there = !files.is_empty();
             for (path, after) in &files {
@@ -143,6 +147,70 @@ fn overtaken(reflog: &str) -> Vec<(CommitId, CommitId)> {
         (!is_meant && had != has).then_some((had, has))
     });
     moves.collect()
+}
+
+/// How the first line ends of a commit of what people wrote beside a task. It has no trailers, since the task itself is not in it.
+pub(crate) const BESIDE_A_TASK: &str = ": companions edited by hand";
+/// What names the task in the commits of aof's own.
+const OF_A_TASK: &str = "Aof-Task";
+/// How the reflog tells that aof brought in what a remote has, whoever had committed it there.
+pub(crate) const SYNCED: &str = "sync: ";
+/// So many lines of the reflog are looked at.
+const LINES: usize = 1_000;
+
+impl Repository {
+    /// Returns whether this is a version of a file of the project that HEAD had, and that nobody but aof has committed or brought in
+    /// anything of since.
+    pub fn is_left_behind(
+        &self,
+        head: CommitId,
+        path: &str,
+        content: ObjectId,
+    ) -> Result<bool, GitError> {
+        self.full_path_is_left_behind(head, &self.full_path(path), content)
+    }
+
+    pub(crate) fn full_path_is_left_behind(
+        &self,
+        head: CommitId,
+        path: &str,
+        content: ObjectId,
+    ) -> Result<bool, GitError> {
+        for entry in Log::start(self, head, vec![path.to_owned()])?.take(LOOK_BACK) {
+            let entry = entry?;
+            let root = self.root_tree(entry.id)?;
+            if self.trees().file(Some(root), path)?.is_some_and(|leaf| leaf.id == content) {
+                return Ok(true);
+            }
+            if !is_own(&entry) && !self.was_synced(entry.id)? {
+                return Ok(false);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns whether aof brought in that commit from a remote. Where git keeps no reflog nobody can tell.
+    fn was_synced(&self, commit: CommitId) -> Result<bool, GitError> {
+        let Ok(log) = self.git().reflog("HEAD") else { return Ok(false) };
+        let told = format!("commit: {SYNCED}");
+        let is_sync =
+            |said: Option<&[u8]>| said.is_some_and(|said| said.starts_with(told.as_bytes()));
+        for line in log.iter().take(LINES).filter(|line| is_sync(line.message_bytes())) {
+            let [before, after] =
+                [line.id_old(), line.id_new()].map(|id| CommitId::new(ObjectId::from_git(id)));
+            let is_here = self.has_commit(before) && self.has_commit(after);
+            if is_here && self.led_to(commit, after)? && !self.led_to(commit, before)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+fn is_own(entry: &LogEntry) -> bool {
+    let title = entry.message.lines().next().unwrap_or_default();
+    title.ends_with(BESIDE_A_TASK)
+        || trailers::parse(&entry.message).iter().any(|said| said.key() == OF_A_TASK)
 }
 
 #[cfg(test)]

@@ -9,12 +9,12 @@ use jiff::Timestamp;
 
 use crate::git::error::GitError;
 use crate::git::id::{CommitId, ObjectId};
-use crate::git::objects::commit::{encode, with_signature};
+use crate::git::objects::commit::{Person, encode, with_signature};
+use crate::git::objects::git_file;
 use crate::git::objects::loose::{Kind, Object, sync_files};
-use crate::git::objects::person::Person;
 use crate::git::objects::tree::{Edit, Leaf, MODE_EXECUTABLE, MODE_FILE, MODE_SUBMODULE, text};
 use crate::git::repository::handle::Repository;
-use crate::git::signing::sign::Signers;
+use crate::git::signing::Signers;
 
 /// The file that makes a folder a project.
 const PROJECT_FILE: &str = "project.yaml";
@@ -207,4 +207,66 @@ fn more_than_content(before: Option<Leaf>, after: Option<Leaf>) -> Option<&'stat
     }
     let was_otherwise = before.zip(after).is_some_and(|(before, after)| before.mode != after.mode);
     was_otherwise.then_some("whether it can be run was changed, which is git's to merge")
+}
+
+/// How git makes a commit again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Rebase,
+    CherryPick,
+    Revert,
+}
+
+/// Two commits that are brought together, or one that is applied to another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnderWay {
+    /// Where they parted: several where each had merged the other before, and none where they have nothing in common.
+    pub bases: Vec<CommitId>,
+    /// What it is brought into.
+    pub ours: CommitId,
+    /// What comes in.
+    pub theirs: CommitId,
+}
+
+impl Repository {
+    /// Returns what a merge, a rebase, a cherry-pick or a revert that has stopped brings together. Nothing where git is in the middle of something else,
+    /// or of nothing, or a commit of several parents is picked.
+    pub fn under_way(&self) -> Result<Option<UnderWay>, GitError> {
+        let Some(ours) = self.look()?.commit else { return Ok(None) };
+        match self.merge_heads()[..] {
+            [] => {}
+            [theirs] => {
+                return Ok(Some(UnderWay { bases: self.merge_bases(ours, theirs)?, ours, theirs }));
+            }
+            _ => return Ok(None),
+        }
+        let Some((of, way)) = self.stopped_at() else { return Ok(None) };
+        let parents = self.links(of)?.parents;
+        Ok(match (way, &parents[..]) {
+            (Way::Revert, [theirs]) => Some(UnderWay { bases: vec![of], ours, theirs: *theirs }),
+            (_, [_, _, ..]) | (Way::Revert, []) => None,
+            (Way::Rebase | Way::CherryPick, _) => {
+                Some(UnderWay { bases: parents, ours, theirs: of })
+            }
+        })
+    }
+
+    /// Returns the commit that git makes again and has stopped at, and how. A rebase that stopped behind a commit that it has made is at none: it keeps the
+    /// message until there is a commit with it.
+    fn stopped_at(&self) -> Option<(CommitId, Way)> {
+        let git_dir = self.git_dir();
+        let commit =
+            |name: &str| git_file::read_text(&git_dir.join(name)).ok()?.trim().parse().ok();
+        let is_rebase =
+            ["rebase-merge", "rebase-apply"].iter().any(|name| git_dir.join(name).is_dir());
+        if let Some(of) = commit("REVERT_HEAD") {
+            return Some((of, Way::Revert));
+        }
+        if let Some(of) = commit("CHERRY_PICK_HEAD") {
+            return Some((of, if is_rebase { Way::Rebase } else { Way::CherryPick }));
+        }
+        let is_made = git_dir.join("rebase-merge").is_dir() && !git_dir.join("MERGE_MSG").exists();
+        let of = commit("REBASE_HEAD").filter(|_| is_rebase && !is_made)?;
+        Some((of, Way::Rebase))
+    }
 }

@@ -1,12 +1,8 @@
 //! History: commits, ancestry, differences between commits.
 
 pub(crate) mod ancestry;
-pub(crate) mod commit_graph;
 pub(crate) mod lost_commits;
 pub(crate) mod merge_commit;
-pub(crate) mod merge_context;
-pub(crate) mod rev_parse;
-pub(crate) mod stale_entries;
 pub(crate) mod trailers;
 pub(crate) mod tree_diff;
 pub(crate) mod walk;

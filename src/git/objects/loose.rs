@@ -11,14 +11,13 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 use sha1::{Digest, Sha1};
 
-use super::deflate::Deflater;
 use crate::git::error::{At, GitError};
 use crate::git::id::ObjectId;
-use crate::system::crash_points;
-use crate::system::disk;
 use crate::system::disk::{Part, Unsynced};
+use crate::system::{crash_points, disk};
 
 /// The kinds of object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -280,4 +279,179 @@ fn freshen(place: &Path) -> bool {
             rustix::fs::AtFlags::empty(),
         )
         .is_ok()
+}
+
+/// Two blocks of a file system.
+const SHORT: usize = 8192;
+/// What zlib puts around bytes that it stores: two bytes of header, five for the block, four of checksum.
+const AROUND: usize = 11;
+
+/// Makes zlib streams; the compressor is set up when the first long one comes.
+#[derive(Default)]
+pub(crate) struct Deflater {
+    compressor: Option<Compress>,
+}
+
+impl Deflater {
+    /// Returns the zlib stream of these bytes.
+    pub(crate) fn deflate(&mut self, bytes: &[u8]) -> Vec<u8> {
+        if bytes.len() + AROUND <= SHORT {
+            return stored(bytes);
+        }
+        let compressor =
+            self.compressor.get_or_insert_with(|| Compress::new(Compression::new(1), true));
+        compressor.reset();
+        let mut deflated = Vec::with_capacity(bytes.len() + bytes.len() / 8 + 64);
+        loop {
+            let at = usize::try_from(compressor.total_in()).expect("no more than what was given");
+            match compressor.compress_vec(&bytes[at..], &mut deflated, FlushCompress::Finish) {
+                Ok(Status::StreamEnd) => return deflated,
+                Ok(Status::Ok | Status::BufError) => deflated.reserve(deflated.len().max(64)),
+                Err(fault) => unreachable!("deflating from memory to memory cannot fail: {fault}"),
+            }
+        }
+    }
+}
+
+/// One final block, stored.
+fn stored(bytes: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(bytes.len()).expect("shorter than 64 KiB");
+    let mut stream = Vec::with_capacity(bytes.len() + AROUND);
+    stream.extend([0x78, 0x01, 0x01]);
+    stream.extend(length.to_le_bytes());
+    stream.extend((!length).to_le_bytes());
+    stream.extend(bytes);
+    stream.extend(adler32(bytes).to_be_bytes());
+    stream
+}
+
+fn adler32(bytes: &[u8]) -> u32 {
+    const BASE: u32 = 65_521;
+    let (mut low, mut high) = (1, 0);
+    // So many can be summed up before the sums leave 32 bits.
+    for part in bytes.chunks(5552) {
+        for byte in part {
+            low += u32::from(*byte);
+            high += low;
+        }
+        low %= BASE;
+        high %= BASE;
+    }
+    high << 16 | low
+}
+
+const PACK_VERSION: u32 = 2;
+const INDEX_MAGIC: [u8; 8] = *b"\xfftOc\0\0\0\x02";
+
+/// Where an object lies in the pack.
+struct Entry {
+    id: ObjectId,
+    crc: u32,
+    offset: u32,
+}
+
+impl ObjectFolder {
+    /// Writes these objects, all different, as one pack that has no name yet.
+    pub(crate) fn stage_pack(&self, objects: &[Object]) -> Result<Staged, GitError> {
+        let (pack, entries) = pack(objects).at("pack objects into", self.path())?;
+        let checksum = &pack[pack.len() - 20..];
+        let index = index(entries, checksum);
+
+        let folder = self.path().join("pack");
+        fs::create_dir_all(&folder).at("create", &folder)?;
+        let name = ObjectId::from_raw(checksum).expect("a pack ends in 20 bytes of SHA-1");
+        let mut files = Vec::with_capacity(2);
+        for (bytes, extension) in [(&pack, "pack"), (&index, "idx")] {
+            let mut temp = Temp::create(&folder, "tmp_pack_aof", self.file_mode())?;
+            temp.write(bytes)?;
+            files.push((temp, folder.join(format!("pack-{name}.{extension}"))));
+        }
+        Ok(Staged { files, kept: Vec::new(), shared: Some(folder) })
+    }
+}
+
+/// Returns the pack's bytes and where in it each object lies.
+fn pack(objects: &[Object]) -> io::Result<(Vec<u8>, Vec<Entry>)> {
+    let too_much = |_| io::Error::other("more than 2 GiB in one pack");
+    let mut pack = Vec::from(*b"PACK");
+    pack.extend(PACK_VERSION.to_be_bytes());
+    pack.extend(u32::try_from(objects.len()).map_err(too_much)?.to_be_bytes());
+    let mut entries = Vec::with_capacity(objects.len());
+    let mut deflater = Deflater::default();
+    for object in objects {
+        let start = pack.len();
+        let offset = i32::try_from(start).map_err(too_much)?.cast_unsigned();
+        write_header(&mut pack, object);
+        pack.extend(deflater.deflate(&object.bytes));
+        let mut crc = Crc::new();
+        crc.update(&pack[start..]);
+        entries.push(Entry { id: object.id, crc: crc.sum(), offset });
+    }
+    let checksum = Sha1::digest(&pack);
+    pack.extend(checksum);
+    Ok((pack, entries))
+}
+
+/// The kind and the inflated size: 4 bits of size beside the kind, then 7 a byte.
+fn write_header(pack: &mut Vec<u8>, object: &Object) {
+    let kind: u8 = match object.kind {
+        Kind::Commit => 1,
+        Kind::Tree => 2,
+        Kind::Blob => 3,
+        Kind::Tag => 4,
+    };
+    let low = |size: usize, mask: usize| u8::try_from(size & mask).expect("masked to a byte");
+    let mut size = object.bytes.len();
+    let mut byte = kind << 4 | low(size, 0x0f);
+    size >>= 4;
+    while size > 0 {
+        pack.push(byte | 0x80);
+        byte = low(size, 0x7f);
+        size >>= 7;
+    }
+    pack.push(byte);
+}
+
+/// Returns the bytes of the pack's index, version 2.
+fn index(mut entries: Vec<Entry>, pack_checksum: &[u8]) -> Vec<u8> {
+    entries.sort_unstable_by_key(|entry| entry.id);
+    let mut index = Vec::from(INDEX_MAGIC);
+    let mut below = 0;
+    for first in 0..=u8::MAX {
+        while entries.get(below).is_some_and(|entry| entry.id.as_bytes()[0] <= first) {
+            below += 1;
+        }
+        index.extend(u32::try_from(below).expect("counted in the pack's header").to_be_bytes());
+    }
+    index.extend(entries.iter().flat_map(|entry| *entry.id.as_bytes()));
+    index.extend(entries.iter().flat_map(|entry| entry.crc.to_be_bytes()));
+    index.extend(entries.iter().flat_map(|entry| entry.offset.to_be_bytes()));
+    index.extend(pack_checksum);
+    let checksum = Sha1::digest(&index);
+    index.extend(checksum);
+    index
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use flate2::read::ZlibDecoder;
+
+    use super::*;
+
+    #[test]
+    fn streams_of_every_length_read_back() {
+        let bytes: Vec<u8> = (0..40_000_u32)
+            .map(|number| (number.wrapping_mul(2_654_435_761) >> 24) as u8)
+            .collect();
+        let mut deflater = Deflater::default();
+        for length in [0, 1, 100, 5551, 5553, 8181, 8182, 40_000, 7, 20_000] {
+            let deflated = deflater.deflate(&bytes[..length]);
+            let mut inflated = Vec::new();
+            ZlibDecoder::new(deflated.as_slice()).read_to_end(&mut inflated).unwrap();
+            assert_eq!(inflated, bytes[..length], "{length}");
+        }
+        assert_eq!(adler32(b"Wikipedia"), 0x11E6_0398);
+    }
 }

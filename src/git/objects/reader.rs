@@ -6,18 +6,20 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::fs;
-use std::io::{self, BufReader, Read};
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, BufReader, ErrorKind, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use flate2::bufread::ZlibDecoder;
+use sha1::{Digest, Sha1};
 
-use super::alternates::{Folders, Lost, folders};
 use super::git_file;
 use super::loose::{Kind, ObjectFolder, name, place_in};
-use super::pack_damage::{damage, indexes};
 use crate::git::error::{During, GitError};
 use crate::git::id::ObjectId;
 
@@ -210,6 +212,149 @@ fn check_packs(
         *checked = now;
     }
     Ok(())
+}
+
+/// Those that are borrowed from may borrow as well, so often; git follows no further.
+const DEEPEST: usize = 5;
+/// No more folders than these are looked into.
+const MOST: usize = 32;
+
+/// The folders that objects are in.
+pub(crate) struct Folders {
+    /// The repository's own, and all that it borrows from, the nearest ones first, each once.
+    pub here: Vec<PathBuf>,
+    /// Those that cannot be looked into.
+    pub lost: Vec<Lost>,
+}
+
+/// A folder that cannot be looked into.
+pub(crate) struct Lost {
+    pub folder: PathBuf,
+    /// The file that names it.
+    pub named_in: PathBuf,
+    /// What the system says.
+    pub detail: String,
+}
+
+/// Returns an `objects` folder and all that it borrows from.
+pub(crate) fn folders(objects: &Path) -> Result<Folders, GitError> {
+    let mut lost = Vec::new();
+    let mut folders = vec![objects.to_owned()];
+    let mut known: Vec<PathBuf> = fs::canonicalize(objects).into_iter().collect();
+    let mut nearest = 0..1;
+    for _ in 0..=DEEPEST {
+        let mut named = Vec::new();
+        for lender in &folders[nearest.clone()] {
+            for folder in named_by(lender)? {
+                match fs::canonicalize(&folder)
+                    .and_then(|whole| fs::read_dir(&whole).map(|_| whole))
+                {
+                    Ok(whole) if known.len() < MOST && !known.contains(&whole) => {
+                        known.push(whole);
+                        named.push(folder);
+                    }
+                    Ok(_) => {}
+                    Err(error) => lost.push(Lost {
+                        folder,
+                        named_in: place(lender),
+                        detail: error.to_string(),
+                    }),
+                }
+            }
+        }
+        nearest = folders.len()..folders.len() + named.len();
+        folders.append(&mut named);
+    }
+    Ok(Folders { here: folders, lost })
+}
+
+/// Returns the file in which a folder names others.
+fn place(objects: &Path) -> PathBuf {
+    objects.join("info/alternates")
+}
+
+/// Returns the folders that one names: a line each, from the folder on where it is no whole path.
+fn named_by(objects: &Path) -> Result<Vec<PathBuf>, GitError> {
+    const FIX: &str = "make it a file that can be read, with a folder of objects a line; without it nothing is borrowed, and `git fsck` tells \
+                       what is missing then";
+    let path = place(objects);
+    let text = match git_file::read(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+        Err(error) => {
+            return Err(GitError::Unreadable { path, detail: error.to_string(), fix: FIX });
+        }
+    };
+    let lines = text
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty() && !line.starts_with(b"#"));
+    Ok(lines.map(|line| objects.join(OsStr::from_bytes(line))).collect())
+}
+
+const SUM: usize = 20;
+/// A larger index is not read whole, in bytes: it would take longer than anything else.
+const LARGEST: u64 = 32 << 20;
+
+/// Returns what is wrong with an index, or with its pack as the index has it.
+pub(crate) fn damage(index: &Path) -> Option<(PathBuf, String)> {
+    let pack = index.with_extension("pack");
+    let sums = match git_file::open(index).and_then(sums) {
+        // `git repack` has just removed it.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+        Err(error) => {
+            return Some((
+                index.to_owned(),
+                format!("the index of a pack cannot be read: {error}"),
+            ));
+        }
+        Ok(None) => {
+            return Some((
+                index.to_owned(),
+                "the index of a pack is damaged: its checksum is wrong".to_owned(),
+            ));
+        }
+        Ok(Some(of_pack)) => of_pack,
+    };
+    match git_file::open(&pack).and_then(|file| end(&file, 1)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => Some((pack, format!("a pack cannot be read: {error}"))),
+        Ok(found) if found != sums => {
+            Some((pack, "a pack is not what its index is about, or ends too early".to_owned()))
+        }
+        Ok(_) => None,
+    }
+}
+
+/// Returns the checksum of the pack, as its index has it; nothing where the index's own is wrong.
+fn sums(file: File) -> io::Result<Option<[u8; SUM]>> {
+    let (of_pack, own) = (end(&file, 2)?, end(&file, 1)?);
+    let mut hash = Sha1::new();
+    let size = file.metadata()?.len() - SUM as u64;
+    if size > LARGEST {
+        return Ok(Some(of_pack));
+    }
+    io::copy(&mut file.take(size), &mut hash)?;
+    Ok((hash.finalize().as_slice() == own).then_some(of_pack))
+}
+
+/// Returns the last checksum in a file, or the one before it.
+fn end(file: &File, number: u64) -> io::Result<[u8; SUM]> {
+    let mut end = [0; SUM];
+    let at = file
+        .metadata()?
+        .len()
+        .checked_sub(SUM as u64 * number)
+        .ok_or(io::ErrorKind::UnexpectedEof)?;
+    file.read_exact_at(&mut end, at)?;
+    Ok(end)
+}
+
+/// Returns the indexes of packs in these folders.
+pub(crate) fn indexes(objects: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
+    let entries =
+        objects.iter().filter_map(|folder| fs::read_dir(folder.join("pack")).ok()).flatten();
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    paths.filter(|path| path.extension().is_some_and(|end| end == "idx"))
 }
 
 #[cfg(test)]

@@ -8,8 +8,12 @@ use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use super::handle::Repository;
+use super::open::{Configuration, outside_repositories};
 use crate::git::command;
-use crate::git::error::{During, GitError};
+use crate::git::error::{At, During, GitError};
+use crate::git::id::CommitId;
+use crate::git::objects::commit::{Person, clean};
+use crate::git::objects::git_file;
 
 /// Git tells its version at once, or hangs.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -85,4 +89,159 @@ pub(crate) fn is_program_there(program: &str) -> bool {
 
 fn is_program(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+/// Which of git's two people is asked for.
+#[derive(Debug, Clone, Copy)]
+enum Part {
+    Author,
+    Committer,
+}
+
+impl Repository {
+    /// Returns git's user, as committer.
+    pub fn identity(&self) -> Result<Person, GitError> {
+        self.person(Part::Committer)
+    }
+
+    /// Returns git's user, as author: the same but for `author.*` and `GIT_AUTHOR_*`.
+    pub fn author_identity(&self) -> Result<Person, GitError> {
+        self.person(Part::Author)
+    }
+
+    /// Returns git's user, as author, where there is no repository yet; refuses if the first commit would.
+    pub fn user() -> Result<Person, GitError> {
+        let config = outside_repositories()?;
+        person(&config, Part::Committer)?;
+        person(&config, Part::Author)
+    }
+
+    fn person(&self, part: Part) -> Result<Person, GitError> {
+        person(self.config()?, part)
+    }
+}
+
+fn person(config: &Configuration, part: Part) -> Result<Person, GitError> {
+    let (word, env) = match part {
+        Part::Author => ("author", "GIT_AUTHOR"),
+        Part::Committer => ("committer", "GIT_COMMITTER"),
+    };
+    let find = |field: &str| {
+        let from_env = std::env::var(format!("{env}_{}", field.to_uppercase())).ok();
+        let from_config =
+            |section: &str| config.text(&format!("{section}.{field}")).map(str::to_owned);
+        [from_env, from_config(word), from_config("user")]
+            .into_iter()
+            .flatten()
+            .find(|text| !clean(text).is_empty())
+    };
+    let name = find("name").ok_or(GitError::NoIdentity { missing: "`user.name`" })?;
+    let email = find("email")
+        .or_else(|| std::env::var("EMAIL").ok())
+        .ok_or(GitError::NoIdentity { missing: "`user.email`" })?;
+    Person::new(&name, &email)
+}
+
+/// The names under which git knows the driver.
+const DRIVER: &str = "merge.aof.driver";
+const NAME: &str = "merge.aof.name";
+
+/// Where git looks for hooks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hooks {
+    /// In the repository's own folder.
+    Own(PathBuf),
+    /// Where `core.hooksPath` says.
+    Elsewhere(PathBuf),
+}
+
+impl Repository {
+    /// Returns what is being merged into HEAD just now.
+    pub fn merge_heads(&self) -> Vec<CommitId> {
+        let text = git_file::read_text(&self.git_dir().join("MERGE_HEAD")).unwrap_or_default();
+        text.lines().filter_map(|line| line.trim().parse().ok()).collect()
+    }
+
+    /// Returns the command that git's configuration names for our driver.
+    pub fn merge_driver(&self) -> Result<Option<String>, GitError> {
+        let config = self.git().config().during(reading)?;
+        match config.get_string(DRIVER) {
+            Ok(command) => Ok(Some(command)),
+            Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
+            Err(error) => Err(error).during(reading),
+        }
+    }
+
+    /// Names the driver in the repository's own configuration.
+    pub fn set_merge_driver(&self, name: &str, command: &str) -> Result<(), GitError> {
+        let doing = || format!("write git's configuration in `{}`", self.common_dir().display());
+        let mut config = self
+            .git()
+            .config()
+            .and_then(|config| config.open_level(git2::ConfigLevel::Local))
+            .during(doing)?;
+        // A name without a command would stop every merge.
+        config.set_str(DRIVER, command).during(doing)?;
+        config.set_str(NAME, name).during(doing)
+    }
+
+    /// Returns where git looks for hooks.
+    pub fn hooks(&self) -> Result<Hooks, GitError> {
+        let config = self.git().config().during(reading)?;
+        match config.get_path("core.hooksPath") {
+            Ok(path) => Ok(Hooks::Elsewhere(self.worktree_root().join(path))),
+            Err(error) if error.code() == git2::ErrorCode::NotFound => {
+                Ok(Hooks::Own(self.common_dir().join("hooks")))
+            }
+            Err(error) => Err(error).during(reading),
+        }
+    }
+}
+
+fn reading() -> String {
+    "read git's configuration".to_owned()
+}
+
+/// As long as it takes for the largest repository.
+const GC_TIMEOUT: Duration = Duration::from_hours(1);
+
+/// How objects are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Storage {
+    /// Those in files of their own.
+    pub loose: usize,
+    /// How many packs there are.
+    pub packs: usize,
+}
+
+impl Repository {
+    /// Counts the files that objects are kept in.
+    pub fn storage(&self) -> Result<Storage, GitError> {
+        let mut storage = Storage { loose: 0, packs: 0 };
+        let folder = self.objects().path();
+        for entry in fs::read_dir(folder).at("list", folder)? {
+            let entry = entry.at("list", folder)?;
+            let name = entry.file_name();
+            if name == "pack" {
+                storage.packs = count(&entry.path(), |name| {
+                    Path::new(name).extension() == Some("pack".as_ref())
+                })?;
+            } else if name.len() == 2 {
+                storage.loose += count(&entry.path(), |name| name.len() == 38)?;
+            }
+        }
+        Ok(storage)
+    }
+
+    /// Has git put what is loose into packs, and many packs into one.
+    pub fn repack(&self) -> Result<(), GitError> {
+        let mut git = self.git_command();
+        git.args(["gc", "--quiet"]);
+        command::run_git_for(git, &[], GC_TIMEOUT).map(drop)
+    }
+}
+
+fn count(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<usize, GitError> {
+    let entries = fs::read_dir(folder).at("list", folder)?;
+    Ok(entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(&wanted)).count())
 }

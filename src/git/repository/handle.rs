@@ -8,14 +8,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::configuration::{Configuration, outside_repositories};
+use super::open::{Configuration, outside_repositories};
 use super::open::{open, see_through};
 use crate::git::command;
 use crate::git::error::{At, During, GitError};
 use crate::git::id::{CommitId, ObjectId};
+use crate::git::objects::commit::{Links, LogEntry, Plain, entry, links, named_parents};
+use crate::git::objects::git_file;
 use crate::git::objects::loose::{Kind, ObjectFolder, name};
 use crate::git::objects::reader::{Known, Reader};
 use crate::git::objects::tree::{MODE_EXECUTABLE, Trees};
+use crate::git::repository::open::read_ends;
 
 /// A file of a commit.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -257,5 +260,145 @@ impl Repository {
             (prefix, "") => prefix.to_owned(),
             (prefix, path) => format!("{prefix}/{path}"),
         }
+    }
+}
+
+impl Repository {
+    /// Reads one commit.
+    pub fn log_entry(&self, id: CommitId) -> Result<LogEntry, GitError> {
+        let bytes = self.reader().read(Kind::Commit, id.object())?;
+        let mut entry = match Plain::read(&bytes) {
+            Some(plain) => plain.entry(id),
+            None => LogEntry { parents: named_parents(&bytes), ..entry(id, &self.odd(id)?) },
+        };
+        if self.is_end(id)? {
+            entry.parents.clear();
+        }
+        Ok(entry)
+    }
+
+    /// Reads where a commit stands.
+    pub(crate) fn links(&self, id: CommitId) -> Result<Links, GitError> {
+        let bytes = self.reader().read(Kind::Commit, id.object())?;
+        let mut links = match Plain::read(&bytes) {
+            Some(plain) => plain.links(),
+            None => Links { parents: named_parents(&bytes), ..links(&self.odd(id)?) },
+        };
+        if self.is_end(id)? {
+            links.parents.clear();
+        }
+        Ok(links)
+    }
+
+    fn odd(&self, id: CommitId) -> Result<git2::Commit<'_>, GitError> {
+        self.git().find_commit(id.to_git()).during(|| format!("read the commit `{id}`"))
+    }
+}
+
+/// By what git shows another history than the one that there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pretence {
+    /// The file `info/grafts`, which names other parents.
+    Grafts,
+    /// What `git replace` made.
+    Replacements,
+}
+
+impl Pretence {
+    /// Returns its name in JSON.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Grafts => "grafts",
+            Self::Replacements => "replacements",
+        }
+    }
+}
+
+impl Repository {
+    /// Returns whether history was cut off here, as in a shallow clone.
+    pub fn is_shallow(&self) -> Result<bool, GitError> {
+        Ok(!self.ends()?.is_empty())
+    }
+
+    /// Says whether history was cut off at this commit: it has parents, and none of them counts here.
+    pub(crate) fn is_end(&self, commit: CommitId) -> Result<bool, GitError> {
+        Ok(self.ends()?.contains(&commit))
+    }
+
+    fn ends(&self) -> Result<&HashSet<CommitId>, GitError> {
+        if let Some(known) = self.walked().ends.get() {
+            return Ok(known);
+        }
+        let ends = read_ends(&self.common_dir().join("shallow"))?;
+        Ok(self.walked().ends.get_or_init(|| ends))
+    }
+
+    /// Returns by what git shows another history here. Nothing of aof goes by it.
+    pub fn pretences(&self) -> Result<Vec<Pretence>, GitError> {
+        let grafts =
+            git_file::read_text(&self.common_dir().join("info/grafts")).unwrap_or_default();
+        let has_grafts =
+            grafts.lines().any(|line| !line.trim().is_empty() && !line.starts_with('#'));
+        let has_replacements = !self.references_below("refs/replace/")?.is_empty();
+        let grafts = has_grafts.then_some(Pretence::Grafts);
+        Ok(grafts.into_iter().chain(has_replacements.then_some(Pretence::Replacements)).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::tests::environment::TestRepository;
+
+    #[test]
+    fn commits_are_read_as_libgit2_reads_them() {
+        let test = TestRepository::with_tasks();
+        let repository = test.open();
+        let (tree, parent) =
+            (test.git(&["rev-parse", "HEAD^{tree}"]), test.git(&["rev-parse", "HEAD"]));
+        let (tree, parent) = (tree.trim(), parent.trim());
+        let who = "Ada \"Q.\" Lovelace <ada@example.org> 1700000000 +0130";
+        let mut plain = 0;
+        for (head, author, more, message) in [
+            ("", who, "", "subject\n\nbody\n\nAof-Task: x\n"),
+            ("", who, "encoding ISO-8859-1\n", "\n\nsubject \u{e9}\n"),
+            (
+                "",
+                who,
+                "gpgsig -----BEGIN SSH SIGNATURE-----\n U1NI\n \n -----END SSH SIGNATURE-----\n",
+                "signed\n",
+            ),
+            ("p", who, "", "one parent"),
+            ("pp", who, "mergetag object 1\n type commit\n \n text\n", "two parents\n"),
+            ("p", "  .Ada <, <b@c> <a@b>  > 17 -0000", "", ""),
+            ("", "<> 0 +0000", "", "nobody\n"),
+            ("", "Ada <ada@example.org>", "", "no time\n"),
+            ("", "Ada <ada@example.org> -12 +0000", "", "before all time\n"),
+            ("", "Ada <ada@example.org> 99999999999999 +0000", "", "after all time\n"),
+            ("", "Ada <ada@example.org> 1700000000", "", "no zone\n"),
+            ("", "Ada <ada@example.org> 1700000000 +01", "", "half a zone\n"),
+            (
+                "",
+                "Ada <ada@example.org> 1700000000 +0100\nauthor Eve <e@x> 1 +0000",
+                "",
+                "two authors\n",
+            ),
+            ("", who, "", "a zero\0 in it\n"),
+        ] {
+            let parents = format!("parent {parent}\n").repeat(head.len());
+            let text = format!(
+                "tree {tree}\n{parents}author {author}\ncommitter {who}\n{more}\n{message}"
+            );
+            let path = test.beside("commit");
+            std::fs::write(&path, &text).unwrap();
+            let path = path.display().to_string();
+            let id = test.git(&["hash-object", "-t", "commit", "-w", "--literally", &path]);
+            let id: CommitId = id.trim().parse().unwrap();
+            plain += usize::from(Plain::read(text.as_bytes()).is_some());
+            let odd = repository.odd(id).unwrap();
+            assert_eq!(repository.log_entry(id).unwrap(), entry(id, &odd), "{text}");
+            assert_eq!(repository.links(id).unwrap(), links(&odd), "{text}");
+        }
+        assert_eq!(plain, 8, "most are read here");
     }
 }

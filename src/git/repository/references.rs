@@ -3,15 +3,18 @@
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use git2::{Reference, RepositoryState};
 use jiff::Timestamp;
+use rustix::fs::{Mode, OFlags};
 
 use super::handle::Repository;
-use crate::git::error::{At, GitError};
-use crate::git::id::CommitId;
+use crate::git::error::{At, During, GitError};
+use crate::git::id::{CommitId, ObjectId};
+use crate::git::objects::commit::Person;
 use crate::git::objects::git_file;
-use crate::git::objects::person::Person;
+use crate::git::objects::git_file::read_to_end;
 
 /// A commit as a line of the reflog.
 pub(crate) struct ReflogEntry {
@@ -114,4 +117,149 @@ impl Repository {
             text.eq_ignore_ascii_case("always") || git2::Config::parse_bool(text).unwrap_or(true)
         }))
     }
+}
+
+/// The checked-out branch and where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// Full name, as `refs/heads/main`.
+    pub reference: String,
+    /// `None` before the first commit.
+    pub commit: Option<CommitId>,
+}
+
+impl Head {
+    /// Returns the branch's name as people write it.
+    pub fn branch(&self) -> &str {
+        self.reference.strip_prefix("refs/heads/").unwrap_or(&self.reference)
+    }
+}
+
+impl Repository {
+    /// Returns the checked-out branch; `Waiting` while git is in the middle of something or no branch is checked out.
+    pub fn head(&self) -> Result<Head, GitError> {
+        if let Some((command, end)) = in_progress(self.git().state()) {
+            let name = command.trim_start_matches("git ");
+            let ends = if command == BISECT {
+                format!("`{command} {end}`")
+            } else {
+                format!("`{command} --continue` or `{command} {end}`")
+            };
+            let reason = format!("a {name} is in progress; end it with {ends}");
+            return Err(GitError::Waiting { reason });
+        }
+        self.checked_out()
+    }
+
+    /// Returns the command that goes on with what git is in the middle of, once all is solved and added. `git commit` would end a merge, and
+    /// leave the rest of a rebase undone.
+    pub fn go_on(&self) -> Option<String> {
+        let (command, _) = in_progress(self.git().state())?;
+        (command != BISECT).then(|| format!("{command} --continue"))
+    }
+
+    /// Returns the command that takes back whatever git is in the middle of, so that a branch is checked out again; nothing where no more is
+    /// missing than that.
+    pub fn way_out(&self) -> Option<String> {
+        in_progress(self.git().state()).map(|(command, end)| format!("{command} {end}"))
+    }
+
+    /// Returns what is checked out, whatever git is in the middle of: enough to read by, never to commit to.
+    pub fn look(&self) -> Result<Head, GitError> {
+        match self.checked_out() {
+            Err(GitError::Waiting { .. }) => {
+                Ok(Head { reference: "HEAD".to_owned(), commit: self.resolve("HEAD")? })
+            }
+            other => other,
+        }
+    }
+
+    fn checked_out(&self) -> Result<Head, GitError> {
+        if let Some(head) = self.plain_branch() {
+            return Ok(head);
+        }
+        let reference = self.branch()?;
+        let commit = self.resolve(&reference)?;
+        Ok(Head { reference, commit })
+    }
+
+    /// Reads HEAD and the branch where both are plain files, as they nearly always are; else says nothing.
+    fn plain_branch(&self) -> Option<Head> {
+        let text = read_small(&self.git_dir().join("HEAD"))?;
+        let reference = text.strip_prefix("ref: ")?.trim_end();
+        if !reference.starts_with("refs/heads/") || !Reference::is_valid_name(reference) {
+            return None;
+        }
+        let commit = read_small(&self.reference_path(reference))?.trim_end().parse().ok()?;
+        Some(Head { reference: reference.to_owned(), commit: Some(commit) })
+    }
+
+    /// Follows HEAD to the name of a branch.
+    fn branch(&self) -> Result<String, GitError> {
+        let mut name = "HEAD".to_owned();
+        loop {
+            self.check_reference(&name)?;
+            let reference = match self.git().find_reference(&name) {
+                Ok(reference) => reference,
+                Err(error) if error.code() == git2::ErrorCode::NotFound && name != "HEAD" => {
+                    return Ok(name);
+                }
+                Err(error) => return Err(error).during(|| format!("read `{name}`")),
+            };
+            match reference.symbolic_target().ok().flatten() {
+                Some(target) => target.clone_into(&mut name),
+                None if name == "HEAD" => {
+                    let reason = "no branch is checked out (detached HEAD), so commits would be lost; check one out, as `git switch main`";
+                    return Err(GitError::Waiting { reason: reason.to_owned() });
+                }
+                None => return Ok(name),
+            }
+        }
+    }
+
+    /// Fails where something stands in the place of a reference that nobody can read.
+    pub(crate) fn check_reference(&self, name: &str) -> Result<(), GitError> {
+        let folder = if name == "HEAD" { self.git_dir() } else { self.common_dir() };
+        for path in [folder.join(name), self.common_dir().join("packed-refs")] {
+            git_file::check(&path).at("read", &path)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn resolve(&self, reference: &str) -> Result<Option<CommitId>, GitError> {
+        self.check_reference(reference)?;
+        match self.git().refname_to_id(reference) {
+            Ok(id) => Ok(Some(CommitId::new(ObjectId::from_git(id)))),
+            Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
+            Err(error) => Err(error).during(|| format!("read `{reference}`")),
+        }
+    }
+}
+
+/// Returns a file of a few lines; a symlink, which old versions of git wrote, is none.
+fn read_small(path: &Path) -> Option<String> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+    String::from_utf8(read_to_end(file, 1 << 10).ok()?).ok()
+}
+
+const BISECT: &str = "git bisect";
+
+/// Returns the command of what git is in the middle of, and the argument that takes it back.
+fn in_progress(state: RepositoryState) -> Option<(&'static str, &'static str)> {
+    Some(match state {
+        RepositoryState::Clean => return None,
+        RepositoryState::Bisect => (BISECT, "reset"),
+        RepositoryState::Merge => ("git merge", "--abort"),
+        RepositoryState::Revert | RepositoryState::RevertSequence => ("git revert", "--abort"),
+        RepositoryState::CherryPick | RepositoryState::CherryPickSequence => {
+            ("git cherry-pick", "--abort")
+        }
+        RepositoryState::Rebase
+        | RepositoryState::RebaseInteractive
+        | RepositoryState::RebaseMerge => ("git rebase", "--abort"),
+        RepositoryState::ApplyMailbox | RepositoryState::ApplyMailboxOrRebase => {
+            ("git am", "--abort")
+        }
+    })
 }

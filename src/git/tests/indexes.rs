@@ -308,12 +308,6 @@ fn a_damaged_index_is_reported_and_left_alone() {
 fn cached_trees_are_what_git_would_write() {
     let test = TestRepository::with_tasks();
     let repository = test.open();
-    let cached_trees = |path: &str| {
-        let index = fs::read(test.path(path)).unwrap();
-        let at = index.windows(4).rposition(|window| window == b"TREE").unwrap();
-        let size = u32::from_be_bytes(index[at + 4..at + 8].try_into().unwrap());
-        String::from_utf8_lossy(&index[at + 8..at + 8 + size as usize]).into_owned()
-    };
     for changes in [
         vec![put("tasks/AOF-aaa.md", "one\n")],
         vec![put("tasks/AOF-new.md", "new\n"), put("tasks/ccc/AOF-ccd.md", "c\n")],
@@ -327,7 +321,127 @@ fn cached_trees_are_what_git_would_write() {
         vec![delete("tasks/ccc/AOF-ccc.md"), delete("tasks/ccc/AOF-ccd.md")],
     ] {
         commit(&test, &repository, changes).unwrap();
-        test.git(&["-c", "alias.fresh=!GIT_INDEX_FILE=.git/fresh git read-tree HEAD", "fresh"]);
-        assert_eq!(cached_trees(".git/index"), cached_trees(".git/fresh"));
+        // Git goes by the trees that the index still knows.
+        assert_eq!(test.git(&["write-tree"]), test.git(&["rev-parse", "HEAD^{tree}"]));
     }
+}
+
+/// Stages `x`, modifies `y` and leaves `z` untracked.
+fn busy_person(test: &TestRepository) {
+    test.write("src/x.txt", "staged\n");
+    test.write("src/new.txt", "staged too\n");
+    test.git(&["add", "src/x.txt", "src/new.txt"]);
+    test.write("src/y.txt", "modified\n");
+    test.write("src/z.txt", "untracked\n");
+}
+
+#[test]
+fn what_a_person_does_is_left_alone() {
+    let test = TestRepository::with_tasks();
+    let repository = test.open();
+    busy_person(&test);
+    let before = test.status();
+    assert_eq!(before, "A  src/new.txt\nM  src/x.txt\n M src/y.txt\n?? src/z.txt\n");
+    commit(&test, &repository, vec![put("tasks/AOF-aaa.md", "one\n")]).unwrap();
+    assert_eq!(test.status(), before);
+    let archived = "tasks/archive/2026/AOF-aaa.md";
+    commit(&test, &repository, vec![put(archived, "two\n"), delete("tasks/AOF-aaa.md")]).unwrap();
+    assert_eq!(test.status(), before);
+    assert_eq!(
+        test.git(&["diff", "--name-only", "HEAD~2", "HEAD"]),
+        "tasks/AOF-aaa.md\ntasks/archive/2026/AOF-aaa.md\n"
+    );
+
+    test.git(&["commit", "-qm", "mine"]);
+    assert_eq!(test.git(&["show", "--format=", "--name-only"]), "src/new.txt\nsrc/x.txt\n");
+    assert_eq!(test.status(), " M src/y.txt\n?? src/z.txt\n");
+    test.assert_sound();
+}
+
+#[test]
+fn a_tree_that_a_person_wrote_from_the_index_is_not_mistaken_for_the_branchs() {
+    let test = TestRepository::with_tasks();
+    let repository = test.open();
+    test.write("tasks/AOF-bbb.md", "staged task\n");
+    test.git(&["add", "."]);
+    test.git(&["write-tree"]);
+    commit(
+        &test,
+        &repository,
+        vec![put("tasks/AOF-aaa.md", "one\n"), put("tasks/ccc/AOF-new.md", "n\n")],
+    )
+    .unwrap();
+    assert_eq!(test.status(), "M  tasks/AOF-bbb.md\n");
+    test.git(&["commit", "-qm", "mine"]);
+    assert_eq!(test.git(&["show", "--format=", "--name-only"]), "tasks/AOF-bbb.md\n");
+    test.assert_clean();
+}
+
+#[test]
+fn a_staged_version_of_the_same_task_is_never_overwritten() {
+    let test = TestRepository::with_tasks();
+    let repository = test.open();
+    let head = repository.head().unwrap();
+    let change = || draft(vec![put("tasks/AOF-aaa.md", "engine\n")]);
+    let early = repository.prepare(&head, &change()).unwrap();
+    test.write("tasks/AOF-aaa.md", "person\n");
+    test.git(&["add", "tasks/AOF-aaa.md"]);
+
+    let refused = |error: &GitError| matches!(error, GitError::StagedElsewise { path } if path == "tasks/AOF-aaa.md");
+    assert!(repository.prepare(&head, &change()).is_err_and(|error| refused(&error)));
+    assert!(
+        repository
+            .publish(&early, soon(), &mut no_intent, &mut || Some(Vec::new()))
+            .is_err_and(|error| refused(&error))
+    );
+    assert_eq!(repository.head().unwrap(), head);
+    assert_eq!(test.git(&["show", ":tasks/AOF-aaa.md"]), "person\n");
+
+    let drafts = [draft(vec![put("tasks/AOF-aaa.md", "person\n")]), change()];
+    let both = repository.prepare_batch(&head, &drafts).unwrap();
+    test.write("tasks/AOF-aaa.md", "engine\n");
+    repository.publish(&both, soon(), &mut no_intent, &mut || Some(Vec::new())).unwrap();
+    test.assert_clean();
+}
+
+#[test]
+fn staged_deletions_conflicts_and_intended_additions_are_refused() {
+    let test = TestRepository::with_tasks();
+    let repository = test.open();
+    let head = repository.head().unwrap();
+    let prepare = |path: &str| repository.prepare(&head, &draft(vec![put(path, "engine\n")]));
+    test.git(&["rm", "-q", "--cached", "tasks/AOF-aaa.md"]);
+    assert!(matches!(prepare("tasks/AOF-aaa.md"), Err(GitError::StagedElsewise { .. })));
+    test.write("tasks/AOF-ita.md", "meant\n");
+    test.git(&["add", "-N", "tasks/AOF-ita.md"]);
+    assert!(matches!(prepare("tasks/AOF-ita.md"), Err(GitError::IntentToAdd { .. })));
+    let blob = test.git(&["rev-parse", "HEAD:tasks/AOF-bbb.md"]);
+    let stage = |number| format!("100644 {} {number}\ttasks/AOF-bbb.md", blob.trim());
+    let stages = [stage(1), stage(2), stage(3)].join("\n");
+    std::fs::write(
+        test.beside("stages"),
+        format!("0 {}\ttasks/AOF-bbb.md\n{stages}\n", "0".repeat(40)),
+    )
+    .unwrap();
+    let shell = format!("git update-index --index-info < '{}'", test.beside("stages").display());
+    test.git(&["-c", &format!("alias.stages=!{shell}"), "stages"]);
+    assert!(matches!(prepare("tasks/AOF-bbb.md"), Err(GitError::Unmerged { .. })));
+    assert!(prepare("tasks/ccc/AOF-ccc.md").is_ok());
+}
+
+#[test]
+fn hooks_do_not_run() {
+    let test = TestRepository::with_tasks();
+    for hook in
+        ["pre-commit", "commit-msg", "post-commit", "reference-transaction", "post-index-change"]
+    {
+        let path = test.path(".git/hooks").join(hook);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, "#!/bin/sh\ntouch \"$(git rev-parse --git-dir)/hook-ran\"\nexit 1\n")
+            .unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .unwrap();
+    }
+    commit(&test, &test.open(), vec![put("tasks/AOF-aaa.md", "one\n")]).unwrap();
+    assert!(!test.path(".git/hook-ran").exists());
 }

@@ -3,12 +3,7 @@
 pub(crate) mod environment;
 
 mod commits;
-mod finishing;
-mod history;
 mod hostile;
 mod indexes;
 mod locking;
-mod people;
-mod signing;
-mod staged;
 mod walks;

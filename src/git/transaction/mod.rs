@@ -1,7 +1,5 @@
 //! A commit: prepared, and published under git's locks.
 
-pub(crate) mod changed_paths;
 pub(crate) mod locks;
 pub(crate) mod prepare;
 pub(crate) mod publish;
-pub(crate) mod settle_index;

@@ -10,19 +10,16 @@ use std::collections::{BTreeMap, HashSet};
 
 use jiff::Timestamp;
 
-use super::changed_paths::{check_path, folder_changes, path_changes, paths};
 use crate::git::error::GitError;
 use crate::git::id::{CommitId, ObjectId};
-use crate::git::index::entries::{FolderChange, PathChange};
+use crate::git::index::entries::PathChange;
 use crate::git::index::user_index::Index;
-use crate::git::objects::commit::{encode, with_signature};
+use crate::git::objects::commit::{Person, encode, with_signature};
 use crate::git::objects::loose::{Kind, Object, Staged, name};
-use crate::git::objects::person::Person;
 use crate::git::objects::tree::{Edit, Trees};
 use crate::git::repository::handle::Repository;
-use crate::git::repository::head::Head;
-use crate::git::repository::references::ReflogEntry;
-use crate::git::signing::sign::Signers;
+use crate::git::repository::references::{Head, ReflogEntry};
+use crate::git::signing::Signers;
 
 /// From this many commits on, their objects go into one pack: fewer syncs, but a pack more for `git gc`.
 const PACK_FROM: usize = 4;
@@ -69,7 +66,6 @@ pub struct Prepared {
     pub(crate) base: Head,
     pub(crate) steps: Vec<ReflogEntry>,
     pub(crate) changes: Vec<PathChange>,
-    pub(crate) folders: Vec<FolderChange>,
     pub(crate) index: Index,
 }
 
@@ -81,7 +77,6 @@ struct Composed {
     objects: Vec<Object>,
     steps: Vec<ReflogEntry>,
     changes: Vec<PathChange>,
-    folders: Vec<FolderChange>,
     index: Index,
 }
 
@@ -115,8 +110,7 @@ impl Repository {
             Some(signer) => Ok(with_signature(&unsigned, &signer.sign(&unsigned)?)),
             None => Ok(unsigned),
         };
-        let Composed { mut objects, steps, changes, folders, index } =
-            self.compose(head, drafts, sign)?;
+        let Composed { mut objects, steps, changes, index } = self.compose(head, drafts, sign)?;
         let mut seen = HashSet::new();
         objects.retain(|object: &Object| seen.insert(object.id));
         let objects = if drafts.len() < PACK_FROM {
@@ -125,7 +119,7 @@ impl Repository {
             self.objects().stage_pack(&objects)?
         };
         let objects = RefCell::new(objects);
-        Ok(Prepared { objects, base: head.clone(), steps, changes, folders, index })
+        Ok(Prepared { objects, base: head.clone(), steps, changes, index })
     }
 
     /// Meets what would keep these commits from being prepared; writes nothing, and has nothing signed.
@@ -168,10 +162,9 @@ impl Repository {
         }
 
         let changes = path_changes(&trees, base_root, root, passed)?;
-        let folders = folder_changes(&trees, base_root, root, &changes)?;
         let index = Index::read(self, &paths(&changes))?;
         index.check(self, &changes)?;
-        Ok(Composed { objects, steps, changes, folders, index })
+        Ok(Composed { objects, steps, changes, index })
     }
 
     fn splice(
@@ -225,4 +218,61 @@ fn subject(message: &str) -> String {
         .chars()
         .filter(|c| !c.is_control())
         .collect()
+}
+
+/// The paths in the order of the index.
+pub(crate) fn paths(changes: &[PathChange]) -> Vec<&str> {
+    changes.iter().map(|change| change.path.as_str()).collect()
+}
+
+/// Compares two trees at these paths; sorted by path.
+pub(crate) fn path_changes(
+    trees: &Trees<'_>,
+    before: Option<ObjectId>,
+    after: Option<ObjectId>,
+    passed: BTreeMap<String, Vec<ObjectId>>,
+) -> Result<Vec<PathChange>, GitError> {
+    passed
+        .into_iter()
+        .map(|(path, passed)| {
+            Ok(PathChange {
+                before: trees.file(before, &path)?,
+                after: trees.file(after, &path)?,
+                path,
+                passed,
+            })
+        })
+        .collect()
+}
+
+/// Tells whether a commit may have a file there.
+pub(crate) fn can_be_committed(path: &str) -> bool {
+    check_path(path).is_ok()
+}
+
+/// Refuses paths that git would not check out again, or that mean another place.
+pub(crate) fn check_path(path: &str) -> Result<(), GitError> {
+    let refuse = |reason| Err(GitError::BadPath { path: path.to_owned(), reason });
+    for name in path.split('/') {
+        let lower = name.to_ascii_lowercase();
+        match lower.as_str() {
+            "" => return refuse("a part of the path is empty"),
+            "." | ".." => return refuse("`.` and `..` are no names"),
+            ".git" | "git~1" => return refuse("that name is git's own"),
+            _ if name.chars().any(char::is_control) => {
+                return refuse("it has a control character in it");
+            }
+            // Some file systems drop these, so that `.g<U+200C>it` is `.git` to them.
+            _ if name.chars().any(is_ignorable) => {
+                return refuse("it has an invisible character in it");
+            }
+            _ if name.contains('\\') => return refuse("it has a backslash in it"),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn is_ignorable(c: char) -> bool {
+    matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }

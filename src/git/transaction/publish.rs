@@ -22,23 +22,24 @@
 //! the index and the files is old or new, whichever came first, and the objects are there: `settle_index` brings up the index, and
 //! the caller its files. What goes wrong after the commit point does not take the commit back: it is told beside it.
 
+use std::collections::BTreeMap;
 use std::fs::{self, FileTimes};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Instant;
 
-use super::changed_paths::paths;
 use super::locks::{BranchLock, Files, Held, Locks, Unlocked, wait_while_held};
-use super::prepare::Prepared;
+use super::prepare::{Prepared, path_changes, paths};
 use crate::git::error::{At, GitError};
 use crate::git::id::CommitId;
+use crate::git::index::entries::PathChange;
+use crate::git::index::staged::StagedFile;
 use crate::git::index::user_index::{Index, Patched};
 use crate::git::objects::loose::{sync_files, unsynced_folder};
 use crate::git::repository::handle::Repository;
-use crate::system::crash_points;
-use crate::system::disk;
 use crate::system::disk::{NotSynced, Unsynced};
+use crate::system::{crash_points, disk};
 
 /// Called with the lock files that are about to appear; returns once they are written down, with what has to be on the disk
 /// before they do: that, and the files that the caller wrote under temporary names. The objects go there with them.
@@ -119,7 +120,7 @@ impl Repository {
             &reread
         };
         let Some(mut folders) = write_files() else { return Err(GitError::NotWritten) };
-        write_index(&index_lock, &index.patched(self, &prepared.changes, &prepared.folders)?)?;
+        write_index(&index_lock, &index.patched(self, &prepared.changes)?)?;
         crash_points::point("git.index-written");
 
         let branch_lock =
@@ -195,4 +196,69 @@ pub(crate) fn tell(
     let waiting = intent(locks).at("record the intended locks on", near)?;
     crash_points::point("git.intent-told");
     Ok(waiting)
+}
+
+impl Repository {
+    /// Brings entries of these files of the project that still are what the commit `left` has (`None`: no commit) to what
+    /// HEAD has. What a person staged stays. Returns the healed paths.
+    pub fn settle_index(
+        &self,
+        left: Option<CommitId>,
+        files: &[&str],
+        deadline: Instant,
+        intent: Intent<'_>,
+    ) -> Result<Vec<String>, GitError> {
+        let head = self.head()?;
+        let root =
+            |commit: Option<CommitId>| commit.map(|commit| self.root_tree(commit)).transpose();
+        let wanted: BTreeMap<_, _> =
+            files.iter().map(|file| (self.full_path(file), Vec::new())).collect();
+        let changes = path_changes(&self.trees(), root(left)?, root(head.commit)?, wanted)?;
+        self.bring_up(changes, &|| Ok(true), deadline, intent)
+    }
+
+    /// Brings entries that still are what was told of them to what that commit has, as long as HEAD is there. Returns their paths.
+    pub fn catch_up(
+        &self,
+        head: CommitId,
+        files: &[StagedFile],
+        deadline: Instant,
+        intent: Intent<'_>,
+    ) -> Result<Vec<String>, GitError> {
+        let told: BTreeMap<_, _> =
+            files.iter().map(|file| (self.full_path(&file.path), file.entry())).collect();
+        let wanted = told.keys().map(|path| (path.clone(), Vec::new())).collect();
+        let changes = path_changes(&self.trees(), None, Some(self.root_tree(head)?), wanted)?;
+        let changes = changes.into_iter().zip(told.into_values());
+        let changes = changes.map(|(change, before)| PathChange { before, ..change }).collect();
+        self.bring_up(changes, &|| Ok(self.head()?.commit == Some(head)), deadline, intent)
+    }
+
+    /// Makes those of these changes whose entries still are as before them, if that is still to be when the index is locked.
+    fn bring_up(
+        &self,
+        changes: Vec<PathChange>,
+        is_to_be: &dyn Fn() -> Result<bool, GitError>,
+        deadline: Instant,
+        intent: Intent<'_>,
+    ) -> Result<Vec<String>, GitError> {
+        let index = Index::read(self, &paths(&changes))?;
+        if index.behind(self, changes.clone())?.is_empty() {
+            return Ok(Vec::new());
+        }
+
+        let index_temp = self.temp_index(index.mode())?;
+        let locks = Locks { index: index_temp.file.clone(), branch: None, files: Files::Untouched };
+        sync_files(tell(intent, &locks, self.git_dir())?)?;
+        let lock = index_temp.lock(self.git_dir().join("index.lock"), deadline)?;
+        let behind = Index::read(self, &paths(&changes))?.behind(self, changes)?;
+        if behind.is_empty() || !is_to_be()? {
+            return Ok(Vec::new());
+        }
+        let index = Index::read(self, &paths(&behind))?;
+        write_index(&lock, &index.patched(self, &behind)?)?;
+        let target = self.git_dir().join("index");
+        lock.replace(&target)?;
+        Ok(behind.iter().filter_map(|change| self.own_path(&change.path)).collect())
+    }
 }

@@ -11,15 +11,16 @@ use super::outcome::Loss;
 use crate::domain::TaskId;
 use crate::git::log::trailers::{Trailer, message};
 use crate::git::{CommitId, Marks, MergeDraft, ObjectId, Unshared};
-use crate::history::merge::commit_tasks::{CommitTasks, CommittedFile, id_of, place_of};
-use crate::history::merge::task_pairs::superseded_trailer;
+use crate::history::commit_tasks::{
+    CommitTasks, CommittedFile, id_of, place_of, superseded_trailer,
+};
 use crate::project::active_rules::{rules_at, stand_in};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::rules::merge::{Dropped, Superseded};
 use crate::tasks::merge::file_merge::merge_files;
-use crate::tasks::merge::outcome::{Conflict, Versions};
+use crate::tasks::merge::versions::{Conflict, Versions};
 
 /// Both sides in one commit.
 pub(crate) struct MergedCommit {

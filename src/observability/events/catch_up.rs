@@ -1,25 +1,29 @@
-//! The stream is brought up to date: what was committed since the last time is written behind what is there, and what was left for
-//! it in between.
+//! Brings the event stream up to date with the commits, or makes it anew, and remembers how far it goes.
 
-use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
+use std::collections::BTreeMap;
 
 use tracing::warn;
 
-use super::lines::{LeftForStream, OfCommit, StreamedLine, UncommittedLine, of_commit};
-use super::rebuild::rebuild_with;
-use super::record::{EventCount, Ground, Kept, patiently};
-use crate::domain::EventId;
+use crate::domain::{AgentId, EventId, EventKind, Level, TaskId, Timestamp};
 use crate::files::event::line::EventLine;
-use crate::git::CommitId;
-use crate::history::new_commits::derive_events::EventDeriver;
-use crate::history::new_commits::unreported::{Remaining, UnreportedCommits};
+use crate::git::{CommitId, Head};
+use crate::history::commit_events::EventDeriver;
+use crate::history::unreported::{Remaining, UnreportedCommits};
 use crate::project::error::ProjectError;
-use crate::project::parallel_map::side_by_side;
-use crate::project::workspace::Workspace;
-use crate::storage::EventStream;
-use crate::storage::event_log::StreamWriter;
-use crate::storage::event_log::{StreamRecord, StreamState};
+use crate::project::workspace::{Workspace, side_by_side};
+use crate::storage::event_log::{StreamReader, StreamRecord, StreamState, StreamWriter};
+use crate::storage::{EventStream, ToldCursor};
+
+use std::ops::ControlFlow;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::lines::{
+    LeftForStream, LineKey, OfCommit, StreamedLine, UncommittedLine, key_of, of_commit,
+};
+use crate::system::crash_points;
 
 /// How long whoever else writes is waited for: they are about to write the same.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -187,4 +191,319 @@ fn step(
     writer.append(&mut record, text.as_bytes())?;
     writer.clear(&taken)?;
     Ok(Step::Done(rest))
+}
+
+const PAUSE: Duration = Duration::from_millis(2);
+/// How many ids of what was left for the stream are remembered.
+const MOST_TAKEN: usize = 1_000;
+
+/// What is kept beside the stream.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Kept {
+    /// Up to which commits all is written.
+    pub cursor: ToldCursor,
+    pub counts: StreamCounts,
+    /// What was left for the stream and is in it, the last of it: somebody may leave it again.
+    pub taken: Vec<String>,
+}
+
+impl Kept {
+    /// Notes what is in the stream now.
+    pub(crate) fn take(&mut self, ids: impl IntoIterator<Item = EventId>) {
+        self.taken.extend(ids.into_iter().map(|id| id.to_string()));
+        let surplus = self.taken.len().saturating_sub(MOST_TAKEN);
+        self.taken.drain(..surplus);
+    }
+}
+
+/// The branch, and where it is.
+pub(crate) struct Ground {
+    pub head: Head,
+    pub newest: CommitId,
+}
+
+impl Ground {
+    /// Looks; there is nothing to tell of before the first commit. Where no branch is checked out only those are told of anything
+    /// who know of none: it may be any commit, for a moment.
+    pub(crate) fn look(
+        workspace: &Workspace,
+        cursor: Option<&ToldCursor>,
+    ) -> Result<Option<Self>, ProjectError> {
+        let head = workspace.repository.look()?;
+        let knows = cursor.is_some_and(|cursor| cursor.commits().next().is_some());
+        let Some(newest) = head.commit.filter(|_| head.reference != "HEAD" || !knows) else {
+            return Ok(None);
+        };
+        Ok(Some(Self { head, newest }))
+    }
+}
+
+/// Takes the right to write the stream; waits that long for whoever has it.
+pub(crate) fn patiently(
+    stream: &EventStream,
+    patience: Duration,
+) -> Result<Option<StreamWriter>, ProjectError> {
+    let until = Instant::now() + patience;
+    loop {
+        match stream.writing()? {
+            None if Instant::now() < until => thread::sleep(PAUSE),
+            outcome => return Ok(outcome),
+        }
+    }
+}
+
+/// How often an event is in the stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventCount {
+    /// The event.
+    pub kind: EventKind,
+    /// The workflow; an event about no task has none.
+    pub workflow: Option<String>,
+    /// The gate that it is about first of all, as `gate` or `gate/branch`: the one that was left, or else the one that was entered.
+    pub gate: Option<String>,
+    /// How often.
+    pub count: u64,
+}
+
+/// The counts, as they are kept beside the stream.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<(LineKey, u64)>", into = "Vec<(LineKey, u64)>")]
+pub(crate) struct StreamCounts(BTreeMap<LineKey, u64>);
+
+impl StreamCounts {
+    /// Counts a line.
+    pub(crate) fn add(&mut self, line: &StreamedLine) {
+        if let Some(count) = self.0.get_mut(&line.key) {
+            *count += 1;
+        } else {
+            self.0.insert(line.key.clone(), 1);
+        }
+    }
+
+    /// Counts a line that stands in the stream, if it is an event.
+    pub(crate) fn add_read(&mut self, text: &str) {
+        if let Some(event) = EventLine::read(text) {
+            *self.0.entry(key_of(&event)).or_default() += 1;
+        }
+    }
+
+    pub(crate) fn list(self) -> Vec<EventCount> {
+        let known = self.0.into_iter().filter_map(|((event, workflow, gate), count)| {
+            Some(EventCount { kind: event.parse().ok()?, workflow, gate, count })
+        });
+        known.collect()
+    }
+}
+
+impl From<Vec<(LineKey, u64)>> for StreamCounts {
+    fn from(list: Vec<(LineKey, u64)>) -> Self {
+        Self(list.into_iter().collect())
+    }
+}
+
+impl From<StreamCounts> for Vec<(LineKey, u64)> {
+    fn from(counts: StreamCounts) -> Self {
+        counts.0.into_iter().collect()
+    }
+}
+
+/// What became of a stream that was made again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rebuilt {
+    /// How many commits were told.
+    pub commits: usize,
+    /// How many lines the stream has.
+    pub lines: usize,
+    /// How many of them are in no commit, and were kept.
+    pub kept: usize,
+    /// How many lines of the old one were no events.
+    pub damaged: usize,
+}
+
+/// Makes the stream again. Waits for whoever writes it.
+pub fn rebuild_events(workspace: &Workspace) -> Result<Rebuilt, ProjectError> {
+    let stream = EventStream::of(&workspace.paths);
+    let patience = workspace.deadline().saturating_duration_since(Instant::now());
+    let writer = patiently(&stream, patience)?.ok_or_else(|| ProjectError::Unfit {
+        code: "events_busy",
+        problem: format!(
+            "somebody else has been writing the event stream for {} s",
+            patience.as_secs()
+        ),
+        fix: "wait until it is done, or wait longer with `--wait 60s`; nothing was written"
+            .to_owned(),
+    })?;
+    Ok(rebuild_with(workspace, &stream, &writer, &|| true)?.expect("nobody breaks it off"))
+}
+
+/// Returns the lines of the stream that are in no commit, and how many are no events.
+fn old_lines(stream: &EventStream) -> Result<(Vec<UncommittedLine>, usize), ProjectError> {
+    let (mut old, mut damaged) = (Vec::new(), 0);
+    let Some(mut reading) = stream.open()? else { return Ok((old, damaged)) };
+    while let Some(text) = reading.line()? {
+        match EventLine::read(&text) {
+            None => damaged += 1,
+            Some(event) if event.commit().is_some() => {}
+            Some(_) => old.extend(UncommittedLine::read(&text)),
+        }
+    }
+    Ok((old, damaged))
+}
+
+/// Makes the stream again, in one walk over history. Nothing is returned, and nothing changed, where `go_on` says that it is enough.
+pub(crate) fn rebuild_with(
+    workspace: &Workspace,
+    stream: &EventStream,
+    writer: &StreamWriter,
+    go_on: &dyn Fn() -> bool,
+) -> Result<Option<Rebuilt>, ProjectError> {
+    let (mut apart, damaged) = old_lines(stream)?;
+    let known: Vec<String> =
+        apart.iter().filter_map(|line| line.id.as_ref()).map(ToString::to_string).collect();
+    // What is left from here on waits for the next writer.
+    let left = stream.left()?;
+    let over: Vec<EventId> = left.iter().map(|(id, _)| id.clone()).collect();
+    apart.extend(LeftForStream::of(left, &known).waiting);
+    apart.sort_by_key(|line| line.at);
+    let taken: Vec<EventId> = apart.iter().filter_map(|line| line.id.clone()).collect();
+    let mut rebuilt = Rebuilt { commits: 0, lines: 0, kept: apart.len(), damaged };
+    let mut apart = apart.into_iter().peekable();
+    let mut rewriting = writer.rewrite()?;
+    let mut kept = Kept::default();
+    let mut write = |lines: &[StreamedLine]| -> Result<(), ProjectError> {
+        for line in lines {
+            kept.counts.add(line);
+        }
+        rebuilt.lines += lines.len();
+        let text: String = lines.iter().map(|line| line.text.as_str()).collect();
+        Ok(rewriting.add(text.as_bytes())?)
+    };
+    let ground = Ground::look(workspace, None)?;
+    if let Some(ground) = &ground {
+        let news = UnreportedCommits::whole(workspace, ground.newest, usize::MAX)?;
+        let of = |workspace: &Workspace, share: &[CommitId]| {
+            let mut telling = EventDeriver::new(workspace);
+            share.iter().map(|commit| of_commit(workspace, &mut telling, &news, *commit)).collect()
+        };
+        crash_points::point("events.making");
+        let made = side_by_side(workspace, &news.commits, of, &mut |of_commit: OfCommit| {
+            if !go_on() {
+                return Ok(ControlFlow::Break(()));
+            }
+            while let Some(line) = apart.next_if(|line| line.at < of_commit.committed) {
+                write(&[line.line])?;
+            }
+            write(&of_commit.lines)?;
+            Ok(ControlFlow::Continue(()))
+        })?;
+        if made.is_break() {
+            return Ok(None);
+        }
+        rebuilt.commits = news.commits.len();
+    }
+    for line in apart {
+        write(&[line.line])?;
+    }
+    if let Some(ground) = ground {
+        kept.cursor.set(&ground.head.reference, &ground.newest.to_string());
+    }
+    kept.take(taken);
+    rewriting.finish(kept)?;
+    writer.clear(&over)?;
+    Ok(Some(rebuilt))
+}
+
+/// Which events are wanted; what is not said is no condition.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct WantedEvents {
+    /// Those about this task.
+    pub task: Option<TaskId>,
+    /// Those of one of these kinds.
+    pub kinds: Vec<EventKind>,
+    /// Those since then.
+    pub since: Option<Timestamp>,
+    /// Those that this agent did, or met.
+    pub agent: Option<AgentId>,
+    /// Those that are at least as bad.
+    pub level: Option<Level>,
+}
+
+impl WantedEvents {
+    /// Returns whether that event is wanted.
+    pub(crate) fn take(&self, event: &EventLine) -> bool {
+        self.task.as_ref().is_none_or(|task| event.is_about(task))
+            && (self.kinds.is_empty() || event.kind.is_some_and(|kind| self.kinds.contains(&kind)))
+            && self.since.is_none_or(|since| event.at >= since)
+            && self.agent.as_ref().is_none_or(|agent| event.names(agent.as_str()))
+            && self.level.is_none_or(|level| event.level >= level)
+    }
+}
+
+/// What a line of the stream is.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum StreamLine {
+    /// An event, and the line as it stands.
+    Event(Box<EventLine>, String),
+    /// No event: the number of the line.
+    Damaged(u64),
+}
+
+/// The stream, being read.
+pub(crate) struct EventReader {
+    stream: EventStream,
+    reading: Option<StreamReader>,
+    number: u64,
+    /// The line that was read last.
+    last: Option<String>,
+    /// Whether something is not in the stream yet: nothing may be written there, or somebody else is about to.
+    pub is_behind: bool,
+}
+
+impl EventReader {
+    /// Opens the stream, brought up to date where it may be written.
+    pub(crate) fn open(workspace: &Workspace) -> Result<Self, ProjectError> {
+        let is_behind = catch_up_if_writable(workspace)? == Remaining::Commits;
+        let stream = EventStream::of(&workspace.paths);
+        Ok(Self { reading: stream.open()?, stream, number: 0, last: None, is_behind })
+    }
+
+    /// Returns the next line, if there is one by now.
+    pub(crate) fn next_line(&mut self) -> Result<Option<StreamLine>, ProjectError> {
+        let Some(reading) = &mut self.reading else { return Ok(None) };
+        let Some(text) = reading.line()? else { return Ok(None) };
+        self.last = Some(text.clone());
+        self.number += 1;
+        Ok(Some(match EventLine::read(&text) {
+            Some(event) => StreamLine::Event(Box::new(event), text),
+            None => StreamLine::Damaged(self.number),
+        }))
+    }
+
+    /// Has the stream brought up to date again, and goes over to the one that has taken its place, if one has.
+    pub(crate) fn refresh(&mut self, workspace: &Workspace) -> Result<(), ProjectError> {
+        catch_up_if_writable(workspace)?;
+        if self.reading.as_ref().is_some_and(|reading| !reading.is_over()) {
+            return Ok(());
+        }
+        // What is left of the old one was written before the new one was begun.
+        let Some(mut newer) = self.stream.open()? else { return Ok(()) };
+        let mut number = 0;
+        if let Some(last) = &self.last {
+            let mut place = None;
+            while let Some(line) = newer.line()? {
+                number += 1;
+                if line == *last {
+                    place = Some((number, newer.place()));
+                }
+            }
+            // Where that line is not in it any more, what is in it was told as well as it can be.
+            if let Some((line, place)) = place {
+                newer.go_to(place)?;
+                number = line;
+            }
+        }
+        self.number = number;
+        self.reading = Some(newer);
+        Ok(())
+    }
 }

@@ -1,4 +1,4 @@
-//! Lines of the stream: those of a commit, and those that are in no commit and were left for the stream.
+//! Lines of the event stream: how they are made, and how they are read.
 
 use std::collections::HashSet;
 
@@ -8,8 +8,8 @@ use crate::domain::{ChangeEvents, Event, EventId, Timestamp};
 use crate::files::event::json::event_value;
 use crate::files::event::line::{EventLine, Origin, event_line, gate_of};
 use crate::git::CommitId;
-use crate::history::new_commits::derive_events::EventDeriver;
-use crate::history::new_commits::unreported::UnreportedCommits;
+use crate::history::commit_events::EventDeriver;
+use crate::history::unreported::UnreportedCommits;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::event_log::StreamWriter;

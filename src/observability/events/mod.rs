@@ -3,6 +3,3 @@
 
 pub mod catch_up;
 pub(crate) mod lines;
-pub(crate) mod read;
-pub mod rebuild;
-pub(crate) mod record;

@@ -1,13 +1,18 @@
-//! What was counted, under the names that `docs/reference/metrics.md` gives it.
+//! What was counted, under the names of `docs/reference/metrics.md`, and the label sets that the rules can have.
 
 use std::collections::BTreeMap;
 
-use super::count::{By, Counts};
-use super::known_series::KnownSeries;
 use crate::domain::period::Histogram;
 use crate::domain::{EventKind, Timestamp};
-use crate::observability::events::record::EventCount;
-use crate::observability::exposition::{Family, Labels, Samples};
+use crate::observability::events::catch_up::{EventCount, event_counts};
+use crate::observability::metrics::exposition::{Family, Labels, Samples};
+use crate::project::active_rules::InForce;
+use crate::project::error::ProjectError;
+use crate::project::workspace::Workspace;
+use crate::tasks::headers::listing::{ListScope, Unreadable, read_all};
+use crate::tasks::inbox::pending::pending;
+
+use super::count::{self, By, Counts, KnownSeries, known_series};
 
 fn family(name: &'static str, help: &'static str, samples: Samples) -> Family {
     Family { name, help, samples }
@@ -207,4 +212,57 @@ pub(crate) fn of_events(
 
 fn place(own: &EventCount) -> [&str; 2] {
     [own.workflow.as_deref().unwrap_or_default(), own.gate.as_deref().unwrap_or_default()]
+}
+
+/// The numbers of a project at one moment.
+#[derive(Debug, Default)]
+pub(crate) struct Numbers {
+    /// What the project is called.
+    pub project: String,
+    /// All that does not change by waiting.
+    pub families: Vec<Family>,
+    /// Files that could not be counted as tasks.
+    pub unreadable: Vec<Unreadable>,
+    /// Why what only the event stream tells is left out, if it is.
+    pub untold: Option<ProjectError>,
+    /// When the oldest open visit of each place began; nothing where none is open.
+    oldest: Vec<(Labels, Option<i64>)>,
+}
+
+impl Numbers {
+    /// Returns how old the oldest open visits are by then.
+    pub(crate) fn ages(&self, now: Timestamp) -> Family {
+        ages(&self.oldest, now)
+    }
+}
+
+/// Counts the project.
+pub(crate) fn numbers(workspace: &Workspace, in_force: &InForce) -> Result<Numbers, ProjectError> {
+    let listing = read_all(workspace, in_force, ListScope::All);
+    let known = known_series(&in_force.rules);
+    let counts = count::of(&known, listing.tasks.iter().map(|(header, _)| header));
+    let project = in_force.project_name(workspace);
+    let mut families = of(&project, &counts);
+    let untold = match event_counts(workspace) {
+        Ok(events) => {
+            families.extend(of_events(&project, &known, &events));
+            None
+        }
+        Err(error) => Some(error),
+    };
+    families.push(level(
+        "aof_inbox_pending",
+        "Completion files that were dropped and have not been settled.",
+        &project,
+        pending(workspace)?,
+    ));
+    families.push(level(
+        "aof_unreadable_task_files",
+        "Files below tasks/ that cannot be read as tasks.",
+        &project,
+        listing.unreadable.len(),
+    ));
+    families.push(build());
+    let oldest = oldest(&project, &counts);
+    Ok(Numbers { project, families, unreadable: listing.unreadable, untold, oldest })
 }

@@ -1,29 +1,24 @@
-//! From the outbox to programs and servers: one message after the other of a channel, each tried again until it is taken.
-//!
-//! Where nobody answers, the channel is left alone for longer and longer. Where a message alone is not taken, that one waits, and the
-//! others go on. What is not taken for a week is given up.
+//! Delivers messages from the outbox to programs and servers: one after the other of a channel, each retried until it is taken.
 
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
 use tracing::info;
 
-use super::compose::tell_of_dropped;
-use super::put_out::put_out;
+use super::compose::{put_out, tell_of_dropped};
+use super::message::{Failure, Message};
+use super::{command, webhook};
 use crate::domain::{Channel, ChannelKey, Timestamp};
-use crate::history::new_commits::unreported::Remaining;
-use crate::observability::delivery::deliver::deliver;
-use crate::observability::delivery::message::{Failure, Message};
+use crate::history::unreported::Remaining;
 use crate::project::active_rules::in_force;
-use crate::project::aside::Clock;
 use crate::project::error::ProjectError;
-use crate::project::workspace::Workspace;
-use crate::storage::outbox::ChannelRest;
-use crate::storage::outbox::Outbox;
-use crate::storage::outbox::OutboxMessage;
-use crate::storage::{Paths, StoreError};
+use crate::project::workspace::{Clock, Workspace};
+use crate::storage::outbox::{ChannelRest, OutboxMessage};
+use crate::storage::{Outbox, Paths, StoreError};
 
 /// How long a message waits at most, unless it was not tried.
 const KEPT: Duration = Duration::from_hours(7 * 24);
@@ -281,6 +276,94 @@ fn backoff(attempts: u32, id: &str) -> Duration {
         .fold(u32::from(b'a'), |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte)))
         % 200;
     pause + pause * spread / 1000
+}
+
+/// A message, and where it stands.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct OutgoingMessage {
+    pub id: String,
+    /// What it tells: the name of the event.
+    pub event: String,
+    #[serde(rename = "taskId")]
+    pub task: Option<String>,
+    /// The channel as people know it.
+    pub channel: String,
+    pub state: OutgoingState,
+    /// Since when it waits.
+    pub since: Timestamp,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// When it is tried again, if that is to be waited for.
+    pub next: Option<Timestamp>,
+    /// Why it was not taken.
+    pub error: Option<String>,
+}
+
+/// How a message stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum OutgoingState {
+    /// It was not tried yet, or its time has come.
+    Due,
+    /// It is tried again later.
+    Waiting,
+    /// It was given up.
+    Dropped,
+}
+
+/// Returns what is on its way, channel by channel, the oldest first, and what was given up.
+pub(crate) fn outgoing(workspace: &Workspace) -> Result<Vec<OutgoingMessage>, ProjectError> {
+    let outbox = Outbox::of(&workspace.paths);
+    let now = workspace.now();
+    let mut messages = Vec::new();
+    for key in outbox.channels()? {
+        let rest = outbox.rest(&key)?;
+        for name in outbox.names(&key)? {
+            let Some(mut waiting) = outbox.read(&key, &name)? else { continue };
+            if let Some(rest) = &rest {
+                waiting.next = waiting.next.max(Some(rest.until));
+                waiting.error.get_or_insert_with(|| rest.error.clone());
+            }
+            waiting.next = waiting.next.filter(|next| *next > now);
+            let state =
+                if waiting.next.is_some() { OutgoingState::Waiting } else { OutgoingState::Due };
+            messages.push(message(waiting, state));
+        }
+    }
+    for mut dropped in outbox.dropped()? {
+        dropped.next = None;
+        messages.push(message(dropped, OutgoingState::Dropped));
+    }
+    Ok(messages)
+}
+
+fn message(waiting: OutboxMessage, state: OutgoingState) -> OutgoingMessage {
+    let field = |name: &str| waiting.message[name].as_str().map(str::to_owned);
+    OutgoingMessage {
+        event: field("event").unwrap_or_default(),
+        task: field("taskId"),
+        id: waiting.id,
+        channel: waiting.channel,
+        state,
+        since: waiting.since,
+        attempts: waiting.attempts,
+        next: waiting.next,
+        error: waiting.error,
+    }
+}
+
+/// Delivers a message. Programs run in the project's folder; `stop` ends those that are under way.
+pub(crate) fn deliver(
+    channel: &Channel,
+    message: Message<'_>,
+    root: &Path,
+    stop: &AtomicBool,
+) -> Result<(), Failure> {
+    match channel {
+        Channel::Command(words) => command::run(words, message, root, stop),
+        Channel::Webhook(webhook) => webhook::post(webhook, message),
+    }
 }
 
 #[cfg(test)]

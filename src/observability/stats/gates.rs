@@ -1,16 +1,18 @@
-//! How long tasks stay at each gate, how often they are sent back from there, and where nothing comes to.
+//! How long tasks stay at each gate, how often they are sent back, how often they loop, and what waits there now.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 
-use super::numbers::{Share, Span, Spread, rounded};
-use super::verdict::{gate_of, took_time, verdicts};
-use crate::domain::Workflow;
-use crate::tasks::headers::ended_visit::EndedVisit;
-use crate::tasks::headers::lookup::stations;
-use crate::tasks::headers::summary::TaskSummary;
+use super::numbers::{Share, Span, Spread, gate_of, rounded, took_time, verdicts};
+use crate::domain::{Ending, Gate, GateId, Status, Workflow};
+use crate::project::active_rules::InForce;
+use crate::project::workspace::Workspace;
+use crate::tasks::headers::list::stations;
+use crate::tasks::headers::listing::{ListScope, Unreadable, read_all, unreadable_value};
+use crate::tasks::headers::summary::{EndedVisit, TaskSummary};
 
 /// A gate, or a branch of one, and how it does.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -156,5 +158,282 @@ impl<'a> Gates<'a> {
         gone.sort_by(|a, b| a.0.cmp(&b.0));
         rows.extend(gone.into_iter().map(|(key, row)| finished(key, row)));
         rows
+    }
+}
+
+/// One gate's numbers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct GateRow {
+    /// Its workflow.
+    pub workflow: String,
+    /// The gate, or a branch of it.
+    pub gate: String,
+    /// Its role; a fork and a condition have none.
+    pub role: Option<String>,
+    /// Tasks that wait for an agent.
+    pub waiting: usize,
+    /// Tasks that an agent has.
+    pub in_progress: usize,
+    /// Tasks that are blocked.
+    pub blocked: usize,
+    /// The longest that an open visit has lasted, in seconds.
+    pub oldest: Option<u64>,
+    /// Half of the completed visits were shorter, in seconds.
+    pub median: Option<u64>,
+    /// The share of rejections among the completions that settled a visit; nothing where the gate never rejects.
+    pub rejection_rate: Option<f64>,
+}
+
+/// The numbers of all gates.
+#[derive(Debug, Default)]
+pub(crate) struct GateReport {
+    /// The gates in force, in the order of the workflows.
+    pub rows: Vec<GateRow>,
+    /// Unfinished tasks at none of them: hand-made ones, and those whose gate is gone.
+    pub elsewhere: Vec<String>,
+    /// Files that could not be counted.
+    pub unreadable: Vec<Unreadable>,
+}
+
+/// Returns the numbers of every gate in force; finished tasks count where times and rejections are concerned.
+pub(crate) fn gate_status(workspace: &Workspace, in_force: &InForce) -> GateReport {
+    let listing = read_all(workspace, in_force, ListScope::All);
+    let now = workspace.now().as_second();
+    let workflows = &in_force.rules.project.workflows;
+    let mut counts: HashMap<(&str, String), StationCount> = HashMap::new();
+    for workflow in workflows {
+        for (station, _) in stations(workflow) {
+            counts.insert((workflow.name.as_str(), station), StationCount::default());
+        }
+    }
+    let mut elsewhere = Vec::new();
+    for (header, _) in &listing.tasks {
+        let workflow = header.routing.workflow.as_str();
+        let mut count_at = |station: &str, count: &dyn Fn(&mut StationCount)| {
+            if let Some(own) = counts.get_mut(&(workflow, station.to_owned())) {
+                count(own);
+            }
+        };
+        for stay in &header.visits {
+            let fork = stay.join.as_ref().map(|join| join.fork.as_str());
+            for station in [stay.gate.as_str()].into_iter().chain(fork).filter(|_| stay.completed) {
+                count_at(station, &|count| count.lengths.push(stay.seconds));
+            }
+            for verdict in verdicts(stay) {
+                count_at(verdict.station, &|count| count.rejections.count(verdict.rejects));
+            }
+        }
+        let at = header.current_gate().map(GateId::as_str).unwrap_or_default();
+        for branch in &header.open_branches {
+            if let Some(count) = counts.get_mut(&(workflow, format!("{at}/{}", branch.id))) {
+                count.stand(branch.status.as_str(), header, now);
+            }
+        }
+        match counts.get_mut(&(workflow, at.to_owned())) {
+            Some(count) => count.stand(header.status.as_str(), header, now),
+            None if header.is_finished() => {}
+            None => elsewhere.push(header.id.to_string()),
+        }
+    }
+    let mut rows = Vec::new();
+    for workflow in workflows {
+        for (station, gate) in stations(workflow) {
+            let count =
+                counts.remove(&(workflow.name.as_str(), station.clone())).unwrap_or_default();
+            rows.push(count.row(workflow, station, gate));
+        }
+    }
+    elsewhere.sort();
+    GateReport { rows, elsewhere, unreadable: listing.unreadable }
+}
+
+/// Returns the numbers as `--json` shows them; times are in seconds.
+pub(crate) fn gate_report_value(report: &GateReport) -> Value {
+    let unreadable: Vec<Value> = report.unreadable.iter().map(unreadable_value).collect();
+    json!({"gates": report.rows, "elsewhere": report.elsewhere, "unreadable": unreadable})
+}
+
+/// What is counted at one gate.
+#[derive(Debug, Default)]
+struct StationCount {
+    waiting: usize,
+    in_progress: usize,
+    blocked: usize,
+    oldest: Option<u64>,
+    lengths: Vec<u64>,
+    rejections: Share,
+}
+
+impl StationCount {
+    fn stand(&mut self, status: &str, header: &TaskSummary, now: i64) {
+        match status.parse() {
+            Ok(Status::InProgress) => self.in_progress += 1,
+            Ok(Status::Blocked) => self.blocked += 1,
+            _ => self.waiting += 1,
+        }
+        let age = header.entered().map(|since| u64::try_from(now - since).unwrap_or(0));
+        self.oldest = self.oldest.max(age);
+    }
+
+    fn row(self, workflow: &Workflow, station: String, gate: &Gate) -> GateRow {
+        let rejects = gate.can_reject() || self.rejections.part > 0;
+        GateRow {
+            workflow: workflow.name.to_string(),
+            gate: station,
+            role: gate.role().map(ToString::to_string),
+            waiting: self.waiting,
+            in_progress: self.in_progress,
+            blocked: self.blocked,
+            oldest: self.oldest,
+            median: Spread::of(self.lengths).map(|spread| spread.p50),
+            rejection_rate: self.rejections.rate().filter(|_| rejects),
+        }
+    }
+}
+
+/// So many passes are no sign yet.
+pub(crate) const MANY: u32 = 3;
+
+/// How often tasks went through the same gates.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Loops {
+    /// How many tasks moved in this time.
+    pub tasks: u64,
+    /// All their passes.
+    pub passes: u64,
+    /// How many of them made one pass, two, three.
+    pub few: [u64; MANY as usize],
+    /// Those that made more, with their passes, the most first.
+    pub many: Vec<(String, u32)>,
+}
+
+impl Loops {
+    /// Counts a task, with its whole history, if anything of it ended in this time.
+    pub(crate) fn see(&mut self, task: &TaskSummary, span: &Span) {
+        if !task.visits.iter().any(|stay| span.has(stay)) {
+            return;
+        }
+        let passes = passes(task);
+        self.tasks += 1;
+        self.passes += u64::from(passes);
+        match self.few.get_mut(passes as usize - 1) {
+            Some(count) => *count += 1,
+            None => self.many.push((task.id.to_string(), passes)),
+        }
+    }
+
+    /// Puts those with the most passes first.
+    pub(crate) fn close(&mut self) {
+        self.many.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    }
+
+    /// Returns how many passes a task makes on average.
+    #[expect(clippy::cast_precision_loss, reason = "counts of visits are far below 2^52")]
+    pub(crate) fn average(&self) -> Option<f64> {
+        (self.tasks > 0).then(|| self.passes as f64 / self.tasks as f64)
+    }
+}
+
+impl Serialize for Loops {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let few = self.few.iter().zip(1_u32..);
+        let mut counts: Vec<Value> =
+            few.map(|(tasks, passes)| json!({"passes": passes, "tasks": tasks})).collect();
+        counts.push(json!({"passes": format!("over {MANY}"), "tasks": self.many.len()}));
+        let worst = self.many.iter().map(|(task, passes)| json!({"task": task, "passes": passes}));
+        json!({
+            "tasks": self.tasks,
+            "average": self.average().map(rounded),
+            "counts": counts,
+            "worst": worst.collect::<Vec<_>>(),
+        })
+        .serialize(serializer)
+    }
+}
+
+/// Returns how often the task has come to the gate that it came to most often. Waiting on at a gate, be it blocked or in other hands,
+/// is no second coming; the branches of a fork are one gate.
+fn passes(task: &TaskSummary) -> u32 {
+    most_passes(&task.visits, task.current_gate().map(GateId::as_str))
+}
+
+/// Returns the same for a task with these ended visits, that may stand at an open one.
+pub(crate) fn most_passes(stays: &[EndedVisit], open: Option<&str>) -> u32 {
+    let mut entries: Vec<(&str, u32)> = Vec::new();
+    let mut enter = |gate| match entries.iter_mut().find(|(known, _)| *known == gate) {
+        Some((_, count)) => *count += 1,
+        None => entries.push((gate, 1)),
+    };
+    let mut last: Option<&EndedVisit> = None;
+    for stay in stays {
+        if stay.ended == Ending::Reopened.as_str() {
+            last = None;
+            continue;
+        }
+        if is_new(last, gate_of(stay)) {
+            enter(gate_of(stay));
+        }
+        last = Some(stay);
+    }
+    if let Some(gate) = open.filter(|gate| is_new(last, gate)) {
+        enter(gate);
+    }
+    entries.into_iter().map(|(_, count)| count).max().unwrap_or(1)
+}
+
+/// Returns whether the task came to the gate after that visit, and did not only stay there.
+fn is_new(last: Option<&EndedVisit>, gate: &str) -> bool {
+    last.is_none_or(|last| gate_of(last) != gate || last.retry.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observability::stats::report::tests::{Story, passed, sent_back};
+
+    #[test]
+    fn a_pass_is_another_coming_to_a_gate() {
+        let at = |story: Story| passes(&story.task());
+        assert_eq!(at(Story::new("a")), 1);
+        assert_eq!(at(Story::new("a").then(passed("work", "review"))), 1);
+        let once = Story::new("a").then(passed("work", "review")).then(sent_back("review", "work"));
+        assert_eq!(at(once.clone()), 2, "it stands at the first gate again");
+        let twice = once.then(passed("work", "review")).then(sent_back("review", "work"));
+        assert_eq!(at(twice.clone()), 3);
+        assert_eq!(at(twice.then(passed("work", "review")).then(passed("review", "$end"))), 3);
+    }
+
+    #[test]
+    fn who_only_stays_does_not_come_again() {
+        let mut blocked = passed("work", "work");
+        blocked.ended = "blocked".into();
+        let mut timeout = passed("work", "work");
+        timeout.ended = "timeout".into();
+        let story = Story::new("a").then(blocked).then(timeout).then(passed("work", "review"));
+        assert_eq!(passes(&story.task()), 1);
+        let again = Story::new("a").then(sent_back("work", "work")).then(passed("work", "review"));
+        assert_eq!(passes(&again.task()), 2, "a gate may send a task back to itself");
+    }
+
+    #[test]
+    fn branches_of_one_fork_are_one_coming() {
+        let story = Story::new("a")
+            .then(passed("work", "checks"))
+            .then(passed("checks/a", ""))
+            .then(passed("checks/b", "ship"))
+            .then(passed("ship", "$end"));
+        assert_eq!(passes(&story.task()), 1);
+    }
+
+    #[test]
+    fn what_is_taken_up_again_is_another_pass() {
+        let mut reopened = passed("work", "work");
+        reopened.ended = "reopened".into();
+        let story = Story::new("a")
+            .then(passed("work", "$end"))
+            .then(reopened)
+            .then(passed("work", "$end"));
+        assert_eq!(passes(&story.task()), 2);
     }
 }

@@ -2,8 +2,5 @@
 
 pub(crate) mod breakdowns;
 pub(crate) mod gates;
-pub(crate) mod loops;
 pub(crate) mod numbers;
 pub(crate) mod report;
-pub(crate) mod verdict;
-pub(crate) mod weeks;

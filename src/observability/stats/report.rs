@@ -3,20 +3,16 @@
 
 use serde_json::{Value, json};
 
-use super::breakdowns::{AgentStats, Agents, TagStats, Tags};
-use super::gates::{GateStats, Gates};
-use super::loops::Loops;
-use super::numbers::{Share, Span, Spread, WEEK, end, rounded};
-use super::verdict::{Judges, gate_verdict};
-use super::weeks::{Trend, Week, Weeks};
+use super::breakdowns::{AgentStats, Agents, TagStats, Tags, Trend, Week, Weeks};
+use super::gates::{GateStats, Gates, Loops};
+use super::numbers::{Judges, Share, Span, Spread, WEEK, end, gate_verdict, rounded};
 use crate::domain::{Status, Timestamp, Workflow, WorkflowName};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
-use crate::tasks::headers::list::Filter;
+use crate::tasks::headers::list::{Filter, known_names};
 use crate::tasks::headers::listing::{ListScope, Unreadable, read_all, unreadable_value};
-use crate::tasks::headers::lookup::known_names;
 use crate::tasks::headers::summary::{TaskSummary, time};
 
 /// What is asked.

@@ -11,8 +11,8 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use serde::de::DeserializeOwned;
 
+use super::error::{FileKind, FileStat};
 use super::error::{OrIo, StoreError};
-use super::file_stat::{FileKind, FileStat};
 use crate::system::disk::{self, Part, Unsynced};
 
 /// How often a file is read again that changes while it is read.

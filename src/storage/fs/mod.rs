@@ -1,7 +1,6 @@
 //! Safe file access: folders held open, atomic replacement, locks, paths of the project.
 
 pub(crate) mod error;
-pub(crate) mod file_stat;
 pub(crate) mod folder;
 pub(crate) mod lock_file;
 pub(crate) mod project_path;

@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
 
-use super::visits::{KEPT, MOST_ATTEMPTS};
 use super::*;
+use super::{KEPT, MOST_ATTEMPTS};
 use crate::domain::Ticket;
 use crate::storage::{Holder, Paths, StoreError};
 use crate::system::process::{Group, Program};

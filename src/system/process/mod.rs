@@ -9,21 +9,12 @@
 //! leaves the group (`setsid`) is out of reach.
 
 pub(crate) mod child;
-pub(crate) mod output_tail;
-pub(crate) mod pipes;
-pub(crate) mod process_group;
 pub(crate) mod program;
-pub(crate) mod secrets;
 pub(crate) mod transcript;
 
-pub use super::boot::boot;
-pub use child::{Attendant, Ended, How, Limits, Lost, Orphans, Running};
-pub use output_tail::Kept;
-pub use pipes::Stream;
-pub use process_group::Group;
-pub use program::{Obstacle, Program, StartError};
-pub use secrets::{SHORTEST_SECRET, Secrets};
-pub use transcript::{Printed, Room, Transcript, Written};
+pub use child::{Attendant, Ended, How, Limits, Lost, Orphans, Running, Stream};
+pub use program::{Group, Obstacle, Program, StartError, boot};
+pub use transcript::{Kept, Printed, Room, SHORTEST_SECRET, Secrets, Transcript, Written};
 
 #[cfg(test)]
 mod tests;

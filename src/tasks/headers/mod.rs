@@ -1,9 +1,6 @@
 //! Summaries of tasks: what lists, dispatch and counts need to know of every task.
 
 pub(crate) mod dependencies;
-pub(crate) mod ended_visit;
-pub(crate) mod interned;
 pub(crate) mod list;
 pub(crate) mod listing;
-pub(crate) mod lookup;
 pub(crate) mod summary;

@@ -1,4 +1,4 @@
-//! One task as lists show it: as much of its file as lists, sweeps and hand-outs need, so that it is worth keeping.
+//! The summary of a task: as much of its file as lists, sweeps, hand-outs and counts need.
 
 use std::ops::Deref;
 
@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::domain::{
-    AgentId, BranchStatus, Gate, GateId, Map, OpenBranch, RoleId, Task, Timestamp,
+    AgentId, BranchStatus, Ending, Gate, GateId, Join, Map, OpenBranch, Outcome, RoleId, Task,
+    Timestamp, Verdict, Visit,
 };
 use crate::files::task_file::{Origin, TaskFile};
 use crate::rules::{Rules, Stay, is_nobody, lost_dependencies, owed, stay};
 use crate::storage::ProjectPath;
-use crate::tasks::headers::ended_visit::EndedVisit;
 
 /// Changes when a summary's shape or meaning does: older caches are made anew.
 pub(crate) const SCHEMA: &str = "13";
@@ -246,4 +246,98 @@ pub(crate) fn summary_value(summary: &TaskSummary, path: &ProjectPath) -> Value 
         "dependsOn": summary.depends_on,
         "path": path.as_str(),
     })
+}
+
+/// An ended visit, as far as counting goes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct EndedVisit {
+    /// The gate, or the branch of one.
+    pub gate: String,
+    /// Whose work it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// Who ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// When it began, in seconds since 1970.
+    pub entered: i64,
+    /// How long, in seconds; none where the clock ran backwards.
+    pub seconds: u64,
+    /// Whether the file says that it ended before it began: the clocks of two machines differ.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub skewed: bool,
+    /// How it ended: a word of `Ending`.
+    pub ended: String,
+    /// Whether a completion ended it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub completed: bool,
+    /// Whether it ended in a rejection.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub rejected: bool,
+    /// Where the task went, as files call it; nothing while other branches of the fork are open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// Gates that were passed over on the way.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub skipped: Box<[String]>,
+    /// How often the task has now been sent back there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<u32>,
+    /// What the fork came to by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub join: Option<Box<JoinedFork>>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+fn is_none(words: &[String]) -> bool {
+    words.is_empty()
+}
+
+/// A fork that was closed, as far as counting goes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct JoinedFork {
+    /// The fork.
+    pub fork: String,
+    /// Whether it rejected.
+    pub failed: bool,
+}
+
+impl EndedVisit {
+    /// Returns what is kept of an entry.
+    pub(crate) fn of(visit: &Visit) -> Self {
+        Self {
+            gate: visit.station().to_string(),
+            role: visit.role.as_ref().map(|role| role.as_str().into()),
+            agent: visit.agent.as_ref().map(|agent| agent.as_str().into()),
+            entered: visit.entered.as_second(),
+            seconds: visit.duration(),
+            skewed: visit.exited < visit.entered,
+            ended: visit.outcome.as_str().into(),
+            completed: matches!(visit.outcome, Ending::Said(_)),
+            rejected: is_rejection(visit),
+            to: visit.to.as_ref().map(ToString::to_string),
+            skipped: visit.skipped.iter().map(|gate| gate.as_str().into()).collect(),
+            retry: visit.retry,
+            join: visit.join.map(|join| {
+                Box::new(JoinedFork {
+                    fork: visit.gate.as_str().into(),
+                    failed: join == Join::Failed,
+                })
+            }),
+        }
+    }
+}
+
+/// Returns whether the entry sends the task back: by `needs_review`, by a decision that leads back, or as one branch of a fork.
+fn is_rejection(visit: &Visit) -> bool {
+    let sends_back = visit.retry.is_some() && visit.to.is_some();
+    match (&visit.outcome, visit.verdict) {
+        (_, Some(verdict)) => verdict == Verdict::Reject,
+        (Ending::Said(outcome), None) => *outcome == Outcome::NeedsReview || sends_back,
+        _ => false,
+    }
 }

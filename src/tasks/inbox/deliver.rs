@@ -15,23 +15,23 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tracing::warn;
 
-use crate::domain::{Completion, Digest};
+use crate::domain::{Completion, CompletionId, Digest};
+use crate::files::completion_file;
+use crate::files::completion_file::Syntax;
+use crate::files::diagnostic::Diagnostic;
 use crate::files::frontmatter::SpliceRefusal;
 use crate::git::GitError;
-use crate::project::error::ProjectError;
-use crate::project::error::reason::reason_of;
+use crate::project::error::{ProjectError, reason_of};
 use crate::project::workspace::Workspace;
 use crate::rules::Refusal;
 use crate::storage::inbox::{FileClass, InboxFile, OpenInboxFile, Witnessed};
 use crate::storage::random::ulid;
 use crate::storage::{Inbox, StoreError};
 use crate::system::crash_points;
-use crate::tasks::apply::batch::MOST;
-use crate::tasks::complete::complete_together;
-use crate::tasks::inbox::read::{completion_in, is_partial};
+use crate::tasks::apply::MOST;
+use crate::tasks::complete::{complete_together, leave_conflict, would_complete};
 use crate::tasks::inbox::visits::{DeliveredVisits, bind, meant_visit};
-use crate::tasks::plan::choice::Changed;
-use crate::tasks::uncommitted_events::leave_conflict;
+use crate::tasks::plan::Changed;
 
 /// What became of one file of the inbox.
 pub(crate) enum Delivered {
@@ -400,6 +400,62 @@ pub(crate) fn is_passing(error: &ProjectError) -> bool {
         ProjectError::Git(error) => !matches!(error, GitError::BadPerson { .. } | GitError::BadPath { .. }),
         _ => false,
     }
+}
+
+/// Returns the completion that a file says, of the visit that it was found to mean before, if any; or the reason why it is refused.
+pub(crate) fn completion_in(
+    file: &InboxFile,
+    bytes: &[u8],
+    id: &CompletionId,
+) -> Result<Completion, Value> {
+    let Some(syntax) = Syntax::of(&file.name) else {
+        let message = "a completion file is named `*.yaml`, `*.json` or `*.md`, so that it is known how to read it";
+        return Err(json!({"error": "unknown_suffix", "message": message}));
+    };
+    let mut completion = completion_file::parse(bytes, syntax, id).map_err(|faults| {
+        let text = String::from_utf8_lossy(bytes);
+        let first = faults.first().map(|fault| fault.message.as_str()).unwrap_or_default();
+        let diagnostics =
+            faults.iter().map(|fault| Diagnostic::from_fault(&file.name, &text, fault));
+        json!({
+            "error": "unreadable_completion",
+            "message": format!("{first}\n\nMend the file and drop it into `.aof/inbox` again."),
+            "diagnostics": diagnostics.map(|found| found.to_value()).collect::<Vec<_>>(),
+        })
+    })?;
+    bind(&mut completion, file.visit.as_ref());
+    Ok(completion)
+}
+
+/// Returns whether a file that was closed a moment ago says no whole completion: a shell that writes with `>` and then `>>` closes it
+/// each time. What is wrong with it for good is told when it has been left alone.
+pub(crate) fn is_partial(workspace: &Workspace, file: &InboxFile, id: &CompletionId) -> bool {
+    let bytes = match Inbox::of(&workspace.paths).peek(file) {
+        Ok(Some(bytes)) => bytes,
+        Err(StoreError::Unsteady { .. }) => return true,
+        // Who takes it finds out.
+        Ok(None) | Err(_) => return false,
+    };
+    let Ok(completion) = completion_in(file, &bytes, id) else { return true };
+    // The body of a Markdown file comes last.
+    if Syntax::of(&file.name) == Some(Syntax::Markdown) && completion.body.is_none() {
+        return true;
+    }
+    let has_blockers =
+        completion.blockers.is_some() || completion.outcome.as_deref() == Some("complete");
+    if completion.outcome.is_some() && completion.summary.is_some() && has_blockers {
+        return false;
+    }
+    // It leaves out what few may: the rules tell.
+    let lacking = would_complete(workspace, &completion);
+    matches!(
+        lacking,
+        Err(ProjectError::Refused(
+            Refusal::MissingOutcome { .. }
+                | Refusal::MissingSummary { .. }
+                | Refusal::MissingBlockers { .. }
+        ))
+    )
 }
 
 #[cfg(test)]

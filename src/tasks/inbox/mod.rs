@@ -2,5 +2,4 @@
 
 pub(crate) mod deliver;
 pub(crate) mod pending;
-pub(crate) mod read;
 pub(crate) mod visits;

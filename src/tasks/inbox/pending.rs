@@ -9,8 +9,7 @@ use crate::storage::inbox::{FileClass, InboxFile, Witnessed};
 use crate::storage::random::ulid;
 use crate::storage::{Inbox, StoreError, journal};
 use crate::tasks::complete::would_complete;
-use crate::tasks::inbox::deliver::is_passing;
-use crate::tasks::inbox::read::completion_in;
+use crate::tasks::inbox::deliver::{completion_in, is_passing};
 
 /// So many are judged: of more, whoever takes them says what keeps them back.
 const MOST: usize = 50;

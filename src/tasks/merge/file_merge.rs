@@ -3,9 +3,9 @@
 //! The result is the file of the side that stands, byte for byte, with what the other side's people changed spliced in. What would
 //! need a guess is left to a person, between git's markers. Reads and writes no file; knows no branch.
 
-use super::one_task::of_one_task;
-use super::outcome::{Conflict, FileMerge, Versions, unreadable};
-use super::text::{SameEndings, merge_bodies};
+use super::versions::{
+    Conflict, FileMerge, SameEndings, Versions, merge_bodies, of_one_task, unreadable,
+};
 use crate::domain::{Map, Task, TaskId, Ticket, Timestamp};
 use crate::files::task_file;
 use crate::files::task_file::{Defaults, Origin, Scope, Spliced, TaskFile};
@@ -30,7 +30,7 @@ pub(crate) fn merge_files(
     versions: Versions<'_>,
     marks: &Marks,
 ) -> Result<FileMerge, ProjectError> {
-    merge_by(rules, id, versions, marks, Draft::marked)
+    merge_by(rules, id, versions, marks, MergedFile::marked)
 }
 
 /// Merges the file as two common ancestors of a criss-cross merge have it, into the version that both branches are said to have begun
@@ -41,7 +41,7 @@ pub(crate) fn merge_virtual_base(
     id: &TaskId,
     versions: Versions<'_>,
 ) -> Result<FileMerge, ProjectError> {
-    merge_by(rules, id, versions, &Marks::default(), Draft::undecided)
+    merge_by(rules, id, versions, &Marks::default(), MergedFile::undecided)
 }
 
 fn merge_by(
@@ -49,7 +49,7 @@ fn merge_by(
     id: &TaskId,
     versions: Versions<'_>,
     marks: &Marks,
-    finish: fn(Draft, &Sides, &Marks) -> Result<FileMerge, ProjectError>,
+    finish: fn(MergedFile, &ReadVersions, &Marks) -> Result<FileMerge, ProjectError>,
 ) -> Result<FileMerge, ProjectError> {
     let versions = match of_one_task(id, versions) {
         Ok(versions) => versions,
@@ -57,7 +57,7 @@ fn merge_by(
     };
     let same_endings = SameEndings::of(versions);
     let versions = same_endings.versions();
-    let sides = match Sides::read(rules, id, versions) {
+    let sides = match ReadVersions::read(rules, id, versions) {
         Ok(sides) => sides,
         Err(why) => return FileMerge::as_text(versions, Some(why), marks),
     };
@@ -68,7 +68,7 @@ fn merge_by(
 }
 
 /// The versions, read.
-struct Sides {
+struct ReadVersions {
     base: Option<TaskFile>,
     ours: TaskFile,
     theirs: TaskFile,
@@ -76,7 +76,7 @@ struct Sides {
 }
 
 /// A merged file, with what is disputed each way.
-struct Draft {
+struct MergedFile {
     bytes: Both,
     disputed: Vec<Vec<String>>,
     conflicts: Vec<Conflict>,
@@ -84,7 +84,7 @@ struct Draft {
     left_out: Vec<String>,
 }
 
-impl Sides {
+impl ReadVersions {
     fn read(rules: &Rules, id: &TaskId, versions: Versions<'_>) -> Result<Self, String> {
         // The time is not written anywhere: a file that nobody has taken up stays without one.
         let defaults = Defaults {
@@ -103,7 +103,7 @@ impl Sides {
     }
 
     /// Merges the versions, or says why that needs a guess.
-    fn merged(&self, rules: &Rules) -> Result<Result<Draft, String>, ProjectError> {
+    fn merged(&self, rules: &Rules) -> Result<Result<MergedFile, String>, ProjectError> {
         let base = self.base.as_ref();
         let apart = match apart(base.map(|file| &file.task), &self.ours.task, &self.theirs.task) {
             Ok(apart) => apart,
@@ -146,7 +146,7 @@ impl Sides {
             keys.disputed.iter().map(|own| Conflict::Key(own.path.join("."))).collect();
         conflicts.extend((bodies[0] != bodies[1]).then_some(Conflict::Body));
         let disputed = keys.disputed.into_iter().map(|own| own.path).collect();
-        Ok(Ok(Draft { bytes, disputed, conflicts, merged, left_out }))
+        Ok(Ok(MergedFile { bytes, disputed, conflicts, merged, left_out }))
     }
 
     /// Returns which keys are people's.
@@ -254,14 +254,14 @@ fn inside<'m, 'p>(map: &'m mut Map, path: &'p [String]) -> Option<(&'p String, &
     Some((last, inside))
 }
 
-impl Draft {
-    fn marked(self, _: &Sides, marks: &Marks) -> Result<FileMerge, ProjectError> {
+impl MergedFile {
+    fn marked(self, _: &ReadVersions, marks: &Marks) -> Result<FileMerge, ProjectError> {
         let bytes = self.bytes.marked(marks)?;
         Ok(self.with(bytes))
     }
 
     /// Finishes a virtual base: nothing in it is what either side has of what is disputed.
-    fn undecided(self, sides: &Sides, marks: &Marks) -> Result<FileMerge, ProjectError> {
+    fn undecided(self, sides: &ReadVersions, marks: &Marks) -> Result<FileMerge, ProjectError> {
         if self.bytes.agree() {
             return self.marked(sides, marks);
         }

@@ -12,17 +12,16 @@ use crate::git::{CommitId, Head, ObjectId, Person};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::author;
 use crate::project::error::ProjectError;
-use crate::project::sparse_files::left_out;
+use crate::project::issue::left_out;
 use crate::project::workspace::Workspace;
 use crate::rules::{Act, Change, Found, explain, flaw};
-use crate::storage::tasks::task_files;
-use crate::storage::tasks::task_files::{Snapshot, TaskPlace};
+use crate::storage::task_files;
+use crate::storage::task_files::{Snapshot, TaskPlace};
 use crate::storage::{ProjectPath, StoreError, layout};
 use crate::tasks::state::commit_message;
 use crate::tasks::state::frozen::{
-    Committed, Frozen, UNREADABLE_BEFORE, is_unreadable_before, thaw,
+    Committed, Frozen, UNREADABLE_BEFORE, is_unreadable_before, refreshed, thaw,
 };
-use crate::tasks::state::stale_file::refreshed;
 
 /// A task as it was read, with the rules of the same moment.
 pub(crate) struct TaskState {
@@ -45,7 +44,7 @@ pub(crate) enum Pending {
     Nothing,
     /// What is to be committed before anything else, oldest first: a person's edit, or what the engine wrote before a crash. The
     /// last one's bytes are the file's.
-    Versions(Vec<FileVersion>),
+    Versions(Vec<TaskVersion>),
     /// What nobody may have done.
     Foreign(Vec<String>),
     /// The file is an earlier version of itself; these are the bytes of HEAD's version with the edits of a person.
@@ -56,7 +55,7 @@ pub(crate) enum Pending {
 
 /// One version of a file, with how its commit speaks of it.
 #[derive(Clone)]
-pub(crate) struct FileVersion {
+pub(crate) struct TaskVersion {
     pub bytes: Vec<u8>,
     pub message: String,
     /// Nothing where that is git's user, who need not be known before it is committed.
@@ -258,7 +257,7 @@ impl TaskState {
         &self,
         before: Option<&Task>,
         found: &Found,
-    ) -> Result<Vec<FileVersion>, ProjectError> {
+    ) -> Result<Vec<TaskVersion>, ProjectError> {
         let Some((last, earlier)) = found.states.split_last() else { return Ok(Vec::new()) };
         let author = self.author(&found.act, found.states.first().unwrap_or(last))?;
         let acts = std::iter::once(&found.act).chain(std::iter::repeat(&Act::Pass));
@@ -284,7 +283,7 @@ impl TaskState {
                 _ => commit_message::of_act(act, known, state),
             };
             known = state.history.len();
-            versions.push(FileVersion {
+            versions.push(TaskVersion {
                 bytes,
                 message,
                 author: author.clone(),
@@ -327,7 +326,7 @@ impl TaskState {
     /// Returns the file as one commit of git's user.
     fn one_version(&self, workspace: &Workspace, message: String) -> Pending {
         let bytes = self.file.bytes().to_vec();
-        Pending::Versions(vec![FileVersion {
+        Pending::Versions(vec![TaskVersion {
             bytes,
             message,
             author: None,

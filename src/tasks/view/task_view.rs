@@ -1,19 +1,22 @@
-//! One task, whole: as it stands, and what can be done with it.
+//! One task, its history, or a change of it, as people and programs see it.
 
 use std::rc::Rc;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::domain::{AgentId, GateId, Outcome, Task, TaskId};
-use crate::files::task_file::{Origin, TaskFile, works};
+use crate::domain::{AgentId, Destination, GateId, Outcome, Task, TaskId, Visit};
+use crate::files::task_file::open_visit::branch_value;
+use crate::files::task_file::{Origin, TaskFile, review_value, visit_entry, works};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::brief::{GateContext, brief, brief_at};
 use crate::rules::template::Body;
-use crate::rules::{Deadline, Limit, Rules, Workplace, deadlines, is_looping, may_complete};
+use crate::rules::{
+    Deadline, Limit, Rules, Warning, Workplace, deadlines, is_looping, may_complete,
+};
 use crate::storage::ProjectPath;
-use crate::tasks::plan::due::begun;
+use crate::tasks::plan::{Changed, DryRun, begun};
 use crate::tasks::state::task_state::{TaskState, find, parse};
 
 /// A task as it is shown.
@@ -171,4 +174,112 @@ pub(crate) fn who_at(rules: &Rules, task: &Task, post: &Workplace<'_>) -> Vec<Ag
     }
     let members = rules.org.role(post.role).map(|role| role.agents.clone()).unwrap_or_default();
     members.into_iter().filter(|agent| may_complete(rules, task, post, agent).is_ok()).collect()
+}
+
+/// Returns the changed task as `--json` shows it.
+pub(crate) fn changed_value(rules: &Rules, changed: &Changed, dry_run: DryRun) -> Value {
+    let mut value = task_value(rules, &changed.after, &changed.path);
+    value["warnings"] = warnings_value(&changed.warnings);
+    value["commit"] = json!(changed.commit.map(|commit| commit.to_string()));
+    if changed.settled {
+        value["settled"] = json!(true);
+    }
+    if dry_run == DryRun::Yes {
+        value["dryRun"] = json!(true);
+    }
+    value
+}
+
+/// Returns warnings in the shape of spec 1, 9.5.
+pub(crate) fn warnings_value(warnings: &[Warning]) -> Value {
+    warnings
+        .iter()
+        .map(|warning| {
+            let mut value = json!({"warning": warning.code(), "message": warning.message()});
+            for (key, field) in warning.fields() {
+                value[&key] = field;
+            }
+            value
+        })
+        .collect()
+}
+
+/// Returns the way that the task went: `implement -> review`.
+pub(crate) fn way(changed: &Changed) -> String {
+    let Some(first) = ended(changed).first() else { return String::new() };
+    let mut way = first.station().to_string();
+    for visit in ended(changed) {
+        match &visit.to {
+            Some(to) if *to != Destination::Gate(visit.gate.clone()) => {
+                way.push_str(&format!(" -> {}", to.noun()));
+            }
+            _ => {}
+        }
+    }
+    way
+}
+
+/// Returns the visits that the change ended: the one that somebody spoke of, and those of gates that decided by themselves.
+pub(crate) fn ended(changed: &Changed) -> &[Visit] {
+    let history = &changed.after.task.history;
+    let before = changed.before.as_ref().map_or(0, |file| file.task.history.len());
+    // What was done before is shown as it was.
+    let from = if changed.settled { history.len().saturating_sub(1) } else { before };
+    history.get(from..).unwrap_or_default()
+}
+
+/// A task's way so far: its ended visits, oldest first, and the open one.
+pub(crate) struct HistoryView {
+    /// The task.
+    pub task: Task,
+    /// For how many seconds the open visit has lasted.
+    pub lasting: Option<u64>,
+}
+
+/// Returns the way of a task through its gates.
+pub(crate) fn history(
+    workspace: &Workspace,
+    id: &TaskId,
+) -> Result<(HistoryView, InForce), ProjectError> {
+    let (view, in_force) = show(workspace, id)?;
+    let task = view.file.task;
+    let now = workspace.now().as_second();
+    let lasting =
+        task.gate.as_ref().map(|open| u64::try_from(now - open.entered.as_second()).unwrap_or(0));
+    Ok((HistoryView { task, lasting }, in_force))
+}
+
+/// Returns the way as `--json` shows it: entries as they stand in the file, and the open visit.
+pub(crate) fn history_value(view: &HistoryView) -> Value {
+    let task = &view.task;
+    let ended: Vec<Value> = task.history.iter().map(visit_entry::write).collect();
+    json!({"task": task.id.as_str(), "status": task.status.as_str(), "history": ended, "open": open(view)})
+}
+
+fn open(view: &HistoryView) -> Value {
+    let (task, Some(open)) = (&view.task, &view.task.gate) else { return Value::Null };
+    let mut map = Map::new();
+    let mut put = |key: &str, value: Value| {
+        map.insert(key.to_owned(), value);
+    };
+    put("gate", json!(open.current.as_str()));
+    if !open.branches.is_empty() {
+        put("branches", open.branches.iter().map(branch_value).collect());
+    }
+    if let Some(role) = &task.routing.role {
+        put("role", json!(role.as_str()));
+    }
+    if let Some(agent) = &task.routing.agent {
+        put("agent", json!(agent.as_str()));
+    }
+    put("entered", json!(open.entered.to_string()));
+    put("visit", json!(open.visit));
+    put("duration", json!(view.lasting));
+    if !task.blockers.is_empty() {
+        put("blockers", json!(task.blockers));
+    }
+    if let Some(review) = &task.review {
+        put("reviewContext", review_value(review));
+    }
+    Value::Object(map)
 }

@@ -3,8 +3,7 @@
 use super::*;
 use crate::files::config::configuration::{Source, load};
 use crate::files::task_file::{Defaults, parse};
-use crate::tasks::headers::ended_visit::{EndedVisit, JoinedFork};
-use crate::tasks::headers::summary::TaskSummary;
+use crate::tasks::headers::summary::{EndedVisit, JoinedFork, TaskSummary};
 
 /// A task in the making.
 #[derive(Debug, Clone)]
@@ -21,7 +20,7 @@ pub(crate) fn passed(gate: &str, to: &str) -> EndedVisit {
     EndedVisit {
         gate: gate.into(),
         role: None,
-        agent: Some(format!("{gate}-agent").into()),
+        agent: Some(format!("{gate}-agent")),
         entered: START,
         seconds: 60,
         skewed: false,

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::domain::Completion;
 use crate::files::config::configuration::Source;
-use crate::project::rule_check::compiled;
+use crate::project::rule_files::compiled;
 use crate::rules::{Act, Decision, decide};
 
 const PROJECT: &str = "workflow:
@@ -528,7 +528,7 @@ proptest! {
         // Each solves what is disputed by what it has.
         let solved = |ours: &str, theirs: &str| {
             let versions = Versions { base: Some(OPEN.as_bytes()), ours: ours.as_bytes(), theirs: theirs.as_bytes() };
-            let sides = Sides::read(&rules(), &id(), versions).unwrap();
+            let sides = ReadVersions::read(&rules(), &id(), versions).unwrap();
             String::from_utf8(sides.merged(&rules()).unwrap().unwrap().bytes.ours).unwrap()
         };
         let (ours, theirs) = (solved(&ours, &theirs), solved(&theirs, &ours));

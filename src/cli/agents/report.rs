@@ -1,0 +1,419 @@
+//! What is shown of a run: its events live or as lines, and its result.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::{Value, json};
+
+use super::approval;
+use crate::agents::runner::{
+    Audience, PersonQuestion, RunEvent, RunOutcome, RunSummary, RunTarget, StartedAttempt,
+    WaitReason, WaitingWork,
+};
+use crate::cli::{
+    CliResult, Output, Session, counted, cyan, dim, green, json_line, length, merged, red, yellow,
+};
+use crate::domain::{AgentId, Completion, Status, Ticket, listed};
+use crate::files::printable::one_line;
+use crate::project::author::acting_agent;
+use crate::project::git_hints::GitWords;
+use crate::project::workspace::Workspace;
+use crate::tasks::view::task_view::{show as show_task, task_value};
+
+/// The exit code of a program that a signal stopped.
+const INTERRUPTED: u8 = 130;
+/// The exit code where the work waits for somebody.
+const WAITS: u8 = 7;
+
+/// Shows the result of a run, and returns the exit code.
+pub(crate) fn show(
+    session: &Session,
+    workspace: &Workspace,
+    wish: &RunTarget,
+    account: &RunSummary,
+) -> CliResult {
+    let mut value = json!({"visits": account.visits});
+    let (mut subject, mut last) = (String::new(), String::new());
+    if let RunTarget::Task(id) = wish {
+        let (view, in_force) = show_task(workspace, id)?;
+        let task = &view.file.task;
+        subject = format!("{}: ", cyan(id));
+        last = task.history.last().map(|visit| one_line(&visit.summary)).unwrap_or_default();
+        value["context"] = Value::Object(task.context.clone());
+        value["task"] = task_value(&in_force.rules, &view.file, &view.path);
+    }
+    if let RunOutcome::Waiting(waits) = &account.end
+        && account.unavailable.is_empty()
+    {
+        value["waits"] = waits.iter().map(waits_value).collect();
+    }
+    let (code, error, text) = summary(account, &last);
+    if session.output.is_json() {
+        let ended = json!({"event": "ended", "success": code == 0, "error": error});
+        session.output.line(json_line(merged(ended, value)).to_string());
+    } else {
+        session.output.line(format!("{subject}{text}"));
+    }
+    Ok(ExitCode::from(code))
+}
+
+/// Returns the exit code, the error for programs, and the line for people.
+fn summary(account: &RunSummary, last: &str) -> (u8, Option<String>, String) {
+    let visits = counted(account.visits, "visit");
+    let unavailable = account.unavailable.iter();
+    let unavailable: Vec<String> =
+        unavailable.map(|(agent, why)| format!("{agent} cannot work: {}", one_line(why))).collect();
+    let unavailable = unavailable.join("; ");
+    let given_up = account.given_up.iter();
+    let given_up: Vec<String> = given_up
+        .map(|(ticket, why)| format!("{ticket} came to nothing: {}", one_line(why)))
+        .collect();
+    let given_up = given_up.join("; ");
+    match &account.end {
+        RunOutcome::Finished(Status::Complete) => {
+            (0, None, format!("{}, {visits}", green("complete")))
+        }
+        RunOutcome::Finished(status) => {
+            let why = if last.is_empty() { String::new() } else { format!(": {last}") };
+            (1, Some(format!("the task is {status}{why}")), format!("{}{why}", red(status)))
+        }
+        RunOutcome::Stopped => {
+            let text = "stopped; the task files say where it goes on";
+            (INTERRUPTED, Some("it was stopped".to_owned()), text.to_owned())
+        }
+        _ if !unavailable.is_empty() => {
+            let text = format!("{visits}, and {unavailable}");
+            (1, Some(unavailable), text)
+        }
+        RunOutcome::Waiting(waits) => {
+            let whys: Vec<String> =
+                waits.iter().map(|waits| format!("{} {}", waits.station, why(waits))).collect();
+            let whys = match &whys[..] {
+                [] => "nobody can work at it now; see `aof why`".to_owned(),
+                whys => whys.join("; "),
+            };
+            (WAITS, Some(whys), format!("{}, {visits} so far", yellow("waits")))
+        }
+        _ if !given_up.is_empty() => {
+            let text = format!("{visits}, and {given_up}");
+            (1, Some(given_up), text)
+        }
+        RunOutcome::NothingLeft => (0, None, format!("nothing is left to do, {visits}")),
+        RunOutcome::Stepped => (0, None, format!("{visits}; go on with the same command")),
+    }
+}
+
+/// Returns the line for a piece of news; none for what only a live view shows.
+pub(crate) fn line(news: &RunEvent) -> Option<String> {
+    Some(match news {
+        RunEvent::Printed { .. } => return None,
+        RunEvent::StartedAttempt(started) => {
+            let (step, attempt) = (step(started), attempt(started));
+            format!("{step}: {} at {}{attempt}", started.agent, cyan(&started.ticket))
+        }
+        RunEvent::AttemptFailed { ticket, attempt, why, again_in } => {
+            let then = again_in.map(|time| format!("again in {}", rounded(time)));
+            let then = then.unwrap_or_else(|| "there is no other".to_owned());
+            let (warning, why) = (yellow("warning:"), one_line(why));
+            format!("{warning} {ticket}: attempt {attempt} came to nothing: {why}; {then}")
+        }
+        RunEvent::Moved { ticket, from, outcome, summary, to, status, took } => {
+            let to = match (to, status) {
+                (_, Status::Blocked) => yellow("blocked"),
+                (Some(to), _) => to.to_string(),
+                (None, Status::Complete) => green("complete"),
+                (None, status) => status.to_string(),
+            };
+            let took =
+                if took.is_zero() { String::new() } else { format!(" after {}", rounded(*took)) };
+            let summary = summary.as_ref().map(|text| format!(": {}", one_line(text)));
+            let (task, outcome) = (cyan(&ticket.task), one_line(outcome));
+            format!("{task}: {from} -> {to} ({outcome}){took}{}", summary.unwrap_or_default())
+        }
+        RunEvent::WaitingWork(waits) => waits_line(waits),
+        RunEvent::Unavailable { agent, why } => {
+            format!("{} {agent} cannot work: {}", yellow("warning:"), one_line(why))
+        }
+        RunEvent::Obstacle(text) => format!("{} {}; waiting", yellow("note:"), one_line(text)),
+        RunEvent::Remark { ticket, text } => {
+            format!("{} {ticket}: {}", yellow("note:"), one_line(text))
+        }
+    })
+}
+
+/// Returns the step of the workflow: `Step 2/6: review`.
+pub(crate) fn step(started: &StartedAttempt) -> String {
+    format!("Step {}/{}: {}", started.step, started.steps, started.station)
+}
+
+/// Returns which attempt it is, from the second one on.
+pub(crate) fn attempt(started: &StartedAttempt) -> String {
+    match started.attempt {
+        1 => String::new(),
+        number => dim(format!(", attempt {number} of {}", started.attempts)),
+    }
+}
+
+/// Returns the line for work that waits.
+pub(crate) fn waits_line(waits: &WaitingWork) -> String {
+    format!("{} {}: {}", cyan(&waits.ticket), waits.station, why(waits))
+}
+
+/// Returns why work waits, and who could do something.
+pub(crate) fn why(waits: &WaitingWork) -> String {
+    let WaitingWork { ticket, role, agents, .. } = waits;
+    let agents = match &agents[..] {
+        [] => format!("somebody in role `{role}`"),
+        agents => listed(agents),
+    };
+    let task = &ticket.task;
+    match &waits.why {
+        WaitReason::People => {
+            format!("waits for {agents}; `aof task complete {ticket} --outcome ...`")
+        }
+        WaitReason::Blocked(blockers) => {
+            let blockers = one_line(&blockers.join("; "));
+            format!("is blocked: {blockers}; `aof task unblock {task} --reason ...` lets it go on")
+        }
+        WaitReason::NotStartable if waits.agents.is_empty() => {
+            format!("waits: nobody in role `{role}` may work there now; see `aof why {task}`")
+        }
+        WaitReason::NotStartable => {
+            format!("waits for {agents}: org.yaml does not say how to start any of them (`run`)")
+        }
+        WaitReason::Held(agent) => {
+            let ticket = ticket.clone().without_visit();
+            format!("is {agent}'s; `aof task release {ticket}` takes it back")
+        }
+        WaitReason::Tried(why) => one_line(why),
+    }
+}
+
+fn rounded(time: Duration) -> String {
+    length((time + Duration::from_millis(500)).as_secs())
+}
+
+/// Returns a piece of news as JSON.
+pub(crate) fn value(news: &RunEvent) -> Value {
+    match news {
+        RunEvent::StartedAttempt(started) => json!({
+            "event": "started",
+            "task": started.ticket.task,
+            "ticket": started.ticket,
+            "gate": started.station,
+            "agent": started.agent,
+            "attempt": started.attempt,
+            "attempts": started.attempts,
+            "step": started.step,
+            "steps": started.steps,
+        }),
+        RunEvent::Printed { ticket, line } => {
+            let line = one_line(line);
+            json!({"event": "printed", "task": ticket.task, "ticket": ticket, "line": line})
+        }
+        RunEvent::AttemptFailed { ticket, attempt, why, again_in } => json!({
+            "event": "attempt_failed",
+            "task": ticket.task,
+            "ticket": ticket,
+            "attempt": attempt,
+            "why": why,
+            "againIn": again_in.map(|time| time.as_secs()),
+        }),
+        RunEvent::Moved { ticket, from, outcome, summary, to, status, took } => json!({
+            "event": "moved",
+            "task": ticket.task,
+            "ticket": ticket,
+            "from": from,
+            "to": to,
+            "outcome": outcome,
+            "summary": summary,
+            "status": status,
+            "seconds": took.as_secs(),
+        }),
+        RunEvent::WaitingWork(waits) => waits_value(waits),
+        RunEvent::Unavailable { agent, why } => {
+            json!({"event": "unavailable", "agent": agent, "why": why})
+        }
+        RunEvent::Obstacle(text) => json!({"event": "obstacle", "text": text}),
+        RunEvent::Remark { ticket, text } => {
+            json!({"event": "remark", "task": ticket.task, "ticket": ticket, "text": text})
+        }
+    }
+}
+
+/// Returns work that waits as JSON.
+pub(crate) fn waits_value(waits: &WaitingWork) -> Value {
+    let what = match &waits.why {
+        WaitReason::People => "people",
+        WaitReason::Blocked(_) => "blocked",
+        WaitReason::NotStartable => "not_startable",
+        WaitReason::Held(_) => "held",
+        WaitReason::Tried(_) => "tried",
+    };
+    json!({
+        "event": "waits",
+        "task": waits.ticket.task,
+        "ticket": waits.ticket,
+        "gate": waits.station,
+        "role": waits.role,
+        "agents": waits.agents,
+        "for": what,
+        "why": why(waits),
+    })
+}
+
+/// The person who looks on, and who can be asked at a terminal.
+pub(crate) struct RunView {
+    output: Output,
+    live: Option<Live>,
+    /// Who can be asked, and where the project is.
+    person: Option<(AgentId, PathBuf)>,
+    git_words: GitWords,
+    stop: Arc<AtomicBool>,
+}
+
+impl RunView {
+    /// Returns the view; `may_ask` says whether a person at the terminal is asked.
+    pub(crate) fn new(
+        session: &Session,
+        workspace: &Workspace,
+        may_ask: bool,
+        stop: &Arc<AtomicBool>,
+    ) -> CliResult<Self> {
+        let output = session.output;
+        let mut person = None;
+        if !output.is_json() && may_ask && Session::at_terminal() {
+            // A person whom org.yaml does not know is not asked.
+            let who = acting_agent(workspace, &workspace.rules()?.rules.org, None, true);
+            let who = who.ok().filter(AgentId::is_human);
+            person = who.map(|who| (who, workspace.paths.root().to_owned()));
+        }
+        let live = if output.is_json() { None } else { Live::at_terminal() };
+        let git_words = workspace.git_words.clone();
+        Ok(Self { output, live, person, git_words, stop: Arc::clone(stop) })
+    }
+
+    /// Returns a sentence of ours whose git commands work here; an agent's text stays as it is.
+    fn git_said(&self, news: &RunEvent, text: String) -> String {
+        match news {
+            RunEvent::WaitingWork(_)
+            | RunEvent::Unavailable { .. }
+            | RunEvent::Obstacle(_)
+            | RunEvent::Remark { .. } => self.git_words.said(text),
+            _ => text,
+        }
+    }
+}
+
+impl Audience for RunView {
+    fn hear(&mut self, news: &RunEvent) {
+        if self.output.is_json() {
+            let mut value = json_line(value(news));
+            for key in ["text", "why"] {
+                if let Some(Value::String(text)) = value.get_mut(key) {
+                    *text = self.git_said(news, std::mem::take(text));
+                }
+            }
+            return self.output.line(value.to_string());
+        }
+        let line = line(news).map(|line| self.git_said(news, line));
+        match (&mut self.live, line) {
+            (Some(live), line) => live.hear(news, line),
+            (None, Some(line)) => self.output.say(line),
+            (None, None) => {}
+        }
+    }
+
+    fn tick(&mut self) {
+        if let Some(live) = &self.live {
+            live.running.values().for_each(|(bar, _)| bar.tick());
+        }
+    }
+
+    fn aside(&mut self, something: &mut dyn FnMut()) {
+        match &self.live {
+            Some(live) => live.all.suspend(something),
+            None => something(),
+        }
+    }
+
+    fn decide(&mut self, asked: &PersonQuestion<'_>) -> Option<Completion> {
+        let (person, root) = self.person.as_ref()?;
+        let ask = || approval::ask(self.output, person, root, asked, &self.stop);
+        match &self.live {
+            Some(live) => live.all.suspend(ask),
+            None => ask(),
+        }
+    }
+}
+
+/// How often a spinner turns.
+const TURN: Duration = Duration::from_millis(100);
+
+/// Lines on stderr that are drawn again: one for each agent at work.
+struct Live {
+    all: MultiProgress,
+    /// The visits under way, each with its line and how that begins.
+    running: BTreeMap<Ticket, (ProgressBar, String)>,
+}
+
+impl Live {
+    /// Returns the lines, unless stderr is no terminal or one without a cursor (`TERM=dumb`).
+    fn at_terminal() -> Option<Self> {
+        let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
+        let can_draw = std::io::stderr().is_terminal() && !all.is_hidden();
+        can_draw.then(|| Self { all, running: BTreeMap::new() })
+    }
+
+    /// Shows a piece of news; `line` is its sentence.
+    fn hear(&mut self, news: &RunEvent, line: Option<String>) {
+        match news {
+            RunEvent::StartedAttempt(started) => return self.start(started),
+            RunEvent::Printed { ticket, line } => return self.note(ticket, &dim(one_line(line))),
+            RunEvent::AttemptFailed { ticket, .. } => {
+                self.note(ticket, &yellow("waits for another attempt"));
+            }
+            RunEvent::Moved { ticket, .. } => {
+                if let Some((bar, _)) = self.running.remove(ticket) {
+                    bar.finish_and_clear();
+                }
+            }
+            _ => {}
+        }
+        if let Some(line) = line {
+            // A terminal that cannot be drawn on any more hides nothing: the task files say it all.
+            let _ = self.all.println(line);
+        }
+    }
+
+    fn start(&mut self, started: &StartedAttempt) {
+        let text = format!("{} {}{}", step(started), cyan(&started.agent), attempt(started));
+        let style = ProgressStyle::with_template("{spinner} {elapsed:>4} {wide_msg}");
+        let style = style.expect("the template is valid");
+        let bar = self.all.add(ProgressBar::new_spinner().with_style(style));
+        bar.set_message(text.clone());
+        bar.enable_steady_tick(TURN);
+        if let Some((before, _)) = self.running.insert(started.ticket.clone(), (bar, text)) {
+            before.finish_and_clear();
+        }
+    }
+
+    fn note(&self, ticket: &Ticket, note: &str) {
+        if let Some((bar, text)) = self.running.get(ticket) {
+            bar.set_message(format!("{text}  {note}"));
+        }
+    }
+}
+
+impl Drop for Live {
+    /// Leaves the terminal as it is.
+    fn drop(&mut self) {
+        self.running.values().for_each(|(bar, _)| bar.abandon());
+    }
+}

@@ -1,0 +1,371 @@
+//! `aof demo`: a project in a temporary folder, the real watcher, scripted agents, one person. Nothing outside the
+//! folder is read or written, and no process outlives the demo.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, ErrorKind};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::cli::{CliError, CliResult, Output, Session, bold, cyan, green, red, yellow};
+use crate::domain::TaskId;
+use crate::files::printable::inert;
+use crate::git::GitError;
+use crate::storage::Paths;
+use crate::storage::lock::is_watched;
+
+/// How long the watcher may take with one file.
+const GATE_PATIENCE: Duration = Duration::from_secs(15);
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct DemoArgs {
+    /// Keep the project, and say where it is
+    #[arg(long)]
+    keep: bool,
+}
+
+pub(crate) fn run_demo(session: &Session, args: &DemoArgs) -> CliResult {
+    let output = session.output;
+    let mut stage = DemoStage::build()?;
+    let played = play(output, &mut stage);
+    let kept = args.keep.then(|| stage.keep());
+    played?;
+    match kept {
+        Some(folder) => output.line(format!("\nThe project is in {}", folder.display())),
+        None => output
+            .line("\nThe project is gone again; `aof demo --keep` leaves it for you to look at."),
+    }
+    output.line("Start your own with `aof init`.");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn play(output: Output, stage: &mut DemoStage) -> CliResult<()> {
+    let heading = |text: &str| output.line(format!("\n{}", bold(text)));
+    let print = |text: &str| {
+        let lines = text.trim_end().lines();
+        lines.for_each(|line| output.line(format!("    {}", inert(line)).trim_end()));
+    };
+    heading("A project: the gates of its workflow, committed");
+    print("implement -> docs (if tagged `docs`) -> code-review (may reject) -> approve (a person)");
+    heading("Two tasks");
+    let login = new_task(output, stage, "Add a login form", &[])?;
+    let guide = new_task(output, stage, "Explain the login in the guide", &["--tag", "docs"])?;
+
+    heading("A watcher, and agents that drop completion files into `.aof/inbox/`");
+    let events = stage.start_watcher()?;
+    for turn in turns(&login, &guide) {
+        output.line(format!("    {} drops `{}`: {}", speaker(turn.agent), turn.file, turn.does));
+        stage.drop_file(turn.file, &turn.text)?;
+        output.line(format!("      {}", answer(stage, &events, &turn)?));
+    }
+    let (person, summary) = ("human-alice", "Tried it; ship it");
+    let words = ["task", "complete", login.as_str(), "-o", "complete", "-s", summary];
+    let typed = format!("aof task complete {login} -o complete -s \"{summary}\"");
+    output.line(format!("    {} `{typed}`", speaker(person)));
+    let said = stage.aof(Some(person), &words)?;
+    output.line(format!("      {}", green(said.lines().next().unwrap_or_default())));
+    stage.stop_watcher();
+
+    heading("The log of git: every transition is a commit");
+    print(&stage.git(&["log", "--oneline", "tasks/"])?);
+    heading(&format!("One task's history: `aof task history {login}`"));
+    print(&stage.aof(None, &["task", "history", login.as_str()])?);
+    heading("One transition, as git shows it: the rejection");
+    let rejection = format!("--grep=^{login}: code-review -> implement");
+    let commit = stage.git(&["log", "--format=%h", &rejection, "tasks/"])?;
+    let format = "--format=commit %h by %an%n%n%w(0,4,4)%B";
+    print(&stage.git(&["show", format, commit.trim()])?);
+    Ok(())
+}
+
+/// Returns who speaks, as wide as any of them.
+fn speaker(agent: &str) -> String {
+    bold(format!("{agent:<12}"))
+}
+
+fn new_task(output: Output, stage: &DemoStage, title: &str, more: &[&str]) -> CliResult<TaskId> {
+    let made = stage.aof(None, &[&["--json", "task", "new", title], more].concat())?;
+    let value: Value = serde_json::from_str(&made).unwrap_or_default();
+    let id = value["id"].as_str().unwrap_or_default().parse()?;
+    output.line(format!("    {}  {title}", cyan(&id)));
+    Ok(id)
+}
+
+/// Waits until the watcher has taken or refused the file, and returns what it says.
+fn answer(stage: &DemoStage, events: &Receiver<Value>, turn: &Turn) -> CliResult<String> {
+    loop {
+        let event = events
+            .recv_timeout(GATE_PATIENCE)
+            .map_err(|_| stage.stuck("nothing happened any more"))?;
+        if event["file"] != turn.file {
+            continue;
+        }
+        let text = |value: &Value| inert(value.as_str().unwrap_or_default());
+        let message = text(&event["reason"]["message"]);
+        match event["event"].as_str() {
+            Some("completed") => {
+                let (task, from, outcome) = (&event["task"], &event["from"], &event["outcome"]);
+                let to = event["gate"].as_str().map_or_else(|| "end".to_owned(), inert);
+                let line = format!("{}  {} -> {to} ({})", text(task), text(from), text(outcome));
+                return Ok(if outcome == "needs_review" { yellow(line) } else { green(line) });
+            }
+            Some("refused") => {
+                let lines = message.lines().filter(|line| !line.trim().is_empty()).take(4);
+                let lines = lines.collect::<Vec<_>>().join("\n               ");
+                return Ok(format!("{} {lines}", red("refused:")));
+            }
+            _ => {}
+        }
+    }
+}
+
+pub(crate) const PROJECT: &str = "\
+project:
+  name: demo
+workflow:
+  gates:
+    - id: implement
+      role: developer
+    - id: docs
+      role: writer
+      when: tags.includes('docs')
+    - id: code-review
+      role: reviewer
+      canReject: true
+    - id: approve
+      role: approver
+      requireHuman: true
+";
+
+pub(crate) const ORG: &str = "\
+roles:
+  developer: {agents: [agent-7]}
+  writer: {agents: [agent-5]}
+  reviewer: {agents: [agent-3]}
+  approver: {agents: [human-alice]}
+agents:
+  human-alice: {email: alice@example.org}
+  agent-3: {}
+  agent-5: {}
+  agent-7: {}
+";
+
+/// A completion file that an agent drops.
+pub(crate) struct Turn {
+    pub agent: &'static str,
+    pub file: &'static str,
+    pub does: &'static str,
+    pub text: String,
+}
+
+/// Returns the files in the order in which they are dropped.
+pub(crate) fn turns(login: &TaskId, guide: &TaskId) -> Vec<Turn> {
+    let yaml = |agent, file, task: &TaskId, summary| Turn {
+        agent,
+        file,
+        does: "`complete`, as YAML",
+        text: format!("task: {task}\nagent: {agent}\noutcome: complete\nsummary: {summary}\n"),
+    };
+    let review = |file, does, outcome, summary: &str, blockers: &[&str]| {
+        Turn {
+        agent: "agent-3",
+        file,
+        does,
+        text: json!({
+            "task": login, "agent": "agent-3", "outcome": outcome, "summary": summary, "blockers": blockers
+        })
+        .to_string(),
+    }
+    };
+    let again =
+        yaml("agent-7", "login-again.md", login, "Five attempts, then a pause; the test is there");
+    let work = "A sixth attempt within a minute is answered with a pause of a minute.";
+    let blockers =
+        ["Limit the attempts in login.rs to five a minute", "Add a test of the sixth attempt"];
+    vec![
+        yaml("agent-7", "login.yaml", login, "Form, session cookie, six tests"),
+        yaml("agent-7", "guide.yaml", guide, "The login can be explained now"),
+        yaml("agent-5", "guide-text.yaml", guide, "A page with two pictures"),
+        review(
+            "review.json",
+            "`needs_review` with what has to be fixed, as JSON",
+            "needs_review",
+            "Passwords can be guessed without end",
+            &blockers,
+        ),
+        yaml("agent-3", "guide-review.yaml", guide, "Reads well"),
+        Turn {
+            does: "`complete`, as Markdown with the work below",
+            text: format!("---\n{}---\n{work}\n", again.text),
+            ..again
+        },
+        review(
+            "verdict.json",
+            "`approved`, which this gate does not know",
+            "approved",
+            "Good now",
+            &[],
+        ),
+        review(
+            "verdict-again.json",
+            "`complete`, having read the reason",
+            "complete",
+            "Good now",
+            &[],
+        ),
+    ]
+}
+
+/// How long the watcher may take to start.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The project and its watcher.
+pub(crate) struct DemoStage {
+    folder: Option<TempDir>,
+    project: PathBuf,
+    watcher: Option<Child>,
+}
+
+impl DemoStage {
+    /// Makes the project: a repository with the rules in its first commit.
+    pub(crate) fn build() -> CliResult<Self> {
+        let folder = tempfile::Builder::new().prefix("aof-demo-").tempdir();
+        let folder = folder
+            .map_err(|cause| CliError::refused("demo_failed", cause.to_string(), "try again"))?;
+        let project = folder.path().join("project");
+        let stage = Self { folder: Some(folder), project, watcher: None };
+        fs::create_dir(&stage.project)
+            .and_then(|()| fs::write(stage.project.join("project.yaml"), PROJECT))
+            .and_then(|()| fs::write(stage.project.join("org.yaml"), ORG))
+            .map_err(|cause| stage.stuck(&format!("cannot write the project: {cause}")))?;
+        stage.git(&["init", "--quiet", "--initial-branch=main"])?;
+        stage.git(&["config", "user.name", "Alice"])?;
+        stage.git(&["config", "user.email", "alice@example.org"])?;
+        stage.git(&["add", "project.yaml", "org.yaml"])?;
+        let message = "rules: who does what, and when it is done";
+        stage.git(&["commit", "--quiet", "--no-verify", "--message", message])?;
+        Ok(stage)
+    }
+
+    /// Leaves the folder, and returns it.
+    pub(crate) fn keep(&mut self) -> PathBuf {
+        let folder = self.folder.take();
+        folder.map_or_else(|| self.project.clone(), |folder| folder.keep().join("project"))
+    }
+
+    /// Runs git and returns what it prints.
+    pub(crate) fn git(&self, arguments: &[&str]) -> CliResult<String> {
+        let mut command = self.command("git");
+        command.arg("--no-pager").args(arguments);
+        self.finish(&mut command, &format!("git {}", arguments.join(" ")))
+    }
+
+    /// Runs aof as this agent, or as nobody, and returns what it prints.
+    pub(crate) fn aof(&self, agent: Option<&str>, arguments: &[&str]) -> CliResult<String> {
+        let program = std::env::current_exe()
+            .map_err(|cause| self.stuck(&format!("cannot find this program: {cause}")))?;
+        let mut command = self.command(program);
+        command.envs(agent.map(|agent| ("AOF_AGENT", agent)));
+        self.finish(command.args(arguments), &format!("aof {}", arguments.join(" ")))
+    }
+
+    /// Drops a file into the inbox as agents should: write it under a hidden name, then rename it.
+    pub(crate) fn drop_file(&self, name: &str, text: &str) -> CliResult<()> {
+        let inbox = Paths::at(&self.project).inbox();
+        let hidden = inbox.join(format!(".{name}"));
+        fs::write(&hidden, text)
+            .and_then(|()| fs::rename(hidden, inbox.join(name)))
+            .map_err(|cause| self.stuck(&format!("cannot drop `{name}`: {cause}")))
+    }
+
+    /// Starts `aof watch`, and returns its events.
+    pub(crate) fn start_watcher(&mut self) -> CliResult<Receiver<Value>> {
+        let started = File::create(self.project.with_file_name("watcher.log")).and_then(|log| {
+            let mut command = self.command(std::env::current_exe()?);
+            command.args(["--json", "watch"]).stdout(Stdio::piped()).stderr(log).spawn()
+        });
+        let mut child =
+            started.map_err(|cause| self.stuck(&format!("cannot start the watcher: {cause}")))?;
+        let (sender, events) = channel();
+        let lines = child.stdout.take().map(BufReader::new);
+        self.watcher = Some(child);
+        thread::spawn(move || {
+            let lines = lines.into_iter().flat_map(BufRead::lines).map_while(Result::ok);
+            let mut events = lines.filter_map(|line| serde_json::from_str(&line).ok());
+            // The demo has ended once nobody receives any more.
+            events.try_for_each(|event| sender.send(event))
+        });
+        let deadline = Instant::now() + PATIENCE;
+        while !is_watched(&Paths::at(&self.project)) {
+            if Instant::now() > deadline {
+                return Err(self.stuck("the watcher did not start"));
+            }
+            thread::yield_now();
+        }
+        Ok(events)
+    }
+
+    /// Ends the watcher; it may end at any moment.
+    pub(crate) fn stop_watcher(&mut self) {
+        if let Some(mut watcher) = self.watcher.take() {
+            let _ = watcher.kill();
+            let _ = watcher.wait();
+        }
+    }
+
+    /// Returns the error that the demo does not go on, with what the watcher logged.
+    pub(crate) fn stuck(&self, what: &str) -> CliError {
+        let log = fs::read_to_string(self.project.with_file_name("watcher.log"));
+        let log = log.ok().filter(|log| !log.trim().is_empty());
+        let problem = format!("the demo got stuck in `{}`: {what}", self.project.display());
+        let fix = log.unwrap_or_else(|| "run it again with `aof demo --keep`".to_owned());
+        CliError::refused("demo_failed", problem, fix)
+    }
+
+    fn finish(&self, command: &mut Command, words: &str) -> CliResult<String> {
+        let output = command.stdin(Stdio::null()).output().map_err(|cause| match cause.kind() {
+            // Another run would be no better, and there is nothing to look at.
+            ErrorKind::NotFound if words.starts_with("git ") => {
+                GitError::NotRun { command: words.to_owned(), cause }.into()
+            }
+            _ => self.stuck(&format!("cannot run `{words}`: {cause}")),
+        })?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        let printed = [output.stderr, output.stdout].concat();
+        Err(self.stuck(&format!("`{words}` failed: {}", String::from_utf8_lossy(&printed))))
+    }
+
+    /// Returns a command in the project that sees nobody's settings.
+    fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        for (name, _) in std::env::vars_os() {
+            let text = name.to_string_lossy();
+            if text.starts_with("GIT_") || text.starts_with("AOF_") {
+                command.env_remove(name);
+            }
+        }
+        command
+            .current_dir(&self.project)
+            .env("HOME", self.project.with_file_name("home"))
+            .env_remove("XDG_CONFIG_HOME")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_SYSTEM", "/dev/null")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("NO_COLOR", "1");
+        command
+    }
+}
+
+impl Drop for DemoStage {
+    fn drop(&mut self) {
+        self.stop_watcher();
+    }
+}

@@ -1,5 +1,0 @@
-//! Commands about commits.
-
-pub(crate) mod merge_driver;
-pub(crate) mod sync;
-pub(crate) mod verify;

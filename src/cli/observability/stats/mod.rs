@@ -1,5 +1,0 @@
-//! `aof stats`
-
-pub(crate) mod command;
-pub(crate) mod overview;
-pub(crate) mod tables;

@@ -1,6 +1,0 @@
-//! `aof watch` and `aof sweep`
-
-pub(crate) mod command;
-pub(crate) mod json;
-pub(crate) mod sweep;
-pub(crate) mod text;

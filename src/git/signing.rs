@@ -1,0 +1,308 @@
+//! Signatures as git makes them (`commit.gpgSign`, `gpg.format`, `user.signingKey`), by the program that git would
+//! run, with a deadline: a passphrase prompt must never hold the writer lock for ever.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::git::command;
+use crate::git::error::GitError;
+use crate::git::objects::commit::Person;
+use crate::git::repository::environment::is_program_there;
+use crate::git::repository::handle::Repository;
+
+/// Time enough to answer a passphrase dialog, or to touch a token.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How commits are signed here.
+#[derive(Debug, Clone)]
+pub(crate) struct Signer {
+    program: String,
+    format: Format,
+    key: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    /// `openpgp` or `x509`: the programs take the same arguments.
+    Gpg,
+    Ssh,
+}
+
+/// The signer that git's configuration names, looked up once a committer.
+#[derive(Default)]
+pub(crate) struct Signers {
+    found: Option<(Person, Option<Signer>)>,
+}
+
+impl Signer {
+    /// Returns the signer that git's configuration asks for, if it asks for one.
+    pub(crate) fn configured(
+        repository: &Repository,
+        committer: &Person,
+    ) -> Result<Option<Self>, GitError> {
+        let config = repository.config()?;
+        if !config.signs_commits {
+            return Ok(None);
+        }
+        let text =
+            |name: &str| config.text(name).filter(|text| !text.is_empty()).map(str::to_owned);
+        let format = text("gpg.format").unwrap_or_else(|| "openpgp".to_owned());
+        let (format, named, fallback) = match format.as_str() {
+            "openpgp" => {
+                (Format::Gpg, text("gpg.openpgp.program").or_else(|| text("gpg.program")), "gpg")
+            }
+            "x509" => (Format::Gpg, text("gpg.x509.program"), "gpgsm"),
+            "ssh" => (Format::Ssh, text("gpg.ssh.program"), "ssh-keygen"),
+            other => {
+                let detail =
+                    format!("`gpg.format` is `{other}`; git knows `openpgp`, `x509` and `ssh`");
+                return Err(GitError::Signing { program: "gpg".to_owned(), detail });
+            }
+        };
+        let program = expand_home(named.as_deref().unwrap_or(fallback));
+        let key = match (text("user.signingKey"), format) {
+            (Some(key), _) => key,
+            (None, Format::Gpg) => format!("{} <{}>", committer.name(), committer.email()),
+            (None, Format::Ssh) => {
+                let detail =
+                    "no key is named; run `git config user.signingKey ~/.ssh/id_ed25519.pub`"
+                        .to_owned();
+                return Err(GitError::Signing { program, detail });
+            }
+        };
+        Ok(Some(Self { program, format, key }))
+    }
+
+    /// The program that makes the signatures.
+    pub(crate) fn program(&self) -> &str {
+        &self.program
+    }
+
+    /// The SSH key that it signs with, if it is one.
+    pub(crate) fn ssh_key(&self) -> Option<SshKey> {
+        (self.format == Format::Ssh).then(|| named_key(&self.key))
+    }
+
+    /// Signs these bytes; returns the armored signature.
+    pub(crate) fn sign(&self, bytes: &[u8]) -> Result<String, GitError> {
+        let signature = match self.format {
+            Format::Gpg => self.sign_gpg(bytes),
+            Format::Ssh => self.sign_ssh(bytes),
+        };
+        let signature = signature
+            .map_err(|detail| GitError::Signing { program: self.program.clone(), detail })?;
+        Ok(signature.replace("\r\n", "\n"))
+    }
+
+    fn sign_gpg(&self, bytes: &[u8]) -> Result<String, String> {
+        let mut command = Command::new(&self.program);
+        command.args(["--status-fd=2", "-bsau", &self.key]);
+        let finished = command::run(command, bytes, TIMEOUT).map_err(|error| error.to_string())?;
+        let status = String::from_utf8_lossy(&finished.stderr);
+        let created = status.lines().any(|line| line.starts_with("[GNUPG:] SIG_CREATED "));
+        if !finished.status.success() || !created {
+            return Err(last_words(&finished.stderr));
+        }
+        armored(finished.stdout)
+    }
+
+    fn sign_ssh(&self, bytes: &[u8]) -> Result<String, String> {
+        // The writer lock is held: nobody may be asked at the terminal.
+        signature(&self.program, &named_key(&self.key), "git", bytes, Asking::Window)
+    }
+}
+
+impl Repository {
+    /// Returns why commits that are to be signed cannot be, as far as that shows before one is made.
+    pub fn signing_trouble(&self) -> Result<Option<String>, GitError> {
+        let Ok(committer) = self.identity() else { return Ok(None) };
+        match Signer::configured(self, &committer) {
+            Ok(None) => Ok(None),
+            Ok(Some(signer)) => {
+                if !is_program_there(signer.program()) {
+                    return Ok(Some(format!("there is no program `{}`", signer.program())));
+                }
+                let missing = signer.ssh_key().and_then(|key| self.missing_key_file(key));
+                Ok(missing.map(|file| {
+                    format!("there is no key `{}` (`user.signingKey`)", file.display())
+                }))
+            }
+            Err(GitError::Signing { detail, .. }) => Ok(Some(detail)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the file of the SSH key that git would sign with, where it is not there.
+    pub fn missing_ssh_key(&self) -> Result<Option<PathBuf>, GitError> {
+        let is_ssh = self.config()?.text("gpg.format") == Some("ssh");
+        Ok(self.ssh_key()?.filter(|_| is_ssh).and_then(|key| self.missing_key_file(key)))
+    }
+
+    fn missing_key_file(&self, key: SshKey) -> Option<PathBuf> {
+        match key {
+            SshKey::File(file) => {
+                Some(file).filter(|file| !self.worktree_root().join(file).is_file())
+            }
+            SshKey::Agent(_) => None,
+        }
+    }
+
+    /// Returns the program that would sign completions, where there is none of that name.
+    pub fn missing_ssh_program(&self) -> Result<Option<String>, GitError> {
+        let program = program(self.config()?.text("gpg.ssh.program"));
+        Ok(Some(program).filter(|program| !is_program_there(program)))
+    }
+}
+
+impl Signers {
+    /// Returns the signer of that committer.
+    pub(crate) fn of(
+        &mut self,
+        repository: &Repository,
+        committer: &Person,
+    ) -> Result<Option<&Signer>, GitError> {
+        if self.found.as_ref().is_none_or(|(known, _)| known != committer) {
+            self.found = Some((committer.clone(), Signer::configured(repository, committer)?));
+        }
+        Ok(self.found.as_ref().and_then(|(_, signer)| signer.as_ref()))
+    }
+}
+
+/// Which key signs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SshKey {
+    /// The one in a file; a public one stands for the private one beside it, or in the ssh agent.
+    File(PathBuf),
+    /// The one in the ssh agent that belongs to this public key.
+    Agent(String),
+}
+
+/// Who is asked for a passphrase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asking {
+    /// Whoever sits at the terminal, for as long as it takes.
+    Terminal,
+    /// Nobody there: a window may open, and nothing waits for it for ever.
+    Window,
+}
+
+impl Repository {
+    /// Returns an armored signature of the text, made for that use.
+    pub fn ssh_signature(
+        &self,
+        key: &SshKey,
+        namespace: &str,
+        text: &[u8],
+        asking: Asking,
+    ) -> Result<String, GitError> {
+        let program = program(self.config()?.text("gpg.ssh.program"));
+        let made = signature(&program, key, namespace, text, asking);
+        made.map_err(|detail| GitError::Signing { program, detail })
+    }
+
+    /// Returns the SSH key that git would sign with, if its configuration names one.
+    pub fn ssh_key(&self) -> Result<Option<SshKey>, GitError> {
+        let named = self.config()?.text("user.signingKey").filter(|text| !text.is_empty());
+        Ok(named.map(named_key))
+    }
+}
+
+/// Returns the program that makes SSH signatures.
+pub(crate) fn program(configured: Option<&str>) -> String {
+    expand_home(configured.filter(|text| !text.is_empty()).unwrap_or("ssh-keygen"))
+}
+
+/// Returns the key that git's configuration names: the key itself, or its file.
+pub(crate) fn named_key(named: &str) -> SshKey {
+    let literal =
+        named.strip_prefix("key::").or_else(|| named.starts_with("ssh-").then_some(named));
+    match literal {
+        Some(key) => SshKey::Agent(key.to_owned()),
+        None => SshKey::File(PathBuf::from(expand_home(named))),
+    }
+}
+
+/// Signs; returns the armored signature, or what stood in the way.
+pub(crate) fn signature(
+    program: &str,
+    key: &SshKey,
+    namespace: &str,
+    text: &[u8],
+    asking: Asking,
+) -> Result<String, String> {
+    let folder =
+        tempfile::tempdir().map_err(|error| format!("no folder for temp files: {error}"))?;
+    let put = |name: &str, content: &[u8]| {
+        let path = folder.path().join(name);
+        fs::write(&path, content)
+            .map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
+        Ok::<_, String>(path)
+    };
+    let message = put("text", text)?;
+    let mut command = Command::new(program);
+    if asking == Asking::Terminal {
+        // It still asks, and says when a token is to be touched.
+        command.arg("-q");
+    }
+    command.args(["-Y", "sign", "-n", namespace, "-f"]);
+    match key {
+        SshKey::Agent(key) => command.arg(put("key", format!("{key}\n").as_bytes())?).arg("-U"),
+        SshKey::File(file) => command.arg(file),
+    };
+    command.arg(&message);
+    match asking {
+        Asking::Terminal => at_terminal(command)?,
+        Asking::Window => in_background(command)?,
+    }
+    armored(
+        fs::read(folder.path().join("text.sig"))
+            .map_err(|error| format!("it wrote no signature: {error}"))?,
+    )
+}
+
+/// Runs it in the foreground, where it can ask at the terminal.
+fn at_terminal(mut command: Command) -> Result<(), String> {
+    let status =
+        command.stdin(Stdio::inherit()).stdout(Stdio::null()).stderr(Stdio::inherit()).status();
+    let status = status.map_err(|error| error.to_string())?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("it made no signature, and ended with {status}"))
+    }
+}
+
+fn in_background(mut command: Command) -> Result<(), String> {
+    // Without a window to ask in, it must fail rather than ask at the terminal.
+    command.env("SSH_ASKPASS_REQUIRE", "force");
+    if std::env::var_os("SSH_ASKPASS").is_none() {
+        command.env("SSH_ASKPASS", "false");
+    }
+    let finished = command::run(command, &[], TIMEOUT).map_err(|error| error.to_string())?;
+    if finished.status.success() { Ok(()) } else { Err(last_words(&finished.stderr)) }
+}
+
+/// A signature must be plain lines of text, or it could write other headers into a commit.
+pub(crate) fn armored(signature: Vec<u8>) -> Result<String, String> {
+    let text = String::from_utf8(signature).map_err(|_| "its signature is not text".to_owned())?;
+    let plain = text.starts_with("-----BEGIN ")
+        && text.chars().all(|c| c == '\n' || c == '\r' || !c.is_control());
+    if plain { Ok(text) } else { Err("what it wrote is not an armored signature".to_owned()) }
+}
+
+/// The last line that a person can read of what a program complained about.
+pub(crate) fn last_words(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let words =
+        text.lines().rev().find(|line| !line.trim().is_empty() && !line.starts_with("[GNUPG:]"));
+    words.map_or_else(|| "it made no signature".to_owned(), |line| line.trim().to_owned())
+}
+
+pub(crate) fn expand_home(path: &str) -> String {
+    match (path.strip_prefix("~/"), std::env::var("HOME")) {
+        (Some(rest), Ok(home)) => Path::new(&home).join(rest).to_string_lossy().into_owned(),
+        _ => path.to_owned(),
+    }
+}

@@ -1,0 +1,421 @@
+//! Checks of git around the project: its state, locks, settings, index, remote, signing programs and merge driver.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use jiff::Unit;
+
+use super::subject::{Found, Subject, count};
+use crate::domain::age;
+use crate::domain::project::some;
+use crate::git::{Distance, GitError, Storage, is_program_there};
+use crate::history::lost_steps::{dropped_steps, lost_steps_issue, restore_steps};
+use crate::history::merge_driver::setup::HOOK_LINE;
+use crate::history::merge_driver::setup::is_held;
+use crate::history::merge_driver::setup::{install, missing};
+use crate::history::stale_index::{IndexDifferences, catch_up};
+use crate::history::sync::remote_state::RemoteStanding;
+use crate::project::error::ProjectError;
+use crate::project::issue::Issue;
+use crate::project::workspace::Workspace;
+use crate::storage::{Holder, StoreError, WriterLock};
+use crate::system::shell::all_quoted;
+
+/// The oldest git that knows everything that is asked of it here.
+const OLDEST: (u32, u32) = (2, 34);
+
+/// No git that was not killed holds a lock that long, but for a commit whose message is being written.
+const OLD_LOCK: Duration = Duration::from_mins(5);
+
+/// No command of ours holds the lock that long, in seconds.
+const LONG: f64 = 60.0;
+
+/// What `git gc --auto` itself goes by, as long as nobody says otherwise.
+const MANY_LOOSE: usize = 6_700;
+const MANY_PACKS: usize = 50;
+
+/// How git is told who somebody is.
+const SAY_WHO: &str = "`git config user.name \"Your Name\"` and `git config user.email \"you@example.org\"`; with \
+                       `--global`, for every repository that does not say otherwise";
+
+/// What git is in the middle of, and an index that cannot be read.
+pub(crate) fn busy(subject: &Subject<'_>) -> Found {
+    let busy = subject.busy.as_ref().map(|error| {
+        Issue::new(
+            "git_busy",
+            format!("nothing can be committed: {error}"),
+            "changes wait until that is done; dropped files stay in the inbox",
+        )
+    });
+    let index = subject.workspace.repository.index_fault().map(|fault| match fault {
+        GitError::NotRun { .. } => failing(&fault.into()),
+        fault => Issue { code: "index_unreadable", ..failing(&fault.into()) },
+    });
+    Ok(busy.into_iter().chain(index).collect())
+}
+
+/// Says that git did not answer.
+pub(crate) fn failing(error: &ProjectError) -> Issue {
+    let fix = error.fix().unwrap_or_else(|| "see `git status`".to_owned());
+    Issue::new("git_fails", error.problem(), fix)
+}
+
+/// Without a committer nothing can be committed.
+pub(crate) fn identity(subject: &Subject<'_>) -> Found {
+    let Err(GitError::NoIdentity { missing }) = subject.workspace.repository.identity() else {
+        return Ok(Vec::new());
+    };
+    let problem = format!(
+        "nothing can be committed: git does not know who you are, since {missing} is not set"
+    );
+    Ok(vec![Issue::new("no_identity", problem, SAY_WHO)])
+}
+
+/// The lock of a command that hangs: it goes with its process.
+pub(crate) fn writer_lock(subject: &Subject<'_>) -> Found {
+    let workspace = subject.workspace;
+    let us = Holder::this_process(workspace.command.clone(), workspace.now());
+    let holder = match WriterLock::acquire(&workspace.paths, &us, Duration::ZERO, &mut |_| {}) {
+        Ok(_) => return Ok(Vec::new()),
+        Err(StoreError::LockTimedOut { holder, .. }) => holder,
+        Err(error) => return Err(error.into()),
+    };
+    let held =
+        |holder: &Holder| (workspace.now() - holder.since).total(Unit::Second).unwrap_or(0.0);
+    if holder.as_ref().is_some_and(|holder| held(holder) < LONG) {
+        return Ok(Vec::new());
+    }
+    let who = holder.map_or_else(
+        || "a process that did not say who it is".to_owned(),
+        |holder| holder.to_string(),
+    );
+    Ok(vec![Issue::new(
+        "lock_held",
+        format!("`.aof/lock` is held by {who}"),
+        "see what that process does (`fuser .aof/lock` finds it), and end it if it hangs: the lock goes with it",
+    )])
+}
+
+/// Locks of git's that nobody seems to hold any more. Those that a kill of ours left are known by its record, and healed.
+pub(crate) fn locks(subject: &Subject<'_>) -> Found {
+    let locks = match subject.workspace.repository.lock_files() {
+        Err(error) if !subject.is_doctor() => return Ok(vec![failing(&error.into())]),
+        locks => locks?,
+    };
+    let old = locks.into_iter().filter(|(_, old)| *old >= OLD_LOCK);
+    let issues = old.map(|(path, old)| {
+        Issue::new(
+            "git_locked",
+            format!("nothing can be committed: `{}` is {} old", path.display(), age(old)),
+            "if no git is running, and no editor with a commit message is open, remove that file",
+        )
+    });
+    Ok(issues.collect())
+}
+
+/// Whether there is a git, and one that is new enough.
+pub(crate) fn version(subject: &Subject<'_>) -> Found {
+    Ok(version_of(subject.workspace.repository.git_version().as_deref()).into_iter().collect())
+}
+
+fn version_of(said: Option<&str>) -> Option<Issue> {
+    let Some(said) = said else {
+        let fix = "install it, and see that it is in `PATH`";
+        return Some(Issue::new("no_git", "there is no program `git`", fix));
+    };
+    let mut numbers =
+        said.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse::<u32>().ok());
+    let found = (numbers.next()?, numbers.next()?);
+    (found < OLDEST).then(|| {
+        let problem = format!(
+            "git is version {}.{}, and {}.{} is the oldest that is known to do",
+            found.0, found.1, OLDEST.0, OLDEST.1
+        );
+        Issue::new("git_old", problem, "install a newer one").advice()
+    })
+}
+
+/// Layouts of the index that cost time.
+pub(crate) fn settings(subject: &Subject<'_>) -> Found {
+    let slow = [
+        (
+            "core.splitIndex",
+            "true",
+            "git config core.splitIndex false && git update-index --no-split-index",
+        ),
+        (
+            "index.version",
+            "4",
+            "git config --unset index.version && git update-index --index-version 2",
+        ),
+        ("core.sparseCheckout", "true", "git sparse-checkout disable"),
+        ("index.sparse", "true", "git config index.sparse false"),
+    ];
+    let mut issues = Vec::new();
+    for (name, value, fix) in slow {
+        if subject.workspace.repository.setting(name)?.as_deref() == Some(value) {
+            let fix = format!("if nothing else needs it: `{fix}`");
+            issues.push(Issue::new("index_layout", format!("`{name}` is `{value}`"), fix).advice());
+        }
+    }
+    Ok(issues)
+}
+
+/// Many small objects are slow to find, and take more room than one pack.
+pub(crate) fn storage(subject: &Subject<'_>) -> Found {
+    let Storage { loose, packs } = subject.workspace.repository.storage()?;
+    if loose <= MANY_LOOSE && packs <= MANY_PACKS {
+        return Ok(Vec::new());
+    }
+    let problem = format!("git has {loose} loose objects and {packs} packs");
+    let issue = Issue::new("repack_pays", problem, "`git gc`; `aof doctor --fix` does it").advice();
+    Ok(vec![issue.cured_by(|workspace| Ok(workspace.repository.repack()?))])
+}
+
+/// The next `git commit` would take a step back, or bring one in.
+pub(crate) fn check_index(subject: &Subject<'_>) -> Found {
+    let read;
+    let apart = match subject.project() {
+        _ if subject.is_doctor() => {
+            read = IndexDifferences::read(subject.workspace)?;
+            &read
+        }
+        Some(project) => &project.index,
+        None => return Ok(Vec::new()),
+    };
+    let mut issues = Vec::new();
+    if let Some((problem, fix)) = apart.stale_issue() {
+        let issue = Issue::new("index_behind", problem, fix);
+        issues.push(issue.cured_by(|workspace| catch_up(workspace).map(drop)));
+    }
+    if let Some((problem, fix)) = apart.unstaged_issue() {
+        issues.push(Issue::new("task_taken_out", problem, fix));
+    }
+    let names: Vec<&str> = apart.staged.iter().map(|file| file.path.as_str()).collect();
+    if subject.is_doctor() && !names.is_empty() {
+        let files = count(names.len(), "task file is", "task files are");
+        let named = all_quoted(names.iter().copied());
+        issues.push(
+            Issue::new(
+                "task_staged",
+                format!("{files} staged and not committed: {}", some(&names)),
+                format!("commit it, or take it back with `git restore --staged {named}`"),
+            )
+            .advice(),
+        );
+    }
+    Ok(issues)
+}
+
+/// Steps that a git which was overtaken took off the branch.
+pub(crate) fn lost_steps(subject: &Subject<'_>) -> Found {
+    let workspace = subject.workspace;
+    if matches!(subject.busy, Some(GitError::Waiting { .. })) {
+        return Ok(Vec::new());
+    }
+    let lost = match dropped_steps(workspace, &subject.head) {
+        // Whatever cannot do without history says what is wrong with it.
+        Err(_) if !subject.is_doctor() => return Ok(Vec::new()),
+        lost => lost?,
+    };
+    let issues = lost.into_iter().map(|one| {
+        let issue = lost_steps_issue(workspace, &one, &subject.head);
+        if one.partial {
+            issue
+        } else {
+            issue.cured_by(|workspace| restore_steps(workspace).map(drop))
+        }
+    });
+    Ok(issues.collect())
+}
+
+pub(crate) fn check_remote(subject: &Subject<'_>) -> Found {
+    // Who has no remote, or has not said which, works alone.
+    let Some(standing) = subject.project().and_then(|project| project.remote.as_ref()) else {
+        return Ok(Vec::new());
+    };
+    let mut issues: Vec<Issue> = Vec::new();
+    if let Some((code, problem, fix)) = standing.attention() {
+        issues.push(Issue::new(code, problem, fix));
+    }
+    let RemoteStanding { upstream, distance, .. } = standing;
+    let Some(Distance { ahead, behind }) = distance.filter(|_| subject.is_doctor()) else {
+        return Ok(issues);
+    };
+    let (name, branch) = (upstream.name(), subject.branch().unwrap_or_default());
+    let (remote, there) = (&upstream.remote, upstream.branch());
+    let (ours, theirs) = (count(ahead, "commit", "commits"), count(behind, "commit", "commits"));
+    match (ahead, behind) {
+        (_, 0) => {}
+        (0, _) => issues.push(
+            Issue::new(
+                "remote_ahead",
+                format!("`{name}` has {theirs} that `{branch}` has not"),
+                format!("bring it: `aof sync`, or `git pull --ff-only {remote} {there}`"),
+            )
+            .advice(),
+        ),
+        _ => issues.push(Issue::new(
+            "remote_diverged",
+            format!("`{branch}` and `{name}` have diverged: {ours} here, {theirs} there"),
+            format!(
+                "bring them together: `aof sync`, or `git pull --no-rebase {remote} {there}` and `git push {remote} HEAD:{there}`"
+            ),
+        )),
+    }
+    Ok(issues)
+}
+
+pub(crate) fn check_signing(subject: &Subject<'_>) -> Found {
+    let repository = &subject.workspace.repository;
+    let agents = subject
+        .project()
+        .into_iter()
+        .flat_map(|project| project.in_force.rules.org.agents.iter().flatten());
+    let signers: Vec<&str> = agents
+        .filter(|(_, agent)| !agent.signing_keys.is_empty())
+        .map(|(id, _)| id.as_str())
+        .collect();
+    let trouble = repository.signing_trouble()?;
+    let lost_key = repository.missing_ssh_key()?.filter(|_| trouble.is_none()).map(|file| {
+        Issue::new(
+            "signing_key_missing",
+            format!(
+                "git is to sign with `{}` (`user.signingKey`), and there is no such file",
+                file.display()
+            ),
+            "put the key there, or name another one with `git config user.signingKey FILE`",
+        )
+        .advice()
+    });
+    let commits = trouble.map(|trouble| {
+        Issue::new(
+            "cannot_sign",
+            format!("commits are to be signed (`commit.gpgSign`), and cannot be: {trouble}"),
+            "install the program or name a key that is there (`git config user.signingKey FILE`); or switch it off with `git config commit.gpgSign false`",
+        )
+    });
+    let missing = repository.missing_ssh_program()?.filter(|_| !signers.is_empty());
+    let completions = missing.map(|program| {
+        Issue::new(
+            "cannot_sign_completions",
+            format!("{} must sign (`signingKey` in org.yaml), and there is no program `{program}`", some(&signers)),
+            "install OpenSSH, name the program with `git config gpg.ssh.program`, or complete from a machine that has it",
+        )
+    });
+    Ok(commits.into_iter().chain(lost_key).chain(completions).collect())
+}
+
+/// The line without which git does not ask for the driver.
+const LINE: &str = "the line `tasks/**/*.md merge=aof -text` in `.gitattributes`";
+
+pub(crate) fn check_merge_driver(subject: &Subject<'_>) -> Found {
+    if subject.is_doctor() {
+        return look_through(subject.workspace);
+    }
+    if subject.project().is_none() || subject.index_fault.is_some() {
+        return Ok(Vec::new());
+    }
+    // Where a clone does not know the driver that its files ask for, git merges them as text and says nothing.
+    let missing = missing(&subject.workspace.repository)?;
+    let problem = "git merges tasks as text in this clone: its configuration does not know the merge driver of `.gitattributes`";
+    let issue = Issue::new("merge_driver_missing", problem, "`aof doctor --fix` puts it in place");
+    Ok(Some(issue).filter(|_| missing.driver && !missing.attributes).into_iter().collect())
+}
+
+fn look_through(workspace: &Workspace) -> Found {
+    let missing = missing(&workspace.repository)?;
+    let mut issues = Vec::new();
+    let mut lacking = Vec::new();
+    if missing.attributes && is_held(workspace)? {
+        issues.push(Issue::new(
+            "merge_driver_missing",
+            format!("git does not merge tasks by their meaning; missing: {LINE}, which has changes that are not committed"),
+            "commit them, or take them back; then `aof doctor --fix` adds the line, in a commit of its own",
+        ));
+    } else if missing.attributes {
+        lacking.push(LINE);
+    }
+    if missing.driver {
+        lacking.push("the command in git's configuration (`merge.aof.driver`)");
+    }
+    let hooks = named(&missing.hooks.ours);
+    let advice =
+        |problem: String, fix: String| Issue::new("merge_hook_missing", problem, fix).advice();
+    if !lacking.is_empty() {
+        if !missing.hooks.ours.is_empty() {
+            lacking.push(&hooks);
+        }
+        let issue = Issue::new(
+            "merge_driver_missing",
+            format!("git does not merge tasks by their meaning; missing: {}", lacking.join(", ")),
+            "`aof doctor --fix` puts it in place; `.gitattributes` in a commit of its own",
+        );
+        issues.push(issue.cured_by(put_in_place));
+    } else if !missing.hooks.ours.is_empty() {
+        let problem = format!("git's hooks are not as aof makes them: {hooks}");
+        let fix = "`aof doctor --fix` puts them in place".to_owned();
+        issues.push(advice(problem, fix).cured_by(put_in_place));
+    }
+    if !is_program_there("aof") {
+        issues.push(Issue::new(
+            "merge_driver_not_found",
+            "no folder of `PATH` has `aof`, so git cannot run it when it merges",
+            "put `aof` into a folder of `PATH`, as git sees it; `aof merge-driver --settle` merges what was left",
+        ));
+    }
+    if let Some(former) = &missing.hooks.former {
+        let problem = format!(
+            "the hook `{}` of an earlier version of aof does nothing any more",
+            former.display()
+        );
+        let fix = "`aof doctor --fix` removes it".to_owned();
+        issues.push(advice(problem, fix).cured_by(put_in_place));
+    }
+    if !missing.hooks.foreign.is_empty() {
+        let problem =
+            format!("hooks that are not aof's do not call it: {}", named(&missing.hooks.foreign));
+        let fix = format!(
+            "have each of them run `{HOOK_LINE}`, and make it executable; for `pre-commit` and other hook managers see docs/guides/merging.md"
+        );
+        issues.push(advice(problem, fix));
+    }
+    Ok(issues)
+}
+
+fn named(paths: &[PathBuf]) -> String {
+    let names: Vec<String> = paths.iter().map(|path| format!("`{}`", path.display())).collect();
+    names.join(", ")
+}
+
+fn put_in_place(workspace: &mut Workspace) -> Result<(), ProjectError> {
+    if install(workspace)? {
+        return Ok(());
+    }
+    Err(ProjectError::Unfit {
+        code: "merge_driver_missing",
+        problem: "`.gitattributes` has changes that are not committed".to_owned(),
+        fix: "commit them, then run `aof doctor --fix` again".to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::version_of;
+
+    #[test]
+    fn old_versions_are_told() {
+        let code = |said: Option<&str>| version_of(said).map(|issue| issue.code);
+        assert_eq!(code(None), Some("no_git"));
+        assert_eq!(code(Some("git version 2.30.2")), Some("git_old"));
+        assert_eq!(code(Some("git version 1.8.3.1")), Some("git_old"));
+        for new in [
+            "git version 2.34.0",
+            "git version 2.47.1 (Apple Git-155)",
+            "git version 3.0.0.windows.1",
+            "nonsense",
+        ] {
+            assert_eq!(code(Some(new)), None, "{new}");
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! Checks of the rules, of tasks that wait or do not follow them, and of the size of task folders.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use super::subject::{Found, Project, Subject, count};
+use crate::domain::project::some;
+use crate::domain::{Layout, LostDependency, Status, TaskId};
+use crate::files::config::configuration::PROJECT_FILE;
+use crate::git::GitError;
+use crate::health::git::failing;
+use crate::health::task_files::is_gone;
+use crate::project::active_rules::{BRING_BACK, InForce, Remark};
+use crate::project::error::ProjectError;
+use crate::project::git_hints::bring_back;
+use crate::project::issue::Issue;
+use crate::project::rule_files::check_worktree;
+use crate::project::workspace::Workspace;
+use crate::rules::{Rules, is_nobody};
+use crate::storage::layout::{TASKS, task_path};
+use crate::storage::task_files::{WalkEntry, walk_active};
+use crate::system::shell::all_quoted;
+use crate::tasks::apply::change_all;
+use crate::tasks::automatic::follow_rules;
+use crate::tasks::headers::dependencies::{Dependencies, round, waiting_in_circles};
+use crate::tasks::headers::summary::TaskSummary;
+use crate::tasks::plan::{Choice, DryRun};
+use crate::tasks::state::commit_message;
+
+/// Where git has what is this clone's alone.
+pub(crate) fn own_folder(subject: &Subject<'_>) -> Found {
+    if subject.index_fault.is_some() {
+        return Ok(Vec::new());
+    }
+    let issue = match subject.workspace.own_folder_is_ours() {
+        Err(error @ ProjectError::Git(GitError::OwnFolderInGit(_))) => Some(of_error(&error)),
+        asked => asked.err().map(|error| failing(&error)),
+    };
+    Ok(issue.into_iter().collect())
+}
+
+/// Whether there are rules in force, and those that people see.
+pub(crate) fn in_force(subject: &Subject<'_>) -> Found {
+    let workspace = subject.workspace;
+    let project = match &subject.project {
+        Ok(project) => project,
+        Err(error) => return Ok(vec![of_error(error)]),
+    };
+    let mut issues = Vec::new();
+    for remark in &project.in_force.remarks {
+        issues.extend(of_remark(workspace, remark));
+    }
+    issues.extend(no_rules(workspace, &project.in_force)?);
+    Ok(issues)
+}
+
+/// Tasks that came to their gate under other rules.
+pub(crate) fn drifted(subject: &Subject<'_>) -> Found {
+    let drifted = subject.drifted();
+    if drifted == 0 {
+        return Ok(Vec::new());
+    }
+    let tasks = count(drifted, "task came", "tasks came");
+    Ok(vec![
+        Issue::new(
+            "rules_drifted",
+            format!("{tasks} to a gate under earlier rules"),
+            "nothing, if the change was meant; `aof why ID` says where a task can go now",
+        )
+        .advice(),
+    ])
+}
+
+fn of_error(error: &ProjectError) -> Issue {
+    let fix = "see `aof workflow validate`, mend it, and commit".to_owned();
+    Issue::new(error.code(), error.to_string(), error.fix().unwrap_or(fix))
+}
+
+/// Returns what is to be said of rules that are not those that people see.
+fn of_remark(workspace: &Workspace, remark: &Remark) -> Vec<Issue> {
+    match remark {
+        Remark::Uncommitted(files) => {
+            let repository = &workspace.repository;
+            // In the middle of a merge, what is there and what is not is git's to tell.
+            let is_gone = |file: &&String| {
+                repository.go_on().is_none() && is_gone(&repository.worktree_path(file))
+            };
+            let (gone, others): (Vec<_>, Vec<_>) = files.iter().partition(is_gone);
+            let gone = gone.into_iter().map(|file| {
+                Issue::new(
+                    "rules_not_committed",
+                    format!("`{file}` is gone; the committed rules count"),
+                    if file == PROJECT_FILE {
+                        bring_back(file)
+                    } else {
+                        format!("{}, or commit that it is gone", bring_back(file))
+                    },
+                )
+            });
+            gone.chain(differing(workspace, &others)).collect()
+        }
+        Remark::Unheeded(file) => vec![Issue::new(
+            "rules_not_committed",
+            format!(
+                "`{}` differs from what is committed; which branch the project lives on is said by what is committed",
+                file.display()
+            ),
+            "commit it where it stands to bring it into force, or take it back".to_owned(),
+        )],
+        Remark::Superseded { commit, diagnostics } => vec![Issue::new(
+            "workflow_config_invalid",
+            format!(
+                "the committed rules are invalid ({}); those of commit {} stay in force",
+                diagnostics.first().map(|first| first.message.clone()).unwrap_or_default(),
+                &commit.to_string()[..7]
+            ),
+            "see `aof workflow validate`, mend them, and commit".to_owned(),
+        )],
+    }
+}
+
+/// Files that say something else than what is committed.
+fn differing(workspace: &Workspace, files: &[&String]) -> Option<Issue> {
+    let valid = match check_worktree(&workspace.repository) {
+        _ if files.is_empty() => return None,
+        Ok((rules, _)) => rules.is_some(),
+        Err(error) => {
+            return Some(Issue::new(
+                "rules_not_committed",
+                format!("{error}; the committed rules count"),
+                error.fix().unwrap_or_else(|| "make it a file that you may read".to_owned()),
+            ));
+        }
+    };
+    let names = || files.iter().map(|file| file.as_str());
+    let files_text = names().collect::<Vec<_>>().join(", ");
+    let named = all_quoted(names());
+    let fix = match (workspace.repository.go_on(), valid) {
+        (Some(go_on), true) => {
+            format!("it counts once that is done; when all is solved: `git add {named} && {go_on}`")
+        }
+        (Some(go_on), false) => {
+            format!(
+                "mend it, see `aof workflow validate`, and go on when all is solved: `git add {named} && {go_on}`"
+            )
+        }
+        (None, true) => {
+            format!("commit it to bring it into force: `git commit -m \"rules\" -- {named}`")
+        }
+        (None, false) => "see `aof workflow validate`, mend it, and commit".to_owned(),
+    };
+    let one = files.len() == 1;
+    let differ = if one { "differs" } else { "differ" };
+    let fault = match (valid, one) {
+        (true, _) => "",
+        (false, true) => ", and is invalid",
+        (false, false) => ", and are invalid",
+    };
+    Some(Issue::new(
+        "rules_not_committed",
+        format!("{files_text} {differ} from what is committed{fault}; the committed rules count"),
+        fix,
+    ))
+}
+
+/// Where nothing that is committed says which gates there are, whoever likes completes any task.
+fn no_rules(workspace: &Workspace, in_force: &InForce) -> Result<Option<Issue>, ProjectError> {
+    let Some(commit) = in_force.commit.filter(|_| in_force.rules.project.implicit_workflow) else {
+        return Ok(None);
+    };
+    let is_there = workspace.repository.blob_id(commit, PROJECT_FILE)?.is_some();
+    Ok((!is_there).then(|| Issue::new("no_rules", format!(
+            "there is no {PROJECT_FILE}, so every task has one gate, and any agent may complete it"
+        ), BRING_BACK.to_owned())))
+}
+
+/// How long each batch waits for the lock.
+const WAIT: Duration = Duration::from_secs(10);
+
+/// Tasks that stand still. That work is blocked or late is nothing that is wrong with the project.
+pub(crate) fn standing_still(subject: &Subject<'_>) -> Found {
+    let Some(Project { in_force, listing, .. }) = subject.project() else { return Ok(Vec::new()) };
+    let mut issues = Vec::new();
+    for (header, _) in &listing.tasks {
+        issues.extend(of_task(&in_force.rules, header));
+    }
+    issues.retain(|issue| {
+        !subject.is_doctor() || !matches!(issue.code, "task_blocked" | "task_overdue")
+    });
+    Ok(issues)
+}
+
+/// Returns why a task stands still.
+fn of_task(rules: &Rules, header: &TaskSummary) -> Option<Issue> {
+    let id = &header.id;
+    if header.status == Status::Blocked {
+        return Some(Issue::new(
+            "task_blocked",
+            match &header.blockers[..] {
+                [] => format!("{id} is blocked, and nobody said why"),
+                blockers => format!("{id} is blocked: {}", blockers.join("; ")),
+            },
+            way_out(header),
+        ));
+    }
+    if header.is_overdue() {
+        return Some(Issue::new(
+            "task_overdue",
+            format!("{id} has taken too long, and nobody steps in for that"),
+            format!("see `aof why {id}`; `aof task assign {id} AGENT` gives it to somebody else"),
+        ));
+    }
+    (header.gate.is_some() && rules.workflow_of(header).is_none()).then(|| {
+        Issue::new(
+            "task_stranded",
+            format!(
+                "{id} follows workflow `{}`, which the rules do not have any more",
+                header.routing.workflow
+            ),
+            format!("bring it back in a commit; or `aof task cancel {id} --reason \"...\"`"),
+        )
+    })
+}
+
+/// Tasks that wait for each other, or for tasks that are not there.
+pub(crate) fn dependencies(subject: &Subject<'_>) -> Found {
+    let Some(Project { in_force, listing, .. }) = subject.project() else { return Ok(Vec::new()) };
+    let circle = |circle: &Vec<String>| {
+        Issue::new(
+            "dependency_circle",
+            format!("these wait for each other, so none of them is handed out: {}", round(circle)),
+            format!(
+                "see `aof why {}`; then take one out of a `dependsOn`: `aof task edit ID --undepends ID`",
+                circle[0]
+            ),
+        )
+    };
+    let dependencies = Dependencies::of(subject.workspace, in_force, listing);
+    let missing = |header: &TaskSummary, missing: &TaskId| {
+        Issue::new(
+            "dependency_missing",
+            format!("{} waits for {missing}, and there is no such task", header.id),
+            format!(
+                "bring its file back, or go on without it: `aof task edit {} --undepends {missing}`",
+                header.id
+            ),
+        )
+    };
+    let mut all: Vec<Issue> = waiting_in_circles(listing).iter().map(circle).collect();
+    for (header, _) in &listing.tasks {
+        all.extend(dependencies.missing_for(header).into_iter().map(|id| missing(header, id)));
+    }
+    Ok(all)
+}
+
+/// Tasks that stand where the rules have changed, and do not follow them yet.
+pub(crate) fn behind_rules(subject: &Subject<'_>) -> Found {
+    let Some(Project { in_force, listing, .. }) = subject.project() else { return Ok(Vec::new()) };
+    let owed = listing.tasks.iter().filter(|(task, _)| task.is_owed(&in_force.rules));
+    let ids: Vec<&str> = owed.map(|(header, _)| header.id.as_str()).collect();
+    let what = match ids.len() {
+        0 => return Ok(Vec::new()),
+        1 => "task stands where the rules have",
+        _ => "tasks stand where the rules have",
+    };
+    let issue = Issue::new(
+        "rules_not_followed",
+        format!("{} {what} changed: {}", ids.len(), some(&ids)),
+        "`aof watch` has them follow; `aof org reload` does it now, and so does `aof doctor --fix`",
+    );
+    Ok(vec![issue.cured_by(|workspace| {
+        let go_on = &mut |_: Duration| ControlFlow::Continue(());
+        let settled = follow_rules(workspace, WAIT, DryRun::No, go_on)?;
+        settled.troubled.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
+    })])
+}
+
+/// Returns how a blocked task is set going.
+fn way_out(header: &TaskSummary) -> String {
+    let id = &header.id;
+    let lost =
+        header.blockers.iter().filter_map(|blocker| LostDependency::read(blocker)).next_back();
+    match lost.as_ref().map(LostDependency::task) {
+        Some(lost) => format!(
+            "take {lost} up again: `aof task reopen {lost} --to GATE --reason \"...\"`; \
+             or go on without it: `aof task edit {id} --undepends {lost}`"
+        ),
+        None if !header.blockers.is_empty()
+            && header.blockers.iter().all(|text| is_nobody(text)) =>
+        {
+            "put somebody into the role in org.yaml, and commit that: it goes on by itself"
+                .to_owned()
+        }
+        None => format!("see `aof why {id}`; then `aof task unblock {id} --reason \"...\"`"),
+    }
+}
+
+/// The listing of so many tasks is about as large as everything else that a transition adds to `.git`.
+const LARGE: usize = 1_000;
+
+/// How long each batch waits for the lock.
+const FOLDERS_WAIT: Duration = Duration::from_secs(10);
+
+pub(crate) fn check(subject: &Subject<'_>) -> Found {
+    let mut folders: BTreeMap<String, usize> = BTreeMap::new();
+    for entry in walk_active(&subject.workspace.paths) {
+        if let WalkEntry::Task(entry) = entry {
+            *folders.entry(entry.path.folder().to_owned()).or_default() += 1;
+        }
+    }
+    let layout = subject.project().map(|project| project.in_force.rules.project.layout);
+    let large = folders.into_iter().filter(|(_, tasks)| *tasks > LARGE);
+    let issues = large.map(|(folder, tasks)| {
+        let tasks = count(tasks, "active task", "active tasks");
+        let issue = |fix: &str| {
+            Issue::new("folder_large", format!("`{folder}` has {tasks}"), fix).advice()
+        };
+        match layout {
+            Some(Layout::Sharded) if folder == TASKS => {
+                issue("`aof doctor --fix` moves them to `tasks/ab/`, where new ones go").cured_by(shard)
+            }
+            _ if folder == TASKS => issue(
+                "write `tasks: {layout: sharded}` into project.yaml and commit it; then `aof doctor --fix` moves them",
+            ),
+            _ => issue("spread them over several folders: `git mv` is enough, a task may stand anywhere below `tasks/`"),
+        }
+    });
+    Ok(issues.collect())
+}
+
+/// Moves the tasks that stand flat to where new ones go, each in a commit of its own.
+fn shard(workspace: &mut Workspace) -> Result<(), ProjectError> {
+    let flat: Vec<TaskId> = walk_active(&workspace.paths)
+        .filter_map(|entry| match entry {
+            WalkEntry::Task(entry) if entry.path.folder() == TASKS => Some(entry.id),
+            _ => None,
+        })
+        .collect();
+    change_all(workspace, FOLDERS_WAIT, &flat, &|task| {
+        let to = task_path(&task.id, Layout::Sharded);
+        if task.snapshot.path.folder() != TASKS {
+            return Ok(Choice::Settled);
+        }
+        let message =
+            commit_message::of_edit(&task.file.task, &format!("moved to {}", to.folder()));
+        Ok(Choice::Moved { to, message })
+    })
+}

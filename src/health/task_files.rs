@@ -1,0 +1,336 @@
+//! Checks of task files: duplicate, misplaced and missing ones, orphaned companions, and line endings.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io::ErrorKind;
+use std::path::Path;
+use std::time::Duration;
+
+use super::subject::{Found, Project, Subject, count};
+use crate::domain::project::some;
+use crate::domain::{TaskId, listed};
+use crate::git::{CommitId, ObjectId};
+use crate::history::merge_driver::setup::commit_attributes;
+use crate::project::error::ProjectError;
+use crate::project::git_hints::missing;
+use crate::project::issue::{Issue, of_left_out};
+use crate::project::workspace::Workspace;
+use crate::storage::layout::is_archived;
+use crate::storage::orphaned_companions::Stayed;
+use crate::storage::task_files::{WalkEntry, walk_active, walk_archived};
+use crate::storage::{ProjectPath, atomic_write, journal, layout, task_files};
+use crate::system::shell::{all_quoted, quoted};
+use crate::tasks::apply::change_all;
+use crate::tasks::headers::listing::{ListScope, Unreadable, is_misplaced, read_all};
+use crate::tasks::plan::{Choice, home};
+
+/// How long each batch waits for the lock.
+const WAIT: Duration = Duration::from_secs(10);
+
+/// Tasks with two files, in the archive too. Which of them counts is a person's to say, unless one is a copy of the other that was never
+/// committed, or was left behind where the other moved from.
+pub(crate) fn doubled(subject: &Subject<'_>) -> Found {
+    if !subject.is_doctor() {
+        return Ok(Vec::new());
+    }
+    let tasks = doubled_files(subject.workspace).into_iter();
+    Ok(tasks.map(|(id, files)| doubled_task(subject, &id, files)).collect())
+}
+
+/// Returns the tasks with two files among those that cannot be read, and takes their files out of the list: each of them can be read, and
+/// the task cannot.
+pub(crate) fn doubled_among(subject: &Subject<'_>, unreadable: &mut Vec<Unreadable>) -> Vec<Issue> {
+    let stands = |own: &Unreadable, files: &[ProjectPath]| {
+        own.diagnostics.is_empty() && files.iter().any(|path| path.as_str() == own.path)
+    };
+    let mut issues = Vec::new();
+    if unreadable.iter().all(|own| !own.diagnostics.is_empty()) {
+        return issues;
+    }
+    for (id, files) in doubled_files(subject.workspace) {
+        if unreadable.iter().any(|own| stands(own, &files)) {
+            unreadable.retain(|own| !stands(own, &files));
+            if !subject.is_doctor() {
+                issues.push(doubled_task(subject, &id, files));
+            }
+        }
+    }
+    issues
+}
+
+fn doubled_task(subject: &Subject<'_>, id: &TaskId, files: Vec<ProjectPath>) -> Issue {
+    let (workspace, head) = (subject.workspace, subject.head.commit);
+    let why = match task_files::counting(id, &files) {
+        Some(path) => {
+            let active = files.iter().filter(|path| !is_archived(path)).count();
+            let lists = if active > 1 { ", and lists leave the task out" } else { "" };
+            format!(
+                "`{path}` counts where the task is named, since it stands where it is looked for first; what the others \
+                 say is lost on everybody{lists}"
+            )
+        }
+        None => "nobody can tell which of them counts, so no command touches the task".to_owned(),
+    };
+    let problem = format!("{id} has {} files: {}", files.len(), listed(&files));
+    if let Some(spare) = spare(workspace, head, &files) {
+        let fix = format!(
+            "`{spare}` is a copy that nobody committed, or was left behind: `aof doctor --fix` removes it"
+        );
+        return Issue::new("task_doubled", problem, fix)
+            .because(why)
+            .cured_by(move |workspace| remove_spare(workspace, &files));
+    }
+    let removal = removal(workspace, head, &files);
+    let fix = format!("see what differs, keep one, and remove the others{removal}");
+    Issue::new("task_doubled", problem, fix).because(why)
+}
+
+/// Returns the tasks that have several files, with them.
+fn doubled_files(workspace: &Workspace) -> BTreeMap<TaskId, Vec<ProjectPath>> {
+    let mut files: BTreeMap<TaskId, Vec<ProjectPath>> = BTreeMap::new();
+    for entry in walk_active(&workspace.paths).chain(walk_archived(&workspace.paths)) {
+        if let WalkEntry::Task(entry) = entry {
+            files.entry(entry.id).or_default().push(entry.path);
+        }
+    }
+    files.retain(|_, files| files.len() > 1);
+    for files in files.values_mut() {
+        files.sort();
+    }
+    files
+}
+
+/// Says how a file is removed: `git rm` refuses one that git does not know.
+fn removal(workspace: &Workspace, head: Option<CommitId>, files: &[ProjectPath]) -> String {
+    let is_known = |path: &&ProjectPath| is_committed(workspace, head, path).unwrap_or(true);
+    let (known, unknown): (Vec<_>, Vec<_>) = files.iter().partition(is_known);
+    match (known.is_empty(), unknown.is_empty()) {
+        (_, true) => " with `git rm`".to_owned(),
+        (true, _) => " with `rm`".to_owned(),
+        _ => format!(
+            ", with `git rm`, or, where git does not know it, with `rm`: {}",
+            listed(unknown.into_iter().map(ProjectPath::to_string))
+        ),
+    }
+}
+
+fn is_committed(workspace: &Workspace, head: Option<CommitId>, path: &ProjectPath) -> Option<bool> {
+    workspace.repository.blob_id(head?, path.as_str()).ok().map(|found| found.is_some())
+}
+
+/// Returns of two files the one that HEAD does not have, if it says what the other does, or what HEAD once had at its place: what could
+/// not be removed there when the task moved.
+fn spare<'f>(
+    workspace: &Workspace,
+    head: Option<CommitId>,
+    files: &'f [ProjectPath],
+) -> Option<&'f ProjectPath> {
+    let [one, other] = files else { return None };
+    let bytes = |path| task_files::read(&workspace.paths, path).ok().map(|file| file.bytes);
+    let is_committed = |path: &ProjectPath| is_committed(workspace, head, path);
+    let (committed, spare) = match (is_committed(one)?, is_committed(other)?) {
+        (true, false) => (one, other),
+        (false, true) => (other, one),
+        _ => return None,
+    };
+    let own = bytes(spare)?;
+    let was_there = || workspace.repository.has_had_text(head?, spare.as_str(), &own).ok();
+    (bytes(committed)? == own || was_there()?).then_some(spare)
+}
+
+fn remove_spare(workspace: &Workspace, files: &[ProjectPath]) -> Result<(), ProjectError> {
+    let lock = workspace.lock()?;
+    let head = workspace.head()?.commit;
+    let Some(spare) = spare(workspace, head, files) else { return Ok(()) };
+    let bytes = task_files::read(&workspace.paths, spare)?.bytes;
+    Ok(atomic_write::remove_if(&lock, spare, &bytes)?)
+}
+
+/// Finished tasks among the active ones, and active tasks in the archive: git leaves them there where it follows renames. The doctor looks
+/// through the archive, too.
+pub(crate) fn misplaced(subject: &Subject<'_>) -> Found {
+    let Some(Project { in_force, listing, .. }) = subject.project() else {
+        return Ok(Vec::new());
+    };
+    let workspace = subject.workspace;
+    let mut ids: Vec<TaskId> = Vec::new();
+    if subject.is_doctor() {
+        // Which of two files counts is asked elsewhere.
+        let doubled = doubled_files(workspace);
+        for (header, path) in read_all(workspace, in_force, ListScope::All).tasks {
+            if is_misplaced(&header, &path) {
+                ids.extend(Some(header.id.clone()).filter(|id| !doubled.contains_key(id)));
+            }
+        }
+        ids.sort();
+    } else if subject.busy.is_none() {
+        let tasks = listing.tasks.iter().filter(|(header, path)| is_misplaced(header, path));
+        ids.extend(tasks.map(|(header, _)| header.id.clone()));
+    }
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let names: Vec<&str> = ids.iter().map(TaskId::as_str).collect();
+    let tasks = count(names.len(), "task has its file", "tasks have their files");
+    let issue = Issue::new(
+        "task_misplaced",
+        format!("{tasks} where its status does not belong: {}", some(&names)),
+        "`aof watch` moves it to where it belongs; `aof doctor --fix` does it now",
+    );
+    Ok(vec![issue.cured_by(move |workspace| put_in_place(workspace, &ids))])
+}
+
+fn put_in_place(workspace: &mut Workspace, misplaced: &[TaskId]) -> Result<(), ProjectError> {
+    change_all(workspace, WAIT, misplaced, &|task| Ok(home(task).unwrap_or(Choice::Settled)))
+}
+
+/// Companions that stayed where they were when their task was finished, or when a person moved it.
+pub(crate) fn companions(subject: &Subject<'_>) -> Found {
+    let workspace = subject.workspace;
+    let Some(Project { stayed, .. }) =
+        subject.project().filter(|_| subject.is_doctor() || subject.busy.is_none())
+    else {
+        return Ok(Vec::new());
+    };
+    // What is on its way into the archive may be looked at in between.
+    if journal::is_pending(&workspace.paths) {
+        return Ok(Vec::new());
+    }
+    let (finished, moved): (Vec<_>, Vec<_>) =
+        stayed.iter().partition(|stayed| is_archived(&stayed.task));
+    let mut issues = Vec::new();
+    for (list, one, many) in
+        [(finished, "was finished", "were finished"), (moved, "was moved", "were moved")]
+    {
+        let Some(first) = list.first() else { continue };
+        let names: Vec<String> =
+            list.iter().map(|stayed| stayed.path.as_str().escape_debug().to_string()).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let stayed = match &names[..] {
+            [_] => format!("file stayed behind when its task {one}"),
+            _ => format!("files stayed behind when their tasks {many}"),
+        };
+        let named = if subject.is_doctor() { names.join(", ") } else { some(&names) };
+        let problem = format!("{} {stayed}: {named}", names.len());
+        issues.push(
+            Issue::new("companions_stayed", problem, companion_fix(workspace, first)?).advice(),
+        );
+    }
+    Ok(issues)
+}
+
+fn companion_fix(
+    workspace: &Workspace,
+    Stayed { path, task }: &Stayed,
+) -> Result<String, ProjectError> {
+    let to = task.sibling(path.name())?;
+    let head = workspace.repository.look()?.commit;
+    let blob = head.map(|head| workspace.repository.blob_id(head, path.as_str())).transpose()?;
+    let named = all_quoted([path.as_str(), to.as_str()]);
+    Ok(match blob.flatten() {
+        Some(_) => {
+            format!("move it beside its task (`git mv {named}`) or remove it, and commit that")
+        }
+        None => format!("move it beside its task (`mv {named}`), or remove it"),
+    })
+}
+
+/// Stands for every task where git's attributes are asked.
+const TASK: &str = "tasks/AOF-abc.md";
+
+/// Whether git keeps the line endings of task files as they were committed.
+pub(crate) fn line_endings(subject: &Subject<'_>) -> Found {
+    let repository = &subject.workspace.repository;
+    // Where git does not merge tasks by meaning, one line is missing for both.
+    if repository.keeps_line_endings(TASK)?
+        || repository.merge_attribute(TASK)?.as_deref() != Some("aof")
+    {
+        return Ok(Vec::new());
+    }
+    let problem = "nothing says that git is to keep the line ends of task files";
+    let fix = "`aof doctor --fix` adds `-text` to the line in `.gitattributes`, in a commit of its own; in clones that had converted \
+               their files, `git rm -r --cached tasks`, then `git reset --hard`, writes them as committed";
+    let issue = Issue::new("line_endings", problem, fix).advice();
+    Ok(vec![issue.cured_by(keep_line_endings)])
+}
+
+fn keep_line_endings(workspace: &mut Workspace) -> Result<(), ProjectError> {
+    let unfit = |problem: &str, fix: &str| ProjectError::Unfit {
+        code: "line_endings",
+        problem: problem.to_owned(),
+        fix: fix.to_owned(),
+    };
+    if !commit_attributes(workspace)? {
+        return Err(unfit(
+            "`.gitattributes` has changes that are not committed",
+            "commit them, then run `aof doctor --fix` again",
+        ));
+    }
+    if !workspace.repository.keeps_line_endings(TASK)? {
+        return Err(unfit(
+            "another line of git's attributes has the last word on `text` for task files",
+            "put `tasks/**/*.md -text` behind it, and commit that",
+        ));
+    }
+    Ok(())
+}
+
+/// Active tasks that HEAD has, and no file in the worktree. In the middle of a merge that is git's to tell.
+pub(crate) fn check(subject: &Subject<'_>) -> Found {
+    let workspace = subject.workspace;
+    let Some(Project { committed, .. }) = subject.project().filter(|_| subject.busy.is_none())
+    else {
+        return Ok(Vec::new());
+    };
+    let mut issues = Vec::new();
+    let mut gone: Vec<(TaskId, ProjectPath)> = committed
+        .keys()
+        .filter_map(|path| path.parse::<ProjectPath>().ok())
+        .filter(|path| !layout::is_archived(path) && is_gone(&path.below(workspace.paths.root())))
+        .filter_map(|path| Some((layout::task_id(path.name())?.ok()?, path)))
+        .collect();
+    if !gone.is_empty() {
+        // What was moved stands elsewhere.
+        let known = task_files::known_ids(&workspace.paths);
+        let moved;
+        (moved, gone) = gone.into_iter().partition(|(id, _)| known.binary_search(id).is_ok());
+        issues.extend(half_moved(workspace, committed, &moved));
+    }
+    issues.extend(of_left_out(workspace, &mut gone));
+    gone.sort();
+    issues.extend(gone.iter().map(|(id, path)| {
+        Issue::new("task_missing", format!("the file of {id} is gone: `{path}`"), missing(id, path))
+    }));
+    Ok(issues)
+}
+
+/// A move of which HEAD has the new place, and the old one still: whoever clones it has the task twice.
+fn half_moved(
+    workspace: &Workspace,
+    committed: &HashMap<String, ObjectId>,
+    moved: &[(TaskId, ProjectPath)],
+) -> Vec<Issue> {
+    let names: HashSet<&str> = moved.iter().map(|(_, path)| path.name()).collect();
+    let elsewhere = committed.keys().filter_map(|path| path.parse::<ProjectPath>().ok());
+    let elsewhere = elsewhere.filter(|path| {
+        names.contains(path.name()) && !is_gone(&path.below(workspace.paths.root()))
+    });
+    let arrived: HashSet<String> = elsewhere.map(|path| path.name().to_owned()).collect();
+    let mut left: Vec<_> = moved.iter().filter(|(_, path)| arrived.contains(path.name())).collect();
+    left.sort();
+    let point = |(id, path): &(TaskId, ProjectPath)| {
+        Issue::new(
+            "task_left_behind",
+            format!("HEAD has {id} twice: `{path}`, which is gone here, as well"),
+            format!(
+                "commit that it is gone: `git rm {0}`, then `git commit`",
+                quoted(path.as_str())
+            ),
+        )
+    };
+    left.into_iter().map(point).collect()
+}
+
+/// Returns whether nothing stands there. Where the system does not let anybody look, that is told as what it is.
+pub(crate) fn is_gone(path: &Path) -> bool {
+    path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound)
+}

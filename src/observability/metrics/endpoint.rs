@@ -1,0 +1,313 @@
+//! A web server of one page, `GET /metrics`, for Prometheus. It answers from memory.
+//!
+//! Each client has a thread of its own, for a few seconds at most, and there are few of them: a client that is slow, says too
+//! much or never speaks costs only its own thread. Each connection is for one question.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::observability::metrics::exposition::Format;
+
+/// So many clients are served at once; one more is turned away.
+const CLIENTS: usize = 32;
+/// How long a client may take to say what it wants.
+const ASKING: Duration = Duration::from_secs(5);
+/// How long it may take to read the answer.
+const READING: Duration = Duration::from_secs(10);
+/// How long what it says besides is listened to, so that the answer is not lost with it.
+const LINGERING: Duration = Duration::from_millis(500);
+/// How long there are no new clients while the system has no room for any.
+const BREATH: Duration = Duration::from_millis(20);
+/// The longest question that is heard, in bytes.
+const LONGEST: usize = 8 * 1024;
+
+/// Returns the page in that format; nothing where there is none yet.
+pub(crate) type Page = dyn Fn(Format) -> Option<String> + Send + Sync;
+
+/// A place where clients may ask.
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+/// Why there is no endpoint at an address, and what to do about it.
+#[derive(Debug)]
+pub(crate) struct EndpointFault {
+    pub problem: String,
+    pub fix: &'static str,
+}
+
+/// Returns the address if it is a host and a port, as `127.0.0.1:9464`. Port 0 stands for any that is free.
+pub(crate) fn address(given: &str) -> Result<String, String> {
+    let is_host = |host: &str| !host.is_empty() && (!host.contains(':') || host.starts_with('['));
+    match given.rsplit_once(':') {
+        Some((host, port)) if is_host(host) && port.parse::<u16>().is_ok() => Ok(given.to_owned()),
+        _ => Err("write it as `HOST:PORT`: `127.0.0.1:9464`, `[::1]:9464`".to_owned()),
+    }
+}
+
+impl Endpoint {
+    /// Begins to listen; nobody is answered yet.
+    pub(crate) fn bind(given: &str) -> Result<Self, EndpointFault> {
+        let addresses = given.to_socket_addrs().map_err(|cause| EndpointFault {
+            problem: format!("`{given}` cannot be found: {cause}"),
+            fix: "name this machine, or give a number: `127.0.0.1:9464`",
+        })?;
+        let addresses: Vec<SocketAddr> = addresses.collect();
+        let bound = TcpListener::bind(&addresses[..]);
+        let bound = bound.and_then(|listener| Ok((listener.local_addr()?, listener)));
+        let (address, listener) = bound.map_err(|cause| EndpointFault {
+            problem: format!("cannot listen at `{given}`: {}", cause.kind()),
+            fix: match cause.kind() {
+                ErrorKind::AddrInUse => {
+                    "another program listens there, a second watcher perhaps: choose another port, or stop that one"
+                }
+                ErrorKind::PermissionDenied => {
+                    "ports below 1024 are the system's: choose one above, such as 9464"
+                }
+                ErrorKind::AddrNotAvailable => {
+                    "this machine has no such address: `127.0.0.1:9464` is only for this machine, `0.0.0.0:9464` for all"
+                }
+                _ => "choose another address, such as `127.0.0.1:9464`",
+            },
+        })?;
+        Ok(Self { listener, address })
+    }
+
+    /// Returns where it listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Returns whether other machines may reach it.
+    pub(crate) fn is_exposed(&self) -> bool {
+        !self.address.ip().is_loopback()
+    }
+
+    /// Answers from now on, until the process ends.
+    pub(crate) fn serve(self, page: Arc<Page>) -> io::Result<()> {
+        // Each thread holds one; how many there are says how many are at work.
+        let seats = Arc::new(());
+        let accept = move || {
+            loop {
+                let Ok((stream, _)) = self.listener.accept() else {
+                    thread::sleep(BREATH);
+                    continue;
+                };
+                let (seat, page) = (Arc::clone(&seats), Arc::clone(&page));
+                if Arc::strong_count(&seats) > CLIENTS + 1 {
+                    continue;
+                }
+                // Where the system has no thread for it, this client is turned away like one too many.
+                let _ = thread::Builder::new().name("scrape".to_owned()).spawn(move || {
+                    // A client that goes away, or is too slow, has no answer.
+                    let _ = attend(stream, &*page);
+                    drop(seat);
+                });
+            }
+        };
+        thread::Builder::new().name("metrics-endpoint".to_owned()).spawn(accept)?;
+        Ok(())
+    }
+}
+
+/// Hears one client and answers it.
+fn attend(mut stream: TcpStream, page: &Page) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(ASKING))?;
+    stream.set_write_timeout(Some(READING))?;
+    let answer = match read(&mut stream)? {
+        Some(head) => answer(&head, page),
+        None => {
+            plain("431 Request TaskSummary Fields Too Large", "", "that is too long a question\n")
+        }
+    };
+    stream.write_all(answer.as_bytes())?;
+    stream.shutdown(Shutdown::Write)?;
+    stream.set_read_timeout(Some(LINGERING))?;
+    let until = Instant::now() + LINGERING;
+    while Instant::now() < until && stream.read(&mut [0; 4096])? > 0 {}
+    Ok(())
+}
+
+/// Reads what a client asks, up to the empty line behind it; nothing where that is too long.
+fn read(stream: &mut TcpStream) -> io::Result<Option<String>> {
+    let until = Instant::now() + ASKING;
+    let (mut said, mut part) = (Vec::new(), [0; 1024]);
+    while Instant::now() < until {
+        match stream.read(&mut part)? {
+            0 => return Err(ErrorKind::UnexpectedEof.into()),
+            length => said.extend_from_slice(&part[..length]),
+        }
+        let text = String::from_utf8_lossy(&said).replace("\r\n", "\n");
+        if let Some((head, _)) = text.split_once("\n\n") {
+            return Ok(Some(head.to_owned()));
+        }
+        if said.len() >= LONGEST {
+            return Ok(None);
+        }
+    }
+    Err(ErrorKind::TimedOut.into())
+}
+
+fn answer(head: &str, page: &Page) -> String {
+    let (line, headers) = head.split_once('\n').unwrap_or((head, ""));
+    let [method, target, version] = line.split(' ').collect::<Vec<_>>()[..] else {
+        return plain("400 Bad Request", "", "that is no HTTP\n");
+    };
+    let headers = headers.lines().filter_map(|header| header.split_once(':'));
+    let accept = headers.filter(|(name, _)| name.eq_ignore_ascii_case("accept"));
+    let accept: String = accept.map(|(_, value)| value).collect();
+    let mut answer = match (target.split('?').next(), method) {
+        _ if !version.starts_with("HTTP/1.") => plain("400 Bad Request", "", "that is no HTTP\n"),
+        (Some("/metrics"), "GET" | "HEAD") => {
+            let format = Format::wanted(&accept);
+            match page(format) {
+                Some(text) => whole("200 OK", "", format.content_type(), &text),
+                None => plain(
+                    "503 Service Unavailable",
+                    "Retry-After: 5\r\n",
+                    "nothing is counted yet; try again\n",
+                ),
+            }
+        }
+        (Some("/metrics"), _) => {
+            plain("405 Method Not Allowed", "Allow: GET, HEAD\r\n", "metrics are only read\n")
+        }
+        _ => plain("404 Not Found", "", "the metrics are at /metrics\n"),
+    };
+    if method == "HEAD" {
+        answer.truncate(answer.find("\r\n\r\n").map_or(answer.len(), |end| end + 4));
+    }
+    answer
+}
+
+fn plain(status: &str, more: &str, text: &str) -> String {
+    whole(status, more, "text/plain; charset=utf-8", text)
+}
+
+fn whole(status: &str, more: &str, kind: &str, text: &str) -> String {
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n{more}X-Content-Type-Options: nosniff\r\n\
+         Cache-Control: no-store\r\nConnection: close\r\n\r\n{text}",
+        text.len()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPEN: &str = "application/openmetrics-text";
+
+    fn endpoint(page: impl Fn(Format) -> Option<String> + Send + Sync + 'static) -> SocketAddr {
+        let endpoint = Endpoint::bind("127.0.0.1:0").unwrap();
+        let address = endpoint.address();
+        assert!(!endpoint.is_exposed());
+        endpoint.serve(Arc::new(page)).unwrap();
+        address
+    }
+
+    fn ask(address: SocketAddr, question: &str) -> String {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(question.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    fn page(format: Format) -> String {
+        format!("{format:?}\n")
+    }
+
+    #[test]
+    fn one_page_is_served_in_the_format_that_is_wanted() {
+        let address = endpoint(|format| Some(page(format)));
+        let text = ask(address, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        assert!(
+            text.starts_with(
+                "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
+            ),
+            "{text}"
+        );
+        assert!(
+            text.contains("Content-Length: 5\r\n") && text.ends_with("\r\n\r\nText\n"),
+            "{text}"
+        );
+        let open = ask(address, &format!("GET /metrics?a HTTP/1.1\r\nAccept: {OPEN}\r\n\r\n"));
+        assert!(
+            open.contains(&format!("Content-Type: {OPEN}; version=1.0.0;"))
+                && open.ends_with("OpenMetrics\n"),
+            "{open}"
+        );
+        let head = ask(address, "HEAD /metrics HTTP/1.1\r\n\r\n");
+        assert!(head.starts_with("HTTP/1.1 200 OK") && head.ends_with("\r\n\r\n"), "{head}");
+        for (question, status) in [
+            ("GET / HTTP/1.1\r\n\r\n", "404 Not Found"),
+            ("GET /metrics/ HTTP/1.1\r\n\r\n", "404 Not Found"),
+            ("POST /metrics HTTP/1.1\r\nContent-Length: 2\r\n\r\nhi", "405 Method Not Allowed"),
+            ("hello\r\n\r\n", "400 Bad Request"),
+            (&format!("GET /metrics HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(60_000)), "431 "),
+        ] {
+            let answer = ask(address, question);
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{answer}");
+        }
+        let none = endpoint(|_| None);
+        assert!(ask(none, "GET /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 503 "));
+    }
+
+    #[test]
+    fn clients_that_say_nothing_hold_up_nobody() {
+        let address = endpoint(|format| Some(page(format)));
+        let mut silent: Vec<TcpStream> =
+            (0..CLIENTS - 1).map(|_| TcpStream::connect(address).unwrap()).collect();
+        silent[0].write_all(b"GET /metr").unwrap();
+        assert!(ask(address, "GET /metrics HTTP/1.1\r\n\r\n").ends_with("Text\n"));
+        // One too many is turned away, and the first that goes leaves its seat to the next.
+        silent.extend((0..8).map(|_| TcpStream::connect(address).unwrap()));
+        drop(silent);
+        let deadline = Instant::now() + Duration::from_secs(30);
+        loop {
+            let mut stream = TcpStream::connect(address).unwrap();
+            let mut answer = String::new();
+            // Being turned away may show as a reset.
+            let _ = stream
+                .write_all(b"GET /metrics HTTP/1.1\r\n\r\n")
+                .and_then(|()| stream.read_to_string(&mut answer));
+            if answer.ends_with("Text\n") {
+                break;
+            }
+            assert!(Instant::now() < deadline, "nobody is served any more");
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_is_told_with_the_way_out() {
+        let fault = |given: &str| {
+            let fault = Endpoint::bind(given).unwrap_err();
+            format!("{}: {}", fault.problem, fault.fix)
+        };
+        for malformed in [
+            "",
+            "9464",
+            ":9464",
+            "localhost",
+            "localhost:",
+            "localhost:x",
+            "localhost:70000",
+            "::1:9464",
+        ] {
+            assert!(address(malformed).is_err(), "{malformed}");
+        }
+        assert!(fault("192.0.2.1:9464").contains("this machine has no such address"));
+        let first = Endpoint::bind("127.0.0.1:0").unwrap();
+        let taken = fault(&first.address().to_string());
+        assert!(taken.contains("another program listens there"), "{taken}");
+        assert!(Endpoint::bind("0.0.0.0:0").unwrap().is_exposed());
+    }
+}

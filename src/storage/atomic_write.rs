@@ -1,0 +1,215 @@
+//! Changing task files: whole, durable, and only while the file is what its writer had read.
+//!
+//! Each change is: temporary file in the same folder, fsync, look again, rename, fsync of the folder. A kill before the
+//! rename leaves the old file and a temporary one, which [`sweep`] removes; a kill after it leaves the new file.
+
+use std::ffi::OsString;
+use std::fs::DirEntry;
+use std::time::{Duration, SystemTime};
+
+use super::task_files::FILE_LIMIT;
+use super::task_files::folders;
+use crate::storage::fs::folder::list;
+use crate::storage::fs::temporary_file::{TEMPORARY, TemporaryFile};
+use crate::storage::layout::{DROPPED, INBOX, LOCAL, OUTBOX, REFUSED, SCHEMAS, UNTOLD};
+use crate::storage::{Durability, Folder, Outbox, Paths, ProjectPath, StoreError, WriterLock};
+use crate::system::disk::Unsynced;
+
+/// No write of one file takes that long.
+const ABANDONED: Duration = Duration::from_mins(1);
+
+/// What a file may be put over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Over {
+    /// A file that still says this; else the fault is [`StoreError::Changed`] or [`StoreError::Gone`].
+    Only(Vec<u8>),
+    /// Nothing; else the fault is [`StoreError::Exists`].
+    Nothing,
+}
+
+/// A file that is written, and has no name yet. Dropped, it is gone.
+#[derive(Debug)]
+pub(crate) struct StagedWrite {
+    file: TemporaryFile<Folder>,
+    path: ProjectPath,
+    over: Over,
+}
+
+impl StagedWrite {
+    /// Writes a file that is to have this path.
+    pub(crate) fn new(
+        lock: &WriterLock,
+        path: &ProjectPath,
+        over: Over,
+        bytes: &[u8],
+    ) -> Result<Self, StoreError> {
+        let root = lock.paths().root();
+        let folder = match &over {
+            Over::Only(_) => Folder::open(root, path.folder())?,
+            Over::Nothing => Folder::create(root, path.folder())?,
+        };
+        if over == Over::Nothing && folder.kind(path.name())?.is_some() {
+            return Err(StoreError::Exists { path: folder.path().join(path.name()) });
+        }
+        let file = TemporaryFile::new(folder, path.name(), bytes, Durability::Durable)?;
+        Ok(Self { file, path: path.clone(), over })
+    }
+
+    /// Has whoever may read it run it as well, if that is so.
+    pub(crate) fn runnable_if(self, is_program: bool) -> Result<Self, StoreError> {
+        if is_program {
+            self.file.make_runnable()?;
+        }
+        Ok(self)
+    }
+
+    /// Returns the file if it is not on the disk yet. Whoever takes it syncs it before [`StagedWrite::put`].
+    pub(crate) fn unsynced(&mut self) -> Result<Option<Unsynced>, StoreError> {
+        self.file.unsynced()
+    }
+
+    /// Gives the file its name, once its bytes are on the disk. A power cut may still take the name back.
+    pub(crate) fn put(&mut self) -> Result<(), StoreError> {
+        self.file.flush()?;
+        match &self.over {
+            Over::Only(expected) => {
+                // As late as can be: people's editors know nothing of the lock.
+                check(self.file.folder(), self.path.name(), expected)?;
+                self.file.replace(self.path.name())
+            }
+            Over::Nothing => self.file.create(self.path.name()),
+        }
+    }
+
+    /// Returns the path that it is to have, or has.
+    pub(crate) fn path(&self) -> &ProjectPath {
+        &self.path
+    }
+
+    /// Returns the folder, whose names are still to be synced.
+    pub(crate) fn folder(&self) -> &Folder {
+        self.file.folder()
+    }
+}
+
+/// Makes a file that must not exist yet.
+pub(crate) fn create_new(
+    lock: &WriterLock,
+    path: &ProjectPath,
+    bytes: &[u8],
+) -> Result<(), StoreError> {
+    write(lock, path, Over::Nothing, bytes)
+}
+
+/// Replaces a file if it still says what was expected; else nothing changes, and the fault is [`StoreError::Changed`] or [`StoreError::Gone`].
+pub(crate) fn replace_if(
+    lock: &WriterLock,
+    path: &ProjectPath,
+    expected: &[u8],
+    bytes: &[u8],
+) -> Result<(), StoreError> {
+    write(lock, path, Over::Only(expected.to_vec()), bytes)
+}
+
+fn write(
+    lock: &WriterLock,
+    path: &ProjectPath,
+    over: Over,
+    bytes: &[u8],
+) -> Result<(), StoreError> {
+    let mut staged = StagedWrite::new(lock, path, over, bytes)?;
+    staged.put()?;
+    staged.folder().sync()
+}
+
+/// Removes a file if it still says what was expected; one that is gone already is as good.
+pub(crate) fn remove_if(
+    lock: &WriterLock,
+    path: &ProjectPath,
+    expected: &[u8],
+) -> Result<(), StoreError> {
+    let Some(folder) = Folder::open_existing(lock.paths().root(), path.folder())? else {
+        return Ok(());
+    };
+    match check(&folder, path.name(), expected) {
+        Ok(()) => {}
+        Err(StoreError::Gone { .. }) => return Ok(()),
+        Err(fault) => return Err(fault),
+    }
+    folder.remove(path.name())?;
+    folder.sync()
+}
+
+/// Removes the temporary files that a crash left in one folder of tasks. The lock is held, so nobody can be writing them.
+pub(crate) fn sweep(lock: &WriterLock, folder: &str) -> Result<(), StoreError> {
+    let Some(folder) = Folder::open_existing(lock.paths().root(), folder)? else { return Ok(()) };
+    remove(&folder, &temporary_files(&folder, None)?)
+}
+
+/// Removes the temporary files that a crash left anywhere among the tasks.
+pub(crate) fn sweep_tasks(lock: &WriterLock) -> Result<(), StoreError> {
+    folders(lock.paths()).try_for_each(|folder| sweep(lock, folder.as_str()))
+}
+
+/// Removes the temporary files that a crash left in `.aof/`. Completions and the cache are written without the lock, so only
+/// those go that are too old for anybody to be writing them.
+pub(crate) fn sweep_local(lock: &WriterLock, now: SystemTime) -> Result<(), StoreError> {
+    for folder in local_folders(lock.paths())? {
+        if let Some(folder) = Folder::open_existing(lock.paths().root(), &folder)? {
+            remove(&folder, &temporary_files(&folder, Some(now))?)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns how many temporary files there are that nobody is writing any more.
+pub(crate) fn abandoned(paths: &Paths, now: SystemTime) -> Result<usize, StoreError> {
+    let tasks = folders(paths).map(|folder| folder.as_str().to_owned());
+    tasks.chain(local_folders(paths)?).try_fold(0, |count, folder| {
+        let Some(folder) = Folder::open_existing(paths.root(), &folder)? else { return Ok(count) };
+        Ok(count + temporary_files(&folder, Some(now))?.len())
+    })
+}
+
+/// Returns the temporary files in a folder; with a time only those that are too old for anybody to be writing them.
+fn temporary_files(folder: &Folder, now: Option<SystemTime>) -> Result<Vec<OsString>, StoreError> {
+    let is_old = |entry: &DirEntry, now: SystemTime| {
+        let written = entry.metadata().and_then(|metadata| metadata.modified());
+        written.is_ok_and(|written| now.duration_since(written).is_ok_and(|age| age >= ABANDONED))
+    };
+    let entries = list(folder.path())?.into_iter().filter(|entry| {
+        entry.file_name().as_encoded_bytes().starts_with(TEMPORARY.as_bytes())
+            && now.is_none_or(|now| is_old(entry, now))
+    });
+    Ok(entries.map(|entry| entry.file_name()).collect())
+}
+
+fn remove(folder: &Folder, names: &[OsString]) -> Result<(), StoreError> {
+    names.iter().try_for_each(|name| folder.remove(name))?;
+    // The record that told of them goes next, and no power cut may bring them back without it.
+    if names.is_empty() { Ok(()) } else { folder.sync() }
+}
+
+/// Returns the folders of `.aof/` in which files are made.
+fn local_folders(paths: &Paths) -> Result<Vec<String>, StoreError> {
+    let mut folders: Vec<String> =
+        [LOCAL, INBOX, REFUSED, SCHEMAS, OUTBOX, UNTOLD, DROPPED].map(str::to_owned).into();
+    let channels = Outbox::of(paths).channels()?;
+    folders.extend(channels.into_iter().map(|key| format!("{OUTBOX}/{}", key.as_str())));
+    Ok(folders)
+}
+
+fn check(folder: &Folder, name: &str, expected: &[u8]) -> Result<(), StoreError> {
+    let path = || folder.path().join(name);
+    match folder.read(name, FILE_LIMIT) {
+        Ok(Some((bytes, _))) if bytes == expected => Ok(()),
+        Ok(None) => Err(StoreError::Gone { path: path() }),
+        Ok(Some(_)) | Err(StoreError::TooLarge { .. } | StoreError::Unsteady { .. }) => {
+            Err(StoreError::Changed { path: path() })
+        }
+        Err(fault) => Err(fault),
+    }
+}
+
+#[cfg(test)]
+mod tests;

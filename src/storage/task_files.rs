@@ -1,0 +1,425 @@
+//! Task files as bytes: finding the one of an id, and reading it. Writes nothing.
+
+use std::ffi::OsStr;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::{fmt, fs};
+
+use walkdir::{DirEntry, WalkDir};
+
+use crate::domain::{IdFault, Layout, TaskId};
+use crate::storage::fs::error::plain;
+use crate::storage::fs::folder::list;
+use crate::storage::layout::{ARCHIVE, TASKS, companion_of, is_archived, task_id, task_path};
+use crate::storage::{FileKind, FileStat, Folder, Paths, ProjectPath, StoreError};
+
+/// The largest task file that is read.
+pub(crate) const FILE_LIMIT: u64 = 16 * 1024 * 1024;
+
+/// Where a task's file stands, and among which tasks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FoundFile {
+    pub path: ProjectPath,
+    pub place: TaskPlace,
+}
+
+/// Among which tasks a file stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TaskPlace {
+    Active,
+    Archived,
+}
+
+/// A file as it was read. Its bytes are its version: no time stamp tells two versions apart for certain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Snapshot {
+    pub path: ProjectPath,
+    pub bytes: Vec<u8>,
+    /// What the system told of it, for the cache of headers.
+    pub stat: FileStat,
+}
+
+impl Snapshot {
+    /// Returns whether the file still says the same.
+    pub(crate) fn is_current(&self, paths: &Paths) -> Result<bool, StoreError> {
+        match read(paths, &self.path) {
+            Ok(now) => Ok(now.bytes == self.bytes),
+            Err(StoreError::Gone { .. } | StoreError::TooLarge { .. }) => Ok(false),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Returns whether the system sees no difference to what was read: enough to go on by, not to write by.
+    pub(crate) fn seems_current(&self, paths: &Paths) -> bool {
+        fs::symlink_metadata(self.path.below(paths.root()))
+            .is_ok_and(|now| FileStat::of(&now) == self.stat)
+    }
+}
+
+/// Finds the file of a task: at its usual places, else anywhere below `tasks/`, else in the archive, newest days first, else
+/// anywhere there: people sort finished tasks, too.
+///
+/// A second file of the id is noticed where the search meets it; to look at all files each time would cost the more the more
+/// tasks there are. So a file at a usual place counts, whatever stands elsewhere: see [`counting`].
+pub(crate) fn find(paths: &Paths, id: &TaskId) -> Result<FoundFile, StoreError> {
+    let mut standing = Vec::new();
+    for path in usual_places(id) {
+        if kind(paths, &path)?.is_some() {
+            standing.push(path);
+        }
+    }
+    if standing.is_empty() {
+        standing = named(paths, TASKS, &format!("{id}.md")).collect();
+    }
+    let in_archive = || {
+        if let Some(path) = find_archived(paths, id)? {
+            return Ok(FoundFile { path, place: TaskPlace::Archived });
+        }
+        only(id, named(paths, ARCHIVE, &format!("{id}.md")).collect(), TaskPlace::Archived)
+    };
+    if standing.is_empty() {
+        return in_archive();
+    }
+    let found = only(id, standing, TaskPlace::Active)?;
+    if is_file(paths, &found.path)? {
+        return Ok(found);
+    }
+    // Something else than a file hides no finished task; of any other task it is what is wrong.
+    match in_archive() {
+        Err(StoreError::TaskNotFound { .. }) => Ok(found),
+        archived => archived,
+    }
+}
+
+/// Returns the one file there is; which of several counts nobody can tell.
+fn only(
+    id: &TaskId,
+    mut standing: Vec<ProjectPath>,
+    place: TaskPlace,
+) -> Result<FoundFile, StoreError> {
+    standing.sort();
+    match standing.len() {
+        0 => Err(StoreError::TaskNotFound { id: id.clone() }),
+        1 => Ok(FoundFile { path: standing.remove(0), place }),
+        _ => Err(StoreError::TaskDoubled { id: id.clone(), paths: standing }),
+    }
+}
+
+fn usual_places(id: &TaskId) -> [ProjectPath; 2] {
+    [Layout::Flat, Layout::Sharded].map(|layout| task_path(id, layout))
+}
+
+/// Returns which of the files of one id, all that there are, is the task's wherever that id is named, as [`find`] has it; nothing
+/// where nobody can tell.
+pub(crate) fn counting<'f>(id: &TaskId, files: &'f [ProjectPath]) -> Option<&'f ProjectPath> {
+    let only = |mut among: Vec<&'f ProjectPath>| if among.len() == 1 { among.pop() } else { None };
+    let active: Vec<_> = files.iter().filter(|path| !is_archived(path)).collect();
+    let usual = usual_places(id);
+    let standing: Vec<_> = active.iter().copied().filter(|path| usual.contains(path)).collect();
+    match (standing.is_empty(), active.is_empty()) {
+        (false, _) => only(standing),
+        (true, false) => only(active),
+        (true, true) => files
+            .iter()
+            .filter(|path| is_of_a_day(path))
+            .max()
+            .or_else(|| only(files.iter().collect())),
+    }
+}
+
+/// Returns whether a file stands in the archive where the engine puts it: in the folder of a day.
+fn is_of_a_day(path: &ProjectPath) -> bool {
+    let inside = path.folder().strip_prefix(ARCHIVE).and_then(|rest| rest.strip_prefix('/'));
+    inside.is_some_and(|day| day.split('/').count() == 3 && day.split('/').all(is_number))
+}
+
+fn is_number(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Returns whether a task of that id stands at a usual place, or where the engine puts it in the archive: an id is given once.
+pub(crate) fn is_taken(paths: &Paths, id: &TaskId) -> Result<bool, StoreError> {
+    for path in usual_places(id) {
+        if kind(paths, &path)?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(find_archived(paths, id)?.is_some())
+}
+
+/// Reads a task file.
+pub(crate) fn read(paths: &Paths, path: &ProjectPath) -> Result<Snapshot, StoreError> {
+    let folder = Folder::open(paths.root(), path.folder())?;
+    match folder.read(path.name(), FILE_LIMIT)? {
+        Some((bytes, stat)) => Ok(Snapshot { path: path.clone(), bytes, stat }),
+        None => Err(StoreError::Gone { path: path.below(paths.root()) }),
+    }
+}
+
+/// Goes through the files of active tasks, in no order.
+pub(crate) fn walk_active(paths: &Paths) -> impl Iterator<Item = WalkEntry> + '_ {
+    entries(paths, TASKS)
+}
+
+/// Goes through the files of finished tasks, in no order.
+pub(crate) fn walk_archived(paths: &Paths) -> impl Iterator<Item = WalkEntry> + '_ {
+    entries(paths, ARCHIVE)
+}
+
+/// Goes through the files of the tasks that finished on the last day that the archive has, in no order.
+pub(crate) fn walk_latest(paths: &Paths) -> impl Iterator<Item = WalkEntry> + '_ {
+    let latest = |inside: String| numbered(paths, &inside).ok()?.into_iter().next();
+    let day = latest(ARCHIVE.to_owned()).and_then(latest).and_then(latest);
+    day.into_iter().flat_map(|day| entries(paths, &day).collect::<Vec<_>>())
+}
+
+/// Returns why nobody can go through the tasks: something else stands in place of their folder, or it may not be looked into.
+pub(crate) fn hidden(paths: &Paths) -> Option<StoreError> {
+    let path = paths.tasks();
+    let found = FileKind::from(path.symlink_metadata().ok()?.file_type());
+    if found == FileKind::Folder {
+        list(&path).err()
+    } else {
+        Some(StoreError::WrongKind { path, found, wanted: FileKind::Folder })
+    }
+}
+
+/// Returns every id that has a file, active or archived: for suggesting what may have been meant.
+pub(crate) fn known_ids(paths: &Paths) -> Vec<TaskId> {
+    let mut ids: Vec<TaskId> = walk_active(paths)
+        .chain(walk_archived(paths))
+        .filter_map(|entry| match entry {
+            WalkEntry::Task(task) => Some(task.id),
+            WalkEntry::Stray(_) => None,
+        })
+        .collect();
+    ids.sort();
+    ids.dedup();
+    ids
+}
+
+/// Looks for the task in the folders of the days, newest first.
+fn find_archived(paths: &Paths, id: &TaskId) -> Result<Option<ProjectPath>, StoreError> {
+    for year in numbered(paths, ARCHIVE)? {
+        for month in numbered(paths, &year)? {
+            for day in numbered(paths, &month)? {
+                let path: ProjectPath = format!("{day}/{id}.md").parse()?;
+                if kind(paths, &path)?.is_some() {
+                    return Ok(Some(path));
+                }
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Returns what has a number as its name in a folder, the highest first.
+fn numbered(paths: &Paths, inside: &str) -> Result<Vec<String>, StoreError> {
+    let entries = match list(&paths.root().join(inside)) {
+        Err(StoreError::WrongKind { .. }) => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let names = entries.into_iter().filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| is_number(name)).collect();
+    names.sort_by(|a, b| b.cmp(a));
+    Ok(names.into_iter().map(|name| format!("{inside}/{name}")).collect())
+}
+
+fn is_file(paths: &Paths, path: &ProjectPath) -> Result<bool, StoreError> {
+    match kind(paths, path) {
+        // Nobody sees a file where nobody may look.
+        Err(StoreError::Io { cause, .. }) if cause.kind() == ErrorKind::PermissionDenied => {
+            Ok(false)
+        }
+        found => Ok(found? == Some(FileKind::File)),
+    }
+}
+
+/// Returns what stands at a path, if anything does.
+fn kind(paths: &Paths, path: &ProjectPath) -> Result<Option<FileKind>, StoreError> {
+    let path = path.below(paths.root());
+    match fs::symlink_metadata(&path) {
+        Ok(data) => Ok(Some(data.file_type().into())),
+        Err(cause) if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
+        Err(cause) => Err(StoreError::io("look at", &path, cause)),
+    }
+}
+
+/// Something that stands among the tasks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum WalkEntry {
+    /// A task file, not yet read.
+    Task(TaskEntry),
+    /// Something that looks like one and is none.
+    Stray(Stray),
+}
+
+/// A task file, not yet read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TaskEntry {
+    pub id: TaskId,
+    pub path: ProjectPath,
+    pub stat: FileStat,
+}
+
+/// What cannot be a task file, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stray {
+    /// Where it stands, below the project's root.
+    pub path: PathBuf,
+    pub reason: StrayReason,
+}
+
+impl Stray {
+    /// Returns the task file that it goes with, if it has the name of a companion and stands elsewhere.
+    pub(crate) fn companion_of(&self) -> Option<String> {
+        let is_misnamed = matches!(self.reason, StrayReason::NotAnId(_));
+        self.path.file_name().and_then(OsStr::to_str).filter(|_| is_misnamed).and_then(companion_of)
+    }
+}
+
+/// Why something cannot be a task file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum StrayReason {
+    /// It ends in `.md`, but its name is no task id.
+    NotAnId(IdFault),
+    /// It is no ordinary file.
+    WrongKind(FileKind),
+    /// It stands where the folder should.
+    NotAFolder(FileKind),
+    /// Its path is not UTF-8.
+    NotText,
+    /// The system does not let it be looked at.
+    Unreadable(String),
+}
+
+impl fmt::Display for StrayReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAnId(fault) => fault.fmt(f),
+            Self::WrongKind(kind) => write!(f, "it is {kind}, not a file"),
+            Self::NotAFolder(kind) => write!(f, "it is {kind}, not a folder"),
+            Self::NotText => f.write_str("its name is not UTF-8"),
+            Self::Unreadable(reason) => f.write_str(reason),
+        }
+    }
+}
+
+/// Goes through the task files in a folder of tasks; below `tasks/` itself those of active tasks.
+pub(crate) fn entries<'p>(
+    paths: &'p Paths,
+    folder: &str,
+) -> impl Iterator<Item = WalkEntry> + use<'p> {
+    walk(paths, folder, folder == TASKS).filter_map(|item| match item {
+        Ok(entry) => entry_of(paths, &entry),
+        // No folder of tasks: no tasks.
+        Err(fault) if fault.depth() == 0 && is_gone(&fault) => None,
+        Err(fault) => Some(stray(paths, fault.path().unwrap_or(paths.root()), unreadable(&fault))),
+    })
+}
+
+/// Goes through what has that name in a folder of tasks, whatever it is; below `tasks/` itself among active tasks.
+pub(crate) fn named<'p>(
+    paths: &'p Paths,
+    folder: &str,
+    name: &'p str,
+) -> impl Iterator<Item = ProjectPath> + use<'p> {
+    walk(paths, folder, folder == TASKS)
+        .flatten()
+        .filter(move |entry| entry.file_name() == name)
+        .filter_map(|entry| paths.relative_joined(entry.path()))
+}
+
+/// Goes through all ordinary files in a folder of tasks; below `tasks/` itself among active tasks.
+pub(crate) fn files<'p>(
+    paths: &'p Paths,
+    folder: &str,
+) -> impl Iterator<Item = ProjectPath> + use<'p> {
+    walk(paths, folder, folder == TASKS)
+        .flatten()
+        .filter(|entry| entry.file_type().is_file())
+        .filter_map(|entry| paths.relative_joined(entry.path()))
+}
+
+/// Goes through the folders of the tasks, finished ones as well, `tasks/` first.
+pub(crate) fn folders(paths: &Paths) -> impl Iterator<Item = ProjectPath> + '_ {
+    walk(paths, TASKS, false)
+        .flatten()
+        .filter(|entry| entry.file_type().is_dir())
+        .filter_map(|entry| paths.relative_joined(entry.path()))
+}
+
+fn walk(
+    paths: &Paths,
+    inside: &str,
+    without_archive: bool,
+) -> impl Iterator<Item = walkdir::Result<DirEntry>> + use<> {
+    WalkDir::new(paths.root().join(inside)).follow_root_links(false).into_iter().filter_entry(
+        move |entry| {
+            let hidden =
+                entry.depth() > 0 && entry.file_name().as_encoded_bytes().starts_with(b".");
+            let archive = without_archive && entry.depth() == 1 && entry.file_name() == "archive";
+            !hidden && !archive
+        },
+    )
+}
+
+fn entry_of(paths: &Paths, entry: &DirEntry) -> Option<WalkEntry> {
+    let kind = FileKind::from(entry.file_type());
+    let as_stray = |reason| Some(stray(paths, entry.path(), reason));
+    let named_like_one = entry.file_name().as_encoded_bytes().ends_with(b".md");
+    match kind {
+        _ if entry.depth() == 0 && kind != FileKind::Folder => {
+            return as_stray(StrayReason::NotAFolder(kind));
+        }
+        // A linked folder hides the tasks that somebody expects in it.
+        FileKind::Symlink if named_like_one || entry.path().is_dir() => {
+            return as_stray(StrayReason::WrongKind(kind));
+        }
+        _ if !named_like_one => return None,
+        FileKind::File => {}
+        _ => return as_stray(StrayReason::WrongKind(kind)),
+    }
+    let (Some(name), Some(path)) =
+        (entry.file_name().to_str(), paths.relative_joined(entry.path()))
+    else {
+        return as_stray(StrayReason::NotText);
+    };
+    let id = match task_id(name)? {
+        Ok(id) => id,
+        // The text of a plan, say, goes with its task.
+        Err(_)
+            if companion_of(name)
+                .is_some_and(|task| entry.path().with_file_name(task).is_file()) =>
+        {
+            return None;
+        }
+        Err(fault) => return as_stray(StrayReason::NotAnId(fault)),
+    };
+    match entry.metadata() {
+        Ok(metadata) => {
+            Some(WalkEntry::Task(TaskEntry { id, path, stat: FileStat::of(&metadata) }))
+        }
+        // It went away since the folder was listed.
+        Err(fault) if fault.io_error().is_some_and(|e| e.kind() == ErrorKind::NotFound) => None,
+        Err(fault) => as_stray(unreadable(&fault)),
+    }
+}
+
+fn is_gone(fault: &walkdir::Error) -> bool {
+    fault.io_error().is_some_and(|cause| cause.kind() == ErrorKind::NotFound)
+}
+
+fn unreadable(fault: &walkdir::Error) -> StrayReason {
+    StrayReason::Unreadable(fault.io_error().map_or_else(|| fault.to_string(), plain))
+}
+
+fn stray(paths: &Paths, path: &Path, reason: StrayReason) -> WalkEntry {
+    let path = path.strip_prefix(paths.root()).unwrap_or(path).to_owned();
+    WalkEntry::Stray(Stray { path, reason })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,294 @@
+//! The versions of a task file that are merged: whether they are of one task, their line endings, their bodies, and the result.
+//!
+//! Git's rename detection may take a new task for one that was moved into the archive at the same time. Two tasks are never mixed.
+
+use std::borrow::Cow;
+use std::fmt::Display;
+
+use crate::domain::{TaskId, Ticket};
+use crate::files::task_file::{passages, set_aside, stated_id};
+use crate::files::yaml::Fault;
+use crate::git::{Marks, merge_texts, with_lf};
+use crate::project::error::ProjectError;
+use crate::rules::merge::{Dropped, Superseded};
+
+/// The versions of one file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Versions<'v> {
+    /// The common ancestor, where there is one and it is known.
+    pub base: Option<&'v [u8]>,
+    /// The version that is merged into.
+    pub ours: &'v [u8],
+    /// The version that comes in.
+    pub theirs: &'v [u8],
+}
+
+/// A merged file.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FileMerge {
+    /// The file, with markers where there are conflicts.
+    pub bytes: Vec<u8>,
+    /// What a person has to decide.
+    pub conflicts: Vec<Conflict>,
+    /// Entries of the other side that no longer count.
+    pub superseded: Vec<Superseded>,
+    /// How many entries of the other side were decided again on top of what stands.
+    pub carried: usize,
+    /// Claims, holds and unblockings of the other side that no longer count.
+    pub dropped: Vec<Dropped>,
+    /// Comments in the other side's frontmatter that found no place.
+    pub left_out: Vec<String>,
+}
+
+/// Something that a person has to decide.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Conflict {
+    /// Both sides changed this key differently.
+    Key(String),
+    /// Both sides changed the same lines of the body.
+    Body,
+    /// The file could not be merged by meaning, for this reason.
+    File(String),
+    /// Git's rename detection took the file of this task for the one that is merged.
+    OtherTask(TaskId),
+}
+
+impl FileMerge {
+    /// Takes these bytes as they are.
+    pub(crate) fn taken(bytes: Vec<u8>, conflicts: Vec<Conflict>) -> Self {
+        let (superseded, dropped, left_out) = (Vec::new(), Vec::new(), Vec::new());
+        Self { bytes, conflicts, superseded, carried: 0, dropped, left_out }
+    }
+
+    /// Merges the versions as text. With a reason, a person has to look at the file even if no line is disputed.
+    pub(crate) fn as_text(
+        versions: Versions<'_>,
+        why: Option<String>,
+        marks: &Marks,
+    ) -> Result<Self, ProjectError> {
+        let both = merge_texts(versions.base.unwrap_or_default(), versions.ours, versions.theirs)?;
+        let disputed = (!both.agree()).then_some(Conflict::Body);
+        let conflicts = why.map(Conflict::File).or(disputed).into_iter().collect();
+        Ok(Self::taken(both.marked(marks)?, conflicts))
+    }
+}
+
+/// Says what is wrong with a version that cannot be read.
+pub(crate) fn unreadable(side: &dyn Display, bytes: &[u8], faults: &[Fault]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let fault = faults
+        .first()
+        .map(|fault| format!(": line {}: {}", fault.line_column(&text).0, fault.message));
+    format!("{side} cannot be read as a task{}", fault.unwrap_or_default())
+}
+
+/// Returns the versions, without a base that is another task's. Where the two sides are of two tasks, returns the one that is of this
+/// task as a conflict.
+pub(crate) fn of_one_task<'v>(
+    id: &TaskId,
+    versions: Versions<'v>,
+) -> Result<Versions<'v>, FileMerge> {
+    // An unreadable file may be any task's; a file without an id is the task of its name.
+    let named = |bytes: &[u8]| Some(stated_id(bytes).ok()?.unwrap_or_else(|| id.clone()));
+    let (base, ours, theirs) =
+        (versions.base.and_then(named), named(versions.ours), named(versions.theirs));
+    let all: Vec<&TaskId> = [&base, &ours, &theirs].into_iter().flatten().collect();
+    if all.windows(2).all(|pair| pair[0] == pair[1]) {
+        return Ok(versions);
+    }
+    if ours.is_some() && ours == theirs {
+        return Ok(Versions { base: None, ..versions });
+    }
+    let other = all.into_iter().find(|named| *named != id).unwrap_or(id).clone();
+    Err(kept(id, versions, [ours.as_ref(), theirs.as_ref()], other))
+}
+
+/// Returns the side that is of this task as a conflict, where the file names that git gives the two sides are of two tasks.
+pub(crate) fn of_two_names(
+    id: &TaskId,
+    versions: Versions<'_>,
+    names: [Option<&TaskId>; 2],
+) -> Option<FileMerge> {
+    let [Some(ours), Some(theirs)] = names else { return None };
+    let other = [ours, theirs].into_iter().find(|named| *named != id)?.clone();
+    (ours != theirs).then(|| kept(id, versions, [Some(ours), Some(theirs)], other))
+}
+
+fn kept(
+    id: &TaskId,
+    versions: Versions<'_>,
+    [ours, theirs]: [Option<&TaskId>; 2],
+    other: TaskId,
+) -> FileMerge {
+    let is_theirs = ours != Some(id) && theirs == Some(id);
+    let bytes = if is_theirs { versions.theirs } else { versions.ours };
+    FileMerge::taken(bytes.to_vec(), vec![Conflict::OtherTask(other)])
+}
+
+/// Merges the bodies of base, ours and theirs, in the line endings of the file that stands. Comments and works that both sides appended
+/// follow each other, ours first; works for superseded visits are kept, marked as such. Returns the result with ours and with theirs where both sides
+/// changed the same lines.
+pub(crate) fn merge_bodies(
+    standing: &[u8],
+    bodies: [&str; 3],
+    superseded: &[Ticket],
+) -> Result<[String; 2], ProjectError> {
+    let crlf = standing.windows(2).any(|pair| pair == b"\r\n");
+    let like_standing = |text: &str| {
+        let text = text.replace("\r\n", "\n");
+        if crlf { text.replace('\n', "\r\n") } else { text }
+    };
+    let is_mixed = bodies.iter().any(|text| has_other_endings(text, crlf));
+    let [base, ours, theirs] =
+        bodies.map(|text| if is_mixed { like_standing(text) } else { text.to_owned() });
+    let known = passages(&base);
+    let (main, added) = cut(&ours, &known);
+    let (their_main, their_added) = cut(&theirs, &known);
+    let kept: Vec<String> =
+        their_added.iter().map(|passage| set_aside(passage, superseded)).collect();
+    let is_new = |passage: &&str| !added.iter().any(|own| own.trim() == passage.trim());
+    let new = kept.iter().map(String::as_str).filter(is_new);
+    let tail: Vec<&str> = added.iter().copied().chain(new).collect();
+    let both = merge_texts(base.as_bytes(), main.as_bytes(), their_main.as_bytes())?;
+    Ok([both.ours, both.theirs].map(|main| {
+        let mut text = String::from_utf8_lossy(&main).into_owned();
+        for passage in &tail {
+            if !text.is_empty() && !text.ends_with('\n') {
+                text.push_str(if crlf { "\r\n" } else { "\n" });
+            }
+            text.push_str(passage);
+        }
+        text
+    }))
+}
+
+/// Returns what stands before the passages that were appended, and those.
+fn cut<'b>(body: &'b str, known: &[&str]) -> (&'b str, Vec<&'b str>) {
+    let mut passages = passages(body);
+    let old = passages
+        .iter()
+        .skip(1)
+        .rposition(|passage| known.iter().skip(1).any(|other| head(other) == head(passage)));
+    let added = passages.split_off(old.map_or(1, |last| last + 2).min(passages.len()));
+    let length: usize = added.iter().map(|passage| passage.len()).sum();
+    (&body[..body.len() - length], added)
+}
+
+/// Returns the lines that identify a passage whatever is changed in its text: its marker, and who wrote it when.
+fn head(passage: &str) -> Vec<&str> {
+    passage.lines().map(str::trim).filter(|line| !line.is_empty()).take(2).collect()
+}
+
+fn has_other_endings(text: &str, crlf: bool) -> bool {
+    let returns = text.matches("\r\n").count();
+    if crlf { returns < text.matches('\n').count() } else { returns > 0 }
+}
+
+/// The versions of a file with the line endings of the one side that changed all of them, if one did.
+pub(crate) struct SameEndings<'v> {
+    base: Option<Cow<'v, [u8]>>,
+    ours: Cow<'v, [u8]>,
+    theirs: Cow<'v, [u8]>,
+}
+
+impl<'v> SameEndings<'v> {
+    pub(crate) fn of(versions: Versions<'v>) -> Self {
+        let [ours, theirs] = [versions.ours, versions.theirs].map(is_crlf);
+        let wanted = match versions.base.and_then(is_crlf) {
+            Some(base) if ours == Some(base) && theirs != Some(base) => theirs,
+            Some(base) if theirs == Some(base) && ours != Some(base) => ours,
+            _ => None,
+        };
+        let converted = |text: &'v [u8]| match wanted {
+            Some(crlf) if is_crlf(text).is_some_and(|own| own != crlf) => {
+                if crlf {
+                    Cow::Owned(with_crlf(text))
+                } else {
+                    with_lf(text)
+                }
+            }
+            _ => Cow::Borrowed(text),
+        };
+        Self {
+            base: versions.base.map(converted),
+            ours: converted(versions.ours),
+            theirs: converted(versions.theirs),
+        }
+    }
+
+    pub(crate) fn versions(&self) -> Versions<'_> {
+        Versions { base: self.base.as_deref(), ours: &self.ours, theirs: &self.theirs }
+    }
+}
+
+/// Returns the text with CRLF for each LF; it has no CRLF yet.
+fn with_crlf(text: &[u8]) -> Vec<u8> {
+    let bytes = text.iter().flat_map(|byte| match byte {
+        b'\n' => &b"\r\n"[..],
+        byte => std::slice::from_ref(byte),
+    });
+    bytes.copied().collect()
+}
+
+/// Returns whether all lines end with CRLF, or all with LF; nothing where they differ or there are none.
+fn is_crlf(text: &[u8]) -> Option<bool> {
+    let mut lines =
+        text.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
+    let crlf = lines.next()?.ends_with(b"\r\n");
+    lines.all(|line| line.ends_with(b"\r\n") == crlf).then_some(crlf)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(id: &str) -> String {
+        format!("---\n{id}title: One\n---\n")
+    }
+
+    /// Merges versions that say these ids, as those of `AOF-two`.
+    fn kept(base: &str, ours: &str, theirs: &str) -> Result<Option<String>, (String, TaskId)> {
+        let id: TaskId = "AOF-two".parse().unwrap();
+        let [base, ours, theirs] = [base, ours, theirs].map(file);
+        let versions = Versions {
+            base: Some(base.as_bytes()),
+            ours: ours.as_bytes(),
+            theirs: theirs.as_bytes(),
+        };
+        match of_one_task(&id, versions) {
+            Ok(versions) => Ok(versions.base.map(|base| String::from_utf8(base.to_vec()).unwrap())),
+            Err(FileMerge { bytes, conflicts, .. }) => match &conflicts[..] {
+                [Conflict::OtherTask(other)] => {
+                    Err((String::from_utf8(bytes).unwrap(), other.clone()))
+                }
+                other => panic!("{other:?}"),
+            },
+        }
+    }
+
+    #[test]
+    fn only_versions_of_one_task_are_merged() {
+        let (one, two, three) = ("id: AOF-one\n", "id: AOF-two\n", "id: AOF-six\n");
+        let (other, broken) = ("AOF-one".parse::<TaskId>().unwrap(), "id: [\n");
+        for (base, ours, theirs, expected) in [
+            (two, two, two, Ok(Some(file(two)))),
+            ("", two, two, Ok(Some(file("")))),
+            (one, one, one, Ok(Some(file(one)))),
+            (broken, two, two, Ok(Some(file(broken)))),
+            (two, broken, two, Ok(Some(file(two)))),
+            // Both sides have it, and git found something else where they parted.
+            (one, two, two, Ok(None)),
+            (one, two, "", Ok(None)),
+            (one, one, two, Err((file(two), other.clone()))),
+            (one, two, one, Err((file(two), other.clone()))),
+            (one, "", one, Err((file(""), other.clone()))),
+            (one, one, "", Err((file(""), other.clone()))),
+            (two, one, two, Err((file(two), other.clone()))),
+            (one, broken, two, Err((file(two), other.clone()))),
+            // Neither is what it is called.
+            (two, one, three, Err((file(one), other.clone()))),
+        ] {
+            assert_eq!(kept(base, ours, theirs), expected, "{base}{ours}{theirs}");
+        }
+    }
+}

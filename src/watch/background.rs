@@ -1,0 +1,497 @@
+//! Work of the watcher on threads of their own: the event stream, notices, syncs. So neither networks nor long walks hold up a
+//! completion.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use tracing::debug;
+
+use super::checks::tell_handed_out;
+use super::report::{ReportedErrors, Reporter, WatchReport};
+use crate::dispatch::synced_assignment::{Errand, sync_and_hand_out};
+use crate::domain::ChannelKey;
+use crate::git::{CommitId, Prompts};
+use crate::history::sync::outcome::{SyncEnd, Synced};
+use crate::history::sync::remote_state::owed_to_remote;
+use crate::history::unreported::Remaining;
+use crate::observability::events::catch_up::{are_events_kept, catch_up_events, keep_events};
+use crate::observability::notices::compose::put_out;
+use crate::observability::notices::delivery::{
+    Receiver, Round, Tried, deliver_channel, deliver_notices, receivers,
+};
+use crate::project::error::ProjectError;
+use crate::project::workspace::{Seed, Workspace};
+use crate::storage::StoreError;
+
+/// A running worker. It ends when it is dropped, after the job under way.
+pub(crate) struct Worker<T> {
+    asks: Sender<()>,
+    outcomes: mpsc::Receiver<T>,
+    thread: JoinHandle<()>,
+    /// Jobs look at it, so that long ones end early.
+    stop: Arc<AtomicBool>,
+}
+
+/// When a job runs again.
+#[derive(Default)]
+pub(crate) struct NextRun {
+    /// Not before that, even if it is asked to.
+    pub earliest: Duration,
+    /// So long after, even if nobody asks.
+    pub latest: Option<Duration>,
+}
+
+impl<T: Send + 'static> Worker<T> {
+    /// Starts a worker that waits to be asked. The job gets a flag that says when to end early.
+    pub(crate) fn start(
+        name: &str,
+        mut job: impl FnMut(&AtomicBool) -> (T, NextRun) + Send + 'static,
+    ) -> io::Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (asks, asked) = mpsc::channel();
+        let (sender, outcomes) = mpsc::channel();
+        let own = Arc::clone(&stop);
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(move || {
+            let mut latest = None;
+            while wait(&asked, latest) {
+                // What was asked for until now is done by this run.
+                while asked.try_recv().is_ok() {}
+                if own.load(Ordering::Relaxed) {
+                    return;
+                }
+                let (outcome, next) = job(&own);
+                if sender.send(outcome).is_err() {
+                    return;
+                }
+                let mut rest = next.earliest;
+                let end = Instant::now() + rest;
+                let mut is_asked = false;
+                while !rest.is_zero() && !own.load(Ordering::Relaxed) {
+                    is_asked |= matches!(asked.recv_timeout(rest), Ok(()));
+                    rest = end.saturating_duration_since(Instant::now());
+                }
+                let idle = next.latest.map(|latest| latest.saturating_sub(next.earliest));
+                latest = if is_asked { Some(Duration::ZERO) } else { idle };
+            }
+        })?;
+        Ok(Self { asks, outcomes, thread, stop })
+    }
+
+    /// Asks for the job to be done. A job under way is done once more afterwards.
+    pub(crate) fn ask(&self) {
+        // A worker that has ended does nothing any more.
+        let _ = self.asks.send(());
+    }
+
+    /// Returns the outcomes since the last call.
+    pub(crate) fn outcomes(&self) -> Vec<T> {
+        self.outcomes.try_iter().collect()
+    }
+}
+
+impl<T> Worker<T> {
+    /// Ends the worker, and waits so long at most for the job under way.
+    pub(crate) fn stop(&self, patience: Duration) {
+        const STEP: Duration = Duration::from_millis(2);
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = self.asks.send(());
+        let end = Instant::now() + patience;
+        while !self.thread.is_finished() && Instant::now() < end {
+            thread::sleep(STEP);
+        }
+    }
+}
+
+impl<T> Drop for Worker<T> {
+    fn drop(&mut self) {
+        self.stop(Duration::ZERO);
+    }
+}
+
+/// Waits until the job is asked for, or its time has come; returns whether to do it.
+fn wait(asked: &mpsc::Receiver<()>, latest: Option<Duration>) -> bool {
+    match latest {
+        None => asked.recv().is_ok(),
+        Some(latest) => asked.recv_timeout(latest) != Err(RecvTimeoutError::Disconnected),
+    }
+}
+
+/// How long a walk under way is waited for at the end.
+const LAST_WALK: Duration = Duration::from_secs(10);
+
+/// The event stream of a watcher.
+#[derive(Default)]
+pub(crate) struct StreamKeeper {
+    told: ReportedErrors,
+    worker: Option<Worker<Result<Remaining, ProjectError>>>,
+}
+
+impl StreamKeeper {
+    /// Has the stream written where it lacks something. An error is reported once while it lasts.
+    pub(crate) fn keep(
+        &mut self,
+        workspace: &Workspace,
+        wait: Duration,
+        reporter: &mut Reporter<'_>,
+    ) {
+        let outcomes = self.worker.iter().flat_map(Worker::outcomes).collect::<Vec<_>>();
+        for outcome in outcomes {
+            self.note(outcome, reporter);
+        }
+        match are_events_kept(workspace) {
+            Ok(true) => {}
+            Err(error) => self.note(Err(error), reporter),
+            Ok(false) => match self.started(workspace, wait) {
+                Ok(worker) => worker.ask(),
+                Err(cause) => self.tell(format!("no thread can be started: {cause}"), reporter),
+            },
+        }
+    }
+
+    /// Returns the worker, which is started when there is something to do for the first time.
+    fn started(
+        &mut self,
+        workspace: &Workspace,
+        wait: Duration,
+    ) -> io::Result<&Worker<Result<Remaining, ProjectError>>> {
+        if let Some(worker) = self.worker.take() {
+            return Ok(self.worker.insert(worker));
+        }
+        let project = workspace.seed(wait);
+        let worker = Worker::start("events", move |stop| {
+            let goes_on = || !stop.load(Ordering::Relaxed);
+            let kept = project.open().and_then(|own| keep_events(&own, &goes_on));
+            (kept, NextRun::default())
+        })?;
+        Ok(self.worker.insert(worker))
+    }
+
+    /// Writes it all before it returns.
+    pub(crate) fn keep_now(&mut self, workspace: &Workspace, reporter: &mut Reporter<'_>) {
+        self.note(catch_up_events(workspace), reporter);
+    }
+
+    /// Ends the walk under way. The next watcher or command writes what is left.
+    pub(crate) fn stop(&self) {
+        if let Some(worker) = &self.worker {
+            worker.stop(LAST_WALK);
+        }
+    }
+
+    fn note(&mut self, outcome: Result<Remaining, ProjectError>, reporter: &mut Reporter<'_>) {
+        match outcome {
+            Ok(_) => self.told.forget_the_rest(),
+            Err(error) => self.tell(error.to_string(), reporter),
+        }
+    }
+
+    fn tell(&mut self, problem: String, reporter: &mut Reporter<'_>) {
+        if self.told.is_news(problem.clone()) {
+            reporter.tell(WatchReport::Unrecorded { problem });
+        }
+    }
+}
+
+/// How long one delivery of a channel may take.
+const TURN: Duration = Duration::from_mins(10);
+/// How long `aof watch --once` delivers.
+const ONCE: Duration = Duration::from_mins(1);
+/// How long deliveries under way are waited for at the end.
+const LAST_DELIVERY: Duration = Duration::from_secs(1);
+
+/// Notices on their way.
+#[derive(Default)]
+pub(crate) struct Notices {
+    /// The receiver is shared with the thread, which checks at it before each message.
+    channels: HashMap<ChannelKey, (Receiver, Worker<Result<Round, StoreError>>)>,
+    told: ReportedErrors,
+}
+
+impl Notices {
+    /// Writes notices, or a part of them, and has them delivered; returns what is left to be written. An error is reported once
+    /// while it lasts.
+    pub(crate) fn send(&mut self, workspace: &Workspace, reporter: &mut Reporter<'_>) -> Remaining {
+        self.take_outcomes(reporter);
+        let mut left = Remaining::Nothing;
+        match put_out(workspace) {
+            Ok(put) => {
+                left = put.left;
+                if let Some(problem) = put.restarted {
+                    self.tell(problem, reporter);
+                }
+            }
+            Err(error) => self.tell(error.to_string(), reporter),
+        }
+        match receivers(workspace) {
+            Ok(receivers) => receivers.into_iter().for_each(|one| self.deliver(one, reporter)),
+            Err(error) => self.tell(error.to_string(), reporter),
+        }
+        left
+    }
+
+    /// Delivers what is due before it returns.
+    pub(crate) fn send_now(&mut self, workspace: &Workspace, reporter: &mut Reporter<'_>) {
+        match deliver_notices(workspace, Tried::Due, ONCE) {
+            Ok(rounds) => rounds.into_iter().for_each(|round| self.note(round, reporter)),
+            Err(error) => self.tell(error.to_string(), reporter),
+        }
+    }
+
+    /// Ends what is under way. The next watcher delivers the rest.
+    pub(crate) fn stop(&mut self, reporter: &mut Reporter<'_>) {
+        let end = Instant::now() + LAST_DELIVERY;
+        for (_, worker) in self.channels.values() {
+            worker.stop(Duration::ZERO);
+        }
+        for (_, worker) in self.channels.values() {
+            worker.stop(end.saturating_duration_since(Instant::now()));
+        }
+        self.take_outcomes(reporter);
+    }
+
+    /// Has a channel delivered; a delivery under way follows the rules in force now.
+    fn deliver(&mut self, receiver: Receiver, reporter: &mut Reporter<'_>) {
+        if let Some((own, worker)) = self.channels.get(&receiver.key) {
+            own.follow(&receiver);
+            return worker.ask();
+        }
+        let own = receiver.clone();
+        let started = Worker::start("notices", move |stop| {
+            let end = Instant::now() + TURN;
+            (deliver_channel(&own, Tried::Due, end, stop), NextRun::default())
+        });
+        match started {
+            Ok(worker) => {
+                worker.ask();
+                self.channels.insert(receiver.key.clone(), (receiver, worker));
+            }
+            Err(cause) => self.tell(format!("no thread can be started: {cause}"), reporter),
+        }
+    }
+
+    fn take_outcomes(&mut self, reporter: &mut Reporter<'_>) {
+        let outcomes = self.channels.values().flat_map(|(_, worker)| worker.outcomes());
+        for outcome in outcomes.collect::<Vec<_>>() {
+            match outcome {
+                Ok(round) => self.note(round, reporter),
+                Err(error) => self.tell(error.to_string(), reporter),
+            }
+        }
+    }
+
+    fn note(&mut self, round: Round, reporter: &mut Reporter<'_>) {
+        if round.delivered > 0 {
+            self.told.forget_the_rest();
+        }
+        if let Some(trouble) = round.trouble {
+            self.tell(trouble, reporter);
+        }
+    }
+
+    fn tell(&mut self, problem: String, reporter: &mut Reporter<'_>) {
+        if self.told.is_news(problem.clone()) {
+            reporter.tell(WatchReport::Undelivered { problem });
+        }
+    }
+}
+
+/// The least time between two syncs: several commits go together.
+const APART: Duration = Duration::from_secs(1);
+const LONGEST_BACKOFF: Duration = Duration::from_mins(15);
+/// How long a sync under way is waited for at the end.
+const LAST_SYNC: Duration = Duration::from_secs(3);
+
+/// Nothing where the project is not synced.
+type SyncOutcome = Result<Option<Errand>, ProjectError>;
+
+/// Syncs of a watcher.
+pub(crate) struct SyncRequests {
+    worker: Worker<SyncOutcome>,
+    told: ReportedErrors,
+    /// How often the project is synced by the rules in force.
+    every: Option<Duration>,
+    /// The commit that was last compared with the remote.
+    compared: Option<CommitId>,
+    /// The commit at which the worker was last asked to hand out.
+    asked: Option<CommitId>,
+    /// Whether that has not been done yet.
+    waits: bool,
+}
+
+impl SyncRequests {
+    pub(crate) fn start(workspace: &Workspace, wait: Duration) -> io::Result<Self> {
+        let project = workspace.seed(wait);
+        let mut failed = 0_u32;
+        let worker = Worker::start("sync", move |_| {
+            let start = Instant::now();
+            let mut every = None;
+            let outcome = once(&project, wait, &mut every);
+            debug!(seconds = start.elapsed().as_secs_f64(), failed = outcome.is_err(), "synced");
+            let is_done = outcome.as_ref().is_ok_and(|errand| errand.as_ref().is_none_or(is_done));
+            failed = if is_done { 0 } else { failed + 1 };
+            (outcome, next(every, failed))
+        })?;
+        let told = ReportedErrors::default();
+        Ok(Self { worker, told, every: None, compared: None, asked: None, waits: false })
+    }
+
+    /// Has work handed out once a commit: what cannot be handed out now is tried again with each sync.
+    pub(crate) fn hand_out(&mut self, workspace: &Workspace) {
+        let head = workspace.head_now().ok().and_then(|head| head.commit);
+        if head.is_some() && head != self.asked {
+            (self.asked, self.waits) = (head, true);
+            self.worker.ask();
+        }
+    }
+
+    /// Has new commits sent to the remote, and reports the outcomes of syncs.
+    pub(crate) fn run(&mut self, workspace: &Workspace, reporter: &mut Reporter<'_>) {
+        let head = workspace.head_now().ok().and_then(|head| head.commit);
+        if head.is_some() && head != self.compared {
+            self.compared = head;
+            // The watcher itself reports rules that cannot be read.
+            if let Ok((every, owes)) = owed_to_remote(workspace) {
+                let every = every.map(|every| Duration::from_secs(every.seconds()));
+                if every.is_some() && (owes || every != self.every) {
+                    self.worker.ask();
+                }
+                self.every = every;
+            }
+        }
+        for outcome in self.worker.outcomes() {
+            let trouble = match outcome {
+                Ok(None) => continue,
+                Ok(Some(errand)) => report(errand, workspace, reporter),
+                Err(error) => Some(in_words(&error, workspace)),
+            };
+            let Some((problem, fix)) = trouble else {
+                (self.told, self.waits) = (ReportedErrors::default(), false);
+                continue;
+            };
+            if self.told.is_news(problem.clone()) {
+                let later = self.waits.then(|| "nothing is handed out until then".to_owned());
+                let parts: Vec<String> = fix.into_iter().chain(later).collect();
+                let fix = (!parts.is_empty()).then(|| parts.join("; "));
+                reporter.tell(WatchReport::Unsynced { problem, fix });
+            }
+        }
+    }
+
+    /// Ends the worker, and waits a moment for the sync under way.
+    pub(crate) fn stop(&self) {
+        self.worker.stop(LAST_SYNC);
+    }
+}
+
+fn once(project: &Seed, wait: Duration, every: &mut Option<Duration>) -> SyncOutcome {
+    let mut workspace = project.open()?;
+    let period = owed_to_remote(&workspace)?.0;
+    *every = period.map(|period| Duration::from_secs(period.seconds()));
+    Ok(every.map(|_| sync_and_hand_out(&mut workspace, wait, Prompts::Never)))
+}
+
+/// Returns whether the remote has all commits, and accepted all that was handed out.
+fn is_done(errand: &Errand) -> bool {
+    errand.synced.last().is_some_and(|synced| synced.end == SyncEnd::Same)
+        && errand.handed_out.unconfirmed.is_none()
+}
+
+/// Returns when to sync again. A remote that does not answer is not asked for each commit.
+fn next(every: Option<Duration>, failed: u32) -> NextRun {
+    match (every, failed) {
+        (None, 0) => NextRun::default(),
+        (Some(every), 0) => NextRun { earliest: APART.min(every), latest: Some(every) },
+        (every, failed) => {
+            let every = every.unwrap_or(APART);
+            let backoff = every.saturating_mul(1 << failed.saturating_sub(1).min(8));
+            let backoff = backoff.min(LONGEST_BACKOFF.max(every));
+            NextRun { earliest: backoff, latest: Some(backoff) }
+        }
+    }
+}
+
+/// Syncs and hands out before it returns.
+pub(crate) fn hand_out_now(workspace: &mut Workspace, wait: Duration, reporter: &mut Reporter<'_>) {
+    let Errand { synced, handed_out } = sync_and_hand_out(workspace, wait, Prompts::Never);
+    tell_synced(synced, reporter);
+    if let Some(error) = &handed_out.unconfirmed {
+        reporter.failed = true;
+        let (problem, fix) = in_words(error, workspace);
+        reporter.tell(WatchReport::Unsynced { problem, fix });
+    }
+    tell_handed_out(handed_out, reporter);
+}
+
+/// Reports what was done; returns what prevents more, and what to do about it.
+fn report(
+    Errand { synced, handed_out }: Errand,
+    workspace: &Workspace,
+    reporter: &mut Reporter<'_>,
+) -> Option<(String, Option<String>)> {
+    let trouble = synced.last().and_then(Synced::trouble);
+    tell_synced(synced, reporter);
+    let refused = handed_out.unconfirmed.as_ref().map(|error| in_words(error, workspace));
+    tell_handed_out(handed_out, reporter);
+    trouble.map(|(problem, fix)| (problem, Some(fix))).or(refused)
+}
+
+fn tell_synced(synced: Vec<Synced>, reporter: &mut Reporter<'_>) {
+    for synced in synced.into_iter().filter(|synced| !synced.is_idle()) {
+        reporter.tell(WatchReport::Synced(Box::new(synced)));
+    }
+}
+
+fn in_words(error: &ProjectError, workspace: &Workspace) -> (String, Option<String>) {
+    (error.problem(), error.fix().map(|fix| workspace.git_words.said(fix)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn first<T: Send + 'static>(worker: &Worker<T>) -> T {
+        worker.outcomes.recv_timeout(Duration::from_secs(10)).unwrap()
+    }
+
+    #[test]
+    fn a_job_is_done_when_it_is_asked_for_and_when_its_time_has_come() {
+        let mut count = 0;
+        let next = || NextRun { earliest: Duration::ZERO, latest: Some(Duration::from_millis(1)) };
+        let worker = Worker::start("test", move |_| {
+            count += 1;
+            (count, next())
+        });
+        let worker = worker.unwrap();
+        thread::sleep(Duration::from_millis(5));
+        assert!(worker.outcomes().is_empty(), "nobody asked");
+        worker.ask();
+        assert_eq!((first(&worker), first(&worker)), (1, 2));
+    }
+
+    #[test]
+    fn a_job_under_way_is_done_again_and_ends_early() {
+        let (sender, go) = mpsc::channel();
+        let (begin, begun) = mpsc::channel();
+        let worker = Worker::start("test", move |stop| {
+            let _ = (begin.send(()), go.recv());
+            (stop.load(Ordering::Relaxed), NextRun::default())
+        });
+        let worker = worker.unwrap();
+        worker.ask();
+        begun.recv().unwrap();
+        worker.ask();
+        sender.send(()).unwrap();
+        assert!(!first(&worker));
+        begun.recv().unwrap();
+        let before = Instant::now();
+        worker.stop(Duration::from_millis(1));
+        assert!(before.elapsed() < Duration::from_secs(5));
+        sender.send(()).unwrap();
+        assert!(first(&worker));
+    }
+}
