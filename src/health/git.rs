@@ -7,7 +7,7 @@ use jiff::Unit;
 
 use super::subject::{Found, Subject, count};
 use crate::domain::age;
-use crate::domain::issue::some;
+use crate::domain::project::some;
 use crate::git::{Distance, GitError, Storage, is_program_there};
 use crate::history::lost_steps::{dropped_steps, lost_steps_issue, restore_steps};
 use crate::history::merge_driver::setup::HOOK_LINE;

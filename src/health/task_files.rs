@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::subject::{Found, Project, Subject, count};
-use crate::domain::issue::some;
+use crate::domain::project::some;
 use crate::domain::{TaskId, listed};
 use crate::git::{CommitId, ObjectId};
 use crate::history::merge_driver::setup::commit_attributes;

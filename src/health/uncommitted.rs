@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::subject::{Found, Project, Subject};
 use crate::domain::TaskId;
-use crate::domain::issue::{FEW, some};
+use crate::domain::project::{FEW, some};
 use crate::git::ObjectId;
 use crate::health::task_files::doubled_among;
 use crate::history::merge_driver::unmerged::{UnmergedState, unmerged_tasks};

@@ -6,7 +6,7 @@ use std::fs;
 use std::time::Duration;
 
 use super::sync::merge_tasks::{MergeSides, join, merge_projects};
-use crate::domain::issue::some;
+use crate::domain::project::some;
 use crate::git::log::trailers;
 use crate::git::{CommitId, DroppedSteps, GitError, Head, LogEntry, SYNCED};
 use crate::project::error::ProjectError;

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 use std::{fs, io};
 
-use crate::domain::issue::some;
+use crate::domain::project::some;
 use crate::domain::{TaskId, Timestamp};
 use crate::files::task_file;
 use crate::files::task_file::{Defaults, Origin, TaskFile};

@@ -10,7 +10,7 @@ use std::ffi::{OsStr, OsString};
 
 use serde_json::{Value, json};
 
-use crate::domain::issue::some;
+use crate::domain::project::some;
 use crate::domain::{AgentId, Completion, CompletionId, TaskId, Ticket};
 use crate::files::completion_file::{self, Syntax};
 use crate::files::diagnostic::Diagnostic;

@@ -9,7 +9,7 @@ use crate::dispatch::next::claimed;
 use crate::domain::{IdFault, Map, TaskId, Ticket};
 use crate::files::task_file::TaskFile;
 use crate::project::error::ProjectError;
-use crate::rules::brief::context::GateContext;
+use crate::rules::brief::GateContext;
 use crate::storage::task_files;
 use crate::tasks::view::brief::{brief_markdown, brief_value, briefed};
 use crate::tasks::view::task_view::show;

@@ -8,7 +8,7 @@ use crate::domain::{Outcome, Outputs};
 use crate::files::printable::one_line;
 use crate::files::task_file::TaskFile;
 use crate::git::LeftBehind;
-use crate::rules::brief::context::GateContext;
+use crate::rules::brief::GateContext;
 use crate::rules::outputs::{Field, fields};
 use crate::rules::verdict::looked_for_at;
 use crate::storage::runs::RunEnding;

@@ -11,7 +11,7 @@ use crate::files::task_file::TaskFile;
 use crate::project::error::ProjectError;
 use crate::project::workspace::{Clock, Network, Workspace, warn_in_log};
 use crate::rules::Rules;
-use crate::rules::brief::context::GateContext;
+use crate::rules::brief::GateContext;
 use crate::storage::ProjectPath;
 
 /// What a project is opened with.

@@ -7,7 +7,7 @@ use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Workplace;
-use crate::rules::brief::context::GateContext;
+use crate::rules::brief::GateContext;
 use crate::storage::ProjectPath;
 use crate::tasks::view::task_view::{brief_of, show};
 

@@ -1,18 +1,17 @@
 //! The one way a task changes: (rules, task, act, now) -> decision or refusal.
 
-use super::act::{Act, Decision};
-use super::refusal::Refusal;
-use super::signing::verify;
-use super::transition::completion::{agrees, complete, pass};
-use super::transition::content;
-use super::transition::dependencies::depend;
-use super::transition::visit::Transition;
-use super::workflow::rules::Rules;
+use super::completion::{agrees, check_reason, complete, pass};
+use super::rule_changes::depend;
+use super::visit::Transition;
 use crate::domain::{Completion, Task, Timestamp};
+use crate::rules::act::{Act, Decision};
+use crate::rules::refusal::Refusal;
+use crate::rules::signing;
+use crate::rules::workflow::rules::Rules;
 
 /// Decides an act.
 pub fn decide(rules: &Rules, task: &Task, act: &Act, now: Timestamp) -> Result<Decision, Refusal> {
-    content::reason(act)?;
+    check_reason(act)?;
     let transition = Transition { rules, task, now };
     let step = match act {
         Act::Complete(completion) => return completed(transition, completion, true),
@@ -61,7 +60,7 @@ fn completed(
     if let Decision::Step(step) = &decision {
         agrees(rules, task, completion)?;
         if check_signature {
-            verify::check(rules, &step.task, task.history.len())?;
+            signing::check(rules, &step.task, task.history.len())?;
         }
     }
     Ok(decision)
