@@ -431,7 +431,7 @@ pub(crate) fn reason_of(error: &ProjectError) -> Value {
             value["fields"] = json!(fields);
         }
         E::NoTask { id, .. } | E::Restless { id } | E::Store(StoreError::TaskNotFound { id }) => {
-            value["task"] = json!(id.as_str())
+            value["task"] = json!(id.as_str());
         }
         E::UnreadableTask { id, path, .. } => {
             value["task"] = json!(id.as_str());

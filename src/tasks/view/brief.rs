@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::domain::{GateId, Map, Ticket};
 use crate::files::printable::{inert, one_line};
 use crate::files::task_file::{Origin, TaskFile, review_value};
+use crate::files::yaml::Node;
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -111,7 +112,7 @@ pub(crate) fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
         "reviewContext": context.review.as_ref().map(review_value),
         "earlierReviews": some(&earlier),
         "claimedUntil": context.claimed_until.map(|end| end.to_string()),
-        "routing": file.field("routing").filter(|node| !node.is_null()).map(|node| node.to_value()),
+        "routing": file.field("routing").filter(|node| !node.is_null()).map(Node::to_value),
     }))
 }
 

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use serde_json::{Value, json};
 
-use crate::domain::{AgentId, Destination, GateId, Task, TaskId, Visit};
+use crate::domain::{AgentId, Destination, GateId, Outcome, Task, TaskId, Visit};
 use crate::files::task_file::open_visit::branch_value;
 use crate::files::task_file::{Origin, TaskFile, review_value, visit_entry, works};
 use crate::project::active_rules::{InForce, in_force};
@@ -119,7 +119,7 @@ fn available(rules: &Rules, file: &TaskFile) -> Value {
     let task = &file.task;
     let at_place = |place: &Workplace<'_>| {
         let outcomes = if is_on_hold(task) { Vec::new() } else { place.outcomes(rules) };
-        let outcomes: Vec<&str> = outcomes.iter().map(|outcome| outcome.as_str()).collect();
+        let outcomes: Vec<&str> = outcomes.iter().map(Outcome::as_str).collect();
         json!({"outcomes": outcomes, "role": place.role.as_str(), "agents": who_at(rules, task, place)})
     };
     if let Some(place) = Workplace::of(rules, task) {
