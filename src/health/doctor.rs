@@ -140,6 +140,7 @@ const WHY: &str = "
     no_identity: nothing can be committed without a committer
     no_git, git_old: fetching, pushing, unusual indexes and signatures go through git's own program
     git_locked: while it is there, neither git nor a command can commit
+    lock_held: every command that changes something waits for it, and gives up
     repack_pays: each read looks in all of them, and `.git` takes more room than it needs
     cannot_sign: nothing can be committed
     cannot_sign_completions: their completions are refused here without a signature

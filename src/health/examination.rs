@@ -15,12 +15,13 @@ enum Scope {
 
 type Check = fn(&Subject<'_>) -> Found;
 
-const CHECKS: [(Scope, Check); 35] = [
+const CHECKS: [(Scope, Check); 36] = [
     (Scope::Doctor, local_files::cache),
     (Scope::Doctor, local_files::file_system),
     (Scope::Both, git::busy),
     (Scope::Doctor, git::version),
     (Scope::Both, git::locks),
+    (Scope::Doctor, git::writer_lock),
     (Scope::Both, git::identity),
     (Scope::Doctor, task_files::line_endings),
     (Scope::Doctor, git::check_signing),
@@ -67,6 +68,7 @@ pub(crate) fn examine(subject: &Subject<'_>) -> Result<Vec<Issue>, ProjectError>
             Err(error) => return Err(error),
         }
     }
+    drop_repeated(&mut issues);
     for issue in &mut issues {
         for text in [&mut issue.problem, &mut issue.fix] {
             *text = subject.workspace.git_words.said(std::mem::take(text));
@@ -75,8 +77,24 @@ pub(crate) fn examine(subject: &Subject<'_>) -> Result<Vec<Issue>, ProjectError>
     Ok(issues)
 }
 
+/// Drops what could not be looked at where another issue tells the same.
+fn drop_repeated(issues: &mut Vec<Issue>) {
+    let told: Vec<String> = issues.iter().map(|issue| issue.problem.clone()).collect();
+    let mut at = 0;
+    issues.retain(|issue| {
+        at += 1;
+        let (before, behind) = (&told[..at - 1], &told[at..]);
+        issue.problem.strip_prefix(UNCHECKED).is_none_or(|what| {
+            !before.iter().any(|other| other.contains(what))
+                && !behind.iter().any(|other| !other.starts_with(UNCHECKED) && other.contains(what))
+        })
+    });
+}
+
+const UNCHECKED: &str = "it could not be looked at: ";
+
 fn unchecked(error: &ProjectError) -> Issue {
     let fix = error.fix().unwrap_or_else(|| "mend that, then run `aof doctor` again".to_owned());
-    let problem = format!("it could not be looked at: {}", error.problem());
+    let problem = format!("{UNCHECKED}{}", error.problem());
     Issue::new(error.code(), problem, fix).because("something may be wrong that nobody sees")
 }

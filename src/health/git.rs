@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use jiff::Unit;
+
 use super::subject::{Found, Subject, count};
 use crate::domain::age;
 use crate::domain::issue::some;
@@ -16,6 +18,7 @@ use crate::history::sync::remote_state::RemoteStanding;
 use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
+use crate::storage::{Holder, StoreError, WriterLock};
 use crate::system::shell::all_quoted;
 
 /// The oldest git that knows everything that is asked of it here.
@@ -23,6 +26,9 @@ const OLDEST: (u32, u32) = (2, 34);
 
 /// No git that was not killed holds a lock that long, but for a commit whose message is being written.
 const OLD_LOCK: Duration = Duration::from_mins(5);
+
+/// No command of ours holds the lock that long, in seconds.
+const LONG: f64 = 60.0;
 
 /// What `git gc --auto` itself goes by, as long as nobody says otherwise.
 const MANY_LOOSE: usize = 6_700;
@@ -63,6 +69,31 @@ pub(crate) fn identity(subject: &Subject<'_>) -> Found {
         "nothing can be committed: git does not know who you are, since {missing} is not set"
     );
     Ok(vec![Issue::new("no_identity", problem, SAY_WHO)])
+}
+
+/// The lock of a command that hangs: it goes with its process.
+pub(crate) fn writer_lock(subject: &Subject<'_>) -> Found {
+    let workspace = subject.workspace;
+    let us = Holder::this_process(workspace.command.clone(), workspace.now());
+    let holder = match WriterLock::acquire(&workspace.paths, &us, Duration::ZERO, &mut |_| {}) {
+        Ok(_) => return Ok(Vec::new()),
+        Err(StoreError::LockTimedOut { holder, .. }) => holder,
+        Err(error) => return Err(error.into()),
+    };
+    let held =
+        |holder: &Holder| (workspace.now() - holder.since).total(Unit::Second).unwrap_or(0.0);
+    if holder.as_ref().is_some_and(|holder| held(holder) < LONG) {
+        return Ok(Vec::new());
+    }
+    let who = holder.map_or_else(
+        || "a process that did not say who it is".to_owned(),
+        |holder| holder.to_string(),
+    );
+    Ok(vec![Issue::new(
+        "lock_held",
+        format!("`.aof/lock` is held by {who}"),
+        "see what that process does (`fuser .aof/lock` finds it), and end it if it hangs: the lock goes with it",
+    )])
 }
 
 /// Locks of git's that nobody seems to hold any more. Those that a kill of ours left are known by its record, and healed.

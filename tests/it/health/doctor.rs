@@ -429,6 +429,19 @@ fn locks_that_are_not_ours_are_told_and_never_removed() {
     assert!(lock.exists());
     fs::remove_file(&lock).unwrap();
     is_well(&env);
+
+    let ours = fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(env.path(".aof/lock"))
+        .unwrap();
+    ours.lock().unwrap();
+    let holder = json!({"pid": 1, "command": "aof watch", "since": "2026-02-16T09:00:00Z"});
+    fs::write(env.path(".aof/lock"), holder.to_string()).unwrap();
+    is_only_told(&env, "lock_held");
+    drop(ours);
+    is_well(&env);
 }
 
 #[test]
