@@ -14,15 +14,15 @@ use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::files::allowed_signers;
 use crate::files::printable::inert;
 use crate::git::{GitError, Marks, Pretence, Prompts, Repository};
-use crate::history::merge_driver::commit_check::broken_histories;
+use crate::history::merge_driver::driver::broken_histories;
 use crate::history::merge_driver::driver::{drive, is_virtual_base};
-use crate::history::merge_driver::settle::settle;
+use crate::history::merge_driver::unmerged::settle;
 use crate::history::sync::outcome::{CommitLine, SyncEnd, Synced};
-use crate::history::sync::sync_run::{ForeignCommits, SyncOptions, SyncStart, sync};
+use crate::history::sync::sync_loop::{ForeignCommits, SyncOptions, SyncStart, sync};
+use crate::history::verify::commit_archive::ProjectFolder;
+use crate::history::verify::commit_archive::{JudgedPush, Update, pushed_value, verify_pushed};
 use crate::history::verify::finding::HistoryFinding;
 use crate::history::verify::history::{Range, RangeStart, Verified, verify};
-use crate::history::verify::project_commits::ProjectFolder;
-use crate::history::verify::pushed::{JudgedPush, Update, pushed_value, verify_pushed};
 use crate::project::error::ProjectError;
 use crate::rules::merge::{Dropped, Superseded};
 use crate::system::shell::{all_quoted, quoted};
@@ -178,7 +178,7 @@ fn settle_all(session: &Session, mode: DryRun) -> CliResult {
             show_merge(session, &task.path, merge);
             continue;
         }
-        let (problem, fix) = task.told();
+        let (problem, fix) = task.problem_and_fix();
         let fix = session.git_said(fix);
         session.output.say(format!("{} {shown}: {problem}\n{fix}", red("conflict:")));
     }
@@ -268,7 +268,7 @@ pub(crate) fn run_sync(session: &Session, args: &SyncArgs) -> CliResult {
     Ok(ExitCode::from(match synced.end {
         SyncEnd::Same | SyncEnd::Rehearsed | SyncEnd::Offline { .. } => 0,
         SyncEnd::Rejected { .. } => 1,
-        SyncEnd::Left(_) => 5,
+        SyncEnd::Manual(_) => 5,
         SyncEnd::Unsettled => 7,
     }))
 }

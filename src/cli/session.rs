@@ -17,7 +17,7 @@ use super::error::{CliError, CliResult};
 use super::output::{Output, bold, json_line, merged, painted, red, short, yellow};
 use crate::domain::AgentId;
 use crate::files::printable::inert;
-use crate::history::verify::project_commits::CommitArchive;
+use crate::history::verify::commit_archive::CommitArchive;
 use crate::project::active_rules::{InForce, Remark};
 use crate::project::author::acting_agent;
 use crate::project::error::ProjectError;

@@ -20,7 +20,9 @@ use super::synced_claims::{ClaimMode, What, settled};
 use crate::domain::TaskId;
 use crate::git::{Head, Prepared, Prompts, Pushed, RemoteError, SYNCED, Upstream};
 use crate::history::sync::outcome::{SyncEnd, Synced};
-use crate::history::sync::sync_run::{ForeignCommits, ROUNDS, SyncOptions, SyncStart, pause, sync};
+use crate::history::sync::sync_loop::{
+    ForeignCommits, ROUNDS, SyncOptions, SyncStart, pause, sync,
+};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;

@@ -8,7 +8,7 @@ use crate::domain::{AgentId, Ticket};
 use crate::files::task_file;
 use crate::git::{CommitId, GitError, Prompts};
 use crate::history::sync::outcome::{SyncEnd, Synced};
-use crate::history::sync::sync_run::{ForeignCommits, SyncOptions, SyncStart, sync};
+use crate::history::sync::sync_loop::{ForeignCommits, SyncOptions, SyncStart, sync};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::ProjectError;
 use crate::project::workspace::{Network, Workspace};
@@ -192,7 +192,7 @@ pub(crate) fn settled(synced: &Synced, what: What) -> Result<(), ProjectError> {
             format!("nothing was {what}: `{upstream}` went on each of {} times", synced.rounds),
             "try again".to_owned(),
         ),
-        SyncEnd::Left(left) => unconfirmed(
+        SyncEnd::Manual(left) => unconfirmed(
             left.code,
             format!("nothing can be {what} before this clone is synced: {}", left.problem),
             left.fix.clone(),

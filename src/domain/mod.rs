@@ -3,49 +3,43 @@
 //! No I/O, no clock, no serde of foreign shapes: `format` turns bytes into these values and back. Every value that can be
 //! wrong is parsed once, at the edge, into a type that cannot be.
 
-pub(crate) mod completion;
-pub(crate) mod dependency;
 pub(crate) mod event;
-pub(crate) mod histogram;
 pub(crate) mod id;
-pub(crate) mod issue;
-
-pub(crate) mod org;
 pub(crate) mod outcome;
 pub(crate) mod period;
 pub(crate) mod project;
 pub(crate) mod ssh;
-pub(crate) mod subscription;
 pub(crate) mod task;
 pub(crate) mod visit;
 pub(crate) mod words;
 pub(crate) mod workflow;
 
-pub use completion::{BODY_LIMIT, Completion, Stamp};
-pub use dependency::{Loss, LostDependency};
 pub(crate) use event::ChangeEvents;
 pub use event::{Cause, ConditionTrouble, Event, EventKind, Level, Occurrence, Reader, Subject};
 pub use id::{
     AgentId, BranchName, ChannelKey, CompletionId, Decision, Digest, EventId, GateId, IdFault,
     IdPrefix, RemoteName, RoleId, TaskId, Ticket, WorkflowName,
 };
-pub use issue::Place;
-pub use org::{Agent, HandOut, Org, Permission, Role};
-pub use outcome::{Ending, Outcome, Status};
+pub use outcome::{BODY_LIMIT, Completion, Ending, Outcome, Stamp, Status};
 pub use period::{Period, PeriodFault, age};
-pub use project::{Git, Layout, Project};
+pub use project::{
+    Agent, Channel, Git, HandOut, Layout, On, Org, Permission, Place, Project, Reach, Role,
+    Subscription, Webhook,
+};
 pub use ssh::{PublicKey, Signature};
-pub use subscription::{Channel, On, Reach, Subscription, Webhook};
-pub use task::{BranchStatus, OpenBranch, OpenVisit, Priority, ReviewContext, Routing, Task, Work};
+pub use task::{
+    BranchStatus, Loss, LostDependency, OpenBranch, OpenVisit, Priority, ReviewContext, Routing,
+    Task, Work,
+};
 pub use visit::{Destination, Join, Visit};
 pub use words::{Severity, Unknown, did_you_mean, listed, nearest};
-pub use workflow::definition::{ContextRules, RejectionStrategy, Workflow};
-pub use workflow::gate::{
-    Branch, Brief, BriefText, Duty, Fork, Gate, GateKind, GateType, Identity, JoinStrategy,
-    OnConditionError, Signal, Station, Verdict,
+pub use workflow::definition::{
+    ContextRules, FieldFate, ImportRemark, RejectionStrategy, Workflow,
 };
-pub use workflow::import_remark::{FieldFate, ImportRemark};
-pub use workflow::route::{EndsAs, Exhausted, Exits, Route, Target};
+pub use workflow::gate::{
+    Branch, Brief, BriefText, Duty, EndsAs, Exhausted, Exits, Fork, Gate, GateKind, GateType,
+    Identity, JoinStrategy, OnConditionError, Route, Signal, Station, Target, Verdict,
+};
 pub use workflow::run::{GateRun, Launch, Placeholder, Preset, Reads, RunBounds, RunLimits};
 pub use workflow::shape::{Outputs, Shape};
 

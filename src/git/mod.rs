@@ -32,7 +32,7 @@ pub(crate) use index::entries::{Sides, StagedVersion, Unmerged};
 pub(crate) use index::staged::LeftBehind;
 pub(crate) use index::staged::StagedFile;
 pub(crate) use log::ancestry::Distance;
-pub(crate) use log::lost_commits::TakenBack;
+pub(crate) use log::lost_commits::DroppedSteps;
 pub(crate) use log::lost_commits::{BESIDE_A_TASK, SYNCED};
 pub(crate) use log::merge_commit::UnderWay;
 pub(crate) use log::merge_commit::{MergeDraft, Unshared};

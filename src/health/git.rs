@@ -7,13 +7,13 @@ use jiff::Unit;
 
 use super::subject::{Found, Subject, count};
 use crate::domain::age;
-use crate::domain::issue::some;
+use crate::domain::project::some;
 use crate::git::{Distance, GitError, Storage, is_program_there};
-use crate::history::lost_steps::{put_back, taken_back, told};
-use crate::history::merge_driver::attributes::is_held;
-use crate::history::merge_driver::hooks::HOOK_LINE;
+use crate::history::lost_steps::{dropped_steps, lost_steps_issue, restore_steps};
+use crate::history::merge_driver::setup::HOOK_LINE;
+use crate::history::merge_driver::setup::is_held;
 use crate::history::merge_driver::setup::{install, missing};
-use crate::history::stale_index::{Apart, catch_up};
+use crate::history::stale_index::{IndexDifferences, catch_up};
 use crate::history::sync::remote_state::RemoteStanding;
 use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
@@ -151,18 +151,18 @@ pub(crate) fn check_index(subject: &Subject<'_>) -> Found {
     let read;
     let apart = match subject.project() {
         _ if subject.is_doctor() => {
-            read = Apart::read(subject.workspace)?;
+            read = IndexDifferences::read(subject.workspace)?;
             &read
         }
         Some(project) => &project.index,
         None => return Ok(Vec::new()),
     };
     let mut issues = Vec::new();
-    if let Some((problem, fix)) = apart.told() {
+    if let Some((problem, fix)) = apart.stale_issue() {
         let issue = Issue::new("index_behind", problem, fix);
         issues.push(issue.cured_by(|workspace| catch_up(workspace).map(drop)));
     }
-    if let Some((problem, fix)) = apart.taken_out_told() {
+    if let Some((problem, fix)) = apart.unstaged_issue() {
         issues.push(Issue::new("task_taken_out", problem, fix));
     }
     let names: Vec<&str> = apart.staged.iter().map(|file| file.path.as_str()).collect();
@@ -187,14 +187,18 @@ pub(crate) fn lost_steps(subject: &Subject<'_>) -> Found {
     if matches!(subject.busy, Some(GitError::Waiting { .. })) {
         return Ok(Vec::new());
     }
-    let lost = match taken_back(workspace, &subject.head) {
+    let lost = match dropped_steps(workspace, &subject.head) {
         // Whatever cannot do without history says what is wrong with it.
         Err(_) if !subject.is_doctor() => return Ok(Vec::new()),
         lost => lost?,
     };
     let issues = lost.into_iter().map(|one| {
-        let issue = told(workspace, &one, &subject.head);
-        if one.is_part { issue } else { issue.cured_by(|workspace| put_back(workspace).map(drop)) }
+        let issue = lost_steps_issue(workspace, &one, &subject.head);
+        if one.partial {
+            issue
+        } else {
+            issue.cured_by(|workspace| restore_steps(workspace).map(drop))
+        }
     });
     Ok(issues.collect())
 }

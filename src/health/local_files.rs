@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::subject::{Found, Subject, count};
-use crate::domain::issue::some;
+use crate::domain::project::some;
 use crate::files::event::line::EventLine;
 use crate::health::{git, rules};
 use crate::observability::events::catch_up::rebuild_events;

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use super::subject::{Found, Project, Subject, count};
-use crate::domain::issue::some;
+use crate::domain::project::some;
 use crate::domain::{Layout, LostDependency, Status, TaskId};
 use crate::files::config::configuration::PROJECT_FILE;
 use crate::git::GitError;

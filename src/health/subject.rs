@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::git::{GitError, Head, ObjectId};
-use crate::history::stale_index::Apart;
+use crate::history::stale_index::IndexDifferences;
 use crate::history::sync::remote_state::{RemoteStanding, remote_standing};
 use crate::project::active_rules::{InForce, in_force_and_seen};
 use crate::project::error::ProjectError;
@@ -50,7 +50,7 @@ pub(crate) struct Project {
     /// Companions that stayed where their task is no more.
     pub stayed: Vec<Stayed>,
     /// What git's index has otherwise than HEAD; nothing while it cannot be asked.
-    pub index: Apart,
+    pub index: IndexDifferences,
     pub remote: Option<RemoteStanding>,
 }
 
@@ -124,8 +124,11 @@ impl Project {
             None => Vec::new(),
         };
         let committed = committed.into_iter().map(|file| (file.path, file.id)).collect();
-        let index =
-            if can_ask { Apart::read(workspace).unwrap_or_default() } else { Apart::default() };
+        let index = if can_ask {
+            IndexDifferences::read(workspace).unwrap_or_default()
+        } else {
+            IndexDifferences::default()
+        };
         let remote = match head.reference.as_str() {
             "HEAD" => None,
             _ => remote_standing(workspace, head, &in_force)?,

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::subject::{Found, Project, Subject, count};
-use crate::domain::issue::some;
+use crate::domain::project::some;
 use crate::domain::{TaskId, listed};
 use crate::git::{CommitId, ObjectId};
-use crate::history::merge_driver::attributes::commit_attributes;
+use crate::history::merge_driver::setup::commit_attributes;
 use crate::project::error::ProjectError;
 use crate::project::git_hints::missing;
 use crate::project::issue::{Issue, of_left_out};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::subject::{Found, Project, Subject};
 use crate::domain::TaskId;
-use crate::domain::issue::{FEW, some};
+use crate::domain::project::{FEW, some};
 use crate::git::ObjectId;
 use crate::health::task_files::doubled_among;
 use crate::history::merge_driver::unmerged::{UnmergedState, unmerged_tasks};
@@ -219,7 +219,7 @@ fn unmerged(
             unreadable.retain(|own| own.path != task.path && !task.others.contains(&own.path));
         }
         if unreadable.iter().all(|own| own.path != task.path) {
-            let (problem, fix) = task.told();
+            let (problem, fix) = task.problem_and_fix();
             issues.push(Issue::new("task_unmerged", format!("`{}`: {problem}", task.path), fix));
         }
     }

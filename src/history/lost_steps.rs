@@ -5,24 +5,23 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;
 
-use crate::domain::issue::some;
+use super::sync::merge_tasks::{MergeSides, join, merge_projects};
+use crate::domain::project::some;
 use crate::git::log::trailers;
-use crate::git::{CommitId, GitError, Head, LogEntry, SYNCED, TakenBack};
-use crate::history::sync::merge_tasks::{MergeSides, join, merge_projects};
+use crate::git::{CommitId, DroppedSteps, GitError, Head, LogEntry, SYNCED};
 use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
-use crate::storage::task_files;
-use crate::storage::{FileStat, StoreError};
+use crate::storage::{FileStat, StoreError, task_files};
 use crate::tasks::recovery::recover::{BringOutcome, bring};
 
 /// Returns what is to be put back. What the files still have is not: that is committed again like any edit.
-pub(crate) fn taken_back(
+pub(crate) fn dropped_steps(
     workspace: &Workspace,
     head: &Head,
-) -> Result<Vec<TakenBack>, ProjectError> {
+) -> Result<Vec<DroppedSteps>, ProjectError> {
     let mut lost = Vec::new();
-    for one in workspace.repository.taken_back(head)? {
+    for one in workspace.repository.dropped_steps(head)? {
         if !is_untouched(&one, head) || !files_have(workspace, &one)? {
             lost.push(one);
         }
@@ -30,8 +29,8 @@ pub(crate) fn taken_back(
     Ok(lost)
 }
 
-fn files_have(workspace: &Workspace, one: &TakenBack) -> Result<bool, ProjectError> {
-    let files = workspace.repository.came_to(&one.steps)?;
+fn files_have(workspace: &Workspace, one: &DroppedSteps) -> Result<bool, ProjectError> {
+    let files = workspace.repository.resulting_files(&one.steps)?;
     Ok(files.iter().all(|(path, after)| {
         let here =
             path.parse().ok().and_then(|path| task_files::read(&workspace.paths, &path).ok());
@@ -43,7 +42,7 @@ fn files_have(workspace: &Workspace, one: &TakenBack) -> Result<bool, ProjectErr
 }
 
 /// Describes what was dropped, with the command that restores it.
-pub(crate) fn told(workspace: &Workspace, one: &TakenBack, head: &Head) -> Issue {
+pub(crate) fn lost_steps_issue(workspace: &Workspace, one: &DroppedSteps, head: &Head) -> Issue {
     let names: Vec<String> = tasks_of(&one.steps);
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let count = one.steps.len();
@@ -57,7 +56,7 @@ pub(crate) fn told(workspace: &Workspace, one: &TakenBack, head: &Head) -> Issue
             format!("put aside what you changed in {} (`git stash`); then {merge}", some(&files))
         }
         // A merge would bring the picked ones in a second time.
-        _ if one.is_part => {
+        _ if one.partial => {
             let commits: Vec<String> = one.steps.iter().map(|step| short(step.id)).collect();
             format!("`git cherry-pick {}`", commits.join(" "))
         }
@@ -69,7 +68,7 @@ pub(crate) fn told(workspace: &Workspace, one: &TakenBack, head: &Head) -> Issue
 }
 
 /// Returns whether the branch is still where it was moved to.
-fn is_untouched(one: &TakenBack, head: &Head) -> bool {
+fn is_untouched(one: &DroppedSteps, head: &Head) -> bool {
     head.commit == Some(one.has)
 }
 
@@ -81,16 +80,20 @@ fn tasks_of(steps: &[LogEntry]) -> Vec<String> {
 
 /// Puts the first dropped steps back onto the branch, and returns them. Where the branch has gone on since, they are merged by meaning, as the
 /// steps of another clone are. Returns nothing where people have to decide, or somebody commits meanwhile.
-pub(crate) fn put_back(workspace: &Workspace) -> Result<Option<PutBack>, ProjectError> {
+pub(crate) fn restore_steps(workspace: &Workspace) -> Result<Option<RestoredSteps>, ProjectError> {
     let head = workspace.head_now()?;
-    let found = taken_back(workspace, &head)?;
-    let Some(one) = found.iter().find(|one| !one.is_part) else { return Ok(None) };
-    let to = if is_untouched(one, &head) { Some(one.had) } else { joined(workspace, &head, one)? };
+    let found = dropped_steps(workspace, &head)?;
+    let Some(one) = found.iter().find(|one| !one.partial) else { return Ok(None) };
+    let to = if is_untouched(one, &head) {
+        Some(one.had)
+    } else {
+        merge_dropped(workspace, &head, one)?
+    };
     let Some(to) = to else { return Ok(None) };
     workspace.repository.may_bring(&head, to)?;
     Ok(match bring(workspace, &head, to, "put back what an overtaken git took back")? {
         BringOutcome::There => {
-            Some(PutBack { tasks: tasks_of(&one.steps), steps: one.steps.len() })
+            Some(RestoredSteps { tasks: tasks_of(&one.steps), steps: one.steps.len() })
         }
         // Somebody has done something meanwhile: it is looked at again.
         BringOutcome::Moved | BringOutcome::Blocked(_) => None,
@@ -99,10 +102,10 @@ pub(crate) fn put_back(workspace: &Workspace) -> Result<Option<PutBack>, Project
 
 /// Merges dropped steps into HEAD by meaning, and returns the merge commit, which is on no branch yet; nothing where both sides changed the
 /// same thing.
-fn joined(
+fn merge_dropped(
     workspace: &Workspace,
     head: &Head,
-    one: &TakenBack,
+    one: &DroppedSteps,
 ) -> Result<Option<CommitId>, ProjectError> {
     let repository = &workspace.repository;
     let Some(remote) = head.commit else { return Ok(None) };
@@ -116,7 +119,7 @@ fn joined(
 
 /// Steps that are on the branch again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PutBack {
+pub(crate) struct RestoredSteps {
     /// The tasks.
     pub tasks: Vec<String>,
     /// How many steps.
@@ -128,11 +131,11 @@ pub(crate) struct PutBack {
 pub(crate) struct BranchSeen(Option<(Head, [Option<FileStat>; 2])>);
 
 /// What became of steps that were taken back since the last look.
-pub(crate) enum Retaken {
+pub(crate) enum RecoveredSteps {
     /// They are on the branch again.
-    Put(PutBack),
+    Restored(RestoredSteps),
     /// Somebody has to see to it.
-    Told(Issue),
+    Reported(Issue),
 }
 
 /// Puts back what was taken back since the last look, and tells what cannot be. Nobody is waited for: what somebody is at just now is
@@ -141,7 +144,7 @@ pub(crate) fn tend_branch(
     workspace: &mut Workspace,
     wait: Duration,
     seen: &mut BranchSeen,
-) -> Result<Vec<Retaken>, ProjectError> {
+) -> Result<Vec<RecoveredSteps>, ProjectError> {
     let head = match workspace.head_now() {
         Err(GitError::Waiting { .. }) => return Ok(Vec::new()),
         head => head?,
@@ -153,14 +156,14 @@ pub(crate) fn tend_branch(
     if seen.0.as_ref() == Some(&now) {
         return Ok(Vec::new());
     }
-    let found = taken_back(workspace, &now.0)?;
+    let found = dropped_steps(workspace, &now.0)?;
     let mut retaken = Vec::new();
-    if found.iter().any(|one| !one.is_part) {
+    if found.iter().any(|one| !one.partial) {
         workspace.restart_wait(Duration::ZERO);
-        let put = put_back(workspace);
+        let put = restore_steps(workspace);
         workspace.restart_wait(wait);
         match put {
-            Ok(Some(put)) => retaken.push(Retaken::Put(put)),
+            Ok(Some(put)) => retaken.push(RecoveredSteps::Restored(put)),
             Ok(None)
             | Err(
                 ProjectError::Git(GitError::Locked { .. })
@@ -175,8 +178,11 @@ pub(crate) fn tend_branch(
     }
     if retaken.is_empty() {
         retaken.extend(found.iter().map(|one| {
-            let issue = told(workspace, one, &now.0);
-            Retaken::Told(Issue { fix: workspace.git_words.said(issue.fix.clone()), ..issue })
+            let issue = lost_steps_issue(workspace, one, &now.0);
+            RecoveredSteps::Reported(Issue {
+                fix: workspace.git_words.said(issue.fix.clone()),
+                ..issue
+            })
         }));
         seen.0 = Some(now);
     }

@@ -1,12 +1,10 @@
-//! What reads or joins commits: verify, merge, sync.
+//! Reads and joins commits: verify, merge, sync, and the events of new commits.
 
-pub(crate) mod evidence;
+pub(crate) mod commit_events;
+pub(crate) mod commit_tasks;
 pub(crate) mod lost_steps;
-pub(crate) mod merge;
 pub(crate) mod merge_driver;
-pub(crate) mod new_commits;
 pub(crate) mod stale_index;
 pub(crate) mod sync;
-pub(crate) mod task_reader;
-pub(crate) mod touched_tasks;
+pub(crate) mod unreported;
 pub(crate) mod verify;

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 use std::{fs, io};
 
-use crate::domain::issue::some;
+use crate::domain::project::some;
 use crate::domain::{TaskId, Timestamp};
 use crate::files::task_file;
 use crate::files::task_file::{Defaults, Origin, TaskFile};
@@ -18,15 +18,14 @@ use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::journal::{JournalRecord, RecoveryAim};
 use crate::storage::layout::{TASKS, companion_of, task_id};
-use crate::storage::task_files;
-use crate::storage::{FileStat, StoreError, journal};
+use crate::storage::{FileStat, StoreError, journal, task_files};
 use crate::system::process::boot;
 use crate::system::shell::all_quoted;
 use crate::tasks::recovery::recover::heal;
 
 /// The task files that the index has otherwise than HEAD.
 #[derive(Default)]
-pub(crate) struct Apart {
+pub(crate) struct IndexDifferences {
     /// Those that nobody staged.
     pub behind: Vec<StagedFile>,
     /// Those that a person did.
@@ -36,7 +35,7 @@ pub(crate) struct Apart {
     pub taken_out: Vec<StagedFile>,
 }
 
-impl Apart {
+impl IndexDifferences {
     /// Looks at the index. In the middle of a merge, what is staged is git's to tell.
     pub(crate) fn read(workspace: &Workspace) -> Result<Self, ProjectError> {
         match head(workspace) {
@@ -85,7 +84,7 @@ impl Apart {
     }
 
     /// Says which files were left behind, and what to do; nothing where none was.
-    pub(crate) fn told(&self) -> Option<(String, String)> {
+    pub(crate) fn stale_issue(&self) -> Option<(String, String)> {
         let names: Vec<&str> = self.behind.iter().map(|file| file.path.as_str()).collect();
         let files = if names.len() == 1 { "task file" } else { "task files" };
         let problem = format!(
@@ -101,7 +100,7 @@ impl Apart {
     }
 
     /// Says which tasks the next commit takes out of git though their files stand, and what to do; nothing where it takes none.
-    pub(crate) fn taken_out_told(&self) -> Option<(String, String)> {
+    pub(crate) fn unstaged_issue(&self) -> Option<(String, String)> {
         let names: Vec<&str> = self.taken_out.iter().map(|file| file.path.as_str()).collect();
         let files =
             if names.len() == 1 { "a task whose file stands" } else { "tasks whose files stand" };
@@ -115,7 +114,7 @@ impl Apart {
 fn elsewhere(
     workspace: &Workspace,
     head: CommitId,
-    apart: &Apart,
+    apart: &IndexDifferences,
     out: &[StagedFile],
 ) -> Result<BTreeSet<String>, ProjectError> {
     if out.is_empty() {
@@ -145,8 +144,8 @@ pub(crate) fn catch_up(workspace: &Workspace) -> Result<Vec<String>, ProjectErro
     heal(workspace, &lock)?;
     // Since it was looked at, a person may have staged something, or git begun a merge.
     let Some(head) = head(workspace) else { return Ok(Vec::new()) };
-    let Apart { behind, .. } =
-        Apart::judge(workspace, head, workspace.repository.staged_below(TASKS)?)?;
+    let IndexDifferences { behind, .. } =
+        IndexDifferences::judge(workspace, head, workspace.repository.staged_below(TASKS)?)?;
     let caught_up =
         workspace.repository.catch_up(head, &behind, workspace.deadline(), &mut |locks| {
             let locks = serde_json::to_value(locks).ok();
@@ -186,7 +185,7 @@ pub(crate) fn tend_index(
     if seen.0.as_ref() == Some(&now) {
         return Ok(Vec::new());
     }
-    let Apart { behind, staged, taken_out } = Apart::read(workspace)?;
+    let IndexDifferences { behind, staged, taken_out } = IndexDifferences::read(workspace)?;
     if behind.is_empty() {
         // What is staged is judged by its file as well, which may change alone.
         seen.0 = (staged.is_empty() && taken_out.is_empty()).then_some(now);

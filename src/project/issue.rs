@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashSet};
 use super::error::ProjectError;
 use super::workspace::Workspace;
 use crate::domain::TaskId;
-use crate::domain::issue::some;
+use crate::domain::project::some;
 use crate::domain::words::words;
 use crate::storage::ProjectPath;
 use crate::storage::layout::TASKS;

@@ -16,7 +16,7 @@ use super::error::ProjectError;
 use super::git_hints::GitWords;
 use super::rule_files::LastRules;
 use crate::domain::Timestamp;
-use crate::domain::histogram::Histogram;
+use crate::domain::period::Histogram;
 use crate::git::{CommitId, GitError, Head, Repository};
 use crate::storage::{Holder, Paths, WriterLock};
 

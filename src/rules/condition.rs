@@ -6,13 +6,10 @@
 //!
 //! Only this module uses the parser's crates.
 
-pub(crate) mod budget;
 pub(crate) mod check;
 #[cfg(test)]
 mod differential;
 pub(crate) mod evaluate;
-pub(crate) mod fault;
-pub(crate) mod number;
 #[cfg(test)]
 mod tests;
 pub(crate) mod value;
@@ -21,7 +18,7 @@ use std::{ops::Range, sync::Arc};
 
 use serde_json::Value as Json;
 
-pub use fault::{ConditionFault, FaultKind};
+pub use check::{ConditionFault, FaultKind};
 
 /// A checked `when` expression; cheap to clone.
 #[derive(Clone, Debug)]

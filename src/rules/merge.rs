@@ -5,18 +5,16 @@
 //! stands counts, and the other is superseded with all that followed it. Only what was said at a branch of a fork that is still
 //! open where the other side stands is decided again on top of it. What is people's is merged key by key, by `keys`.
 
-pub(crate) mod carry;
-pub(crate) mod dropped;
-pub(crate) mod keys;
-pub(crate) mod sides;
+use std::fmt;
 
-pub(crate) use dropped::Dropped;
-pub(crate) use keys::{Keys, merge_keys};
-pub(crate) use sides::{Apart, Side, apart};
+use serde_json::Value;
 
-pub(crate) use super::replay::explain::with_people_of;
-use super::workflow::rules::Rules;
-use crate::domain::{AgentId, Task, Ticket, Visit};
+pub(crate) use super::replay::with_people_of;
+use crate::domain::{AgentId, Ending, Map, Status, Task, Ticket, Timestamp, Visit};
+use crate::rules::replay::{follow, same};
+use crate::rules::routing::fork::ending;
+use crate::rules::signing::flaw;
+use crate::rules::workflow::rules::Rules;
 
 /// A task that was merged.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,11 +41,10 @@ pub(crate) struct Superseded {
 /// Merges the two. What people say of the task is taken from `people`: conditions see it.
 pub(crate) fn merge(rules: &Rules, apart: &Apart<'_>, people: &Task) -> Merged {
     let standing = apart.standing();
-    let mut task =
-        if sides::is_new(standing) { people.clone() } else { with_people_of(standing, people) };
+    let mut task = if is_new(standing) { people.clone() } else { with_people_of(standing, people) };
     let (mut superseded, mut carried) = (Vec::new(), 0);
     for (ticket, entry) in apart.contested() {
-        match carry::again(rules, apart, &task, &ticket, entry) {
+        match carry(rules, apart, &task, &ticket, entry) {
             Some(next) => {
                 task = next;
                 carried += 1;
@@ -59,6 +56,318 @@ pub(crate) fn merge(rules: &Rules, apart: &Apart<'_>, people: &Task) -> Merged {
             }),
         }
     }
-    let dropped = dropped::of(apart, &task);
+    let dropped = dropped(apart, &task);
     Merged { task, superseded, carried, dropped }
+}
+
+/// One of two states that are merged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// What is merged into.
+    Ours,
+    /// What comes in.
+    Theirs,
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ours => "what is merged into",
+            Self::Theirs => "what comes in",
+        })
+    }
+}
+
+/// Why two states are not merged.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Unmergeable {
+    /// One side has fewer entries than both had: a history only grows.
+    #[error("{side} has {left} of the {had} entries that there were before: a history only grows")]
+    Removed { side: Side, had: usize, left: usize },
+    /// The two have no common beginning: they are two tasks of one name.
+    #[error("they are two tasks with one id: one was created at {ours}, the other at {theirs}")]
+    TwoTasks { ours: Timestamp, theirs: Timestamp },
+}
+
+/// Two states that can be merged, held against each other.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Apart<'t> {
+    base: Option<&'t Task>,
+    ours: &'t Task,
+    theirs: &'t Task,
+    /// So many entries they share from the beginning.
+    common: usize,
+    stands: Side,
+}
+
+/// Holds two states against each other, and against what both were before where that is known.
+pub(crate) fn apart<'t>(
+    base: Option<&'t Task>,
+    ours: &'t Task,
+    theirs: &'t Task,
+) -> Result<Apart<'t>, Unmergeable> {
+    let common =
+        ours.history.iter().zip(&theirs.history).take_while(|(one, two)| one == two).count();
+    match base {
+        None if !is_new(ours) && !is_new(theirs) && ours.created != theirs.created => {
+            return Err(Unmergeable::TwoTasks { ours: ours.created, theirs: theirs.created });
+        }
+        Some(base) if ours.history != theirs.history => {
+            for (side, task) in [(Side::Ours, ours), (Side::Theirs, theirs)] {
+                let (had, left) = (base.history.len(), task.history.len());
+                if left < had && base.history.starts_with(&task.history) {
+                    return Err(Unmergeable::Removed { side, had, left });
+                }
+            }
+        }
+        _ => {}
+    }
+    let stands = match (ours.history.len() > common, theirs.history.len() > common) {
+        (true, _) => Side::Ours,
+        (false, true) => Side::Theirs,
+        (false, false) => without_entries(base, ours, theirs),
+    };
+    Ok(Apart { base, ours, theirs, common, stands })
+}
+
+/// Returns which of two states with the same history stands.
+fn without_entries(base: Option<&Task>, ours: &Task, theirs: &Task) -> Side {
+    let only_theirs = match (is_new(ours), is_new(theirs)) {
+        (true, false) => true,
+        (false, true) => false,
+        _ => base.is_some_and(|base| same(base, ours)),
+    };
+    if only_theirs { Side::Theirs } else { Side::Ours }
+}
+
+/// Returns whether nobody has taken the task up.
+pub(crate) fn is_new(task: &Task) -> bool {
+    task.gate.is_none() && task.history.is_empty()
+}
+
+impl<'t> Apart<'t> {
+    /// Returns the side whose history, gate and status count.
+    pub(crate) fn stands(&self) -> Side {
+        self.stands
+    }
+
+    pub(crate) fn standing(&self) -> &'t Task {
+        match self.stands {
+            Side::Ours => self.ours,
+            Side::Theirs => self.theirs,
+        }
+    }
+
+    pub(crate) fn other(&self) -> &'t Task {
+        match self.stands {
+            Side::Ours => self.theirs,
+            Side::Theirs => self.ours,
+        }
+    }
+
+    pub(crate) fn base(&self) -> Option<&'t Task> {
+        self.base
+    }
+
+    /// Returns whether both sides have seen the visit of that number open.
+    pub(crate) fn shares(&self, visit: usize) -> bool {
+        visit <= self.common
+    }
+
+    /// Returns the entries of the other side that the standing one does not have, each with the visit it ended. What was settled
+    /// before is none of them: a rebase merges one commit after the other.
+    pub(crate) fn contested(&self) -> Vec<(Ticket, &'t Visit)> {
+        let (standing, other) = (self.standing(), self.other());
+        let settled = |index: usize, entry: &Visit| {
+            let before = self.base.and_then(|base| base.history.get(index));
+            let known = |own: &Visit| {
+                own == entry || entry.completion.is_some() && own.completion == entry.completion
+            };
+            before == Some(entry) || standing.history[self.common..].iter().any(known)
+        };
+        let mut contested = Vec::new();
+        let mut visit = 0;
+        for (index, entry) in other.history.iter().enumerate() {
+            if index >= self.common && !settled(index, entry) {
+                let ticket = Ticket {
+                    task: other.id.clone(),
+                    visit: Some(visit),
+                    branch: entry.branch.clone(),
+                };
+                contested.push((ticket, entry));
+            }
+            if !entry.leaves_open() {
+                visit = index + 1;
+            }
+        }
+        contested
+    }
+
+    /// Returns who ended the visit that stands in the place of the one that the ticket names.
+    pub(crate) fn in_place_of(&self, ticket: &Ticket) -> Option<AgentId> {
+        let history = &self.standing().history;
+        let shared = ticket.visit.is_some_and(|visit| self.shares(visit));
+        let ended = if shared { ending(history, ticket) } else { None };
+        ended.or_else(|| history.get(self.common)).and_then(|entry| entry.agent.clone())
+    }
+}
+
+/// Returns the task with the entry decided again on top of it; nothing where its visit has ended, or the rules refuse it, or it is
+/// not signed as they want it.
+fn carry(
+    rules: &Rules,
+    apart: &Apart<'_>,
+    task: &Task,
+    ticket: &Ticket,
+    entry: &Visit,
+) -> Option<Task> {
+    let open = task.gate.as_ref()?;
+    let is_open =
+        ticket.visit == Some(open.visit) && apart.shares(open.visit) && open.current == entry.gate;
+    let is_said = matches!(entry.outcome, Ending::Said(_)) && entry.branch.is_some();
+    if !is_open || !is_said {
+        return None;
+    }
+    let carried = follow(rules, task, entry).ok()?;
+    // What its agent signed under other rules is not what it says under these.
+    flaw(rules, &carried, task.history.len()).is_none().then_some(carried)
+}
+
+/// Something that one side said, and that is said no more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Dropped {
+    /// The agent had taken the task.
+    Claim {
+        /// The visit, or the branch of it.
+        ticket: Ticket,
+        agent: AgentId,
+    },
+    /// A person had it held.
+    Hold { ticket: Ticket },
+    /// It was set going again.
+    Unblocking { ticket: Ticket },
+}
+
+/// Returns what the side that does not stand had said of a visit that both have seen.
+fn dropped(apart: &Apart<'_>, merged: &Task) -> Vec<Dropped> {
+    let other = apart.other();
+    let Some(open) = other.gate.as_ref().filter(|open| apart.shares(open.visit)) else {
+        return Vec::new();
+    };
+    let before = apart.base();
+    let mut dropped: Vec<Dropped> = held(other)
+        .filter(|(ticket, agent)| {
+            !holds(Some(merged), ticket, agent) && !holds(before, ticket, agent)
+        })
+        .map(|(ticket, agent)| Dropped::Claim { ticket, agent: agent.clone() })
+        .collect();
+    let waits = |task: &Task| task.gate.as_ref().is_some_and(|open| open.held.is_some());
+    let ticket = other.ticket();
+    if open.held.is_some() && !waits(merged) && !before.is_some_and(waits) {
+        dropped.push(Dropped::Hold { ticket: ticket.clone() });
+    }
+    let blocked = |task: &Task| task.status == Status::Blocked && task.ticket() == ticket;
+    if before.is_some_and(blocked) && !blocked(other) && blocked(merged) {
+        dropped.push(Dropped::Unblocking { ticket });
+    }
+    dropped
+}
+
+/// Returns who has taken what of the open visit.
+fn held(task: &Task) -> impl Iterator<Item = (Ticket, &AgentId)> {
+    let branches = task.gate.iter().flat_map(|open| &open.branches);
+    let at = branches.filter_map(|own| Some((task.ticket_of(Some(&own.id)), own.agent.as_ref()?)));
+    at.chain(task.routing.agent.iter().map(|agent| (task.ticket(), agent)))
+}
+
+fn holds(task: Option<&Task>, ticket: &Ticket, agent: &AgentId) -> bool {
+    task.is_some_and(|task| held(task).any(|own| own == (ticket.clone(), agent)))
+}
+
+/// The keys whose lists are sets of names.
+const NAMES: [&str; 2] = ["tags", "dependsOn"];
+
+/// Keys that were merged.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Keys {
+    /// All that is not disputed, and of what is, what is ours.
+    pub merged: Map,
+    /// What both sides changed, each otherwise.
+    pub disputed: Vec<Disputed>,
+}
+
+/// A key that both sides changed, each otherwise.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Disputed {
+    /// The key, and those that lead to it, the outermost first.
+    pub path: Vec<String>,
+    /// Ours; nothing where it is gone.
+    pub ours: Option<Value>,
+    /// Theirs; nothing where it is gone.
+    pub theirs: Option<Value>,
+}
+
+/// Merges two mappings that came of a third one. What is ours keeps its order, and what is new of theirs comes behind it.
+pub(crate) fn merge_keys(base: &Map, ours: &Map, theirs: &Map) -> Keys {
+    let mut keys = Keys::default();
+    keys.merged = keys.inside(&[], base, ours, theirs);
+    keys
+}
+
+impl Keys {
+    fn inside(&mut self, path: &[String], base: &Map, ours: &Map, theirs: &Map) -> Map {
+        let new = theirs.keys().filter(|key| !ours.contains_key(*key));
+        let mut merged = Map::new();
+        for key in ours.keys().chain(new) {
+            let path = [path, std::slice::from_ref(key)].concat();
+            let value = self.value(path, base.get(key), ours.get(key), theirs.get(key));
+            merged.extend(value.map(|value| (key.clone(), value)));
+        }
+        merged
+    }
+
+    fn value(
+        &mut self,
+        path: Vec<String>,
+        base: Option<&Value>,
+        ours: Option<&Value>,
+        theirs: Option<&Value>,
+    ) -> Option<Value> {
+        if ours == theirs || theirs == base {
+            return ours.cloned();
+        }
+        if ours == base {
+            return theirs.cloned();
+        }
+        let nothing = Map::new();
+        if let (Some(Value::Object(ours)), Some(Value::Object(theirs))) = (ours, theirs) {
+            let base = base.and_then(Value::as_object).unwrap_or(&nothing);
+            return Some(self.inside(&path, base, ours, theirs).into());
+        }
+        if let [key] = &path[..]
+            && NAMES.contains(&key.as_str())
+            && let (Some(base), Some(ours), Some(theirs)) =
+                (names(base), names(ours), names(theirs))
+        {
+            return together(base, ours, theirs);
+        }
+        self.disputed.push(Disputed { path, ours: ours.cloned(), theirs: theirs.cloned() });
+        ours.cloned()
+    }
+}
+
+/// Returns the names that a list holds; none where there is no list.
+fn names(value: Option<&Value>) -> Option<&[Value]> {
+    match value {
+        None | Some(Value::Null) => Some(&[]),
+        Some(Value::Array(items)) => items.iter().all(Value::is_string).then_some(items),
+        Some(_) => None,
+    }
+}
+
+fn together(base: &[Value], ours: &[Value], theirs: &[Value]) -> Option<Value> {
+    let kept = ours.iter().filter(|name| theirs.contains(name) || !base.contains(name));
+    let new = theirs.iter().filter(|name| !ours.contains(name) && !base.contains(name));
+    let merged: Vec<Value> = kept.chain(new).cloned().collect();
+    (!merged.is_empty()).then(|| merged.into())
 }

@@ -3,7 +3,6 @@
 //! A refusal changes nothing. Its code and fields are stable; its sentences are for reading.
 
 pub(crate) mod fix;
-pub(crate) mod json;
 
 use super::outputs::Problem;
 use crate::domain::{

@@ -8,7 +8,7 @@ use super::template::Template;
 use crate::domain::{BranchName, Timestamp};
 use crate::files::config::configuration::{ORG_FILE, PROJECT_FILE, Source};
 use crate::git::{CommitId, GitError, Head, Person, Repository};
-use crate::history::merge_driver::attributes::{ATTRIBUTES, attributes_after, is_as_committed};
+use crate::history::merge_driver::setup::{ATTRIBUTES, attributes_after, is_as_committed};
 use crate::history::merge_driver::setup::{SetUp, install_here, to_set_up};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;

@@ -16,9 +16,9 @@ use super::report::{ReportedErrors, Reporter, WatchReport};
 use crate::dispatch::synced_assignment::{Errand, sync_and_hand_out};
 use crate::domain::ChannelKey;
 use crate::git::{CommitId, Prompts};
-use crate::history::new_commits::unreported::Remaining;
 use crate::history::sync::outcome::{SyncEnd, Synced};
 use crate::history::sync::remote_state::owed_to_remote;
+use crate::history::unreported::Remaining;
 use crate::observability::events::catch_up::{are_events_kept, catch_up_events, keep_events};
 use crate::observability::notices::compose::put_out;
 use crate::observability::notices::delivery::{

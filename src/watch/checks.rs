@@ -9,7 +9,7 @@ use super::report::{Reporter, WatchReport};
 use super::schedule::Schedule;
 use crate::dispatch::hand_out::{HandedOut, NothingToHandOut, hand_out};
 use crate::git::{CommitId, Head, TreeFile};
-use crate::history::lost_steps::{BranchSeen, Retaken, tend_branch};
+use crate::history::lost_steps::{BranchSeen, RecoveredSteps, tend_branch};
 use crate::history::stale_index::{IndexSeen, tend_index};
 use crate::project::active_rules::Remark;
 use crate::project::error::ProjectError;
@@ -170,12 +170,12 @@ impl Checks {
         });
         for retaken in retaken {
             match retaken {
-                Retaken::Put(put) => reporter.tell(WatchReport::PutBack(put)),
-                Retaken::Told(point) if reporter.told.is_news(point.problem.clone()) => {
+                RecoveredSteps::Restored(put) => reporter.tell(WatchReport::PutBack(put)),
+                RecoveredSteps::Reported(point) if reporter.told.is_news(point.problem.clone()) => {
                     reporter
                         .tell(WatchReport::TakenBack { problem: point.problem, fix: point.fix });
                 }
-                Retaken::Told(_) => {}
+                RecoveredSteps::Reported(_) => {}
             }
         }
     }

@@ -9,7 +9,7 @@ use tracing::debug;
 use super::background::{NextRun, Worker};
 use super::report::{Reporter, WatchReport};
 use crate::domain::Timestamp;
-use crate::domain::histogram::Histogram;
+use crate::domain::period::Histogram;
 use crate::observability::metrics::exposition::{Family, Format, Labels, Samples, render};
 use crate::observability::metrics::families::{Numbers, numbers};
 use crate::project::workspace::{Clock, Seed, Workspace};

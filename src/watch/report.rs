@@ -13,7 +13,7 @@ use crate::dispatch::hand_out::{Dependent, Given};
 use crate::domain::{Digest, TaskId};
 use crate::files::diagnostic::Diagnostic;
 use crate::git::CommitId;
-use crate::history::lost_steps::PutBack;
+use crate::history::lost_steps::RestoredSteps;
 use crate::history::sync::outcome::Synced;
 use crate::observability::notices::compose::put_conflict;
 use crate::project::error::ProjectError;
@@ -52,7 +52,7 @@ pub(crate) enum WatchReport {
     /// Git's index has HEAD's version of these files again, after a git command had put earlier ones there.
     CaughtUp { files: Vec<String> },
     /// Steps are on the branch again, after a git command had dropped them.
-    PutBack(PutBack),
+    PutBack(RestoredSteps),
     /// Dropped steps are not on the branch, and a person has to see to it.
     TakenBack { problem: String, fix: String },
     /// Work was given to an agent.

@@ -11,7 +11,7 @@ use super::report::{EventSource, Reporter, WatchReport};
 use super::schedule::{POLL, Pause, Schedule};
 use crate::files::config::configuration::WORKFLOWS_FOLDER;
 use crate::git::{GitError, Head};
-use crate::history::new_commits::unreported::Remaining;
+use crate::history::unreported::Remaining;
 use crate::observability::metrics::endpoint::Endpoint;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;

@@ -3,11 +3,10 @@
 
 use serde_json::{Value, json};
 
-use super::schema::{ArgForm, Tool};
-use super::tool_error::ToolError;
+use super::open_project::ToolError;
+use super::tool_schema::{ArgForm, Tool};
 use crate::domain::{AgentId, Map, Outcome, nearest};
-use crate::project::error::Named;
-use crate::project::error::ProjectError;
+use crate::project::error::{Named, ProjectError};
 use crate::rules::Refusal;
 
 const SUMMARY: &str = "<what you did, in one or two sentences>";
@@ -19,18 +18,18 @@ pub(crate) fn call(tool: &str, arguments: impl Into<Value>) -> Value {
 }
 
 /// Returns the call that takes the next task.
-pub(crate) fn next_task() -> Value {
+pub(crate) fn next_task_call() -> Value {
     call("aof_task_next", json!({}))
 }
 
 /// Returns the call that completes a visit.
-pub(crate) fn complete(ticket: impl std::fmt::Display) -> Value {
+pub(crate) fn complete_call(ticket: impl std::fmt::Display) -> Value {
     let said = json!({"task": ticket.to_string(), "outcome": "<one of outcomes>", "summary": "<what you did>"});
     call("aof_task_complete", said)
 }
 
 /// Returns the call that looks at a task.
-pub(crate) fn look(task: impl std::fmt::Display) -> Value {
+pub(crate) fn get_call(task: impl std::fmt::Display) -> Value {
     call("aof_task_get", json!({"task": task.to_string()}))
 }
 
@@ -44,7 +43,7 @@ pub(crate) fn next_call(
 ) -> Option<Value> {
     let call = CorrectedCall { tool, map: given.clone(), state, agent };
     Some(match error {
-        ToolError::NoCurrent { .. } => next_task(),
+        ToolError::NoCurrent { .. } => next_task_call(),
         ToolError::SeveralCurrent { claims, .. } => {
             call.with_task(&claims.first()?.ticket.to_string())
         }
@@ -74,7 +73,7 @@ fn after_error(error: &ProjectError, corrected: CorrectedCall<'_>) -> Option<Val
         ProjectError::Unfit { code: "missing_title", .. } => {
             corrected.with("title", json!("<what is to be done, in a few words>"))
         }
-        ProjectError::Unfit { code: "wrong_role", .. } => next_task(),
+        ProjectError::Unfit { code: "wrong_role", .. } => next_task_call(),
         // The same call, once more.
         ProjectError::Restless { .. } => corrected.done(),
         _ => return None,
@@ -107,7 +106,7 @@ fn after_refusal(refusal: &Refusal, corrected: CorrectedCall<'_>) -> Option<Valu
             let ticket = corrected.own_branch().or_else(first)?;
             corrected.with_task(&ticket)
         }
-        Refusal::VisitAhead { task, .. } => look(task),
+        Refusal::VisitAhead { task, .. } => get_call(task),
         Refusal::CompletionReused { .. } => corrected.without("id"),
         Refusal::MissingInput { missing, .. } => corrected.with_input(missing),
         Refusal::UnknownInput { given, .. } => corrected.without_input(given),
@@ -124,7 +123,7 @@ fn after_refusal(refusal: &Refusal, corrected: CorrectedCall<'_>) -> Option<Valu
         | Refusal::NotClaimed { .. }
         | Refusal::Held { .. }
         | Refusal::Blocked { .. }
-        | Refusal::NotSeparate { .. } => next_task(),
+        | Refusal::NotSeparate { .. } => next_task_call(),
         _ => return None,
     })
 }

@@ -2,15 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::brief::{LONGEST_TEXT, beginning, markdown};
-use super::json_rpc::{RESOURCE_NOT_FOUND, RpcError};
-use super::session::{OpenProject, ServerSetup};
-use super::tool_error::{ToolError, in_tools};
+use super::json_rpc::{INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError};
+use super::next_call::call;
+use super::open_project::{OpenProject, ServerSetup, ToolError, in_tools};
 use crate::dispatch::next::claimed;
-use crate::domain::{TaskId, Ticket};
+use crate::domain::{IdFault, Map, TaskId, Ticket};
+use crate::files::task_file::TaskFile;
 use crate::project::error::ProjectError;
+use crate::rules::brief::GateContext;
 use crate::storage::task_files;
-use crate::tasks::view::brief::briefed;
+use crate::tasks::view::brief::{brief_markdown, brief_value, briefed};
 use crate::tasks::view::task_view::show;
 
 const BRIEF: &str = "aof://brief";
@@ -18,7 +19,7 @@ const TASK: &str = "aof://task/";
 const MARKDOWN: &str = "text/markdown";
 
 /// Returns what there is to read now: the brief, and the tasks that the agent has.
-pub(crate) fn listed(setup: &ServerSetup) -> Vec<Value> {
+pub(crate) fn list_resources(setup: &ServerSetup) -> Vec<Value> {
     let mut all = vec![json!({
         "uri": BRIEF,
         "name": "brief",
@@ -47,7 +48,7 @@ pub(crate) fn listed(setup: &ServerSetup) -> Vec<Value> {
 }
 
 /// Returns how every task's file is named.
-pub(crate) fn template() -> Value {
+pub(crate) fn resource_template() -> Value {
     json!({
         "uriTemplate": format!("{TASK}{{id}}"),
         "name": "task",
@@ -58,7 +59,7 @@ pub(crate) fn template() -> Value {
 }
 
 /// Reads one of them.
-pub(crate) fn read(setup: &ServerSetup, uri: &str) -> Result<Value, RpcError> {
+pub(crate) fn read_resource(setup: &ServerSetup, uri: &str) -> Result<Value, RpcError> {
     let text = match (uri, uri.strip_prefix(TASK)) {
         (BRIEF, _) => setup
             .open("brief")
@@ -81,7 +82,7 @@ pub(crate) fn read(setup: &ServerSetup, uri: &str) -> Result<Value, RpcError> {
 }
 
 /// Returns the brief of a task as Markdown.
-pub(crate) fn brief_of(project: &OpenProject<'_>, ticket: &Ticket) -> Result<String, ProjectError> {
+fn brief_of(project: &OpenProject<'_>, ticket: &Ticket) -> Result<String, ProjectError> {
     let (file, context, _) = briefed(&project.workspace, ticket)?;
     Ok(markdown(&file, &context))
 }
@@ -94,8 +95,118 @@ fn file(project: &OpenProject<'_>, id: &str) -> Result<String, ToolError> {
 }
 
 /// Returns what went wrong, as the protocol says that something is not there.
-pub(crate) fn not_found(error: &ToolError) -> RpcError {
+fn not_found(error: &ToolError) -> RpcError {
     let value = error.value();
     let message = value["message"].as_str().map(in_tools).unwrap_or_default();
     RpcError::new(RESOURCE_NOT_FOUND, message).with_data(value)
+}
+
+/// How many bytes of a text are shown at once.
+const LONGEST_TEXT: usize = 20 * 1024;
+
+/// Returns the brief as JSON.
+pub(crate) fn brief_json(file: &TaskFile, context: &GateContext) -> Value {
+    let mut value = brief_value(file, context);
+    cut_body(&mut value, 0);
+    value
+}
+
+/// Returns the brief as Markdown, with how to say that it is done.
+fn markdown(file: &TaskFile, context: &GateContext) -> String {
+    let text = brief_markdown(file, context, "aof_task_renew");
+    let (shown, cut) = beginning(&text, LONGEST_TEXT);
+    let ticket = &context.ticket;
+    let rest = if cut {
+        format!("\n\n(cut here; the rest by aof_task_get with task {ticket})\n")
+    } else {
+        String::new()
+    };
+    format!(
+        "{shown}{rest}\n## Say how it went\n\nCall aof_task_complete with `task`: `{ticket}`, `outcome`: one of those above, and \
+         `summary`: what you did.\n"
+    )
+}
+
+/// Cuts a task's `body` to what begins at that byte and fits, and says how to get the rest.
+pub(crate) fn cut_body(value: &mut Value, from: usize) {
+    let Some(body) = value["body"].as_str().map(str::to_owned) else { return };
+    let from = body.floor_char_boundary(from);
+    let (shown, cut) = beginning(&body[from..], LONGEST_TEXT);
+    if from > 0 || cut {
+        value["body"] = json!(shown);
+        value["bodyBytes"] = json!(body.len());
+    }
+    if cut {
+        value["truncated"] = json!(true);
+        value["rest"] =
+            call("aof_task_get", json!({"task": value["id"], "offset": from + shown.len()}));
+    }
+}
+
+/// Returns the beginning of a text, and whether there is more.
+fn beginning(text: &str, bytes: usize) -> (&str, bool) {
+    let end = text.floor_char_boundary(bytes);
+    (&text[..end], end < text.len())
+}
+
+const WORK: &str = "work-next";
+const REVIEW: &str = "review-task";
+
+/// Returns the prompts. A server that only looks has none: both end with a completion.
+pub(crate) fn list_prompts(setup: &ServerSetup) -> Value {
+    if setup.read_only {
+        return json!([]);
+    }
+    let task = json!({"name": "task", "description": "The task, as in AOF-7qk", "required": true});
+    json!([
+        {"name": WORK, "description": "Take the next task, do the work, say how it went"},
+        {
+            "name": REVIEW,
+            "description": "Look at the work of a task at its gate, and say what you find",
+            "arguments": [task],
+        },
+    ])
+}
+
+/// Returns a prompt, filled in.
+pub(crate) fn get_prompt(
+    setup: &ServerSetup,
+    name: &str,
+    arguments: &Map,
+) -> Result<Value, RpcError> {
+    if setup.read_only || ![WORK, REVIEW].contains(&name) {
+        let problem = format!("there is no prompt `{name}`; there are `{WORK}` and `{REVIEW}`");
+        return Err(RpcError::new(INVALID_PARAMS, problem));
+    }
+    let project = setup.open("prompt").map_err(|error| not_found(&error.into()))?;
+    let text = if name == WORK { work(&project) } else { review(&project, arguments)? };
+    Ok(json!({"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}))
+}
+
+fn work(project: &OpenProject<'_>) -> String {
+    let begun = project.current().ok().and_then(|ticket| brief_of(project, &ticket).ok());
+    let begin = match &begun {
+        Some(brief) => format!("You have a task already. This is its brief:\n\n{brief}"),
+        None => "Call aof_task_next to take your next task. If there is none, say so and stop."
+            .to_owned(),
+    };
+    format!(
+        "{begin}\n\nDo the work that the brief asks for, all of it, and check it against what is expected. Then call \
+         aof_task_complete, once, with the outcome that is true: nobody is helped by a gate that was passed too early. If it is \
+         refused, read why, mend that, and call again."
+    )
+}
+
+fn review(project: &OpenProject<'_>, arguments: &Map) -> Result<String, RpcError> {
+    let Some(named) = arguments.get("task").and_then(Value::as_str) else {
+        return Err(RpcError::new(INVALID_PARAMS, "`review-task` needs `task`, as in AOF-7qk"));
+    };
+    let ticket: Ticket =
+        named.parse().map_err(|fault: IdFault| not_found(&ToolError::from(fault)))?;
+    let brief = brief_of(project, &ticket).map_err(|error| not_found(&error.into()))?;
+    Ok(format!(
+        "Review the work of this task as its brief asks. Look at what was really done, in the files, not only at what is said of \
+         it. Name each thing that has to be mended so that somebody else can mend it: where it is, what is wrong, what would be \
+         right.\n\n{brief}"
+    ))
 }

@@ -18,10 +18,17 @@ use super::json_rpc::{
     INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, RpcError, RpcMessage,
     RpcRequest, UNSUPPORTED_VERSION, answer, next_line, parse,
 };
-use super::session::ServerSetup;
-use super::{prompts, registry, resources};
+use super::next_call::next_call;
+use super::open_project::{OpenProject, ServerSetup, ToolError, in_tools};
+use super::resources::{
+    get_prompt, list_prompts, list_resources, read_resource, resource_template,
+};
+use super::tool_schema::{Arguments, Tool, ToolEffect};
+use super::{change_tools, complete_tool, query_tools};
+use crate::domain::{AgentId, Map, TaskId, Ticket, nearest};
 use crate::project::error::ProjectError;
 use crate::system::signals;
+use crate::tasks::view::task_view::{show, task_value};
 
 /// How many calls may be under way at once.
 const MOST_CALLS: usize = 32;
@@ -219,16 +226,14 @@ impl Server {
                 "_meta": {"io.modelcontextprotocol/serverInfo": server},
             }),
             "ping" if version != SELF_CONTAINED => json!({}),
-            "tools/list" => json!({"tools": registry::shown(setup)}),
-            "tools/call" => {
-                registry::call(setup, request.text("name")?, &request.object("arguments")?)?
-            }
-            "resources/list" => json!({"resources": resources::listed(setup)}),
-            "resources/templates/list" => json!({"resourceTemplates": [resources::template()]}),
-            "resources/read" => resources::read(setup, request.text("uri")?)?,
-            "prompts/list" => json!({"prompts": prompts::listed(setup)}),
+            "tools/list" => json!({"tools": shown_tools(setup)}),
+            "tools/call" => call_tool(setup, request.text("name")?, &request.object("arguments")?)?,
+            "resources/list" => json!({"resources": list_resources(setup)}),
+            "resources/templates/list" => json!({"resourceTemplates": [resource_template()]}),
+            "resources/read" => read_resource(setup, request.text("uri")?)?,
+            "prompts/list" => json!({"prompts": list_prompts(setup)}),
             "prompts/get" => {
-                prompts::get(setup, request.text("name")?, &request.object("arguments")?)?
+                get_prompt(setup, request.text("name")?, &request.object("arguments")?)?
             }
             "completion/complete" => json!({"completion": {"values": []}}),
             method => {
@@ -299,4 +304,112 @@ fn supported(named: &str) -> Result<&'static str, RpcError> {
         RpcError::new(UNSUPPORTED_VERSION, "Unsupported protocol version")
             .with_data(json!({"requested": named, "supported": supported}))
     })
+}
+
+type Run = fn(&OpenProject<'_>, &Arguments) -> Result<Value, ToolError>;
+
+/// All tools, in the order in which a model meets them, and what each does.
+const ALL: &[(&Tool, Run)] = &[
+    (&change_tools::NEXT, change_tools::next_task),
+    (&query_tools::GET, query_tools::get),
+    (&query_tools::LIST, query_tools::list_tasks),
+    (&complete_tool::COMPLETE, complete_tool::complete_task),
+    (&change_tools::RENEW, change_tools::renew_claim),
+    (&change_tools::RELEASE, change_tools::release_task),
+    (&change_tools::CREATE, change_tools::create_task),
+    (&change_tools::COMMENT, change_tools::comment_task),
+    (&query_tools::WORKFLOWS, query_tools::list_workflows),
+    (&change_tools::START, change_tools::start_workflow),
+    (&query_tools::STATUS, query_tools::status),
+];
+
+/// Returns the tools that this server has.
+fn available_tools(setup: &ServerSetup) -> impl Iterator<Item = &'static (&'static Tool, Run)> {
+    let only_looks = setup.read_only;
+    ALL.iter().filter(move |(tool, _)| !only_looks || tool.effect == ToolEffect::Looks)
+}
+
+/// Returns the tools of this server as clients see them.
+fn shown_tools(setup: &ServerSetup) -> Vec<Value> {
+    available_tools(setup).map(|(tool, _)| tool.shown()).collect()
+}
+
+/// Calls a tool and returns its answer, also a refusal. Fails only if no tool has that name.
+fn call_tool(setup: &ServerSetup, name: &str, given: &Map) -> Result<Value, RpcError> {
+    let Some((tool, run)) = available_tools(setup).find(|(tool, _)| tool.name == name) else {
+        return Err(unknown_tool(setup, name));
+    };
+    let result = Arguments::check(tool, given.clone())
+        .and_then(|arguments| run(&setup.open(name)?, &arguments));
+    let is_error = result.is_err();
+    let answer = result.unwrap_or_else(|error| refusal(&error, setup, tool, given));
+    Ok(json!({
+        "content": [{"type": "text", "text": answer.to_string()}],
+        "structuredContent": answer,
+        "isError": is_error,
+    }))
+}
+
+fn unknown_tool(setup: &ServerSetup, given: &str) -> RpcError {
+    let names: Vec<&str> = available_tools(setup).map(|(tool, _)| tool.name).collect();
+    let problem = if ALL.iter().any(|(tool, _)| tool.name == given) {
+        format!("`{given}` changes things, and this server was started with --read-only")
+    } else {
+        let meant =
+            nearest(given, names.iter().copied()).map(|name| format!("; did you mean `{name}`?"));
+        format!("there is no tool `{given}`{}", meant.unwrap_or_default())
+    };
+    RpcError::new(INVALID_PARAMS, problem).with_data(json!({"tools": names}))
+}
+
+/// Returns the answer to a call that was not carried out: the fields of `--json` on the command line, where the task stands, and a
+/// call that works.
+fn refusal(error: &ToolError, setup: &ServerSetup, tool: &Tool, given: &Map) -> Value {
+    let mut value = error.value();
+    let mut message = value["message"].as_str().map(in_tools).unwrap_or_default();
+    let project = setup.open(tool.name).ok();
+    if let Some(project) = &project {
+        message = project.workspace.git_words.said(message);
+    }
+    let state =
+        project.as_ref().and_then(|project| state(project, &task(&value, project, tool, given)?));
+    let agent = project.as_ref().and_then(OpenProject::viewer);
+    let next = next_call(error, tool, given, state.as_ref(), agent.as_ref())
+        .filter(|next| available_tools(setup).any(|(tool, _)| next["tool"] == tool.name));
+    if next.is_none() && matches!(error, ToolError::Ops(_)) {
+        message.push_str("\n\nNo call mends this: tell the person you work for.");
+    }
+    value["message"] = json!(message);
+    if let Some(state) = state {
+        value["state"] = state;
+    }
+    value["nextCall"] = next.unwrap_or(Value::Null);
+    value
+}
+
+/// Returns the task that was meant: the one that the refusal is about, else the one named, else the agent's current one.
+fn task(refusal: &Value, project: &OpenProject<'_>, tool: &Tool, given: &Map) -> Option<TaskId> {
+    let named = refusal["task"].as_str().or_else(|| given.get("task").and_then(Value::as_str));
+    let ticket: Ticket = match named {
+        Some(named) => named.parse().ok()?,
+        None if tool.takes_task() => project.current().ok()?,
+        None => return None,
+    };
+    Some(ticket.task)
+}
+
+/// Returns where the task stands, and who can do what about it.
+fn state(project: &OpenProject<'_>, id: &TaskId) -> Option<Value> {
+    let (view, _) = show(&project.workspace, id).ok()?;
+    let task = &view.file.task;
+    let whole = task_value(project.rules(), &view.file, &view.path);
+    Some(json!({
+        "task": task.id.as_str(),
+        "ticket": whole["ticket"],
+        "title": task.title,
+        "status": task.status.as_str(),
+        "gate": task.gate.as_ref().map(|open| open.current.as_str()),
+        "agent": task.routing.agent.as_ref().map(AgentId::as_str),
+        "available": whole["available"],
+    }))
 }

@@ -8,9 +8,8 @@ use std::{env, io, iter};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::open_project::{NAME_AGENT, ServerSetup};
 use super::server::{META_CAPABILITIES, META_VERSION, NEWEST_HANDSHAKE, SELF_CONTAINED};
-use super::session::ServerSetup;
-use super::tool_error::NAME_AGENT;
 use crate::agents::runner::doctor::run_and_listen;
 use crate::domain::{AgentId, Gate, listed};
 use crate::project::error::ProjectError;

@@ -7,17 +7,13 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tracing::info;
 
-use super::launch::{LaunchFacts, command, has_mcp, mcp_config};
-use super::output::{Exit, RunOutput};
+use super::answer::{RunAnswer, RunQuestion};
+use super::launch::{LaunchFacts, command, has_mcp, masked, masked_text, mcp_config, secrets};
 use super::prompt::{AttemptCount, EarlierAttempt, prompt, spelled};
-use super::report::agent_report::Report;
-use super::report::read::read;
-use super::report::trouble::TroubleKind;
-use super::request::RunnerSetup;
-use super::run_event::{RunControl, RunEvent};
-use super::secrets::{masked, masked_text, secrets};
-use super::verdict::judge::verdict;
-use super::verdict::question::{RunAnswer, RunQuestion};
+use super::report::{Exit, Report, RunOutput, TroubleKind};
+use super::report_formats::read;
+use super::run_types::{RunControl, RunEvent, RunnerSetup};
+use super::verdict::verdict;
 use super::visit_state::{RunnableVisit, VisitEnd, VisitState, visit_state};
 use crate::domain::{AgentId, CompletionId, Launch, RunBounds, Ticket, Timestamp};
 use crate::project::error::ProjectError;

@@ -1,17 +1,14 @@
 //! `aof runner doctor`: whether the agents that org.yaml says how to start can be started, and answer. Changes no task.
 
-use std::env;
-use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{env, fs};
 
-use super::launch::{LaunchFacts, command, mcp_config};
-use super::output::{Exit, RunOutput, last_line, plain, shortened};
-use super::report::agent_report::Report;
-use super::report::read::read;
-use super::request::RunnerSetup;
-use super::secrets::{missing, secrets};
+use super::launch::{LaunchFacts, command, mcp_config, missing, secrets};
+use super::report::{Exit, Report, RunOutput, last_line, plain, shortened};
+use super::report_formats::read;
+use super::run_types::RunnerSetup;
 use crate::domain::{AgentId, Launch, Preset, RoleId, RunBounds};
 use crate::files::printable::one_line;
 use crate::project::error::ProjectError;

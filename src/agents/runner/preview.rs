@@ -2,10 +2,9 @@
 
 use super::attempt::Attempt;
 use super::launch::command;
-use super::request::{RunTarget, RunnerSetup};
-use super::run_event::WaitingWork;
-use super::scheduling::find_work::{AvailableWork, WorkFinder};
+use super::run_types::{RunTarget, RunnerSetup, WaitingWork};
 use super::visit_state::{RunnableVisit, VisitState, visit_state};
+use super::work_finder::{AvailableWork, WorkFinder};
 use crate::dispatch::workplaces::Opening;
 use crate::domain::{AgentId, CompletionId, RunBounds, Station, Ticket};
 use crate::files::task_file::TaskFile;

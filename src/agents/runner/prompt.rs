@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::agents::runner::verdict::question::RunQuestion;
+use super::answer::RunQuestion;
 use crate::domain::{Outcome, Outputs};
 use crate::files::printable::one_line;
 use crate::files::task_file::TaskFile;
 use crate::git::LeftBehind;
-use crate::rules::brief::context::GateContext;
+use crate::rules::brief::GateContext;
 use crate::rules::outputs::{Field, fields};
 use crate::rules::verdict::looked_for_at;
 use crate::storage::runs::RunEnding;
@@ -167,10 +167,10 @@ pub(crate) fn spelled(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agents::runner::output::{Exit, RunOutput};
-    use crate::agents::runner::report::agent_report::Report;
-    use crate::agents::runner::report::read::all_text;
-    use crate::agents::runner::verdict::judge::verdict;
+    use crate::agents::runner::report::Report;
+    use crate::agents::runner::report::{Exit, RunOutput};
+    use crate::agents::runner::report_formats::all_text;
+    use crate::agents::runner::verdict::verdict;
     use crate::domain::workflow::gate::Mark;
     use crate::domain::{AgentId, Outcome, Signal, Ticket};
     use crate::files::config::shape_file;

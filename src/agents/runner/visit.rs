@@ -1,37 +1,66 @@
-//! One visit of an agent that is run: attempts until it has a verdict, or has used them up.
+//! One visit of an agent that is run: attempts until one has a verdict, or all are used up. The verdict becomes a completion like any
+//! other, and its entry keeps what is known of the run.
 
-use std::cell::RefCell;
+use std::cell::{Ref, RefCell};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
+
+use super::answer::{AnswerSource, RunAnswer};
 use super::attempt::{Attempt, Attempted, OUTPUT_LIMIT, note, run_end};
-use super::output::{Exit, RunOutput};
+use super::launch::{masked, secrets};
 use super::prompt::EarlierAttempt;
-use super::report::agent_report::Report;
-use super::request::RunnerSetup;
-use super::run_event::{RunControl, RunEvent};
-use super::secrets::{masked, secrets};
-use super::verdict::judge::verdict;
-use super::verdict::question::{AnswerSource, RunAnswer};
-use super::visit_run::{KILLED, PAUSE, RETRY, VisitRun, has_failed, why_of};
-use super::visit_state::{Assignment, CompletedVisit, VisitEnd, VisitState};
+use super::report::{Exit, Report, RunOutput};
+use super::run_types::{RunControl, RunEvent, RunnerSetup, StartedAttempt};
+use super::verdict::verdict;
+use super::visit_state::{Assignment, CompletedVisit, VisitEnd, VisitState, visit_state};
 use crate::dispatch::claim::claim;
 use crate::dispatch::workplaces::left_behind;
-use crate::domain::RunBounds;
+use crate::domain::{Completion, CompletionId, Outcome};
+use crate::files::completion_file::Answer;
+use crate::git::Asking;
 use crate::project::error::ProjectError;
+use crate::project::workspace::Workspace;
+use crate::rules::RefusalKind;
 use crate::storage::Holder;
-use crate::storage::random::chance;
+use crate::storage::fs::random::{chance, ulid};
 use crate::storage::runs::{
-    LatestRun, Ruling, RunAttempt, RunEnding, RunFile, RunRecord, RunRight, Runs,
+    LatestRun, Ruling, RunAttempt, RunEnd, RunEnding, RunFile, RunRecord, RunRight, Runs, VisitRuns,
 };
 use crate::tasks::actions::release;
 use crate::tasks::plan::DryRun;
-use crate::tasks::view::task_view::show;
+use crate::tasks::signing::{Signing, complete_signed};
+use crate::tasks::view::task_view::{ended, show};
 
+/// How often a pause checks whether the runner is to stop.
+const PAUSE: Duration = Duration::from_millis(50);
+/// The wait before another try where a lock or a merge was in the way.
+const RETRY: Duration = Duration::from_secs(1);
 /// How long giving back a claim is tried.
 const GIVING_BACK: Duration = Duration::from_secs(10);
 /// How long a program has that a killed runner left behind.
 const GRACE: Duration = Duration::from_secs(5);
+/// Why an attempt ended whose runner is gone.
+const KILLED: &str = "its runner was killed";
+
+/// Why the work at a visit is over.
+enum Stop {
+    End(VisitEnd),
+    Error(ProjectError),
+}
+
+impl<E: Into<ProjectError>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Self::Error(error.into())
+    }
+}
+
+impl From<VisitEnd> for Stop {
+    fn from(end: VisitEnd) -> Self {
+        Self::End(end)
+    }
+}
 
 /// Works at the visit until it has ended, or cannot be ended here.
 pub(crate) fn work(
@@ -40,16 +69,13 @@ pub(crate) fn work(
     control: RunControl<'_>,
 ) -> Result<VisitEnd, ProjectError> {
     let mut claimed = assignment.claimed_here;
-    let end = match begin(project, assignment, control) {
-        Ok(Ok(visit)) => visit.go(&mut claimed),
-        Ok(Err(other)) => Ok(VisitEnd::Overtaken(other)),
-        Err(error) => Err(error),
+    let run = VisitRun::begin(project, assignment, control);
+    let end = match run.and_then(|run| run.go(&mut claimed)) {
+        Ok(end) | Err(Stop::End(end)) => Ok(end),
+        Err(Stop::Error(error)) if !error.is_general() => Ok(VisitEnd::Broken(error.problem())),
+        Err(Stop::Error(error)) => Err(error),
     };
-    let end = match end {
-        Err(error) if !error.is_general() => Ok(VisitEnd::Broken(error.problem())),
-        end => end,
-    };
-    // Where another runner works at it, that one goes on with the claim.
+    // Where another runner works at the visit, it goes on with the claim.
     let is_over =
         matches!(end, Ok(VisitEnd::Completed | VisitEnd::GivenUp(_) | VisitEnd::Overtaken(_)));
     if claimed && !is_over {
@@ -58,34 +84,14 @@ pub(crate) fn work(
     end
 }
 
-/// Takes the right to run the visit. The inner error says who else has it.
-fn begin<'a>(
-    project: &'a RunnerSetup,
-    assignment: &'a Assignment,
-    control: RunControl<'a>,
-) -> Result<Result<VisitRun<'a>, String>, ProjectError> {
-    let workspace = project.open()?;
-    let holder = Holder::this_process(project.command.clone(), workspace.now());
-    let runs = match Runs::of(&workspace.paths).open(&assignment.ticket, &holder)? {
-        RunRight::Ours(runs) => runs,
-        RunRight::Taken(holder) => {
-            let who = holder.map(|holder| holder.to_string());
-            return Ok(Err(format!("{} runs it", who.as_deref().unwrap_or("another runner"))));
-        }
-    };
-    let since = show(&workspace, &assignment.ticket.task)?.0.file.task.history.len();
-    let open_workspace = RefCell::new(workspace);
-    Ok(Ok(VisitRun { project, open_workspace, assignment, runs, since, control }))
-}
-
-/// Releases the claim. A failure is reported, for no one else can work at the task then.
+/// Releases the claim. A failure is reported, since no one else can work at the task then.
 fn give_back(project: &RunnerSetup, assignment: &Assignment, control: RunControl<'_>) {
     let Assignment { ticket, agent, .. } = assignment;
     let begun = Instant::now();
     let give = || release(&project.open()?, ticket, Some(agent), DryRun::No);
     let fault = loop {
         match give() {
-            // The claim went by itself meanwhile.
+            // The claim ended by itself meanwhile.
             Ok(_) | Err(ProjectError::Refused(_)) => return,
             Err(error) if error.passes() && begun.elapsed() < GIVING_BACK => thread::sleep(PAUSE),
             Err(error) => break error,
@@ -95,13 +101,42 @@ fn give_back(project: &RunnerSetup, assignment: &Assignment, control: RunControl
     control.remark(ticket, format!("{}; {fix}", fault.problem()));
 }
 
-impl VisitRun<'_> {
-    fn go(&self, claimed: &mut bool) -> Result<VisitEnd, ProjectError> {
-        let agent = &self.assignment.agent;
-        let mut earlier = match self.recover()? {
-            Ok(end) => return Ok(end),
-            Err(earlier) => earlier,
+/// A visit that is being run.
+struct VisitRun<'a> {
+    project: &'a RunnerSetup,
+    /// The project, opened once: each use begins with [`VisitRun::workspace`].
+    open_workspace: RefCell<Workspace>,
+    assignment: &'a Assignment,
+    runs: VisitRuns,
+    /// How long the history was when it began.
+    since: usize,
+    control: RunControl<'a>,
+}
+
+impl<'a> VisitRun<'a> {
+    /// Takes the right to run the visit.
+    fn begin(
+        project: &'a RunnerSetup,
+        assignment: &'a Assignment,
+        control: RunControl<'a>,
+    ) -> Result<Self, Stop> {
+        let workspace = project.open()?;
+        let holder = Holder::this_process(project.command.clone(), workspace.now());
+        let runs = match Runs::of(&workspace.paths).open(&assignment.ticket, &holder)? {
+            RunRight::Ours(runs) => runs,
+            RunRight::Taken(holder) => {
+                let who = holder.map_or("another runner".to_owned(), |holder| holder.to_string());
+                return Err(VisitEnd::Overtaken(format!("{who} runs it")).into());
+            }
         };
+        let since = show(&workspace, &assignment.ticket.task)?.0.file.task.history.len();
+        let open_workspace = RefCell::new(workspace);
+        Ok(Self { project, open_workspace, assignment, runs, since, control })
+    }
+
+    fn go(&self, claimed: &mut bool) -> Result<VisitEnd, Stop> {
+        let agent = &self.assignment.agent;
+        let mut earlier = self.recover()?;
         let mut has_tried = false;
         loop {
             if self.control.is_stopped() {
@@ -110,95 +145,149 @@ impl VisitRun<'_> {
             let open = match self.state()? {
                 VisitState::Open(open) => open,
                 VisitState::Completed(ended) => {
-                    self.tell_completed(&ended, Duration::ZERO);
+                    self.report_completed(&ended, Duration::ZERO);
                     return Ok(VisitEnd::Completed);
                 }
                 VisitState::Gone(why) => return Ok(VisitEnd::Overtaken(why)),
             };
+            let ticket = &self.assignment.ticket;
             match &open.opening.holder {
                 Some(holder) if holder == agent => {}
                 Some(holder) => return Ok(VisitEnd::Overtaken(format!("`{holder}` has it"))),
-                None => match self.take_claim()? {
-                    Ok(is_new) => *claimed |= is_new,
-                    Err(end) => return Ok(end),
+                None => match self.retry(|workspace| claim(workspace, ticket, agent, DryRun::No)) {
+                    Err(Stop::Error(error @ ProjectError::Refused(_))) => {
+                        return Ok(VisitEnd::Overtaken(error.to_string()));
+                    }
+                    done => *claimed |= !done?.settled,
                 },
             }
-            let mut attempt = match Attempt::of(self.project, agent, &open, self.fresh_id()?) {
-                Ok(attempt) => attempt,
-                Err(end) => return Ok(end),
-            };
-            let failed = self.failed()?;
+            let mut attempt = Attempt::of(self.project, agent, &open, self.fresh_id()?)?;
+            let failed = u32::try_from(self.failures()?.len()).unwrap_or(u32::MAX);
             if failed >= attempt.bounds.attempts {
                 return self.give_up(&attempt);
             }
-            if has_tried && !self.rest(&attempt.bounds, failed)? {
+            // Several runners do not come back at once: the pause ends somewhere in its second half.
+            let pause = Duration::from_secs(attempt.bounds.pause(failed)) / 2;
+            if has_tried && !self.sleep(pause + pause.mul_f64(chance()?)) {
                 return Ok(VisitEnd::Stopped);
             }
             has_tried = true;
             (attempt.number, attempt.since) = (failed + 1, self.since);
             attempt.earlier = earlier.as_ref();
-            match self.attempt(&attempt)? {
-                Ok(end) => return Ok(end),
-                Err(failed) => earlier = Some(failed),
-            }
+            earlier = Some(self.attempt(&attempt)?);
         }
     }
 
-    /// Takes the claim, and returns whether it is new. The inner error says how the visit ended where that cannot be.
-    fn take_claim(&self) -> Result<Result<bool, VisitEnd>, ProjectError> {
+    /// Returns the project as it is now, with the full time to wait for others.
+    fn workspace(&self) -> Ref<'_, Workspace> {
+        self.open_workspace.borrow_mut().restart_wait(self.project.wait);
+        self.open_workspace.borrow()
+    }
+
+    fn state(&self) -> Result<VisitState, ProjectError> {
         let Assignment { ticket, agent, .. } = self.assignment;
+        visit_state(&self.workspace(), ticket, agent, self.since)
+    }
+
+    /// Sleeps, and returns whether nobody stopped the runner meanwhile.
+    fn sleep(&self, time: Duration) -> bool {
+        let begun = Instant::now();
+        while begun.elapsed() < time {
+            if self.control.is_stopped() {
+                return false;
+            }
+            thread::sleep(PAUSE.min(time.saturating_sub(begun.elapsed())));
+        }
+        true
+    }
+
+    /// Does something as often as a merge or a lock is in the way, and reports that once.
+    fn retry<T>(&self, act: impl Fn(&Workspace) -> Result<T, ProjectError>) -> Result<T, Stop> {
+        let mut is_reported = false;
         loop {
-            let claimed = claim(&self.workspace(), ticket, agent, DryRun::No);
-            match claimed {
-                Ok(changed) => return Ok(Ok(!changed.settled)),
-                Err(error @ ProjectError::Refused(_)) => {
-                    return Ok(Err(VisitEnd::Overtaken(error.to_string())));
-                }
-                // A merge or a lock passes.
+            // The project is borrowed no longer than this.
+            let done = act(&self.workspace());
+            match done {
                 Err(error) if error.passes() => {
+                    if !is_reported {
+                        self.remark(error.to_string());
+                    }
+                    is_reported = true;
                     if !self.sleep(RETRY) {
-                        return Ok(Err(VisitEnd::Stopped));
+                        return Err(VisitEnd::Stopped.into());
                     }
                 }
-                Err(error) => return Err(error),
+                done => return Ok(done?),
             }
         }
     }
 
-    /// Makes an attempt. The inner error says what the next one is to know of it.
-    fn attempt(
-        &self,
-        attempt: &Attempt<'_>,
-    ) -> Result<Result<VisitEnd, EarlierAttempt>, ProjectError> {
-        self.tell_started(attempt);
+    fn fresh_id(&self) -> Result<CompletionId, ProjectError> {
+        Ok(ulid((self.project.clock)())?)
+    }
+
+    /// Returns the attempts that failed by themselves.
+    fn failures(&self) -> Result<Vec<RunRecord>, ProjectError> {
+        Ok(self.runs.records()?.into_iter().filter(has_failed).collect())
+    }
+
+    fn remark(&self, text: impl Into<String>) {
+        self.control.remark(&self.assignment.ticket, text);
+    }
+
+    fn report_started(&self, attempt: &Attempt<'_>) {
+        let (open, task) = (attempt.open, &attempt.open.file.task);
+        let station = open.opening.station.clone();
+        let workflow = open.in_force.rules.workflow_of(task);
+        let gates = workflow.map(|workflow| workflow.gates.as_slice()).unwrap_or_default();
+        let index = gates.iter().position(|gate| gate.id == station.gate);
+        (self.control.news)(RunEvent::StartedAttempt(StartedAttempt {
+            ticket: self.assignment.ticket.clone(),
+            station,
+            title: task.title.clone(),
+            agent: self.assignment.agent.clone(),
+            attempt: attempt.number,
+            attempts: attempt.bounds.attempts,
+            step: index.map_or(0, |index| index + 1),
+            steps: gates.len(),
+        }));
+    }
+
+    fn report_completed(&self, ended: &CompletedVisit, took: Duration) {
+        let CompletedVisit { visit, file, in_force } = ended;
+        let (ticket, from) = (&self.assignment.ticket, visit.station());
+        let rules = &in_force.rules;
+        (self.control.news)(RunEvent::moved(rules, ticket, &from, Some(visit), &file.task, took));
+    }
+
+    /// Makes an attempt, and returns what the next one is to know of it.
+    fn attempt(&self, attempt: &Attempt<'_>) -> Result<EarlierAttempt, Stop> {
+        self.report_started(attempt);
         let folder = self.runs.begin()?;
         let Attempted { mut record, answer, took } = attempt.make(&folder, self.control)?;
-        // What the agent did itself counts before all that it says.
+        // A completion of the agent's own counts before all else.
         if let VisitState::Completed(ended) = self.state()? {
-            self.keep_own_completion(&ended, answer.as_ref(), &mut record, &folder);
-            self.tell_completed(&ended, took);
-            return Ok(Ok(VisitEnd::Completed));
+            self.note_own_completion(&ended, answer.as_ref(), &mut record, &folder);
+            self.report_completed(&ended, took);
+            return Err(VisitEnd::Completed.into());
         }
-        if let Some(answer) = answer
-            && let Some(end) = self.hand_in(answer, &attempt.run, &mut record, &folder, took)?
-        {
-            return Ok(Ok(end));
+        if let Some(answer) = answer {
+            self.hand_in(answer, &attempt.run, &mut record, &folder, took)?;
         }
         let why = why_of(&record);
         match record.end.as_ref().map(|end| end.how) {
-            Some(RunEnding::Stopped) => return Ok(Ok(VisitEnd::Stopped)),
-            Some(RunEnding::Overtaken) => return Ok(Ok(VisitEnd::Overtaken(why))),
-            Some(RunEnding::Unavailable) => return Ok(Ok(VisitEnd::Unavailable(why))),
+            Some(RunEnding::Stopped) => return Err(VisitEnd::Stopped.into()),
+            Some(RunEnding::Overtaken) => return Err(VisitEnd::Overtaken(why).into()),
+            Some(RunEnding::Unavailable) => return Err(VisitEnd::Unavailable(why).into()),
             _ => {}
         }
-        let (failed, bounds) = (self.failed()?, &attempt.bounds);
-        (self.control.news)(RunEvent::AttemptFailed {
-            ticket: self.assignment.ticket.clone(),
-            attempt: attempt.number,
-            why,
-            again_in: (failed < bounds.attempts).then(|| Duration::from_secs(bounds.pause(failed))),
-        });
-        Ok(Err(self.earlier(&record)?))
+        let failed = u32::try_from(self.failures()?.len()).unwrap_or(u32::MAX);
+        let (bounds, ticket) = (&attempt.bounds, self.assignment.ticket.clone());
+        let again_in =
+            (failed < bounds.attempts).then(|| Duration::from_secs(bounds.pause(failed)));
+        let attempt = attempt.number;
+        (self.control.news)(RunEvent::AttemptFailed { ticket, attempt, why, again_in });
+        Ok(self.earlier(&record)?)
     }
 
     /// Returns what the next attempt is to know of one that has ended.
@@ -208,12 +297,8 @@ impl VisitRun<'_> {
         Ok(EarlierAttempt { how, why: why_of(record), left })
     }
 
-    fn tell_completed(&self, ended: &CompletedVisit, took: Duration) {
-        self.tell_moved(&ended.in_force.rules, &ended.visit, &ended.file.task, took);
-    }
-
     /// Notes the completion that the agent made itself, and reports what contradicts it.
-    fn keep_own_completion(
+    fn note_own_completion(
         &self,
         ended: &CompletedVisit,
         answer: Option<&RunAnswer>,
@@ -231,34 +316,146 @@ impl VisitRun<'_> {
             _ => Some(format!(": {}", why_of(record))),
         };
         if let Some(against) = against {
-            self.remark(format!(
-                "the agent completed with `{outcome}`, which counts, and then{against}"
-            ));
+            let own = format!("the agent completed with `{outcome}`, which counts, and then");
+            self.remark(format!("{own}{against}"));
         }
-        if let (Some(end), Some(stamp)) = (&mut record.end, &ended.visit.completion) {
+        if let Some(stamp) = &ended.visit.completion {
             let (source, completion) = ("own".to_owned(), stamp.id.clone());
-            (end.how, end.reason) = (RunEnding::Verdict, None);
-            end.verdict = Some(Ruling { source, outcome, completion });
-            note(folder, record, self.control);
+            self.note_ruling(record, folder, Ok(Ruling { source, outcome, completion }));
         }
     }
 
-    /// Returns how many attempts of this visit count.
-    fn failed(&self) -> Result<u32, ProjectError> {
-        Ok(u32::try_from(self.failures()?.len()).unwrap_or(u32::MAX))
+    /// Records what became of an attempt's answer; the error says why it does not count.
+    fn note_ruling(
+        &self,
+        record: &mut RunRecord,
+        folder: &RunAttempt,
+        ruling: Result<Ruling, String>,
+    ) {
+        if let Some(end) = &mut record.end {
+            end.how = if ruling.is_ok() { RunEnding::Verdict } else { RunEnding::BadVerdict };
+            end.reason = ruling.as_ref().err().cloned();
+            end.verdict = ruling.ok();
+        }
+        note(folder, record, self.control);
     }
 
-    /// Waits before the next attempt, somewhere in the second half of the pause: several runners do not come back at once.
-    fn rest(&self, bounds: &RunBounds, failed: u32) -> Result<bool, ProjectError> {
-        let pause = Duration::from_secs(bounds.pause(failed));
-        Ok(self.sleep(pause / 2 + (pause / 2).mul_f64(chance()?)))
+    /// Completes the visit with an answer, which ends the run. Returns where the answer was refused.
+    fn hand_in(
+        &self,
+        answer: RunAnswer,
+        run: &CompletionId,
+        record: &mut RunRecord,
+        folder: &RunAttempt,
+        took: Duration,
+    ) -> Result<(), Stop> {
+        let source = answer.source.word().to_owned();
+        let completed = self.complete(answer, run, record.end.as_ref(), took)?;
+        let is_completed = completed.is_ok();
+        let ruling = completed
+            .map(|outcome| Ruling { source, outcome, completion: run.clone() })
+            .map_err(|why| format!("what it said was refused: {why}"));
+        self.note_ruling(record, folder, ruling);
+        if is_completed { Err(VisitEnd::Completed.into()) } else { Ok(()) }
     }
 
-    /// Recovers from a runner that was killed or stopped: ends its program, and hands in an answer that it left. Returns how the visit
-    /// ended, if only that was missing, else what the next attempt is to know.
-    fn recover(&self) -> Result<Result<VisitEnd, Option<EarlierAttempt>>, ProjectError> {
+    /// Ends the visit as failed or blocked: no attempt had an answer that counts.
+    fn give_up(&self, attempt: &Attempt<'_>) -> Result<VisitEnd, Stop> {
+        let failures: Vec<String> = self.failures()?.iter().map(why_of).collect();
+        let outcomes = attempt.post.outcomes(&attempt.open.in_force.rules);
+        let can_fail = outcomes.contains(&Outcome::Failed);
+        let attempts = match failures.len() {
+            1 => "1 attempt".to_owned(),
+            count => format!("{count} attempts"),
+        };
+        let last = failures.last().cloned().unwrap_or_default();
+        let agent = &self.assignment.agent;
+        let blockers =
+            failures.iter().zip(1..).map(|(why, number)| format!("attempt {number}: {why}"));
+        let fields = Answer {
+            summary: Some(format!("{attempts} of `{agent}` came to nothing; the last one: {last}")),
+            blockers: Some(blockers.collect()),
+            ..Answer::default()
+        };
+        let outcome = Some(if can_fail { Outcome::Failed } else { Outcome::Blocked });
+        let answer = RunAnswer { source: AnswerSource::Attempts, outcome, fields };
+        let end = self.runs.records()?.pop().and_then(|record| record.end);
+        Ok(match self.complete(answer, &self.fresh_id()?, end.as_ref(), Duration::ZERO)? {
+            Ok(_) => VisitEnd::GivenUp(last),
+            Err(why) => VisitEnd::Unavailable(why),
+        })
+    }
+
+    /// Completes the visit, and returns its outcome. No verdict is lost to a merge or a lock. The inner error says why the completion was
+    /// refused.
+    fn complete(
+        &self,
+        answer: RunAnswer,
+        run: &CompletionId,
+        end: Option<&RunEnd>,
+        took: Duration,
+    ) -> Result<Result<String, String>, Stop> {
+        let completion = self.completion(answer, run, end, took);
+        let signing = Signing { key_file: None, asking: Asking::Window };
+        let act = |workspace: &_| complete_signed(workspace, &completion, signing, DryRun::No);
+        let changed = match self.retry(act) {
+            Err(Stop::Error(ProjectError::Refused(refusal))) => {
+                let (kind, fix) = (refusal.kind(), refusal.fix());
+                let why = ProjectError::Refused(refusal).to_string();
+                if kind == RefusalKind::Conflict {
+                    return Err(VisitEnd::Overtaken(why).into());
+                }
+                // The next attempt has to know all that is wrong.
+                return Ok(Err(format!("{why}; {fix}")));
+            }
+            done => done?,
+        };
+        for warning in &changed.warnings {
+            self.remark(warning.message());
+        }
+        let visits = ended(&changed);
+        let Some(visit) = visits.first() else { return Ok(Ok(String::new())) };
+        let (visit, in_force) = (visit.clone(), self.workspace().rules()?);
+        let outcome = visit.outcome.to_string();
+        self.report_completed(&CompletedVisit { visit, file: changed.after, in_force }, took);
+        Ok(Ok(outcome))
+    }
+
+    fn completion(
+        &self,
+        answer: RunAnswer,
+        run: &CompletionId,
+        end: Option<&RunEnd>,
+        took: Duration,
+    ) -> Completion {
+        let fields = answer.fields;
+        let mut metadata = fields.metadata;
+        metadata.insert("run".to_owned(), run_value(run, answer.source, end, took));
+        // What keeps workers apart is not for them to say.
+        if let Some(session) = end.and_then(|end| end.told.session.clone()) {
+            metadata.insert("session".to_owned(), session.into());
+        }
+        Completion {
+            ticket: self.assignment.ticket.clone(),
+            agent: self.assignment.agent.clone(),
+            outcome: answer.outcome.as_ref().map(ToString::to_string),
+            summary: fields.summary,
+            blockers: fields.blockers,
+            rejection_notes: fields.rejection_notes,
+            outputs: fields.outputs,
+            metadata,
+            body: fields.body,
+            // An id of the agent's own could be one that has counted already.
+            id: run.clone(),
+            signature: None,
+        }
+    }
+
+    /// Recovers from a runner that was killed or stopped: ends its program, and hands in an answer that it left. Returns what the next
+    /// attempt is to know of that run.
+    fn recover(&self) -> Result<Option<EarlierAttempt>, Stop> {
         let (folder, mut record, is_unheard) = match self.runs.latest()? {
-            LatestRun::None | LatestRun::Open(_, None) => return Ok(Err(None)),
+            LatestRun::None | LatestRun::Open(_, None) => return Ok(None),
             LatestRun::Ended(folder, record) => {
                 let end = record.end.as_ref();
                 let is_unheard =
@@ -279,29 +476,27 @@ impl VisitRun<'_> {
         let answer = if is_unheard { self.answer_in(&folder, &record)? } else { None };
         if let Some(answer) = answer {
             let run = record.run.parse().or_else(|_| self.fresh_id())?;
-            if let Some(end) = self.hand_in(answer, &run, &mut record, &folder, Duration::ZERO)? {
-                return Ok(Ok(end));
-            }
+            self.hand_in(answer, &run, &mut record, &folder, Duration::ZERO)?;
         } else {
             // Not before: if this runner is killed too, the answer is still to be handed in.
             folder.note(&record)?;
             let how = record.end.as_ref().map(|end| end.how);
             let is_interrupted = matches!(how, Some(RunEnding::Stopped | RunEnding::Lost));
             if !is_unheard && !is_interrupted && !has_failed(&record) {
-                return Ok(Err(None));
+                return Ok(None);
             }
         }
-        Ok(Err(Some(self.earlier(&record)?)))
+        Ok(Some(self.earlier(&record)?))
     }
 
-    /// Returns the answer that an attempt left in its file. A pass does not count where the end of the program was not seen: half an
-    /// answer looks like a whole one.
+    /// Returns the answer that an attempt left in its file. A pass does not count where nobody saw how the program ended: half an answer
+    /// looks like a whole one.
     fn answer_in(
         &self,
         folder: &RunAttempt,
         record: &RunRecord,
     ) -> Result<Option<RunAnswer>, ProjectError> {
-        // What cannot be read there is no answer.
+        // A file that cannot be read is no answer.
         let Some(file) = folder.read(RunFile::Output, OUTPUT_LIMIT).unwrap_or_default() else {
             return Ok(None);
         };
@@ -320,4 +515,44 @@ impl VisitRun<'_> {
         let answer = answer.ok().filter(|answer| answer.source == AnswerSource::OutputFile);
         Ok(answer.map(|answer| masked(&secrets, answer)))
     }
+}
+
+/// Returns what an entry keeps of its run.
+fn run_value(
+    run: &CompletionId,
+    source: AnswerSource,
+    end: Option<&RunEnd>,
+    took: Duration,
+) -> Value {
+    let transcript = end.and_then(|end| end.transcript.as_ref());
+    let told = end.map(|end| end.told.clone()).unwrap_or_default();
+    let mut value = json!({
+        "id": run.as_str(),
+        "verdict": source.word(),
+        "seconds": took.as_secs(),
+        "transcript": transcript.map(|mark| format!("sha256:{}", mark.sha256)),
+        "model": told.model,
+        "costUsd": told.cost_usd,
+        "tokens": told.tokens,
+    });
+    if let Value::Object(map) = &mut value {
+        map.retain(|_, value| !value.is_null());
+    }
+    value
+}
+
+/// Returns whether the attempt failed by itself, and so uses up one of those that a visit has.
+fn has_failed(record: &RunRecord) -> bool {
+    let how = record.end.as_ref().map(|end| end.how);
+    matches!(
+        how,
+        Some(RunEnding::Crash | RunEnding::Timeout | RunEnding::Idle | RunEnding::BadVerdict)
+    )
+}
+
+/// Returns why the attempt failed.
+fn why_of(record: &RunRecord) -> String {
+    let Some(end) = &record.end else { return String::new() };
+    let usual = if end.how == RunEnding::Stopped { "somebody stopped it" } else { KILLED };
+    end.reason.clone().unwrap_or_else(|| usual.to_owned())
 }

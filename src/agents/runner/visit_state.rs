@@ -7,10 +7,9 @@ use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Workplace;
-use crate::rules::brief::context::GateContext;
+use crate::rules::brief::GateContext;
 use crate::storage::ProjectPath;
-use crate::tasks::view::task_view::brief_of;
-use crate::tasks::view::task_view::show;
+use crate::tasks::view::task_view::{brief_of, show};
 
 /// Who is to work at what.
 #[derive(Debug, Clone, PartialEq, Eq)]

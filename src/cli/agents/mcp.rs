@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use crate::agents::mcp::open_project::ServerSetup;
 use crate::agents::mcp::server::serve;
-use crate::agents::mcp::session::ServerSetup;
 use crate::agents::mcp::wiring_check::{WiringReport, check};
 use crate::cli::{
     ActingAgent, Away, CliResult, Session, bold, cyan, green, now, run_under_way, yellow,

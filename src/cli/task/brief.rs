@@ -10,7 +10,7 @@ use crate::dispatch::next::{self, Next, Wanted};
 use crate::domain::{RoleId, Ticket, listed};
 use crate::files::printable::one_line;
 use crate::files::task_file::{Origin, TaskFile};
-use crate::rules::brief::context::GateContext;
+use crate::rules::brief::GateContext;
 use crate::rules::{Rules, Workplace};
 use crate::tasks::headers::list::known_worker;
 use crate::tasks::plan::{Changed, DryRun};

@@ -18,7 +18,7 @@ use crate::domain::{
 };
 use crate::files::printable::{inert, one_line};
 use crate::files::task_file::Origin;
-use crate::history::evidence::evidence;
+use crate::history::verify::signatures::evidence;
 use crate::project::workspace::Workspace;
 use crate::rules::{NAMESPACE, Rules};
 use crate::tasks::view::task_view::{

@@ -7,7 +7,7 @@ use clap::builder::NonEmptyStringValueParser;
 use serde_json::{Value, json};
 
 use super::create::missing_roles;
-use crate::agents::runner::output::shortened;
+use crate::agents::runner::report::shortened;
 use crate::agents::runner::{Pace, RunTarget, preview_of};
 use crate::cli::agents::run;
 use crate::cli::agents::run::{RunOptions, ended, go, project};

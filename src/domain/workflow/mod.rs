@@ -2,7 +2,5 @@
 
 pub(crate) mod definition;
 pub(crate) mod gate;
-pub(crate) mod import_remark;
-pub(crate) mod route;
 pub(crate) mod run;
 pub(crate) mod shape;

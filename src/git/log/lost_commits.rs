@@ -19,7 +19,7 @@ const TAIL: u64 = 256 * 1024;
 
 /// Steps that are on the branch no more.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TakenBack {
+pub struct DroppedSteps {
     /// Where the branch was.
     pub had: CommitId,
     /// Where it was moved to.
@@ -27,7 +27,7 @@ pub struct TakenBack {
     /// The commits that HEAD lacks for that, oldest first. All are the engine's.
     pub steps: Vec<LogEntry>,
     /// Whether HEAD has others of those commits again, as a person picked them.
-    pub is_part: bool,
+    pub partial: bool,
 }
 
 impl Repository {
@@ -37,9 +37,9 @@ impl Repository {
     }
 
     /// Returns what was taken back, the earliest first, as long as the reflog knows, and HEAD has it in no other way.
-    pub fn taken_back(&self, head: &Head) -> Result<Vec<TakenBack>, GitError> {
+    pub fn dropped_steps(&self, head: &Head) -> Result<Vec<DroppedSteps>, GitError> {
         let Some(commit) = head.commit else { return Ok(Vec::new()) };
-        let mut found: Vec<TakenBack> = Vec::new();
+        let mut found: Vec<DroppedSteps> = Vec::new();
         for (had, has) in overtaken(&self.reflog_tail(head)?) {
             let is_known = found.iter().any(|one| one.had == had)
                 || !self.has_commit(had)
@@ -61,15 +61,18 @@ impl Repository {
             let dropped = steps.len();
             let steps = self.lacking(commit, has, steps)?;
             if !steps.is_empty() {
-                let is_part = steps.len() < dropped;
-                found.push(TakenBack { had, has, steps, is_part });
+                let partial = steps.len() < dropped;
+                found.push(DroppedSteps { had, has, steps, partial });
             }
         }
         Ok(found)
     }
 
     /// Returns the files that these steps changed, each with what it was behind the last of them.
-    pub fn came_to(&self, steps: &[LogEntry]) -> Result<Vec<(String, Option<ObjectId>)>, GitError> {
+    pub fn resulting_files(
+        &self,
+        steps: &[LogEntry],
+    ) -> Result<Vec<(String, Option<ObjectId>)>, GitError> {
         let mut files: Vec<(String, Option<ObjectId>)> = Vec::new();
         for step in steps {
             for changed in self.changed_files(step.id)? {
@@ -90,7 +93,7 @@ impl Repository {
         steps: Vec<LogEntry>,
     ) -> Result<Vec<LogEntry>, GitError> {
         let since = self.all_since(&[has], head)?.commits;
-        let files = self.came_to(&steps)?;
+        let files = self.resulting_files(&steps)?;
         for commit in &since {
             let mut is_there = !files.is_empty();
             for (path, after) in &files {

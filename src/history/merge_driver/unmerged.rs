@@ -8,17 +8,17 @@ use std::rc::Rc;
 
 use crate::domain::TaskId;
 use crate::git::{CommitId, Marks, ObjectId, Sides, StagedVersion, UnderWay, Unmerged};
-use crate::history::merge::commit_tasks::{CommitTasks, id_of, place_of};
+use crate::history::commit_tasks::{CommitTasks, id_of, place_of};
 use crate::project::active_rules::{rules_at, stand_in};
 use crate::project::error::ProjectError;
 use crate::project::rule_files::rules_mark;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
-use crate::storage::task_files;
-use crate::storage::{ProjectPath, StoreError};
+use crate::storage::{Durability, Folder, ProjectPath, StoreError, task_files};
 use crate::system::shell::quoted;
 use crate::tasks::merge::file_merge::merge_files;
 use crate::tasks::merge::versions::{Conflict, FileMerge, Versions};
+use crate::tasks::plan::DryRun;
 
 /// A task file that git left unmerged, or staged as one side alone has it.
 pub(crate) struct UnmergedTask {
@@ -51,7 +51,7 @@ pub(crate) enum UnmergedState {
 
 impl UnmergedTask {
     /// Returns what is wrong with the file, and what to do about it.
-    pub(crate) fn told(&self) -> (String, String) {
+    pub(crate) fn problem_and_fix(&self) -> (String, String) {
         let named = quoted(&self.path);
         let (problem, fix) = match &self.state {
             UnmergedState::Mergeable(merge) if merge.conflicts.is_empty() => (
@@ -385,4 +385,64 @@ impl Case<'_> {
         let path = place_of(rules, &self.id, before, (&ours.path, &theirs.path), &merge.bytes)?;
         Ok((path, merge))
     }
+}
+
+/// Merges the task files of the project that git left unmerged, and stages those without conflicts. Returns each file with what it was, or
+/// is now that somebody has changed it meanwhile.
+pub(crate) fn settle(
+    workspace: &Workspace,
+    dry_run: DryRun,
+) -> Result<Vec<UnmergedTask>, ProjectError> {
+    if dry_run == DryRun::Yes {
+        return unmerged_tasks(workspace);
+    }
+    let _lock = workspace.lock()?;
+    let mut tasks = unmerged_tasks(workspace)?;
+    for task in &mut tasks {
+        let Some(merge) = task.state.merge() else { continue };
+        if !is_as_seen(workspace, &task.seen)? {
+            task.state = UnmergedState::EditedByHand;
+            continue;
+        }
+        write(workspace, &task.path, &merge.bytes, &task.others)?;
+        let (repository, deadline) = (&workspace.repository, workspace.deadline());
+        let UnmergedTask { path, others, sides, .. } = task;
+        if merge.conflicts.is_empty() {
+            repository.stage_merged(path, &merge.bytes, *sides, others, deadline)?;
+        } else {
+            repository.stage_unmerged(path, *sides, others, deadline)?;
+        }
+    }
+    Ok(tasks)
+}
+
+fn is_as_seen(
+    workspace: &Workspace,
+    seen: &[(String, WorktreeFile)],
+) -> Result<bool, ProjectError> {
+    for (path, file) in seen {
+        if WorktreeFile::at(workspace, path)? != *file {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Writes the file, and removes those that it replaces.
+fn write(
+    workspace: &Workspace,
+    path: &str,
+    bytes: &[u8],
+    others: &[String],
+) -> Result<(), ProjectError> {
+    let root = workspace.paths.root();
+    let path: ProjectPath = path.parse()?;
+    Folder::create(root, path.folder())?.replace(path.name(), bytes, Durability::Durable)?;
+    for other in others {
+        let other: ProjectPath = other.parse()?;
+        if let Some(folder) = Folder::open_existing(root, other.folder())? {
+            folder.remove(other.name())?;
+        }
+    }
+    Ok(())
 }

@@ -11,8 +11,9 @@ use super::outcome::Loss;
 use crate::domain::TaskId;
 use crate::git::log::trailers::{Trailer, message};
 use crate::git::{CommitId, Marks, MergeDraft, ObjectId, Unshared};
-use crate::history::merge::commit_tasks::{CommitTasks, CommittedFile, id_of, place_of};
-use crate::history::merge::task_pairs::superseded_trailer;
+use crate::history::commit_tasks::{
+    CommitTasks, CommittedFile, id_of, place_of, superseded_trailer,
+};
 use crate::project::active_rules::{rules_at, stand_in};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;

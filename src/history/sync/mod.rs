@@ -1,7 +1,6 @@
 //! Sync with a remote: fetch, merge by meaning, push.
 
-pub(crate) mod left_to_people;
 pub(crate) mod merge_tasks;
 pub(crate) mod outcome;
 pub(crate) mod remote_state;
-pub(crate) mod sync_run;
+pub(crate) mod sync_loop;

@@ -17,10 +17,9 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::left_to_people::LeftToPeople;
 use crate::domain::{TaskId, listed};
 use crate::git::log::trailers::Trailer;
-use crate::git::{CommitId, RemoteError, Upstream};
+use crate::git::{CommitId, GitError, RemoteError, Upstream};
 
 /// What a sync came to.
 #[derive(Debug)]
@@ -71,7 +70,7 @@ pub(crate) enum SyncEnd {
     /// The remote, or a hook, would not take it.
     Rejected { said: String },
     /// A merge or a push is needed that is not the engine's to make.
-    Left(LeftToPeople),
+    Manual(ManualFix),
     /// The remote went on each time.
     Unsettled,
     /// A dry run.
@@ -137,7 +136,7 @@ impl Synced {
                 format!("{name} went on each of {} times", self.rounds),
                 format!("{waits}; sync again"),
             ),
-            SyncEnd::Left(left) => (left.problem.clone(), left.fix.clone()),
+            SyncEnd::Manual(left) => (left.problem.clone(), left.fix.clone()),
         })
     }
 
@@ -149,7 +148,7 @@ impl Synced {
             SyncEnd::Offline { said } => ("offline", Some(said), None),
             SyncEnd::Rejected { said } => ("rejected", Some(said), None),
             SyncEnd::Unsettled => ("unsettled", None, None),
-            SyncEnd::Left(left) => (left.code, Some(&left.problem), Some(left)),
+            SyncEnd::Manual(left) => (left.code, Some(&left.problem), Some(left)),
         };
         let loss = |loss: &Loss| json!({"task": loss.task.as_str(), "what": loss.what});
         json!({
@@ -168,4 +167,199 @@ impl Synced {
             "files": left.map_or(&[][..], |left| &left.files),
         })
     }
+}
+
+/// Something that is left to git and to people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ManualFix {
+    /// The code that stands for it in JSON.
+    pub code: &'static str,
+    pub problem: String,
+    pub fix: String,
+    /// The files that it is about.
+    pub files: Vec<String>,
+}
+
+/// A sync, as its messages name it.
+pub(crate) struct SyncNames {
+    pub remote: String,
+    /// The remote's branch, as in `main`.
+    pub branch: String,
+    /// The remote's branch, as in `origin/main`.
+    pub upstream: String,
+    /// The command that syncs again.
+    pub again: String,
+}
+
+impl SyncNames {
+    pub(crate) fn of(upstream: &Upstream, again: String) -> Self {
+        let (remote, branch) = (upstream.remote.clone(), upstream.branch().to_owned());
+        Self { remote, branch, upstream: upstream.name(), again }
+    }
+
+    fn left(&self, code: &'static str, problem: String, fix: &str) -> ManualFix {
+        let fix = format!("nothing was changed; {fix}; then `{}`", self.again);
+        ManualFix { code, problem, fix, files: Vec::new() }
+    }
+
+    /// A commit of a person changes more than tasks. `apart`: the remote went on meanwhile, so a merge is needed.
+    pub(crate) fn stranger(&self, commit: CommitId, path: &str, apart: bool) -> ManualFix {
+        let Self { remote, branch, upstream, again } = self;
+        let commit = short(commit);
+        let (problem, fix) = if apart {
+            (
+                format!(
+                    "`{upstream}` went on, and commit {commit} here changes `{path}`, which is no task: that merge is left to git"
+                ),
+                format!(
+                    "run `git pull --no-rebase {remote} {branch}`, then `{again}`; tasks are merged by meaning there too, but what you \
+                     have stands there, since you merge into your branch"
+                ),
+            )
+        } else {
+            (
+                format!(
+                    "commit {commit} changes `{path}`, which is no task, so it is for you to push"
+                ),
+                format!("run `git push {remote} HEAD:{branch}`, or `{again}` by hand"),
+            )
+        };
+        ManualFix { code: "left_to_git", problem, fix, files: Vec::new() }
+    }
+
+    /// Returns what keeps the files of a commit from being checked out; the error, where it is another one.
+    pub(crate) fn blocked(&self, error: GitError) -> Result<ManualFix, GitError> {
+        let Self { remote, branch, upstream, .. } = self;
+        let (left, files) = match error {
+            GitError::InTheWay { files } => {
+                let (are, them) = if files.len() == 1 { ("is", "it") } else { ("are", "them") };
+                let problem = format!(
+                    "{} {are} not committed here, and `{upstream}` has other versions of {them}",
+                    listed(&files)
+                );
+                let fix = "commit them, move them elsewhere, or put them away with `git stash --include-untracked`, which leaves what \
+                           git ignores";
+                (self.left("in_the_way", problem, fix), files)
+            }
+            GitError::OwnFolder { files } => {
+                let problem = format!(
+                    "`{upstream}` has {} in aof's own folder, which is each clone's alone: nobody else may put files there",
+                    listed(&files)
+                );
+                let fix = format!(
+                    "see `git log {upstream} -- '*.aof/*'`; whoever put them there takes them out with `git rm`"
+                );
+                (self.left("own_folder", problem, &fix), files)
+            }
+            GitError::OwnFolderTakenOut { files } => {
+                let (are, it) = if files.len() == 1 { ("is", "it") } else { ("are", "them") };
+                let names = listed(&files);
+                let problem = format!(
+                    "{names} in aof's own folder {are} committed here, and `{upstream}` has {it} no more"
+                );
+                let fix = format!(
+                    "they go from here as well with `git pull --no-rebase {remote} {branch}`, so keep a copy of what is in use: {names}"
+                );
+                (self.left("own_folder_taken_out", problem, &fix), files)
+            }
+            GitError::Forbidden { path } => {
+                let problem = format!(
+                    "`{upstream}` has something at `{}`, where git puts nothing: whoever made that by hand means harm",
+                    path.escape_debug()
+                );
+                let fix = format!(
+                    "nothing was changed; see who pushed it with `git log {upstream}`, and have it taken out there; `git config \
+                     receive.fsckObjects true` in the repository of the remote keeps such commits out"
+                );
+                (ManualFix { fix, ..self.left("forbidden_path", problem, "") }, Vec::new())
+            }
+            other => return Err(other),
+        };
+        Ok(ManualFix { files, ..left })
+    }
+
+    /// The remote's branch was rewritten: commits that it had, and that are here, are no longer in it.
+    pub(crate) fn rewritten(&self, had: CommitId, has: CommitId) -> ManualFix {
+        let Self { remote, branch, upstream, .. } = self;
+        let (had, has) = (short(had), short(has));
+        let problem = format!(
+            "`{upstream}` was rewritten: it had commit {had}, which is here, and is at {has} now, which does not follow from it"
+        );
+        let fix = format!(
+            "to go along, `git reset --keep {has}`, or, if you have commits of your own, `git rebase --onto {has} {had}`; to bring the \
+             old commits back, `git pull --no-rebase {remote} {branch}` (or push them)"
+        );
+        self.left("rewritten", problem, &fix)
+    }
+
+    /// The remote has no such branch, and nobody has said that it is to be published there.
+    pub(crate) fn unpublished(&self, local: &str, follows: Option<&str>) -> ManualFix {
+        let Self { remote, branch, .. } = self;
+        let followed = follows.map_or("none".to_owned(), |follows| format!("`{follows}`"));
+        let problem =
+            format!("`{remote}` has no branch `{branch}`, and `{local}` follows {followed}");
+        let fix = if follows.is_some() {
+            format!("if it is to be there as well, `git push {remote} {local}`")
+        } else {
+            format!(
+                "publish it with `git push --set-upstream {remote} {local}`, or have it follow another: \
+                 `git branch --set-upstream-to {remote}/BRANCH`"
+            )
+        };
+        self.left("unpublished", problem, &fix)
+    }
+
+    /// The remote's branch was deleted.
+    pub(crate) fn deleted(&self, local: &str, had: Option<CommitId>) -> ManualFix {
+        let Self { remote, branch, .. } = self;
+        let had = had.map(|had| format!(", which was at commit {}", short(had)));
+        let problem =
+            format!("`{remote}` has no branch `{branch}` any more{}", had.unwrap_or_default());
+        let to = if local == branch { String::new() } else { format!(":{branch}") };
+        let fix = format!(
+            "if it is to be there again, `git push --set-upstream {remote} {local}{to}`; if its work goes on elsewhere, \
+             `git branch --set-upstream-to {remote}/BRANCH`"
+        );
+        self.left("deleted", problem, &fix)
+    }
+
+    /// Some tasks cannot be merged without a person: their files, with why.
+    pub(crate) fn conflict(&self, files: Vec<(String, String)>) -> ManualFix {
+        let Self { remote, branch, upstream, .. } = self;
+        let told: Vec<String> =
+            files.iter().map(|(file, why)| format!("`{file}`: {why}")).collect();
+        let problem =
+            format!("`{upstream}` went on, and people have to merge: {}", told.join("; "));
+        let fix = format!(
+            "run `git pull --no-rebase {remote} {branch}`, solve what is marked, and commit"
+        );
+        let files = files.into_iter().map(|(file, _)| file).collect();
+        ManualFix { files, ..self.left("merge_conflict", problem, &fix) }
+    }
+
+    /// The histories have nothing in common; in a shallow clone this may only look so.
+    pub(crate) fn unrelated(&self, is_shallow: bool) -> ManualFix {
+        let Self { remote, branch, upstream, .. } = self;
+        let (how, fix) = if is_shallow {
+            (
+                ", as far as history goes here",
+                format!("get the rest of it with `git fetch --unshallow {remote}`"),
+            )
+        } else {
+            (
+                ": they began apart",
+                format!(
+                    "see `git remote get-url {remote}`: is it the repository you mean? if what is there counts, keep yours with \
+                     `git branch mine` and `git reset --keep {upstream}`; if both are to be one, \
+                     `git pull --no-rebase --allow-unrelated-histories {remote} {branch}`"
+                ),
+            )
+        };
+        let problem = format!("this branch and `{upstream}` have no commit in common{how}");
+        self.left("unrelated_histories", problem, &fix)
+    }
+}
+
+fn short(commit: CommitId) -> String {
+    commit.to_string()[..7].to_owned()
 }

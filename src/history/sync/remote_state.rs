@@ -151,7 +151,7 @@ pub(crate) fn note_contact(
     let (code, said) = match end {
         Ok(SyncEnd::Offline { said }) => ("offline", said.clone()),
         Ok(SyncEnd::Rejected { said }) => ("rejected", said.clone()),
-        Ok(SyncEnd::Left(left)) => (left.code, left.problem.clone()),
+        Ok(SyncEnd::Manual(left)) => (left.code, left.problem.clone()),
         Ok(SyncEnd::Unsettled) => ("unsettled", "the remote went on each time".to_owned()),
         Err(ProjectError::Remote(error)) => (error.code(), error.to_string()),
         // Something here is in the way: the remote may have gone on, and nobody knows how far. It is read later: no age of

@@ -1,17 +1,19 @@
 //! The tasks and rules of commits, read one commit after the other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::domain::{Task, TaskId};
 use crate::files::config::configuration::Subject as RuleFile;
-use crate::git::{ChangedFile, LogEntry, ObjectId};
-use crate::history::merge::task_pairs::{Pair, TaskChanges};
-use crate::history::task_reader::{KnownRules, KnownTasks};
-use crate::history::touched_tasks::{FileVersion, KnownFiles};
+use crate::files::task_file::{Defaults, parse_hand_made_as_written};
+use crate::git::{ChangedFile, CommitId, LogEntry, ObjectId, Repository};
+use crate::history::commit_tasks::{
+    KnownFiles, KnownRules, KnownTasks, Pair, TaskChanges, TaskFileVersion, superseded_trailer,
+};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::rules::Rules;
+use crate::rules::merge::{Merged, with_people_of};
+use crate::rules::{Proof, Rules, prove, rehashed};
 
 /// Reads tasks and rules, and keeps what the next commits need again.
 pub(crate) struct CommitReader<'w> {
@@ -60,7 +62,7 @@ impl<'w> CommitReader<'w> {
         rules: &Rules,
         entry: &LogEntry,
         id: &TaskId,
-        versions: &[FileVersion],
+        versions: &[TaskFileVersion],
     ) -> Result<Vec<Rc<Task>>, ProjectError> {
         let read = versions.iter().map(|(_, version)| self.read(rules, entry, id, *version));
         Ok(read.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
@@ -85,4 +87,145 @@ pub(crate) fn longest(tasks: Vec<Rc<Task>>) -> Option<Rc<Task>> {
 /// Returns whether nobody has taken the task up.
 pub(crate) fn is_new(task: &Task) -> bool {
     task.gate.is_none() && task.history.is_empty()
+}
+
+/// The merge of two commits, from each of the commits at which they parted. Other merges have none.
+pub(crate) struct Remerge {
+    sides: Vec<SidesSince>,
+    /// Where the two parted is not here, as in a shallow clone: nothing can be said of the merge.
+    pub is_cut_off: bool,
+}
+
+/// What two sides did since one commit.
+struct SidesSince {
+    base: CommitId,
+    changes: TaskChanges,
+    pairs: BTreeMap<TaskId, Pair>,
+}
+
+impl Remerge {
+    pub(crate) fn of(
+        reader: &mut CommitReader<'_>,
+        entry: &LogEntry,
+    ) -> Result<Self, ProjectError> {
+        let cut_off = Self { sides: Vec::new(), is_cut_off: true };
+        let [ours, theirs] = entry.parents[..] else {
+            return Ok(Self { is_cut_off: false, ..cut_off });
+        };
+        let repository = &reader.workspace.repository;
+        if !repository.has_commit(ours) || !repository.has_commit(theirs) {
+            return Ok(cut_off);
+        }
+        let bases = repository.merge_bases(ours, theirs)?;
+        if bases.is_empty() && repository.is_shallow()? {
+            return Ok(cut_off);
+        }
+        let sides = bases.into_iter().map(|base| {
+            let changes = TaskChanges::since(reader.workspace, base, (ours, theirs))?;
+            let pairs = reader.pairs(entry, &changes)?;
+            Ok(SidesSince { base, changes, pairs })
+        });
+        Ok(Self { sides: sides.collect::<Result<_, ProjectError>>()?, is_cut_off: false })
+    }
+
+    /// Returns where the two parted.
+    pub(crate) fn bases(&self) -> impl Iterator<Item = CommitId> {
+        self.sides.iter().map(|sides| sides.base)
+    }
+
+    /// Returns what may become of a task, with people's fields as in `after`; nothing where it cannot be merged by the rules.
+    pub(crate) fn merged(
+        &self,
+        reader: &mut CommitReader<'_>,
+        entry: &LogEntry,
+        id: &TaskId,
+        after: &Task,
+    ) -> Result<Vec<Merged>, ProjectError> {
+        let rules = reader.rules(entry)?;
+        let mut all = Vec::new();
+        for SidesSince { changes, pairs, .. } in &self.sides {
+            let own = match (changes.ours.get(id), changes.theirs.get(id)) {
+                (Some(_), Some(_)) => {
+                    all.extend(pairs.get(id).and_then(|pair| pair.merged(&rules, after)));
+                    continue;
+                }
+                // Only one side changed it: it is as that side has it.
+                (Some(own), None) | (None, Some(own)) => own,
+                (None, None) => continue,
+            };
+            let Some((_, version)) = own.after.first() else { continue };
+            let task = reader.read(&rules, entry, id, *version)?;
+            if let Some(task) = task.filter(|task| !is_new(task)) {
+                let task = Task { updated: after.updated, ..with_people_of(&task, after) };
+                all.push(Merged { task, superseded: Vec::new(), carried: 0, dropped: Vec::new() });
+            }
+        }
+        Ok(all)
+    }
+
+    /// Returns the values of the trailers of all entries that no longer count.
+    pub(crate) fn superseded(
+        &self,
+        reader: &mut CommitReader<'_>,
+        entry: &LogEntry,
+        afters: &BTreeMap<TaskId, Rc<Task>>,
+    ) -> Result<BTreeSet<String>, ProjectError> {
+        let rules = reader.rules(entry)?;
+        let pairs = self.sides.iter().flat_map(|sides| &sides.pairs);
+        let merged = pairs.flat_map(|(id, pair)| {
+            let after = afters.get(id).and_then(|after| pair.merged(&rules, after));
+            pair.merged(&rules, &pair.ours).into_iter().chain(after)
+        });
+        let trailers =
+            merged.flat_map(|merged| merged.superseded).filter_map(|own| superseded_trailer(&own));
+        Ok(trailers.map(|trailer| trailer.value().to_owned()).collect())
+    }
+}
+
+/// A proof, or the breach that was found, and whether the entries name the rules by the hash of an earlier version.
+type Proved = (Proof, bool);
+
+/// Proves a change by what its files say. Earlier versions took up what a hand-made file said of `routing.agent`, `reviewContext`, `blockers` and
+/// `context`.
+pub(crate) fn prove_change(
+    repository: &Repository,
+    rules: &Rules,
+    (before, files): (Option<&Task>, &[TaskFileVersion]),
+    (id, after): (&TaskId, &Task),
+) -> Result<Proved, ProjectError> {
+    let proved = prove_states(rules, before, after);
+    if !is_breach(&proved.0) || is_new(after) || !before.is_none_or(is_new) {
+        return Ok(proved);
+    }
+    // A file that does not say when it was made was read a moment before it was taken up.
+    let defaults =
+        Defaults { workflow: rules.project.default_workflow.clone(), created: after.created };
+    for (_, content) in files {
+        let bytes = repository.read_blob(*content)?;
+        let Some(written) = parse_hand_made_as_written(&bytes, id, &defaults) else { continue };
+        let earlier = prove_states(rules, Some(&written), after);
+        if !is_breach(&earlier.0) {
+            return Ok(earlier);
+        }
+    }
+    Ok(proved)
+}
+
+/// Proves a change by the states alone.
+fn prove_states(rules: &Rules, before: Option<&Task>, after: &Task) -> Proved {
+    let proof = prove(rules, before, after);
+    if is_breach(&proof)
+        && let Some((before, after)) = rehashed(rules, before, after)
+    {
+        let other = prove(rules, before.as_ref(), &after);
+        // No engine changes the hash alone.
+        if !matches!(other, Proof::Breach(_) | Proof::Kept) {
+            return (other, true);
+        }
+    }
+    (proof, false)
+}
+
+fn is_breach(proof: &Proof) -> bool {
+    matches!(proof, Proof::Breach(_))
 }

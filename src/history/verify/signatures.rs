@@ -1,16 +1,18 @@
 //! Judges the signatures of entries: by the rules of the commit before, and by keys that are trusted from outside.
 
-use super::finding::{BrokenRule, HistoryFinding};
-use super::remerge::Remerge;
-use super::words::{RuleBreach, short};
+use super::commit_reader::Remerge;
+use super::finding::{BrokenRule, HistoryFinding, RuleBreach, short};
 use crate::domain::ssh::trusted_keys::TrustedKeys;
-use crate::domain::{PublicKey, Task, TaskId, listed};
+use crate::domain::{AgentId, CompletionId, PublicKey, Signature, Task, TaskId, Ticket, listed};
+use crate::files::allowed_signers;
 use crate::files::config::configuration::ORG_FILE;
+use crate::git::log::trailers;
 use crate::git::{CommitId, LogEntry};
 use crate::project::active_rules::rules_at;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::rules::{Flaw, NAMESPACE, Rules, flaw, to_sign};
+use crate::rules::{Flaw, NAMESPACE, Rules, entry_ticket, flaw, to_sign};
+use crate::tasks::view::task_view::show;
 
 /// Returns what is wrong with the signatures of the entries at those places, which the commit brought.
 pub(crate) fn of_entries(
@@ -122,5 +124,103 @@ fn by_anchor(anchor: &TrustedKeys, rules: &Rules, task: &Task, place: usize) -> 
             format!("entry {} without one, and an org.yaml that wants none", place + 1),
         )),
         None => None,
+    }
+}
+
+/// What it takes.
+pub(crate) struct Evidence {
+    /// The visit that the entry ended.
+    pub ticket: Ticket,
+    /// Who signed.
+    pub agent: AgentId,
+    /// The commit that brought the entry; nothing where none says so.
+    pub commit: Option<CommitId>,
+    /// What was signed.
+    pub text: String,
+    /// The signature.
+    pub signature: Signature,
+    /// The keys that the agent had in the org.yaml of the commit before, as an `allowed_signers` file.
+    pub allowed_signers: String,
+}
+
+/// Returns the evidence for the entry that ended the visit which the ticket names, or the branch of it.
+pub(crate) fn evidence(workspace: &Workspace, ticket: &Ticket) -> Result<Evidence, ProjectError> {
+    let (view, in_force) = show(workspace, &ticket.task)?;
+    let task = view.file.task;
+    let signed: Vec<(usize, Ticket)> = (0..task.history.len())
+        .filter(|place| task.history[*place].signature.is_some())
+        .filter_map(|place| Some((place, entry_ticket(&task, place)?)))
+        .collect();
+    let meant = |own: &Ticket| {
+        own.visit == ticket.visit && (ticket.branch.is_none() || own.branch == ticket.branch)
+    };
+    let none = || not_signed(ticket, &signed);
+    let (place, own) = signed.iter().rfind(|(_, own)| meant(own)).ok_or_else(none)?;
+    let visit = &task.history[*place];
+    let (Some(agent), Some(stamp), Some(signature)) =
+        (&visit.agent, &visit.completion, &visit.signature)
+    else {
+        return Err(none());
+    };
+    let made = made_by(workspace, &task.id, &stamp.id)?;
+    let before = made
+        .map(|(_, before)| before)
+        .map(|before| rules_at(workspace, before))
+        .transpose()?
+        .flatten();
+    let rules = before.unwrap_or(in_force.rules);
+    let text = to_sign(&rules, &task, *place).ok_or_else(none)?;
+    let lines = rules
+        .org
+        .signing_keys(agent)
+        .iter()
+        .map(|key| allowed_signers::line(agent.as_str(), NAMESPACE, key) + "\n");
+    Ok(Evidence {
+        ticket: own.clone(),
+        agent: agent.clone(),
+        commit: made.map(|(commit, _)| commit),
+        text,
+        signature: signature.clone(),
+        allowed_signers: lines.collect(),
+    })
+}
+
+/// Returns the commit that brought the completion into the history, and the one before it.
+fn made_by(
+    workspace: &Workspace,
+    id: &TaskId,
+    completion: &CompletionId,
+) -> Result<Option<(CommitId, CommitId)>, ProjectError> {
+    let Some(head) = workspace.repository.look()?.commit else { return Ok(None) };
+    for entry in workspace.repository.log(head)? {
+        let entry = entry?;
+        let said = trailers::parse(&entry.message);
+        let says = |key: &str, value: &str| {
+            said.iter().any(|one| one.key() == key && one.value() == value)
+        };
+        if says("Aof-Completion", completion.as_str()) && says("Aof-Task", id.as_str()) {
+            let before = entry
+                .parents
+                .first()
+                .copied()
+                .filter(|before| workspace.repository.has_commit(*before));
+            return Ok(before.map(|before| (entry.id, before)));
+        }
+    }
+    Ok(None)
+}
+
+fn not_signed(ticket: &Ticket, signed: &[(usize, Ticket)]) -> ProjectError {
+    let fix = match signed {
+        [] => format!("nothing in the history of `{}` is signed", ticket.task),
+        signed => {
+            let tickets: Vec<String> = signed.iter().map(|(_, own)| format!("`{own}`")).collect();
+            format!("what is signed: {}", tickets.join(", "))
+        }
+    };
+    ProjectError::Unfit {
+        code: "not_signed",
+        problem: format!("`{ticket}` names no visit that a signature ended"),
+        fix,
     }
 }

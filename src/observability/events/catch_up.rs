@@ -13,8 +13,8 @@ use super::lines::{
 use crate::domain::{AgentId, EventId, EventKind, Level, TaskId, Timestamp};
 use crate::files::event::line::EventLine;
 use crate::git::{CommitId, Head};
-use crate::history::new_commits::derive_events::EventDeriver;
-use crate::history::new_commits::unreported::{Remaining, UnreportedCommits};
+use crate::history::commit_events::EventDeriver;
+use crate::history::unreported::{Remaining, UnreportedCommits};
 use crate::project::error::ProjectError;
 use crate::project::workspace::{Workspace, side_by_side};
 use crate::storage::event_log::{StreamReader, StreamRecord, StreamState, StreamWriter};

@@ -10,8 +10,8 @@ use tracing::warn;
 
 use crate::domain::{ChangeEvents, ChannelKey, Digest, Event, EventKind};
 use crate::files::event::json::notice_value;
-use crate::history::new_commits::derive_events::EventDeriver;
-use crate::history::new_commits::unreported::{MOST_COMMITS, Remaining, UnreportedCommits};
+use crate::history::commit_events::EventDeriver;
+use crate::history::unreported::{MOST_COMMITS, Remaining, UnreportedCommits};
 use crate::project::active_rules::in_force;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;

@@ -13,7 +13,7 @@ use super::compose::{put_out, tell_of_dropped};
 use super::message::{Failure, Message};
 use super::{command, webhook};
 use crate::domain::{Channel, ChannelKey, Timestamp};
-use crate::history::new_commits::unreported::Remaining;
+use crate::history::unreported::Remaining;
 use crate::project::active_rules::in_force;
 use crate::project::error::ProjectError;
 use crate::project::workspace::{Clock, Workspace};

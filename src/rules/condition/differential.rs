@@ -49,7 +49,7 @@ fn describe(value: &Value<'_>) -> String {
         Value::Null => "null".to_owned(),
         Value::Bool(truth) => truth.to_string(),
         Value::Number(number) if *number == 0.0 && number.is_sign_negative() => "-0".to_owned(),
-        Value::Number(number) => crate::rules::condition::number::format(*number),
+        Value::Number(number) => crate::rules::condition::value::format_number(*number),
         Value::Text(text) => {
             let units: Vec<String> = text.encode_utf16().map(|unit| unit.to_string()).collect();
             format!("\"{}\"", units.join("."))

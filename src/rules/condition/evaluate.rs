@@ -12,9 +12,9 @@ use oxc_syntax::operator::{BinaryOperator, LogicalOperator, UnaryOperator};
 use serde_json::Value as Json;
 
 use super::ConditionError;
-use super::budget::{Budget, Evaluated, Raised};
 use super::check::{parse, whole};
-use super::number::to_f64;
+use super::value::to_f64;
+use super::value::{Budget, Evaluated, Raised};
 use super::value::{Value, ValueList};
 
 /// Evaluates a source that was checked over the values in `scope`, and returns what `then` makes of its value.

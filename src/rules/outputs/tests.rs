@@ -288,7 +288,7 @@ fn what_is_asked_for_as_a_number_is_one() {
         ("o", json!({"n": "1.10"}), json!({"n": 1.1})),
     ] {
         let mut value = json!({ name: given });
-        by_gate::as_numbers(&asked, &mut value);
+        judge::as_numbers(&asked, &mut value);
         assert_eq!(value[name], wanted, "{name} {given}");
     }
 }

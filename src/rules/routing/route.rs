@@ -1,10 +1,13 @@
 //! Where an outcome leads (spec 1, 3.1 to 3.3; DESIGN section 5): the one routing function.
 
+use std::cell::OnceCell;
+
+use serde_json::{Value, json};
+
 use super::reviews::unanswered;
-use super::scope::ConditionScope;
 use crate::domain::{
-    Branch, ConditionTrouble, Decision, Destination, Ending, Exhausted, Gate, GateId, GateKind,
-    OnConditionError, Outcome, RejectionStrategy, RoleId, Target, Task, Visit, Workflow,
+    AgentId, Branch, ConditionTrouble, Decision, Destination, Ending, Exhausted, Gate, GateId,
+    GateKind, OnConditionError, Outcome, RejectionStrategy, RoleId, Target, Task, Visit, Workflow,
 };
 use crate::rules::act::LOOP_LIMIT;
 use crate::rules::condition::Condition;
@@ -350,4 +353,49 @@ pub(crate) fn returns_to(history: &[Visit], gate: &GateId) -> u32 {
         .filter(|visit| visit.retry.is_some() && visit.to == Some(Destination::Gate(gate.clone())))
         .count();
     u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// What conditions may speak of, by name.
+pub(crate) struct ConditionScope<'a> {
+    task: &'a Task,
+    history: &'a [Visit],
+    values: OnceCell<[Value; 4]>,
+}
+
+impl<'a> ConditionScope<'a> {
+    /// Returns the scope of a task with that history.
+    pub(crate) fn of(task: &'a Task, history: &'a [Visit]) -> Self {
+        Self { task, history, values: OnceCell::new() }
+    }
+
+    /// Returns the values with their names.
+    pub(crate) fn names(&self) -> [(&str, &Value); 4] {
+        let [tags, metadata, history, context] = self.values.get_or_init(|| {
+            [
+                json!(self.task.tags),
+                Value::Object(self.task.metadata.clone()),
+                self.history.iter().map(visible).collect(),
+                Value::Object(self.task.context.clone()),
+            ]
+        });
+        [("tags", tags), ("metadata", metadata), ("gateHistory", history), ("context", context)]
+    }
+}
+
+/// Returns an entry as conditions see it: the fields of spec 1, appendix B.
+fn visible(visit: &Visit) -> Value {
+    json!({
+        "gate": visit.station().to_string(),
+        "role": visit.role.as_ref().map(RoleId::as_str),
+        "agent": visit.agent.as_ref().map(AgentId::as_str),
+        "entered": visit.entered.to_string(),
+        "exited": visit.exited.to_string(),
+        "duration": visit.duration(),
+        "outcome": visit.outcome.as_str(),
+        "summary": visit.summary,
+        "blockers": visit.blockers,
+        "rejectionNotes": visit.rejection_notes,
+        "outputs": visit.outputs,
+        "metadata": visit.metadata,
+    })
 }

@@ -4,8 +4,8 @@ use serde_json::json;
 
 use crate::domain::*;
 use crate::files::config::configuration::{Source, load};
-use crate::rules::brief::context::{GateContext, brief, brief_at};
-use crate::rules::brief::template_values::Body;
+use crate::rules::brief::{GateContext, brief, brief_at};
+use crate::rules::template::Body;
 use crate::rules::tests::world::*;
 use crate::rules::{Act, Rules, Warning, Workplace};
 

@@ -4,8 +4,8 @@ mod hands;
 mod rules;
 
 use crate::domain::*;
-use crate::rules::brief::context::brief_at;
-use crate::rules::brief::template_values::Body;
+use crate::rules::brief::brief_at;
+use crate::rules::template::Body;
 use crate::rules::tests::world::*;
 use crate::rules::{
     Act, Actor, Change, Decision, Finding, Refusal, Rules, Workplace, decide, explain,

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::domain::*;
-use crate::rules::merge::sides::Unmergeable;
+use crate::rules::merge::Unmergeable;
 use crate::rules::merge::{Dropped, Merged, Side, apart, merge, merge_keys};
 use crate::rules::tests::world::*;
 use crate::rules::{Act, Actor, Proof, Rules, prove};

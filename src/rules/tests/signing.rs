@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::ssh_made::{MADE, TEXT};
 use crate::domain::*;
-use crate::rules::signing::ssh::holds;
+use crate::rules::signing::holds;
 use crate::rules::tests::world::*;
 use crate::rules::*;
 

@@ -1,11 +1,17 @@
 //! Claims: an agent takes a task, or a branch of one, or is given it, and gives it back.
 
+use super::fold;
 use super::visit::Transition;
-use crate::domain::{AgentId, BranchStatus, GateId, OpenVisit, Permission, Status, Task, Ticket};
+use crate::domain::{
+    AgentId, BranchStatus, Duty, Ending, GateId, OpenVisit, Period, Permission, Status, Task,
+    Ticket, Timestamp, Visit, Workflow,
+};
 use crate::rules::act::{Actor, Decision, WorkflowStep};
 use crate::rules::refusal::Refusal;
-use crate::rules::routing::eligibility::{another_has, held_by_another, may_complete};
-use crate::rules::routing::{branch, fork};
+use crate::rules::routing::fork;
+use crate::rules::routing::reviews::lost_dependencies;
+use crate::rules::routing::workplace::{Workplace, another_has, held_by_another, may_complete};
+use crate::rules::workflow::rules::Rules;
 
 impl Transition<'_> {
     pub(crate) fn claim(
@@ -16,7 +22,7 @@ impl Transition<'_> {
         let Self { rules, task, .. } = *self;
         let open = self.open()?;
         let ticket = Ticket { task: task.id.clone(), visit: None, branch: branch.cloned() };
-        let branch = branch::meant(rules, task, &ticket, agent)?;
+        let branch = fork::meant(rules, task, &ticket, agent)?;
         let post = self.workplace(open, branch.as_ref())?;
         may_complete(rules, task, &post, agent)?;
         if post.holder.is_some() {
@@ -47,7 +53,7 @@ impl Transition<'_> {
         self.known_branch(open, branch)?;
         // Which branch is meant is asked as if nobody had any of them; only that one is taken from whoever has it.
         let meant = Ticket { branch: branch.cloned(), ..self.task.ticket() };
-        let branch = branch::meant(self.rules, &without_agents(self.task, None), &meant, agent)?;
+        let branch = fork::meant(self.rules, &without_agents(self.task, None), &meant, agent)?;
         if self.workplace(open, branch.as_ref())?.holder == Some(agent) {
             return Ok(Decision::Settled { visit: open.visit });
         }
@@ -63,7 +69,7 @@ impl Transition<'_> {
     ) -> Result<WorkflowStep, Refusal> {
         let open = self.open()?;
         let meant = Ticket { branch: branch.cloned(), ..self.task.ticket() };
-        let branch = branch::meant(self.rules, self.task, &meant, agent)?;
+        let branch = fork::meant(self.rules, self.task, &meant, agent)?;
         let post = self.workplace(open, branch.as_ref())?;
         if post.holder != Some(agent) {
             return Err(held_by_another(self.task, &post, agent));
@@ -125,7 +131,7 @@ impl Transition<'_> {
             _ => Err(Refusal::BranchNeeded {
                 task: self.task.id.clone(),
                 gate: open.current.clone(),
-                open: branch::open_tickets(self.rules, self.task),
+                open: fork::open_tickets(self.rules, self.task),
             }),
         }
     }
@@ -173,4 +179,187 @@ fn without_agents(task: &Task, branch: Option<&GateId>) -> Task {
         own.agent.take_if(|_| branch.is_none_or(|id| own.id == *id));
     }
     free
+}
+
+/// What runs out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// The time that a visit may take.
+    Timeout,
+    /// A claim that nobody renewed.
+    Lease,
+}
+
+/// When something runs out, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deadline {
+    pub at: Timestamp,
+    pub limit: Limit,
+    /// The branch, where the task stands at a fork.
+    pub branch: Option<GateId>,
+}
+
+/// What time limits need to know of an open visit, or of an open branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stay<'a> {
+    /// Since when it runs: its beginning, or when it was last set going again.
+    pub since: Timestamp,
+    pub agent: Option<&'a AgentId>,
+    /// When it was claimed, or the claim last renewed.
+    pub claimed: Option<Timestamp>,
+    /// Whether its time limit has run out already, or the visit belongs to a role that stepped in.
+    pub timer_spent: bool,
+}
+
+/// The limits of one place of work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limits {
+    /// How long a visit may take.
+    pub timeout: Option<Period>,
+    /// How long a claim lasts.
+    pub lease: Option<Period>,
+}
+
+impl Limits {
+    /// Returns the limits of the duty, which its workflow may give.
+    pub fn of(workflow: &Workflow, duty: &Duty) -> Self {
+        Self { timeout: duty.timeout.or(workflow.timeout), lease: duty.lease.or(workflow.lease) }
+    }
+
+    /// Returns when a stay runs out, and of what; the claim of a person does not.
+    pub fn of_stay(self, stay: Stay<'_>) -> impl Iterator<Item = (Timestamp, Limit)> {
+        let timeout = self.timeout.filter(|_| !stay.timer_spent);
+        let lease = self.lease.filter(|_| stay.agent.is_some_and(|agent| !agent.is_human()));
+        let timeout = timeout.map(|period| (after(stay.since, period), Limit::Timeout));
+        let lease =
+            lease.zip(stay.claimed).map(|(period, since)| (after(since, period), Limit::Lease));
+        timeout.into_iter().chain(lease)
+    }
+}
+
+/// Returns what of the task runs out, the first first.
+pub fn deadlines(rules: &Rules, task: &Task) -> Vec<Deadline> {
+    let Some(workflow) = rules.workflow_of(task) else { return Vec::new() };
+    let mut all: Vec<Deadline> = Workplace::open(rules, task)
+        .iter()
+        .filter_map(|post| Some((post, stay(task, post.branch())?)))
+        .flat_map(|(post, stay)| {
+            let branch = post.branch().cloned();
+            let ends = Limits::of(workflow, post.duty).of_stay(stay);
+            ends.map(move |(at, limit)| Deadline { at, limit, branch: branch.clone() })
+        })
+        .collect();
+    all.sort_by_key(|deadline| deadline.at);
+    all
+}
+
+/// Returns the open visit, or the open branch of it, as time limits see it; nothing while it is blocked or held.
+pub fn stay<'a>(task: &'a Task, branch: Option<&GateId>) -> Option<Stay<'a>> {
+    let open = task
+        .gate
+        .as_ref()
+        .filter(|open| open.held.is_none() && lost_dependencies(task).is_empty())?;
+    match branch {
+        None => (task.status != Status::Blocked).then(|| Stay {
+            since: open.resumed.unwrap_or(open.entered),
+            agent: task.routing.agent.as_ref(),
+            claimed: task.routing.claimed,
+            timer_spent: open.escalated.is_some() || open.overdue.is_some(),
+        }),
+        Some(id) => open
+            .branch(id)
+            .filter(|own| own.status != BranchStatus::Blocked && own.status.is_open())
+            .map(|own| Stay {
+                since: own.resumed.unwrap_or_else(|| fork::entered(task, open, id)),
+                agent: own.agent.as_ref(),
+                claimed: own.claimed,
+                timer_spent: own.escalated.is_some()
+                    || open.escalated.is_some()
+                    || own.overdue.is_some(),
+            }),
+    }
+}
+
+fn after(since: Timestamp, period: Period) -> Timestamp {
+    let seconds = i64::try_from(period.seconds()).unwrap_or(i64::MAX);
+    since.checked_add(jiff::SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX)
+}
+
+impl Transition<'_> {
+    /// Returns the open visit if the limit has run out there, or why not.
+    fn due(&self, limit: Limit, branch: Option<&GateId>) -> Result<&OpenVisit, Refusal> {
+        let open = self.open()?;
+        let all = deadlines(self.rules, self.task);
+        let end = all.iter().find(|end| end.limit == limit && end.branch.as_ref() == branch);
+        let at = end.map(|end| end.at);
+        if at.is_some_and(|at| at <= self.now) {
+            return Ok(open);
+        }
+        Err(Refusal::NotDue { ticket: self.task.ticket_of(branch), at })
+    }
+
+    /// Ends a visit that has taken too long: whoever steps in has the next one. Where nobody does it goes on, marked.
+    pub(crate) fn time_out(&self, branch: Option<&GateId>) -> Result<WorkflowStep, Refusal> {
+        let Self { rules, task, .. } = *self;
+        let open = self.due(Limit::Timeout, branch)?;
+        let mut after = self.changed();
+        let post = Workplace::meant(rules, task, branch);
+        let Some((post, role)) =
+            post.and_then(|post| Some((post, post.duty.escalate_to.as_ref()?)))
+        else {
+            let overdue = Some(after.updated);
+            match after.branch_mut(branch) {
+                Some(own) => own.overdue = overdue,
+                None => after.gate.as_mut().into_iter().for_each(|open| open.overdue = overdue),
+            }
+            return Ok(WorkflowStep::silent(after));
+        };
+        let workflow = rules.workflow_of(task);
+        let limit = workflow.and_then(|workflow| Limits::of(workflow, post.duty).timeout);
+        let limit = limit.map(|period| format!(" after {period}")).unwrap_or_default();
+        let to = branch.is_none().then_some(&open.current);
+        let mut visit = Visit {
+            role: Some(post.role.clone()),
+            agent: post.holder.cloned(),
+            branch: branch.cloned(),
+            escalated_to: Some(role.clone()),
+            ..self.ended(open, Ending::Timeout, to, &format!("Timed out{limit}"))
+        };
+        if let Some(id) = branch {
+            visit.entered = fork::entered(task, open, id);
+            visit.unfinished = Vec::new();
+        }
+        fold::apply(rules, &mut after, visit);
+        Ok(fold::arrive(rules, WorkflowStep::silent(after)))
+    }
+
+    /// Ends a claim that nobody renewed: the work is free again, and whoever had it is remembered.
+    pub(crate) fn lapse(&self, branch: Option<&GateId>) -> Result<WorkflowStep, Refusal> {
+        self.due(Limit::Lease, branch)?;
+        let mut after = self.changed();
+        set_holder(&mut after, branch, None);
+        match after.branch_mut(branch) {
+            Some(own) => {
+                let had = self.task.branches().find(|before| before.id == own.id);
+                own.lost = had.and_then(|before| before.agent.clone());
+            }
+            None => after.routing.lost.clone_from(&self.task.routing.agent),
+        }
+        Ok(WorkflowStep::silent(after))
+    }
+}
+
+/// Returns the conflict of an agent whose own visit took too long: another role has stepped in meanwhile.
+pub(crate) fn too_late(task: &Task, post: &Workplace<'_>, agent: &AgentId) -> Option<Refusal> {
+    let last = task
+        .history
+        .iter()
+        .enumerate()
+        .rev()
+        .find(|(_, entry)| entry.branch.as_ref() == post.branch());
+    let (visit, entry) = last.filter(|(_, entry)| {
+        entry.outcome == Ending::Timeout && entry.agent.as_ref() == Some(agent)
+    })?;
+    let ticket = Ticket { visit: Some(visit), ..task.ticket_of(post.branch()) };
+    Some(Refusal::visit_ended(&ticket, entry, Some(agent)))
 }

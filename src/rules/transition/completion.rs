@@ -1,21 +1,20 @@
 //! A completion: judged, and turned into the entry that ends the visit.
 
-use super::content::vague;
+use super::claims;
 use super::fold::{self, arrive, not_looping};
-use super::read_outcome::{Said, contradiction, said};
-use super::timeouts;
 use super::visit::{Transition, blank, may_mean};
+use crate::domain::workflow::gate::Mark;
 use crate::domain::{
-    Completion, Ending, Event, Fork, GateId, GateKind, OpenVisit, Outcome, Stamp, Status, Task,
-    Visit, Work, Workflow,
+    BODY_LIMIT, Completion, Ending, Event, Fork, GateId, GateKind, Map, OpenVisit, Outcome, Signal,
+    Stamp, Status, Task, Visit, Work, Workflow,
 };
-use crate::rules::act::{Decision, Warning, WorkflowStep};
+use crate::rules::act::{Act, Decision, Warning, WorkflowStep};
+use crate::rules::outputs::{example, from_text, settle_at, shape_of};
 use crate::rules::refusal::Refusal;
-use crate::rules::routing::branch;
-use crate::rules::routing::eligibility::{may_complete, separate_session};
-use crate::rules::routing::fork;
-use crate::rules::routing::route;
-use crate::rules::routing::workplace::Workplace;
+use crate::rules::routing::workplace::{Workplace, may_complete, separate_session};
+use crate::rules::routing::{fork, route};
+use crate::rules::verdict::{TextVerdict, VerdictReading, looked_for_at, outcome, read_at};
+use crate::rules::workflow::graph::goes_back;
 use crate::rules::workflow::rules::Rules;
 
 /// Decides a completion. `stamp` is its mark in the history; the time is never taken to be earlier than the visit's beginning.
@@ -35,14 +34,14 @@ pub(crate) fn complete(
     let open = transition.open()?;
     meant?;
     let (workflow, index) = transition.gate(open)?;
-    let branch = branch::meant(rules, task, &completion.ticket, &completion.agent)?;
+    let branch = fork::meant(rules, task, &completion.ticket, &completion.agent)?;
     let post = transition.workplace(open, branch.as_ref())?;
     not_looping(rules, task)?;
     if open.held.is_some() {
         return Err(transition.held());
     }
     may_complete(rules, task, &post, &completion.agent)
-        .map_err(|refusal| timeouts::too_late(task, &post, &completion.agent).unwrap_or(refusal))?;
+        .map_err(|refusal| claims::too_late(task, &post, &completion.agent).unwrap_or(refusal))?;
     separate_session(task, &post, completion)?;
     let Said { outcome, completion, warnings } = said(rules, workflow, task, &post, completion)?;
     let mut visit = entry(&post, open, &completion, stamp, outcome.clone());
@@ -59,7 +58,7 @@ pub(crate) fn complete(
 /// Returns whether the completion says one thing only. What the history keeps of a completion has no text any more, so this is
 /// asked of those that come, and never of those that are decided anew.
 pub(crate) fn agrees(rules: &Rules, task: &Task, completion: &Completion) -> Result<(), Refusal> {
-    let branch = branch::meant(rules, task, &completion.ticket, &completion.agent)?;
+    let branch = fork::meant(rules, task, &completion.ticket, &completion.agent)?;
     match Workplace::meant(rules, task, branch.as_ref()) {
         Some(post) => contradiction(&post, completion),
         None => Ok(()),
@@ -122,8 +121,7 @@ fn speak(
     visit: &mut Visit,
 ) -> Option<Outcome> {
     let verdict = fork.branch(id).map(|(_, branch)| branch.verdict(outcome))?;
-    visit.entered =
-        task.gate.as_ref().map_or(visit.entered, |open| branch::entered(task, open, id));
+    visit.entered = task.gate.as_ref().map_or(visit.entered, |open| fork::entered(task, open, id));
     visit.branch = Some(id.clone());
     visit.verdict = Some(verdict);
     let (join, unfinished) = fork::after(rules, task, fork, id, verdict)?;
@@ -208,5 +206,335 @@ fn entry(
         completion: Some(stamp),
         signature: completion.signature.clone(),
         ..blank(open, Ending::Said(outcome))
+    }
+}
+
+/// The longest summary, note or blocker that the history takes, in bytes.
+pub(crate) const TEXT_LIMIT: usize = 16 * 1024;
+
+/// The most that outputs, metadata or all blockers together may have, in bytes: an entry stays for ever, and a frontmatter ends.
+pub(crate) const OBJECT_LIMIT: usize = 32 * 1024;
+
+/// Returns the outcome that the completion means at the gate, or why it means none.
+fn outcome_at(
+    rules: &Rules,
+    post: &Workplace<'_>,
+    default: &Outcome,
+    completion: &Completion,
+) -> Result<Outcome, Refusal> {
+    let valid = post.outcomes(rules);
+    let gate = post.station();
+    let word = match completion.outcome.as_deref() {
+        Some(word) => word,
+        None if post.judges() => return Err(Refusal::MissingOutcome { gate, valid }),
+        None => default.as_str(),
+    };
+    if let Some(outcome) = valid.iter().find(|outcome| outcome.is_meant_by(word)) {
+        return Ok(outcome.clone());
+    }
+    Err(match word.parse() {
+        Ok(Outcome::Skip) => {
+            Refusal::SkipNotAllowed { gate, human: post.requires_human(rules), valid }
+        }
+        Ok(Outcome::NeedsReview) => Refusal::RejectNotAllowed { gate, valid },
+        _ => Refusal::InvalidOutcome { given: word.to_owned(), gate, valid },
+    })
+}
+
+/// Refuses a reason or a note that is too long to be kept.
+pub(crate) fn check_reason(act: &Act) -> Result<(), Refusal> {
+    let (field, text) = match act {
+        Act::Hold { reason, .. }
+        | Act::Cancel { reason, .. }
+        | Act::Reopen { reason, .. }
+        | Act::Override { reason, .. } => ("reason", Some(reason)),
+        Act::Unblock { reason, .. } => ("reason", reason.as_ref()),
+        Act::Renew { note, .. } => ("note", note.as_ref()),
+        _ => return Ok(()),
+    };
+    within(field, text.map_or(0, String::len), TEXT_LIMIT)
+}
+
+fn within(field: &'static str, bytes: usize, limit: usize) -> Result<(), Refusal> {
+    if bytes > limit { Err(Refusal::TooLong { field, bytes, limit }) } else { Ok(()) }
+}
+
+/// Refuses a completion that says too little for its outcome, or too much for a history.
+fn check_content(outcome: &Outcome, completion: &Completion) -> Result<(), Refusal> {
+    let outcome = || outcome.clone();
+    if completion.summary.as_deref().is_none_or(|summary| summary.trim().is_empty()) {
+        return Err(Refusal::MissingSummary { outcome: outcome() });
+    }
+    let blockers = completion.blockers.as_deref();
+    if matches!(outcome(), Outcome::NeedsReview | Outcome::Blocked) {
+        let Some(blockers) = blockers else {
+            return Err(Refusal::MissingBlockers { outcome: outcome() });
+        };
+        if blockers.iter().all(|blocker| blocker.trim().is_empty()) {
+            return Err(Refusal::EmptyBlockers { outcome: outcome() });
+        }
+    }
+    let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    let json = |object: &Map| serde_json::to_string(object).map_or(0, |text| text.len());
+    let blockers = blockers.unwrap_or_default().iter().map(String::len);
+    within("summary", length(&completion.summary), TEXT_LIMIT)?;
+    within("rejectionNotes", length(&completion.rejection_notes), TEXT_LIMIT)?;
+    within("blockers", blockers.clone().max().unwrap_or(0), TEXT_LIMIT)?;
+    within("outputs", json(&completion.outputs), OBJECT_LIMIT)?;
+    within("metadata", json(&completion.metadata), OBJECT_LIMIT)?;
+    within("blockers", blockers.sum(), OBJECT_LIMIT)?;
+    within("body", length(&completion.body), BODY_LIMIT)
+}
+
+/// Words that, alone, name nothing that could be mended.
+const EMPTY_WORDS: &str = "a again all and bad better broken change changes doesnt done enough fix fixes fixing good \
+     great improve improvement improvements incomplete is issue issues it looks more much need needed needs nice no not \
+     ok please poor problem problems quality redo required review rework some something stuff the this to todo very \
+     work working works wrong";
+
+/// Returns the blockers that name nothing in particular: every word of them fits any work.
+pub(crate) fn vague(blockers: &[String]) -> Vec<String> {
+    blockers.iter().filter(|blocker| is_vague(blocker)).cloned().collect()
+}
+
+fn is_vague(text: &str) -> bool {
+    let is_empty = |word: &str| EMPTY_WORDS.split_whitespace().any(|known| known == word);
+    text.split(|c: char| !c.is_alphanumeric() && c != '\'')
+        .map(|word| word.replace('\'', "").to_lowercase())
+        .filter(|word| !word.is_empty())
+        .all(|word| is_empty(&word))
+}
+
+/// The key in the outputs that says the outcome.
+const STATUS: &str = "$status";
+
+/// The longest notes that are taken from a text, in bytes.
+const NOTES_LIMIT: usize = 4 * 1024;
+
+/// The summary of a text in which there is nothing.
+const SILENCE: &str = "Handed in nothing that could be read";
+
+/// A completion with everything that it says where it belongs.
+pub(crate) struct Said {
+    pub(crate) outcome: Outcome,
+    pub(crate) completion: Completion,
+    pub(crate) warnings: Vec<Warning>,
+}
+
+/// Returns what the completion says, or why it says nothing that counts.
+pub(crate) fn said(
+    rules: &Rules,
+    workflow: &Workflow,
+    task: &Task,
+    post: &Workplace<'_>,
+    given: &Completion,
+) -> Result<Said, Refusal> {
+    let mut completion = given.clone();
+    completion.outcome = word(post, &mut completion)?;
+    // A document that says its outcome says all there is: its first line stands for the summary.
+    if completion.summary.is_none() && given.outputs.contains_key(STATUS) {
+        completion.summary = completion.body.as_deref().and_then(first_line);
+    }
+    let mut warnings = Vec::new();
+    if completion.outcome.is_none()
+        && let Some(signal) = &post.duty.signal
+    {
+        warnings.extend(from_words(workflow, task, post, signal, &mut completion));
+    }
+    let outcome = outcome_at(rules, post, &workflow.default_outcome, &completion)?;
+    check_content(&outcome, &completion)?;
+    let problems = settle_at(workflow, post.duty, &outcome, &mut completion.outputs);
+    if !problems.is_empty() {
+        let shape = shape_of(post.duty, &outcome).unwrap_or_default();
+        let example = if shape.kinds.is_empty() { serde_json::json!({}) } else { example(&shape) };
+        let gate = post.station();
+        return Err(Refusal::InvalidOutputs {
+            gate,
+            outcome,
+            problems,
+            example: Box::new(example),
+        });
+    }
+    Ok(Said { outcome, completion, warnings })
+}
+
+/// Returns whether the completion's text agrees with its outcome, where it says one.
+pub(crate) fn contradiction(post: &Workplace<'_>, given: &Completion) -> Result<(), Refusal> {
+    let mut completion = given.clone();
+    let Some(word) = word(post, &mut completion)? else { return Ok(()) };
+    let Some(signal) = &post.duty.signal else { return Ok(()) };
+    let possible = post.gate.possible();
+    let Some(outcome) = possible.iter().find(|outcome| outcome.is_meant_by(&word)) else {
+        return Ok(());
+    };
+    // Who cannot go on, or tried and failed, has no verdict to stand by.
+    if matches!(outcome, Outcome::Blocked | Outcome::Failed | Outcome::Skip) {
+        return Ok(());
+    }
+    match verdict(post, signal, &reading(post, signal, text(&completion))) {
+        Some(verdict) if verdict != *outcome => Err(Refusal::ContradictoryVerdict {
+            gate: post.station(),
+            outcome: outcome.clone(),
+            verdict,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the outcome that is given, as such or as `$status`, and takes the latter out of what is handed on.
+fn word(post: &Workplace<'_>, completion: &mut Completion) -> Result<Option<String>, Refusal> {
+    let status = completion.outputs.remove(STATUS).map(|status| match status {
+        serde_json::Value::String(word) => word,
+        other => other.to_string(),
+    });
+    // `_` stands for the only way out there is.
+    let status = status.filter(|status| status != "_" || post.judges());
+    match (completion.outcome.clone(), status) {
+        (Some(outcome), Some(status)) if !outcome.eq_ignore_ascii_case(&status) => {
+            Err(Refusal::ContradictoryStatus { outcome, status })
+        }
+        (outcome, status) => Ok(outcome.or(status)),
+    }
+}
+
+fn text(completion: &Completion) -> &str {
+    let texts = [&completion.body, &completion.summary];
+    texts.into_iter().flatten().find(|text| !text.trim().is_empty()).map_or("", String::as_str)
+}
+
+fn reading(post: &Workplace<'_>, signal: &Signal, text: &str) -> VerdictReading {
+    read_at(signal, &post.gate.possible(), &post.duty.outputs, text)
+}
+
+fn verdict(post: &Workplace<'_>, signal: &Signal, reading: &VerdictReading) -> Option<Outcome> {
+    outcome(signal, &post.gate.possible(), &reading.verdict)
+}
+
+/// Returns what stands in a text in place of a verdict.
+fn in_its_place(signal: &Signal, reading: TextVerdict) -> Option<String> {
+    let tagged = |word: &str| match &signal.mark {
+        Mark::Tag { tag, .. } => format!("<{tag}>{word}</{tag}>"),
+        Mark::Expects(line) => line.clone(),
+        Mark::Key(_) | Mark::Status => word.to_owned(),
+    };
+    match reading {
+        TextVerdict::Passed => Some(tagged("PASS")),
+        TextVerdict::Failed => Some(tagged("FAIL")),
+        TextVerdict::Named(word) | TextVerdict::Unreadable(word) => Some(word),
+        TextVerdict::Nothing => None,
+    }
+}
+
+/// Fills in what the text says: the outcome, the outputs, and what is to be mended. Returns what is to be said if it says none.
+fn from_words(
+    workflow: &Workflow,
+    task: &Task,
+    post: &Workplace<'_>,
+    signal: &Signal,
+    completion: &mut Completion,
+) -> Option<Warning> {
+    let text = text(completion).to_owned();
+    let reading = reading(post, signal, &text);
+    let found = verdict(post, signal, &reading);
+    let outcome = found.clone().or_else(|| signal.missing.clone()).unwrap_or(Outcome::NeedsReview);
+    completion.outcome = Some(outcome.to_string());
+    if let Some(shape) = shape_of(post.duty, &outcome) {
+        for (name, value) in &reading.values {
+            let declared = shape.fields().and_then(|fields| fields.get(name));
+            if let Some(shape) = declared.filter(|_| !completion.outputs.contains_key(name)) {
+                completion.outputs.insert(name.clone(), from_text(shape, value));
+            }
+        }
+    }
+    if completion.summary.as_ref().is_none_or(|summary| summary.trim().is_empty()) {
+        completion.summary = Some(first_line(&text).unwrap_or_else(|| SILENCE.to_owned()));
+    }
+    let back = matches!(outcome, Outcome::NeedsReview | Outcome::Blocked)
+        || goes_back(workflow, post.gate, &outcome);
+    if back {
+        if completion.blockers.is_none() {
+            let items = if reading.items.is_empty() {
+                vec![blocker(found.is_some())]
+            } else {
+                reading.items
+            };
+            completion.blockers = Some(items);
+        }
+        if completion.rejection_notes.is_none() {
+            completion.rejection_notes = Some(notes(&text));
+        }
+    }
+    if found.is_some() {
+        return None;
+    }
+    Some(Warning::NoVerdict {
+        gate: post.station(),
+        attempt: attempts(task, post),
+        looked_for: looked_for_at(&signal.mark, &post.gate.possible()),
+        found: in_its_place(signal, reading.verdict),
+        outcome,
+    })
+}
+
+/// Returns which visit of its gate or branch this is, from 1.
+fn attempts(task: &Task, post: &Workplace<'_>) -> usize {
+    let here = post.station();
+    let earlier =
+        task.history.iter().filter(|visit| visit.gate == here.gate && visit.branch == here.branch);
+    earlier.count() + 1
+}
+
+fn blocker(judged: bool) -> String {
+    if judged {
+        "Settle what the notes say".to_owned()
+    } else {
+        "No verdict could be read; the notes say what there is".to_owned()
+    }
+}
+
+fn first_line(text: &str) -> Option<String> {
+    text.lines().map(str::trim).find(|line| !line.is_empty()).map(|line| cut(line, 200).to_owned())
+}
+
+fn notes(text: &str) -> String {
+    let text = text.trim();
+    let start = cut(text, NOTES_LIMIT);
+    if start.len() == text.len() {
+        text.to_owned()
+    } else {
+        format!("{start}\n\n[the rest is in the task's body]")
+    }
+}
+
+fn cut(text: &str, limit: usize) -> &str {
+    &text[..text.floor_char_boundary(limit)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tells_a_complaint_from_a_blocker() {
+        for text in [
+            "needs work",
+            "Not good enough",
+            "needs improvement",
+            "fix it",
+            "...",
+            "this doesn't work",
+            "wrong!",
+        ] {
+            assert!(is_vague(text), "{text}");
+        }
+        for text in [
+            "coverage at 65%, need 80%",
+            "missing error handling for expired tokens",
+            "waiting for the API specification",
+            "typo in README",
+            "テストが足りない",
+        ] {
+            assert!(!is_vague(text), "{text}");
+        }
     }
 }

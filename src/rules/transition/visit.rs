@@ -6,7 +6,6 @@ use crate::domain::{
 };
 use crate::rules::act::Actor;
 use crate::rules::refusal::Refusal;
-use crate::rules::routing::branch;
 use crate::rules::routing::fork;
 use crate::rules::routing::workplace::Workplace;
 use crate::rules::workflow::rules::Rules;
@@ -79,7 +78,7 @@ impl<'a> Transition<'a> {
                 Err(Refusal::NobodyWorksHere { task, gate })
             }
             // The branch is open, and the rules do not have it any more.
-            (None, Some(id)) => Err(branch::not_open(self.rules, self.task, open, id)),
+            (None, Some(id)) => Err(fork::not_open(self.rules, self.task, open, id)),
         }
     }
 
@@ -92,7 +91,7 @@ impl<'a> Transition<'a> {
         let counting = fork::counting(self.rules, self.task, open);
         match branch.filter(|id| counting.iter().all(|own| own.id != **id)) {
             None => Ok(()),
-            Some(id) => Err(branch::not_open(self.rules, self.task, open, id)),
+            Some(id) => Err(fork::not_open(self.rules, self.task, open, id)),
         }
     }
 
@@ -149,7 +148,7 @@ pub fn may_mean(task: &Task, ticket: &Ticket, agent: Option<&AgentId>) -> Result
     if visit > current {
         return Err(Refusal::VisitAhead { task: task.id.clone(), visit, current });
     }
-    match branch::ending(&task.history, ticket).filter(|_| visit < current) {
+    match fork::ending(&task.history, ticket).filter(|_| visit < current) {
         Some(entry) => Err(Refusal::visit_ended(ticket, entry, agent)),
         None => Ok(()),
     }

@@ -1,13 +1,13 @@
 //! What can be wrong with the texts of a workflow: holes that nothing can ever fill, and names that mean two things.
 
-use super::finding::{Finding, RuleChecker};
+use super::checker::{Finding, RuleChecker};
 use crate::domain::workflow::shape::Others;
 use crate::domain::{
     BriefText, Duty, Gate, Outcome, Outputs, Place, Severity, did_you_mean, listed,
 };
-use crate::rules::brief::template::{Reference, Template};
-use crate::rules::brief::template_values::{OF_A_GATE, OF_A_TASK};
 use crate::rules::outputs::shape_of;
+use crate::rules::template::{OF_A_GATE, OF_A_TASK};
+use crate::rules::template::{Reference, Template};
 
 /// What is wrong with a name: how bad, what and what to do.
 type NameFault = (Severity, String, String);

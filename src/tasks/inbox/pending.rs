@@ -1,7 +1,7 @@
 //! Completion files that wait, and what keeps which of them back; those that were refused, and those that are still being written.
 //! Nothing is held meanwhile, so no watcher passes one over for being looked at.
 
-use crate::domain::issue::some;
+use crate::domain::project::some;
 use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;

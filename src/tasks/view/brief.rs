@@ -8,7 +8,7 @@ use crate::files::task_file::{Origin, TaskFile, review_value};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::rules::brief::context::{GateContext, OutputForm};
+use crate::rules::brief::{GateContext, OutputForm};
 use crate::rules::outputs::Field;
 use crate::rules::{Refusal, Rules, Workplace};
 use crate::tasks::view::task_view::{brief_of, show};

@@ -10,8 +10,8 @@ use crate::files::task_file::{Origin, TaskFile, review_value, visit_entry, works
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::rules::brief::context::{GateContext, brief, brief_at};
-use crate::rules::brief::template_values::Body;
+use crate::rules::brief::{GateContext, brief, brief_at};
+use crate::rules::template::Body;
 use crate::rules::{
     Deadline, Limit, Rules, Warning, Workplace, deadlines, is_looping, may_complete,
 };

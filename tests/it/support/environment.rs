@@ -1,9 +1,11 @@
 //! A project of its own for each test: nothing of this machine's user gets in, and the clock moves by one second a command.
 
 use std::cell::Cell;
-use std::io::Write;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use std::{fmt, fs};
 
@@ -51,6 +53,46 @@ const SETTINGS: &str = "\
 /// When every test begins.
 const MORNING: &str = "2026-02-16T10:00:00Z";
 
+/// Where the environments are: in memory, where that has a gigabyte free and nobody asked for another place. Tests write many
+/// small files, and no test looks at what a disk does.
+static PARENT: LazyLock<PathBuf> = LazyLock::new(|| {
+    let memory = Path::new("/dev/shm");
+    let free = rustix::fs::statvfs(memory).map_or(0, |room| room.f_bavail * room.f_frsize);
+    let asked = std::env::var_os("TMPDIR").is_some();
+    if asked || free < 1 << 30 { std::env::temp_dir() } else { memory.to_owned() }
+});
+
+/// The project that [`TestEnvironment::new`] copies: made once for all runs, under a name that changes with what is in it.
+static USUAL_PROJECT: LazyLock<PathBuf> = LazyLock::new(|| {
+    let mut hasher = DefaultHasher::new();
+    (SETTINGS, PROJECT, ORG).hash(&mut hasher);
+    let name = format!("usual-project-{:x}", hasher.finish());
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    if !place.exists() {
+        let env = TestEnvironment::with_rules(PROJECT, ORG);
+        let made = place.with_extension(std::process::id().to_string());
+        copy_folder(&env.project, &made, |from, to| fs::copy(from, to).map(drop));
+        // Another run may have been faster.
+        if fs::rename(&made, &place).is_err() {
+            fs::remove_dir_all(&made).unwrap();
+        }
+    }
+    place
+});
+
+/// Copies a folder, each file as `copy` does it.
+fn copy_folder(from: &Path, to: &Path, copy: impl Fn(&Path, &Path) -> io::Result<()>) {
+    for entry in walkdir::WalkDir::new(from).into_iter().map(Result::unwrap) {
+        let path = to.join(entry.path().strip_prefix(from).unwrap());
+        if entry.file_type().is_dir() {
+            fs::create_dir_all(path).unwrap();
+        } else {
+            assert!(entry.file_type().is_file(), "{} is no file", entry.path().display());
+            copy(entry.path(), &path).unwrap();
+        }
+    }
+}
+
 /// A folder with a home, a git repository and a project, all its own.
 pub(crate) struct TestEnvironment {
     root: TempDir,
@@ -71,7 +113,12 @@ pub(crate) struct Output {
 impl TestEnvironment {
     /// Returns a project with the usual rules, committed.
     pub(crate) fn new() -> Self {
-        Self::with_rules(PROJECT, ORG)
+        let env = Self::without_repository();
+        copy_folder(&USUAL_PROJECT, &env.project, |from, to| fs::copy(from, to).map(drop));
+        env.git(&["update-index", "-q", "--refresh"]);
+        // As late as after the commands that made it.
+        env.seconds.set(3);
+        env
     }
 
     /// Returns a project with these rules, committed.
@@ -92,7 +139,7 @@ impl TestEnvironment {
 
     /// Returns an empty folder.
     pub(crate) fn without_repository() -> Self {
-        let root = TempDir::with_prefix("aof-it-").unwrap();
+        let root = TempDir::with_prefix_in("aof-it-", &*PARENT).unwrap();
         let real = root.path().canonicalize().unwrap();
         for folder in ["home", "project", "template/hooks", "template/info"] {
             fs::create_dir_all(real.join(folder)).unwrap();
@@ -107,20 +154,14 @@ impl TestEnvironment {
         let (from, to) =
             (self.root.path().canonicalize().unwrap(), copy.root.path().canonicalize().unwrap());
         let objects = to.join("project/.git/objects");
-        for entry in walkdir::WalkDir::new(&from).min_depth(1).into_iter().map(Result::unwrap) {
-            let path = to.join(entry.path().strip_prefix(&from).unwrap());
-            if entry.file_type().is_dir() {
-                fs::create_dir_all(path).unwrap();
-                continue;
-            }
-            assert!(entry.file_type().is_file(), "{} is no file", entry.path().display());
-            // What git has once put there is never written to again: a name more is enough, as in a clone.
-            if path.starts_with(&objects) {
-                fs::hard_link(entry.path(), path).unwrap();
+        // Git never writes to an object again: another link is enough, as in a clone.
+        copy_folder(&from, &to, |from, to| {
+            if to.starts_with(&objects) {
+                fs::hard_link(from, to)
             } else {
-                fs::copy(entry.path(), path).unwrap();
+                fs::copy(from, to).map(drop)
             }
-        }
+        });
         // Git's index knows files by their times and inodes.
         copy.git(&["update-index", "-q", "--refresh"]);
         copy.seconds.set(self.seconds.get());

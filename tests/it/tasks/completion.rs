@@ -362,7 +362,7 @@ fn a_ticket_names_one_visit() {
     assert_snapshot!(env.say(&id, "agent-3", "complete", &[]), @r#"
     exit 5
     --- stderr
-    error: task `AOF-xxxxx` has ended: it is `complete` since 2026-02-16T10:00:17Z
+    error: task `AOF-xxxxx` has ended: it is `complete` since 2026-02-16T10:00:15Z
 
     hint: to work on it again: `aof task reopen AOF-xxxxx --to GATE --reason "..."`
     "#);

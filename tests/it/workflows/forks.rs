@@ -287,7 +287,7 @@ fn branches_are_taken_briefed_completed_and_recorded_each_on_its_own() {
       Summary: Did it
 
     Gate: approve (lead) [CURRENT]
-      Duration: 9s (waiting)
+      Duration: 7s (waiting)
     ");
     assert_snapshot!(env.aof(&["gate", "status"]), @"
     exit 0
@@ -340,7 +340,7 @@ fn what_all_want_comes_back_once() {
     Tips
       - Say in the summary what you did and how you checked it
 
-    Sent back, 7s ago
+    Sent back, 5s ago
       - security: The session never expires
       - style: Did it
       - docs: The guide does not mention it

@@ -1,0 +1,304 @@
+//! The tools that change a task without ending a visit, and that create tasks.
+
+use serde_json::{Value, json};
+
+use super::complete_tool::standing;
+use super::next_call::{complete_call, next_task_call};
+use super::open_project::{OpenProject, ToolError};
+use super::resources::brief_json;
+use super::tool_schema::{ArgForm, Argument, Arguments, TASK, Tool, ToolEffect};
+use crate::dispatch::next::{Next, Wanted, next};
+use crate::domain::{RoleId, Ticket, listed};
+use crate::rules::{Limit, Warning, Workplace, deadlines};
+use crate::tasks::actions::{release, renew};
+use crate::tasks::create::{NewTask, create};
+use crate::tasks::edit::{Comment, comment};
+use crate::tasks::headers::list::{known_worker, workflow_named};
+use crate::tasks::plan::DryRun;
+use crate::tasks::view::brief::briefed;
+use crate::tasks::view::task_view::{brief_of, show, warnings_value};
+
+pub(crate) const RENEW: Tool = Tool {
+    name: "aof_task_renew",
+    title: "Say that work goes on",
+    description: "Say that you are still at work on your task, so that it stays yours. Needed only where the brief has `claimedUntil`.",
+    arguments: &[TASK, Argument::optional("note", ArgForm::Text, "How far you are")],
+    answer: &[
+        ("task", "string"),
+        ("claimedUntil", "string|null"),
+        ("message", "string"),
+        ("nextCall", "object|null"),
+    ],
+    effect: ToolEffect::Settles,
+};
+
+pub(crate) fn renew_claim(
+    project: &OpenProject<'_>,
+    given: &Arguments,
+) -> Result<Value, ToolError> {
+    let agent = project.agent()?;
+    let ticket = given.task(project)?;
+    let note = given.text("note");
+    let changed = renew(&project.workspace, &ticket, &agent, note.as_deref(), DryRun::No)?;
+    let task = &changed.after.task;
+    let ends = deadlines(project.rules(), task);
+    let lease = ends.iter().find(|end| end.limit == Limit::Lease && end.branch == ticket.branch);
+    let until = lease.map(|end| end.at.to_string());
+    let id = &task.id;
+    let message = match &until {
+        Some(until) => format!("{id} is yours until {until}"),
+        None => format!("{id} is yours, without a limit"),
+    };
+    let next = complete_call(&ticket);
+    Ok(json!({"task": id.as_str(), "claimedUntil": until, "message": message, "nextCall": next}))
+}
+
+pub(crate) const RELEASE: Tool = Tool {
+    name: "aof_task_release",
+    title: "Give a task back",
+    description: "Give your task back undone, so that another agent can take it. If something stops the work itself, say so with \
+                  aof_task_complete and outcome \"blocked\" instead.",
+    arguments: &[TASK],
+    answer: &[
+        ("task", "string"),
+        ("status", "string"),
+        ("message", "string"),
+        ("nextCall", "object|null"),
+    ],
+    effect: ToolEffect::Settles,
+};
+
+pub(crate) fn release_task(
+    project: &OpenProject<'_>,
+    given: &Arguments,
+) -> Result<Value, ToolError> {
+    let agent = project.agent()?;
+    let ticket = given.task(project)?;
+    let changed = release(&project.workspace, &ticket, Some(&agent), DryRun::No)?;
+    let task = &changed.after.task;
+    let (now, _) = standing(project, &changed);
+    Ok(
+        json!({"task": task.id.as_str(), "status": task.status.as_str(), "message": now, "nextCall": next_task_call()}),
+    )
+}
+
+pub(crate) const COMMENT: Tool = Tool {
+    name: "aof_task_comment",
+    title: "Comment on a task",
+    description: "Add a comment to a task's text, for whoever reads it later. It moves nothing: an outcome is said with \
+                  aof_task_complete.",
+    arguments: &[
+        Argument::required("text", ArgForm::Text, "What is to be said, as Markdown"),
+        TASK,
+    ],
+    answer: &[("task", "string"), ("commit", "string|null"), ("message", "string")],
+    effect: ToolEffect::Adds,
+};
+
+pub(crate) fn comment_task(
+    project: &OpenProject<'_>,
+    given: &Arguments,
+) -> Result<Value, ToolError> {
+    let agent = project.agent()?;
+    let id = given.task(project)?.task;
+    let said = Comment { text: given.text("text").unwrap_or_default(), agent: Some(agent) };
+    let changed = comment(&project.workspace, &id, &said, DryRun::No)?;
+    Ok(json!({
+        "task": id.as_str(),
+        "commit": changed.commit.map(|commit| commit.to_string()),
+        "message": format!("the comment stands at the end of {}", changed.path),
+    }))
+}
+
+pub(crate) const CREATE: Tool = Tool {
+    name: "aof_task_create",
+    title: "Create a task",
+    description: "Create a task for whoever's turn it then is, in the project's default workflow. For a named workflow use \
+                  aof_workflow_start. It does not become yours: aof_task_next hands out work.",
+    arguments: &[
+        Argument::required("title", ArgForm::Text, "What is to be done, in a few words"),
+        Argument::optional("description", ArgForm::Text, "In a sentence"),
+        Argument::optional("body", ArgForm::Text, "At length, as Markdown"),
+        Argument::optional("tags", ArgForm::Texts, ""),
+        Argument::optional("metadata", ArgForm::Object, "Facts, as in {\"priority\": \"high\"}"),
+        Argument::optional("dependsOn", ArgForm::Texts, "Ids of tasks that must be complete first"),
+    ],
+    answer: MADE,
+    effect: ToolEffect::Adds,
+};
+
+/// The fields of the answer about a new task.
+pub(crate) const MADE: &[(&str, &str)] = &[
+    ("task", "string"),
+    ("workflow", "string"),
+    ("gate", "string|null"),
+    ("status", "string"),
+    ("path", "string"),
+    ("commit", "string|null"),
+    ("message", "string"),
+    ("warnings", "array"),
+    ("nextCall", "object|null"),
+];
+
+pub(crate) fn create_task(
+    project: &OpenProject<'_>,
+    given: &Arguments,
+) -> Result<Value, ToolError> {
+    let new = NewTask {
+        body: given.text("body").unwrap_or_default(),
+        depends_on: given.ids("dependsOn")?,
+        ..said(given)
+    };
+    made(project, &new)
+}
+
+/// Returns what every new task may be given.
+pub(crate) fn said(given: &Arguments) -> NewTask {
+    NewTask {
+        title: given.text("title").unwrap_or_default(),
+        description: given.text("description"),
+        tags: given.texts("tags").unwrap_or_default(),
+        metadata: given.object("metadata"),
+        ..NewTask::default()
+    }
+}
+
+/// Makes the task, and says where it stands.
+pub(crate) fn made(project: &OpenProject<'_>, new: &NewTask) -> Result<Value, ToolError> {
+    let agent = project.agent()?;
+    let made = create(&project.workspace, std::slice::from_ref(new), Some(&agent), DryRun::No)?;
+    let changed = made.first().expect("what was asked for was made");
+    let task = &changed.after.task;
+    let (now, next) = standing(project, changed);
+    Ok(json!({
+        "task": task.id.as_str(),
+        "workflow": task.routing.workflow.as_str(),
+        "gate": task.gate.as_ref().map(|open| open.current.as_str()),
+        "status": task.status.as_str(),
+        "path": changed.path.as_str(),
+        "commit": changed.commit.map(|commit| commit.to_string()),
+        "message": now,
+        "warnings": warnings_value(&changed.warnings),
+        "nextCall": next,
+    }))
+}
+
+pub(crate) const START: Tool = Tool {
+    name: "aof_workflow_start",
+    title: "Start a workflow",
+    description: "Have something done by a named workflow: makes a task at its first gate. When a person says \"use the feature workflow \
+                  to add X\", this one call does it: {\"workflow\": \"feature\", \"title\": \"Add X\", \"input\": \"all that was said of \
+                  X\"}. aof_workflow_list has the names.",
+    arguments: &[
+        Argument::required("workflow", ArgForm::Text, "Its name"),
+        Argument::required("title", ArgForm::Text, "What is to be done, in a few words"),
+        Argument::optional(
+            "input",
+            ArgForm::Text,
+            "What is to be done, at length, as Markdown: all that whoever does it has to know",
+        ),
+        Argument::optional(
+            "context",
+            ArgForm::Object,
+            "The values that the workflow begins with: `input` in aof_workflow_list",
+        ),
+        Argument::optional("tags", ArgForm::Texts, ""),
+        Argument::optional("metadata", ArgForm::Object, "Facts, as in {\"priority\": \"high\"}"),
+    ],
+    answer: MADE,
+    effect: ToolEffect::Adds,
+};
+
+pub(crate) fn start_workflow(
+    project: &OpenProject<'_>,
+    given: &Arguments,
+) -> Result<Value, ToolError> {
+    let workflow = given.id("workflow")?;
+    if let Some(name) = &workflow {
+        workflow_named(project.rules(), name)?;
+    }
+    let body = given.text("input").unwrap_or_default();
+    made(project, &NewTask { body, input: given.object("context"), workflow, ..said(given) })
+}
+
+pub(crate) const NEXT: Tool = Tool {
+    name: "aof_task_next",
+    title: "Take the next task",
+    description: "Take your next task and read what is to be done. Call it when you begin, and after each completion. It gives the \
+                  task that you have already, else the most urgent one that you may do, which is yours from then on.\n\
+                  `task.gate_context` says what is expected of you: `expectations` is your checklist, `outcomes` what you may answer \
+                  and when. `task.reviewContext` is what a reviewer wants mended: do that first. `task` is null when there is nothing \
+                  to do: stop then.",
+    arguments: &[
+        Argument::optional("role", ArgForm::Text, "Only work of this role"),
+        Argument::optional("another", ArgForm::Flag, "One more, besides what you have"),
+    ],
+    answer: &[
+        ("task", "object|string|null"),
+        ("message", "string"),
+        ("warnings", "array"),
+        ("nextCall", "object|null"),
+    ],
+    effect: ToolEffect::Settles,
+};
+
+pub(crate) fn next_task(project: &OpenProject<'_>, given: &Arguments) -> Result<Value, ToolError> {
+    let agent = project.agent()?;
+    let role: Option<RoleId> = given.id("role")?;
+    let rules = project.rules();
+    known_worker(rules, &agent, role.as_ref())?;
+    if let Some((ticket, _)) = project.run() {
+        return only(project, ticket);
+    }
+    let wanted = if given.flag("another") { Wanted::Another } else { Wanted::Next };
+    let found =
+        next(&project.workspace, &project.in_force, &agent, role.as_ref(), wanted, DryRun::No)?;
+    let (changed, ticket) = match found {
+        Next::Task { changed, ticket, .. } => (changed, ticket),
+        Next::Nothing { roles, waiting } => {
+            let others = match waiting {
+                0 => String::new(),
+                1 => "; 1 task is there, but taken, blocked or waiting".to_owned(),
+                count => format!("; {count} tasks are there, but taken, blocked or waiting"),
+            };
+            let of =
+                if roles.is_empty() { String::new() } else { format!(" in {}", listed(&roles)) };
+            return Ok(nothing(&format!("nothing to do for `{agent}`{of}{others}")));
+        }
+    };
+    let post = Workplace::meant(rules, &changed.after.task, ticket.branch.as_ref());
+    let context = post.and_then(|post| brief_of(rules, &changed.after, &post));
+    let (ticket, task) = match &context {
+        Some(context) => (context.ticket.to_string(), brief_json(&changed.after, context)),
+        None => {
+            (ticket.to_string(), json!({"id": ticket.task.as_str(), "ticket": ticket.to_string()}))
+        }
+    };
+    Ok(yours(&ticket, &task, &changed.warnings))
+}
+
+/// Answers for a server that was started for one visit: it hands out nothing else.
+fn only(project: &OpenProject<'_>, ticket: &Ticket) -> Result<Value, ToolError> {
+    let (view, _) = show(&project.workspace, &ticket.task)?;
+    let task = &view.file.task;
+    let open =
+        ticket.visit.is_none_or(|visit| task.gate.as_ref().is_some_and(|open| open.visit == visit));
+    if !open || task.gate.is_none() {
+        return Ok(nothing(&format!("{ticket} is what you were started for, and it is done")));
+    }
+    let (file, context, _) = briefed(&project.workspace, ticket)?;
+    Ok(yours(&context.ticket.to_string(), &brief_json(&file, &context), &context.warnings))
+}
+
+fn yours(ticket: &str, task: &Value, warnings: &[Warning]) -> Value {
+    json!({
+        "task": task,
+        "message": format!("{ticket} is yours: do what its brief expects, then say how it went"),
+        "warnings": warnings_value(warnings),
+        "nextCall": complete_call(ticket),
+    })
+}
+
+fn nothing(message: &str) -> Value {
+    json!({"task": null, "message": message, "warnings": [], "nextCall": null})
+}

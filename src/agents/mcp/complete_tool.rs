@@ -1,0 +1,236 @@
+//! The tool that says how a task went.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::next_call::{get_call, next_task_call};
+use super::open_project::{OpenProject, ToolError};
+use super::tool_schema::{ArgForm, Argument, Arguments, TASK, Tool, ToolEffect};
+use crate::domain::ssh::SshFault;
+use crate::domain::{AgentId, BODY_LIMIT, Completion, Signature, Status};
+use crate::git::Asking;
+use crate::project::error::ProjectError;
+use crate::rules::{Flaw, Refusal, Workplace};
+use crate::storage::fs::random::ulid;
+use crate::tasks::complete::{add_text, complete, note_run};
+use crate::tasks::plan::{Changed, DryRun};
+use crate::tasks::signing::{Signing, complete_signed};
+use crate::tasks::view::task_view::{ended, warnings_value, way, who};
+
+pub(crate) const COMPLETE: Tool = Tool {
+    name: "aof_task_complete",
+    title: "Say how a task went",
+    description: r#"Mark your current task as done at its gate. Call it once, when the work is finished or cannot go on; where the task goes then is not your concern.
+
+outcome:
+- "complete": your work is done and ready to go on
+- "needs_review": you reviewed it and found problems that somebody else has to fix; list them in blockers
+- "blocked": something outside stops you; name it in blockers
+- "skip", "failed", or a decision of this gate: only where `outcomes` of the brief names it
+summary: what you did, in one or two sentences. blockers: one entry for each thing, so concrete that somebody can act on it: "No error handling for expired tokens", not "needs work".
+
+Examples:
+{"outcome": "complete", "summary": "Added login with tokens; 14 tests, coverage 85%"}
+{"outcome": "needs_review", "summary": "Two things to mend", "blockers": ["No error handling for expired tokens", "Coverage is 65%, the target is 80%"], "rejectionNotes": "The rest is fine"}
+{"outcome": "blocked", "summary": "Cannot go on without the API description", "blockers": ["The platform team has not sent the API description"]}
+
+A refusal changes nothing and says how to put it right."#,
+    arguments: &[
+        Argument::by_rule("summary", ArgForm::Text, "What you did"),
+        Argument::optional("outcome", ArgForm::Text, "How it went; needed unless `text` says it"),
+        Argument::optional("blockers", ArgForm::Texts, "Needed with needs_review and blocked"),
+        Argument::optional("rejectionNotes", ArgForm::Text, "A word to whoever mends it"),
+        TASK,
+        Argument::optional("outputs", ArgForm::Object, "What the brief asks you to hand on"),
+        Argument::optional("metadata", ArgForm::Object, "Facts for the record"),
+        Argument::optional("text", ArgForm::Text, "Markdown of up to 64 KiB for the task's body"),
+        Argument::optional("file", ArgForm::Text, "The same from a file below the project"),
+        Argument::optional(
+            "id",
+            ArgForm::Text,
+            "Any id of your own: however often it is sent, it counts once",
+        ),
+        Argument::optional(
+            "signature",
+            ArgForm::Text,
+            "Only where a refusal asks for it: your SSH signature of its `toSign`",
+        ),
+    ],
+    answer: &[
+        ("task", "string"),
+        ("outcome", "string"),
+        ("way", "string"),
+        ("gate", "string|null"),
+        ("status", "string"),
+        ("settled", "boolean"),
+        ("commit", "string|null"),
+        ("message", "string"),
+        ("warnings", "array"),
+        ("nextCall", "object|null"),
+    ],
+    effect: ToolEffect::Adds,
+};
+
+pub(crate) fn complete_task(
+    project: &OpenProject<'_>,
+    given: &Arguments,
+) -> Result<Value, ToolError> {
+    let agent = project.agent()?;
+    let ticket = given.task(project)?;
+    let id = match given.id("id")? {
+        Some(id) => id,
+        None => ulid(project.workspace.now())?,
+    };
+    let mut completion = Completion {
+        ticket,
+        agent,
+        outcome: given.text("outcome"),
+        summary: given.text("summary"),
+        blockers: given.texts("blockers"),
+        rejection_notes: given.text("rejectionNotes"),
+        outputs: given.object("outputs"),
+        metadata: given.object("metadata"),
+        body: None,
+        id,
+        signature: signature(given)?,
+    };
+    if let Some(text) = text(project, given)? {
+        add_text(&mut completion, text);
+    }
+    // What else an agent that is run completes is no part of its run.
+    if let Some((_, run)) = project.run().filter(|(own, _)| own.task == completion.ticket.task) {
+        note_run(&mut completion, run);
+    }
+    let changed = completed(project, &completion)?;
+    let task = &changed.after.task;
+    let said = ended(&changed).first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
+    let (now, _) = standing(project, &changed);
+    let again =
+        if changed.settled { "this had counted already, and nothing was done twice; " } else { "" };
+    Ok(json!({
+        "task": task.id.as_str(),
+        "outcome": said,
+        "way": way(&changed),
+        "gate": task.gate.as_ref().map(|open| open.current.as_str()),
+        "status": task.status.as_str(),
+        "settled": changed.settled,
+        "commit": changed.commit.map(|commit| commit.to_string()),
+        "message": format!("{again}{now}"),
+        "warnings": warnings_value(&changed.warnings),
+        "nextCall": next_task_call(),
+    }))
+}
+
+/// Completes the visit. Signs where a signature is required and needs no prompt; else the refusal says what to sign.
+fn completed(project: &OpenProject<'_>, completion: &Completion) -> Result<Changed, ProjectError> {
+    let refused = match complete(&project.workspace, completion, DryRun::No) {
+        Err(ProjectError::Refused(Refusal::Signature(wanted))) if wanted.flaw == Flaw::Missing => {
+            wanted
+        }
+        done => return done,
+    };
+    let signing = Signing { key_file: None, asking: Asking::Window };
+    match complete_signed(&project.workspace, completion, signing, DryRun::No) {
+        Err(ProjectError::Unfit { code: "cannot_sign", .. }) => {
+            Err(Refusal::Signature(refused).into())
+        }
+        done => done,
+    }
+}
+
+fn signature(given: &Arguments) -> Result<Option<Signature>, ToolError> {
+    let Some(text) = given.text("signature") else { return Ok(None) };
+    text.parse().map(Some).map_err(|SshFault { problem, fix }| {
+        ToolError::argument("invalid_argument", "signature", problem, fix)
+    })
+}
+
+/// Returns the text for the task's body.
+fn text(project: &OpenProject<'_>, given: &Arguments) -> Result<Option<String>, ToolError> {
+    let Some(name) = given.text("file") else { return Ok(given.text("text")) };
+    if given.text("text").is_some() {
+        let problem = "`text` and `file` both bring a text".to_owned();
+        let fix = "give one of them";
+        return Err(ToolError::argument("invalid_argument", "file", problem, fix));
+    }
+    read_file(project, &name).map(Some)
+}
+
+/// Returns where a task stands now, in a sentence, and what the agent does next: its work, if it has more to do with the task.
+pub(crate) fn standing(project: &OpenProject<'_>, changed: &Changed) -> (String, Value) {
+    let task = &changed.after.task;
+    let id = &task.id;
+    let Some(open) = &task.gate else {
+        return (format!("{id} is {}", task.status), next_task_call());
+    };
+    let agents: Vec<AgentId> = who(project.rules(), &changed.after);
+    let names: Vec<&str> = agents.iter().map(AgentId::as_str).collect();
+    let turn = match (task.status, &names[..]) {
+        (Status::Blocked, _) => format!("blocked: {}", task.blockers.join("; ")),
+        (status, []) => status.to_string().replace('_', " "),
+        (status, names) => {
+            format!("{} for {}", status.to_string().replace('_', " "), names.join(" or "))
+        }
+    };
+    let open_posts = Workplace::open(project.rules(), task);
+    let own = project.viewer().is_some_and(|me| agents.contains(&me)) && !open_posts.is_empty();
+    let next = if own { next_task_call() } else { get_call(id) };
+    (format!("{id} is now at gate `{}`, {turn}", open.current), next)
+}
+
+/// The folders that belong to git and to the engine. Disks that tell no case apart know them by other names, too.
+const CLOSED: [&str; 2] = [".git", ".aof"];
+
+/// Returns the text of the file that the argument `file` names.
+fn read_file(project: &OpenProject<'_>, name: &str) -> Result<String, ToolError> {
+    let by_path = "name one by its path from the project's folder";
+    let unreadable = |cause: io::Error| refused(format!("cannot read `{name}`: {cause}"), by_path);
+    let root = project.workspace.paths.root().canonicalize().map_err(unreadable)?;
+    let path = root.join(name).canonicalize().map_err(unreadable)?;
+    let Ok(inside) = path.strip_prefix(&root) else {
+        return Err(refused(format!("`{name}` is no file below the project"), by_path));
+    };
+    refuse_closed(project, name, inside)?;
+    let seen = fs::metadata(&path).map_err(unreadable)?;
+    // To open a pipe would be to wait for its other end.
+    if !seen.is_file() {
+        return Err(refused(format!("`{name}` is no file below the project"), by_path));
+    }
+    let mut text = Vec::new();
+    let file = File::open(&path).map_err(unreadable)?;
+    file.take(BODY_LIMIT as u64 + 1).read_to_end(&mut text).map_err(unreadable)?;
+    if text.len() > BODY_LIMIT {
+        let bytes = usize::try_from(seen.len()).unwrap_or(usize::MAX).max(text.len());
+        return Err(Refusal::TooLong { field: "body", bytes, limit: BODY_LIMIT }.into());
+    }
+    String::from_utf8(text)
+        .map_err(|_| refused(format!("`{name}` is no text in UTF-8"), "give a file of text"))
+}
+
+/// Refuses files below the project's folder that are not shared. `inside` has no links left.
+fn refuse_closed(project: &OpenProject<'_>, name: &str, inside: &Path) -> Result<(), ToolError> {
+    let by_text = "hand on what you wrote yourself in `text`";
+    let is_closed = |part: &std::ffi::OsStr| {
+        CLOSED.iter().any(|closed| part.to_string_lossy().eq_ignore_ascii_case(closed))
+    };
+    if inside.iter().any(is_closed) {
+        return Err(refused(
+            format!("`{name}` is in a folder that belongs to git or to aof"),
+            by_text,
+        ));
+    }
+    let Some(inside) = inside.to_str() else {
+        return Err(refused(format!("the path of `{name}` is no text in UTF-8"), by_text));
+    };
+    if project.workspace.repository.is_ignored(inside)? {
+        return Err(refused(format!("git ignores `{name}`, so it is not for the record"), by_text));
+    }
+    Ok(())
+}
+
+fn refused(problem: String, fix: &str) -> ToolError {
+    ToolError::argument("invalid_argument", "file", problem, fix)
+}

@@ -1,0 +1,236 @@
+//! The tools that only look: a task, lists of tasks and workflows, the project.
+
+use serde_json::{Value, json};
+
+use super::next_call::call;
+use super::open_project::{OpenProject, ToolError, in_tools};
+use super::resources::cut_body;
+use super::tool_schema::{ArgForm, Argument, Arguments, TASK, Tool, ToolEffect};
+use crate::dispatch::next::claimed;
+use crate::domain::{RoleId, Status};
+use crate::health::doctor::{overview, overview_value};
+use crate::rules::Workplace;
+use crate::storage::lock::is_watched;
+use crate::tasks::headers::list::{Filter, Sort, known_names, list, workflows_value};
+use crate::tasks::headers::listing::unreadable_value;
+use crate::tasks::headers::summary::{NEW, summary_value};
+use crate::tasks::view::brief::brief_value;
+use crate::tasks::view::task_view::{brief_of, frozen, show, task_value};
+
+/// How many tasks come at once unless the call says how many.
+const PAGE: usize = 20;
+
+/// How many points of the project's status are told.
+const MOST_POINTS: usize = 20;
+
+const STATES: &[&str] =
+    &["ready", "in_progress", "blocked", "complete", "failed", "cancelled", "new"];
+
+pub(crate) const GET: Tool = Tool {
+    name: "aof_task_get",
+    title: "Look at a task",
+    description: "Look at a task: where it stands, its text, and `gate_context`, what is expected at its gate. Without `task`, the one \
+                  that you have. Changes nothing. Long texts come in parts: `truncated` is true, and `rest` is the call for what \
+                  follows.",
+    arguments: &[
+        TASK,
+        Argument::optional("history", ArgForm::Flag, "Also who did what at which gate"),
+        Argument::optional("offset", ArgForm::Count, "Begin `body` at this byte"),
+    ],
+    answer: &[
+        ("id", "string"),
+        ("ticket", "string"),
+        ("title", "string"),
+        ("status", "string"),
+        ("body", "string"),
+        ("available", "object"),
+    ],
+    effect: ToolEffect::Looks,
+};
+
+pub(crate) fn get(project: &OpenProject<'_>, given: &Arguments) -> Result<Value, ToolError> {
+    let ticket = given.task(project)?;
+    let (view, _) = show(&project.workspace, &ticket.task)?;
+    let rules = project.rules();
+    let mut value = task_value(rules, &view.file, &view.path);
+    let post = Workplace::meant(rules, &view.file.task, ticket.branch.as_ref());
+    let context = post.and_then(|post| brief_of(rules, &view.file, &post)).or(view.context);
+    if let (Value::Object(map), Some(context)) = (&mut value, &context) {
+        let Value::Object(told) = brief_value(&view.file, context) else {
+            unreachable!("a brief is an object")
+        };
+        for (key, told) in told {
+            map.insert(key, told);
+        }
+    }
+    if let Value::Object(map) = &mut value {
+        map.entry("title").or_insert_with(|| view.file.task.title.clone().into());
+        map.entry("status").or_insert_with(|| NEW.into());
+        if !given.flag("history") {
+            map.shift_remove("gateHistory");
+        }
+        if let Some(frozen) = frozen(&project.workspace, &ticket.task) {
+            map.insert("frozen".to_owned(), frozen.fields.into());
+            map.insert("fix".to_owned(), frozen.fix.into());
+        }
+    }
+    cut_body(&mut value, given.count("offset").unwrap_or(0));
+    Ok(value)
+}
+
+pub(crate) const LIST: Tool = Tool {
+    name: "aof_task_list",
+    title: "List tasks",
+    description: "List tasks, the most urgent first. Only active ones, unless you ask for `all` or a finished status. To get work, \
+                  use aof_task_next instead: it chooses, and makes the task yours.",
+    arguments: &[
+        Argument::optional("mine", ArgForm::Flag, "Only yours, and those that you may take"),
+        Argument::optional("ready", ArgForm::Flag, "Only what can be handed out now"),
+        Argument::optional("status", ArgForm::Word(STATES), ""),
+        Argument::optional("gate", ArgForm::Text, ""),
+        Argument::optional("role", ArgForm::Text, ""),
+        Argument::optional("workflow", ArgForm::Text, ""),
+        Argument::optional("tag", ArgForm::Text, ""),
+        Argument::optional("search", ArgForm::Text, "Words in id, title or tags"),
+        Argument::optional("all", ArgForm::Flag, "Finished ones, too"),
+        Argument::optional("limit", ArgForm::Count, "How many at most; 20"),
+        Argument::optional("offset", ArgForm::Count, "How many to pass over"),
+    ],
+    answer: &[
+        ("tasks", "array"),
+        ("total", "integer"),
+        ("truncated", "boolean"),
+        ("nextCall", "object|null"),
+    ],
+    effect: ToolEffect::Looks,
+};
+
+pub(crate) fn list_tasks(project: &OpenProject<'_>, given: &Arguments) -> Result<Value, ToolError> {
+    let mine = given.flag("mine");
+    let status = given.text("status");
+    let filter = Filter {
+        workflows: given.id("workflow")?.into_iter().collect(),
+        gates: given.id("gate")?.into_iter().collect(),
+        roles: given.id("role")?.into_iter().collect(),
+        agent: None,
+        mine: if mine {
+            Some(match project.viewer() {
+                Some(viewer) => viewer,
+                None => project.agent()?,
+            })
+        } else {
+            None
+        },
+        statuses: status.iter().filter_map(|word| word.parse::<Status>().ok()).collect(),
+        hand_made: status.as_deref() == Some(NEW),
+        tags: given.text("tag").into_iter().collect(),
+        ready: given.flag("ready"),
+        search: given.text("search"),
+        all: given.flag("all"),
+    };
+    let listing = list(&project.workspace, &project.in_force, &filter, Sort::Priority);
+    known_names(&filter, project.rules(), &listing)?;
+    let (from, limit) =
+        (given.count("offset").unwrap_or(0), given.count("limit").unwrap_or(PAGE).max(1));
+    let total = listing.tasks.len();
+    let tasks: Vec<Value> = listing
+        .tasks
+        .iter()
+        .skip(from)
+        .take(limit)
+        .map(|(header, path)| lean(summary_value(header, path)))
+        .collect();
+    let end = from.saturating_add(tasks.len());
+    let mut value =
+        json!({"tasks": tasks, "total": total, "truncated": end < total, "nextCall": null});
+    if end < total {
+        let mut arguments = given.all();
+        arguments.insert("offset".to_owned(), json!(end));
+        value["nextCall"] = call(LIST.name, arguments);
+    }
+    if !listing.unreadable.is_empty() {
+        value["unreadable"] = listing.unreadable.iter().map(unreadable_value).collect();
+    }
+    Ok(value)
+}
+
+/// Leaves out empty fields: the reader of a list pays for each word.
+fn lean(mut value: Value) -> Value {
+    if let Value::Object(map) = &mut value {
+        map.retain(|key, value| match value {
+            Value::Null => false,
+            Value::Array(items) => !items.is_empty(),
+            _ => !matches!(key.as_str(), "visit" | "created" | "updated" | "path"),
+        });
+    }
+    value
+}
+
+pub(crate) const WORKFLOWS: Tool = Tool {
+    name: "aof_workflow_list",
+    title: "List workflows",
+    description: "List the workflows that you may start with aof_workflow_start. `input` names the values that one begins with: null \
+                  must be given in `context`, anything else is what it is unless you say.",
+    arguments: &[],
+    answer: &[("workflows", "array"), ("nextCall", "object|null")],
+    effect: ToolEffect::Looks,
+};
+
+#[expect(clippy::unnecessary_wraps, reason = "every tool is run in the same way")]
+pub(crate) fn list_workflows(project: &OpenProject<'_>, _: &Arguments) -> Result<Value, ToolError> {
+    let mut workflows = workflows_value(project.rules(), project.viewer().as_ref());
+    for workflow in workflows.as_array_mut().into_iter().flatten() {
+        if let Value::Object(map) = workflow {
+            map.shift_remove("hash");
+            map.retain(|_, value| !value.is_null());
+        }
+    }
+    let first = workflows.as_array().and_then(|all| all.first()).map(|first| first["name"].clone());
+    let next = first.map(|name| {
+        call("aof_workflow_start", json!({"workflow": name, "title": "<what is to be done>"}))
+    });
+    Ok(json!({"workflows": workflows, "nextCall": next}))
+}
+
+pub(crate) const STATUS: Tool = Tool {
+    name: "aof_status",
+    title: "Project at a glance",
+    description: "Look at the project: who you are, what you have, how many tasks there are by status, and what needs somebody's \
+                  attention.",
+    arguments: &[],
+    answer: &[
+        ("project", "string|null"),
+        ("branch", "string|null"),
+        ("remote", "object|null"),
+        ("agent", "string|null"),
+        ("roles", "array"),
+        ("current", "array"),
+        ("counts", "object"),
+        ("attention", "array"),
+    ],
+    effect: ToolEffect::Looks,
+};
+
+pub(crate) fn status(project: &OpenProject<'_>, _: &Arguments) -> Result<Value, ToolError> {
+    let mut all = overview(&project.workspace, is_watched(&project.workspace.paths))?;
+    let points = all.attention.len();
+    all.attention.truncate(MOST_POINTS);
+    for point in &mut all.attention {
+        point.fix = in_tools(&point.fix);
+    }
+    let mut value = overview_value(&all);
+    let agent = project.viewer();
+    let roles: Vec<&RoleId> =
+        agent.iter().flat_map(|agent| project.rules().org.roles_of(agent)).collect();
+    let claims =
+        agent.iter().flat_map(|agent| claimed(&project.workspace, &project.in_force, agent, None));
+    value["agent"] = json!(agent.as_ref().map(ToString::to_string));
+    value["roles"] = roles.iter().map(ToString::to_string).collect();
+    value["current"] = claims
+        .map(|claim| json!({"task": claim.ticket.to_string(), "title": claim.title}))
+        .collect();
+    if points > MOST_POINTS {
+        value["attentionTotal"] = json!(points);
+    }
+    Ok(value)
+}

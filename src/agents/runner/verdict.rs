@@ -1,0 +1,232 @@
+//! What a run answered: the sources in their order, held against each other and against how the program ended.
+//!
+//! 1. the file that `AOF_OUTPUT` names
+//! 2. an object apart from the text; else the whole last message, or the last closed block fenced as `json` in it, if it is an
+//!    object with `outcome` (or with `$status`, where the gate's outputs declare it)
+//! 3. the last message itself, where the gate has a `signal`: the engine reads it
+//! 4. the exit status, where the gate says what it means
+//!
+//! The first that says something counts, and none may contradict it. A pass needs an exit status that is 0 or declared, and a
+//! tool that reports no error; a verdict that sends back, blocks or fails stands whatever the exit status. What is said in passing
+//! decides nothing, nor does a block that stands in the prompt as it is. One that is copied from elsewhere to the end of the last
+//! message cannot be told from an answer.
+
+use super::answer::{AnswerSource, NO_BLOCK, RunAnswer, RunQuestion, in_file, in_output};
+use super::report::{
+    Exit, Report, RunOutput, Trouble, TroubleKind, last_line, last_lines, plain, tail,
+};
+use crate::domain::{Outcome, Signal, listed};
+use crate::files::completion_file::Answer;
+use crate::rules::verdict::{looked_for_at, outcome, read_at};
+
+#[cfg(test)]
+mod tests;
+
+/// How many of the last lines a blocker holds.
+const LINES: usize = 20;
+/// How many of them are of the standard error where both streams have some.
+const ERROR_LINES: usize = 8;
+/// How many bytes a blocker has at most.
+const BYTES: usize = 4 * 1024;
+/// How many bytes of a text the engine reads; a task's body takes little more.
+const TEXT_LIMIT: usize = 60 * 1024;
+
+/// Returns the answer of a run. `file` is the content of the file that `AOF_OUTPUT` names, if it is there.
+pub(crate) fn verdict(
+    asked: &RunQuestion<'_>,
+    report: &Report,
+    output: &RunOutput<'_>,
+    file: Option<&[u8]>,
+) -> Result<RunAnswer, Trouble> {
+    let declared = |status| asked.exit.iter().find(|(known, _)| *known == status);
+    let exit_outcome = match output.exit {
+        Exit::Status(status) => declared(status).map(|(_, outcome)| outcome),
+        Exit::Signal(_) | Exit::Unseen => None,
+    };
+    let summary = format!("`{}` {}", asked.program, output.exit);
+    let run = EndedRun { asked, report, output, exit_outcome, summary };
+    match run.first_answer(file) {
+        Ok(Some(answer)) => run.checked(answer),
+        Ok(None) => Err(run.trouble(None)),
+        Err(why) => Err(run.trouble(Some(why))),
+    }
+}
+
+/// A run that is over, and what it left.
+struct EndedRun<'a> {
+    asked: &'a RunQuestion<'a>,
+    report: &'a Report,
+    output: &'a RunOutput<'a>,
+    /// What the exit status means at the gate.
+    exit_outcome: Option<&'a Outcome>,
+    /// How it ended, in a sentence.
+    summary: String,
+}
+
+impl EndedRun<'_> {
+    /// Returns the answer of the first source that has one. Fails where a later one contradicts it.
+    fn first_answer(&self, file: Option<&[u8]>) -> Result<Option<RunAnswer>, String> {
+        let Self { asked, report, .. } = self;
+        let file = in_file(asked, file)?;
+        let structured = in_output(asked, report)?.ok();
+        if let (Some(one), Some(other)) = (&file, &structured)
+            && one.outcome != other.outcome
+        {
+            return Err(disagreement(one, other.source, other.outcome.as_ref()));
+        }
+        let signal = asked.signal.filter(|_| !report.text.trim().is_empty());
+        let in_text = signal.and_then(|signal| self.read(signal, &report.text));
+        if let Some(answer) = file.or(structured) {
+            // `blocked` and `failed` are no verdicts: a text does not contradict them.
+            let judges = !matches!(answer.outcome, Some(Outcome::Blocked | Outcome::Failed));
+            return match &in_text {
+                Some(other) if judges && answer.outcome.as_ref() != Some(other) => {
+                    Err(disagreement(&answer, AnswerSource::Signal, Some(other)))
+                }
+                _ => Ok(Some(answer)),
+            };
+        }
+        let by_status = self.exit_outcome.filter(|_| report.trouble.is_none());
+        // Where a text decides, a status may reject, but its pass does not make up for a missing verdict.
+        let by_status =
+            by_status.filter(|outcome| asked.signal.is_none() || !asked.passes(outcome));
+        match signal.filter(|_| by_status.is_none() || in_text.is_some()) {
+            Some(signal) => self.answer_of_text(signal, in_text.as_ref()).map(Some),
+            None => Ok(by_status.map(|outcome| self.answer_of_status(outcome))),
+        }
+    }
+
+    fn read(&self, signal: &Signal, text: &str) -> Option<Outcome> {
+        let possible = &self.asked.possible;
+        outcome(signal, possible, &read_at(signal, possible, self.asked.outputs, text).verdict)
+    }
+
+    /// Returns the text as the answer, which the engine reads. `whole` is what all of it says.
+    fn answer_of_text(
+        &self,
+        signal: &Signal,
+        whole: Option<&Outcome>,
+    ) -> Result<RunAnswer, String> {
+        let text = &self.report.text;
+        let body = tail(text, TEXT_LIMIT);
+        // A cut may remove the beginning of a quote: quoted words must not count then.
+        if body.len() < text.len() && self.read(signal, body).as_ref() != whole {
+            return Err(format!(
+                "the last message is {} KiB long, and its last {} KiB read otherwise than the whole; be brief, and end it with {}",
+                text.len() / 1024,
+                TEXT_LIMIT / 1024,
+                looked_for_at(&signal.mark, &self.asked.possible)
+            ));
+        }
+        let fields = Answer { body: Some(body.to_owned()), ..Answer::default() };
+        Ok(RunAnswer { source: AnswerSource::Signal, outcome: None, fields })
+    }
+
+    /// Returns the answer of the exit status. One that does not pass has the last lines as its blocker.
+    fn answer_of_status(&self, outcome: &Outcome) -> RunAnswer {
+        let summary = self.summary.clone();
+        let blocker = || match last_of_both(self.output) {
+            lines if lines.is_empty() => summary.clone(),
+            lines => lines,
+        };
+        let blockers = (!self.asked.passes(outcome)).then(|| vec![blocker()]);
+        let fields = Answer { summary: Some(summary), blockers, ..Answer::default() };
+        RunAnswer { source: AnswerSource::ExitStatus, outcome: Some(outcome.clone()), fields }
+    }
+
+    /// Compares the answer with how the run ended.
+    fn checked(&self, answer: RunAnswer) -> Result<RunAnswer, Trouble> {
+        let outcome = match (&answer.outcome, self.asked.signal, &answer.fields.body) {
+            (None, Some(signal), Some(body)) => self.read(signal, body),
+            (outcome, ..) => outcome.clone(),
+        };
+        if outcome.as_ref().is_some_and(|outcome| !self.asked.passes(outcome)) {
+            return Ok(answer);
+        }
+        let ended_well = self.output.exit == Exit::SUCCESS || self.exit_outcome.is_some();
+        let against = match (&self.report.trouble, self.exit_outcome, &outcome) {
+            (Some(trouble), ..) => trouble.why.clone(),
+            _ if !ended_well => self.summary.clone(),
+            (None, Some(meant), Some(outcome)) if meant != outcome => {
+                format!("{}, which means `{meant}` here", self.summary)
+            }
+            _ => return Ok(answer),
+        };
+        // The last words of a failed run are no review where they hold no verdict.
+        let Some(outcome) = outcome else { return Err(self.trouble(None)) };
+        let why = format!(
+            "{} says `{outcome}`, and {against}; a pass counts only from a run that went well to its end",
+            answer.source
+        );
+        Err(Trouble { kind: TroubleKind::BadAnswer, why })
+    }
+
+    /// Returns why the run has no answer that counts. `why` tells what is wrong with the one that it gave.
+    fn trouble(&self, why: Option<String>) -> Trouble {
+        let crashed = self.output.exit != Exit::SUCCESS && self.exit_outcome.is_none();
+        let trouble = self.report.trouble.clone().or_else(|| crashed.then(|| self.crash()));
+        match (trouble, why) {
+            (Some(trouble), None) => trouble,
+            (Some(Trouble { kind, why }), Some(more)) => {
+                Trouble { kind, why: format!("{why}; {more}") }
+            }
+            (None, why) => {
+                let why = why.unwrap_or_else(|| self.silence());
+                Trouble { kind: TroubleKind::BadAnswer, why }
+            }
+        }
+    }
+
+    /// Describes where an answer was looked for, and what was there instead.
+    fn silence(&self) -> String {
+        let Self { asked, report, .. } = self;
+        let instead = match in_output(asked, report) {
+            _ if report.text.trim().is_empty() && report.structured.is_none() => {
+                "there is no last message"
+            }
+            Ok(Err(instead)) => instead,
+            _ => NO_BLOCK,
+        };
+        let signal = asked.signal.map(|signal| {
+            format!(", {} in the last message", looked_for_at(&signal.mark, &asked.possible))
+        });
+        let remarks = [&[String::new()], &report.remarks[..]].concat().join("; ");
+        format!(
+            "{} and did not say how the work ended: looked for a completion of its own, the file `$AOF_OUTPUT` (it is not there, or \
+             empty), a block of JSON with `outcome` at the end of the last message ({instead}){}{remarks}; `outcome` is one of {}",
+            self.summary,
+            signal.unwrap_or_default(),
+            listed(&asked.possible)
+        )
+    }
+
+    /// Returns the trouble of a program that came to no good end, with the last line that it left.
+    fn crash(&self) -> Trouble {
+        let line = last_line(&plain(self.output.stderr));
+        let line = line.or_else(|| last_line(&plain(self.output.stdout)));
+        let line = line.map(|line| format!("; the last thing it printed: {line}"));
+        let why = format!("{}{}", self.summary, line.unwrap_or_default());
+        Trouble { kind: TroubleKind::Failed, why }
+    }
+}
+
+fn disagreement(one: &RunAnswer, other: AnswerSource, said: Option<&Outcome>) -> String {
+    let word = |outcome: Option<&Outcome>| outcome.map_or("nothing", Outcome::as_str).to_owned();
+    format!(
+        "{} says `{}`, and {other} says `{}`; give one outcome, in one place",
+        one.source,
+        word(one.outcome.as_ref()),
+        word(said)
+    )
+}
+
+fn last_of_both(output: &RunOutput<'_>) -> String {
+    let (out, error) = (plain(output.stdout), plain(output.stderr));
+    if out.trim().is_empty() || error.trim().is_empty() {
+        return last_lines(if out.trim().is_empty() { &error } else { &out }, LINES, BYTES)
+            .to_owned();
+    }
+    let error = last_lines(&error, ERROR_LINES, BYTES / 2);
+    let out = last_lines(&out, LINES - error.lines().count(), BYTES - error.len() - 1);
+    format!("{out}\n{error}")
+}

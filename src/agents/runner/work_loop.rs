@@ -1,0 +1,335 @@
+//! The loop of a runner: it starts agents on what there is to do, until nothing is left.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::{self, Scope};
+use std::time::{Duration, Instant, SystemTime};
+
+use super::run_types::{
+    Audience, Pace, PersonQuestion, Refused, RunControl, RunEvent, RunOutcome, RunSummary,
+    RunTarget, RunnerSetup, WaitReason, WaitingWork,
+};
+use super::visit;
+use super::visit_state::{Assignment, VisitEnd};
+use super::work_finder::{AvailableWork, WorkFinder};
+use crate::dispatch::workplaces::openings;
+use crate::domain::{Completion, Ticket};
+use crate::git::Asking;
+use crate::project::error::ProjectError;
+use crate::rules::RefusalKind;
+use crate::storage::runs::Runs;
+use crate::tasks::plan::DryRun;
+use crate::tasks::signing::{Signing, complete_signed};
+use crate::tasks::view::brief::briefed;
+use crate::tasks::view::task_view::{ended, show};
+
+/// The longest pause before another try of what failed for a while: a remote, a lock, a merge.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// Works until nothing is left, or `stop` is set.
+pub fn work(
+    project: &RunnerSetup,
+    wish: &RunTarget,
+    jobs: usize,
+    pace: Pace,
+    stop: &AtomicBool,
+    audience: &mut dyn Audience,
+) -> Result<RunSummary, ProjectError> {
+    let (sender, messages) = mpsc::channel();
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let finder = WorkFinder::new(project, wish)?;
+        let runs = Runs::of(&finder.workspace.paths);
+        // Old runs are removed beside the work. A failure to remove them stops nothing.
+        let over = &over;
+        scope.spawn(move || runs.prune(SystemTime::from((project.clock)()), over));
+        let (visits, begun, given_up, told) = (0, 0, Vec::new(), BTreeSet::new());
+        let jobs = jobs.max(1);
+        let mut run = RunLoop { finder, jobs, pace, stop, messages, visits, begun, given_up, told };
+        let end = run.go(scope, &sender, audience);
+        // After an error, the agents at work are stopped too.
+        stop.fetch_or(end.is_err(), Ordering::Relaxed);
+        let mut outcome = Ok(());
+        while !run.finder.running.is_empty() {
+            outcome = outcome.and(run.hear(audience));
+        }
+        over.store(true, Ordering::Relaxed);
+        let end = end.and_then(|end| outcome.map(|()| end))?;
+        let unavailable = run.finder.unavailable;
+        Ok(RunSummary { visits: run.visits, unavailable, given_up: run.given_up, end })
+    })
+}
+
+/// A message of a worker.
+enum WorkerMessage {
+    RunEvent(RunEvent),
+    Ended(Assignment, Result<VisitEnd, ProjectError>),
+}
+
+struct RunLoop<'a> {
+    finder: WorkFinder<'a>,
+    jobs: usize,
+    pace: Pace,
+    stop: &'a AtomicBool,
+    messages: Receiver<WorkerMessage>,
+    visits: usize,
+    begun: usize,
+    given_up: Vec<(Ticket, String)>,
+    /// The obstacles that were reported: each is reported once.
+    told: BTreeSet<String>,
+}
+
+impl<'a> RunLoop<'a> {
+    fn go<'s>(
+        &mut self,
+        scope: &'s Scope<'s, 'a>,
+        sender: &Sender<WorkerMessage>,
+        audience: &mut dyn Audience,
+    ) -> Result<RunOutcome, ProjectError> {
+        let is_stopped = || self.stop.load(Ordering::Relaxed);
+        let mut looked: Option<Instant> = None;
+        // When something that passes was met last, and the pause before the next try.
+        let mut obstacle: Option<(Instant, Duration)> = None;
+        loop {
+            let mut found = AvailableWork::Nothing(Vec::new());
+            let is_passed = obstacle.is_none_or(|(met, pause)| met.elapsed() >= pause);
+            let is_due =
+                self.finder.running.is_empty() || looked.is_none_or(|at| at.elapsed() >= LOOK);
+            while is_passed && is_due && !is_stopped() && self.may_begin() {
+                looked = Some(Instant::now());
+                match self.finder.find(DryRun::No) {
+                    Ok(AvailableWork::Work(assignment)) => {
+                        obstacle = None;
+                        self.begin(scope, sender.clone(), assignment);
+                    }
+                    Ok(other) => {
+                        (found, obstacle) = (other, None);
+                        break;
+                    }
+                    // A merge or a lock passes; agents at work go on meanwhile.
+                    Err(error) if error.passes() => {
+                        if self.told.insert(error.problem()) {
+                            audience.hear(&RunEvent::Obstacle(error.problem()));
+                        }
+                        let pause = obstacle.map_or(TICK, |(_, pause)| pause * 2);
+                        obstacle = Some((Instant::now(), pause.min(LONGEST_PAUSE)));
+                        break;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            if !self.finder.running.is_empty() {
+                let running = self.finder.running.len();
+                self.hear(audience)?;
+                if self.finder.running.len() < running {
+                    looked = None;
+                }
+                continue;
+            }
+            if is_stopped() {
+                return Ok(RunOutcome::Stopped);
+            }
+            if self.pace == Pace::OneVisit && self.begun > 0 {
+                return Ok(RunOutcome::Stepped);
+            }
+            if obstacle.is_some() {
+                audience.tick();
+                thread::sleep(TICK);
+                continue;
+            }
+            let waits = match found {
+                AvailableWork::Work(_) => continue,
+                AvailableWork::Finished(status) => return Ok(RunOutcome::Finished(status)),
+                AvailableWork::Nothing(waits) => waits,
+            };
+            match ask(self.finder.project, &waits, self.stop, audience)? {
+                PeopleAnswer::Completed => {
+                    (self.visits, self.begun) = (self.visits + 1, self.begun + 1);
+                }
+                PeopleAnswer::Overtaken => {}
+                // The person who was asked stops the runner.
+                PeopleAnswer::None if is_stopped() => {}
+                PeopleAnswer::None => {
+                    for wait in &waits {
+                        audience.hear(&RunEvent::WaitingWork(wait.clone()));
+                    }
+                    return Ok(match self.finder.wish {
+                        RunTarget::Agents { .. } => RunOutcome::NothingLeft,
+                        RunTarget::Task(_) => RunOutcome::Waiting(waits),
+                    });
+                }
+            }
+        }
+    }
+
+    fn may_begin(&self) -> bool {
+        match self.pace {
+            Pace::Through => self.finder.running.len() < self.jobs,
+            Pace::OneVisit => self.begun == 0,
+        }
+    }
+
+    fn begin<'s>(
+        &mut self,
+        scope: &'s Scope<'s, 'a>,
+        sender: Sender<WorkerMessage>,
+        assignment: Assignment,
+    ) {
+        self.finder.running.insert(assignment.ticket.clone());
+        self.begun += 1;
+        let (project, stop) = (self.finder.project, self.stop);
+        scope.spawn(move || {
+            // The loop waits for the end of every visit, so that all is received.
+            let news = |news: RunEvent| drop(sender.send(WorkerMessage::RunEvent(news)));
+            let end = visit::work(project, &assignment, RunControl { stop, news: &news });
+            drop(sender.send(WorkerMessage::Ended(assignment, end)));
+        });
+    }
+
+    /// Hears one message of a worker, if one comes soon. Fails where a visit ended with an error that is not only its own.
+    fn hear(&mut self, audience: &mut dyn Audience) -> Result<(), ProjectError> {
+        let (Assignment { ticket, agent, .. }, end) = match self.messages.recv_timeout(TICK) {
+            Ok(WorkerMessage::RunEvent(news)) => {
+                audience.hear(&news);
+                return Ok(());
+            }
+            Ok(WorkerMessage::Ended(assignment, end)) => (assignment, end),
+            Err(_) => {
+                audience.tick();
+                return Ok(());
+            }
+        };
+        self.finder.running.remove(&ticket);
+        match end? {
+            VisitEnd::Completed => self.visits += 1,
+            VisitEnd::GivenUp(why) => {
+                self.visits += 1;
+                self.given_up.push((ticket, why));
+            }
+            VisitEnd::Overtaken(why) | VisitEnd::Broken(why) => {
+                // The end of a run of one task tells the reason itself.
+                if let RunTarget::Agents { .. } = self.finder.wish {
+                    audience.hear(&RunEvent::remark(&ticket, why.clone()));
+                }
+                self.finder.tried.insert(ticket, why);
+            }
+            VisitEnd::Stopped => {
+                self.finder.tried.insert(ticket, "it was stopped".to_owned());
+            }
+            VisitEnd::Unavailable(why) => {
+                audience.hear(&RunEvent::Unavailable { agent: agent.clone(), why: why.clone() });
+                // Another agent may be able to work there.
+                self.finder.unavailable.insert(agent, why);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How often the audience is asked to show that time passes, when nothing happens.
+pub(crate) const TICK: Duration = Duration::from_millis(100);
+/// How often something is tried again, or new work is looked for beside work under way.
+pub(crate) const LOOK: Duration = Duration::from_secs(1);
+
+/// The result of asking.
+pub(crate) enum PeopleAnswer {
+    Completed,
+    /// The place has moved on by itself.
+    Overtaken,
+    /// There was no answer.
+    None,
+}
+
+/// Asks the audience about the gates for people among those that wait.
+pub(crate) fn ask(
+    project: &RunnerSetup,
+    waits: &[WaitingWork],
+    stop: &AtomicBool,
+    audience: &mut dyn Audience,
+) -> Result<PeopleAnswer, ProjectError> {
+    for wait in waits.iter().filter(|wait| wait.why == WaitReason::People) {
+        let mut refused = None;
+        loop {
+            let workspace = project.open()?;
+            let (view, in_force) = show(&workspace, &wait.ticket.task)?;
+            let open = openings(&in_force.rules, &view.file.task);
+            let Some(opening) = open.iter().find(|opening| opening.ticket == wait.ticket) else {
+                // The task moved on while the person thought about the answer.
+                if refused.is_some() {
+                    return Ok(PeopleAnswer::Overtaken);
+                }
+                break;
+            };
+            let (file, context, _) = briefed(&workspace, &wait.ticket)?;
+            let (file, context, path) = (&file, &context, &view.path);
+            let asked = PersonQuestion { opening, file, path, context, refused: refused.as_ref() };
+            let Some(completion) = audience.decide(&asked) else { break };
+            match complete(project, wait, completion, stop, audience)? {
+                Ok(answer) => return Ok(answer),
+                Err(why) => refused = Some(why),
+            }
+        }
+    }
+    Ok(PeopleAnswer::None)
+}
+
+/// Completes the visit with a person's answer. Waits while a merge or a lock stands in the way; the inner error says what was refused.
+fn complete(
+    project: &RunnerSetup,
+    wait: &WaitingWork,
+    completion: Completion,
+    stop: &AtomicBool,
+    audience: &mut dyn Audience,
+) -> Result<Result<PeopleAnswer, Refused>, ProjectError> {
+    let remark = |text: String| RunEvent::remark(&wait.ticket, text);
+    let mut is_told = false;
+    loop {
+        let workspace = project.open()?;
+        // A passphrase is asked for at the same terminal.
+        let signing = Signing { key_file: None, asking: Asking::Terminal };
+        let mut done = None;
+        audience.aside(&mut || {
+            done = Some(complete_signed(&workspace, &completion, signing, DryRun::No));
+        });
+        let Some(done) = done else { return Ok(Ok(PeopleAnswer::None)) };
+        let (why, fix) = match done {
+            Ok(done) => {
+                let rules = workspace.rules()?.rules;
+                let last = ended(&done).last().cloned();
+                let task = &done.after.task;
+                let (ticket, from, took) = (&wait.ticket, &wait.station, Duration::ZERO);
+                audience.hear(&RunEvent::moved(&rules, ticket, from, last.as_ref(), task, took));
+                return Ok(Ok(PeopleAnswer::Completed));
+            }
+            Err(ProjectError::Refused(refusal)) if refusal.kind() == RefusalKind::Conflict => {
+                let why = ProjectError::Refused(refusal);
+                audience.hear(&remark(format!("what was said came too late: {why}")));
+                return Ok(Ok(PeopleAnswer::Overtaken));
+            }
+            Err(ProjectError::Refused(refusal)) => {
+                let fix = refusal.fix();
+                (ProjectError::Refused(refusal).to_string(), fix)
+            }
+            Err(ProjectError::Unfit { code: "cannot_sign", problem, fix }) => (problem, fix),
+            Err(error) if error.passes() => {
+                if !is_told {
+                    is_told = true;
+                    audience.hear(&remark(format!("{}; it is tried again", error.problem())));
+                }
+                let began = Instant::now();
+                while began.elapsed() < LOOK {
+                    if stop.load(Ordering::Relaxed) {
+                        return Ok(Ok(PeopleAnswer::None));
+                    }
+                    audience.tick();
+                    thread::sleep(TICK);
+                }
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        let fix = workspace.git_words.said(fix);
+        return Ok(Err(Refused { completion, why, fix }));
+    }
+}

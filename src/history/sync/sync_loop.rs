@@ -1,0 +1,361 @@
+//! A sync: fetch, compare, merge, push, and again until the remote takes it.
+
+use std::time::Duration;
+
+use tracing::info;
+
+use super::merge_tasks::{MergeSides, join, merge_projects};
+use super::outcome::{CommitLine, Loss, SyncEnd, SyncNames, Synced};
+use super::remote_state::note_contact;
+use crate::git::{
+    CommitId, Distance, GitError, Head, Prompts, Pushed, RemoteError, SYNCED, Upstream,
+};
+use crate::project::error::ProjectError;
+use crate::project::workspace::Workspace;
+use crate::storage::fs::random::chance;
+use crate::system::shell::quoted;
+use crate::tasks::plan::DryRun;
+use crate::tasks::recovery::recover;
+use crate::tasks::recovery::recover::{BringOutcome, bring};
+
+/// How often a commit is offered at most.
+pub(crate) const ROUNDS: u32 = 10;
+/// How long the first pause is at most after somebody else was faster; later ones are longer.
+const PAUSE: Duration = Duration::from_millis(40);
+const LONGEST_PAUSE: Duration = Duration::from_millis(600);
+/// How many commits are listed each way.
+const MOST_LISTED: usize = 100;
+
+/// Which way a sync begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SyncStart {
+    /// By asking what the remote has.
+    Fetch,
+    /// By offering what is here, as if the remote were where it was last seen.
+    Push,
+}
+
+/// What becomes of commits that change more than tasks, where no merge is needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ForeignCommits {
+    /// They go to the remote with the rest: a person asked for it.
+    Offered,
+    /// They stay, and so does all that came after them, for their author to push.
+    Kept,
+}
+
+/// What is wanted of a sync.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SyncOptions<'w> {
+    /// The remote, if not the one that project.yaml names, or that the branch follows.
+    pub remote: Option<&'w str>,
+    pub first: SyncStart,
+    pub strangers: ForeignCommits,
+    /// Whether somebody may be asked for a passphrase.
+    pub prompts: Prompts,
+    pub dry_run: DryRun,
+}
+
+/// Syncs the project with its remote.
+pub(crate) fn sync(workspace: &Workspace, wish: &SyncOptions<'_>) -> Result<Synced, ProjectError> {
+    recover::heal_if_pending(workspace)?;
+    let head = workspace.head()?;
+    let named = match wish.remote {
+        Some(remote) => Some(remote.to_owned()),
+        None => workspace.rules()?.rules.project.git.remote.as_ref().map(ToString::to_string),
+    };
+    let upstream = workspace.repository.upstream(&head, named.as_deref())??;
+    let remembered = workspace.repository.remembered(&upstream)?;
+    let again = match wish.remote {
+        Some(remote) => format!("aof sync --remote {}", quoted(remote)),
+        None => "aof sync".to_owned(),
+    };
+    let mut run = SyncRun {
+        workspace,
+        wish,
+        names: SyncNames::of(&upstream, again),
+        upstream,
+        begun: (head.commit, remembered),
+        remembered,
+        offered: 0,
+        tip: remembered,
+        merge: None,
+        superseded: Vec::new(),
+        went: None,
+        refused: None,
+    };
+    let end = run.run();
+    if wish.dry_run == DryRun::No {
+        note_contact(workspace, &end)?;
+    }
+    run.synced(end?)
+}
+
+/// A sync under way.
+struct SyncRun<'r> {
+    workspace: &'r Workspace,
+    wish: &'r SyncOptions<'r>,
+    names: SyncNames,
+    upstream: Upstream,
+    /// Where this branch and the remote's were at the beginning.
+    begun: (Option<CommitId>, Option<CommitId>),
+    /// Where the remote's branch was before this sync.
+    remembered: Option<CommitId>,
+    /// How often something was offered.
+    offered: u32,
+    /// Where the remote's branch was when it was last fetched.
+    tip: Option<CommitId>,
+    merge: Option<CommitId>,
+    superseded: Vec<Loss>,
+    /// What the remote took: from where on, and up to where.
+    went: Option<(Option<CommitId>, CommitId)>,
+    /// The remote's branch when the remote last refused an offer as if the branch had gone on; with the remote's words, where the
+    /// branch was there the time before as well.
+    refused: Option<(Option<CommitId>, Option<String>)>,
+}
+
+impl SyncRun<'_> {
+    fn run(&mut self) -> Result<SyncEnd, ProjectError> {
+        for round in 0..=ROUNDS * 2 {
+            if round > 0 || self.wish.first == SyncStart::Fetch {
+                let (repository, deadline) =
+                    (&self.workspace.repository, self.workspace.deadline());
+                match repository.fetch(&self.upstream, self.wish.prompts, deadline)? {
+                    Ok(tip) => self.tip = tip,
+                    Err(RemoteError::Unreachable { said, .. }) => {
+                        return Ok(SyncEnd::Offline { said });
+                    }
+                    Err(error) => return Err(error.into()),
+                }
+                if round == 0 {
+                    self.begun.1 = self.tip;
+                }
+            }
+            if let Some(end) = self.round()? {
+                return Ok(end);
+            }
+            if self.offered >= ROUNDS {
+                break;
+            }
+            pause(round);
+        }
+        // A remote that refuses twice at one commit has not gone on: something else keeps it, as a lock that a killed git left.
+        let said = self.refused.take().and_then(|(_, said)| said);
+        Ok(said.map_or(SyncEnd::Unsettled, |said| SyncEnd::Rejected { said }))
+    }
+
+    /// Compares the two branches, and does what is to be done. Returns nothing where it is to be tried again.
+    fn round(&mut self) -> Result<Option<SyncEnd>, ProjectError> {
+        let head = self.workspace.head()?;
+        let repository = &self.workspace.repository;
+        match (head.commit, self.tip) {
+            (None, None) => Ok(Some(SyncEnd::Same)),
+            (Some(local), Some(remote)) if local == remote => Ok(Some(SyncEnd::Same)),
+            (None, Some(remote)) => self.fast_forward(&head, remote),
+            (Some(local), Some(remote)) if repository.led_to(local, remote)? => {
+                self.fast_forward(&head, remote)
+            }
+            (Some(local), None) => match self.unpublished(&head)? {
+                Some(end) => Ok(Some(end)),
+                None => self.push(local),
+            },
+            (Some(local), Some(remote)) => {
+                // What the remote does not want any more is not brought back without a word.
+                let seen = self.remembered;
+                if let Some(had) = repository.rewritten(&self.upstream, seen, local, remote)? {
+                    return Ok(Some(SyncEnd::Manual(self.names.rewritten(had, remote))));
+                }
+                if repository.led_to(remote, local)? {
+                    self.push(local)
+                } else {
+                    self.merge(&head, local, remote)
+                }
+            }
+        }
+    }
+
+    /// Returns how the sync ends where this branch, which the remote does not have, is not to be published. The project's own branch is
+    /// published, and the first branch of an empty remote; but not one that was there before: whoever took it away may have meant it.
+    fn unpublished(&self, head: &Head) -> Result<Option<SyncEnd>, ProjectError> {
+        let repository = &self.workspace.repository;
+        let branch = head.branch();
+        if self.remembered.is_some() {
+            return Ok(Some(SyncEnd::Manual(self.names.deleted(branch, self.remembered))));
+        }
+        let rules = self.workspace.rules()?.rules;
+        if rules.project.git.branch.as_ref().is_some_and(|own| own.as_str() == branch) {
+            return Ok(None);
+        }
+        match repository.is_empty_there(&self.upstream, self.wish.prompts)? {
+            Ok(true) => return Ok(None),
+            Ok(false) => {}
+            Err(said) => return Ok(Some(SyncEnd::Offline { said })),
+        }
+        // A branch that follows one which is not there, nor remembered: git calls it gone.
+        if self.upstream.followed {
+            return Ok(Some(SyncEnd::Manual(self.names.deleted(branch, None))));
+        }
+        let follows = repository.upstream(head, None)?.ok().filter(|upstream| upstream.followed);
+        let follows = follows.map(|upstream| upstream.name());
+        Ok(Some(SyncEnd::Manual(self.names.unpublished(branch, follows.as_deref()))))
+    }
+
+    /// Takes over what the remote has: only the remote went on.
+    fn fast_forward(&self, head: &Head, remote: CommitId) -> Result<Option<SyncEnd>, ProjectError> {
+        if self.wish.dry_run == DryRun::Yes {
+            return Ok(Some(match self.workspace.repository.may_bring(head, remote) {
+                Ok(()) => SyncEnd::Rehearsed,
+                Err(error) => self.blocked(error)?,
+            }));
+        }
+        let subject = format!("{SYNCED}fast-forward to {}", self.upstream.name());
+        Ok(match bring(self.workspace, head, remote, &subject)? {
+            BringOutcome::There => Some(SyncEnd::Same),
+            BringOutcome::Moved => None,
+            BringOutcome::Blocked(error) => Some(self.blocked(error)?),
+        })
+    }
+
+    /// Pushes what is here: only this side went on.
+    fn push(&mut self, local: CommitId) -> Result<Option<SyncEnd>, ProjectError> {
+        if self.wish.strangers == ForeignCommits::Kept
+            && let unshared = self.workspace.repository.unshared(self.tip, local)?
+            && let Some((commit, path)) = unshared.stranger
+        {
+            return Ok(Some(SyncEnd::Manual(self.names.stranger(commit, &path, false))));
+        }
+        if self.wish.dry_run == DryRun::Yes {
+            self.went = Some((self.tip, local));
+            return Ok(Some(SyncEnd::Rehearsed));
+        }
+        let end = self.offer(local)?;
+        if end == Some(SyncEnd::Same) {
+            (self.went, self.tip) = (Some((self.begun.1, local)), Some(local));
+        }
+        // Whoever committed here meanwhile syncs as well.
+        Ok(end)
+    }
+
+    /// Merges both sides: both went on.
+    fn merge(
+        &mut self,
+        head: &Head,
+        local: CommitId,
+        remote: CommitId,
+    ) -> Result<Option<SyncEnd>, ProjectError> {
+        let repository = &self.workspace.repository;
+        let Some(base) = repository.newest_common(local, [remote])? else {
+            return Ok(Some(SyncEnd::Manual(self.names.unrelated(repository.is_shallow()?))));
+        };
+        let unshared = repository.unshared(Some(remote), local)?;
+        if let Some((commit, path)) = unshared.stranger {
+            return Ok(Some(SyncEnd::Manual(self.names.stranger(commit, &path, true))));
+        }
+        let sides = MergeSides { base, remote, local, unshared: &unshared };
+        let merged = match merge_projects(self.workspace, &sides)? {
+            Ok(merged) => merged,
+            Err(conflicts) => return Ok(Some(SyncEnd::Manual(self.names.conflict(conflicts)))),
+        };
+        if self.wish.dry_run == DryRun::Yes {
+            (self.superseded, self.went) = (merged.losses, Some((Some(remote), local)));
+            return Ok(Some(SyncEnd::Rehearsed));
+        }
+        let noun = if unshared.commits == 1 { "commit" } else { "commits" };
+        let subject =
+            format!("{SYNCED}merge {} {noun} into {}", unshared.commits, self.upstream.name());
+        let joined = join(self.workspace, &sides, &subject, merged)?;
+        if let Err(error) = repository.may_bring(head, joined.commit) {
+            return Ok(Some(self.blocked(error)?));
+        }
+        // Where the remote does not take it, what others did comes in all the same: it is known here.
+        let Some(end) = self.offer(joined.commit)? else { return Ok(None) };
+        if end == SyncEnd::Same {
+            (self.went, self.tip) = (Some((Some(remote), local)), Some(joined.commit));
+        }
+        (self.merge, self.superseded) = (Some(joined.commit), joined.superseded);
+        let subject = format!("{SYNCED}merge with {}", self.upstream.name());
+        Ok(match bring(self.workspace, head, joined.commit, &subject)? {
+            BringOutcome::Moved if end == SyncEnd::Same => None,
+            BringOutcome::There | BringOutcome::Moved => Some(end),
+            BringOutcome::Blocked(error) => Some(self.blocked(error)?),
+        })
+    }
+
+    /// Pushes a commit. Returns nothing where the remote went on meanwhile.
+    fn offer(&mut self, commit: CommitId) -> Result<Option<SyncEnd>, ProjectError> {
+        self.offered += 1;
+        let repository = &self.workspace.repository;
+        Ok(match repository.push(&self.upstream, commit, self.wish.prompts)? {
+            Ok(Pushed::Done) => Some(SyncEnd::Same),
+            Ok(Pushed::Moved { said }) => {
+                let is_unmoved = self.refused.as_ref().is_some_and(|(tip, _)| *tip == self.tip);
+                self.refused = Some((self.tip, is_unmoved.then_some(said)));
+                None
+            }
+            Ok(Pushed::Rejected { said }) => Some(SyncEnd::Rejected { said }),
+            Err(RemoteError::Unreachable { said, .. }) => Some(SyncEnd::Offline { said }),
+            Err(error) => return Err(error.into()),
+        })
+    }
+
+    /// Returns the end of a sync whose files cannot be checked out.
+    fn blocked(&self, error: GitError) -> Result<SyncEnd, GitError> {
+        self.names.blocked(error).map(SyncEnd::Manual)
+    }
+
+    /// Returns what came, what went, and how far the two sides are apart.
+    fn synced(self, end: SyncEnd) -> Result<Synced, ProjectError> {
+        let repository = &self.workspace.repository;
+        let now = repository.look()?.commit;
+        // What went there came from here.
+        let theirs = self.went.map_or(self.tip, |(before, _)| before);
+        let has_come = match (theirs, now) {
+            (Some(theirs), Some(now)) => {
+                end == SyncEnd::Rehearsed || repository.led_to(theirs, now)?
+            }
+            _ => false,
+        };
+        let came = if has_come { lines(self.workspace, self.begun.0, theirs)? } else { Vec::new() };
+        let went = match self.went {
+            Some((before, up_to)) => lines(self.workspace, before, Some(up_to))?,
+            None => Vec::new(),
+        };
+        let Distance { ahead, behind } = match (now, self.tip) {
+            (Some(now), Some(tip)) => repository.distance(now, tip)?,
+            (Some(now), None) => {
+                Distance { ahead: repository.all_since(&[], now)?.commits.len(), behind: 0 }
+            }
+            (None, _) => Distance::default(),
+        };
+        let Self { upstream, merge, superseded, offered: rounds, .. } = self;
+        Ok(Synced { upstream, came, went, merge, superseded, rounds, ahead, behind, end })
+    }
+}
+
+/// Returns the newest commits that led to one and not to the other.
+fn lines(
+    workspace: &Workspace,
+    known: Option<CommitId>,
+    until: Option<CommitId>,
+) -> Result<Vec<CommitLine>, ProjectError> {
+    let Some(until) = until.filter(|until| Some(*until) != known) else { return Ok(Vec::new()) };
+    let commits = workspace.repository.all_since(known.as_slice(), until)?.commits;
+    commits
+        .iter()
+        .rev()
+        .take(MOST_LISTED)
+        .map(|commit| {
+            let entry = workspace.repository.log_entry(*commit)?;
+            let subject = entry.message.lines().next().unwrap_or_default().to_owned();
+            Ok(CommitLine { commit: *commit, subject, author: entry.author.name().to_owned() })
+        })
+        .collect()
+}
+
+/// Waits for a random time: clones that wait differently meet less often.
+pub(crate) fn pause(round: u32) {
+    let longest = PAUSE.saturating_mul(1 << round.min(8)).min(LONGEST_PAUSE);
+    let pause = longest.mul_f64(chance().unwrap_or(0.5));
+    info!(round, milliseconds = pause.as_millis(), "somebody was faster; trying again");
+    std::thread::sleep(pause);
+}

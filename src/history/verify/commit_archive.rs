@@ -1,0 +1,370 @@
+//! The commits of a project where there may be no worktree: in a bare repository, or in the hook that judges a push. Only reads.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use serde_json::{Value, json};
+
+use super::history::{Range, Verified, forced, superseded, verify, verify_commits};
+use crate::domain::listed;
+use crate::domain::ssh::trusted_keys::TrustedKeys;
+use crate::files::config::configuration::PROJECT_FILE;
+use crate::git::{CommitId, ObjectId, Repository};
+use crate::history::commit_tasks::project_folders;
+use crate::project::error::{Named, ProjectError};
+use crate::project::workspace::{Clock, Workspace};
+use crate::storage::{ProjectPath, StoreError, layout};
+
+/// The folder of a project in the trees of a repository.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ProjectFolder(String);
+
+impl ProjectFolder {
+    /// Returns it as git writes it; empty for the top.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    fn shown(&self) -> &str {
+        if self.0.is_empty() { "." } else { &self.0 }
+    }
+}
+
+impl FromStr for ProjectFolder {
+    type Err = StoreError;
+
+    fn from_str(text: &str) -> Result<Self, StoreError> {
+        let trimmed = text.trim_end_matches('/');
+        let path = trimmed.strip_prefix("./").unwrap_or(trimmed);
+        if matches!(path, "" | ".") && !text.starts_with('/') {
+            return Ok(Self(String::new()));
+        }
+        Ok(Self(path.parse::<ProjectPath>()?.as_str().to_owned()))
+    }
+}
+
+/// A repository whose commits are looked at, and nothing else of it.
+pub(crate) struct CommitArchive {
+    start: PathBuf,
+    command: String,
+    clock: Clock,
+    /// The whole of it.
+    whole: Workspace,
+}
+
+impl CommitArchive {
+    /// Opens the nearest repository, from a folder upwards.
+    pub(crate) fn open(start: &Path, command: String, clock: Clock) -> Result<Self, ProjectError> {
+        let whole = Workspace::of_commits(start, "", command.clone(), clock)?;
+        Ok(Self { start: start.to_owned(), command, clock, whole })
+    }
+
+    /// Returns whether files of a project may stand in that folder, and not only commits.
+    pub(crate) fn has_files(folder: &Path) -> Result<bool, ProjectError> {
+        Ok(Repository::is_in_worktree(folder)?)
+    }
+
+    /// Judges the commits of a range, for the project in that folder, or else for the only one that there is.
+    pub(crate) fn verify(
+        &self,
+        folder: Option<&ProjectFolder>,
+        range: &Range,
+        anchor: Option<&TrustedKeys>,
+    ) -> Result<Verified, ProjectError> {
+        let folder = match folder {
+            Some(folder) => {
+                let until = self.until(range)?;
+                self.require(folder, until)?;
+                folder.clone()
+            }
+            None => self.only_one(range)?,
+        };
+        verify(&self.project(&folder)?, range, anchor)
+    }
+
+    pub(crate) fn repository(&self) -> &Repository {
+        &self.whole.repository
+    }
+
+    /// Returns what it takes to judge the project of a folder.
+    pub(crate) fn project(&self, folder: &ProjectFolder) -> Result<Workspace, ProjectError> {
+        Workspace::of_commits(&self.start, &folder.0, self.command.clone(), self.clock)
+    }
+
+    /// Returns the folders in which a commit has a project: its rules, and tasks beside them.
+    pub(crate) fn folders(
+        &self,
+        commit: CommitId,
+    ) -> Result<BTreeSet<ProjectFolder>, ProjectError> {
+        let files = self.repository().list(commit, "")?;
+        let (mut ruled, mut with_tasks) = (BTreeSet::new(), BTreeSet::new());
+        for file in &files {
+            let (folder, name) = file.path.rsplit_once('/').unwrap_or(("", &file.path));
+            if name == PROJECT_FILE {
+                ruled.insert(folder);
+            }
+            if matches!(layout::task_id(name), Some(Ok(_)))
+                && let Some(above) = project_folders(&file.path).next_back()
+            {
+                with_tasks.insert(above.trim_end_matches('/'));
+            }
+        }
+        Ok(ruled
+            .intersection(&with_tasks)
+            .map(|folder| ProjectFolder((*folder).to_owned()))
+            .collect())
+    }
+
+    /// Expects that any of the commits, or of those that led to them, has a project in the folder.
+    pub(crate) fn require(
+        &self,
+        folder: &ProjectFolder,
+        commits: impl IntoIterator<Item = CommitId> + Clone,
+    ) -> Result<(), ProjectError> {
+        let project = self.project(folder)?;
+        let repository = &project.repository;
+        for commit in commits.clone() {
+            if repository.blob_id(commit, PROJECT_FILE)?.is_some() {
+                return Ok(());
+            }
+        }
+        // It may have been moved away since.
+        for commit in commits {
+            if repository
+                .log_of(commit, &[PROJECT_FILE, layout::TASKS])?
+                .next()
+                .transpose()?
+                .is_some()
+            {
+                return Ok(());
+            }
+        }
+        Err(ProjectError::Unfit {
+            code: "no_such_project",
+            problem: format!("there is no project in the folder `{}`, and never was", folder.shown().escape_debug()),
+            fix: "name its folder as seen from the top of the repository, where its `project.yaml` is".to_owned(),
+        })
+    }
+
+    /// Returns the commit that a range ends with; nothing where nothing was committed yet.
+    fn until(&self, range: &Range) -> Result<Option<CommitId>, ProjectError> {
+        match self.repository().commit_named(&range.until)? {
+            None if range.until == "HEAD" && self.repository().look()?.commit.is_none() => Ok(None),
+            None => Err(unknown(range)),
+            found => Ok(found),
+        }
+    }
+
+    fn only_one(&self, range: &Range) -> Result<ProjectFolder, ProjectError> {
+        let repository = self.repository();
+        let until = self.until(range)?.ok_or_else(|| unknown(range))?;
+        let mut folders = self.folders(until)?.into_iter();
+        let Some(first) = folders.next() else {
+            return Err(StoreError::NoProject { start: repository.git_dir().to_owned() }.into());
+        };
+        let more: Vec<ProjectFolder> = folders.collect();
+        if more.is_empty() {
+            return Ok(first);
+        }
+        Err(ProjectError::Unfit {
+            code: "several_projects",
+            problem: format!(
+                "there are several projects in the commit `{}`: {}",
+                range.until,
+                listed([&first].into_iter().chain(&more).map(ProjectFolder::shown))
+            ),
+            fix: "name the one that is meant with `--project FOLDER`".to_owned(),
+        })
+    }
+}
+
+fn unknown(range: &Range) -> ProjectError {
+    ProjectError::Unknown { kind: Named::Commit, given: range.until.clone(), known: Vec::new() }
+}
+
+/// What a push does to a reference, as git tells its `pre-receive` hook: the old object, the new one, the name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Update {
+    /// As `refs/heads/main`.
+    pub reference: String,
+    /// What it was; nothing if it is new.
+    pub old: Option<ObjectId>,
+    /// What it would be; nothing if it is to be deleted.
+    pub new: Option<ObjectId>,
+}
+
+/// A line that is none of those that git writes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{}` does not say what is pushed", .0.escape_debug())]
+pub(crate) struct NotAnUpdate(String);
+
+impl FromStr for Update {
+    type Err = NotAnUpdate;
+
+    fn from_str(line: &str) -> Result<Self, NotAnUpdate> {
+        let fault = || NotAnUpdate(line.to_owned());
+        let mut words = line.splitn(3, ' ');
+        let mut object = || -> Option<Option<ObjectId>> {
+            let id: ObjectId = words.next()?.parse().ok()?;
+            Some((!is_nothing(id)).then_some(id))
+        };
+        let (old, new) = (object().ok_or_else(fault)?, object().ok_or_else(fault)?);
+        match words.next() {
+            Some(reference) if reference.starts_with("refs/") => {
+                Ok(Self { reference: reference.to_owned(), old, new })
+            }
+            _ => Err(fault()),
+        }
+    }
+}
+
+/// Git says that there is no object by a name of zeros.
+fn is_nothing(id: ObjectId) -> bool {
+    id.to_string().bytes().all(|digit| digit == b'0')
+}
+
+/// What a push brings to a project on one reference.
+#[derive(Debug)]
+pub(crate) struct JudgedPush {
+    /// The reference.
+    pub reference: String,
+    /// The project's folder in the repository.
+    pub project: ProjectFolder,
+    /// What it is worth.
+    pub verified: Verified,
+}
+
+/// Judges what a push brings, in the order in which git tells of it. A reference that is deleted, or is not about a commit, brings
+/// nothing. Without a folder, every project counts that the repository has, or that the push brings.
+pub(crate) fn verify_pushed(
+    past: &CommitArchive,
+    folder: Option<&ProjectFolder>,
+    updates: &[Update],
+    anchor: Option<&TrustedKeys>,
+) -> Result<Vec<JudgedPush>, ProjectError> {
+    let repository = past.repository();
+    let mut known = repository.named_commits()?;
+    let head = repository.look()?;
+    let mut ways = Vec::new();
+    for update in updates {
+        let commit = |id: Option<ObjectId>| id.map(|id| repository.commit_behind(id)).transpose();
+        if let Some(new) = commit(update.new)?.flatten() {
+            ways.push((update, commit(update.old)?.flatten(), new));
+        }
+    }
+    // What the push brings to the branch of HEAD decides for the other ones as well.
+    let arrives =
+        ways.iter().find(|(update, ..)| update.reference == head.reference).map(|(.., new)| *new);
+    let folders = match folder {
+        Some(folder) => {
+            let pushed = ways.iter().flat_map(|(_, old, new)| old.iter().copied().chain([*new]));
+            let all: Vec<CommitId> = pushed.chain(known.iter().copied()).collect();
+            if !all.is_empty() {
+                past.require(folder, all)?;
+            }
+            BTreeSet::from([folder.clone()])
+        }
+        None => {
+            folders(past, ways.iter().flat_map(|(_, old, new)| old.iter().copied().chain([*new])))?
+        }
+    };
+    let mut pushed = Vec::new();
+    for (update, old, new) in ways {
+        let since: Vec<CommitId> = match old {
+            Some(old) => vec![old],
+            // What any other reference has was judged when it came.
+            None => known.clone(),
+        };
+        for project in &folders {
+            let workspace = past.project(project)?;
+            let mut verified = verify_commits(&workspace, &since, new, anchor)?;
+            if let Some(old) = old.filter(|_| update.reference.starts_with("refs/heads/")) {
+                verified.findings.extend(forced(repository, old, new)?);
+                let main = arrives.filter(|_| update.reference != head.reference).or(head.commit);
+                let lost = superseded(&workspace, (old, new), main, &verified.findings)?;
+                verified.findings.extend(lost);
+            }
+            pushed.push(JudgedPush {
+                reference: update.reference.clone(),
+                project: project.clone(),
+                verified,
+            });
+        }
+        known.push(new);
+    }
+    Ok(pushed)
+}
+
+/// Returns the projects in any of the commits, and on the branch that the repository is known by.
+fn folders(
+    past: &CommitArchive,
+    commits: impl Iterator<Item = CommitId>,
+) -> Result<BTreeSet<ProjectFolder>, ProjectError> {
+    let mut folders = BTreeSet::new();
+    let head = past.repository().look()?.commit;
+    for commit in head.into_iter().chain(commits).collect::<BTreeSet<_>>() {
+        folders.extend(past.folders(commit)?);
+    }
+    Ok(folders)
+}
+
+/// Returns what was found as `--json` shows it.
+pub(crate) fn pushed_value(pushed: &[JudgedPush]) -> Value {
+    let refs = pushed.iter().map(|one| {
+        let mut value = one.verified.value();
+        value["ref"] = one.reference.as_str().into();
+        value["project"] = one.project.as_str().into();
+        value
+    });
+    json!({
+        "ok": pushed.iter().all(|one| one.verified.open().next().is_none()),
+        "refs": refs.collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_written_in_one_way() {
+        let folder = |text: &str| text.parse::<ProjectFolder>().map(|folder| folder.0).ok();
+        for (text, expected) in [
+            (".", Some("")),
+            ("", Some("")),
+            ("./", Some("")),
+            ("shop", Some("shop")),
+            ("./a/b/", Some("a/b")),
+            ("/", None),
+            ("/etc", None),
+            ("../x", None),
+        ] {
+            assert_eq!(folder(text).as_deref(), expected, "{text:?}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod pushed_tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_as_git_writes_them() {
+        let (zeros, some) = ("0".repeat(40), "a".repeat(40));
+        let update: Update = format!("{zeros} {some} refs/heads/with space").parse().unwrap();
+        assert_eq!((update.old, update.new.is_some()), (None, true));
+        assert_eq!(update.reference, "refs/heads/with space");
+        let gone: Update = format!("{some} {zeros} refs/tags/v1").parse().unwrap();
+        assert!(gone.old.is_some() && gone.new.is_none());
+        for line in [
+            "",
+            "main",
+            &format!("{some} {some}"),
+            &format!("{some} {some} main"),
+            "x y refs/heads/main",
+        ] {
+            assert!(line.parse::<Update>().is_err(), "{line:?}");
+        }
+    }
+}

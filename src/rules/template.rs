@@ -1,0 +1,417 @@
+//! Texts with holes: `{{name}}` stands for a value that a gate or the task's beginning handed on.
+//!
+//! One pass, and values are only ever copied: what an agent wrote is never read as a template. Names are looked up by the
+//! caller; this room knows the grammar and how a value becomes text.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use serde_json::Value;
+
+use crate::domain::{Brief, BriefText, Duty, Map, Task, Visit, Workflow};
+use crate::rules::routing::reviews::open_wishes;
+
+#[cfg(test)]
+mod tests;
+
+/// How many faults are told of one text.
+const FAULT_LIMIT: usize = 50;
+
+/// The longest name, in bytes: three identifiers and two dots.
+const NAME_LIMIT: usize = 3 * 64 + 2;
+
+/// The longest text that comes out, in bytes: what is longer is cut, and says so.
+const TEXT_LIMIT: usize = 256 * 1024;
+
+/// The longest value that is copied into a text, in bytes: what is longer is cut, and says so.
+const VALUE_LIMIT: usize = 64 * 1024;
+
+/// A text whose holes are known.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Template {
+    pieces: Vec<Piece>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    Hole(Reference),
+}
+
+/// A hole: the name in it, and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reference {
+    /// The name: `branch`, `review.blockers`, `fork.security.summary`.
+    pub name: String,
+    /// The bytes of the hole in the text, braces included.
+    pub range: Range<usize>,
+}
+
+/// Something in a template that is no hole and looks like one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TemplateFault {
+    /// The bytes in the text.
+    pub range: Range<usize>,
+    /// What is wrong, in one sentence.
+    pub message: String,
+    pub help: String,
+}
+
+/// A filled text, and what is to be said about it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Rendered {
+    pub text: String,
+    /// The names that stood for nothing, each once, in the order of the text.
+    pub missing: Vec<String>,
+    /// The names whose values did not fit, each once.
+    pub cut: Vec<String>,
+}
+
+impl Reference {
+    /// Returns the parts of the name, one to three.
+    pub(crate) fn parts(&self) -> Vec<&str> {
+        self.name.split('.').collect()
+    }
+}
+
+impl Template {
+    /// Reads a text, in time linear in its length. Returns everything that is wrong with it if anything is.
+    pub(crate) fn parse(text: &str) -> Result<Self, Vec<TemplateFault>> {
+        let mut pieces = Vec::new();
+        let mut faults = Vec::new();
+        let mut plain = String::new();
+        let mut at = 0;
+        while let Some(open) = text[at..].find("{{").map(|found| at + found) {
+            if open > at && text[..open].ends_with('\\') {
+                // The backslash is part of what has not been copied yet.
+                plain.push_str(&text[at..open - 1]);
+                at = open + text[open..].bytes().take_while(|byte| *byte == b'{').count();
+                plain.push_str(&text[open..at]);
+                continue;
+            }
+            plain.push_str(&text[at..open]);
+            let (end, hole) = hole(text, open);
+            match hole {
+                Ok(name) => {
+                    if !plain.is_empty() {
+                        pieces.push(Piece::Text(std::mem::take(&mut plain)));
+                    }
+                    pieces.push(Piece::Hole(Reference { name: name.to_owned(), range: open..end }));
+                }
+                Err(fault) => faults.push(fault),
+            }
+            at = end;
+            if faults.len() == FAULT_LIMIT {
+                break;
+            }
+        }
+        plain.push_str(&text[at..]);
+        if !plain.is_empty() {
+            pieces.push(Piece::Text(plain));
+        }
+        if faults.is_empty() { Ok(Self { pieces }) } else { Err(faults) }
+    }
+
+    /// Returns the holes, in the order of the text.
+    pub(crate) fn references(&self) -> impl Iterator<Item = &Reference> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Hole(reference) => Some(reference),
+            Piece::Text(_) => None,
+        })
+    }
+
+    /// Returns the text with every hole filled by what `look_up` finds; nobody has handed on yet what it does not find.
+    pub(crate) fn render<'v>(
+        &self,
+        look_up: impl Fn(&Reference) -> Option<Cow<'v, Value>>,
+    ) -> Rendered {
+        let mut rendered = Rendered::default();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(text) => rendered.text.push_str(text),
+                Piece::Hole(hole) => {
+                    if let Some(value) = look_up(hole) {
+                        rendered.fill(&hole.name, &as_text(&value));
+                    } else {
+                        rendered.text.push_str(&format!("[missing: {}]", hole.name));
+                        note(&mut rendered.missing, &hole.name);
+                    }
+                }
+            }
+        }
+        rendered
+    }
+}
+
+impl Rendered {
+    fn fill(&mut self, name: &str, text: &str) {
+        let room = TEXT_LIMIT.saturating_sub(self.text.len()).min(VALUE_LIMIT);
+        if text.len() <= room {
+            self.text.push_str(text);
+            return;
+        }
+        note(&mut self.cut, name);
+        // A text that is full already gets no more than the shortest mark for each further hole.
+        self.text.push_str(&text[..text.floor_char_boundary(room)]);
+        self.text.push_str(&match room {
+            0 => "[cut]".to_owned(),
+            _ => format!("[cut: {name} has {} bytes]", text.len()),
+        });
+    }
+}
+
+fn note(names: &mut Vec<String>, name: &str) {
+    if !names.iter().any(|known| known == name) {
+        names.push(name.to_owned());
+    }
+}
+
+/// Reads the hole that opens there. Returns where it ends, and the name in it.
+fn hole(text: &str, open: usize) -> (usize, Result<&str, TemplateFault>) {
+    let (braces, closing) =
+        if text[open..].starts_with("{{{") { ("{{{", "}}}") } else { ("{{", "}}") };
+    let start = open + braces.len();
+    // What lies behind the next opening braces is theirs: so every byte is looked at a few times, and no more.
+    let end = text[start..].find("{{").map_or(text.len(), |next| start + next);
+    let Some(close) = text[start..end].find(closing).map(|close| start + close) else {
+        let message = format!("`{braces}` is opened and not closed by `{closing}`");
+        let help = format!("close it, or write `\\{braces}` if it is meant as it stands");
+        return (end, Err(TemplateFault { range: open..start, message, help }));
+    };
+    let name = text[start..close].trim();
+    let end = close + closing.len();
+    if is_name(name) {
+        return (end, Ok(name));
+    }
+    let sign = name.chars().next().filter(|sign| "#^/>!&=%".contains(*sign));
+    let shown: String = name.chars().filter(|c| !c.is_control()).take(60).collect();
+    let (message, help) = match sign {
+        Some(sign @ ('#' | '^' | '/')) => (
+            format!("there are no sections here, and `{{{{{sign}` begins one"),
+            "a text has only names in it: what differs by outcome stands in the route's `prompt`, what differs after a rejection in `reentry`",
+        ),
+        Some(sign) => (format!("there are no tags here, and `{{{{{sign}` begins one"), "remove it"),
+        None => (
+            format!("`{shown}` is no name"),
+            "it is one to three words of letters, digits, `_` and `-`, with dots between, as in `branch` or `review.blockers`",
+        ),
+    };
+    (end, Err(TemplateFault { range: open..end, message, help: help.to_owned() }))
+}
+
+fn is_name(text: &str) -> bool {
+    let is_word = |word: &str| {
+        !word.is_empty()
+            && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+    };
+    text.len() <= NAME_LIMIT && text.split('.').count() <= 3 && text.split('.').all(is_word)
+}
+
+/// Returns a value as it stands in a text: texts as they are, lists of plain values as lines with dashes, all else as JSON.
+pub(crate) fn as_text(value: &Value) -> Cow<'_, str> {
+    let is_plain = |value: &Value| !matches!(value, Value::Array(_) | Value::Object(_));
+    match value {
+        Value::String(text) => Cow::Borrowed(text),
+        Value::Array(items) if items.iter().all(is_plain) => {
+            // The lines of one item stay together.
+            let indented = |text: &str| text.trim_end_matches('\n').replace('\n', "\n  ");
+            let lines: Vec<String> =
+                items.iter().map(|item| format!("- {}", indented(&as_text(item)))).collect();
+            Cow::Owned(lines.join("\n"))
+        }
+        other => Cow::Owned(other.to_string()),
+    }
+}
+
+/// The body of a task's file, for names that stand for it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Body<'a> {
+    pub text: &'a str,
+    /// The texts that completions brought, with the numbers of their visits.
+    pub works: Vec<(usize, &'a str)>,
+}
+
+/// The values of a task at its gate.
+pub(crate) struct Values<'a> {
+    pub(crate) workflow: &'a Workflow,
+    pub(crate) task: &'a Task,
+    pub(crate) body: &'a Body<'a>,
+    /// The entry whose route has the text; absent for the texts of the gate itself.
+    pub(crate) incoming: Option<&'a Visit>,
+}
+
+/// What can be said of every gate, whatever it hands on.
+pub(crate) const OF_A_GATE: &[&str] = &["summary", "outcome", "agent", "blockers", "notes", "body"];
+
+/// What can be said of every task.
+pub(crate) const OF_A_TASK: &[&str] = &["id", "title", "description", "body"];
+
+impl<'a> Values<'a> {
+    pub(crate) fn find(&self, reference: &Reference) -> Option<Cow<'a, Value>> {
+        let found = match reference.parts().as_slice() {
+            ["task"] => Some(self.given("task").unwrap_or_else(|| text(self.whole_task()))),
+            ["task", what] => self.of_task(what),
+            ["input", name] => self.given(name),
+            [name] => self.bare(name),
+            [gate, what] => self.of_gate(gate, what),
+            [fork, branch, what] => self.of_branch(fork, branch, what),
+            _ => None,
+        };
+        found.filter(|value| !value.is_null())
+    }
+
+    fn bare(&self, name: &str) -> Option<Cow<'a, Value>> {
+        if self.workflow.protects(name) {
+            return self.given(name);
+        }
+        let incoming = self.incoming.and_then(|visit| visit.outputs.get(name)).map(Cow::Borrowed);
+        let latest = || {
+            let gates = self.task.history.iter().rev().map(|visit| visit.gate.as_str());
+            gates
+                .filter_map(|gate| self.handed_on(gate)?.get(name))
+                .find(|value| !value.is_null())
+                .map(Cow::Borrowed)
+        };
+        incoming.or_else(latest).or_else(|| self.given(name)).or_else(|| self.result(name))
+    }
+
+    /// Returns what the task started with under that name, or what the workflow takes for it.
+    fn given(&self, name: &str) -> Option<Cow<'a, Value>> {
+        let given = self.handed_on("input").and_then(|input| input.get(name));
+        let default = || self.workflow.context.input.as_ref()?.get(name);
+        given.or_else(default).map(Cow::Borrowed)
+    }
+
+    fn handed_on(&self, gate: &str) -> Option<&'a Map> {
+        self.task.context.get(gate).and_then(Value::as_object)
+    }
+
+    fn latest(&self, gate: &str) -> Option<&'a Visit> {
+        self.task.history.iter().rev().find(|visit| visit.gate.as_str() == gate)
+    }
+
+    fn of_task(&self, what: &str) -> Option<Cow<'a, Value>> {
+        let task = self.task;
+        Some(text(match what {
+            "id" => task.id.to_string(),
+            "title" => task.title.clone(),
+            "description" => task.description.clone().unwrap_or_default(),
+            "body" => self.body.text.trim_matches('\n').to_owned(),
+            _ => return None,
+        }))
+    }
+
+    fn of_gate(&self, gate: &str, what: &str) -> Option<Cow<'a, Value>> {
+        if let Some(value) = self.handed_on(gate).and_then(|outputs| outputs.get(what)) {
+            return Some(Cow::Borrowed(value));
+        }
+        match what {
+            "blockers" => return Some(Cow::Owned(self.wishes(gate).0.into())),
+            "notes" => return Some(text(self.wishes(gate).1)),
+            _ => {}
+        }
+        if what == "body" {
+            let own = |visit: &usize| {
+                self.task.history.get(*visit).is_some_and(|visit| visit.gate.as_str() == gate)
+            };
+            let (_, work) = self.body.works.iter().rev().find(|(visit, _)| own(visit))?;
+            return Some(text(work.trim_matches('\n').to_owned()));
+        }
+        let visit = self.latest(gate)?;
+        Some(match what {
+            "summary" => text(visit.summary.clone()),
+            "outcome" => {
+                text(visit.said().map_or_else(|| visit.outcome.to_string(), ToString::to_string))
+            }
+            "agent" => text(visit.agent.as_ref()?.to_string()),
+            _ => return None,
+        })
+    }
+
+    fn of_branch(&self, fork: &str, branch: &str, what: &str) -> Option<Cow<'a, Value>> {
+        let handed_on = self
+            .handed_on(fork)
+            .and_then(|outputs| outputs.get(branch))
+            .and_then(|own| own.get(what));
+        if let Some(value) = handed_on {
+            return Some(Cow::Borrowed(value));
+        }
+        let own = |visit: &&Visit| {
+            visit.gate.as_str() == fork
+                && visit.branch.as_ref().is_some_and(|own| own.as_str() == branch)
+        };
+        let visit = self.task.history.iter().rev().find(own)?;
+        Some(match what {
+            "summary" => text(visit.summary.clone()),
+            "outcome" => text(visit.outcome.to_string()),
+            "agent" => text(visit.agent.as_ref()?.to_string()),
+            "blockers" => Cow::Owned(visit.blockers.clone().into()),
+            "notes" => text(visit.rejection_notes.clone().unwrap_or_default()),
+            _ => return None,
+        })
+    }
+
+    /// Returns what the gate wants mended and nobody has answered yet.
+    fn wishes(&self, gate: &str) -> (Vec<String>, String) {
+        if let Some(review) =
+            self.task.review.as_ref().filter(|review| review.from_gate.as_str() == gate)
+        {
+            return (review.blockers.clone(), review.notes.clone().unwrap_or_default());
+        }
+        let open = open_wishes(&self.task.history)
+            .into_iter()
+            .rev()
+            .find(|wish| wish.from_gate.as_str() == gate);
+        open.map(|wish| (wish.blockers, wish.notes.unwrap_or_default())).unwrap_or_default()
+    }
+
+    /// Returns a gate's latest result: its summary, then what it handed on.
+    fn result(&self, gate: &str) -> Option<Cow<'a, Value>> {
+        let visit = self.latest(gate)?;
+        let mut lines = vec![visit.summary.clone()];
+        for (name, value) in self.handed_on(gate).into_iter().flatten() {
+            let value = as_text(value);
+            let gap = if value.starts_with("- ") || value.contains('\n') { "\n" } else { " " };
+            lines.push(format!("{name}:{gap}{value}"));
+        }
+        Some(text(lines.join("\n")))
+    }
+
+    fn whole_task(&self) -> String {
+        match self.task.description.as_deref().map(str::trim).filter(|text| !text.is_empty()) {
+            Some(description) => format!("{}\n\n{description}", self.task.title),
+            None => self.task.title.clone(),
+        }
+    }
+}
+
+fn text(text: String) -> Cow<'static, Value> {
+    Cow::Owned(Value::String(text))
+}
+
+/// Returns the names that the brief asks for, each once, in the order of the texts.
+pub fn reads(duty: &Duty) -> Vec<String> {
+    let Brief { entry, reentry } = &duty.brief;
+    let mut names = Vec::new();
+    for text in texts(entry).into_iter().chain(texts(reentry)) {
+        for name in asked_for(text) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    names
+}
+
+/// Returns the names that one text asks for. A text that is no template has been refused when the rules were read.
+pub fn asked_for(text: &str) -> Vec<String> {
+    let template = Template::parse(text).unwrap_or_default();
+    template.references().map(|reference| reference.name.clone()).collect()
+}
+
+fn texts(brief: &BriefText) -> Vec<&str> {
+    let BriefText { role, expectations, outcomes, tips, instructions } = brief;
+    let lists = expectations.iter().chain(tips).flatten();
+    let meanings = outcomes.iter().map(|(_, text)| text);
+    role.iter().chain(instructions).chain(lists).chain(meanings).map(String::as_str).collect()
+}
