@@ -124,7 +124,7 @@ fn answer(stage: &DemoStage, events: &Receiver<Value>, turn: &Turn) -> CliResult
     }
 }
 
-pub(crate) const PROJECT: &str = "\
+const PROJECT: &str = "\
 project:
   name: demo
 workflow:
@@ -142,7 +142,7 @@ workflow:
       requireHuman: true
 ";
 
-pub(crate) const ORG: &str = "\
+const ORG: &str = "\
 roles:
   developer: {agents: [agent-7]}
   writer: {agents: [agent-5]}
@@ -156,68 +156,49 @@ agents:
 ";
 
 /// A completion file that an agent drops.
-pub(crate) struct Turn {
-    pub agent: &'static str,
-    pub file: &'static str,
-    pub does: &'static str,
-    pub text: String,
+struct Turn {
+    agent: &'static str,
+    file: &'static str,
+    does: &'static str,
+    text: String,
 }
 
 /// Returns the files in the order in which they are dropped.
-pub(crate) fn turns(login: &TaskId, guide: &TaskId) -> Vec<Turn> {
+fn turns(login: &TaskId, guide: &TaskId) -> Vec<Turn> {
     let yaml = |agent, file, task: &TaskId, summary| Turn {
         agent,
         file,
         does: "`complete`, as YAML",
         text: format!("task: {task}\nagent: {agent}\noutcome: complete\nsummary: {summary}\n"),
     };
-    let review = |file, does, outcome, summary: &str, blockers: &[&str]| {
-        Turn {
-        agent: "agent-3",
-        file,
-        does,
-        text: json!({
-            "task": login, "agent": "agent-3", "outcome": outcome, "summary": summary, "blockers": blockers
-        })
-        .to_string(),
-    }
+    let json = |file, does, outcome, summary: &str, blockers: &[&str]| {
+        let text = json!({"task": login, "agent": "agent-3", "outcome": outcome, "summary": summary, "blockers": blockers});
+        Turn { agent: "agent-3", file, does, text: text.to_string() }
     };
     let again =
         yaml("agent-7", "login-again.md", login, "Five attempts, then a pause; the test is there");
     let work = "A sixth attempt within a minute is answered with a pause of a minute.";
+    let (review, why) = (
+        "`needs_review` with what has to be fixed, as JSON",
+        "Passwords can be guessed without end",
+    );
     let blockers =
         ["Limit the attempts in login.rs to five a minute", "Add a test of the sixth attempt"];
+    let (unknown, read) =
+        ("`approved`, which this gate does not know", "`complete`, having read the reason");
     vec![
         yaml("agent-7", "login.yaml", login, "Form, session cookie, six tests"),
         yaml("agent-7", "guide.yaml", guide, "The login can be explained now"),
         yaml("agent-5", "guide-text.yaml", guide, "A page with two pictures"),
-        review(
-            "review.json",
-            "`needs_review` with what has to be fixed, as JSON",
-            "needs_review",
-            "Passwords can be guessed without end",
-            &blockers,
-        ),
+        json("review.json", review, "needs_review", why, &blockers),
         yaml("agent-3", "guide-review.yaml", guide, "Reads well"),
         Turn {
             does: "`complete`, as Markdown with the work below",
             text: format!("---\n{}---\n{work}\n", again.text),
             ..again
         },
-        review(
-            "verdict.json",
-            "`approved`, which this gate does not know",
-            "approved",
-            "Good now",
-            &[],
-        ),
-        review(
-            "verdict-again.json",
-            "`complete`, having read the reason",
-            "complete",
-            "Good now",
-            &[],
-        ),
+        json("verdict.json", unknown, "approved", "Good now", &[]),
+        json("verdict-again.json", read, "complete", "Good now", &[]),
     ]
 }
 
@@ -225,7 +206,7 @@ pub(crate) fn turns(login: &TaskId, guide: &TaskId) -> Vec<Turn> {
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The project and its watcher.
-pub(crate) struct DemoStage {
+struct DemoStage {
     folder: Option<TempDir>,
     project: PathBuf,
     watcher: Option<Child>,
@@ -233,7 +214,7 @@ pub(crate) struct DemoStage {
 
 impl DemoStage {
     /// Makes the project: a repository with the rules in its first commit.
-    pub(crate) fn build() -> CliResult<Self> {
+    fn build() -> CliResult<Self> {
         let folder = tempfile::Builder::new().prefix("aof-demo-").tempdir();
         let folder = folder
             .map_err(|cause| CliError::refused("demo_failed", cause.to_string(), "try again"))?;
@@ -253,20 +234,20 @@ impl DemoStage {
     }
 
     /// Leaves the folder, and returns it.
-    pub(crate) fn keep(&mut self) -> PathBuf {
+    fn keep(&mut self) -> PathBuf {
         let folder = self.folder.take();
         folder.map_or_else(|| self.project.clone(), |folder| folder.keep().join("project"))
     }
 
     /// Runs git and returns what it prints.
-    pub(crate) fn git(&self, arguments: &[&str]) -> CliResult<String> {
+    fn git(&self, arguments: &[&str]) -> CliResult<String> {
         let mut command = self.command("git");
         command.arg("--no-pager").args(arguments);
         self.finish(&mut command, &format!("git {}", arguments.join(" ")))
     }
 
     /// Runs aof as this agent, or as nobody, and returns what it prints.
-    pub(crate) fn aof(&self, agent: Option<&str>, arguments: &[&str]) -> CliResult<String> {
+    fn aof(&self, agent: Option<&str>, arguments: &[&str]) -> CliResult<String> {
         let program = std::env::current_exe()
             .map_err(|cause| self.stuck(&format!("cannot find this program: {cause}")))?;
         let mut command = self.command(program);
@@ -275,7 +256,7 @@ impl DemoStage {
     }
 
     /// Drops a file into the inbox as agents should: write it under a hidden name, then rename it.
-    pub(crate) fn drop_file(&self, name: &str, text: &str) -> CliResult<()> {
+    fn drop_file(&self, name: &str, text: &str) -> CliResult<()> {
         let inbox = Paths::at(&self.project).inbox();
         let hidden = inbox.join(format!(".{name}"));
         fs::write(&hidden, text)
@@ -284,7 +265,7 @@ impl DemoStage {
     }
 
     /// Starts `aof watch`, and returns its events.
-    pub(crate) fn start_watcher(&mut self) -> CliResult<Receiver<Value>> {
+    fn start_watcher(&mut self) -> CliResult<Receiver<Value>> {
         let started = File::create(self.project.with_file_name("watcher.log")).and_then(|log| {
             let mut command = self.command(std::env::current_exe()?);
             command.args(["--json", "watch"]).stdout(Stdio::piped()).stderr(log).spawn()
@@ -311,7 +292,7 @@ impl DemoStage {
     }
 
     /// Ends the watcher; it may end at any moment.
-    pub(crate) fn stop_watcher(&mut self) {
+    fn stop_watcher(&mut self) {
         if let Some(mut watcher) = self.watcher.take() {
             let _ = watcher.kill();
             let _ = watcher.wait();
@@ -319,7 +300,7 @@ impl DemoStage {
     }
 
     /// Returns the error that the demo does not go on, with what the watcher logged.
-    pub(crate) fn stuck(&self, what: &str) -> CliError {
+    fn stuck(&self, what: &str) -> CliError {
         let log = fs::read_to_string(self.project.with_file_name("watcher.log"));
         let log = log.ok().filter(|log| !log.trim().is_empty());
         let problem = format!("the demo got stuck in `{}`: {what}", self.project.display());

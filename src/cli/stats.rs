@@ -76,7 +76,7 @@ pub(crate) fn run_stats(session: &Session, args: &StatsArgs) -> CliResult {
         }
         by => {
             output.print(&match by {
-                None => page(&stats, width()),
+                None => page(&stats),
                 Some(StatsTable::Agent) => agents(&stats, usize::MAX),
                 Some(StatsTable::Gate) => gates(&stats, None),
                 Some(StatsTable::Tag) => tags(&stats),
@@ -100,8 +100,7 @@ fn warn_of_clocks(session: &Session, stats: &Stats) {
 }
 
 /// The sentence where tasks have only waited.
-pub(crate) const NO_VISITS: &str =
-    "no visit of a gate has ended in this time, so there is little to count";
+const NO_VISITS: &str = "no visit of a gate has ended in this time, so there is little to count";
 /// How many weeks are drawn.
 const WEEKS: usize = 20;
 /// How many gates are shown.
@@ -113,13 +112,13 @@ const LINES: usize = 23;
 const AGENTS: usize = 3;
 /// An agent with fewer completed visits is no example of anything.
 const SOME: u64 = 5;
-/// The columns of a line, where the width is not known.
-const COLUMNS: usize = 80;
+/// How many tasks with the most passes are named.
+const WORST: usize = 3;
 /// The column in which answers begin.
 const MARGIN: usize = 12;
 
 /// Returns the screen.
-pub(crate) fn page(stats: &Stats, width: usize) -> String {
+fn page(stats: &Stats) -> String {
     let mut text = title(stats);
     if stats.tally.visits == 0 {
         text.push_str(&format!("{NO_VISITS}\n"));
@@ -129,7 +128,7 @@ pub(crate) fn page(stats: &Stats, width: usize) -> String {
             ("Lead time", lead(stats)),
             ("First pass", first_pass(stats)),
             ("Rejections", rejections(stats)),
-            ("Loops", loops(stats, width)),
+            ("Loops", loops(stats)),
             ("Bottleneck", bottleneck(stats)),
             ("Idle", idle(stats)),
             ("Agents", agent_lines(stats)),
@@ -208,7 +207,7 @@ fn rejections(stats: &Stats) -> Option<String> {
     Some(format!("{} of verdicts{drawn}{trend}", percent(stats.rejections)))
 }
 
-fn loops(stats: &Stats, width: usize) -> Option<String> {
+fn loops(stats: &Stats) -> Option<String> {
     let average = stats.loops.average()?;
     let text = format!("{average:.1} passes a task");
     let many = &stats.loops.many;
@@ -216,21 +215,9 @@ fn loops(stats: &Stats, width: usize) -> Option<String> {
         return Some(format!("{text}, none over {MANY_PASSES}"));
     }
     let over = format!("{} over {MANY_PASSES}", counted(many.len(), "task"));
-    let mut room =
-        width.min(COLUMNS).saturating_sub(MARGIN + text.len() + over.len() + "; : , ...".len());
-    let mut worst = Vec::new();
-    for (task, passes) in many {
-        let name = format!("{task} ({passes})");
-        if !worst.is_empty() && name.len() + 2 > room {
-            break;
-        }
-        room = room.saturating_sub(name.len() + 2);
-        worst.push(name);
-    }
-    if worst.len() < many.len() {
-        worst.push("...".to_owned());
-    }
-    Some(format!("{text}; {}: {}", yellow(over), worst.join(", ")))
+    let worst: Vec<String> =
+        many.iter().map(|(task, passes)| format!("{task} ({passes})")).collect();
+    Some(format!("{text}; {}: {}", yellow(over), first_of(&worst, WORST)))
 }
 
 fn bottleneck(stats: &Stats) -> Option<String> {
@@ -290,7 +277,7 @@ const LETTERS: u32 = 12;
 const MUCH: f64 = 0.5;
 
 /// Returns the gates: all that is known of each, or what the screen shows of those where most of the time is spent.
-pub(crate) fn gates(stats: &Stats, most: Option<usize>) -> String {
+fn gates(stats: &Stats, most: Option<usize>) -> String {
     let mut shown: Vec<(usize, &GateStats)> = stats.gates.iter().enumerate().collect();
     shown.sort_by(|a, b| b.1.time.part.cmp(&a.1.time.part).then(a.0.cmp(&b.0)));
     shown.truncate(most.unwrap_or(usize::MAX));
@@ -341,13 +328,13 @@ pub(crate) fn gates(stats: &Stats, most: Option<usize>) -> String {
         .right("SKIPPED", |gate| in_full(gate.skipped.into()))
         .extra(2)
         .right("NOW", |gate| gate.standing.into())
-        .right("OLDEST", |gate| or_dash(gate.oldest.map(rough)))
+        .right("OLDEST", |gate| or_dash(gate.oldest.map(length)))
         .extra(1);
     table.render(width())
 }
 
 /// Returns the agents, those who did most first.
-pub(crate) fn agents(stats: &Stats, most: usize) -> String {
+fn agents(stats: &Stats, most: usize) -> String {
     let slowest = stats.agents.iter().filter_map(|agent| agent.pace).fold(0.0, f64::max);
     let table = Table::of(&stats.agents[..most.min(stats.agents.len())])
         .left("AGENT", |agent| Cell::styled(CYAN, &agent.agent))
@@ -368,7 +355,7 @@ pub(crate) fn agents(stats: &Stats, most: usize) -> String {
 }
 
 /// Returns the tags, those of most tasks first.
-pub(crate) fn tags(stats: &Stats) -> String {
+fn tags(stats: &Stats) -> String {
     const { assert!(MANY_PASSES == 3, "the title of a column says so") };
     let table = Table::of(&stats.tags)
         .long("TAG", |tag| match &tag.tag {
@@ -388,7 +375,7 @@ pub(crate) fn tags(stats: &Stats) -> String {
 }
 
 /// Returns the weeks, the last one last.
-pub(crate) fn weeks(stats: &Stats) -> String {
+fn weeks(stats: &Stats) -> String {
     let most = stats.weeks.iter().map(|week| week.completed).max().unwrap_or(0);
     let day = |seconds| Cell::from(time(seconds).to_zoned(TimeZone::system()).date());
     let table = Table::of(&stats.weeks)
@@ -408,7 +395,7 @@ pub(crate) fn weeks(stats: &Stats) -> String {
 }
 
 fn point(spread: Option<Spread>, of: fn(&Spread) -> u64) -> Cell {
-    or_dash(spread.as_ref().map(of).map(rough))
+    or_dash(spread.as_ref().map(of).map(length))
 }
 
 fn rejected(share: Share) -> Cell {
@@ -421,19 +408,8 @@ fn or_dash(text: Option<String>) -> Cell {
 }
 
 /// Returns a share in percent.
-pub(crate) fn percent(share: Share) -> String {
+fn percent(share: Share) -> String {
     share.rate().map_or_else(|| "-".to_owned(), |rate| format!("{:.0}%", rate * 100.0))
-}
-
-/// Returns a length of time in few letters: no minutes from ten hours on, no hours from ten days on.
-fn rough(seconds: u64) -> String {
-    const HOUR: u64 = 3_600;
-    const DAY: u64 = 24 * HOUR;
-    match seconds {
-        36_000..DAY => length(seconds / HOUR * HOUR),
-        864_000.. => length(seconds / DAY * DAY),
-        _ => length(seconds),
-    }
 }
 
 /// Returns a bar of that part of so many letters; a part above zero is always visible.
@@ -445,7 +421,7 @@ fn bar(part: f64, letters: u32) -> String {
 }
 
 /// Returns a small bar for each value, relative to the highest; a gap where there is no value.
-pub(crate) fn spark(values: &[Option<f64>]) -> String {
+fn spark(values: &[Option<f64>]) -> String {
     const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let highest = values.iter().flatten().fold(0.0_f64, |highest, value| highest.max(*value));
     let letter = |value: &Option<f64>| match value {
@@ -490,20 +466,5 @@ mod tests {
         assert_eq!(spark(&[]), "");
         assert_eq!(spark(&[Some(0.0), Some(0.0)]), "▁▁");
         assert_eq!(spark(&[Some(0.0), None, Some(1.0), Some(2.0)]), "▁ ▅█");
-    }
-
-    #[test]
-    fn a_length_is_as_exact_as_it_needs_to_be() {
-        for (seconds, text) in [
-            (0, "0s"),
-            (35_999, "9h 59m"),
-            (36_060, "10h"),
-            (86_399, "23h"),
-            (90_000, "1d 1h"),
-            (863_999, "9d 23h"),
-            (900_000, "10d"),
-        ] {
-            assert_eq!(rough(seconds), text, "{seconds}");
-        }
     }
 }

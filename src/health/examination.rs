@@ -15,7 +15,7 @@ enum Scope {
 
 type Check = fn(&Subject<'_>) -> Found;
 
-const CHECKS: [(Scope, Check); 37] = [
+const CHECKS: [(Scope, Check); 36] = [
     (Scope::Doctor, local_files::cache),
     (Scope::Doctor, local_files::file_system),
     (Scope::Both, git::busy),
@@ -23,7 +23,6 @@ const CHECKS: [(Scope, Check); 37] = [
     (Scope::Both, git::locks),
     (Scope::Doctor, git::writer_lock),
     (Scope::Both, git::identity),
-    (Scope::Doctor, git::settings),
     (Scope::Doctor, task_files::line_endings),
     (Scope::Doctor, git::check_signing),
     (Scope::Both, rules::own_folder),

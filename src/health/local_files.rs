@@ -2,9 +2,6 @@
 
 use std::path::Path;
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
-
 use super::subject::{Found, Subject, count};
 use crate::domain::project::some;
 use crate::files::event::line::EventLine;
@@ -102,45 +99,21 @@ pub(crate) fn schemas(subject: &Subject<'_>) -> Found {
     Ok(vec![issue.advice().cured_by(|workspace| Ok(keep_schemas_current(workspace.paths.root())?))])
 }
 
-/// How many events of each kind were written, as the record has it.
-#[derive(Deserialize)]
-struct Written {
-    counts: Vec<(IgnoredAny, u64)>,
-}
-
-/// Lines of the event stream that are no events, and events that are gone from its middle. Its ends heal by themselves.
+/// Lines of the event stream that are no events. Its ends heal by themselves.
 pub(crate) fn event_stream(subject: &Subject<'_>) -> Found {
-    let stream = EventStream::of(&subject.workspace.paths);
-    // The record goes first: what is written meanwhile is more than it knows of.
-    let record = stream.record::<Written>()?;
-    let Some(mut reading) = stream.open()? else { return Ok(Vec::new()) };
-    let (mut events, mut damaged) = (0, 0);
-    while let Some(line) = reading.line()? {
-        match EventLine::read(&line) {
-            Some(_) => events += 1,
-            None => damaged += 1,
-        }
-    }
-    let written: u64 =
-        record.iter().flat_map(|(record, _)| &record.kept.counts).map(|(_, many)| many).sum();
-    let gone = usize::try_from(written.saturating_sub(events)).unwrap_or(usize::MAX);
-    let problem = match (damaged, gone) {
-        (0, 0) => return Ok(Vec::new()),
-        (0, gone) => {
-            format!("{} gone from `.aof/events.jsonl`", count(gone, "event is", "events are"))
-        }
-        (damaged, 0) => {
-            format!("{} of `.aof/events.jsonl` no event", count(damaged, "line is", "lines are"))
-        }
-        (damaged, gone) => format!(
-            "{} of `.aof/events.jsonl` no event, and {} gone",
-            count(damaged, "line is", "lines are"),
-            count(gone, "event is", "events are")
-        ),
+    let Some(mut reading) = EventStream::of(&subject.workspace.paths).open()? else {
+        return Ok(Vec::new());
     };
+    let mut damaged = 0;
+    while let Some(line) = reading.line()? {
+        damaged += usize::from(EventLine::read(&line).is_none());
+    }
+    if damaged == 0 {
+        return Ok(Vec::new());
+    }
     let issue = Issue::new(
         "events_damaged",
-        problem,
+        format!("{} of `.aof/events.jsonl` no event", count(damaged, "line is", "lines are")),
         "`aof events rebuild` makes it again from history; `aof doctor --fix` does it",
     );
     Ok(vec![issue.cured_by(|workspace| rebuild_events(workspace).map(drop))])

@@ -95,9 +95,6 @@ fn summary(treated: &[Treated]) -> String {
     format!("{}{offer}\n", bold(wrong))
 }
 
-/// How many points of one kind are shown.
-const FEW_ITEMS: usize = 5;
-
 pub(crate) fn run_status(session: &Session) -> CliResult {
     let workspace = session.workspace("status")?;
     let overview = overview(&workspace, is_watched(&workspace.paths))?;
@@ -126,12 +123,12 @@ fn status_page(overview: &Overview) -> String {
         lines.push(bold("Needs attention"));
     }
     for alike in overview.attention.chunk_by(|a, b| a.code == b.code) {
-        for point in alike.iter().take(FEW_ITEMS) {
+        for point in alike.iter().take(FEW) {
             lines.push(format!("  {} {}", yellow("!"), indented(&point.problem, "    ")));
             lines.push(format!("    {}", indented(&point.fix, "    ")));
         }
-        if alike.len() > FEW_ITEMS {
-            lines.push(format!("    ... and {} more of the kind", alike.len() - FEW_ITEMS));
+        if alike.len() > FEW {
+            lines.push(format!("    ... and {} more of the kind", alike.len() - FEW));
         }
     }
     lines.join("\n") + "\n"

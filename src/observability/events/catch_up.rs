@@ -1,9 +1,15 @@
 //! Brings the event stream up to date with the commits, or makes it anew, and remembers how far it goes.
 
-use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::thread;
+use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
 use tracing::warn;
 
+use super::lines::{
+    LeftForStream, LineKey, OfCommit, StreamedLine, UncommittedLine, key_of, of_commit,
+};
 use crate::domain::{AgentId, EventId, EventKind, Level, TaskId, Timestamp};
 use crate::files::event::line::EventLine;
 use crate::git::{CommitId, Head};
@@ -13,16 +19,6 @@ use crate::project::error::ProjectError;
 use crate::project::workspace::{Workspace, side_by_side};
 use crate::storage::event_log::{StreamReader, StreamRecord, StreamState, StreamWriter};
 use crate::storage::{EventStream, ToldCursor};
-
-use std::ops::ControlFlow;
-use std::thread;
-use std::time::{Duration, Instant};
-
-use serde::{Deserialize, Serialize};
-
-use super::lines::{
-    LeftForStream, LineKey, OfCommit, StreamedLine, UncommittedLine, key_of, of_commit,
-};
 use crate::system::crash_points;
 
 /// How long whoever else writes is waited for: they are about to write the same.
@@ -67,7 +63,11 @@ pub fn catch_up_events(workspace: &Workspace) -> Result<Remaining, ProjectError>
 pub fn event_counts(workspace: &Workspace) -> Result<Vec<EventCount>, ProjectError> {
     catch_up_if_writable(workspace)?;
     let record = EventStream::of(&workspace.paths).record::<Kept>()?;
-    Ok(record.map(|(record, _)| record.kept.counts.list()).unwrap_or_default())
+    let counts = record.map(|(record, _)| record.kept.counts).unwrap_or_default();
+    let known = counts.into_iter().filter_map(|((event, workflow, gate), count)| {
+        Some(EventCount { kind: event.parse().ok()?, workflow, gate, count })
+    });
+    Ok(known.collect())
 }
 
 /// Brings the stream up to date, unless nothing may be written there.
@@ -148,8 +148,8 @@ fn step(
     mut record: StreamRecord<Kept>,
     strays: &[String],
 ) -> Result<Step, ProjectError> {
-    for line in strays {
-        record.kept.counts.add_read(line);
+    for event in strays.iter().filter_map(|line| EventLine::read(line)) {
+        record.kept.count(&key_of(&event));
     }
     let left = LeftForStream::of(stream.left()?, &record.kept.taken);
     left.clear_done(writer)?;
@@ -184,7 +184,7 @@ fn step(
         waiting.for_each(|apart| take(&mut lines, apart));
     }
     for line in &lines {
-        record.kept.counts.add(line);
+        record.kept.count(&line.key);
     }
     record.kept.take(taken.iter().cloned());
     let text: String = lines.iter().map(|line| line.text.as_str()).collect();
@@ -202,12 +202,20 @@ const MOST_TAKEN: usize = 1_000;
 pub(crate) struct Kept {
     /// Up to which commits all is written.
     pub cursor: ToldCursor,
-    pub counts: StreamCounts,
+    /// How often each event is in the stream, in the order of the keys.
+    pub counts: Vec<(LineKey, u64)>,
     /// What was left for the stream and is in it, the last of it: somebody may leave it again.
     pub taken: Vec<String>,
 }
 
 impl Kept {
+    fn count(&mut self, key: &LineKey) {
+        match self.counts.binary_search_by(|(own, _)| own.cmp(key)) {
+            Ok(at) => self.counts[at].1 += 1,
+            Err(at) => self.counts.insert(at, (key.clone(), 1)),
+        }
+    }
+
     /// Notes what is in the stream now.
     pub(crate) fn take(&mut self, ids: impl IntoIterator<Item = EventId>) {
         self.taken.extend(ids.into_iter().map(|id| id.to_string()));
@@ -263,48 +271,6 @@ pub struct EventCount {
     pub gate: Option<String>,
     /// How often.
     pub count: u64,
-}
-
-/// The counts, as they are kept beside the stream.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Vec<(LineKey, u64)>", into = "Vec<(LineKey, u64)>")]
-pub(crate) struct StreamCounts(BTreeMap<LineKey, u64>);
-
-impl StreamCounts {
-    /// Counts a line.
-    pub(crate) fn add(&mut self, line: &StreamedLine) {
-        if let Some(count) = self.0.get_mut(&line.key) {
-            *count += 1;
-        } else {
-            self.0.insert(line.key.clone(), 1);
-        }
-    }
-
-    /// Counts a line that stands in the stream, if it is an event.
-    pub(crate) fn add_read(&mut self, text: &str) {
-        if let Some(event) = EventLine::read(text) {
-            *self.0.entry(key_of(&event)).or_default() += 1;
-        }
-    }
-
-    pub(crate) fn list(self) -> Vec<EventCount> {
-        let known = self.0.into_iter().filter_map(|((event, workflow, gate), count)| {
-            Some(EventCount { kind: event.parse().ok()?, workflow, gate, count })
-        });
-        known.collect()
-    }
-}
-
-impl From<Vec<(LineKey, u64)>> for StreamCounts {
-    fn from(list: Vec<(LineKey, u64)>) -> Self {
-        Self(list.into_iter().collect())
-    }
-}
-
-impl From<StreamCounts> for Vec<(LineKey, u64)> {
-    fn from(counts: StreamCounts) -> Self {
-        counts.0.into_iter().collect()
-    }
 }
 
 /// What became of a stream that was made again.
@@ -372,7 +338,7 @@ pub(crate) fn rebuild_with(
     let mut kept = Kept::default();
     let mut write = |lines: &[StreamedLine]| -> Result<(), ProjectError> {
         for line in lines {
-            kept.counts.add(line);
+            kept.count(&line.key);
         }
         rebuilt.lines += lines.len();
         let text: String = lines.iter().map(|line| line.text.as_str()).collect();

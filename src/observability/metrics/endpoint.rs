@@ -122,9 +122,7 @@ fn attend(mut stream: TcpStream, page: &Page) -> io::Result<()> {
     stream.set_write_timeout(Some(READING))?;
     let answer = match read(&mut stream)? {
         Some(head) => answer(&head, page),
-        None => {
-            plain("431 Request TaskSummary Fields Too Large", "", "that is too long a question\n")
-        }
+        None => plain("431 Request Header Fields Too Large", "", "that is too long a question\n"),
     };
     stream.write_all(answer.as_bytes())?;
     stream.shutdown(Shutdown::Write)?;

@@ -1,7 +1,8 @@
 //! What was counted, under the names of `docs/reference/metrics.md`, and the label sets that the rules can have.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
+use super::count::{self, By, Counts, KnownSeries, known_series};
 use crate::domain::period::Histogram;
 use crate::domain::{EventKind, Timestamp};
 use crate::observability::events::catch_up::{EventCount, event_counts};
@@ -9,10 +10,11 @@ use crate::observability::metrics::exposition::{Family, Labels, Samples};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::tasks::headers::listing::{ListScope, Unreadable, read_all};
+use crate::storage::{ProjectPath, layout};
+use crate::tasks::headers::listing::{ListScope, Listing, Unreadable, read_all};
+use crate::tasks::headers::summary::TaskSummary;
 use crate::tasks::inbox::pending;
-
-use super::count::{self, By, Counts, KnownSeries, known_series};
+use crate::tasks::state::task_state;
 
 fn family(name: &'static str, help: &'static str, samples: Samples) -> Family {
     Family { name, help, samples }
@@ -239,8 +241,10 @@ impl Numbers {
 /// Counts the project.
 pub(crate) fn numbers(workspace: &Workspace, in_force: &InForce) -> Result<Numbers, ProjectError> {
     let listing = read_all(workspace, in_force, ListScope::All);
+    let committed = committed_versions(workspace, in_force, &listing)?;
     let known = known_series(&in_force.rules);
-    let counts = count::of(&known, listing.tasks.iter().map(|(header, _)| header));
+    let tasks = listing.tasks.iter().map(|(header, _)| header).chain(&committed);
+    let counts = count::of(&known, tasks);
     let project = in_force.project_name(workspace);
     let mut families = of(&project, &counts);
     let untold = match event_counts(workspace) {
@@ -265,4 +269,31 @@ pub(crate) fn numbers(workspace: &Workspace, in_force: &InForce) -> Result<Numbe
     families.push(build());
     let oldest = oldest(&project, &counts);
     Ok(Numbers { project, families, unreadable: listing.unreadable, untold, oldest })
+}
+
+/// Returns the tasks whose files cannot be read now as HEAD has them: Prometheus takes a counter that drops for a restart.
+fn committed_versions(
+    workspace: &Workspace,
+    in_force: &InForce,
+    listing: &Listing,
+) -> Result<Vec<TaskSummary>, ProjectError> {
+    let mut versions = Vec::new();
+    if listing.unreadable.is_empty() {
+        return Ok(versions);
+    }
+    let Some(head) = workspace.repository.look()?.commit else { return Ok(versions) };
+    let mut counted: HashSet<_> = listing.tasks.iter().map(|(task, _)| task.id.clone()).collect();
+    for file in &listing.unreadable {
+        let Ok(path) = file.path.parse::<ProjectPath>() else { continue };
+        let Some(Ok(id)) = layout::task_id(path.name()) else { continue };
+        let Some(bytes) = workspace.repository.read(head, path.as_str())? else { continue };
+        if let Ok(task) = task_state::parse(in_force, &id, &path, &bytes, workspace.now())
+            && counted.insert(id)
+        {
+            let mut summary = TaskSummary::of(&task);
+            summary.follow(&in_force.rules);
+            versions.push(summary);
+        }
+    }
+    Ok(versions)
 }

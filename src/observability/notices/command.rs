@@ -68,9 +68,7 @@ fn run_within(
             )));
         }
     };
-    Err(Failure::Refused {
-        why: format!("`{name}` ended with {ending}{}", said(sender.printed.finish())),
-    })
+    Err(Failure::Refused(format!("`{name}` ended with {ending}{}", said(sender.printed.finish()))))
 }
 
 /// Keeps what the program prints, and ends it when everything is to stop.
@@ -143,7 +141,7 @@ mod tests {
     #[test]
     fn what_fails_says_why() {
         let refused = |script: &str| match run_here(script, TIME).0 {
-            Err(Failure::Refused { why }) => why,
+            Err(Failure::Refused(why)) => why,
             other => panic!("{other:?}"),
         };
         assert_eq!(

@@ -180,11 +180,11 @@ impl Turn<'_> {
                 info!(channel = channel.to_string(), id = waiting.id, "delivered a notice");
             }
             Err(Failure::Stopped) => return Ok(ControlFlow::Break(())),
-            Err(Failure::Unwanted { why }) => {
+            Err(Failure::Unwanted(why)) => {
                 self.outbox.give_up(&receiver.key, &waiting, &why)?;
                 self.round.trouble = trouble(&why);
             }
-            Err(Failure::Refused { why }) => {
+            Err(Failure::Refused(why)) => {
                 self.round.trouble = trouble(&why);
                 let spread = waiting.id.clone();
                 self.note_failure(waiting, why, &spread)?;

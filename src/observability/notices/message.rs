@@ -21,23 +21,12 @@ pub(crate) struct Message<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Failure {
     /// The receiver answered, and did not take this one; it may take others.
-    Refused {
-        /// What it said.
-        why: String,
-    },
-    /// Nobody answered, or not now: there is no use in trying others.
-    Unreachable {
-        /// What was met.
-        why: String,
-        /// How long it wants to be left alone at least.
-        again_in: Option<Duration>,
-    },
-    /// The receiver does not want it, now or ever.
-    Unwanted {
-        /// What it said.
-        why: String,
-    },
-    /// Whoever delivers was told to stop; nothing is known of the message.
+    Refused(String),
+    /// Nobody answered, or not now: there is no use in trying others. It may want to be left alone for a time.
+    Unreachable { why: String, again_in: Option<Duration> },
+    /// The receiver wants no message any more.
+    Unwanted(String),
+    /// The delivery was told to stop; nothing is known of the message.
     Stopped,
 }
 

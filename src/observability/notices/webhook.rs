@@ -127,22 +127,17 @@ fn judge(answer: &mut Response<Body>, now: Timestamp) -> Result<(), Failure> {
     let again_in =
         answer.headers().get("retry-after").and_then(|value| pause(value.to_str().ok()?, now));
     let said = said(answer);
-    match status {
-        200..=299 => Ok(()),
-        300..=399 => Err(Failure::Refused {
-            why: format!("it answered {status}, and redirects are not followed"),
-        }),
-        410 => Err(Failure::Unwanted {
-            why: "it answered 410: it wants no messages any more".to_owned(),
-        }),
-        429 | 502..=504 => {
-            Err(Failure::Unreachable { why: format!("it answered {status}{said}"), again_in })
+    let answered = format!("it answered {status}{said}");
+    Err(match status {
+        200..=299 => return Ok(()),
+        300..=399 => {
+            Failure::Refused(format!("it answered {status}, and redirects are not followed"))
         }
-        _ if again_in.is_some() => {
-            Err(Failure::Unreachable { why: format!("it answered {status}{said}"), again_in })
-        }
-        _ => Err(Failure::Refused { why: format!("it answered {status}{said}") }),
-    }
+        410 => Failure::Unwanted("it answered 410: it wants no messages any more".to_owned()),
+        429 | 502..=504 => Failure::Unreachable { why: answered, again_in },
+        _ if again_in.is_some() => Failure::Unreachable { why: answered, again_in },
+        _ => Failure::Refused(answered),
+    })
 }
 
 /// Returns the beginning of what was answered, as a part of a line.

@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::numbers::{Share, Span, Spread, gate_of, rounded, took_time, verdicts};
-use crate::domain::{Ending, Gate, GateId, Status, Workflow};
+use crate::domain::{Ending, GateId, Status, Workflow};
 use crate::project::active_rules::InForce;
 use crate::project::workspace::Workspace;
 use crate::tasks::headers::list::stations;
@@ -162,7 +162,7 @@ impl<'a> Gates<'a> {
 }
 
 /// One gate's numbers.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct GateRow {
     /// Its workflow.
@@ -183,6 +183,22 @@ pub(crate) struct GateRow {
     pub median: Option<u64>,
     /// The share of rejections among the completions that settled a visit; nothing where the gate never rejects.
     pub rejection_rate: Option<f64>,
+    #[serde(skip)]
+    lengths: Vec<u64>,
+    #[serde(skip)]
+    rejections: Share,
+}
+
+impl GateRow {
+    fn stand(&mut self, status: &str, header: &TaskSummary, now: i64) {
+        match status.parse() {
+            Ok(Status::InProgress) => self.in_progress += 1,
+            Ok(Status::Blocked) => self.blocked += 1,
+            _ => self.waiting += 1,
+        }
+        let age = header.entered().map(|since| u64::try_from(now - since).unwrap_or(0));
+        self.oldest = self.oldest.max(age);
+    }
 }
 
 /// The numbers of all gates.
@@ -200,49 +216,50 @@ pub(crate) struct GateReport {
 pub(crate) fn gate_status(workspace: &Workspace, in_force: &InForce) -> GateReport {
     let listing = read_all(workspace, in_force, ListScope::All);
     let now = workspace.now().as_second();
-    let workflows = &in_force.rules.project.workflows;
-    let mut counts: HashMap<(&str, String), StationCount> = HashMap::new();
-    for workflow in workflows {
-        for (station, _) in stations(workflow) {
-            counts.insert((workflow.name.as_str(), station), StationCount::default());
+    let mut rows: Vec<GateRow> = Vec::new();
+    let mut places: HashMap<(&str, String), usize> = HashMap::new();
+    let mut can_reject = Vec::new();
+    for workflow in &in_force.rules.project.workflows {
+        for (station, gate) in stations(workflow) {
+            places.insert((workflow.name.as_str(), station.clone()), rows.len());
+            can_reject.push(gate.can_reject());
+            let (workflow, role) =
+                (workflow.name.to_string(), gate.role().map(ToString::to_string));
+            rows.push(GateRow { workflow, gate: station, role, ..GateRow::default() });
         }
     }
     let mut elsewhere = Vec::new();
     for (header, _) in &listing.tasks {
         let workflow = header.routing.workflow.as_str();
-        let mut count_at = |station: &str, count: &dyn Fn(&mut StationCount)| {
-            if let Some(own) = counts.get_mut(&(workflow, station.to_owned())) {
-                count(own);
-            }
-        };
+        let place = |station: &str| places.get(&(workflow, station.to_owned())).copied();
         for stay in &header.visits {
             let fork = stay.join.as_ref().map(|join| join.fork.as_str());
-            for station in [stay.gate.as_str()].into_iter().chain(fork).filter(|_| stay.completed) {
-                count_at(station, &|count| count.lengths.push(stay.seconds));
+            let stations = [stay.gate.as_str()].into_iter().chain(fork);
+            for at in stations.filter(|_| stay.completed).filter_map(place) {
+                rows[at].lengths.push(stay.seconds);
             }
             for verdict in verdicts(stay) {
-                count_at(verdict.station, &|count| count.rejections.count(verdict.rejects));
+                if let Some(at) = place(verdict.station) {
+                    rows[at].rejections.count(verdict.rejects);
+                }
             }
         }
-        let at = header.current_gate().map(GateId::as_str).unwrap_or_default();
+        let gate = header.current_gate().map(GateId::as_str).unwrap_or_default();
         for branch in &header.open_branches {
-            if let Some(count) = counts.get_mut(&(workflow, format!("{at}/{}", branch.id))) {
-                count.stand(branch.status.as_str(), header, now);
+            if let Some(at) = place(&format!("{gate}/{}", branch.id)) {
+                rows[at].stand(branch.status.as_str(), header, now);
             }
         }
-        match counts.get_mut(&(workflow, at.to_owned())) {
-            Some(count) => count.stand(header.status.as_str(), header, now),
+        match place(gate) {
+            Some(at) => rows[at].stand(header.status.as_str(), header, now),
             None if header.is_finished() => {}
             None => elsewhere.push(header.id.to_string()),
         }
     }
-    let mut rows = Vec::new();
-    for workflow in workflows {
-        for (station, gate) in stations(workflow) {
-            let count =
-                counts.remove(&(workflow.name.as_str(), station.clone())).unwrap_or_default();
-            rows.push(count.row(workflow, station, gate));
-        }
+    for (row, can_reject) in rows.iter_mut().zip(can_reject) {
+        row.median = Spread::of(std::mem::take(&mut row.lengths)).map(|spread| spread.p50);
+        let rejects = can_reject || row.rejections.part > 0;
+        row.rejection_rate = row.rejections.rate().filter(|_| rejects);
     }
     elsewhere.sort();
     GateReport { rows, elsewhere, unreadable: listing.unreadable }
@@ -252,44 +269,6 @@ pub(crate) fn gate_status(workspace: &Workspace, in_force: &InForce) -> GateRepo
 pub(crate) fn gate_report_value(report: &GateReport) -> Value {
     let unreadable: Vec<Value> = report.unreadable.iter().map(unreadable_value).collect();
     json!({"gates": report.rows, "elsewhere": report.elsewhere, "unreadable": unreadable})
-}
-
-/// What is counted at one gate.
-#[derive(Debug, Default)]
-struct StationCount {
-    waiting: usize,
-    in_progress: usize,
-    blocked: usize,
-    oldest: Option<u64>,
-    lengths: Vec<u64>,
-    rejections: Share,
-}
-
-impl StationCount {
-    fn stand(&mut self, status: &str, header: &TaskSummary, now: i64) {
-        match status.parse() {
-            Ok(Status::InProgress) => self.in_progress += 1,
-            Ok(Status::Blocked) => self.blocked += 1,
-            _ => self.waiting += 1,
-        }
-        let age = header.entered().map(|since| u64::try_from(now - since).unwrap_or(0));
-        self.oldest = self.oldest.max(age);
-    }
-
-    fn row(self, workflow: &Workflow, station: String, gate: &Gate) -> GateRow {
-        let rejects = gate.can_reject() || self.rejections.part > 0;
-        GateRow {
-            workflow: workflow.name.to_string(),
-            gate: station,
-            role: gate.role().map(ToString::to_string),
-            waiting: self.waiting,
-            in_progress: self.in_progress,
-            blocked: self.blocked,
-            oldest: self.oldest,
-            median: Spread::of(self.lengths).map(|spread| spread.p50),
-            rejection_rate: self.rejections.rate().filter(|_| rejects),
-        }
-    }
 }
 
 /// So many passes are no sign yet.

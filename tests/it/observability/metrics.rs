@@ -381,6 +381,20 @@ fn a_file_that_cannot_be_read_is_counted_and_named_and_hides_none_of_the_others(
 }
 
 #[test]
+fn a_task_whose_file_is_broken_counts_as_it_was_committed_last() {
+    let env = TestEnvironment::with_rules(RULES, PEOPLE);
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "agent-3");
+    let counters = |text: &str| -> Vec<String> {
+        let is_counter = |line: &&str| line.contains("_total{") || line.contains("_count{");
+        text.lines().filter(is_counter).map(str::to_owned).collect()
+    };
+    let before = counters(&env.aof(&["metrics"]).success().stdout);
+    env.write(&env.task_path(&id), env.task_text(&id).replace("status:", "status: ["));
+    assert_eq!(counters(&env.aof(&["metrics"]).code(6).stdout), before);
+}
+
+#[test]
 fn a_gate_that_was_renamed_keeps_what_was_counted_and_stands_for_nothing_any_more() {
     let env = TestEnvironment::with_rules(RULES, PEOPLE);
     let id = env.new_task(&["Add login"]);
