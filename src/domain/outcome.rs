@@ -116,6 +116,10 @@ pub enum Ending {
 }
 
 impl Ending {
+    /// The endings that no completion said.
+    const FROM_OUTSIDE: &[Self] =
+        &[Self::Cancelled, Self::Timeout, Self::Moved, Self::Override, Self::Reopened];
+
     /// Returns the word that stands in the history's `outcome`.
     pub fn as_str(&self) -> &str {
         match self {
@@ -133,13 +137,9 @@ impl FromStr for Ending {
     type Err = IdFault;
 
     fn from_str(text: &str) -> Result<Self, IdFault> {
-        match text {
-            "cancelled" => Ok(Self::Cancelled),
-            "timeout" => Ok(Self::Timeout),
-            "moved" => Ok(Self::Moved),
-            "override" => Ok(Self::Override),
-            "reopened" => Ok(Self::Reopened),
-            _ => text.parse().map(Self::Said),
+        match Self::FROM_OUTSIDE.iter().find(|ending| ending.as_str() == text) {
+            Some(ending) => Ok(ending.clone()),
+            None => text.parse().map(Self::Said),
         }
     }
 }
@@ -229,10 +229,8 @@ mod tests {
             assert_eq!(outcome.as_str().parse::<Outcome>().as_ref(), Ok(outcome));
             assert_eq!(outcome.as_str().parse::<Ending>(), Ok(Ending::Said(outcome.clone())));
         }
-        for ending in
-            [Ending::Cancelled, Ending::Timeout, Ending::Moved, Ending::Override, Ending::Reopened]
-        {
-            assert_eq!(ending.as_str().parse::<Ending>(), Ok(ending));
+        for ending in Ending::FROM_OUTSIDE {
+            assert_eq!(ending.as_str().parse::<Ending>().as_ref(), Ok(ending));
         }
         for text in ["", "_", "no way", "Complete", "MOVED", "a\n"] {
             assert!(text.parse::<Outcome>().is_err(), "{text:?} must not be a decision");

@@ -44,6 +44,11 @@ pub struct Task {
 }
 
 impl Task {
+    /// Returns whether the task stands at no gate and never has: then all that it says is people's.
+    pub fn is_new(&self) -> bool {
+        self.gate.is_none() && self.history.is_empty()
+    }
+
     /// Returns the number of the open visit as a ticket, or the bare id when none is open.
     pub fn ticket(&self) -> Ticket {
         Ticket {

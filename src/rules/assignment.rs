@@ -103,12 +103,12 @@ pub fn dispatch<'w>(
             continue;
         };
         let has = |agent: &AgentId| load.get(agent).copied().unwrap_or_else(|| hands.load(agent));
-        let fits = |member: &Member<'_>| {
-            let lost = place.lost.as_ref() == Some(member.agent);
-            has(member.agent) < member.room && !lost && place.is_open_to(member.agent)
+        let fits = |agent: &AgentId| {
+            let lost = place.lost.as_ref() == Some(agent);
+            has(agent) < rules.org.room(agent) && !lost && place.is_open_to(agent)
         };
         let Some(index) = crew.choose(place, &fits, &has) else { continue };
-        let agent = crew.members[index].agent;
+        let agent = &crew.members[index];
         crew.next = index + 1;
         let count = has(agent) + 1;
         load.insert(agent, count);
@@ -119,15 +119,10 @@ pub fn dispatch<'w>(
 
 /// The agents of a role that hands its work out.
 struct Crew<'r> {
-    members: Vec<Member<'r>>,
+    members: &'r [AgentId],
     way: HandOut,
     /// Whose turn it is, where they take turns.
     next: usize,
-}
-
-struct Member<'r> {
-    agent: &'r AgentId,
-    room: u32,
 }
 
 impl<'r> Crew<'r> {
@@ -142,23 +137,21 @@ impl<'r> Crew<'r> {
             .last
             .get(id)
             .and_then(|last| role.agents.iter().position(|agent| *agent == last.agent));
-        let members =
-            role.agents.iter().map(|agent| Member { agent, room: rules.org.room(agent) }).collect();
-        Some(Self { members, way, next: last.map_or(0, |index| index + 1) })
+        Some(Self { members: &role.agents, way, next: last.map_or(0, |index| index + 1) })
     }
 
     /// Returns who gets the place: whoever worked there before, else whose turn it is, or who has the least.
     fn choose(
         &self,
         place: &Waiting,
-        fits: &dyn Fn(&Member<'_>) -> bool,
+        fits: &dyn Fn(&AgentId) -> bool,
         has: &dyn Fn(&AgentId) -> u32,
     ) -> Option<usize> {
-        let members = || self.members.iter().enumerate().filter(|(_, member)| fits(member));
-        let before = members().find(|(_, member)| place.before.as_ref() == Some(member.agent));
+        let members = || self.members.iter().enumerate().filter(|(_, agent)| fits(agent));
+        let before = members().find(|(_, agent)| place.before.as_ref() == Some(*agent));
         let found = before.or_else(|| match self.way {
             HandOut::Ask => None,
-            HandOut::LeastLoaded => members().min_by_key(|(_, member)| has(member.agent)),
+            HandOut::LeastLoaded => members().min_by_key(|(_, agent)| has(agent)),
             HandOut::RoundRobin => members().min_by_key(|(index, _)| (*index < self.next, *index)),
         });
         found.map(|(index, _)| index)

@@ -289,23 +289,19 @@ pub(crate) fn role(gate: &Gate, occasion: &Occasion<'_>) -> String {
 pub(crate) fn expectations(gate: &Gate, occasion: &Occasion<'_>) -> Vec<String> {
     let mut list: Vec<String> =
         gate.description.iter().filter(|_| gate.can_reject()).cloned().collect();
+    let task = "Do what the title and the body of the task ask for";
+    let work = || gate.description.clone().unwrap_or_else(|| task.to_owned());
     match occasion {
-        Occasion::Work => list.extend([
-            gate.description
-                .clone()
-                .unwrap_or_else(|| "Do what the title and the body of the task ask for".to_owned()),
-            "Check your result yourself before you hand it on".to_owned(),
-        ]),
+        Occasion::Work => {
+            list.extend([work(), "Check your result yourself before you hand it on".to_owned()]);
+        }
         Occasion::Review => list.extend([
             "Compare the result with what the title and the body of the task ask for".to_owned(),
             "Name every fault you find, each as a blocker of its own".to_owned(),
         ]),
-        Occasion::Decision => list.extend([
-            gate.description
-                .clone()
-                .unwrap_or_else(|| "Do what the title and the body of the task ask for".to_owned()),
-            "Decide by what you found, not by what is wished for".to_owned(),
-        ]),
+        Occasion::Decision => {
+            list.extend([work(), "Decide by what you found, not by what is wished for".to_owned()]);
+        }
         Occasion::Approval => {
             list.push("Decide by what the title and the body of the task ask for".to_owned());
         }
@@ -314,12 +310,8 @@ pub(crate) fn expectations(gate: &Gate, occasion: &Occasion<'_>) -> Vec<String> 
             list.push("Break nothing else while you do".to_owned());
         }
         Occasion::Again(review) => {
-            list.extend(
-                review
-                    .blockers
-                    .iter()
-                    .map(|blocker| format!("Check that this is settled: {blocker}")),
-            );
+            let checks = review.blockers.iter();
+            list.extend(checks.map(|blocker| format!("Check that this is settled: {blocker}")));
             list.push("Look for faults that the changes brought".to_owned());
         }
     }

@@ -14,7 +14,8 @@ pub(crate) mod evaluate;
 mod tests;
 pub(crate) mod value;
 
-use std::{ops::Range, sync::Arc};
+use std::ops::Range;
+use std::sync::Arc;
 
 use serde_json::Value as Json;
 

@@ -144,13 +144,14 @@ fn of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act>) -> V
     if unblocks {
         events.push(Event::Unblocked { gate: gate() });
     }
+    let given_now = || given(before, after, false);
     match act {
-        Some(Act::Claim { .. }) => events.extend(
-            given(before, after, false).map(|(gate, agent)| Event::Claimed { gate, agent }),
-        ),
-        Some(Act::Assign { .. }) => events.extend(
-            given(before, after, false).map(|(gate, agent)| Event::Assigned { gate, agent }),
-        ),
+        Some(Act::Claim { .. }) => {
+            events.extend(given_now().map(|(gate, agent)| Event::Claimed { gate, agent }));
+        }
+        Some(Act::Assign { .. }) => {
+            events.extend(given_now().map(|(gate, agent)| Event::Assigned { gate, agent }));
+        }
         Some(Act::Renew { note, .. }) => {
             let note = note.clone().unwrap_or_default();
             let event = |(gate, agent)| Event::Renewed { gate, agent, note: note.clone() };

@@ -41,7 +41,8 @@ pub(crate) struct Superseded {
 /// Merges the two. What people say of the task is taken from `people`: conditions see it.
 pub(crate) fn merge(rules: &Rules, apart: &Apart<'_>, people: &Task) -> Merged {
     let standing = apart.standing();
-    let mut task = if is_new(standing) { people.clone() } else { with_people_of(standing, people) };
+    let mut task =
+        if standing.is_new() { people.clone() } else { with_people_of(standing, people) };
     let (mut superseded, mut carried) = (Vec::new(), 0);
     for (ticket, entry) in apart.contested() {
         match carry(rules, apart, &task, &ticket, entry) {
@@ -109,7 +110,7 @@ pub(crate) fn apart<'t>(
     let common =
         ours.history.iter().zip(&theirs.history).take_while(|(one, two)| one == two).count();
     match base {
-        None if !is_new(ours) && !is_new(theirs) && ours.created != theirs.created => {
+        None if !ours.is_new() && !theirs.is_new() && ours.created != theirs.created => {
             return Err(Unmergeable::TwoTasks { ours: ours.created, theirs: theirs.created });
         }
         Some(base) if ours.history != theirs.history => {
@@ -132,17 +133,12 @@ pub(crate) fn apart<'t>(
 
 /// Returns which of two states with the same history stands.
 fn without_entries(base: Option<&Task>, ours: &Task, theirs: &Task) -> Side {
-    let only_theirs = match (is_new(ours), is_new(theirs)) {
+    let only_theirs = match (ours.is_new(), theirs.is_new()) {
         (true, false) => true,
         (false, true) => false,
         _ => base.is_some_and(|base| same(base, ours)),
     };
     if only_theirs { Side::Theirs } else { Side::Ours }
-}
-
-/// Returns whether nobody has taken the task up.
-pub(crate) fn is_new(task: &Task) -> bool {
-    task.gate.is_none() && task.history.is_empty()
 }
 
 impl<'t> Apart<'t> {

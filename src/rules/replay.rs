@@ -37,52 +37,32 @@ pub struct Found {
 
 /// Returns what leads from `before` (nothing for a new task) to `after`.
 pub fn explain(rules: &Rules, before: Option<&Task>, after: &Task) -> Change {
-    let Some(before) = before else {
-        return explain_new(rules, after);
+    let (start, ours) = match before {
+        None if after.is_new() => return Change::Edit,
+        None if after.history.is_empty() => (bare(rules, after), vec!["gate"]),
+        None => (bare(rules, after), vec!["gateHistory"]),
+        Some(before) if before == after => return Change::Same,
+        Some(before) => {
+            let ours = differing(before, after);
+            if ours.is_empty() || (before.is_new() && after.is_new()) {
+                return Change::Edit;
+            }
+            // People may have edited beside what the engine did; the act is looked for on what they left.
+            let mut edited = with_people_of(before, after);
+            if before.is_new() {
+                // Until it stands somewhere, people decide which workflow a task follows.
+                edited.routing.workflow.clone_from(&after.routing.workflow);
+            }
+            (edited, ours)
+        }
     };
-    let ours = differing(before, after);
-    if ours.is_empty() {
-        return if before == after { Change::Same } else { Change::Edit };
-    }
-    if is_nowhere(before) && is_nowhere(after) {
-        return Change::Edit;
-    }
-    // People may have edited beside what the engine did; the act is looked for on what they left.
-    let mut edited = with_people_of(before, after);
-    if is_nowhere(before) {
-        // Until it stands somewhere, which workflow a task follows is people's to say.
-        edited.routing.workflow.clone_from(&after.routing.workflow);
-    }
     // A completion's text is not in its entry, so its digest cannot be made again: the recorded one stands.
-    let stamp = after.history.get(before.history.len()).and_then(|visit| visit.completion.clone());
-    let found = candidates(before, after).into_iter().find_map(|(act, now)| {
-        states(rules, &edited, &act, now, after, stamp.as_ref()).map(|steps| Found::of(act, steps))
-    });
-    match found {
-        Some(found) => Change::Act(Box::new(found)),
-        None => Change::Foreign(ours),
-    }
-}
-
-fn explain_new(rules: &Rules, after: &Task) -> Change {
-    if is_nowhere(after) {
-        return Change::Edit;
-    }
-    let bare = bare(rules, after);
-    let found = beginnings(after).into_iter().find_map(|(act, now)| {
-        let steps = states(rules, &bare, &act, now, after, None)?;
+    let stamp = after.history.get(start.history.len()).and_then(|visit| visit.completion.as_ref());
+    let found = candidates(&start, after).into_iter().find_map(|(act, now)| {
+        let steps = states(rules, &start, &act, now, after, stamp)?;
         Some(Found::of(act, steps))
     });
-    match found {
-        Some(found) => Change::Act(Box::new(found)),
-        None if after.history.is_empty() => Change::Foreign(vec!["gate"]),
-        None => Change::Foreign(vec!["gateHistory"]),
-    }
-}
-
-/// Returns whether nobody has taken the task up: all that is said of it is people's.
-fn is_nowhere(task: &Task) -> bool {
-    task.gate.is_none() && task.history.is_empty()
+    found.map_or(Change::Foreign(ours), |found| Change::Act(Box::new(found)))
 }
 
 /// Returns the acts that a task may have begun with.
@@ -130,7 +110,7 @@ fn states(
     after: &Task,
     stamp: Option<&Stamp>,
 ) -> Option<Vec<WorkflowStep>> {
-    let steps = passed_on(rules, outcome_of(rules, before, act, now, stamp)?, after);
+    let steps = passed_on(rules, redo(rules, before, act, now, stamp).ok()?, after);
     steps.last().is_some_and(|last| same(&last.task, after)).then_some(steps)
 }
 
@@ -138,7 +118,7 @@ fn states(
 fn passed_on(rules: &Rules, first: WorkflowStep, after: &Task) -> Vec<WorkflowStep> {
     let pass = |step: &WorkflowStep| {
         let entry = after.history.get(step.task.history.len())?;
-        outcome_of(rules, &step.task, &Act::Pass, entry.exited, None)
+        redo(rules, &step.task, &Act::Pass, entry.exited, None).ok()
     };
     std::iter::successors(Some(first), pass).collect()
 }
@@ -178,7 +158,7 @@ pub(crate) fn with_people_of(engine: &Task, people: &Task) -> Task {
 }
 
 fn candidates(before: &Task, after: &Task) -> Vec<(Act, Timestamp)> {
-    if is_nowhere(before) {
+    if before.is_new() {
         return beginnings(after);
     }
     if after.history.len() > before.history.len() && after.history.starts_with(&before.history) {
@@ -250,23 +230,24 @@ pub(crate) fn from_entry(before: &Task, entry: &Visit) -> Option<(Act, Timestamp
     Some((act, entry.exited))
 }
 
-/// Returns what the act makes of the task.
-fn outcome_of(
+/// Returns what the act makes of the task, or why the rules refuse it.
+fn redo(
     rules: &Rules,
     task: &Task,
     act: &Act,
     now: Timestamp,
     stamp: Option<&Stamp>,
-) -> Option<WorkflowStep> {
+) -> Result<WorkflowStep, String> {
     let decision = match (act, stamp) {
         (Act::Complete(completion), Some(stamp)) => {
             complete(&Transition { rules, task, now }, completion, stamp.clone())
         }
         _ => decide(rules, task, act, now),
     };
-    match decision.ok()? {
-        Decision::Step(step) => Some(*step),
-        Decision::Settled { .. } => None,
+    match decision {
+        Ok(Decision::Step(step)) => Ok(*step),
+        Ok(Decision::Settled { .. }) => Err("its completion had counted before".to_owned()),
+        Err(refusal) => Err(refusal.problem()),
     }
 }
 
@@ -338,14 +319,13 @@ fn begun(rules: &Rules, after: &Task) -> Breach {
     if !after.history.is_empty() {
         return Breach::Begun { entries: after.history.len() };
     }
-    match decide(rules, &bare(rules, after), &Act::Open, opened_at(after)) {
-        Ok(Decision::Step(step)) => Breach::Otherwise {
+    match redo(rules, &bare(rules, after), &Act::Open, opened_at(after), None) {
+        Ok(WorkflowStep { task, .. }) => Breach::Otherwise {
             entry: 0,
-            fields: differing(&step.task, after),
-            expected: Box::new(step.task),
+            fields: differing(&task, after),
+            expected: Box::new(task),
         },
-        Ok(Decision::Settled { .. }) => Breach::Begun { entries: 0 },
-        Err(refusal) => Breach::Refused { entry: 0, why: refusal.problem() },
+        Err(why) => Breach::Refused { entry: 0, why },
     }
 }
 
@@ -411,17 +391,7 @@ pub(crate) fn follow(rules: &Rules, before: &Task, entry: &Visit) -> Result<Task
     let Some((act, now)) = from_entry(before, entry) else {
         return Err("it does not say who ended the visit, or by which completion".to_owned());
     };
-    let decided = match (&act, &entry.completion) {
-        (Act::Complete(completion), Some(stamp)) => {
-            complete(&Transition { rules, task: before, now }, completion, stamp.clone())
-        }
-        _ => decide(rules, before, &act, now),
-    };
-    match decided {
-        Ok(Decision::Step(step)) => Ok(step.task),
-        Ok(Decision::Settled { .. }) => Err("its completion had counted before".to_owned()),
-        Err(refusal) => Err(refusal.problem()),
-    }
+    redo(rules, before, &act, now, entry.completion.as_ref()).map(|step| step.task)
 }
 
 /// Returns the task as if nobody had taken it: claims leave no entry, so they are lost where commits are put together.

@@ -29,17 +29,12 @@ pub fn flaw(rules: &Rules, task: &Task, place: usize) -> Option<Flaw> {
         return Some(Flaw::OtherUse { namespace: signature.namespace().to_owned() });
     }
     let key = || signature.key().clone();
-    let text = canonical(rules.project.name.as_deref(), task, place);
+    let text = to_sign(rules, task, place);
     match (keys, text) {
         ([], _) | (_, None) => Some(Flaw::NoKey { key: key() }),
         (keys, _) if !keys.contains(signature.key()) => Some(Flaw::OtherKey { key: key() }),
         (_, Some(text)) => (!holds(signature, text.as_bytes())).then_some(Flaw::OtherText),
     }
-}
-
-/// Returns what is signed of an entry; nothing where no completion made it.
-pub fn to_sign(rules: &Rules, task: &Task, place: usize) -> Option<String> {
-    canonical(rules.project.name.as_deref(), task, place)
 }
 
 /// Returns the ticket of the visit that the entry of that place ended.
@@ -68,7 +63,7 @@ pub(crate) fn check(rules: &Rules, task: &Task, place: usize) -> Result<(), Refu
 const FORM: &str = "aof-completion: 1\n";
 
 /// Returns what is signed of the entry of that place in the history; nothing where no completion made it.
-pub(crate) fn canonical(project: Option<&str>, task: &Task, place: usize) -> Option<String> {
+pub fn to_sign(rules: &Rules, task: &Task, place: usize) -> Option<String> {
     let entry = task.history.get(place)?;
     let (Ending::Said(outcome), Some(agent), Some(stamp)) =
         (&entry.outcome, &entry.agent, &entry.completion)
@@ -77,7 +72,7 @@ pub(crate) fn canonical(project: Option<&str>, task: &Task, place: usize) -> Opt
     };
     let text = |text: &str| Value::String(text.to_owned());
     let facts = [
-        ("project", project.map_or(Value::Null, text)),
+        ("project", rules.project.name.as_deref().map_or(Value::Null, text)),
         ("task", text(&ticket(task, place, entry).to_string())),
         ("gate", text(&entry.station().to_string())),
         ("rules", entry.workflow.as_deref().map_or(Value::Null, text)),
@@ -99,7 +94,7 @@ pub(crate) fn canonical(project: Option<&str>, task: &Task, place: usize) -> Opt
 }
 
 /// Returns the ticket of an entry: the visit began where the one before it ended, and at a fork several entries are of one visit.
-pub(crate) fn ticket(task: &Task, place: usize, entry: &Visit) -> Ticket {
+fn ticket(task: &Task, place: usize, entry: &Visit) -> Ticket {
     let before = task.history.get(..place).unwrap_or_default();
     let visit =
         before.iter().rposition(|earlier| !earlier.leaves_open()).map_or(0, |last| last + 1);

@@ -318,14 +318,10 @@ impl<'a> Values<'a> {
             return Some(text(work.trim_matches('\n').to_owned()));
         }
         let visit = self.latest(gate)?;
-        Some(match what {
-            "summary" => text(visit.summary.clone()),
-            "outcome" => {
-                text(visit.said().map_or_else(|| visit.outcome.to_string(), ToString::to_string))
-            }
-            "agent" => text(visit.agent.as_ref()?.to_string()),
-            _ => return None,
-        })
+        match (what, visit.said()) {
+            ("outcome", Some(outcome)) => Some(text(outcome.to_string())),
+            _ => of_visit(visit, what),
+        }
     }
 
     fn of_branch(&self, fork: &str, branch: &str, what: &str) -> Option<Cow<'a, Value>> {
@@ -341,14 +337,11 @@ impl<'a> Values<'a> {
                 && visit.branch.as_ref().is_some_and(|own| own.as_str() == branch)
         };
         let visit = self.task.history.iter().rev().find(own)?;
-        Some(match what {
-            "summary" => text(visit.summary.clone()),
-            "outcome" => text(visit.outcome.to_string()),
-            "agent" => text(visit.agent.as_ref()?.to_string()),
-            "blockers" => Cow::Owned(visit.blockers.clone().into()),
-            "notes" => text(visit.rejection_notes.clone().unwrap_or_default()),
-            _ => return None,
-        })
+        match what {
+            "blockers" => Some(Cow::Owned(visit.blockers.clone().into())),
+            "notes" => Some(text(visit.rejection_notes.clone().unwrap_or_default())),
+            _ => of_visit(visit, what),
+        }
     }
 
     /// Returns what the gate wants mended and nobody has answered yet.
@@ -385,6 +378,16 @@ impl<'a> Values<'a> {
     }
 }
 
+/// Returns what an entry itself says under that name.
+fn of_visit(visit: &Visit, what: &str) -> Option<Cow<'static, Value>> {
+    Some(text(match what {
+        "summary" => visit.summary.clone(),
+        "outcome" => visit.outcome.to_string(),
+        "agent" => visit.agent.as_ref()?.to_string(),
+        _ => return None,
+    }))
+}
+
 fn text(text: String) -> Cow<'static, Value> {
     Cow::Owned(Value::String(text))
 }
@@ -393,7 +396,7 @@ fn text(text: String) -> Cow<'static, Value> {
 pub fn reads(duty: &Duty) -> Vec<String> {
     let Brief { entry, reentry } = &duty.brief;
     let mut names = Vec::new();
-    for text in texts(entry).into_iter().chain(texts(reentry)) {
+    for (_, text) in texts(entry).chain(texts(reentry)) {
         for name in asked_for(text) {
             if !names.contains(&name) {
                 names.push(name);
@@ -409,9 +412,11 @@ pub fn asked_for(text: &str) -> Vec<String> {
     template.references().map(|reference| reference.name.clone()).collect()
 }
 
-fn texts(brief: &BriefText) -> Vec<&str> {
-    let BriefText { role, expectations, outcomes, tips, instructions } = brief;
-    let lists = expectations.iter().chain(tips).flatten();
-    let meanings = outcomes.iter().map(|(_, text)| text);
-    role.iter().chain(instructions).chain(lists).chain(meanings).map(String::as_str).collect()
+/// Returns the texts of a brief, each with the number of its field: role, instructions, expectations, tips, outcomes.
+pub(crate) fn texts(brief: &BriefText) -> impl Iterator<Item = (usize, &String)> {
+    let BriefText { role, instructions, expectations, tips, outcomes } = brief;
+    let whole = role.iter().map(|text| (0, text)).chain(instructions.iter().map(|text| (1, text)));
+    let expectations = expectations.iter().flatten().map(|text| (2, text));
+    let tips = tips.iter().flatten().map(|text| (3, text));
+    whole.chain(expectations).chain(tips).chain(outcomes.iter().map(|(_, text)| (4, text)))
 }

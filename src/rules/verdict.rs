@@ -94,6 +94,9 @@ pub(crate) fn looked_for_at(mark: &Mark, possible: &[Outcome]) -> String {
 
 /// Returns what is looked for, for messages.
 pub(crate) fn looked_for(mark: &Mark, words: &[&str]) -> String {
+    let each = |show: &dyn Fn(&str) -> String, between: &str| {
+        words.iter().map(|word| show(word)).collect::<Vec<_>>().join(between)
+    };
     match mark {
         Mark::Tag { tag, pass, fail } => {
             let general = ["complete", "pass", "fail"];
@@ -101,19 +104,16 @@ pub(crate) fn looked_for(mark: &Mark, words: &[&str]) -> String {
             if pass.is_some() || fail.is_some() || words.iter().any(has) {
                 format!("`<{tag}>PASS</{tag}>` or `<{tag}>FAIL</{tag}>`")
             } else {
-                let list: Vec<String> =
-                    words.iter().map(|word| format!("`<{tag}>{word}</{tag}>`")).collect();
-                list.join(" or ")
+                each(&|word| format!("`<{tag}>{word}</{tag}>`"), " or ")
             }
         }
         Mark::Key(key) => {
-            let list: Vec<String> = words.iter().map(|word| format!("`{key}: {word}`")).collect();
-            format!("a line {}", list.join(" or "))
+            format!("a line {}", each(&|word| format!("`{key}: {word}`"), " or "))
         }
         Mark::Expects(line) => format!("the line `{line}`"),
         Mark::Status => {
-            let list: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
-            format!("`$status` in the frontmatter, one of {}", list.join(", "))
+            let words = each(&|word| format!("`{word}`"), ", ");
+            format!("`$status` in the frontmatter, one of {words}")
         }
     }
 }
@@ -147,13 +147,8 @@ fn tag_verdict(masked: &Masked<'_>, tag: &str, words: &[&str]) -> (TextVerdict, 
     };
     let from = start + open.len();
     let Some(end) = places(loud, &close).find(|at| *at >= from) else {
-        return (
-            TextVerdict::Unreadable(cut(
-                masked.text[start..].lines().next().unwrap_or_default(),
-                80,
-            )),
-            start,
-        );
+        let line = masked.text[start..].lines().next().unwrap_or_default();
+        return (TextVerdict::Unreadable(cut(line, 80)), start);
     };
     let word = loud[from..end].trim();
     let at = end + close.len();

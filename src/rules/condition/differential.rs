@@ -3,12 +3,10 @@
 
 use std::cell::Cell;
 
-use proptest::{
-    collection::vec,
-    prelude::{Just, Strategy, any, prop_oneof},
-    sample::select,
-    test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner},
-};
+use proptest::collection::vec;
+use proptest::prelude::{Just, Strategy, any, prop_oneof};
+use proptest::sample::select;
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use rquickjs::{Context, Function, Runtime};
 use serde_json::{Map, Value as Json, json};
 

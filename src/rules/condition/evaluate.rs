@@ -13,9 +13,7 @@ use serde_json::Value as Json;
 
 use super::ConditionError;
 use super::check::{parse, whole};
-use super::value::to_f64;
-use super::value::{Budget, Evaluated, Raised};
-use super::value::{Value, ValueList};
+use super::value::{Budget, Evaluated, Raised, Value, ValueList, to_f64};
 
 /// Evaluates a source that was checked over the values in `scope`, and returns what `then` makes of its value.
 pub(crate) fn evaluate<T>(

@@ -8,9 +8,6 @@ pub(crate) mod judge;
 #[cfg(test)]
 mod tests;
 
-pub use describe::example;
-pub use describe::from_text;
-pub use describe::{Field, fields};
-pub(crate) use judge::judge_value;
+pub use describe::{Field, example, fields, from_text};
 pub use judge::{Problem, judge};
-pub(crate) use judge::{settle_at, shape_of};
+pub(crate) use judge::{judge_value, settle_at, shape_of};

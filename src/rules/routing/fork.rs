@@ -1,14 +1,12 @@
 //! Forks: which branches open, and what they come to together.
 
-use super::reviews::named;
-use super::reviews::{lost_dependencies, nobody};
-use super::route::ConditionScope;
-use super::route::applies_to_branch;
+use super::reviews::{lost_dependencies, named, nobody};
+use super::route::{ConditionScope, applies};
 use super::workplace::{Workplace, may_complete};
 use crate::domain::{
     AgentId, BranchStatus, ConditionTrouble, Event, Fork, Gate, GateId, Join, JoinStrategy,
-    OpenBranch, OpenVisit, Outcome, RoleId, Status, Task, Ticket, Timestamp, Verdict, Visit,
-    Workflow,
+    OpenBranch, OpenVisit, Outcome, RoleId, Station, Status, Task, Ticket, Timestamp, Verdict,
+    Visit, Workflow,
 };
 use crate::rules::refusal::Refusal;
 use crate::rules::workflow::rules::Rules;
@@ -25,7 +23,9 @@ pub(crate) fn open(
     let scope = ConditionScope::of(task, &task.history);
     let branches = gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default();
     let opened = branches.iter().map(|branch| {
-        let applies = applies_to_branch(rules, workflow, gate, branch, &scope, &mut trouble);
+        let station = Station { gate: gate.id.clone(), branch: Some(branch.id().clone()) };
+        let place = (station, branch.gate());
+        let applies = applies(rules, workflow, place, &scope, &mut trouble);
         OpenBranch {
             status: if applies { BranchStatus::Ready } else { BranchStatus::Skipped },
             ..OpenBranch::of(branch.id().clone(), escalated.unwrap_or(&branch.duty().role).clone())

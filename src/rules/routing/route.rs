@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use super::reviews::unanswered;
 use crate::domain::{
-    AgentId, Branch, ConditionTrouble, Decision, Destination, Ending, Exhausted, Gate, GateId,
-    GateKind, OnConditionError, Outcome, RejectionStrategy, RoleId, Target, Task, Visit, Workflow,
+    AgentId, ConditionTrouble, Decision, Destination, Ending, Exhausted, Gate, GateId, GateKind,
+    OnConditionError, Outcome, RoleId, Station, Target, Task, Visit, Workflow,
 };
 use crate::rules::act::LOOP_LIMIT;
 use crate::rules::condition::Condition;
-use crate::rules::workflow::graph::is_backward;
+use crate::rules::workflow::graph::{default_target, is_backward};
 use crate::rules::workflow::rules::Rules;
 
 /// A way through the workflow: where it ends, and what was met on it.
@@ -93,7 +93,7 @@ pub(crate) fn judgement(
 ) -> (bool, Vec<ConditionTrouble>) {
     let mut trouble = Vec::new();
     let scope = ConditionScope::of(task, &task.history);
-    (applies(rules, workflow, gate, &scope, &mut trouble), trouble)
+    (applies(rules, workflow, (Station::from(&gate.id), gate), &scope, &mut trouble), trouble)
 }
 
 /// Returns the outcome that stands for what a condition gate decides.
@@ -118,19 +118,9 @@ impl RouteFinder<'_> {
 
     /// Where an outcome leads that no route speaks of.
     fn by_default(&self, outcome: &Outcome, history: &[Visit]) -> Passage {
-        match outcome {
-            Outcome::Complete | Outcome::Skip if self.gate().detour => self.back_to_sender(),
-            Outcome::Complete | Outcome::Skip => self.first_that_applies(self.index + 1),
-            Outcome::NeedsReview if self.workflow.holds_rejections => self.stay(),
-            Outcome::NeedsReview => match (self.workflow.rejection, &self.gate().exits.reject_to) {
-                (RejectionStrategy::Previous, _) => self.previous(history),
-                (RejectionStrategy::Named, Some(gate)) => {
-                    Passage::straight(Destination::Gate(gate.clone()))
-                }
-                (RejectionStrategy::Named | RejectionStrategy::Origin, _) => self.origin(),
-            },
-            // A gate has no decision and no failure without a route, so nothing else gets here: it stays where it is.
-            Outcome::Blocked | Outcome::Failed | Outcome::Decision(_) => self.stay(),
+        match default_target(self.workflow, self.gate(), outcome) {
+            Some(target) => self.along(&target, history),
+            None => self.back_to_sender(),
         }
     }
 
@@ -280,42 +270,21 @@ impl RouteFinder<'_> {
     }
 
     fn enters(&self, gate: &Gate, trouble: &mut Vec<ConditionTrouble>) -> bool {
+        let place = (Station::from(&gate.id), gate);
         gate.kind == GateKind::Condition
-            || applies(self.rules, self.workflow, gate, self.scope, trouble)
+            || applies(self.rules, self.workflow, place, self.scope, trouble)
     }
 }
 
-/// Evaluates the condition of a gate; a gate without one applies.
-fn applies(
+/// Evaluates the condition of a gate, or of a branch as a gate; without one it applies.
+pub(crate) fn applies(
     rules: &Rules,
     workflow: &Workflow,
-    gate: &Gate,
+    (station, gate): (Station, &Gate),
     scope: &ConditionScope<'_>,
     trouble: &mut Vec<ConditionTrouble>,
 ) -> bool {
-    let Some(condition) = rules.condition(workflow, gate) else { return true };
-    holds(condition, gate, scope, trouble)
-}
-
-/// Evaluates the condition of a branch, likewise.
-pub(crate) fn applies_to_branch(
-    rules: &Rules,
-    workflow: &Workflow,
-    fork: &Gate,
-    branch: &Branch,
-    scope: &ConditionScope<'_>,
-    trouble: &mut Vec<ConditionTrouble>,
-) -> bool {
-    let Some(condition) = rules.condition_of_branch(workflow, fork, branch) else { return true };
-    holds(condition, branch.gate(), scope, trouble)
-}
-
-fn holds(
-    condition: &Condition,
-    gate: &Gate,
-    scope: &ConditionScope<'_>,
-    trouble: &mut Vec<ConditionTrouble>,
-) -> bool {
+    let Some(condition) = rules.condition(workflow, station) else { return true };
     condition.evaluate(&scope.names()).unwrap_or_else(|error| {
         let entered = gate.on_condition_error == OnConditionError::Enter;
         trouble.push(ConditionTrouble {

@@ -454,7 +454,9 @@ fn from_words(
     if back {
         if completion.blockers.is_none() {
             let items = if reading.items.is_empty() {
-                vec![blocker(found.is_some())]
+                let judged = "Settle what the notes say";
+                let silent = "No verdict could be read; the notes say what there is";
+                vec![if found.is_some() { judged } else { silent }.to_owned()]
             } else {
                 reading.items
             };
@@ -482,14 +484,6 @@ fn attempts(task: &Task, post: &Workplace<'_>) -> usize {
     let earlier =
         task.history.iter().filter(|visit| visit.gate == here.gate && visit.branch == here.branch);
     earlier.count() + 1
-}
-
-fn blocker(judged: bool) -> String {
-    if judged {
-        "Settle what the notes say".to_owned()
-    } else {
-        "No verdict could be read; the notes say what there is".to_owned()
-    }
 }
 
 fn first_line(text: &str) -> Option<String> {

@@ -10,8 +10,7 @@ use crate::domain::{
 use crate::rules::act::{LOOP_LIMIT, WorkflowStep};
 use crate::rules::refusal::Refusal;
 use crate::rules::routing::fork;
-use crate::rules::routing::reviews::{CIRCLE, lost_dependencies, nobody};
-use crate::rules::routing::reviews::{review, wants, wish};
+use crate::rules::routing::reviews::{CIRCLE, lost_dependencies, nobody, review, wants, wish};
 use crate::rules::routing::workplace::Workplace;
 use crate::rules::workflow::rules::Rules;
 

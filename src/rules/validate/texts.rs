@@ -6,8 +6,7 @@ use crate::domain::{
     BriefText, Duty, Gate, Outcome, Outputs, Place, Severity, did_you_mean, listed,
 };
 use crate::rules::outputs::shape_of;
-use crate::rules::template::{OF_A_GATE, OF_A_TASK};
-use crate::rules::template::{Reference, Template};
+use crate::rules::template::{OF_A_GATE, OF_A_TASK, Reference, Template, texts};
 
 /// What is wrong with a name: how bad, what and what to do.
 type NameFault = (Severity, String, String);
@@ -40,19 +39,9 @@ impl RuleChecker<'_> {
     }
 
     fn brief_texts(&mut self, brief: &BriefText, fields: [&'static str; 5]) {
-        let [role, instructions, expectations, tips, outcomes] = fields;
-        let whole = [(role, &brief.role), (instructions, &brief.instructions)];
-        let whole =
-            whole.into_iter().flat_map(|(field, text)| text.iter().map(move |text| (field, text)));
-        for (field, text) in whole {
-            self.text(&self.place(None, field), text, true, None);
-        }
-        let lists = [(expectations, &brief.expectations), (tips, &brief.tips)];
-        let lists = lists
-            .into_iter()
-            .flat_map(|(field, list)| list.iter().flatten().map(move |text| (field, text)));
-        for (field, text) in lists.chain(brief.outcomes.iter().map(|(_, text)| (outcomes, text))) {
-            self.text(&self.place(None, field), text, false, None);
+        for (field, text) in texts(brief) {
+            // Of the lists nobody knows which line of the file an item stands on.
+            self.text(&self.place(None, fields[field]), text, field < 2, None);
         }
     }
 

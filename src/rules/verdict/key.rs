@@ -55,7 +55,7 @@ pub(crate) fn values(masked: &Masked<'_>, mark: &Mark, keys: &[&str]) -> Vec<(St
     for found in sections(masked, &known, tag) {
         let Some(name) = keys.get(found.key) else { continue };
         values.retain(|(known, _)| known != name);
-        values.push(((*name).to_owned(), trimmed(&found.text)));
+        values.push(((*name).to_owned(), found.text.join("\n").trim().to_owned()));
     }
     values
 }
@@ -154,15 +154,9 @@ fn decorated(line: &str) -> (usize, &str) {
     let rest = marker(rest).map_or(rest, |length| &rest[length..]);
     let inner = rest.trim_start_matches(['*', '_']);
     let start = line.len() - inner.len();
+    let word = inner.trim_end();
     let emphasized = inner.len() < rest.len();
-    (
-        start,
-        if emphasized {
-            inner.trim_end().trim_end_matches(['*', '_']).trim_end()
-        } else {
-            inner.trim_end()
-        },
-    )
+    (start, if emphasized { word.trim_end_matches(['*', '_']).trim_end() } else { word })
 }
 
 /// Returns a word without emphasis, quotes and a full stop.
@@ -172,9 +166,4 @@ fn bare(line: &str) -> &str {
         .trim_end_matches('.')
         .trim_matches(['*', '"', '\''])
         .trim()
-}
-
-/// Joins the lines of a value, blank ones at both ends left away.
-fn trimmed(lines: &[&str]) -> String {
-    lines.join("\n").trim().to_owned()
 }

@@ -65,6 +65,24 @@ pub(crate) fn goes_back(workflow: &Workflow, gate: &Gate, outcome: &Outcome) -> 
     }
 }
 
+/// Returns where an outcome without a route leads; nothing where a detour returns to the gate that sent the task.
+pub(crate) fn default_target(
+    workflow: &Workflow,
+    gate: &Gate,
+    outcome: &Outcome,
+) -> Option<Target> {
+    Some(match (outcome, workflow.rejection, &gate.exits.reject_to) {
+        (Outcome::Complete | Outcome::Skip, ..) if gate.detour => return None,
+        (Outcome::Complete | Outcome::Skip, ..) => Target::Next,
+        (Outcome::NeedsReview, ..) if workflow.holds_rejections => Target::Hold,
+        (Outcome::NeedsReview, RejectionStrategy::Previous, _) => Target::Previous,
+        (Outcome::NeedsReview, RejectionStrategy::Named, Some(to)) => Target::Gate(to.clone()),
+        (Outcome::NeedsReview, ..) => Target::Origin,
+        // No gate has a decision or a failure without a route.
+        (Outcome::Blocked | Outcome::Failed | Outcome::Decision(_), ..) => Target::Hold,
+    })
+}
+
 struct Drawing<'a> {
     workflow: &'a Workflow,
     edges: Vec<Edge>,
@@ -96,28 +114,13 @@ impl Drawing<'_> {
 
     fn by_default(&mut self, index: usize, outcome: &Outcome) {
         let gate = &self.workflow.gates[index];
-        let target = match (outcome, self.workflow.rejection, &gate.exits.reject_to) {
-            (Outcome::Complete | Outcome::Skip, ..) if gate.detour => {
-                for sender in self.senders(&gate.id) {
-                    self.add(
-                        index,
-                        Destination::Gate(sender),
-                        Some(outcome.clone()),
-                        EdgeKind::Return,
-                    );
-                }
-                return;
-            }
-            (Outcome::Complete | Outcome::Skip, ..) => Target::Next,
-            (Outcome::NeedsReview, ..) if self.workflow.holds_rejections => Target::Hold,
-            (Outcome::NeedsReview, RejectionStrategy::Previous, _) => Target::Previous,
-            (Outcome::NeedsReview, RejectionStrategy::Named, Some(gate)) => {
-                Target::Gate(gate.clone())
-            }
-            (Outcome::NeedsReview, ..) => Target::Origin,
-            _ => Target::Hold,
-        };
-        self.along(index, &target, outcome);
+        if let Some(target) = default_target(self.workflow, gate, outcome) {
+            return self.along(index, &target, outcome);
+        }
+        for sender in self.senders(&gate.id) {
+            let to = Destination::Gate(sender);
+            self.add(index, to, Some(outcome.clone()), EdgeKind::Return);
+        }
     }
 
     fn along(&mut self, index: usize, target: &Target, outcome: &Outcome) {

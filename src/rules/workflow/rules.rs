@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::domain::{
-    AgentId, Branch, Channel, Gate, Org, Project, RoleId, Station, Task, Workflow, WorkflowName,
+    AgentId, Channel, Org, Project, RoleId, Station, Task, Workflow, WorkflowName,
 };
 use crate::rules::condition::Condition;
 
@@ -63,17 +63,7 @@ impl Rules {
         self.project.implicit_workflow && self.org.role(role).is_none()
     }
 
-    pub(crate) fn condition(&self, workflow: &Workflow, gate: &Gate) -> Option<&Condition> {
-        self.conditions.get(&(workflow.name.clone(), Station::from(&gate.id)))
-    }
-
-    pub(crate) fn condition_of_branch(
-        &self,
-        workflow: &Workflow,
-        fork: &Gate,
-        branch: &Branch,
-    ) -> Option<&Condition> {
-        let station = Station { gate: fork.id.clone(), branch: Some(branch.id().clone()) };
+    pub(crate) fn condition(&self, workflow: &Workflow, station: Station) -> Option<&Condition> {
         self.conditions.get(&(workflow.name.clone(), station))
     }
 }
