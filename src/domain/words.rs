@@ -63,7 +63,7 @@ macro_rules! words {
         }
     };
 }
-pub(crate) use ::{serialize_as_text, words};
+pub(crate) use words;
 
 /// Serializes types as the text that they display as.
 macro_rules! serialize_as_text {
@@ -75,6 +75,7 @@ macro_rules! serialize_as_text {
         })+
     };
 }
+pub(crate) use serialize_as_text;
 
 words!(
     /// How bad it is; the worst last.
