@@ -10,7 +10,6 @@ use crate::domain::{
     OnConditionError, Outcome, RoleId, Station, Target, Task, Visit, Workflow,
 };
 use crate::rules::act::LOOP_LIMIT;
-use crate::rules::condition::Condition;
 use crate::rules::workflow::graph::{default_target, is_backward};
 use crate::rules::workflow::rules::Rules;
 
