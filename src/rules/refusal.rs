@@ -4,6 +4,8 @@
 
 pub(crate) mod fix;
 
+use serde_json::{Value, json};
+
 use super::outputs::Problem;
 use crate::domain::{
     AgentId, CompletionId, Ending, GateId, Identity, Outcome, Permission, PublicKey, RoleId,
@@ -320,4 +322,26 @@ fn flawed(wanted: &ToSign) -> String {
             "the completion is signed, and org.yaml has no `signingKey` of `{agent}` that the signature could be checked with"
         ),
     }
+}
+
+/// Returns a completion of that outcome which would be accepted.
+fn sample(outcome: &Outcome) -> Value {
+    let summary = match outcome {
+        Outcome::Complete => "Added login with tokens; 14 tests, coverage 85%",
+        Outcome::NeedsReview => "Two things to mend before this can go on",
+        Outcome::Blocked => "Cannot go on without the interface description",
+        Outcome::Skip => "The change touches no documented behaviour",
+        Outcome::Failed => "The build broke three times; the log is in build.log",
+        Outcome::Decision(_) => "Looked at everything that the brief names",
+    };
+    let mut completion = json!({"outcome": outcome, "summary": summary});
+    let blockers: &[&str] = match outcome {
+        Outcome::NeedsReview => {
+            &["No error handling when the token has expired", "Coverage is 65%, the target is 80%"]
+        }
+        Outcome::Blocked => &["The platform team has not sent the interface description"],
+        _ => return completion,
+    };
+    completion["blockers"] = json!(blockers);
+    completion
 }
