@@ -24,9 +24,9 @@ use crate::observability::metrics::endpoint::{Endpoint, address};
 use crate::observability::notices::delivery::{Tried, deliver_notices};
 use crate::project::error::{ProjectError, reason_of};
 use crate::storage::layout::{BRANCH, INBOX};
-use crate::tasks::inbox::deliver::Delivered;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::task_view::{warnings_value, way};
+use crate::watch::report::Delivered;
 use crate::watch::report::{EventSource, WatchReport};
 use crate::watch::watcher::{watch, watch_once};
 

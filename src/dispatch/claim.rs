@@ -1,6 +1,6 @@
 //! Claims and assignments of one task, or of a branch of it. In a synced project the remote has to confirm them.
 
-use super::synced_claims::{ClaimMode, confirm, confirm_or, is_of_the_task, look_around};
+use super::synced_claims::{confirm, confirm_or, is_of_the_task, is_shared_now, sync_first};
 use super::workplaces::openings;
 use crate::domain::{AgentId, Ticket};
 use crate::git::CommitId;
@@ -11,24 +11,15 @@ use crate::tasks::apply::change;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::state::task_state::TaskState;
 
-/// What became of a claim.
-pub(crate) enum Taken {
-    /// It is the agent's.
-    Claimed(Box<Changed>),
-    /// It is not to be had.
-    Gone,
-    /// The branch is not where it was `seen`.
-    Moved,
-}
-
-/// Claims it; as long as the branch stands where it was seen, if that matters.
-pub(crate) fn taken(
+/// Claims the task for an agent that wants any task. Returns nothing where this one cannot be had, and fails with
+/// [`ProjectError::Restless`] where the branch is not at `seen` any more.
+pub(crate) fn try_claim(
     workspace: &Workspace,
     seen: Option<CommitId>,
     ticket: &Ticket,
     agent: &AgentId,
     dry_run: DryRun,
-) -> Result<Taken, ProjectError> {
+) -> Result<Option<Box<Changed>>, ProjectError> {
     let mut moved = false;
     let claimed = change(workspace, &ticket.task, dry_run, &mut |state| {
         moved = seen.is_some() && state.head.commit != seen;
@@ -37,40 +28,39 @@ pub(crate) fn taken(
         }
         choose_claim(workspace, state, ticket, agent)
     });
-    let claimed = claimed.and_then(|changed| {
-        if dry_run == DryRun::No && ClaimMode::here(workspace)? == ClaimMode::Shared {
+    let confirmed = claimed.and_then(|changed| {
+        if is_shared_now(workspace, dry_run)? {
             confirm(workspace, ticket, agent, &changed)?;
         }
         Ok(changed)
     });
-    match claimed {
-        Ok(changed) => Ok(Taken::Claimed(Box::new(changed))),
-        Err(_) if moved => Ok(Taken::Moved),
-        Err(error) if is_of_the_task(&error) => Ok(Taken::Gone),
+    match confirmed {
+        Ok(changed) => Ok(Some(Box::new(changed))),
+        Err(error) if !moved && is_of_the_task(&error) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// Takes what the ticket names for the agent.
+/// Claims the task, or the branch that the ticket names, for the agent.
 pub(crate) fn claim(
     workspace: &Workspace,
     ticket: &Ticket,
     agent: &AgentId,
     dry_run: DryRun,
 ) -> Result<Changed, ProjectError> {
-    let shared = dry_run == DryRun::No && ClaimMode::here(workspace)? == ClaimMode::Shared;
-    if shared {
-        look_around(workspace)?;
+    let is_shared = is_shared_now(workspace, dry_run)?;
+    if is_shared {
+        sync_first(workspace)?;
     }
     let mut choose = |state: &TaskState| choose_claim(workspace, state, ticket, agent);
     let changed = change(workspace, &ticket.task, dry_run, &mut choose)?;
-    if shared {
+    if is_shared {
         confirm(workspace, ticket, agent, &changed)?;
     }
     Ok(changed)
 }
 
-/// Gives the task to an agent, or the branch of it that the ticket names, whoever has it now.
+/// Assigns the task, or the branch that the ticket names, to an agent, whoever has it now.
 pub(crate) fn assign(
     workspace: &Workspace,
     ticket: &Ticket,
@@ -78,9 +68,9 @@ pub(crate) fn assign(
     agent: &AgentId,
     dry_run: DryRun,
 ) -> Result<Changed, ProjectError> {
-    let is_shared = dry_run == DryRun::No && ClaimMode::here(workspace)? == ClaimMode::Shared;
+    let is_shared = is_shared_now(workspace, dry_run)?;
     if is_shared {
-        look_around(workspace)?;
+        sync_first(workspace)?;
     }
     let changed = assign_here(workspace, ticket, by, agent, dry_run)?;
     if is_shared {
@@ -89,14 +79,14 @@ pub(crate) fn assign(
                 Some((place, holder)) => assign_here(workspace, &place, by, &holder, dry_run),
                 None => release(workspace, ticket, Some(agent), DryRun::No),
             };
-            // Whoever had it may not have it any more.
+            // The earlier holder may not have it any more.
             back.or_else(|_| release(workspace, ticket, Some(agent), DryRun::No))
         })?;
     }
     Ok(changed)
 }
 
-/// Returns what changed hands, and who had it.
+/// Returns what changed hands, and the holder before.
 fn held_before(
     workspace: &Workspace,
     changed: &Changed,

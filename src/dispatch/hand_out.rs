@@ -1,17 +1,17 @@
-//! Handing out: what waits is given to agents, as claims of theirs, and tasks are stopped or set going by what became of those
-//! that they depend on. The engine decides who gets what; here that is carried out, in batches.
+//! Hands out work: waiting tasks are given to agents as claims, and tasks are blocked or unblocked by what became of their
+//! dependencies. The rules decide who gets what; here that is carried out, in batches.
 //!
-//! What is decided holds for the commit that it was decided on. If the branch has moved by the time of the lock nothing of the
-//! batch is written, and all is decided anew: so two that hand out at once give no task to two agents, and no agent too much.
+//! A decision holds for the commit that it was made on. If the branch has moved when the lock is taken, nothing of the batch is
+//! written, and all is decided again. So two that hand out at once give no task to two agents, and no agent too much.
 //!
-//! In a synced project nothing is given here: what is given counts once the remote has it, and `sync::gifts` sees to that.
+//! In a synced project nothing is given here: a claim counts once the remote has it, and `synced_assignment` sees to that.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use super::synced_claims::{ClaimMode, is_of_the_task};
+use super::synced_claims::{is_of_the_task, is_shared};
 use super::workplaces::{hands, waiting};
 use crate::domain::{AgentId, HandOut, LostDependency, TaskId, Ticket};
 use crate::git::{CommitId, GitError, Head};
@@ -33,29 +33,26 @@ use crate::tasks::state::task_state::TaskState;
 /// How often everything is decided anew at most because somebody else was faster.
 const ATTEMPTS: usize = 100;
 
-/// What was handed out, and what was done about dependencies.
+/// What was handed out, and which tasks were blocked or unblocked by their dependencies.
 #[derive(Default)]
 pub(crate) struct HandedOut {
     /// What was given to whom, the most urgent first.
     pub given: Vec<Given>,
-    /// Tasks that were stopped since something that they depend on has failed or was called off, and those that were set going
-    /// again.
     pub dependents: Vec<Dependent>,
-    /// Whether the rules have anything handed out; else agents ask for their work.
+    /// Whether any role has its work handed out; else agents ask for it.
     pub hands_out: bool,
-    /// How many places of work are left, of those that are handed out: nobody has room for them, or nobody may have them.
+    /// How many places of work are left because no agent has room for them, or may have them.
     pub left: usize,
-    /// Whether something is left to be given that counts once the remote has it: `sync_and_hand_out` is for that.
+    /// Whether work is left that `sync_and_hand_out` has to give.
     pub to_share: bool,
-    /// Why the remote has not confirmed what was to be given, or what kept it from going on; no more was given than is told.
+    /// Why the remote has not confirmed more than was given.
     pub unconfirmed: Option<ProjectError>,
-    /// Tasks that somebody has to look at, with why.
+    /// Tasks that a person has to look at, with why.
     pub troubled: Vec<(TaskId, ProjectError)>,
 }
 
 /// Something that was given to an agent.
 pub(crate) struct Given {
-    /// What.
     pub ticket: Ticket,
     /// To whom.
     pub agent: AgentId,
@@ -65,7 +62,6 @@ pub(crate) struct Given {
 
 /// A task that was stopped or set going by its dependencies.
 pub(crate) struct Dependent {
-    /// The task.
     pub task: TaskId,
     /// What it waits for now; nothing where it goes on.
     pub lost: Vec<LostDependency>,
@@ -73,8 +69,7 @@ pub(crate) struct Dependent {
     pub changed: Option<Box<Changed>>,
 }
 
-/// The commit under which nothing was left to hand out. As long as it is the branch's there is hardly anything new: what people
-/// have not committed may be, so whoever keeps this forgets it now and then.
+/// The commit at which nothing was left to hand out. Uncommitted changes may bring new work, so the watcher forgets it now and then.
 #[derive(Debug, Default)]
 pub(crate) struct NothingToHandOut(Option<CommitId>);
 
@@ -98,8 +93,8 @@ impl Want {
     }
 }
 
-/// Hands out what waits, and settles what depends on tasks that have ended. `rest` is called between batches with how long one
-/// took, and says whether to go on.
+/// Hands out what waits, and blocks or unblocks what depends on tasks that have ended. `rest` is called between batches with how
+/// long one took, and says whether to go on.
 pub(crate) fn hand_out(
     workspace: &mut Workspace,
     wait: Duration,
@@ -120,7 +115,7 @@ pub(crate) fn hand_out(
         done.hands_out = hands_out(&in_force.rules);
         let (mut wants, left) = wanted(workspace, &in_force, &passed_over);
         done.left = left;
-        if dry_run == DryRun::No && ClaimMode::of(workspace, &in_force) == ClaimMode::Shared {
+        if dry_run == DryRun::No && is_shared(workspace, &in_force) {
             let all = wants.len();
             wants.retain(|want| matches!(want, Want::Depend(..)));
             done.to_share = wants.len() < all;
@@ -207,11 +202,12 @@ fn carry_out(
 ) -> Result<Option<CommitId>, ProjectError> {
     let (mut wants, mut chosen) = (Vec::new(), Vec::new());
     let mut as_decided = true;
+    let mut last = None;
     for want in batch {
         match chosen_for(workspace, head, in_force, &want) {
-            Ok((state, choice)) => {
+            Ok(own) => {
                 wants.push(want);
-                chosen.push((state, choice));
+                chosen.push(own);
             }
             Err(error) => {
                 as_decided = false;
@@ -219,8 +215,8 @@ fn carry_out(
             }
         }
     }
-    let mut last = None;
     for (want, result) in wants.into_iter().zip(carry_out_together(workspace, head, chosen)?) {
+        as_decided &= matches!(result, Ok(Some(_)));
         match result {
             Ok(Some(changed)) if changed.settled => drop(passed_over.insert(want.task().clone())),
             Ok(Some(changed)) => {
@@ -228,16 +224,14 @@ fn carry_out(
                 done.note(want, Some(Box::new(changed)));
             }
             // The branch, or the file, is not what it was decided on.
-            Ok(None) => as_decided = false,
-            Err(error) => {
-                as_decided = false;
-                done.pass_over(&want, error, passed_over)?;
-            }
+            Ok(None) => {}
+            Err(error) => done.pass_over(&want, error, passed_over)?,
         }
     }
     Ok(last.filter(|_| as_decided))
 }
 
+/// Returns the task with what is to be done with it.
 pub(crate) fn chosen_for(
     workspace: &Workspace,
     head: &Head,
@@ -269,8 +263,8 @@ pub(crate) fn chosen_for(
     Ok((state, choice))
 }
 
-/// Returns whether the task waits until a person has seen to what is staged of its file: whoever asks for work gets another one, but
-/// here it would be left out each time, and nobody told.
+/// Returns whether a person has to see to what is staged of the task's file. An agent that asks for work gets another task; here the
+/// task would be left out each time, without a report.
 fn is_for_a_person(error: &ProjectError) -> bool {
     matches!(
         error,

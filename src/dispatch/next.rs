@@ -1,14 +1,14 @@
 //! The next task of an agent: the one it has, else the most urgent one that it may take, which it then claims.
 
-use super::claim::{Taken, taken};
-use super::synced_claims::{ClaimMode, is_offline, look_around};
+use super::claim::try_claim;
+use super::synced_claims::{is_shared, sync_first};
 use super::workplaces::{held_by, waiting};
-use crate::domain::{AgentId, RoleId, TaskId, Ticket, listed};
+use crate::domain::{AgentId, RoleId, Ticket, listed};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Waiting;
-use crate::tasks::automatic::follow;
+use crate::tasks::automatic::follow_rules_now;
 use crate::tasks::headers::dependencies::Dependencies;
 use crate::tasks::headers::list::{Filter, Sort, is_ready, list};
 use crate::tasks::headers::summary::TaskSummary;
@@ -55,57 +55,39 @@ pub(crate) fn next(
     wanted: Wanted<'_>,
     dry_run: DryRun,
 ) -> Result<Next, ProjectError> {
+    let search =
+        |is_held_only| search(workspace, in_force, (agent, role), wanted, is_held_only, dry_run);
     if dry_run == DryRun::No
-        && ClaimMode::of(workspace, in_force) == ClaimMode::Shared
-        && let Err(error) = look_around(workspace)
+        && is_shared(workspace, in_force)
+        && let Err(error) = sync_first(workspace)
     {
-        // What it has, and the remote knows of, is its own.
-        if is_offline(&error)
-            && let NextSearch::Next(next @ Next::Task { .. }) =
-                search(workspace, in_force, agent, role, (wanted, Among::Held), dry_run)?
+        // What the agent has, and the remote knows of, can be worked on offline.
+        if matches!(error, ProjectError::NotConfirmed { code: "offline", .. })
+            && let next @ Next::Task { .. } = search(true)?
         {
             return Ok(next);
         }
         return Err(error);
     }
-    let mut attempts = 0;
-    loop {
-        attempts += 1;
-        match search(workspace, in_force, agent, role, (wanted, Among::All), dry_run)? {
-            NextSearch::Next(next) => return Ok(next),
-            NextSearch::Moved(id) if attempts == ATTEMPTS => {
-                return Err(ProjectError::Restless { id });
-            }
-            NextSearch::Moved(_) => {}
+    for _ in 1..ATTEMPTS {
+        match search(false) {
+            Err(ProjectError::Restless { .. }) => {}
+            done => return done,
         }
     }
+    search(false)
 }
 
-/// Among which tasks one is searched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Among {
-    /// All that the agent has, or may have.
-    All,
-    /// Those that it has.
-    Held,
-}
-
-/// What a search came to.
-enum NextSearch {
-    Next(Next),
-    /// What it went by held no more when that task was about to be claimed.
-    Moved(TaskId),
-}
-
-/// Looks for the next task.
+/// Looks for the next task, or only among those that the agent has. Fails with [`ProjectError::Restless`] where the branch moved
+/// before a task could be claimed.
 fn search(
     workspace: &Workspace,
     in_force: &InForce,
-    agent: &AgentId,
-    role: Option<&RoleId>,
-    (wanted, among): (Wanted<'_>, Among),
+    (agent, role): (&AgentId, Option<&RoleId>),
+    wanted: Wanted<'_>,
+    is_held_only: bool,
     dry_run: DryRun,
-) -> Result<NextSearch, ProjectError> {
+) -> Result<Next, ProjectError> {
     let rules = &in_force.rules;
     let limit = rules.org.agent(agent).and_then(|known| known.max_tasks);
     // How much an agent with a limit has is known of one commit only.
@@ -116,7 +98,7 @@ fn search(
     let (mut seen, mut listing) = look()?;
     if dry_run == DryRun::No && listing.tasks.iter().any(|(task, _)| task.is_owed(rules)) {
         // Where the rules have changed, tasks wait for others than it seems.
-        follow(workspace)?;
+        follow_rules_now(workspace)?;
         (seen, listing) = look()?;
     }
     let headers = || listing.tasks.iter().map(|(header, _)| header);
@@ -139,12 +121,12 @@ fn search(
             .collect(),
     };
     for ticket in own {
-        if let Taken::Claimed(changed) = taken(workspace, None, &ticket, agent, dry_run)? {
-            return Ok(NextSearch::Next(Next::Task { changed, ticket }));
+        if let Some(changed) = try_claim(workspace, None, &ticket, agent, dry_run)? {
+            return Ok(Next::Task { changed, ticket });
         }
     }
-    if among == Among::Held {
-        return Ok(NextSearch::Next(Next::Nothing { roles: Vec::new(), waiting: 0 }));
+    if is_held_only {
+        return Ok(Next::Nothing { roles: Vec::new(), waiting: 0 });
     }
     has_room(limit, agent, &held)?;
     let dependencies = Dependencies::of(workspace, in_force, &listing);
@@ -161,10 +143,8 @@ fn search(
     let order = |place: &Waiting| (place.priority, place.before.as_ref() != Some(agent));
     free.sort_by(|a, b| order(a).cmp(&order(b)).then_with(|| a.urgency().cmp(&b.urgency())));
     for Waiting { ticket, .. } in free {
-        match taken(workspace, seen, &ticket, agent, dry_run)? {
-            Taken::Claimed(changed) => return Ok(NextSearch::Next(Next::Task { changed, ticket })),
-            Taken::Moved => return Ok(NextSearch::Moved(ticket.task)),
-            Taken::Gone => {}
+        if let Some(changed) = try_claim(workspace, seen, &ticket, agent, dry_run)? {
+            return Ok(Next::Task { changed, ticket });
         }
     }
     let roles: Vec<RoleId> = match role {
@@ -173,7 +153,7 @@ fn search(
     };
     let own = |of: &RoleId| roles.contains(of) || role.is_none() && rules.is_open(of);
     let waiting = headers().filter(|header| header.roles().any(own)).count();
-    Ok(NextSearch::Next(Next::Nothing { roles, waiting }))
+    Ok(Next::Nothing { roles, waiting })
 }
 
 /// Returns whether the agent may have one more than what it holds.
@@ -205,7 +185,6 @@ fn has_room(limit: Option<u32>, agent: &AgentId, held: &[Ticket]) -> Result<(), 
 pub(crate) struct Claim {
     /// The task, or a branch of it.
     pub ticket: Ticket,
-    /// What the task is called.
     pub title: String,
     /// Whether a person holds the task where it is.
     pub held: bool,

@@ -16,7 +16,7 @@ use std::time::Duration;
 use tracing::info;
 
 use super::hand_out::{HandedOut, Want, chosen_for, first_of_each, hands_out, wanted};
-use super::synced_claims::{ClaimMode, What, settled};
+use super::synced_claims::{ensure_synced, is_shared, unconfirmed};
 use crate::domain::TaskId;
 use crate::git::{Head, Prepared, Prompts, Pushed, RemoteError, SYNCED, Upstream};
 use crate::history::sync::outcome::{SyncEnd, Synced};
@@ -27,53 +27,51 @@ use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::tasks::apply::carry_out_together;
-use crate::tasks::plan::{Changed, Choice, DryRun, plan};
+use crate::tasks::plan::{Changed, Choice, DryRun, Plan, plan};
 use crate::tasks::publish::{last_of_each, prepare};
 use crate::tasks::recovery::recover::{BringOutcome, bring, heal_if_pending};
 use crate::tasks::state::task_state::Pending;
 use crate::tasks::write::Write;
 
-/// What came of a sync with handing out.
+/// What a sync with handing out did.
 #[derive(Default)]
-pub(crate) struct Errand {
-    /// The syncs that it took, the first of them first: at least one, unless it could not be synced.
+pub(crate) struct SyncedHandOut {
+    /// The syncs that it took, in order: at least one, unless the project could not be synced.
     pub synced: Vec<Synced>,
-    /// What was given.
     pub handed_out: HandedOut,
 }
 
-/// Syncs the project, and hands out what waits, where it is handed out in a synced project. What keeps it from going on is told beside
-/// what was done: that is so whatever comes after it.
+/// Syncs the project, and hands out what waits, where a synced project hands work out. An error is reported beside what was done.
 pub(crate) fn sync_and_hand_out(
     workspace: &mut Workspace,
     wait: Duration,
     prompts: Prompts,
-) -> Errand {
-    let mut errand = Errand::default();
-    let mut giving = Giving { prompts, passed_over: HashSet::new(), done: HandedOut::default() };
-    let ended = giving.run(workspace, wait, &mut errand.synced);
-    errand.handed_out = giving.done;
+) -> SyncedHandOut {
+    let mut synced = Vec::new();
+    let mut offers = Offers { prompts, passed_over: HashSet::new(), done: HandedOut::default() };
+    let ended = offers.run(workspace, wait, &mut synced);
+    let mut handed_out = offers.done;
     if let Err(error) = ended {
-        errand.handed_out.unconfirmed = Some(error);
+        handed_out.unconfirmed = Some(error);
     }
-    errand
+    SyncedHandOut { synced, handed_out }
 }
 
-/// Handing out under way.
-struct Giving {
+/// Claims that are offered to the remote.
+struct Offers {
     prompts: Prompts,
     passed_over: HashSet<TaskId>,
     done: HandedOut,
 }
 
-/// What a try came to.
+/// What became of an offer.
 #[derive(PartialEq, Eq)]
 enum OfferOutcome {
     /// There is nothing more to give, or the remote takes nothing.
     Over,
     /// The remote has it, and so has this clone.
     Given,
-    /// Here or there is more by now than was known: it has to be synced first.
+    /// The remote or this clone has new commits: it has to be synced first.
     Behind,
 }
 
@@ -83,7 +81,7 @@ struct OfferedClaim {
     changed: Changed,
 }
 
-impl Giving {
+impl Offers {
     /// Syncs and gives, until there is nothing more to give.
     fn run(
         &mut self,
@@ -93,20 +91,22 @@ impl Giving {
     ) -> Result<(), ProjectError> {
         for round in 0..ROUNDS {
             workspace.restart_wait(wait);
-            let (first, strangers, prompts) =
-                (SyncStart::Fetch, ForeignCommits::Kept, self.prompts);
-            let synced = sync(
-                workspace,
-                &SyncOptions { remote: None, first, strangers, prompts, dry_run: DryRun::No },
-            )?;
+            let options = SyncOptions {
+                remote: None,
+                first: SyncStart::Fetch,
+                strangers: ForeignCommits::Kept,
+                prompts: self.prompts,
+                dry_run: DryRun::No,
+            };
+            let synced = sync(workspace, &options)?;
             let is_in_step = synced.end == SyncEnd::Same;
-            self.done.unconfirmed = settled(&synced, What::HandedOut).err();
+            self.done.unconfirmed = ensure_synced(&synced, "handed out").err();
             let upstream = synced.upstream.clone();
             syncs.push(synced);
             if !is_in_step || self.give(workspace, wait, &upstream)? == OfferOutcome::Over {
                 break;
             }
-            // Should this have been the last round, that is what is told.
+            // This is reported if it was the last round.
             self.done.unconfirmed = Some(ProjectError::NotConfirmed {
                 code: "unsettled",
                 problem: format!(
@@ -133,20 +133,19 @@ impl Giving {
             let head = workspace.head()?;
             let in_force = Rc::new(in_force(workspace, &head)?);
             self.done.hands_out = hands_out(&in_force.rules);
-            if !self.done.hands_out || ClaimMode::of(workspace, &in_force) != ClaimMode::Shared {
+            if !self.done.hands_out || !is_shared(workspace, &in_force) {
                 return Ok(OfferOutcome::Over);
             }
             if head.commit != workspace.repository.remembered(upstream)? {
                 return Ok(OfferOutcome::Behind);
             }
-            let (wants, left) = wanted(workspace, &in_force, &self.passed_over);
+            let (mut wants, left) = wanted(workspace, &in_force, &self.passed_over);
             self.done.left = left;
-            let mut gifts: Vec<Want> =
-                wants.into_iter().filter(|want| matches!(want, Want::Give(..))).collect();
-            if gifts.is_empty() {
+            wants.retain(|want| matches!(want, Want::Give(..)));
+            if wants.is_empty() {
                 return Ok(OfferOutcome::Over);
             }
-            match self.offer(workspace, &head, &in_force, upstream, first_of_each(&mut gifts))? {
+            match self.offer(workspace, &head, &in_force, upstream, first_of_each(&mut wants))? {
                 OfferOutcome::Given => {}
                 other => return Ok(other),
             }
@@ -162,35 +161,31 @@ impl Giving {
         upstream: &Upstream,
         batch: Vec<Want>,
     ) -> Result<OfferOutcome, ProjectError> {
-        let (mut gifts, mut writes, mut edited) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut claims, mut writes, mut edited) = (Vec::new(), Vec::new(), Vec::new());
         for want in batch {
-            let chosen =
-                chosen_for(workspace, head, in_force, &want).and_then(|(standing, choice)| {
-                    let plan = plan(workspace, &standing, choice)?;
-                    Ok((standing, plan))
+            let planned =
+                chosen_for(workspace, head, in_force, &want).and_then(|(state, choice)| {
+                    let plan = plan(workspace, &state, choice)?;
+                    Ok((state, plan))
                 });
-            match chosen {
-                // What a person did with the file is theirs, and is sent as that before anything is offered.
-                Ok((standing, _)) if matches!(standing.pending, Pending::Versions(_)) => {
-                    edited.push((standing, Choice::Pending));
+            match planned {
+                // A person's edit is committed and sent as theirs before anything is offered.
+                Ok((state, _)) if matches!(state.pending, Pending::Versions(_)) => {
+                    edited.push((state, Choice::Pending));
                 }
-                Ok((_, plan)) => match plan.write {
-                    Some(write) => {
-                        gifts.push(OfferedClaim { want, changed: plan.changed });
-                        writes.push(write);
-                    }
-                    // Somebody has it already.
-                    None => drop(self.passed_over.insert(want.task().clone())),
-                },
+                Ok((_, Plan { changed, write: Some(write) })) => {
+                    claims.push(OfferedClaim { want, changed });
+                    writes.push(write);
+                }
+                // Another agent has it already.
+                Ok(_) => drop(self.passed_over.insert(want.task().clone())),
                 Err(error) => self.done.pass_over(&want, error, &mut self.passed_over)?,
             }
         }
         if !edited.is_empty() {
-            let tasks: Vec<TaskId> =
-                edited.iter().map(|(standing, _)| standing.id.clone()).collect();
-            for (task, result) in
-                tasks.into_iter().zip(carry_out_together(workspace, head, edited)?)
-            {
+            let tasks: Vec<TaskId> = edited.iter().map(|(state, _)| state.id.clone()).collect();
+            let results = carry_out_together(workspace, head, edited)?;
+            for (task, result) in tasks.into_iter().zip(results) {
                 if let Err(error) = result {
                     self.passed_over.insert(task.clone());
                     self.done.troubled.push((task, error));
@@ -198,7 +193,7 @@ impl Giving {
             }
             return Ok(OfferOutcome::Behind);
         }
-        let Some(prepared) = self.prepared(workspace, head, &mut gifts, &mut writes)? else {
+        let Some(prepared) = self.prepared(workspace, head, &mut claims, &mut writes)? else {
             // What could not be prepared is passed over from here on.
             return Ok(OfferOutcome::Given);
         };
@@ -208,36 +203,36 @@ impl Giving {
             Ok(Pushed::Moved { .. }) => {
                 info!(
                     remote = upstream.name(),
-                    "somebody was faster: what was to be handed out is decided anew"
+                    "the remote has new commits: what is handed out is decided again"
                 );
                 return Ok(OfferOutcome::Behind);
             }
             Ok(Pushed::Rejected { said }) => {
-                return Ok(self.refused(upstream, SyncEnd::Rejected { said }));
+                return Ok(self.refused(upstream, &SyncEnd::Rejected { said }));
             }
             Err(RemoteError::Unreachable { said, .. }) => {
-                return Ok(self.refused(upstream, SyncEnd::Offline { said }));
+                return Ok(self.refused(upstream, &SyncEnd::Offline { said }));
             }
             Err(error) => return Err(error.into()),
         }
-        for (gift, commit) in gifts.into_iter().zip(last_of_each(&prepared, &writes)) {
-            let changed = Changed { commit: Some(commit), ..gift.changed };
-            self.done.note(gift.want, Some(Box::new(changed)));
+        for (claim, commit) in claims.into_iter().zip(last_of_each(&prepared, &writes)) {
+            let changed = Changed { commit: Some(commit), ..claim.changed };
+            self.done.note(claim.want, Some(Box::new(changed)));
         }
         let subject = format!("{SYNCED}handed out with {}", upstream.name());
         Ok(match bring(workspace, head, prepared.last(), &subject)? {
             BringOutcome::There => OfferOutcome::Given,
-            // The next sync joins what was committed here meanwhile, or tells what is in the way.
+            // The next sync merges what was committed here meanwhile, or reports what is in the way.
             BringOutcome::Moved | BringOutcome::Blocked(_) => OfferOutcome::Behind,
         })
     }
 
-    /// Writes the commits; nothing where none of them can be. One that cannot keeps none of the others back.
+    /// Writes the commits; returns nothing where none of them can be written. One that cannot keeps none of the others back.
     fn prepared(
         &mut self,
         workspace: &Workspace,
         head: &Head,
-        gifts: &mut Vec<OfferedClaim>,
+        claims: &mut Vec<OfferedClaim>,
         writes: &mut Vec<Write>,
     ) -> Result<Option<Prepared>, ProjectError> {
         if writes.is_empty() {
@@ -248,32 +243,20 @@ impl Giving {
             Err(error) if error.is_general() => return Err(error),
             Err(_) => {}
         }
-        let all = std::mem::take(gifts).into_iter().zip(std::mem::take(writes));
-        for (gift, write) in all {
+        for (claim, write) in std::mem::take(claims).into_iter().zip(std::mem::take(writes)) {
             match prepare(workspace, head, std::slice::from_ref(&write)) {
                 Ok(_) => {
-                    gifts.push(gift);
+                    claims.push(claim);
                     writes.push(write);
                 }
-                Err(error) => self.done.pass_over(&gift.want, error, &mut self.passed_over)?,
+                Err(error) => self.done.pass_over(&claim.want, error, &mut self.passed_over)?,
             }
         }
         if writes.is_empty() { Ok(None) } else { prepare(workspace, head, writes).map(Some) }
     }
 
-    fn refused(&mut self, upstream: &Upstream, end: SyncEnd) -> OfferOutcome {
-        let nothing = Synced {
-            upstream: upstream.clone(),
-            came: Vec::new(),
-            went: Vec::new(),
-            merge: None,
-            superseded: Vec::new(),
-            rounds: 1,
-            ahead: 0,
-            behind: 0,
-            end,
-        };
-        self.done.unconfirmed = settled(&nothing, What::HandedOut).err();
+    fn refused(&mut self, upstream: &Upstream, end: &SyncEnd) -> OfferOutcome {
+        self.done.unconfirmed = unconfirmed(upstream, end, 1, "handed out");
         OfferOutcome::Over
     }
 }

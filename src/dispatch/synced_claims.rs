@@ -3,10 +3,9 @@
 //!
 //! A claim that cannot be confirmed is given back, and nobody is told that it was theirs.
 
-use super::workplaces::openings;
+use super::workplaces::{Opening, openings};
 use crate::domain::{AgentId, Ticket};
-use crate::files::task_file;
-use crate::git::{CommitId, GitError, Prompts};
+use crate::git::{CommitId, GitError, Prompts, Upstream};
 use crate::history::sync::outcome::{SyncEnd, Synced};
 use crate::history::sync::sync_loop::{ForeignCommits, SyncOptions, SyncStart, sync};
 use crate::project::active_rules::{InForce, in_force};
@@ -16,34 +15,24 @@ use crate::rules::{Refusal, RefusalKind};
 use crate::storage::StoreError;
 use crate::tasks::actions::release;
 use crate::tasks::plan::{Changed, DryRun};
+use crate::tasks::state::task_state::committed_task;
 
-/// Whether claims of a project are confirmed by its remote.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ClaimMode {
-    /// They count once they are committed.
-    Local,
-    /// They count once the remote has them.
-    Shared,
+/// Returns whether claims count once the remote has them, under these rules, in this run.
+pub(crate) fn is_shared(workspace: &Workspace, in_force: &InForce) -> bool {
+    workspace.network == Network::Used && in_force.rules.project.git.sync
 }
 
-impl ClaimMode {
-    /// Returns how claims are made under these rules, in this run.
-    pub(crate) fn of(workspace: &Workspace, in_force: &InForce) -> Self {
-        match workspace.network {
-            Network::Used if in_force.rules.project.git.sync => Self::Shared,
-            _ => Self::Local,
-        }
+/// Returns the same for a claim under the rules of now.
+pub(crate) fn is_shared_now(workspace: &Workspace, dry_run: DryRun) -> Result<bool, ProjectError> {
+    if dry_run == DryRun::Yes {
+        return Ok(false);
     }
-
-    /// The same, under the rules of now.
-    pub(crate) fn here(workspace: &Workspace) -> Result<Self, ProjectError> {
-        Ok(Self::of(workspace, &in_force(workspace, &workspace.repository.look()?)?))
-    }
+    Ok(is_shared(workspace, &in_force(workspace, &workspace.repository.look()?)?))
 }
 
-/// Gets what others did before something is claimed; refuses where no claim could be confirmed.
-pub(crate) fn look_around(workspace: &Workspace) -> Result<(), ProjectError> {
-    settled(&sync(workspace, &wish(SyncStart::Fetch))?, What::Claimed)
+/// Syncs before something is claimed. Fails where no claim could be confirmed.
+pub(crate) fn sync_first(workspace: &Workspace) -> Result<(), ProjectError> {
+    ensure_synced(&sync(workspace, &options(SyncStart::Fetch))?, "claimed")
 }
 
 /// Has a claim confirmed by the remote; gives back what it would not take.
@@ -71,8 +60,8 @@ pub(crate) fn confirm_or(
     }
     let visit = changed.after.task.gate.as_ref().map(|open| open.visit);
     let lost = || ProjectError::ClaimLost { ticket: ticket.clone() };
-    let confirmed = sync(workspace, &wish(SyncStart::Push)).and_then(|synced| {
-        settled(&synced, What::Claimed)?;
+    let confirmed = sync(workspace, &options(SyncStart::Push)).and_then(|synced| {
+        ensure_synced(&synced, "claimed")?;
         Ok(synced.merge)
     });
     match confirmed {
@@ -80,21 +69,21 @@ pub(crate) fn confirm_or(
             let head = workspace.repository.look()?.commit;
             // Who claims under the same name elsewhere, and was first, is somebody else.
             let theirs = match (changed.commit, head) {
-                (Some(claim), Some(head)) => met(workspace, claim, head)?,
+                (Some(claim), Some(head)) => remote_before_merge(workspace, claim, head)?,
                 _ => first_parent(workspace, merge)?,
             };
             let holds = |commit: Option<CommitId>| holds(workspace, commit, ticket, visit, agent);
             if holds(head)? && !holds(theirs)? { Ok(()) } else { Err(lost()) }
         }
         Err(error) if changed.commit.is_some() => {
-            Err(given_back(ticket, agent, error, give_back()))
+            Err(give_back_error(ticket, agent, error, give_back()))
         }
         Err(error) => Err(error),
     }
 }
 
 /// Returns why something could not be confirmed; or that it could not be given back either.
-fn given_back(
+fn give_back_error(
     ticket: &Ticket,
     agent: &AgentId,
     error: ProjectError,
@@ -116,7 +105,7 @@ fn given_back(
 
 /// Returns what a claim met on its way to the remote, whoever brought it there: what the remote had when they were merged. Nothing
 /// where it had nothing new.
-fn met(
+fn remote_before_merge(
     workspace: &Workspace,
     claim: CommitId,
     head: CommitId,
@@ -140,7 +129,7 @@ fn first_parent(
     Ok(entry.and_then(|entry| entry.parents.first().copied()))
 }
 
-fn wish(first: SyncStart) -> SyncOptions<'static> {
+fn options(first: SyncStart) -> SyncOptions<'static> {
     SyncOptions {
         remote: None,
         prompts: Prompts::AtTerminal,
@@ -150,54 +139,44 @@ fn wish(first: SyncStart) -> SyncOptions<'static> {
     }
 }
 
-/// What the remote is asked to confirm.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum What {
-    /// Somebody takes a task.
-    Claimed,
-    /// Tasks are given to agents.
-    HandedOut,
+/// Returns an error where the remote does not have what is here. `what` is what was to be done: `claimed` or `handed out`.
+pub(crate) fn ensure_synced(synced: &Synced, what: &str) -> Result<(), ProjectError> {
+    unconfirmed(&synced.upstream, &synced.end, synced.rounds, what).map_or(Ok(()), Err)
 }
 
-impl What {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Claimed => "claimed",
-            Self::HandedOut => "handed out",
-        }
-    }
-}
-
-/// Returns an error where the remote does not have what is here.
-pub(crate) fn settled(synced: &Synced, what: What) -> Result<(), ProjectError> {
-    let (upstream, what) = (synced.upstream.name(), what.as_str());
-    let unconfirmed =
-        |code, problem: String, fix: String| Err(ProjectError::NotConfirmed { code, problem, fix });
-    match &synced.end {
-        SyncEnd::Same | SyncEnd::Rehearsed => Ok(()),
-        SyncEnd::Offline { said } => unconfirmed(
+/// Returns why the remote confirms nothing, if it does not.
+pub(crate) fn unconfirmed(
+    upstream: &Upstream,
+    end: &SyncEnd,
+    rounds: u32,
+    what: &str,
+) -> Option<ProjectError> {
+    let upstream = upstream.name();
+    let (code, problem, fix) = match end {
+        SyncEnd::Same | SyncEnd::Rehearsed => return None,
+        SyncEnd::Offline { said } => (
             "offline",
             format!("nothing can be {what}, because `{upstream}` cannot be reached: {said}"),
             "a claim counts once the remote has it (`git.sync` in project.yaml); try again with a network, or take the risk that \
-             somebody else does the same work with `--offline`"
-                .to_owned(),
+             somebody else does the same work with `--offline`",
         ),
-        SyncEnd::Rejected { said } => unconfirmed(
+        SyncEnd::Rejected { said } => (
             "rejected",
             format!("nothing can be {what}, because `{upstream}` would not take it: {said}"),
-            "see what it wants, then `aof sync`".to_owned(),
+            "see what it wants, then `aof sync`",
         ),
-        SyncEnd::Unsettled => unconfirmed(
+        SyncEnd::Unsettled => (
             "unsettled",
-            format!("nothing was {what}: `{upstream}` went on each of {} times", synced.rounds),
-            "try again".to_owned(),
+            format!("nothing was {what}: `{upstream}` went on each of {rounds} times"),
+            "try again",
         ),
-        SyncEnd::Manual(left) => unconfirmed(
+        SyncEnd::Manual(left) => (
             left.code,
             format!("nothing can be {what} before this clone is synced: {}", left.problem),
-            left.fix.clone(),
+            left.fix.as_str(),
         ),
-    }
+    };
+    Some(ProjectError::NotConfirmed { code, problem, fix: fix.to_owned() })
 }
 
 /// Returns whether the remote, as it was seen last, has the very same file.
@@ -222,35 +201,21 @@ fn holds(
     agent: &AgentId,
 ) -> Result<bool, ProjectError> {
     let Some(commit) = commit else { return Ok(false) };
-    let repository = &workspace.repository;
-    let name = format!("/{}.md", ticket.task);
-    let files = repository.list(commit, "tasks")?;
-    let Some(file) = files.iter().find(|file| file.path.ends_with(&name)) else { return Ok(false) };
     let in_force = in_force(workspace, &workspace.repository.look()?)?;
-    let bytes = repository.read_blob(file.id)?;
-    let Ok(file) = task_file::parse(&bytes, &ticket.task, &in_force.defaults(workspace.now()))
-    else {
+    let Some(file) = committed_task(workspace, &in_force, commit, &ticket.task)? else {
         return Ok(false);
     };
     let same_visit = file.task.gate.as_ref().map(|open| open.visit) == visit;
-    let mine = |holder: Option<&AgentId>| holder == Some(agent);
-    let open = openings(&in_force.rules, &file.task);
-    Ok(same_visit
-        && open.iter().any(|place| {
-            (ticket.branch.is_none() || place.ticket.branch == ticket.branch)
-                && mine(place.holder.as_ref())
-        }))
+    let is_meant =
+        |place: &Opening| ticket.branch.is_none() || place.ticket.branch == ticket.branch;
+    let mut open = openings(&in_force.rules, &file.task).into_iter();
+    Ok(same_visit && open.any(|place| is_meant(&place) && place.holder.as_ref() == Some(agent)))
 }
 
-/// Returns whether the remote cannot be spoken to.
-pub(crate) fn is_offline(error: &ProjectError) -> bool {
-    matches!(error, ProjectError::NotConfirmed { code: "offline", .. })
-}
-
-/// Somebody was faster, or it is not for this agent after all, or its file is in trouble: another task may still do.
+/// Returns whether another task may still be claimed after this error.
 pub(crate) fn is_of_the_task(error: &ProjectError) -> bool {
     match error {
-        ProjectError::Refused(refusal) => passes_on(refusal),
+        ProjectError::Refused(refusal) => is_refusal_of_the_task(refusal),
         ProjectError::Frozen { .. }
         | ProjectError::UnreadableTask { .. }
         | ProjectError::NoTask { .. }
@@ -273,7 +238,7 @@ pub(crate) fn is_of_the_task(error: &ProjectError) -> bool {
     }
 }
 
-fn passes_on(refusal: &Refusal) -> bool {
+fn is_refusal_of_the_task(refusal: &Refusal) -> bool {
     refusal.kind() == RefusalKind::Conflict
         || matches!(
             refusal,

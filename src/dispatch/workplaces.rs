@@ -124,9 +124,7 @@ pub struct Opening {
     pub ticket: Ticket,
     /// The gate, or the branch of it.
     pub station: Station,
-    /// Whose work it is.
     pub role: RoleId,
-    /// Who has it.
     pub holder: Option<AgentId>,
     /// Who may complete it now: the holder alone where there is one.
     pub agents: Vec<AgentId>,
@@ -174,7 +172,6 @@ pub(crate) fn left_behind(
 pub(crate) struct Workload {
     /// What each role has; a role without work has no entry.
     pub roles: BTreeMap<String, RoleWork>,
-    /// What each agent has claimed.
     pub agents: BTreeMap<String, Vec<String>>,
     /// Files that could not be counted.
     pub unreadable: Vec<Unreadable>,
@@ -184,11 +181,8 @@ pub(crate) struct Workload {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RoleWork {
-    /// What waits for somebody.
     pub waiting: Vec<String>,
-    /// What somebody has.
     pub in_progress: Vec<String>,
-    /// What cannot go on.
     pub blocked: Vec<String>,
 }
 

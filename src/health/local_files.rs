@@ -17,7 +17,7 @@ use crate::storage::{
     EventStream, HeaderCache, Inbox, Paths, atomic_write, journal, network_file_system,
 };
 use crate::tasks::headers::summary::{SCHEMA, TaskSummary};
-use crate::tasks::inbox::pending::{refused, waiting};
+use crate::tasks::inbox::{refused, waiting};
 use crate::tasks::recovery::recover::heal_if_pending;
 
 /// A damaged cache costs time and no fact.

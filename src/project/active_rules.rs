@@ -26,11 +26,9 @@ pub(crate) const BRING_BACK: &str = "where there was one, bring it back with `gi
 
 /// The rules in force, and what is to be said about them.
 pub struct InForce {
-    /// The rules.
     pub rules: Rc<Rules>,
     /// The commit that they are from; absent for a project without any.
     pub commit: Option<CommitId>,
-    /// What people should know.
     pub remarks: Vec<Remark>,
 }
 
@@ -214,13 +212,11 @@ pub(crate) struct RulesReport {
 /// The commit that brought the rules in force.
 #[derive(Debug)]
 pub(crate) struct Since {
-    /// Its id.
     pub commit: CommitId,
     /// When it was made.
     pub at: Timestamp,
     /// What it says of itself, in short.
     pub subject: String,
-    /// Who made it.
     pub author: String,
 }
 

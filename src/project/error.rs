@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind::{NotFound, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::domain::{IdFault, ImportRemark, TaskId, Ticket, listed, nearest};
 use crate::files::diagnostic::Diagnostic;
@@ -31,20 +31,10 @@ pub enum ProjectError {
     Remote(#[from] RemoteError),
     /// A claim could not be confirmed by the remote. Nothing is claimed.
     #[error("{problem}")]
-    NotConfirmed {
-        /// The code in JSON.
-        code: &'static str,
-        /// What is wrong.
-        problem: String,
-        /// What to do.
-        fix: String,
-    },
+    NotConfirmed { code: &'static str, problem: String, fix: String },
     /// Somebody on another machine claimed it first.
     #[error("`{ticket}` was claimed on another machine first")]
-    ClaimLost {
-        /// What was claimed.
-        ticket: Ticket,
-    },
+    ClaimLost { ticket: Ticket },
     /// A text that is no id.
     #[error(transparent)]
     Id(#[from] IdFault),
@@ -55,7 +45,6 @@ pub enum ProjectError {
         (None, _) => format!("there is no task `{id}`"),
     })]
     NoTask {
-        /// What was asked for.
         id: TaskId,
         /// A task of a similar id.
         nearest: Option<TaskId>,
@@ -68,39 +57,16 @@ pub enum ProjectError {
     },
     /// The task's file cannot be read.
     #[error("`{path}` cannot be read as a task")]
-    UnreadableTask {
-        /// The task.
-        id: TaskId,
-        /// Its file.
-        path: ProjectPath,
-        /// Everything wrong with it.
-        diagnostics: Vec<Diagnostic>,
-    },
+    UnreadableTask { id: TaskId, path: ProjectPath, diagnostics: Vec<Diagnostic> },
     /// The rules in force, or a file of theirs, are invalid.
     #[error("the configuration is invalid")]
     InvalidRules(Vec<Diagnostic>),
     /// The task's file was changed by hand where it is the engine's, or says what only the engine says.
     #[error("{problem}")]
-    Frozen {
-        /// The task.
-        id: TaskId,
-        /// Its file.
-        path: ProjectPath,
-        /// What is wrong.
-        problem: String,
-        /// The fields.
-        fields: Vec<String>,
-        /// How it is taken back.
-        thaw: String,
-    },
+    Frozen { id: TaskId, path: ProjectPath, problem: String, fields: Vec<String>, thaw: String },
     /// The change cannot be made without touching more than it.
     #[error("`{path}` cannot be changed safely: {refusal}")]
-    Splice {
-        /// The file.
-        path: ProjectPath,
-        /// Why not.
-        refusal: SpliceRefusal,
-    },
+    Splice { path: ProjectPath, refusal: SpliceRefusal },
     /// A change failed, and what it had written could not be put back as it was.
     #[error("{}", match .failure {
         Some(failure) => format!("{}; and what it had written could not be taken back: {}", failure.problem(), .fault.problem()),
@@ -109,17 +75,13 @@ pub enum ProjectError {
     NotPutBack {
         /// Why it failed; nothing where that was another command's, which said so.
         failure: Option<Box<ProjectError>>,
-        /// Why it could not be put back.
         fault: Box<ProjectError>,
         /// Whether it is noted that this is still to be done. Otherwise what was left is finished like anything that a kill leaves.
         noted: bool,
     },
     /// The task kept changing while it was worked on.
     #[error("task `{id}` changed each time it was about to be written")]
-    Restless {
-        /// The task.
-        id: TaskId,
-    },
+    Restless { id: TaskId },
     /// Nobody is named who acts.
     #[error("it is not known which agent you are")]
     NoAgent {
@@ -130,44 +92,19 @@ pub enum ProjectError {
     },
     /// There is a project here already.
     #[error("there is a project here already: `{path}`")]
-    ProjectExists {
-        /// The file that says so.
-        path: ProjectPath,
-    },
+    ProjectExists { path: ProjectPath },
     /// A file of another system cannot be imported, or what it would become is no workflow.
     #[error("{problem}")]
-    InvalidImport {
-        /// What is wrong.
-        problem: String,
-        /// Everything wrong with it.
-        diagnostics: Vec<Diagnostic>,
-    },
+    InvalidImport { problem: String, diagnostics: Vec<Diagnostic> },
     /// A file of another system says of the way of a task what cannot be said here.
     #[error("the import would lose where tasks go: {}", .lost.iter().map(|remark| format!("`{}`", remark.field)).collect::<Vec<_>>().join(", "))]
-    LossyImport {
-        /// What would be lost.
-        lost: Vec<ImportRemark>,
-    },
+    LossyImport { lost: Vec<ImportRemark> },
     /// A name that stands for nothing here.
     #[error("there is no {} `{given}`", .kind.noun())]
-    Unknown {
-        /// What it should name.
-        kind: Named,
-        /// The name.
-        given: String,
-        /// What there is.
-        known: Vec<String>,
-    },
+    Unknown { kind: Named, given: String, known: Vec<String> },
     /// What was given for a new task or an edit does not fit.
     #[error("{problem}")]
-    Unfit {
-        /// The code in JSON.
-        code: &'static str,
-        /// What is wrong.
-        problem: String,
-        /// What to do.
-        fix: String,
-    },
+    Unfit { code: &'static str, problem: String, fix: String },
 }
 
 impl From<Refusal> for ProjectError {
@@ -198,36 +135,29 @@ impl From<BadPath> for ProjectError {
 /// What a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Named {
-    /// An agent.
     Agent,
-    /// A commit.
     Commit,
-    /// A gate.
     Gate,
-    /// A role.
     Role,
-    /// A workflow.
     Workflow,
 }
 
 impl Named {
     const fn noun(self) -> &'static str {
-        match self {
-            Self::Agent => "agent",
-            Self::Commit => "commit",
-            Self::Gate => "gate",
-            Self::Role => "role",
-            Self::Workflow => "workflow",
-        }
+        self.words().0
     }
 
     pub(crate) const fn code(self) -> &'static str {
+        self.words().1
+    }
+
+    const fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::Agent => "unknown_agent",
-            Self::Commit => "unknown_commit",
-            Self::Gate => "unknown_gate",
-            Self::Role => "unknown_role",
-            Self::Workflow => "unknown_workflow",
+            Self::Agent => ("agent", "unknown_agent"),
+            Self::Commit => ("commit", "unknown_commit"),
+            Self::Gate => ("gate", "unknown_gate"),
+            Self::Role => ("role", "unknown_role"),
+            Self::Workflow => ("workflow", "unknown_workflow"),
         }
     }
 }
@@ -484,53 +414,47 @@ fn take_out(OwnFolder { name, is_committed, is_staged, around }: &OwnFolder) -> 
 
 /// Returns an error as the file beside a refused one, and `--json`, show it.
 pub(crate) fn reason_of(error: &ProjectError) -> Value {
-    let mut map = Map::new();
-    map.insert("error".to_owned(), json!(error.code()));
-    if let ProjectError::Refused(refusal) = error {
-        map.insert("message".to_owned(), json!(refusal.message()));
-        map.extend(refusal.fields());
-    } else {
-        let fix = error.fix().map(|fix| format!("\n\n{fix}")).unwrap_or_default();
-        map.insert("message".to_owned(), json!(format!("{}{fix}", error.problem())));
-    }
-    if let ProjectError::Frozen { id, path, fields, .. } = error {
-        map.insert("task".to_owned(), json!(id.as_str()));
-        map.insert("path".to_owned(), json!(path.as_str()));
-        map.insert("fields".to_owned(), json!(fields));
-    }
-    if let ProjectError::NoTask { id, .. }
-    | ProjectError::UnreadableTask { id, .. }
-    | ProjectError::Restless { id }
-    | ProjectError::Store(
-        StoreError::TaskNotFound { id } | StoreError::TaskDoubled { id, .. },
-    ) = error
-    {
-        map.insert("task".to_owned(), json!(id.as_str()));
-    }
+    use ProjectError as E;
+    let mut value = json!({"error": error.code()});
+    let fix = error.fix().map(|fix| format!("\n\n{fix}")).unwrap_or_default();
+    value["message"] = json!(format!("{}{fix}", error.problem()));
     match error {
-        ProjectError::UnreadableTask { path, .. } => {
-            map.insert("path".to_owned(), json!(path.as_str()));
+        E::Refused(refusal) => {
+            value["message"] = json!(refusal.message());
+            for (key, field) in refusal.fields() {
+                value[&key] = field;
+            }
         }
-        ProjectError::Store(StoreError::TaskDoubled { paths, .. }) => {
-            map.insert("paths".to_owned(), paths.iter().map(|path| json!(path.as_str())).collect());
+        E::Frozen { id, path, fields, .. } => {
+            value["task"] = json!(id.as_str());
+            value["path"] = json!(path.as_str());
+            value["fields"] = json!(fields);
+        }
+        E::NoTask { id, .. } | E::Restless { id } | E::Store(StoreError::TaskNotFound { id }) => {
+            value["task"] = json!(id.as_str());
+        }
+        E::UnreadableTask { id, path, .. } => {
+            value["task"] = json!(id.as_str());
+            value["path"] = json!(path.as_str());
+        }
+        E::Store(StoreError::TaskDoubled { id, paths }) => {
+            value["task"] = json!(id.as_str());
+            value["paths"] = paths.iter().map(|path| json!(path.as_str())).collect();
+        }
+        E::Unknown { given, known, .. } => {
+            value["given"] = json!(given);
+            value["known"] = json!(known);
+        }
+        E::LossyImport { lost } => {
+            value["lost"] = lost.iter().map(ImportRemark::to_value).collect();
         }
         _ => {}
     }
-    if let ProjectError::Unknown { given, known, .. } = error {
-        map.insert("given".to_owned(), json!(given));
-        map.insert("known".to_owned(), json!(known));
-    }
-    if let ProjectError::LossyImport { lost } = error {
-        map.insert("lost".to_owned(), lost.iter().map(ImportRemark::to_value).collect());
-    }
-    if let ProjectError::UnreadableTask { diagnostics, .. }
-    | ProjectError::InvalidRules(diagnostics)
-    | ProjectError::InvalidImport { diagnostics, .. } = error
+    if let E::UnreadableTask { diagnostics, .. }
+    | E::InvalidRules(diagnostics)
+    | E::InvalidImport { diagnostics, .. } = error
     {
-        map.insert(
-            "diagnostics".to_owned(),
-            diagnostics.iter().map(Diagnostic::to_value).collect(),
-        );
+        value["diagnostics"] = diagnostics.iter().map(Diagnostic::to_value).collect();
     }
-    Value::Object(map)
+    value
 }

@@ -1,7 +1,7 @@
 //! Something that a person should see to, as `aof status` and `aof doctor` show it; for one, task files that git leaves out of this
 //! checkout.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
 use super::error::ProjectError;
 use super::workspace::Workspace;
@@ -33,7 +33,6 @@ pub(crate) struct Issue {
     pub problem: String,
     /// Why it matters; nothing where the code says it.
     pub why: String,
-    /// What to do.
     pub fix: String,
     pub cure: Option<Cure>,
 }
@@ -72,16 +71,7 @@ pub(crate) fn left_out(workspace: &Workspace, path: &ProjectPath) -> Option<Stri
 
 fn include(workspace: &Workspace, paths: &[&ProjectPath]) -> String {
     if workspace.repository.is_checked_out_in_part() {
-        // Whoever looks for one task of the folder wants all of it.
-        let is_top = |path: &ProjectPath| {
-            path.folder() == TASKS || path.folder().starts_with(&format!("{TASKS}/archive/"))
-        };
-        let folders: BTreeSet<&str> = if paths.iter().any(|path| is_top(path)) {
-            BTreeSet::from([TASKS])
-        } else {
-            paths.iter().map(|path| path.folder()).collect()
-        };
-        return format!("`git sparse-checkout add {}`", all_quoted(folders));
+        return format!("`git sparse-checkout add {TASKS}`");
     }
     let names = all_quoted(paths.iter().map(|path| path.as_str()));
     format!("`git update-index --no-skip-worktree {names}`, then `git restore {names}`")

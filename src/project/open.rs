@@ -4,9 +4,9 @@
 //! other branches says only `git: {branch: NAME}`, so every clone finds it. The worktree is `.aof/branch` below the project's folder
 //! in the main worktree: people and agents can open task files there, git ignores it, and it is made again when somebody removes it.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use std::{fs, thread};
 
 use tracing::info;
 
@@ -152,8 +152,6 @@ pub(crate) fn home(root: &Path, repository: &Repository) -> PathBuf {
 /// Where the branch is checked out, below the project's folder.
 pub(crate) const FOLDER: &str = BRANCH;
 
-const NAP: Duration = Duration::from_millis(20);
-
 /// Who waits for others that check the branch out, and until when.
 pub(crate) struct Patience {
     us: Holder,
@@ -180,27 +178,9 @@ impl Patience {
     /// Takes the lock under which the branch is checked out. Git holds it as well, so whoever gets it knows that no git of ours works
     /// there.
     fn lock(&self, home: &Path) -> Result<WriterLock, ProjectError> {
-        Ok(WriterLock::acquire(&Paths::of_checkout(home), &self.us, self.left(), &mut |_| {
-            self.tell();
-        })?)
-    }
-
-    fn tell(&self) {
-        (self.tell)(Aside::Wait(
-            "another command is checking out the branch that the project lives on",
-        ));
-    }
-
-    /// Waits while something holds that is nobody's lock.
-    fn wait_while(&self, mut holds: impl FnMut() -> bool) {
-        let mut told = false;
-        while holds() && !self.left().is_zero() {
-            if !told {
-                self.tell();
-                told = true;
-            }
-            thread::sleep(NAP);
-        }
+        let what = "another command is checking out the branch that the project lives on";
+        let tell = &mut |_: Option<&Holder>| (self.tell)(Aside::Wait(what));
+        Ok(WriterLock::acquire(&Paths::of_checkout(home), &self.us, self.left(), tell)?)
     }
 }
 
@@ -224,7 +204,6 @@ pub(crate) fn check_out(
     // Without it nothing is written.
     find()?;
     let here = || repository.worktree_of(branch.as_str());
-    patience.wait_while(|| here().is_some_and(|worktree| !worktree.is_whole));
     let lock = patience.lock(home)?;
     match here() {
         Some(Worktree { folder, is_whole: true }) => Ok(folder),
@@ -290,18 +269,8 @@ pub(crate) fn refuse_link(home: &Path, branch: &BranchName) -> Result<(), Projec
     let link = home.join(FOLDER);
     let Ok(target) = std::fs::read_link(&link) else { return Ok(()) };
     let what = format!("is a symbolic link to `{}`", target.display());
-    let fix = match link.canonicalize() {
-        Ok(folder) if folder.join(".git").is_file() => format!(
-            "`rm {} && git -C {} worktree repair {}` has git find it there, without a link",
-            named(&link),
-            named(home),
-            named(&folder)
-        ),
-        _ => format!(
-            "remove the link with `rm {}`, and the branch is checked out anew",
-            named(&link)
-        ),
-    };
+    let fix =
+        format!("remove the link with `rm {}`, and the branch is checked out anew", named(&link));
     Err(taken(branch, &link, &what, fix))
 }
 

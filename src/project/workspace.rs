@@ -74,9 +74,7 @@ impl Seed {
 
 /// A project that is worked on by one command.
 pub struct Workspace {
-    /// Its files.
     pub paths: Paths,
-    /// Its repository.
     pub repository: Repository,
     /// Where people work: the same folder, unless the project lives on a branch of its own.
     pub checkout: PathBuf,

@@ -13,9 +13,9 @@ use crate::project::rule_files::committed;
 use crate::project::rule_files::compiled;
 use crate::project::workspace::Workspace;
 use crate::storage::ProjectPath;
-use crate::tasks::apply::existing_file;
 use crate::tasks::plan::DryRun;
 use crate::tasks::state::commit_message;
+use crate::tasks::write::existing_file;
 
 /// A workflow that is to be made of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,9 +13,9 @@ use crate::project::rule_files::{compiled, placed};
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::storage::ProjectPath;
-use crate::tasks::apply::existing_file;
 use crate::tasks::plan::DryRun;
 use crate::tasks::write::Beside;
+use crate::tasks::write::existing_file;
 
 /// Whether a workflow may be brought in that sends tasks another way than its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

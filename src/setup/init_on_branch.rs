@@ -13,8 +13,9 @@ use crate::project::open::home;
 use crate::project::open::{FOLDER, Patience, check_out, check_out_new};
 use crate::project::workspace::Workspace;
 use crate::storage::{Paths, ProjectPath};
-use crate::tasks::apply::commit_new;
+use crate::tasks::apply::commit_files;
 use crate::tasks::plan::DryRun;
+use crate::tasks::write::Beside;
 
 /// Begins a project on a branch of its own, in a repository that there is. The branch that is checked out gets one commit, with a
 /// project.yaml that says where the project is.
@@ -82,10 +83,11 @@ pub(crate) fn init_on_branch(
     let begun = init(&inside, now, open, dry_run)?;
     let mut outside = open(&new.folder)?;
     outside.paths = Paths::of_checkout(outside.paths.root());
-    let files = [(path.clone(), pointer(branch).into_bytes())];
+    let bytes = pointer(branch).into_bytes();
+    let files = [Beside { path: path.clone(), before: None, bytes }];
     let message = format!("Tasks live on the branch {branch}");
     loop {
-        let commit = commit_new(&outside, &outside.head()?, &files, &message)?;
+        let commit = commit_files(&outside, &outside.head()?, &files, &message)?;
         if commit.is_some() {
             return Ok(Begun { checkout: told(commit), ..begun });
         }

@@ -9,8 +9,8 @@ use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::task_files::read;
 use crate::storage::{Paths, ProjectPath, StoreError};
-use crate::tasks::apply::existing_file;
 use crate::tasks::plan::DryRun;
+use crate::tasks::write::existing_file;
 
 const MESSAGE: &str = "Add alerts, a dashboard and a runbook";
 

@@ -4,7 +4,7 @@ use crate::git::{CommitId, Head};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::ProjectPath;
-use crate::tasks::apply::{NewFile, commit_files, write_new};
+use crate::tasks::apply::{commit_files, write_new};
 use crate::tasks::plan::DryRun;
 use crate::tasks::recovery::recover::heal_if_pending;
 use crate::tasks::write::Beside;
@@ -46,11 +46,8 @@ pub(crate) fn write_planned<T>(
             if let Some(commit) = commit_files(workspace, &head, &files, message)? {
                 return Ok((outcome, Some(commit)));
             }
-        } else {
-            let new = files.into_iter().map(|file| (file.path, file.bytes));
-            if write_new(workspace, &new.collect::<Vec<NewFile>>())? {
-                return Ok((outcome, None));
-            }
+        } else if write_new(workspace, &files)? {
+            return Ok((outcome, None));
         }
     }
 }

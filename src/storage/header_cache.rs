@@ -198,23 +198,6 @@ impl ArchiveScan {
     }
 }
 
-/// `.aof/horizon`: until when nothing is due, as of one commit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DueHorizon {
-    /// The commit that this was computed for.
-    pub commit: String,
-    /// When everything was last looked at.
-    pub looked: Timestamp,
-    /// How much work was left that no agent has room for.
-    pub left: usize,
-    /// When the next thing is due, if anything is.
-    pub next: Option<Timestamp>,
-}
-
-impl Hint for DueHorizon {
-    const NAME: &str = "horizon";
-}
-
 /// `.aof/contact`: when the remote was last reached, and what has been in the way since.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct RemoteContact {
@@ -394,15 +377,9 @@ mod hints_tests {
         assert_eq!(ArchiveScan::load(&paths), Some(scan.clone()));
         let listed: Vec<String> = scan.paths().map(|path| path.to_string()).collect();
         assert_eq!(listed, ["tasks/archive/AOF-abc.md"]);
-        for next in [None, Some(Timestamp::UNIX_EPOCH)] {
-            let commit = "0123abcd".to_owned();
-            let horizon = DueHorizon { commit, looked: Timestamp::UNIX_EPOCH, left: 3, next };
-            horizon.save(&paths).unwrap();
-            assert_eq!(DueHorizon::load(&paths), Some(horizon));
-        }
-        for damaged in ["", "{", "{\"commit\":\"c\"}", "aof-horizon 2 abc never\n"] {
-            fs::write(paths.local().join("horizon"), damaged).unwrap();
-            assert_eq!(DueHorizon::load(&paths), None, "{damaged:?}");
+        for damaged in ["", "{", "{\"commit\":\"c\"}"] {
+            fs::write(paths.local().join(ArchiveScan::NAME), damaged).unwrap();
+            assert_eq!(ArchiveScan::load(&paths), None, "{damaged:?}");
         }
     }
 }

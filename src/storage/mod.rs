@@ -24,7 +24,7 @@ pub(crate) use fs::lock_file::network_file_system;
 pub use fs::project_path::ProjectPath;
 pub use fs::random;
 pub use fs::temporary_file::Durability;
-pub use header_cache::{ArchiveScan, DueHorizon, HeaderCache, Hint};
+pub use header_cache::{ArchiveScan, HeaderCache, Hint};
 pub(crate) use inbox::Inbox;
 pub use layout::Paths;
 pub use lock::WriterLock;

@@ -1,4 +1,4 @@
-//! Claims, releases and what people do with a task: each is one act of the engine, carried out.
+//! Claims, releases and what people do with a task: each carries out one act of the engine.
 
 use crate::domain::{AgentId, GateId, Status, Ticket};
 use crate::git::Person;
@@ -11,7 +11,7 @@ use crate::tasks::plan::{Changed, Choice, DryRun};
 use crate::tasks::state::commit_message;
 use crate::tasks::state::task_state::TaskState;
 
-/// Decides that the agent takes the task, or the branch that the ticket names.
+/// Decides a claim of the task, or of the branch that the ticket names.
 pub(crate) fn choose_claim(
     workspace: &Workspace,
     state: &TaskState,
@@ -26,20 +26,18 @@ pub(crate) fn choose_claim(
     choose(workspace, state, &Act::Claim { agent: agent.clone(), branch }, author)
 }
 
-/// Gives the task back, or the branch of it that the ticket names. Without an agent it is a person who does.
+/// Releases the task, or the branch that the ticket names. Without an agent, a person does.
 pub(crate) fn release(
     workspace: &Workspace,
     ticket: &Ticket,
     agent: Option<&AgentId>,
     dry_run: DryRun,
 ) -> Result<Changed, ProjectError> {
-    by_actor(workspace, ticket, agent, dry_run, &|by| Act::Release {
-        by,
-        branch: ticket.branch.clone(),
-    })
+    let branch = &ticket.branch;
+    by_actor(workspace, ticket, agent, dry_run, &|by| Act::Release { by, branch: branch.clone() })
 }
 
-/// Gives the task to an agent, or the branch of it that the ticket names, whoever has it now.
+/// Assigns the task, or the branch that the ticket names, to an agent, whoever has it now.
 pub(crate) fn assign(
     workspace: &Workspace,
     ticket: &Ticket,
@@ -47,14 +45,13 @@ pub(crate) fn assign(
     agent: &AgentId,
     dry_run: DryRun,
 ) -> Result<Changed, ProjectError> {
-    by_actor(workspace, ticket, by, dry_run, &|by| Act::Assign {
-        by,
-        agent: agent.clone(),
-        branch: ticket.branch.clone(),
+    by_actor(workspace, ticket, by, dry_run, &|by| {
+        let (agent, branch) = (agent.clone(), ticket.branch.clone());
+        Act::Assign { by, agent, branch }
     })
 }
 
-/// Says that the agent is still at work, so that its claim lasts. The note goes into the log.
+/// Renews a claim. The note goes into the log.
 pub(crate) fn renew(
     workspace: &Workspace,
     ticket: &Ticket,
@@ -74,7 +71,7 @@ pub(crate) fn renew(
     })
 }
 
-/// Holds the task where it is, until a person sets it going again.
+/// Holds the task until a person unblocks it.
 pub(crate) fn hold(
     workspace: &Workspace,
     ticket: &Ticket,
@@ -86,7 +83,7 @@ pub(crate) fn hold(
     by_actor(workspace, ticket, agent, dry_run, &|by| Act::Hold { by, reason: reason.to_owned() })
 }
 
-/// Sets a blocked task going again, or the branch of it that the ticket names.
+/// Unblocks the task, or the branch that the ticket names.
 pub(crate) fn unblock(
     workspace: &Workspace,
     ticket: &Ticket,
@@ -101,7 +98,7 @@ pub(crate) fn unblock(
         was_blocked |= state.file.task.status == Status::Blocked;
         due_or(workspace, state, |state| {
             match chosen_by(workspace, state, ticket, agent, &act) {
-                // The rules set it going meanwhile: that is what was wanted.
+                // The rules unblocked it meanwhile.
                 Err(ProjectError::Refused(Refusal::NotBlocked { .. })) if was_blocked => {
                     Ok(Choice::Settled)
                 }
@@ -112,7 +109,7 @@ pub(crate) fn unblock(
     changed.ok_or_else(|| ProjectError::Restless { id: ticket.task.clone() })
 }
 
-/// Calls the task off.
+/// Cancels the task.
 pub(crate) fn cancel(
     workspace: &Workspace,
     ticket: &Ticket,
@@ -124,7 +121,7 @@ pub(crate) fn cancel(
     by_actor(workspace, ticket, agent, dry_run, &|by| Act::Cancel { by, reason: reason.to_owned() })
 }
 
-/// Takes a finished task up again at a gate.
+/// Reopens a finished task at a gate.
 pub(crate) fn reopen(
     workspace: &Workspace,
     ticket: &Ticket,
@@ -134,10 +131,9 @@ pub(crate) fn reopen(
     dry_run: DryRun,
 ) -> Result<Changed, ProjectError> {
     of_the_whole(ticket, "reopen")?;
-    by_actor(workspace, ticket, agent, dry_run, &|by| Act::Reopen {
-        by,
-        to: to.clone(),
-        reason: reason.to_owned(),
+    by_actor(workspace, ticket, agent, dry_run, &|by| {
+        let (to, reason) = (to.clone(), reason.to_owned());
+        Act::Reopen { by, to, reason }
     })
 }
 
@@ -151,14 +147,13 @@ pub(crate) fn override_to(
     dry_run: DryRun,
 ) -> Result<Changed, ProjectError> {
     of_the_whole(ticket, "override")?;
-    by_actor(workspace, ticket, agent, dry_run, &|by| Act::Override {
-        by,
-        to: to.clone(),
-        reason: reason.to_owned(),
+    by_actor(workspace, ticket, agent, dry_run, &|by| {
+        let (to, reason) = (to.clone(), reason.to_owned());
+        Act::Override { by, to, reason }
     })
 }
 
-/// Nobody calls off or moves a branch alone.
+/// Refuses an act on a branch alone.
 fn of_the_whole(ticket: &Ticket, act: &'static str) -> Result<(), Refusal> {
     match &ticket.branch {
         Some(_) => Err(Refusal::NotOfABranch { ticket: ticket.clone(), act }),
@@ -203,7 +198,7 @@ pub(crate) fn choose(
     Ok(decided(state, act, decision, author))
 }
 
-/// Says how the commit of what was decided is to speak of it.
+/// Returns the choice that a decision comes to, with the message of its commit.
 pub(crate) fn decided(state: &TaskState, act: &Act, decision: Decision, author: Person) -> Choice {
     match decision {
         Decision::Settled { .. } => Choice::Settled,

@@ -17,6 +17,7 @@
 //! Several tasks may change together: each has a commit of its own, but there is one pack, one move of the branch and one patch of
 //! the index. A task that fails in the batch is tried alone, so its error is known to be its own.
 
+use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::slice;
 use std::time::{Duration, Instant};
@@ -29,30 +30,39 @@ use crate::project::workspace::Workspace;
 use crate::storage::atomic_write;
 use crate::storage::journal::RecoveryAim;
 use crate::storage::layout::STALE;
-use crate::storage::{Folder, ProjectPath, StoreError, WriterLock};
+use crate::storage::{Folder, StoreError, WriterLock};
 use crate::tasks::plan::{Changed, Choice, DryRun, Plan, first_due_step, plan};
 use crate::tasks::publish::{Failed, Stuck, drafts, prepare, publish};
 use crate::tasks::recovery::recover;
 use crate::tasks::state::task_state::{Pending, TaskState, TaskVersion};
 use crate::tasks::write::{Beside, Write, look_in_the_way};
 
-/// How often an operation starts again at least because somebody else was faster; it goes on as long as one waits for a lock.
+/// How often an operation starts again because another process was faster; it goes on as long as it may wait for a lock.
 const ATTEMPTS: usize = 100;
+
+/// How many changes go together at most: more gains little, and others wait for the lock meanwhile.
+pub(crate) const MOST: usize = 50;
 
 /// What an operation does with a task that was read.
 pub(crate) enum NextStep {
     /// Nothing.
     Nothing,
-    /// This first; then the task is read and asked for again.
+    /// This first; then the task is read again, and the operation decides again.
     First(Choice),
-    /// This.
     Do(Choice),
 }
 
-/// Decides what an operation does with a task that was read. It is asked again whenever somebody else was faster.
+/// Decides what an operation does with a task that was read, again whenever another process was faster.
 pub(crate) type Decide<'d> = dyn FnMut(&mut TaskState) -> Result<NextStep, ProjectError> + 'd;
 
-/// Changes a task that nobody froze. A hand-made task is adopted first; one that an automatic gate or changed rules move goes on first.
+/// Decides the same for the task of that index.
+pub(crate) type DecideEach<'d> =
+    dyn FnMut(&Workspace, usize, &mut TaskState) -> Result<NextStep, ProjectError> + 'd;
+
+/// Receives the result for the task of that index; nothing where nothing was to be done.
+pub(crate) type Each<'e> = dyn FnMut(usize, Result<Option<Changed>, ProjectError>) + 'e;
+
+/// Changes a task that is not frozen. What is due with it is done first: adoption, and what automatic gates or changed rules want.
 pub(crate) fn change(
     workspace: &Workspace,
     id: &TaskId,
@@ -64,7 +74,7 @@ pub(crate) fn change(
     changed.ok_or_else(|| ProjectError::Restless { id: id.clone() })
 }
 
-/// Decides what is done with a task that nobody froze: what is due first, if anything is, else what `decide` says.
+/// Decides what is done with a task that is not frozen: what is due first, if anything is, else what `decide` says.
 pub(crate) fn due_or(
     workspace: &Workspace,
     state: &TaskState,
@@ -117,15 +127,14 @@ pub(crate) fn apply(
 
 /// A change that is not carried out.
 pub(crate) struct Planned {
-    /// What it would come to.
     pub changed: Changed,
-    pub(crate) head: Head,
-    /// What would be written: what has to be done with the task first, then the change itself.
-    pub(crate) writes: Vec<Write>,
+    head: Head,
+    /// What would be written: what is due first, then the change itself.
+    writes: Vec<Write>,
 }
 
 impl Planned {
-    /// Returns what would keep the change from being committed, as far as that can be told without the lock.
+    /// Fails where the change could not be committed, as far as that can be told without the lock.
     pub(crate) fn rehearse(&self, workspace: &Workspace) -> Result<(), ProjectError> {
         if self.writes.is_empty() {
             return Ok(());
@@ -135,7 +144,7 @@ impl Planned {
     }
 }
 
-/// Returns what a change would come to. Nothing is written, and whether it could be committed is not asked.
+/// Returns what a change would come to. Writes nothing, and does not check whether it could be committed.
 pub(crate) fn planned(
     workspace: &Workspace,
     id: &TaskId,
@@ -152,21 +161,20 @@ pub(crate) fn planned(
         };
         let Plan { mut changed, write } = plan(workspace, &state, choice)?;
         warnings.append(&mut changed.warnings);
+        if let (true, Some(write)) = (is_first, &write) {
+            state.snapshot.bytes = write.bytes().to_vec();
+        }
+        writes.extend(write);
         if !is_first {
-            writes.extend(write);
             let changed = Changed { warnings, ..changed };
             return Ok(Some(Planned { changed, head: state.head, writes }));
         }
         state.file = changed.after;
-        if let Some(write) = write {
-            state.snapshot.bytes = write.bytes().to_vec();
-            writes.push(write);
-        }
     }
 }
 
-/// Carries a choice out; nothing if the task or the branch changed since they were read.
-pub(crate) fn carry_out(
+/// Carries a choice out; returns nothing if the task or the branch changed since they were read.
+fn carry_out(
     workspace: &Workspace,
     state: &TaskState,
     choice: Choice,
@@ -174,7 +182,7 @@ pub(crate) fn carry_out(
     let plan = plan(workspace, state, choice)?;
     let Some(write) = plan.write else { return Ok(Some(plan.changed)) };
     let read = &state.snapshot;
-    // What is replaced is compared again as late as can be, so for that it is enough that the system sees no difference.
+    // What is replaced is compared again as late as possible, so for that it is enough that the system sees no difference.
     let replaced = write.to == read.path && write.bytes() != read.bytes;
     let is_current = || {
         let paths = &workspace.paths;
@@ -185,21 +193,36 @@ pub(crate) fn carry_out(
     Ok(commits.map(|commits| Changed { commit: commits.last().copied(), ..plan.changed }))
 }
 
-/// Decides what is done with the task of that index.
-pub(crate) type DecideEach<'d> =
-    dyn FnMut(&Workspace, usize, &mut TaskState) -> Result<NextStep, ProjectError> + 'd;
+/// Replaces a stale task file by HEAD's version with the person's edits in it, and keeps the old bytes in `.aof/stale/`. Returns whether
+/// the task has to be read again.
+fn replace_stale_file(workspace: &Workspace, state: &TaskState) -> Result<bool, ProjectError> {
+    let Pending::Stale(bytes) = &state.pending else { return Ok(false) };
+    let (path, old) = (&state.snapshot.path, &state.snapshot.bytes);
+    let lock = workspace.lock()?;
+    if recover::heal(workspace, &lock)? || !state.snapshot.is_current(&workspace.paths)? {
+        return Ok(true);
+    }
+    let kept = format!("{}-{}.md", state.id, &Digest::of(old).as_str()[..12]);
+    match Folder::create(workspace.paths.root(), STALE)?.create_new(&kept, old) {
+        // The same version was stale before.
+        Ok(()) | Err(StoreError::Exists { .. }) => {}
+        Err(error) => return Err(error.into()),
+    }
+    atomic_write::replace_if(&lock, path, old, bytes)?;
+    workspace.warn(format!(
+        "`{path}` was an earlier version of the task: your edits are in HEAD's version now, and the old file is `{STALE}/{kept}`"
+    ));
+    Ok(true)
+}
 
-/// How many changes go together at most: more hardly pays, and others wait for the lock meanwhile.
-pub(crate) const MOST: usize = 50;
-
-/// Does with different tasks what `decide` says, as many as can in one move of the branch; the others alone. `each` is told what
-/// became of which, and nothing where nothing was to be done. An error that every task would meet ends it: the rest was not tried.
+/// Does with different tasks what `decide` says: as many as possible in one move of the branch, the others alone. An error that every
+/// task would meet ends it; the rest is not tried then.
 pub(crate) fn apply_together(
     workspace: &Workspace,
     tasks: &[&TaskId],
     dry_run: DryRun,
     decide: &mut DecideEach<'_>,
-    each: &mut dyn FnMut(usize, Result<Option<Changed>, ProjectError>),
+    each: &mut Each<'_>,
 ) -> Result<(), ProjectError> {
     let mut alone = Vec::new();
     if tasks.len() == 1 || dry_run == DryRun::Yes {
@@ -236,10 +259,9 @@ pub(crate) fn apply_together(
         let results = carry_out_together(workspace, &head, chosen)?;
         for (place, result) in places.into_iter().zip(results) {
             match result {
-                Ok(Some(changed)) => each(place, Ok(Some(changed))),
                 Ok(None) => alone.push(place),
                 Err(error) if error.is_general() => return Err(error),
-                Err(error) => each(place, Err(error)),
+                result => each(place, result),
             }
         }
     }
@@ -253,7 +275,39 @@ pub(crate) fn apply_together(
     Ok(())
 }
 
-/// Changes tasks that nobody froze. Returns the first error that one of them met, once all were tried.
+/// Does the same with any number of tasks, in batches. `rest` is called between batches with how long one took, zero where it changed
+/// nothing, and says whether to go on.
+pub(crate) fn apply_in_batches(
+    workspace: &mut Workspace,
+    wait: Duration,
+    tasks: &[&TaskId],
+    dry_run: DryRun,
+    decide: &mut DecideEach<'_>,
+    each: &mut Each<'_>,
+    rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
+) -> Result<(), ProjectError> {
+    for (number, batch) in tasks.chunks(MOST).enumerate() {
+        let (start, first) = (Instant::now(), number * MOST);
+        workspace.restart_wait(wait);
+        let mut is_idle = true;
+        apply_together(
+            workspace,
+            batch,
+            dry_run,
+            &mut |workspace, place, state| decide(workspace, first + place, state),
+            &mut |place, result| {
+                is_idle &= matches!(result, Ok(None));
+                each(first + place, result);
+            },
+        )?;
+        if rest(if is_idle { Duration::ZERO } else { start.elapsed() }).is_break() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Changes tasks that are not frozen. Returns the first error that one of them met, once all were tried.
 pub(crate) fn change_all(
     workspace: &mut Workspace,
     wait: Duration,
@@ -261,18 +315,17 @@ pub(crate) fn change_all(
     choose: &dyn Fn(&TaskState) -> Result<Choice, ProjectError>,
 ) -> Result<(), ProjectError> {
     let mut first = Ok(());
-    for batch in tasks.chunks(MOST) {
-        workspace.restart_wait(wait);
-        let tasks: Vec<&TaskId> = batch.iter().collect();
-        let decide = &mut |workspace: &Workspace, _: usize, state: &mut TaskState| {
-            due_or(workspace, state, choose)
-        };
-        apply_together(workspace, &tasks, DryRun::No, decide, &mut |_, result| {
-            if let (Ok(()), Err(error)) = (&first, result) {
-                first = Err(error);
-            }
-        })?;
-    }
+    let tasks: Vec<&TaskId> = tasks.iter().collect();
+    let decide = &mut |workspace: &Workspace, _: usize, state: &mut TaskState| {
+        due_or(workspace, state, choose)
+    };
+    let each = &mut |_, result: Result<_, ProjectError>| {
+        if let (Ok(()), Err(error)) = (&first, result) {
+            first = Err(error);
+        }
+    };
+    let rest = &mut |_| ControlFlow::Continue(());
+    apply_in_batches(workspace, wait, &tasks, DryRun::No, decide, each, rest)?;
     first
 }
 
@@ -341,9 +394,6 @@ pub(crate) fn carry_out_together(
     Ok(results)
 }
 
-/// A new file.
-pub(crate) type NewFile = (ProjectPath, Vec<u8>);
-
 /// Commits writes that were decided on that HEAD. Returns nothing where the branch, or a file, is not what it was then: it has to be
 /// decided anew.
 pub(crate) fn commit_unless_changed(
@@ -401,18 +451,6 @@ pub(crate) fn commit(
     Err(error)
 }
 
-/// Writes new files and commits exactly them, likewise. Nothing is written over what is there.
-pub(crate) fn commit_new(
-    workspace: &Workspace,
-    head: &Head,
-    files: &[NewFile],
-    message: &str,
-) -> Result<Option<CommitId>, ProjectError> {
-    let new =
-        |(path, bytes): &NewFile| Beside { path: path.clone(), before: None, bytes: bytes.clone() };
-    commit_files(workspace, head, &files.iter().map(new).collect::<Vec<_>>(), message)
-}
-
 /// Writes the files, all of them or none, and commits exactly them, in one commit of git's user.
 pub(crate) fn commit_files(
     workspace: &Workspace,
@@ -434,63 +472,19 @@ pub(crate) fn commit_files(
     Ok(commits.and_then(|commits| commits.last().copied()))
 }
 
-/// Writes the files and commits nothing. Returns whether it did: else somebody was faster, and one looks again.
-pub(crate) fn write_new(workspace: &Workspace, files: &[NewFile]) -> Result<bool, ProjectError> {
+/// Writes new files and commits nothing. Returns whether it did: else another process was faster, and the caller looks again.
+pub(crate) fn write_new(workspace: &Workspace, files: &[Beside]) -> Result<bool, ProjectError> {
     let lock = workspace.lock()?;
     recover::heal(workspace, &lock)?;
-    for (made, (path, bytes)) in files.iter().enumerate() {
-        let Err(error) = atomic_write::create_new(&lock, path, bytes) else { continue };
-        for (path, bytes) in &files[..made] {
-            atomic_write::remove_if(&lock, path, bytes)?;
+    for (made, file) in files.iter().enumerate() {
+        let Err(error) = atomic_write::create_new(&lock, &file.path, &file.bytes) else { continue };
+        for earlier in &files[..made] {
+            atomic_write::remove_if(&lock, &earlier.path, &earlier.bytes)?;
         }
         return match error {
             StoreError::Exists { .. } => Ok(false),
             error => Err(error.into()),
         };
     }
-    Ok(true)
-}
-
-/// Returns which of the files is there already, in the worktree or in HEAD.
-pub(crate) fn existing_file<'f>(
-    workspace: &Workspace,
-    head: &Head,
-    files: impl IntoIterator<Item = &'f ProjectPath>,
-) -> Result<Option<&'f ProjectPath>, ProjectError> {
-    for path in files {
-        let stands = path.below(workspace.paths.root()).symlink_metadata().is_ok();
-        let committed = match head.commit {
-            Some(commit) => workspace.repository.blob_id(commit, path.as_str())?.is_some(),
-            None => false,
-        };
-        if stands || committed {
-            return Ok(Some(path));
-        }
-    }
-    Ok(None)
-}
-
-/// Replaces the file, if it is stale, and returns whether the task has to be read again.
-pub(crate) fn replace_stale_file(
-    workspace: &Workspace,
-    state: &TaskState,
-) -> Result<bool, ProjectError> {
-    let Pending::Stale(bytes) = &state.pending else { return Ok(false) };
-    let (path, old) = (&state.snapshot.path, &state.snapshot.bytes);
-    let lock = workspace.lock()?;
-    if recover::heal(workspace, &lock)? || !state.snapshot.is_current(&workspace.paths)? {
-        return Ok(true);
-    }
-    let kept = format!("{}-{}.md", state.id, &Digest::of(old).as_str()[..12]);
-    let folder = Folder::create(workspace.paths.root(), STALE)?;
-    match folder.create_new(&kept, old) {
-        // The same version was stale before.
-        Ok(()) | Err(StoreError::Exists { .. }) => {}
-        Err(error) => return Err(error.into()),
-    }
-    atomic_write::replace_if(&lock, path, old, bytes)?;
-    workspace.warn(format!(
-        "`{path}` was an earlier version of the task: your edits are in HEAD's version now, and the old file is `{STALE}/{kept}`"
-    ));
     Ok(true)
 }

@@ -29,15 +29,12 @@ use crate::tasks::write::Write;
 /// What people say of a new task.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NewTask {
-    /// What it is called.
     pub title: String,
     /// What is to be done, in short.
     pub description: Option<String>,
     /// What is to be done, at length.
     pub body: String,
-    /// Labels.
     pub tags: Vec<String>,
-    /// Facts.
     pub metadata: Map,
     /// What it starts with: `context.input`.
     pub input: Map,
@@ -120,22 +117,17 @@ pub(crate) fn opened(
     let Decision::Step(step) = decide(rules, task, &Act::Open, now)? else {
         unreachable!("a task that stands nowhere cannot have been opened before");
     };
-    let bytes = task_file::create(&step.task, body).into_bytes();
-    let to = task_path(&task.id, rules.project.layout);
-    let message = commit_message::of_act(&Act::Open, 0, &step.task);
-    let first = TaskVersion { bytes, message, author: Some(author.clone()), authored: now };
+    let path = task_path(&task.id, rules.project.layout);
     let defaults = Defaults { workflow: task.routing.workflow.clone(), created: now };
-    let file = parse_with(&defaults, &task.id, &to, &first.bytes)?;
-    let passed = pass_on(rules, &to, file, author, now)?;
-    let WorkflowStep { mut events, mut warnings, .. } = *step;
-    events.extend(passed.events);
-    warnings.extend(passed.warnings);
-    let mut versions = vec![first];
-    versions.extend(passed.versions);
+    let bytes = task_file::create(&step.task, body).into_bytes();
+    let after = parse_with(&defaults, &task.id, &path, &bytes)?;
+    let message = commit_message::of_act(&Act::Open, 0, &step.task);
+    let mut versions = vec![TaskVersion::of(&after, message, Some(author.clone()), now)];
+    let WorkflowStep { events, warnings, .. } = *step;
     let (before, commit, settled) = (None, None, false);
-    let changed =
-        Changed { before, after: passed.file, path: to.clone(), commit, events, warnings, settled };
-    let write = Write::of_new_file(Some(task.id.clone()), to, versions);
+    let mut changed = Changed { before, after, path, commit, events, warnings, settled };
+    pass_on(rules, &mut changed, &mut versions, author, now)?;
+    let write = Write::of_new_file(Some(task.id.clone()), changed.path.clone(), versions);
     Ok((write, changed))
 }
 

@@ -22,13 +22,9 @@ pub(crate) struct EditedFields {
     pub description: Option<String>,
     /// What is to be done, at length, in the place of what the body says.
     pub body: Option<String>,
-    /// Labels to add.
     pub tags: Vec<String>,
-    /// Labels to take away.
     pub untags: Vec<String>,
-    /// Facts to note.
     pub metadata: Map,
-    /// Facts to take away.
     pub unset: Vec<String>,
     /// Tasks that it waits for from now on.
     pub depends_on: Vec<TaskId>,
@@ -39,9 +35,7 @@ pub(crate) struct EditedFields {
 /// A task's file, opened to be edited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Manuscript {
-    /// Where it is.
     pub path: ProjectPath,
-    /// What it says.
     pub bytes: Vec<u8>,
 }
 
@@ -228,7 +222,6 @@ fn not_yours(fields: &str) -> ProjectError {
 /// A remark on a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Comment {
-    /// What is said.
     pub text: String,
     /// The agent that says it; absent for a person.
     pub agent: Option<AgentId>,

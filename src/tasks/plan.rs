@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::domain::{Event, Layout, Timestamp};
+use crate::domain::{Event, Timestamp};
 use crate::files::task_file::{Defaults, Origin, TaskFile};
 use crate::files::yaml::Node;
 use crate::git::{CommitId, Person, can_be_committed};
@@ -20,7 +20,7 @@ use crate::storage::task_files::TaskPlace;
 use crate::storage::{ProjectPath, StoreError};
 use crate::tasks::state::commit_message;
 use crate::tasks::state::task_state::{Pending, TaskState, TaskVersion, spliced};
-use crate::tasks::write::{ByHand, Companion, Write};
+use crate::tasks::write::{Companion, Write};
 
 /// Whether an operation is carried out, or only shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,15 +35,11 @@ pub enum DryRun {
 pub struct Changed {
     /// The task before it; nothing for a new one.
     pub before: Option<TaskFile>,
-    /// The task after it.
     pub after: TaskFile,
-    /// Where its file is.
     pub path: ProjectPath,
     /// The commit; nothing where none was made.
     pub commit: Option<CommitId>,
-    /// What happened besides.
     pub events: Vec<Event>,
-    /// What whoever acted should know.
     pub warnings: Vec<Warning>,
     /// Whether it had been done before.
     pub settled: bool,
@@ -75,78 +71,56 @@ pub(crate) fn plan(
     state: &TaskState,
     choice: Choice,
 ) -> Result<Plan, ProjectError> {
-    let path = state.snapshot.path.clone();
+    let (path, now) = (&state.snapshot.path, workspace.now());
     let mut write = Write {
         head_path: state.head_path.clone(),
         from: Some((path.clone(), state.snapshot.bytes.clone())),
-        ..Write::of_new_file(Some(state.id.clone()), path, Vec::new())
+        ..Write::of_new_file(Some(state.id.clone()), path.clone(), Vec::new())
     };
+    // What lies between HEAD and the worktree goes even with a choice that was settled before: it may be that very change, not yet
+    // committed.
     if let Pending::Versions(versions) = &state.pending {
         write.versions.clone_from(versions);
     }
-    let mut after = state.file.clone();
-    let (mut events, mut warnings) = (Vec::new(), Vec::new());
-    let mut settled = false;
+    let mut changed = Changed {
+        before: Some(state.file.clone()),
+        after: state.file.clone(),
+        path: path.clone(),
+        commit: None,
+        events: Vec::new(),
+        warnings: Vec::new(),
+        settled: matches!(choice, Choice::Settled),
+    };
     let mut place = None;
     match choice {
         Choice::Step { step, message, author, authored } => {
-            let step = *step;
-            let changed = match &step.work {
+            let spliced = match &step.work {
                 Some(work) => state.file.update_with_work(&step.task, work),
                 None => state.file.update(&step.task),
             };
-            let file = state.changed(workspace, changed)?;
-            (events, warnings) = (step.events, step.warnings);
-            let bytes = file.bytes().to_vec();
-            write.versions.push(TaskVersion {
-                bytes,
-                message,
-                author: Some(author.clone()),
-                authored,
-            });
+            changed.after = state.changed(workspace, spliced)?;
+            (changed.events, changed.warnings) = (step.events, step.warnings);
+            let by = Some(author.clone());
+            write.versions.push(TaskVersion::of(&changed.after, message, by, authored));
             let rules = &state.in_force.rules;
-            let passed = pass_on(rules, &state.snapshot.path, file, &author, workspace.now())?;
-            after = passed.file;
-            write.versions.extend(passed.versions);
-            events.extend(passed.events);
-            warnings.extend(passed.warnings);
+            pass_on(rules, &mut changed, &mut write.versions, &author, now)?;
         }
         Choice::File { file, message, author } => {
-            after = *file;
-            let (bytes, authored) = (after.bytes().to_vec(), workspace.now());
-            write.versions.push(TaskVersion { bytes, message, author: Some(author), authored });
+            changed.after = *file;
+            write.versions.push(TaskVersion::of(&changed.after, message, Some(author), now));
         }
         Choice::Moved { to, message } => {
-            let (bytes, authored) = (after.bytes().to_vec(), workspace.now());
-            write.versions.push(TaskVersion { bytes, message, author: None, authored });
+            write.versions.push(TaskVersion::of(&changed.after, message, None, now));
             place = Some(to);
         }
-        Choice::Pending => {}
-        // What lies between HEAD and the worktree goes all the same: it may be the very change, written and not yet committed.
-        Choice::Settled => settled = true,
+        Choice::Pending | Choice::Settled => {}
     }
-    write.to = place.unwrap_or_else(|| destination(state, &after));
-    if write.to != state.snapshot.path {
-        write.is_program =
-            workspace.repository.is_program(state.head.commit, state.snapshot.path.as_str())?;
-        let Following { companions, edited, left } = following(workspace, state, &write.to)?;
-        write.companions = companions;
-        if !edited.is_empty() {
-            write
-                .by_hand
-                .push(ByHand { message: commit_message::of_companions(&state.id), files: edited });
-        }
-        warnings.extend(left);
+    write.to = place.unwrap_or_else(|| destination(state, &changed.after));
+    if write.to != *path {
+        write.is_program = workspace.repository.is_program(state.head.commit, path.as_str())?;
+        add_companions(workspace, state, &mut write, &mut changed.warnings)?;
     }
-    let changed = Changed {
-        before: Some(state.file.clone()),
-        after,
-        path: write.to.clone(),
-        commit: None,
-        events,
-        warnings,
-        settled,
-    };
+    changed.path.clone_from(&write.to);
     Ok(Plan { changed, write: Some(write).filter(|write| !write.versions.is_empty()) })
 }
 
@@ -241,118 +215,82 @@ pub(crate) fn home(state: &TaskState) -> Option<Choice> {
     Some(Choice::Moved { to, message })
 }
 
-/// What gates that decide by themselves did with a task.
-pub(crate) struct PassedGates {
-    /// The file of the task where it has come to rest.
-    pub file: TaskFile,
-    /// The commits to be, oldest first.
-    pub versions: Vec<TaskVersion>,
-    /// What happened besides.
-    pub events: Vec<Event>,
-    /// What whoever acted should know.
-    pub warnings: Vec<Warning>,
-}
-
-/// Lets them decide until the task stands where somebody works, or has ended. The rules bound it: a circle of such gates alone is
-/// none, and going back is counted.
+/// Lets automatic gates decide until the task is at a gate where somebody works, or has ended. The rules bound it: they allow no circle
+/// of automatic gates alone, and count how often a gate sends back.
 pub(crate) fn pass_on(
     rules: &Rules,
-    path: &ProjectPath,
-    file: TaskFile,
+    changed: &mut Changed,
+    versions: &mut Vec<TaskVersion>,
     author: &Person,
     now: Timestamp,
-) -> Result<PassedGates, ProjectError> {
-    let mut passed =
-        PassedGates { file, versions: Vec::new(), events: Vec::new(), warnings: Vec::new() };
-    while passes_by_itself(rules, &passed.file.task) {
-        let Decision::Step(step) = decide(rules, &passed.file.task, &Act::Pass, now)? else {
-            break;
-        };
+) -> Result<(), ProjectError> {
+    while passes_by_itself(rules, &changed.after.task) {
+        let before = &changed.after;
+        let Decision::Step(step) = decide(rules, &before.task, &Act::Pass, now)? else { break };
         let defaults =
             Defaults { workflow: step.task.routing.workflow.clone(), created: step.task.created };
-        let message =
-            commit_message::of_act(&Act::Pass, passed.file.task.history.len(), &step.task);
-        passed.file = spliced(&defaults, &step.task.id, path, passed.file.update(&step.task))?;
-        passed.versions.push(TaskVersion {
-            bytes: passed.file.bytes().to_vec(),
-            message,
-            author: Some(author.clone()),
-            authored: step.task.updated,
-        });
-        passed.events.extend(step.events);
-        passed.warnings.extend(step.warnings);
+        let message = commit_message::of_act(&Act::Pass, before.task.history.len(), &step.task);
+        let after = spliced(&defaults, &step.task.id, &changed.path, before.update(&step.task))?;
+        versions.push(TaskVersion::of(&after, message, Some(author.clone()), step.task.updated));
+        changed.after = after;
+        changed.events.extend(step.events);
+        changed.warnings.extend(step.warnings);
     }
-    Ok(passed)
+    Ok(())
 }
 
-/// Finished tasks stand in the archive, active ones do not; otherwise a file stays where people put it.
+/// Returns where the task's file belongs: a finished task in the archive, an active one outside of it, else where people put it.
 pub(crate) fn destination(state: &TaskState, after: &TaskFile) -> ProjectPath {
-    let layout: Layout = state.in_force.rules.project.layout;
-    let here = &state.snapshot.path;
     let finished = after.origin == Origin::Adopted && after.task.status.is_finished();
     match (finished, state.place) {
         (true, TaskPlace::Active) => archive_path(&state.id, after.task.latest()),
-        (false, TaskPlace::Archived) => task_path(&state.id, layout),
-        _ => here.clone(),
+        (false, TaskPlace::Archived) => task_path(&state.id, state.in_force.rules.project.layout),
+        _ => state.snapshot.path.clone(),
     }
 }
 
-/// What becomes of the files beside a task that moves.
-pub(crate) struct Following {
-    pub companions: Vec<Companion>,
-    /// Those that a person changed since HEAD: whoever moves the task did not.
-    pub edited: Vec<(ProjectPath, Option<Vec<u8>>)>,
-    /// What is told of those that stay.
-    pub left: Option<Warning>,
-}
-
-/// Returns what goes where the task goes. What git is told to leave out is in no commit because of that; what git converts, encrypts or
-/// stores elsewhere would be in the commit as it stands here; and what is too large to be read at once, a recording, say, or has a name that no
-/// commit can have, keeps no task from being finished: all these stay.
-pub(crate) fn following(
+/// Adds the companions to the write of a task that moves. Some stay, so that no task is kept from being finished: ignored files, files
+/// that git would convert, files too large to read at once, and names that no commit can have.
+fn add_companions(
     workspace: &Workspace,
     state: &TaskState,
-    to: &ProjectPath,
-) -> Result<Following, ProjectError> {
+    write: &mut Write,
+    warnings: &mut Vec<Warning>,
+) -> Result<(), ProjectError> {
     let (repository, head) = (&workspace.repository, state.head.commit);
-    let here = companions(&workspace.paths, &state.snapshot.path)?;
-    let there =
-        here.iter().map(|path| to.sibling(path.name())).collect::<Result<Vec<ProjectPath>, _>>()?;
-    let mut edited = Vec::new();
-    let (mut list, mut ignored, mut filtered) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut ignored, mut filtered) = (Vec::new(), Vec::new());
     let (mut too_large, mut misnamed) = (Vec::new(), Vec::new());
-    for (from, to) in here.into_iter().zip(there) {
-        if !can_be_committed(from.as_str()) {
-            misnamed.push(from.to_string());
+    for from in companions(&workspace.paths, &state.snapshot.path)? {
+        let (to, name) = (write.to.sibling(from.name())?, from.to_string());
+        if !can_be_committed(&name) {
+            misnamed.push(name);
             continue;
         }
-        let committed =
-            head.map(|commit| repository.blob_id(commit, from.as_str())).transpose()?.flatten();
-        if committed.is_none() && repository.is_ignored(from.as_str())? {
-            ignored.push(from.to_string());
+        let committed = head.map(|commit| repository.blob_id(commit, &name)).transpose()?.flatten();
+        if committed.is_none() && repository.is_ignored(&name)? {
+            ignored.push(name);
             continue;
         }
         let bytes = match task_files::read(&workspace.paths, &from) {
             Ok(snapshot) => snapshot.bytes,
             Err(StoreError::TooLarge { .. }) => {
-                too_large.push(from.to_string());
+                too_large.push(name);
                 continue;
             }
             Err(fault) => return Err(fault.into()),
         };
-        if repository.conversion(from.as_str(), &bytes)?.is_some()
+        if repository.conversion(&name, &bytes)?.is_some()
             || repository.conversion(to.as_str(), &bytes)?.is_some()
         {
-            filtered.push(from.to_string());
+            filtered.push(name);
             continue;
         }
-        let is_program = repository.is_program(head, from.as_str())?;
-        if committed.is_some_and(|blob| !repository.is_same_text(&bytes, blob)) {
-            edited.push((from.clone(), Some(bytes.clone())));
-        }
-        list.push(Companion { from, to, bytes, is_program });
+        let is_program = repository.is_program(head, &name)?;
+        let is_edited = committed.is_some_and(|blob| !repository.is_same_text(&bytes, blob));
+        write.companions.push(Companion { from, to, bytes, is_program, is_edited });
     }
-    let stays = ![&ignored, &filtered, &too_large, &misnamed].into_iter().all(Vec::is_empty);
-    let left = stays.then_some(Warning::CompanionsStay { ignored, filtered, too_large, misnamed });
-    Ok(Following { companions: list, edited, left })
+    if ![&ignored, &filtered, &too_large, &misnamed].into_iter().all(Vec::is_empty) {
+        warnings.push(Warning::CompanionsStay { ignored, filtered, too_large, misnamed });
+    }
+    Ok(())
 }

@@ -8,13 +8,16 @@ use std::mem;
 use std::path::PathBuf;
 
 use crate::domain::{Digest, TaskId, Timestamp};
-use crate::git::{Change, Draft, Person};
+use crate::git::{Change, Draft, Head, Person};
+use crate::project::error::ProjectError;
+use crate::project::workspace::Workspace;
 use crate::storage::atomic_write;
 use crate::storage::atomic_write::{Over, StagedWrite};
 use crate::storage::journal::{CreatedFile, FileBefore, IntendedWrite, MovedCompanion};
 use crate::storage::{Folder, Paths, ProjectPath, StoreError, WriterLock};
 use crate::system::crash_points;
 use crate::system::disk::Unsynced;
+use crate::tasks::state::commit_message::of_companions;
 use crate::tasks::state::task_state::TaskVersion;
 
 /// One change on its way to disk: of a task, or a new file of the rules.
@@ -33,18 +36,8 @@ pub(crate) struct Write {
     pub companions: Vec<Companion>,
     /// Files that are no task's and are written in the commit of the last version: the configuration of a new project.
     pub beside: Vec<Beside>,
-    /// What people did with other files of the task: the commits that go first, oldest first.
-    pub by_hand: Vec<ByHand>,
     /// What stood there before a command that was stopped, and is finished by this one; nothing where that is `from`.
     pub recorded: Option<FileBefore>,
-}
-
-/// A commit of what a person did with files of a task that move no gate.
-#[derive(Clone)]
-pub(crate) struct ByHand {
-    pub message: String,
-    /// The files, each with what it says; with nothing where it is gone.
-    pub files: Vec<(ProjectPath, Option<Vec<u8>>)>,
 }
 
 /// A file that is no task's.
@@ -62,6 +55,8 @@ pub(crate) struct Companion {
     pub to: ProjectPath,
     pub bytes: Vec<u8>,
     pub is_program: bool,
+    /// Whether a person changed it since HEAD: the edit is a commit of its own, before the others.
+    pub is_edited: bool,
 }
 
 impl Write {
@@ -80,7 +75,6 @@ impl Write {
             versions,
             companions: Vec::new(),
             beside: Vec::new(),
-            by_hand: Vec::new(),
             recorded: None,
         }
     }
@@ -90,56 +84,50 @@ impl Write {
         self.versions.last().map_or(&[], |version| &version.bytes)
     }
 
+    fn edited(&self) -> impl Iterator<Item = &Companion> {
+        self.companions.iter().filter(|file| file.is_edited)
+    }
+
     /// Returns how many commits it is to become.
     pub(crate) fn commits(&self) -> usize {
-        self.by_hand.len() + self.versions.len()
+        usize::from(self.edited().next().is_some()) + self.versions.len()
     }
 
     /// Returns whether one of them is git's user's.
     pub(crate) fn is_by_user(&self) -> bool {
-        !self.by_hand.is_empty() || self.versions.iter().any(|version| version.author.is_none())
+        self.edited().next().is_some() || self.versions.iter().any(|own| own.author.is_none())
     }
 
     /// Returns what is recorded of it before anything is written.
     pub(crate) fn intended(&self) -> IntendedWrite {
-        let made = |(path, before, bytes): (&ProjectPath, Option<&[u8]>, &[u8])| CreatedFile {
+        let made = |path: &ProjectPath, before: Option<&[u8]>, bytes: &[u8]| CreatedFile {
             path: path.clone(),
             sha256: Digest::of(bytes),
             before: before.map(Digest::of),
         };
-        let old = |(path, bytes): &(ProjectPath, Vec<u8>)| FileBefore {
-            path: path.clone(),
-            sha256: Digest::of(bytes),
+        let old = |(path, bytes): &(ProjectPath, Vec<u8>)| {
+            let (path, sha256) = (path.clone(), Digest::of(bytes));
+            FileBefore { path, sha256 }
         };
-        let moved = |file: &Companion| MovedCompanion {
-            from: file.from.clone(),
-            to: file.to.clone(),
-            sha256: Digest::of(&file.bytes),
+        let moved = |file: &Companion| {
+            let (from, to) = (file.from.clone(), file.to.clone());
+            MovedCompanion { from, to, sha256: Digest::of(&file.bytes) }
         };
-        let beside = self
-            .beside
-            .iter()
-            .map(|file| (&file.path, file.before.as_deref(), file.bytes.as_slice()));
-        let before = self.from.as_ref().map(|(_, before)| before.as_slice());
-        let own = (!self.beside.is_empty() || self.id.is_none())
-            .then(|| (&self.to, before, self.bytes()));
+        let beside = self.beside.iter();
+        let mut created: Vec<CreatedFile> =
+            beside.map(|file| made(&file.path, file.before.as_deref(), &file.bytes)).collect();
+        if !self.beside.is_empty() || self.id.is_none() {
+            let before = self.from.as_ref().map(|(_, before)| before.as_slice());
+            created.push(made(&self.to, before, self.bytes()));
+        }
         IntendedWrite {
             task: self.id.clone(),
             old: self.recorded.clone().or_else(|| self.from.as_ref().map(old)),
             new: self.to.clone(),
             sha256: Digest::of(self.bytes()),
             companions: self.companions.iter().map(moved).collect(),
-            made: beside.chain(own).map(made).collect(),
+            made: created,
         }
-    }
-
-    /// Returns what stands in the worktree, and no commit may have yet.
-    fn standing(&self) -> Vec<Change> {
-        let own = self.from.iter().filter(|_| self.head_path.is_none());
-        let own = own.map(|(path, bytes)| Change::plain(path, bytes.clone()));
-        let beside =
-            self.companions.iter().map(|file| Change::plain(&file.from, file.bytes.clone()));
-        own.chain(beside).collect()
     }
 
     /// Returns the commits that it is to become, oldest first.
@@ -153,15 +141,12 @@ impl Write {
             committer: committer.clone(),
             committed: now,
         };
-        let change = |(path, bytes): &(ProjectPath, Option<Vec<u8>>)| match bytes {
-            Some(bytes) => Change::plain(path, bytes.clone()),
-            None => Change::gone(path),
-        };
-        let by_hand = self.by_hand.iter().map(|by_hand| {
-            let changes = by_hand.files.iter().map(change).collect();
-            draft(changes, &by_hand.message, user, now)
-        });
-        let mut drafts: Vec<Draft> = by_hand.collect();
+        let mut drafts = Vec::new();
+        let edited: Vec<Change> =
+            self.edited().map(|file| Change::plain(&file.from, file.bytes.clone())).collect();
+        if let (false, Some(id)) = (edited.is_empty(), &self.id) {
+            drafts.push(draft(edited, &of_companions(id), user, now));
+        }
         let mut at = self.head_path.clone();
         let here = self.from.as_ref().map_or(&self.to, |(path, _)| path);
         let last = self.versions.len().saturating_sub(1);
@@ -176,14 +161,19 @@ impl Write {
             at = Some(path.clone());
         }
         if let Some(last) = drafts.last_mut().filter(|_| !self.versions.is_empty()) {
-            for Companion { from, to, bytes, is_program } in &self.companions {
+            for Companion { from, to, bytes, is_program, .. } in &self.companions {
                 let copy = Change::plain(to, bytes.clone());
                 last.changes.push(Change::gone(from));
                 last.changes.push(Change { is_program: *is_program, ..copy });
             }
             let beside = self.beside.iter();
             last.changes.extend(beside.map(|file| Change::plain(&file.path, file.bytes.clone())));
-            last.standing = self.standing();
+            let own = self.from.iter().filter(|_| self.head_path.is_none());
+            last.standing = own
+                .map(|(path, bytes)| (path, bytes))
+                .chain(self.companions.iter().map(|file| (&file.from, &file.bytes)))
+                .map(|(path, bytes)| Change::plain(path, bytes.clone()))
+                .collect();
         }
         drafts
     }
@@ -195,8 +185,8 @@ pub(crate) type StagedFiles = Vec<StagedWrite>;
 /// How many writes are staged ahead at most: each keeps its files and their folders open.
 const AHEAD: usize = 32;
 
-/// Says what stands where a file is to go that moves, with what goes with it. Asked before anything is written down: whoever heals
-/// could not tell that it was there before.
+/// Fails where a file is in the place of one that moves. This is checked before the record is written: recovery could not tell that
+/// the file was there before.
 pub(crate) fn look_in_the_way(paths: &Paths, writes: &[Write]) -> Result<(), StoreError> {
     for write in writes {
         let moves = write.from.as_ref().is_some_and(|(path, _)| *path != write.to);
@@ -293,12 +283,9 @@ impl PlacedFiles {
     /// Undoes it. A file that somebody changed in the meantime stays as they left it, and so does one that was in the way.
     pub(crate) fn put_back(&self, lock: &WriterLock, writes: &[Write]) -> Result<(), StoreError> {
         for write in writes {
-            let own = write
-                .from
-                .as_ref()
-                .filter(|(path, _)| *path == write.to)
-                .map(|(_, before)| before.as_slice());
-            self.put_one_back(lock, &write.to, write.bytes(), own)?;
+            let own = write.from.as_ref().filter(|(path, _)| *path == write.to);
+            let before = own.map(|(_, before)| before.as_slice());
+            self.put_one_back(lock, &write.to, write.bytes(), before)?;
             for companion in &write.companions {
                 self.put_one_back(lock, &companion.to, &companion.bytes, None)?;
             }
@@ -319,10 +306,11 @@ impl PlacedFiles {
         if !self.paths.contains(path) {
             return Ok(());
         }
-        match before.map_or_else(
-            || atomic_write::remove_if(lock, path, bytes),
-            |before| atomic_write::replace_if(lock, path, bytes, before),
-        ) {
+        let done = match before {
+            None => atomic_write::remove_if(lock, path, bytes),
+            Some(before) => atomic_write::replace_if(lock, path, bytes, before),
+        };
+        match done {
             Err(StoreError::WrongKind { .. }) => Ok(()),
             other => accept_changed(other),
         }
@@ -347,4 +335,20 @@ fn accept_changed(result: Result<(), StoreError>) -> Result<(), StoreError> {
         Err(StoreError::Changed { .. } | StoreError::Gone { .. }) => Ok(()),
         other => other,
     }
+}
+
+/// Returns which of the files is there already, in the worktree or in HEAD.
+pub(crate) fn existing_file<'f>(
+    workspace: &Workspace,
+    head: &Head,
+    files: impl IntoIterator<Item = &'f ProjectPath>,
+) -> Result<Option<&'f ProjectPath>, ProjectError> {
+    for path in files {
+        let stands = path.below(workspace.paths.root()).symlink_metadata().is_ok();
+        let blob = |commit| workspace.repository.blob_id(commit, path.as_str());
+        if stands || head.commit.map(blob).transpose()?.flatten().is_some() {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
 }

@@ -13,7 +13,7 @@ use tracing::debug;
 
 use super::checks::tell_handed_out;
 use super::report::{ReportedErrors, Reporter, WatchReport};
-use crate::dispatch::synced_assignment::{Errand, sync_and_hand_out};
+use crate::dispatch::synced_assignment::{SyncedHandOut, sync_and_hand_out};
 use crate::domain::ChannelKey;
 use crate::git::{CommitId, Prompts};
 use crate::history::sync::outcome::{SyncEnd, Synced};
@@ -124,51 +124,47 @@ fn wait(asked: &mpsc::Receiver<()>, latest: Option<Duration>) -> bool {
 /// How long a walk under way is waited for at the end.
 const LAST_WALK: Duration = Duration::from_secs(10);
 
-/// The event stream of a watcher.
+/// Brings the event stream up to date: a long history that has no stream yet holds up nothing.
 #[derive(Default)]
 pub(crate) struct StreamKeeper {
     told: ReportedErrors,
+    /// Started when there is something to write for the first time.
     worker: Option<Worker<Result<Remaining, ProjectError>>>,
 }
 
 impl StreamKeeper {
-    /// Has the stream written where it lacks something. An error is reported once while it lasts.
+    /// Has the stream written where it lacks something.
     pub(crate) fn keep(
         &mut self,
         workspace: &Workspace,
         wait: Duration,
         reporter: &mut Reporter<'_>,
     ) {
-        let outcomes = self.worker.iter().flat_map(Worker::outcomes).collect::<Vec<_>>();
-        for outcome in outcomes {
+        for outcome in self.worker.iter().flat_map(Worker::outcomes).collect::<Vec<_>>() {
             self.note(outcome, reporter);
         }
         match are_events_kept(workspace) {
-            Ok(true) => {}
-            Err(error) => self.note(Err(error), reporter),
-            Ok(false) => match self.started(workspace, wait) {
-                Ok(worker) => worker.ask(),
-                Err(cause) => self.tell(format!("no thread can be started: {cause}"), reporter),
-            },
+            Ok(true) => return,
+            Ok(false) => {}
+            Err(error) => return self.note(Err(error), reporter),
         }
-    }
-
-    /// Returns the worker, which is started when there is something to do for the first time.
-    fn started(
-        &mut self,
-        workspace: &Workspace,
-        wait: Duration,
-    ) -> io::Result<&Worker<Result<Remaining, ProjectError>>> {
-        if let Some(worker) = self.worker.take() {
-            return Ok(self.worker.insert(worker));
+        if self.worker.is_none() {
+            let project = workspace.seed(wait);
+            let started = Worker::start("events", move |stop| {
+                let goes_on = || !stop.load(Ordering::Relaxed);
+                let kept = project.open().and_then(|own| keep_events(&own, &goes_on));
+                (kept, NextRun::default())
+            });
+            match started {
+                Ok(worker) => self.worker = Some(worker),
+                Err(cause) => {
+                    return self.tell(format!("no thread can be started: {cause}"), reporter);
+                }
+            }
         }
-        let project = workspace.seed(wait);
-        let worker = Worker::start("events", move |stop| {
-            let goes_on = || !stop.load(Ordering::Relaxed);
-            let kept = project.open().and_then(|own| keep_events(&own, &goes_on));
-            (kept, NextRun::default())
-        })?;
-        Ok(self.worker.insert(worker))
+        if let Some(worker) = &self.worker {
+            worker.ask();
+        }
     }
 
     /// Writes it all before it returns.
@@ -204,26 +200,24 @@ const ONCE: Duration = Duration::from_mins(1);
 /// How long deliveries under way are waited for at the end.
 const LAST_DELIVERY: Duration = Duration::from_secs(1);
 
-/// Notices on their way.
+/// Writes notices for new commits, and delivers them, each channel on a thread of its own: a receiver that does not answer holds up
+/// no other.
 #[derive(Default)]
 pub(crate) struct Notices {
-    /// The receiver is shared with the thread, which checks at it before each message.
+    /// The receiver is shared with the thread, which looks at it before each message.
     channels: HashMap<ChannelKey, (Receiver, Worker<Result<Round, StoreError>>)>,
     told: ReportedErrors,
 }
 
 impl Notices {
-    /// Writes notices, or a part of them, and has them delivered; returns what is left to be written. An error is reported once
-    /// while it lasts.
+    /// Writes notices, or a part of them, and has them delivered; returns what is left to be written.
     pub(crate) fn send(&mut self, workspace: &Workspace, reporter: &mut Reporter<'_>) -> Remaining {
         self.take_outcomes(reporter);
         let mut left = Remaining::Nothing;
         match put_out(workspace) {
             Ok(put) => {
                 left = put.left;
-                if let Some(problem) = put.restarted {
-                    self.tell(problem, reporter);
-                }
+                put.restarted.into_iter().for_each(|problem| self.tell(problem, reporter));
             }
             Err(error) => self.tell(error.to_string(), reporter),
         }
@@ -288,9 +282,7 @@ impl Notices {
         if round.delivered > 0 {
             self.told.forget_the_rest();
         }
-        if let Some(trouble) = round.trouble {
-            self.tell(trouble, reporter);
-        }
+        round.trouble.into_iter().for_each(|trouble| self.tell(trouble, reporter));
     }
 
     fn tell(&mut self, problem: String, reporter: &mut Reporter<'_>) {
@@ -307,7 +299,7 @@ const LONGEST_BACKOFF: Duration = Duration::from_mins(15);
 const LAST_SYNC: Duration = Duration::from_secs(3);
 
 /// Nothing where the project is not synced.
-type SyncOutcome = Result<Option<Errand>, ProjectError>;
+type SyncOutcome = Result<Option<SyncedHandOut>, ProjectError>;
 
 /// Syncs of a watcher.
 pub(crate) struct SyncRequests {
@@ -396,7 +388,7 @@ fn once(project: &Seed, wait: Duration, every: &mut Option<Duration>) -> SyncOut
 }
 
 /// Returns whether the remote has all commits, and accepted all that was handed out.
-fn is_done(errand: &Errand) -> bool {
+fn is_done(errand: &SyncedHandOut) -> bool {
     errand.synced.last().is_some_and(|synced| synced.end == SyncEnd::Same)
         && errand.handed_out.unconfirmed.is_none()
 }
@@ -417,7 +409,7 @@ fn next(every: Option<Duration>, failed: u32) -> NextRun {
 
 /// Syncs and hands out before it returns.
 pub(crate) fn hand_out_now(workspace: &mut Workspace, wait: Duration, reporter: &mut Reporter<'_>) {
-    let Errand { synced, handed_out } = sync_and_hand_out(workspace, wait, Prompts::Never);
+    let SyncedHandOut { synced, handed_out } = sync_and_hand_out(workspace, wait, Prompts::Never);
     tell_synced(synced, reporter);
     if let Some(error) = &handed_out.unconfirmed {
         reporter.failed = true;
@@ -429,7 +421,7 @@ pub(crate) fn hand_out_now(workspace: &mut Workspace, wait: Duration, reporter: 
 
 /// Reports what was done; returns what prevents more, and what to do about it.
 fn report(
-    Errand { synced, handed_out }: Errand,
+    SyncedHandOut { synced, handed_out }: SyncedHandOut,
     workspace: &Workspace,
     reporter: &mut Reporter<'_>,
 ) -> Option<(String, Option<String>)> {

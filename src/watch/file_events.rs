@@ -25,22 +25,20 @@ pub(crate) struct FileEvents {
 type FolderId = (u64, u64);
 
 impl FileEvents {
-    /// Opens them. Fails where the system gives no events.
-    pub(crate) fn open(places: WatchedPaths, wakeup: &Arc<Wakeup>) -> Result<Self, String> {
-        let (ring, sorted) = (Arc::clone(wakeup), places.clone());
+    /// Opens them, or says why the system gives no events.
+    pub(crate) fn open(places: WatchedPaths, wakeup: &Arc<Wakeup>) -> (Self, Option<String>) {
+        let (own, sorted) = (Arc::clone(wakeup), places.clone());
         let watcher = notify::recommended_watcher(move |event: Result<Event, Error>| match event {
-            Ok(event) => ring.note(&sorted, &event),
-            Err(_) => ring.note_loss(),
+            Ok(event) => own.note(&sorted, &event),
+            Err(_) => own.note_loss(),
         });
-        let watcher = watcher.map_err(|fault| plain(&fault))?;
-        let mut file_events = Self { watcher: Some(watcher), places, watched: HashMap::new() };
-        file_events.refresh()?;
-        Ok(file_events)
-    }
-
-    /// Returns none.
-    pub(crate) fn blind(places: WatchedPaths) -> Self {
-        Self { watcher: None, places, watched: HashMap::new() }
+        let (watcher, fault) = match watcher {
+            Ok(watcher) => (Some(watcher), None),
+            Err(fault) => (None, Some(plain(&fault))),
+        };
+        let mut file_events = Self { watcher, places, watched: HashMap::new() };
+        let fault = fault.or_else(|| file_events.refresh().err());
+        (file_events, fault)
     }
 
     /// Returns whether the system gives events.
@@ -52,7 +50,9 @@ impl FileEvents {
     pub(crate) fn refresh(&mut self) -> Result<(), String> {
         let Some(watcher) = &mut self.watcher else { return Ok(()) };
         for (path, mode) in wanted(&self.places) {
-            let standing = folder_at(&path);
+            // A symlink is not followed.
+            let folder = fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_dir);
+            let standing = folder.map(|data| (data.dev(), data.ino()));
             if self.watched.get(&path).copied() == standing {
                 continue;
             }
@@ -62,11 +62,8 @@ impl FileEvents {
             }
             let Some(folder) = standing else { continue };
             match watcher.watch(&path, mode) {
-                Ok(()) => {
-                    self.watched.insert(path, folder);
-                }
-                // It is gone again: the next call checks for it.
-                Err(Error { kind: ErrorKind::PathNotFound, .. }) => {}
+                Ok(()) => drop(self.watched.insert(path, folder)),
+                // It is gone again: the next call looks for it.
                 Err(fault) if is_not_found(&fault) => {}
                 Err(fault) => {
                     self.watcher = None;
@@ -96,16 +93,12 @@ fn wanted(places: &WatchedPaths) -> [(PathBuf, RecursiveMode); 7] {
     ]
 }
 
-fn folder_at(path: &Path) -> Option<FolderId> {
-    // A symlink is not followed.
-    fs::symlink_metadata(path)
-        .ok()
-        .filter(fs::Metadata::is_dir)
-        .map(|data| (data.dev(), data.ino()))
-}
-
 fn is_not_found(fault: &Error) -> bool {
-    matches!(&fault.kind, ErrorKind::Io(cause) if cause.kind() == std::io::ErrorKind::NotFound)
+    match &fault.kind {
+        ErrorKind::PathNotFound => true,
+        ErrorKind::Io(cause) => cause.kind() == std::io::ErrorKind::NotFound,
+        _ => false,
+    }
 }
 
 fn plain(fault: &Error) -> String {

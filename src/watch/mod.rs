@@ -7,6 +7,7 @@
 
 pub(crate) mod background;
 pub(crate) mod checks;
+pub(crate) mod delivery;
 pub(crate) mod file_events;
 pub(crate) mod metrics;
 pub(crate) mod report;

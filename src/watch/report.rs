@@ -8,19 +8,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use super::file_events::{FileSign, Wakeup};
 use crate::dispatch::hand_out::{Dependent, Given};
-use crate::domain::{Digest, TaskId};
+use crate::domain::TaskId;
 use crate::files::diagnostic::Diagnostic;
 use crate::git::CommitId;
 use crate::history::lost_steps::RestoredSteps;
 use crate::history::sync::outcome::Synced;
-use crate::observability::notices::compose::put_conflict;
 use crate::project::error::ProjectError;
-use crate::project::workspace::Workspace;
-use crate::rules::Refusal;
 use crate::storage::inbox::Witnessed;
-use crate::tasks::inbox::deliver::{Delivered, Recipient};
 use crate::tasks::plan::Changed;
 
 /// Something that the watcher did, or met.
@@ -85,6 +83,16 @@ pub(crate) enum WatchReport {
     Resumed,
     /// It ends.
     Stopped,
+}
+
+/// What became of one file of the inbox.
+pub(crate) enum Delivered {
+    /// It counted.
+    Completed { name: String, changed: Box<Changed> },
+    /// It was refused. The reason is beside the file, which is at that path now.
+    Refused { name: String, reason: Value, path: PathBuf },
+    /// It waits, because nothing can be written now, and is tried again.
+    Waiting { name: String, error: ProjectError },
 }
 
 /// How the watcher notices changes.
@@ -186,10 +194,9 @@ impl<'t> Reporter<'t> {
         };
         if self.wakeup.pause(rest) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
-}
 
-impl Recipient for Reporter<'_> {
-    fn witnessed(&self, name: &OsStr) -> Witnessed {
+    /// Returns what was seen of the file of that name in the inbox.
+    pub(crate) fn witnessed(&self, name: &OsStr) -> Witnessed {
         match self.finished.get(name) {
             Some(FinishedBy::Renamed) => Witnessed::Renamed,
             Some(FinishedBy::Closed(at)) if at.elapsed() >= SETTLING => Witnessed::Closed,
@@ -197,7 +204,8 @@ impl Recipient for Reporter<'_> {
         }
     }
 
-    fn told(&mut self, delivered: Delivered) {
+    /// Reports what became of a completion file.
+    pub(crate) fn tell_delivered(&mut self, delivered: Delivered) {
         let name = match &delivered {
             Delivered::Completed { name, .. } | Delivered::Refused { name, .. } => {
                 self.busy = true;
@@ -215,23 +223,11 @@ impl Recipient for Reporter<'_> {
         self.tell(WatchReport::Delivered(delivered));
     }
 
-    fn late(
-        &mut self,
-        workspace: &Workspace,
-        refusal: &Refusal,
-        delivery: &Digest,
-    ) -> Result<(), ProjectError> {
-        put_conflict(workspace, refusal, delivery)
-    }
-
-    fn untold(&mut self, problem: String) {
+    /// Reports that a notice or an event could not be written.
+    pub(crate) fn tell_undelivered(&mut self, problem: String) {
         if self.told.is_news(problem.clone()) {
             self.tell(WatchReport::Undelivered { problem });
         }
-    }
-
-    fn rest(&mut self, worked: Duration) -> ControlFlow<()> {
-        Reporter::rest(self, worked)
     }
 }
 

@@ -47,7 +47,6 @@ impl Timer {
 
 /// When what is due.
 pub(crate) struct Schedule {
-    /// A look at everything.
     round: Timer,
     pub tasks: Timer,
     pub limits: Timer,

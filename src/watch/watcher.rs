@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::background::{Notices, StreamKeeper, SyncRequests, hand_out_now};
-use super::checks::{Backlog, Checks, check_limits};
+use super::checks::{Checks, check_limits};
+use super::delivery::Deliveries;
 use super::file_events::{FileEvents, Hints, Wakeup, WatchedPaths, WatchedPlace};
 use super::metrics::Metrics;
-use super::report::{EventSource, Reporter, WatchReport};
+use super::report::{Delivered, EventSource, Reporter, WatchReport};
 use super::schedule::{POLL, Pause, Schedule};
 use crate::files::config::configuration::WORKFLOWS_FOLDER;
 use crate::git::{GitError, Head};
@@ -19,9 +20,7 @@ use crate::storage::inbox::QUIET;
 use crate::storage::lock::Presence;
 use crate::storage::{Paths, StoreError};
 use crate::system::signals;
-use crate::tasks::inbox::deliver::{Delivered, deliver};
-use crate::tasks::inbox::pending::unclosed;
-use crate::tasks::inbox::visits::DeliveredVisits;
+use crate::tasks::inbox::unclosed;
 
 /// How soon a file that is still being written is looked at again.
 const GROWING: Duration = Duration::from_millis(250);
@@ -71,8 +70,7 @@ struct Watcher<'t> {
     places: WatchedPaths,
     reporter: Reporter<'t>,
     checks: Checks,
-    backlog: Backlog,
-    visits: DeliveredVisits,
+    deliveries: Deliveries,
     schedule: Schedule,
     pause: Pause,
     notices: Notices,
@@ -111,8 +109,7 @@ impl<'t> Watcher<'t> {
             places,
             reporter: Reporter::new(wakeup, tell),
             checks: Checks::default(),
-            backlog: Backlog::new(),
-            visits: DeliveredVisits::default(),
+            deliveries: Deliveries::new(),
             schedule: Schedule::new(Instant::now()),
             pause: Pause::default(),
             notices: Notices::default(),
@@ -124,13 +121,8 @@ impl<'t> Watcher<'t> {
 
     /// Checks and sleeps until told to stop. `serving` is reported when it begins.
     fn run(mut self, mut presence: Presence, serving: Option<WatchReport>) {
-        let opened = FileEvents::open(self.places.clone(), &self.reporter.wakeup);
-        let (mut file_events, sight) = match opened {
-            Ok(file_events) => (file_events, EventSource::Events),
-            Err(reason) => {
-                (FileEvents::blind(self.places.clone()), EventSource::Polling { reason })
-            }
-        };
+        let (mut file_events, fault) = FileEvents::open(self.places.clone(), &self.reporter.wakeup);
+        let sight = fault.map_or(EventSource::Events, |reason| EventSource::Polling { reason });
         let branch = self.workspace.head_now().ok().map(|head| head.branch().to_owned());
         let project = self.workspace.paths.root().to_owned();
         self.reporter.tell(WatchReport::Watching { project, branch, sight });
@@ -186,7 +178,7 @@ impl<'t> Watcher<'t> {
                 break;
             }
             // Every waiting file is tried, however long that takes.
-            if self.backlog.is_due() {
+            if self.deliveries.is_due() {
                 continue;
             }
             // Much work took its time: one more look finds out whether anything is left.
@@ -243,7 +235,7 @@ impl<'t> Watcher<'t> {
         }
         if self.schedule.begins_round(file_events.see(), now) {
             self.checks.forget_hand_out();
-            self.backlog.try_all();
+            self.deliveries.try_all();
         }
     }
 
@@ -272,7 +264,7 @@ impl<'t> Watcher<'t> {
         }
         let (now, next) = (Instant::now(), self.schedule.next());
         // What arrived during the work may have been missed.
-        if self.reporter.busy || self.backlog.is_due() {
+        if self.reporter.busy || self.deliveries.is_due() {
             next.min(now)
         } else if growing {
             next.min(now + GROWING)
@@ -283,7 +275,7 @@ impl<'t> Watcher<'t> {
 
     /// Reports an error once, and tries again after longer and longer times.
     fn back_off(&mut self, error: ProjectError) -> Instant {
-        self.backlog.forget();
+        self.deliveries.forget();
         let text = error.to_string();
         // The folder, or the repository in it, may be another one by now.
         if let Ok(again) = self.workspace.reopened(self.wait) {
@@ -298,7 +290,7 @@ impl<'t> Watcher<'t> {
 
     /// Checks at everything that is due; returns whether files are still being written.
     fn look(&mut self, head: &Head) -> Result<bool, ProjectError> {
-        let Self { workspace, wait, reporter, checks, backlog, visits, schedule, .. } = self;
+        let Self { workspace, wait, reporter, checks, deliveries, schedule, .. } = self;
         let wait = *wait;
         if self.pause.end_pause() {
             reporter.tell(WatchReport::Resumed);
@@ -310,10 +302,7 @@ impl<'t> Watcher<'t> {
             checks.check_branch(workspace, wait, reporter);
         }
         let tending = schedule.tasks.is_due(Instant::now());
-        let taken = backlog.begin(workspace, reporter)?;
-        let growing = deliver(workspace, wait, taken, visits, reporter)?;
-        backlog.begun(reporter);
-        backlog.go_on(workspace, wait, visits, reporter, tending)?;
+        let growing = deliveries.run(workspace, wait, reporter, tending)?;
         if tending {
             checks.check_tasks(workspace, wait, schedule, reporter)?;
         }

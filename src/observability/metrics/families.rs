@@ -13,7 +13,7 @@ use crate::project::workspace::Workspace;
 use crate::storage::{ProjectPath, layout};
 use crate::tasks::headers::listing::{ListScope, Listing, Unreadable, read_all};
 use crate::tasks::headers::summary::TaskSummary;
-use crate::tasks::inbox::pending::pending;
+use crate::tasks::inbox::pending;
 use crate::tasks::state::task_state;
 
 fn family(name: &'static str, help: &'static str, samples: Samples) -> Family {

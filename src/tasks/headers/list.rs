@@ -21,7 +21,6 @@ use crate::tasks::headers::summary::TaskSummary;
 pub(crate) struct Filter {
     /// Of one of these workflows.
     pub workflows: Vec<WorkflowName>,
-    /// At one of these gates.
     pub gates: Vec<GateId>,
     /// Of one of these roles.
     pub roles: Vec<RoleId>,
@@ -192,43 +191,36 @@ pub(crate) fn known_names(
     rules: &Rules,
     listing: &Listing,
 ) -> Result<(), ProjectError> {
-    let workflows = || rules.project.workflows.iter();
-    let gates = || workflows().flat_map(|workflow| &workflow.gates);
-    let found = |is_named: &dyn Fn(&TaskSummary) -> bool| {
-        listing.tasks.iter().any(|(task, _)| is_named(task))
-    };
-    let unknown = |kind, given: &str, known: Vec<String>| {
-        let known: BTreeSet<String> = known.into_iter().collect();
+    let gates: Vec<&Gate> =
+        rules.project.workflows.iter().flat_map(|workflow| &workflow.gates).collect();
+    let check = |kind, given: &str, known: Vec<&str>, is_in: &dyn Fn(&TaskSummary) -> bool| {
+        if known.contains(&given) || listing.tasks.iter().any(|(task, _)| is_in(task)) {
+            return Ok(());
+        }
+        let known: BTreeSet<String> = known.into_iter().map(str::to_owned).collect();
         let known = known.into_iter().collect();
         Err(ProjectError::Unknown { kind, given: given.to_owned(), known })
     };
     for name in &filter.workflows {
-        let is_known = rules.project.workflow(name).is_some();
-        if !is_known && !found(&|task| task.routing.workflow == *name) {
+        if !listing.tasks.iter().any(|(task, _)| task.routing.workflow == *name) {
             workflow_named(rules, name)?;
         }
     }
     for id in &filter.gates {
-        let is_known = gates().any(|gate| gate.id == *id);
-        if !is_known && !found(&|task| task.current_gate() == Some(id)) {
-            let known = gates().map(|gate| gate.id.to_string()).collect();
-            return unknown(Named::Gate, id.as_str(), known);
-        }
+        let known = gates.iter().map(|gate| gate.id.as_str()).collect();
+        check(Named::Gate, id.as_str(), known, &|task| task.current_gate() == Some(id))?;
     }
     for role in &filter.roles {
-        let known =
-            || rules.org.roles.iter().map(|(role, _)| role).chain(gates().flat_map(Gate::roles));
-        if !known().any(|other| other == role) && !found(&|task| task.roles().any(|of| of == role))
-        {
-            return unknown(Named::Role, role.as_str(), known().map(ToString::to_string).collect());
-        }
+        let of_org = rules.org.roles.iter().map(|(role, _)| role);
+        let of_gates = gates.iter().flat_map(|gate| gate.roles());
+        let known = of_org.chain(of_gates).map(RoleId::as_str).collect();
+        let is_in = |task: &TaskSummary| task.roles().any(|other| other == role);
+        check(Named::Role, role.as_str(), known, &is_in)?;
     }
     if let Some(agent) = filter.agent.as_ref().filter(|_| !rules.project.implicit_workflow) {
-        let known = rules.org.all_agents();
-        if !known.contains(&agent) && !found(&|task| task.agents().any(|other| other == agent)) {
-            let known = known.into_iter().map(ToString::to_string).collect();
-            return unknown(Named::Agent, agent.as_str(), known);
-        }
+        let known = rules.org.all_agents().into_iter().map(AgentId::as_str).collect();
+        let is_in = |task: &TaskSummary| task.agents().any(|other| other == agent);
+        check(Named::Agent, agent.as_str(), known, &is_in)?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! Git follows renames when it merges, so an active task may end up in the archive. HEAD says which those are, so that no list has to
 //! walk the whole archive.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::num::NonZeroUsize;
 use std::time::Instant;
@@ -14,20 +14,19 @@ use tracing::debug;
 use crate::domain::{Status, TaskId, Timestamp, WorkflowName, listed};
 use crate::files::diagnostic::Diagnostic;
 use crate::files::task_file::Defaults;
-use crate::git::{CommitId, ObjectId, Repository};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::layout::{ARCHIVE, is_archived, task_id};
 use crate::storage::task_files;
-use crate::storage::task_files::{Stray, TaskEntry, WalkEntry};
+use crate::storage::task_files::{TaskEntry, WalkEntry};
 use crate::storage::{
     ArchiveScan, FileStat, HeaderCache, Hint, Paths, ProjectPath, StoreError, journal,
 };
 use crate::tasks::headers::summary::{SCHEMA, TaskSummary};
 use crate::tasks::state::task_state::parse_with;
 
-/// So many files are parsed sooner than another thread is started.
+/// Up to so many files one thread parses sooner than another one starts.
 const FEW: usize = 64;
 
 /// A list of tasks, and what could not be read.
@@ -47,9 +46,7 @@ pub(crate) struct Listing {
 /// A file that cannot be read as a task.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Unreadable {
-    /// The file.
     pub path: String,
-    /// Why, in one sentence.
     pub reason: String,
     /// Where in it, if it is the text.
     pub diagnostics: Vec<Diagnostic>,
@@ -80,10 +77,10 @@ pub(crate) enum ListScope {
     All,
 }
 
-/// Reads the summaries of all tasks; only those that changed since they were last looked at are parsed.
+/// Reads the summaries of all tasks; only those that changed since the last time are parsed.
 pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: ListScope) -> Listing {
     let start = Instant::now();
-    let paths = &workspace.paths;
+    let (paths, workflow) = (&workspace.paths, &in_force.rules.project.default_workflow);
     let looked = workspace.clock()();
     let mut listing = Listing::default();
     let entries = entries(workspace, scope, &mut listing);
@@ -92,39 +89,30 @@ pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: ListSco
         entries.into_iter().partition(|entry| cache.get(&entry.path, &entry.stat).is_some());
     let (cached, read) = (known.len(), missed.len());
     let mut kept: Vec<ProjectPath> = known.into_iter().map(|entry| entry.path).collect();
-    for (entry, read) in
-        missed.iter().zip(read_missed(paths, &in_force.rules.project.default_workflow, &missed))
-    {
+    for (entry, read) in missed.iter().zip(read_missed(paths, workflow, &missed)) {
         match read {
-            Ok((task, stat)) => {
-                // What a hand-made file leaves open comes from the rules, which may change without it.
-                let back = if task.is_new {
-                    Some(task)
-                } else {
-                    cache.put(&entry.path, stat, task, looked)
-                };
-                match back {
-                    Some(task) => listing.tasks.push((task, entry.path.clone())),
-                    None => kept.push(entry.path.clone()),
-                }
+            // What a hand-made file leaves open comes from the rules, which may change without it.
+            Ok((task, _)) if task.is_new => listing.tasks.push((task, entry.path.clone())),
+            Ok((task, stat)) => match cache.put(&entry.path, stat, task, looked) {
+                Some(task) => listing.tasks.push((task, entry.path.clone())),
+                None => kept.push(entry.path.clone()),
+            },
+            // It was finished or moved since the folder was listed. A list of all tasks misses none.
+            Err(ProjectError::Store(StoreError::Gone { .. })) if scope == ListScope::All => {
+                let moved = task_files::find(paths, &entry.id).ok().map(|found| found.path);
+                listing.tasks.extend(moved.and_then(|path| {
+                    Some((read_summary(paths, workflow, &entry.id, &path).ok()?.0, path))
+                }));
             }
-            // It went away since the folder was listed: finished, or moved by a person. Who wants all of them misses none.
-            Err(ProjectError::Store(StoreError::Gone { .. })) => {
-                let wanted = Some(entry).filter(|_| scope == ListScope::All);
-                let default = &in_force.rules.project.default_workflow;
-                listing
-                    .tasks
-                    .extend(wanted.and_then(|entry| read_moved(paths, default, &entry.id)));
-            }
+            Err(ProjectError::Store(StoreError::Gone { .. })) => {}
             Err(error) => listing.unreadable.push(unreadable(entry.path.as_str(), error)),
         }
     }
-    let standing: HashSet<&str> = kept
-        .iter()
-        .chain(listing.tasks.iter().map(|(_, path)| path))
-        .map(ProjectPath::as_str)
-        .collect();
-    forget_missing(&mut cache, &standing, scope);
+    let read_now = listing.tasks.iter().map(|(_, path)| path);
+    let standing: HashSet<&str> = kept.iter().chain(read_now).map(ProjectPath::as_str).collect();
+    let archive = format!("{ARCHIVE}/");
+    let is_covered = |path: &str| scope == ListScope::All || !path.starts_with(&archive);
+    cache.retain(|path| standing.contains(path) || !is_covered(path));
     // The cache only saves time: a project that cannot be written to is listed all the same.
     let _ = cache.save(paths);
     listing.tasks.extend(kept.into_iter().filter_map(|path| Some((cache.take(&path)?, path))));
@@ -140,11 +128,11 @@ pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: ListSco
     listing
 }
 
-/// Returns the task files, and says which cannot be any. Two active files of one id are neither: a list would show one task twice,
-/// or only what one of them says.
+/// Returns the task files, and notes which files cannot be any. Of two active files with one id neither is a task: a list would show
+/// one task twice, or only what one of them says.
 fn entries(workspace: &Workspace, scope: ListScope, listing: &mut Listing) -> Vec<TaskEntry> {
     let paths = &workspace.paths;
-    // Before the active ones are gone through: one that is brought back meanwhile is among those then.
+    // Before the active ones are listed: a file that is moved back meanwhile is among those then.
     let open = if scope == ListScope::All { Vec::new() } else { open_in_archive(workspace) };
     let mut strays = Vec::new();
     let mut task = |entry: WalkEntry| match entry {
@@ -154,81 +142,65 @@ fn entries(workspace: &Workspace, scope: ListScope, listing: &mut Listing) -> Ve
             None
         }
     };
-    let mut active: Vec<TaskEntry> = task_files::walk_active(paths).filter_map(&mut task).collect();
+    let mut active: BTreeMap<TaskId, Vec<TaskEntry>> = BTreeMap::new();
+    for entry in task_files::walk_active(paths).filter_map(&mut task) {
+        let own = active.entry(entry.id.clone()).or_default();
+        // A file that is replaced while its folder is listed may be listed twice.
+        if own.iter().all(|other| other.path != entry.path) {
+            own.push(entry);
+        }
+    }
     let mut archived: Vec<TaskEntry> = match scope {
         ListScope::Active => Vec::new(),
         ListScope::Recent => task_files::walk_latest(paths).filter_map(&mut task).collect(),
         ListScope::All => task_files::walk_archived(paths).filter_map(&mut task).collect(),
     };
-    tell_apart(strays, &archived, listing);
-    let unreadable = &mut listing.unreadable;
+    // A companion in the archive belongs to a task only if that is finished.
+    let finished: HashSet<&str> = archived.iter().map(|entry| entry.path.name()).collect();
+    for stray in strays {
+        let is_beside = stray.companion_of().is_some_and(|task| {
+            !stray.path.starts_with(ARCHIVE) || finished.contains(task.as_str())
+        });
+        let list = if is_beside { &mut listing.beside } else { &mut listing.unreadable };
+        list.push(Unreadable::whole(stray.path.display().to_string(), stray.reason.to_string()));
+    }
     archived.retain(|entry| open.iter().all(|other| other.path != entry.path));
     archived.extend(open);
-    let mut files: HashMap<TaskId, Vec<ProjectPath>> = HashMap::with_capacity(active.len());
-    active.retain(|entry| {
-        let known = files.entry(entry.id.clone()).or_default();
-        // A file that is replaced while its folder is listed may be listed twice.
-        let is_new = !known.contains(&entry.path);
-        known.extend(is_new.then(|| entry.path.clone()));
-        is_new
-    });
-    active.retain(|entry| files[&entry.id].len() == 1);
     let stands = |path: &ProjectPath| path.below(paths.root()).exists();
-    let mut arrived = HashSet::new();
-    let mut both = Vec::new();
+    let mut entries = Vec::new();
     for entry in archived {
-        let others = files.get(&entry.id).map(Vec::as_slice).unwrap_or_default();
-        match others.iter().find(|path| stands(path)) {
+        let id = &entry.id;
+        match active.get(id).and_then(|own| own.iter().find(|other| stands(&other.path))) {
             None => {
-                if !others.is_empty() {
-                    arrived.insert(entry.id.clone());
-                }
-                both.push(entry);
+                active.remove(id);
+                entries.push(entry);
             }
-            // On its way into the archive a task is in both places for a moment; or it was brought back meanwhile.
+            // On its way into the archive a task is in both places for a moment; or it was moved back meanwhile.
             Some(_) if journal::is_pending(paths) || !stands(&entry.path) => {}
-            Some(_) => {
-                let (id, other) = (&entry.id, &others[0]);
+            Some(other) => {
+                let other = &other.path;
                 let reason =
                     format!("task `{id}` is active as `{other}` too: remove one of the two");
-                unreadable.push(Unreadable::whole(entry.path.to_string(), reason));
+                listing.unreadable.push(Unreadable::whole(entry.path.to_string(), reason));
             }
         }
     }
-    active.retain(|entry| !arrived.contains(&entry.id));
-    active.append(&mut both);
-    for (id, mut paths) in
-        files.into_iter().filter(|(id, paths)| paths.len() > 1 && !arrived.contains(id))
-    {
-        paths.sort();
-        let counts = match task_files::counting(&id, &paths) {
+    for (id, own) in active {
+        if own.len() == 1 {
+            entries.extend(own);
+            continue;
+        }
+        let mut files: Vec<ProjectPath> = own.into_iter().map(|entry| entry.path).collect();
+        files.sort();
+        let counts = match task_files::counting(&id, &files) {
             Some(path) => format!("`{path}` counts where the task is named, and no list has it"),
             None => "nobody can tell which one counts, so no command touches it".to_owned(),
         };
-        let count = paths.len();
-        let reason = format!(
-            "task `{id}` has {count} files, {}: {counts}; remove all but one",
-            listed(&paths)
-        );
-        unreadable.push(Unreadable::whole(paths[0].to_string(), reason));
+        let (count, list) = (files.len(), listed(&files));
+        let reason = format!("task `{id}` has {count} files, {list}: {counts}; remove all but one");
+        listing.unreadable.push(Unreadable::whole(files[0].to_string(), reason));
     }
-    active
-}
-
-/// What has a companion's name is no task, wherever its task stands. In the archive it is somebody's only if it is that of a finished one.
-fn tell_apart(strays: Vec<Stray>, archived: &[TaskEntry], listing: &mut Listing) {
-    if strays.is_empty() {
-        return;
-    }
-    let finished: HashSet<&str> = archived.iter().map(|entry| entry.path.name()).collect();
-    for stray in strays {
-        let task = stray.companion_of();
-        let Stray { path, reason } = stray;
-        let is_beside =
-            task.is_some_and(|task| !path.starts_with(ARCHIVE) || finished.contains(task.as_str()));
-        let among = if is_beside { &mut listing.beside } else { &mut listing.unreadable };
-        among.push(Unreadable::whole(path.display().to_string(), reason.to_string()));
-    }
+    entries
 }
 
 type Read = Result<(TaskSummary, FileStat), ProjectError>;
@@ -237,35 +209,19 @@ type Read = Result<(TaskSummary, FileStat), ProjectError>;
 fn read_missed(paths: &Paths, workflow: &WorkflowName, missed: &[TaskEntry]) -> Vec<Read> {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let share = missed.len().div_ceil(cores).max(FEW);
-    let read = |share: &[TaskEntry]| {
-        share
-            .iter()
-            .map(|entry| read_summary(paths, workflow, &entry.id, &entry.path))
-            .collect::<Vec<_>>()
-    };
+    let read = |entry: &TaskEntry| read_summary(paths, workflow, &entry.id, &entry.path);
     if missed.len() <= share {
-        return read(missed);
+        return missed.iter().map(read).collect();
     }
     std::thread::scope(|scope| {
-        let threads: Vec<_> =
-            missed.chunks(share).map(|share| scope.spawn(move || read(share))).collect();
+        let start = |share| scope.spawn(move || <[TaskEntry]>::iter(share).map(read).collect());
+        let threads: Vec<_> = missed.chunks(share).map(start).collect();
         let join = |thread: std::thread::ScopedJoinHandle<'_, Vec<Read>>| match thread.join() {
             Ok(read) => read,
             Err(panic) => std::panic::resume_unwind(panic),
         };
         threads.into_iter().flat_map(join).collect()
     })
-}
-
-/// Reads the task wherever it is now.
-fn read_moved(
-    paths: &Paths,
-    workflow: &WorkflowName,
-    id: &TaskId,
-) -> Option<(TaskSummary, ProjectPath)> {
-    let path = task_files::find(paths, id).ok()?.path;
-    let (task, _) = read_summary(paths, workflow, id, &path).ok()?;
-    Some((task, path))
 }
 
 fn read_summary(paths: &Paths, workflow: &WorkflowName, id: &TaskId, path: &ProjectPath) -> Read {
@@ -276,17 +232,6 @@ fn read_summary(paths: &Paths, workflow: &WorkflowName, id: &TaskId, path: &Proj
     let defaults = Defaults { workflow: workflow.clone(), created };
     let file = parse_with(&defaults, id, &snapshot.path, &snapshot.bytes)?;
     Ok((TaskSummary::of(&file), snapshot.stat))
-}
-
-/// Forgets the files that are not there any more, as far as they were looked for.
-fn forget_missing(
-    cache: &mut HeaderCache<TaskSummary>,
-    standing: &HashSet<&str>,
-    scope: ListScope,
-) {
-    let looked_for =
-        |path: &str| scope == ListScope::All || !path.starts_with(&format!("{ARCHIVE}/"));
-    cache.retain(|path| standing.contains(path) || !looked_for(path));
 }
 
 pub(crate) fn unreadable(path: &str, error: ProjectError) -> Unreadable {
@@ -310,18 +255,18 @@ pub(crate) fn is_misplaced(task: &TaskSummary, path: &ProjectPath) -> bool {
     !task.is_new && task.is_finished() != is_archived(path)
 }
 
-/// So many files that changed in the archive are looked at again rather than noted each time.
+/// Up to so many changed files in the archive are read again each time, rather than noted.
 const FEW_CHANGED: usize = 16;
 
-/// Returns the files in the archive whose tasks may go on. What HEAD has decides which they are; those that are not there are left
-/// out. What a person did and has not committed is not seen.
+/// Returns the files in the archive whose tasks are not finished, as far as HEAD has them; those that are not in the worktree are left
+/// out. Uncommitted changes are not seen.
 pub(crate) fn open_in_archive(workspace: &Workspace) -> Vec<TaskEntry> {
     let paths = &workspace.paths;
     if !paths.root().join(ARCHIVE).is_dir() {
         return Vec::new();
     }
-    // Where git cannot tell, the archive is as it should be, as far as anybody knows; whoever commits meets the same.
-    let open = committed(workspace).unwrap_or_default();
+    // Where git fails, the archive counts as it should be; a commit meets the same error.
+    let open = open_in_head(workspace).unwrap_or_default();
     let entry = |path: ProjectPath| {
         let data =
             fs::symlink_metadata(path.below(paths.root())).ok().filter(fs::Metadata::is_file)?;
@@ -330,68 +275,44 @@ pub(crate) fn open_in_archive(workspace: &Workspace) -> Vec<TaskEntry> {
     open.into_iter().filter_map(entry).collect()
 }
 
-fn is_task(path: &ProjectPath) -> bool {
-    task_id(path.name()).is_some_and(|id| id.is_ok())
-}
-
-/// Returns those that HEAD has: what was seen of an earlier commit, and what has changed since. What is kept is said of a commit, so
-/// nothing but its own content goes into it: what stands in the worktree just now may be gone, or come back, at the next look.
-fn committed(workspace: &Workspace) -> Result<BTreeSet<ProjectPath>, ProjectError> {
+/// Returns those that HEAD has: the ones of an earlier commit, from a note, and what has changed since. The note is about a commit, so
+/// only its content goes into it.
+fn open_in_head(workspace: &Workspace) -> Result<BTreeSet<ProjectPath>, ProjectError> {
     let repository = &workspace.repository;
     let Some(head) = repository.look()?.commit else { return Ok(BTreeSet::new()) };
     let known = ArchiveScan::load(&workspace.paths).and_then(|known| {
-        let since =
-            known.commit.parse::<CommitId>().ok().filter(|since| repository.has_commit(*since))?;
+        let since = known.commit.parse().ok().filter(|since| repository.has_commit(*since))?;
         Some((since, known.paths().collect::<BTreeSet<ProjectPath>>()))
     });
-    let Some((since, before)) = known else {
-        let mut open = BTreeSet::new();
-        for file in repository.list(head, ARCHIVE)? {
-            see(repository, &mut open, &file.path, Some(file.id))?;
+    let (before, changed) = match known {
+        Some((since, before)) if since == head => return Ok(before),
+        Some((since, before)) => {
+            let changed = repository.changed_below(ARCHIVE, since, head)?.into_iter();
+            (Some(before), changed.map(|file| (file.path, file.after)).collect::<Vec<_>>())
         }
-        note(workspace, head, &open);
-        return Ok(open);
+        None => {
+            let files = repository.list(head, ARCHIVE)?.into_iter();
+            (None, files.map(|file| (file.path, Some(file.id))).collect())
+        }
     };
-    if since == head {
-        return Ok(before);
+    let mut open = before.clone().unwrap_or_default();
+    for (path, content) in &changed {
+        let Ok(path) = path.parse::<ProjectPath>() else { continue };
+        let content = content.filter(|_| task_id(path.name()).is_some_and(|id| id.is_ok()));
+        match content.map(|content| repository.read_blob(content)).transpose()? {
+            Some(bytes) if !says_finished(&bytes) => open.insert(path),
+            _ => open.remove(&path),
+        };
     }
-    let mut open = before.clone();
-    let changed = repository.changed_below(ARCHIVE, since, head)?;
-    for file in &changed {
-        see(repository, &mut open, &file.path, file.after)?;
-    }
-    if open != before || changed.len() > FEW_CHANGED {
-        note(workspace, head, &open);
+    if before.as_ref() != Some(&open) || changed.len() > FEW_CHANGED {
+        let names = open.iter().map(ToString::to_string).collect();
+        // The note only saves time: a project that cannot be written to is listed all the same.
+        let _ = ArchiveScan { commit: head.to_string(), open: names }.save(&workspace.paths);
     }
     Ok(open)
 }
 
-/// Puts a file that a commit has there among the open ones, or takes it from them.
-fn see(
-    repository: &Repository,
-    open: &mut BTreeSet<ProjectPath>,
-    path: &str,
-    content: Option<ObjectId>,
-) -> Result<(), ProjectError> {
-    let Ok(path) = path.parse::<ProjectPath>() else { return Ok(()) };
-    let content = content.filter(|_| is_task(&path));
-    match content.map(|content| repository.read_blob(content)).transpose()? {
-        Some(bytes) if !says_finished(&bytes) => drop(open.insert(path)),
-        _ => drop(open.remove(&path)),
-    }
-    Ok(())
-}
-
-fn note(workspace: &Workspace, head: CommitId, open: &BTreeSet<ProjectPath>) {
-    let seen = ArchiveScan {
-        commit: head.to_string(),
-        open: open.iter().map(ToString::to_string).collect(),
-    };
-    // It only saves time: a project that cannot be written to is listed all the same.
-    let _ = seen.save(&workspace.paths);
-}
-
-/// A file of thousands is soon asked: the key stands at the beginning of a line, above the body.
+/// Returns whether the frontmatter has a finished status, without parsing it.
 fn says_finished(bytes: &[u8]) -> bool {
     let lines = bytes.split(|byte| *byte == b'\n').skip(1).map(<[u8]>::trim_ascii_end);
     let status =

@@ -82,28 +82,10 @@ impl TaskSummary {
         } else {
             branches.iter().filter_map(|branch| VisitClock::of(whole, Some(&branch.id))).collect()
         };
-        let priority = whole.metadata.get_key_value("priority");
-        let task = Task {
-            id: whole.id.clone(),
-            title: whole.title.clone(),
-            description: None,
-            status: whole.status,
-            created: whole.created,
-            updated: whole.updated,
-            routing: whole.routing.clone(),
-            gate: whole.gate.clone(),
-            history: Vec::new(),
-            review: None,
-            blockers: whole.blockers.clone(),
-            context: Map::new(),
-            workflow_hash: whole.workflow_hash.clone(),
-            tags: whole.tags.clone(),
-            metadata: priority
-                .map(|(key, value)| (key.clone(), value.clone()))
-                .into_iter()
-                .collect(),
-            depends_on: whole.depends_on.clone(),
-        };
+        let mut task = whole.clone();
+        (task.description, task.review) = (None, None);
+        (task.history, task.context) = (Vec::new(), Map::new());
+        task.metadata.retain(|key, _| key == "priority");
         Self {
             task,
             is_new: file.origin == Origin::HandMade,
@@ -300,7 +282,6 @@ fn is_none(words: &[String]) -> bool {
 /// A fork that was closed, as far as counting goes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct JoinedFork {
-    /// The fork.
     pub fork: String,
     /// Whether it rejected.
     pub failed: bool,
@@ -323,10 +304,8 @@ impl EndedVisit {
             skipped: visit.skipped.iter().map(|gate| gate.as_str().into()).collect(),
             retry: visit.retry,
             join: visit.join.map(|join| {
-                Box::new(JoinedFork {
-                    fork: visit.gate.as_str().into(),
-                    failed: join == Join::Failed,
-                })
+                let (fork, failed) = (visit.gate.to_string(), join == Join::Failed);
+                Box::new(JoinedFork { fork, failed })
             }),
         }
     }

@@ -19,7 +19,6 @@ pub(crate) struct Versions<'v> {
     pub base: Option<&'v [u8]>,
     /// The version that is merged into.
     pub ours: &'v [u8],
-    /// The version that comes in.
     pub theirs: &'v [u8],
 }
 

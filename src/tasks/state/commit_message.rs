@@ -7,43 +7,19 @@ use crate::git::BESIDE_A_TASK;
 use crate::git::log::trailers::{Trailer, message};
 use crate::rules::{Act, Actor, lost_dependencies};
 
-/// The commit of a change that adds no entry to the history: which event it is, of which task, where, and by whom.
-struct EventMessage<'t> {
-    task: &'t Task,
-    event: &'static str,
-    /// What the line for `git log` says behind the task.
-    what: String,
-    body: String,
+/// Returns the message of a commit that adds no entry to the history.
+fn event_message(
+    task: &Task,
+    (event, what): (&'static str, &str),
     station: Option<Station>,
-    agent: Option<&'t AgentId>,
-}
-
-impl<'t> EventMessage<'t> {
-    fn of(task: &'t Task, event: &'static str, what: impl Into<String>) -> Self {
-        let what = what.into();
-        Self { task, event, what, body: String::new(), station: None, agent: None }
-    }
-
-    fn at(self, station: Option<Station>) -> Self {
-        Self { station, ..self }
-    }
-
-    fn by(self, agent: Option<&'t AgentId>) -> Self {
-        Self { agent, ..self }
-    }
-
-    fn saying(self, body: impl Into<String>) -> Self {
-        Self { body: body.into(), ..self }
-    }
-
-    fn text(self) -> String {
-        let id = &self.task.id;
-        let mut trailers = vec![("Aof-Task", id.to_string())];
-        trailers.extend(self.station.map(|station| ("Aof-Gate", station.to_string())));
-        trailers.push(("Aof-Event", self.event.to_owned()));
-        trailers.extend(self.agent.map(|agent| ("Aof-Agent", agent.to_string())));
-        build(&format!("{id}: {}", self.what), &self.body, trailers)
-    }
+    agent: Option<&AgentId>,
+    body: &str,
+) -> String {
+    let mut trailers = vec![("Aof-Task", task.id.to_string())];
+    trailers.extend(station.map(|station| ("Aof-Gate", station.to_string())));
+    trailers.push(("Aof-Event", event.to_owned()));
+    trailers.extend(agent.map(|agent| ("Aof-Agent", agent.to_string())));
+    build(&format!("{}: {what}", task.id), body, trailers)
 }
 
 /// Returns the message of the commit that carries out the act and leads to `after`, of a task whose history had so many entries.
@@ -59,7 +35,7 @@ pub(crate) fn of_act(act: &Act, known: usize, after: &Task) -> String {
         _ => false,
     };
     if let Some(visit) = after.history.last().filter(|_| has_entry) {
-        let (subject, body) = said_of(visit, after.id.as_str());
+        let (subject, body) = entry_lines(visit, after.id.as_str());
         let mut trailers = vec![("Aof-Task", after.id.to_string())];
         trailers.extend(entry_trailers(visit));
         return build(&subject, &body, trailers);
@@ -74,42 +50,42 @@ pub(crate) fn of_act(act: &Act, known: usize, after: &Task) -> String {
         | Act::Unblock { branch, .. } => branch.as_ref(),
         _ => None,
     };
-    let station = station_of(after, branch);
-    let at = station.as_ref().map(|station| format!(" at {station}")).unwrap_or_default();
-    let event = |event, what: String| EventMessage::of(after, event, what);
-    let message = match act {
-        Act::Open => event("created", format!("created{at}")).saying(&after.title),
-        Act::OpenFor { agent } => {
-            event("created", format!("created{at}, given to {agent}")).saying(&after.title)
+    let lost: Vec<String> = lost_dependencies(after).iter().map(ToString::to_string).collect();
+    let (event, what, agent, body) = match act {
+        Act::Open | Act::OpenFor { .. } => {
+            ("created", "created".to_owned(), None, after.title.clone())
         }
         Act::Claim { agent, .. } => {
-            event("claimed", format!("claimed by {agent}{at}")).by(Some(agent))
+            ("claimed", format!("claimed by {agent}"), Some(agent), String::new())
         }
         Act::Assign { by, agent, .. } => {
-            event("assigned", format!("assigned to {agent}{at}")).by(by.agent())
+            ("assigned", format!("assigned to {agent}"), by.agent(), String::new())
         }
-        Act::Renew { agent, note, .. } => event("renewed", format!("renewed by {agent}{at}"))
-            .by(Some(agent))
-            .saying(note.clone().unwrap_or_default()),
-        Act::Lapse { .. } => event("lapsed", format!("claim ran out{at}")),
-        Act::Timeout { .. } => event("timeout", format!("overdue{at}")),
-        Act::Hold { by, reason } => {
-            event("held", format!("held{at}")).by(by.agent()).saying(reason)
+        Act::Renew { agent, note, .. } => {
+            let note = note.clone().unwrap_or_default();
+            ("renewed", format!("renewed by {agent}"), Some(agent), note)
         }
-        Act::Depend { .. } => match lost_dependencies(after) {
-            lost if lost.is_empty() => event("unblocked", format!("unblocked{at}")),
-            lost => {
-                let lost: Vec<String> = lost.iter().map(ToString::to_string).collect();
-                event("blocked", format!("blocked{at}")).saying(lost.join("\n"))
-            }
-        },
-        Act::Release { by, .. } => event("released", format!("released{at}")).by(by.agent()),
-        Act::Unblock { by, reason, .. } => event("unblocked", format!("unblocked{at}"))
-            .by(by.agent())
-            .saying(reason.clone().unwrap_or_default()),
-        _ => event("changed", format!("changed{at}")),
+        Act::Lapse { .. } => ("lapsed", "claim ran out".to_owned(), None, String::new()),
+        Act::Timeout { .. } => ("timeout", "overdue".to_owned(), None, String::new()),
+        Act::Hold { by, reason } => ("held", "held".to_owned(), by.agent(), reason.clone()),
+        Act::Depend { .. } if lost.is_empty() => {
+            ("unblocked", "unblocked".to_owned(), None, String::new())
+        }
+        Act::Depend { .. } => ("blocked", "blocked".to_owned(), None, lost.join("\n")),
+        Act::Release { by, .. } => ("released", "released".to_owned(), by.agent(), String::new()),
+        Act::Unblock { by, reason, .. } => {
+            let reason = reason.clone().unwrap_or_default();
+            ("unblocked", "unblocked".to_owned(), by.agent(), reason)
+        }
+        _ => ("changed", "changed".to_owned(), None, String::new()),
     };
-    message.at(station).text()
+    let given = match act {
+        Act::OpenFor { agent } => format!(", given to {agent}"),
+        _ => String::new(),
+    };
+    let station = station_of(after, branch);
+    let what = format!("{what}{}{given}", at(station.as_ref()));
+    event_message(after, (event, &what), station, agent, &body)
 }
 
 fn station_of(task: &Task, branch: Option<&GateId>) -> Option<Station> {
@@ -117,22 +93,24 @@ fn station_of(task: &Task, branch: Option<&GateId>) -> Option<Station> {
     Some(Station { gate: open.current.clone(), branch: branch.cloned() })
 }
 
-/// Returns the message of the commit that gives the work to others, because the rules changed: other roles, other people.
+fn at(station: Option<&Station>) -> String {
+    station.map(|station| format!(" at {station}")).unwrap_or_default()
+}
+
+/// Returns the message of the commit that gives the work to others, because the rules changed.
 pub(crate) fn of_reroute(before: &Task, after: &Task) -> String {
     let RuleEffect { event, what, details } = rule_effect(before, after);
-    let message = EventMessage::of(after, event, what).saying(details.join("\n"));
-    message.at(station_of(after, None)).text()
+    event_message(after, (event, &what), station_of(after, None), None, &details.join("\n"))
 }
 
 /// Returns the message of the commit that hands work to an agent that did not ask for it.
 pub(crate) fn of_gift(agent: &AgentId, branch: Option<&GateId>, after: &Task) -> String {
-    let at = station_of(after, branch);
-    let place = at.as_ref().map(|at| format!(" at {at}")).unwrap_or_default();
-    let message = EventMessage::of(after, "assigned", format!("handed to {agent}{place}"));
-    message.at(at).by(Some(agent)).text()
+    let station = station_of(after, branch);
+    let what = format!("handed to {agent}{}", at(station.as_ref()));
+    event_message(after, ("assigned", &what), station, Some(agent), "")
 }
 
-/// Returns the message of the commit that a project begins with.
+/// Returns the message of the first commit of a project.
 pub(crate) fn of_init(first: &Task, template: &str) -> String {
     let gate = first.gate.as_ref().map(|open| open.current.to_string()).unwrap_or_default();
     let trailers = vec![
@@ -151,46 +129,43 @@ pub(crate) fn of_workflow(name: &WorkflowName, template: &str) -> String {
 
 /// Returns the message of the commit that adopts a hand-made file.
 pub(crate) fn of_adoption(after: &Task) -> String {
-    let at = station_of(after, None);
-    let gate = at.as_ref().map(ToString::to_string).unwrap_or_default();
-    let holder = after
-        .routing
-        .agent
-        .as_ref()
-        .or_else(|| after.branches().find_map(|own| own.agent.as_ref()));
+    let station = station_of(after, None);
+    let gate = station.as_ref().map(ToString::to_string).unwrap_or_default();
+    let branch_holder = || after.branches().find_map(|own| own.agent.as_ref());
+    let holder = after.routing.agent.as_ref().or_else(branch_holder);
     let given = holder.map(|agent| format!(", given to {agent}")).unwrap_or_default();
-    let message = EventMessage::of(after, "adopted", format!("adopted at {gate}{given}"));
-    message.at(at).saying(&after.title).text()
+    let what = format!("adopted at {gate}{given}");
+    event_message(after, ("adopted", &what), station, None, &after.title)
 }
 
-/// Returns the message of the commit of what people wrote themselves.
+/// Returns the message of the commit of a person's edit.
 pub(crate) fn of_edit(task: &Task, what: &str) -> String {
-    EventMessage::of(task, "edited", what).text()
+    event_message(task, ("edited", what), None, None, "")
 }
 
-/// Returns the message of the commit of what people wrote beside a task. The task itself is not in it, so it has no trailers.
+/// Returns the message of the commit of a person's edits beside a task. The task itself is not in it, so it has no trailers.
 pub(crate) fn of_companions(id: &TaskId) -> String {
     build(&format!("{id}{BESIDE_A_TASK}"), "", Vec::new())
 }
 
-/// Returns the message of the commit that brings back what a commit took back by mistake.
+/// Returns the message of the commit that restores what a commit took back by mistake.
 pub(crate) fn of_restoration(task: &Task) -> String {
-    EventMessage::of(task, "restored", "brought back to where it was").text()
+    event_message(task, ("restored", "brought back to where it was"), None, None, "")
 }
 
 /// Returns the message of the commit of a comment.
 pub(crate) fn of_comment(task: &Task, actor: &Actor, text: &str) -> String {
-    EventMessage::of(task, "commented", "comment").by(actor.agent()).saying(text).text()
+    event_message(task, ("commented", "comment"), None, actor.agent(), text)
 }
 
 /// Returns what the message says of an entry above the trailers, as it stands there.
 pub(crate) fn entry_text(visit: &Visit, id: &str) -> String {
-    let (subject, body) = said_of(visit, id);
+    let (subject, body) = entry_lines(visit, id);
     build(&subject, &body, Vec::new()).trim_end().to_owned()
 }
 
 /// Returns the line for `git log` and what was said.
-fn said_of(visit: &Visit, id: &str) -> (String, String) {
+fn entry_lines(visit: &Visit, id: &str) -> (String, String) {
     let from = visit.station();
     let way = match &visit.to {
         Some(Destination::Gate(gate)) if *gate == visit.gate => from.to_string(),
@@ -232,7 +207,6 @@ fn build(subject: &str, body: &str, trailers: Vec<(&'static str, String)>) -> St
 pub(crate) struct RuleEffect {
     /// The event, as a commit names it.
     pub event: &'static str,
-    /// The whole in short.
     pub what: String,
     /// One by one: roles, agents that lost the work, what is in the way now.
     pub details: Vec<String>,

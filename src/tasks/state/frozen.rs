@@ -31,7 +31,6 @@ pub(crate) struct Frozen<'f> {
     /// The fields that only the engine writes.
     pub fields: &'f [String],
     pub problem: &'static str,
-    /// How to undo the edit.
     pub fix: String,
 }
 
@@ -71,12 +70,11 @@ pub(crate) enum Committed<'p> {
     Unreadable(&'p ProjectPath),
     /// HEAD does not have it; an earlier commit has this very file.
     Earlier,
-    /// No commit has it.
     Never,
 }
 
 /// Returns how to undo a hand edit of what only the engine writes.
-pub(crate) fn thaw(path: &ProjectPath, committed: Committed<'_>) -> String {
+pub(crate) fn thaw_hint(path: &ProjectPath, committed: Committed<'_>) -> String {
     let named = quoted(path.as_str());
     match committed {
         Committed::Unreadable(before) => format!(

@@ -20,7 +20,7 @@ use crate::storage::task_files::{Snapshot, TaskPlace};
 use crate::storage::{ProjectPath, StoreError, layout};
 use crate::tasks::state::commit_message;
 use crate::tasks::state::frozen::{
-    Committed, Frozen, UNREADABLE_BEFORE, is_unreadable_before, refreshed, thaw,
+    Committed, Frozen, UNREADABLE_BEFORE, is_unreadable_before, refreshed, thaw_hint,
 };
 
 /// A task as it was read, with the rules of the same moment.
@@ -34,33 +34,44 @@ pub(crate) struct TaskState {
     /// Where HEAD has the file; nothing if it does not.
     pub head_path: Option<ProjectPath>,
     pub pending: Pending,
-    /// What to do about a change of what is the engine's, where there is one.
+    /// How to undo a change of what is the engine's, where there is one.
     thaw: String,
 }
 
 /// What lies between HEAD and the worktree's file.
 pub(crate) enum Pending {
-    /// Nothing.
     Nothing,
     /// What is to be committed before anything else, oldest first: a person's edit, or what the engine wrote before a crash. The
     /// last one's bytes are the file's.
     Versions(Vec<TaskVersion>),
-    /// What nobody may have done.
+    /// A change of these fields, which only the engine may change.
     Foreign(Vec<String>),
     /// The file is an earlier version of itself; these are the bytes of HEAD's version with the edits of a person.
     Stale(Vec<u8>),
-    /// What a task that stands at no gate yet says of itself, and only the engine may.
+    /// These fields of a task at no gate yet, which only the engine may write.
     Unearned(Vec<String>),
 }
 
-/// One version of a file, with how its commit speaks of it.
+/// One version of a file, with the message of its commit.
 #[derive(Clone)]
 pub(crate) struct TaskVersion {
     pub bytes: Vec<u8>,
     pub message: String,
-    /// Nothing where that is git's user, who need not be known before it is committed.
+    /// Nothing for git's user, who need not be known before it is committed.
     pub author: Option<Person>,
     pub authored: Timestamp,
+}
+
+impl TaskVersion {
+    /// Returns the version that a file is.
+    pub(crate) fn of(
+        file: &TaskFile,
+        message: String,
+        author: Option<Person>,
+        authored: Timestamp,
+    ) -> Self {
+        Self { bytes: file.bytes().to_vec(), message, author, authored }
+    }
 }
 
 impl TaskState {
@@ -78,28 +89,30 @@ impl TaskState {
         head: Head,
         in_force: Rc<InForce>,
     ) -> Result<Self, ProjectError> {
+        let repository = &workspace.repository;
         let (snapshot, place) = find(workspace, id)?;
         let head_path = head_path(workspace, &head, id, &snapshot.path)?;
         let blob = match (head.commit, &head_path) {
-            (Some(commit), Some(path)) => workspace.repository.blob_id(commit, path.as_str())?,
+            (Some(commit), Some(path)) => repository.blob_id(commit, path.as_str())?,
             _ => None,
         };
-        let (counts, is_committed) = counts(workspace, &snapshot, blob)?;
-        let file = parse(&in_force, id, &snapshot.path, &counts, workspace.now())?;
+        // Line ends alone are no edit: git may have written them.
+        let (bytes, is_committed) = match blob {
+            Some(blob) if repository.hash_blob(&snapshot.bytes) == blob => {
+                (Cow::Borrowed(&snapshot.bytes), true)
+            }
+            Some(blob) if repository.is_same_text(&snapshot.bytes, blob) => {
+                (Cow::Owned(repository.read_blob(blob)?), true)
+            }
+            _ => (Cow::Borrowed(&snapshot.bytes), false),
+        };
+        let file = parse(&in_force, id, &snapshot.path, &bytes, workspace.now())?;
         if let Some(before) = &head_path {
             refuse_copy(workspace, id, &snapshot.path, before)?;
         }
-        let mut state = Self {
-            id: id.clone(),
-            head,
-            in_force,
-            snapshot,
-            place,
-            file,
-            head_path,
-            pending: Pending::Nothing,
-            thaw: String::new(),
-        };
+        let (id, pending, thaw) = (id.clone(), Pending::Nothing, String::new());
+        let mut state =
+            Self { id, head, in_force, snapshot, place, file, head_path, pending, thaw };
         state.pending = state.compare(workspace, blob, is_committed)?;
         if let Pending::Foreign(fields) = &state.pending {
             let committed = match &state.head_path {
@@ -108,7 +121,7 @@ impl TaskState {
                 None if state.was_committed(workspace)? => Committed::Earlier,
                 None => Committed::Never,
             };
-            state.thaw = thaw(&state.snapshot.path, committed);
+            state.thaw = thaw_hint(&state.snapshot.path, committed);
         }
         let unearned = state.file.unearned();
         if !unearned.is_empty() && !matches!(state.pending, Pending::Foreign(_) | Pending::Stale(_))
@@ -118,10 +131,10 @@ impl TaskState {
         Ok(state)
     }
 
-    /// Returns an error if the file was changed by hand where it is the engine's.
+    /// Returns an error if the task is frozen.
     pub(crate) fn ensure_unfrozen(&self) -> Result<(), ProjectError> {
         let Some(frozen) = self.frozen() else { return Ok(()) };
-        let (id, path) = (&self.id, &self.snapshot.path);
+        let (id, path) = (self.id.clone(), self.snapshot.path.clone());
         let is_foreign = matches!(self.pending, Pending::Foreign(_));
         let problem = frozen.of(if is_foreign { format!("`{path}`") } else { format!("`{id}`") });
         let (fields, mut thaw) = (frozen.fields.to_vec(), frozen.fix);
@@ -130,10 +143,10 @@ impl TaskState {
                 "; if you meant to move the task, do that first, then `aof task override {id} --to GATE --reason \"...\"`"
             ));
         }
-        Err(ProjectError::Frozen { id: id.clone(), path: path.clone(), problem, fields, thaw })
+        Err(ProjectError::Frozen { id, path, problem, fields, thaw })
     }
 
-    /// Returns what of the file keeps everybody from touching it, and how that is taken back.
+    /// Returns why the task is frozen, and how that is undone.
     pub(crate) fn frozen(&self) -> Option<Frozen<'_>> {
         match &self.pending {
             Pending::Nothing | Pending::Versions(_) => None,
@@ -156,17 +169,20 @@ impl TaskState {
         spliced(&self.in_force.defaults(workspace.now()), &self.id, &self.snapshot.path, changed)
     }
 
+    fn is_moved(&self) -> bool {
+        self.head_path.as_ref().is_some_and(|path| *path != self.snapshot.path)
+    }
+
+    /// Compares the file with HEAD's.
     fn compare(
         &self,
         workspace: &Workspace,
         blob: Option<ObjectId>,
         is_committed: bool,
     ) -> Result<Pending, ProjectError> {
-        let moved = self.head_path.as_ref().is_some_and(|path| *path != self.snapshot.path);
-        if is_committed && !moved {
-            return Ok(Pending::Nothing);
-        }
         let before = match blob {
+            _ if is_committed && !self.is_moved() => return Ok(Pending::Nothing),
+            None if self.file.origin == Origin::HandMade => return Ok(Pending::Nothing),
             None => None,
             Some(_) if is_committed => Some(self.file.clone()),
             Some(blob) => {
@@ -174,35 +190,22 @@ impl TaskState {
                 let defaults = self.in_force.defaults(self.file.task.created);
                 match task_file::parse(&bytes, &self.id, &defaults) {
                     Ok(file) => Some(file),
-                    // What HEAD has cannot be read; a person mended it, and nothing can tell what else.
+                    // A person repaired HEAD's version, and nothing can tell what else changed.
                     Err(_) => return Ok(Pending::Foreign(vec![UNREADABLE_BEFORE.to_owned()])),
                 }
             }
         };
-        self.judge(workspace, before.as_ref())
-    }
-
-    fn judge(
-        &self,
-        workspace: &Workspace,
-        before: Option<&TaskFile>,
-    ) -> Result<Pending, ProjectError> {
-        if before.is_none() && self.file.origin == Origin::HandMade {
-            return Ok(Pending::Nothing);
-        }
+        let before = before.as_ref();
         if let Some(before) = before.filter(|before| !self.file.continues(before)) {
-            let fields = vec![
-                if before.field("gateHistory").is_some() { "gateHistory" } else { "gate" }
-                    .to_owned(),
-            ];
-            return self.stale_or_foreign(workspace, before, fields);
+            let has_history = before.field("gateHistory").is_some();
+            let field = if has_history { "gateHistory" } else { "gate" };
+            return self.stale_or_foreign(workspace, Some(before), vec![field.to_owned()]);
         }
         let task_before = before.map(|file| &file.task);
         match explain(&self.in_force.rules, task_before, &self.file.task) {
             Change::Same | Change::Edit => {
-                let moved = self.head_path.as_ref().is_some_and(|path| *path != self.snapshot.path);
                 let edited = before.is_none_or(|before| *before != self.file);
-                let what = match (moved, edited) {
+                let what = match (self.is_moved(), edited) {
                     (true, true) => "moved and edited by hand",
                     (true, false) => "moved by hand",
                     (false, _) => "edited by hand",
@@ -210,21 +213,20 @@ impl TaskState {
                 let message = commit_message::of_edit(&self.file.task, what);
                 Ok(self.one_version(workspace, message))
             }
-            // Only what the engine took is committed for it, and it takes no entry without the signature that org.yaml wants.
+            // A crash leaves no entry without the signature that org.yaml wants.
             Change::Act(_) if self.has_flaw(task_before) => {
                 Ok(Pending::Foreign(vec!["gateHistory".to_owned()]))
             }
             Change::Act(found) => Ok(Pending::Versions(self.ahead(task_before, &found)?)),
-            Change::Foreign(_) if self.is_ahead_of(before) && self.was_committed(workspace)? => {
+            Change::Foreign(_)
+                if self.is_ahead_of(task_before) && self.was_committed(workspace)? =>
+            {
                 let message = commit_message::of_restoration(&self.file.task);
                 Ok(self.one_version(workspace, message))
             }
             Change::Foreign(fields) => {
                 let fields = fields.into_iter().map(str::to_owned).collect();
-                match before {
-                    Some(before) => self.stale_or_foreign(workspace, before, fields),
-                    None => Ok(Pending::Foreign(fields)),
-                }
+                self.stale_or_foreign(workspace, before, fields)
             }
         }
     }
@@ -232,12 +234,12 @@ impl TaskState {
     fn stale_or_foreign(
         &self,
         workspace: &Workspace,
-        before: &TaskFile,
+        before: Option<&TaskFile>,
         fields: Vec<String>,
     ) -> Result<Pending, ProjectError> {
         let path = &self.snapshot.path;
-        let refreshed = match self.head.commit {
-            Some(head) if self.head_path.as_ref() == Some(path) => {
+        let refreshed = match (self.head.commit, before) {
+            (Some(head), Some(before)) if self.head_path.as_ref() == Some(path) => {
                 refreshed(workspace, &self.in_force, path, head, [before, &self.file])?
             }
             _ => None,
@@ -251,31 +253,31 @@ impl TaskState {
         (known..task.history.len()).any(|place| flaw(&self.in_force.rules, task, place).is_some())
     }
 
-    /// The engine wrote this and was stopped before it was committed: the commits are made as they would have been, one for the
-    /// act and one for each decision that a gate made by itself behind it. What people changed beside goes with the act.
+    /// Returns the commits that the engine was to make when it was stopped: one for the act, and one for each decision of an automatic
+    /// gate after it. What people changed in the same file goes with the act.
     fn ahead(
         &self,
         before: Option<&Task>,
         found: &Found,
     ) -> Result<Vec<TaskVersion>, ProjectError> {
-        let Some((last, earlier)) = found.states.split_last() else { return Ok(Vec::new()) };
-        let author = self.author(&found.act, found.states.first().unwrap_or(last))?;
+        let Some(first) = found.states.first() else { return Ok(Vec::new()) };
+        let author = self.author(&found.act, first)?;
         let acts = std::iter::once(&found.act).chain(std::iter::repeat(&Act::Pass));
         let mut versions = Vec::with_capacity(found.states.len());
         let mut known = before.map_or(0, |task| task.history.len());
-        for (state, act) in earlier.iter().chain([last]).zip(acts) {
-            let bytes = if versions.len() < earlier.len() {
-                let earlier = self.file.rewind(state);
-                let earlier = earlier.map_err(|refusal| ProjectError::Splice {
-                    path: self.snapshot.path.clone(),
-                    refusal,
-                })?;
+        for (state, act) in found.states.iter().zip(acts) {
+            let bytes = if versions.len() + 1 < found.states.len() {
+                let path = &self.snapshot.path;
+                let earlier = self
+                    .file
+                    .rewind(state)
+                    .map_err(|refusal| ProjectError::Splice { path: path.clone(), refusal })?;
                 earlier.text().as_bytes().to_vec()
             } else {
                 self.file.bytes().to_vec()
             };
             let message = match (act, before) {
-                // Whoever claimed it was never answered, and hears of it as if it had been handed out.
+                // The agent that claimed it got no answer, and hears of it as if it had been handed out.
                 (Act::Claim { agent, branch }, _) => {
                     commit_message::of_gift(agent, branch.as_ref(), state)
                 }
@@ -283,12 +285,8 @@ impl TaskState {
                 _ => commit_message::of_act(act, known, state),
             };
             known = state.history.len();
-            versions.push(TaskVersion {
-                bytes,
-                message,
-                author: author.clone(),
-                authored: state.updated,
-            });
+            let (author, authored) = (author.clone(), state.updated);
+            versions.push(TaskVersion { bytes, message, author, authored });
         }
         Ok(versions)
     }
@@ -308,30 +306,21 @@ impl TaskState {
         agent.map(|agent| author::agent_author(&self.in_force.rules.org, agent)).transpose()
     }
 
-    fn is_ahead_of(&self, before: Option<&TaskFile>) -> bool {
-        before.is_some_and(|before| before.task.history.len() < self.file.task.history.len())
+    fn is_ahead_of(&self, before: Option<&Task>) -> bool {
+        before.is_some_and(|before| before.history.len() < self.file.task.history.len())
     }
 
-    /// Returns whether the file is a version that was committed before: then a commit of somebody took changes back that nobody
-    /// meant to take back, as `git commit` does with an index that it had read too early, and the file goes on from HEAD's.
+    /// Returns whether the file was committed before. Then a later commit took changes back that nobody meant to take back, as
+    /// `git commit` does with an index that it had read too early.
     fn was_committed(&self, workspace: &Workspace) -> Result<bool, ProjectError> {
         let Some(commit) = self.head.commit else { return Ok(false) };
-        Ok(workspace.repository.has_had_text(
-            commit,
-            self.snapshot.path.as_str(),
-            &self.snapshot.bytes,
-        )?)
+        let (path, bytes) = (self.snapshot.path.as_str(), &self.snapshot.bytes);
+        Ok(workspace.repository.has_had_text(commit, path, bytes)?)
     }
 
     /// Returns the file as one commit of git's user.
     fn one_version(&self, workspace: &Workspace, message: String) -> Pending {
-        let bytes = self.file.bytes().to_vec();
-        Pending::Versions(vec![TaskVersion {
-            bytes,
-            message,
-            author: None,
-            authored: workspace.now(),
-        }])
+        Pending::Versions(vec![TaskVersion::of(&self.file, message, None, workspace.now())])
     }
 }
 
@@ -343,56 +332,32 @@ pub(crate) fn find(
     let paths = &workspace.paths;
     let found = task_files::find(paths, id).map_err(|error| match error {
         StoreError::TaskNotFound { id } => {
-            let committed = committed_path(workspace, &id);
+            let head = workspace.repository.look().ok().and_then(|head| head.commit);
+            let committed = head.and_then(|commit| path_in(workspace, commit, &id).ok().flatten());
             let known = task_files::known_ids(paths);
-            let near = nearest(id.as_str(), known.iter().map(TaskId::as_str))
+            let nearest = nearest(id.as_str(), known.iter().map(TaskId::as_str))
                 .and_then(|text| text.parse().ok());
             let left_out = committed.as_ref().and_then(|path| left_out(workspace, path));
-            ProjectError::NoTask {
-                id,
-                nearest: near,
-                committed,
-                left_out,
-                underway: workspace.underway(),
-            }
+            let underway = workspace.underway();
+            ProjectError::NoTask { id, nearest, committed, left_out, underway }
         }
         other => other.into(),
     })?;
     Ok((task_files::read(paths, &found.path)?, found.place))
 }
 
-/// Returns what of a file counts, and whether that is what HEAD has. Line ends alone are no edit: git may have written them.
-fn counts<'s>(
-    workspace: &Workspace,
-    snapshot: &'s Snapshot,
-    blob: Option<ObjectId>,
-) -> Result<(Cow<'s, [u8]>, bool), ProjectError> {
-    let repository = &workspace.repository;
-    let stands = Cow::Borrowed(&snapshot.bytes[..]);
-    match blob {
-        Some(blob) if repository.hash_blob(&snapshot.bytes) == blob => Ok((stands, true)),
-        Some(blob) if repository.is_same_text(&snapshot.bytes, blob) => {
-            Ok((Cow::Owned(repository.read_blob(blob)?), true))
-        }
-        _ => Ok((stands, false)),
-    }
-}
-
-/// A file that was moved is gone from where it was; what stands in both places was copied, and either may be the right one.
+/// Refuses a task file that is in two places: it was copied, and either may be the right one.
 fn refuse_copy(
     workspace: &Workspace,
     id: &TaskId,
     path: &ProjectPath,
     before: &ProjectPath,
 ) -> Result<(), ProjectError> {
-    // A finished task may stand in both for a moment: that is the archive move.
+    // On its way into the archive a finished task is in both for a moment.
     let active = [path, before].iter().all(|path| !layout::is_archived(path));
     if path != before && active && before.below(workspace.paths.root()).is_file() {
-        return Err(StoreError::TaskDoubled {
-            id: id.clone(),
-            paths: vec![path.clone(), before.clone()],
-        }
-        .into());
+        let (id, paths) = (id.clone(), vec![path.clone(), before.clone()]);
+        return Err(StoreError::TaskDoubled { id, paths }.into());
     }
     Ok(())
 }
@@ -437,12 +402,6 @@ fn unreadable(id: &TaskId, path: &ProjectPath, text: &str, faults: &[Fault]) -> 
     ProjectError::UnreadableTask { id: id.clone(), path: path.clone(), diagnostics }
 }
 
-/// Returns where HEAD has the file of a task that the worktree lacks, as far as that can be told.
-fn committed_path(workspace: &Workspace, id: &TaskId) -> Option<ProjectPath> {
-    let commit = workspace.repository.look().ok()?.commit?;
-    path_in(workspace, commit, id).ok()?
-}
-
 /// Returns where HEAD has the task's file: usually where it stands; people may have moved it since.
 fn head_path(
     workspace: &Workspace,
@@ -467,4 +426,16 @@ pub(crate) fn path_in(
     let files = workspace.repository.list(commit, "tasks")?;
     let found = files.into_iter().find(|file| file.path.rsplit('/').next() == Some(&name));
     Ok(found.map(|file| file.path.parse()).transpose()?)
+}
+
+/// Returns the task's file as a commit has it; nothing where it has none, or none that can be read.
+pub(crate) fn committed_task(
+    workspace: &Workspace,
+    in_force: &InForce,
+    commit: CommitId,
+    id: &TaskId,
+) -> Result<Option<TaskFile>, ProjectError> {
+    let Some(path) = path_in(workspace, commit, id)? else { return Ok(None) };
+    let bytes = workspace.repository.read(commit, path.as_str())?.unwrap_or_default();
+    Ok(task_file::parse(&bytes, id, &in_force.defaults(workspace.now())).ok())
 }

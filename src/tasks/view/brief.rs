@@ -1,10 +1,11 @@
 //! The brief of a gate or of a branch: for JSON, and as Markdown for prompts.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::domain::{GateId, Ticket};
+use crate::domain::{GateId, Map, Ticket};
 use crate::files::printable::{inert, one_line};
 use crate::files::task_file::{Origin, TaskFile, review_value};
+use crate::files::yaml::Node;
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -13,52 +14,45 @@ use crate::rules::outputs::Field;
 use crate::rules::{Refusal, Rules, Workplace};
 use crate::tasks::view::task_view::{brief_of, show};
 
-/// Returns the task with the brief of its gate, or of the branch that the ticket names; a task without one has ended, or its
-/// gate is gone.
+/// Returns the task with the brief of its gate, or of the branch that the ticket names. Fails where the task has ended, or its gate is
+/// gone.
 pub(crate) fn briefed(
     workspace: &Workspace,
     ticket: &Ticket,
 ) -> Result<(TaskFile, GateContext, InForce), ProjectError> {
-    let id = &ticket.task;
-    let (view, in_force) = show(workspace, id)?;
-    let task = &view.file.task;
-    if let Some(context) = brief_of_branch(&in_force.rules, &view.file, ticket.branch.as_ref())? {
-        return Ok((view.file, context, in_force));
+    let (view, in_force) = show(workspace, &ticket.task)?;
+    let of_branch = brief_of_branch(&in_force.rules, &view.file, ticket.branch.as_ref())?;
+    match of_branch.or(view.context) {
+        Some(context) => Ok((view.file, context, in_force)),
+        None => Err(no_brief(&in_force.rules, &view.file).into()),
     }
-    if let Some(context) = view.context {
-        return Ok((view.file, context, in_force));
-    }
-    let refusal = match (&task.gate, in_force.rules.workflow_of(task)) {
-        (_, None) => Refusal::UnknownWorkflow {
-            task: id.clone(),
-            workflow: task.routing.workflow.to_string(),
-            known: in_force
-                .rules
-                .project
-                .workflows
-                .iter()
-                .map(|workflow| workflow.name.to_string())
-                .collect(),
-        },
-        (Some(open), Some(workflow)) => match workflow.gate(&open.current) {
-            Some((_, gate)) if gate.fork().is_some() => {
-                Refusal::BranchesNotOpen { task: id.clone(), gate: gate.id.clone() }
-            }
-            Some((_, gate)) => Refusal::NobodyWorksHere { task: id.clone(), gate: gate.id.clone() },
-            None => Refusal::GateGone {
-                task: id.clone(),
-                gate: open.current.clone(),
-                known: workflow.gates.iter().map(|gate| gate.id.clone()).collect(),
-            },
-        },
-        (None, Some(workflow)) if view.file.origin == Origin::HandMade => {
-            Refusal::NoGateApplies { workflow: workflow.name.to_string() }
-        }
-        (None, Some(_)) => {
-            Refusal::Finished { task: id.clone(), status: task.status, at: task.latest() }
-        }
+}
+
+/// Returns why there is no brief.
+fn no_brief(rules: &Rules, file: &TaskFile) -> Refusal {
+    let task = file.task.id.clone();
+    let Some(workflow) = rules.workflow_of(&file.task) else {
+        let known = rules.project.workflows.iter().map(|workflow| workflow.name.to_string());
+        let workflow = file.task.routing.workflow.to_string();
+        return Refusal::UnknownWorkflow { task, workflow, known: known.collect() };
     };
-    Err(refusal.into())
+    let Some(open) = &file.task.gate else {
+        return match file.origin {
+            Origin::HandMade => Refusal::NoGateApplies { workflow: workflow.name.to_string() },
+            Origin::Adopted => {
+                Refusal::Finished { task, status: file.task.status, at: file.task.latest() }
+            }
+        };
+    };
+    let gate = open.current.clone();
+    match workflow.gate(&gate) {
+        Some((_, own)) if own.fork().is_some() => Refusal::BranchesNotOpen { task, gate },
+        Some(_) => Refusal::NobodyWorksHere { task, gate },
+        None => {
+            let known = workflow.gates.iter().map(|gate| gate.id.clone()).collect();
+            Refusal::GateGone { task, gate, known }
+        }
+    }
 }
 
 /// Returns the brief of a branch of an open fork: the one that is named, else the only one that is open.
@@ -72,13 +66,13 @@ fn brief_of_branch(
     if open.branches.is_empty() && branch.is_none() {
         return Ok(None);
     }
-    let posts = Workplace::open(rules, task);
+    let places = Workplace::open(rules, task);
     let tickets = || {
-        let own = posts.iter().filter(|post| post.branch().is_some());
-        own.map(|post| (task.ticket_of(post.branch()), post.role.clone())).collect()
+        let branches = places.iter().filter(|place| place.branch().is_some());
+        branches.map(|place| (task.ticket_of(place.branch()), place.role.clone())).collect()
     };
     let gate = open.current.clone();
-    let post = match (branch, &posts[..]) {
+    let place = match (branch, &places[..]) {
         (Some(_), _) => Workplace::meant(rules, task, branch).ok_or_else(|| {
             Refusal::NoSuchBranch { ticket: task.ticket_of(branch), gate, open: tickets() }
         })?,
@@ -87,60 +81,50 @@ fn brief_of_branch(
             return Err(Refusal::BranchNeeded { task: task.id.clone(), gate, open: tickets() });
         }
     };
-    Ok(brief_of(rules, file, &post))
+    Ok(brief_of(rules, file, &place))
 }
 
 /// Returns the brief as `--json` shows it: spec 1's `gate_context`, and the review that it answers.
 pub(crate) fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
-    let mut told = Map::new();
-    if let Some(prompt) = &context.prompt {
-        told.insert("prompt".to_owned(), json!(prompt));
-    }
-    told.insert("role".to_owned(), json!(context.role));
-    told.insert("gate".to_owned(), json!(context.gate.to_string()));
-    told.insert("expectations".to_owned(), json!(context.expectations));
-    let outcomes: Map<String, Value> =
+    let some = |list: &[Value]| (!list.is_empty()).then(|| json!(list));
+    let outcomes: Map =
         context.outcomes.iter().map(|(outcome, text)| (outcome.to_string(), json!(text))).collect();
-    told.insert("outcomes".to_owned(), Value::Object(outcomes));
-    told.insert("tips".to_owned(), json!(context.tips));
-    if let Some(instructions) = &context.instructions {
-        told.insert("instructions".to_owned(), json!(instructions));
-    }
-    if let Some(verdict) = &context.verdict {
-        told.insert("verdict".to_owned(), json!(verdict));
-    }
-    if !context.outputs.is_empty() {
-        told.insert("outputs".to_owned(), context.outputs.iter().map(form_value).collect());
-    }
-    if !context.files.is_empty() {
-        told.insert("files".to_owned(), json!(context.files));
-    }
-    let mut map = Map::new();
-    map.insert("id".to_owned(), json!(file.task.id.as_str()));
-    map.insert("ticket".to_owned(), json!(context.ticket.to_string()));
-    map.insert("title".to_owned(), json!(file.task.title));
-    if let Some(description) = &file.task.description {
-        map.insert("description".to_owned(), json!(description));
-    }
-    map.insert("body".to_owned(), json!(file.body()));
-    map.insert("gate_context".to_owned(), Value::Object(told));
-    if let Some(review) = &context.review {
-        map.insert("reviewContext".to_owned(), review_value(review));
-    }
-    if !context.earlier.is_empty() {
-        map.insert("earlierReviews".to_owned(), context.earlier.iter().map(review_value).collect());
-    }
-    if let Some(end) = context.claimed_until {
-        map.insert("claimedUntil".to_owned(), json!(end.to_string()));
-    }
-    if let Some(routing) = file.field("routing").filter(|node| !node.is_null()) {
-        map.insert("routing".to_owned(), routing.to_value());
-    }
-    Value::Object(map)
+    let outputs: Vec<Value> = context.outputs.iter().map(output_value).collect();
+    let earlier: Vec<Value> = context.earlier.iter().map(review_value).collect();
+    without_nulls(json!({
+        "id": file.task.id.as_str(),
+        "ticket": context.ticket.to_string(),
+        "title": file.task.title,
+        "description": file.task.description,
+        "body": file.body(),
+        "gate_context": without_nulls(json!({
+            "prompt": context.prompt,
+            "role": context.role,
+            "gate": context.gate.to_string(),
+            "expectations": context.expectations,
+            "outcomes": outcomes,
+            "tips": context.tips,
+            "instructions": context.instructions,
+            "verdict": context.verdict,
+            "outputs": some(&outputs),
+            "files": (!context.files.is_empty()).then_some(&context.files),
+        })),
+        "reviewContext": context.review.as_ref().map(review_value),
+        "earlierReviews": some(&earlier),
+        "claimedUntil": context.claimed_until.map(|end| end.to_string()),
+        "routing": file.field("routing").filter(|node| !node.is_null()).map(Node::to_value),
+    }))
 }
 
-/// Returns what is to be handed on with an outcome.
-fn form_value(form: &OutputForm) -> Value {
+/// Returns an object without the keys that have no value.
+pub(crate) fn without_nulls(mut value: Value) -> Value {
+    if let Value::Object(map) = &mut value {
+        map.retain(|_, value| !value.is_null());
+    }
+    value
+}
+
+fn output_value(form: &OutputForm) -> Value {
     let field = |field: &Field| {
         json!({
             "name": field.name,
@@ -159,9 +143,9 @@ fn form_value(form: &OutputForm) -> Value {
 
 /// Returns how a text says the outcome.
 pub(crate) fn verdict_in_words(verdict: &str) -> String {
+    let verdict = one_line(verdict);
     format!(
-        "A text can say it, too: {}. The last one counts; what is quoted or code does not.",
-        one_line(verdict)
+        "A text can say it, too: {verdict}. The last one counts; what is quoted or code does not."
     )
 }
 
@@ -170,55 +154,45 @@ pub(crate) fn output_lines(form: &OutputForm) -> Vec<String> {
     let line = |field: &Field| {
         let need = if field.required { "" } else { " (optional)" };
         let about = field.description.as_ref().map(|text| format!(" - {text}")).unwrap_or_default();
-        let default = field
-            .default
-            .as_ref()
-            .map(|value| format!("; {value} unless you say"))
-            .unwrap_or_default();
-        format!("{}{need}: {}{default}{about}", field.name, field.form)
+        let default = field.default.as_ref().map(|value| format!("; {value} unless you say"));
+        format!("{}{need}: {}{}{about}", field.name, field.form, default.unwrap_or_default())
     };
     form.fields.iter().map(line).collect()
 }
 
 /// Returns the brief for a prompt. `renewal` is how this door says that the work goes on.
 pub(crate) fn brief_markdown(file: &TaskFile, context: &GateContext, renewal: &str) -> String {
-    let mut text = format!("# {}: {}\n\n", file.task.id, one_line(&file.task.title));
-    text.push_str(&format!(
-        "Gate `{}`, ticket `{}`.\n\n{}\n",
+    let mut text = format!(
+        "# {}: {}\n\nGate `{}`, ticket `{}`.\n\n{}\n",
+        file.task.id,
+        one_line(&file.task.title),
         context.gate,
         context.ticket,
         inert(&context.role)
-    ));
+    );
     let mut section = |title: &str, lines: Vec<String>| {
         if !lines.is_empty() {
             text.push_str(&format!("\n## {title}\n\n{}\n", lines.join("\n")));
         }
     };
-    let items = |list: &[String]| {
-        list.iter().map(|item| format!("- {}", one_line(item))).collect::<Vec<_>>()
+    let items = |list: &[String]| -> Vec<String> {
+        list.iter().map(|item| format!("- {}", one_line(item))).collect()
     };
-    section("Asked", context.prompt.iter().map(|text| inert(text.trim_end())).collect());
-    section(
-        "Instructions",
-        context.instructions.iter().map(|text| inert(text.trim_end())).collect(),
-    );
+    let block = |text: &Option<String>| text.iter().map(|text| inert(text.trim_end())).collect();
+    section("Asked", block(&context.prompt));
+    section("Instructions", block(&context.instructions));
     section("Expected", items(&context.expectations));
-    let outcomes = context
-        .outcomes
-        .iter()
-        .map(|(outcome, meaning)| format!("- `{outcome}`: {}", one_line(meaning)));
+    let outcomes = context.outcomes.iter();
+    let outcomes = outcomes.map(|(outcome, text)| format!("- `{outcome}`: {}", one_line(text)));
     let verdict = context.verdict.iter().map(|verdict| format!("\n{}", verdict_in_words(verdict)));
     section("Outcomes", outcomes.chain(verdict).collect());
     for form in &context.outputs {
-        let mut own = items(&output_lines(form));
+        let mut lines = items(&output_lines(form));
         let example = serde_json::to_string_pretty(&form.example).unwrap_or_default();
-        own.push(format!("\n```json\n{}\n```", inert(&example)));
-        section(&format!("Outputs with `{}`", form.outcome), own);
+        lines.push(format!("\n```json\n{}\n```", inert(&example)));
+        section(&format!("Outputs with `{}`", form.outcome), lines);
     }
-    section(
-        "Files",
-        context.files.iter().map(|pattern| format!("- `{}`", one_line(pattern))).collect(),
-    );
+    section("Files", context.files.iter().map(|path| format!("- `{}`", one_line(path))).collect());
     section("Tips", items(&context.tips));
     let kept = |end| format!("Work that goes on beyond {end} is kept by {renewal}.");
     section("Time", context.claimed_until.map(kept).into_iter().collect());

@@ -1,0 +1,336 @@
+//! Completion files: what each says, which visit it means, which ones wait or were refused, and why. The watcher takes them.
+//!
+//! A file that names no visit means the one that is open when its task is first read. What has to wait keeps that visit, and what is
+//! dropped twice means the same one: neither ever counts for the next gate. No clock, and no time of a file, tells whether a second
+//! file was dropped before the first had counted. So the inbox is listed before each batch, when nobody can see yet that anything of
+//! it counts.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+
+use serde_json::{Value, json};
+
+use crate::domain::project::some;
+use crate::domain::{AgentId, Completion, CompletionId, TaskId, Ticket};
+use crate::files::completion_file::{self, Syntax};
+use crate::files::diagnostic::Diagnostic;
+use crate::files::frontmatter::SpliceRefusal;
+use crate::git::GitError;
+use crate::project::active_rules::in_force;
+use crate::project::error::ProjectError;
+use crate::project::issue::Issue;
+use crate::project::workspace::Workspace;
+use crate::rules::{Refusal, branch_of};
+use crate::storage::inbox::{FileClass, InboxFile, VisitMark, Witnessed};
+use crate::storage::random::ulid;
+use crate::storage::{Inbox, StoreError, journal};
+use crate::tasks::complete::would_complete;
+use crate::tasks::state::task_state::committed_task;
+
+/// How many waiting files are judged; the watcher reports the others when it takes them.
+const MOST_JUDGED: usize = 50;
+
+/// Returns how many files wait in the inbox.
+pub(crate) fn pending(workspace: &Workspace) -> Result<usize, ProjectError> {
+    Ok(files(workspace)?.len())
+}
+
+/// What keeps files back, and what to do about it.
+struct InboxObstacle {
+    problem: String,
+    fix: String,
+    names: Vec<String>,
+    is_taken: bool,
+}
+
+/// Returns which completion files wait, and for what. While nothing can be committed all wait for that.
+pub(crate) fn waiting(workspace: &Workspace, is_halted: bool) -> Vec<Issue> {
+    let files = match files(workspace) {
+        Ok(files) => files,
+        Err(error) => {
+            let fix =
+                error.fix().unwrap_or_else(|| "make it a folder that you may read".to_owned());
+            return vec![Issue::new("inbox_unreadable", error.to_string(), fix)];
+        }
+    };
+    let mut free = files.len();
+    let mut obstacles: Vec<InboxObstacle> = Vec::new();
+    for file in files.into_iter().take(if is_halted { 0 } else { MOST_JUDGED }) {
+        // The watcher finishes first what was interrupted; a look does not.
+        if journal::is_pending(&workspace.paths) {
+            break;
+        }
+        let Err(error) = rehearse(workspace, &file) else { continue };
+        if !is_passing(&error) {
+            continue;
+        }
+        free -= 1;
+        let problem = error.problem();
+        let known = obstacles.iter_mut().find(|known| known.problem == problem);
+        if let Some(known) = known {
+            known.is_taken |= file.is_taken();
+            known.names.push(file.name);
+        } else {
+            let (fix, is_taken) = (fix(&error), file.is_taken());
+            obstacles.push(InboxObstacle { problem, fix, names: vec![file.name], is_taken });
+        }
+    }
+    let mut issues = Vec::new();
+    if free > 0 {
+        let fix = if is_halted {
+            "nothing can be committed now; once it can, `aof watch` takes them, or `aof watch --once`"
+        } else {
+            "`aof watch` takes them as they come; `aof watch --once` takes them now, and says what keeps one back"
+        };
+        issues.push(Issue::new("inbox_waiting", waits(free), fix));
+    }
+    for InboxObstacle { problem, fix, names, is_taken } in &obstacles {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let back =
+            if *is_taken { "; to take one back, remove it from `.aof/inbox/.taken`" } else { "" };
+        issues.push(Issue::new(
+            "inbox_kept_back",
+            format!("{} ({}): {problem}", waits(names.len()), some(&names)),
+            format!("{fix}; `aof watch` goes on with it then, or `aof watch --once`{back}"),
+        ));
+    }
+    issues
+}
+
+fn waits(count: usize) -> String {
+    let waits = if count == 1 { "file waits" } else { "files wait" };
+    format!("{count} completion {waits} in `.aof/inbox`")
+}
+
+/// Returns what to do about an error here, where no command is run again.
+fn fix(error: &ProjectError) -> String {
+    match error {
+        ProjectError::Store(StoreError::Exists { path }) => {
+            format!("move `{}` away", path.display())
+        }
+        error => error.fix().unwrap_or_else(|| "mend that".to_owned()),
+    }
+}
+
+/// Returns what waits: what was taken, then what lies in the inbox.
+fn files(workspace: &Workspace) -> Result<Vec<InboxFile>, ProjectError> {
+    let inbox = Inbox::of(&workspace.paths);
+    let mut files = inbox.taken()?;
+    let candidates = inbox.scan(workspace.clock()(), &|_| Witnessed::Renamed)?.into_iter();
+    let dropped = candidates.filter(|candidate| candidate.class != FileClass::Ignored);
+    files.extend(dropped.map(|candidate| candidate.file));
+    Ok(files)
+}
+
+/// Judges a file as when it is taken. One that is to be refused meets no error here.
+fn rehearse(workspace: &Workspace, file: &InboxFile) -> Result<(), ProjectError> {
+    let bytes = match Inbox::of(&workspace.paths).peek(file) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) | Err(StoreError::WrongKind { .. } | StoreError::TooLarge { .. }) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    let id = match &file.id {
+        Some(id) => id.clone(),
+        None => ulid(workspace.clock()())?,
+    };
+    match completion_in(file, &bytes, &id) {
+        Ok(completion) => would_complete(workspace, &completion)?.rehearse(workspace),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Returns how many completions were refused that nobody has looked at, with the newest.
+pub(crate) fn refused(workspace: &Workspace) -> Result<Option<Issue>, ProjectError> {
+    let names = Inbox::of(&workspace.paths).refused()?;
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let shown: Vec<&str> = names.iter().map(String::as_str).collect();
+    let wait = if names.len() == 1 { "completion waits" } else { "completions wait" };
+    Ok(Some(Issue::new(
+        "refused_waiting",
+        format!("{} refused {wait} in `.aof/refused`: {}", names.len(), some(&shown)),
+        "`NAME.reason.json` beside each says why; mend it and drop it into `.aof/inbox` again, or remove both files",
+    )))
+}
+
+/// Returns the names of files that are still being written, each with the error that `aof watch --once` reports.
+pub(crate) fn unclosed(workspace: &Workspace) -> Result<Vec<(String, ProjectError)>, ProjectError> {
+    let dropped = Inbox::of(&workspace.paths).scan(workspace.clock()(), &|_| Witnessed::Nothing)?;
+    let growing = dropped.into_iter().filter(|candidate| candidate.class == FileClass::Growing);
+    let error = || ProjectError::Unfit {
+        code: "still_written",
+        problem: "it was written to within the last two seconds: half a file is never read"
+            .to_owned(),
+        fix: "run this again; `aof watch` takes it by itself".to_owned(),
+    };
+    Ok(growing.map(|candidate| (candidate.file.name, error())).collect())
+}
+
+/// How many visits are remembered.
+const MOST_VISITS: usize = 10_000;
+
+/// The visits that files were taken for, by task and agent.
+#[derive(Debug, Default)]
+pub(crate) struct DeliveredVisits {
+    delivered: HashMap<(TaskId, AgentId), DeliveredVisit>,
+    /// How often the inbox was listed.
+    listings: u64,
+    /// What lay in it at the last listing, and at which one first: names and inodes.
+    present: HashMap<(OsString, u64), u64>,
+}
+
+#[derive(Debug)]
+struct DeliveredVisit {
+    ticket: Ticket,
+    /// Whether the file itself named the branch.
+    names_branch: bool,
+    /// The last listing before it counted.
+    listing: u64,
+}
+
+impl DeliveredVisits {
+    /// Lists the inbox, before something counts. Returns the number of this listing.
+    pub(crate) fn list(&mut self, inbox: &Inbox<'_>) -> Result<u64, StoreError> {
+        if self.delivered.len() > MOST_VISITS {
+            self.delivered.clear();
+        }
+        self.listings += 1;
+        let before = std::mem::take(&mut self.present);
+        for present in inbox.names()? {
+            let first = before.get(&present).copied().unwrap_or(self.listings);
+            self.present.insert(present, first);
+        }
+        Ok(self.listings)
+    }
+
+    /// Returns the listing in which a file first lay in the inbox.
+    pub(crate) fn first_seen(&self, name: &OsStr, inode: u64) -> u64 {
+        self.present.get(&(name.to_owned(), inode)).copied().unwrap_or(self.listings)
+    }
+
+    /// Notes the visit that a completion was taken for, whether its file named the visit, and the last listing before it counted.
+    pub(crate) fn note(&mut self, completion: &Completion, names_visit: bool, listing: u64) {
+        let ticket = completion.ticket.clone();
+        if ticket.visit.is_some() {
+            let names_branch = names_visit && ticket.branch.is_some();
+            let key = (ticket.task.clone(), completion.agent.clone());
+            self.delivered.insert(key, DeliveredVisit { ticket, names_branch, listing });
+        }
+    }
+
+    /// Has a completion mean the visit that its agent has completed, unless it names one itself, or was dropped after that had counted.
+    pub(crate) fn bind(&self, completion: &mut Completion, first_seen: u64) {
+        let ticket = &mut completion.ticket;
+        if ticket.visit.is_none()
+            && let Some(known) =
+                self.delivered.get(&(ticket.task.clone(), completion.agent.clone()))
+            && first_seen <= known.listing
+        {
+            // A file that names a branch, and one that names none, do not mean the same one.
+            let branch = known.ticket.branch.clone().filter(|_| !known.names_branch);
+            *ticket = Ticket { branch, ..known.ticket.clone() };
+        }
+    }
+}
+
+/// Has a completion mean the visit that it was found to mean before, unless it names one itself.
+pub(crate) fn bind(completion: &mut Completion, mark: Option<&VisitMark>) {
+    let ticket = &mut completion.ticket;
+    if let (None, Some(mark)) = (ticket.visit, mark) {
+        ticket.visit = Some(mark.visit);
+        ticket.branch.clone_from(&mark.branch);
+    }
+}
+
+/// Returns the visit that a completion means which has to wait; nothing where none is open, or where nobody can tell. Where the
+/// task's file cannot be read, HEAD tells which visit is open.
+pub(crate) fn meant_visit(workspace: &Workspace, completion: &Completion) -> Option<VisitMark> {
+    let ticket = &completion.ticket;
+    if let Some(visit) = ticket.visit {
+        return Some(VisitMark { visit, branch: ticket.branch.clone() });
+    }
+    let head = workspace.repository.look().ok()?;
+    let in_force = in_force(workspace, &head).ok()?;
+    let task = committed_task(workspace, &in_force, head.commit?, &ticket.task).ok()??.task;
+    let visit = task.gate.as_ref()?.visit;
+    Some(VisitMark { visit, branch: branch_of(&in_force.rules, &task, &completion.agent) })
+}
+
+/// Returns whether the completion has to wait because of an error that is not its own, as where its task's file cannot be read.
+pub(crate) fn is_passing(error: &ProjectError) -> bool {
+    match error {
+        ProjectError::Store(_)
+        | ProjectError::InvalidRules(_)
+        | ProjectError::Restless { .. }
+        | ProjectError::Frozen { .. }
+        | ProjectError::NotPutBack { .. }
+        | ProjectError::UnreadableTask { .. }
+        // The way in which a person wrote the file.
+        | ProjectError::Splice {
+            refusal: SpliceRefusal::Shared { .. } | SpliceRefusal::Shape { .. } | SpliceRefusal::Layout { .. },
+            ..
+        }
+        // Only the worktree lacks it: an editor that saves by renaming, or somebody who deleted it and may bring it back.
+        | ProjectError::NoTask { committed: Some(_), .. } => true,
+        ProjectError::Unfit { code, .. } => *code == "rules_not_committed",
+        ProjectError::Git(error) => !matches!(error, GitError::BadPerson { .. } | GitError::BadPath { .. }),
+        _ => false,
+    }
+}
+
+/// Returns the completion that a file says, of the visit that it was found to mean before, if any; or the reason why it is refused.
+pub(crate) fn completion_in(
+    file: &InboxFile,
+    bytes: &[u8],
+    id: &CompletionId,
+) -> Result<Completion, Value> {
+    let Some(syntax) = Syntax::of(&file.name) else {
+        let message = "a completion file is named `*.yaml`, `*.json` or `*.md`, so that it is known how to read it";
+        return Err(json!({"error": "unknown_suffix", "message": message}));
+    };
+    let mut completion = completion_file::parse(bytes, syntax, id).map_err(|faults| {
+        let text = String::from_utf8_lossy(bytes);
+        let first = faults.first().map(|fault| fault.message.as_str()).unwrap_or_default();
+        let diagnostics =
+            faults.iter().map(|fault| Diagnostic::from_fault(&file.name, &text, fault));
+        json!({
+            "error": "unreadable_completion",
+            "message": format!("{first}\n\nMend the file and drop it into `.aof/inbox` again."),
+            "diagnostics": diagnostics.map(|found| found.to_value()).collect::<Vec<_>>(),
+        })
+    })?;
+    bind(&mut completion, file.visit.as_ref());
+    Ok(completion)
+}
+
+/// Returns whether a file that was closed a moment ago is no whole completion yet: a shell that writes with `>` and then `>>` closes it
+/// each time.
+pub(crate) fn is_partial(workspace: &Workspace, file: &InboxFile, id: &CompletionId) -> bool {
+    let bytes = match Inbox::of(&workspace.paths).peek(file) {
+        Ok(Some(bytes)) => bytes,
+        Err(StoreError::Unsteady { .. }) => return true,
+        // The taker finds out.
+        Ok(None) | Err(_) => return false,
+    };
+    let Ok(completion) = completion_in(file, &bytes, id) else { return true };
+    // The body of a Markdown file comes last.
+    if Syntax::of(&file.name) == Some(Syntax::Markdown) && completion.body.is_none() {
+        return true;
+    }
+    let has_blockers =
+        completion.blockers.is_some() || completion.outcome.as_deref() == Some("complete");
+    if completion.outcome.is_some() && completion.summary.is_some() && has_blockers {
+        return false;
+    }
+    // It leaves out what few may: the rules tell.
+    let lacking = would_complete(workspace, &completion);
+    matches!(
+        lacking,
+        Err(ProjectError::Refused(
+            Refusal::MissingOutcome { .. }
+                | Refusal::MissingSummary { .. }
+                | Refusal::MissingBlockers { .. }
+        ))
+    )
+}

@@ -1,0 +1,470 @@
+//! Completion files: taken from the inbox, each settled in the history or refused with a reason that teaches.
+//!
+//! They are worked on in batches of different tasks; a second completion of a task waits for the next batch.
+//! A file is renamed to `.taken/ID-NAME` first, and that id is its completion's: delivered again after a crash it is recognised.
+//! The watcher that works on it holds it until it is settled or refused, so two watchers never come to different ends with it. It is
+//! removed only when the history has it, and refused files are kept; so a completion is always in exactly one place.
+//! A file that has to wait keeps the visit that it [means](DeliveredVisits).
+
+use std::collections::{HashSet, VecDeque};
+use std::ffi::OsStr;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tracing::warn;
+
+use super::report::{Delivered, Reporter};
+use crate::domain::{Completion, Digest};
+use crate::observability::notices::compose::put_conflict;
+use crate::project::error::{ProjectError, reason_of};
+use crate::project::workspace::Workspace;
+use crate::rules::Refusal;
+use crate::storage::inbox::{FileClass, InboxFile, OpenInboxFile};
+use crate::storage::random::ulid;
+use crate::storage::{Inbox, StoreError};
+use crate::system::crash_points;
+use crate::tasks::apply::MOST;
+use crate::tasks::complete::{complete_together, leave_conflict};
+use crate::tasks::inbox::{
+    DeliveredVisits, bind, completion_in, is_partial, is_passing, meant_visit,
+};
+use crate::tasks::plan::Changed;
+
+/// How long waiting files are tried before new ones are looked for.
+const SHARE: Duration = Duration::from_millis(40);
+/// How many waiting files are tried at once, before the time is checked.
+const TOGETHER: usize = 8;
+
+/// A file that was taken, and the listing in which it first was in the inbox.
+type TakenFile = (InboxFile, u64);
+
+/// Brings the next files; at most as many as said.
+type More<'m> = dyn FnMut(usize) -> Result<Vec<TakenFile>, ProjectError> + 'm;
+
+/// A completion that was read from its file.
+struct DeliveredFile {
+    file: InboxFile,
+    /// Held for as long as it is worked on.
+    open: OpenInboxFile,
+    completion: Completion,
+    /// Whether the file itself says which visit it means.
+    names_visit: bool,
+    first_seen: u64,
+}
+
+/// Completion files of the inbox, and those that were taken and wait: left by a killed watcher, or kept back by an error. Waiting files
+/// are tried again a few at a time, after what arrives meanwhile.
+pub(crate) struct Deliveries {
+    visits: DeliveredVisits,
+    /// Whether it is unknown which files wait: they are looked for before new files are taken.
+    unknown: bool,
+    /// Whether files wait for a task file.
+    waits: bool,
+    retry: Retry,
+    /// Those that are to be tried now, the oldest first.
+    due: VecDeque<InboxFile>,
+}
+
+/// Whether all files that wait are tried again. Errors that are not met again are over then.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Retry {
+    No,
+    Due,
+    Begun,
+}
+
+impl Deliveries {
+    pub(crate) fn new() -> Self {
+        let (visits, due) = (DeliveredVisits::default(), VecDeque::new());
+        Self { visits, unknown: true, waits: false, retry: Retry::No, due }
+    }
+
+    /// Has the waiting files looked for again.
+    pub(crate) fn forget(&mut self) {
+        self.unknown = true;
+    }
+
+    /// Has all waiting files tried again.
+    pub(crate) fn try_all(&mut self) {
+        if self.retry == Retry::No {
+            self.retry = Retry::Due;
+        }
+    }
+
+    /// Returns whether any waiting file is to be tried now.
+    pub(crate) fn is_due(&self) -> bool {
+        !self.due.is_empty()
+    }
+
+    /// Takes what is in the inbox, then tries waiting files for a short while. `changed` says whether task files may have changed, which
+    /// may end the wait. Returns whether files are left that may still be written.
+    pub(crate) fn run(
+        &mut self,
+        workspace: &mut Workspace,
+        wait: Duration,
+        reporter: &mut Reporter<'_>,
+        changed: bool,
+    ) -> Result<bool, ProjectError> {
+        workspace.own_folder_is_ours()?;
+        reporter.waiting = false;
+        let mut taken = Vec::new();
+        if self.unknown {
+            self.due.clear();
+            taken = leftovers(workspace, reporter)?;
+        }
+        let growing = self.deliver(workspace, wait, taken, reporter)?;
+        self.waits |= reporter.waiting;
+        if self.unknown {
+            reporter.told.forget_the_rest();
+            (self.unknown, self.retry) = (false, Retry::No);
+        }
+        self.try_waiting(workspace, wait, reporter, changed)?;
+        Ok(growing)
+    }
+
+    fn try_waiting(
+        &mut self,
+        workspace: &mut Workspace,
+        wait: Duration,
+        reporter: &mut Reporter<'_>,
+        changed: bool,
+    ) -> Result<(), ProjectError> {
+        let is_due = self.retry == Retry::Due;
+        if self.due.is_empty() && (is_due || changed && self.waits) {
+            self.due = leftovers(workspace, reporter)?.into();
+            self.retry = if is_due { Retry::Begun } else { Retry::No };
+            self.waits = false;
+        }
+        if !self.due.is_empty() {
+            workspace.own_folder_is_ours()?;
+            let start = Instant::now();
+            reporter.waiting = false;
+            let paths = workspace.paths.clone();
+            let inbox = Inbox::of(&paths);
+            let listing = self.visits.list(&inbox)?;
+            let due = &mut self.due;
+            let mut more = |room: usize| {
+                let most = if start.elapsed() < SHARE { room.min(TOGETHER) } else { 0 };
+                Ok(due.drain(..due.len().min(most)).map(|file| (file, listing)).collect())
+            };
+            let mut work = DeliveryWork { inbox: &inbox, visits: &mut self.visits, reporter };
+            let done = work.work_off(workspace, wait, &mut more);
+            self.waits |= reporter.waiting;
+            if !self.due.is_empty() {
+                // The loop checks next whether to end.
+                let _ = reporter.rest(start.elapsed());
+            }
+            done?;
+        }
+        if self.due.is_empty() && self.retry == Retry::Begun {
+            reporter.told.forget_the_rest();
+            self.retry = Retry::No;
+        }
+        Ok(())
+    }
+
+    /// Takes what is in the inbox, the oldest first, and works on it after files that were taken before. A bad file stops none of the
+    /// others. Returns whether files are left that may still be written.
+    fn deliver(
+        &mut self,
+        workspace: &mut Workspace,
+        wait: Duration,
+        taken: Vec<InboxFile>,
+        reporter: &mut Reporter<'_>,
+    ) -> Result<bool, ProjectError> {
+        let (paths, clock) = (workspace.paths.clone(), workspace.clock());
+        let inbox = Inbox::of(&paths);
+        let listing = self.visits.list(&inbox)?;
+        let (mut growing, mut ready) = (false, Vec::new());
+        for candidate in inbox.scan(clock(), &|name| reporter.witnessed(name))? {
+            match candidate.class {
+                FileClass::Ignored => {}
+                FileClass::Growing => growing = true,
+                FileClass::Closed if is_partial(workspace, &candidate.file, &ulid(clock())?) => {
+                    growing = true;
+                }
+                FileClass::Odd(oddity) => refuse_odd(&inbox, &candidate.file, &oddity, reporter)?,
+                FileClass::Closed | FileClass::Ready => {
+                    let name = OsStr::new(&candidate.file.name);
+                    let first_seen = self.visits.first_seen(name, candidate.stat.inode);
+                    ready.push((candidate.file, first_seen));
+                }
+            }
+        }
+        let mut failed = Vec::new();
+        // After a kill files are taken up in the order of their ids: each id is of a later millisecond.
+        let mut time = clock();
+        let (mut ready, mut taken) = (ready.into_iter(), taken.into_iter());
+        let mut work = DeliveryWork { inbox: &inbox, visits: &mut self.visits, reporter };
+        let done = work.work_off(workspace, wait, &mut |room| {
+            let mut batch: Vec<TakenFile> =
+                taken.by_ref().take(room).map(|file| (file, listing)).collect();
+            if !batch.is_empty() {
+                return Ok(batch);
+            }
+            for (file, first_seen) in ready.by_ref().take(room) {
+                time += Duration::from_millis(1);
+                match inbox.take(&file, &ulid(time)?) {
+                    Ok(taken) => batch.extend(taken.map(|taken| (taken, first_seen))),
+                    Err(fault) => failed.push((file.name, fault)),
+                }
+            }
+            if !batch.is_empty() {
+                inbox.sync_taken()?;
+            }
+            Ok(batch)
+        });
+        for (name, fault) in failed {
+            reporter.tell_delivered(Delivered::Waiting { name, error: fault.into() });
+        }
+        done.map(|()| growing)
+    }
+}
+
+/// Returns what was taken from the inbox and not settled, the oldest first. What is no completion file is refused.
+fn leftovers(
+    workspace: &Workspace,
+    reporter: &mut Reporter<'_>,
+) -> Result<Vec<InboxFile>, ProjectError> {
+    let inbox = Inbox::of(&workspace.paths);
+    let (taken, strangers): (Vec<_>, Vec<_>) =
+        inbox.taken()?.into_iter().partition(|file| file.id.is_some());
+    for file in &strangers {
+        refuse_odd(&inbox, file, "it was put where only `aof` puts files", reporter)?;
+    }
+    // A watcher that was killed may not have synced them.
+    if !taken.is_empty() {
+        inbox.sync_taken()?;
+    }
+    Ok(taken)
+}
+
+/// Takes the first item of every key out of the list; what is left keeps its order.
+fn first_of_each<T, K: Eq + std::hash::Hash>(items: &mut Vec<T>, key: impl Fn(&T) -> K) -> Vec<T> {
+    let mut seen = HashSet::new();
+    let (first, rest) = std::mem::take(items).into_iter().partition(|item| seen.insert(key(item)));
+    *items = rest;
+    first
+}
+
+/// What taken files are worked on with.
+struct DeliveryWork<'w, 't> {
+    inbox: &'w Inbox<'w>,
+    visits: &'w mut DeliveredVisits,
+    reporter: &'w mut Reporter<'t>,
+}
+
+impl DeliveryWork<'_, '_> {
+    /// Works through what `more` brings, in batches. In the gaps between them a person's git gets at the repository.
+    fn work_off(
+        &mut self,
+        workspace: &mut Workspace,
+        wait: Duration,
+        more: &mut More<'_>,
+    ) -> Result<(), ProjectError> {
+        let mut pending: Vec<DeliveredFile> = Vec::new();
+        loop {
+            let start = Instant::now();
+            let files = more(MOST.saturating_sub(pending.len()))?;
+            if files.is_empty() && pending.is_empty() {
+                return Ok(());
+            }
+            for (file, first_seen) in files {
+                pending.extend(self.open(file, first_seen)?);
+            }
+            for work in &mut pending {
+                self.visits.bind(&mut work.completion, work.first_seen);
+            }
+            let listing = self.visits.list(self.inbox)?;
+            let batch = first_of_each(&mut pending, |work| work.completion.ticket.task.clone());
+            let more_to_come = batch.len() == MOST || !pending.is_empty();
+            self.complete_batch(workspace, wait, &batch, listing)?;
+            if more_to_come && self.reporter.rest(start.elapsed()).is_break() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Opens and reads a taken file; what is no completion is refused.
+    fn open(
+        &mut self,
+        file: InboxFile,
+        first_seen: u64,
+    ) -> Result<Option<DeliveredFile>, ProjectError> {
+        let open = match self.inbox.open(&file) {
+            Ok(Some(open)) => open,
+            // Another watcher has it, or was faster.
+            Ok(None) => return Ok(None),
+            Err(error @ (StoreError::WrongKind { .. } | StoreError::TooLarge { .. })) => {
+                refuse_odd(self.inbox, &file, &error.to_string(), self.reporter)?;
+                return Ok(None);
+            }
+            Err(error) => {
+                wait_or_fail(file.name, error.into(), self.reporter)?;
+                return Ok(None);
+            }
+        };
+        let Some(id) = &file.id else { return Ok(None) };
+        match completion_in(&file, &open.bytes, id) {
+            Ok(completion) => {
+                // A file that was marked does not say so itself.
+                let names_visit = file.visit.is_none() && completion.ticket.visit.is_some();
+                Ok(Some(DeliveredFile { file, open, completion, names_visit, first_seen }))
+            }
+            Err(reason) => {
+                self.refuse(&file, &open, reason)?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Completes a batch of different tasks, and puts each file where it belongs.
+    fn complete_batch(
+        &mut self,
+        workspace: &mut Workspace,
+        wait: Duration,
+        batch: &[DeliveredFile],
+        listing: u64,
+    ) -> Result<(), ProjectError> {
+        let mut completions: Vec<Completion> =
+            batch.iter().map(|work| work.completion.clone()).collect();
+        let mut trouble = Ok(());
+        let mut late = Vec::new();
+        let mut waits = vec![true; batch.len()];
+        let mut refused = vec![false; batch.len()];
+        let done = complete_together(workspace, wait, &mut completions, &mut |place, result| {
+            let DeliveredFile { file, open, .. } = &batch[place];
+            waits[place] = result.as_ref().is_err_and(is_passing);
+            refused[place] = result.is_err() && !waits[place];
+            let settled = match result {
+                Ok(changed) => self.settle(file, open, changed),
+                Err(error) if waits[place] => wait_or_fail(file.name.clone(), error, self.reporter),
+                Err(ProjectError::Refused(refusal @ Refusal::VisitEnded { .. })) => {
+                    late.push((place, refusal));
+                    Ok(())
+                }
+                Err(error) => self.refuse(file, open, reason_of(&error)),
+            };
+            if settled.is_err() {
+                trouble = settled;
+            }
+        });
+        for (place, (work, completion)) in batch.iter().zip(&mut completions).enumerate() {
+            if waits[place] && !work.names_visit && work.file.visit.is_none() {
+                self.mark(workspace, &work.file, completion);
+            }
+            // A refused ticket may be a wrong one, which says nothing of files without a ticket.
+            if !(work.names_visit && refused[place]) {
+                self.visits.note(completion, work.names_visit, listing);
+            }
+        }
+        done.and(trouble)?;
+        for (place, refusal) in late {
+            let DeliveredFile { file, open, .. } = &batch[place];
+            // The late agent may not look here again, so the notice comes before the file is settled. But no file waits for notices or
+            // for the event stream.
+            let digest = Digest::of(&open.bytes);
+            if let Err(error) = put_conflict(workspace, &refusal, &digest) {
+                self.reporter.tell_undelivered(error.to_string());
+            }
+            if let Err(error) = leave_conflict(workspace, &refusal, digest.as_str()) {
+                warn!("the event stream misses that a completion came too late: {error}");
+                self.reporter.tell_undelivered(error.to_string());
+            }
+            self.refuse(file, open, reason_of(&refusal.into()))?;
+        }
+        Ok(())
+    }
+
+    /// Has a file that waits keep the visit that it means.
+    fn mark(&self, workspace: &Workspace, file: &InboxFile, completion: &mut Completion) {
+        let Some(visit) = meant_visit(workspace, completion) else { return };
+        bind(completion, Some(&visit));
+        if let Err(error) = self.inbox.mark(file, &visit) {
+            // It waits all the same, and the visit is looked up again when it is tried again.
+            warn!("a completion file that waits does not keep which visit it means: {error}");
+        }
+    }
+
+    fn settle(
+        &mut self,
+        file: &InboxFile,
+        open: &OpenInboxFile,
+        changed: Changed,
+    ) -> Result<(), ProjectError> {
+        let settled = self.inbox.settle(file, open);
+        let name = file.name.clone();
+        self.reporter.tell_delivered(Delivered::Completed { name, changed: Box::new(changed) });
+        // It counts all the same: the file has its id, and the history knows it.
+        settled.or_else(|error| wait_or_fail(file.name.clone(), error.into(), self.reporter))
+    }
+
+    fn refuse(
+        &mut self,
+        file: &InboxFile,
+        open: &OpenInboxFile,
+        mut reason: Value,
+    ) -> Result<(), ProjectError> {
+        reason["file"] = json!(file.name);
+        reason["sha256"] = json!(Digest::of(&open.bytes).as_str());
+        crash_points::point("inbox.judged");
+        put_aside(self.inbox, file, reason, self.reporter)
+    }
+}
+
+fn refuse_odd(
+    inbox: &Inbox<'_>,
+    file: &InboxFile,
+    why: &str,
+    reporter: &mut Reporter<'_>,
+) -> Result<(), ProjectError> {
+    let reason = json!({"error": "not_a_completion_file", "message": why, "file": file.name});
+    put_aside(inbox, file, reason, reporter)
+}
+
+fn put_aside(
+    inbox: &Inbox<'_>,
+    file: &InboxFile,
+    reason: Value,
+    reporter: &mut Reporter<'_>,
+) -> Result<(), ProjectError> {
+    let name = file.name.clone();
+    match inbox.refuse(file, &reason) {
+        Ok(Some(path)) => reporter.tell_delivered(Delivered::Refused { name, reason, path }),
+        // Another watcher was faster.
+        Ok(None) => {}
+        Err(error) => wait_or_fail(name, error.into(), reporter)?,
+    }
+    Ok(())
+}
+
+/// Reports an error of one file; an error that every file would meet ends the work.
+fn wait_or_fail(
+    name: String,
+    error: ProjectError,
+    reporter: &mut Reporter<'_>,
+) -> Result<(), ProjectError> {
+    if error.is_general() {
+        return Err(error);
+    }
+    reporter.tell_delivered(Delivered::Waiting { name, error });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_has_one_completion_a_task_and_later_ones_keep_their_order() {
+        let mut pending = vec![("a", 1), ("b", 1), ("a", 2), ("c", 1), ("a", 3), ("b", 2)];
+        let batches: Vec<Vec<(&str, i32)>> = std::iter::from_fn(|| {
+            Some(first_of_each(&mut pending, |item| item.0)).filter(|b| !b.is_empty())
+        })
+        .collect();
+        assert_eq!(
+            batches,
+            [vec![("a", 1), ("b", 1), ("c", 1)], vec![("a", 2), ("b", 2)], vec![("a", 3)]]
+        );
+    }
+}
