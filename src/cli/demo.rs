@@ -97,7 +97,7 @@ fn new_task(output: Output, stage: &DemoStage, title: &str, more: &[&str]) -> Cl
 }
 
 /// Waits until the watcher has taken or refused the file, and returns what it says.
-fn answer(stage: &DemoStage, events: &Receiver<Value>, turn: &Turn) -> CliResult<String> {
+fn answer(stage: &DemoStage, events: &Receiver<Value>, turn: &DemoTurn) -> CliResult<String> {
     loop {
         let event = events
             .recv_timeout(GATE_PATIENCE)
@@ -156,7 +156,7 @@ agents:
 ";
 
 /// A completion file that an agent drops.
-struct Turn {
+struct DemoTurn {
     agent: &'static str,
     file: &'static str,
     does: &'static str,
@@ -164,8 +164,8 @@ struct Turn {
 }
 
 /// Returns the files in the order in which they are dropped.
-fn turns(login: &TaskId, guide: &TaskId) -> Vec<Turn> {
-    let yaml = |agent, file, task: &TaskId, summary| Turn {
+fn turns(login: &TaskId, guide: &TaskId) -> Vec<DemoTurn> {
+    let yaml = |agent, file, task: &TaskId, summary| DemoTurn {
         agent,
         file,
         does: "`complete`, as YAML",
@@ -173,7 +173,7 @@ fn turns(login: &TaskId, guide: &TaskId) -> Vec<Turn> {
     };
     let json = |file, does, outcome, summary: &str, blockers: &[&str]| {
         let text = json!({"task": login, "agent": "agent-3", "outcome": outcome, "summary": summary, "blockers": blockers});
-        Turn { agent: "agent-3", file, does, text: text.to_string() }
+        DemoTurn { agent: "agent-3", file, does, text: text.to_string() }
     };
     let again =
         yaml("agent-7", "login-again.md", login, "Five attempts, then a pause; the test is there");
@@ -192,7 +192,7 @@ fn turns(login: &TaskId, guide: &TaskId) -> Vec<Turn> {
         yaml("agent-5", "guide-text.yaml", guide, "A page with two pictures"),
         json("review.json", review, "needs_review", why, &blockers),
         yaml("agent-3", "guide-review.yaml", guide, "Reads well"),
-        Turn {
+        DemoTurn {
             does: "`complete`, as Markdown with the work below",
             text: format!("---\n{}---\n{work}\n", again.text),
             ..again

@@ -24,7 +24,7 @@ use crate::files::printable::inert;
 use crate::observability::events::catch_up::{
     EventReader, Rebuilt, StreamLine, WantedEvents, rebuild_events,
 };
-use crate::observability::metrics::exposition::{Format, render, value};
+use crate::observability::metrics::exposition::{ExpositionFormat, render, value};
 use crate::observability::metrics::families::numbers;
 use crate::observability::notices::delivery::{
     OutgoingMessage, OutgoingState, Tried, deliver_notices, outgoing,
@@ -225,8 +225,8 @@ pub(crate) fn run_metrics(session: &Session, args: &MetricsArgs) -> CliResult {
         _ if session.output.is_json() => {
             session.output.document(json!({"metrics": value(families)}))
         }
-        MetricsFormat::Text => render(families, Format::Text),
-        MetricsFormat::OpenMetrics => render(families, Format::OpenMetrics),
+        MetricsFormat::Text => render(families, ExpositionFormat::Text),
+        MetricsFormat::OpenMetrics => render(families, ExpositionFormat::OpenMetrics),
     };
     match args.output.as_ref().filter(|path| path.as_os_str() != "-") {
         None => session.output.print(&text),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::examination::examine;
-use super::subject::{Subject, View};
+use super::subject::{CheckContext, View};
 use crate::history::sync::remote_state::{RemoteStanding, remote_value};
 use crate::project::error::ProjectError;
 use crate::project::issue::{Issue, Weight};
@@ -17,7 +17,7 @@ pub(crate) fn look_through(
     workspace: &Workspace,
     watcher: bool,
 ) -> Result<Vec<Issue>, ProjectError> {
-    let mut issues = examine(&Subject::of(workspace, View::Doctor, watcher)?)?;
+    let mut issues = examine(&CheckContext::of(workspace, View::Doctor, watcher)?)?;
     for issue in issues.iter_mut().filter(|issue| issue.why.is_empty()) {
         issue.why = why(issue.code).to_owned();
     }
@@ -26,7 +26,7 @@ pub(crate) fn look_through(
 
 /// What became of a issue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum TreatmentOutcome {
     /// It was told.
     Told,
     /// It would be done away with.
@@ -40,13 +40,13 @@ pub(crate) enum Outcome {
 /// An issue, and what became of it.
 pub(crate) struct Treated {
     pub issue: Issue,
-    pub outcome: Outcome,
+    pub outcome: TreatmentOutcome,
 }
 
 impl Treated {
     /// Returns whether something is wrong still.
     pub(crate) fn is_wrong(&self) -> bool {
-        self.issue.weight == Weight::Wrong && self.outcome != Outcome::Cured
+        self.issue.weight == Weight::Wrong && self.outcome != TreatmentOutcome::Cured
     }
 }
 
@@ -58,11 +58,11 @@ pub(crate) fn treat(
 ) -> Vec<Treated> {
     let treated = issues.into_iter().map(|issue| {
         let outcome = match (&issue.cure, dry_run) {
-            (None, _) => Outcome::Told,
-            (Some(_), DryRun::Yes) => Outcome::Curable,
+            (None, _) => TreatmentOutcome::Told,
+            (Some(_), DryRun::Yes) => TreatmentOutcome::Curable,
             (Some(cure), DryRun::No) => match cure(workspace) {
-                Ok(()) => Outcome::Cured,
-                Err(error) => Outcome::Uncured(workspace.git_words.said(error.problem())),
+                Ok(()) => TreatmentOutcome::Cured,
+                Err(error) => TreatmentOutcome::Uncured(workspace.git_words.said(error.problem())),
             },
         };
         Treated { issue, outcome }
@@ -72,17 +72,17 @@ pub(crate) fn treat(
 
 /// Leaves everything as it is.
 pub(crate) fn leave(issues: Vec<Issue>) -> Vec<Treated> {
-    issues.into_iter().map(|issue| Treated { issue, outcome: Outcome::Told }).collect()
+    issues.into_iter().map(|issue| Treated { issue, outcome: TreatmentOutcome::Told }).collect()
 }
 
 /// Returns what was found, and done, as `--json` shows it.
 pub(crate) fn doctor_value(treated: &[Treated]) -> Value {
     let complaints = treated.iter().map(|Treated { issue, outcome }| {
         let (word, error) = match outcome {
-            Outcome::Told => ("told", None),
-            Outcome::Curable => ("curable", None),
-            Outcome::Cured => ("fixed", None),
-            Outcome::Uncured(error) => ("failed", Some(error)),
+            TreatmentOutcome::Told => ("told", None),
+            TreatmentOutcome::Curable => ("curable", None),
+            TreatmentOutcome::Cured => ("fixed", None),
+            TreatmentOutcome::Uncured(error) => ("failed", Some(error)),
         };
         json!({
             "code": issue.code,
@@ -182,7 +182,7 @@ pub(crate) struct Overview {
 
 /// Returns the project at a glance. `watcher` says whether a watcher runs.
 pub(crate) fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, ProjectError> {
-    let subject = Subject::of(workspace, View::Status, watcher)?;
+    let subject = CheckContext::of(workspace, View::Status, watcher)?;
     let attention = examine(&subject)?;
     let mut counts = BTreeMap::new();
     for (header, _) in subject.project().into_iter().flat_map(|project| &project.listing.tasks) {

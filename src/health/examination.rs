@@ -1,64 +1,65 @@
 //! The list of checks, in the order in which people see the issues, and what the checks look at.
 
-use super::subject::{Found, Subject, View};
+use super::subject::{CheckContext, CheckResult, View};
 use super::{git, local_files, rules, task_files, uncommitted};
 use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 
 /// Who shows what a check finds.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Scope {
+enum CheckScope {
     Both,
     Doctor,
     Status,
 }
 
-type Check = fn(&Subject<'_>) -> Found;
+type Check = fn(&CheckContext<'_>) -> CheckResult;
 
-const CHECKS: [(Scope, Check); 36] = [
-    (Scope::Doctor, local_files::cache),
-    (Scope::Doctor, local_files::file_system),
-    (Scope::Both, git::busy),
-    (Scope::Doctor, git::version),
-    (Scope::Both, git::locks),
-    (Scope::Doctor, git::writer_lock),
-    (Scope::Both, git::identity),
-    (Scope::Doctor, task_files::line_endings),
-    (Scope::Doctor, git::check_signing),
-    (Scope::Both, rules::own_folder),
-    (Scope::Both, rules::in_force),
-    (Scope::Both, rules::standing_still),
-    (Scope::Both, rules::behind_rules),
-    (Scope::Both, rules::dependencies),
-    (Scope::Both, uncommitted::check_unreadable),
-    (Scope::Both, task_files::doubled),
-    (Scope::Both, task_files::misplaced),
-    (Scope::Both, task_files::check),
-    (Scope::Both, uncommitted::check_uncommitted),
-    (Scope::Both, task_files::companions),
-    (Scope::Both, uncommitted::archive),
-    (Scope::Both, git::check_index),
-    (Scope::Both, git::lost_steps),
-    (Scope::Both, local_files::check_inbox),
-    (Scope::Both, local_files::check_notices),
-    (Scope::Both, local_files::unfinished),
-    (Scope::Doctor, local_files::watcher),
-    (Scope::Doctor, local_files::temporary_files),
-    (Scope::Both, git::check_merge_driver),
-    (Scope::Status, local_files::watcher),
-    (Scope::Both, git::check_remote),
-    (Scope::Doctor, local_files::event_stream),
-    (Scope::Doctor, rules::check),
-    (Scope::Doctor, git::storage),
-    (Scope::Doctor, rules::drifted),
-    (Scope::Doctor, local_files::schemas),
+const CHECKS: [(CheckScope, Check); 36] = [
+    (CheckScope::Doctor, local_files::cache),
+    (CheckScope::Doctor, local_files::file_system),
+    (CheckScope::Both, git::busy),
+    (CheckScope::Doctor, git::version),
+    (CheckScope::Both, git::locks),
+    (CheckScope::Doctor, git::writer_lock),
+    (CheckScope::Both, git::identity),
+    (CheckScope::Doctor, task_files::line_endings),
+    (CheckScope::Doctor, git::check_signing),
+    (CheckScope::Both, rules::own_folder),
+    (CheckScope::Both, rules::in_force),
+    (CheckScope::Both, rules::standing_still),
+    (CheckScope::Both, rules::behind_rules),
+    (CheckScope::Both, rules::dependencies),
+    (CheckScope::Both, uncommitted::check_unreadable),
+    (CheckScope::Both, task_files::doubled),
+    (CheckScope::Both, task_files::misplaced),
+    (CheckScope::Both, task_files::check),
+    (CheckScope::Both, uncommitted::check_uncommitted),
+    (CheckScope::Both, task_files::companions),
+    (CheckScope::Both, uncommitted::archive),
+    (CheckScope::Both, git::check_index),
+    (CheckScope::Both, git::lost_steps),
+    (CheckScope::Both, local_files::check_inbox),
+    (CheckScope::Both, local_files::check_notices),
+    (CheckScope::Both, local_files::unfinished),
+    (CheckScope::Doctor, local_files::watcher),
+    (CheckScope::Doctor, local_files::temporary_files),
+    (CheckScope::Both, git::check_merge_driver),
+    (CheckScope::Status, local_files::watcher),
+    (CheckScope::Both, git::check_remote),
+    (CheckScope::Doctor, local_files::event_stream),
+    (CheckScope::Doctor, rules::check),
+    (CheckScope::Doctor, git::storage),
+    (CheckScope::Doctor, rules::drifted),
+    (CheckScope::Doctor, local_files::schemas),
 ];
 
 /// Returns all that was found. Where `aof status` cannot look, it fails; `aof doctor` says so and goes on.
-pub(crate) fn examine(subject: &Subject<'_>) -> Result<Vec<Issue>, ProjectError> {
+pub(crate) fn examine(subject: &CheckContext<'_>) -> Result<Vec<Issue>, ProjectError> {
     let mut issues = Vec::new();
     for (scope, check) in CHECKS {
-        let elsewhere = if subject.view == View::Status { Scope::Doctor } else { Scope::Status };
+        let elsewhere =
+            if subject.view == View::Status { CheckScope::Doctor } else { CheckScope::Status };
         if scope == elsewhere {
             continue;
         }

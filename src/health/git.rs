@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Unit;
 
-use super::subject::{Found, Subject, count};
+use super::subject::{CheckContext, CheckResult, count};
 use crate::domain::age;
 use crate::domain::project::some;
 use crate::git::{Distance, GitError, Storage, is_program_there};
@@ -39,7 +39,7 @@ const SAY_WHO: &str = "`git config user.name \"Your Name\"` and `git config user
                        `--global`, for every repository that does not say otherwise";
 
 /// What git is in the middle of, and an index that cannot be read.
-pub(crate) fn busy(subject: &Subject<'_>) -> Found {
+pub(crate) fn busy(subject: &CheckContext<'_>) -> CheckResult {
     let busy = subject.busy.as_ref().map(|error| {
         Issue::new(
             "git_busy",
@@ -61,7 +61,7 @@ pub(crate) fn failing(error: &ProjectError) -> Issue {
 }
 
 /// Without a committer nothing can be committed.
-pub(crate) fn identity(subject: &Subject<'_>) -> Found {
+pub(crate) fn identity(subject: &CheckContext<'_>) -> CheckResult {
     let Err(GitError::NoIdentity { missing }) = subject.workspace.repository.identity() else {
         return Ok(Vec::new());
     };
@@ -72,7 +72,7 @@ pub(crate) fn identity(subject: &Subject<'_>) -> Found {
 }
 
 /// The lock of a command that hangs: it goes with its process.
-pub(crate) fn writer_lock(subject: &Subject<'_>) -> Found {
+pub(crate) fn writer_lock(subject: &CheckContext<'_>) -> CheckResult {
     let workspace = subject.workspace;
     let us = Holder::this_process(workspace.command.clone(), workspace.now());
     let holder = match WriterLock::acquire(&workspace.paths, &us, Duration::ZERO, &mut |_| {}) {
@@ -97,7 +97,7 @@ pub(crate) fn writer_lock(subject: &Subject<'_>) -> Found {
 }
 
 /// Locks of git's that nobody seems to hold any more. Those that a kill of ours left are known by its record, and healed.
-pub(crate) fn locks(subject: &Subject<'_>) -> Found {
+pub(crate) fn locks(subject: &CheckContext<'_>) -> CheckResult {
     let locks = match subject.workspace.repository.lock_files() {
         Err(error) if !subject.is_doctor() => return Ok(vec![failing(&error.into())]),
         locks => locks?,
@@ -114,7 +114,7 @@ pub(crate) fn locks(subject: &Subject<'_>) -> Found {
 }
 
 /// Whether there is a git, and one that is new enough.
-pub(crate) fn version(subject: &Subject<'_>) -> Found {
+pub(crate) fn version(subject: &CheckContext<'_>) -> CheckResult {
     Ok(version_of(subject.workspace.repository.git_version().as_deref()).into_iter().collect())
 }
 
@@ -136,7 +136,7 @@ fn version_of(said: Option<&str>) -> Option<Issue> {
 }
 
 /// Many small objects are slow to find, and take more room than one pack.
-pub(crate) fn storage(subject: &Subject<'_>) -> Found {
+pub(crate) fn storage(subject: &CheckContext<'_>) -> CheckResult {
     let Storage { loose, packs } = subject.workspace.repository.storage()?;
     if loose <= MANY_LOOSE && packs <= MANY_PACKS {
         return Ok(Vec::new());
@@ -147,7 +147,7 @@ pub(crate) fn storage(subject: &Subject<'_>) -> Found {
 }
 
 /// The next `git commit` would take a step back, or bring one in.
-pub(crate) fn check_index(subject: &Subject<'_>) -> Found {
+pub(crate) fn check_index(subject: &CheckContext<'_>) -> CheckResult {
     let read;
     let apart = match subject.project() {
         _ if subject.is_doctor() => {
@@ -182,7 +182,7 @@ pub(crate) fn check_index(subject: &Subject<'_>) -> Found {
 }
 
 /// Steps that a git which was overtaken took off the branch.
-pub(crate) fn lost_steps(subject: &Subject<'_>) -> Found {
+pub(crate) fn lost_steps(subject: &CheckContext<'_>) -> CheckResult {
     let workspace = subject.workspace;
     if matches!(subject.busy, Some(GitError::Waiting { .. })) {
         return Ok(Vec::new());
@@ -203,7 +203,7 @@ pub(crate) fn lost_steps(subject: &Subject<'_>) -> Found {
     Ok(issues.collect())
 }
 
-pub(crate) fn check_remote(subject: &Subject<'_>) -> Found {
+pub(crate) fn check_remote(subject: &CheckContext<'_>) -> CheckResult {
     // Who has no remote, or has not said which, works alone.
     let Some(standing) = subject.project().and_then(|project| project.remote.as_ref()) else {
         return Ok(Vec::new());
@@ -240,7 +240,7 @@ pub(crate) fn check_remote(subject: &Subject<'_>) -> Found {
     Ok(issues)
 }
 
-pub(crate) fn check_signing(subject: &Subject<'_>) -> Found {
+pub(crate) fn check_signing(subject: &CheckContext<'_>) -> CheckResult {
     let repository = &subject.workspace.repository;
     let agents = subject
         .project()
@@ -283,7 +283,7 @@ pub(crate) fn check_signing(subject: &Subject<'_>) -> Found {
 /// The line without which git does not ask for the driver.
 const LINE: &str = "the line `tasks/**/*.md merge=aof -text` in `.gitattributes`";
 
-pub(crate) fn check_merge_driver(subject: &Subject<'_>) -> Found {
+pub(crate) fn check_merge_driver(subject: &CheckContext<'_>) -> CheckResult {
     if subject.is_doctor() {
         return look_through(subject.workspace);
     }
@@ -297,7 +297,7 @@ pub(crate) fn check_merge_driver(subject: &Subject<'_>) -> Found {
     Ok(Some(issue).filter(|_| missing.driver && !missing.attributes).into_iter().collect())
 }
 
-fn look_through(workspace: &Workspace) -> Found {
+fn look_through(workspace: &Workspace) -> CheckResult {
     let missing = missing(&workspace.repository)?;
     let mut issues = Vec::new();
     let mut lacking = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::subject::{Found, Subject, count};
+use super::subject::{CheckContext, CheckResult, count};
 use crate::domain::project::some;
 use crate::files::event::line::EventLine;
 use crate::health::{git, rules};
@@ -21,7 +21,7 @@ use crate::tasks::inbox::{refused, waiting};
 use crate::tasks::recovery::recover::heal_if_pending;
 
 /// A damaged cache costs time and no fact.
-pub(crate) fn cache(subject: &Subject<'_>) -> Found {
+pub(crate) fn cache(subject: &CheckContext<'_>) -> CheckResult {
     if !subject.cache_damaged {
         return Ok(Vec::new());
     }
@@ -36,7 +36,7 @@ pub(crate) fn cache(subject: &Subject<'_>) -> Found {
 }
 
 /// A file system whose locks do not hold for everybody who can write there.
-pub(crate) fn file_system(subject: &Subject<'_>) -> Found {
+pub(crate) fn file_system(subject: &CheckContext<'_>) -> CheckResult {
     let root = subject.workspace.paths.root();
     let issue = network_file_system(root)?.map(|kind| {
         Issue::new(
@@ -49,7 +49,7 @@ pub(crate) fn file_system(subject: &Subject<'_>) -> Found {
 }
 
 /// A change that a command did not finish.
-pub(crate) fn unfinished(subject: &Subject<'_>) -> Found {
+pub(crate) fn unfinished(subject: &CheckContext<'_>) -> CheckResult {
     if subject.project().is_none() || !journal::is_pending(&subject.workspace.paths) {
         return Ok(Vec::new());
     }
@@ -62,7 +62,7 @@ pub(crate) fn unfinished(subject: &Subject<'_>) -> Found {
 }
 
 /// Temporary files that nobody is writing any more: a kill leaves them.
-pub(crate) fn temporary_files(subject: &Subject<'_>) -> Found {
+pub(crate) fn temporary_files(subject: &CheckContext<'_>) -> CheckResult {
     let workspace = subject.workspace;
     let ours = atomic_write::abandoned(&workspace.paths, workspace.clock()().into())?;
     let all = ours + workspace.repository.abandoned_temps()?.len();
@@ -87,7 +87,7 @@ fn sweep(workspace: &mut Workspace) -> Result<(), ProjectError> {
 }
 
 /// Schemas for editors that are missing, or of another version of aof.
-pub(crate) fn schemas(subject: &Subject<'_>) -> Found {
+pub(crate) fn schemas(subject: &CheckContext<'_>) -> CheckResult {
     if are_schemas_current(subject.workspace.paths.root()) {
         return Ok(Vec::new());
     }
@@ -100,7 +100,7 @@ pub(crate) fn schemas(subject: &Subject<'_>) -> Found {
 }
 
 /// Lines of the event stream that are no events. Its ends heal by themselves.
-pub(crate) fn event_stream(subject: &Subject<'_>) -> Found {
+pub(crate) fn event_stream(subject: &CheckContext<'_>) -> CheckResult {
     let Some(mut reading) = EventStream::of(&subject.workspace.paths).open()? else {
         return Ok(Vec::new());
     };
@@ -119,7 +119,7 @@ pub(crate) fn event_stream(subject: &Subject<'_>) -> Found {
     Ok(vec![issue.cured_by(|workspace| rebuild_events(workspace).map(drop))])
 }
 
-pub(crate) fn check_inbox(subject: &Subject<'_>) -> Found {
+pub(crate) fn check_inbox(subject: &CheckContext<'_>) -> CheckResult {
     let workspace = subject.workspace;
     let mut issues = Vec::new();
     if subject.project().is_some() {
@@ -143,7 +143,7 @@ pub(crate) fn check_inbox(subject: &Subject<'_>) -> Found {
 }
 
 /// Commands work without a watcher; dropped files do not.
-pub(crate) fn watcher(subject: &Subject<'_>) -> Found {
+pub(crate) fn watcher(subject: &CheckContext<'_>) -> CheckResult {
     if subject.watcher || subject.project().is_none() {
         return Ok(Vec::new());
     }
@@ -194,7 +194,7 @@ fn astray_in(workspace: &Workspace, folder: &Path) -> Option<Issue> {
     })
 }
 
-pub(crate) fn check_notices(subject: &Subject<'_>) -> Found {
+pub(crate) fn check_notices(subject: &CheckContext<'_>) -> CheckResult {
     let mut issues = Vec::new();
     if subject.project().is_none() {
         return Ok(issues);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use super::subject::{Found, Project, Subject, count};
+use super::subject::{CheckContext, CheckResult, CheckedProject, count};
 use crate::domain::project::some;
 use crate::domain::{Layout, LostDependency, Status, TaskId};
 use crate::files::config::configuration::PROJECT_FILE;
@@ -29,7 +29,7 @@ use crate::tasks::plan::{Choice, DryRun};
 use crate::tasks::state::commit_message;
 
 /// Where git has what is this clone's alone.
-pub(crate) fn own_folder(subject: &Subject<'_>) -> Found {
+pub(crate) fn own_folder(subject: &CheckContext<'_>) -> CheckResult {
     if subject.index_fault.is_some() {
         return Ok(Vec::new());
     }
@@ -41,7 +41,7 @@ pub(crate) fn own_folder(subject: &Subject<'_>) -> Found {
 }
 
 /// Whether there are rules in force, and those that people see.
-pub(crate) fn in_force(subject: &Subject<'_>) -> Found {
+pub(crate) fn in_force(subject: &CheckContext<'_>) -> CheckResult {
     let workspace = subject.workspace;
     let project = match &subject.project {
         Ok(project) => project,
@@ -56,7 +56,7 @@ pub(crate) fn in_force(subject: &Subject<'_>) -> Found {
 }
 
 /// Tasks that came to their gate under other rules.
-pub(crate) fn drifted(subject: &Subject<'_>) -> Found {
+pub(crate) fn drifted(subject: &CheckContext<'_>) -> CheckResult {
     let drifted = subject.drifted();
     if drifted == 0 {
         return Ok(Vec::new());
@@ -179,8 +179,10 @@ fn no_rules(workspace: &Workspace, in_force: &InForce) -> Result<Option<Issue>, 
 const WAIT: Duration = Duration::from_secs(10);
 
 /// Tasks that stand still. That work is blocked or late is nothing that is wrong with the project.
-pub(crate) fn standing_still(subject: &Subject<'_>) -> Found {
-    let Some(Project { in_force, listing, .. }) = subject.project() else { return Ok(Vec::new()) };
+pub(crate) fn standing_still(subject: &CheckContext<'_>) -> CheckResult {
+    let Some(CheckedProject { in_force, listing, .. }) = subject.project() else {
+        return Ok(Vec::new());
+    };
     let mut issues = Vec::new();
     for (header, _) in &listing.tasks {
         issues.extend(of_task(&in_force.rules, header));
@@ -224,8 +226,10 @@ fn of_task(rules: &Rules, header: &TaskSummary) -> Option<Issue> {
 }
 
 /// Tasks that wait for each other, or for tasks that are not there.
-pub(crate) fn dependencies(subject: &Subject<'_>) -> Found {
-    let Some(Project { in_force, listing, .. }) = subject.project() else { return Ok(Vec::new()) };
+pub(crate) fn dependencies(subject: &CheckContext<'_>) -> CheckResult {
+    let Some(CheckedProject { in_force, listing, .. }) = subject.project() else {
+        return Ok(Vec::new());
+    };
     let circle = |circle: &Vec<String>| {
         Issue::new(
             "dependency_circle",
@@ -255,8 +259,10 @@ pub(crate) fn dependencies(subject: &Subject<'_>) -> Found {
 }
 
 /// Tasks that stand where the rules have changed, and do not follow them yet.
-pub(crate) fn behind_rules(subject: &Subject<'_>) -> Found {
-    let Some(Project { in_force, listing, .. }) = subject.project() else { return Ok(Vec::new()) };
+pub(crate) fn behind_rules(subject: &CheckContext<'_>) -> CheckResult {
+    let Some(CheckedProject { in_force, listing, .. }) = subject.project() else {
+        return Ok(Vec::new());
+    };
     let owed = listing.tasks.iter().filter(|(task, _)| task.is_owed(&in_force.rules));
     let ids: Vec<&str> = owed.map(|(header, _)| header.id.as_str()).collect();
     let what = match ids.len() {
@@ -302,7 +308,7 @@ const LARGE: usize = 1_000;
 /// How long each batch waits for the lock.
 const FOLDERS_WAIT: Duration = Duration::from_secs(10);
 
-pub(crate) fn check(subject: &Subject<'_>) -> Found {
+pub(crate) fn check(subject: &CheckContext<'_>) -> CheckResult {
     let mut folders: BTreeMap<String, usize> = BTreeMap::new();
     for entry in walk_active(&subject.workspace.paths) {
         if let WalkEntry::Task(entry) = entry {

@@ -15,7 +15,7 @@ use crate::tasks::headers::listing::{ListScope, Listing, read_all};
 use crate::tasks::headers::summary::{SCHEMA, TaskSummary};
 
 /// What a check found.
-pub(crate) type Found = Result<Vec<Issue>, ProjectError>;
+pub(crate) type CheckResult = Result<Vec<Issue>, ProjectError>;
 
 /// Who looks: `aof status` shows what somebody should see to now, `aof doctor` looks through everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(crate) enum View {
 }
 
 /// A project that is looked at.
-pub(crate) struct Subject<'w> {
+pub(crate) struct CheckContext<'w> {
     pub workspace: &'w Workspace,
     pub view: View,
     /// Whether a watcher runs.
@@ -37,11 +37,11 @@ pub(crate) struct Subject<'w> {
     /// Whether the header cache was damaged before it was read.
     pub cache_damaged: bool,
     /// What the checks need that is read by the rules; or why there are none.
-    pub project: Result<Project, ProjectError>,
+    pub project: Result<CheckedProject, ProjectError>,
 }
 
 /// What is read by the rules in force.
-pub(crate) struct Project {
+pub(crate) struct CheckedProject {
     pub in_force: InForce,
     /// The active tasks, in the order of their ids.
     pub listing: Listing,
@@ -54,7 +54,7 @@ pub(crate) struct Project {
     pub remote: Option<RemoteStanding>,
 }
 
-impl<'w> Subject<'w> {
+impl<'w> CheckContext<'w> {
     /// Looks at a project. Fails where the rules cannot be read at all.
     pub(crate) fn of(
         workspace: &'w Workspace,
@@ -70,7 +70,7 @@ impl<'w> Subject<'w> {
         let project = match in_force_and_seen(workspace, &head) {
             Ok(in_force) => {
                 let can_ask = busy.is_none() && index_fault.is_none();
-                Ok(Project::read(workspace, in_force, &head, can_ask)?)
+                Ok(CheckedProject::read(workspace, in_force, &head, can_ask)?)
             }
             Err(
                 error @ (ProjectError::InvalidRules(_)
@@ -83,13 +83,13 @@ impl<'w> Subject<'w> {
     }
 
     /// Returns what is read by the rules in force, while there are some.
-    pub(crate) fn project(&self) -> Option<&Project> {
+    pub(crate) fn project(&self) -> Option<&CheckedProject> {
         self.project.as_ref().ok()
     }
 
     /// Returns how many active tasks came to their gate under earlier rules.
     pub(crate) fn drifted(&self) -> usize {
-        let drifted = |project: &Project| {
+        let drifted = |project: &CheckedProject| {
             let rules = &project.in_force.rules;
             project.listing.tasks.iter().filter(|(task, _)| task.is_drifted(rules)).count()
         };
@@ -106,7 +106,7 @@ impl<'w> Subject<'w> {
     }
 }
 
-impl Project {
+impl CheckedProject {
     fn read(
         workspace: &Workspace,
         in_force: InForce,

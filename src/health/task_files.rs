@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
-use super::subject::{Found, Project, Subject, count};
+use super::subject::{CheckContext, CheckResult, CheckedProject, count};
 use crate::domain::project::some;
 use crate::domain::{TaskId, listed};
 use crate::git::{CommitId, ObjectId};
@@ -28,7 +28,7 @@ const WAIT: Duration = Duration::from_secs(10);
 
 /// Tasks with two files, in the archive too. Which of them counts is a person's to say, unless one is a copy of the other that was never
 /// committed, or was left behind where the other moved from.
-pub(crate) fn doubled(subject: &Subject<'_>) -> Found {
+pub(crate) fn doubled(subject: &CheckContext<'_>) -> CheckResult {
     if !subject.is_doctor() {
         return Ok(Vec::new());
     }
@@ -38,7 +38,10 @@ pub(crate) fn doubled(subject: &Subject<'_>) -> Found {
 
 /// Returns the tasks with two files among those that cannot be read, and takes their files out of the list: each of them can be read, and
 /// the task cannot.
-pub(crate) fn doubled_among(subject: &Subject<'_>, unreadable: &mut Vec<Unreadable>) -> Vec<Issue> {
+pub(crate) fn doubled_among(
+    subject: &CheckContext<'_>,
+    unreadable: &mut Vec<Unreadable>,
+) -> Vec<Issue> {
     let stands = |own: &Unreadable, files: &[ProjectPath]| {
         own.diagnostics.is_empty() && files.iter().any(|path| path.as_str() == own.path)
     };
@@ -57,7 +60,7 @@ pub(crate) fn doubled_among(subject: &Subject<'_>, unreadable: &mut Vec<Unreadab
     issues
 }
 
-fn doubled_task(subject: &Subject<'_>, id: &TaskId, files: Vec<ProjectPath>) -> Issue {
+fn doubled_task(subject: &CheckContext<'_>, id: &TaskId, files: Vec<ProjectPath>) -> Issue {
     let (workspace, head) = (subject.workspace, subject.head.commit);
     let why = match task_files::counting(id, &files) {
         Some(path) => {
@@ -147,8 +150,8 @@ fn remove_spare(workspace: &Workspace, files: &[ProjectPath]) -> Result<(), Proj
 
 /// Finished tasks among the active ones, and active tasks in the archive: git leaves them there where it follows renames. The doctor looks
 /// through the archive, too.
-pub(crate) fn misplaced(subject: &Subject<'_>) -> Found {
-    let Some(Project { in_force, listing, .. }) = subject.project() else {
+pub(crate) fn misplaced(subject: &CheckContext<'_>) -> CheckResult {
+    let Some(CheckedProject { in_force, listing, .. }) = subject.project() else {
         return Ok(Vec::new());
     };
     let workspace = subject.workspace;
@@ -184,9 +187,9 @@ fn put_in_place(workspace: &mut Workspace, misplaced: &[TaskId]) -> Result<(), P
 }
 
 /// Companions that stayed where they were when their task was finished, or when a person moved it.
-pub(crate) fn companions(subject: &Subject<'_>) -> Found {
+pub(crate) fn companions(subject: &CheckContext<'_>) -> CheckResult {
     let workspace = subject.workspace;
-    let Some(Project { stayed, .. }) =
+    let Some(CheckedProject { stayed, .. }) =
         subject.project().filter(|_| subject.is_doctor() || subject.busy.is_none())
     else {
         return Ok(Vec::new());
@@ -238,7 +241,7 @@ fn companion_fix(
 const TASK: &str = "tasks/AOF-abc.md";
 
 /// Whether git keeps the line endings of task files as they were committed.
-pub(crate) fn line_endings(subject: &Subject<'_>) -> Found {
+pub(crate) fn line_endings(subject: &CheckContext<'_>) -> CheckResult {
     let repository = &subject.workspace.repository;
     // Where git does not merge tasks by meaning, one line is missing for both.
     if repository.keeps_line_endings(TASK)?
@@ -275,9 +278,10 @@ fn keep_line_endings(workspace: &mut Workspace) -> Result<(), ProjectError> {
 }
 
 /// Active tasks that HEAD has, and no file in the worktree. In the middle of a merge that is git's to tell.
-pub(crate) fn check(subject: &Subject<'_>) -> Found {
+pub(crate) fn check(subject: &CheckContext<'_>) -> CheckResult {
     let workspace = subject.workspace;
-    let Some(Project { committed, .. }) = subject.project().filter(|_| subject.busy.is_none())
+    let Some(CheckedProject { committed, .. }) =
+        subject.project().filter(|_| subject.busy.is_none())
     else {
         return Ok(Vec::new());
     };

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::subject::{Found, Project, Subject};
+use super::subject::{CheckContext, CheckResult, CheckedProject};
 use crate::domain::TaskId;
 use crate::domain::project::{FEW, some};
 use crate::git::ObjectId;
@@ -22,9 +22,9 @@ use crate::tasks::state::task_state;
 use crate::tasks::state::task_state::{Pending, TaskState};
 
 /// Hand-made tasks, edits, and what nobody may have done. In the middle of a merge that is git's to tell.
-pub(crate) fn check_uncommitted(subject: &Subject<'_>) -> Found {
+pub(crate) fn check_uncommitted(subject: &CheckContext<'_>) -> CheckResult {
     let workspace = subject.workspace;
-    let Some(Project { in_force, committed, listing, .. }) =
+    let Some(CheckedProject { in_force, committed, listing, .. }) =
         subject.project().filter(|_| subject.busy.is_none())
     else {
         return Ok(Vec::new());
@@ -76,9 +76,10 @@ pub(crate) fn check_uncommitted(subject: &Subject<'_>) -> Found {
 
 /// Archived files that somebody edited or removed without committing that: no command comes across them, and `git commit -a` takes the
 /// change along. What git's index lacks because it was left behind is nobody's edit.
-pub(crate) fn archive(subject: &Subject<'_>) -> Found {
+pub(crate) fn archive(subject: &CheckContext<'_>) -> CheckResult {
     let is_asked = subject.busy.is_none() && subject.index_fault.is_none();
-    let Some(Project { committed, index, .. }) = subject.project().filter(|_| is_asked) else {
+    let Some(CheckedProject { committed, index, .. }) = subject.project().filter(|_| is_asked)
+    else {
         return Ok(Vec::new());
     };
     let is_known = |path: &str| path.parse::<ProjectPath>().is_ok_and(|path| is_archived(&path));
@@ -166,7 +167,7 @@ fn changed_files(
 }
 
 /// No file is named twice.
-pub(crate) fn check_unreadable(subject: &Subject<'_>) -> Found {
+pub(crate) fn check_unreadable(subject: &CheckContext<'_>) -> CheckResult {
     let Some(project) = subject.project() else { return Ok(Vec::new()) };
     let mut unreadable = project.listing.unreadable.clone();
     let mut issues = Vec::new();

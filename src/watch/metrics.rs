@@ -10,7 +10,9 @@ use super::background::{NextRun, Worker};
 use super::report::{Reporter, WatchReport};
 use crate::domain::Timestamp;
 use crate::domain::period::Histogram;
-use crate::observability::metrics::exposition::{Family, Format, Labels, Samples, render};
+use crate::observability::metrics::exposition::{
+    ExpositionFormat, Family, Labels, Samples, render,
+};
 use crate::observability::metrics::families::{Numbers, numbers};
 use crate::project::workspace::{Clock, Seed, Workspace};
 
@@ -92,7 +94,7 @@ impl Metrics {
 
 impl Board {
     /// Returns the page. Before the first count it waits for that; there is none if it takes too long.
-    pub(crate) fn page(&self, format: Format) -> Option<String> {
+    pub(crate) fn page(&self, format: ExpositionFormat) -> Option<String> {
         let shown =
             self.changed.wait_timeout_while(self.lock(), FIRST, |shown| shown.numbers.is_none());
         let (shown, _) = shown.unwrap_or_else(PoisonError::into_inner);

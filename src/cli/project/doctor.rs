@@ -6,7 +6,8 @@ use crate::cli::{CliResult, Rehearsal, Session, bold, cyan, dim, green, indented
 use crate::domain::Status;
 use crate::files::printable::inert;
 use crate::health::doctor::{
-    Outcome, Overview, Treated, doctor_value, leave, look_through, overview, overview_value, treat,
+    Overview, Treated, TreatmentOutcome, doctor_value, leave, look_through, overview,
+    overview_value, treat,
 };
 use crate::project::issue::Weight;
 use crate::storage::lock::is_watched;
@@ -59,22 +60,22 @@ fn doctor_page(treated: &[Treated]) -> String {
 fn shown(treated: &Treated) -> String {
     let Treated { issue, outcome } = treated;
     let head = match (outcome, issue.weight) {
-        (Outcome::Cured, _) => green("mended:"),
-        (Outcome::Curable, _) => yellow("would mend:"),
-        (Outcome::Uncured(_), _) => red("not mended:"),
-        (Outcome::Told, Weight::Wrong) => red("wrong:"),
-        (Outcome::Told, Weight::Advice) => yellow("advice:"),
+        (TreatmentOutcome::Cured, _) => green("mended:"),
+        (TreatmentOutcome::Curable, _) => yellow("would mend:"),
+        (TreatmentOutcome::Uncured(_), _) => red("not mended:"),
+        (TreatmentOutcome::Told, Weight::Wrong) => red("wrong:"),
+        (TreatmentOutcome::Told, Weight::Advice) => yellow("advice:"),
     };
     let lines = |text: &str| indented(text, "       ");
     let code = dim(format!("[{}]", issue.code));
     let mut text = format!("{head} {} {code}\n", lines(&issue.problem));
-    if matches!(outcome, Outcome::Told | Outcome::Uncured(_)) {
+    if matches!(outcome, TreatmentOutcome::Told | TreatmentOutcome::Uncured(_)) {
         text.push_str(&format!("  why  {}\n", lines(&issue.why)));
     }
     match outcome {
-        Outcome::Told => text.push_str(&format!("  fix  {}\n", lines(&issue.fix))),
-        Outcome::Uncured(error) => text.push_str(&format!("  but  {}\n", lines(error))),
-        Outcome::Cured | Outcome::Curable => {}
+        TreatmentOutcome::Told => text.push_str(&format!("  fix  {}\n", lines(&issue.fix))),
+        TreatmentOutcome::Uncured(error) => text.push_str(&format!("  but  {}\n", lines(error))),
+        TreatmentOutcome::Cured | TreatmentOutcome::Curable => {}
     }
     text
 }
@@ -87,7 +88,7 @@ fn summary(treated: &[Treated]) -> String {
         1 => "1 thing is wrong".to_owned(),
         wrong => format!("{wrong} things are wrong"),
     };
-    let curable = count(&|one| one.outcome == Outcome::Told && one.issue.cure.is_some());
+    let curable = count(&|one| one.outcome == TreatmentOutcome::Told && one.issue.cure.is_some());
     let offer = match curable {
         0 => String::new(),
         _ => format!("; `aof doctor --fix` mends {curable} of what was found"),

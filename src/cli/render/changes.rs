@@ -1,25 +1,23 @@
 //! Changes that no command asked for: time limits, ended claims, dependencies, work handed out, new rules.
 
 use std::fmt::Display;
+use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
 use crate::cli::{Session, between, counted, cyan, green, merged, now, red};
+use crate::dispatch::hand_out::{Dependent, Given};
 use crate::dispatch::sweep::Swept;
+use crate::domain::{AgentId, Ending, OpenBranch, Severity, Task, Visit};
+use crate::files::diagnostic::{Diagnostic, Paint, render_all};
 use crate::files::printable::inert;
 use crate::history::sync::outcome::Loss;
 use crate::project::error::reason_of;
-use crate::tasks::plan::{Changed, DryRun};
-use crate::tasks::view::task_view::{ended, way};
-
-use std::path::Path;
-
-use crate::dispatch::hand_out::{Dependent, Given};
-use crate::domain::{AgentId, Ending, OpenBranch, Severity, Task, Visit};
-use crate::files::diagnostic::{Diagnostic, Paint, render_all};
 use crate::tasks::headers::listing::{Unreadable, unreadable_value};
+use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::state::commit_message::{RuleEffect, rule_effect};
+use crate::tasks::view::task_view::{ended, way};
 
 /// Returns what new rules did to a task.
 pub(crate) fn followed(changed: &Changed) -> String {

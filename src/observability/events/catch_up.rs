@@ -62,7 +62,7 @@ pub fn catch_up_events(workspace: &Workspace) -> Result<Remaining, ProjectError>
 /// nothing of what was counted already. Events of kinds that this version does not know are left out.
 pub fn event_counts(workspace: &Workspace) -> Result<Vec<EventCount>, ProjectError> {
     catch_up_if_writable(workspace)?;
-    let record = EventStream::of(&workspace.paths).record::<Kept>()?;
+    let record = EventStream::of(&workspace.paths).record::<StreamProgress>()?;
     let counts = record.map(|(record, _)| record.kept.counts).unwrap_or_default();
     let known = counts.into_iter().filter_map(|((event, workflow, gate), count)| {
         Some(EventCount { kind: event.parse().ok()?, workflow, gate, count })
@@ -93,9 +93,9 @@ fn write_all(
             return remake(workspace, stream, writer, go_on);
         };
         match step(workspace, stream, writer, record, &strays)? {
-            Step::Done(Remaining::Nothing) => return Ok(Remaining::Nothing),
-            Step::Done(Remaining::Commits) => {}
-            Step::Astray => return remake(workspace, stream, writer, go_on),
+            StreamStep::Done(Remaining::Nothing) => return Ok(Remaining::Nothing),
+            StreamStep::Done(Remaining::Commits) => {}
+            StreamStep::HistoryLost => return remake(workspace, stream, writer, go_on),
         }
     }
     Ok(Remaining::Commits)
@@ -112,9 +112,9 @@ fn remake(
 }
 
 fn is_up_to_date(workspace: &Workspace, stream: &EventStream) -> Result<bool, ProjectError> {
-    let Some((record, is_whole)) = stream.record::<Kept>()? else { return Ok(false) };
-    let reached = match Ground::look(workspace, Some(&record.kept.cursor))? {
-        Some(Ground { head, newest }) => {
+    let Some((record, is_whole)) = stream.record::<StreamProgress>()? else { return Ok(false) };
+    let reached = match BranchTip::look(workspace, Some(&record.kept.cursor))? {
+        Some(BranchTip { head, newest }) => {
             record.kept.cursor.commit(&head.reference) == Some(&newest.to_string())
         }
         None => true,
@@ -123,7 +123,10 @@ fn is_up_to_date(workspace: &Workspace, stream: &EventStream) -> Result<bool, Pr
 }
 
 /// Returns how the stream stands; what a kill left unrecorded is taken out, for it is written again.
-fn settle(stream: &EventStream, writer: &StreamWriter) -> Result<StreamState<Kept>, ProjectError> {
+fn settle(
+    stream: &EventStream,
+    writer: &StreamWriter,
+) -> Result<StreamState<StreamProgress>, ProjectError> {
     let left: Vec<EventId> = stream.left()?.into_iter().map(|(id, _)| id).collect();
     let again = |text: &str| {
         EventLine::read(text).is_some_and(|event| {
@@ -134,10 +137,10 @@ fn settle(stream: &EventStream, writer: &StreamWriter) -> Result<StreamState<Kep
 }
 
 /// What a step came to.
-enum Step {
+enum StreamStep {
     Done(Remaining),
     /// History does not lead to what was told any more.
-    Astray,
+    HistoryLost,
 }
 
 /// Adds what is new, behind these lines that others have added.
@@ -145,9 +148,9 @@ fn step(
     workspace: &Workspace,
     stream: &EventStream,
     writer: &StreamWriter,
-    mut record: StreamRecord<Kept>,
+    mut record: StreamRecord<StreamProgress>,
     strays: &[String],
-) -> Result<Step, ProjectError> {
+) -> Result<StreamStep, ProjectError> {
     for event in strays.iter().filter_map(|line| EventLine::read(line)) {
         record.kept.count(&key_of(&event));
     }
@@ -159,13 +162,13 @@ fn step(
         lines.push(apart.line);
         taken.extend(apart.id);
     };
-    if let Some(ground) = Ground::look(workspace, Some(&record.kept.cursor))? {
+    if let Some(ground) = BranchTip::look(workspace, Some(&record.kept.cursor))? {
         let cursor = &record.kept.cursor;
         let news = match UnreportedCommits::begin(workspace, cursor, &ground.head, ground.newest)? {
             Some(last) => UnreportedCommits::since(workspace, cursor, (last, ground.newest), MOST)?,
             None => Some(UnreportedCommits::whole(workspace, ground.newest, MOST)?),
         };
-        let Some(news) = news else { return Ok(Step::Astray) };
+        let Some(news) = news else { return Ok(StreamStep::HistoryLost) };
         let of = |workspace: &Workspace, share: &[CommitId]| {
             let mut telling = EventDeriver::new(workspace);
             share.iter().map(|commit| of_commit(workspace, &mut telling, &news, *commit)).collect()
@@ -190,7 +193,7 @@ fn step(
     let text: String = lines.iter().map(|line| line.text.as_str()).collect();
     writer.append(&mut record, text.as_bytes())?;
     writer.clear(&taken)?;
-    Ok(Step::Done(rest))
+    Ok(StreamStep::Done(rest))
 }
 
 const PAUSE: Duration = Duration::from_millis(2);
@@ -199,7 +202,7 @@ const MOST_TAKEN: usize = 1_000;
 
 /// What is kept beside the stream.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Kept {
+pub(crate) struct StreamProgress {
     /// Up to which commits all is written.
     pub cursor: ToldCursor,
     /// How often each event is in the stream, in the order of the keys.
@@ -208,7 +211,7 @@ pub(crate) struct Kept {
     pub taken: Vec<String>,
 }
 
-impl Kept {
+impl StreamProgress {
     fn count(&mut self, key: &LineKey) {
         match self.counts.binary_search_by(|(own, _)| own.cmp(key)) {
             Ok(at) => self.counts[at].1 += 1,
@@ -225,12 +228,12 @@ impl Kept {
 }
 
 /// The branch, and where it is.
-pub(crate) struct Ground {
+pub(crate) struct BranchTip {
     pub head: Head,
     pub newest: CommitId,
 }
 
-impl Ground {
+impl BranchTip {
     /// Looks; there is nothing to tell of before the first commit. Where no branch is checked out only those are told of anything
     /// who know of none: it may be any commit, for a moment.
     pub(crate) fn look(
@@ -335,7 +338,7 @@ pub(crate) fn rebuild_with(
     let mut rebuilt = Rebuilt { commits: 0, lines: 0, kept: apart.len(), damaged };
     let mut apart = apart.into_iter().peekable();
     let mut rewriting = writer.rewrite()?;
-    let mut kept = Kept::default();
+    let mut kept = StreamProgress::default();
     let mut write = |lines: &[StreamedLine]| -> Result<(), ProjectError> {
         for line in lines {
             kept.count(&line.key);
@@ -344,7 +347,7 @@ pub(crate) fn rebuild_with(
         let text: String = lines.iter().map(|line| line.text.as_str()).collect();
         Ok(rewriting.add(text.as_bytes())?)
     };
-    let ground = Ground::look(workspace, None)?;
+    let ground = BranchTip::look(workspace, None)?;
     if let Some(ground) = &ground {
         let news = UnreportedCommits::whole(workspace, ground.newest, usize::MAX)?;
         let of = |workspace: &Workspace, share: &[CommitId]| {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::observability::metrics::exposition::Format;
+use crate::observability::metrics::exposition::ExpositionFormat;
 
 /// So many clients are served at once; one more is turned away.
 const CLIENTS: usize = 32;
@@ -25,7 +25,7 @@ const BREATH: Duration = Duration::from_millis(20);
 const LONGEST: usize = 8 * 1024;
 
 /// Returns the page in that format; nothing where there is none yet.
-pub(crate) type Page = dyn Fn(Format) -> Option<String> + Send + Sync;
+pub(crate) type Page = dyn Fn(ExpositionFormat) -> Option<String> + Send + Sync;
 
 /// A place where clients may ask.
 #[derive(Debug)]
@@ -163,7 +163,7 @@ fn answer(head: &str, page: &Page) -> String {
     let mut answer = match (target.split('?').next(), method) {
         _ if !version.starts_with("HTTP/1.") => plain("400 Bad Request", "", "that is no HTTP\n"),
         (Some("/metrics"), "GET" | "HEAD") => {
-            let format = Format::wanted(&accept);
+            let format = ExpositionFormat::wanted(&accept);
             match page(format) {
                 Some(text) => whole("200 OK", "", format.content_type(), &text),
                 None => plain(
@@ -202,7 +202,9 @@ mod tests {
 
     const OPEN: &str = "application/openmetrics-text";
 
-    fn endpoint(page: impl Fn(Format) -> Option<String> + Send + Sync + 'static) -> SocketAddr {
+    fn endpoint(
+        page: impl Fn(ExpositionFormat) -> Option<String> + Send + Sync + 'static,
+    ) -> SocketAddr {
         let endpoint = Endpoint::bind("127.0.0.1:0").unwrap();
         let address = endpoint.address();
         assert!(!endpoint.is_exposed());
@@ -218,7 +220,7 @@ mod tests {
         answer
     }
 
-    fn page(format: Format) -> String {
+    fn page(format: ExpositionFormat) -> String {
         format!("{format:?}\n")
     }
 

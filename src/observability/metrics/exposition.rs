@@ -40,14 +40,14 @@ impl Samples {
 
 /// A way of writing metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum ExpositionFormat {
     /// Prometheus' own, version 0.0.4.
     Text,
     /// `OpenMetrics`, version 1.0.0.
     OpenMetrics,
 }
 
-impl Format {
+impl ExpositionFormat {
     /// Returns the one that an `Accept` header asks for: the older one, unless the client knows `OpenMetrics`.
     pub(crate) fn wanted(accept: &str) -> Self {
         let knows = accept.to_ascii_lowercase().contains("application/openmetrics-text");
@@ -67,7 +67,10 @@ impl Format {
 const SECONDS: &str = "_seconds";
 
 /// Returns the families as text.
-pub(crate) fn render<'f>(families: impl IntoIterator<Item = &'f Family>, format: Format) -> String {
+pub(crate) fn render<'f>(
+    families: impl IntoIterator<Item = &'f Family>,
+    format: ExpositionFormat,
+) -> String {
     let mut text = String::with_capacity(64 * 1024);
     for family in families {
         head(&mut text, family, format);
@@ -90,19 +93,19 @@ pub(crate) fn render<'f>(families: impl IntoIterator<Item = &'f Family>, format:
             }
         }
     }
-    if format == Format::OpenMetrics {
+    if format == ExpositionFormat::OpenMetrics {
         text.push_str("# EOF\n");
     }
     text
 }
 
 /// Writes what the family is. Only `OpenMetrics` knows units, and counters by their names without `_total`.
-fn head(text: &mut String, family: &Family, format: Format) {
+fn head(text: &mut String, family: &Family, format: ExpositionFormat) {
     let kind = family.samples.kind();
-    let suffix = if format == Format::Text && kind == "counter" { "_total" } else { "" };
+    let suffix = if format == ExpositionFormat::Text && kind == "counter" { "_total" } else { "" };
     let name = format!("{}{suffix}", family.name);
     text.push_str(&format!("# HELP {name} {}\n# TYPE {name} {kind}\n", family.help));
-    if format == Format::OpenMetrics && family.name.ends_with(SECONDS) {
+    if format == ExpositionFormat::OpenMetrics && family.name.ends_with(SECONDS) {
         text.push_str(&format!("# UNIT {name} seconds\n"));
     }
 }
@@ -175,11 +178,14 @@ mod tests {
     #[test]
     fn a_client_gets_what_it_knows() {
         for (accept, format) in [
-            ("", Format::Text),
-            ("text/plain, */*", Format::Text),
-            ("Application/OpenMetrics-Text; version=1.0.0, */*;q=0.1", Format::OpenMetrics),
+            ("", ExpositionFormat::Text),
+            ("text/plain, */*", ExpositionFormat::Text),
+            (
+                "Application/OpenMetrics-Text; version=1.0.0, */*;q=0.1",
+                ExpositionFormat::OpenMetrics,
+            ),
         ] {
-            assert_eq!(Format::wanted(accept), format, "{accept}");
+            assert_eq!(ExpositionFormat::wanted(accept), format, "{accept}");
         }
     }
 
@@ -225,12 +231,12 @@ aof_c_seconds_bucket{x=\"ä\",le=\"+Inf\"} 1
 aof_c_seconds_sum{x=\"ä\"} 1
 aof_c_seconds_count{x=\"ä\"} 1
 ";
-        assert_eq!(render(&families(), Format::Text), text);
+        assert_eq!(render(&families(), ExpositionFormat::Text), text);
     }
 
     #[test]
     fn open_metrics_has_units_and_an_end() {
-        let text = render(&families(), Format::OpenMetrics);
+        let text = render(&families(), ExpositionFormat::OpenMetrics);
         assert!(text.starts_with("# HELP aof_a A.\n# TYPE aof_a counter\naof_a_total{"), "{text}");
         assert!(
             text.contains("# TYPE aof_c_seconds histogram\n# UNIT aof_c_seconds seconds\n"),

@@ -132,7 +132,7 @@ pub(crate) fn deliver_channel(
         let after = names.partition_point(|name| *name <= rest.last);
         names.rotate_left(after);
     }
-    let mut turn = Turn { receiver, outbox, round: Round::default() };
+    let mut turn = ChannelTurn { receiver, outbox, round: Round::default() };
     for name in &names {
         if Instant::now() >= until || stop.load(Ordering::Relaxed) {
             return Ok(turn.round);
@@ -146,13 +146,13 @@ pub(crate) fn deliver_channel(
 }
 
 /// A round with one channel.
-struct Turn<'r> {
+struct ChannelTurn<'r> {
     receiver: &'r Receiver,
     outbox: Outbox,
     round: Round,
 }
 
-impl Turn<'_> {
+impl ChannelTurn<'_> {
     /// Tries a message, if it is its time, and returns whether the next one may be tried.
     fn take(
         &mut self,

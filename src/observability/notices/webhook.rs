@@ -51,14 +51,14 @@ fn unreachable(why: String) -> Failure {
     Failure::Unreachable { why, again_in: None }
 }
 
-fn secrets(webhook: &Webhook) -> Result<Option<Secrets>, Failure> {
+fn secrets(webhook: &Webhook) -> Result<Option<WebhookSecrets>, Failure> {
     let Some(name) = &webhook.secret_env else { return Ok(None) };
     let Ok(text) = std::env::var(name) else {
         return Err(unreachable(format!(
             "the environment has no `{name}` to sign with, where messages are delivered"
         )));
     };
-    match Secrets::parse(&text) {
+    match WebhookSecrets::parse(&text) {
         Some(secrets) => Ok(Some(secrets)),
         None => Err(unreachable(format!(
             "`{name}` is no secret to sign with: it is `whsec_` and base64"
@@ -160,10 +160,10 @@ fn pause(text: &str, now: Timestamp) -> Option<Duration> {
 
 const PREFIX: &str = "whsec_";
 
-/// Secrets that messages are signed with: while one takes the place of another, both.
-pub(crate) struct Secrets(Vec<Vec<u8>>);
+/// The secrets that sign messages: the old and the new one while they are exchanged.
+pub(crate) struct WebhookSecrets(Vec<Vec<u8>>);
 
-impl Secrets {
+impl WebhookSecrets {
     /// Returns the secrets that stand in the text, separated by blanks; nothing if one is none.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let decode = |word: &str| {
@@ -296,7 +296,7 @@ mod signature_tests {
 
     #[test]
     fn the_example_of_the_standard_is_signed_as_it_says() {
-        let secrets = Secrets::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
+        let secrets = WebhookSecrets::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
         let signed =
             secrets.sign("msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, "{\"test\": 2432232314}");
         assert_eq!(signed, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
@@ -304,14 +304,16 @@ mod signature_tests {
 
     #[test]
     fn two_secrets_give_two_signatures_and_nonsense_none() {
-        let one =
-            Secrets::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap().sign("a", 1, "b");
-        let other = Secrets::parse("c2VjcmV0").unwrap().sign("a", 1, "b");
+        let one = WebhookSecrets::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+            .unwrap()
+            .sign("a", 1, "b");
+        let other = WebhookSecrets::parse("c2VjcmV0").unwrap().sign("a", 1, "b");
         let both =
-            Secrets::parse(" whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\nwhsec_c2VjcmV0 ").unwrap();
+            WebhookSecrets::parse(" whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\nwhsec_c2VjcmV0 ")
+                .unwrap();
         assert_eq!(both.sign("a", 1, "b"), format!("{one} {other}"));
         for text in ["", " ", "whsec_", "whsec_?", "secret!", "whsec_c2VjcmV0 whsec_"] {
-            assert!(Secrets::parse(text).is_none(), "{text:?}");
+            assert!(WebhookSecrets::parse(text).is_none(), "{text:?}");
         }
     }
 }

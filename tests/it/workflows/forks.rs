@@ -298,7 +298,7 @@ fn branches_are_taken_briefed_completed_and_recorded_each_on_its_own() {
     parallel-review/security  security        0            0        0       -      7s        0%
     parallel-review/docs      writer          0            0        0       -      8s        0%
     parallel-review/style     backend         0            0        0       -      9s         -
-    approve                   lead            1            0        0     10s       -         -
+    approve                   lead            1            0        0      8s       -         -
     ");
 }
 
@@ -372,7 +372,7 @@ fn what_all_want_comes_back_once() {
       - Write blockers that somebody else can act upon: the thing, and what it should be
       - One blocker for each fault
 
-    Sent back, 9s ago
+    Sent back, 7s ago
       - security: The session never expires
       - style: Did it
       - docs: The guide does not mention it
@@ -390,7 +390,7 @@ fn what_all_want_comes_back_once() {
       gate    parallel-review for 2s (visit 5)
 
     Because
-      - `agent-7` ended gate `implement` with `complete` at 2026-02-16T10:00:17Z, which led to `parallel-review`
+      - `agent-7` ended gate `implement` with `complete` at 2026-02-16T10:00:15Z, which led to `parallel-review`
       - branch `security` waits for role security
       - branch `docs` waits for role writer
       - branch `style` waits for role backend
