@@ -14,13 +14,13 @@ use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::files::allowed_signers;
 use crate::files::printable::inert;
 use crate::git::{GitError, Marks, Pretence, Prompts, Repository};
-use crate::history::merge_driver::driver::broken_histories;
-use crate::history::merge_driver::driver::{drive, is_virtual_base};
-use crate::history::merge_driver::unmerged::settle;
+use crate::history::merge_driver::{broken_histories, drive, is_virtual_base};
 use crate::history::sync::outcome::{CommitLine, SyncEnd, Synced};
 use crate::history::sync::sync_loop::{ForeignCommits, SyncOptions, SyncStart, sync};
-use crate::history::verify::commit_archive::ProjectFolder;
-use crate::history::verify::commit_archive::{JudgedPush, Update, pushed_value, verify_pushed};
+use crate::history::unmerged::settle;
+use crate::history::verify::commit_archive::{
+    JudgedPush, ProjectFolder, Update, pushed_value, verify_pushed,
+};
 use crate::history::verify::finding::HistoryFinding;
 use crate::history::verify::history::{Range, RangeStart, Verified, verify};
 use crate::project::error::ProjectError;

@@ -1,18 +1,25 @@
-//! Claims and assignments of one task, or of a branch of it. In a synced project the remote has to confirm them.
+//! Claims and assignments of one task, or of a branch of it.
+//!
+//! In a synced project a claim counts once the remote has it, so that no two machines hold one task. The push decides: of two
+//! claims, the one that was pushed first stands. A claim that the remote does not confirm is released, and never reported as made.
 
-use super::synced_claims::{confirm, confirm_or, is_of_the_task, is_shared_now, sync_first};
-use super::workplaces::openings;
+use super::workplaces::{Opening, openings};
 use crate::domain::{AgentId, Ticket};
-use crate::git::CommitId;
+use crate::git::{CommitId, GitError, Prompts, Upstream};
+use crate::history::sync::outcome::{SyncEnd, Synced};
+use crate::history::sync::sync_loop::{ForeignCommits, SyncOptions, SyncStart, sync};
+use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::ProjectError;
-use crate::project::workspace::Workspace;
+use crate::project::workspace::{Network, Workspace};
+use crate::rules::{Refusal, RefusalKind};
+use crate::storage::StoreError;
 use crate::tasks::actions::{assign as assign_here, choose_claim, release};
 use crate::tasks::apply::change;
 use crate::tasks::plan::{Changed, DryRun};
-use crate::tasks::state::task_state::TaskState;
+use crate::tasks::state::task_state::{TaskState, committed_task};
 
-/// Claims the task for an agent that wants any task. Returns nothing where this one cannot be had, and fails with
-/// [`ProjectError::Restless`] where the branch is not at `seen` any more.
+/// Claims the task for an agent that accepts any task. Returns nothing if this task cannot be claimed. Fails with
+/// [`ProjectError::Restless`] if the branch has moved from `seen`.
 pub(crate) fn try_claim(
     workspace: &Workspace,
     seen: Option<CommitId>,
@@ -36,7 +43,7 @@ pub(crate) fn try_claim(
     });
     match confirmed {
         Ok(changed) => Ok(Some(Box::new(changed))),
-        Err(error) if !moved && is_of_the_task(&error) => Ok(None),
+        Err(error) if !moved && is_task_error(&error) => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -60,7 +67,7 @@ pub(crate) fn claim(
     Ok(changed)
 }
 
-/// Assigns the task, or the branch that the ticket names, to an agent, whoever has it now.
+/// Assigns the task, or the branch that the ticket names, to an agent, even if another one holds it.
 pub(crate) fn assign(
     workspace: &Workspace,
     ticket: &Ticket,
@@ -75,19 +82,19 @@ pub(crate) fn assign(
     let changed = assign_here(workspace, ticket, by, agent, dry_run)?;
     if is_shared {
         confirm_or(workspace, ticket, agent, &changed, &|| {
-            let back = match held_before(workspace, &changed)? {
+            let back = match earlier_holder(workspace, &changed)? {
                 Some((place, holder)) => assign_here(workspace, &place, by, &holder, dry_run),
                 None => release(workspace, ticket, Some(agent), DryRun::No),
             };
-            // The earlier holder may not have it any more.
+            // The rules may not allow the earlier holder any more.
             back.or_else(|_| release(workspace, ticket, Some(agent), DryRun::No))
         })?;
     }
     Ok(changed)
 }
 
-/// Returns what changed hands, and the holder before.
-fn held_before(
+/// Returns the ticket whose holder changed, and its earlier holder.
+fn earlier_holder(
     workspace: &Workspace,
     changed: &Changed,
 ) -> Result<Option<(Ticket, AgentId)>, ProjectError> {
@@ -99,4 +106,244 @@ fn held_before(
         let holder = before.holder.filter(|holder| Some(holder) != after.holder.as_ref())?;
         Some((after.ticket, holder))
     }))
+}
+
+/// Returns whether the remote has to confirm claims, under these rules and in this run.
+pub(crate) fn is_shared(workspace: &Workspace, in_force: &InForce) -> bool {
+    workspace.network == Network::Used && in_force.rules.project.git.sync
+}
+
+/// Returns whether the remote has to confirm a claim that is made now.
+pub(crate) fn is_shared_now(workspace: &Workspace, dry_run: DryRun) -> Result<bool, ProjectError> {
+    if dry_run == DryRun::Yes {
+        return Ok(false);
+    }
+    Ok(is_shared(workspace, &in_force(workspace, &workspace.repository.look()?)?))
+}
+
+/// Syncs before something is claimed. Fails where no claim could be confirmed.
+pub(crate) fn sync_first(workspace: &Workspace) -> Result<(), ProjectError> {
+    ensure_synced(&sync(workspace, &options(SyncStart::Fetch))?, "claimed")
+}
+
+/// Has the remote confirm a claim, and releases it if the remote does not.
+pub(crate) fn confirm(
+    workspace: &Workspace,
+    ticket: &Ticket,
+    agent: &AgentId,
+    changed: &Changed,
+) -> Result<(), ProjectError> {
+    confirm_or(workspace, ticket, agent, changed, &|| {
+        release(workspace, ticket, Some(agent), DryRun::No)
+    })
+}
+
+/// Has the remote confirm a claim. Calls `give_back` if the remote does not.
+pub(crate) fn confirm_or(
+    workspace: &Workspace,
+    ticket: &Ticket,
+    agent: &AgentId,
+    changed: &Changed,
+    give_back: &dyn Fn() -> Result<Changed, ProjectError>,
+) -> Result<(), ProjectError> {
+    if changed.commit.is_none() && remote_has_file(workspace, changed)? {
+        return Ok(());
+    }
+    let visit = changed.after.task.gate.as_ref().map(|open| open.visit);
+    let lost = || ProjectError::ClaimLost { ticket: ticket.clone() };
+    let confirmed = sync(workspace, &options(SyncStart::Push)).and_then(|synced| {
+        ensure_synced(&synced, "claimed")?;
+        Ok(synced.merge)
+    });
+    match confirmed {
+        Ok(merge) => {
+            let head = workspace.repository.look()?.commit;
+            // An agent of the same name that was first elsewhere is another one.
+            let theirs = match (changed.commit, head) {
+                (Some(claim), Some(head)) => remote_before_merge(workspace, claim, head)?,
+                _ => first_parent(workspace, merge)?,
+            };
+            let holds = |commit: Option<CommitId>| holds(workspace, commit, ticket, visit, agent);
+            if holds(head)? && !holds(theirs)? { Ok(()) } else { Err(lost()) }
+        }
+        Err(error) if changed.commit.is_some() => {
+            Err(give_back_error(ticket, agent, error, give_back()))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns the error of the confirmation, or one that says that the claim could not be released either.
+fn give_back_error(
+    ticket: &Ticket,
+    agent: &AgentId,
+    error: ProjectError,
+    given_back: Result<Changed, ProjectError>,
+) -> ProjectError {
+    match given_back {
+        Ok(_) => error,
+        // It is not the agent's any more.
+        Err(other) if is_task_error(&other) || matches!(other, ProjectError::Refused(_)) => error,
+        Err(other) => ProjectError::NotConfirmed {
+            code: error.code(),
+            problem: format!("{error}; and `{ticket}` could not be given back: {other}"),
+            fix: format!(
+                "`{agent}` has it here, and nowhere else: `aof task release {ticket} --agent {agent}`"
+            ),
+        },
+    }
+}
+
+/// Returns the remote's commit that the claim was merged into, whoever pushed it; nothing if the remote had nothing new.
+fn remote_before_merge(
+    workspace: &Workspace,
+    claim: CommitId,
+    head: CommitId,
+) -> Result<Option<CommitId>, ProjectError> {
+    let mut at = head;
+    while at != claim {
+        let Some(before) = first_parent(workspace, Some(at))? else { return Ok(None) };
+        if !workspace.repository.led_to(claim, before)? {
+            return Ok(Some(before));
+        }
+        at = before;
+    }
+    Ok(None)
+}
+
+fn first_parent(
+    workspace: &Workspace,
+    commit: Option<CommitId>,
+) -> Result<Option<CommitId>, ProjectError> {
+    let entry = commit.map(|commit| workspace.repository.log_entry(commit)).transpose()?;
+    Ok(entry.and_then(|entry| entry.parents.first().copied()))
+}
+
+fn options(first: SyncStart) -> SyncOptions<'static> {
+    SyncOptions {
+        remote: None,
+        prompts: Prompts::AtTerminal,
+        first,
+        strangers: ForeignCommits::Kept,
+        dry_run: DryRun::No,
+    }
+}
+
+/// Fails if the remote does not have what is here. `what` is what was to be done: `claimed` or `handed out`.
+pub(crate) fn ensure_synced(synced: &Synced, what: &str) -> Result<(), ProjectError> {
+    unconfirmed(&synced.upstream, &synced.end, synced.rounds, what).map_or(Ok(()), Err)
+}
+
+/// Returns why the remote confirms nothing; nothing if it confirms.
+pub(crate) fn unconfirmed(
+    upstream: &Upstream,
+    end: &SyncEnd,
+    rounds: u32,
+    what: &str,
+) -> Option<ProjectError> {
+    let upstream = upstream.name();
+    let (code, problem, fix) = match end {
+        SyncEnd::Same | SyncEnd::Rehearsed => return None,
+        SyncEnd::Offline { said } => (
+            "offline",
+            format!("nothing can be {what}, because `{upstream}` cannot be reached: {said}"),
+            "a claim counts once the remote has it (`git.sync` in project.yaml); try again with a network, or take the risk that \
+             somebody else does the same work with `--offline`",
+        ),
+        SyncEnd::Rejected { said } => (
+            "rejected",
+            format!("nothing can be {what}, because `{upstream}` would not take it: {said}"),
+            "see what it wants, then `aof sync`",
+        ),
+        SyncEnd::Unsettled => (
+            "unsettled",
+            format!("nothing was {what}: `{upstream}` went on each of {rounds} times"),
+            "try again",
+        ),
+        SyncEnd::Manual(left) => (
+            left.code,
+            format!("nothing can be {what} before this clone is synced: {}", left.problem),
+            left.fix.as_str(),
+        ),
+    };
+    Some(ProjectError::NotConfirmed { code, problem, fix: fix.to_owned() })
+}
+
+/// Returns whether the remote, as it was last seen, has the same file.
+fn remote_has_file(workspace: &Workspace, changed: &Changed) -> Result<bool, ProjectError> {
+    let repository = &workspace.repository;
+    let head = workspace.head()?;
+    let named = workspace.rules()?.rules.project.git.remote.as_ref().map(ToString::to_string);
+    let Ok(upstream) = repository.upstream(&head, named.as_deref())? else { return Ok(false) };
+    let (Some(here), Some(there)) = (head.commit, repository.remembered(&upstream)?) else {
+        return Ok(false);
+    };
+    let blob = |commit| repository.blob_id(commit, changed.path.as_str());
+    Ok(blob(here)?.is_some() && blob(here)? == blob(there)?)
+}
+
+/// Returns whether the agent holds that visit in a commit.
+fn holds(
+    workspace: &Workspace,
+    commit: Option<CommitId>,
+    ticket: &Ticket,
+    visit: Option<usize>,
+    agent: &AgentId,
+) -> Result<bool, ProjectError> {
+    let Some(commit) = commit else { return Ok(false) };
+    let in_force = in_force(workspace, &workspace.repository.look()?)?;
+    let Some(file) = committed_task(workspace, &in_force, commit, &ticket.task)? else {
+        return Ok(false);
+    };
+    let same_visit = file.task.gate.as_ref().map(|open| open.visit) == visit;
+    let is_meant =
+        |place: &Opening| ticket.branch.is_none() || place.ticket.branch == ticket.branch;
+    let mut open = openings(&in_force.rules, &file.task).into_iter();
+    Ok(same_visit && open.any(|place| is_meant(&place) && place.holder.as_ref() == Some(agent)))
+}
+
+/// Returns whether the error concerns this task alone, so that another task may still be claimed.
+pub(crate) fn is_task_error(error: &ProjectError) -> bool {
+    match error {
+        ProjectError::Refused(refusal) => is_task_refusal(refusal),
+        ProjectError::Frozen { .. }
+        | ProjectError::UnreadableTask { .. }
+        | ProjectError::NoTask { .. }
+        | ProjectError::Splice { .. }
+        | ProjectError::Restless { .. }
+        | ProjectError::ClaimLost { .. }
+        | ProjectError::Store(
+            StoreError::Gone { .. }
+            | StoreError::TaskDoubled { .. }
+            | StoreError::WrongKind { .. }
+            | StoreError::TooLarge { .. },
+        )
+        | ProjectError::Git(
+            GitError::StagedElsewise { .. }
+            | GitError::Unmerged { .. }
+            | GitError::IntentToAdd { .. }
+            | GitError::Converted { .. },
+        ) => true,
+        _ => false,
+    }
+}
+
+fn is_task_refusal(refusal: &Refusal) -> bool {
+    refusal.kind() == RefusalKind::Conflict
+        || matches!(
+            refusal,
+            Refusal::AssignedToAnother { .. }
+                | Refusal::HumanRequired { .. }
+                | Refusal::WrongRole { .. }
+                | Refusal::NotSeparate { .. }
+                | Refusal::NobodyWorksHere { .. }
+                | Refusal::BranchNeeded { .. }
+                | Refusal::NotYourBranch { .. }
+                | Refusal::NoSuchBranch { .. }
+                | Refusal::BranchesNotOpen { .. }
+                | Refusal::Blocked { .. }
+                | Refusal::NotAdopted { .. }
+                | Refusal::GateGone { .. }
+                | Refusal::UnknownWorkflow { .. }
+        )
 }

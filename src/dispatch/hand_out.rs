@@ -1,17 +1,17 @@
-//! Hands out work: waiting tasks are given to agents as claims, and tasks are blocked or unblocked by what became of their
-//! dependencies. The rules decide who gets what; here that is carried out, in batches.
+//! Hands out work: claims waiting tasks for agents, and blocks or unblocks tasks whose dependencies have ended. The rules decide who
+//! gets what; this module carries that out, in batches.
 //!
 //! A decision holds for the commit that it was made on. If the branch has moved when the lock is taken, nothing of the batch is
-//! written, and all is decided again. So two that hand out at once give no task to two agents, and no agent too much.
+//! written, and all is decided again. So two processes never give one task to two agents, nor an agent more than its limit.
 //!
-//! In a synced project nothing is given here: a claim counts once the remote has it, and `synced_assignment` sees to that.
+//! In a synced project `synced_assignment` makes the claims, since they count once the remote has them.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use super::synced_claims::{is_of_the_task, is_shared};
+use super::claim::{is_shared, is_task_error};
 use super::workplaces::{hands, waiting};
 use crate::domain::{AgentId, HandOut, LostDependency, TaskId, Ticket};
 use crate::git::{CommitId, GitError, Head};
@@ -30,7 +30,7 @@ use crate::tasks::recovery::recover::heal_if_pending;
 use crate::tasks::state::commit_message;
 use crate::tasks::state::task_state::TaskState;
 
-/// How often everything is decided anew at most because somebody else was faster.
+/// How often everything is decided again at most because another process committed first.
 const ATTEMPTS: usize = 100;
 
 /// What was handed out, and which tasks were blocked or unblocked by their dependencies.
@@ -41,7 +41,7 @@ pub(crate) struct HandedOut {
     pub dependents: Vec<Dependent>,
     /// Whether any role has its work handed out; else agents ask for it.
     pub hands_out: bool,
-    /// How many places of work are left because no agent has room for them, or may have them.
+    /// How many openings are left because no agent has room for them, or may work there.
     pub left: usize,
     /// Whether work is left that `sync_and_hand_out` has to give.
     pub to_share: bool,
@@ -56,20 +56,20 @@ pub(crate) struct Given {
     pub ticket: Ticket,
     /// To whom.
     pub agent: AgentId,
-    /// The claim; nothing where it is only shown what would be done.
+    /// The claim; nothing in a dry run.
     pub changed: Option<Box<Changed>>,
 }
 
-/// A task that was stopped or set going by its dependencies.
+/// A task that was blocked or unblocked by its dependencies.
 pub(crate) struct Dependent {
     pub task: TaskId,
-    /// What it waits for now; nothing where it goes on.
+    /// The ended dependencies that block it; empty if it is unblocked.
     pub lost: Vec<LostDependency>,
-    /// The change; nothing where it is only shown what would be done.
+    /// The change; nothing in a dry run.
     pub changed: Option<Box<Changed>>,
 }
 
-/// The commit at which nothing was left to hand out. Uncommitted changes may bring new work, so the watcher forgets it now and then.
+/// The commit at which nothing was left to hand out. The watcher resets it regularly, since uncommitted changes may bring new work.
 #[derive(Debug, Default)]
 pub(crate) struct NothingToHandOut(Option<CommitId>);
 
@@ -78,7 +78,7 @@ pub(crate) fn hands_out(rules: &Rules) -> bool {
     rules.org.roles.iter().any(|(_, role)| rules.project.way_of(role) != HandOut::Ask)
 }
 
-/// Something to be done with a task.
+/// A change of a task that the rules want.
 pub(crate) enum Want {
     Give(Ticket, AgentId),
     Depend(TaskId, Vec<LostDependency>),
@@ -93,8 +93,8 @@ impl Want {
     }
 }
 
-/// Hands out what waits, and blocks or unblocks what depends on tasks that have ended. `rest` is called between batches with how
-/// long one took, and says whether to go on.
+/// Hands out what waits, and blocks or unblocks what depends on tasks that have ended. Calls `rest` between batches with the time
+/// that one took; it returns whether to go on.
 pub(crate) fn hand_out(
     workspace: &mut Workspace,
     wait: Duration,
@@ -113,7 +113,7 @@ pub(crate) fn hand_out(
         }
         let in_force = Rc::new(in_force(workspace, &head)?);
         done.hands_out = hands_out(&in_force.rules);
-        let (mut wants, left) = wanted(workspace, &in_force, &passed_over);
+        let (mut wants, left) = find_wants(workspace, &in_force, &passed_over);
         done.left = left;
         if dry_run == DryRun::No && is_shared(workspace, &in_force) {
             let all = wants.len();
@@ -131,10 +131,10 @@ pub(crate) fn hand_out(
             }
             break;
         }
-        // Until somebody else commits, what was decided goes on to hold.
+        // The decision holds until another process commits.
         while !wants.is_empty() {
             let start = Instant::now();
-            let batch = first_of_each(&mut wants);
+            let batch = next_batch(&mut wants, |want| want.task().clone());
             let last = carry_out(workspace, &head, &in_force, batch, &mut done, &mut passed_over)?;
             if rest(start.elapsed()).is_break() {
                 return Ok(done);
@@ -149,8 +149,8 @@ pub(crate) fn hand_out(
     Ok(done)
 }
 
-/// Returns what is to be done now, and how much is left of what is handed out.
-pub(crate) fn wanted(
+/// Returns what is to be done now, and how many openings no agent gets.
+pub(crate) fn find_wants(
     workspace: &Workspace,
     in_force: &InForce,
     passed_over: &HashSet<TaskId>,
@@ -181,17 +181,17 @@ pub(crate) fn wanted(
     (wants, left)
 }
 
-/// Takes what can go together out of the list: one thing a task. What is left keeps its order.
-pub(crate) fn first_of_each(wants: &mut Vec<Want>) -> Vec<Want> {
+/// Takes the first item of every task out of the list, as many as one batch may have. The rest keeps its order.
+pub(crate) fn next_batch<T>(items: &mut Vec<T>, task: impl Fn(&T) -> TaskId) -> Vec<T> {
     let mut seen = HashSet::new();
-    let (batch, rest) = std::mem::take(wants)
+    let (batch, rest) = std::mem::take(items)
         .into_iter()
-        .partition(|want| seen.len() < MOST && seen.insert(want.task().clone()));
-    *wants = rest;
+        .partition(|item| seen.len() < MOST && seen.insert(task(item)));
+    *items = rest;
     batch
 }
 
-/// Carries out what can be of the batch; returns the last commit, or nothing where it has to be decided anew.
+/// Carries out a batch. Returns the last commit, or nothing if everything has to be decided again.
 fn carry_out(
     workspace: &Workspace,
     head: &Head,
@@ -204,7 +204,7 @@ fn carry_out(
     let mut as_decided = true;
     let mut last = None;
     for want in batch {
-        match chosen_for(workspace, head, in_force, &want) {
+        match choose_for(workspace, head, in_force, &want) {
             Ok(own) => {
                 wants.push(want);
                 chosen.push(own);
@@ -223,7 +223,7 @@ fn carry_out(
                 last = changed.commit.or(last);
                 done.note(want, Some(Box::new(changed)));
             }
-            // The branch, or the file, is not what it was decided on.
+            // The branch or the file has changed since the decision.
             Ok(None) => {}
             Err(error) => done.pass_over(&want, error, passed_over)?,
         }
@@ -231,8 +231,8 @@ fn carry_out(
     Ok(last.filter(|_| as_decided))
 }
 
-/// Returns the task with what is to be done with it.
-pub(crate) fn chosen_for(
+/// Returns the task with the step that carries out the want.
+pub(crate) fn choose_for(
     workspace: &Workspace,
     head: &Head,
     in_force: &Rc<InForce>,
@@ -263,9 +263,9 @@ pub(crate) fn chosen_for(
     Ok((state, choice))
 }
 
-/// Returns whether a person has to see to what is staged of the task's file. An agent that asks for work gets another task; here the
-/// task would be left out each time, without a report.
-fn is_for_a_person(error: &ProjectError) -> bool {
+/// Returns whether a person has to handle what is staged of the task's file. Without a report the task would silently be passed over
+/// each time.
+fn needs_person(error: &ProjectError) -> bool {
     matches!(
         error,
         ProjectError::Git(
@@ -277,7 +277,7 @@ fn is_for_a_person(error: &ProjectError) -> bool {
 }
 
 impl HandedOut {
-    /// Adds what was given by way of the remote.
+    /// Adds what the remote confirmed.
     pub(crate) fn add(&mut self, shared: Self) {
         self.given.extend(shared.given);
         self.troubled.extend(shared.troubled);
@@ -292,7 +292,7 @@ impl HandedOut {
         }
     }
 
-    /// Leaves a task for this time; what is everybody's trouble ends the work.
+    /// Passes over a task this time. Fails with an error that concerns more than the task.
     pub(crate) fn pass_over(
         &mut self,
         want: &Want,
@@ -304,9 +304,24 @@ impl HandedOut {
         }
         let task = want.task().clone();
         passed_over.insert(task.clone());
-        if !is_of_the_task(&error) || is_for_a_person(&error) {
+        if !is_task_error(&error) || needs_person(&error) {
             self.troubled.push((task, error));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_has_one_item_a_task_and_later_ones_keep_their_order() {
+        let task = |item: &(&str, i32)| format!("AOF-{}", item.0).parse().unwrap();
+        let mut pending =
+            vec![("aaa", 1), ("bbb", 1), ("aaa", 2), ("ccc", 1), ("aaa", 3), ("bbb", 2)];
+        assert_eq!(next_batch(&mut pending, task), [("aaa", 1), ("bbb", 1), ("ccc", 1)]);
+        assert_eq!(next_batch(&mut pending, task), [("aaa", 2), ("bbb", 2)]);
+        assert_eq!(next_batch(&mut pending, task), [("aaa", 3)]);
     }
 }

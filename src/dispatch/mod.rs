@@ -5,5 +5,4 @@ pub(crate) mod hand_out;
 pub(crate) mod next;
 pub(crate) mod sweep;
 pub(crate) mod synced_assignment;
-pub(crate) mod synced_claims;
 pub(crate) mod workplaces;

@@ -1,7 +1,7 @@
-//! The next task of an agent: the one it has, else the most urgent one that it may take, which it then claims.
+//! The next task of an agent: the one it holds, else the most urgent one that it may take, which is then claimed.
 
 use super::claim::try_claim;
-use super::synced_claims::{is_shared, sync_first};
+use super::claim::{is_shared, sync_first};
 use super::workplaces::{held_by, waiting};
 use crate::domain::{AgentId, RoleId, Ticket, listed};
 use crate::project::active_rules::InForce;
@@ -14,23 +14,22 @@ use crate::tasks::headers::list::{Filter, Sort, is_ready, list};
 use crate::tasks::headers::summary::TaskSummary;
 use crate::tasks::plan::{Changed, DryRun};
 
-/// How often everything is looked at anew at most because somebody else was faster.
+/// How often the search starts again at most because another process committed first.
 const ATTEMPTS: usize = 100;
 
-/// What there is to do for an agent.
+/// The result of the search for an agent's next task.
 pub(crate) enum Next {
     /// This task, claimed.
     Task {
-        /// The change.
         changed: Box<Changed>,
         /// What was claimed: the task, or a branch of it.
         ticket: Ticket,
     },
     /// Nothing.
     Nothing {
-        /// The roles that were looked at.
+        /// The roles that were searched.
         roles: Vec<RoleId>,
-        /// How many tasks of these roles are there but blocked, waiting for others, or taken.
+        /// How many tasks of these roles are blocked, waiting for others, or claimed by others.
         waiting: usize,
     },
 }
@@ -38,12 +37,12 @@ pub(crate) enum Next {
 /// Which task is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted<'t> {
-    /// The one that the agent has, if it has one.
+    /// The one that the agent holds, else a new one.
     Next,
-    /// One more, whatever it has.
+    /// A new one, whatever the agent holds.
     Another,
-    /// One that the agent has, else one more, and none of these visits.
-    But(&'t [Ticket]),
+    /// Like `Next`, but none of these visits.
+    Except(&'t [Ticket]),
 }
 
 /// Returns the agent's next task and claims it. `role` narrows the search to one role.
@@ -61,7 +60,7 @@ pub(crate) fn next(
         && is_shared(workspace, in_force)
         && let Err(error) = sync_first(workspace)
     {
-        // What the agent has, and the remote knows of, can be worked on offline.
+        // A task that the agent holds, and that the remote knows of, can be worked on offline.
         if matches!(error, ProjectError::NotConfirmed { code: "offline", .. })
             && let next @ Next::Task { .. } = search(true)?
         {
@@ -78,8 +77,8 @@ pub(crate) fn next(
     search(false)
 }
 
-/// Looks for the next task, or only among those that the agent has. Fails with [`ProjectError::Restless`] where the branch moved
-/// before a task could be claimed.
+/// Searches for the next task; with `is_held_only`, among the agent's own ones. Fails with [`ProjectError::Restless`] if the branch
+/// moved before a task could be claimed.
 fn search(
     workspace: &Workspace,
     in_force: &InForce,
@@ -90,14 +89,14 @@ fn search(
 ) -> Result<Next, ProjectError> {
     let rules = &in_force.rules;
     let limit = rules.org.agent(agent).and_then(|known| known.max_tasks);
-    // How much an agent with a limit has is known of one commit only.
+    // How many tasks the agent holds is only certain at one commit.
     let look = || -> Result<_, ProjectError> {
         let seen = limit.map(|_| workspace.head()).transpose()?.and_then(|head| head.commit);
         Ok((seen, list(workspace, in_force, &Filter::default(), Sort::Priority)))
     };
     let (mut seen, mut listing) = look()?;
     if dry_run == DryRun::No && listing.tasks.iter().any(|(task, _)| task.is_owed(rules)) {
-        // Where the rules have changed, tasks wait for others than it seems.
+        // Under changed rules, tasks may wait for other agents than their files say.
         follow_rules_now(workspace)?;
         (seen, listing) = look()?;
     }
@@ -105,13 +104,13 @@ fn search(
     let held: Vec<Ticket> = headers().flat_map(|header| held_by(header, agent, None)).collect();
     let is_other = |header: &TaskSummary, ticket: &Ticket| {
         let same = |other: &Ticket| (&other.task, &other.branch) == (&ticket.task, &ticket.branch);
-        let Wanted::But(others) = wanted else { return true };
+        let Wanted::Except(others) = wanted else { return true };
         !others.iter().any(|other| same(other) && other.visit == Some(header.visit()))
     };
     let own: Vec<Ticket> = match wanted {
         Wanted::Another => Vec::new(),
-        // What a person holds is kept for the agent, and nothing can be done with it now.
-        Wanted::Next | Wanted::But(_) => headers()
+        // A task on hold stays the agent's, but cannot be worked on now.
+        Wanted::Next | Wanted::Except(_) => headers()
             .filter(|header| !header.is_held())
             .flat_map(|header| {
                 held_by(header, agent, role)
@@ -128,7 +127,7 @@ fn search(
     if is_held_only {
         return Ok(Next::Nothing { roles: Vec::new(), waiting: 0 });
     }
-    has_room(limit, agent, &held)?;
+    ensure_room(limit, agent, &held)?;
     let dependencies = Dependencies::of(workspace, in_force, &listing);
     let mut free: Vec<Waiting> = headers()
         .filter(|header| is_ready(header, &dependencies))
@@ -139,7 +138,7 @@ fn search(
         })
         .filter(|place| role.is_none_or(|role| *role == place.role) && place.suits(rules, agent))
         .collect();
-    // Of what is equally urgent, whatever comes back to the agent is first.
+    // Among equally urgent tasks, those that return to this agent come first.
     let order = |place: &Waiting| (place.priority, place.before.as_ref() != Some(agent));
     free.sort_by(|a, b| order(a).cmp(&order(b)).then_with(|| a.urgency().cmp(&b.urgency())));
     for Waiting { ticket, .. } in free {
@@ -156,8 +155,8 @@ fn search(
     Ok(Next::Nothing { roles, waiting })
 }
 
-/// Returns whether the agent may have one more than what it holds.
-fn has_room(limit: Option<u32>, agent: &AgentId, held: &[Ticket]) -> Result<(), ProjectError> {
+/// Fails if the agent may hold no more tasks.
+fn ensure_room(limit: Option<u32>, agent: &AgentId, held: &[Ticket]) -> Result<(), ProjectError> {
     let Some(limit) =
         limit.filter(|limit| held.len() >= usize::try_from(*limit).unwrap_or(usize::MAX))
     else {
@@ -180,17 +179,16 @@ fn has_room(limit: Option<u32>, agent: &AgentId, held: &[Ticket]) -> Result<(), 
     })
 }
 
-/// Something that an agent has.
+/// A task, or a branch of one, that an agent holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Claim {
-    /// The task, or a branch of it.
     pub ticket: Ticket,
     pub title: String,
-    /// Whether a person holds the task where it is.
+    /// Whether a person has put the task on hold.
     pub held: bool,
 }
 
-/// Returns what the agent has, the most urgent first; of that role alone, where one is named.
+/// Returns what the agent holds, the most urgent first; with a role, only its work in that role.
 pub(crate) fn claimed(
     workspace: &Workspace,
     in_force: &InForce,

@@ -20,12 +20,12 @@ pub(crate) struct Swept {
     pub settled: RuleChanges,
     pub ran_out: RanOut,
     pub handed_out: HandedOut,
-    /// What counts no more since the remote had something else first.
+    /// Entries that no longer count, since the remote had other ones first.
     pub superseded: Vec<Loss>,
 }
 
-/// Does all that is due now; in a synced project the remote confirms what is handed out. `rest` is called between batches with how
-/// long one took, and says whether to go on.
+/// Does all that is due now; in a synced project the remote confirms what is handed out. Calls `rest` between batches with the time
+/// that one took; it returns whether to go on.
 pub(crate) fn sweep(
     workspace: &mut Workspace,
     wait: Duration,
@@ -58,12 +58,12 @@ impl Swept {
             && superseded.is_empty()
     }
 
-    /// Returns whether all that was handed out counts.
+    /// Returns whether the remote confirmed all that was handed out.
     pub(crate) fn is_confirmed(&self) -> bool {
         self.handed_out.unconfirmed.is_none()
     }
 
-    /// Returns the tasks that somebody has to look at, with why.
+    /// Returns the tasks that need a person, each with the reason.
     pub(crate) fn troubled(&self) -> impl Iterator<Item = &(TaskId, ProjectError)> {
         self.settled.troubled.iter().chain(&self.ran_out.troubled).chain(&self.handed_out.troubled)
     }

@@ -1,13 +1,13 @@
-//! Work that is handed out in a synced project: it counts once the remote has it, so that no two machines give one task.
+//! Hands out work in a synced project: claims count once the remote has them, so that no two machines give away one task.
 //!
 //! ```text
-//!   sync       what others did is known here, and the branch is where the remote's is
-//!   decide     who gets what, of that commit
-//!   prepare    the commits, on no branch yet                             kill: objects that nobody names
-//!   push       the remote takes them only if nobody was faster; else from the start, and nothing is to be undone
-//!   bring      branch, index and worktree come along, as by any sync     kill: this clone is behind the remote
+//!   sync       the branch is where the remote's is
+//!   decide     who gets what, at that commit
+//!   prepare    the commits, on no branch yet                             kill: unreferenced objects
+//!   push       accepted only if nobody else pushed; else start again, nothing has to be undone
+//!   bring      branch, index and worktree follow, as in any sync         kill: this clone is behind the remote
 //! ```
-//! Until then nobody here sees that anything was given. No lock is held while the remote is spoken to.
+//! Until the push nothing is visible here. No lock is held while the remote is asked.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use tracing::info;
 
-use super::hand_out::{HandedOut, Want, chosen_for, first_of_each, hands_out, wanted};
-use super::synced_claims::{ensure_synced, is_shared, unconfirmed};
+use super::claim::{ensure_synced, is_shared, unconfirmed};
+use super::hand_out::{HandedOut, Want, choose_for, find_wants, hands_out, next_batch};
 use crate::domain::TaskId;
 use crate::git::{Head, Prepared, Prompts, Pushed, RemoteError, SYNCED, Upstream};
 use crate::history::sync::outcome::{SyncEnd, Synced};
@@ -41,7 +41,7 @@ pub(crate) struct SyncedHandOut {
     pub handed_out: HandedOut,
 }
 
-/// Syncs the project, and hands out what waits, where a synced project hands work out. An error is reported beside what was done.
+/// Syncs the project, and hands out what waits if its rules hand work out. Returns an error beside what was done.
 pub(crate) fn sync_and_hand_out(
     workspace: &mut Workspace,
     wait: Duration,
@@ -64,18 +64,18 @@ struct Offers {
     done: HandedOut,
 }
 
-/// What became of an offer.
+/// The outcome of an offer.
 #[derive(PartialEq, Eq)]
 enum OfferOutcome {
-    /// There is nothing more to give, or the remote takes nothing.
-    Over,
-    /// The remote has it, and so has this clone.
+    /// There is nothing more to give, or the remote refuses.
+    Done,
+    /// The remote and this clone have it.
     Given,
     /// The remote or this clone has new commits: it has to be synced first.
     Behind,
 }
 
-/// A commit to be, and what for.
+/// A claim whose commit is prepared.
 struct OfferedClaim {
     want: Want,
     changed: Changed,
@@ -103,7 +103,7 @@ impl Offers {
             self.done.unconfirmed = ensure_synced(&synced, "handed out").err();
             let upstream = synced.upstream.clone();
             syncs.push(synced);
-            if !is_in_step || self.give(workspace, wait, &upstream)? == OfferOutcome::Over {
+            if !is_in_step || self.give(workspace, wait, &upstream)? == OfferOutcome::Done {
                 break;
             }
             // This is reported if it was the last round.
@@ -120,7 +120,7 @@ impl Offers {
         Ok(())
     }
 
-    /// Gives as long as there is something, and the remote takes it.
+    /// Gives as long as there is something, and the remote accepts it.
     fn give(
         &mut self,
         workspace: &mut Workspace,
@@ -134,18 +134,19 @@ impl Offers {
             let in_force = Rc::new(in_force(workspace, &head)?);
             self.done.hands_out = hands_out(&in_force.rules);
             if !self.done.hands_out || !is_shared(workspace, &in_force) {
-                return Ok(OfferOutcome::Over);
+                return Ok(OfferOutcome::Done);
             }
             if head.commit != workspace.repository.remembered(upstream)? {
                 return Ok(OfferOutcome::Behind);
             }
-            let (mut wants, left) = wanted(workspace, &in_force, &self.passed_over);
+            let (mut wants, left) = find_wants(workspace, &in_force, &self.passed_over);
             self.done.left = left;
             wants.retain(|want| matches!(want, Want::Give(..)));
             if wants.is_empty() {
-                return Ok(OfferOutcome::Over);
+                return Ok(OfferOutcome::Done);
             }
-            match self.offer(workspace, &head, &in_force, upstream, first_of_each(&mut wants))? {
+            let batch = next_batch(&mut wants, |want| want.task().clone());
+            match self.offer(workspace, &head, &in_force, upstream, batch)? {
                 OfferOutcome::Given => {}
                 other => return Ok(other),
             }
@@ -164,7 +165,7 @@ impl Offers {
         let (mut claims, mut writes, mut edited) = (Vec::new(), Vec::new(), Vec::new());
         for want in batch {
             let planned =
-                chosen_for(workspace, head, in_force, &want).and_then(|(state, choice)| {
+                choose_for(workspace, head, in_force, &want).and_then(|(state, choice)| {
                     let plan = plan(workspace, &state, choice)?;
                     Ok((state, plan))
                 });
@@ -193,8 +194,8 @@ impl Offers {
             }
             return Ok(OfferOutcome::Behind);
         }
-        let Some(prepared) = self.prepared(workspace, head, &mut claims, &mut writes)? else {
-            // What could not be prepared is passed over from here on.
+        let Some(prepared) = self.prepare(workspace, head, &mut claims, &mut writes)? else {
+            // What could not be prepared is passed over from now on.
             return Ok(OfferOutcome::Given);
         };
         workspace.repository.keep(&prepared)?;
@@ -227,8 +228,8 @@ impl Offers {
         })
     }
 
-    /// Writes the commits; returns nothing where none of them can be written. One that cannot keeps none of the others back.
-    fn prepared(
+    /// Writes the commits of the claims that can be written; returns nothing if there are none.
+    fn prepare(
         &mut self,
         workspace: &Workspace,
         head: &Head,
@@ -257,6 +258,6 @@ impl Offers {
 
     fn refused(&mut self, upstream: &Upstream, end: &SyncEnd) -> OfferOutcome {
         self.done.unconfirmed = unconfirmed(upstream, end, 1, "handed out");
-        OfferOutcome::Over
+        OfferOutcome::Done
     }
 }

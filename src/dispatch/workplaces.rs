@@ -1,4 +1,4 @@
-//! Places of work: which wait for an agent, who holds or may take them, and what each role and agent has. Reads only.
+//! Openings: which wait for an agent, who holds or may take them, and the workload of roles and agents. Reads only.
 
 use std::collections::BTreeMap;
 
@@ -16,18 +16,22 @@ use crate::tasks::headers::listing::{ListScope, Unreadable, read_all};
 use crate::tasks::headers::summary::{EndedVisit, TaskSummary, gate_of, time};
 use crate::tasks::view::task_view::who_at;
 
-/// Returns what of the task can be claimed: the whole, or branches of it. Whether the task may be handed out at all is not asked.
+/// Returns what can be claimed of the task: the whole, or branches of it. Does not check whether the task is ready.
 pub(crate) fn waiting(in_force: &InForce, task: &TaskSummary) -> Vec<Waiting> {
     let is_whole = task.routing.agent.is_none() && task.open_branches.is_empty();
     let whole = is_whole.then_some(None).into_iter();
     whole
         .chain(task.ready_branches().map(Some))
-        .filter_map(|branch| place(in_force, task, branch))
+        .filter_map(|branch| waiting_at(in_force, task, branch))
         .collect()
 }
 
-/// Returns the place; nothing where the rules let nobody work.
-fn place(in_force: &InForce, task: &TaskSummary, branch: Option<&OpenBranch>) -> Option<Waiting> {
+/// Returns the task or its branch as an opening; nothing if the rules let nobody work there.
+fn waiting_at(
+    in_force: &InForce,
+    task: &TaskSummary,
+    branch: Option<&OpenBranch>,
+) -> Option<Waiting> {
     let rules = &in_force.rules;
     let gate = gate_of(rules, task)?;
     let post = match branch {
@@ -58,8 +62,8 @@ fn place(in_force: &InForce, task: &TaskSummary, branch: Option<&OpenBranch>) ->
     })
 }
 
-/// Returns what agents have of these tasks, and what each role gave last. When a visit that has ended was claimed nobody
-/// knows any more: it counts from when it began.
+/// Returns what agents hold of these tasks, and what each role gave last. A visit that has ended counts as given when it began, since
+/// the time of its claim is not kept.
 pub(crate) fn hands<'t>(tasks: impl IntoIterator<Item = &'t TaskSummary>) -> Hands {
     let mut hands = Hands::default();
     for task in tasks {
@@ -93,7 +97,7 @@ pub(crate) fn hands<'t>(tasks: impl IntoIterator<Item = &'t TaskSummary>) -> Han
     hands
 }
 
-/// Returns what is claimed: of a fork a branch of the visit that is open.
+/// Returns the ticket of the task, or of a branch of its open visit.
 pub(crate) fn ticket(task: &TaskSummary, branch: Option<&OpenBranch>) -> Ticket {
     Ticket {
         task: task.id.clone(),
@@ -102,7 +106,7 @@ pub(crate) fn ticket(task: &TaskSummary, branch: Option<&OpenBranch>) -> Ticket 
     }
 }
 
-/// Returns what the agent has of the task.
+/// Returns what the agent holds of the task; with a role, only its work in that role.
 pub(crate) fn held_by(task: &TaskSummary, agent: &AgentId, role: Option<&RoleId>) -> Vec<Ticket> {
     let mine = |holder: Option<&AgentId>, of: Option<&RoleId>| {
         holder == Some(agent) && role.is_none_or(|role| of == Some(role))
@@ -117,7 +121,7 @@ fn agent(visit: &EndedVisit) -> Option<AgentId> {
     visit.agent.as_deref()?.parse().ok()
 }
 
-/// A place of a task where somebody is to work.
+/// An open visit, or an open branch of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opening {
     /// The visit, or the branch of it.
@@ -130,11 +134,11 @@ pub struct Opening {
     pub agents: Vec<AgentId>,
     /// Whether it is for people only.
     pub people_only: bool,
-    /// What it waits for, where it is blocked.
+    /// What blocks it, if it is blocked.
     pub blockers: Option<Vec<String>>,
 }
 
-/// Returns the places at which the task is open, in the order of the workflow.
+/// Returns the openings of the task, in the order of the workflow.
 pub(crate) fn openings(rules: &Rules, task: &Task) -> Vec<Opening> {
     let opening = |post: &Workplace<'_>| {
         let own = post.branch().and_then(|id| task.gate.as_ref()?.branch(id));
@@ -156,7 +160,7 @@ pub(crate) fn openings(rules: &Rules, task: &Task) -> Vec<Opening> {
     Workplace::open(rules, task).iter().map(opening).collect()
 }
 
-/// Returns what was changed in the worktree since then and is not committed, task files aside.
+/// Returns the uncommitted changes in the worktree since then, task files aside.
 pub(crate) fn left_behind(
     workspace: &Workspace,
     since: Timestamp,
@@ -167,13 +171,13 @@ pub(crate) fn left_behind(
     Ok(Repository::discover(&workspace.checkout)?.left_behind(since.as_second())?)
 }
 
-/// What there is to do, by role and by agent. Work is named as tickets are: `AOF-7qk`, or `AOF-7qk@3/security` for a branch.
+/// Open work by role and by agent, named by tickets: `AOF-7qk`, or `AOF-7qk@3/security` for a branch.
 #[derive(Debug, Default)]
 pub(crate) struct Workload {
-    /// What each role has; a role without work has no entry.
+    /// The work of each role; a role without work has no entry.
     pub roles: BTreeMap<String, RoleWork>,
     pub agents: BTreeMap<String, Vec<String>>,
-    /// Files that could not be counted.
+    /// Task files that could not be read.
     pub unreadable: Vec<Unreadable>,
 }
 
@@ -186,7 +190,7 @@ pub(crate) struct RoleWork {
     pub blocked: Vec<String>,
 }
 
-/// Returns what there is to do.
+/// Returns the open work.
 pub(crate) fn workload(workspace: &Workspace, in_force: &InForce) -> Workload {
     let mut listing = read_all(workspace, in_force, ListScope::Active);
     listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));

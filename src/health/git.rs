@@ -9,11 +9,10 @@ use super::subject::{CheckContext, CheckResult, count};
 use crate::domain::age;
 use crate::domain::project::some;
 use crate::git::{Distance, GitError, Storage, is_program_there};
-use crate::history::lost_steps::{dropped_steps, lost_steps_issue, restore_steps};
-use crate::history::merge_driver::setup::HOOK_LINE;
-use crate::history::merge_driver::setup::is_held;
-use crate::history::merge_driver::setup::{install, missing};
-use crate::history::stale_index::{IndexDifferences, catch_up};
+use crate::history::git_race_repair::{
+    IndexDifferences, catch_up, dropped_steps, lost_steps_issue, restore_steps,
+};
+use crate::history::merge_driver::{HOOK_LINE, install, is_held, missing};
 use crate::history::sync::remote_state::RemoteStanding;
 use crate::project::error::ProjectError;
 use crate::project::issue::Issue;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::git::{GitError, Head, ObjectId};
-use crate::history::stale_index::IndexDifferences;
+use crate::history::git_race_repair::IndexDifferences;
 use crate::history::sync::remote_state::{RemoteStanding, remote_standing};
 use crate::project::active_rules::{InForce, in_force_and_seen};
 use crate::project::error::ProjectError;

@@ -9,7 +9,7 @@ use super::subject::{CheckContext, CheckResult, CheckedProject, count};
 use crate::domain::project::some;
 use crate::domain::{TaskId, listed};
 use crate::git::{CommitId, ObjectId};
-use crate::history::merge_driver::setup::commit_attributes;
+use crate::history::merge_driver::commit_attributes;
 use crate::project::error::ProjectError;
 use crate::project::git_hints::missing;
 use crate::project::issue::{Issue, of_left_out};

@@ -7,7 +7,7 @@ use crate::domain::TaskId;
 use crate::domain::project::{FEW, some};
 use crate::git::ObjectId;
 use crate::health::task_files::doubled_among;
-use crate::history::merge_driver::unmerged::{UnmergedState, unmerged_tasks};
+use crate::history::unmerged::{UnmergedState, unmerged_tasks};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::git_hints::mend_unreadable;

@@ -2,9 +2,9 @@
 
 pub(crate) mod commit_events;
 pub(crate) mod commit_tasks;
-pub(crate) mod lost_steps;
+pub(crate) mod git_race_repair;
 pub(crate) mod merge_driver;
-pub(crate) mod stale_index;
 pub(crate) mod sync;
+pub(crate) mod unmerged;
 pub(crate) mod unreported;
 pub(crate) mod verify;

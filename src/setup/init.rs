@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use super::template::Founder;
-use super::template::Template;
+use super::template::{Founder, Template};
 use crate::domain::{BranchName, Timestamp};
 use crate::files::config::configuration::{ORG_FILE, PROJECT_FILE, Source};
 use crate::git::{CommitId, GitError, Head, Person, Repository};
-use crate::history::merge_driver::setup::{ATTRIBUTES, attributes_after, is_as_committed};
-use crate::history::merge_driver::setup::{SetUp, install_here, to_set_up};
+use crate::history::merge_driver::{
+    ATTRIBUTES, SetUp, attributes_after, install_here, is_as_committed, to_set_up,
+};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::rule_files::compiled;

@@ -1,15 +1,17 @@
 //! What the watcher checks, does and reports: rules, tasks, time limits, git's index, the branch, work to hand out, waiting files.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use tracing::warn;
 
+use super::file_events::WatchedPlace;
 use super::report::{Reporter, WatchReport};
-use super::schedule::Schedule;
 use crate::dispatch::hand_out::{HandedOut, NothingToHandOut, hand_out};
 use crate::git::{CommitId, Head, TreeFile};
-use crate::history::lost_steps::{BranchSeen, RecoveredSteps, tend_branch};
-use crate::history::stale_index::{IndexSeen, tend_index};
+use crate::history::git_race_repair::{
+    BranchSeen, IndexSeen, RecoveredSteps, tend_branch, tend_index,
+};
 use crate::project::active_rules::Remark;
 use crate::project::error::ProjectError;
 use crate::project::rule_files::rules_mark;
@@ -205,4 +207,300 @@ pub(crate) fn tell_handed_out(done: HandedOut, reporter: &mut Reporter<'_>) {
         reporter.tell(WatchReport::Given(given));
     }
     reporter.tell_troubled(done.troubled);
+}
+
+/// How often everything is looked at, whatever events say.
+const ROUND: Duration = Duration::from_secs(5);
+/// The same without file events.
+pub(crate) const POLL: Duration = Duration::from_secs(1);
+/// The least time between two checks at the tasks, or at git's index: edits have to settle anyway.
+const SETTLING: Duration = Duration::from_millis(500);
+/// The least time between two checks at time limits, when tasks change.
+const RECOUNTING: Duration = Duration::from_secs(1);
+/// How often time limits are looked at when nothing happens: the clock may jump.
+const LIMITS: Duration = Duration::from_secs(30);
+/// What takes long gets a tenth of the time: so many times as long it rests.
+const REST: u32 = 10;
+
+/// When one thing is due. It rests after it was done: hints bring it forward no further than to the end of that rest.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Timer {
+    at: Option<Instant>,
+    not_before: Instant,
+}
+
+impl Timer {
+    fn due(now: Instant) -> Self {
+        Self { at: Some(now), not_before: now }
+    }
+
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        self.at.is_some_and(|at| now >= at)
+    }
+
+    /// Has it done as soon as it has rested.
+    pub(crate) fn hint(&mut self, now: Instant) {
+        let soonest = now.max(self.not_before);
+        self.at = Some(self.at.map_or(soonest, |at| at.min(soonest)));
+    }
+
+    fn done(&mut self, next: Option<Instant>, not_before: Instant) {
+        (self.at, self.not_before) = (next, not_before);
+    }
+}
+
+/// When what is due.
+pub(crate) struct Schedule {
+    round: Timer,
+    pub tasks: Timer,
+    pub limits: Timer,
+    pub index: Timer,
+    pub hand_out: Timer,
+    /// Whether the watcher ends when nothing is left to do: then nothing rests.
+    once: bool,
+}
+
+impl Schedule {
+    /// Has everything looked at from then on.
+    pub(crate) fn new(now: Instant) -> Self {
+        let [round, tasks, limits, index, hand_out] = [Timer::due(now); 5];
+        Self { round, tasks, limits, index, hand_out, once: false }
+    }
+
+    /// Has everything looked at once more before the end, and nothing later.
+    pub(crate) fn end_with(&mut self, end: Instant, now: Instant) {
+        self.once = true;
+        self.round.at = Some(end + ROUND);
+        self.tasks.at = Some(now);
+        (self.hand_out.not_before, self.index.not_before) = (now, now);
+    }
+
+    /// Brings checks forward where something may have changed.
+    pub(crate) fn note(&mut self, touched: &BTreeSet<WatchedPlace>, now: Instant) {
+        for place in touched {
+            match place {
+                WatchedPlace::Anywhere => self.round.hint(now),
+                WatchedPlace::Tasks => self.tasks.hint(now),
+                WatchedPlace::Repository => self.index.hint(now),
+                WatchedPlace::Rules => {}
+            }
+            if *place != WatchedPlace::Repository {
+                self.limits.hint(now);
+            }
+        }
+    }
+
+    /// Returns whether everything is to be looked at now, and plans the next time.
+    pub(crate) fn begins_round(&mut self, sees_events: bool, now: Instant) -> bool {
+        let begins = self.round.is_due(now);
+        if begins {
+            self.round.done(Some(now + if sees_events { ROUND } else { POLL }), now);
+            (self.tasks.at, self.index.at) = (Some(now), Some(now));
+        }
+        begins
+    }
+
+    /// Notes that the tasks were looked at, and whether some files changed too recently.
+    pub(crate) fn checked_tasks(&mut self, are_growing: bool, now: Instant) {
+        let soonest = now + SETTLING;
+        let round = self.round.at.unwrap_or(soonest).max(soonest);
+        self.tasks.done(Some(if are_growing { soonest } else { round }), soonest);
+    }
+
+    /// Notes how long a look at git's index took.
+    pub(crate) fn checked_index(&mut self, start: Instant, now: Instant) {
+        let rest = if self.once { Duration::ZERO } else { SETTLING.max((now - start) * REST) };
+        self.index.done(None, now + rest);
+    }
+
+    /// Notes how long a look at time limits took, and how soon the next thing runs out.
+    pub(crate) fn checked_limits(&mut self, start: Instant, now: Instant, next: Option<Duration>) {
+        let next = next.map_or(LIMITS, |next| next.min(LIMITS));
+        self.limits.done(Some(now + next), now + RECOUNTING.max((now - start) * REST));
+    }
+
+    /// Notes how long handing out took.
+    pub(crate) fn handed_out(&mut self, start: Instant, now: Instant) {
+        let rest = if self.once { Duration::ZERO } else { (now - start) * REST };
+        self.hand_out.done(None, now + rest);
+    }
+
+    /// Returns when to look again if nothing happens. Time limits are left out: they wait until all else is done.
+    pub(crate) fn next(&self) -> Instant {
+        let timers = [self.round, self.tasks, self.index, self.hand_out];
+        let next = timers.into_iter().filter_map(|timer| timer.at).min();
+        next.unwrap_or(self.round.not_before)
+    }
+
+    /// Returns when to look at time limits.
+    pub(crate) fn limits_at(&self) -> Instant {
+        self.limits.at.unwrap_or(self.limits.not_before)
+    }
+
+    /// Returns whether that is before the next look at everything.
+    pub(crate) fn is_before_round(&self, until: Instant) -> bool {
+        self.round.at.is_none_or(|round| until < round)
+    }
+}
+
+const SHORTEST_BACKOFF: Duration = Duration::from_millis(500);
+const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
+
+/// What stops the watcher, if anything does.
+#[derive(Default)]
+pub(crate) struct Pause(Option<Standstill>);
+
+struct Standstill {
+    reason: String,
+    /// How long an error is left alone, and until when; nothing where git is busy, or has no branch checked out.
+    backoff: Option<(Duration, Instant)>,
+}
+
+impl Pause {
+    /// Returns whether nothing is done.
+    pub(crate) fn stands(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Returns until when nothing is tried, if that is in the future.
+    pub(crate) fn lasts(&self, now: Instant) -> Option<Instant> {
+        let (_, until) = self.0.as_ref()?.backoff?;
+        (now < until).then_some(until)
+    }
+
+    /// Has the next try made at once.
+    pub(crate) fn cut_short(&mut self, now: Instant) {
+        if let Some(Standstill { backoff: Some((_, until)), .. }) = &mut self.0 {
+            *until = now;
+        }
+    }
+
+    /// Pauses; returns whether the reason is new.
+    pub(crate) fn pause(&mut self, reason: &str) -> bool {
+        let known = self.0.as_ref().filter(|known| known.backoff.is_none());
+        let is_new = known.is_none_or(|known| known.reason != reason);
+        self.0 = Some(Standstill { reason: reason.to_owned(), backoff: None });
+        is_new
+    }
+
+    /// Ends a pause; returns whether there was one. An error remains until a try succeeds.
+    pub(crate) fn end_pause(&mut self) -> bool {
+        self.0.take_if(|known| known.backoff.is_none()).is_some()
+    }
+
+    /// Ends it; returns whether anything stopped the watcher.
+    pub(crate) fn end(&mut self) -> bool {
+        self.0.take().is_some()
+    }
+
+    /// Backs off after an error, longer each time in a row; returns until when, and whether the error is new.
+    pub(crate) fn back_off(&mut self, reason: String, now: Instant) -> (Instant, bool) {
+        let known = self.0.as_ref().and_then(|known| Some((&known.reason, known.backoff?.0)));
+        let is_new = known.is_none_or(|(before, _)| *before != reason);
+        let backoff = known.map_or(SHORTEST_BACKOFF, |(_, last)| (last * 2).min(LONGEST_BACKOFF));
+        let until = now + backoff;
+        self.0 = Some(Standstill { reason, backoff: Some((backoff, until)) });
+        (until, is_new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn touched(place: WatchedPlace) -> BTreeSet<WatchedPlace> {
+        BTreeSet::from([place])
+    }
+
+    #[test]
+    fn everything_is_looked_at_every_so_often_and_where_something_may_have_happened_sooner() {
+        let start = Instant::now();
+        let mut schedule = Schedule::new(start);
+        assert!(schedule.tasks.is_due(start) && schedule.limits.is_due(start));
+        assert!(schedule.begins_round(false, start) && !schedule.begins_round(false, start));
+        schedule.checked_tasks(false, start);
+        assert!(schedule.index.is_due(start) && schedule.hand_out.is_due(start));
+        schedule.checked_index(start, start);
+        schedule.handed_out(start, start);
+        assert_eq!(schedule.next(), start + POLL);
+        schedule.note(&touched(WatchedPlace::Tasks), start);
+        assert_eq!(schedule.next(), start + SETTLING, "they were looked at just now");
+        schedule.note(&touched(WatchedPlace::Anywhere), start);
+        assert!(schedule.begins_round(false, start));
+    }
+
+    #[test]
+    fn what_takes_long_is_done_less_often() {
+        let start = Instant::now();
+        let long = Duration::from_mins(1);
+        let now = start + long;
+        let mut schedule = Schedule::new(start);
+        schedule.checked_limits(start, now, Some(SETTLING));
+        assert_eq!(schedule.limits_at(), now + SETTLING, "what runs out is seen in time");
+        schedule.checked_limits(start, now, None);
+        schedule.note(&touched(WatchedPlace::Tasks), now);
+        assert_eq!(schedule.limits_at(), now + LIMITS);
+        schedule.note(&touched(WatchedPlace::Tasks), now + long * 10);
+        assert!(schedule.limits.is_due(now + long * 10));
+
+        schedule.handed_out(start, now);
+        schedule.hand_out.hint(now);
+        assert!(!schedule.hand_out.is_due(now) && schedule.hand_out.is_due(now + long * REST));
+
+        schedule.checked_index(start, start);
+        assert!(!schedule.index.is_due(now));
+        schedule.note(&touched(WatchedPlace::Repository), start);
+        assert!(!schedule.index.is_due(start) && schedule.index.is_due(start + SETTLING));
+    }
+
+    #[test]
+    fn who_looks_once_waits_for_nothing_that_is_due_later() {
+        let now = Instant::now();
+        let mut schedule = Schedule::new(now);
+        schedule.end_with(now + POLL, now);
+        assert!(!schedule.begins_round(false, now + POLL) && schedule.tasks.is_due(now));
+        schedule.checked_tasks(false, now);
+        // Nothing that took its time is waited for.
+        let later = now + Duration::from_mins(1);
+        schedule.handed_out(now, later);
+        schedule.checked_index(now, later);
+        assert!(!schedule.is_before_round(schedule.next()));
+        schedule.checked_tasks(true, now);
+        assert!(schedule.is_before_round(schedule.next()));
+        schedule.note(&touched(WatchedPlace::Repository), later);
+        schedule.hand_out.hint(later);
+        assert!(schedule.hand_out.is_due(later) && schedule.index.is_due(later));
+    }
+}
+
+#[cfg(test)]
+mod pause_tests {
+    use super::*;
+
+    #[test]
+    fn trouble_is_tried_again_ever_later_and_at_once_where_something_has_changed() {
+        let now = Instant::now();
+        let mut pause = Pause::default();
+        let meet = |pause: &mut Pause, text: &str| pause.back_off(text.to_owned(), now);
+        assert_eq!(meet(&mut pause, "full"), (now + SHORTEST_BACKOFF, true));
+        assert_eq!(meet(&mut pause, "full"), (now + SHORTEST_BACKOFF * 2, false));
+        assert!(meet(&mut pause, "locked").1);
+        for _ in 0..10 {
+            meet(&mut pause, "locked");
+        }
+        assert_eq!(pause.lasts(now), Some(now + LONGEST_BACKOFF));
+        assert_eq!(pause.lasts(now + LONGEST_BACKOFF), None);
+        pause.cut_short(now);
+        assert_eq!(pause.lasts(now), None);
+        assert!(!pause.end_pause() && pause.end() && !pause.stands());
+        assert_eq!(meet(&mut pause, "locked"), (now + SHORTEST_BACKOFF, true));
+    }
+
+    #[test]
+    fn a_pause_is_news_once_for_each_reason() {
+        let mut pause = Pause::default();
+        assert!(pause.pause("a merge") && !pause.pause("a merge") && pause.pause("a rebase"));
+        assert_eq!(pause.lasts(Instant::now()), None);
+        assert!(pause.end_pause() && !pause.end_pause() && pause.pause("a rebase"));
+    }
 }

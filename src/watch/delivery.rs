@@ -1,12 +1,12 @@
-//! Completion files: taken from the inbox, each settled in the history or refused with a reason that teaches.
+//! Completion files: each is taken from the inbox, and recorded in the history or refused with a reason.
 //!
-//! They are worked on in batches of different tasks; a second completion of a task waits for the next batch.
-//! A file is renamed to `.taken/ID-NAME` first, and that id is its completion's: delivered again after a crash it is recognised.
-//! The watcher that works on it holds it until it is settled or refused, so two watchers never come to different ends with it. It is
-//! removed only when the history has it, and refused files are kept; so a completion is always in exactly one place.
+//! They are processed in batches of different tasks; a second completion of a task waits for the next batch.
+//! A file is first renamed to `.taken/ID-NAME`; that id becomes the completion's, so a redelivery after a crash is recognized.
+//! The watcher that processes a file keeps it locked, so that two watchers never treat it differently. A file is removed only when
+//! the history has its completion, and refused files are kept; so a completion is always in exactly one place.
 //! A file that has to wait keeps the visit that it [means](DeliveredVisits).
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tracing::warn;
 
 use super::report::{Delivered, Reporter};
+use crate::dispatch::hand_out::next_batch;
 use crate::domain::{Completion, Digest};
 use crate::observability::notices::compose::put_conflict;
 use crate::project::error::{ProjectError, reason_of};
@@ -33,18 +34,18 @@ use crate::tasks::plan::Changed;
 /// How long waiting files are tried before new ones are looked for.
 const SHARE: Duration = Duration::from_millis(40);
 /// How many waiting files are tried at once, before the time is checked.
-const TOGETHER: usize = 8;
+const MOST_AT_ONCE: usize = 8;
 
-/// A file that was taken, and the listing in which it first was in the inbox.
+/// A taken file, and the inbox listing in which it was first seen.
 type TakenFile = (InboxFile, u64);
 
-/// Brings the next files; at most as many as said.
-type More<'m> = dyn FnMut(usize) -> Result<Vec<TakenFile>, ProjectError> + 'm;
+/// Returns the next files, at most that many.
+type NextFiles<'m> = dyn FnMut(usize) -> Result<Vec<TakenFile>, ProjectError> + 'm;
 
 /// A completion that was read from its file.
 struct DeliveredFile {
     file: InboxFile,
-    /// Held for as long as it is worked on.
+    /// Keeps the file locked while it is processed.
     open: OpenInboxFile,
     completion: Completion,
     /// Whether the file itself says which visit it means.
@@ -52,20 +53,20 @@ struct DeliveredFile {
     first_seen: u64,
 }
 
-/// Completion files of the inbox, and those that were taken and wait: left by a killed watcher, or kept back by an error. Waiting files
-/// are tried again a few at a time, after what arrives meanwhile.
+/// Completion files in the inbox, and taken files that wait: left by a killed watcher, or delayed by an error. Waiting files are
+/// retried a few at a time, after new ones.
 pub(crate) struct Deliveries {
     visits: DeliveredVisits,
-    /// Whether it is unknown which files wait: they are looked for before new files are taken.
-    unknown: bool,
+    /// Whether the waiting files have to be listed before new files are taken.
+    must_list: bool,
     /// Whether files wait for a task file.
     waits: bool,
     retry: Retry,
-    /// Those that are to be tried now, the oldest first.
+    /// The files to be tried now, the oldest first.
     due: VecDeque<InboxFile>,
 }
 
-/// Whether all files that wait are tried again. Errors that are not met again are over then.
+/// Whether all waiting files are retried. Errors that do not occur again are over then.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Retry {
     No,
@@ -76,15 +77,15 @@ enum Retry {
 impl Deliveries {
     pub(crate) fn new() -> Self {
         let (visits, due) = (DeliveredVisits::default(), VecDeque::new());
-        Self { visits, unknown: true, waits: false, retry: Retry::No, due }
+        Self { visits, must_list: true, waits: false, retry: Retry::No, due }
     }
 
-    /// Has the waiting files looked for again.
+    /// Has the waiting files listed again.
     pub(crate) fn forget(&mut self) {
-        self.unknown = true;
+        self.must_list = true;
     }
 
-    /// Has all waiting files tried again.
+    /// Has all waiting files retried.
     pub(crate) fn try_all(&mut self) {
         if self.retry == Retry::No {
             self.retry = Retry::Due;
@@ -96,8 +97,8 @@ impl Deliveries {
         !self.due.is_empty()
     }
 
-    /// Takes what is in the inbox, then tries waiting files for a short while. `changed` says whether task files may have changed, which
-    /// may end the wait. Returns whether files are left that may still be written.
+    /// Processes the inbox, then retries waiting files for a short while. `changed` says whether task files may have changed, which may
+    /// end the wait. Returns whether files are left that may still be written.
     pub(crate) fn run(
         &mut self,
         workspace: &mut Workspace,
@@ -108,15 +109,15 @@ impl Deliveries {
         workspace.own_folder_is_ours()?;
         reporter.waiting = false;
         let mut taken = Vec::new();
-        if self.unknown {
+        if self.must_list {
             self.due.clear();
             taken = leftovers(workspace, reporter)?;
         }
         let growing = self.deliver(workspace, wait, taken, reporter)?;
         self.waits |= reporter.waiting;
-        if self.unknown {
+        if self.must_list {
             reporter.told.forget_the_rest();
-            (self.unknown, self.retry) = (false, Retry::No);
+            (self.must_list, self.retry) = (false, Retry::No);
         }
         self.try_waiting(workspace, wait, reporter, changed)?;
         Ok(growing)
@@ -144,11 +145,11 @@ impl Deliveries {
             let listing = self.visits.list(&inbox)?;
             let due = &mut self.due;
             let mut more = |room: usize| {
-                let most = if start.elapsed() < SHARE { room.min(TOGETHER) } else { 0 };
+                let most = if start.elapsed() < SHARE { room.min(MOST_AT_ONCE) } else { 0 };
                 Ok(due.drain(..due.len().min(most)).map(|file| (file, listing)).collect())
             };
             let mut work = DeliveryWork { inbox: &inbox, visits: &mut self.visits, reporter };
-            let done = work.work_off(workspace, wait, &mut more);
+            let done = work.process(workspace, wait, &mut more);
             self.waits |= reporter.waiting;
             if !self.due.is_empty() {
                 // The loop checks next whether to end.
@@ -163,8 +164,8 @@ impl Deliveries {
         Ok(())
     }
 
-    /// Takes what is in the inbox, the oldest first, and works on it after files that were taken before. A bad file stops none of the
-    /// others. Returns whether files are left that may still be written.
+    /// Takes the files of the inbox, the oldest first, and processes them after files that were taken before. A bad file stops no other
+    /// one. Returns whether files are left that may still be written.
     fn deliver(
         &mut self,
         workspace: &mut Workspace,
@@ -192,11 +193,11 @@ impl Deliveries {
             }
         }
         let mut failed = Vec::new();
-        // After a kill files are taken up in the order of their ids: each id is of a later millisecond.
+        // After a kill, files are processed in the order of their ids: each id is of a later millisecond.
         let mut time = clock();
         let (mut ready, mut taken) = (ready.into_iter(), taken.into_iter());
         let mut work = DeliveryWork { inbox: &inbox, visits: &mut self.visits, reporter };
-        let done = work.work_off(workspace, wait, &mut |room| {
+        let done = work.process(workspace, wait, &mut |room| {
             let mut batch: Vec<TakenFile> =
                 taken.by_ref().take(room).map(|file| (file, listing)).collect();
             if !batch.is_empty() {
@@ -221,7 +222,7 @@ impl Deliveries {
     }
 }
 
-/// Returns what was taken from the inbox and not settled, the oldest first. What is no completion file is refused.
+/// Returns the taken files that are not settled, the oldest first. Refuses files that aof did not take.
 fn leftovers(
     workspace: &Workspace,
     reporter: &mut Reporter<'_>,
@@ -239,15 +240,7 @@ fn leftovers(
     Ok(taken)
 }
 
-/// Takes the first item of every key out of the list; what is left keeps its order.
-fn first_of_each<T, K: Eq + std::hash::Hash>(items: &mut Vec<T>, key: impl Fn(&T) -> K) -> Vec<T> {
-    let mut seen = HashSet::new();
-    let (first, rest) = std::mem::take(items).into_iter().partition(|item| seen.insert(key(item)));
-    *items = rest;
-    first
-}
-
-/// What taken files are worked on with.
+/// Processes taken files.
 struct DeliveryWork<'w, 't> {
     inbox: &'w Inbox<'w>,
     visits: &'w mut DeliveredVisits,
@@ -255,12 +248,12 @@ struct DeliveryWork<'w, 't> {
 }
 
 impl DeliveryWork<'_, '_> {
-    /// Works through what `more` brings, in batches. In the gaps between them a person's git gets at the repository.
-    fn work_off(
+    /// Processes the files that `more` returns, in batches. Between them a person's git can use the repository.
+    fn process(
         &mut self,
         workspace: &mut Workspace,
         wait: Duration,
-        more: &mut More<'_>,
+        more: &mut NextFiles<'_>,
     ) -> Result<(), ProjectError> {
         let mut pending: Vec<DeliveredFile> = Vec::new();
         loop {
@@ -276,7 +269,7 @@ impl DeliveryWork<'_, '_> {
                 self.visits.bind(&mut work.completion, work.first_seen);
             }
             let listing = self.visits.list(self.inbox)?;
-            let batch = first_of_each(&mut pending, |work| work.completion.ticket.task.clone());
+            let batch = next_batch(&mut pending, |work| work.completion.ticket.task.clone());
             let more_to_come = batch.len() == MOST || !pending.is_empty();
             self.complete_batch(workspace, wait, &batch, listing)?;
             if more_to_come && self.reporter.rest(start.elapsed()).is_break() {
@@ -285,7 +278,7 @@ impl DeliveryWork<'_, '_> {
         }
     }
 
-    /// Opens and reads a taken file; what is no completion is refused.
+    /// Opens and reads a taken file, and refuses it if it is no completion.
     fn open(
         &mut self,
         file: InboxFile,
@@ -293,7 +286,7 @@ impl DeliveryWork<'_, '_> {
     ) -> Result<Option<DeliveredFile>, ProjectError> {
         let open = match self.inbox.open(&file) {
             Ok(Some(open)) => open,
-            // Another watcher has it, or was faster.
+            // Another watcher holds it, or has processed it.
             Ok(None) => return Ok(None),
             Err(error @ (StoreError::WrongKind { .. } | StoreError::TooLarge { .. })) => {
                 refuse_odd(self.inbox, &file, &error.to_string(), self.reporter)?;
@@ -307,7 +300,7 @@ impl DeliveryWork<'_, '_> {
         let Some(id) = &file.id else { return Ok(None) };
         match completion_in(&file, &open.bytes, id) {
             Ok(completion) => {
-                // A file that was marked does not say so itself.
+                // In a marked file, the visit is not the author's.
                 let names_visit = file.visit.is_none() && completion.ticket.visit.is_some();
                 Ok(Some(DeliveredFile { file, open, completion, names_visit, first_seen }))
             }
@@ -318,7 +311,7 @@ impl DeliveryWork<'_, '_> {
         }
     }
 
-    /// Completes a batch of different tasks, and puts each file where it belongs.
+    /// Completes a batch of different tasks, and settles, refuses or keeps each file.
     fn complete_batch(
         &mut self,
         workspace: &mut Workspace,
@@ -353,7 +346,7 @@ impl DeliveryWork<'_, '_> {
             if waits[place] && !work.names_visit && work.file.visit.is_none() {
                 self.mark(workspace, &work.file, completion);
             }
-            // A refused ticket may be a wrong one, which says nothing of files without a ticket.
+            // A refused ticket may be wrong: then it says nothing about files without a ticket.
             if !(work.names_visit && refused[place]) {
                 self.visits.note(completion, work.names_visit, listing);
             }
@@ -361,8 +354,8 @@ impl DeliveryWork<'_, '_> {
         done.and(trouble)?;
         for (place, refusal) in late {
             let DeliveredFile { file, open, .. } = &batch[place];
-            // The late agent may not look here again, so the notice comes before the file is settled. But no file waits for notices or
-            // for the event stream.
+            // The late agent may not look here again, so the notice is written before the file is refused. But no file waits for
+            // notices or for the event stream.
             let digest = Digest::of(&open.bytes);
             if let Err(error) = put_conflict(workspace, &refusal, &digest) {
                 self.reporter.tell_undelivered(error.to_string());
@@ -376,12 +369,12 @@ impl DeliveryWork<'_, '_> {
         Ok(())
     }
 
-    /// Has a file that waits keep the visit that it means.
+    /// Notes in the name of a waiting file which visit it means.
     fn mark(&self, workspace: &Workspace, file: &InboxFile, completion: &mut Completion) {
         let Some(visit) = meant_visit(workspace, completion) else { return };
         bind(completion, Some(&visit));
         if let Err(error) = self.inbox.mark(file, &visit) {
-            // It waits all the same, and the visit is looked up again when it is tried again.
+            // It still waits; the next retry looks the visit up again.
             warn!("a completion file that waits does not keep which visit it means: {error}");
         }
     }
@@ -395,7 +388,7 @@ impl DeliveryWork<'_, '_> {
         let settled = self.inbox.settle(file, open);
         let name = file.name.clone();
         self.reporter.tell_delivered(Delivered::Completed { name, changed: Box::new(changed) });
-        // It counts all the same: the file has its id, and the history knows it.
+        // The completion counts: the history has the id of the file.
         settled.or_else(|error| wait_or_fail(file.name.clone(), error.into(), self.reporter))
     }
 
@@ -431,14 +424,14 @@ fn put_aside(
     let name = file.name.clone();
     match inbox.refuse(file, &reason) {
         Ok(Some(path)) => reporter.tell_delivered(Delivered::Refused { name, reason, path }),
-        // Another watcher was faster.
+        // Another watcher has done it.
         Ok(None) => {}
         Err(error) => wait_or_fail(name, error.into(), reporter)?,
     }
     Ok(())
 }
 
-/// Reports an error of one file; an error that every file would meet ends the work.
+/// Reports an error of one file. Fails with an error that every file would meet.
 fn wait_or_fail(
     name: String,
     error: ProjectError,
@@ -449,22 +442,4 @@ fn wait_or_fail(
     }
     reporter.tell_delivered(Delivered::Waiting { name, error });
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_batch_has_one_completion_a_task_and_later_ones_keep_their_order() {
-        let mut pending = vec![("a", 1), ("b", 1), ("a", 2), ("c", 1), ("a", 3), ("b", 2)];
-        let batches: Vec<Vec<(&str, i32)>> = std::iter::from_fn(|| {
-            Some(first_of_each(&mut pending, |item| item.0)).filter(|b| !b.is_empty())
-        })
-        .collect();
-        assert_eq!(
-            batches,
-            [vec![("a", 1), ("b", 1), ("c", 1)], vec![("a", 2), ("b", 2)], vec![("a", 3)]]
-        );
-    }
 }

@@ -11,5 +11,4 @@ pub(crate) mod delivery;
 pub(crate) mod file_events;
 pub(crate) mod metrics;
 pub(crate) mod report;
-pub(crate) mod schedule;
 pub(crate) mod watcher;

@@ -15,7 +15,7 @@ use crate::dispatch::hand_out::{Dependent, Given};
 use crate::domain::TaskId;
 use crate::files::diagnostic::Diagnostic;
 use crate::git::CommitId;
-use crate::history::lost_steps::RestoredSteps;
+use crate::history::git_race_repair::RestoredSteps;
 use crate::history::sync::outcome::Synced;
 use crate::project::error::ProjectError;
 use crate::storage::inbox::Witnessed;

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use super::background::{Notices, StreamKeeper, SyncRequests, hand_out_now};
 use super::checks::{Checks, check_limits};
+use super::checks::{POLL, Pause, Schedule};
 use super::delivery::Deliveries;
 use super::file_events::{FileEvents, Hints, Wakeup, WatchedPaths, WatchedPlace};
 use super::metrics::Metrics;
 use super::report::{Delivered, EventSource, Reporter, WatchReport};
-use super::schedule::{POLL, Pause, Schedule};
 use crate::files::config::configuration::WORKFLOWS_FOLDER;
 use crate::git::{GitError, Head};
 use crate::history::unreported::Remaining;

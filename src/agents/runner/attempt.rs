@@ -14,7 +14,7 @@ use super::report::{Exit, Report, RunOutput, TroubleKind};
 use super::report_formats::read;
 use super::run_types::{RunControl, RunEvent, RunnerSetup};
 use super::verdict::verdict;
-use super::visit_state::{RunnableVisit, VisitEnd, VisitState, visit_state};
+use super::work_finder::{RunnableVisit, VisitEnd, VisitState, visit_state};
 use crate::domain::{AgentId, CompletionId, Launch, RunBounds, Ticket, Timestamp};
 use crate::project::error::ProjectError;
 use crate::rules::Workplace;

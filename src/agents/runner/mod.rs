@@ -15,7 +15,6 @@ pub(crate) mod report_formats;
 pub(crate) mod run_types;
 pub(crate) mod verdict;
 pub(crate) mod visit;
-pub(crate) mod visit_state;
 pub(crate) mod work_finder;
 pub(crate) mod work_loop;
 

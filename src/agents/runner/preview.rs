@@ -3,8 +3,8 @@
 use super::attempt::Attempt;
 use super::launch::command;
 use super::run_types::{RunTarget, RunnerSetup, WaitingWork};
-use super::visit_state::{RunnableVisit, VisitState, visit_state};
 use super::work_finder::{AvailableWork, WorkFinder};
+use super::work_finder::{RunnableVisit, VisitState, visit_state};
 use crate::dispatch::workplaces::Opening;
 use crate::domain::{AgentId, CompletionId, RunBounds, Station, Ticket};
 use crate::files::task_file::TaskFile;

@@ -14,7 +14,7 @@ use super::prompt::EarlierAttempt;
 use super::report::{Exit, Report, RunOutput};
 use super::run_types::{RunControl, RunEvent, RunnerSetup, StartedAttempt};
 use super::verdict::verdict;
-use super::visit_state::{Assignment, CompletedVisit, VisitEnd, VisitState, visit_state};
+use super::work_finder::{Assignment, CompletedVisit, VisitEnd, VisitState, visit_state};
 use crate::dispatch::claim::claim;
 use crate::dispatch::workplaces::left_behind;
 use crate::domain::{Completion, CompletionId, Outcome};

@@ -11,7 +11,7 @@ use super::run_types::{
     RunTarget, RunnerSetup, WaitReason, WaitingWork,
 };
 use super::visit;
-use super::visit_state::{Assignment, VisitEnd};
+use super::work_finder::{Assignment, VisitEnd};
 use super::work_finder::{AvailableWork, WorkFinder};
 use crate::dispatch::workplaces::openings;
 use crate::domain::{Completion, Ticket};

@@ -10,8 +10,7 @@ use crate::cli::{
 };
 use crate::domain::BranchName;
 use crate::files::printable::inert;
-use crate::history::merge_driver::setup::ATTRIBUTES;
-use crate::history::merge_driver::setup::HOOK_LINE;
+use crate::history::merge_driver::{ATTRIBUTES, HOOK_LINE};
 use crate::setup::agent_files::AgentFile;
 use crate::setup::agent_wiring::{Wired, WiredFile, Wiring, agents_to_wire, wire_agents};
 use crate::setup::init::{Begun, NewProject, init};
