@@ -117,8 +117,6 @@ pub enum GitError {
     },
     #[error("the change leaves every file as the branch has it, so there is nothing to commit")]
     Unchanged,
-    #[error("the files could not be written, so nothing was committed")]
-    NotWritten,
 
     #[error(
         "git does not know who you are: {missing} is not set; run\n  git config --global user.name \"Your Name\"\n  git config --global user.email \"you@example.org\""

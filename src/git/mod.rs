@@ -1,7 +1,8 @@
 //! The git repository: what is committed, and how a change is committed. Knows neither `rules` nor `storage`.
 //!
 //! A transition passes through here twice. `prepare` writes blobs, trees and the commit from bytes in memory, on no branch;
-//! `publish` makes them durable and moves the branch by compare-and-swap, and the user's index with it, under git's own locks.
+//! `begin`, `lock_index` and `finish` make them durable and move the branch by compare-and-swap, and the user's index with it,
+//! under git's own locks.
 //! Trees are spliced from HEAD's and never built from the index; no hook is run; nothing that is staged, modified or
 //! untracked is touched. After a kill, `clear_stale` and `settle_index` put things right.
 //!
@@ -52,6 +53,7 @@ pub(crate) use text_merge::{Both, Comparison, Marks, merge_texts, merge_texts_by
 pub(crate) use transaction::locks::{BranchLock, End, Files, Locks};
 pub(crate) use transaction::prepare::can_be_committed;
 pub(crate) use transaction::prepare::{Change, Draft, Prepared};
+pub(crate) use transaction::publish::Published;
 
 #[cfg(test)]
 mod tests;

@@ -139,6 +139,7 @@ const WHY: &str = "
     merge_hook_missing: a commit of an outdated index or worktree takes completions back, and nobody is told before `aof verify`
     no_identity: nothing can be committed without a committer
     no_git, git_old: fetching, pushing, unusual indexes and signatures go through git's own program
+    index_layout: for this layout of the index git itself is started for each commit, which takes several times as long
     git_locked: while it is there, neither git nor a command can commit
     lock_held: every command that changes something waits for it, and gives up
     repack_pays: each read looks in all of them, and `.git` takes more room than it needs

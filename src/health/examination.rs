@@ -15,7 +15,7 @@ enum CheckScope {
 
 type Check = fn(&CheckContext<'_>) -> CheckResult;
 
-const CHECKS: [(CheckScope, Check); 36] = [
+const CHECKS: [(CheckScope, Check); 37] = [
     (CheckScope::Doctor, local_files::cache),
     (CheckScope::Doctor, local_files::file_system),
     (CheckScope::Both, git::busy),
@@ -23,6 +23,7 @@ const CHECKS: [(CheckScope, Check); 36] = [
     (CheckScope::Both, git::locks),
     (CheckScope::Doctor, git::writer_lock),
     (CheckScope::Both, git::identity),
+    (CheckScope::Doctor, git::index_layout),
     (CheckScope::Doctor, task_files::line_endings),
     (CheckScope::Doctor, git::check_signing),
     (CheckScope::Both, rules::own_folder),

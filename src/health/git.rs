@@ -134,6 +134,32 @@ fn version_of(said: Option<&str>) -> Option<Issue> {
     })
 }
 
+/// Layouts of the index for which each commit must start git.
+pub(crate) fn index_layout(subject: &CheckContext<'_>) -> CheckResult {
+    let slow = [
+        (
+            "core.splitIndex",
+            "true",
+            "git config core.splitIndex false && git update-index --no-split-index",
+        ),
+        (
+            "index.version",
+            "4",
+            "git config --unset index.version && git update-index --index-version 2",
+        ),
+        ("core.sparseCheckout", "true", "git sparse-checkout disable"),
+        ("index.sparse", "true", "git config index.sparse false"),
+    ];
+    let mut issues = Vec::new();
+    for (name, value, fix) in slow {
+        if subject.workspace.repository.setting(name)?.as_deref() == Some(value) {
+            let fix = format!("if nothing else needs it: `{fix}`");
+            issues.push(Issue::new("index_layout", format!("`{name}` is `{value}`"), fix).advice());
+        }
+    }
+    Ok(issues)
+}
+
 /// Many small objects are slow to find, and take more room than one pack.
 pub(crate) fn storage(subject: &CheckContext<'_>) -> CheckResult {
     let Storage { loose, packs } = subject.workspace.repository.storage()?;

@@ -371,7 +371,6 @@ fn of_git(error: &GitError) -> Facts {
         | E::Converted { .. } => facts.passes(),
         E::Unchanged
         | E::Moved { .. }
-        | E::NotWritten
         | E::BadPath { .. }
         | E::BadPerson { .. }
         | E::BadTime { .. } => facts,

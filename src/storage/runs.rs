@@ -384,6 +384,9 @@ pub(crate) struct TokenCounts {
     pub output: u64,
 }
 
+/// Why an attempt without an end failed.
+pub(crate) const RUNNER_KILLED: &str = "its runner was killed";
+
 /// A verdict, and what it came to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -398,6 +401,23 @@ impl RunRecord {
     /// Returns whether it goes on: it has no end, and its program lives.
     pub(crate) fn is_alive(&self) -> bool {
         self.end.is_none() && self.group.as_ref().is_some_and(Group::is_alive)
+    }
+
+    /// Returns whether the attempt failed by itself, and so uses up one of those that a visit has.
+    pub(crate) fn has_failed(&self) -> bool {
+        let ending = self.end.as_ref().map(|end| end.how);
+        matches!(
+            ending,
+            Some(RunEnding::Crash | RunEnding::Timeout | RunEnding::Idle | RunEnding::BadVerdict)
+        )
+    }
+
+    /// Returns why the attempt failed; empty while it goes on.
+    pub(crate) fn failure_reason(&self) -> String {
+        let Some(end) = &self.end else { return String::new() };
+        let usual =
+            if end.how == RunEnding::Stopped { "somebody stopped it" } else { RUNNER_KILLED };
+        end.reason.clone().unwrap_or_else(|| usual.to_owned())
     }
 }
 

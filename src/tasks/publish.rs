@@ -1,13 +1,12 @@
 //! Makes commits of writes, with their files, in one move of the branch. The caller holds the writer lock, and has checked that what it
 //! read is unchanged.
 
-use std::cell::RefCell;
 use std::time::Instant;
 
 use tracing::{info, warn};
 
 use crate::domain::TaskId;
-use crate::git::{CommitId, Draft, Head, Prepared};
+use crate::git::{CommitId, Draft, Head, Prepared, Published};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::journal::{JournalRecord, RecoveryAim};
@@ -36,7 +35,16 @@ pub(crate) struct Stuck {
     pub noted: bool,
 }
 
-/// Where it fails, the files are put back as they were. What that leaves is finished or undone by whoever heals, as it is to be.
+/// What was done of a change before its branch moved.
+#[derive(Default)]
+struct Progress {
+    /// The record of the change, once it is written.
+    record: Option<JournalRecord>,
+    placed: PlacedFiles,
+}
+
+/// Writes and commits the changes. Where it fails, it puts the files back as they were. `aim` says what recovery does with what that
+/// leaves.
 pub(crate) fn publish(
     workspace: &Workspace,
     lock: &WriterLock,
@@ -50,59 +58,11 @@ pub(crate) fn publish(
     crash_points::point("ops.prepared");
     workspace.wait_for_index();
 
-    let staged = RefCell::new(Vec::new());
-    let mut named = PlacedFiles::default();
-    let failure = RefCell::new(None);
-    let recorded = RefCell::new(None);
-    let published = workspace.repository.publish(
-        &prepared,
-        workspace.deadline(),
-        &mut |locks| {
-            let intended = writes.iter().map(Write::intended).collect();
-            let locks = serde_json::to_value(locks).ok();
-            let record = JournalRecord {
-                pid: std::process::id(),
-                boot: boot(),
-                aim: RecoveryAim::Finish,
-                writes: intended,
-                locks,
-            };
-            let written = journal::write(lock, &record).map_err(std::io::Error::other)?;
-            recorded.replace(Some(record));
-            crash_points::point("ops.intent-written");
-            let waiting = write::stage(lock, writes).and_then(|files| {
-                let mut staged = staged.borrow_mut();
-                *staged = files;
-                let mut waiting = write::unsynced(&mut staged)?;
-                waiting.extend(written.unsynced(lock)?);
-                Ok(waiting)
-            });
-            waiting.map_err(|error| {
-                let told = std::io::Error::other(error.to_string());
-                failure.replace(Some(error));
-                told
-            })
-        },
-        &mut || {
-            named
-                .put(lock, writes, &mut staged.borrow_mut())
-                .map_err(|error| failure.replace(Some(error)))
-                .ok()
-        },
-    );
-    let published = match published {
+    let mut progress = Progress::default();
+    let published = match progress.publish(workspace, lock, &prepared, writes) {
         Ok(published) => published,
         Err(error) => {
-            let error = failure.into_inner().map_or_else(|| error.into(), ProjectError::from);
-            // Noted first: whoever is told that it failed is not to find it done.
-            let record =
-                recorded.into_inner().filter(|_| aim == RecoveryAim::Undo && !named.is_empty());
-            let noted = record.and_then(|record| journal::note_undo(lock, &record).ok());
-            let stuck = named.put_back(lock, writes).err().map(|fault| {
-                // It is there for the next command; only a power cut could still take it back.
-                let noted = noted.map(|written| drop(written.sync(lock))).is_some();
-                Stuck { fault, noted }
-            });
+            let stuck = progress.undo(lock, writes, aim);
             return Err(Box::new(Failed { error, stuck }));
         }
     };
@@ -125,6 +85,45 @@ pub(crate) fn publish(
         info!(taskId = task, %commit, path = write.to.as_str(), seconds = took.as_secs_f64(), "committed");
     }
     Ok(commits)
+}
+
+impl Progress {
+    /// Writes the record, then the files, and moves the branch.
+    fn publish(
+        &mut self,
+        workspace: &Workspace,
+        lock: &WriterLock,
+        prepared: &Prepared,
+        writes: &[Write],
+    ) -> Result<Published, ProjectError> {
+        let publication = workspace.repository.begin(prepared, workspace.deadline())?;
+        let record = self.record.insert(JournalRecord {
+            pid: std::process::id(),
+            boot: boot(),
+            aim: RecoveryAim::Finish,
+            writes: writes.iter().map(Write::intended).collect(),
+            locks: serde_json::to_value(publication.locks()).ok(),
+        });
+        let recorded = journal::write(lock, record)?;
+        crash_points::point("ops.intent-written");
+        let mut staged = write::stage(lock, writes)?;
+        let mut unsynced = write::unsynced(&mut staged)?;
+        unsynced.extend(recorded.unsynced(lock)?);
+        let locked = publication.lock_index(unsynced)?;
+        let folders = self.placed.put(lock, writes, &mut staged)?;
+        Ok(locked.finish(folders)?)
+    }
+
+    /// Puts the files back as they were. Returns what kept it from that.
+    fn undo(self, lock: &WriterLock, writes: &[Write], aim: RecoveryAim) -> Option<Stuck> {
+        // The record says so first: a change that is reported as failed must not be found done.
+        let record = self.record.filter(|_| aim == RecoveryAim::Undo && !self.placed.is_empty());
+        let noted = record.and_then(|record| journal::note_undo(lock, &record).ok());
+        let fault = self.placed.put_back(lock, writes).err()?;
+        // The next command finds the note; only a power cut could still take it back.
+        let noted = noted.map(|written| drop(written.sync(lock))).is_some();
+        Some(Stuck { fault, noted })
+    }
 }
 
 /// Writes the commits of these writes on top of the branch, on no branch yet.

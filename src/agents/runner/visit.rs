@@ -26,7 +26,8 @@ use crate::rules::RefusalKind;
 use crate::storage::Holder;
 use crate::storage::fs::random::{chance, ulid};
 use crate::storage::runs::{
-    LatestRun, Ruling, RunAttempt, RunEnd, RunEnding, RunFile, RunRecord, RunRight, Runs, VisitRuns,
+    LatestRun, RUNNER_KILLED, Ruling, RunAttempt, RunEnd, RunEnding, RunFile, RunRecord, RunRight,
+    Runs, VisitRuns,
 };
 use crate::tasks::actions::release;
 use crate::tasks::plan::DryRun;
@@ -41,8 +42,6 @@ const RETRY: Duration = Duration::from_secs(1);
 const GIVING_BACK: Duration = Duration::from_secs(10);
 /// How long a program has that a killed runner left behind.
 const GRACE: Duration = Duration::from_secs(5);
-/// Why an attempt ended whose runner is gone.
-const KILLED: &str = "its runner was killed";
 
 /// Why the work at a visit is over.
 enum Stop {
@@ -228,7 +227,7 @@ impl<'a> VisitRun<'a> {
 
     /// Returns the attempts that failed by themselves.
     fn failures(&self) -> Result<Vec<RunRecord>, ProjectError> {
-        Ok(self.runs.records()?.into_iter().filter(has_failed).collect())
+        Ok(self.runs.records()?.into_iter().filter(RunRecord::has_failed).collect())
     }
 
     fn remark(&self, text: impl Into<String>) {
@@ -274,7 +273,7 @@ impl<'a> VisitRun<'a> {
         if let Some(answer) = answer {
             self.hand_in(answer, &attempt.run, &mut record, &folder, took)?;
         }
-        let why = why_of(&record);
+        let why = record.failure_reason();
         match record.end.as_ref().map(|end| end.how) {
             Some(RunEnding::Stopped) => return Err(VisitEnd::Stopped.into()),
             Some(RunEnding::Overtaken) => return Err(VisitEnd::Overtaken(why).into()),
@@ -294,7 +293,7 @@ impl<'a> VisitRun<'a> {
     fn earlier(&self, record: &RunRecord) -> Result<EarlierAttempt, ProjectError> {
         let how = record.end.as_ref().map_or(RunEnding::Lost, |end| end.how);
         let left = left_behind(&self.workspace(), record.started)?;
-        Ok(EarlierAttempt { how, why: why_of(record), left })
+        Ok(EarlierAttempt { how, why: record.failure_reason(), left })
     }
 
     /// Notes the completion that the agent made itself, and reports what contradicts it.
@@ -313,7 +312,7 @@ impl<'a> VisitRun<'a> {
             }
             // An agent that has completed its task need not say anything else.
             Some(RunEnding::BadVerdict | RunEnding::Stopped | RunEnding::Overtaken) => None,
-            _ => Some(format!(": {}", why_of(record))),
+            _ => Some(format!(": {}", record.failure_reason())),
         };
         if let Some(against) = against {
             let own = format!("the agent completed with `{outcome}`, which counts, and then");
@@ -361,7 +360,8 @@ impl<'a> VisitRun<'a> {
 
     /// Ends the visit as failed or blocked: no attempt had an answer that counts.
     fn give_up(&self, attempt: &Attempt<'_>) -> Result<VisitEnd, Stop> {
-        let failures: Vec<String> = self.failures()?.iter().map(why_of).collect();
+        let failures: Vec<String> =
+            self.failures()?.iter().map(RunRecord::failure_reason).collect();
         let outcomes = attempt.post.outcomes(&attempt.open.in_force.rules);
         let can_fail = outcomes.contains(&Outcome::Failed);
         let attempts = match failures.len() {
@@ -468,7 +468,7 @@ impl<'a> VisitRun<'a> {
                 if let Some(group) = record.group.as_ref().filter(|_| !is_unheard) {
                     group.end(GRACE);
                 }
-                let reason = Some(KILLED.to_owned());
+                let reason = Some(RUNNER_KILLED.to_owned());
                 record.end = Some(run_end((self.project.clock)(), RunEnding::Lost, reason));
                 (folder, record, is_unheard)
             }
@@ -482,7 +482,7 @@ impl<'a> VisitRun<'a> {
             folder.note(&record)?;
             let how = record.end.as_ref().map(|end| end.how);
             let is_interrupted = matches!(how, Some(RunEnding::Stopped | RunEnding::Lost));
-            if !is_unheard && !is_interrupted && !has_failed(&record) {
+            if !is_unheard && !is_interrupted && !record.has_failed() {
                 return Ok(None);
             }
         }
@@ -539,20 +539,4 @@ fn run_value(
         map.retain(|_, value| !value.is_null());
     }
     value
-}
-
-/// Returns whether the attempt failed by itself, and so uses up one of those that a visit has.
-fn has_failed(record: &RunRecord) -> bool {
-    let how = record.end.as_ref().map(|end| end.how);
-    matches!(
-        how,
-        Some(RunEnding::Crash | RunEnding::Timeout | RunEnding::Idle | RunEnding::BadVerdict)
-    )
-}
-
-/// Returns why the attempt failed.
-fn why_of(record: &RunRecord) -> String {
-    let Some(end) = &record.end else { return String::new() };
-    let usual = if end.how == RunEnding::Stopped { "somebody stopped it" } else { KILLED };
-    end.reason.clone().unwrap_or_else(|| usual.to_owned())
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use super::environment::{
-    TestRepository, commit, delete, draft, no_intent, put, soon, write_and_publish,
+    TestRepository, commit, delete, draft, no_intent, publish, put, soon, write_and_publish,
 };
 use crate::git::objects::tree::Leaf;
 use crate::git::transaction::locks::LockFile;
@@ -23,9 +23,8 @@ fn a_disk_that_does_not_confirm_a_folder_is_told_of_beside_the_commit() {
     // A pipe has nothing to sync.
     let (_, pipe) = io::pipe().unwrap();
     let pipe = File::from(OwnedFd::from(pipe));
-    let mut folders =
-        || Some(vec![Unsynced::new(&pipe, Path::new("a pipe"), Part::Bytes).unwrap()]);
-    let published = repository.publish(&prepared, soon(), &mut no_intent, &mut folders).unwrap();
+    let mut folders = || vec![Unsynced::new(&pipe, Path::new("a pipe"), Part::Bytes).unwrap()];
+    let published = publish(&repository, &prepared, soon(), &mut no_intent, &mut folders).unwrap();
     assert_eq!(published.not_synced.unwrap().path, Path::new("a pipe"));
     assert_eq!(test.git(&["rev-parse", "main"]).trim(), published.commit.to_string());
     test.assert_clean();
@@ -193,7 +192,7 @@ fn linked_worktrees_have_a_branch_and_an_index_of_their_own() {
     let change = put("tasks/AOF-aaa.md", "side\n");
     let prepared = repository.prepare(&repository.head().unwrap(), &draft(vec![change])).unwrap();
     std::fs::write(linked.join("tasks/AOF-aaa.md"), "side\n").unwrap();
-    repository.publish(&prepared, soon(), &mut no_intent, &mut || Some(Vec::new())).unwrap();
+    publish(&repository, &prepared, soon(), &mut no_intent, &mut Vec::new).unwrap();
     assert_eq!(test.git_in(&linked, &["status", "--porcelain"]), "");
     assert_eq!(
         test.git_in(&linked, &["reflog", "HEAD", "-1", "--format=%h"]),

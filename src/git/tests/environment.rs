@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use crate::git::transaction::publish::Published;
+use crate::git::error::At;
+use crate::git::transaction::publish::{Intent, Published};
 use crate::git::{Change, Draft, GitError, Locks, Person, Prepared, Repository};
 use crate::system::disk::Unsynced;
 
@@ -121,9 +122,9 @@ impl TestRepository {
         (output.status.success(), text)
     }
 
-    /// `git status`, and a check that no object or reference is broken.
+    /// Returns what `git status` prints. It refreshes no index, so that later changes in the same tick are still seen.
     pub(crate) fn status(&self) -> String {
-        self.git(&["status", "--porcelain"])
+        self.git(&["--no-optional-locks", "status", "--porcelain"])
     }
 
     pub(crate) fn assert_sound(&self) {
@@ -194,6 +195,20 @@ pub(crate) fn commit(
     write_and_publish(test, repository, &changes, &prepared)
 }
 
+/// Moves the branch to what was prepared; `intent` is told the locks, `write_files` is called while the index is locked.
+pub(crate) fn publish(
+    repository: &Repository,
+    prepared: &Prepared,
+    deadline: Instant,
+    intent: Intent<'_>,
+    write_files: &mut dyn FnMut() -> Vec<Unsynced>,
+) -> Result<Published, GitError> {
+    let publication = repository.begin(prepared, deadline)?;
+    let unsynced =
+        intent(publication.locks()).at("record the intended locks on", Path::new("x"))?;
+    publication.lock_index(unsynced)?.finish(write_files())
+}
+
 pub(crate) fn write_and_publish(
     test: &TestRepository,
     repository: &Repository,
@@ -208,8 +223,7 @@ pub(crate) fn write_and_publish(
             test.write(&full(&change.path), str::from_utf8(content).unwrap());
         }
     }
-    let published =
-        repository.publish(prepared, soon(), &mut no_intent, &mut || Some(Vec::new()))?;
+    let published = publish(repository, prepared, soon(), &mut no_intent, &mut Vec::new)?;
     for change in changes {
         if change.content.is_none() {
             fs::remove_file(test.path(&full(&change.path))).unwrap();

@@ -2,7 +2,7 @@ use std::fs;
 use std::time::{Duration, SystemTime};
 
 use super::environment::{
-    TestRepository, commit, delete, draft, no_intent, put, soon, write_and_publish,
+    TestRepository, commit, delete, draft, no_intent, publish, put, soon, write_and_publish,
 };
 use crate::git::GitError;
 
@@ -199,7 +199,7 @@ fn with_an_untracked_cache() {
             &draft(vec![put("tasks/AOF-hand.md", "made by hand\n")]),
         )
         .unwrap();
-    repository.publish(&prepared, soon(), &mut no_intent, &mut || Some(Vec::new())).unwrap();
+    publish(&repository, &prepared, soon(), &mut no_intent, &mut Vec::new).unwrap();
     assert_eq!(test.status(), "?? src/z.txt\n");
     exercise_untracked(&test);
 }
@@ -268,7 +268,7 @@ fn a_file_that_was_edited_meanwhile_shows_as_modified() {
         .prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "engine\n")]))
         .unwrap();
     test.write("tasks/AOF-aaa.md", "person\n");
-    repository.publish(&prepared, soon(), &mut no_intent, &mut || Some(Vec::new())).unwrap();
+    publish(&repository, &prepared, soon(), &mut no_intent, &mut Vec::new).unwrap();
     assert_eq!(test.status(), " M tasks/AOF-aaa.md\n");
     assert_eq!(test.git(&["diff", "--cached"]), "");
 }
@@ -390,8 +390,7 @@ fn a_staged_version_of_the_same_task_is_never_overwritten() {
     let refused = |error: &GitError| matches!(error, GitError::StagedElsewise { path } if path == "tasks/AOF-aaa.md");
     assert!(repository.prepare(&head, &change()).is_err_and(|error| refused(&error)));
     assert!(
-        repository
-            .publish(&early, soon(), &mut no_intent, &mut || Some(Vec::new()))
+        publish(&repository, &early, soon(), &mut no_intent, &mut Vec::new)
             .is_err_and(|error| refused(&error))
     );
     assert_eq!(repository.head().unwrap(), head);
@@ -400,7 +399,7 @@ fn a_staged_version_of_the_same_task_is_never_overwritten() {
     let drafts = [draft(vec![put("tasks/AOF-aaa.md", "person\n")]), change()];
     let both = repository.prepare_batch(&head, &drafts).unwrap();
     test.write("tasks/AOF-aaa.md", "engine\n");
-    repository.publish(&both, soon(), &mut no_intent, &mut || Some(Vec::new())).unwrap();
+    publish(&repository, &both, soon(), &mut no_intent, &mut Vec::new).unwrap();
     test.assert_clean();
 }
 

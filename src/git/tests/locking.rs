@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::environment::{
-    TestRepository, commit, delete, draft, no_intent, put, soon, write_and_publish,
+    TestRepository, commit, delete, draft, no_intent, publish, put, soon, write_and_publish,
 };
 use crate::git::transaction::locks::Cleared;
 use crate::git::{End, GitError, Locks, Repository};
@@ -29,9 +29,7 @@ fn a_held_index_lock_is_waited_for_and_never_broken() {
     fs::write(&lock, "somebody's").unwrap();
     // Whoever has it may be looking for new files: nothing of ours stands there meanwhile.
     let mut seen = |_: &Locks| panic!("nothing is written before");
-    let error = repository
-        .publish(&prepared, soon_over(), &mut seen, &mut || Some(Vec::new()))
-        .unwrap_err();
+    let error = publish(&repository, &prepared, soon_over(), &mut seen, &mut Vec::new).unwrap_err();
     assert!(
         matches!(&error, GitError::Locked { path, age: Some(_) } if path.ends_with("index.lock")),
         "{error}"
@@ -40,9 +38,8 @@ fn a_held_index_lock_is_waited_for_and_never_broken() {
     fs::remove_file(&lock).unwrap();
     // Somebody may come in between.
     let mut taken = |_: &Locks| fs::write(&lock, "somebody's").map(|()| Vec::new());
-    let error = repository
-        .publish(&prepared, soon_over(), &mut taken, &mut || Some(Vec::new()))
-        .unwrap_err();
+    let error =
+        publish(&repository, &prepared, soon_over(), &mut taken, &mut Vec::new).unwrap_err();
     assert!(
         matches!(&error, GitError::Locked { path, age: Some(_) } if path.ends_with("index.lock")),
         "{error}"
@@ -71,10 +68,10 @@ fn a_lock_that_somebody_took_away_is_theirs() {
     let mut taken_away = || {
         fs::remove_file(&lock).unwrap();
         fs::write(&lock, "somebody's").unwrap();
-        Some(Vec::new())
+        Vec::new()
     };
-    let error =
-        repository.publish(&prepared, Instant::now(), &mut no_intent, &mut taken_away).unwrap_err();
+    let error = publish(&repository, &prepared, Instant::now(), &mut no_intent, &mut taken_away)
+        .unwrap_err();
     let cause = std::error::Error::source(&error).unwrap().to_string();
     assert!(cause.contains("somebody took `index.lock` away"), "{cause}");
     assert_eq!(
@@ -95,9 +92,8 @@ fn a_held_branch_lock_gives_the_index_back() {
         .unwrap();
     let lock = test.path(".git/refs/heads/main.lock");
     fs::write(&lock, "").unwrap();
-    let error = repository
-        .publish(&prepared, Instant::now(), &mut no_intent, &mut || Some(Vec::new()))
-        .unwrap_err();
+    let error =
+        publish(&repository, &prepared, Instant::now(), &mut no_intent, &mut Vec::new).unwrap_err();
     assert!(
         matches!(&error, GitError::Locked { path, .. } if path.ends_with("main.lock")),
         "{error}"
@@ -115,19 +111,17 @@ fn a_branch_that_moved_is_not_overwritten() {
         .prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "one\n")]))
         .unwrap();
     test.git(&["commit", "-q", "--allow-empty", "-m", "person"]);
-    let error = repository
-        .publish(&prepared, soon(), &mut no_intent, &mut || Some(Vec::new()))
-        .unwrap_err();
+    let error = publish(&repository, &prepared, soon(), &mut no_intent, &mut Vec::new).unwrap_err();
     assert!(matches!(error, GitError::Moved { .. }), "{error}");
     assert_eq!(test.git(&["log", "-1", "--format=%s"]), "person\n");
     test.git(&["checkout", "-q", "-b", "other", "HEAD~1"]);
     assert!(matches!(
-        repository.publish(&prepared, soon(), &mut no_intent, &mut || Some(Vec::new())),
+        publish(&repository, &prepared, soon(), &mut no_intent, &mut Vec::new),
         Err(GitError::Moved { .. })
     ));
     test.git(&["checkout", "-q", "--detach"]);
     assert!(matches!(
-        repository.publish(&prepared, soon(), &mut no_intent, &mut || Some(Vec::new())),
+        publish(&repository, &prepared, soon(), &mut no_intent, &mut Vec::new),
         Err(GitError::Waiting { .. })
     ));
     test.assert_clean();
@@ -140,11 +134,12 @@ fn an_intent_that_cannot_be_recorded_stops_everything() {
     let prepared = repository
         .prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "one\n")]))
         .unwrap();
-    let refused = repository.publish(
+    let refused = publish(
+        &repository,
         &prepared,
         soon(),
         &mut |_| Err(io::Error::other("disk full")),
-        &mut || Some(Vec::new()),
+        &mut Vec::new,
     );
     assert!(matches!(refused, Err(GitError::Io { .. })));
     assert_eq!(repository.head().unwrap(), *prepared.base());
@@ -159,17 +154,17 @@ fn locks_of_others_are_never_cleared() {
     let changes = vec![put("tasks/AOF-aaa.md", "one\n")];
     let prepared = repository.prepare(&repository.head().unwrap(), &draft(changes)).unwrap();
     test.write("tasks/AOF-aaa.md", "one\n");
-    repository
-        .publish(
-            &prepared,
-            soon(),
-            &mut |locks: &Locks| {
-                *seen.borrow_mut() = Some(locks.clone());
-                Ok(Vec::new())
-            },
-            &mut || Some(Vec::new()),
-        )
-        .unwrap();
+    publish(
+        &repository,
+        &prepared,
+        soon(),
+        &mut |locks: &Locks| {
+            *seen.borrow_mut() = Some(locks.clone());
+            Ok(Vec::new())
+        },
+        &mut Vec::new,
+    )
+    .unwrap();
     let locks = seen.into_inner().unwrap();
     let nothing = Cleared { index_lock: false, branch_lock: false, landed: true };
     assert_eq!(repository.clear_stale(&locks, End::Kill).unwrap(), nothing);
@@ -244,7 +239,7 @@ fn killed_at_a_point() {
     let mut intent = |locks: &Locks| {
         fs::write(folder.join("intent"), serde_json::to_vec(locks)?).map(|()| Vec::new())
     };
-    repository.publish(&prepared, soon(), &mut intent, &mut || Some(Vec::new())).unwrap();
+    publish(&repository, &prepared, soon(), &mut intent, &mut Vec::new).unwrap();
 }
 
 fn kill_at(test: &TestRepository, point: &str) {
@@ -347,30 +342,27 @@ fn a_kill_at_any_point_leaves_nothing_that_recovery_cannot_clear() {
 #[test]
 fn git_and_the_engine_take_turns() {
     let test = TestRepository::with_tasks();
-    let engine =
-        thread::spawn({
-            let root = test.root();
-            move || {
-                let repository = Repository::discover(&root).unwrap();
-                let mut made = 0;
-                while made < 25 {
-                    let change = draft(vec![put("tasks/AOF-aaa.md", &format!("{made}\n"))]);
-                    let Ok(prepared) =
-                        repository.head().and_then(|head| repository.prepare(&head, &change))
-                    else {
-                        continue;
-                    };
-                    fs::write(root.join("tasks/AOF-aaa.md"), format!("{made}\n")).unwrap();
-                    match repository
-                        .publish(&prepared, soon(), &mut no_intent, &mut || Some(Vec::new()))
-                    {
-                        Ok(_) => made += 1,
-                        Err(GitError::Moved { .. } | GitError::StagedElsewise { .. }) => {}
-                        Err(error) => panic!("{error}"),
-                    }
+    let engine = thread::spawn({
+        let root = test.root();
+        move || {
+            let repository = Repository::discover(&root).unwrap();
+            let mut made = 0;
+            while made < 25 {
+                let change = draft(vec![put("tasks/AOF-aaa.md", &format!("{made}\n"))]);
+                let Ok(prepared) =
+                    repository.head().and_then(|head| repository.prepare(&head, &change))
+                else {
+                    continue;
+                };
+                fs::write(root.join("tasks/AOF-aaa.md"), format!("{made}\n")).unwrap();
+                match publish(&repository, &prepared, soon(), &mut no_intent, &mut Vec::new) {
+                    Ok(_) => made += 1,
+                    Err(GitError::Moved { .. } | GitError::StagedElsewise { .. }) => {}
+                    Err(error) => panic!("{error}"),
                 }
             }
-        });
+        }
+    });
     let mut persons = 0;
     while persons < 5 || !engine.is_finished() {
         test.write("src/x.txt", &format!("{persons}\n"));

@@ -45,10 +45,27 @@ use crate::system::{crash_points, disk};
 /// before they do: that, and the files that the caller wrote under temporary names. The objects go there with them.
 pub(crate) type Intent<'a> = &'a mut dyn FnMut(&Locks) -> io::Result<Vec<Unsynced>>;
 
-/// Called to write the files that are committed, while git's index is locked so that no other commit can pick them up half-way.
-/// Returns the folders whose names are to be on the disk when the commit is. Nothing means that they could not be written, and that
-/// nothing is to be committed.
-pub(crate) type WriteFiles<'a> = &'a mut dyn FnMut() -> Option<Vec<Unsynced>>;
+/// A commit on its way: no lock is held yet. Dropped, it leaves nothing behind.
+pub struct Publication<'r> {
+    repository: &'r Repository,
+    prepared: &'r Prepared,
+    deadline: Instant,
+    branch: Unlocked,
+    index: Unlocked,
+    locks: Locks,
+}
+
+/// A commit on its way while git's index is locked, so that no other commit picks up its files half-way. Dropped, it gives the index
+/// back as it was.
+pub struct LockedIndex<'r> {
+    repository: &'r Repository,
+    prepared: &'r Prepared,
+    deadline: Instant,
+    branch: Unlocked,
+    index_lock: Held,
+    /// The index as it is now, where it changed since the commit was prepared.
+    reread: Option<Index>,
+}
 
 /// A branch that has moved.
 #[derive(Debug)]
@@ -65,85 +82,26 @@ impl Repository {
         self.git_dir().join("index.lock").exists()
     }
 
-    /// Moves the branch to what was prepared, with the index. `Moved` means: prepare again, since somebody has moved the branch, or
-    /// taken the objects away.
-    pub fn publish(
-        &self,
-        prepared: &Prepared,
+    /// Begins to move the branch to what was prepared: makes the temporary files that become the locks. Waits while somebody holds
+    /// `index.lock`: `git add -A` holds it while it looks for new files, and would take in those that have no names yet.
+    pub fn begin<'r>(
+        &'r self,
+        prepared: &'r Prepared,
         deadline: Instant,
-        intent: Intent<'_>,
-        write_files: WriteFiles<'_>,
-    ) -> Result<Published, GitError> {
-        let reference = &prepared.base.reference;
-        let place = self.reference_path(reference);
-        // `git add -A` holds it while it looks for new files, and would take in those that have no names yet.
+    ) -> Result<Publication<'r>, GitError> {
         wait_while_held(&self.git_dir().join("index.lock"), deadline)?;
-        let branch_temp = self.branch_temp(prepared.last())?;
-        let index_temp = self.temp_index(prepared.index.mode())?;
-        let branch = BranchLock {
-            reference: reference.clone(),
+        let branch = self.branch_temp(prepared.last())?;
+        let index = self.temp_index(prepared.index.mode())?;
+        let branch_lock = BranchLock {
+            reference: prepared.base.reference.clone(),
             from: prepared.base.commit,
             to: prepared.last(),
-            file: branch_temp.file.clone(),
+            file: branch.file.clone(),
         };
         let locks =
-            Locks { index: index_temp.file.clone(), branch: Some(branch), files: Files::Untouched };
-        let mut waiting = tell(intent, &locks, &place)?;
-        let mut objects = prepared.objects.borrow_mut();
-        waiting.extend(objects.unsynced()?);
-        waiting.push(branch_temp.temp.unsynced()?);
-        // No lock has its name yet, no object and no file of the caller's: which of them gets there first does not matter.
-        sync_files(waiting)?;
-        crash_points::point("git.objects-written");
-
-        let index_lock = index_temp.lock(self.git_dir().join("index.lock"), deadline)?;
-        crash_points::point("git.index-locked");
-        // The lock may have been waited for, and a pruning git takes what nothing leads to.
-        let pruned =
-            || GitError::Moved { reference: reference.clone(), found: prepared.base.commit };
-        if !objects.are_there() {
-            return Err(pruned());
-        }
-        self.objects().name_staged(&mut objects)?;
-        let now = self.head()?;
-        if now != prepared.base {
-            return Err(GitError::Moved { reference: now.reference, found: now.commit });
-        }
-        // It may have come with what git just brought, and what is about to be committed out of it.
-        self.own_folder_is_ours_at(now.commit)?;
-        let reread;
-        let index = if prepared.index.is_current()? {
-            &prepared.index
-        } else {
-            reread = Index::read(self, &paths(&prepared.changes))?;
-            reread.check(self, &prepared.changes)?;
-            &reread
-        };
-        let Some(mut folders) = write_files() else { return Err(GitError::NotWritten) };
-        write_index(&index_lock, &index.patched(self, &prepared.changes)?)?;
-        crash_points::point("git.index-written");
-
-        let branch_lock =
-            branch_temp.lock(self.common_dir().join(format!("{reference}.lock")), deadline)?;
-        crash_points::point("git.ref-locked");
-        let found = self.read_reference(reference)?;
-        if found != prepared.base.commit {
-            return Err(GitError::Moved { reference: reference.clone(), found });
-        }
-        if !objects.are_there() {
-            return Err(pruned());
-        }
-        self.write_reflogs(reference, prepared.base.commit, &prepared.steps)?;
-        crash_points::point("git.reflog-written");
-        folders.push(unsynced_folder(place.parent().expect("a branch lies in a folder"))?);
-        let index_place = self.git_dir().join("index");
-        folders.push(index_lock.unsynced(&index_place)?);
-        index_lock.rename_to(&index_place).at("replace", &index_place)?;
-        crash_points::point("git.index-moved");
-        branch_lock.rename_to(&place).at("move the branch", &place)?;
-        crash_points::point("git.ref-moved");
-        // The commit point is passed: from here on nothing may read as if the branch had not moved.
-        Ok(Published { commit: prepared.last(), not_synced: disk::sync(folders).err() })
+            Locks { index: index.file.clone(), branch: Some(branch_lock), files: Files::Untouched };
+        crash_points::point("git.temps-made");
+        Ok(Publication { repository: self, prepared, deadline, branch, index, locks })
     }
 
     /// Has what was prepared survive, and moves nothing: for whoever asks a remote first.
@@ -172,6 +130,89 @@ impl Repository {
     fn shared_file_mode(&self) -> u32 {
         fs::metadata(self.git_dir().join("HEAD"))
             .map_or(0o644, |data| data.permissions().mode() & 0o666)
+    }
+}
+
+impl<'r> Publication<'r> {
+    /// Returns the lock files that are about to appear. The caller records them before it goes on.
+    pub fn locks(&self) -> &Locks {
+        &self.locks
+    }
+
+    /// Syncs the objects and what the caller wrote under temporary names, then locks git's index. Fails with `Moved` where somebody
+    /// has moved the branch, or pruned the objects: prepare again.
+    pub fn lock_index(self, mut unsynced: Vec<Unsynced>) -> Result<LockedIndex<'r>, GitError> {
+        let Self { repository, prepared, deadline, branch, index, locks: _ } = self;
+        crash_points::point("git.intent-told");
+        let mut objects = prepared.objects.borrow_mut();
+        unsynced.extend(objects.unsynced()?);
+        unsynced.push(branch.temp.unsynced()?);
+        // No lock has its name yet, no object and no file of the caller's: which of them gets there first does not matter.
+        sync_files(unsynced)?;
+        crash_points::point("git.objects-written");
+
+        let index_lock = index.lock(repository.git_dir().join("index.lock"), deadline)?;
+        crash_points::point("git.index-locked");
+        // The lock may have been waited for, and a pruning git takes what nothing leads to.
+        if !objects.are_there() {
+            return Err(prepared.pruned());
+        }
+        repository.objects().name_staged(&mut objects)?;
+        let now = repository.head()?;
+        if now != prepared.base {
+            return Err(GitError::Moved { reference: now.reference, found: now.commit });
+        }
+        // It may have come with what git just brought, and what is about to be committed out of it.
+        repository.own_folder_is_ours_at(now.commit)?;
+        let mut reread = None;
+        if !prepared.index.is_current()? {
+            let index = Index::read(repository, &paths(&prepared.changes))?;
+            index.check(repository, &prepared.changes)?;
+            reread = Some(index);
+        }
+        Ok(LockedIndex { repository, prepared, deadline, branch, index_lock, reread })
+    }
+}
+
+impl LockedIndex<'_> {
+    /// Moves the index and the branch, once the caller has written the files that are committed. `folders` are those whose names are to
+    /// be on the disk when the commit is.
+    pub fn finish(self, mut folders: Vec<Unsynced>) -> Result<Published, GitError> {
+        let Self { repository, prepared, deadline, branch, index_lock, reread } = self;
+        let reference = &prepared.base.reference;
+        let index = reread.as_ref().unwrap_or(&prepared.index);
+        write_index(&index_lock, &index.patched(repository, &prepared.changes)?)?;
+        crash_points::point("git.index-written");
+
+        let branch_lock =
+            branch.lock(repository.common_dir().join(format!("{reference}.lock")), deadline)?;
+        crash_points::point("git.ref-locked");
+        let found = repository.read_reference(reference)?;
+        if found != prepared.base.commit {
+            return Err(GitError::Moved { reference: reference.clone(), found });
+        }
+        if !prepared.objects.borrow().are_there() {
+            return Err(prepared.pruned());
+        }
+        repository.write_reflogs(reference, prepared.base.commit, &prepared.steps)?;
+        crash_points::point("git.reflog-written");
+        let branch_place = repository.reference_path(reference);
+        folders.push(unsynced_folder(branch_place.parent().expect("a branch lies in a folder"))?);
+        let index_place = repository.git_dir().join("index");
+        folders.push(index_lock.unsynced(&index_place)?);
+        index_lock.rename_to(&index_place).at("replace", &index_place)?;
+        crash_points::point("git.index-moved");
+        branch_lock.rename_to(&branch_place).at("move the branch", &branch_place)?;
+        crash_points::point("git.ref-moved");
+        // The commit point is passed: from here on nothing may read as if the branch had not moved.
+        Ok(Published { commit: prepared.last(), not_synced: disk::sync(folders).err() })
+    }
+}
+
+impl Prepared {
+    /// Returns the error of objects that a pruning git took away.
+    fn pruned(&self) -> GitError {
+        GitError::Moved { reference: self.base.reference.clone(), found: self.base.commit }
     }
 }
 

@@ -576,6 +576,14 @@ fn settings_of_git_that_hurt_are_told() {
     env.write(".gitattributes", env.read(".gitattributes") + "tasks/** -text\n");
     env.commit_all("the last word");
     is_well(&env);
+    for (name, value) in
+        [("core.splitIndex", "true"), ("index.version", "4"), ("core.sparseCheckout", "true")]
+    {
+        env.git(&["config", name, value]);
+        is_only_told(&env, "index_layout");
+        let _ = env.aof(&["doctor"]).success();
+        env.git(&["config", "--unset", name]);
+    }
     env.git(&["config", "commit.gpgSign", "true"]);
     env.git(&["config", "gpg.program", "/nowhere/gpg"]);
     is_only_told(&env, "cannot_sign");
