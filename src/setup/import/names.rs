@@ -49,7 +49,7 @@ impl Names {
         (name, why)
     }
 
-    /// Returns our name for the one that a field says, and notes what became of it; `kept` tells where it stands if that is so.
+    /// Returns our name for the one that a field gives, and notes the change. `kept` is the note for a name that stays.
     pub(crate) fn take(
         &mut self,
         place: &FieldPlace<'_>,
@@ -65,7 +65,7 @@ impl Names {
         name
     }
 
-    /// Returns the same for a gate. `{{task}}` is the task everywhere, so no gate can be called that.
+    /// Returns the same for a gate. No gate is named `task`: `{{task}}` is the task in every template.
     pub(crate) fn take_gate(
         &mut self,
         place: &FieldPlace<'_>,
@@ -73,11 +73,12 @@ impl Names {
         fallback: &str,
         kept: &str,
     ) -> String {
-        if foreign != "task" {
+        if plain(foreign, fallback) != "task" {
             return self.take(place, foreign, fallback, kept);
         }
         let name = self.free("task-gate");
         place.note(Converted, format!("`{name}`: `task` means the task itself in templates"));
+        self.ours.insert(foreign.to_owned(), name.clone());
         name
     }
 

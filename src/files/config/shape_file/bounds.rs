@@ -26,9 +26,9 @@ pub(crate) fn count(
     let whole = |key: &'static str| {
         let number = number(fields, key, faults)?;
         // JSON Schema takes 2.0 for 2.
-        let float = number.as_f64().filter(|float| float.fract() == 0.0);
+        let float = number.as_f64().filter(|float| *float >= 0.0 && float.fract() == 0.0);
         let whole =
-            number.as_u64().or_else(|| float.and_then(|float| format!("{float:.0}").parse().ok()));
+            number.as_u64().or_else(|| float.and_then(|float| format!("{:.0}", float.abs()).parse().ok()));
         if whole.is_none() {
             let message = format!("`{key}` is a whole number from 0, and this is `{number}`");
             let span = fields.take(key).map_or(0..0, |node| node.span.clone());
