@@ -1,5 +1,6 @@
 //! The project itself: its modules, its tests, its own tasks.
 
 mod architecture;
+mod folders;
 mod own_project;
 mod test_layout;
