@@ -31,7 +31,7 @@
 //! | `.aof/lock`, `.aof/intent`, `.aof/cache` | `storage::lock`, `storage::journal`, `storage::header_cache` |
 //! | `.aof/outbox` | `storage::outbox` |
 //! | `.aof/contact`, `.aof/archive`, `.aof/horizon` | `storage::header_cache` |
-//! | `.aof/branch`, a worktree | `project::branch`, `project::branch_checkout` |
+//! | `.aof/branch`, a worktree | `project::open` |
 //! | `.aof/coming_*`, while files are brought in | `git::checkout` |
 //! | `.aof/runs` | `storage::runs` |
 //! | `.aof/events.jsonl`, `.aof/events` | `storage::event_log` |

@@ -294,6 +294,22 @@ fn the_tour_shows_functions_that_are_there() {
 }
 
 #[test]
+fn the_map_names_modules_that_are_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let map = fs::read_to_string(root.join("lib.rs")).unwrap();
+    let map: Vec<&str> = map.lines().filter(|line| line.starts_with("//!")).collect();
+    let map = map.join("\n");
+    let modules = map.split('`').skip(1).step_by(2).filter(|name| name.contains("::"));
+    let mut count = 0;
+    for module in modules {
+        let path = root.join(module.replace("::", "/"));
+        assert!(path.is_dir() || path.with_extension("rs").is_file(), "there is no {module}");
+        count += 1;
+    }
+    assert!(count > 15, "the map names {count} modules");
+}
+
+#[test]
 fn faults_of_folders_are_found() {
     let source = |path: &str, text: &str| Source::new(path, text);
     let faults = |sources: &[Source]| folder_faults(sources);
