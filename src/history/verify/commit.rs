@@ -16,7 +16,7 @@ use crate::git::{ChangedFile, CommitId, LogEntry};
 use crate::history::commit_tasks::{Touched, is_of_another_project, touched};
 use crate::project::author::agent_author;
 use crate::project::error::ProjectError;
-use crate::rules::{Act, Found, Proof, Rules, prove, rehashed};
+use crate::rules::{Act, Proof, ReplayedAct, Rules, prove, rehashed};
 use crate::tasks::state::commit_message;
 
 /// How many earlier commits are searched for a readable version of a file.
@@ -314,7 +314,7 @@ impl CommitClaims<'_> {
         rules: &Rules,
         before: Option<&Task>,
         after: &Task,
-        done: &Found,
+        done: &ReplayedAct,
     ) -> Vec<RuleBreach> {
         let Some(named) = named_task(self.said) else {
             return vec![(
@@ -368,7 +368,7 @@ impl CommitClaims<'_> {
         told
     }
 
-    fn wrong_author(&self, rules: &Rules, done: &Found) -> Option<RuleBreach> {
+    fn wrong_author(&self, rules: &Rules, done: &ReplayedAct) -> Option<RuleBreach> {
         let agent = match &done.act {
             Act::Complete(completion) => &completion.agent,
             Act::Claim { agent, .. } | Act::Renew { agent, .. }
