@@ -36,7 +36,7 @@ fn main() {
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|");
     for size in sizes {
-        for layout in [TaskLayout::Flat, Layout::Sharded] {
+        for layout in [TaskLayout::Flat, TaskLayout::Sharded] {
             report(&Project::new(size, layout));
         }
     }

@@ -67,7 +67,7 @@ pub(crate) fn of_shape(shape: &Shape) -> Value {
             }
             ShapeKind::Text(length) => of_count(*length, ["minLength", "maxLength"], &mut map),
             ShapeKind::Number(interval) | ShapeKind::Integer(interval) => {
-                of_interval(interval, &mut map)
+                of_interval(interval, &mut map);
             }
             ShapeKind::Bool | ShapeKind::Null => {}
         }
