@@ -138,7 +138,7 @@ const MOST: usize = 120;
 pub(crate) type RuleBreach = (BrokenRule, String, String);
 
 /// Returns which rule a breach breaks, with what was expected and found.
-pub(crate) fn breach_told(
+pub(crate) fn describe_breach(
     rules: &Rules,
     before: Option<&Task>,
     after: &Task,
@@ -146,19 +146,22 @@ pub(crate) fn breach_told(
 ) -> RuleBreach {
     match breach {
         Breach::Removed { before, after } => {
-            (BrokenRule::Removed, format!("{} at least", entries(*before)), entries(*after))
+            (BrokenRule::Removed, format!("{} at least", entry_count(*before)), entry_count(*after))
         }
         Breach::Rewritten { entry } => {
             let at = |task: Option<&Task>| {
                 task.and_then(|task| task.history.get(*entry)).map(visit_entry::write)
             };
-            let (expected, found) = differing(at(before), at(Some(after)));
+            let (expected, found) = differing_fields(at(before), at(Some(after)));
             (BrokenRule::Rewritten, format!("entry {} as it was: {expected}", entry + 1), found)
         }
         Breach::Refused { entry, why } => {
             let ended = after.history.get(*entry);
-            let mut found =
-                format!("entry {}, {}: {why}", entry + 1, ended.map(named).unwrap_or_default());
+            let mut found = format!(
+                "entry {}, {}: {why}",
+                entry + 1,
+                ended.map(visit_summary).unwrap_or_default()
+            );
             let own = ended.and_then(|visit| visit.workflow.as_deref());
             let hash = rules.hash(&after.routing.workflow);
             if own.zip(hash).is_some_and(|(own, hash)| own != hash) {
@@ -167,18 +170,18 @@ pub(crate) fn breach_told(
             (BrokenRule::NotAllowed, "what the rules allow".to_owned(), short(&found))
         }
         Breach::Otherwise { fields, expected, .. } => {
-            (BrokenRule::WrongResult, shown_all(expected, fields), shown_all(after, fields))
+            (BrokenRule::WrongResult, show_fields(expected, fields), show_fields(after, fields))
         }
         Breach::Moved { fields } => {
-            let expected = before.map(|before| shown_all(before, fields)).unwrap_or_default();
-            (BrokenRule::MovedByHand, expected, shown_all(after, fields))
+            let expected = before.map(|before| show_fields(before, fields)).unwrap_or_default();
+            (BrokenRule::MovedByHand, expected, show_fields(after, fields))
         }
         Breach::Begun { entries: count } => {
             let at = after
                 .gate
                 .as_ref()
                 .map_or_else(|| "at its end".to_owned(), |open| format!("at {}", open.current));
-            let found = format!("a task {at}, with {}", entries(*count));
+            let found = format!("a task {at}, with {}", entry_count(*count));
             (
                 BrokenRule::NotAllowed,
                 "a new task at its first gate, with no entries".to_owned(),
@@ -189,17 +192,17 @@ pub(crate) fn breach_told(
 }
 
 /// Returns a visit in a few words.
-pub(crate) fn named(visit: &Visit) -> String {
+pub(crate) fn visit_summary(visit: &Visit) -> String {
     let by = visit.agent.as_ref().map(|agent| format!(" by {agent}")).unwrap_or_default();
     format!("{} at {}{by}", visit.outcome, visit.station())
 }
 
-pub(crate) fn entries(count: usize) -> String {
+pub(crate) fn entry_count(count: usize) -> String {
     if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") }
 }
 
 /// Returns the fields of two entries that differ.
-fn differing(one: Option<Value>, two: Option<Value>) -> (String, String) {
+fn differing_fields(one: Option<Value>, two: Option<Value>) -> (String, String) {
     let fields = |value: Option<Value>| match value {
         Some(Value::Object(fields)) => fields,
         _ => serde_json::Map::new(),
@@ -219,15 +222,15 @@ fn differing(one: Option<Value>, two: Option<Value>) -> (String, String) {
     (shown(&one), shown(&two))
 }
 
-fn shown_all(task: &Task, fields: &[&'static str]) -> String {
+fn show_fields(task: &Task, fields: &[&'static str]) -> String {
     // The time of writing tells nothing where something else differs.
     let telling = fields.iter().filter(|field| fields.len() == 1 || **field != "updated");
     let all: Vec<String> =
-        telling.map(|field| format!("{field}: {}", shown(task, field))).collect();
+        telling.map(|field| format!("{field}: {}", show_field(task, field))).collect();
     short(&all.join(", "))
 }
 
-fn shown(task: &Task, field: &str) -> String {
+fn show_field(task: &Task, field: &str) -> String {
     let or_nothing = |text: String| if text.is_empty() { "nothing".to_owned() } else { text };
     match field {
         "status" => task.status.to_string(),
@@ -249,7 +252,7 @@ fn shown(task: &Task, field: &str) -> String {
             |visit| {
                 let to =
                     visit.to.as_ref().map(|to| format!(" to {}", to.noun())).unwrap_or_default();
-                format!("{} entries, the last one {}{to}", task.history.len(), named(visit))
+                format!("{} entries, the last one {}{to}", task.history.len(), visit_summary(visit))
             },
         ),
         "reviewContext" => if task.review.is_some() { "there" } else { "nothing" }.to_owned(),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::commit::judge_commit;
 use super::commit_reader::{CommitReader, longest};
-use super::finding::{BrokenRule, HistoryFinding, Judged, named, short};
+use super::finding::{BrokenRule, HistoryFinding, Judged, short, visit_summary};
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::domain::{Task, TaskId, Visit};
 use crate::git::{CommitId, Pretence, Repository};
@@ -192,7 +192,7 @@ fn doubled_tasks(
     until: CommitId,
 ) -> Result<Vec<HistoryFinding>, ProjectError> {
     let repository = &workspace.repository;
-    let told = doubled(workspace, until)?.into_iter().map(|(id, path)| {
+    let told = doubled(repository, until)?.into_iter().map(|(id, path)| {
         let entry = repository.log_entry(doubled_by(repository, &id, until)?)?;
         let found = short(&format!("`{path}` besides another one"));
         Ok(HistoryFinding::new(&entry, Some(&id), BrokenRule::Doubled, "one file of a task", found))
@@ -275,13 +275,13 @@ pub(crate) fn superseded(
             continue;
         }
         let found = match after.history.get(place) {
-            Some(other) => format!("{} in its place", named(other)),
+            Some(other) => format!("{} in its place", visit_summary(other)),
             None => "none in its place".to_owned(),
         };
         let expected = format!(
             "entry {}, {}, as commit {} has it",
             place + 1,
-            named(lost),
+            visit_summary(lost),
             &old.to_string()[..7]
         );
         wrong.push(HistoryFinding::new(

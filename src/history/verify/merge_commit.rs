@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
 use super::commit_reader::{CommitReader, Remerge, is_new, longest};
-use super::finding::{BrokenRule, HistoryFinding, Judged, OWN_TRAILERS, entries, named, short};
+use super::finding::{
+    BrokenRule, HistoryFinding, Judged, OWN_TRAILERS, entry_count, short, visit_summary,
+};
 use super::signatures;
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::domain::{Status, Task, TaskId, Timestamp};
@@ -47,7 +49,7 @@ pub(crate) fn judge_merge(
         if sides.iter().all(|(_, own)| own.after.is_empty()) {
             let left = reader.files.of(repository, entry.id, id)?;
             for (_, own) in sides {
-                own.take_in(left);
+                own.add_unchanged(left);
             }
         }
     }
@@ -233,9 +235,9 @@ impl MergedTask<'_> {
         let after = &*self.after;
         for (side, before) in &self.had {
             if !after.history.starts_with(&before.history) {
-                let had = entries(before.history.len());
+                let had = entry_count(before.history.len());
                 let expected = format!("the {had} that commit {} has", &side.to_string()[..7]);
-                return Some((expected, format!("{}, others", entries(after.history.len()))));
+                return Some((expected, format!("{}, others", entry_count(after.history.len()))));
             }
         }
         // Of two edits, the time of either will do.
@@ -254,8 +256,8 @@ fn stands(task: &Task) -> String {
     let by = task
         .history
         .last()
-        .map_or_else(String::new, |visit| format!(", the last one {}", named(visit)));
-    short(&format!("{}{at}, with {}{by}", task.status, entries(task.history.len())))
+        .map_or_else(String::new, |visit| format!(", the last one {}", visit_summary(visit)));
+    short(&format!("{}{at}, with {}{by}", task.status, entry_count(task.history.len())))
 }
 
 /// Judges the trailers of a merge: none that only a commit of the engine has, and of superseded entries only true ones. A merge that a
