@@ -252,7 +252,7 @@ pub(crate) fn run_sync(session: &Session, args: &SyncArgs) -> CliResult {
     let wish = SyncOptions {
         remote: args.remote.as_deref(),
         first: SyncStart::Fetch,
-        strangers: ForeignCommits::Offered,
+        foreign: ForeignCommits::Pushed,
         prompts: Prompts::AtTerminal,
         dry_run: mode,
     };

@@ -224,7 +224,7 @@ fn options(first: SyncStart) -> SyncOptions<'static> {
         remote: None,
         prompts: Prompts::AtTerminal,
         first,
-        strangers: ForeignCommits::Kept,
+        foreign: ForeignCommits::Kept,
         dry_run: DryRun::No,
     }
 }
@@ -242,31 +242,27 @@ pub(crate) fn unconfirmed(
     what: &str,
 ) -> Option<ProjectError> {
     let upstream = upstream.name();
-    let (code, problem, fix) = match end {
+    let (problem, fix) = match end {
         SyncEnd::Same | SyncEnd::Rehearsed => return None,
         SyncEnd::Offline { said } => (
-            "offline",
             format!("nothing can be {what}, because `{upstream}` cannot be reached: {said}"),
             "a claim counts once the remote has it (`git.sync` in project.yaml); try again with a network, or take the risk that \
              somebody else does the same work with `--offline`",
         ),
         SyncEnd::Rejected { said } => (
-            "rejected",
             format!("nothing can be {what}, because `{upstream}` would not take it: {said}"),
             "see what it wants, then `aof sync`",
         ),
         SyncEnd::Unsettled => (
-            "unsettled",
             format!("nothing was {what}: `{upstream}` went on each of {rounds} times"),
             "try again",
         ),
         SyncEnd::Manual(left) => (
-            left.code,
             format!("nothing can be {what} before this clone is synced: {}", left.problem),
             left.fix.as_str(),
         ),
     };
-    Some(ProjectError::NotConfirmed { code, problem, fix: fix.to_owned() })
+    Some(ProjectError::NotConfirmed { code: end.code(), problem, fix: fix.to_owned() })
 }
 
 /// Returns whether the remote, as it was last seen, has the same file.

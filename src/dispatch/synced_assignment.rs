@@ -94,7 +94,7 @@ impl Offers {
             let options = SyncOptions {
                 remote: None,
                 first: SyncStart::Fetch,
-                strangers: ForeignCommits::Kept,
+                foreign: ForeignCommits::Kept,
                 prompts: self.prompts,
                 dry_run: DryRun::No,
             };

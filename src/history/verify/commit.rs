@@ -134,7 +134,7 @@ impl Commit<'_> {
         before = self.before_in_other_file(reader, id, &own, &after)?.or(before);
         let known = before.as_ref().map_or(0, |task| task.history.len());
         let new_entries = known..after.history.len();
-        judged.findings.extend(signatures::of_entries(
+        judged.findings.extend(signatures::judge_entries(
             self.anchor,
             (rules, entry),
             id,

@@ -1,4 +1,4 @@
-//! What is wrong in a history: where, which rule is broken, what was expected and what was found.
+//! The findings of `aof verify`: where, which rule is broken, what was expected and what was found.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -44,12 +44,12 @@ words!(
 );
 
 impl BrokenRule {
-    /// Returns whether the history is worth less for it. A merge that a person made need not list what it superseded.
+    /// Returns whether it is a fault. A person's merge need not list what it superseded.
     pub(crate) const fn is_fault(self) -> bool {
         !matches!(self, Self::Untold)
     }
 
-    /// Returns what it means, in words.
+    /// Returns its meaning in words.
     pub(crate) const fn sentence(self) -> &'static str {
         match self {
             Self::Removed => "what was there is gone",
@@ -79,7 +79,7 @@ impl BrokenRule {
     }
 }
 
-/// Something that is wrong in a commit.
+/// A broken rule in a commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct HistoryFinding {
     pub commit: CommitId,
@@ -91,7 +91,7 @@ pub(crate) struct HistoryFinding {
     pub rule: BrokenRule,
     pub expected: String,
     pub found: String,
-    /// The later commit in which somebody with the right put it right.
+    /// The later commit in which somebody entitled corrected it.
     pub covered: Option<CommitId>,
 }
 
@@ -117,7 +117,7 @@ impl HistoryFinding {
     }
 }
 
-/// What was judged of a commit.
+/// The judgement of one commit.
 #[derive(Debug, Default)]
 pub(crate) struct Judged {
     pub findings: Vec<HistoryFinding>,
@@ -125,19 +125,19 @@ pub(crate) struct Judged {
     pub changes: usize,
     /// How many of them name the rules by the hash of an earlier version.
     pub renamed: usize,
-    /// The tasks that somebody with the right moved against the workflow.
+    /// The tasks that somebody entitled moved against the workflow.
     pub overridden: Vec<TaskId>,
-    /// The tasks that can be read again, and continue from where they stood.
+    /// The tasks that are readable again, and continue from their state before.
     pub mended: Vec<TaskId>,
 }
 
 /// The longest value that is shown, in characters.
-const MOST: usize = 120;
+const LONGEST: usize = 120;
 
 /// A broken rule, what was expected, and what was found.
 pub(crate) type RuleBreach = (BrokenRule, String, String);
 
-/// Returns which rule a breach breaks, with what was expected and found.
+/// Returns the rule that a breach breaks, with what was expected and found.
 pub(crate) fn describe_breach(
     rules: &Rules,
     before: Option<&Task>,
@@ -191,7 +191,7 @@ pub(crate) fn describe_breach(
     }
 }
 
-/// Returns a visit in a few words.
+/// Describes a visit in a few words.
 pub(crate) fn visit_summary(visit: &Visit) -> String {
     let by = visit.agent.as_ref().map(|agent| format!(" by {agent}")).unwrap_or_default();
     format!("{} at {}{by}", visit.outcome, visit.station())
@@ -223,10 +223,10 @@ fn differing_fields(one: Option<Value>, two: Option<Value>) -> (String, String) 
 }
 
 fn show_fields(task: &Task, fields: &[&'static str]) -> String {
-    // The time of writing tells nothing where something else differs.
-    let telling = fields.iter().filter(|field| fields.len() == 1 || **field != "updated");
+    // The update time matters only if nothing else differs.
+    let relevant = fields.iter().filter(|field| fields.len() == 1 || **field != "updated");
     let all: Vec<String> =
-        telling.map(|field| format!("{field}: {}", show_field(task, field))).collect();
+        relevant.map(|field| format!("{field}: {}", show_field(task, field))).collect();
     short(&all.join(", "))
 }
 
@@ -263,9 +263,10 @@ fn show_field(task: &Task, field: &str) -> String {
     }
 }
 
+/// Returns a value on one line, shortened for a message.
 pub(crate) fn short(text: &str) -> String {
     let line = one_line(text);
-    match line.char_indices().nth(MOST) {
+    match line.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}..", &line[..end]),
         None => line,
     }
