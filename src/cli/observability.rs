@@ -19,7 +19,7 @@ use crate::cli::{
 };
 use crate::domain::{AgentId, EventKind, Level, TaskId};
 use crate::files::event::line::EventLine;
-use crate::files::event::words::event_words;
+use crate::files::event::render::event_words;
 use crate::files::printable::inert;
 use crate::observability::events::catch_up::{
     EventReader, Rebuilt, StreamLine, WantedEvents, rebuild_events,

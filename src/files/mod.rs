@@ -11,7 +11,6 @@ pub(crate) mod conflict_markers;
 pub mod frontmatter;
 pub(crate) mod printable;
 pub(crate) mod schema;
-pub(crate) mod signed_completion;
 pub mod task_file;
 pub(crate) mod toml_tree;
 pub(crate) mod workflow_text;

@@ -3,15 +3,11 @@
 //! Reading is strict where the engine's fields are concerned and blind to everything else: a person's keys are theirs. A file
 //! without `gate` and `gateHistory` is a hand-made one: what it lacks is filled in when the engine takes it up.
 
-pub(crate) mod open_visit;
-pub(crate) mod visit_entry;
-
 pub(crate) mod body;
 pub(crate) mod comments;
 pub(crate) mod edits;
 pub(crate) mod fields;
-pub(crate) mod history;
-pub(crate) mod nouns;
+pub(crate) mod visits;
 
 use std::sync::Arc;
 
@@ -22,8 +18,7 @@ use super::yaml::{Fault, Node};
 use serde_json::Value;
 
 use crate::domain::{Map, Task, TaskId, Timestamp, Work, WorkflowName};
-use fields::fields;
-use nouns::{decode, decode_as_written};
+use fields::{decode, decode_as_written, fields};
 
 pub use body::{passages, set_aside, works};
 pub use edits::Scope;
@@ -204,7 +199,7 @@ pub fn create(task: &Task, body: &str) -> String {
     if !task.history.is_empty() {
         sorted.insert(
             "gateHistory".to_owned(),
-            task.history.iter().map(visit_entry::write).collect(),
+            task.history.iter().map(visits::visit_value).collect(),
         );
     }
     let separator = if body.is_empty() { "" } else { "\n" };

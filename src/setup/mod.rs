@@ -6,7 +6,6 @@ pub(crate) mod create_workflow;
 pub(crate) mod import;
 pub(crate) mod import_workflow;
 pub(crate) mod init;
-pub(crate) mod init_on_branch;
 pub(crate) mod migrate;
 pub(crate) mod monitoring;
 pub(crate) mod planned_files;

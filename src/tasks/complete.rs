@@ -7,8 +7,8 @@ use tracing::warn;
 
 use crate::domain::{Completion, Event, EventId, Occurrence, Subject, TaskId};
 use crate::files::completion_file::front_of;
-use crate::files::event::json::event_value;
 use crate::files::event::line::{self, event_line};
+use crate::files::event::render::event_value;
 use crate::files::task_file::Origin;
 use crate::project::active_rules::in_force;
 use crate::project::author::agent_author;

@@ -13,8 +13,8 @@ use crate::files::printable::inert;
 use crate::history::merge_driver::{ATTRIBUTES, HOOK_LINE};
 use crate::setup::agent_files::AgentFile;
 use crate::setup::agent_wiring::{Wired, WiredFile, Wiring, agents_to_wire, wire_agents};
+use crate::setup::init::init_on_branch;
 use crate::setup::init::{Begun, NewProject, init};
-use crate::setup::init_on_branch::init_on_branch;
 use crate::setup::monitoring::{
     Equipment, Monitored, MonitoringFile, add_monitoring, monitoring_to_add,
 };

@@ -8,7 +8,8 @@ use std::ops::Range;
 use super::decode::Faults;
 use super::locate::{Step, find, within};
 use super::project_file::ProjectFile;
-use super::workflow_file::definition::{self, Definition, default_name};
+use super::workflow_file;
+use super::workflow_file::{Definition, default_name};
 use super::{org_file, project_file};
 use crate::domain::{
     ContextRules, Duty, Exits, Gate, GateKind, HandOut, Layout, Map, OnConditionError, Org,
@@ -273,7 +274,7 @@ impl Loading {
                 Vec::new()
             }
             Subject::Workflow(stem) => {
-                definition::read_file(root, &stem, faults).into_iter().collect()
+                workflow_file::read_file(root, &stem, faults).into_iter().collect()
             }
         }
     }

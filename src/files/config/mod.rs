@@ -2,6 +2,7 @@
 
 pub mod configuration;
 pub(crate) mod decode;
+pub(crate) mod gate_file;
 pub(crate) mod locate;
 pub(crate) mod notify_file;
 pub(crate) mod org_file;

@@ -3,7 +3,8 @@
 use super::decode::{Faults, Fields, parse_key};
 use super::locate::Step;
 use super::notify_file;
-use super::workflow_file::definition::{self, Definition, default_name};
+use super::workflow_file;
+use super::workflow_file::{Definition, default_name};
 use crate::domain::{Git, HandOut, IdPrefix, Layout, Subscription, WorkflowName};
 use crate::files::yaml::{Fault, Kind, Node};
 
@@ -97,9 +98,9 @@ fn read_workflows(fields: &Fields<'_, '_>) -> Vec<Definition> {
     }
     let mut found = Vec::new();
     if let Some(node) = own {
-        let span = definition::name_span(node).unwrap_or_else(|| fields.key_span("workflow"));
+        let span = workflow_file::name_span(node).unwrap_or_else(|| fields.key_span("workflow"));
         let steps = vec![Step::Key("workflow".into())];
-        let workflow = definition::read(node, Some(default_name()), faults);
+        let workflow = workflow_file::read(node, Some(default_name()), faults);
         found.extend(workflow.map(|w| Definition { workflow: w, steps, span, is_own: true }));
     }
     let Some(node) = several else { return found };
@@ -110,17 +111,17 @@ fn read_workflows(fields: &Fields<'_, '_>) -> Vec<Definition> {
     match &node.kind {
         Kind::Sequence(items) => {
             for (index, item) in items.iter().enumerate() {
-                let span = definition::name_span(item).unwrap_or_else(|| item.span.clone());
-                define(definition::read(item, None, faults), Step::Index(index), span);
+                let span = workflow_file::name_span(item).unwrap_or_else(|| item.span.clone());
+                define(workflow_file::read(item, None, faults), Step::Index(index), span);
             }
         }
         Kind::Mapping(entries) => {
             for entry in entries {
                 let key = &entry.key;
                 let Some(name) = parse_key::<WorkflowName>(key, faults) else { continue };
-                let workflow = definition::read(&entry.value, Some(name.clone()), faults);
+                let workflow = workflow_file::read(&entry.value, Some(name.clone()), faults);
                 if let Some(other) = workflow.as_ref().filter(|workflow| workflow.name != name) {
-                    let span = definition::name_span(&entry.value);
+                    let span = workflow_file::name_span(&entry.value);
                     let message = format!(
                         "this says `{}`, and the workflow stands under `{name}`",
                         other.name

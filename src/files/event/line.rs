@@ -140,7 +140,7 @@ const fn is_of_task(kind: EventKind) -> bool {
 mod tests {
     use super::*;
     use crate::domain::{Event, Occurrence, Subject};
-    use crate::files::event::json::event_value;
+    use crate::files::event::render::event_value;
 
     fn commented(text: &str) -> Value {
         event_value(&Occurrence {

@@ -1,5 +1,4 @@
 //! Events as JSON and as text.
 
-pub(crate) mod json;
 pub(crate) mod line;
-pub(crate) mod words;
+pub(crate) mod render;

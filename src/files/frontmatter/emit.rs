@@ -1,8 +1,13 @@
-//! New YAML text: block style, two spaces, one line a fact, so that git shows each change as a line.
+//! New YAML text: block style, two spaces, one line a fact, so that git shows each change as a line. Every reader, of YAML 1.1 or
+//! 1.2, reads a scalar as the same value.
 
-use serde_json::{Map, Value};
+use std::fmt::Write;
 
-use super::quote::{Context, key, literal_header, scalar};
+use serde_json::{Map, Number, Value};
+
+use crate::files::printable::is_printable;
+use crate::files::yaml::scalar::{Legacy, is_utc_timestamp, legacy, resolve};
+use crate::files::yaml::{Kind, Layout, Node};
 
 /// Returns a new mapping as frontmatter YAML, without fences; every line ends with a line feed.
 pub fn emit_document(root: &Map<String, Value>) -> String {
@@ -125,4 +130,147 @@ fn push_written(out: &mut String, written: &Written) {
 
 fn push_spaces(out: &mut String, count: usize) {
     out.extend(std::iter::repeat_n(' ', count));
+}
+
+/// Where a scalar stands; brackets and commas end it inside a flow collection.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Context {
+    Block,
+    Flow,
+}
+
+/// Returns a scalar, or an empty list or mapping, on one line; `None` for what needs more.
+pub(crate) fn scalar(value: &Value, context: Context) -> Option<String> {
+    Some(match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(true) => "true".to_owned(),
+        Value::Bool(false) => "false".to_owned(),
+        Value::Number(number) => decimal(number),
+        Value::String(text) => string(text, context),
+        Value::Array(items) if items.is_empty() => "[]".to_owned(),
+        Value::Object(map) if map.is_empty() => "{}".to_owned(),
+        _ => return None,
+    })
+}
+
+/// Returns a scalar in the style of the one that it replaces, where that can hold it.
+pub(crate) fn scalar_like(value: &Value, old: &Node<'_>, context: Context) -> Option<String> {
+    let Value::String(text) = value else {
+        return scalar(value, context);
+    };
+    let date = |text: &str| legacy(text) == Some(Legacy::Timestamp);
+    Some(match old.layout {
+        Layout::SingleQuoted if printable_line(text) => format!("'{}'", text.replace('\'', "''")),
+        Layout::DoubleQuoted => double_quoted(text),
+        // A date that was written plain may stay plain when it becomes another date.
+        Layout::Plain
+            if old.as_str().is_some_and(date) && date(text) && shape_is_plain(text, context) =>
+        {
+            text.clone()
+        }
+        _ => string(text, context),
+    })
+}
+
+/// Returns a key.
+pub(crate) fn key(text: &str) -> String {
+    if legacy(text).is_none() && shape_is_plain(text, Context::Flow) && !text.contains(':') {
+        text.to_owned()
+    } else {
+        double_quoted(text)
+    }
+}
+
+/// Returns the header of a literal block (`|-`) for a text of several lines, if a block can hold it without loss.
+pub(crate) fn literal_header(text: &str) -> Option<String> {
+    let body = text.strip_suffix('\n').unwrap_or(text);
+    let safe_line = |line: &str| {
+        !line.ends_with([' ', '\t']) && line.chars().all(|c| c == '\t' || is_printable(c))
+    };
+    let first = body.split('\n').find(|line| !line.is_empty())?;
+    // A trailing blank is lost in editors, an extra final break depends on what follows.
+    let safe = text.contains('\n')
+        && !body.ends_with('\n')
+        && !first.starts_with('\t')
+        && body.split('\n').all(safe_line);
+    if !safe {
+        return None;
+    }
+    // Text that begins indented would be taken for a deeper block, so its indentation is spelled out.
+    let indentation = if first.starts_with(' ') { "2" } else { "" };
+    let chomping = if body.len() == text.len() { "-" } else { "" };
+    Some(format!("|{indentation}{chomping}"))
+}
+
+fn string(text: &str, context: Context) -> String {
+    let plain = shape_is_plain(text, context) && (legacy(text).is_none() || is_utc_timestamp(text));
+    if plain { text.to_owned() } else { double_quoted(text) }
+}
+
+/// Tells whether a text can stand without quotes and is a string by the core schema.
+fn shape_is_plain(text: &str, context: Context) -> bool {
+    const INDICATORS: &str = "-?:,[]{}#&*!|>'\"%@`";
+    let flow = context == Context::Flow;
+    let mut chars = text.chars().peekable();
+    let mut previous = ' ';
+    while let Some(c) = chars.next() {
+        let next = chars.peek().copied();
+        let refused = match c {
+            ':' if flow => !next.is_some_and(|c| c.is_ascii_alphanumeric() || c == '/'),
+            ':' => next.is_none_or(|c| c == ' '),
+            '#' => previous == ' ',
+            ',' | '[' | ']' | '{' | '}' => flow,
+            _ => !is_printable(c),
+        };
+        if refused {
+            return false;
+        }
+        previous = c;
+    }
+    !text.is_empty()
+        && !text.starts_with(|c| c == ' ' || INDICATORS.contains(c))
+        && !text.ends_with(' ')
+        && !matches!(text, "=" | "<<" | "...")
+        && matches!(resolve(text.into()), Kind::String(_))
+}
+
+fn printable_line(text: &str) -> bool {
+    text.chars().all(is_printable)
+}
+
+fn double_quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            c if is_printable(c) => out.push(c),
+            c => {
+                let code = c as u32;
+                let escaped = match code {
+                    0..=0xff => write!(out, "\\x{code:02x}"),
+                    0x100..=0xffff => write!(out, "\\u{code:04x}"),
+                    _ => write!(out, "\\U{code:08x}"),
+                };
+                escaped.expect("a String takes every write");
+            }
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// Returns a number that older readers take for one too: they want a point and a sign in `1.0e+16`.
+fn decimal(number: &Number) -> String {
+    let text = number.to_string();
+    let Some((mantissa, exponent)) = text.split_once('e') else {
+        return text;
+    };
+    let point = if mantissa.contains('.') { "" } else { ".0" };
+    let sign = if exponent.starts_with(['-', '+']) { "" } else { "+" };
+    format!("{mantissa}{point}e{sign}{exponent}")
 }

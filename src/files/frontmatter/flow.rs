@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use super::change::{Change, Inside, value_after};
+use super::emit::{Context, scalar_like};
 use super::emit::{flow, flow_entry};
 use super::patch::SpliceRefusal;
-use super::quote::{Context, scalar_like};
-use super::render::{Outcome, Renderer, child, empties};
+use super::splice::{Outcome, Renderer, child, empties};
 use crate::files::yaml::{Kind, Layout, Node};
 
 impl Renderer<'_> {

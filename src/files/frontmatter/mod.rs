@@ -7,19 +7,15 @@ pub(crate) mod change;
 pub(crate) mod edit;
 pub(crate) mod emit;
 pub(crate) mod flow;
-pub(crate) mod lines;
 pub(crate) mod patch;
-pub(crate) mod quote;
-pub(crate) mod render;
 pub(crate) mod replace;
 pub(crate) mod splice;
 pub(crate) mod split;
 
 pub use edit::{Edit, EditAct, Path, Segment};
 pub use emit::emit_document;
-pub(crate) use emit::{flow, indented};
+pub(crate) use emit::{Context, flow, indented, key, literal_header, scalar};
 pub use patch::SpliceRefusal;
-pub(crate) use quote::{Context, key, literal_header, scalar};
 pub use splice::splice;
 pub use split::{
     Frontmatter, MAX_FILE, MAX_FRONTMATTER, Split, has_conflict, parse, parse_with, split,

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
+use super::emit::{Context, literal_header, scalar_like};
 use super::emit::{Lead, Written, flow, indented, write};
 use super::patch::SpliceRefusal;
-use super::quote::{Context, literal_header, scalar_like};
-use super::render::{Outcome, Renderer};
+use super::splice::{Outcome, Renderer};
 use crate::files::yaml::{Layout, Node};
 
 /// The longest list or mapping that stays in brackets when all of it is replaced.

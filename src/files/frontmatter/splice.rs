@@ -1,10 +1,11 @@
 //! Edits into bytes: gather, patch, verify. The only way a frontmatter is ever changed.
 
-use super::change::gather;
+use super::change::{Change, Inside, collection_after, gather, value_after};
 use super::edit::Edit;
-use super::patch::SpliceRefusal;
-use super::render::Renderer;
+use super::emit::{Lead, flow, push_entry, push_item};
+use super::patch::{Lines, Patches, SpliceRefusal};
 use super::split::{Frontmatter, parse};
+use crate::files::yaml::{Kind, Layout, Node, line_column};
 
 /// Returns the file with the edits made, in order, and with `rest` from the closing fence on (`file.rest()` where nothing changes
 /// there); every byte that they are not about is as it was. What is returned is what was read back from the new bytes to prove
@@ -56,4 +57,203 @@ fn verify<'n>(
         return Err("the result would change the text outside the frontmatter".to_owned());
     }
     Ok(new)
+}
+
+pub(crate) type Outcome = Result<(), SpliceRefusal>;
+
+/// Turns the changes of one file into patches.
+pub(crate) struct Renderer<'a> {
+    file: &'a Frontmatter<'a>,
+    pub(crate) lines: Lines<'a>,
+    pub(crate) patches: Patches,
+}
+
+impl<'a> Renderer<'a> {
+    pub(crate) fn new(file: &'a Frontmatter<'a>) -> Self {
+        Self { file, lines: Lines::new(file.text(), &file.split.yaml), patches: Patches::default() }
+    }
+
+    /// Returns the patches for all changes of the root.
+    pub(crate) fn root(mut self, inside: &Inside) -> Result<Patches, SpliceRefusal> {
+        let root = &self.file.root;
+        match root.layout {
+            Layout::Flow
+                if empties(root, inside)
+                    && !(inside.children.is_empty() && inside.added.is_empty()) =>
+            {
+                self.patches.replace(root.span.clone(), flow(&collection_after(root, inside)));
+            }
+            Layout::Flow => self.flow_inside(root, inside)?,
+            _ => self.block_inside(root, inside, None)?,
+        }
+        Ok(self.patches)
+    }
+
+    /// Changes inside a block list or mapping; `floor` is the column of what holds it.
+    fn block_inside(&mut self, node: &Node<'_>, inside: &Inside, floor: Option<usize>) -> Outcome {
+        let column =
+            if node.layout == Layout::Absent { 0 } else { self.lines.column(node.span.start) };
+        let head = self.inline_head(node, inside, column)?;
+        for (&index, change) in &inside.children {
+            match change {
+                Change::Remove if index < head => {}
+                Change::Remove => {
+                    let start = self.lines.line_start(self.child_start(node, index)?);
+                    let mut end = self.child_end(node, index, column)?;
+                    if self.keeps_blank_lines(node, inside, index)? {
+                        end = self.lines.skip_blank_lines(end);
+                    }
+                    self.patches.delete(start..end);
+                }
+                change => {
+                    self.child_start(node, index)?;
+                    let (child, lead) = child(node, index);
+                    self.value(child, change, column, lead)?;
+                }
+            }
+        }
+        if inside.added.is_empty() {
+            return Ok(());
+        }
+        let at = match node.layout {
+            Layout::Absent => self.file.split.yaml.end,
+            _ => self.below(node.span.end, floor)?,
+        };
+        let mut text = String::new();
+        for (key, value) in &inside.added {
+            match key {
+                Some(key) => push_entry(&mut text, key, value, column),
+                None => push_item(&mut text, value, column),
+            }
+        }
+        self.patches.insert(at, text);
+        Ok(())
+    }
+
+    /// Removes the leading children of a collection that begins behind a dash (`- key: value`), so that the first one
+    /// that stays moves up behind it. Returns how many those were.
+    fn inline_head(
+        &mut self,
+        node: &Node<'_>,
+        inside: &Inside,
+        column: usize,
+    ) -> Result<usize, SpliceRefusal> {
+        let count = (0..=inside.children.len()).take_while(|index| inside.removes(*index)).count();
+        if count == 0 || self.lines.begins_line(node.span.start) {
+            return Ok(0);
+        }
+        let start = self.child_start(node, 0)?;
+        let end = self.child_end(node, count - 1, column)?;
+        let next = self.lines.skip_blanks(end);
+        if self.lines.at_break(next) {
+            self.patches.delete(self.lines.before_blanks(start)..end);
+        } else {
+            self.patches.delete(start..next);
+        }
+        Ok(count)
+    }
+
+    /// Changes a value behind the key or dash at a column.
+    fn value(&mut self, node: &Node<'_>, change: &Change, column: usize, lead: Lead) -> Outcome {
+        match change {
+            Change::Inside(inside) if empties(node, inside) => {
+                self.replace(node, &value_after(node, Some(change)), column, lead)
+            }
+            Change::Inside(inside) => match node.layout {
+                Layout::Block => self.block_inside(node, inside, Some(column)),
+                _ => self.flow_inside(node, inside),
+            },
+            Change::Replace(value) => self.replace(node, value, column, lead),
+            Change::Remove => Ok(()),
+        }
+    }
+
+    /// Returns where a child begins, its key or dash included.
+    pub(crate) fn child_start(
+        &self,
+        node: &Node<'_>,
+        index: usize,
+    ) -> Result<usize, SpliceRefusal> {
+        match &node.kind {
+            Kind::Mapping(entries) => {
+                let key = &entries[index].key;
+                if key.decorated {
+                    return Err(
+                        self.layout(key.span.start, "the key has a `?`, an anchor or a tag")
+                    );
+                }
+                Ok(key.span.start)
+            }
+            _ if node.layout == Layout::Block => {
+                let item = &node.items()[index];
+                item.indicator.ok_or_else(|| self.layout(item.span.start, "the item has no dash"))
+            }
+            _ => Ok(node.items()[index].outer),
+        }
+    }
+
+    /// Returns the start of the line below a child and its comments.
+    fn child_end(
+        &self,
+        node: &Node<'_>,
+        index: usize,
+        column: usize,
+    ) -> Result<usize, SpliceRefusal> {
+        let (child, _) = child(node, index);
+        self.below(child.span.end, Some(column))
+    }
+
+    /// Tells whether the text above a child is a block scalar that takes in every blank line below it (`|+`), so that
+    /// blank lines cannot stay behind when the child goes.
+    fn keeps_blank_lines(
+        &self,
+        node: &Node<'_>,
+        inside: &Inside,
+        index: usize,
+    ) -> Result<bool, SpliceRefusal> {
+        let Some(above) = (0..index).rev().find(|at| !inside.removes(*at)) else {
+            return Ok(false);
+        };
+        let mut leaf = child(node, above).0;
+        while let Some(last) =
+            leaf.items().last().or(leaf.entries().last().map(|entry| &entry.value))
+        {
+            leaf = last;
+        }
+        let header = &self.file.text[leaf.span.start..self.block_header_end(leaf)];
+        if !matches!(leaf.layout, Layout::Literal | Layout::Folded) || !header.contains('+') {
+            return Ok(false);
+        }
+        // A comment in between ends the text, and stays.
+        let next = self.child_start(node, above + 1)?;
+        Ok(self.file.text[leaf.span.end..next].trim().is_empty())
+    }
+
+    pub(crate) fn below(&self, end: usize, floor: Option<usize>) -> Result<usize, SpliceRefusal> {
+        self.lines
+            .below(end, floor)
+            .ok_or_else(|| self.layout(end, "something else stands on the same line"))
+    }
+
+    pub(crate) fn layout(&self, at: usize, reason: &'static str) -> SpliceRefusal {
+        let (line, _) = line_column(self.text(), at);
+        SpliceRefusal::Layout { line, reason }
+    }
+
+    pub(crate) fn text(&self) -> &'a str {
+        self.file.text()
+    }
+}
+
+/// Returns a child's value, and what introduces it.
+pub(crate) fn child<'n, 's>(node: &'n Node<'s>, index: usize) -> (&'n Node<'s>, Lead) {
+    match &node.kind {
+        Kind::Mapping(entries) => (&entries[index].value, Lead::Key),
+        _ => (&node.items()[index], Lead::Dash),
+    }
+}
+
+/// Tells whether none of the original children stays.
+pub(crate) fn empties(node: &Node<'_>, inside: &Inside) -> bool {
+    (0..node.items().len() + node.entries().len()).all(|index| inside.removes(index))
 }

@@ -542,7 +542,7 @@ fn the_task_schema_has_the_fields_that_tasks_have() {
         task_file::Defaults { workflow: "default".parse().unwrap(), created: task.created };
     let file = task_file::parse(bytes.as_bytes(), &task.id, &defaults).unwrap();
     let mut written = file.raw();
-    let visit = crate::files::task_file::visit_entry::write(&task.history[0]);
+    let visit = crate::files::task_file::visits::visit_value(&task.history[0]);
     written.insert("gateHistory".to_owned(), json!([visit]));
     let written = Value::Object(written);
     assert_valid(Schema::Task, &written);

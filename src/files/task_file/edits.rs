@@ -2,16 +2,13 @@
 
 use serde_json::Value;
 
-use super::fields::fields;
-use super::visit_entry;
+use super::fields::{INPUT, fields};
+use super::visits;
 use super::{Origin, Spliced, TaskFile};
 use crate::domain::{AgentId, Map, Task};
 use crate::files::config::decode::text_of;
 use crate::files::frontmatter::{Edit, Path};
 use crate::files::yaml::{Entry, Kind, Node};
-
-/// Where `context` has what a task began with.
-pub(crate) const INPUT: &str = "input";
 
 /// The keys whose values are texts, or lists of them: what looks like a number there is the text that is written.
 const TEXTS: [&str; 4] = ["title", "description", "tags", "blockers"];
@@ -136,7 +133,7 @@ pub(crate) fn to(file: &TaskFile, after: &Task) -> Vec<Edit> {
     };
     let mut edits = between(file, &then, now);
     for visit in &after.history[before.history.len().min(after.history.len())..] {
-        edits.push(Edit::append(Path::from("gateHistory"), visit_entry::write(visit)));
+        edits.push(Edit::append(Path::from("gateHistory"), visits::visit_value(visit)));
     }
     edits
 }

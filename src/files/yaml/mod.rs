@@ -6,7 +6,6 @@
 //! where they stand and marked as [`Sharing::Alias`].
 
 pub(crate) mod build;
-pub(crate) mod cursor;
 pub(crate) mod error;
 pub(crate) mod node;
 pub(crate) mod parse;

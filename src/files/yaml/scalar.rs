@@ -41,6 +41,8 @@ fn number(text: &str) -> Option<Number> {
             return None;
         }
         return match positive.parse::<i64>() {
+            // Only a float has a zero with a sign.
+            Ok(0) if text.starts_with('-') => Number::from_f64(-0.0),
             Ok(int) => Some(int.into()),
             Err(_) => positive.parse::<u64>().ok().map(Number::from),
         };

@@ -118,6 +118,10 @@ fn a_number_is_what_it_counts_for_and_keeps_what_is_written() {
         assert!(node.agrees(&read(&value.to_string())), "{text}");
         assert!(!node.agrees(&read(&format!("'{text}'"))), "a text is no number: {text}");
     }
+    for text in ["-0", "-0.0"] {
+        let value = read(text).to_value();
+        assert!(value.as_f64().unwrap().is_sign_negative(), "{text} became {value}");
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::domain::words::words;
 use crate::domain::{RoleId, Task, TaskId, Timestamp, Visit, listed};
 use crate::files::printable::one_line;
-use crate::files::task_file::visit_entry;
+use crate::files::task_file::visits;
 use crate::git::{CommitId, LogEntry};
 use crate::rules::{Breach, Rules};
 
@@ -150,7 +150,7 @@ pub(crate) fn describe_breach(
         }
         Breach::Rewritten { entry } => {
             let at = |task: Option<&Task>| {
-                task.and_then(|task| task.history.get(*entry)).map(visit_entry::write)
+                task.and_then(|task| task.history.get(*entry)).map(visits::visit_value)
             };
             let (expected, found) = differing_fields(at(before), at(Some(after)));
             (BrokenRule::Rewritten, format!("entry {} as it was: {expected}", entry + 1), found)

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use tracing::warn;
 
 use crate::domain::{ChangeEvents, Event, EventId, Timestamp};
-use crate::files::event::json::event_value;
 use crate::files::event::line::{EventLine, Origin, event_line, gate_of};
+use crate::files::event::render::event_value;
 use crate::git::CommitId;
 use crate::history::commit_events::EventDeriver;
 use crate::history::unreported::UnreportedCommits;

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use tracing::warn;
 
 use crate::domain::{ChangeEvents, ChannelKey, Digest, Event, EventKind};
-use crate::files::event::json::notice_value;
+use crate::files::event::render::notice_value;
 use crate::history::commit_events::EventDeriver;
 use crate::history::unreported::{MOST_COMMITS, Remaining, UnreportedCommits};
 use crate::project::active_rules::in_force;

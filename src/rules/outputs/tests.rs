@@ -7,7 +7,7 @@ use crate::domain::Map;
 use crate::domain::workflow::shape::{Outputs, Shape, random};
 use crate::files::config::decode::Faults;
 use crate::files::config::shape_file::read;
-use crate::files::config::shape_file::schema::of_shape;
+use crate::files::config::shape_file::tests::schema::of_shape;
 use crate::files::yaml::{Limits, parse};
 
 fn shape(schema: &str) -> Shape {

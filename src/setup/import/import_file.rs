@@ -80,7 +80,7 @@ fn read(
         ForeignSystem::Antfarm => antfarm::convert::read(root, &stem, &report),
         ForeignSystem::Openagents => openagents::read(root, &stem, &report),
         ForeignSystem::StatusGraph => status_graph::convert::read(root, &stem, &report),
-        ForeignSystem::Orbital => orbital::convert::read(root, &stem, &report),
+        ForeignSystem::Orbital => orbital::read(root, &stem, &report),
         ForeignSystem::Aof => aof::read(root, &stem, &report),
     };
     let remarks = report.finish()?;

@@ -1,4 +1,5 @@
-//! Foreign names as names of ours: letters, digits, `-` and `_`; decisions may have `.` too, and some words are taken.
+//! Foreign names and placeholders as ours. Names are letters, digits, `-` and `_`; decisions may have `.` too, and some words are
+//! taken.
 
 use std::collections::{HashMap, HashSet};
 
@@ -49,7 +50,7 @@ impl Names {
         (name, why)
     }
 
-    /// Returns our name for the one that a field says, and notes what became of it; `kept` tells where it stands if that is so.
+    /// Returns our name for the one that a field gives, and notes the change. `kept` is the note for a name that stays.
     pub(crate) fn take(
         &mut self,
         place: &FieldPlace<'_>,
@@ -65,7 +66,7 @@ impl Names {
         name
     }
 
-    /// Returns the same for a gate. `{{task}}` is the task everywhere, so no gate can be called that.
+    /// Returns the same for a gate. No gate is named `task`: `{{task}}` is the task in every template.
     pub(crate) fn take_gate(
         &mut self,
         place: &FieldPlace<'_>,
@@ -73,11 +74,12 @@ impl Names {
         fallback: &str,
         kept: &str,
     ) -> String {
-        if foreign != "task" {
+        if plain(foreign, fallback) != "task" {
             return self.take(place, foreign, fallback, kept);
         }
         let name = self.free("task-gate");
         place.note(Converted, format!("`{name}`: `task` means the task itself in templates"));
+        self.ours.insert(foreign.to_owned(), name.clone());
         name
     }
 
@@ -177,6 +179,51 @@ fn cut(mut text: String) -> String {
     text
 }
 
+/// Returns the text with each slot as `convert` names it; a slot without a name here becomes text. Two and three braces mean the
+/// same, and braces that are not closed on their line are text.
+pub(crate) fn rewritten(text: &str, mut convert: impl FnMut(&str) -> Option<String>) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(open) = rest.find("{{") {
+        out.push_str(&rest[..open]);
+        let braces = if rest[open..].starts_with("{{{") { 3 } else { 2 };
+        let inside = &rest[open + braces..];
+        let line = inside.lines().next().unwrap_or_default();
+        let Some(close) = line.find(&"}}}"[..braces]) else {
+            out.push_str("\\{{");
+            rest = &rest[open + 2..];
+            continue;
+        };
+        let inner = line[..close].trim();
+        out.push_str(&match convert(inner) {
+            Some(name) => format!("{{{{{name}}}}}"),
+            None => format!("\\{{{{{inner}}}}}"),
+        });
+        rest = &inside[close + braces..];
+    }
+    out + rest
+}
+
+/// Returns what stands in each slot of a text.
+pub(crate) fn slots(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    rewritten(text, |inner| {
+        found.push(inner.to_owned());
+        None
+    });
+    found
+}
+
+/// Returns the text with every brace pair inert: a text that was never a template.
+pub(crate) fn literal(text: &str) -> String {
+    text.replace("{{", "\\{{")
+}
+
+/// Tells whether a slot is a bare name: letters, digits, `_` and `-`.
+pub(crate) fn is_bare(inner: &str) -> bool {
+    !inner.is_empty() && inner.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -205,5 +252,13 @@ mod tests {
             .map(|(name, _)| name)
             .collect();
         assert_eq!(names, ["approved", "Approved-2", "completed", "fix-me", "done"]);
+    }
+
+    #[test]
+    fn slots_are_found_and_the_rest_is_made_inert() {
+        let text = "a {{x}} b {{{ y }}} c {{if z}}{{ open\n{{x}}";
+        assert_eq!(slots(text), ["x", "y", "if z", "x"]);
+        let converted = rewritten(text, |inner| is_bare(inner).then(|| inner.to_owned()));
+        assert_eq!(converted, "a {{x}} b {{y}} c \\{{if z}}\\{{ open\n{{x}}");
     }
 }

@@ -5,8 +5,8 @@
 
 use serde_json::json;
 
+use super::names::literal;
 use super::names::{self, Names};
-use super::placeholders::literal;
 use super::record::{FieldTable, ImportReport, Record};
 use super::steps::{ForeignStep, StepList, Unnamed};
 use super::workflow_draft::{

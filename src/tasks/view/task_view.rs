@@ -5,8 +5,8 @@ use std::rc::Rc;
 use serde_json::{Value, json};
 
 use crate::domain::{AgentId, Destination, GateId, Outcome, Task, TaskId, Visit};
-use crate::files::task_file::open_visit::branch_value;
-use crate::files::task_file::{Origin, TaskFile, review_value, visit_entry, works};
+use crate::files::task_file::visits::branch_value;
+use crate::files::task_file::{Origin, TaskFile, review_value, visits, works};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -254,6 +254,6 @@ pub(crate) fn history_value(view: &HistoryView) -> Value {
             "reviewContext": task.review.as_ref().map(review_value),
         }))
     });
-    let ended: Vec<Value> = task.history.iter().map(visit_entry::write).collect();
+    let ended: Vec<Value> = task.history.iter().map(visits::visit_value).collect();
     json!({"task": task.id.as_str(), "status": task.status.as_str(), "history": ended, "open": open})
 }

@@ -1,10 +1,12 @@
+pub(crate) mod schema;
+
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::schema::{of_outputs, of_shape};
 use super::*;
 use crate::domain::workflow::shape::{Variant, random};
 use crate::files::yaml::{Limits, line_column, parse};
+use schema::{of_outputs, of_shape};
 
 fn outputs(text: &str) -> Outputs {
     let faults = Faults::default();

@@ -1,7 +1,7 @@
 //! From a file of antfarm to a workflow: its agents, its context, and the steps.
 
-use super::agents::{read_agents, read_run};
 use super::gates::GateBuilder;
+use super::gates::{read_agents, read_run};
 use crate::domain::FieldFate::{Converted, Dropped, Kept};
 use crate::files::yaml::Node;
 use crate::setup::import::names::{self, Names};

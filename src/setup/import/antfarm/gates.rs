@@ -8,15 +8,16 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::agents::{ForeignAgent, read_run};
-use super::keys::{KeyUse, key_of, keys_in};
-use super::replies::{expected, instructions, outputs};
+use super::replies::{KeyUse, expected, instructions, key_of, keys_in, outputs};
 use crate::domain::FieldFate::{Converted, Dropped, Kept, Lost};
-use crate::domain::listed;
-use crate::setup::import::names::{self, Names};
-use crate::setup::import::record::{FieldPlace, FieldTable, ImportReport, Record};
+use crate::domain::{Period, listed};
+use crate::setup::import::names;
+use crate::setup::import::names::Names;
+use crate::setup::import::record::{FieldPlace, FieldTable, ImportReport, Record, join};
 use crate::setup::import::steps::{ForeignStep, StepList};
-use crate::setup::import::workflow_draft::{ExhaustedDraft, GateDraft, RouteDraft, WorkflowDraft};
+use crate::setup::import::workflow_draft::{
+    ExhaustedDraft, GateDraft, RouteDraft, RunDraft, WorkflowDraft,
+};
 
 const OF_STEP: FieldTable = &[
     ("agent", Converted, "`role`"),
@@ -423,4 +424,48 @@ fn exhausted(record: &Record<'_>) -> Option<String> {
             inner.text("escalate_to")
         }
     }
+}
+
+const OF_AGENT: FieldTable = &[
+    ("id", Converted, "a role"),
+    ("description", Converted, "the role's description, for org.yaml"),
+    ("timeoutSeconds", Converted, "`run: {timeout}` of its gates"),
+    ("name", Dropped, "what an agent is called is in org.yaml"),
+    ("role", Dropped, "which tools an agent may use is the runner's matter"),
+    ("model", Dropped, "which model an agent uses is said in org.yaml: `run: {model: ...}`"),
+    (
+        "workspace",
+        Dropped,
+        "files for an agent's workspace are the runner's matter; texts for a gate go into its `brief`",
+    ),
+];
+
+/// An agent of the file: what it is for, and how long it may take.
+pub(crate) struct ForeignAgent {
+    pub(crate) id: String,
+    pub(crate) description: Option<String>,
+    pub(crate) timeout: Option<String>,
+}
+
+pub(crate) fn read_agents(top: &Record<'_>) -> Vec<ForeignAgent> {
+    let mut agents = Vec::new();
+    for mut record in top.records("agents", "a list of agents", "an agent") {
+        let description = record.text("description").map(|text| text.trim().to_owned());
+        let timeout = read_run(&record).timeout;
+        if let Some(id) = record.text("id") {
+            record.path = join("agents", &id);
+            agents.push(ForeignAgent { id, description, timeout });
+        }
+        record.finish(&[OF_AGENT]);
+    }
+    agents
+}
+
+/// Returns what bounds a run. The model that is called `default` is whichever the program has.
+pub(crate) fn read_run(record: &Record<'_>) -> RunDraft {
+    let minutes = || record.count("timeout_minutes").map(|minutes| minutes.saturating_mul(60));
+    let seconds = record.count("timeoutSeconds").or_else(minutes);
+    let timeout = seconds.and_then(|seconds| format!("{seconds}s").parse::<Period>().ok());
+    let model = record.text("model").filter(|model| model != "default");
+    RunDraft { timeout: timeout.map(|period| period.to_string()), model, retry: None }
 }

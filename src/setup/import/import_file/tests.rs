@@ -210,6 +210,26 @@ fn retries_are_counted_as_the_source_counts_them() {
     }
 }
 
+/// `{{task}}` is the task in every template, so a gate of that name could not be referred to.
+#[test]
+fn no_step_becomes_a_gate_named_task() {
+    for name in ["task", "$task", "task!"] {
+        let antfarm = format!(
+            "steps:\n  - {{id: '{name}', agent: a}}\n  - {{id: b, agent: a, input: 'see {{{{steps.{name}.output}}}} of {{{{task}}}}'}}\n"
+        );
+        let openagents = format!(
+            "{{\"steps\": [{{\"id\": \"{name}\", \"agent\": \"a\", \"on_success\": \"b\"}}, {{\"id\": \"b\", \"agent\": \"a\", \"input\": \"{name}\", \"on_success\": \"end\"}}]}}"
+        );
+        for (file, text, told) in [
+            ("a.yml", antfarm, "see {{task-gate}} of {{task}}"),
+            ("o.json", openagents, "{{task-gate}}"),
+        ] {
+            let text = text_of(file, &text);
+            assert!(text.contains("- id: task-gate\n") && text.contains(told), "{text}");
+        }
+    }
+}
+
 #[test]
 fn a_file_with_several_workflows_is_asked_for_one() {
     let text = include_str!("../../../../tests/fixtures/import/openagents.json");

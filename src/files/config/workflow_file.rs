@@ -1,14 +1,14 @@
 //! One workflow: a mapping in project.yaml, or a file of `workflows/`.
 
-use super::context;
-use super::gate;
 use std::ops::Range;
 
-use super::brief::by_outcome;
-use crate::domain::{Gate, Outcome, RejectionStrategy, Workflow, WorkflowName, listed};
-use crate::files::config::decode::{Faults, Fields, parse_node};
-use crate::files::config::locate::Step;
-use crate::files::config::run_file;
+use super::decode::{Faults, Fields, parse_node};
+use super::gate_file::by_outcome;
+use super::locate::Step;
+use super::{gate_file, run_file};
+use crate::domain::{
+    ContextRules, Gate, Map, Outcome, RejectionStrategy, Workflow, WorkflowName, listed,
+};
 use crate::files::yaml::{Kind, Node};
 
 /// A workflow and where it is defined.
@@ -77,7 +77,7 @@ pub(crate) fn read(
         timeout: fields.parsed("timeout"),
         lease: fields.parsed("lease"),
         run: fields.with("run", run_file::read_limits).unwrap_or_default(),
-        context: fields.with("context", context::read).unwrap_or_default(),
+        context: fields.with("context", read_context).unwrap_or_default(),
         gates,
     };
     // What cannot be used is read all the same, for its faults.
@@ -107,7 +107,7 @@ fn read_gates(node: &Node<'_>, faults: &Faults) -> Option<Vec<Gate>> {
         let help = "add one, as in `- {id: work, role: worker}`";
         faults.add("no_gates", &node.span, "a workflow needs at least one gate", help);
     }
-    let gates: Vec<Gate> = items.iter().filter_map(|item| gate::read(item, faults)).collect();
+    let gates: Vec<Gate> = items.iter().filter_map(|item| gate_file::read(item, faults)).collect();
     (gates.len() == items.len()).then_some(gates)
 }
 
@@ -147,4 +147,46 @@ fn read_outcomes(node: &Node<'_>, faults: &Faults) -> bool {
         }
     }
     holds
+}
+
+pub(crate) fn read_context(node: &Node<'_>, faults: &Faults) -> ContextRules {
+    let fields = Fields::of(node, "`context`", faults);
+    let Some(fields) = fields else { return ContextRules::default() };
+    let input = fields.with("input", read_input);
+    let protected = fields.list("protected");
+    let max_bytes = fields.with("maxBytes", read_bytes).flatten();
+    fields.refuse_unknown();
+    ContextRules { input, protected, max_bytes: max_bytes.unwrap_or(ContextRules::DEFAULT_BYTES) }
+}
+
+fn read_input(node: &Node<'_>, faults: &Faults) -> Map {
+    if !matches!(node.kind, Kind::Mapping(_)) {
+        let help = "write `input: {branch: main, repo: null}`; null is for what must be said when a task is made";
+        faults.wrong_kind(node, "`input` is a mapping of names and defaults", help);
+    }
+    let mut input = Map::new();
+    for entry in node.entries() {
+        let name = entry.key.text.as_ref();
+        let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+        if name.is_empty() || name.len() > 64 || !is_plain {
+            let message = format!("`{}` is no name for an input", name.escape_debug());
+            let help = "use letters, digits, `_` and `-`, at most 64: templates call it `{{name}}`";
+            faults.add("invalid_value", &entry.key.span, message, help);
+        } else {
+            input.insert(name.to_owned(), entry.value.to_value());
+        }
+    }
+    input
+}
+
+fn read_bytes(node: &Node<'_>, faults: &Faults) -> Option<usize> {
+    let bytes = match &node.kind {
+        Kind::Number(number) => number.number().as_u64().and_then(|bytes| bytes.try_into().ok()),
+        _ => None,
+    };
+    let bytes = bytes.filter(|bytes| *bytes > 0);
+    if bytes.is_none() {
+        faults.wrong_kind(node, "`maxBytes` is a number of bytes from 1", "");
+    }
+    bytes
 }

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::STATUS;
 use crate::domain::Map;
 use crate::domain::workflow::shape::{
     About, Count, Fields, Interval, Kind, Others, Outputs, Shape,
 };
+use crate::files::config::shape_file::STATUS;
 
 /// Returns the schema of what a gate's completions hand on; nothing where anything goes.
 pub(crate) fn of_outputs(outputs: &Outputs) -> Option<Value> {

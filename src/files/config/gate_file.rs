@@ -1,13 +1,12 @@
-//! One gate of a workflow, and the branches of a fork.
+//! One gate of a workflow: its kind, its ways out, its brief, and the branches of a fork.
 
-use super::{brief, route};
+use super::decode::{Faults, Fields, parse_key, parse_node, parse_text_list};
+use super::{run_file, shape_file, signal_file};
 use crate::domain::{
-    Branch, Duty, Exits, Fork, Gate, GateId, GateKind, GateType, Identity, JoinStrategy, Map,
-    OnConditionError,
+    Branch, Brief, BriefText, Duty, EndsAs, Exhausted, Exits, Fork, Gate, GateId, GateKind,
+    GateType, Identity, JoinStrategy, Map, OnConditionError, Outcome, Route, Target,
 };
-use crate::files::config::decode::{Faults, Fields, parse_text_list};
-use crate::files::config::{run_file, shape_file, signal_file};
-use crate::files::yaml::{Kind, Node};
+use crate::files::yaml::{Entry, Kind, Node};
 
 /// Returns the gate that the node says.
 pub(crate) fn read(node: &Node<'_>, faults: &Faults) -> Option<Gate> {
@@ -16,10 +15,10 @@ pub(crate) fn read(node: &Node<'_>, faults: &Faults) -> Option<Gate> {
     let mut gate = read_common(&fields);
     let detour = fields.flag("detour").unwrap_or(false);
     let metadata = fields.object("metadata").unwrap_or_default();
-    let mut exits = route::read_exits(&fields);
+    let mut exits = read_exits(&fields);
     let kind = match of {
         GateType::Work => {
-            exits.on_failure = fields.with("onFailure", route::read_failure).flatten();
+            exits.on_failure = fields.with("onFailure", read_failure).flatten();
             exits.reject_to = fields.parsed("rejectTo");
             for field in ["branches", "joinStrategy"] {
                 if fields.take(field).is_some() {
@@ -115,7 +114,7 @@ fn read_duty(fields: &Fields<'_, '_>) -> Option<Duty> {
         signal: fields.with("signal", signal_file::read).flatten(),
         files: fields.list("files").unwrap_or_default(),
         run: fields.with("run", run_file::read_gate).unwrap_or_default(),
-        brief: fields.with("brief", brief::read).unwrap_or_default(),
+        brief: fields.with("brief", read_brief).unwrap_or_default(),
         role: role?,
     })
 }
@@ -165,11 +164,147 @@ fn read_branches(node: &Node<'_>, faults: &Faults) -> Option<Vec<Branch>> {
 fn read_branch(node: &Node<'_>, faults: &Faults) -> Option<Branch> {
     let fields = Fields::of(node, "a branch", faults)?;
     let gate = read_common(&fields);
-    let routes = fields.with("routes", route::read_routes).unwrap_or_default();
+    let routes = fields.with("routes", read_routes).unwrap_or_default();
     let duty = read_duty(&fields);
     fields.refuse_unknown_but(|key| {
         OF_GATES.iter().find(|(field, _)| *field == key).map(|(_, why)| (*why).to_owned())
     });
     let exits = Exits { routes, ..Exits::default() };
     Branch::new(Gate { exits, kind: GateKind::Work(Box::new(duty?)), ..gate? })
+}
+
+/// Returns the ways out that every kind of gate may have.
+pub(crate) fn read_exits(fields: &Fields<'_, '_>) -> Exits {
+    Exits {
+        routes: fields.with("routes", read_routes).unwrap_or_default(),
+        max_retries: fields.parsed("maxRetries"),
+        on_exhausted: fields.with("onExhausted", read_exhausted).flatten().unwrap_or_default(),
+        ..Exits::default()
+    }
+}
+
+/// Returns where a failure leads.
+pub(crate) fn read_failure(node: &Node<'_>, faults: &Faults) -> Option<Route> {
+    read_route(node, "`onFailure`", faults)
+}
+
+/// Returns the routes that are written.
+pub(crate) fn read_routes(node: &Node<'_>, faults: &Faults) -> Vec<(Outcome, Route)> {
+    let mut routes: Vec<(Outcome, Route)> = Vec::new();
+    for (outcome, entry) in by_outcome(node, "`routes` says where each outcome leads", faults) {
+        let span = &entry.key.span;
+        let is_twin =
+            |(other, _): &&(Outcome, _)| other.as_str().eq_ignore_ascii_case(outcome.as_str());
+        if outcome == Outcome::Failed {
+            let message = "where a failure leads is no route of its own";
+            let help = "say it as `onFailure: {to: ...}`, beside `routes`";
+            faults.add("failure_in_routes", span, message, help);
+        } else if let Some((twin, _)) = routes.iter().find(is_twin) {
+            let message =
+                format!("`{outcome}` and `{twin}` differ in case alone: they are one decision");
+            faults.add("ambiguous_decision", span, message, "rename one of the two");
+        } else if let Some(route) = read_route(&entry.value, "a route", faults) {
+            routes.push((outcome, route));
+        }
+    }
+    routes
+}
+
+/// Reads `GATE`, or `{to: GATE, prompt: .., clear: [..]}`.
+fn read_route(node: &Node<'_>, what: &'static str, faults: &Faults) -> Option<Route> {
+    if matches!(node.kind, Kind::String(_)) {
+        return parse_node(node, what, faults).map(Route::to);
+    }
+    let fields = Fields::of(node, what, faults)?;
+    let to = read_target(&fields);
+    let route = Route {
+        prompt: fields.text("prompt").filter(|text| !text.trim().is_empty()),
+        clear: fields.list("clear").unwrap_or_default(),
+        to: to?,
+    };
+    fields.refuse_unknown();
+    Some(route)
+}
+
+fn read_target(fields: &Fields<'_, '_>) -> Option<Target> {
+    let (to, ends) = (fields.required("to"), fields.parsed("as"));
+    match (to?, ends) {
+        (Target::End, Some(EndsAs::Cancelled)) => Some(Target::Cancelled),
+        (Target::End, _) => Some(Target::End),
+        (to, ends) => {
+            if ends.is_some() {
+                let message = format!("`as` would be ignored: `{to}` ends nothing");
+                let help = "it says what a task is after `to: $end`";
+                fields.fault("as", "dead_field", message, help);
+            }
+            Some(to)
+        }
+    }
+}
+
+fn read_exhausted(node: &Node<'_>, faults: &Faults) -> Option<Exhausted> {
+    let exhausted = |to| match to {
+        Target::Hold => Exhausted::Block,
+        to => Exhausted::Route(to),
+    };
+    if matches!(node.kind, Kind::String(_)) {
+        return parse_node(node, "`onExhausted`", faults).map(exhausted);
+    }
+    let fields = Fields::of(node, "`onExhausted`", faults)?;
+    let role = fields.parsed("escalateTo");
+    if role.is_some() && fields.take("to").is_some() {
+        let message = "a task that was sent back too often goes either to a role or to a gate";
+        fields.fault("to", "two_ways", message, "keep one of `escalateTo` and `to`");
+    }
+    let found = match role {
+        Some(role) => Some(Exhausted::Escalate(role)),
+        None => read_target(&fields).map(exhausted),
+    };
+    fields.refuse_unknown();
+    found
+}
+
+pub(crate) fn read_brief(node: &Node<'_>, faults: &Faults) -> Brief {
+    let Some(fields) = Fields::of(node, "a brief", faults) else { return Brief::default() };
+    let entry = read_brief_text(&fields);
+    let reentry = fields.below("reentry", "a brief for after a rejection").map(|fields| {
+        let text = read_brief_text(&fields);
+        fields.refuse_unknown();
+        text
+    });
+    fields.refuse_unknown();
+    Brief { entry, reentry: reentry.unwrap_or_default() }
+}
+
+fn read_brief_text(fields: &Fields<'_, '_>) -> BriefText {
+    BriefText {
+        role: fields.text("role"),
+        expectations: fields.list("expectations"),
+        outcomes: fields.with("outcomes", read_meanings).unwrap_or_default(),
+        tips: fields.list("tips"),
+        instructions: fields.text("instructions"),
+    }
+}
+
+/// Returns what each outcome means at a gate.
+fn read_meanings(node: &Node<'_>, faults: &Faults) -> Vec<(Outcome, String)> {
+    let entries = by_outcome(node, "`outcomes` says what each outcome means here", faults);
+    let meaning = |(outcome, entry): (Outcome, &Entry<'_>)| {
+        let text = parse_node(&entry.value, "the meaning of an outcome is a text", faults)?;
+        Some((outcome, text))
+    };
+    entries.into_iter().filter_map(meaning).collect()
+}
+
+/// Returns the entries of a mapping from outcomes.
+pub(crate) fn by_outcome<'n, 's>(
+    node: &'n Node<'s>,
+    wanted: &str,
+    faults: &Faults,
+) -> Vec<(Outcome, &'n Entry<'s>)> {
+    if !matches!(node.kind, Kind::Mapping(_)) {
+        faults.wrong_kind(node, format_args!("{wanted}: a mapping"), "");
+    }
+    let entry = |entry: &'n Entry<'s>| Some((parse_key(&entry.key, faults)?, entry));
+    node.entries().iter().filter_map(entry).collect()
 }

@@ -1,0 +1,217 @@
+//! The visits of a task: the open one (`gate`), and the entries of `gateHistory`. Read strictly, written as they stand.
+
+use serde_json::{Value, json};
+
+use super::{TaskFile, applying};
+use crate::domain::{Ending, OpenBranch, OpenVisit, Stamp, Station, Visit};
+use crate::files::config::decode::{Faults, Fields, point_in_time, text_of};
+use crate::files::yaml::{Entry, Kind, Node};
+
+/// Returns the open visit that the node says. Its number is told by the history: where branches of a fork have spoken, it is the
+/// history's length before they did.
+pub(crate) fn read_open_visit(
+    node: &Node<'_>,
+    history: &[Visit],
+    faults: &Faults,
+) -> Option<OpenVisit> {
+    let ended = history.iter().rposition(|visit| !visit.leaves_open()).map_or(0, |last| last + 1);
+    let fields = Fields::of(node, "`gate`", faults)?;
+    let (current, entered) = (fields.parsed("current"), fields.time("entered"));
+    if let Some(visit) = fields.parsed("visit").filter(|visit: &usize| *visit != ended) {
+        let message = format!("`visit: {visit}`, and the history has {ended}");
+        let help = "the history or the visit was changed by hand; bring back what the engine wrote";
+        fields.fault("visit", "inconsistent_visit", message, help);
+    }
+    Some(OpenVisit {
+        current: fields.require("current", current)?,
+        entered: fields.require("entered", entered)?,
+        visit: ended,
+        escalated: fields.parsed("escalated"),
+        resumed: fields.time("resumed"),
+        overdue: fields.time("overdue"),
+        held: fields.time("held"),
+        branches: fields.with("branches", read_open_branches).unwrap_or_default(),
+    })
+}
+
+fn read_open_branches(node: &Node<'_>, faults: &Faults) -> Vec<OpenBranch> {
+    if !matches!(node.kind, Kind::Sequence(_)) {
+        faults.wrong_kind(node, "`branches` is the list of the branches of a fork", "");
+    }
+    node.items().iter().filter_map(|item| read_open_branch(item, faults)).collect()
+}
+
+fn read_open_branch(node: &Node<'_>, faults: &Faults) -> Option<OpenBranch> {
+    let fields = Fields::of(node, "an open branch", faults)?;
+    let (id, role, status) =
+        (fields.required("id"), fields.required("role"), fields.required("status"));
+    Some(OpenBranch {
+        escalated: fields.parsed("escalated"),
+        agent: fields.parsed("agent"),
+        claimed: fields.time("claimed"),
+        lost: fields.parsed("lost"),
+        resumed: fields.time("resumed"),
+        overdue: fields.time("overdue"),
+        blockers: fields.list("blockers").unwrap_or_default(),
+        id: id?,
+        role: role?,
+        status: status?,
+    })
+}
+
+/// Returns the open visit as files show it.
+pub(crate) fn open_visit_value(gate: &OpenVisit) -> Value {
+    Value::Object(applying(json!({
+        "current": gate.current,
+        "entered": gate.entered,
+        "visit": gate.visit,
+        "escalated": gate.escalated,
+        "resumed": gate.resumed,
+        "overdue": gate.overdue,
+        "held": gate.held,
+        "branches": gate.branches.iter().map(branch_value).collect::<Vec<_>>(),
+    })))
+}
+
+/// Returns an open branch as files and JSON show it.
+pub(crate) fn branch_value(branch: &OpenBranch) -> Value {
+    Value::Object(applying(json!({
+        "id": branch.id,
+        "role": branch.role,
+        "status": branch.status,
+        "escalated": branch.escalated,
+        "agent": branch.agent,
+        "lost": branch.lost,
+        "claimed": branch.claimed,
+        "resumed": branch.resumed,
+        "overdue": branch.overdue,
+        "blockers": branch.blockers,
+    })))
+}
+
+/// Returns the visits that the node lists; none where there is no node.
+pub(crate) fn read_history(node: Option<&Node<'_>>, faults: &Faults) -> Vec<Visit> {
+    node.map(Node::items)
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|entry| read_visit(entry, faults))
+        .collect()
+}
+
+fn read_visit(node: &Node<'_>, faults: &Faults) -> Option<Visit> {
+    let fields = Fields::of(node, "an entry of `gateHistory`", faults)?;
+    let station: Option<Station> = fields.parsed("gate");
+    let (gate, branch) =
+        station.map_or((None, None), |station| (Some(station.gate), station.branch));
+    let entered = fields.time("entered");
+    let exited = fields.time("exited");
+    let outcome = fields.parsed("outcome");
+    // The seconds are derived; they stand in the file for people and for other programs.
+    let _: Option<u64> = fields.parsed("duration");
+    let verdict = fields.parsed("verdict");
+    // Of a branch that took too long nobody has said anything.
+    let speaks = branch.is_some() && outcome != Some(Ending::Timeout);
+    let verdict = if speaks { Some(fields.require("verdict", verdict)?) } else { None };
+    let visit = Visit {
+        branch,
+        verdict,
+        join: fields.parsed("join"),
+        unfinished: fields.list("unfinished").unwrap_or_default(),
+        role: fields.parsed("role"),
+        agent: fields.parsed("agent"),
+        summary: fields.text("summary").unwrap_or_default(),
+        blockers: fields.list("blockers").unwrap_or_default(),
+        rejection_notes: fields.text("rejectionNotes").filter(|notes| !notes.is_empty()),
+        to: fields.parsed("to"),
+        skipped: fields.list("skipped").unwrap_or_default(),
+        cleared: fields.list("cleared").unwrap_or_default(),
+        escalated_to: fields.parsed("escalatedTo"),
+        retry: fields.parsed("retry"),
+        outputs: fields.object("outputs").unwrap_or_default(),
+        metadata: fields.object("metadata").unwrap_or_default(),
+        workflow: fields.text("workflow"),
+        completion: fields.take("completion").and_then(|node| read_stamp(node, faults)),
+        signature: fields.parsed("signature"),
+        gate: fields.require("gate", gate)?,
+        entered: fields.require("entered", entered)?,
+        exited: fields.require("exited", exited)?,
+        outcome: fields.require("outcome", outcome)?,
+    };
+    fields.refuse_unknown();
+    Some(visit)
+}
+
+fn read_stamp(node: &Node<'_>, faults: &Faults) -> Option<Stamp> {
+    let fields = Fields::of(node, "`completion`", faults)?;
+    let id = fields.parsed("id");
+    let sha256 = fields.parsed("sha256");
+    Some(Stamp { id: fields.require("id", id)?, sha256: fields.require("sha256", sha256)? })
+}
+
+/// Returns the entry as files and JSON show it: what does not apply is left out.
+pub(crate) fn visit_value(visit: &Visit) -> Value {
+    let stamp_value = |stamp: &Stamp| json!({"id": stamp.id, "sha256": stamp.sha256.as_str()});
+    Value::Object(applying(json!({
+        "gate": visit.station(),
+        "role": visit.role,
+        "agent": visit.agent,
+        "entered": visit.entered,
+        "exited": visit.exited,
+        "duration": visit.duration(),
+        "outcome": visit.outcome,
+        "verdict": visit.verdict,
+        "summary": visit.summary,
+        "blockers": visit.blockers,
+        "rejectionNotes": visit.rejection_notes,
+        "join": visit.join,
+        "unfinished": visit.unfinished,
+        "to": visit.to,
+        "skipped": visit.skipped,
+        "cleared": visit.cleared,
+        "retry": visit.retry,
+        "escalatedTo": visit.escalated_to,
+        "outputs": visit.outputs,
+        "metadata": visit.metadata,
+        "workflow": visit.workflow,
+        "completion": visit.completion.as_ref().map(stamp_value),
+        "signature": visit.signature.as_ref().map(|signature| format!("{signature}\n")),
+    })))
+}
+
+/// The keys of an entry that are points in time: programs that write frontmatter anew have ways of their own to write those.
+const TIMES: [&str; 2] = ["entered", "exited"];
+
+impl TaskFile {
+    /// Returns whether the history begins with that of an earlier version: entry by entry all that it says, what only people know
+    /// included.
+    pub fn continues(&self, before: &Self) -> bool {
+        let (old, new) = (before.entries(), self.entries());
+        old.len() <= new.len() && old.iter().zip(new).all(|(old, new)| is_same_entry(old, new))
+    }
+
+    /// Returns whether the history is that of another version.
+    pub fn has_history_of(&self, other: &Self) -> bool {
+        self.entries().len() == other.entries().len() && self.continues(other)
+    }
+
+    fn entries(&self) -> &[Node<'static>] {
+        self.field("gateHistory").map_or(&[], Node::items)
+    }
+}
+
+fn is_same_entry(old: &Node<'_>, new: &Node<'_>) -> bool {
+    let (Kind::Mapping(entries), Kind::Mapping(others)) = (&old.kind, &new.kind) else {
+        return old.agrees(new);
+    };
+    let same = |Entry { key, value }: &Entry<'_>| {
+        new.get(&key.text).is_some_and(|other| {
+            value.agrees(other) || TIMES.contains(&key.text.as_ref()) && is_same_time(value, other)
+        })
+    };
+    entries.len() == others.len() && entries.iter().all(same)
+}
+
+fn is_same_time(old: &Node<'_>, new: &Node<'_>) -> bool {
+    let time = |node: &Node<'_>| text_of(node).and_then(|text| point_in_time(&text));
+    time(old).zip(time(new)).is_some_and(|(old, new)| old == new)
+}
