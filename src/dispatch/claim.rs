@@ -123,7 +123,7 @@ pub(crate) fn is_shared_now(workspace: &Workspace, dry_run: DryRun) -> Result<bo
 
 /// Syncs before something is claimed. Fails where no claim could be confirmed.
 pub(crate) fn sync_first(workspace: &Workspace) -> Result<(), ProjectError> {
-    ensure_synced(&sync(workspace, &options(SyncStart::Fetch))?, "claimed")
+    ensure_synced(&sync(workspace, &sync_options(SyncStart::Fetch))?, "claimed")
 }
 
 /// Has the remote confirm a claim, and releases it if the remote does not.
@@ -151,7 +151,7 @@ pub(crate) fn confirm_or(
     }
     let visit = changed.after.task.gate.as_ref().map(|open| open.visit);
     let lost = || ProjectError::ClaimLost { ticket: ticket.clone() };
-    let confirmed = sync(workspace, &options(SyncStart::Push)).and_then(|synced| {
+    let confirmed = sync(workspace, &sync_options(SyncStart::Push)).and_then(|synced| {
         ensure_synced(&synced, "claimed")?;
         Ok(synced.merge)
     });
@@ -219,7 +219,8 @@ fn first_parent(
     Ok(entry.and_then(|entry| entry.parents.first().copied()))
 }
 
-fn options(first: SyncStart) -> SyncOptions<'static> {
+/// Returns the options of a sync that confirms claims.
+pub(crate) fn sync_options(first: SyncStart) -> SyncOptions<'static> {
     SyncOptions {
         remote: None,
         prompts: Prompts::AtTerminal,

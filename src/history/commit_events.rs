@@ -53,21 +53,27 @@ impl<'w> EventDeriver<'w> {
         let changed = news.new_changes(&self.workspace.repository, &entry, changed)?;
         let touches_rules = touches_rules(&changed);
         let tasks = touched(&changed);
-        let mut told = CommitEvents { committed: entry.committed, happened: Vec::new() };
+        let mut derived = CommitEvents { committed: entry.committed, happened: Vec::new() };
         if touches_rules || !tasks.is_empty() {
             let rules = self.reader.rules(&entry)?;
             if touches_rules {
-                told.happened.extend(self.of_rules(&rules, &entry, number)?);
+                derived.happened.extend(self.of_rules(&rules, &entry, number)?);
             }
             for (id, files) in tasks {
-                told.happened.extend(self.of_task(news, &rules, (&entry, number), &id, files)?);
+                derived.happened.extend(self.of_task(
+                    news,
+                    &rules,
+                    (&entry, number),
+                    &id,
+                    files,
+                )?);
             }
         }
-        told.happened.extend(self.of_merge(&entry, number)?);
+        derived.happened.extend(self.of_merge(&entry, number)?);
         if keeps_rules {
             self.reader.keep_rules(&entry);
         }
-        Ok(told)
+        Ok(derived)
     }
 
     /// Returns what a merge superseded. If our file is unchanged, only the merged commits show that.
@@ -150,18 +156,18 @@ impl<'w> EventDeriver<'w> {
         let Some(after) = self.reader.read(rules, entry, id, new)? else { return Ok(None) };
         let (mut before, mut events) = (before, Vec::new());
         let first = self.reported_by_rebased(news, entry, id)?;
-        let told = match &first[..] {
+        let reported = match &first[..] {
             [] => {
                 self.reported_state(news, rules, entry, (id, &path), before.as_deref(), &after)?
             }
             _ => None,
         };
-        if let Some(told) = told {
+        if let Some(reported) = reported {
             let is_edit = before.is_none_or(|before| with_people_of(&before, &after) != *before);
-            events.extend(crate::rules::events(rules, Some(&told), &after));
+            events.extend(crate::rules::events(rules, Some(&reported), &after));
             // An edit that was not reported comes from this commit, or else from its other parent.
             events.retain(|event| is_edit || *event != Event::Edited);
-            before = Some(told);
+            before = Some(reported);
             if events.is_empty() {
                 return Ok(None);
             }
@@ -245,11 +251,11 @@ impl<'w> EventDeriver<'w> {
         entry: &LogEntry,
         id: &TaskId,
     ) -> Result<Vec<Event>, ProjectError> {
-        let mut told = Vec::new();
-        for gone in news.rebased_from(entry) {
-            told.extend(self.events_of_lost(*gone, id)?);
+        let mut events = Vec::new();
+        for lost in news.rebased_from(entry) {
+            events.extend(self.events_of_lost(*lost, id)?);
         }
-        Ok(told)
+        Ok(events)
     }
 
     fn events_of_lost(
@@ -330,7 +336,7 @@ fn refine_by_message(events: &mut Vec<Event>, entry: &LogEntry, known: bool) {
     }
 }
 
-/// Returns what stands between the first line of a message and its trailers.
+/// Returns the text between the first line of a message and its trailers.
 fn body(message: &str) -> String {
     let rest = message.split_once("\n\n").map_or("", |(_, rest)| rest);
     rest.trim_end().rsplit_once("\n\n").map(|(body, _)| body.trim().to_owned()).unwrap_or_default()

@@ -496,11 +496,6 @@ mod tests {
             assert!(!is_base("HEAD", theirs), "{theirs}");
         }
     }
-}
-
-#[cfg(test)]
-mod commit_check_tests {
-    use super::*;
 
     #[test]
     fn a_task_file_is_known_by_its_folder_and_name() {

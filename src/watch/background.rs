@@ -127,7 +127,7 @@ const LAST_WALK: Duration = Duration::from_secs(10);
 /// Keeps the event stream up to date. A long history without a stream delays nothing.
 #[derive(Default)]
 pub(crate) struct StreamKeeper {
-    told: ReportedErrors,
+    errors: ReportedErrors,
     /// Started with the first event to write.
     worker: Option<Worker<Result<Remaining, ProjectError>>>,
 }
@@ -181,13 +181,13 @@ impl StreamKeeper {
 
     fn note(&mut self, outcome: Result<Remaining, ProjectError>, reporter: &mut Reporter<'_>) {
         match outcome {
-            Ok(_) => self.told.end_check(),
+            Ok(_) => self.errors.end_check(),
             Err(error) => self.tell(error.to_string(), reporter),
         }
     }
 
     fn tell(&mut self, problem: String, reporter: &mut Reporter<'_>) {
-        if self.told.is_new(problem.clone()) {
+        if self.errors.is_new(problem.clone()) {
             reporter.tell(WatchReport::Unrecorded { problem });
         }
     }
@@ -206,7 +206,7 @@ const LAST_DELIVERY: Duration = Duration::from_secs(1);
 pub(crate) struct Notices {
     /// The receiver is shared with the thread, which reads it before each message.
     channels: HashMap<ChannelKey, (Receiver, Worker<Result<Round, StoreError>>)>,
-    told: ReportedErrors,
+    errors: ReportedErrors,
 }
 
 impl Notices {
@@ -280,13 +280,13 @@ impl Notices {
 
     fn note(&mut self, round: Round, reporter: &mut Reporter<'_>) {
         if round.delivered > 0 {
-            self.told.end_check();
+            self.errors.end_check();
         }
         round.trouble.into_iter().for_each(|trouble| self.tell(trouble, reporter));
     }
 
     fn tell(&mut self, problem: String, reporter: &mut Reporter<'_>) {
-        if self.told.is_new(problem.clone()) {
+        if self.errors.is_new(problem.clone()) {
             reporter.tell(WatchReport::Undelivered { problem });
         }
     }
@@ -304,7 +304,7 @@ type SyncOutcome = Result<Option<SyncedHandOut>, ProjectError>;
 /// The syncs of a watcher.
 pub(crate) struct SyncRequests {
     worker: Worker<SyncOutcome>,
-    told: ReportedErrors,
+    errors: ReportedErrors,
     /// How often the rules have the project synced.
     every: Option<Duration>,
     /// The commit that was last compared with the remote.
@@ -328,8 +328,8 @@ impl SyncRequests {
             failed = if is_done { 0 } else { failed + 1 };
             (outcome, next_sync(every, failed))
         })?;
-        let told = ReportedErrors::default();
-        Ok(Self { worker, told, every: None, compared: None, asked: None, waits: false })
+        let errors = ReportedErrors::default();
+        Ok(Self { worker, errors, every: None, compared: None, asked: None, waits: false })
     }
 
     /// Has work handed out, once for each commit: what fails is retried with each sync.
@@ -362,10 +362,10 @@ impl SyncRequests {
                 Err(error) => Some(problem_and_fix(&error, workspace)),
             };
             let Some((problem, fix)) = trouble else {
-                (self.told, self.waits) = (ReportedErrors::default(), false);
+                (self.errors, self.waits) = (ReportedErrors::default(), false);
                 continue;
             };
-            if self.told.is_new(problem.clone()) {
+            if self.errors.is_new(problem.clone()) {
                 let later = self.waits.then(|| "nothing is handed out until then".to_owned());
                 let parts: Vec<String> = fix.into_iter().chain(later).collect();
                 let fix = (!parts.is_empty()).then(|| parts.join("; "));

@@ -476,11 +476,6 @@ mod tests {
         schedule.hand_out.hint(later);
         assert!(schedule.hand_out.is_due(later) && schedule.index.is_due(later));
     }
-}
-
-#[cfg(test)]
-mod pause_tests {
-    use super::*;
 
     #[test]
     fn trouble_is_tried_again_ever_later_and_at_once_where_something_has_changed() {

@@ -245,11 +245,6 @@ mod tests {
         told.end_check();
         assert!(told.is_new("full".to_owned()));
     }
-}
-
-#[cfg(test)]
-mod desk_tests {
-    use super::*;
 
     #[test]
     fn what_was_closed_is_left_alone_for_a_moment_and_what_was_renamed_in_is_not() {

@@ -355,9 +355,9 @@ fn unknown_tool(setup: &ServerSetup, given: &str) -> RpcError {
     let problem = if ALL.iter().any(|(tool, _)| tool.name == given) {
         format!("`{given}` changes things, and this server was started with --read-only")
     } else {
-        let meant =
+        let suggestion =
             nearest(given, names.iter().copied()).map(|name| format!("; did you mean `{name}`?"));
-        format!("there is no tool `{given}`{}", meant.unwrap_or_default())
+        format!("there is no tool `{given}`{}", suggestion.unwrap_or_default())
     };
     RpcError::new(INVALID_PARAMS, problem).with_data(json!({"tools": names}))
 }

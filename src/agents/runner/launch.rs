@@ -269,6 +269,7 @@ fn masked_value(secrets: &Secrets, value: Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agents::runner::answer::AnswerSource;
     use crate::domain::{Reads, RunLimits};
 
     fn facts() -> LaunchFacts {
@@ -409,14 +410,6 @@ mod tests {
             .map(|(_, value)| value.as_str());
         assert_eq!(last, Some("coder"));
     }
-}
-
-#[cfg(test)]
-mod secrets_tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::agents::runner::answer::AnswerSource;
 
     #[test]
     fn a_secret_that_json_spells_otherwise_is_seen_when_it_is_read() {

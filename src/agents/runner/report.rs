@@ -397,11 +397,6 @@ mod tests {
         assert_eq!(last_line(" \n"), None);
         assert_eq!(shortened("a  b\nc d", 5), "a b c...");
     }
-}
-
-#[cfg(test)]
-mod agent_report_tests {
-    use super::*;
 
     #[test]
     fn objects_are_found_between_noise() {
@@ -420,11 +415,6 @@ mod agent_report_tests {
         assert_eq!(keys(&"[".repeat(1_000_000)), Vec::<String>::new());
         assert_eq!(keys(&"{\n".repeat(1_000_000)), Vec::<String>::new());
     }
-}
-
-#[cfg(test)]
-mod trouble_tests {
-    use super::*;
 
     #[test]
     fn data_counts_before_words() {

@@ -238,13 +238,13 @@ impl RunEvent {
         task: &Task,
         took: Duration,
     ) -> Self {
-        let stands = rules.workflow_of(task).and(task.gate.as_ref());
+        let gate = rules.workflow_of(task).and(task.gate.as_ref());
         Self::Moved {
             ticket: ticket.clone(),
             from: from.clone(),
             outcome: visit.map(|visit| visit.outcome.to_string()).unwrap_or_default(),
             summary: visit.map(|visit| visit.summary.clone()).filter(|text| !text.is_empty()),
-            to: stands.map(|open| Station::from(&open.current)),
+            to: gate.map(|open| Station::from(&open.current)),
             status: task.status,
             took,
         }

@@ -95,7 +95,7 @@ fn release_claim(project: &RunnerSetup, assignment: &Assignment, control: RunCon
             // The claim ended by itself meanwhile.
             Ok(_) | Err(ProjectError::Refused(_)) => return,
             Err(error) if error.passes() && begun.elapsed() < RELEASE_TIMEOUT => {
-                thread::sleep(PAUSE)
+                thread::sleep(PAUSE);
             }
             Err(error) => break error,
         }
@@ -313,10 +313,10 @@ impl<'a> VisitRun<'a> {
         folder: &RunAttempt,
     ) {
         let outcome = ended.visit.outcome.to_string();
-        let said = answer.and_then(|answer| answer.outcome.as_ref()).map(ToString::to_string);
+        let answered = answer.and_then(|answer| answer.outcome.as_ref()).map(ToString::to_string);
         let against = match record.end.as_ref().map(|end| end.how) {
             Some(RunEnding::Verdict) => {
-                said.filter(|other| *other != outcome).map(|other| format!(" said `{other}`"))
+                answered.filter(|other| *other != outcome).map(|other| format!(" said `{other}`"))
             }
             // An agent that has completed its task need not answer again.
             Some(RunEnding::BadVerdict | RunEnding::Stopped | RunEnding::Overtaken) => None,

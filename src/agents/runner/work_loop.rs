@@ -44,10 +44,11 @@ pub fn work(
         // Old runs are removed in the background. A failure stops nothing.
         let over = &over;
         scope.spawn(move || runs.prune(SystemTime::from((project.clock)()), over));
-        let (visits, begun, given_up, told) = (0, 0, Vec::new(), BTreeSet::new());
+        let (visits, begun, given_up, reported) = (0, 0, Vec::new(), BTreeSet::new());
         let jobs = jobs.max(1);
-        let mut run = RunLoop { finder, jobs, pace, stop, messages, visits, begun, given_up, told };
-        let end = run.go(scope, &sender, audience);
+        let mut run =
+            RunLoop { finder, jobs, pace, stop, messages, visits, begun, given_up, reported };
+        let end = run.run(scope, &sender, audience);
         // After an error, the agents at work are stopped too.
         stop.fetch_or(end.is_err(), Ordering::Relaxed);
         let mut outcome = Ok(());
@@ -76,12 +77,13 @@ struct RunLoop<'a> {
     visits: usize,
     begun: usize,
     given_up: Vec<(Ticket, String)>,
-    /// The obstacles that were reported: each is reported once.
-    told: BTreeSet<String>,
+    /// The reported obstacles: each is reported once.
+    reported: BTreeSet<String>,
 }
 
 impl<'a> RunLoop<'a> {
-    fn go<'s>(
+    /// Starts agents until nothing is left, or the runner has to stop.
+    fn run<'s>(
         &mut self,
         scope: &'s Scope<'s, 'a>,
         sender: &Sender<WorkerMessage>,
@@ -109,7 +111,7 @@ impl<'a> RunLoop<'a> {
                     }
                     // After a temporary error, running agents go on.
                     Err(error) if error.passes() => {
-                        if self.told.insert(error.problem()) {
+                        if self.reported.insert(error.problem()) {
                             audience.hear(&RunEvent::Obstacle(error.problem()));
                         }
                         let pause = obstacle.map_or(TICK, |(_, pause)| pause * 2);

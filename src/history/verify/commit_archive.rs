@@ -340,11 +340,6 @@ mod tests {
             assert_eq!(folder(text).as_deref(), expected, "{text:?}");
         }
     }
-}
-
-#[cfg(test)]
-mod pushed_tests {
-    use super::*;
 
     #[test]
     fn lines_are_read_as_git_writes_them() {

@@ -14,6 +14,7 @@ use crate::files::config::configuration::Subject;
 use crate::files::task_file;
 use crate::files::task_file::Defaults;
 use crate::git::log::trailers;
+use crate::git::log::trailers::Trailer;
 use crate::git::{CommitId, Comparison, LogEntry, ObjectId, Repository, merge_texts_by};
 use crate::history::commit_tasks::{
     SUPERSEDED, TaskFileVersion, Touched, is_of_another_project, superseded_trailer, touched,
@@ -222,13 +223,13 @@ impl MergedTask<'_> {
             }
             return Ok(vec![self.finding(BrokenRule::LostInMerge, expected, found)]);
         };
-        let said = trailers::parse(&self.entry.message);
+        let trailers = trailers::parse(&self.entry.message);
         let superseded = merged.superseded.iter().filter_map(superseded_trailer);
-        let untold = superseded.filter(|own| !said.contains(own)).map(|own| {
+        let unlisted = superseded.filter(|own| !trailers.contains(own)).map(|own| {
             let found = "no trailer that says so".to_owned();
             self.finding(BrokenRule::Untold, short(&own.to_string()), found)
         });
-        Ok(untold.collect())
+        Ok(unlisted.collect())
     }
 
     /// Returns how the task differs from all sides; nothing if it does not.
@@ -269,15 +270,15 @@ fn judge_trailers(
     remerge: &Remerge,
     afters: &BTreeMap<TaskId, Rc<Task>>,
 ) -> Result<Vec<HistoryFinding>, ProjectError> {
-    let said = trailers::parse(&entry.message);
-    let wrong = |expected: &str, found: &trailers::Trailer| {
+    let trailers = trailers::parse(&entry.message);
+    let wrong = |expected: &str, found: &Trailer| {
         let found = short(&format!("`{found}`"));
         HistoryFinding::new(entry, None, BrokenRule::WrongTrailer, expected, found)
     };
-    let own = said.iter().filter(|trailer| OWN_TRAILERS.contains(&trailer.key()));
+    let own = trailers.iter().filter(|trailer| OWN_TRAILERS.contains(&trailer.key()));
     let mut all: Vec<HistoryFinding> =
         own.map(|trailer| wrong("a merge, which does no step itself", trailer)).collect();
-    let mut superseded = said.iter().filter(|trailer| trailer.key() == SUPERSEDED).peekable();
+    let mut superseded = trailers.iter().filter(|trailer| trailer.key() == SUPERSEDED).peekable();
     if superseded.peek().is_none() || remerge.is_cut_off {
         return Ok(all);
     }
