@@ -2,7 +2,7 @@
 //!
 //! Here are also the acts besides completions and claims: open, hold, unblock, cancel, reopen, override.
 
-use super::completion::{agrees, check_reason, complete, pass, passes_by_itself};
+use super::completion::{check_reason, check_text_agrees, complete, pass, passes_by_itself};
 use super::fold::{self, arrive, not_looping, resume};
 use super::rule_changes::depend;
 use super::visit::Transition;
@@ -65,9 +65,9 @@ fn completed(
     let Transition { rules, task, .. } = transition;
     let decision = complete(&transition, completion, completion.stamp())?;
     if let Decision::Step(step) = &decision {
-        agrees(rules, task, completion)?;
+        check_text_agrees(rules, task, completion)?;
         if check_signature {
-            signing::check(rules, &step.task, task.history.len())?;
+            signing::check_signature(rules, &step.task, task.history.len())?;
         }
     }
     Ok(decision)
@@ -155,7 +155,7 @@ impl Transition<'_> {
         let is_blocked = |own: &OpenBranch| {
             own.status == BranchStatus::Blocked && branch.is_none_or(|id| own.id == *id)
         };
-        let counting = fork::counting(rules, task, open);
+        let counting = fork::active_branches(rules, task, open);
         let on_hold = open.held.is_some();
         if on_hold && branch.is_some() {
             return Err(self.held());
@@ -184,7 +184,7 @@ impl Transition<'_> {
                 (own.resumed, own.overdue) = (Some(resumed), None);
                 own.blockers = Vec::new();
             }
-            fork::follow(&mut after);
+            fork::update_status(&mut after);
         }
         let events = fold::hold_if_stuck(rules, &mut after);
         if !on_hold && obstacles(&after) == obstacles(task) {
