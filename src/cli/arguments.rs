@@ -18,7 +18,7 @@ use crate::git::Asking;
 use crate::project::workspace::Network;
 use crate::setup::template::Template;
 use crate::tasks::plan::DryRun;
-use crate::tasks::signing::Signing;
+use crate::tasks::complete::Signing;
 
 /// Who acts, when `--agent` does not say it.
 pub(crate) const AGENT: &str = "AOF_AGENT";

@@ -10,7 +10,7 @@ use crate::git::Prompts;
 use crate::history::sync::outcome::Loss;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::tasks::automatic::{RanOut, RuleChanges, follow_rules, run_out};
+use crate::tasks::automatic::{ExpiredLimits, RuleChanges, follow_rules, end_expired_limits};
 use crate::tasks::plan::DryRun;
 
 /// What one round did.
@@ -18,7 +18,7 @@ use crate::tasks::plan::DryRun;
 pub(crate) struct Swept {
     /// Tasks that follow rules which have changed.
     pub settled: RuleChanges,
-    pub ran_out: RanOut,
+    pub ran_out: ExpiredLimits,
     pub handed_out: HandedOut,
     /// Entries that no longer count, since the remote had other ones first.
     pub superseded: Vec<Loss>,
@@ -34,7 +34,7 @@ pub(crate) fn sweep(
 ) -> Result<Swept, ProjectError> {
     let mut swept = Swept {
         settled: follow_rules(workspace, wait, dry_run, rest)?,
-        ran_out: run_out(workspace, wait, dry_run, rest)?,
+        ran_out: end_expired_limits(workspace, wait, dry_run, rest)?,
         handed_out: hand_out(workspace, wait, &mut NothingToHandOut::default(), dry_run, rest)?,
         superseded: Vec::new(),
     };

@@ -20,7 +20,7 @@ use crate::storage::layout::{TASKS, companion_of, task_id};
 use crate::storage::{FileStat, StoreError, journal, task_files};
 use crate::system::process::boot;
 use crate::system::shell::all_quoted;
-use crate::tasks::recovery::recover::{BringOutcome, bring, heal};
+use crate::tasks::recovery::recover::{BringOutcome, bring, recover};
 
 /// Returns what is to be put back. What the files still have is not: that is committed again like any edit.
 pub(crate) fn dropped_steps(
@@ -314,7 +314,7 @@ fn is_of_a_task(file: &StagedFile) -> bool {
 /// Brings up what was left behind, and returns which files that were.
 pub(crate) fn catch_up(workspace: &Workspace) -> Result<Vec<String>, ProjectError> {
     let lock = workspace.lock()?;
-    heal(workspace, &lock)?;
+    recover(workspace, &lock)?;
     // Since it was looked at, a person may have staged something, or git begun a merge.
     let Some(head) = head(workspace) else { return Ok(Vec::new()) };
     let IndexDifferences { behind, .. } =
@@ -335,7 +335,7 @@ pub(crate) fn catch_up(workspace: &Workspace) -> Result<Vec<String>, ProjectErro
         });
     if caught_up.is_err() {
         // What is told is why it failed; if the record cannot be cleared now, the next command does.
-        let _ = heal(workspace, &lock);
+        let _ = recover(workspace, &lock);
     } else {
         journal::clear(&lock)?;
     }

@@ -20,9 +20,9 @@ use crate::project::error::ProjectError;
 use crate::rules::RefusalKind;
 use crate::storage::runs::Runs;
 use crate::tasks::plan::DryRun;
-use crate::tasks::signing::{Signing, complete_signed};
-use crate::tasks::view::brief::briefed;
-use crate::tasks::view::task_view::{ended, show};
+use crate::tasks::complete::{Signing, complete_signed};
+use crate::tasks::view::brief::task_brief;
+use crate::tasks::view::task_view::{ended_visits, show};
 
 /// The longest pause before another try of what failed for a while: a remote, a lock, a merge.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
@@ -261,7 +261,7 @@ pub(crate) fn ask(
                 }
                 break;
             };
-            let (file, context, _) = briefed(&workspace, &wait.ticket)?;
+            let (file, context, _) = task_brief(&workspace, &wait.ticket)?;
             let (file, context, path) = (&file, &context, &view.path);
             let asked = PersonQuestion { opening, file, path, context, refused: refused.as_ref() };
             let Some(completion) = audience.decide(&asked) else { break };
@@ -296,7 +296,7 @@ fn complete(
         let (why, fix) = match done {
             Ok(done) => {
                 let rules = workspace.rules()?.rules;
-                let last = ended(&done).last().cloned();
+                let last = ended_visits(&done).last().cloned();
                 let task = &done.after.task;
                 let (ticket, from, took) = (&wait.ticket, &wait.station, Duration::ZERO);
                 audience.hear(&RunEvent::moved(&rules, ticket, from, last.as_ref(), task, took));
