@@ -102,7 +102,7 @@ pub(crate) fn unblock(
                 Err(ProjectError::Refused(Refusal::NotBlocked { .. })) if was_blocked => {
                     Ok(Choice::Settled)
                 }
-                decided => decided,
+                choice_of_decision => choice_of_decision,
             }
         })
     })?;

@@ -9,7 +9,8 @@ use serde_json::json;
 use tracing::warn;
 
 use crate::domain::{
-    Completion, CompletionId, Event, EventId, Occurrence, PublicKey, Signature, Subject, TaskId,
+    Completion, CompletionId, Event, EventId, EventTask, Occurrence, PublicKey,
+    SshSignature, TaskId,
 };
 use crate::files::completion_file;
 use crate::files::completion_file::{Syntax, front_of, signed_file};
@@ -202,7 +203,7 @@ pub(crate) fn record_conflict(
         losing_agent: loser.clone(),
     };
     let subject =
-        Some(Subject { task: task.id, title: task.title, workflow: task.routing.workflow });
+        Some(EventTask { task: task.id, title: task.title, workflow: task.routing.workflow });
     let at = event.moment().unwrap_or_else(|| workspace.now());
     let mark = format!("conflict {ticket} {delivery}");
     record_event(workspace, &mark, Occurrence { at, project, subject, event })
@@ -345,7 +346,7 @@ fn sign(
     workspace: &Workspace,
     wanted: &ToSign,
     signing: Signing<'_>,
-) -> Result<Signature, ProjectError> {
+) -> Result<SshSignature, ProjectError> {
     let mut last = None;
     for (key, asking) in keys(workspace, wanted, signing)? {
         match workspace.repository.ssh_signature(&key, NAMESPACE, wanted.text.as_bytes(), asking) {
