@@ -25,7 +25,7 @@ use crate::observability::notices::delivery::{Tried, deliver_notices};
 use crate::project::error::{ProjectError, reason_of};
 use crate::storage::layout::{BRANCH, INBOX};
 use crate::tasks::plan::{Changed, DryRun};
-use crate::tasks::view::task_view::{warnings_value, gates_passed};
+use crate::tasks::view::task_view::{gates_passed, warnings_value};
 use crate::watch::report::Delivered;
 use crate::watch::report::{EventSource, WatchReport};
 use crate::watch::watcher::{watch, watch_once};

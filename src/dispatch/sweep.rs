@@ -16,7 +16,7 @@ use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::header_cache::{DueHorizon, Hint};
 use crate::storage::journal;
-use crate::tasks::automatic::{ExpiredLimits, RuleChanges, follow_rules, end_expired_limits};
+use crate::tasks::automatic::{ExpiredLimits, RuleChanges, end_expired_limits, follow_rules};
 use crate::tasks::plan::DryRun;
 
 /// How long a note holds: uncommitted edits move no commit.

@@ -233,7 +233,10 @@ pub(crate) fn dependencies(subject: &CheckContext<'_>) -> CheckResult {
     let circle = |circle: &Vec<String>| {
         Issue::new(
             "dependency_circle",
-            format!("these wait for each other, so none of them is handed out: {}", circle_text(circle)),
+            format!(
+                "these wait for each other, so none of them is handed out: {}",
+                circle_text(circle)
+            ),
             format!(
                 "see `aof why {}`; then take one out of a `dependsOn`: `aof task edit ID --undepends ID`",
                 circle[0]

@@ -25,7 +25,7 @@ use crate::storage::task_files::read;
 use crate::storage::{Folder, ProjectPath, StoreError};
 use crate::tasks::apply::commit_files;
 use crate::tasks::merge::file_merge::{merge_files, merge_virtual_base};
-use crate::tasks::merge::versions::{FileMerge, Versions, ensure_one_task, conflict_of_names};
+use crate::tasks::merge::versions::{FileMerge, Versions, conflict_of_names, ensure_one_task};
 use crate::tasks::write::PlainFile;
 
 /// Opens the project in a folder.

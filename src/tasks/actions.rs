@@ -34,7 +34,10 @@ pub(crate) fn release(
     dry_run: DryRun,
 ) -> Result<Changed, ProjectError> {
     let branch = &ticket.branch;
-    change_as_actor(workspace, ticket, agent, dry_run, &|by| Act::Release { by, branch: branch.clone() })
+    change_as_actor(workspace, ticket, agent, dry_run, &|by| Act::Release {
+        by,
+        branch: branch.clone(),
+    })
 }
 
 /// Assigns the task, or the branch that the ticket names, to an agent, even if another agent has claimed it.
@@ -80,7 +83,10 @@ pub(crate) fn hold(
     dry_run: DryRun,
 ) -> Result<Changed, ProjectError> {
     refuse_branch(ticket, "hold")?;
-    change_as_actor(workspace, ticket, agent, dry_run, &|by| Act::Hold { by, reason: reason.to_owned() })
+    change_as_actor(workspace, ticket, agent, dry_run, &|by| Act::Hold {
+        by,
+        reason: reason.to_owned(),
+    })
 }
 
 /// Unblocks the task, or the branch that the ticket names.
@@ -118,7 +124,10 @@ pub(crate) fn cancel(
     dry_run: DryRun,
 ) -> Result<Changed, ProjectError> {
     refuse_branch(ticket, "cancel")?;
-    change_as_actor(workspace, ticket, agent, dry_run, &|by| Act::Cancel { by, reason: reason.to_owned() })
+    change_as_actor(workspace, ticket, agent, dry_run, &|by| Act::Cancel {
+        by,
+        reason: reason.to_owned(),
+    })
 }
 
 /// Reopens a finished task at a gate.
@@ -200,7 +209,12 @@ pub(crate) fn decide_act(
 }
 
 /// Converts a decision to a choice; a step gets the message of its commit.
-pub(crate) fn choice_of_decision(state: &TaskState, act: &Act, decision: Decision, author: Person) -> Choice {
+pub(crate) fn choice_of_decision(
+    state: &TaskState,
+    act: &Act,
+    decision: Decision,
+    author: Person,
+) -> Choice {
     match decision {
         Decision::Settled { .. } => Choice::Settled,
         Decision::Step(step) => {

@@ -32,7 +32,7 @@ use crate::storage::journal::RecoveryAim;
 use crate::storage::layout::STALE;
 use crate::storage::{Folder, StoreError, WriterLock};
 use crate::tasks::plan::{Changed, Choice, DryRun, Plan, first_due_step, plan};
-use crate::tasks::publish::{FailedWrite, FailedRollback, drafts, prepare, publish};
+use crate::tasks::publish::{FailedRollback, FailedWrite, drafts, prepare, publish};
 use crate::tasks::recovery::recover;
 use crate::tasks::state::task_state::{Pending, TaskState, TaskVersion};
 use crate::tasks::write::{PlainFile, Write, ensure_destinations_free};
@@ -428,10 +428,11 @@ pub(crate) fn commit(
     head: &Head,
     writes: &[Write],
 ) -> Result<Vec<CommitId>, ProjectError> {
-    let FailedWrite { error, rollback } = match publish(workspace, lock, head, writes, RecoveryAim::Undo) {
-        Ok(commits) => return Ok(commits),
-        Err(failed) => *failed,
-    };
+    let FailedWrite { error, rollback } =
+        match publish(workspace, lock, head, writes, RecoveryAim::Undo) {
+            Ok(commits) => return Ok(commits),
+            Err(failed) => *failed,
+        };
     match rollback {
         None if matches!(error, ProjectError::Store(StoreError::NotDurable { .. })) => {}
         // The index moves before the branch. If recovery fails now, the record stays for the next command; the error that counts is

@@ -329,7 +329,8 @@ pub(crate) fn end_expired_limits(
     let now = workspace.now();
     let ahead = due.split_off(due.partition_point(|due| due.at <= now));
     let next = ahead.first().map(|due| due.at);
-    let mut expired = ExpiredLimits { next, unreadable: listing.unreadable, ..ExpiredLimits::default() };
+    let mut expired =
+        ExpiredLimits { next, unreadable: listing.unreadable, ..ExpiredLimits::default() };
     let tasks: Vec<&TaskId> = due.iter().map(|due| &due.task).collect();
     let decide = &mut |workspace: &Workspace, place: usize, state: &mut TaskState| {
         due_step_or(workspace, state, |state| {

@@ -9,8 +9,8 @@ use serde_json::json;
 use tracing::warn;
 
 use crate::domain::{
-    Completion, CompletionId, Event, EventId, EventTask, Occurrence, PublicKey,
-    SshSignature, TaskId,
+    Completion, CompletionId, Event, EventId, EventTask, Occurrence, PublicKey, SshSignature,
+    TaskId,
 };
 use crate::files::completion_file;
 use crate::files::completion_file::{Syntax, front_of, signed_file};
@@ -26,7 +26,7 @@ use crate::project::workspace::Workspace;
 use crate::rules::{Act, Flaw, NAMESPACE, Refusal, ToSign, branch_of, decide, rehearse};
 use crate::storage::EventStream;
 use crate::tasks::actions::choice_of_decision;
-use crate::tasks::apply::{NextStep, DryRunPlan, apply, apply_together, plan_dry_run};
+use crate::tasks::apply::{DryRunPlan, NextStep, apply, apply_together, plan_dry_run};
 use crate::tasks::headers::list::held_by;
 use crate::tasks::plan::{Changed, DryRun, first_due_step};
 use crate::tasks::state::task_state::TaskState;
@@ -102,8 +102,9 @@ pub(crate) fn plan_completion(
     completion: &Completion,
 ) -> Result<DryRunPlan, ProjectError> {
     let (id, mut completion) = (&completion.ticket.task, completion.clone());
-    let planned =
-        plan_dry_run(workspace, id, &mut |state| next_step(workspace, state, &mut completion, true))?;
+    let planned = plan_dry_run(workspace, id, &mut |state| {
+        next_step(workspace, state, &mut completion, true)
+    })?;
     planned.ok_or_else(|| ProjectError::Contended { id: id.clone() })
 }
 

@@ -245,7 +245,10 @@ pub(crate) fn bind_to_mark(completion: &mut Completion, mark: Option<&VisitMark>
 
 /// Returns the visit that a waiting completion means: its own, else the visit that is open in HEAD. `None` if no visit is open, or HEAD's
 /// task cannot be read.
-pub(crate) fn find_meant_visit(workspace: &Workspace, completion: &Completion) -> Option<VisitMark> {
+pub(crate) fn find_meant_visit(
+    workspace: &Workspace,
+    completion: &Completion,
+) -> Option<VisitMark> {
     let ticket = &completion.ticket;
     if let Some(visit) = ticket.visit {
         return Some(VisitMark { visit, branch: ticket.branch.clone() });

@@ -100,8 +100,7 @@ pub(crate) fn plan(
             };
             changed.after = state.changed(workspace, spliced)?;
             (changed.events, changed.warnings) = (step.events, step.warnings);
-            let version =
-                TaskVersion::of(&changed.after, message, Some(author.clone()), authored);
+            let version = TaskVersion::of(&changed.after, message, Some(author.clone()), authored);
             write.versions.push(version);
             let rules = &state.in_force.rules;
             pass_automatic_gates(rules, &mut changed, &mut write.versions, &author, now)?;
@@ -126,7 +125,10 @@ pub(crate) fn plan(
 }
 
 /// Returns the choice that adopts a hand-made file at its first gate.
-pub(crate) fn adoption_choice(workspace: &Workspace, state: &TaskState) -> Result<Choice, ProjectError> {
+pub(crate) fn adoption_choice(
+    workspace: &Workspace,
+    state: &TaskState,
+) -> Result<Choice, ProjectError> {
     let step = adoption_step(&state.in_force.rules, &state.file, workspace.now())?;
     Ok(Choice::Step {
         message: commit_message::of_adoption(&step.task),

@@ -114,7 +114,12 @@ impl Progress {
     }
 
     /// Rolls the files back. Returns why that failed.
-    fn roll_back(self, lock: &WriterLock, writes: &[Write], aim: RecoveryAim) -> Option<FailedRollback> {
+    fn roll_back(
+        self,
+        lock: &WriterLock,
+        writes: &[Write],
+        aim: RecoveryAim,
+    ) -> Option<FailedRollback> {
         // The journal is marked first: recovery must not finish a change that was reported as failed.
         let record = self.record.filter(|_| aim == RecoveryAim::Undo && !self.placed.is_empty());
         let noted = record.and_then(|record| journal::note_undo(lock, &record).ok());

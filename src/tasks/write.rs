@@ -96,7 +96,8 @@ impl Write {
 
     /// Returns whether git's user is the author of one of its commits.
     pub(crate) fn is_by_user(&self) -> bool {
-        self.edited_companions().next().is_some() || self.versions.iter().any(|own| own.author.is_none())
+        self.edited_companions().next().is_some()
+            || self.versions.iter().any(|own| own.author.is_none())
     }
 
     /// Returns its journal record.
@@ -144,8 +145,10 @@ impl Write {
             committed: now,
         };
         let mut drafts = Vec::new();
-        let edited: Vec<Change> =
-            self.edited_companions().map(|file| Change::plain(&file.from, file.bytes.clone())).collect();
+        let edited: Vec<Change> = self
+            .edited_companions()
+            .map(|file| Change::plain(&file.from, file.bytes.clone()))
+            .collect();
         if let (false, Some(id)) = (edited.is_empty(), &self.id) {
             drafts.push(draft(edited, &of_companions(id), user, now));
         }
@@ -156,8 +159,7 @@ impl Write {
             let path = if index == last { &self.to } else { current_path };
             let is_program = self.is_program;
             let own = Change { is_program, ..Change::plain(path, version.bytes.clone()) };
-            let removed =
-                committed_path.filter(|old| old != path).map(|old| Change::gone(&old));
+            let removed = committed_path.filter(|old| old != path).map(|old| Change::gone(&old));
             let changes = std::iter::once(own).chain(removed).collect();
             let author = version.author.as_ref().unwrap_or(user);
             drafts.push(draft(changes, &version.message, author, version.authored));
@@ -170,7 +172,8 @@ impl Write {
                 last.changes.push(Change { is_program: *is_program, ..copy });
             }
             let plain_files = self.plain_files.iter();
-            last.changes.extend(plain_files.map(|file| Change::plain(&file.path, file.bytes.clone())));
+            last.changes
+                .extend(plain_files.map(|file| Change::plain(&file.path, file.bytes.clone())));
             let own = self.from.iter().filter(|_| self.head_path.is_none());
             last.standing = own
                 .map(|(path, bytes)| (path, bytes))

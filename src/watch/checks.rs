@@ -101,8 +101,9 @@ impl Checks {
         schedule: &mut Schedule,
         reporter: &mut Reporter<'_>,
     ) -> Result<(), ProjectError> {
-        let tended =
-            keep_up_files(workspace, wait, QUIET, &mut self.tasks, &mut |worked| reporter.rest(worked))?;
+        let tended = keep_up_files(workspace, wait, QUIET, &mut self.tasks, &mut |worked| {
+            reporter.rest(worked)
+        })?;
         schedule.checked_tasks(tended.waiting > 0, Instant::now());
         for (reason, changed) in tended.changed {
             let report = match reason {
@@ -191,7 +192,8 @@ pub(crate) fn check_limits(
     reporter: &mut Reporter<'_>,
 ) -> Result<(), ProjectError> {
     let start = Instant::now();
-    let ran_out = end_expired_limits(workspace, wait, DryRun::No, &mut |worked| reporter.rest(worked))?;
+    let ran_out =
+        end_expired_limits(workspace, wait, DryRun::No, &mut |worked| reporter.rest(worked))?;
     let next = ran_out.next.map(|next| workspace.until(next));
     schedule.checked_limits(start, Instant::now(), next);
     let timed_out = ran_out.timed_out.into_iter().map(Box::new).map(WatchReport::TimedOut);

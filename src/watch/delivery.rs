@@ -27,7 +27,7 @@ use crate::system::crash_points;
 use crate::tasks::apply::BATCH_SIZE;
 use crate::tasks::complete::{complete_together, record_conflict};
 use crate::tasks::inbox::{
-    DeliveredVisits, bind_to_mark, parse_inbox_file, is_partial, is_temporary, find_meant_visit,
+    DeliveredVisits, bind_to_mark, find_meant_visit, is_partial, is_temporary, parse_inbox_file,
 };
 use crate::tasks::plan::Changed;
 

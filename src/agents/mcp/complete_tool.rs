@@ -16,9 +16,9 @@ use crate::git::Asking;
 use crate::project::error::ProjectError;
 use crate::rules::{Flaw, Refusal, Workplace};
 use crate::storage::fs::random::ulid;
-use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::complete::{Signing, add_text, complete, complete_signed, note_run};
-use crate::tasks::view::task_view::{ended_visits, warnings_value, gates_passed, eligible_agents};
+use crate::tasks::plan::{Changed, DryRun};
+use crate::tasks::view::task_view::{eligible_agents, ended_visits, gates_passed, warnings_value};
 
 pub(crate) const COMPLETE: Tool = Tool {
     name: "aof_task_complete",

@@ -30,8 +30,8 @@ use crate::storage::runs::{
     Runs, VisitRuns,
 };
 use crate::tasks::actions::release;
-use crate::tasks::plan::DryRun;
 use crate::tasks::complete::{Signing, complete_signed};
+use crate::tasks::plan::DryRun;
 use crate::tasks::view::task_view::{ended_visits, show};
 
 /// How often a pause checks whether the runner has to stop.

@@ -19,8 +19,8 @@ use crate::git::Asking;
 use crate::project::error::ProjectError;
 use crate::rules::RefusalKind;
 use crate::storage::runs::Runs;
-use crate::tasks::plan::DryRun;
 use crate::tasks::complete::{Signing, complete_signed};
+use crate::tasks::plan::DryRun;
 use crate::tasks::view::brief::task_brief;
 use crate::tasks::view::task_view::{ended_visits, show};
 

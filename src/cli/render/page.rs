@@ -144,7 +144,8 @@ fn turn_at(rules: &Rules, task: &Task, branch: &OpenBranch) -> String {
         }
         (_, Some(holder)) => format!("{holder}, who has claimed it (role {role})"),
         (_, None) => {
-            let agents = post.map(|post| eligible_agents_at(rules, task, &post)).unwrap_or_default();
+            let agents =
+                post.map(|post| eligible_agents_at(rules, task, &post)).unwrap_or_default();
             candidates(rules, task, role, &agents)
         }
     }

@@ -16,9 +16,9 @@ use crate::project::workspace::Workspace;
 use crate::rules::{NAMESPACE, Rules};
 use crate::storage::random::ulid;
 use crate::tasks::actions;
-use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::complete::{parse_completion, sign_file, what_to_sign};
-use crate::tasks::view::task_view::{changed_value, gates_passed, eligible_agents};
+use crate::tasks::plan::{Changed, DryRun};
+use crate::tasks::view::task_view::{changed_value, eligible_agents, gates_passed};
 
 // What each of these commands takes.
 #[derive(Debug, clap::Args)]

@@ -15,7 +15,7 @@ use crate::rules::{Rules, Workplace};
 use crate::tasks::headers::list::known_worker;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::brief::{
-    brief_markdown, brief_value, task_brief, output_lines, verdict_in_words,
+    brief_markdown, brief_value, output_lines, task_brief, verdict_in_words,
 };
 use crate::tasks::view::task_view::{brief_of, changed_value, warnings_value};
 

@@ -14,7 +14,7 @@ use crate::rules::{Rules, Workplace, branch_of};
 use crate::storage::random::ulid;
 use crate::tasks::complete::{add_text, complete, complete_signed, note_run};
 use crate::tasks::plan::DryRun;
-use crate::tasks::view::task_view::{ended_visits, show, gates_passed};
+use crate::tasks::view::task_view::{ended_visits, gates_passed, show};
 
 /// The end of the text that opens in the editor.
 const HOW_TO_WRITE: &str = "\
@@ -107,7 +107,8 @@ pub(crate) fn run(session: &Session, args: &CompleteArgs) -> CliResult {
         refused(error)
     })?;
     let changed = &completed;
-    let outcome = ended_visits(changed).first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
+    let outcome =
+        ended_visits(changed).first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
     actions::show(session, rules, changed, &format!("{} ({outcome})", gates_passed(changed)), mode);
     Ok(ExitCode::SUCCESS)
 }

@@ -11,7 +11,9 @@ use crate::domain::{
 use crate::files::task_file::Origin;
 use crate::rules::{Passage, Rules, TooOften, is_looping, lost_dependencies};
 use crate::tasks::headers::summary::NEW;
-use crate::tasks::view::why::{OutcomePreview, OutcomeEffect, TaskExplanation, explanation_value, why};
+use crate::tasks::view::why::{
+    OutcomeEffect, OutcomePreview, TaskExplanation, explanation_value, why,
+};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct WhyArgs {
@@ -25,9 +27,10 @@ pub(crate) fn run(session: &Session, args: &WhyArgs) -> CliResult {
     let (explanation, in_force) = why(&workspace, &args.ticket.task)?;
     session.warn_of_rules(&in_force);
     warn_of_visit(session, &args.ticket, &explanation.file.task);
-    session
-        .output
-        .show(|| explanation_value(&explanation), || page(&in_force.rules, &explanation, workspace.now()));
+    session.output.show(
+        || explanation_value(&explanation),
+        || page(&in_force.rules, &explanation, workspace.now()),
+    );
     Ok(ExitCode::SUCCESS)
 }
 
@@ -99,7 +102,10 @@ fn effect(rules: &Rules, preview: &OutcomePreview, explanation: &TaskExplanation
     let mut text = match (&passage.exhausted, &passage.to) {
         (Some(often), _) => too_often(rules, passage, often, explanation),
         (None, Destination::Gate(gate)) if answers && passage.retry.is_none() => {
-            format!("leads to {}, which waits for an answer", gate_of_role(rules, explanation, gate))
+            format!(
+                "leads to {}, which waits for an answer",
+                gate_of_role(rules, explanation, gate)
+            )
         }
         (None, Destination::Gate(gate)) => {
             leads_to(rules, passage.retry.map(|count| (count, limit)), gate, explanation)

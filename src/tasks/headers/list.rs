@@ -315,6 +315,8 @@ mod tests {
     #[test]
     fn all_words_of_a_search_must_be_there() {
         let task = task("AOF-aaa", "");
-        assert!(matches_search(&task, "title AUTH aof-aaa") && !matches_search(&task, "title nothing"));
+        assert!(
+            matches_search(&task, "title AUTH aof-aaa") && !matches_search(&task, "title nothing")
+        );
     }
 }

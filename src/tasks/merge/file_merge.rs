@@ -4,7 +4,7 @@
 //! need a guess is left to a person, between git's markers. Reads and writes no file; knows no branch.
 
 use super::versions::{
-    Conflict, FileMerge, SameEndings, Versions, merge_bodies, ensure_one_task, unreadable,
+    Conflict, FileMerge, SameEndings, Versions, ensure_one_task, merge_bodies, unreadable,
 };
 use crate::domain::{Map, Task, TaskId, Ticket, Timestamp};
 use crate::files::task_file;

@@ -233,8 +233,9 @@ impl InterruptedWrite<'_> {
             }
             let tried = publish(self.workspace, self.lock, &head, &ahead, RecoveryAim::Finish);
             // What a failure leaves stays on record.
-            let tried = tried
-                .map_err(|failed| failed.rollback.map_or(failed.error, |rollback| rollback.fault.into()));
+            let tried = tried.map_err(|failed| {
+                failed.rollback.map_or(failed.error, |rollback| rollback.fault.into())
+            });
             match tried {
                 // A person committed meanwhile.
                 Err(error) if is_moved(&error) && Instant::now() < self.workspace.deadline() => {}

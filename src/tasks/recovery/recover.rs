@@ -100,7 +100,10 @@ fn finish(left: &InterruptedWrite<'_>, landed: bool) -> Result<(), ProjectError>
         }
         let companions = left.resolve_companions(&head, write);
         if is_to_be_there {
-            warn_unless_general(workspace, companions.and_then(|()| left.resolve_move(&head, write)))?;
+            warn_unless_general(
+                workspace,
+                companions.and_then(|()| left.resolve_move(&head, write)),
+            )?;
         } else {
             left.warn_or_stop(companions.and_then(|()| left.undo_move(&head, write)))?;
         }

@@ -83,7 +83,9 @@ pub(crate) fn step(facts: RecoveryFacts) -> RecoveryStep {
         }
         (false, verdict) => match (file, verdict) {
             (FileState::AsIntended, _) => RecoveryStep::PutBack,
-            (FileState::Unrecoverable | FileState::Other, EngineVerdict::Made) => RecoveryStep::Warn,
+            (FileState::Unrecoverable | FileState::Other, EngineVerdict::Made) => {
+                RecoveryStep::Warn
+            }
             _ => RecoveryStep::Leave,
         },
     }
@@ -102,9 +104,12 @@ mod tests {
             [(true, true), (true, false), (false, true), (false, false)]
         {
             for aim in [RecoveryAim::Finish, RecoveryAim::Undo] {
-                for file in
-                    [FileState::Before, FileState::AsIntended, FileState::Unrecoverable, FileState::Other]
-                {
+                for file in [
+                    FileState::Before,
+                    FileState::AsIntended,
+                    FileState::Unrecoverable,
+                    FileState::Other,
+                ] {
                     all.extend(VERDICTS.map(|verdict| RecoveryFacts {
                         is_own_branch,
                         aim,

@@ -156,7 +156,11 @@ fn is_on_hold(task: &Task) -> bool {
 }
 
 /// Returns the agents that can complete the work of a workplace now.
-pub(crate) fn eligible_agents_at(rules: &Rules, task: &Task, place: &Workplace<'_>) -> Vec<AgentId> {
+pub(crate) fn eligible_agents_at(
+    rules: &Rules,
+    task: &Task,
+    place: &Workplace<'_>,
+) -> Vec<AgentId> {
     if is_looping(rules, task) || is_on_hold(task) {
         return Vec::new();
     }

@@ -183,7 +183,9 @@ fn reasons(workspace: &Workspace, state: &TaskState) -> Vec<String> {
             )
         }));
         let dependencies = task.depends_on.iter();
-        list.extend(dependencies.filter_map(|other| dependency_reason(workspace, &state.in_force, other)));
+        list.extend(
+            dependencies.filter_map(|other| dependency_reason(workspace, &state.in_force, other)),
+        );
     }
     list
 }
