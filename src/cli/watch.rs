@@ -25,7 +25,7 @@ use crate::observability::notices::delivery::{Tried, deliver_notices};
 use crate::project::error::{ProjectError, reason_of};
 use crate::storage::layout::{BRANCH, INBOX};
 use crate::tasks::plan::{Changed, DryRun};
-use crate::tasks::view::task_view::{warnings_value, way};
+use crate::tasks::view::task_view::{gates_passed, warnings_value};
 use crate::watch::report::Delivered;
 use crate::watch::report::{EventSource, WatchReport};
 use crate::watch::watcher::{watch, watch_once};
@@ -228,14 +228,14 @@ fn shown(session: &Session, report: &WatchReport, retries: bool) -> ShownReport 
         WatchReport::Unrecorded { problem } => {
             late("unrecorded", "the event stream is not up to date", problem)
         }
-        WatchReport::CaughtUp { files } => info(
+        WatchReport::IndexRepaired { files } => info(
             json!({"event": "index_caught_up", "files": files}),
             format!(
                 "git's index had an earlier version of {}, left by a git command that another one overtook; it has what is committed again",
                 inert(&files.join(", "))
             ),
         ),
-        WatchReport::PutBack(put) => {
+        WatchReport::StepsRestored(put) => {
             let steps = match put.steps {
                 1 => "1 step is".to_owned(),
                 steps => format!("{steps} steps are"),
@@ -245,7 +245,7 @@ fn shown(session: &Session, report: &WatchReport, retries: bool) -> ShownReport 
             let value = json!({"event": "put_back", "tasks": put.tasks, "steps": put.steps});
             info(value, format!("{steps} {why}: {tasks}"))
         }
-        WatchReport::TakenBack { problem, fix } => {
+        WatchReport::StepsDropped { problem, fix } => {
             let text = format!("{} {}\n  {}", yellow("needs a look:"), inert(problem), inert(fix));
             (Level::WARN, json!({"event": "taken_back", "problem": problem, "fix": fix}), text)
         }
@@ -367,7 +367,7 @@ fn shown_delivery(session: &Session, delivered: &Delivered) -> ShownReport {
             let outcome = visit.map(|visit| visit.outcome.to_string()).unwrap_or_default();
             let agent = visit.and_then(|visit| visit.agent.as_ref());
             let agent = agent.map(|agent| format!(" by {agent}")).unwrap_or_default();
-            let text = format!("{id}  {} ({outcome}){agent}", inert(&way(changed)));
+            let text = format!("{id}  {} ({outcome}){agent}", inert(&gates_passed(changed)));
             (Level::INFO, value, with_warnings(text, changed))
         }
         Delivered::Refused { name, reason, path } => {

@@ -1,6 +1,6 @@
 //! The nouns: what a task, a visit, a gate, a completion is.
 //!
-//! No I/O, no clock, no serde of foreign shapes: `format` turns bytes into these values and back. Every value that can be
+//! No I/O, no clock, no serde of foreign shapes: `files` turns bytes into these values and back. Every value that can be
 //! wrong is parsed once, at the edge, into a type that cannot be.
 
 pub(crate) mod event;
@@ -10,12 +10,13 @@ pub(crate) mod period;
 pub(crate) mod project;
 pub(crate) mod ssh;
 pub(crate) mod task;
-pub(crate) mod visit;
 pub(crate) mod words;
 pub(crate) mod workflow;
 
 pub(crate) use event::ChangeEvents;
-pub use event::{Cause, ConditionTrouble, Event, EventKind, Level, Occurrence, Reader, Subject};
+pub use event::{
+    Cause, ConditionTrouble, Event, EventKind, EventTask, Level, NoticeReader, Occurrence,
+};
 pub use id::{
     AgentId, BranchName, ChannelKey, CompletionId, Decision, Digest, EventId, GateId, IdFault,
     IdPrefix, RemoteName, RoleId, TaskId, Ticket, WorkflowName,
@@ -23,15 +24,14 @@ pub use id::{
 pub use outcome::{BODY_LIMIT, Completion, Ending, Outcome, Stamp, Status};
 pub use period::{Period, PeriodFault, age};
 pub use project::{
-    Agent, Channel, Git, HandOut, Layout, On, Org, Permission, Place, Project, Reach, Role,
-    Subscription, Webhook,
+    Agent, Channel, ConfigPlace, Git, HandOut, NetworkReach, On, Org, Permission, Project, Role,
+    Subscription, TaskLayout, Webhook,
 };
-pub use ssh::{PublicKey, Signature};
+pub use ssh::{PublicKey, SshSignature};
 pub use task::{
-    BranchStatus, Loss, LostDependency, OpenBranch, OpenVisit, Priority, ReviewContext, Routing,
-    Task, Work,
+    BranchStatus, Destination, Join, Loss, LostDependency, OpenBranch, OpenVisit, Priority,
+    ReviewContext, Routing, Task, Visit, Work,
 };
-pub use visit::{Destination, Join, Visit};
 pub use words::{Severity, Unknown, did_you_mean, listed, nearest};
 pub use workflow::definition::{
     ContextRules, FieldFate, ImportRemark, RejectionStrategy, Workflow,

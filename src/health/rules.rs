@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::subject::{CheckContext, CheckResult, CheckedProject, count};
 use crate::domain::project::some;
-use crate::domain::{Layout, LostDependency, Status, TaskId};
+use crate::domain::{LostDependency, Status, TaskId, TaskLayout};
 use crate::files::config::configuration::PROJECT_FILE;
 use crate::git::GitError;
 use crate::health::git::failing;
@@ -23,7 +23,7 @@ use crate::storage::task_files::{WalkEntry, walk_active};
 use crate::system::shell::all_quoted;
 use crate::tasks::apply::change_all;
 use crate::tasks::automatic::follow_rules;
-use crate::tasks::headers::dependencies::{Dependencies, round, waiting_in_circles};
+use crate::tasks::headers::dependencies::{Dependencies, circle_text, waiting_in_circles};
 use crate::tasks::headers::summary::TaskSummary;
 use crate::tasks::plan::{Choice, DryRun};
 use crate::tasks::state::commit_message;
@@ -233,7 +233,10 @@ pub(crate) fn dependencies(subject: &CheckContext<'_>) -> CheckResult {
     let circle = |circle: &Vec<String>| {
         Issue::new(
             "dependency_circle",
-            format!("these wait for each other, so none of them is handed out: {}", round(circle)),
+            format!(
+                "these wait for each other, so none of them is handed out: {}",
+                circle_text(circle)
+            ),
             format!(
                 "see `aof why {}`; then take one out of a `dependsOn`: `aof task edit ID --undepends ID`",
                 circle[0]
@@ -323,7 +326,7 @@ pub(crate) fn check(subject: &CheckContext<'_>) -> CheckResult {
             Issue::new("folder_large", format!("`{folder}` has {tasks}"), fix).advice()
         };
         match layout {
-            Some(Layout::Sharded) if folder == TASKS => {
+            Some(TaskLayout::Sharded) if folder == TASKS => {
                 issue("`aof doctor --fix` moves them to `tasks/ab/`, where new ones go").cured_by(shard)
             }
             _ if folder == TASKS => issue(
@@ -344,7 +347,7 @@ fn shard(workspace: &mut Workspace) -> Result<(), ProjectError> {
         })
         .collect();
     change_all(workspace, FOLDERS_WAIT, &flat, &|task| {
-        let to = task_path(&task.id, Layout::Sharded);
+        let to = task_path(&task.id, TaskLayout::Sharded);
         if task.snapshot.path.folder() != TASKS {
             return Ok(Choice::Settled);
         }

@@ -1,24 +1,24 @@
 //! Events between two states of a task, and who is told of them.
 
 use crate::domain::{
-    AgentId, BranchStatus, Cause, Channel, Destination, Ending, Event, EventKind, GateId, On,
-    Outcome, Period, Reader, RoleId, Station, Status, Subscription, Task, Timestamp, Verdict,
-    Visit,
+    AgentId, BranchStatus, Cause, Channel, Destination, Ending, Event, EventKind, GateId,
+    NoticeReader, On, Outcome, Period, RoleId, Station, Status, Subscription, Task, Timestamp,
+    Verdict, Visit,
 };
 use crate::rules::act::Act;
-use crate::rules::replay::{Change, explain};
+use crate::rules::replay::{StateChange, explain};
 use crate::rules::routing::workplace::Workplace;
-use crate::rules::transition::claims::Limits;
+use crate::rules::transition::claims::TimeLimits;
 use crate::rules::workflow::rules::Rules;
 
 /// Returns all that happened to a task between two of its states; nothing before means that it is new.
 pub fn events(rules: &Rules, before: Option<&Task>, after: &Task) -> Vec<Event> {
     let (act, besides) = match explain(rules, before, after) {
-        Change::Same => return Vec::new(),
-        Change::Edit => return vec![Event::Edited],
-        Change::Act(found) => (Some(found.act), found.events),
+        StateChange::Same => return Vec::new(),
+        StateChange::Edit => return vec![Event::Edited],
+        StateChange::Act(found) => (Some(found.act), found.events),
         // Moves that no act explains happened all the same: by hand, or several at once in a merge.
-        Change::Foreign(_) => (None, Vec::new()),
+        StateChange::Foreign(_) => (None, Vec::new()),
     };
     let before = before.filter(|task| task.gate.is_some() || !task.history.is_empty());
     let mut events = Vec::new();
@@ -33,7 +33,7 @@ pub fn events(rules: &Rules, before: Option<&Task>, after: &Task) -> Vec<Event> 
     let known = before.map_or(0, |task| task.history.len());
     let ended = after.history.get(known..).unwrap_or_default();
     for (index, visit) in ended.iter().enumerate() {
-        events.extend(of_entry(
+        events.extend(events_of_entry(
             rules,
             before.filter(|_| index == 0),
             &after.history[..=known + index],
@@ -42,7 +42,7 @@ pub fn events(rules: &Rules, before: Option<&Task>, after: &Task) -> Vec<Event> 
         ));
     }
     if let Some(before) = before.filter(|_| ended.is_empty()) {
-        events.extend(of_fields(rules, before, after, act.as_ref()));
+        events.extend(events_of_fields(rules, before, after, act.as_ref()));
     }
     // What was passed over is told by the entries; a new task has none yet.
     let skips: Vec<&GateId> = ended.iter().flat_map(|visit| &visit.skipped).collect();
@@ -51,13 +51,13 @@ pub fn events(rules: &Rules, before: Option<&Task>, after: &Task) -> Vec<Event> 
         Event::Skipped { gate } => !skips.contains(&gate),
         _ => true,
     }));
-    events.extend(waits(before, after));
-    events.extend(end(before, after));
+    events.extend(new_blocks(before, after));
+    events.extend(ending_event(before, after));
     events
 }
 
 /// Returns what an entry says. `history` ends with it; `before` is the task when the visit ended.
-fn of_entry(
+fn events_of_entry(
     rules: &Rules,
     before: Option<&Task>,
     history: &[Visit],
@@ -74,7 +74,7 @@ fn of_entry(
             gate: visit.station(),
             role: visit.role.clone(),
             agent: visit.agent.clone(),
-            timeout: limit(rules, after, visit),
+            timeout: visit_timeout(rules, after, visit),
             escalate_to: visit.escalated_to.clone(),
         }),
         Ending::Moved => events.push(Event::Moved { visit: own(), holders: holders() }),
@@ -98,14 +98,14 @@ fn of_entry(
     events
 }
 
-fn limit(rules: &Rules, task: &Task, visit: &Visit) -> Option<Period> {
+fn visit_timeout(rules: &Rules, task: &Task, visit: &Visit) -> Option<Period> {
     let workflow = rules.workflow_of(task)?;
     let (_, gate) = workflow.gate(&visit.gate)?;
     let duty = match &visit.branch {
         Some(branch) => gate.fork()?.branch(branch)?.1.duty(),
         None => gate.duty()?,
     };
-    Limits::of(workflow, duty).timeout
+    TimeLimits::of(workflow, duty).timeout
 }
 
 /// Returns the rejection that the entry is: the gate sent the task back, or its branch wants something mended.
@@ -135,7 +135,7 @@ fn rejection(history: &[Visit], after: &Task, visit: &Visit) -> Option<Event> {
 }
 
 /// Returns what changed where no visit ended.
-fn of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act>) -> Vec<Event> {
+fn events_of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act>) -> Vec<Event> {
     let Some(open) = &after.gate else { return Vec::new() };
     let gate = || open.current.clone();
     let mut events = Vec::new();
@@ -144,7 +144,7 @@ fn of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act>) -> V
     if unblocks {
         events.push(Event::Unblocked { gate: gate() });
     }
-    let given_now = || given(before, after, false);
+    let given_now = || newly_held(before, after, false);
     match act {
         Some(Act::Claim { .. }) => {
             events.extend(given_now().map(|(gate, agent)| Event::Claimed { gate, agent }));
@@ -155,14 +155,17 @@ fn of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act>) -> V
         Some(Act::Renew { note, .. }) => {
             let note = note.clone().unwrap_or_default();
             let event = |(gate, agent)| Event::Renewed { gate, agent, note: note.clone() };
-            events.extend(given(before, after, true).map(event));
+            events.extend(newly_held(before, after, true).map(event));
         }
         Some(Act::Release { .. }) => {
-            events
-                .extend(taken(before, after).map(|(gate, agent)| Event::Released { gate, agent }));
+            events.extend(
+                newly_free(before, after).map(|(gate, agent)| Event::Released { gate, agent }),
+            );
         }
         Some(Act::Lapse { .. }) => {
-            events.extend(taken(before, after).map(|(gate, agent)| Event::Lapsed { gate, agent }));
+            events.extend(
+                newly_free(before, after).map(|(gate, agent)| Event::Lapsed { gate, agent }),
+            );
         }
         Some(Act::Timeout { branch }) => {
             let post = Workplace::meant(rules, after, branch.as_ref());
@@ -171,7 +174,7 @@ fn of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act>) -> V
                 gate: Station { gate: gate(), branch: branch.clone() },
                 role: post.map(|post| post.role.clone()),
                 agent: holders(after, branch.as_ref(), false).pop(),
-                timeout: limits.and_then(|(post, own)| Limits::of(own, post.duty).timeout),
+                timeout: limits.and_then(|(post, own)| TimeLimits::of(own, post.duty).timeout),
                 escalate_to: None,
             });
         }
@@ -182,7 +185,7 @@ fn of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act>) -> V
         }),
         Some(Act::Reroute) => {
             // The work was taken from whom it is not by the rules now (spec 1, 9.13).
-            events.extend(taken(before, after).map(|(gate, agent)| Event::AssignmentError {
+            events.extend(newly_free(before, after).map(|(gate, agent)| Event::AssignmentError {
                 expected_role:
                     places(after).find(|place| place.0 == gate).and_then(|own| own.1.cloned()),
                 actual_role: rules.org.roles_of(&agent).cloned().collect(),
@@ -223,7 +226,7 @@ fn places(task: &Task) -> impl Iterator<Item = HeldPlace<'_>> {
 }
 
 /// Returns where somebody has it now who had not, or, if asked, whose claim is newer.
-fn given<'t>(
+fn newly_held<'t>(
     before: &'t Task,
     after: &'t Task,
     renewed: bool,
@@ -236,7 +239,10 @@ fn given<'t>(
 }
 
 /// Returns where nobody has it any more, and who had.
-fn taken<'t>(before: &'t Task, after: &'t Task) -> impl Iterator<Item = (Station, AgentId)> + 't {
+fn newly_free<'t>(
+    before: &'t Task,
+    after: &'t Task,
+) -> impl Iterator<Item = (Station, AgentId)> + 't {
     let gone =
         |at: &Station| places(after).any(|(place, _, agent, _)| place == *at && agent.is_none());
     let old = places(before).filter_map(|(at, _, agent, _)| Some((at, agent?.clone())));
@@ -244,7 +250,7 @@ fn taken<'t>(before: &'t Task, after: &'t Task) -> impl Iterator<Item = (Station
 }
 
 /// Returns what waits for something outside from now on.
-fn waits(before: Option<&Task>, after: &Task) -> Vec<Event> {
+fn new_blocks(before: Option<&Task>, after: &Task) -> Vec<Event> {
     let Some(open) = &after.gate else { return Vec::new() };
     let was = |id: &GateId| {
         let old = before.and_then(|task| task.gate.as_ref()?.branch(id));
@@ -279,7 +285,7 @@ fn waits(before: Option<&Task>, after: &Task) -> Vec<Event> {
 }
 
 /// Returns how the task ended, if it did just now.
-fn end(before: Option<&Task>, after: &Task) -> Option<Event> {
+fn ending_event(before: Option<&Task>, after: &Task) -> Option<Event> {
     if before.is_some_and(|task| task.status == after.status) {
         return None;
     }
@@ -303,11 +309,11 @@ pub struct Notice<'a> {
     /// Whom it is for: agents, roles, the owner; nobody by name where the project itself wants to be told.
     pub to: Vec<String>,
     /// How they stand to what happened.
-    pub reader: Reader,
+    pub reader: NoticeReader,
 }
 
 /// Whom an event concerns, how, and whether they are told without having asked for that very event.
-type Concern<'e> = (Who<'e>, Reader, bool);
+type Concern<'e> = (Who<'e>, NoticeReader, bool);
 
 enum Who<'e> {
     Agent(&'e AgentId),
@@ -320,8 +326,8 @@ pub fn audience<'a>(rules: &'a Rules, after: Option<&Task>, events: &[Event]) ->
     let mut notices: Vec<Notice<'a>> = Vec::new();
     for (index, event) in events.iter().enumerate() {
         let kind = event.kind();
-        for own in rules.project.notify.iter().filter(|own| asks(own, kind)) {
-            add(&mut notices, index, &own.channel, None, Reader::Anybody);
+        for own in rules.project.notify.iter().filter(|own| subscribes(own, kind)) {
+            add_notice(&mut notices, index, &own.channel, None, NoticeReader::Anybody);
         }
         for (who, reader, is_told) in concerns(rules, after, events, event) {
             let (name, subscriptions) = match who {
@@ -333,17 +339,18 @@ pub fn audience<'a>(rules: &'a Rules, after: Option<&Task>, events: &[Event]) ->
                     (name, owner.map(|own| &own.notify))
                 }
             };
-            let wanted =
-                |own: &&Subscription| asks(own, kind) || (is_told && own.on == On::Concerning);
+            let wanted = |own: &&Subscription| {
+                subscribes(own, kind) || (is_told && own.on == On::Concerning)
+            };
             for own in subscriptions.into_iter().flatten().filter(wanted) {
-                add(&mut notices, index, &own.channel, Some(name), reader);
+                add_notice(&mut notices, index, &own.channel, Some(name), reader);
             }
         }
     }
     notices
 }
 
-fn asks(own: &Subscription, kind: EventKind) -> bool {
+fn subscribes(own: &Subscription, kind: EventKind) -> bool {
     match &own.on {
         On::All => true,
         On::Only(kinds) => kinds.contains(&kind),
@@ -352,12 +359,12 @@ fn asks(own: &Subscription, kind: EventKind) -> bool {
 }
 
 /// One channel is told one thing once, whoever it is for.
-fn add<'a>(
+fn add_notice<'a>(
     notices: &mut Vec<Notice<'a>>,
     event: usize,
     channel: &'a Channel,
     to: Option<&str>,
-    reader: Reader,
+    reader: NoticeReader,
 ) {
     let known = notices.iter_mut().find(|known| {
         known.event == event && known.reader == reader && known.channel.key() == channel.key()
@@ -398,7 +405,7 @@ fn concerns<'e>(
         event => (Vec::new(), says_why(event)),
     };
     let mut all: Vec<Concern<'e>> =
-        affected.into_iter().map(|id| (Who::Agent(id), Reader::Affected, true)).collect();
+        affected.into_iter().map(|id| (Who::Agent(id), NoticeReader::Affected, true)).collect();
     match event {
         Event::Escalated { escalate_to, .. } => of_role(rules, escalate_to, true, &mut all),
         Event::Created { .. }
@@ -407,7 +414,7 @@ fn concerns<'e>(
         | Event::Rerouted { .. } => arrivals(rules, after, event, &mut all),
         _ => {}
     }
-    all.push((Who::Owner, Reader::Anybody, owner));
+    all.push((Who::Owner, NoticeReader::Anybody, owner));
     all
 }
 
@@ -419,9 +426,9 @@ fn says_why(event: &Event) -> bool {
 }
 
 fn of_role<'e>(rules: &'e Rules, role: &'e RoleId, is_told: bool, all: &mut Vec<Concern<'e>>) {
-    all.push((Who::Role(role), Reader::Successor, true));
+    all.push((Who::Role(role), NoticeReader::Successor, true));
     let members = rules.org.role(role).into_iter().flat_map(|known| &known.agents);
-    all.extend(members.map(|id| (Who::Agent(id), Reader::Successor, is_told)));
+    all.extend(members.map(|id| (Who::Agent(id), NoticeReader::Successor, is_told)));
 }
 
 /// Adds whom it concerns that work has come to a gate: its role, and each agent of it that asks for that.

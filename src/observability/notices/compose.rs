@@ -19,7 +19,7 @@ use crate::rules::{Refusal, Rules, audience};
 use crate::storage::StoreError;
 use crate::storage::outbox::{MOST_WAITING, Outbox, OutboxMessage};
 use crate::system::crash_points;
-use crate::tasks::complete::leave;
+use crate::tasks::complete::record_event;
 use crate::tasks::state::task_state::TaskState;
 
 /// Returns the messages for whoever wants to know, by channel.
@@ -124,7 +124,7 @@ pub(crate) fn tell_of_dropped(
     for dropped in &happened {
         for event in &dropped.events {
             // No notice waits for the event stream.
-            if let Err(error) = leave(workspace, &dropped.mark, dropped.occurrence(event)) {
+            if let Err(error) = record_event(workspace, &dropped.mark, dropped.occurrence(event)) {
                 warn!("the event stream misses that messages were given up: {error}");
             }
         }
@@ -197,7 +197,7 @@ pub(crate) fn put_out(workspace: &Workspace) -> Result<Put, ProjectError> {
     let mut known = outbox.cursor()?.unwrap_or_default();
     let mut put = Put::default();
     let mut told = None;
-    if let Some(last) = UnreportedCommits::begin(workspace, &known, &head, newest)? {
+    if let Some(last) = UnreportedCommits::last_reported(workspace, &known, &head, newest)? {
         if let Some(news) =
             UnreportedCommits::since(workspace, &known, (last, newest), MOST_COMMITS)?
         {
