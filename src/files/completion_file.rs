@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::config::decode::{Faults, Fields};
+use super::config::decode::{Faults, FieldReader};
 use super::frontmatter::{Edit, splice};
-use super::yaml::{Fault, Limits, Node};
+use super::yaml::{Fault, Node, ParseLimits};
 use super::{frontmatter, json as json_file, yaml};
 use crate::domain::{AgentId, Completion, CompletionId, Map, Signature, Ticket};
 
@@ -43,7 +43,7 @@ pub fn parse(bytes: &[u8], syntax: Syntax, id: &CompletionId) -> Result<Completi
         }
         Syntax::Json => fields(&json_tree(utf8(bytes)?)?, None, &faults, true),
         Syntax::Yaml => {
-            let root = yaml::parse(utf8(bytes)?, &Limits::default())?;
+            let root = yaml::parse(utf8(bytes)?, &ParseLimits::default())?;
             fields(&root, None, &faults, true)
         }
     };
@@ -113,7 +113,7 @@ pub fn answer(bytes: &[u8]) -> Result<Answer, Vec<Fault>> {
         let front = frontmatter::parse(text.as_bytes())?;
         return answer_in(front.root(), Some(front.body()));
     }
-    answer_in(&yaml::parse(text, &Limits::default())?, None)
+    answer_in(&yaml::parse(text, &ParseLimits::default())?, None)
 }
 
 /// Returns the answer that a JSON text says, or everything that is wrong with it.
@@ -160,7 +160,7 @@ const STATUS: &str = "$status";
 /// Reads the fields; a file has to say whose it is. Other keys are refused, but in a text that an agent wrote: with `$status` it
 /// says all in its frontmatter, so they are outputs.
 fn fields(node: &Node<'_>, body: Option<&str>, faults: &Faults, is_file: bool) -> Option<Answer> {
-    let fields = Fields::of(node, "a completion", faults)?;
+    let fields = FieldReader::of(node, "a completion", faults)?;
     let mut answer = Answer {
         ticket: fields.parsed("task"),
         agent: fields.parsed("agent"),
@@ -243,7 +243,7 @@ fn signed_json(bytes: &[u8], completion: &Completion) -> Option<Vec<u8>> {
 fn signed_yaml(bytes: &[u8], facts: [(&str, String); 3]) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(bytes).ok()?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    yaml::parse(text, &Limits::default()).ok()?;
+    yaml::parse(text, &ParseLimits::default()).ok()?;
     let end = if text.ends_with('\n') { "" } else { "\n" };
     let headed = signed_markdown(format!("---\n{text}{end}---\n").as_bytes(), facts)?;
     let inner = headed.strip_prefix(b"---\n")?.strip_suffix(b"---\n")?;

@@ -13,7 +13,7 @@ use serde_json::{Error, Value};
 
 use super::yaml::build::report_duplicates;
 use super::yaml::scalar::resolve;
-use super::yaml::{Entry, Fault, Key, Kind, Layout, Node, Sharing};
+use super::yaml::{EntryKey, Fault, MappingEntry, Node, NodeKind, NodeLayout, Sharing};
 use crate::domain::Map;
 
 /// How deep lists and objects may be.
@@ -54,13 +54,14 @@ pub(crate) fn read_below(text: &str, key: &str) -> Result<Value, Error> {
 pub(crate) fn typed(text: &str) -> Result<Value, Error> {
     fn typed_value(node: &Node<'_>) -> Value {
         match &node.kind {
-            Kind::Number(number) if number.source() != number.number().to_string() => {
+            NodeKind::Number(number) if number.source() != number.number().to_string() => {
                 number.source().into()
             }
-            Kind::Sequence(items) => items.iter().map(typed_value).collect(),
-            Kind::Mapping(entries) => {
-                let entry =
-                    |entry: &Entry<'_>| (entry.key.text.to_string(), typed_value(&entry.value));
+            NodeKind::Sequence(items) => items.iter().map(typed_value).collect(),
+            NodeKind::Mapping(entries) => {
+                let entry = |entry: &MappingEntry<'_>| {
+                    (entry.key.text.to_string(), typed_value(&entry.value))
+                };
                 Value::Object(entries.iter().map(entry).collect())
             }
             _ => node.to_value(),
@@ -72,17 +73,17 @@ pub(crate) fn typed(text: &str) -> Result<Value, Error> {
 /// Returns the tree of a value, without places.
 pub(crate) fn placeless(value: Value) -> Node<'static> {
     let kind = match value {
-        Value::Null => Kind::Null,
-        Value::Bool(value) => Kind::Bool(value),
-        Value::Number(number) => Kind::Number(number.into()),
-        Value::String(text) => Kind::String(text.into()),
-        Value::Array(items) => Kind::Sequence(items.into_iter().map(placeless).collect()),
+        Value::Null => NodeKind::Null,
+        Value::Bool(value) => NodeKind::Bool(value),
+        Value::Number(number) => NodeKind::Number(number.into()),
+        Value::String(text) => NodeKind::String(text.into()),
+        Value::Array(items) => NodeKind::Sequence(items.into_iter().map(placeless).collect()),
         Value::Object(map) => {
-            let entry = |(key, value): (String, Value)| Entry {
-                key: Key { text: key.into(), span: 0..0, decorated: false },
+            let entry = |(key, value): (String, Value)| MappingEntry {
+                key: EntryKey { text: key.into(), span: 0..0, decorated: false },
                 value: placeless(value),
             };
-            Kind::Mapping(map.into_iter().map(entry).collect())
+            NodeKind::Mapping(map.into_iter().map(entry).collect())
         }
     };
     node(kind, 0, 0)
@@ -111,11 +112,11 @@ fn value<'t>(
     let written = raw.get();
     let start = written.as_ptr().addr() - text.as_ptr().addr();
     let kind = match written.as_bytes().first() {
-        Some(b'"') => Kind::String(serde_json::from_str::<String>(written)?.into()),
+        Some(b'"') => NodeKind::String(serde_json::from_str::<String>(written)?.into()),
         Some(b'[') => {
             let items: Vec<&RawValue> = serde_json::from_str(written)?;
             let item = |raw| value(text, raw, depth + 1, twice);
-            Kind::Sequence(items.into_iter().map(item).collect::<Result<_, _>>()?)
+            NodeKind::Sequence(items.into_iter().map(item).collect::<Result<_, _>>()?)
         }
         Some(b'{') => {
             let Members(members) = serde_json::from_str(written)?;
@@ -128,22 +129,24 @@ fn value<'t>(
                 let span = between.find('"').zip(between.rfind('"'));
                 let span = span.map_or(end..end, |(from, to)| end + from..end + to + 1);
                 end = value.span.end;
-                entries
-                    .push(Entry { key: Key { text: key.into(), span, decorated: false }, value });
+                entries.push(MappingEntry {
+                    key: EntryKey { text: key.into(), span, decorated: false },
+                    value,
+                });
             }
             report_duplicates(text, &entries, twice);
-            Kind::Mapping(entries)
+            NodeKind::Mapping(entries)
         }
         _ => resolve(Cow::Borrowed(written)),
     };
     Ok(node(kind, start, start + written.len()))
 }
 
-fn node(kind: Kind<'_>, start: usize, end: usize) -> Node<'_> {
+fn node(kind: NodeKind<'_>, start: usize, end: usize) -> Node<'_> {
     Node {
         span: start..end,
         kind,
-        layout: Layout::Flow,
+        layout: NodeLayout::Flow,
         sharing: Sharing::Own,
         outer: start,
         indicator: None,
@@ -155,8 +158,8 @@ struct Members<'t>(Vec<(String, &'t RawValue)>);
 
 impl<'de> Deserialize<'de> for Members<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
-        impl<'de> Visitor<'de> for Reader {
+        struct MembersVisitor;
+        impl<'de> Visitor<'de> for MembersVisitor {
             type Value = Members<'de>;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -171,7 +174,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
                 Ok(Members(members))
             }
         }
-        deserializer.deserialize_map(Reader)
+        deserializer.deserialize_map(MembersVisitor)
     }
 }
 
@@ -213,7 +216,7 @@ mod tests {
         );
         let plain: Value = serde_json::from_str(&text).unwrap();
         let source = |node: &Node<'_>| match &node.kind {
-            Kind::Number(number) => number.source().to_owned(),
+            NodeKind::Number(number) => number.source().to_owned(),
             other => panic!("{other:?} is no number"),
         };
         for text in [&text, &text.replace(long, "7.00")] {

@@ -11,7 +11,7 @@ pub(crate) mod visits;
 
 use std::sync::Arc;
 
-use super::config::decode::{Faults, Fields};
+use super::config::decode::{Faults, FieldReader};
 use super::frontmatter;
 use super::frontmatter::{Edit, Frontmatter, Path, SpliceRefusal};
 use super::yaml::{Fault, Node};
@@ -211,7 +211,7 @@ pub fn create(task: &Task, body: &str) -> String {
 pub fn stated_id(bytes: &[u8]) -> Result<Option<TaskId>, Vec<Fault>> {
     let source = frontmatter::parse(bytes)?;
     let faults = Faults::default();
-    let fields = Fields::of(source.root(), "a task", &faults);
+    let fields = FieldReader::of(source.root(), "a task", &faults);
     let stated = fields.map(|fields| fields.parsed("id"));
     faults.or_value(stated)
 }

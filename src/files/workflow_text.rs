@@ -115,7 +115,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::files::yaml::{Limits, parse};
+    use crate::files::yaml::{ParseLimits, parse};
 
     #[test]
     fn a_workflow_is_written_as_people_write_it() {
@@ -162,6 +162,6 @@ mod tests {
             role: x
             brief: {instructions: "*not* an alias: `#x`", tips: ["a: b", c]}
         "#);
-        assert_eq!(parse(&text, &Limits::default()).unwrap().to_value(), value);
+        assert_eq!(parse(&text, &ParseLimits::default()).unwrap().to_value(), value);
     }
 }

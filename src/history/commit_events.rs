@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::commit_tasks::{KnownRules, KnownTasks, TaskChanges, TaskFileVersion, Touched, touched};
 use super::unreported::UnreportedCommits;
 use crate::domain::{AgentId, ChangeEvents, Event, Severity, Task, TaskId, Timestamp};
-use crate::files::config::configuration::Subject as RuleFile;
+use crate::files::config::configuration::RuleFile;
 use crate::git::log::trailers;
 use crate::git::{ChangedFile, CommitId, LogEntry, ObjectId};
 use crate::project::error::ProjectError;

@@ -38,7 +38,7 @@ pub(crate) struct NewProject {
 }
 
 /// A project that was begun, or would be.
-pub(crate) struct Begun {
+pub(crate) struct CreatedProject {
     /// Its folder.
     pub root: PathBuf,
     /// What it is called.
@@ -52,7 +52,7 @@ pub(crate) struct Begun {
     /// The branch of the commit; nothing for a repository that is not there yet.
     pub branch: Option<String>,
     /// What it was told besides where people work, if the project lives on a branch of its own.
-    pub checkout: Option<Pointed>,
+    pub checkout: Option<BranchPointer>,
     /// Whether git had no repository there.
     pub new_repository: bool,
     /// Whether the file that has git merge tasks by their meaning was left alone, since it has changes that are not committed.
@@ -62,7 +62,7 @@ pub(crate) struct Begun {
 }
 
 /// What says on the branch that people work at where the project is.
-pub(crate) struct Pointed {
+pub(crate) struct BranchPointer {
     /// The folder.
     pub root: PathBuf,
     /// The branch.
@@ -81,7 +81,7 @@ pub(crate) fn init(
     now: Timestamp,
     open: &dyn Fn(&Path) -> Result<Workspace, ProjectError>,
     dry_run: DryRun,
-) -> Result<Begun, ProjectError> {
+) -> Result<CreatedProject, ProjectError> {
     let now = Timestamp::from_second(now.as_second()).expect("a second of a time is a time");
     let repository = repository_around(&new.folder)?;
     let head = repository.as_ref().map(Repository::head).transpose();
@@ -131,7 +131,11 @@ pub(crate) fn init(
 }
 
 /// Returns what is shown, and what is written.
-fn plan(new: &NewProject, author: &Person, now: Timestamp) -> Result<(Begun, Write), ProjectError> {
+fn plan(
+    new: &NewProject,
+    author: &Person,
+    now: Timestamp,
+) -> Result<(CreatedProject, Write), ProjectError> {
     let name = new.name.clone().unwrap_or_else(|| folder_name(&new.folder));
     let founder = Founder::new(author.name(), author.email());
     let mut files = new.template.files(&name, &founder);
@@ -165,7 +169,7 @@ fn plan(new: &NewProject, author: &Person, now: Timestamp) -> Result<(Begun, Wri
     let committed = beside.iter().map(|file| &file.path).chain([&write.to]).cloned().collect();
     write.beside = beside;
     let root = new.folder.clone();
-    let begun = Begun {
+    let begun = CreatedProject {
         root,
         name,
         rules: in_force.rules,
@@ -276,7 +280,7 @@ pub(crate) fn init_on_branch(
     open: &dyn Fn(&Path) -> Result<Workspace, ProjectError>,
     patience: &Patience,
     dry_run: DryRun,
-) -> Result<Begun, ProjectError> {
+) -> Result<CreatedProject, ProjectError> {
     let repository = repository_around(&new.folder)?.filter(|_| new.folder.is_dir());
     let Some(repository) = repository else {
         return Err(unfit(
@@ -320,10 +324,15 @@ pub(crate) fn init_on_branch(
     let path = PROJECT_FILE.parse::<ProjectPath>()?;
     let told = |commit| {
         let branch = head.branch().to_owned();
-        Some(Pointed { root: new.folder.clone(), branch, commit, committed: vec![path.clone()] })
+        Some(BranchPointer {
+            root: new.folder.clone(),
+            branch,
+            commit,
+            committed: vec![path.clone()],
+        })
     };
     if dry_run == DryRun::Yes {
-        return Ok(Begun { checkout: told(None), ..init(&inside, now, open, dry_run)? });
+        return Ok(CreatedProject { checkout: told(None), ..init(&inside, now, open, dry_run)? });
     }
     if is_begun {
         check_out(&home, &repository, (branch, &Git::default()), patience)?;
@@ -339,7 +348,7 @@ pub(crate) fn init_on_branch(
     loop {
         let commit = commit_files(&outside, &outside.head()?, &files, &message)?;
         if commit.is_some() {
-            return Ok(Begun { checkout: told(commit), ..begun });
+            return Ok(CreatedProject { checkout: told(commit), ..begun });
         }
         refuse_existing(&new.folder, Some(&outside.repository), Some(&outside.head()?))?;
     }

@@ -26,7 +26,7 @@ pub(crate) struct RulesDiff {
     /// What differs.
     pub differences: Vec<Difference>,
     /// Tasks that it means something for.
-    pub prospects: Vec<Prospect>,
+    pub prospects: Vec<TaskForecast>,
     /// How many others there are.
     pub untouched: usize,
     /// Files that cannot be read as tasks.
@@ -37,7 +37,7 @@ pub(crate) struct RulesDiff {
 
 /// What becomes of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Prospect {
+pub(crate) struct TaskForecast {
     /// The task.
     pub task: TaskId,
     /// What it is called.
@@ -45,14 +45,14 @@ pub(crate) struct Prospect {
     /// The gate where it stands.
     pub gate: GateId,
     /// What is done with it.
-    pub fate: Fate,
+    pub fate: TaskFate,
     /// Outcomes that lead elsewhere from where it stands then.
-    pub turns: Vec<Turn>,
+    pub turns: Vec<RouteChange>,
 }
 
 /// What is done with a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum TaskFate {
     /// Nothing.
     Stays,
     /// It goes to a gate, or ends.
@@ -75,7 +75,7 @@ pub(crate) enum Fate {
 
 /// An outcome that leads elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Turn {
+pub(crate) struct RouteChange {
     /// The outcome.
     pub outcome: Outcome,
     /// Where it led.
@@ -162,10 +162,10 @@ fn settled(rules: &Rules, task: &Task, now: Timestamp) -> Task {
 }
 
 /// Returns what becomes of the task; nothing where nothing does.
-fn prospect(old: &Rules, new: &Rules, task: &Task, now: Timestamp) -> Option<Prospect> {
+fn prospect(old: &Rules, new: &Rules, task: &Task, now: Timestamp) -> Option<TaskForecast> {
     let gate = task.gate.as_ref()?.current.clone();
     let prospect = |fate, turns| {
-        Some(Prospect {
+        Some(TaskForecast {
             task: task.id.clone(),
             title: task.title.clone(),
             gate: gate.clone(),
@@ -174,7 +174,7 @@ fn prospect(old: &Rules, new: &Rules, task: &Task, now: Timestamp) -> Option<Pro
         })
     };
     if new.workflow_of(task).is_none() {
-        return prospect(Fate::Stranded, Vec::new());
+        return prospect(TaskFate::Stranded, Vec::new());
     }
     let after = settled(new, task, now);
     if let Some(visit) = after.history.get(task.history.len()) {
@@ -182,18 +182,24 @@ fn prospect(old: &Rules, new: &Rules, task: &Task, now: Timestamp) -> Option<Pro
             Some(Act::Pass) => "it decides by itself now".to_owned(),
             _ => visit.summary.clone(),
         };
-        return prospect(Fate::Moves { to: after.gate.map(|open| open.current), why }, Vec::new());
+        return prospect(
+            TaskFate::Moves { to: after.gate.map(|open| open.current), why },
+            Vec::new(),
+        );
     }
     let turns = turns(old, new, task);
     if after != *task {
         let following = rule_effect(task, &after);
-        return prospect(Fate::Follows { what: following.what, details: following.details }, turns);
+        return prospect(
+            TaskFate::Follows { what: following.what, details: following.details },
+            turns,
+        );
     }
-    if turns.is_empty() { None } else { prospect(Fate::Stays, turns) }
+    if turns.is_empty() { None } else { prospect(TaskFate::Stays, turns) }
 }
 
 /// Returns the outcomes at the task's gate that lead elsewhere than they did.
-fn turns(old: &Rules, new: &Rules, task: &Task) -> Vec<Turn> {
+fn turns(old: &Rules, new: &Rules, task: &Task) -> Vec<RouteChange> {
     let at = |rules: &Rules| -> Vec<Outcome> {
         let gate = rules.workflow_of(task).zip(task.gate.as_ref());
         let gate = gate
@@ -209,7 +215,7 @@ fn turns(old: &Rules, new: &Rules, task: &Task) -> Vec<Turn> {
         passage.map_or_else(|| "nowhere".to_owned(), |passage| destination(&passage.to))
     };
     all.into_iter()
-        .map(|outcome| Turn {
+        .map(|outcome| RouteChange {
             before: lead(old, &before, &outcome),
             after: lead(new, &after, &outcome),
             outcome,

@@ -19,7 +19,7 @@ use crate::domain::{
 use crate::files::conflict_markers;
 use crate::files::diagnostic::Diagnostic;
 use crate::files::yaml;
-use crate::files::yaml::{Fault, Limits, Node, line_column};
+use crate::files::yaml::{Fault, Node, ParseLimits, line_column};
 
 /// The project's own file, at its top.
 pub const PROJECT_FILE: &str = "project.yaml";
@@ -37,7 +37,7 @@ pub struct Source {
 
 /// What a file of the configuration is about; its name says so.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Subject {
+pub enum RuleFile {
     /// The project.
     Project,
     /// Who there is.
@@ -46,7 +46,7 @@ pub enum Subject {
     Workflow(String),
 }
 
-impl Subject {
+impl RuleFile {
     /// Returns what a file of that name is about, if it belongs to the configuration.
     pub fn of(name: &str) -> Option<Self> {
         match name {
@@ -107,9 +107,9 @@ pub fn load(sources: &[Source]) -> Result<Configuration, Vec<Diagnostic>> {
 /// them may be missing.
 pub fn read(sources: &[Source]) -> Reading {
     let mut loading = Loading::default();
-    let mut sources: Vec<(Subject, &Source)> = sources
+    let mut sources: Vec<(RuleFile, &Source)> = sources
         .iter()
-        .filter_map(|source| Subject::of(&source.name).map(|subject| (subject, source)))
+        .filter_map(|source| RuleFile::of(&source.name).map(|subject| (subject, source)))
         .collect();
     sources.sort_by(|a, b| a.0.cmp(&b.0));
     for (subject, source) in sources {
@@ -237,11 +237,11 @@ struct Loading {
 }
 
 impl Loading {
-    fn file(&mut self, source: &Source, subject: Subject) {
+    fn file(&mut self, source: &Source, subject: RuleFile) {
         let (text, broken) = decoded(&source.bytes);
         let parsed = match broken {
             Some(fault) => Err(vec![fault]),
-            None => yaml::parse(&text, &Limits::default()).map(Node::into_owned),
+            None => yaml::parse(&text, &ParseLimits::default()).map(Node::into_owned),
         };
         let faults = Faults::default();
         match parsed {
@@ -263,17 +263,17 @@ impl Loading {
         self.diagnostics.extend(Diagnostic::from_faults(&source.name, &text, &faults));
     }
 
-    fn read(&mut self, root: &Node<'_>, subject: Subject, faults: &Faults) -> Vec<Definition> {
+    fn read(&mut self, root: &Node<'_>, subject: RuleFile, faults: &Faults) -> Vec<Definition> {
         match subject {
-            Subject::Project => {
+            RuleFile::Project => {
                 self.project = project_file::read(root, faults);
                 std::mem::take(&mut self.project.workflows)
             }
-            Subject::Org => {
+            RuleFile::Org => {
                 self.org = org_file::read(root, faults);
                 Vec::new()
             }
-            Subject::Workflow(stem) => {
+            RuleFile::Workflow(stem) => {
                 workflow_file::read_file(root, &stem, faults).into_iter().collect()
             }
         }

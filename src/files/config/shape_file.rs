@@ -9,11 +9,11 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::decode::{Faults, Fields};
+use super::decode::{Faults, FieldReader};
 use crate::domain::workflow::shape::{
-    About, DEPTH_LIMIT, Fields as Declared, Kind, NODE_LIMIT, Others, Outputs, Shape, Variant,
+    About, DEPTH_LIMIT, Fields, Kind, NODE_LIMIT, Others, Outputs, Shape, Variant,
 };
-use crate::files::yaml::{Fault, Kind as Form, Node};
+use crate::files::yaml::{Fault, Node, NodeKind};
 use kinds::{kinds, size};
 
 /// The discriminant of variants.
@@ -58,7 +58,7 @@ fn top(node: &Node<'_>, faults: &Faults) -> Option<Shape> {
         faults.add("wrong_kind", &span, message, "write `type: object`, or leave `type` away");
     }
     if shape.kinds.is_empty() {
-        shape.kinds.push(Kind::Object(Declared { others: Others::Welcome, ..Declared::default() }));
+        shape.kinds.push(Kind::Object(Fields { others: Others::Welcome, ..Fields::default() }));
     }
     for entry in node.get("properties").map(Node::entries).unwrap_or_default() {
         let name = entry.key.text.as_ref();
@@ -82,7 +82,7 @@ fn shape(node: &Node<'_>, depth: usize, faults: &Faults) -> Option<Shape> {
         faults.add("schema_too_deep", &node.span, message, "hand on something flatter");
         return None;
     }
-    let fields = Fields::of(node, "a schema", faults)?;
+    let fields = FieldReader::of(node, "a schema", faults)?;
     if depth == 0 {
         fields.text("$schema");
     }
@@ -112,7 +112,7 @@ fn explain(keyword: &str) -> Option<String> {
     )
 }
 
-fn about(node: &Node<'_>, fields: &Fields<'_, '_>, faults: &Faults) -> About {
+fn about(node: &Node<'_>, fields: &FieldReader<'_, '_>, faults: &Faults) -> About {
     About {
         title: fields.text("title"),
         description: fields.text("description"),
@@ -125,7 +125,7 @@ fn about(node: &Node<'_>, fields: &Fields<'_, '_>, faults: &Faults) -> About {
 /// Returns the value of a keyword for which `null` is a value like any other.
 fn said<'n, 's>(
     node: &'n Node<'s>,
-    fields: &Fields<'_, '_>,
+    fields: &FieldReader<'_, '_>,
     key: &'static str,
 ) -> Option<&'n Node<'s>> {
     fields.take(key);
@@ -134,14 +134,16 @@ fn said<'n, 's>(
 
 fn list_of_values(
     node: &Node<'_>,
-    fields: &Fields<'_, '_>,
+    fields: &FieldReader<'_, '_>,
     key: &'static str,
     faults: &Faults,
 ) -> Vec<Value> {
     let Some(list) = said(node, fields, key) else { return Vec::new() };
     match &list.kind {
-        Form::Sequence(items) if !items.is_empty() => items.iter().map(Node::to_value).collect(),
-        Form::Sequence(_) => {
+        NodeKind::Sequence(items) if !items.is_empty() => {
+            items.iter().map(Node::to_value).collect()
+        }
+        NodeKind::Sequence(_) => {
             faults.add("empty_list", &list.span, format!("`{key}` lists nothing"), "");
             Vec::new()
         }
@@ -152,7 +154,7 @@ fn list_of_values(
     }
 }
 
-fn values(node: &Node<'_>, fields: &Fields<'_, '_>, faults: &Faults) -> Vec<Value> {
+fn values(node: &Node<'_>, fields: &FieldReader<'_, '_>, faults: &Faults) -> Vec<Value> {
     let choices = list_of_values(node, fields, "enum", faults);
     let Some(constant) = said(node, fields, "const") else { return choices };
     if node.get("enum").is_some() {
@@ -169,13 +171,13 @@ fn values(node: &Node<'_>, fields: &Fields<'_, '_>, faults: &Faults) -> Vec<Valu
     vec![constant.to_value()]
 }
 
-fn alternatives(fields: &Fields<'_, '_>, depth: usize, faults: &Faults) -> Vec<Shape> {
+fn alternatives(fields: &FieldReader<'_, '_>, depth: usize, faults: &Faults) -> Vec<Shape> {
     let Some(node) = fields.take("anyOf") else { return Vec::new() };
     match &node.kind {
-        Form::Sequence(items) if !items.is_empty() => {
+        NodeKind::Sequence(items) if !items.is_empty() => {
             items.iter().filter_map(|item| shape(item, depth + 1, faults)).collect()
         }
-        Form::Sequence(_) => {
+        NodeKind::Sequence(_) => {
             faults.add("empty_list", &node.span, "`anyOf` lists nothing", "");
             Vec::new()
         }
@@ -188,7 +190,7 @@ fn alternatives(fields: &Fields<'_, '_>, depth: usize, faults: &Faults) -> Vec<S
 
 /// Reads `oneOf` at the top of `outputs`: one variant for each way out of the gate, told apart by `$status: {const: ...}`.
 fn read_variants(node: &Node<'_>, faults: &Faults) -> Option<Outputs> {
-    let fields = Fields::of(node, "a choice of variants", faults)?;
+    let fields = FieldReader::of(node, "a choice of variants", faults)?;
     for key in ["$schema", "title", "description"] {
         fields.text(key);
     }
@@ -206,8 +208,8 @@ fn read_variants(node: &Node<'_>, faults: &Faults) -> Option<Outputs> {
         keyword.then(|| "what all variants have is declared in each of them".to_owned())
     });
     let items = match list.map(|list| (list, &list.kind)) {
-        Some((_, Form::Sequence(items))) if !items.is_empty() => items,
-        Some((list, kind)) if !matches!(kind, Form::Sequence(_)) => {
+        Some((_, NodeKind::Sequence(items))) if !items.is_empty() => items,
+        Some((list, kind)) if !matches!(kind, NodeKind::Sequence(_)) => {
             faults.wrong_kind(list, "`oneOf` is a list of variants", "");
             return None;
         }
@@ -255,7 +257,7 @@ fn status(item: &Node<'_>, faults: &Faults) -> Option<(String, Range<usize>)> {
             .help("add `$status: {const: WORD}` to its `properties`")
     };
     let Some(entry) = entry else {
-        if matches!(item.kind, Form::Mapping(_)) {
+        if matches!(item.kind, NodeKind::Mapping(_)) {
             let start = item
                 .entries()
                 .first()

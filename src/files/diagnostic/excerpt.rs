@@ -6,12 +6,12 @@ use crate::files::printable::is_printable;
 use crate::files::yaml::{Label, line_column};
 
 /// A file by its lines, which are numbered from 1.
-pub(crate) struct Lines<'s> {
+pub(crate) struct SourceLines<'s> {
     source: &'s str,
     starts: Vec<usize>,
 }
 
-impl<'s> Lines<'s> {
+impl<'s> SourceLines<'s> {
     pub(crate) fn of(source: &'s str) -> Self {
         let breaks = source.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let starts = std::iter::once(0).chain(breaks.map(|(at, _)| at + 1)).collect();
@@ -49,7 +49,7 @@ impl<'s> Lines<'s> {
     }
 }
 
-/// Lines of a file, and the parts of them that are meant.
+/// SourceLines of a file, and the parts of them that are meant.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Excerpt {
     /// The number of the first line.
@@ -66,12 +66,16 @@ const BEFORE: usize = 40;
 const LONGEST_LINE: usize = 120;
 /// The longest message, in characters.
 const LONGEST_TEXT: usize = 600;
-/// Lines between two marks are shown up to here.
+/// SourceLines between two marks are shown up to here.
 const FEW_LINES: usize = 4;
 
 impl Excerpt {
     /// Returns what to show for those bytes of the file; nothing where the file is empty.
-    pub(crate) fn of(text: &Lines<'_>, span: &Range<usize>, label: Option<&Label>) -> Option<Self> {
+    pub(crate) fn of(
+        text: &SourceLines<'_>,
+        span: &Range<usize>,
+        label: Option<&Label>,
+    ) -> Option<Self> {
         let marked = Line::around(text, span)?;
         let Some(label) = label else {
             return Some(Self {
@@ -129,7 +133,7 @@ struct Line {
 
 impl Line {
     /// Returns the line in which the span begins, marked as far as the span goes in it.
-    fn around(text: &Lines<'_>, span: &Range<usize>) -> Option<Self> {
+    fn around(text: &SourceLines<'_>, span: &Range<usize>) -> Option<Self> {
         if text.source.is_empty() {
             return None;
         }

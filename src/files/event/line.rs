@@ -8,7 +8,7 @@ use crate::domain::{EventId, EventKind, Level, Map, TaskId, Timestamp};
 
 /// Where an event comes from.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Origin<'o> {
+pub(crate) enum EventOrigin<'o> {
     /// It is told by the commit of that id, and can be told by it again.
     Commit(&'o str),
     /// It is in no commit; the id tells it from every other one.
@@ -16,11 +16,11 @@ pub(crate) enum Origin<'o> {
 }
 
 /// Returns the event, as `event_value` gives it, as a line of the stream, with its end.
-pub(crate) fn event_line(mut event: Value, origin: Origin<'_>) -> String {
+pub(crate) fn event_line(mut event: Value, origin: EventOrigin<'_>) -> String {
     if let Value::Object(map) = &mut event {
         let (key, id) = match origin {
-            Origin::Commit(id) => ("commit", id),
-            Origin::Nowhere(id) => ("id", id.as_str()),
+            EventOrigin::Commit(id) => ("commit", id),
+            EventOrigin::Nowhere(id) => ("id", id.as_str()),
         };
         // Last of all, also where the event tells of the commit itself.
         map.shift_remove(key);
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn a_text_stays_in_its_line_and_comes_back_as_it_was() {
         let text = "a\n{\"event\":\"task_failed\"}\r\u{1b}[2J\u{9b}\u{202e}\u{2028}\u{7f} ä 👩‍💻 \\ \" \u{feff}";
-        let line = event_line(commented(text), Origin::Commit("abc"));
+        let line = event_line(commented(text), EventOrigin::Commit("abc"));
         assert_eq!(line.lines().count(), 1);
         assert!(line.trim_end().chars().all(|c| !c.is_control() && is_harmless(c)), "{line}");
         let read = EventLine::read(&line).unwrap();
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!((read.kind, read.level), (Some(EventKind::TaskCommented), Level::Info));
         assert!(line.ends_with(",\"commit\":\"abc\"}\n"), "{line}");
         let id = EventId::of("x");
-        let read = EventLine::read(&event_line(commented("x"), Origin::Nowhere(&id))).unwrap();
+        let read = EventLine::read(&event_line(commented("x"), EventOrigin::Nowhere(&id))).unwrap();
         assert_eq!((read.commit(), read.id()), (None, Some(id)));
     }
 

@@ -15,7 +15,7 @@ const IN_NOTICE: usize = 500;
 
 /// Returns what happened, in a few words.
 pub(crate) fn event_words(event: &EventLine) -> String {
-    let words = Words { fields: &event.fields, longest: IN_LINE };
+    let words = TemplateFields { fields: &event.fields, longest: IN_LINE };
     match event.kind {
         Some(kind) => words.fill(line_template(kind)),
         None => format!("{}{}", words.shown(&event.name), words.fill("[: {message}]")),
@@ -40,7 +40,7 @@ pub(crate) fn notice_text(occurrence: &Occurrence, reader: Reader) -> String {
     {
         fields.insert("next".to_owned(), json!(gate));
     }
-    let words = Words { fields: &fields, longest: IN_NOTICE };
+    let words = TemplateFields { fields: &fields, longest: IN_NOTICE };
     let template = notice_template(&occurrence.event, reader);
     let titled = "task {taskId} (\"{title}\")";
     let text = words.fill(&template.replace("{titled}", titled));
@@ -249,12 +249,12 @@ fn transition_template(visit: &Visit, reader: Reader) -> &'static str {
 }
 
 /// What fills templates: the fields of an event, each as one line of so many characters at most.
-struct Words<'f> {
+struct TemplateFields<'f> {
     fields: &'f Map,
     longest: usize,
 }
 
-impl Words<'_> {
+impl TemplateFields<'_> {
     fn fill(&self, template: &str) -> String {
         let mut words = String::new();
         let mut rest = template;

@@ -6,11 +6,11 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::{Defaults, TaskFile, parse};
-use crate::files::yaml::{Kind, Layout, Node, Sharing};
+use crate::files::yaml::{Node, NodeKind, NodeLayout, Sharing};
 
 /// A key that begins a line, and the comments at it.
 #[derive(Default)]
-struct Place {
+struct CommentPlace {
     /// Where its line begins, and how far in the key stands.
     line: usize,
     indent: String,
@@ -24,7 +24,7 @@ struct Place {
 /// All comments of a file, as far as keys have them or they have lines of their own.
 #[derive(Default)]
 struct Comments {
-    places: HashMap<Vec<String>, Place>,
+    places: HashMap<Vec<String>, CommentPlace>,
     /// Behind items of lists, and keys in them: which item is which may change.
     listed: Vec<(Vec<String>, String)>,
     /// On lines of their own.
@@ -147,7 +147,7 @@ impl Comments {
         if node.sharing == Sharing::Alias {
             return;
         }
-        if node.layout != Layout::Block {
+        if node.layout != NodeLayout::Block {
             texts.extend(
                 head.get(node.span.clone())
                     .filter(|text| text.contains('\n'))
@@ -158,7 +158,7 @@ impl Comments {
         let is_listed = path.iter().any(String::is_empty);
         for entry in node.entries() {
             path.push(entry.key.text.clone().into_owned());
-            let place = Place::of(head, entry.key.span.start, &entry.value);
+            let place = CommentPlace::of(head, entry.key.span.start, &entry.value);
             match place.filter(|_| !entry.key.decorated) {
                 Some(place) if !is_listed => drop(self.places.insert(path.clone(), place)),
                 Some(place) => {
@@ -169,13 +169,13 @@ impl Comments {
             self.gather(head, &entry.value, path, texts);
             path.pop();
         }
-        if let Kind::Sequence(items) = &node.kind {
+        if let NodeKind::Sequence(items) = &node.kind {
             path.push(String::new());
             for item in items {
                 let behind = behind(head, item.span.end).and_then(|(comment, _)| comment);
                 self.listed.extend(
                     behind
-                        .filter(|_| item.layout != Layout::Block)
+                        .filter(|_| item.layout != NodeLayout::Block)
                         .map(|comment| (path.clone(), comment)),
                 );
                 self.gather(head, item, path, texts);
@@ -185,7 +185,7 @@ impl Comments {
     }
 }
 
-impl Place {
+impl CommentPlace {
     /// Returns the place of a key; nothing where something else begins its line.
     fn of(head: &str, key: usize, value: &Node<'_>) -> Option<Self> {
         let line = head.get(..key)?.rfind('\n').map_or(0, |end| end + 1);
@@ -194,8 +194,8 @@ impl Place {
             return None;
         }
         let end = match value.layout {
-            Layout::Block | Layout::Absent => value.indicator.map(|colon| colon + 1),
-            Layout::Literal | Layout::Folded | Layout::FlowPair => None,
+            NodeLayout::Block | NodeLayout::Absent => value.indicator.map(|colon| colon + 1),
+            NodeLayout::Literal | NodeLayout::Folded | NodeLayout::FlowPair => None,
             _ => Some(value.span.end),
         };
         let found = end.and_then(|end| behind(head, end));

@@ -8,7 +8,7 @@ use super::{Origin, Spliced, TaskFile};
 use crate::domain::{AgentId, Map, Task};
 use crate::files::config::decode::text_of;
 use crate::files::frontmatter::{Edit, Path};
-use crate::files::yaml::{Entry, Kind, Node};
+use crate::files::yaml::{MappingEntry, Node, NodeKind};
 
 /// The keys whose values are texts, or lists of them: what looks like a number there is the text that is written.
 const TEXTS: [&str; 4] = ["title", "description", "tags", "blockers"];
@@ -46,8 +46,8 @@ pub(crate) fn is_given(key: &str) -> bool {
 }
 
 /// Returns what entries say, each as it is read: a change of a text is seen where the numbers that it looks like are the same.
-pub(crate) fn said<'n, 's: 'n>(entries: impl IntoIterator<Item = &'n Entry<'s>>) -> Map {
-    let value = |entry: &Entry<'_>| {
+pub(crate) fn said<'n, 's: 'n>(entries: impl IntoIterator<Item = &'n MappingEntry<'s>>) -> Map {
+    let value = |entry: &MappingEntry<'_>| {
         let is_text = TEXTS.contains(&entry.key.text.as_ref());
         if is_text { texts(&entry.value) } else { entry.value.to_value() }
     };
@@ -57,7 +57,7 @@ pub(crate) fn said<'n, 's: 'n>(entries: impl IntoIterator<Item = &'n Entry<'s>>)
 fn texts(node: &Node<'_>) -> Value {
     match (&node.kind, text_of(node)) {
         (_, Some(text)) => Value::String(text.into_owned()),
-        (Kind::Sequence(items), None) => items.iter().map(texts).collect(),
+        (NodeKind::Sequence(items), None) => items.iter().map(texts).collect(),
         (_, None) => node.to_value(),
     }
 }
@@ -79,7 +79,8 @@ impl TaskFile {
         let root = self.source.root();
         let says = |node: Option<&Node<'_>>| {
             node.is_some_and(|node| {
-                !node.is_null() && !matches!(&node.kind, Kind::Sequence(items) if items.is_empty())
+                !node.is_null()
+                    && !matches!(&node.kind, NodeKind::Sequence(items) if items.is_empty())
             })
         };
         let handed_on = root
@@ -160,7 +161,7 @@ fn change(path: &Path, old: &Value, new: Value, written: Option<&Node<'_>>, edit
         return;
     }
     match (old, new, written.map(|node| &node.kind)) {
-        (Value::Array(old), Value::Array(new), Some(Kind::Sequence(written)))
+        (Value::Array(old), Value::Array(new), Some(NodeKind::Sequence(written)))
             if old.len() == new.len()
                 && written.len() == new.len()
                 && old.iter().all(Value::is_object) =>
@@ -169,14 +170,16 @@ fn change(path: &Path, old: &Value, new: Value, written: Option<&Node<'_>>, edit
                 change(&path.clone().then(index), old, new, written.get(index), edits);
             }
         }
-        (Value::Array(old), Value::Array(new), Some(Kind::Sequence(written)))
+        (Value::Array(old), Value::Array(new), Some(NodeKind::Sequence(written)))
             if written.len() == old.len()
                 && !new.is_empty()
                 && old.iter().chain(&new).all(Value::is_string) =>
         {
             change_texts(path, old, new, edits);
         }
-        (Value::Object(old), Value::Object(mut new), Some(Kind::Mapping(_))) if !new.is_empty() => {
+        (Value::Object(old), Value::Object(mut new), Some(NodeKind::Mapping(_)))
+            if !new.is_empty() =>
+        {
             for (key, old) in old {
                 let path = path.clone().then(key.as_str());
                 match new.shift_remove(key) {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Defaults, Origin, applying, visits};
 use crate::domain::{Map, ReviewContext, Routing, Status, Task, TaskId};
-use crate::files::config::decode::{Faults, Fields};
+use crate::files::config::decode::{Faults, FieldReader};
 use crate::files::yaml::{Fault, Node};
 
 /// Where `context` has what a task began with.
@@ -85,7 +85,7 @@ fn decoded(
     defaults: &Defaults,
     faults: &Faults,
 ) -> Option<(Task, Origin)> {
-    let fields = Fields::of(node, "a task", faults)?;
+    let fields = FieldReader::of(node, "a task", faults)?;
     let written: Option<TaskId> = fields.parsed("id");
     if let Some(written) = written.filter(|written| written != id) {
         fields.fault("id", "id_mismatch", format!("this says `{written}`, and the file is named `{id}`"), format!("the file's name counts: if it was renamed, rename it back; if it is a copy, remove it; if not, write `id: {id}`"));
@@ -143,7 +143,7 @@ fn begin_plainly(task: &mut Task) {
 }
 
 /// A finished task has no open visit, and an unfinished one has: anything else was done by hand.
-fn consistent(task: &Task, origin: Origin, fields: &Fields<'_, '_>) {
+fn consistent(task: &Task, origin: Origin, fields: &FieldReader<'_, '_>) {
     if origin == Origin::Adopted && task.status.is_finished() == task.gate.is_some() {
         let says = if task.gate.is_some() { "it stands at a gate" } else { "it stands at no gate" };
         fields.fault(
@@ -159,7 +159,7 @@ fn routing(node: Option<&Node<'_>>, defaults: &Defaults, faults: &Faults) -> Opt
     let Some(node) = node else {
         return Some(Routing::of(defaults.workflow.clone()));
     };
-    let fields = Fields::of(node, "`routing`", faults)?;
+    let fields = FieldReader::of(node, "`routing`", faults)?;
     Some(Routing {
         workflow: fields.parsed("workflow").unwrap_or_else(|| defaults.workflow.clone()),
         role: fields.parsed("role"),
@@ -170,7 +170,7 @@ fn routing(node: Option<&Node<'_>>, defaults: &Defaults, faults: &Faults) -> Opt
 }
 
 fn review(node: &Node<'_>, faults: &Faults) -> Option<ReviewContext> {
-    let fields = Fields::of(node, "`reviewContext`", faults)?;
+    let fields = FieldReader::of(node, "`reviewContext`", faults)?;
     let from_gate = fields.parsed("fromGate");
     let from_role = fields.parsed("fromRole");
     let timestamp = fields.time("timestamp");

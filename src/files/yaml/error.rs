@@ -61,7 +61,7 @@ impl std::error::Error for Fault {}
 
 /// How much a text may ask of its reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ParseLimits {
     /// Lists and mappings inside each other.
     pub depth: usize,
     /// Nodes in all, aliases expanded.
@@ -72,7 +72,7 @@ pub struct Limits {
     pub text: usize,
 }
 
-impl Default for Limits {
+impl Default for ParseLimits {
     fn default() -> Self {
         Self { depth: 64, nodes: 100_000, alias_nodes: 20_000, text: 8 << 20 }
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::domain::{Task, TaskId};
-use crate::files::config::configuration::Subject as RuleFile;
+use crate::files::config::configuration::RuleFile;
 use crate::files::task_file::{Defaults, parse_hand_made_as_written};
 use crate::git::{ChangedFile, CommitId, LogEntry, ObjectId, Repository};
 use crate::history::commit_tasks::{

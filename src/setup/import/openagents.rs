@@ -120,7 +120,7 @@ fn workflow(
         return None;
     }
     let roles = &mut draft.roles;
-    let mut builder = GateBuilder { roles, steps: &steps, agents: Names::default() };
+    let mut builder = OpenagentsGateBuilder { roles, steps: &steps, agents: Names::default() };
     for (step, reached) in steps.steps.iter().zip(reached(&steps)) {
         if reached {
             draft.gates.extend(builder.gate(step));
@@ -147,13 +147,13 @@ fn reached(steps: &StepList<'_>) -> Vec<bool> {
     reached
 }
 
-struct GateBuilder<'a, 'n> {
+struct OpenagentsGateBuilder<'a, 'n> {
     roles: &'a mut RolesNeeded,
     steps: &'a StepList<'n>,
     agents: Names,
 }
 
-impl GateBuilder<'_, '_> {
+impl OpenagentsGateBuilder<'_, '_> {
     fn gate(&mut self, step: &ForeignStep<'_>) -> Option<GateDraft> {
         let record = &step.record;
         let description = record.text("description").or_else(|| record.text("name"));

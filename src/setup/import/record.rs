@@ -7,15 +7,15 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::domain::{FieldFate, ImportRemark, nearest};
-use crate::files::diagnostic::excerpt::{Lines, inert};
-use crate::files::yaml::{Fault, Kind, Node};
+use crate::files::diagnostic::excerpt::{SourceLines, inert};
+use crate::files::yaml::{Fault, Node, NodeKind};
 
 /// What becomes of the fields of a mapping: the key, its fate, and why or into what. `x-*` means every key that begins so.
 pub(crate) type FieldTable = &'static [(&'static str, FieldFate, &'static str)];
 
 /// Collects the remarks and the faults while a file is read.
 pub(crate) struct ImportReport<'s> {
-    lines: Lines<'s>,
+    lines: SourceLines<'s>,
     /// Each with its offset in the file; those without one come last.
     remarks: RefCell<Vec<(usize, ImportRemark)>>,
     /// The paths of fields that need no remark by table.
@@ -24,7 +24,7 @@ pub(crate) struct ImportReport<'s> {
 }
 
 impl<'s> ImportReport<'s> {
-    pub(crate) fn new(lines: Lines<'s>) -> Self {
+    pub(crate) fn new(lines: SourceLines<'s>) -> Self {
         let (remarks, told, faults) = Default::default();
         Self { lines, remarks, told, faults }
     }
@@ -130,7 +130,7 @@ impl<'n> Record<'n> {
         what: &str,
         report: &'n ImportReport<'n>,
     ) -> Option<Self> {
-        if matches!(node.kind, Kind::Mapping(_)) {
+        if matches!(node.kind, NodeKind::Mapping(_)) {
             return Some(Self { node, path: path.to_owned(), report });
         }
         let message = format!("{what} is a mapping of fields, and this is {}", node.noun());
@@ -194,7 +194,7 @@ impl<'n> Record<'n> {
     pub(crate) fn texts(&self, key: &str) -> Option<Vec<String>> {
         self.read(key, "a list of texts", |node| match scalar(node) {
             Some(text) => Some(vec![text]),
-            None if matches!(node.kind, Kind::Sequence(_)) => {
+            None if matches!(node.kind, NodeKind::Sequence(_)) => {
                 node.items().iter().map(scalar).collect()
             }
             None => None,
@@ -230,7 +230,7 @@ impl<'n> Record<'n> {
     pub(crate) fn records(&self, key: &str, wanted: &str, what: &str) -> Vec<Self> {
         self.at(key).mark_told();
         let is_list = |node: &'n Node<'static>| match &node.kind {
-            Kind::Sequence(items) => Some(items.as_slice()),
+            NodeKind::Sequence(items) => Some(items.as_slice()),
             _ => None,
         };
         let items = self.read(key, wanted, is_list).unwrap_or_default();
@@ -249,11 +249,11 @@ impl<'n> Record<'n> {
         let place = self.at(key);
         place.mark_told();
         let is_mapping = |node: &'n Node<'static>| match &node.kind {
-            Kind::Mapping(entries) => Some(entries.as_slice()),
+            NodeKind::Mapping(entries) => Some(entries.as_slice()),
             _ => None,
         };
         let entries = self.read(key, wanted, is_mapping).unwrap_or_default();
-        let entry = |entry: &'n crate::files::yaml::Entry<'static>| {
+        let entry = |entry: &'n crate::files::yaml::MappingEntry<'static>| {
             let name = entry.key.text.as_ref();
             (name, place.below(name, entry.key.span.clone()), &entry.value)
         };
@@ -262,7 +262,7 @@ impl<'n> Record<'n> {
 
     /// Returns workflows with their names, or of a list.
     pub(crate) fn workflows(&self, key: &str) -> Vec<(Option<&'n str>, Self)> {
-        if self.get(key).is_some_and(|node| matches!(node.kind, Kind::Sequence(_))) {
+        if self.get(key).is_some_and(|node| matches!(node.kind, NodeKind::Sequence(_))) {
             let records = self.records(key, "a list of workflows", "a workflow");
             return records.into_iter().map(|record| (None, record)).collect();
         }

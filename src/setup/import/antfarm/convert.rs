@@ -1,6 +1,6 @@
 //! From a file of antfarm to a workflow: its agents, its context, and the steps.
 
-use super::gates::GateBuilder;
+use super::gates::AntfarmGateBuilder;
 use super::gates::{read_agents, read_run};
 use crate::domain::FieldFate::{Converted, Dropped, Kept};
 use crate::files::yaml::Node;
@@ -53,7 +53,7 @@ pub(crate) fn read<'r>(
     let agents = read_agents(&top);
     let steps = StepList::read(&top, "id", Unnamed::IsNumbered);
     top.finish(&[OF_FILE]);
-    GateBuilder::new(&mut draft, &steps, &agents, report).build();
+    AntfarmGateBuilder::new(&mut draft, &steps, &agents, report).build();
     vec![draft.finish()]
 }
 

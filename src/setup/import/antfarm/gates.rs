@@ -68,7 +68,7 @@ const ESCALATED: &str =
 const PASSED_ON: &str = "not needed: what a gate handed on can be named anywhere after it";
 
 /// What the whole workflow is built with.
-pub(crate) struct GateBuilder<'a, 'n> {
+pub(crate) struct AntfarmGateBuilder<'a, 'n> {
     draft: &'a mut WorkflowDraft,
     steps: &'a StepList<'n>,
     agents: &'a [ForeignAgent],
@@ -87,7 +87,7 @@ struct OnFail {
     escalate_to: Option<String>,
 }
 
-impl<'a, 'n> GateBuilder<'a, 'n> {
+impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
     pub(crate) fn new(
         draft: &'a mut WorkflowDraft,
         steps: &'a StepList<'n>,

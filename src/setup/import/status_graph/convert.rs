@@ -65,7 +65,7 @@ fn build(
     for index in &graph.order {
         let role = &roles[*index];
         let mut gate =
-            GateBuilder { roles, role, missing: &mut missing }.gate(&graph.edges[*index]);
+            RoleGateBuilder { roles, role, missing: &mut missing }.gate(&graph.edges[*index]);
         if let Some((text, place)) = graph.opening.as_ref().filter(|_| *index == graph.entry) {
             place.note(Converted, "`brief.instructions` of the first gate");
             open(&mut gate, &slots_of_ours(text, place, |_| false, &mut missing));
@@ -118,14 +118,14 @@ fn has_loops(draft: &WorkflowDraft) -> bool {
 /// How often a gate may be sent back to where it leads to itself: such a loop needs a limit of its own.
 const AGAIN: u64 = 3;
 
-pub(crate) struct GateBuilder<'a, 'n> {
+pub(crate) struct RoleGateBuilder<'a, 'n> {
     pub(crate) roles: &'a [GraphRole<'n>],
     pub(crate) role: &'a GraphRole<'n>,
     /// The keys of prompts that no role hands on.
     pub(crate) missing: &'a mut BTreeSet<String>,
 }
 
-impl<'n> GateBuilder<'_, 'n> {
+impl<'n> RoleGateBuilder<'_, 'n> {
     pub(crate) fn gate(&mut self, edges: &[GraphEdge<'n>]) -> GateDraft {
         let GraphRole { gate: name, record, .. } = self.role;
         let given = |key| record.text(key).filter(|text| !text.trim().is_empty());
