@@ -22,7 +22,7 @@ pub enum Syntax {
 impl Syntax {
     /// Returns the syntax that a file name's suffix stands for.
     pub fn of(name: &str) -> Option<Self> {
-        // Some systems write it large.
+        // Some systems write suffixes in upper case.
         match name.rsplit_once('.')?.1.to_ascii_lowercase().as_str() {
             "yaml" | "yml" => Some(Self::Yaml),
             "json" => Some(Self::Json),
@@ -229,7 +229,7 @@ pub(crate) fn signed_file(
     (parse(&file, syntax, &completion.id).as_ref() == Ok(completion)).then_some(file)
 }
 
-/// Of a text that looks like a number the parser has nothing but the number: what is signed is what the completion says.
+/// JSON numbers lose their notation when they are read. The signature is of the completion, so its texts are written.
 fn signed_json(bytes: &[u8], completion: &Completion) -> Option<Vec<u8>> {
     let mut object: Map = json_file::read(std::str::from_utf8(bytes).ok()?).ok()?;
     let Value::Object(said) = write(completion) else { return None };

@@ -1,6 +1,6 @@
-//! What is wrong with a file, shown to a person: the line, underlined, with the fix. The one home of annotate-snippets.
+//! A fault in a file as people see it: the line, underlined, with the fix. Only this module uses `annotate_snippets`.
 //!
-//! Everything shown may come from a stranger's file: what is no visible character is replaced, and what is long is cut.
+//! The text may come from an untrusted file: invisible characters are replaced, and long lines are cut.
 
 pub(crate) mod excerpt;
 

@@ -13,7 +13,7 @@ use serde_json::{Error, Value};
 
 use super::yaml::build::report_duplicates;
 use super::yaml::scalar::resolve;
-use super::yaml::{EntryKey, Fault, MappingEntry, Node, NodeKind, NodeLayout, Sharing};
+use super::yaml::{EntryKey, Fault, MappingEntry, Node, NodeKind};
 use crate::domain::Map;
 
 /// How deep lists and objects may be.
@@ -25,8 +25,8 @@ pub(crate) fn parse(text: &str) -> Result<Node<'_>, Fault> {
     twice.into_iter().next().map_or(Ok(node), Err)
 }
 
-/// Returns the first key that a JSON text has twice in one object, and where: of such a one its last value alone would count.
-pub(crate) fn said_twice(text: &str) -> Option<String> {
+/// Returns a message about the first duplicate key of a JSON text. `serde_json` would silently take the last value.
+pub(crate) fn duplicate_key(text: &str) -> Option<String> {
     let (_, twice) = tree(text).ok()?;
     Some(twice.into_iter().next()?.message)
 }
@@ -36,7 +36,7 @@ pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     serde_json::from_value(tree(text)?.0.to_value())
 }
 
-/// Reads a JSON text of which one member alone is read so: the others are another program's.
+/// Reads a JSON object. Only the numbers of the member `key` keep their digits: the other members are another program's.
 pub(crate) fn read_below(text: &str, key: &str) -> Result<Value, Error> {
     serde_json::from_str::<IgnoredAny>(text)?;
     let Ok(Members(members)) = serde_json::from_str(text) else {
@@ -86,12 +86,12 @@ pub(crate) fn placeless(value: Value) -> Node<'static> {
             NodeKind::Mapping(map.into_iter().map(entry).collect())
         }
     };
-    node(kind, 0, 0)
+    Node::plain(kind, 0..0)
 }
 
 /// Returns the tree of a text, with the faults of keys that are there twice.
 fn tree(text: &str) -> Result<(Node<'_>, Vec<Fault>), Error> {
-    // What is wrong is told where it stands.
+    // Raw values would report a syntax error without its place in the text.
     serde_json::from_str::<IgnoredAny>(text)?;
     let mut twice = Vec::new();
     let node = value(text, serde_json::from_str(text)?, 0, &mut twice)?;
@@ -139,18 +139,7 @@ fn value<'t>(
         }
         _ => resolve(Cow::Borrowed(written)),
     };
-    Ok(node(kind, start, start + written.len()))
-}
-
-fn node(kind: NodeKind<'_>, start: usize, end: usize) -> Node<'_> {
-    Node {
-        span: start..end,
-        kind,
-        layout: NodeLayout::Flow,
-        sharing: Sharing::Own,
-        outer: start,
-        indicator: None,
-    }
+    Ok(Node::plain(kind, start..start + written.len()))
 }
 
 /// The members of an object, in order; of a key that is there twice, both.
@@ -240,9 +229,9 @@ mod tests {
     #[test]
     fn json_is_held_to_its_grammar() {
         assert_eq!(parse("{\"a\": 1, \"a\": 2}").unwrap_err().code, "duplicate_key");
-        assert_eq!(said_twice("{\"a\": 1, \"b\": 2}"), None);
+        assert_eq!(duplicate_key("{\"a\": 1, \"b\": 2}"), None);
         let twice = "the key `a` on line 2 is already defined on line 1";
-        assert_eq!(said_twice("[{\"a\": 1,\n\"a\": 2}]").as_deref(), Some(twice));
+        assert_eq!(duplicate_key("[{\"a\": 1,\n\"a\": 2}]").as_deref(), Some(twice));
         let fault = parse("{\"a\": 1,\n \"b\" 2}").unwrap_err();
         assert_eq!((fault.code, fault.line_column("{\"a\": 1,\n \"b\" 2}").0), ("invalid_json", 2));
         assert!(parse("a: 1").is_err(), "YAML is not JSON");

@@ -6,7 +6,7 @@ use serde_json::Number;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::yaml::{EntryKey, Fault, MappingEntry, Node, NodeKind, NodeLayout, Sharing};
+use super::yaml::{EntryKey, Fault, MappingEntry, Node, NodeKind};
 
 /// Returns the tree of a TOML text, keys in the order they are written.
 pub(crate) fn parse(text: &str) -> Result<Node<'static>, Vec<Fault>> {
@@ -26,7 +26,7 @@ fn mapping(table: &DeTable<'_>, span: Range<usize>) -> Node<'static> {
     let mut entries: Vec<MappingEntry<'static>> =
         table.iter().map(|(key, value)| entry(key, value)).collect();
     entries.sort_by_key(|entry| entry.key.span.start);
-    node(NodeKind::Mapping(entries), span)
+    Node::plain(NodeKind::Mapping(entries), span)
 }
 
 fn entry(
@@ -57,12 +57,7 @@ fn value_node(value: &Spanned<DeValue<'_>>) -> Node<'static> {
         DeValue::Array(items) => NodeKind::Sequence(items.iter().map(value_node).collect()),
         DeValue::Table(table) => return mapping(table, span),
     };
-    node(kind, span)
-}
-
-fn node(kind: NodeKind<'static>, span: Range<usize>) -> Node<'static> {
-    let outer = span.start;
-    Node { span, kind, layout: NodeLayout::Flow, sharing: Sharing::Own, outer, indicator: None }
+    Node::plain(kind, span)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::frontmatter::{Context, flow, indented, key, literal_header, scalar};
+use super::frontmatter::{Context, flow, indented, key, literal_header, push_spaces, scalar};
 
 /// The longest line that a list or a mapping in brackets may make, in characters.
 const WIDTH: usize = 110;
@@ -104,10 +104,6 @@ fn is_small(value: &Value, depth: usize) -> bool {
         Value::String(text) => !text.contains('\n'),
         _ => true,
     }
-}
-
-fn push_spaces(out: &mut String, count: usize) {
-    out.extend(std::iter::repeat_n(' ', count));
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Coding agents told of the project: the files that each of them reads, brought up to date in one commit that holds nothing else. A
-//! file that a person has changed and not committed, or that cannot be merged, is left alone, and the others are done all the same.
+//! The files by which coding agents find the project, brought up to date in one commit that holds nothing else. A file with
+//! uncommitted changes, or one that cannot be merged, is left alone; the others are written.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::tasks::plan::DryRun;
 use crate::tasks::write::Beside;
 
 /// The files of coding agents, and what became of them.
-pub(crate) struct WiringReport {
+pub(crate) struct WiredAgents {
     /// All of them.
     pub files: Vec<WiredFile>,
     /// The commit; nothing where none was made.
@@ -56,7 +56,7 @@ pub(crate) struct WiringRefusal {
     pub fix: String,
 }
 
-impl WiringReport {
+impl WiredAgents {
     /// Returns whether anything is written.
     pub(crate) fn changes(&self) -> bool {
         self.files.iter().any(|file| matches!(file.fate, Wiring::Written { .. }))
@@ -75,8 +75,8 @@ impl WiringReport {
 pub(crate) fn wire_agents(
     workspace: &Workspace,
     dry_run: DryRun,
-) -> Result<WiringReport, ProjectError> {
-    // What git's index says of a file is seen when it is committed.
+) -> Result<WiredAgents, ProjectError> {
+    // Only the commit finds out what the index has staged.
     let mut staged: Vec<ProjectError> = Vec::new();
     loop {
         let plan = |head: &Head| {
@@ -94,7 +94,7 @@ pub(crate) fn wire_agents(
             Ok(PlannedFiles { outcome: wired, files, is_committed: true })
         };
         match write_planned(workspace, dry_run, MESSAGE, plan) {
-            Ok((wired, commit)) => return Ok(WiringReport { commit, ..wired }),
+            Ok((wired, commit)) => return Ok(WiredAgents { commit, ..wired }),
             Err(error)
                 if staged_elsewise(&error).is_some() && staged.len() < AgentFile::ALL.len() =>
             {
@@ -126,7 +126,7 @@ fn is_path_of(full: &str, path: &ProjectPath) -> bool {
 const MESSAGE: &str = "Tell coding agents how to work on tasks";
 
 /// Returns what would be written for a project that is not there yet.
-pub(crate) fn agents_to_wire(folder: &Path) -> Result<WiringReport, ProjectError> {
+pub(crate) fn agents_to_wire(folder: &Path) -> Result<WiredAgents, ProjectError> {
     let standing =
         folder.ancestors().find(|folder| folder.is_dir() && !folder.as_os_str().is_empty());
     let repository = match Repository::discover(standing.unwrap_or(Path::new("."))) {
@@ -138,10 +138,7 @@ pub(crate) fn agents_to_wire(folder: &Path) -> Result<WiringReport, ProjectError
     plan(folder, repository.as_ref().zip(head.as_ref()))
 }
 
-fn plan(
-    root: &Path,
-    committed: Option<(&Repository, &Head)>,
-) -> Result<WiringReport, ProjectError> {
+fn plan(root: &Path, committed: Option<(&Repository, &Head)>) -> Result<WiredAgents, ProjectError> {
     let files = AgentFile::ALL.into_iter().map(|file| {
         let places = file.places();
         let stands = |place: &&str| root.join(place).symlink_metadata().is_ok();
@@ -150,7 +147,7 @@ fn plan(
         let fate = fate(root, committed, file, &path)?;
         Ok(WiredFile { file, path, fate })
     });
-    Ok(WiringReport { files: files.collect::<Result<_, ProjectError>>()?, commit: None })
+    Ok(WiredAgents { files: files.collect::<Result<_, ProjectError>>()?, commit: None })
 }
 
 fn fate(

@@ -51,17 +51,17 @@ pub(crate) struct CreatedProject {
     pub committed: Vec<ProjectPath>,
     /// The branch of the commit; nothing for a repository that is not there yet.
     pub branch: Option<String>,
-    /// What it was told besides where people work, if the project lives on a branch of its own.
+    /// The pointer on the branch where people work, if the project lives on a branch of its own.
     pub checkout: Option<BranchPointer>,
     /// Whether git had no repository there.
     pub new_repository: bool,
     /// Whether the file that has git merge tasks by their meaning was left alone, since it has changes that are not committed.
     pub attributes_held: bool,
-    /// What this clone is told, and no commit holds.
+    /// The settings of this clone, which no commit holds.
     pub set_up: SetUp,
 }
 
-/// What says on the branch that people work at where the project is.
+/// The commit on the branch where people work that says where the project is.
 pub(crate) struct BranchPointer {
     /// The folder.
     pub root: PathBuf,
@@ -92,7 +92,7 @@ pub(crate) fn init(
     refuse_existing(&new.folder, repository.as_ref(), head.as_ref().ok().and_then(Option::as_ref))?;
     let author = match &repository {
         Some(repository) => {
-            // Whoever commits is asked for before anything is written, too.
+            // A missing identity fails before anything is written.
             repository.identity()?;
             repository.author_identity()?
         }
@@ -258,7 +258,7 @@ pub(crate) fn refuse_existing(
 
 fn make_folder(folder: &Path) -> Result<(), StoreError> {
     std::fs::create_dir_all(folder).map_err(|cause| {
-        // What is there already is what stands in the way: a file, or a folder that nothing can be made in.
+        // The nearest existing path is the cause: a file, or a folder without write permission.
         let path =
             folder.ancestors().find(|path| path.symlink_metadata().is_ok()).unwrap_or(folder);
         StoreError::Io { doing: "make a folder at", path: path.to_owned(), cause }
@@ -299,7 +299,7 @@ pub(crate) fn init_on_branch(
     }
     refuse_existing(&new.folder, Some(&repository), Some(&head))?;
     let source = repository.branch_source(branch.as_str(), None)?;
-    // One that was killed there before it had written anything else is gone on with.
+    // An interrupted run that had only made the branch is continued.
     let is_begun =
         matches!(source, Some(BranchSource::Here)) && is_only_begun(&repository, branch)?;
     if source.is_some() && !is_begun {

@@ -1,6 +1,6 @@
-//! What other rules would do to the tasks that are under way. Reads only.
+//! The effect of other rules on open tasks. Reads only.
 
-use crate::domain::{Destination, Gate, GateId, Outcome, Task, TaskId, Timestamp};
+use crate::domain::{Gate, GateId, Outcome, Task, TaskId, Timestamp};
 use crate::files::diagnostic::Diagnostic;
 use crate::files::task_file::Origin;
 use crate::git::CommitId;
@@ -125,8 +125,9 @@ pub(crate) fn diff_rules(
         };
         match file {
             Ok(file) if file.origin == Origin::Adopted => {
-                // What the rules in force still owe it is no matter of those to come.
-                let stands = if to.is_none() { settled(old, &file.task, now) } else { file.task };
+                // Steps that the rules in force still owe are no effect of the new ones.
+                let stands =
+                    if to.is_none() { apply_owed_steps(old, &file.task, now) } else { file.task };
                 match prospect(old, new, &stands, now) {
                     Some(prospect) => diff.prospects.push(prospect),
                     None => diff.untouched += 1,
@@ -148,9 +149,9 @@ fn commit_named(workspace: &Workspace, revision: &str) -> Result<CommitId, Proje
 }
 
 /// Returns the task after everything that the rules owe it.
-fn settled(rules: &Rules, task: &Task, now: Timestamp) -> Task {
+fn apply_owed_steps(rules: &Rules, task: &Task, now: Timestamp) -> Task {
     let mut task = task.clone();
-    // The rules bound what they owe; should they not, what was seen so far is told.
+    // The rules bound what they owe; this limit is a safeguard.
     for _ in
         0..rules.project.workflows.iter().map(|workflow| workflow.gates.len()).sum::<usize>() + 10
     {
@@ -176,7 +177,7 @@ fn prospect(old: &Rules, new: &Rules, task: &Task, now: Timestamp) -> Option<Tas
     if new.workflow_of(task).is_none() {
         return prospect(TaskFate::Stranded, Vec::new());
     }
-    let after = settled(new, task, now);
+    let after = apply_owed_steps(new, task, now);
     if let Some(visit) = after.history.get(task.history.len()) {
         let why = match owed(new, task) {
             Some(Act::Pass) => "it decides by itself now".to_owned(),
@@ -187,7 +188,7 @@ fn prospect(old: &Rules, new: &Rules, task: &Task, now: Timestamp) -> Option<Tas
             Vec::new(),
         );
     }
-    let turns = turns(old, new, task);
+    let turns = route_changes(old, new, task);
     if after != *task {
         let following = rule_effect(task, &after);
         return prospect(
@@ -199,7 +200,7 @@ fn prospect(old: &Rules, new: &Rules, task: &Task, now: Timestamp) -> Option<Tas
 }
 
 /// Returns the outcomes at the task's gate that lead elsewhere than they did.
-fn turns(old: &Rules, new: &Rules, task: &Task) -> Vec<RouteChange> {
+fn route_changes(old: &Rules, new: &Rules, task: &Task) -> Vec<RouteChange> {
     let at = |rules: &Rules| -> Vec<Outcome> {
         let gate = rules.workflow_of(task).zip(task.gate.as_ref());
         let gate = gate
@@ -212,7 +213,7 @@ fn turns(old: &Rules, new: &Rules, task: &Task) -> Vec<RouteChange> {
     all.extend(after.iter().filter(|outcome| !before.contains(outcome)).cloned());
     let lead = |rules: &Rules, known: &[Outcome], outcome: &Outcome| {
         let passage = known.contains(outcome).then(|| preview(rules, task, outcome)).flatten();
-        passage.map_or_else(|| "nowhere".to_owned(), |passage| destination(&passage.to))
+        passage.map_or_else(|| "nowhere".to_owned(), |passage| passage.to.noun().to_owned())
     };
     all.into_iter()
         .map(|outcome| RouteChange {
@@ -232,8 +233,4 @@ fn outcomes(rules: &Rules, gate: &Gate) -> Vec<Outcome> {
     };
     all.retain(|outcome| !matches!(outcome, Outcome::Blocked | Outcome::Skip));
     all
-}
-
-fn destination(to: &Destination) -> String {
-    to.noun().to_owned()
 }

@@ -12,7 +12,7 @@ use crate::domain::BranchName;
 use crate::files::printable::inert;
 use crate::history::merge_driver::{ATTRIBUTES, HOOK_LINE};
 use crate::setup::agent_files::AgentFile;
-use crate::setup::agent_wiring::{WiredFile, Wiring, WiringReport, agents_to_wire, wire_agents};
+use crate::setup::agent_wiring::{WiredAgents, WiredFile, Wiring, agents_to_wire, wire_agents};
 use crate::setup::init::init_on_branch;
 use crate::setup::init::{CreatedProject, NewProject, init};
 use crate::setup::monitoring::{
@@ -241,7 +241,7 @@ fn value(template: Template, begun: &CreatedProject) -> Value {
 
 /// What was added to the project besides its rules.
 pub(crate) struct Added {
-    pub agents: Option<WiringReport>,
+    pub agents: Option<WiredAgents>,
     pub monitoring: Option<MonitoringReport>,
 }
 
@@ -278,7 +278,7 @@ impl Added {
 
     /// Returns the exit code: files that cannot be merged are invalid, uncommitted changes are a conflict.
     pub(crate) fn exit_code(&self) -> ExitCode {
-        let refused = self.agents.iter().flat_map(WiringReport::refused);
+        let refused = self.agents.iter().flat_map(WiredAgents::refused);
         let codes = refused.map(|(_, obstacle)| match obstacle.code {
             "unmergeable_file" | "unreadable_file" => 6,
             "ignored_file" => 1,
@@ -288,7 +288,7 @@ impl Added {
     }
 }
 
-fn agents_value(wired: &WiringReport) -> Value {
+fn agents_value(wired: &WiredAgents) -> Value {
     let of = |wanted: fn(&Wiring) -> bool| -> Vec<&str> {
         let files = wired.files.iter().filter(|file| wanted(&file.fate));
         files.map(|file| file.path.as_str()).collect()
@@ -309,7 +309,7 @@ fn agents_value(wired: &WiringReport) -> Value {
     })
 }
 
-fn show_agents(output: Output, wired: &WiringReport, mode: DryRun) {
+fn show_agents(output: Output, wired: &WiredAgents, mode: DryRun) {
     let told = match (wired.changes(), mode, wired.refused().count()) {
         (true, DryRun::Yes, _) => "would tell coding agents how to work on tasks",
         (true, DryRun::No, _) => "told coding agents how to work on tasks",

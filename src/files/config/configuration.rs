@@ -119,7 +119,7 @@ pub fn read(sources: &[Source]) -> Reading {
 }
 
 impl Configuration {
-    /// Returns whether what is said of a place holds although other things could not be read: all gates before it could.
+    /// Returns whether findings about a place hold although other parts could not be read: all gates of its workflow could.
     pub fn is_whole_at(&self, at: &Place) -> bool {
         let (Place::Gate { workflow, .. }
         | Place::Route { workflow, .. }
@@ -130,7 +130,7 @@ impl Configuration {
         };
         let gates = Place::Workflow { workflow: workflow.clone(), field: "gates" };
         let written =
-            self.way(&gates).and_then(|(file, steps)| find(&file.text, &file.root, &steps).1);
+            self.path_to(&gates).and_then(|(file, steps)| find(&file.text, &file.root, &steps).1);
         let read = self.project.workflow(workflow).map_or(0, |workflow| workflow.gates.len());
         written.is_some_and(|node| node.items().len() == read)
     }
@@ -147,25 +147,25 @@ impl Configuration {
     ) -> Diagnostic {
         let (file, span) = self.span(at, part);
         let (name, text) =
-            file.map_or((home(at), ""), |file| (file.name.as_str(), file.text.as_str()));
+            file.map_or((default_file(at), ""), |file| (file.name.as_str(), file.text.as_str()));
         Diagnostic::new(severity, code, name, text, span, message).help(help)
     }
 
     /// Returns the file of a place, and its bytes there: the value's, or those of what it would be part of.
     pub fn locate(&self, at: &Place) -> (&str, Range<usize>) {
         let (file, span) = self.span(at, None);
-        (file.map_or(home(at), |file| file.name.as_str()), span)
+        (file.map_or(default_file(at), |file| file.name.as_str()), span)
     }
 
     fn span(&self, at: &Place, part: Option<&Range<usize>>) -> (Option<&File>, Range<usize>) {
-        let Some((file, steps)) = self.way(at) else { return (None, 0..0) };
+        let Some((file, steps)) = self.path_to(at) else { return (None, 0..0) };
         let (whole, node) = find(&file.text, &file.root, &steps);
         let part = part.zip(node).and_then(|(part, node)| within(&file.text, node, part));
         (Some(file), part.unwrap_or(whole))
     }
 
     /// Returns the file of a place and the way to it from the top of the file.
-    fn way(&self, at: &Place) -> Option<(&File, Vec<Step>)> {
+    fn path_to(&self, at: &Place) -> Option<(&File, Vec<Step>)> {
         let key = |key: &str| Step::Key(key.to_owned());
         let (file, mut steps) = match at {
             Place::Workflow { workflow, .. }
@@ -175,7 +175,7 @@ impl Configuration {
                 let (_, site) = self.definitions.iter().find(|(own, _)| own == workflow)?;
                 (self.files.get(site.file)?, site.steps.clone())
             }
-            _ => (self.files.iter().find(|file| file.name == home(at))?, Vec::new()),
+            _ => (self.files.iter().find(|file| file.name == default_file(at))?, Vec::new()),
         };
         if let Place::Gate { gate, .. } | Place::Route { gate, .. } | Place::Branch { gate, .. } =
             at
@@ -219,7 +219,7 @@ impl Configuration {
 }
 
 /// Returns the file in which a place would be.
-fn home(at: &Place) -> &'static str {
+fn default_file(at: &Place) -> &'static str {
     match at {
         Place::Role { .. } | Place::Member { .. } | Place::Agent { .. } => ORG_FILE,
         _ => PROJECT_FILE,
@@ -250,7 +250,7 @@ impl Loading {
                 let file = self.files.len();
                 self.files.push(File { name: source.name.clone(), text: text.clone(), root });
                 for definition in definitions {
-                    self.define(file, definition, &faults);
+                    self.add_definition(file, definition, &faults);
                 }
             }
             Err(found) => match conflict_markers::in_text(&text) {
@@ -279,7 +279,7 @@ impl Loading {
         }
     }
 
-    fn define(&mut self, file: usize, definition: Definition, faults: &Faults) {
+    fn add_definition(&mut self, file: usize, definition: Definition, faults: &Faults) {
         let name = &definition.workflow.name;
         if let Some((other, first)) =
             self.workflows.iter().find(|(_, other)| other.workflow.name == *name)
@@ -300,7 +300,7 @@ impl Loading {
     fn finish(mut self) -> Reading {
         let implicit_workflow = self.workflows.is_empty();
         let default_workflow = self.default_workflow().unwrap_or_else(|diagnostic| {
-            // Whatever else is wrong may be why.
+            // Another fault may be the cause.
             if self.diagnostics.is_empty() {
                 self.diagnostics.push(diagnostic);
             }

@@ -103,7 +103,7 @@ impl<'n, 's> FieldReader<'n, 's> {
 
     /// Returns where the key stands, for faults about the field as a whole; the mapping's beginning where it is absent.
     pub(crate) fn key_span(&self, key: &str) -> Range<usize> {
-        self.node.entry(key).map_or_else(|| first_key(self.node), |entry| entry.key.span.clone())
+        self.node.entry(key).map_or_else(|| self.node.first_key(), |entry| entry.key.span.clone())
     }
 
     /// Reports a fault about a field as a whole; an empty `help` is none.
@@ -332,9 +332,4 @@ pub(crate) fn one_or_many<'n, 's>(node: &'n Node<'s>) -> &'n [Node<'s>] {
 pub(crate) fn point_in_time(text: &str) -> Option<Timestamp> {
     let day = || Some(text.parse::<Date>().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp());
     text.parse().ok().or_else(day)
-}
-
-/// Returns the first key of a mapping: a place to point at when a field is not there.
-pub(crate) fn first_key(node: &Node<'_>) -> Range<usize> {
-    node.entries().first().map_or_else(|| node.span.clone(), |entry| entry.key.span.clone())
 }

@@ -44,7 +44,7 @@ fn plain(node: &Node<'_>, faults: &Faults) -> Option<Outputs> {
     if declared {
         let entry = node.get("properties").and_then(|properties| properties.entry(STATUS));
         let span = entry.map_or_else(|| node.span.clone(), |entry| entry.key.span.clone());
-        faults.add("misplaced_status", &span, "`$status` tells variants apart, and here there is one shape only", "with one way out, leave it away; else write `oneOf` with one variant for each, as in `- {properties: {$status: {const: approved}}}`");
+        faults.add("misplaced_status", &span, "`$status` tells variants apart, and here there is one shape only", "with one way out, leave it out; else write `oneOf` with one variant for each, as in `- {properties: {$status: {const: approved}}}`");
     }
     Some(Outputs::One(shape))
 }
@@ -55,7 +55,7 @@ fn top(node: &Node<'_>, faults: &Faults) -> Option<Shape> {
     if let Some(other) = shape.kinds.iter().find(|kind| !matches!(kind, Kind::Object(_))) {
         let span = node.get("type").map_or_else(|| node.span.clone(), |kind| kind.span.clone());
         let message = format!("outputs are an object, and this says `{}`", other.word());
-        faults.add("wrong_kind", &span, message, "write `type: object`, or leave `type` away");
+        faults.add("wrong_kind", &span, message, "write `type: object`, or leave `type` out");
     }
     if shape.kinds.is_empty() {
         shape.kinds.push(Kind::Object(Fields { others: Others::Welcome, ..Fields::default() }));
@@ -117,13 +117,13 @@ fn about(node: &Node<'_>, fields: &FieldReader<'_, '_>, faults: &Faults) -> Abou
         title: fields.text("title"),
         description: fields.text("description"),
         format: fields.text("format"),
-        default: said(node, fields, "default").map(Node::to_value),
+        default: value_of(node, fields, "default").map(Node::to_value),
         examples: list_of_values(node, fields, "examples", faults),
     }
 }
 
 /// Returns the value of a keyword for which `null` is a value like any other.
-fn said<'n, 's>(
+fn value_of<'n, 's>(
     node: &'n Node<'s>,
     fields: &FieldReader<'_, '_>,
     key: &'static str,
@@ -138,7 +138,7 @@ fn list_of_values(
     key: &'static str,
     faults: &Faults,
 ) -> Vec<Value> {
-    let Some(list) = said(node, fields, key) else { return Vec::new() };
+    let Some(list) = value_of(node, fields, key) else { return Vec::new() };
     match &list.kind {
         NodeKind::Sequence(items) if !items.is_empty() => {
             items.iter().map(Node::to_value).collect()
@@ -156,7 +156,7 @@ fn list_of_values(
 
 fn values(node: &Node<'_>, fields: &FieldReader<'_, '_>, faults: &Faults) -> Vec<Value> {
     let choices = list_of_values(node, fields, "enum", faults);
-    let Some(constant) = said(node, fields, "const") else { return choices };
+    let Some(constant) = value_of(node, fields, "const") else { return choices };
     if node.get("enum").is_some() {
         faults.push(
             Fault::new(
@@ -258,11 +258,7 @@ fn status(item: &Node<'_>, faults: &Faults) -> Option<(String, Range<usize>)> {
     };
     let Some(entry) = entry else {
         if matches!(item.kind, NodeKind::Mapping(_)) {
-            let start = item
-                .entries()
-                .first()
-                .map_or_else(|| item.span.clone(), |entry| entry.key.span.clone());
-            faults.push(missing(start));
+            faults.push(missing(item.first_key()));
         }
         return None;
     };

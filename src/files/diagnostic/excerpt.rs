@@ -1,4 +1,4 @@
-//! The few lines of a file that a diagnostic shows: visible characters only, long lines cut around what is meant.
+//! The few lines of a file that a diagnostic shows: visible characters only, long lines cut around the fault.
 
 use std::ops::Range;
 

@@ -9,9 +9,9 @@ use crate::domain::{EventId, EventKind, Level, Map, TaskId, Timestamp};
 /// Where an event comes from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum EventOrigin<'o> {
-    /// It is told by the commit of that id, and can be told by it again.
+    /// The commit of that id: the event can be derived from it again.
     Commit(&'o str),
-    /// It is in no commit; the id tells it from every other one.
+    /// No commit; the id makes the event unique.
     Nowhere(&'o EventId),
 }
 
@@ -70,8 +70,7 @@ pub(crate) struct EventLine {
 }
 
 impl EventLine {
-    /// Reads a line; nothing if it is no event: one that this version knows has the task that it is about, and every one comes from
-    /// somewhere.
+    /// Reads a line; `None` if it is no event. Every event has a commit or an id, and a known kind has its task.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let fields: Map = serde_json::from_str(text).ok()?;
         let text = |key: &str| fields.get(key).and_then(Value::as_str);
@@ -101,12 +100,12 @@ impl EventLine {
         self.fields.get(key)?.as_str()
     }
 
-    /// Returns the commit that tells it.
+    /// Returns the commit that it is derived from.
     pub(crate) fn commit(&self) -> Option<&str> {
         self.text("commit")
     }
 
-    /// Returns what tells it from every other one that is in no commit.
+    /// Returns the id of an event without a commit.
     pub(crate) fn id(&self) -> Option<EventId> {
         self.text("id").filter(|_| self.commit().is_none()).and_then(|id| id.parse().ok())
     }

@@ -1,5 +1,5 @@
-//! The words in which people and agents are told of an event: a line beside its time and its task, and the text of a notice
-//! (spec 1, section 9). Each is a template over the fields that the event has in the stream.
+//! Events as JSON, as a line of text, and as the text of a notice (spec 1, section 9). Texts are templates over the fields that the
+//! event has in the stream.
 //!
 //! What somebody else wrote is one line in them, cut where it is long, with nothing in it that a terminal obeys.
 
@@ -22,7 +22,7 @@ pub(crate) fn event_words(event: &EventLine) -> String {
     }
 }
 
-/// Returns what whoever stands to the event like that is told.
+/// Returns the text of a notice for that kind of reader.
 pub(crate) fn notice_text(occurrence: &Occurrence, reader: Reader) -> String {
     let mut fields = match serde_json::to_value(&occurrence.event) {
         Ok(Value::Object(fields)) => fields,
@@ -44,7 +44,7 @@ pub(crate) fn notice_text(occurrence: &Occurrence, reader: Reader) -> String {
     let template = notice_template(&occurrence.event, reader);
     let titled = "task {taskId} (\"{title}\")";
     let text = words.fill(&template.replace("{titled}", titled));
-    // It is read by itself.
+    // A notice begins with a capital.
     let mut characters = text.chars();
     let first = characters.next().map(char::to_uppercase);
     first.into_iter().flatten().chain(characters).collect()
@@ -332,7 +332,7 @@ pub(crate) fn event_value(occurrence: &Occurrence) -> Value {
     Value::Object(fields(occurrence))
 }
 
-/// Returns the message that tells somebody of the event: the event, and for whom it is in what words.
+/// Returns a notice: the event, its recipients and its text.
 pub(crate) fn notice_value(
     occurrence: &Occurrence,
     id: &str,

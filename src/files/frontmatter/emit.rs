@@ -128,7 +128,8 @@ fn push_written(out: &mut String, written: &YamlText) {
     out.push_str(&written.lines);
 }
 
-fn push_spaces(out: &mut String, count: usize) {
+/// Appends blanks.
+pub(crate) fn push_spaces(out: &mut String, count: usize) {
     out.extend(std::iter::repeat_n(' ', count));
 }
 

@@ -1,5 +1,5 @@
-//! Comments in the frontmatter: what people wrote behind a key, and above it. Another file of the same task may have lines there that
-//! were written anew, and can take them over.
+//! Comments in the frontmatter: what people wrote behind a key, and above it. A rewritten file of
+//! the same task can take them over.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -58,7 +58,7 @@ impl TaskFile {
             }
             let above: HashSet<&String> = known.iter().flat_map(|known| &known.above).collect();
             let now: HashSet<&String> = theirs.above.iter().collect();
-            // Whoever exchanged lines said something instead of others, which may have been changed here as well.
+            // A line that was replaced there may have been replaced here, too.
             if above.is_subset(&now) {
                 let added = theirs
                     .above
@@ -80,12 +80,12 @@ impl TaskFile {
         for (range, comment) in inserts {
             text.replace_range(range, &comment);
         }
-        let says_the_same = |file: &Self| {
+        let is_unchanged = |file: &Self| {
             file.task == self.task && file.raw() == self.raw() && file.rest() == self.rest()
         };
         parse(text.as_bytes(), &self.task.id, defaults)
             .ok()
-            .filter(says_the_same)
+            .filter(is_unchanged)
             .unwrap_or_else(|| self.clone())
     }
 

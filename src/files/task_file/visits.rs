@@ -7,8 +7,8 @@ use crate::domain::{Ending, OpenBranch, OpenVisit, Stamp, Station, Visit};
 use crate::files::config::decode::{Faults, FieldReader, point_in_time, text_of};
 use crate::files::yaml::{MappingEntry, Node, NodeKind};
 
-/// Returns the open visit that the node says. Its number is told by the history: where branches of a fork have spoken, it is the
-/// history's length before they did.
+/// Returns the open visit that the node says. Its number follows from the history: the length without the entries that
+/// branches of the open fork have added.
 pub(crate) fn read_open_visit(
     node: &Node<'_>,
     history: &[Visit],
@@ -109,7 +109,7 @@ fn read_visit(node: &Node<'_>, faults: &Faults) -> Option<Visit> {
     // The seconds are derived; they stand in the file for people and for other programs.
     let _: Option<u64> = fields.parsed("duration");
     let verdict = fields.parsed("verdict");
-    // Of a branch that took too long nobody has said anything.
+    // A branch that timed out has no verdict.
     let speaks = branch.is_some() && outcome != Some(Ending::Timeout);
     let verdict = if speaks { Some(fields.require("verdict", verdict)?) } else { None };
     let visit = Visit {

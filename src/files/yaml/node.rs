@@ -102,6 +102,18 @@ impl MappingEntry<'_> {
 }
 
 impl<'s> Node<'s> {
+    /// Returns a node of a notation without anchors, tags and block style.
+    pub(crate) fn plain(kind: NodeKind<'s>, span: Range<usize>) -> Self {
+        let outer = span.start;
+        let (layout, sharing) = (NodeLayout::Flow, Sharing::Own);
+        Self { span, kind, layout, sharing, outer, indicator: None }
+    }
+
+    /// Returns the first key of a mapping: where to point when a field is missing. Anything else is pointed at as a whole.
+    pub(crate) fn first_key(&self) -> Range<usize> {
+        self.entries().first().map_or_else(|| self.span.clone(), |entry| entry.key.span.clone())
+    }
+
     /// Returns the value of a key, if this is a mapping that has it.
     pub fn get(&self, key: &str) -> Option<&Node<'s>> {
         self.entry(key).map(|entry| &entry.value)

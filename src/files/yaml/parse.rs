@@ -64,10 +64,7 @@ fn syntax(
     limits: &ParseLimits,
     error: &ScanError,
 ) -> Fault {
-    let mut at = error.marker().byte_offset().unwrap_or(0).min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
+    let mut at = text.floor_char_boundary(error.marker().byte_offset().unwrap_or(0));
     if is_tab(error.kind()) {
         at = indented_by_tab(text, at);
     }

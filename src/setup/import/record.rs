@@ -19,14 +19,14 @@ pub(crate) struct ImportReport<'s> {
     /// Each with its offset in the file; those without one come last.
     remarks: RefCell<Vec<(usize, ImportRemark)>>,
     /// The paths of fields that need no remark by table.
-    told: RefCell<HashSet<String>>,
+    reported: RefCell<HashSet<String>>,
     faults: RefCell<Vec<Fault>>,
 }
 
 impl<'s> ImportReport<'s> {
     pub(crate) fn new(lines: SourceLines<'s>) -> Self {
-        let (remarks, told, faults) = Default::default();
-        Self { lines, remarks, told, faults }
+        let (remarks, reported, faults) = Default::default();
+        Self { lines, remarks, reported, faults }
     }
 
     /// Notes something that the file does not say, and the new one has to.
@@ -69,12 +69,12 @@ impl FieldPlace<'_> {
         let line = Some(self.report.lines.line_of(self.span.start));
         let remark = ImportRemark { line, field: inert(&self.path), fate, note: note.into() };
         self.report.remarks.borrow_mut().push((self.span.start, remark));
-        self.mark_told();
+        self.mark_reported();
     }
 
     /// Leaves it to others to say what became of the field.
-    pub(crate) fn mark_told(&self) {
-        self.report.told.borrow_mut().insert(self.path.clone());
+    pub(crate) fn mark_reported(&self) {
+        self.report.reported.borrow_mut().insert(self.path.clone());
     }
 
     /// Reports that the field cannot be read as it is; an empty `help` is none.
@@ -123,6 +123,11 @@ pub(crate) struct Record<'n> {
 }
 
 impl<'n> Record<'n> {
+    /// Returns the fields of a file, whose root is a mapping.
+    pub(crate) fn root(node: &'n Node<'static>, report: &'n ImportReport<'n>) -> Self {
+        Self { node, path: String::new(), report }
+    }
+
     /// Returns the fields of the node; `what` names the mapping with its article: `a step`.
     pub(crate) fn of(
         node: &'n Node<'static>,
@@ -141,7 +146,7 @@ impl<'n> Record<'n> {
     /// Returns the place of a field, or where the record begins if it has no such field.
     pub(crate) fn at(&self, key: &str) -> FieldPlace<'n> {
         let span =
-            self.node.entry(key).map_or_else(|| first_key(self.node), |e| e.key.span.clone());
+            self.node.entry(key).map_or_else(|| self.node.first_key(), |e| e.key.span.clone());
         FieldPlace { path: join(&self.path, key), span, report: self.report }
     }
 
@@ -159,7 +164,7 @@ impl<'n> Record<'n> {
 
     /// Reports a field that is missing.
     pub(crate) fn missing(&self, message: impl Into<String>) {
-        let place = FieldPlace { span: first_key(self.node), ..self.at("") };
+        let place = FieldPlace { span: self.node.first_key(), ..self.at("") };
         place.fault("missing_field", message, "");
     }
 
@@ -222,13 +227,13 @@ impl<'n> Record<'n> {
     /// Returns a mapping below; its own fields are reported, not the mapping.
     pub(crate) fn record(&self, key: &str) -> Option<Self> {
         let place = self.at(key);
-        place.mark_told();
+        place.mark_reported();
         Self::of(self.get(key)?, &place.path, &format!("`{}`", place.path), self.report)
     }
 
     /// Returns the items of a list as records: each is `what`.
     pub(crate) fn records(&self, key: &str, wanted: &str, what: &str) -> Vec<Self> {
-        self.at(key).mark_told();
+        self.at(key).mark_reported();
         let is_list = |node: &'n Node<'static>| match &node.kind {
             NodeKind::Sequence(items) => Some(items.as_slice()),
             _ => None,
@@ -247,7 +252,7 @@ impl<'n> Record<'n> {
         wanted: &str,
     ) -> Vec<(&'n str, FieldPlace<'n>, &'n Node<'static>)> {
         let place = self.at(key);
-        place.mark_told();
+        place.mark_reported();
         let is_mapping = |node: &'n Node<'static>| match &node.kind {
             NodeKind::Mapping(entries) => Some(entries.as_slice()),
             _ => None,
@@ -273,13 +278,13 @@ impl<'n> Record<'n> {
         entries.filter_map(record).collect()
     }
 
-    /// Notes what became of each field, by the first table that knows it, unless it has been told. A field that no table knows is
+    /// Notes what became of each field, by the first table that knows it, unless it has been reported. A field that no table knows is
     /// lost if its name speaks of where a task goes, and dropped otherwise.
     pub(crate) fn finish(&self, tables: &[FieldTable]) {
         for entry in self.node.entries() {
             let key = entry.key.text.as_ref();
             let place = self.at(key);
-            if self.report.told.borrow().contains(&place.path) {
+            if self.report.reported.borrow().contains(&place.path) {
                 continue;
             }
             let is_meant = |name: &str| match name.strip_suffix('*') {
@@ -290,7 +295,7 @@ impl<'n> Record<'n> {
             match known {
                 _ if entry.value.is_null() => place.note(FieldFate::Dropped, "it says nothing"),
                 Some((_, fate, note)) => place.note(*fate, *note),
-                None if names_a_way(key) => {
+                None if is_routing_key(key) => {
                     let note = "not known here, and by its name it says where a task goes";
                     place.note(FieldFate::Lost, note);
                 }
@@ -310,13 +315,8 @@ pub(crate) fn scalar(node: &Node<'_>) -> Option<String> {
     crate::files::config::decode::text_of(node).map(std::borrow::Cow::into_owned)
 }
 
-/// Returns the first key of a mapping: a place to point at when a field is not there.
-fn first_key(node: &Node<'_>) -> Range<usize> {
-    node.entries().first().map_or_else(|| node.span.clone(), |entry| entry.key.span.clone())
-}
-
 /// Returns whether the name of an unknown field is one that sends tasks somewhere.
-fn names_a_way(key: &str) -> bool {
+fn is_routing_key(key: &str) -> bool {
     const WORDS: [&str; 13] = [
         "next",
         "goto",

@@ -170,7 +170,7 @@ fn has(node: &Node<'_>, keys: &[&str]) -> bool {
 
 fn unknown(root: &Node<'_>) -> Fault {
     let keys = root.entries().iter().take(8).map(|entry| entry.key.text.as_ref());
-    let span = root.entries().first().map_or(0..0, |entry| entry.key.span.clone());
+    let span = root.first_key();
     if has(root, &["teams", "agents", "roles"]) {
         return Fault::new("no_workflow", span, "this file says who works, not how: there is no workflow in it").help(
             "import the file that has `gates`, `hops`, `steps` or `graph`; people and agents go into org.yaml by hand",

@@ -168,7 +168,7 @@ required: [m, mm, m, x y]
     22:19 duplicate: `m` is required twice
     22:22 unknown_field: `x y` is required, and `properties` does not have it (declare it, or require one of `a`, `b`, `c`, `d`, `e`, `f`, `g`, `h`, `i`, `j`, `k`, `l`, `n`, `o`, `p`, `q`, `$status`, `p.r`)
     21:3 invalid_value: `p.r` is no name for an output (use letters, digits, `_` and `-`, at most 64: templates call it `{{gate.name}}`)
-    20:3 misplaced_status: `$status` tells variants apart, and here there is one shape only (with one way out, leave it away; else write `oneOf` with one variant for each, as in `- {properties: {$status: {const: approved}}}`)
+    20:3 misplaced_status: `$status` tells variants apart, and here there is one shape only (with one way out, leave it out; else write `oneOf` with one variant for each, as in `- {properties: {$status: {const: approved}}}`)
     "#);
 }
 
@@ -208,9 +208,9 @@ required: [x]
     1:1 empty_list: `oneOf` lists nothing
     1:8 wrong_kind: `oneOf` is a list of variants, and this is a mapping
     1:1 empty_list: `oneOf` lists nothing
-    1:7 wrong_kind: outputs are an object, and this says `string` (write `type: object`, or leave `type` away)
+    1:7 wrong_kind: outputs are an object, and this says `string` (write `type: object`, or leave `type` out)
     1:1 wrong_kind: a schema is a mapping of fields, and this is a list
-    1:7 wrong_kind: outputs are an object, and this says `string` (write `type: object`, or leave `type` away)
+    1:7 wrong_kind: outputs are an object, and this says `string` (write `type: object`, or leave `type` out)
     ");
 }
 

@@ -45,8 +45,7 @@ pub(crate) fn read_outputs<'n>(record: &Record<'n>) -> Option<RoleOutputs<'n>> {
         let Value::Object(own) = item else { continue };
         let merged = merged(&schema, own);
         let statuses = statuses(&merged, "$status");
-        let start = node.entries().first().map_or(&node.span, |entry| &entry.key.span);
-        let variant = place.below(key, start.clone());
+        let variant = place.below(key, node.first_key());
         if statuses.is_empty() {
             let message =
                 format!("this variant of `{}` has no `$status` with a `const`", place.path);
