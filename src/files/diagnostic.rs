@@ -10,7 +10,7 @@ use annotate_snippets::renderer::{DEFAULT_LINE_NUM_STYLE, Style};
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use serde_json::{Value, json};
 
-use self::excerpt::{Excerpt, SourceLines, inert};
+use self::excerpt::{Excerpt, SourceLines, visible_text};
 use crate::domain::Severity;
 use crate::files::yaml::{Fault, Label};
 
@@ -86,11 +86,11 @@ impl Diagnostic {
         Self {
             severity,
             code,
-            file: inert(file),
+            file: visible_text(file),
             span,
             line,
             column,
-            message: inert(message),
+            message: visible_text(message),
             help: None,
             excerpt,
         }
@@ -99,7 +99,7 @@ impl Diagnostic {
     /// Adds the fix.
     #[must_use]
     pub fn help(mut self, help: Option<&str>) -> Self {
-        self.help = help.map(inert);
+        self.help = help.map(visible_text);
         self
     }
 

@@ -77,25 +77,19 @@ impl Excerpt {
         label: Option<&Label>,
     ) -> Option<Self> {
         let marked = Line::around(text, span)?;
-        let Some(label) = label else {
-            return Some(Self {
-                first: marked.number,
-                text: marked.text,
-                mark: marked.mark,
-                label: None,
-            });
+        let one_line = |line: Line, label| Self {
+            first: line.number,
+            text: line.text,
+            mark: line.mark,
+            label,
         };
+        let Some(label) = label else { return Some(one_line(marked, None)) };
         let other = Line::around(text, &label.span)?;
-        let label = inert(&label.text);
+        let label = visible_text(&label.text);
         if other.number == marked.number {
             // One line shows both only if it is shown from its beginning for both.
             let label = (other.text == marked.text).then_some((other.mark, label));
-            return Some(Self {
-                first: marked.number,
-                text: marked.text,
-                mark: marked.mark,
-                label,
-            });
+            return Some(one_line(marked, label));
         }
         let marked_first = marked.number < other.number;
         let (above, below) = if marked_first { (&marked, &other) } else { (&other, &marked) };
@@ -183,7 +177,7 @@ fn is_visible(c: char) -> bool {
 }
 
 /// Returns a text that a terminal shows as it stands: characters that do not show are spelled out, and it is cut.
-pub(crate) fn inert(text: &str) -> String {
+pub(crate) fn visible_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len().min(LONGEST_TEXT));
     for (index, c) in text.chars().enumerate() {
         if index == LONGEST_TEXT {

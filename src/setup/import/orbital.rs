@@ -117,9 +117,7 @@ fn read_step(step: &ForeignStep<'_>, list: &StepList<'_>) -> OrbitalStep {
     let record = &step.record;
     let instructions = record.text("prompt");
     match &instructions {
-        None => record
-            .report
-            .added(format!("{}.prompt", record.path), "not given: the brief is generated"),
+        None => record.added("prompt", "not given: the brief is generated"),
         Some(text) => {
             record.note("prompt", Converted, "`brief.instructions`");
             for slot in slots(text) {

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::domain::{FieldFate, ImportRemark, nearest};
-use crate::files::diagnostic::excerpt::{SourceLines, inert};
+use crate::files::diagnostic::excerpt::{SourceLines, visible_text};
 use crate::files::yaml::{Fault, Node, NodeKind};
 
 /// What becomes of the fields of a mapping: the key, its fate, and why or into what. `x-*` means every key that begins so.
@@ -31,7 +31,7 @@ impl<'s> ImportReport<'s> {
 
     /// Notes something that the file does not say, and the new one has to.
     pub(crate) fn added(&self, field: impl AsRef<str>, note: impl Into<String>) {
-        let field = inert(field.as_ref());
+        let field = visible_text(field.as_ref());
         let remark = ImportRemark { line: None, field, fate: FieldFate::Added, note: note.into() };
         self.remarks.borrow_mut().push((usize::MAX, remark));
     }
@@ -67,7 +67,8 @@ impl FieldPlace<'_> {
     /// Notes what became of the field.
     pub(crate) fn note(&self, fate: FieldFate, note: impl Into<String>) {
         let line = Some(self.report.lines.line_of(self.span.start));
-        let remark = ImportRemark { line, field: inert(&self.path), fate, note: note.into() };
+        let remark =
+            ImportRemark { line, field: visible_text(&self.path), fate, note: note.into() };
         self.report.remarks.borrow_mut().push((self.span.start, remark));
         self.mark_reported();
     }
@@ -160,6 +161,11 @@ impl<'n> Record<'n> {
     /// Notes what became of a field.
     pub(crate) fn note(&self, key: &str, fate: FieldFate, note: impl Into<String>) {
         self.at(key).note(fate, note);
+    }
+
+    /// Notes a field that the file does not have, and the new one has to.
+    pub(crate) fn added(&self, key: &str, note: impl Into<String>) {
+        self.report.added(join(&self.path, key), note);
     }
 
     /// Reports a field that is missing.

@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::names::Names;
-use super::record::{Record, join};
+use super::record::Record;
 use crate::domain::FieldFate::{Dropped, Kept};
 use crate::domain::Period;
 
@@ -252,7 +252,7 @@ pub(crate) fn workflow_name(
     let (name, why) = names.add(given.unwrap_or(fallback), fallback);
     if why.is_some() || given.is_none() {
         let usual = || format!("not given: the workflow is called `{name}`");
-        record.report.added(join(&record.path, "name"), why.unwrap_or_else(usual));
+        record.added("name", why.unwrap_or_else(usual));
     }
     name
 }

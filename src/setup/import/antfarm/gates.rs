@@ -145,10 +145,9 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
     }
 
     fn role(&mut self, step: &ForeignStep<'_>) -> (String, Option<&'a ForeignAgent>) {
-        let field = || format!("steps.{}.agent", step.foreign);
         let Some(agent) = step.record.text("agent") else {
             let note = format!("the step names no agent: its role is called `{}`", step.gate);
-            step.record.report.added(field(), note);
+            step.record.added("agent", note);
             self.draft.roles.add(&step.gate, None, false);
             return (step.gate.clone(), None);
         };
@@ -158,7 +157,7 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
         }
         let (role, why) = self.role_names.add(&agent, "agent");
         if let Some(why) = why {
-            step.record.report.added(field(), why);
+            step.record.added("agent", why);
         }
         let description = known.and_then(|known| known.description.as_deref());
         self.draft.roles.add(&role, description, false);
@@ -333,7 +332,7 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
         gate.max_retries = limit;
         if limit.is_none() {
             let note = "not given: the step may be done again 3 times, which is the default here";
-            record.report.added(format!("{}.max_retries", record.path), note);
+            record.added("max_retries", note);
         }
         gate.on_exhausted = Some(if let Some(role) = &on_fail.escalate_to {
             let role = names::plain(role, "human");
