@@ -30,7 +30,7 @@
 //! | `.aof/inbox`, `.aof/refused` | `storage::inbox` |
 //! | `.aof/lock`, `.aof/intent`, `.aof/cache` | `storage::lock`, `storage::journal`, `storage::header_cache` |
 //! | `.aof/outbox` | `storage::outbox` |
-//! | `.aof/contact`, `.aof/archive` | `storage::header_cache` |
+//! | `.aof/contact`, `.aof/archive`, `.aof/horizon` | `storage::header_cache` |
 //! | `.aof/branch`, a worktree | `project::branch`, `project::branch_checkout` |
 //! | `.aof/coming_*`, while files are brought in | `git::checkout` |
 //! | `.aof/runs` | `storage::runs` |

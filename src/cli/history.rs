@@ -17,7 +17,7 @@ use crate::git::{GitError, Marks, Pretence, Prompts, Repository};
 use crate::history::merge_driver::{broken_histories, drive, is_virtual_base};
 use crate::history::sync::outcome::{CommitLine, SyncEnd, Synced};
 use crate::history::sync::sync_loop::{ForeignCommits, SyncOptions, SyncStart, sync};
-use crate::history::unmerged::settle;
+use crate::history::unmerged::merge_unmerged;
 use crate::history::verify::commit_archive::{
     JudgedPush, ProjectFolder, Update, pushed_value, verify_pushed,
 };
@@ -163,7 +163,7 @@ fn show_merge(session: &Session, path: &str, merged: &FileMerge) {
 
 fn settle_all(session: &Session, mode: DryRun) -> CliResult {
     let workspace = session.workspace("merge-driver")?;
-    let tasks = settle(&workspace, mode)?;
+    let tasks = merge_unmerged(&workspace, mode)?;
     let mut code = ExitCode::SUCCESS;
     for task in &tasks {
         let merge = task.state.merge();
@@ -252,7 +252,7 @@ pub(crate) fn run_sync(session: &Session, args: &SyncArgs) -> CliResult {
     let wish = SyncOptions {
         remote: args.remote.as_deref(),
         first: SyncStart::Fetch,
-        strangers: ForeignCommits::Offered,
+        foreign: ForeignCommits::Pushed,
         prompts: Prompts::AtTerminal,
         dry_run: mode,
     };

@@ -228,14 +228,14 @@ fn shown(session: &Session, report: &WatchReport, retries: bool) -> ShownReport 
         WatchReport::Unrecorded { problem } => {
             late("unrecorded", "the event stream is not up to date", problem)
         }
-        WatchReport::CaughtUp { files } => info(
+        WatchReport::IndexRepaired { files } => info(
             json!({"event": "index_caught_up", "files": files}),
             format!(
                 "git's index had an earlier version of {}, left by a git command that another one overtook; it has what is committed again",
                 inert(&files.join(", "))
             ),
         ),
-        WatchReport::PutBack(put) => {
+        WatchReport::StepsRestored(put) => {
             let steps = match put.steps {
                 1 => "1 step is".to_owned(),
                 steps => format!("{steps} steps are"),
@@ -245,7 +245,7 @@ fn shown(session: &Session, report: &WatchReport, retries: bool) -> ShownReport 
             let value = json!({"event": "put_back", "tasks": put.tasks, "steps": put.steps});
             info(value, format!("{steps} {why}: {tasks}"))
         }
-        WatchReport::TakenBack { problem, fix } => {
+        WatchReport::StepsDropped { problem, fix } => {
             let text = format!("{} {}\n  {}", yellow("needs a look:"), inert(problem), inert(fix));
             (Level::WARN, json!({"event": "taken_back", "problem": problem, "fix": fix}), text)
         }

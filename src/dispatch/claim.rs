@@ -123,7 +123,7 @@ pub(crate) fn is_shared_now(workspace: &Workspace, dry_run: DryRun) -> Result<bo
 
 /// Syncs before something is claimed. Fails where no claim could be confirmed.
 pub(crate) fn sync_first(workspace: &Workspace) -> Result<(), ProjectError> {
-    ensure_synced(&sync(workspace, &options(SyncStart::Fetch))?, "claimed")
+    ensure_synced(&sync(workspace, &sync_options(SyncStart::Fetch))?, "claimed")
 }
 
 /// Has the remote confirm a claim, and releases it if the remote does not.
@@ -151,7 +151,7 @@ pub(crate) fn confirm_or(
     }
     let visit = changed.after.task.gate.as_ref().map(|open| open.visit);
     let lost = || ProjectError::ClaimLost { ticket: ticket.clone() };
-    let confirmed = sync(workspace, &options(SyncStart::Push)).and_then(|synced| {
+    let confirmed = sync(workspace, &sync_options(SyncStart::Push)).and_then(|synced| {
         ensure_synced(&synced, "claimed")?;
         Ok(synced.merge)
     });
@@ -219,12 +219,13 @@ fn first_parent(
     Ok(entry.and_then(|entry| entry.parents.first().copied()))
 }
 
-fn options(first: SyncStart) -> SyncOptions<'static> {
+/// Returns the options of a sync that confirms claims.
+pub(crate) fn sync_options(first: SyncStart) -> SyncOptions<'static> {
     SyncOptions {
         remote: None,
         prompts: Prompts::AtTerminal,
         first,
-        strangers: ForeignCommits::Kept,
+        foreign: ForeignCommits::Kept,
         dry_run: DryRun::No,
     }
 }
@@ -242,31 +243,27 @@ pub(crate) fn unconfirmed(
     what: &str,
 ) -> Option<ProjectError> {
     let upstream = upstream.name();
-    let (code, problem, fix) = match end {
+    let (problem, fix) = match end {
         SyncEnd::Same | SyncEnd::Rehearsed => return None,
         SyncEnd::Offline { said } => (
-            "offline",
             format!("nothing can be {what}, because `{upstream}` cannot be reached: {said}"),
             "a claim counts once the remote has it (`git.sync` in project.yaml); try again with a network, or take the risk that \
              somebody else does the same work with `--offline`",
         ),
         SyncEnd::Rejected { said } => (
-            "rejected",
             format!("nothing can be {what}, because `{upstream}` would not take it: {said}"),
             "see what it wants, then `aof sync`",
         ),
         SyncEnd::Unsettled => (
-            "unsettled",
             format!("nothing was {what}: `{upstream}` went on each of {rounds} times"),
             "try again",
         ),
         SyncEnd::Manual(left) => (
-            left.code,
             format!("nothing can be {what} before this clone is synced: {}", left.problem),
             left.fix.as_str(),
         ),
     };
-    Some(ProjectError::NotConfirmed { code, problem, fix: fix.to_owned() })
+    Some(ProjectError::NotConfirmed { code: end.code(), problem, fix: fix.to_owned() })
 }
 
 /// Returns whether the remote, as it was last seen, has the same file.

@@ -1,17 +1,26 @@
 //! Scheduled work, once: tasks follow the rules in force, time limits end, waiting work is handed out.
+//!
+//! A sweep that finds nothing to do notes until when that holds, so that the next one at the same commit reads one file.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use super::hand_out::{HandedOut, NothingToHandOut, hand_out};
+use jiff::SignedDuration;
+
+use super::hand_out::{HandedOut, NothingToHandOut, hand_out, hands_out};
 use super::synced_assignment::sync_and_hand_out;
-use crate::domain::TaskId;
+use crate::domain::{TaskId, Timestamp};
 use crate::git::Prompts;
 use crate::history::sync::outcome::Loss;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
+use crate::storage::header_cache::{DueHorizon, Hint};
+use crate::storage::journal;
 use crate::tasks::automatic::{RanOut, RuleChanges, follow_rules, run_out};
 use crate::tasks::plan::DryRun;
+
+/// How long a note holds: uncommitted edits move no commit.
+const HORIZON: SignedDuration = SignedDuration::from_secs(50);
 
 /// What one round did.
 #[derive(Default)]
@@ -32,6 +41,19 @@ pub(crate) fn sweep(
     dry_run: DryRun,
     rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
 ) -> Result<Swept, ProjectError> {
+    let now = workspace.now();
+    let commit = workspace.repository.look()?.commit.map(|commit| commit.to_string());
+    let horizon = DueHorizon::load(&workspace.paths).filter(|horizon| {
+        Some(&horizon.commit) == commit.as_ref()
+            && is_ahead(horizon, now)
+            && !journal::is_pending(&workspace.paths)
+    });
+    if let Some(DueHorizon { left, next, .. }) = horizon {
+        let hands_out = hands_out(&workspace.rules()?.rules);
+        let handed_out = HandedOut { hands_out, left, ..HandedOut::default() };
+        let ran_out = RanOut { next, ..RanOut::default() };
+        return Ok(Swept { ran_out, handed_out, ..Swept::default() });
+    }
     let mut swept = Swept {
         settled: follow_rules(workspace, wait, dry_run, rest)?,
         ran_out: run_out(workspace, wait, dry_run, rest)?,
@@ -43,7 +65,18 @@ pub(crate) fn sweep(
         swept.superseded = shared.synced.into_iter().flat_map(|synced| synced.superseded).collect();
         swept.handed_out.add(shared.handed_out);
     }
+    if let Some(commit) = commit.filter(|_| dry_run == DryRun::No && swept.is_at_rest()) {
+        let (left, next) = (swept.handed_out.left, swept.ran_out.next);
+        // It only saves time: a sweep works without the note too.
+        let _ = DueHorizon { commit, examined: now, left, next }.save(&workspace.paths);
+    }
     Ok(swept)
+}
+
+/// Returns whether nothing is due yet, as the horizon has it.
+fn is_ahead(horizon: &DueHorizon, now: Timestamp) -> bool {
+    let age = now.duration_since(horizon.examined);
+    !age.is_negative() && age < HORIZON && horizon.next.is_none_or(|next| next > now)
 }
 
 impl Swept {
@@ -61,6 +94,14 @@ impl Swept {
     /// Returns whether the remote confirmed all that was handed out.
     pub(crate) fn is_confirmed(&self) -> bool {
         self.handed_out.unconfirmed.is_none()
+    }
+
+    /// Returns whether nothing is left to do until something changes.
+    fn is_at_rest(&self) -> bool {
+        self.is_idle()
+            && self.is_confirmed()
+            && self.troubled().next().is_none()
+            && self.ran_out.unreadable.is_empty()
     }
 
     /// Returns the tasks that need a person, each with the reason.

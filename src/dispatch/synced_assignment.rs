@@ -15,19 +15,17 @@ use std::time::Duration;
 
 use tracing::info;
 
-use super::claim::{ensure_synced, is_shared, unconfirmed};
+use super::claim::{ensure_synced, is_shared, sync_options, unconfirmed};
 use super::hand_out::{HandedOut, Want, choose_for, find_wants, hands_out, next_batch};
 use crate::domain::TaskId;
 use crate::git::{Head, Prepared, Prompts, Pushed, RemoteError, SYNCED, Upstream};
 use crate::history::sync::outcome::{SyncEnd, Synced};
-use crate::history::sync::sync_loop::{
-    ForeignCommits, ROUNDS, SyncOptions, SyncStart, pause, sync,
-};
+use crate::history::sync::sync_loop::{ROUNDS, SyncOptions, SyncStart, pause, sync};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::tasks::apply::carry_out_together;
-use crate::tasks::plan::{Changed, Choice, DryRun, Plan, plan};
+use crate::tasks::plan::{Changed, Choice, Plan, plan};
 use crate::tasks::publish::{last_of_each, prepare};
 use crate::tasks::recovery::recover::{BringOutcome, bring, heal_if_pending};
 use crate::tasks::state::task_state::Pending;
@@ -47,20 +45,19 @@ pub(crate) fn sync_and_hand_out(
     wait: Duration,
     prompts: Prompts,
 ) -> SyncedHandOut {
-    let mut synced = Vec::new();
-    let mut offers = Offers { prompts, passed_over: HashSet::new(), done: HandedOut::default() };
-    let ended = offers.run(workspace, wait, &mut synced);
-    let mut handed_out = offers.done;
-    if let Err(error) = ended {
-        handed_out.unconfirmed = Some(error);
+    let (synced, done) = (Vec::new(), HandedOut::default());
+    let mut offers = Offers { prompts, passed_over: HashSet::new(), synced, done };
+    if let Err(error) = offers.run(workspace, wait) {
+        offers.done.unconfirmed = Some(error);
     }
-    SyncedHandOut { synced, handed_out }
+    SyncedHandOut { synced: offers.synced, handed_out: offers.done }
 }
 
 /// Claims that are offered to the remote.
 struct Offers {
     prompts: Prompts,
     passed_over: HashSet<TaskId>,
+    synced: Vec<Synced>,
     done: HandedOut,
 }
 
@@ -83,26 +80,15 @@ struct OfferedClaim {
 
 impl Offers {
     /// Syncs and gives, until there is nothing more to give.
-    fn run(
-        &mut self,
-        workspace: &mut Workspace,
-        wait: Duration,
-        syncs: &mut Vec<Synced>,
-    ) -> Result<(), ProjectError> {
+    fn run(&mut self, workspace: &mut Workspace, wait: Duration) -> Result<(), ProjectError> {
         for round in 0..ROUNDS {
             workspace.restart_wait(wait);
-            let options = SyncOptions {
-                remote: None,
-                first: SyncStart::Fetch,
-                strangers: ForeignCommits::Kept,
-                prompts: self.prompts,
-                dry_run: DryRun::No,
-            };
+            let options = SyncOptions { prompts: self.prompts, ..sync_options(SyncStart::Fetch) };
             let synced = sync(workspace, &options)?;
             let is_in_step = synced.end == SyncEnd::Same;
             self.done.unconfirmed = ensure_synced(&synced, "handed out").err();
             let upstream = synced.upstream.clone();
-            syncs.push(synced);
+            self.synced.push(synced);
             if !is_in_step || self.give(workspace, wait, &upstream)? == OfferOutcome::Done {
                 break;
             }

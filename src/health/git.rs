@@ -12,7 +12,7 @@ use crate::git::{Distance, GitError, Storage, is_program_there};
 use crate::history::git_race_repair::{
     IndexDifferences, catch_up, dropped_steps, lost_steps_issue, restore_steps,
 };
-use crate::history::merge_driver::{HOOK_LINE, install, is_held, missing};
+use crate::history::merge_driver::{HOOK_LINE, has_uncommitted_attributes, install, missing};
 use crate::history::sync::remote_state::RemoteStanding;
 use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
@@ -326,7 +326,7 @@ fn look_through(workspace: &Workspace) -> CheckResult {
     let missing = missing(&workspace.repository)?;
     let mut issues = Vec::new();
     let mut lacking = Vec::new();
-    if missing.attributes && is_held(workspace)? {
+    if missing.attributes && has_uncommitted_attributes(workspace)? {
         issues.push(Issue::new(
             "merge_driver_missing",
             format!("git does not merge tasks by their meaning; missing: {LINE}, which has changes that are not committed"),

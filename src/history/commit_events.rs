@@ -2,12 +2,14 @@
 
 use std::rc::Rc;
 
-use super::commit_tasks::{KnownRules, KnownTasks, TaskChanges, TaskFileVersion, Touched, touched};
+use super::commit_tasks::{
+    KnownRules, TaskChanges, TaskFileVersion, Touched, touched, touches_rules,
+};
 use super::unreported::UnreportedCommits;
+use super::verify::commit_reader::CommitReader;
 use crate::domain::{AgentId, ChangeEvents, Event, Severity, Task, TaskId, Timestamp};
-use crate::files::config::configuration::RuleFile;
 use crate::git::log::trailers;
-use crate::git::{ChangedFile, CommitId, LogEntry, ObjectId};
+use crate::git::{CommitId, LogEntry};
 use crate::project::error::ProjectError;
 use crate::project::rule_files::check_committed;
 use crate::project::workspace::Workspace;
@@ -20,24 +22,21 @@ const LOOK_BACK: usize = 100;
 /// Derives the events of commits, one after the other.
 pub(crate) struct EventDeriver<'w> {
     workspace: &'w Workspace,
-    rules: KnownRules,
-    tasks: KnownTasks,
-    /// The rules under commits that are gone.
-    rules_of_gone: KnownRules,
+    reader: CommitReader<'w>,
+    /// The rules under commits that the branch has lost.
+    lost_rules: KnownRules,
 }
 
 /// The events of a commit.
 pub(crate) struct CommitEvents {
-    /// When it was made.
     pub committed: Timestamp,
-    /// What happened in it.
     pub happened: Vec<ChangeEvents>,
 }
 
 impl<'w> EventDeriver<'w> {
     pub(crate) fn new(workspace: &'w Workspace) -> Self {
-        let (rules, rules_of_gone) = (KnownRules::default(), KnownRules::default());
-        Self { workspace, rules, tasks: KnownTasks::default(), rules_of_gone }
+        let (reader, lost_rules) = (CommitReader::new(workspace), KnownRules::default());
+        Self { workspace, reader, lost_rules }
     }
 
     /// Returns the events of a commit; `number` sorts them behind those of earlier commits.
@@ -49,29 +48,35 @@ impl<'w> EventDeriver<'w> {
     ) -> Result<CommitEvents, ProjectError> {
         let entry = self.workspace.repository.log_entry(commit)?;
         let changed = self.workspace.repository.changed_files(commit)?;
-        // A change of rules that was reported already changes them all the same.
+        // Rules whose change was already reported have changed as well.
         let keeps_rules = !touches_rules(&changed);
         let changed = news.new_changes(&self.workspace.repository, &entry, changed)?;
         let touches_rules = touches_rules(&changed);
         let tasks = touched(&changed);
-        let mut told = CommitEvents { committed: entry.committed, happened: Vec::new() };
+        let mut derived = CommitEvents { committed: entry.committed, happened: Vec::new() };
         if touches_rules || !tasks.is_empty() {
-            let rules = self.rules.behind(self.workspace, &entry)?;
+            let rules = self.reader.rules(&entry)?;
             if touches_rules {
-                told.happened.extend(self.of_rules(&rules, &entry, number)?);
+                derived.happened.extend(self.of_rules(&rules, &entry, number)?);
             }
             for (id, files) in tasks {
-                told.happened.extend(self.of_task(news, &rules, (&entry, number), &id, files)?);
+                derived.happened.extend(self.of_task(
+                    news,
+                    &rules,
+                    (&entry, number),
+                    &id,
+                    files,
+                )?);
             }
         }
-        told.happened.extend(self.of_merge(&entry, number)?);
+        derived.happened.extend(self.of_merge(&entry, number)?);
         if keeps_rules {
-            self.rules.are_kept_by(&entry);
+            self.reader.keep_rules(&entry);
         }
-        Ok(told)
+        Ok(derived)
     }
 
-    /// Returns what a merge superseded. Where ours stands to the byte, only the commits that it joins show that.
+    /// Returns what a merge superseded. If our file is unchanged, only the merged commits show that.
     fn of_merge(
         &mut self,
         entry: &LogEntry,
@@ -85,20 +90,18 @@ impl<'w> EventDeriver<'w> {
         let Some(base) = repository.merge_bases(ours, theirs)?.first().copied() else {
             return Ok(Vec::new());
         };
-        let rules = self.rules.behind(self.workspace, entry)?;
+        let rules = self.reader.rules(entry)?;
         let changes = TaskChanges::since(self.workspace, base, (ours, theirs))?;
-        let pairs = changes.pairs(self.workspace, &rules, &mut self.tasks, entry.committed)?;
+        let pairs = self.reader.pairs(entry, &changes)?;
         let mut happened = Vec::new();
         for pair in pairs.values() {
             let Some(merged) = pair.merged(&rules, &pair.ours) else { continue };
             let task = Rc::new(merged.task);
             for Superseded { ticket, visit, by } in merged.superseded {
-                let events_of_commit = visit
-                    .completion
-                    .as_ref()
-                    .map_or_else(|| visit.exited.to_string(), |stamp| stamp.id.to_string());
+                let completion = visit.completion.as_ref().map(|stamp| stamp.id.to_string());
+                let entry_key = completion.unwrap_or_else(|| visit.exited.to_string());
                 happened.push(ChangeEvents {
-                    mark: format!("superseded {ticket} {events_of_commit}"),
+                    mark: format!("superseded {ticket} {entry_key}"),
                     at: entry.committed,
                     later: number,
                     project: rules.project.name.clone(),
@@ -149,22 +152,22 @@ impl<'w> EventDeriver<'w> {
             Some(version) => self.before(rules, entry, id, version)?,
             None => None,
         };
-        // What cannot be read is somebody's work in progress; nothing is known of it.
-        let Some(after) = self.read(rules, entry, id, new)? else { return Ok(None) };
+        // Of an unreadable file, as while somebody edits it, nothing is known.
+        let Some(after) = self.reader.read(rules, entry, id, new)? else { return Ok(None) };
         let (mut before, mut events) = (before, Vec::new());
         let first = self.reported_by_rebased(news, entry, id)?;
-        let told = match &first[..] {
+        let reported = match &first[..] {
             [] => {
                 self.reported_state(news, rules, entry, (id, &path), before.as_deref(), &after)?
             }
             _ => None,
         };
-        if let Some(told) = told {
+        if let Some(reported) = reported {
             let is_edit = before.is_none_or(|before| with_people_of(&before, &after) != *before);
-            events.extend(crate::rules::events(rules, Some(&told), &after));
+            events.extend(crate::rules::events(rules, Some(&reported), &after));
             // An edit that was not reported comes from this commit, or else from its other parent.
             events.retain(|event| is_edit || *event != Event::Edited);
-            before = Some(told);
+            before = Some(reported);
             if events.is_empty() {
                 return Ok(None);
             }
@@ -176,7 +179,7 @@ impl<'w> EventDeriver<'w> {
                 return Ok(None);
             }
         }
-        // The time in an older state is not when the task was set back to it.
+        // If the task was set back to an older state, its own time is not the time of the change.
         let engine = before.as_ref().is_none_or(|task| task.updated < after.updated);
         Ok(Some(ChangeEvents {
             mark: format!(
@@ -191,8 +194,7 @@ impl<'w> EventDeriver<'w> {
         }))
     }
 
-    /// Returns the task as it was when another branch was reported, if that is on the way to `after`, and further than `before`: squashed
-    /// or merged changes were reported there.
+    /// Returns the furthest state between `before` and `after` that was reported on another branch, as of squashed or merged changes.
     fn reported_state(
         &mut self,
         news: &UnreportedCommits,
@@ -209,7 +211,7 @@ impl<'w> EventDeriver<'w> {
         }
         for tip in news.reported() {
             let Some(content) = self.workspace.repository.blob_id(*tip, path)? else { continue };
-            let Some(task) = self.read(rules, entry, id, content)? else { continue };
+            let Some(task) = self.reader.read(rules, entry, id, content)? else { continue };
             if task.history.len() > furthest && after.history.starts_with(&task.history) {
                 furthest = task.history.len();
                 found = Some(task);
@@ -218,17 +220,7 @@ impl<'w> EventDeriver<'w> {
         Ok(found)
     }
 
-    fn read(
-        &mut self,
-        rules: &Rules,
-        entry: &LogEntry,
-        id: &TaskId,
-        version: ObjectId,
-    ) -> Result<Option<Rc<Task>>, ProjectError> {
-        self.tasks.read(self.workspace, (id, version), rules, entry.committed)
-    }
-
-    /// Returns the task as it was before; of an unreadable file, its newest readable version.
+    /// Returns the task before the commit; for an unreadable file, its newest readable version.
     fn before(
         &mut self,
         rules: &Rules,
@@ -236,14 +228,14 @@ impl<'w> EventDeriver<'w> {
         id: &TaskId,
         (path, content): &TaskFileVersion,
     ) -> Result<Option<Rc<Task>>, ProjectError> {
-        if let Some(task) = self.read(rules, entry, id, *content)? {
+        if let Some(task) = self.reader.read(rules, entry, id, *content)? {
             return Ok(Some(task));
         }
         let repository = &self.workspace.repository;
         let Some(parent) = entry.parents.first() else { return Ok(None) };
         for earlier in repository.log_of(*parent, &[path])?.take(LOOK_BACK) {
             if let Some(content) = repository.blob_id(earlier?.id, path)?
-                && let Some(task) = self.read(rules, entry, id, content)?
+                && let Some(task) = self.reader.read(rules, entry, id, content)?
             {
                 return Ok(Some(task));
             }
@@ -251,19 +243,19 @@ impl<'w> EventDeriver<'w> {
         Ok(None)
     }
 
-    /// Returns the events that were reported of a task before a rebase made this commit again: the same act may lead to another state
-    /// there, and is still the same act.
+    /// Returns the events of a task that were reported before a rebase made this commit again. They are the same acts, even if they lead
+    /// to another state now.
     fn reported_by_rebased(
         &mut self,
         news: &UnreportedCommits,
         entry: &LogEntry,
         id: &TaskId,
     ) -> Result<Vec<Event>, ProjectError> {
-        let mut told = Vec::new();
-        for gone in news.rebased_from(entry) {
-            told.extend(self.events_of_lost(*gone, id)?);
+        let mut events = Vec::new();
+        for lost in news.rebased_from(entry) {
+            events.extend(self.events_of_lost(*lost, id)?);
         }
-        Ok(told)
+        Ok(events)
     }
 
     fn events_of_lost(
@@ -281,23 +273,19 @@ impl<'w> EventDeriver<'w> {
             return Ok(Vec::new());
         }
         let entry = repository.log_entry(commit)?;
-        let rules = self.rules_of_gone.behind(self.workspace, &entry)?;
+        let rules = self.lost_rules.behind(self.workspace, &entry)?;
         let before = match old {
             Some(version) => self.before(&rules, &entry, id, version)?,
             None => None,
         };
-        let after = self.read(&rules, &entry, id, *new)?;
+        let after = self.reader.read(&rules, &entry, id, *new)?;
         Ok(after.map_or_else(Vec::new, |after| {
             events_of_commit(&rules, &entry, before.as_deref(), &after, old.is_some())
         }))
     }
 }
 
-fn touches_rules(changed: &[ChangedFile]) -> bool {
-    changed.iter().any(|file| RuleFile::of(&file.path).is_some())
-}
-
-/// Returns the events of a task that a commit brought from one state to the other.
+/// Returns the events between two states of a task, with what the commit message adds.
 fn events_of_commit(
     rules: &Rules,
     entry: &LogEntry,
@@ -310,23 +298,23 @@ fn events_of_commit(
     events
 }
 
-/// Adds what only the message of the commit says: who wrote a comment, that a person assigned a claim.
+/// Adds what only the commit message says: who wrote a comment, that a person assigned a claim.
 fn refine_by_message(events: &mut Vec<Event>, entry: &LogEntry, known: bool) {
     let trailers = trailers::parse(&entry.message);
     let trailer =
         |key: &str| trailers.iter().find(|one| one.key() == key).map(|one| one.value().to_owned());
     let word = trailer("Aof-Event").unwrap_or_default();
-    // The act itself was reported when it was done.
+    // The restored act was reported when it was done.
     if word == "restored" && known {
         *events = vec![Event::Restored];
         return;
     }
-    // What is in a file beside the task is its text.
+    // Without other events, the commit changed the task's text.
     if events.is_empty() && known {
         events.push(Event::Edited);
     }
     for event in events {
-        let events_of_commit = match (&*event, word.as_str()) {
+        let refined = match (&*event, word.as_str()) {
             (Event::Claimed { gate: at, agent }, "assigned") => {
                 Event::Assigned { gate: at.clone(), agent: agent.clone() }
             }
@@ -344,11 +332,11 @@ fn refine_by_message(events: &mut Vec<Event>, entry: &LogEntry, known: bool) {
             },
             _ => continue,
         };
-        *event = events_of_commit;
+        *event = refined;
     }
 }
 
-/// Returns what stands between the first line of a message and its trailers.
+/// Returns the text between the first line of a message and its trailers.
 fn body(message: &str) -> String {
     let rest = message.split_once("\n\n").map_or("", |(_, rest)| rest);
     rest.trim_end().rsplit_once("\n\n").map(|(body, _)| body.trim().to_owned()).unwrap_or_default()

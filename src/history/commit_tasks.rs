@@ -1,14 +1,14 @@
-//! The tasks that a commit touches, with every file of each: none may hide behind another one.
+//! The tasks that commits have and change, each with all its files.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 
 use crate::domain::{AgentId, Task, TaskId, Timestamp};
-use crate::files::config::configuration::PROJECT_FILE;
+use crate::files::config::configuration::{PROJECT_FILE, RuleFile};
 use crate::files::task_file;
 use crate::files::task_file::{Defaults, Extent};
 use crate::git::log::trailers::Trailer;
-use crate::git::{ChangedFile, CommitId, LogEntry, ObjectId, Repository};
+use crate::git::{ChangedFile, CommitId, LogEntry, Marks, ObjectId, Repository};
 use crate::project::active_rules::{rules_at, stand_in};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -16,32 +16,34 @@ use crate::rules::Rules;
 use crate::rules::merge::{Merged, Superseded, apart, merge};
 use crate::storage::layout::{archive_path, is_archived, task_id, task_path};
 use crate::storage::{ProjectPath, layout};
+use crate::tasks::merge::file_merge::merge_files;
+use crate::tasks::merge::versions::{FileMerge, Versions};
 
-/// A version of a file: where it stands, and its content.
+/// A version of a file: its path and its content.
 pub(crate) type TaskFileVersion = (String, ObjectId);
 
 /// A task whose files were changed.
 #[derive(Debug, Default)]
 pub(crate) struct Touched {
-    /// Its files before, as far as they were changed.
+    /// The changed files, as they were before.
     pub before: Vec<TaskFileVersion>,
-    /// The same after.
+    /// The changed files, as they are after.
     pub after: Vec<TaskFileVersion>,
 }
 
 impl Touched {
-    /// Takes in what stands in a commit that has none of the changed files: what went from one place may stand in another.
-    pub(crate) fn take_in(&mut self, left: &[TaskFileVersion]) {
-        self.before.extend_from_slice(left);
-        self.after.extend_from_slice(left);
+    /// Adds files that the commit did not change: a task that is gone at one path may still have another file.
+    pub(crate) fn add_unchanged(&mut self, files: &[TaskFileVersion]) {
+        self.before.extend_from_slice(files);
+        self.after.extend_from_slice(files);
     }
 }
 
-/// Returns the tasks among the files.
+/// Returns the tasks of the changed files.
 pub(crate) fn touched(changed: &[ChangedFile]) -> BTreeMap<TaskId, Touched> {
     let mut tasks: BTreeMap<TaskId, Touched> = BTreeMap::new();
     for file in changed {
-        if let Some(id) = task_of(&file.path) {
+        if let Some(id) = id_of(&file.path).filter(|_| file.path.starts_with("tasks/")) {
             let own = tasks.entry(id).or_default();
             own.before.extend(file.before.map(|content| (file.path.clone(), content)));
             own.after.extend(file.after.map(|content| (file.path.clone(), content)));
@@ -52,19 +54,18 @@ pub(crate) fn touched(changed: &[ChangedFile]) -> BTreeMap<TaskId, Touched> {
 
 /// Returns the tasks that have more than one file in a commit, each with the files behind the first.
 pub(crate) fn doubled(
-    workspace: &Workspace,
+    repository: &Repository,
     commit: CommitId,
 ) -> Result<Vec<(TaskId, String)>, ProjectError> {
-    let mut known = HashSet::new();
-    let files = workspace.repository.list(commit, "tasks")?.into_iter();
-    let tasks = files.filter_map(|file| Some((task_of(&file.path)?, file.path)));
-    Ok(tasks.filter(|(id, _)| !known.insert(id.clone())).collect())
+    let tasks = CommitTasks::of(repository, commit)?.tasks.into_iter();
+    let behind_first = tasks
+        .flat_map(|(id, files)| files.into_iter().skip(1).map(move |(path, _)| (id.clone(), path)));
+    Ok(behind_first.collect())
 }
 
-/// The files of all tasks in a commit. A commit may take thousands away, and where each of them still stands is asked of each: the tree
-/// is listed once for them all.
+/// The tasks of the commit that was asked about last. A commit may remove thousands of tasks: its tree is listed once for all.
 #[derive(Default)]
-pub(crate) struct KnownFiles(Option<(CommitId, HashMap<TaskId, Vec<TaskFileVersion>>)>);
+pub(crate) struct KnownFiles(Option<(CommitId, CommitTasks)>);
 
 impl KnownFiles {
     /// Returns the files of a task in a commit.
@@ -74,34 +75,15 @@ impl KnownFiles {
         commit: CommitId,
         id: &TaskId,
     ) -> Result<&[TaskFileVersion], ProjectError> {
-        if self.0.as_ref().is_none_or(|(known, _)| *known != commit) {
-            let mut files: HashMap<TaskId, Vec<TaskFileVersion>> = HashMap::new();
-            for file in repository.list(commit, layout::TASKS)? {
-                if let Some(id) = task_of(&file.path) {
-                    files.entry(id).or_default().push((file.path, file.id));
-                }
-            }
-            self.0 = Some((commit, files));
-        }
-        let found = self.0.as_ref().and_then(|(_, files)| files.get(id));
-        Ok(found.map_or(&[], Vec::as_slice))
+        let known = match self.0.take().filter(|(known, _)| *known == commit) {
+            Some(known) => known,
+            None => (commit, CommitTasks::of(repository, commit)?),
+        };
+        Ok(self.0.insert(known).1.files_of(id))
     }
 }
 
-/// Returns the files of a task in a commit.
-fn files_of(
-    repository: &Repository,
-    commit: CommitId,
-    id: &TaskId,
-) -> Result<Vec<TaskFileVersion>, ProjectError> {
-    let files = repository.list(commit, layout::TASKS)?.into_iter();
-    Ok(files
-        .filter(|file| task_of(&file.path).as_ref() == Some(id))
-        .map(|file| (file.path, file.id))
-        .collect())
-}
-
-/// Returns the commit in which a task came to have a second file, looked for from one in which it has several.
+/// Returns the commit that gave a task its second file; `until` is one in which it has several.
 pub(crate) fn doubled_by(
     repository: &Repository,
     id: &TaskId,
@@ -109,12 +91,12 @@ pub(crate) fn doubled_by(
 ) -> Result<CommitId, ProjectError> {
     let mut at = until;
     loop {
-        let files = files_of(repository, at, id)?;
-        let paths: Vec<&str> = files.iter().map(|(path, _)| path.as_str()).collect();
+        let tasks = CommitTasks::of(repository, at)?;
+        let paths: Vec<&str> = tasks.files_of(id).iter().map(|(path, _)| path.as_str()).collect();
         let Some(entry) = repository.log_of(at, &paths)?.next().transpose()? else { return Ok(at) };
         let mut before = None;
         for parent in entry.parents.iter().filter(|parent| repository.has_commit(**parent)) {
-            if files_of(repository, *parent, id)?.len() > 1 {
+            if CommitTasks::of(repository, *parent)?.is_doubled(id) {
                 before = Some(*parent);
             }
         }
@@ -123,8 +105,8 @@ pub(crate) fn doubled_by(
     }
 }
 
-/// Returns whether the task that a commit names is one of another project of the repository, by the files that it changed, when it
-/// changed none of that name in the project of this folder. A folder without rules is no project.
+/// Returns whether the task that a commit names belongs to another project of the repository: the commit changed such a file there, and
+/// none in this project. A folder without rules is no project.
 pub(crate) fn is_of_another_project(
     repository: &Repository,
     entry: &LogEntry,
@@ -156,20 +138,15 @@ pub(crate) fn project_folders(path: &str) -> impl DoubleEndedIterator<Item = &st
     above.collect::<Vec<_>>().into_iter().filter(|above| above.is_empty() || above.ends_with('/'))
 }
 
-fn task_of(path: &str) -> Option<TaskId> {
-    let name = path.strip_prefix("tasks/")?.rsplit('/').next()?;
-    layout::task_id(name)?.ok()
-}
-
-/// So many tasks are kept.
+/// How many tasks are kept.
 const MOST_TASKS: usize = 1_000;
 
-/// The rules under the commit that was told last, if it has any.
+/// The rules in force at the commit that was read last.
 #[derive(Default)]
 pub(crate) struct KnownRules(Option<(CommitId, Option<Rc<Rules>>)>);
 
 impl KnownRules {
-    /// Returns the rules that decided what a commit says: those of its parent. A commit that brings the first ones goes by them.
+    /// Returns the rules that decided a commit: those of its parent, or its own if it brings the first ones.
     pub(crate) fn behind(
         &mut self,
         workspace: &Workspace,
@@ -191,7 +168,7 @@ impl KnownRules {
         }
     }
 
-    /// Notes that a commit left the rules as they were.
+    /// Notes that a commit did not change the rules.
     pub(crate) fn are_kept_by(&mut self, entry: &LogEntry) {
         if let Some((commit, _)) = &mut self.0
             && entry.parents.first() == Some(commit)
@@ -201,7 +178,7 @@ impl KnownRules {
     }
 }
 
-/// Tasks as commits left them; of too many, those that were told of longest ago are forgotten.
+/// Tasks as commits left them; when there are too many, the oldest are dropped.
 #[derive(Default)]
 pub(crate) struct KnownTasks {
     tasks: HashMap<TaskId, (ObjectId, Rc<Task>)>,
@@ -209,7 +186,7 @@ pub(crate) struct KnownTasks {
 }
 
 impl KnownTasks {
-    /// Returns what a version of a task's file says; nothing where it cannot be read: it is somebody's work in progress.
+    /// Returns a version of a task; nothing if its file cannot be read, as while somebody edits it.
     pub(crate) fn read(
         &mut self,
         workspace: &Workspace,
@@ -227,7 +204,7 @@ impl KnownTasks {
             return Ok(None);
         };
         let task = Rc::new(task);
-        // What a file leaves open depends on the commit that is told of.
+        // What a file leaves open depends on the commit.
         if extent == Extent::Whole {
             self.keep(version, &task);
         }
@@ -250,24 +227,23 @@ impl KnownTasks {
 pub(crate) struct CommitTasks {
     /// Each with its content.
     pub files: BTreeMap<String, ObjectId>,
-    tasks: BTreeMap<TaskId, String>,
-    twice: BTreeSet<TaskId>,
+    tasks: BTreeMap<TaskId, Vec<TaskFileVersion>>,
 }
 
 /// The file of a task in one commit.
 pub(crate) type CommittedFile<'t> = Option<(&'t str, ObjectId)>;
 
 impl CommitTasks {
-    pub(crate) fn of(workspace: &Workspace, commit: CommitId) -> Result<Self, ProjectError> {
-        let files = workspace.repository.list(commit, "tasks")?.into_iter();
+    pub(crate) fn of(repository: &Repository, commit: CommitId) -> Result<Self, ProjectError> {
+        let files = repository.list(commit, layout::TASKS)?.into_iter();
         let files: BTreeMap<String, ObjectId> = files.map(|file| (file.path, file.id)).collect();
-        let (mut tasks, mut twice) = (BTreeMap::new(), BTreeSet::new());
-        for (id, path) in files.keys().filter_map(|path| Some((id_of(path)?, path))) {
-            if tasks.insert(id.clone(), path.clone()).is_some() {
-                twice.insert(id);
+        let mut tasks: BTreeMap<TaskId, Vec<TaskFileVersion>> = BTreeMap::new();
+        for (path, content) in &files {
+            if let Some(id) = id_of(path) {
+                tasks.entry(id).or_default().push((path.clone(), *content));
             }
         }
-        Ok(Self { files, tasks, twice })
+        Ok(Self { files, tasks })
     }
 
     /// Returns the tasks, in the order of their ids.
@@ -275,15 +251,19 @@ impl CommitTasks {
         self.tasks.keys()
     }
 
-    /// Returns whether there are two files of that task.
-    pub(crate) fn is_twice(&self, id: &TaskId) -> bool {
-        self.twice.contains(id)
+    /// Returns all files of a task.
+    fn files_of(&self, id: &TaskId) -> &[TaskFileVersion] {
+        self.tasks.get(id).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns whether the task has several files.
+    pub(crate) fn is_doubled(&self, id: &TaskId) -> bool {
+        self.files_of(id).len() > 1
     }
 
     /// Returns the file of a task.
-    pub(crate) fn place(&self, id: &TaskId) -> CommittedFile<'_> {
-        let path = self.tasks.get(id)?;
-        Some((path, *self.files.get(path)?))
+    pub(crate) fn file_of(&self, id: &TaskId) -> CommittedFile<'_> {
+        self.files_of(id).last().map(|(path, content)| (path.as_str(), *content))
     }
 
     /// Returns the paths at which two commits differ.
@@ -294,14 +274,14 @@ impl CommitTasks {
     }
 }
 
-/// Returns the task that a file is of, by its name.
+/// Returns the id of a task by the name of its file.
 pub(crate) fn id_of(path: &str) -> Option<TaskId> {
     task_id(path.rsplit('/').next()?)?.ok()
 }
 
-/// Returns where the file of a merged task belongs: with the finished tasks or the others, where either side has it, ours first. While
-/// markers keep the file from being read, it is as finished as the side that is further.
-pub(crate) fn place_of(
+/// Returns where the file of a merged task belongs: in the archive or not, preferably where a side has it, ours first. A file with
+/// conflict markers is archived if a side has archived it.
+fn place_of(
     rules: &Rules,
     id: &TaskId,
     base: Option<&str>,
@@ -328,7 +308,29 @@ pub(crate) fn place_of(
     Ok(place.to_string())
 }
 
-/// The trailer with which a merge commit lists an entry that no longer counts.
+/// Merges the versions of a task's file by meaning. Returns the path at which the merged file belongs, and the merge.
+pub(crate) fn merge_versions(
+    repository: &Repository,
+    rules: &Rules,
+    id: &TaskId,
+    base: CommittedFile<'_>,
+    ours: (&str, ObjectId),
+    theirs: (&str, ObjectId),
+) -> Result<(String, FileMerge), ProjectError> {
+    let read = |(_, content): (&str, ObjectId)| repository.read_blob(content);
+    let (before, own, other) = (base.map(read).transpose()?, read(ours)?, read(theirs)?);
+    let versions = Versions { base: before.as_deref(), ours: &own, theirs: &other };
+    let merge = merge_files(rules, id, versions, &Marks::default())?;
+    let path = place_of(rules, id, base.map(|(path, _)| path), (ours.0, theirs.0), &merge.bytes)?;
+    Ok((path, merge))
+}
+
+/// Returns whether any of the changed files is one of the rules.
+pub(crate) fn touches_rules(changed: &[ChangedFile]) -> bool {
+    changed.iter().any(|file| RuleFile::of(&file.path).is_some())
+}
+
+/// The trailer by which a merge commit lists an entry that no longer counts.
 pub(crate) const SUPERSEDED: &str = "Aof-Superseded";
 
 /// Returns the trailer of an entry that no longer counts: its visit, its completion, by whom, and the outcome.
@@ -340,14 +342,14 @@ pub(crate) fn superseded_trailer(superseded: &Superseded) -> Option<Trailer> {
     Trailer::new(SUPERSEDED, &value).ok()
 }
 
-/// A task that both commits changed, as it was where they parted, and as each of them has it.
+/// A task that two commits changed: at their merge base, and as each of them has it.
 pub(crate) struct Pair {
     pub base: Option<Rc<Task>>,
     pub ours: Rc<Task>,
     pub theirs: Rc<Task>,
 }
 
-/// The tasks that two commits changed since they parted.
+/// The tasks that two commits changed since their merge base.
 pub(crate) struct TaskChanges {
     pub ours: BTreeMap<TaskId, Touched>,
     pub theirs: BTreeMap<TaskId, Touched>,
@@ -365,7 +367,7 @@ impl TaskChanges {
         Ok(Self { ours: changed(ours)?, theirs: changed(theirs)? })
     }
 
-    /// Returns the tasks that both changed, as far as they can be read.
+    /// Returns the readable tasks that both changed.
     pub(crate) fn pairs(
         &self,
         workspace: &Workspace,
@@ -390,7 +392,7 @@ impl TaskChanges {
 }
 
 impl Pair {
-    /// Returns the merged task, with people's fields as in `people`; nothing where the two cannot be merged.
+    /// Returns the merged task, with people's fields as in `people`; nothing if the two cannot be merged.
     pub(crate) fn merged(&self, rules: &Rules, people: &Task) -> Option<Merged> {
         let apart = apart(self.base.as_deref(), &self.ours, &self.theirs).ok()?;
         Some(merge(rules, &apart, people))

@@ -1,5 +1,11 @@
-//! Steps that git dropped from the branch though nobody meant it to: `git reset`, `git stash` and `git rebase --abort` move the branch to
-//! where HEAD was when they began. The steps are put back, or reported with the command that does so.
+//! Repairs what a person's git command did when aof committed during it.
+//!
+//! `git reset`, `git stash` and `git rebase --abort` move the branch to where HEAD was when they began, and so drop the steps since.
+//! These are restored, or reported with the command that does so.
+//!
+//! `git commit` and `git merge` read the index before they lock it, and write what they have read. Steps in between are missing in
+//! that index, and the next `git commit` would revert them. Such entries are updated: they are versions that HEAD had, and only aof
+//! has committed that file since. What a person staged is left alone.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -22,49 +28,54 @@ use crate::system::process::boot;
 use crate::system::shell::all_quoted;
 use crate::tasks::recovery::recover::{BringOutcome, bring, heal};
 
-/// Returns what is to be put back. What the files still have is not: that is committed again like any edit.
+/// Returns the steps that have to be restored. Steps that the files still have are left out: they are committed again like any edit.
 pub(crate) fn dropped_steps(
     workspace: &Workspace,
     head: &Head,
 ) -> Result<Vec<DroppedSteps>, ProjectError> {
     let mut lost = Vec::new();
-    for one in workspace.repository.dropped_steps(head)? {
-        if !is_untouched(&one, head) || !files_have(workspace, &one)? {
-            lost.push(one);
+    for dropped in workspace.repository.dropped_steps(head)? {
+        if !is_unmoved(&dropped, head) || !files_have(workspace, &dropped)? {
+            lost.push(dropped);
         }
     }
     Ok(lost)
 }
 
-fn files_have(workspace: &Workspace, one: &DroppedSteps) -> Result<bool, ProjectError> {
-    let files = workspace.repository.resulting_files(&one.steps)?;
-    Ok(files.iter().all(|(path, after)| {
-        let here =
-            path.parse().ok().and_then(|path| task_files::read(&workspace.paths, &path).ok());
-        match (here, after) {
-            (Some(here), Some(after)) => workspace.repository.is_same_text(&here.bytes, *after),
-            (here, after) => here.is_none() && after.is_none(),
-        }
+fn files_have(workspace: &Workspace, dropped: &DroppedSteps) -> Result<bool, ProjectError> {
+    let files = workspace.repository.resulting_files(&dropped.steps)?;
+    Ok(files.iter().all(|(path, after)| match (worktree_bytes(workspace, path), after) {
+        (Some(bytes), Some(after)) => workspace.repository.is_same_text(&bytes, *after),
+        (bytes, after) => bytes.is_none() && after.is_none(),
     }))
 }
 
-/// Describes what was dropped, with the command that restores it.
-pub(crate) fn lost_steps_issue(workspace: &Workspace, one: &DroppedSteps, head: &Head) -> Issue {
-    let names: Vec<String> = tasks_of(&one.steps);
+/// Returns the content of a file in the worktree; nothing if it cannot be read.
+fn worktree_bytes(workspace: &Workspace, path: &str) -> Option<Vec<u8>> {
+    Some(task_files::read(&workspace.paths, &path.parse().ok()?).ok()?.bytes)
+}
+
+/// Describes dropped steps, with the command that restores them.
+pub(crate) fn lost_steps_issue(
+    workspace: &Workspace,
+    dropped: &DroppedSteps,
+    head: &Head,
+) -> Issue {
+    let names: Vec<String> = tasks_of(&dropped.steps);
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let count = one.steps.len();
+    let count = dropped.steps.len();
     let steps = if count == 1 { "1 step".to_owned() } else { format!("{count} steps") };
     let short = |commit: CommitId| commit.to_string()[..12].to_owned();
-    let how = if is_untouched(one, head) { "merge --ff-only" } else { "merge" };
-    let merge = format!("`git {how} {}`; `aof doctor --fix` does it", short(one.had));
-    let fix = match workspace.repository.may_bring(head, one.had) {
-        Err(GitError::InTheWay { files }) if is_untouched(one, head) => {
+    let how = if is_unmoved(dropped, head) { "merge --ff-only" } else { "merge" };
+    let merge = format!("`git {how} {}`; `aof doctor --fix` does it", short(dropped.had));
+    let fix = match workspace.repository.may_bring(head, dropped.had) {
+        Err(GitError::InTheWay { files }) if is_unmoved(dropped, head) => {
             let files: Vec<&str> = files.iter().map(String::as_str).collect();
             format!("put aside what you changed in {} (`git stash`); then {merge}", some(&files))
         }
-        // A merge would bring the picked ones in a second time.
-        _ if one.partial => {
-            let commits: Vec<String> = one.steps.iter().map(|step| short(step.id)).collect();
+        // A merge would apply the picked ones a second time.
+        _ if dropped.partial => {
+            let commits: Vec<String> = dropped.steps.iter().map(|step| short(step.id)).collect();
             format!("`git cherry-pick {}`", commits.join(" "))
         }
         _ => merge,
@@ -74,51 +85,51 @@ pub(crate) fn lost_steps_issue(workspace: &Workspace, one: &DroppedSteps, head: 
     Issue::new("taken_back", problem, fix)
 }
 
-/// Returns whether the branch is still where it was moved to.
-fn is_untouched(one: &DroppedSteps, head: &Head) -> bool {
-    head.commit == Some(one.has)
+/// Returns whether the branch is still where git moved it to.
+fn is_unmoved(dropped: &DroppedSteps, head: &Head) -> bool {
+    head.commit == Some(dropped.has)
 }
 
 fn tasks_of(steps: &[LogEntry]) -> Vec<String> {
-    let said = steps.iter().flat_map(|step| trailers::parse(&step.message));
-    let named = said.filter(|one| one.key() == "Aof-Task").map(|one| one.value().to_owned());
+    let all = steps.iter().flat_map(|step| trailers::parse(&step.message));
+    let named = all.filter(|one| one.key() == "Aof-Task").map(|one| one.value().to_owned());
     named.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Puts the first dropped steps back onto the branch, and returns them. Where the branch has gone on since, they are merged by meaning, as the
-/// steps of another clone are. Returns nothing where people have to decide, or somebody commits meanwhile.
+/// Restores the first dropped steps onto the branch, and returns them. If the branch has new commits, they are merged by meaning, like
+/// steps of another clone. Returns nothing if people have to decide, or somebody commits meanwhile.
 pub(crate) fn restore_steps(workspace: &Workspace) -> Result<Option<RestoredSteps>, ProjectError> {
     let head = workspace.head_now()?;
     let found = dropped_steps(workspace, &head)?;
-    let Some(one) = found.iter().find(|one| !one.partial) else { return Ok(None) };
-    let to = if is_untouched(one, &head) {
-        Some(one.had)
+    let Some(dropped) = found.iter().find(|one| !one.partial) else { return Ok(None) };
+    let to = if is_unmoved(dropped, &head) {
+        Some(dropped.had)
     } else {
-        merge_dropped(workspace, &head, one)?
+        merge_dropped(workspace, &head, dropped)?
     };
     let Some(to) = to else { return Ok(None) };
     workspace.repository.may_bring(&head, to)?;
     Ok(match bring(workspace, &head, to, "put back what an overtaken git took back")? {
         BringOutcome::There => {
-            Some(RestoredSteps { tasks: tasks_of(&one.steps), steps: one.steps.len() })
+            Some(RestoredSteps { tasks: tasks_of(&dropped.steps), steps: dropped.steps.len() })
         }
-        // Somebody has done something meanwhile: it is looked at again.
+        // Something has changed meanwhile: the next check tries again.
         BringOutcome::Moved | BringOutcome::Blocked(_) => None,
     })
 }
 
-/// Merges dropped steps into HEAD by meaning, and returns the merge commit, which is on no branch yet; nothing where both sides changed the
+/// Merges dropped steps into HEAD by meaning. Returns the merge commit, which is on no branch yet; nothing if both sides changed the
 /// same thing.
 fn merge_dropped(
     workspace: &Workspace,
     head: &Head,
-    one: &DroppedSteps,
+    dropped: &DroppedSteps,
 ) -> Result<Option<CommitId>, ProjectError> {
     let repository = &workspace.repository;
     let Some(remote) = head.commit else { return Ok(None) };
-    let Some(base) = repository.newest_common(remote, [one.had])? else { return Ok(None) };
-    let unshared = repository.unshared(Some(remote), one.had)?;
-    let sides = MergeSides { base, remote, local: one.had, unshared: &unshared };
+    let Some(base) = repository.newest_common(remote, [dropped.had])? else { return Ok(None) };
+    let unshared = repository.unshared(Some(remote), dropped.had)?;
+    let sides = MergeSides { base, remote, local: dropped.had, unshared: &unshared };
     let Ok(merged) = merge_projects(workspace, &sides)? else { return Ok(None) };
     let subject = format!("{SYNCED}merge steps that git dropped from {}", head.branch());
     Ok(Some(join(workspace, &sides, &subject, merged)?.commit))
@@ -127,26 +138,42 @@ fn merge_dropped(
 /// Steps that are on the branch again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RestoredSteps {
-    /// The tasks.
     pub tasks: Vec<String>,
     /// How many steps.
     pub steps: usize,
 }
 
-/// What was seen of the branch: where it is, how it got there, and which file git's index was.
+/// The branch at the last check: its head, and the states of its reflog and of git's index.
 #[derive(Default)]
 pub(crate) struct BranchSeen(Option<(Head, [Option<FileStat>; 2])>);
 
-/// What became of steps that were taken back since the last look.
+/// The outcome for steps that git dropped since the last check.
 pub(crate) enum RecoveredSteps {
     /// They are on the branch again.
     Restored(RestoredSteps),
-    /// Somebody has to see to it.
+    /// A person has to restore them.
     Reported(Issue),
 }
 
-/// Puts back what was taken back since the last look, and tells what cannot be. Nobody is waited for: what somebody is at just now is
-/// looked at again.
+/// Runs a repair without waiting for locks. Returns nothing if one is taken: the next check tries again.
+fn without_waiting<T>(
+    workspace: &mut Workspace,
+    wait: Duration,
+    repair: impl Fn(&Workspace) -> Result<T, ProjectError>,
+) -> Result<Option<T>, ProjectError> {
+    workspace.restart_wait(Duration::ZERO);
+    let repaired = repair(workspace);
+    workspace.restart_wait(wait);
+    match repaired {
+        Err(
+            ProjectError::Git(GitError::Locked { .. })
+            | ProjectError::Store(StoreError::LockTimedOut { .. }),
+        ) => Ok(None),
+        repaired => repaired.map(Some),
+    }
+}
+
+/// Restores steps that git dropped since the last check, and returns those and the issues of others. Does not wait for locks.
 pub(crate) fn tend_branch(
     workspace: &mut Workspace,
     wait: Duration,
@@ -164,136 +191,125 @@ pub(crate) fn tend_branch(
         return Ok(Vec::new());
     }
     let found = dropped_steps(workspace, &now.0)?;
-    let mut retaken = Vec::new();
     if found.iter().any(|one| !one.partial) {
-        workspace.restart_wait(Duration::ZERO);
-        let put = restore_steps(workspace);
-        workspace.restart_wait(wait);
-        match put {
-            Ok(Some(put)) => retaken.push(RecoveredSteps::Restored(put)),
-            Ok(None)
-            | Err(
-                ProjectError::Git(GitError::Locked { .. })
-                | ProjectError::Store(StoreError::LockTimedOut { .. }),
-            ) => {
-                return Ok(retaken);
-            }
-            // What a person has changed there is theirs; so they are told.
+        match without_waiting(workspace, wait, restore_steps) {
+            Ok(Some(Some(restored))) => return Ok(vec![RecoveredSteps::Restored(restored)]),
+            Ok(Some(None) | None) => return Ok(Vec::new()),
+            // A person's changes are in the way: the steps are reported.
             Err(ProjectError::Git(GitError::InTheWay { .. })) => {}
             Err(error) => return Err(error),
         }
     }
-    if retaken.is_empty() {
-        retaken.extend(found.iter().map(|one| {
-            let issue = lost_steps_issue(workspace, one, &now.0);
-            RecoveredSteps::Reported(Issue {
-                fix: workspace.git_words.said(issue.fix.clone()),
-                ..issue
-            })
-        }));
-        seen.0 = Some(now);
-    }
-    Ok(retaken)
+    let reported = found.iter().map(|dropped| {
+        let issue = lost_steps_issue(workspace, dropped, &now.0);
+        let fix = workspace.git_words.said(issue.fix.clone());
+        RecoveredSteps::Reported(Issue { fix, ..issue })
+    });
+    let reported = reported.collect();
+    seen.0 = Some(now);
+    Ok(reported)
 }
 
-/// The task files that the index has otherwise than HEAD.
+/// The task files whose version in the index differs from HEAD's.
 #[derive(Default)]
 pub(crate) struct IndexDifferences {
-    /// Those that nobody staged.
+    /// Files that nobody staged: the index has an earlier version.
     pub behind: Vec<StagedFile>,
-    /// Those that a person did.
+    /// Files that a person staged.
     pub staged: Vec<StagedFile>,
-    /// Those of tasks that the index does not have at all, though they stand: git may have read it before they came, or somebody took
-    /// them out.
+    /// Files of tasks that are missing in the index but not in the worktree: git read it before they came, or a person removed them
+    /// from it.
     pub taken_out: Vec<StagedFile>,
 }
 
 impl IndexDifferences {
-    /// Looks at the index. In the middle of a merge, what is staged is git's to tell.
+    /// Compares the index with HEAD. During a merge, git itself shows what is staged.
     pub(crate) fn read(workspace: &Workspace) -> Result<Self, ProjectError> {
         match head(workspace) {
-            Some(head) => Self::judge(workspace, head, workspace.repository.staged_below(TASKS)?),
+            Some(head) => {
+                Self::classify(workspace, head, workspace.repository.staged_below(TASKS)?)
+            }
             None => Ok(Self::default()),
         }
     }
 
-    /// Judges what differs from that commit.
-    pub(crate) fn judge(
+    /// Sorts the files that differ from a commit.
+    fn classify(
         workspace: &Workspace,
         head: CommitId,
         files: Vec<StagedFile>,
     ) -> Result<Self, ProjectError> {
-        let mut apart = Self::default();
-        let mut out = Vec::new();
+        let mut differences = Self::default();
+        let mut missing = Vec::new();
         for file in files {
             match file.staged {
-                // No command of aof ever commits what goes with no task.
-                _ if !is_of_a_task(&file) || !goes_on(workspace, &file) => apart.staged.push(file),
-                // Only its mode is another one: that is staged.
-                Some(staged) if file.head == Some(staged) => apart.staged.push(file),
+                // aof never commits a file that belongs to no task.
+                _ if !is_of_task(&file) || !continues_head(workspace, &file) => {
+                    differences.staged.push(file);
+                }
+                // Only its mode differs: that is staged.
+                Some(staged) if file.head == Some(staged) => differences.staged.push(file),
                 Some(staged)
                     if workspace.repository.is_left_behind(head, &file.path, staged)? =>
                 {
-                    apart.behind.push(file);
+                    differences.behind.push(file);
                 }
-                Some(_) => apart.staged.push(file),
-                None => out.push(file),
+                Some(_) => differences.staged.push(file),
+                None => missing.push(file),
             }
         }
-        // `git rm --cached`: only a person takes a file out of the index and leaves it where it is. But where the index has it still at
-        // the place that it has left, it was not taken out: it has not come yet.
-        let gone = apart.behind.iter().filter(|file| file.head.is_none());
-        let gone: BTreeSet<String> = gone.map(|file| file.name().to_owned()).collect();
-        let (come, taken_out) =
-            out.into_iter().partition::<Vec<_>, _>(|file| gone.contains(file.name()));
-        apart.behind.extend(come);
-        let elsewhere = elsewhere(workspace, head, &apart, &taken_out)?;
+        // Only a person removes a file from the index and keeps it (`git rm --cached`). But if the index still has it at the path that
+        // it was moved from, the index is behind.
+        let moved = differences.behind.iter().filter(|file| file.head.is_none());
+        let moved: BTreeSet<String> = moved.map(|file| file.name().to_owned()).collect();
+        let (behind, missing) =
+            missing.into_iter().partition::<Vec<_>, _>(|file| moved.contains(file.name()));
+        differences.behind.extend(behind);
+        let elsewhere = names_elsewhere(workspace, head, &differences, &missing)?;
         let is_lost =
-            |file: &StagedFile| !elsewhere.contains(file.name()) && is_taken_up(workspace, file);
-        let (lost, taken_out) = taken_out.into_iter().partition::<Vec<_>, _>(is_lost);
-        apart.taken_out = lost;
-        apart.staged.extend(taken_out);
-        Ok(apart)
+            |file: &StagedFile| !elsewhere.contains(file.name()) && is_adopted(workspace, file);
+        let (lost, removed) = missing.into_iter().partition::<Vec<_>, _>(is_lost);
+        differences.taken_out = lost;
+        differences.staged.extend(removed);
+        Ok(differences)
     }
 
-    /// Says which files were left behind, and what to do; nothing where none was.
+    /// Returns the problem and the fix of files that the index has in an earlier version; nothing if there are none.
     pub(crate) fn stale_issue(&self) -> Option<(String, String)> {
-        let names: Vec<&str> = self.behind.iter().map(|file| file.path.as_str()).collect();
-        let files = if names.len() == 1 { "task file" } else { "task files" };
-        let problem = format!(
-            "git's index has an earlier version of {} {files}: {}",
-            names.len(),
-            some(&names)
-        );
-        let fix = format!(
-            "`git restore --staged {}`; `aof doctor --fix` does it",
-            all_quoted(names.iter().copied())
-        );
-        (!names.is_empty()).then_some((problem, fix))
+        let (names, restore) = restore_command(&self.behind)?;
+        let files = if self.behind.len() == 1 { "task file" } else { "task files" };
+        let count = self.behind.len();
+        let problem = format!("git's index has an earlier version of {count} {files}: {names}");
+        Some((problem, format!("{restore}; `aof doctor --fix` does it")))
     }
 
-    /// Says which tasks the next commit takes out of git though their files stand, and what to do; nothing where it takes none.
+    /// Returns the problem and the fix of tasks that the next commit would remove from git; nothing if there are none.
     pub(crate) fn unstaged_issue(&self) -> Option<(String, String)> {
-        let names: Vec<&str> = self.taken_out.iter().map(|file| file.path.as_str()).collect();
-        let files =
-            if names.len() == 1 { "a task whose file stands" } else { "tasks whose files stand" };
-        let problem = format!("git's index does not have {files}: {}", some(&names));
-        let fix = format!("`git restore --staged {}`", all_quoted(names.iter().copied()));
-        (!names.is_empty()).then_some((problem, fix))
+        let (names, restore) = restore_command(&self.taken_out)?;
+        let is_one = self.taken_out.len() == 1;
+        let files = if is_one { "a task whose file stands" } else { "tasks whose files stand" };
+        Some((format!("git's index does not have {files}: {names}"), restore))
     }
 }
 
-/// Returns the names of those files that the index has at another place: a task that was moved stays in git.
-fn elsewhere(
+/// Returns the files in a sentence, and the command that restores them in the index; nothing if there are none.
+fn restore_command(files: &[StagedFile]) -> Option<(String, String)> {
+    let names: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    let restore = format!("`git restore --staged {}`", all_quoted(names.iter().copied()));
+    (!names.is_empty()).then(|| (some(&names), restore))
+}
+
+/// Returns the names of files that the index has at some path: a task that was moved stays in git.
+fn names_elsewhere(
     workspace: &Workspace,
     head: CommitId,
-    apart: &IndexDifferences,
-    out: &[StagedFile],
+    differences: &IndexDifferences,
+    missing: &[StagedFile],
 ) -> Result<BTreeSet<String>, ProjectError> {
-    if out.is_empty() {
+    if missing.is_empty() {
         return Ok(BTreeSet::new());
     }
-    let apart = || apart.behind.iter().chain(&apart.staged).chain(out);
+    let apart = || differences.behind.iter().chain(&differences.staged).chain(missing);
     let gone: BTreeSet<&str> =
         apart().filter(|file| file.staged.is_none()).map(|file| file.path.as_str()).collect();
     let listed = workspace.repository.list(head, TASKS)?.into_iter().map(|file| file.path);
@@ -307,18 +323,18 @@ fn head(workspace: &Workspace) -> Option<CommitId> {
     workspace.head_now().ok().and_then(|head| head.commit)
 }
 
-fn is_of_a_task(file: &StagedFile) -> bool {
+fn is_of_task(file: &StagedFile) -> bool {
     task_id(file.name()).is_some_and(|id| id.is_ok()) || companion_of(file.name()).is_some()
 }
 
-/// Brings up what was left behind, and returns which files that were.
+/// Updates stale entries of the index, and returns their files.
 pub(crate) fn catch_up(workspace: &Workspace) -> Result<Vec<String>, ProjectError> {
     let lock = workspace.lock()?;
     heal(workspace, &lock)?;
-    // Since it was looked at, a person may have staged something, or git begun a merge.
+    // Meanwhile a person may have staged something, or git may have begun a merge.
     let Some(head) = head(workspace) else { return Ok(Vec::new()) };
     let IndexDifferences { behind, .. } =
-        IndexDifferences::judge(workspace, head, workspace.repository.staged_below(TASKS)?)?;
+        IndexDifferences::classify(workspace, head, workspace.repository.staged_below(TASKS)?)?;
     let caught_up =
         workspace.repository.catch_up(head, &behind, workspace.deadline(), &mut |locks| {
             let locks = serde_json::to_value(locks).ok();
@@ -334,7 +350,7 @@ pub(crate) fn catch_up(workspace: &Workspace) -> Result<Vec<String>, ProjectErro
             waiting.map(Vec::from_iter).map_err(io::Error::other)
         });
     if caught_up.is_err() {
-        // What is told is why it failed; if the record cannot be cleared now, the next command does.
+        // The first error is reported; if the journal cannot be cleared now, the next command does it.
         let _ = heal(workspace, &lock);
     } else {
         journal::clear(&lock)?;
@@ -342,12 +358,11 @@ pub(crate) fn catch_up(workspace: &Workspace) -> Result<Vec<String>, ProjectErro
     Ok(caught_up?)
 }
 
-/// What was seen of git's index: at which commit, and which file it was.
+/// Git's index at the last check: HEAD's commit, and the state of the file.
 #[derive(Default)]
 pub(crate) struct IndexSeen(Option<(Option<CommitId>, Option<FileStat>)>);
 
-/// Brings up what was left behind since the last look, and returns which files that were. Nobody is waited for: what somebody is at just
-/// now is looked at again.
+/// Updates entries of the index that became stale since the last check, and returns their files. Does not wait for locks.
 pub(crate) fn tend_index(
     workspace: &mut Workspace,
     wait: Duration,
@@ -360,62 +375,48 @@ pub(crate) fn tend_index(
     }
     let IndexDifferences { behind, staged, taken_out } = IndexDifferences::read(workspace)?;
     if behind.is_empty() {
-        // What is staged is judged by its file as well, which may change alone.
+        // The check of staged files depends on the worktree as well, which may change alone.
         seen.0 = (staged.is_empty() && taken_out.is_empty()).then_some(now);
         return Ok(Vec::new());
     }
-    workspace.restart_wait(Duration::ZERO);
-    let caught_up = catch_up(workspace);
-    workspace.restart_wait(wait);
-    match caught_up {
-        Err(
-            ProjectError::Git(GitError::Locked { .. })
-            | ProjectError::Store(StoreError::LockTimedOut { .. }),
-        ) => Ok(Vec::new()),
-        caught_up => caught_up,
-    }
+    Ok(without_waiting(workspace, wait, catch_up)?.unwrap_or_default())
 }
 
-/// Returns whether the file is as HEAD has it, or a task's that goes on from there. What is staged as it stands, a person is at.
-pub(crate) fn goes_on(workspace: &Workspace, file: &StagedFile) -> bool {
-    let here =
-        file.path.parse().ok().and_then(|path| task_files::read(&workspace.paths, &path).ok());
-    let (here, head) = match (here, file.head) {
-        (Some(here), Some(head)) => (here.bytes, head),
+/// Returns whether the worktree's file is as in HEAD, or a task that continues HEAD's. A file that equals the staged one is a person's.
+fn continues_head(workspace: &Workspace, file: &StagedFile) -> bool {
+    let (here, head) = match (worktree_bytes(workspace, &file.path), file.head) {
+        (Some(here), Some(head)) => (here, head),
         (here, head) => return here.is_none() && head.is_none(),
     };
     let is_same = |content| workspace.repository.is_same_text(&here, content);
     is_same(head)
         || !file.staged.is_some_and(is_same)
-            && comes_after(workspace, file, &here, head).unwrap_or(false)
+            && extends_history(workspace, file, &here, head).unwrap_or(false)
 }
 
-fn comes_after(
+fn extends_history(
     workspace: &Workspace,
     file: &StagedFile,
     here: &[u8],
     head: ObjectId,
 ) -> Option<bool> {
-    let id = named(file)?;
-    let (here, head) = (parse(here, &id)?.task, committed(workspace, &id, head)?.task);
+    let id = task_id(file.name())?.ok()?;
+    let (here, head) = (parse(here, &id)?.task, read_task(workspace, &id, head)?.task);
     Some(here.updated >= head.updated && here.history.starts_with(&head.history))
 }
 
-/// Returns whether HEAD has there a task that was taken up. Such a one never leaves git.
-pub(crate) fn is_taken_up(workspace: &Workspace, file: &StagedFile) -> bool {
-    let task = named(file).zip(file.head).and_then(|(id, head)| committed(workspace, &id, head));
+/// Returns whether HEAD's file is a task that aof has adopted. Such a task never leaves git.
+fn is_adopted(workspace: &Workspace, file: &StagedFile) -> bool {
+    let id = task_id(file.name()).and_then(Result::ok);
+    let task = id.zip(file.head).and_then(|(id, head)| read_task(workspace, &id, head));
     task.is_some_and(|task| task.origin != Origin::HandMade)
 }
 
-fn named(file: &StagedFile) -> Option<TaskId> {
-    task_id(file.name())?.ok()
-}
-
-fn committed(workspace: &Workspace, id: &TaskId, content: ObjectId) -> Option<TaskFile> {
+fn read_task(workspace: &Workspace, id: &TaskId, content: ObjectId) -> Option<TaskFile> {
     parse(&workspace.repository.read_blob(content).ok()?, id)
 }
 
-/// Whatever the file leaves open is of no account here.
+/// Returns the task; values that the file leaves open do not matter here.
 fn parse(bytes: &[u8], id: &TaskId) -> Option<TaskFile> {
     let defaults = Defaults { workflow: "default".parse().ok()?, created: Timestamp::UNIX_EPOCH };
     task_file::parse(bytes, id, &defaults).ok()

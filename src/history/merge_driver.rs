@@ -1,4 +1,8 @@
-//! Git's merge driver: merges the file that git asks about by the rules in force in HEAD.
+//! Git's merge driver for task files, the check of its hooks, and their setup.
+//!
+//! The driver merges the file that git asks about by the rules in force at HEAD. The hooks refuse a commit that removes history. Git
+//! calls both because of a committed line in `.gitattributes`, and of the configuration and hooks of each clone. A person's lines and
+//! hooks stay as they are.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -17,9 +21,8 @@ use crate::project::active_rules::{rules_at, stand_in};
 use crate::project::error::ProjectError;
 use crate::project::rule_files::rules_mark;
 use crate::project::workspace::Workspace;
-use crate::storage::layout::task_id;
 use crate::storage::task_files::read;
-use crate::storage::{Folder, ProjectPath, StoreError, layout};
+use crate::storage::{Folder, ProjectPath, StoreError};
 use crate::tasks::apply::commit_files;
 use crate::tasks::merge::file_merge::{merge_files, merge_virtual_base};
 use crate::tasks::merge::versions::{FileMerge, Versions, of_one_task, of_two_names};
@@ -28,7 +31,8 @@ use crate::tasks::write::Beside;
 /// Opens the project in a folder.
 pub(crate) type ProjectOpener<'o> = &'o dyn Fn(&Path) -> Result<Workspace, ProjectError>;
 
-/// Returns whether git merges two common ancestors of a criss-cross merge, by the labels of the sides. Where a file was moved, its path follows.
+/// Returns whether git merges two common ancestors of a criss-cross merge, by the labels of the sides. In a label, the path of a moved
+/// file follows.
 pub(crate) fn is_virtual_base(marks: &Marks) -> bool {
     let is = |label: &str, name| {
         label.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
@@ -78,15 +82,14 @@ pub(crate) fn drive(
     }
 }
 
-/// Returns the folder of the project that a task file of the repository is in, and the task. Of several folders called `tasks`, the one
-/// beside rules counts.
+/// Returns the task of a file of the repository, and the folder of its project. Of several folders called `tasks`, the one beside rules
+/// counts.
 fn task_at(
     top: &Repository,
     head: Option<CommitId>,
     path: &str,
 ) -> Result<Option<(String, TaskId)>, ProjectError> {
-    let name = path.rsplit('/').next().unwrap_or_default();
-    let Some(Ok(id)) = layout::task_id(name) else { return Ok(None) };
+    let Some(id) = id_of(path) else { return Ok(None) };
     for folder in project_folders(path) {
         if let Some(head) = head
             && top.blob_id(head, &format!("{folder}{PROJECT_FILE}"))?.is_some()
@@ -97,7 +100,7 @@ fn task_at(
     Ok(project_folders(path).next().map(|folder| (folder.to_owned(), id)))
 }
 
-/// Returns the task of the path in a label: git adds the paths where the two sides have the file at different ones.
+/// Returns the task of the path in a label: git adds the paths if they differ between the sides.
 fn task_of_label(label: &str) -> Option<TaskId> {
     id_of(label.rsplit_once(':')?.1)
 }
@@ -109,12 +112,12 @@ type ProjectTask = (String, TaskId);
 struct Broken {
     /// All its files that are staged: one that was moved has two.
     paths: Vec<String>,
-    /// Whether entries are only missing: no other side of a merge is a reason for that.
+    /// Whether entries are only missing: a merge is no reason for that.
     is_cut: bool,
 }
 
-/// Returns the staged files of tasks whose history continues neither HEAD's nor that of a commit that is being merged, by their paths from
-/// the top of the repository. New tasks and removed tasks pass, and so does what cannot be read.
+/// Returns the staged files of tasks whose history continues neither HEAD's nor that of a commit being merged, by their paths in the
+/// repository. New, removed and unreadable tasks pass.
 pub(crate) fn broken_histories(repository: &Repository) -> Result<Vec<String>, ProjectError> {
     let Some(head) = repository.look()?.commit else { return Ok(Vec::new()) };
     let mut broken = broken_since(repository, head)?;
@@ -163,9 +166,9 @@ fn broken_since(
     Ok(broken)
 }
 
-/// Returns the task that a file of the repository is of, with the folder of its project.
+/// Returns the task of a file of the repository, with the folder of its project.
 fn staged_task(path: &str) -> Option<ProjectTask> {
-    let id = task_id(path.rsplit_once('/')?.1)?.ok()?;
+    let id = id_of(path)?;
     Some((project_folders(path).next()?.trim_end_matches('/').to_owned(), id))
 }
 
@@ -176,14 +179,13 @@ const COMMAND: &str =
 /// The driver's name for people.
 const NAME: &str = "tasks, by their meaning";
 
-/// What a clone lacks.
+/// The parts of the setup that a clone lacks.
 #[derive(Debug)]
 pub(crate) struct Missing {
-    /// The line in `.gitattributes`.
+    /// Whether the line in `.gitattributes` is missing.
     pub attributes: bool,
-    /// The command in git's configuration; there may be another one.
+    /// Whether git's configuration has no command, or another one.
     pub driver: bool,
-    /// The hooks.
     pub hooks: HookState,
 }
 
@@ -201,15 +203,15 @@ pub(crate) fn lacks_driver(repository: &Repository) -> Result<bool, ProjectError
     Ok(repository.merge_driver()?.as_deref() != Some(COMMAND))
 }
 
-/// Sets up what is missing; `.gitattributes` in a commit of its own. Returns whether that file could be changed: its uncommitted changes
-/// are left alone.
+/// Sets up what is missing; `.gitattributes` in a commit of its own. Returns whether that file is complete: one with uncommitted changes
+/// is left alone.
 pub(crate) fn install(workspace: &Workspace) -> Result<bool, ProjectError> {
     let is_whole = !missing(&workspace.repository)?.attributes || commit_attributes(workspace)?;
     install_here(workspace)?;
     Ok(is_whole)
 }
 
-/// Sets up what no commit holds: git's configuration and the hooks.
+/// Sets up what is not committed: git's configuration and the hooks.
 pub(crate) fn install_here(workspace: &Workspace) -> Result<(), ProjectError> {
     let repository = &workspace.repository;
     if lacks_driver(repository)? {
@@ -225,11 +227,11 @@ pub(crate) struct SetUp {
     pub driver: Option<PathBuf>,
     /// The hooks that are made.
     pub hooks: Vec<PathBuf>,
-    /// Hooks that a person has, or would have to make, and that lack the line.
+    /// A person's hooks that lack the line.
     pub foreign: Vec<PathBuf>,
 }
 
-/// Returns what [`install_here`] is going to set up. Without a repository, one will be made in the folder.
+/// Returns what [`install_here`] is going to set up. Without a repository, one will be created in the folder.
 pub(crate) fn to_set_up(
     repository: Option<&Repository>,
     folder: &Path,
@@ -244,13 +246,13 @@ pub(crate) fn to_set_up(
     Ok(SetUp { driver, hooks, foreign })
 }
 
-/// The file that says which files our driver merges.
+/// The file that tells git which files our driver merges.
 pub(crate) const ATTRIBUTES: &str = ".gitattributes";
 
-/// The line that says so, and that git writes them as they were committed: tasks are compared byte for byte.
+/// The line in it. It also keeps git from converting task files: they are compared byte for byte.
 const LINE: &str = "tasks/**/*.md merge=aof -text";
 
-/// Returns what the file is to say, if it does not say it yet.
+/// Returns the file with the line added; nothing if it has the line.
 pub(crate) fn attributes_after(before: Option<&[u8]>) -> Option<Vec<u8>> {
     let before = before.unwrap_or_default();
     if before.split(|byte| *byte == b'\n').any(|line| line.trim_ascii() == LINE.as_bytes()) {
@@ -261,7 +263,7 @@ pub(crate) fn attributes_after(before: Option<&[u8]>) -> Option<Vec<u8>> {
     Some([before, apart, LINE.as_bytes(), end].concat())
 }
 
-/// Returns whether the file says what HEAD has; line ends that git may have written are no difference.
+/// Returns whether the file is as in HEAD, apart from line ends that git may have converted.
 pub(crate) fn is_as_committed(
     repository: &Repository,
     standing: Option<&[u8]>,
@@ -277,18 +279,21 @@ pub(crate) fn is_as_committed(
 
 /// The file in the worktree.
 enum AttributesFile {
-    /// It says what HEAD has; nothing where there is none.
+    /// It is as in HEAD; nothing if there is none.
     Committed(Option<Vec<u8>>),
-    /// It has changes that are not committed.
+    /// It has uncommitted changes.
     Changed,
 }
 
-/// Returns whether the file has changes that are not committed, so that nobody adds the line.
-pub(crate) fn is_held(workspace: &Workspace) -> Result<bool, ProjectError> {
-    Ok(matches!(look(workspace, &workspace.repository.look()?)?, AttributesFile::Changed))
+/// Returns whether the file has uncommitted changes, so that the line is not added.
+pub(crate) fn has_uncommitted_attributes(workspace: &Workspace) -> Result<bool, ProjectError> {
+    Ok(matches!(
+        read_attributes(workspace, &workspace.repository.look()?)?,
+        AttributesFile::Changed
+    ))
 }
 
-fn look(workspace: &Workspace, head: &Head) -> Result<AttributesFile, ProjectError> {
+fn read_attributes(workspace: &Workspace, head: &Head) -> Result<AttributesFile, ProjectError> {
     let committed = head
         .commit
         .map(|commit| workspace.repository.read(commit, ATTRIBUTES))
@@ -304,12 +309,14 @@ fn look(workspace: &Workspace, head: &Head) -> Result<AttributesFile, ProjectErr
     Ok(if is_unchanged { AttributesFile::Committed(standing) } else { AttributesFile::Changed })
 }
 
-/// Appends the line, and commits it. A file with changes that are not committed is left alone.
+/// Appends the line, and commits it. Returns false if the file has uncommitted changes, and was left alone.
 pub(crate) fn commit_attributes(workspace: &Workspace) -> Result<bool, ProjectError> {
     let path: ProjectPath = ATTRIBUTES.parse()?;
     loop {
         let head = workspace.head()?;
-        let AttributesFile::Committed(standing) = look(workspace, &head)? else { return Ok(false) };
+        let AttributesFile::Committed(standing) = read_attributes(workspace, &head)? else {
+            return Ok(false);
+        };
         let Some(bytes) = attributes_after(standing.as_deref()) else { return Ok(true) };
         // Git may have written CRLF here, and would convert it.
         let bytes = with_lf(&bytes).into_owned();
@@ -321,10 +328,10 @@ pub(crate) fn commit_attributes(workspace: &Workspace) -> Result<bool, ProjectEr
     }
 }
 
-/// The hooks that git asks before it commits, and before it commits a merge without conflicts.
+/// The hooks that git runs before it commits, and before it commits a merge without conflicts.
 pub(crate) const HOOKS: [&str; 2] = ["pre-commit", "pre-merge-commit"];
 
-/// The line of a hook that does what ours do.
+/// The line of a hook that runs our check.
 pub(crate) const HOOK_LINE: &str = "aof merge-driver --check-staged";
 
 const HOOK: &str = "#!/bin/sh\n\
@@ -332,10 +339,10 @@ const HOOK: &str = "#!/bin/sh\n\
     command -v aof >/dev/null 2>&1 || exit 0\n\
     aof merge-driver --check-staged\n";
 
-/// The files in which hook managers are told what to run.
+/// The configuration files of hook managers.
 const MANAGERS: [&str; 3] = [".pre-commit-config.yaml", "lefthook.yml", "lefthook.yaml"];
 
-/// The hook that aof once made, and all the lines that it had over time.
+/// The hook of earlier versions, and all lines that it ever had.
 const FORMER_HOOK: &str = "prepare-commit-msg";
 const FORMER_LINES: &str = r#"#!/bin/sh
 # Lists what a merge of tasks superseded in its message.
@@ -359,9 +366,9 @@ aof merge-driver --message "$1" "$2"
 /// The hooks as they stand.
 #[derive(Debug, Default)]
 pub(crate) struct HookState {
-    /// Those that aof makes or mends.
+    /// Hooks that aof creates or repairs.
     pub ours: Vec<PathBuf>,
-    /// Those that a person has, or would have to make, and that lack the line.
+    /// A person's hooks that lack the line.
     pub foreign: Vec<PathBuf>,
     /// The hook of an earlier version, to be removed.
     pub former: Option<PathBuf>,
@@ -374,16 +381,16 @@ impl HookState {
             Hooks::Elsewhere(folder) => (folder, false),
         };
         let mut state = Self::default();
-        let is_managed = |name: &&str| {
+        let is_in_manager = |name: &&str| {
             let text = fs::read_to_string(repository.worktree_root().join(name));
-            text.is_ok_and(|text| calls(&text))
+            text.is_ok_and(|text| runs_check(&text))
         };
-        if !MANAGERS.iter().any(is_managed) {
+        if !MANAGERS.iter().any(is_in_manager) {
             for path in HOOKS.map(|name| folder.join(name)) {
-                // Others may share what is behind a link.
+                // A linked file may be shared with others.
                 let is_own = is_own && !path.is_symlink();
                 match fs::read_to_string(&path) {
-                    Ok(text) if calls(&text) && is_executable(&path) => {}
+                    Ok(text) if runs_check(&text) && is_executable(&path) => {}
                     Ok(text) if is_own && text == HOOK => state.ours.push(path),
                     Err(fault) if fault.kind() == ErrorKind::NotFound && is_own => {
                         state.ours.push(path);
@@ -405,8 +412,8 @@ impl HookState {
     }
 }
 
-/// Returns whether a hook calls the check.
-fn calls(text: &str) -> bool {
+/// Returns whether a hook runs our check.
+fn runs_check(text: &str) -> bool {
     text.lines().any(|line| !line.trim_start().starts_with('#') && line.contains(HOOK_LINE))
 }
 
@@ -414,11 +421,11 @@ fn is_executable(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|own| own.is_file() && own.permissions().mode() & 0o111 != 0)
 }
 
-/// Writes the hooks that aof makes, and removes the former one.
-pub(crate) fn set_up_hooks(repository: &Repository) -> Result<(), ProjectError> {
+/// Writes the hooks that aof creates, and removes the former one.
+fn set_up_hooks(repository: &Repository) -> Result<(), ProjectError> {
     let HookState { ours, former, .. } = HookState::of(repository)?;
     for path in ours {
-        write(&path)?;
+        write_hook(&path)?;
     }
     if let Some(path) = former {
         let io = |cause| StoreError::Io { doing: "remove the hook", path: path.clone(), cause };
@@ -427,7 +434,7 @@ pub(crate) fn set_up_hooks(repository: &Repository) -> Result<(), ProjectError> 
     Ok(())
 }
 
-fn write(path: &Path) -> Result<(), ProjectError> {
+fn write_hook(path: &Path) -> Result<(), ProjectError> {
     let broken = |cause| StoreError::Io { doing: "write the hook", path: path.to_owned(), cause };
     let executable = fs::Permissions::from_mode(0o755);
     if path.exists() {
@@ -443,7 +450,7 @@ fn write(path: &Path) -> Result<(), ProjectError> {
         file.sync_all()
     });
     written.map_err(broken)?;
-    // A person may have made the hook meanwhile: it is never replaced.
+    // A hook that a person created meanwhile is not replaced.
     let hooks = Folder::open(folder, "")?;
     let moved = hooks.move_new(OsStr::new(&temp), &hooks, name);
     if moved.is_err() {
@@ -489,11 +496,6 @@ mod tests {
             assert!(!is_base("HEAD", theirs), "{theirs}");
         }
     }
-}
-
-#[cfg(test)]
-mod commit_check_tests {
-    use super::*;
 
     #[test]
     fn a_task_file_is_known_by_its_folder_and_name() {

@@ -1,14 +1,14 @@
-//! Task files that git left unmerged, and what would settle each of them. Only reads.
+//! Task files that git left unmerged, and their merge by meaning.
 //!
-//! What is merged is what the commits have that git brings together, by the ids of tasks. Git's index may have a version of another task,
-//! which its rename detection took for this one, or none of a task that was moved into the archive.
+//! The versions come from the merged commits, by the ids of tasks. Git's index may have a version of another task, which its rename
+//! detection took for this one, or none of a task that was moved into the archive.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::domain::TaskId;
-use crate::git::{CommitId, Marks, ObjectId, Sides, StagedVersion, UnderWay, Unmerged};
-use crate::history::commit_tasks::{CommitTasks, id_of, place_of};
+use crate::git::{CommitId, ObjectId, Sides, StagedVersion, UnderWay, Unmerged};
+use crate::history::commit_tasks::{CommitTasks, id_of, merge_versions};
 use crate::project::active_rules::{rules_at, stand_in};
 use crate::project::error::ProjectError;
 use crate::project::rule_files::rules_mark;
@@ -16,8 +16,7 @@ use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::storage::{Durability, Folder, ProjectPath, StoreError, task_files};
 use crate::system::shell::quoted;
-use crate::tasks::merge::file_merge::merge_files;
-use crate::tasks::merge::versions::{Conflict, FileMerge, Versions};
+use crate::tasks::merge::versions::{Conflict, FileMerge};
 use crate::tasks::plan::DryRun;
 
 /// A task file that git left unmerged, or staged as one side alone has it.
@@ -28,22 +27,22 @@ pub(crate) struct UnmergedTask {
     pub others: Vec<String>,
     /// The versions of base, ours and theirs.
     pub sides: Sides,
-    /// What stood in the worktree at each of these paths.
+    /// The worktree's file at each of these paths.
     pub seen: Vec<(String, WorktreeFile)>,
     pub state: UnmergedState,
 }
 
-/// What is to be done about a file that git left unmerged.
+/// The state of a file that git left unmerged.
 pub(crate) enum UnmergedState {
-    /// Nobody has changed it: this is what merging it by meaning makes of it.
+    /// Nobody has changed it since: the result of merging it by meaning.
     Mergeable(Box<FileMerge>),
-    /// The same, and the file has nothing of theirs and no marker: whoever adds it takes back what the other side did.
+    /// The same, but the file is ours alone, without markers: adding it would revert the other side.
     OneSided(Box<FileMerge>),
     /// One side changed it, and the other removed it.
     Removed,
-    /// Somebody has changed it since, or it is a link on one of the sides.
+    /// Somebody has changed it since, or it is a link on one side.
     EditedByHand,
-    /// Git has that task's file in its place, and does not tell which commits it brings together.
+    /// Git has the file of that other task in its place, and does not say which commits it merges.
     Confused(TaskId),
     /// The branch that is merged into has no valid rules.
     NoRules,
@@ -99,7 +98,7 @@ impl UnmergedTask {
 }
 
 impl UnmergedState {
-    /// Returns what comes of it where it can be settled.
+    /// Returns the merge, if the file can be merged.
     pub(crate) fn merge(&self) -> Option<&FileMerge> {
         match self {
             Self::Mergeable(merge) | Self::OneSided(merge) => Some(merge),
@@ -108,12 +107,12 @@ impl UnmergedState {
     }
 }
 
-/// What stands at a path in the worktree.
+/// The worktree's file at a path.
 #[derive(PartialEq, Eq)]
 pub(crate) enum WorktreeFile {
     Nothing,
     File(Vec<u8>),
-    /// A link, or whatever else a person has put there.
+    /// A link, or something else that is no file.
     Other,
 }
 
@@ -127,7 +126,7 @@ impl WorktreeFile {
     }
 }
 
-/// Returns the task files of the project that git left unmerged, or staged as one side alone has them while they have to be merged.
+/// Returns the task files of the project that git left unmerged, or staged as one side has them though both changed them.
 pub(crate) fn unmerged_tasks(workspace: &Workspace) -> Result<Vec<UnmergedTask>, ProjectError> {
     let repository = &workspace.repository;
     let mut unmerged: BTreeMap<TaskId, Vec<Unmerged>> = BTreeMap::new();
@@ -165,7 +164,7 @@ pub(crate) fn unmerged_tasks(workspace: &Workspace) -> Result<Vec<UnmergedTask>,
         unmerged.values().flatten().flat_map(stages).flatten().map(|own| own.content).collect();
     let mut found = Vec::new();
     for id in ids {
-        let case = Case {
+        let case = UnmergedCase {
             workspace,
             stages: &stages,
             rules: rules.clone(),
@@ -180,7 +179,7 @@ pub(crate) fn unmerged_tasks(workspace: &Workspace) -> Result<Vec<UnmergedTask>,
         found.extend(match versions.or_else(|| case.versions_by_stages()) {
             Some(versions) => case.judge(versions)?,
             None if case.unmerged.is_empty() => None,
-            None => Some(case.left([None, None, None], UnmergedState::Removed)),
+            None => Some(case.result([None, None, None], UnmergedState::Removed)),
         });
     }
     Ok(found)
@@ -193,10 +192,16 @@ struct SideVersion {
     staged: StagedVersion,
 }
 
+impl SideVersion {
+    fn file(&self) -> (&str, ObjectId) {
+        (&self.path, self.staged.content)
+    }
+}
+
 /// The versions of base, ours and theirs.
 type SideVersions = [Option<SideVersion>; 3];
 
-/// The commits that git brings together: of a merge, or of a rebase, a cherry-pick or a revert that has stopped.
+/// The commits of a merge, or of a stopped rebase, cherry-pick or revert.
 struct JoinedCommits {
     bases: Vec<(CommitId, CommitTasks)>,
     ours: (CommitId, CommitTasks),
@@ -204,7 +209,7 @@ struct JoinedCommits {
 }
 
 impl JoinedCommits {
-    /// Returns nothing where git does not tell them, or where they do not fit the unmerged files, as after `git stash pop`.
+    /// Returns nothing if git does not name them, or if they do not match the unmerged files, as after `git stash pop`.
     fn read<'u>(
         workspace: &Workspace,
         unmerged: impl IntoIterator<Item = &'u Unmerged>,
@@ -216,7 +221,7 @@ impl JoinedCommits {
         if !bases.iter().all(|base| repository.has_commit(*base)) {
             return Ok(None);
         }
-        let read = |commit| Ok::<_, ProjectError>((commit, CommitTasks::of(workspace, commit)?));
+        let read = |commit| Ok::<_, ProjectError>((commit, CommitTasks::of(repository, commit)?));
         let bases = bases.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
         if let [(_, base)] = &bases[..] {
             let known: BTreeSet<&ObjectId> = base.files.values().collect();
@@ -230,7 +235,7 @@ impl JoinedCommits {
 
     /// Returns the tasks that both sides have changed differently, with the content of each.
     fn changed_on_both(&self) -> impl Iterator<Item = (TaskId, [ObjectId; 2])> {
-        let content = |tasks: &CommitTasks, id| tasks.place(id).map(|(_, content)| content);
+        let content = |tasks: &CommitTasks, id| tasks.file_of(id).map(|(_, content)| content);
         self.ours.1.ids().filter_map(move |id| {
             let (ours, theirs) = (content(&self.ours.1, id)?, content(&self.theirs.1, id)?);
             let is_new = |base: Option<ObjectId>| base != Some(ours) && base != Some(theirs);
@@ -240,18 +245,18 @@ impl JoinedCommits {
         })
     }
 
-    /// Returns the versions of a task; nothing where a commit has it twice, or the common ancestors of a criss-cross merge differ.
+    /// Returns the versions of a task; nothing if a commit has two files of it, or the bases of a criss-cross merge differ.
     fn versions(
         &self,
         workspace: &Workspace,
         id: &TaskId,
     ) -> Result<Option<SideVersions>, ProjectError> {
         let sides = || self.bases.iter().chain([&self.ours, &self.theirs]);
-        if sides().any(|(_, tasks)| tasks.is_twice(id)) {
+        if sides().any(|(_, tasks)| tasks.is_doubled(id)) {
             return Ok(None);
         }
         let version = |(commit, tasks): &(_, CommitTasks)| -> Result<_, ProjectError> {
-            let Some((path, _)) = tasks.place(id) else { return Ok(None) };
+            let Some((path, _)) = tasks.file_of(id) else { return Ok(None) };
             let staged = workspace.repository.version_in(*commit, path)?;
             Ok(staged.map(|staged| SideVersion { path: path.to_owned(), staged }))
         };
@@ -265,8 +270,8 @@ impl JoinedCommits {
     }
 }
 
-/// What git's index has of one task.
-struct Case<'c> {
+/// One task in git's index.
+struct UnmergedCase<'c> {
     workspace: &'c Workspace,
     /// The contents of all unmerged files.
     stages: &'c BTreeSet<ObjectId>,
@@ -276,13 +281,13 @@ struct Case<'c> {
     staged: Vec<(String, StagedVersion)>,
 }
 
-impl Case<'_> {
+impl UnmergedCase<'_> {
     fn paths(&self) -> Vec<String> {
         let unmerged = self.unmerged.iter().map(|own| own.path.clone());
         unmerged.chain(self.staged.iter().map(|(path, _)| path.clone())).collect()
     }
 
-    /// Returns the versions that the index has at the one path at which the task is unmerged.
+    /// Returns the versions in the index, if the task is unmerged at one path only.
     fn versions_by_stages(&self) -> Option<SideVersions> {
         let [own] = &self.unmerged[..] else { return None };
         let at = |staged: Option<StagedVersion>| {
@@ -291,12 +296,12 @@ impl Case<'_> {
         Some([at(own.base), at(own.ours), at(own.theirs)])
     }
 
-    fn left(&self, sides: Sides, state: UnmergedState) -> UnmergedTask {
+    fn result(&self, sides: Sides, state: UnmergedState) -> UnmergedTask {
         let path = self.paths().into_iter().next().unwrap_or_default();
         UnmergedTask { path, others: Vec::new(), sides, seen: Vec::new(), state }
     }
 
-    /// Returns nothing where the file is as it shall be, or somebody has decided that.
+    /// Returns the unmerged task; nothing if its file is already merged, or somebody has decided about it.
     fn judge(&self, versions: SideVersions) -> Result<Option<UnmergedTask>, ProjectError> {
         let repository = &self.workspace.repository;
         let sides = versions.each_ref().map(|side| side.as_ref().map(|version| version.staged));
@@ -308,7 +313,7 @@ impl Case<'_> {
             .flatten()
             .collect();
         if !stages.iter().all(|version| version.is_file()) {
-            return Ok(Some(self.left(sides, UnmergedState::EditedByHand)));
+            return Ok(Some(self.result(sides, UnmergedState::EditedByHand)));
         }
         let is_confused = sides.iter().flatten().any(|side| self.stages.contains(&side.content));
         let [base, ours, theirs] = versions;
@@ -322,19 +327,22 @@ impl Case<'_> {
             }
             (ours, Some(theirs)) if ours == base => taken(theirs)?,
             (Some(ours), Some(theirs)) => match &self.rules {
-                Some(rules) => self.merged(rules, base.as_ref(), &ours, &theirs)?,
-                None => return Ok(Some(self.left(sides, UnmergedState::NoRules))),
+                Some(rules) => {
+                    let base = base.as_ref().map(SideVersion::file);
+                    merge_versions(repository, rules, &self.id, base, ours.file(), theirs.file())?
+                }
+                None => return Ok(Some(self.result(sides, UnmergedState::NoRules))),
             },
             _ if self.unmerged.is_empty() => return Ok(None),
-            _ => return Ok(Some(self.left(sides, UnmergedState::Removed))),
+            _ => return Ok(Some(self.result(sides, UnmergedState::Removed))),
         };
         if let [Conflict::OtherTask(other)] = &merge.conflicts[..] {
-            return Ok(Some(self.left(sides, UnmergedState::Confused(other.clone()))));
+            return Ok(Some(self.result(sides, UnmergedState::Confused(other.clone()))));
         }
         let result = repository.hash_blob(&merge.bytes);
         if self.unmerged.is_empty() {
             let is_done = matches!(&self.staged[..], [(place, version)] if *place == path && version.content == result);
-            // What a person has to decide, somebody has decided, unless git has taken the file for another task's.
+            // A staged file with conflicts was decided by a person, unless git confused it with another task's.
             if is_done || !merge.conflicts.is_empty() && !is_confused {
                 return Ok(None);
             }
@@ -368,28 +376,11 @@ impl Case<'_> {
         };
         Ok(Some(UnmergedTask { path, others, sides, seen, state }))
     }
-
-    fn merged(
-        &self,
-        rules: &Rules,
-        base: Option<&SideVersion>,
-        ours: &SideVersion,
-        theirs: &SideVersion,
-    ) -> Result<(String, FileMerge), ProjectError> {
-        let read = |side: &SideVersion| self.workspace.repository.read_blob(side.staged.content);
-        let before = base.map(read).transpose()?;
-        let (one, two) = (read(ours)?, read(theirs)?);
-        let versions = Versions { base: before.as_deref(), ours: &one, theirs: &two };
-        let merge = merge_files(rules, &self.id, versions, &Marks::default())?;
-        let before = base.as_ref().map(|base| &*base.path);
-        let path = place_of(rules, &self.id, before, (&ours.path, &theirs.path), &merge.bytes)?;
-        Ok((path, merge))
-    }
 }
 
-/// Merges the task files of the project that git left unmerged, and stages those without conflicts. Returns each file with what it was, or
-/// is now that somebody has changed it meanwhile.
-pub(crate) fn settle(
+/// Merges the task files of the project that git left unmerged, and stages those without conflicts. Returns each file with its state
+/// before, or with the change that somebody made meanwhile.
+pub(crate) fn merge_unmerged(
     workspace: &Workspace,
     dry_run: DryRun,
 ) -> Result<Vec<UnmergedTask>, ProjectError> {
@@ -400,11 +391,11 @@ pub(crate) fn settle(
     let mut tasks = unmerged_tasks(workspace)?;
     for task in &mut tasks {
         let Some(merge) = task.state.merge() else { continue };
-        if !is_as_seen(workspace, &task.seen)? {
+        if !is_unchanged(workspace, &task.seen)? {
             task.state = UnmergedState::EditedByHand;
             continue;
         }
-        write(workspace, &task.path, &merge.bytes, &task.others)?;
+        write_merged(workspace, &task.path, &merge.bytes, &task.others)?;
         let (repository, deadline) = (&workspace.repository, workspace.deadline());
         let UnmergedTask { path, others, sides, .. } = task;
         if merge.conflicts.is_empty() {
@@ -416,7 +407,7 @@ pub(crate) fn settle(
     Ok(tasks)
 }
 
-fn is_as_seen(
+fn is_unchanged(
     workspace: &Workspace,
     seen: &[(String, WorktreeFile)],
 ) -> Result<bool, ProjectError> {
@@ -429,7 +420,7 @@ fn is_as_seen(
 }
 
 /// Writes the file, and removes those that it replaces.
-fn write(
+fn write_merged(
     workspace: &Workspace,
     path: &str,
     bytes: &[u8],

@@ -1,5 +1,5 @@
-//! The commits that a reader has not reported yet: those that the branch grew by, whatever was merged, rebased or squashed in the
-//! meantime. A change that was reported under another commit, or on another branch, is not new.
+//! The commits that a reader has not reported yet, also after merges, rebases and squashes. A change that was reported under another
+//! commit, or on another branch, is not new.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::ToldCursor;
 
-/// How many commits are reported in one go where that must not take long.
+/// How many commits are reported at once if that must not take long.
 pub(crate) const MOST_COMMITS: usize = 200;
 
 /// Whether commits remain to be reported.
@@ -20,29 +20,29 @@ pub enum Remaining {
     Commits,
 }
 
-/// Commits to be reported.
+/// The commits to be reported.
 pub(crate) struct UnreportedCommits {
-    /// The commits, the oldest first.
+    /// Oldest first.
     pub commits: Vec<CommitId>,
-    /// The commit up to which these are all.
+    /// The commit up to which all is reported after these.
     pub reached: CommitId,
-    /// Whether there are more after them.
+    /// Whether there are more after these.
     pub left: Remaining,
-    /// The commits up to which all was reported before, on this branch first, then on others.
+    /// The commits up to which all was reported before: of this branch, then of others.
     reported: Vec<CommitId>,
     /// The reported commits that the branch has lost since, the oldest first.
     gone: Vec<CommitId>,
-    /// What those changed.
+    /// The changes of those.
     gone_changes: Vec<ChangedFile>,
-    /// Those commits by what a rebase keeps of them: author date and message.
+    /// Those commits by what a rebase keeps: author date and message.
     gone_by_message: HashMap<(Timestamp, String), Vec<CommitId>>,
     /// The reported commits that were lost before that.
     gone_earlier: HashSet<CommitId>,
 }
 
 impl UnreportedCommits {
-    /// Returns the commit up to which all was reported on the branch: the noted one, or, for a new branch, where it left the known ones.
-    pub(crate) fn begin(
+    /// Returns the commit up to which all was reported on the branch: the noted one, or, for a new branch, its fork from a known one.
+    pub(crate) fn last_reported(
         workspace: &Workspace,
         known: &ToldCursor,
         head: &Head,
@@ -65,7 +65,7 @@ impl UnreportedCommits {
         Ok(Self::of(commits, newest, Vec::new()))
     }
 
-    /// Returns the commits since the last reported one, or the first `most` of them; nothing where history no longer leads there.
+    /// Returns the commits since the last reported one, or the first `most` of them; nothing if there is no connected history.
     pub(crate) fn since(
         workspace: &Workspace,
         known: &ToldCursor,
@@ -85,13 +85,13 @@ impl UnreportedCommits {
         reported.extend(known_commits(known).filter(|commit| *commit != last));
         let gone_earlier: HashSet<CommitId> =
             known.gone().filter_map(|text| text.parse().ok()).collect();
-        // Commits of another branch were reported there, if this one has simply come up to it; lost ones that came back, before.
+        // Commits were reported on another branch that this one has caught up with, or before they were lost and came back.
         let is_reported =
             |commit: &CommitId| reported[1..].contains(commit) || gone_earlier.contains(commit);
         if let Some(place) = commits.iter().rposition(is_reported) {
             commits.drain(..=place);
         }
-        // A commit in the middle can note what was reported only where the branch simply grew; else all is reported in one go.
+        // A part can be reported only if the branch simply grew; else all is reported at once.
         let oldest = commits.first().map(|oldest| repository.log_entry(*oldest)).transpose()?;
         let grew = oldest.is_some_and(|oldest| {
             oldest
@@ -103,7 +103,7 @@ impl UnreportedCommits {
             commits.truncate(most);
         }
         let mut news = Self::of(commits, newest, reported);
-        // A rebase makes the same changes again.
+        // A rebase repeats the same changes.
         for gone in &gone {
             news.gone_changes.extend(repository.changed_files(*gone)?);
         }
@@ -134,7 +134,7 @@ impl UnreportedCommits {
         Self { commits, reached, left, reported, gone, gone_changes, gone_by_message, gone_earlier }
     }
 
-    /// Returns the lost commits that a rebase made again as this one.
+    /// Returns the lost commits that a rebase repeated as this one.
     pub(crate) fn rebased_from(&self, entry: &LogEntry) -> &[CommitId] {
         if self.gone_by_message.is_empty() {
             return &[];
@@ -149,8 +149,7 @@ impl UnreportedCommits {
         &self.reported
     }
 
-    /// Returns the files that a commit changed, without changes that were reported already, and files that are as they were when all was
-    /// reported.
+    /// Returns the files that a commit changed, without reported changes, and without files that are as in a reported commit.
     pub(crate) fn new_changes(
         &self,
         repository: &Repository,
@@ -170,8 +169,8 @@ impl UnreportedCommits {
         Ok(changed)
     }
 
-    /// Returns the commits whose files were reported before this one: for a merge, ours and those of a reported branch that it takes
-    /// over; after a squash, the last one.
+    /// Returns the commits whose files were reported before this one: for a merge, ours and that of a merged reported branch; after a
+    /// squash, the last one.
     fn reported_bases(
         &self,
         repository: &Repository,

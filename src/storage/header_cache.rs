@@ -198,6 +198,22 @@ impl ArchiveScan {
     }
 }
 
+/// `.aof/horizon`: until when nothing is due, at one commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DueHorizon {
+    pub commit: String,
+    /// When all tasks were last examined.
+    pub examined: Timestamp,
+    /// How many places of work were left that no agent has room for.
+    pub left: usize,
+    /// When the next time limit ends, if there is any.
+    pub next: Option<Timestamp>,
+}
+
+impl Hint for DueHorizon {
+    const NAME: &str = "horizon";
+}
+
 /// `.aof/contact`: when the remote was last reached, and what has been in the way since.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct RemoteContact {

@@ -1,4 +1,4 @@
-//! Work of the watcher on threads of their own: the event stream, notices, syncs. So neither networks nor long walks hold up a
+//! Work of the watcher on threads of their own: the event stream, notices, syncs. So neither networks nor long walks delay a
 //! completion.
 
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use tracing::debug;
 
-use super::checks::tell_handed_out;
+use super::checks::report_handed_out;
 use super::report::{ReportedErrors, Reporter, WatchReport};
 use crate::dispatch::synced_assignment::{SyncedHandOut, sync_and_hand_out};
 use crate::domain::ChannelKey;
@@ -28,26 +28,26 @@ use crate::project::error::ProjectError;
 use crate::project::workspace::{Seed, Workspace};
 use crate::storage::StoreError;
 
-/// A running worker. It ends when it is dropped, after the job under way.
+/// A worker thread. It ends when this is dropped, after the current job.
 pub(crate) struct Worker<T> {
     asks: Sender<()>,
     outcomes: mpsc::Receiver<T>,
     thread: JoinHandle<()>,
-    /// Jobs look at it, so that long ones end early.
+    /// Ends long jobs early.
     stop: Arc<AtomicBool>,
 }
 
 /// When a job runs again.
 #[derive(Default)]
 pub(crate) struct NextRun {
-    /// Not before that, even if it is asked to.
+    /// Not earlier, even if it is asked to.
     pub earliest: Duration,
-    /// So long after, even if nobody asks.
+    /// At the latest, even if nobody asks.
     pub latest: Option<Duration>,
 }
 
 impl<T: Send + 'static> Worker<T> {
-    /// Starts a worker that waits to be asked. The job gets a flag that says when to end early.
+    /// Starts a worker that waits for requests. The job gets a flag that tells it to end early.
     pub(crate) fn start(
         name: &str,
         mut job: impl FnMut(&AtomicBool) -> (T, NextRun) + Send + 'static,
@@ -59,7 +59,7 @@ impl<T: Send + 'static> Worker<T> {
         let thread = thread::Builder::new().name(name.to_owned()).spawn(move || {
             let mut latest = None;
             while wait(&asked, latest) {
-                // What was asked for until now is done by this run.
+                // This run fulfils all requests until now.
                 while asked.try_recv().is_ok() {}
                 if own.load(Ordering::Relaxed) {
                     return;
@@ -82,9 +82,9 @@ impl<T: Send + 'static> Worker<T> {
         Ok(Self { asks, outcomes, thread, stop })
     }
 
-    /// Asks for the job to be done. A job under way is done once more afterwards.
+    /// Requests the job. A running job is repeated afterwards.
     pub(crate) fn ask(&self) {
-        // A worker that has ended does nothing any more.
+        // A worker that has ended ignores requests.
         let _ = self.asks.send(());
     }
 
@@ -95,12 +95,12 @@ impl<T: Send + 'static> Worker<T> {
 }
 
 impl<T> Worker<T> {
-    /// Ends the worker, and waits so long at most for the job under way.
-    pub(crate) fn stop(&self, patience: Duration) {
+    /// Stops the worker, and waits at most this long for the running job.
+    pub(crate) fn stop(&self, timeout: Duration) {
         const STEP: Duration = Duration::from_millis(2);
         self.stop.store(true, Ordering::Relaxed);
         let _ = self.asks.send(());
-        let end = Instant::now() + patience;
+        let end = Instant::now() + timeout;
         while !self.thread.is_finished() && Instant::now() < end {
             thread::sleep(STEP);
         }
@@ -113,7 +113,7 @@ impl<T> Drop for Worker<T> {
     }
 }
 
-/// Waits until the job is asked for, or its time has come; returns whether to do it.
+/// Waits for a request, or until the job is due; returns false if the worker has to end.
 fn wait(asked: &mpsc::Receiver<()>, latest: Option<Duration>) -> bool {
     match latest {
         None => asked.recv().is_ok(),
@@ -121,19 +121,19 @@ fn wait(asked: &mpsc::Receiver<()>, latest: Option<Duration>) -> bool {
     }
 }
 
-/// How long a walk under way is waited for at the end.
+/// How long the stop of the watcher waits for a walk.
 const LAST_WALK: Duration = Duration::from_secs(10);
 
-/// Brings the event stream up to date: a long history that has no stream yet holds up nothing.
+/// Keeps the event stream up to date. A long history without a stream delays nothing.
 #[derive(Default)]
 pub(crate) struct StreamKeeper {
-    told: ReportedErrors,
-    /// Started when there is something to write for the first time.
+    errors: ReportedErrors,
+    /// Started with the first event to write.
     worker: Option<Worker<Result<Remaining, ProjectError>>>,
 }
 
 impl StreamKeeper {
-    /// Has the stream written where it lacks something.
+    /// Has missing events written.
     pub(crate) fn keep(
         &mut self,
         workspace: &Workspace,
@@ -167,12 +167,12 @@ impl StreamKeeper {
         }
     }
 
-    /// Writes it all before it returns.
+    /// Writes all missing events before it returns.
     pub(crate) fn keep_now(&mut self, workspace: &Workspace, reporter: &mut Reporter<'_>) {
         self.note(catch_up_events(workspace), reporter);
     }
 
-    /// Ends the walk under way. The next watcher or command writes what is left.
+    /// Stops the running walk. The next watcher or command writes the rest.
     pub(crate) fn stop(&self) {
         if let Some(worker) = &self.worker {
             worker.stop(LAST_WALK);
@@ -181,43 +181,43 @@ impl StreamKeeper {
 
     fn note(&mut self, outcome: Result<Remaining, ProjectError>, reporter: &mut Reporter<'_>) {
         match outcome {
-            Ok(_) => self.told.forget_the_rest(),
+            Ok(_) => self.errors.end_check(),
             Err(error) => self.tell(error.to_string(), reporter),
         }
     }
 
     fn tell(&mut self, problem: String, reporter: &mut Reporter<'_>) {
-        if self.told.is_news(problem.clone()) {
+        if self.errors.is_new(problem.clone()) {
             reporter.tell(WatchReport::Unrecorded { problem });
         }
     }
 }
 
 /// How long one delivery of a channel may take.
-const TURN: Duration = Duration::from_mins(10);
+const DELIVERY_TIMEOUT: Duration = Duration::from_mins(10);
 /// How long `aof watch --once` delivers.
-const ONCE: Duration = Duration::from_mins(1);
-/// How long deliveries under way are waited for at the end.
+const ONCE_TIMEOUT: Duration = Duration::from_mins(1);
+/// How long the stop of the watcher waits for deliveries.
 const LAST_DELIVERY: Duration = Duration::from_secs(1);
 
-/// Writes notices for new commits, and delivers them, each channel on a thread of its own: a receiver that does not answer holds up
-/// no other.
+/// Writes notices for new commits, and delivers them, each channel on a thread of its own: a receiver that does not answer delays no
+/// other one.
 #[derive(Default)]
 pub(crate) struct Notices {
-    /// The receiver is shared with the thread, which looks at it before each message.
+    /// The receiver is shared with the thread, which reads it before each message.
     channels: HashMap<ChannelKey, (Receiver, Worker<Result<Round, StoreError>>)>,
-    told: ReportedErrors,
+    errors: ReportedErrors,
 }
 
 impl Notices {
-    /// Writes notices, or a part of them, and has them delivered; returns what is left to be written.
+    /// Writes notices, or a part of them, and has them delivered. Returns whether more are to be written.
     pub(crate) fn send(&mut self, workspace: &Workspace, reporter: &mut Reporter<'_>) -> Remaining {
         self.take_outcomes(reporter);
         let mut left = Remaining::Nothing;
         match put_out(workspace) {
-            Ok(put) => {
-                left = put.left;
-                put.restarted.into_iter().for_each(|problem| self.tell(problem, reporter));
+            Ok(written) => {
+                left = written.left;
+                written.restarted.into_iter().for_each(|problem| self.tell(problem, reporter));
             }
             Err(error) => self.tell(error.to_string(), reporter),
         }
@@ -228,15 +228,15 @@ impl Notices {
         left
     }
 
-    /// Delivers what is due before it returns.
+    /// Delivers all due notices before it returns.
     pub(crate) fn send_now(&mut self, workspace: &Workspace, reporter: &mut Reporter<'_>) {
-        match deliver_notices(workspace, Tried::Due, ONCE) {
+        match deliver_notices(workspace, Tried::Due, ONCE_TIMEOUT) {
             Ok(rounds) => rounds.into_iter().for_each(|round| self.note(round, reporter)),
             Err(error) => self.tell(error.to_string(), reporter),
         }
     }
 
-    /// Ends what is under way. The next watcher delivers the rest.
+    /// Stops running deliveries. The next watcher delivers the rest.
     pub(crate) fn stop(&mut self, reporter: &mut Reporter<'_>) {
         let end = Instant::now() + LAST_DELIVERY;
         for (_, worker) in self.channels.values() {
@@ -248,7 +248,7 @@ impl Notices {
         self.take_outcomes(reporter);
     }
 
-    /// Has a channel delivered; a delivery under way follows the rules in force now.
+    /// Has a channel delivered; a running delivery follows the current rules.
     fn deliver(&mut self, receiver: Receiver, reporter: &mut Reporter<'_>) {
         if let Some((own, worker)) = self.channels.get(&receiver.key) {
             own.follow(&receiver);
@@ -256,7 +256,7 @@ impl Notices {
         }
         let own = receiver.clone();
         let started = Worker::start("notices", move |stop| {
-            let end = Instant::now() + TURN;
+            let end = Instant::now() + DELIVERY_TIMEOUT;
             (deliver_channel(&own, Tried::Due, end, stop), NextRun::default())
         });
         match started {
@@ -280,38 +280,38 @@ impl Notices {
 
     fn note(&mut self, round: Round, reporter: &mut Reporter<'_>) {
         if round.delivered > 0 {
-            self.told.forget_the_rest();
+            self.errors.end_check();
         }
         round.trouble.into_iter().for_each(|trouble| self.tell(trouble, reporter));
     }
 
     fn tell(&mut self, problem: String, reporter: &mut Reporter<'_>) {
-        if self.told.is_news(problem.clone()) {
+        if self.errors.is_new(problem.clone()) {
             reporter.tell(WatchReport::Undelivered { problem });
         }
     }
 }
 
-/// The least time between two syncs: several commits go together.
-const APART: Duration = Duration::from_secs(1);
+/// The least time between two syncs, so that several commits go together.
+const LEAST_INTERVAL: Duration = Duration::from_secs(1);
 const LONGEST_BACKOFF: Duration = Duration::from_mins(15);
-/// How long a sync under way is waited for at the end.
+/// How long the stop of the watcher waits for a sync.
 const LAST_SYNC: Duration = Duration::from_secs(3);
 
-/// Nothing where the project is not synced.
+/// What a sync did; nothing if the project is not synced.
 type SyncOutcome = Result<Option<SyncedHandOut>, ProjectError>;
 
-/// Syncs of a watcher.
+/// The syncs of a watcher.
 pub(crate) struct SyncRequests {
     worker: Worker<SyncOutcome>,
-    told: ReportedErrors,
-    /// How often the project is synced by the rules in force.
+    errors: ReportedErrors,
+    /// How often the rules have the project synced.
     every: Option<Duration>,
     /// The commit that was last compared with the remote.
     compared: Option<CommitId>,
     /// The commit at which the worker was last asked to hand out.
     asked: Option<CommitId>,
-    /// Whether that has not been done yet.
+    /// Whether that is still to be done.
     waits: bool,
 }
 
@@ -322,17 +322,17 @@ impl SyncRequests {
         let worker = Worker::start("sync", move |_| {
             let start = Instant::now();
             let mut every = None;
-            let outcome = once(&project, wait, &mut every);
+            let outcome = sync_project(&project, wait, &mut every);
             debug!(seconds = start.elapsed().as_secs_f64(), failed = outcome.is_err(), "synced");
-            let is_done = outcome.as_ref().is_ok_and(|errand| errand.as_ref().is_none_or(is_done));
+            let is_done = outcome.as_ref().is_ok_and(|done| done.as_ref().is_none_or(is_complete));
             failed = if is_done { 0 } else { failed + 1 };
-            (outcome, next(every, failed))
+            (outcome, next_sync(every, failed))
         })?;
-        let told = ReportedErrors::default();
-        Ok(Self { worker, told, every: None, compared: None, asked: None, waits: false })
+        let errors = ReportedErrors::default();
+        Ok(Self { worker, errors, every: None, compared: None, asked: None, waits: false })
     }
 
-    /// Has work handed out once a commit: what cannot be handed out now is tried again with each sync.
+    /// Has work handed out, once for each commit: what fails is retried with each sync.
     pub(crate) fn hand_out(&mut self, workspace: &Workspace) {
         let head = workspace.head_now().ok().and_then(|head| head.commit);
         if head.is_some() && head != self.asked {
@@ -341,12 +341,12 @@ impl SyncRequests {
         }
     }
 
-    /// Has new commits sent to the remote, and reports the outcomes of syncs.
+    /// Has new commits pushed to the remote, and reports the outcomes of syncs.
     pub(crate) fn run(&mut self, workspace: &Workspace, reporter: &mut Reporter<'_>) {
         let head = workspace.head_now().ok().and_then(|head| head.commit);
         if head.is_some() && head != self.compared {
             self.compared = head;
-            // The watcher itself reports rules that cannot be read.
+            // Unreadable rules are reported by the watcher itself.
             if let Ok((every, owes)) = owed_to_remote(workspace) {
                 let every = every.map(|every| Duration::from_secs(every.seconds()));
                 if every.is_some() && (owes || every != self.every) {
@@ -358,14 +358,14 @@ impl SyncRequests {
         for outcome in self.worker.outcomes() {
             let trouble = match outcome {
                 Ok(None) => continue,
-                Ok(Some(errand)) => report(errand, workspace, reporter),
-                Err(error) => Some(in_words(&error, workspace)),
+                Ok(Some(done)) => report_sync(done, workspace, reporter),
+                Err(error) => Some(problem_and_fix(&error, workspace)),
             };
             let Some((problem, fix)) = trouble else {
-                (self.told, self.waits) = (ReportedErrors::default(), false);
+                (self.errors, self.waits) = (ReportedErrors::default(), false);
                 continue;
             };
-            if self.told.is_news(problem.clone()) {
+            if self.errors.is_new(problem.clone()) {
                 let later = self.waits.then(|| "nothing is handed out until then".to_owned());
                 let parts: Vec<String> = fix.into_iter().chain(later).collect();
                 let fix = (!parts.is_empty()).then(|| parts.join("; "));
@@ -374,32 +374,32 @@ impl SyncRequests {
         }
     }
 
-    /// Ends the worker, and waits a moment for the sync under way.
+    /// Stops the worker, and waits a moment for a running sync.
     pub(crate) fn stop(&self) {
         self.worker.stop(LAST_SYNC);
     }
 }
 
-fn once(project: &Seed, wait: Duration, every: &mut Option<Duration>) -> SyncOutcome {
+fn sync_project(project: &Seed, wait: Duration, every: &mut Option<Duration>) -> SyncOutcome {
     let mut workspace = project.open()?;
     let period = owed_to_remote(&workspace)?.0;
     *every = period.map(|period| Duration::from_secs(period.seconds()));
     Ok(every.map(|_| sync_and_hand_out(&mut workspace, wait, Prompts::Never)))
 }
 
-/// Returns whether the remote has all commits, and accepted all that was handed out.
-fn is_done(errand: &SyncedHandOut) -> bool {
-    errand.synced.last().is_some_and(|synced| synced.end == SyncEnd::Same)
-        && errand.handed_out.unconfirmed.is_none()
+/// Returns whether the remote has all commits, and has confirmed all that was handed out.
+fn is_complete(done: &SyncedHandOut) -> bool {
+    done.synced.last().is_some_and(|synced| synced.end == SyncEnd::Same)
+        && done.handed_out.unconfirmed.is_none()
 }
 
-/// Returns when to sync again. A remote that does not answer is not asked for each commit.
-fn next(every: Option<Duration>, failed: u32) -> NextRun {
+/// Returns when to sync again; with a backoff after failures.
+fn next_sync(every: Option<Duration>, failed: u32) -> NextRun {
     match (every, failed) {
         (None, 0) => NextRun::default(),
-        (Some(every), 0) => NextRun { earliest: APART.min(every), latest: Some(every) },
+        (Some(every), 0) => NextRun { earliest: LEAST_INTERVAL.min(every), latest: Some(every) },
         (every, failed) => {
-            let every = every.unwrap_or(APART);
+            let every = every.unwrap_or(LEAST_INTERVAL);
             let backoff = every.saturating_mul(1 << failed.saturating_sub(1).min(8));
             let backoff = backoff.min(LONGEST_BACKOFF.max(every));
             NextRun { earliest: backoff, latest: Some(backoff) }
@@ -410,35 +410,35 @@ fn next(every: Option<Duration>, failed: u32) -> NextRun {
 /// Syncs and hands out before it returns.
 pub(crate) fn hand_out_now(workspace: &mut Workspace, wait: Duration, reporter: &mut Reporter<'_>) {
     let SyncedHandOut { synced, handed_out } = sync_and_hand_out(workspace, wait, Prompts::Never);
-    tell_synced(synced, reporter);
+    report_synced(synced, reporter);
     if let Some(error) = &handed_out.unconfirmed {
         reporter.failed = true;
-        let (problem, fix) = in_words(error, workspace);
+        let (problem, fix) = problem_and_fix(error, workspace);
         reporter.tell(WatchReport::Unsynced { problem, fix });
     }
-    tell_handed_out(handed_out, reporter);
+    report_handed_out(handed_out, reporter);
 }
 
-/// Reports what was done; returns what prevents more, and what to do about it.
-fn report(
+/// Reports what was done. Returns the problem that prevents more, and its fix.
+fn report_sync(
     SyncedHandOut { synced, handed_out }: SyncedHandOut,
     workspace: &Workspace,
     reporter: &mut Reporter<'_>,
 ) -> Option<(String, Option<String>)> {
     let trouble = synced.last().and_then(Synced::trouble);
-    tell_synced(synced, reporter);
-    let refused = handed_out.unconfirmed.as_ref().map(|error| in_words(error, workspace));
-    tell_handed_out(handed_out, reporter);
+    report_synced(synced, reporter);
+    let refused = handed_out.unconfirmed.as_ref().map(|error| problem_and_fix(error, workspace));
+    report_handed_out(handed_out, reporter);
     trouble.map(|(problem, fix)| (problem, Some(fix))).or(refused)
 }
 
-fn tell_synced(synced: Vec<Synced>, reporter: &mut Reporter<'_>) {
+fn report_synced(synced: Vec<Synced>, reporter: &mut Reporter<'_>) {
     for synced in synced.into_iter().filter(|synced| !synced.is_idle()) {
         reporter.tell(WatchReport::Synced(Box::new(synced)));
     }
 }
 
-fn in_words(error: &ProjectError, workspace: &Workspace) -> (String, Option<String>) {
+fn problem_and_fix(error: &ProjectError, workspace: &Workspace) -> (String, Option<String>) {
     (error.problem(), error.fix().map(|fix| workspace.git_words.said(fix)))
 }
 

@@ -1,4 +1,5 @@
-//! What the watcher checks, does and reports: rules, tasks, time limits, git's index, the branch, work to hand out, waiting files.
+//! The checks of the watcher, with what they do and report: rules, tasks, time limits, git's index, the branch, work to hand out.
+//! [`Schedule`] says when each is due, and [`Pause`] why nothing is done at the moment; neither reads a clock.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -21,12 +22,12 @@ use crate::tasks::automatic::{SeenFiles, TendReason, run_out, tend};
 use crate::tasks::plan::DryRun;
 
 /// How many files that only look like tasks are reported.
-const STRAYS: usize = 20;
+const MOST_STRAYS: usize = 20;
 
-/// What was seen so far.
+/// The state of the last checks.
 #[derive(Default)]
 pub(crate) struct Checks {
-    /// The rule files of a commit; no commit where they are to be looked at again.
+    /// The rule files of a commit; without a commit, they have to be checked again.
     rules: Option<(Option<CommitId>, Vec<TreeFile>)>,
     uncommitted: Vec<String>,
     tasks: SeenFiles,
@@ -37,17 +38,17 @@ pub(crate) struct Checks {
 }
 
 impl Checks {
-    /// Has the rule files looked at again, whatever the commit.
+    /// Has the rule files checked again, even at the same commit.
     pub(crate) fn forget_rules(&mut self) {
         self.rules = self.rules.take().map(|(_, mark)| (None, mark));
     }
 
-    /// Has handing out tried again at the same commit.
+    /// Has work handed out again, even at the same commit.
     pub(crate) fn forget_hand_out(&mut self) {
         self.exhausted = NothingToHandOut::default();
     }
 
-    /// Reports when other rules are in force than before, or than those in the worktree.
+    /// Reports new rules, and rules in the worktree that differ from those in force.
     pub(crate) fn check_rules(
         &mut self,
         workspace: &Workspace,
@@ -92,7 +93,7 @@ impl Checks {
         Ok(())
     }
 
-    /// Commits what people changed, and adopts, moves and settles tasks.
+    /// Commits people's changes, and adopts, moves and updates tasks.
     pub(crate) fn check_tasks(
         &mut self,
         workspace: &mut Workspace,
@@ -113,17 +114,17 @@ impl Checks {
             };
             reporter.tell(report(Box::new(changed)));
         }
-        reporter.tell_troubled(tended.troubled);
-        for stray in tended.strays.iter().take(STRAYS) {
+        reporter.report_troubled(tended.troubled);
+        for stray in tended.strays.iter().take(MOST_STRAYS) {
             let (path, reason) = (stray.path.display().to_string(), stray.reason.to_string());
-            if reporter.told.is_news(format!("{path}: {reason}")) {
+            if reporter.errors.is_new(format!("{path}: {reason}")) {
                 reporter.tell(WatchReport::Stray { path, reason });
             }
         }
         Ok(())
     }
 
-    /// Hands work out. Returns whether some is left that counts once the remote has it.
+    /// Hands work out. Returns whether some is left that the remote has to confirm.
     pub(crate) fn hand_out(
         &mut self,
         workspace: &mut Workspace,
@@ -133,11 +134,11 @@ impl Checks {
         let rest = &mut |worked| reporter.rest(worked);
         let done = hand_out(workspace, wait, &mut self.exhausted, DryRun::No, rest)?;
         let to_share = done.to_share;
-        tell_handed_out(done, reporter);
+        report_handed_out(done, reporter);
         Ok(to_share)
     }
 
-    /// Repairs git's index where a git command that was overtaken left earlier versions of tasks in it.
+    /// Repairs git's index if a git command that raced with aof left earlier versions of tasks in it.
     pub(crate) fn check_index(
         &mut self,
         workspace: &mut Workspace,
@@ -150,29 +151,31 @@ impl Checks {
         schedule.checked_index(start, Instant::now());
         match caught_up {
             Ok(files) if files.is_empty() => {}
-            Ok(files) => reporter.tell(WatchReport::CaughtUp { files }),
-            // Commits meet the same error, and nothing else depends on it.
+            Ok(files) => reporter.tell(WatchReport::IndexRepaired { files }),
+            // Commits report the same error, and nothing else depends on the index.
             Err(error) => warn!("git's index was not looked at: {error}"),
         }
     }
 
-    /// Puts steps back onto the branch that a git command that was overtaken dropped.
+    /// Restores steps that a git command that raced with aof dropped from the branch.
     pub(crate) fn check_branch(
         &mut self,
         workspace: &mut Workspace,
         wait: Duration,
         reporter: &mut Reporter<'_>,
     ) {
-        let retaken = tend_branch(workspace, wait, &mut self.branch).unwrap_or_else(|error| {
+        let recovered = tend_branch(workspace, wait, &mut self.branch).unwrap_or_else(|error| {
             warn!("what git did to the branch was not looked at: {error}");
             Vec::new()
         });
-        for retaken in retaken {
-            match retaken {
-                RecoveredSteps::Restored(put) => reporter.tell(WatchReport::PutBack(put)),
-                RecoveredSteps::Reported(point) if reporter.told.is_news(point.problem.clone()) => {
+        for steps in recovered {
+            match steps {
+                RecoveredSteps::Restored(steps) => reporter.tell(WatchReport::StepsRestored(steps)),
+                RecoveredSteps::Reported(issue)
+                    if reporter.errors.is_new(issue.problem.clone()) =>
+                {
                     reporter
-                        .tell(WatchReport::TakenBack { problem: point.problem, fix: point.fix });
+                        .tell(WatchReport::StepsDropped { problem: issue.problem, fix: issue.fix });
                 }
                 RecoveredSteps::Reported(_) => {}
             }
@@ -180,7 +183,7 @@ impl Checks {
     }
 }
 
-/// Ends what has run out, and learns when the next thing does.
+/// Ends claims and visits whose time is over, and schedules the next check.
 pub(crate) fn check_limits(
     workspace: &mut Workspace,
     wait: Duration,
@@ -194,35 +197,35 @@ pub(crate) fn check_limits(
     let timed_out = ran_out.timed_out.into_iter().map(Box::new).map(WatchReport::TimedOut);
     let lapsed = ran_out.lapsed.into_iter().map(Box::new).map(WatchReport::Lapsed);
     timed_out.chain(lapsed).for_each(|report| reporter.tell(report));
-    reporter.tell_troubled(ran_out.troubled);
+    reporter.report_troubled(ran_out.troubled);
     Ok(())
 }
 
-/// Reports what was handed out, and what became of dependencies.
-pub(crate) fn tell_handed_out(done: HandedOut, reporter: &mut Reporter<'_>) {
+/// Reports what was handed out, and which tasks their dependencies blocked or unblocked.
+pub(crate) fn report_handed_out(done: HandedOut, reporter: &mut Reporter<'_>) {
     for dependent in done.dependents {
         reporter.tell(WatchReport::Dependent(dependent));
     }
     for given in done.given {
         reporter.tell(WatchReport::Given(given));
     }
-    reporter.tell_troubled(done.troubled);
+    reporter.report_troubled(done.troubled);
 }
 
-/// How often everything is looked at, whatever events say.
-const ROUND: Duration = Duration::from_secs(5);
-/// The same without file events.
+/// How often everything is checked, whatever events say.
+const FULL_CHECK: Duration = Duration::from_secs(5);
+/// How often everything is checked without file events.
 pub(crate) const POLL: Duration = Duration::from_secs(1);
-/// The least time between two checks at the tasks, or at git's index: edits have to settle anyway.
+/// The least time between two checks of the tasks, or of git's index: edits have to settle anyway.
 const SETTLING: Duration = Duration::from_millis(500);
-/// The least time between two checks at time limits, when tasks change.
-const RECOUNTING: Duration = Duration::from_secs(1);
-/// How often time limits are looked at when nothing happens: the clock may jump.
+/// The least time between two checks of time limits, when tasks change.
+const LEAST_LIMITS: Duration = Duration::from_secs(1);
+/// How often time limits are checked when nothing happens: the clock may jump.
 const LIMITS: Duration = Duration::from_secs(30);
-/// What takes long gets a tenth of the time: so many times as long it rests.
+/// After a check, it rests this many times as long.
 const REST: u32 = 10;
 
-/// When one thing is due. It rests after it was done: hints bring it forward no further than to the end of that rest.
+/// When a check is due. Hints bring it forward, but not before the end of its rest.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Timer {
     at: Option<Instant>,
@@ -238,7 +241,7 @@ impl Timer {
         self.at.is_some_and(|at| now >= at)
     }
 
-    /// Has it done as soon as it has rested.
+    /// Makes the check due as soon as it has rested.
     pub(crate) fn hint(&mut self, now: Instant) {
         let soonest = now.max(self.not_before);
         self.at = Some(self.at.map_or(soonest, |at| at.min(soonest)));
@@ -249,28 +252,28 @@ impl Timer {
     }
 }
 
-/// When what is due.
+/// When each check is due.
 pub(crate) struct Schedule {
-    round: Timer,
+    full_check: Timer,
     pub tasks: Timer,
     pub limits: Timer,
     pub index: Timer,
     pub hand_out: Timer,
-    /// Whether the watcher ends when nothing is left to do: then nothing rests.
+    /// Whether the watcher ends when nothing is left to do: then no check rests.
     once: bool,
 }
 
 impl Schedule {
-    /// Has everything looked at from then on.
+    /// Makes all checks due from then on.
     pub(crate) fn new(now: Instant) -> Self {
-        let [round, tasks, limits, index, hand_out] = [Timer::due(now); 5];
-        Self { round, tasks, limits, index, hand_out, once: false }
+        let [full_check, tasks, limits, index, hand_out] = [Timer::due(now); 5];
+        Self { full_check, tasks, limits, index, hand_out, once: false }
     }
 
-    /// Has everything looked at once more before the end, and nothing later.
+    /// Makes each check due once more before the end, and none later.
     pub(crate) fn end_with(&mut self, end: Instant, now: Instant) {
         self.once = true;
-        self.round.at = Some(end + ROUND);
+        self.full_check.at = Some(end + FULL_CHECK);
         self.tasks.at = Some(now);
         (self.hand_out.not_before, self.index.not_before) = (now, now);
     }
@@ -279,7 +282,7 @@ impl Schedule {
     pub(crate) fn note(&mut self, touched: &BTreeSet<WatchedPlace>, now: Instant) {
         for place in touched {
             match place {
-                WatchedPlace::Anywhere => self.round.hint(now),
+                WatchedPlace::Anywhere => self.full_check.hint(now),
                 WatchedPlace::Tasks => self.tasks.hint(now),
                 WatchedPlace::Repository => self.index.hint(now),
                 WatchedPlace::Rules => {}
@@ -290,33 +293,33 @@ impl Schedule {
         }
     }
 
-    /// Returns whether everything is to be looked at now, and plans the next time.
-    pub(crate) fn begins_round(&mut self, sees_events: bool, now: Instant) -> bool {
-        let begins = self.round.is_due(now);
+    /// Returns whether everything has to be checked now, and schedules the next time.
+    pub(crate) fn begins_full_check(&mut self, sees_events: bool, now: Instant) -> bool {
+        let begins = self.full_check.is_due(now);
         if begins {
-            self.round.done(Some(now + if sees_events { ROUND } else { POLL }), now);
+            self.full_check.done(Some(now + if sees_events { FULL_CHECK } else { POLL }), now);
             (self.tasks.at, self.index.at) = (Some(now), Some(now));
         }
         begins
     }
 
-    /// Notes that the tasks were looked at, and whether some files changed too recently.
+    /// Notes that the tasks were checked, and whether some files changed too recently.
     pub(crate) fn checked_tasks(&mut self, are_growing: bool, now: Instant) {
         let soonest = now + SETTLING;
-        let round = self.round.at.unwrap_or(soonest).max(soonest);
-        self.tasks.done(Some(if are_growing { soonest } else { round }), soonest);
+        let full_check = self.full_check.at.unwrap_or(soonest).max(soonest);
+        self.tasks.done(Some(if are_growing { soonest } else { full_check }), soonest);
     }
 
-    /// Notes how long a look at git's index took.
+    /// Notes how long a check of git's index took.
     pub(crate) fn checked_index(&mut self, start: Instant, now: Instant) {
         let rest = if self.once { Duration::ZERO } else { SETTLING.max((now - start) * REST) };
         self.index.done(None, now + rest);
     }
 
-    /// Notes how long a look at time limits took, and how soon the next thing runs out.
+    /// Notes how long a check of time limits took, and how soon the next limit ends.
     pub(crate) fn checked_limits(&mut self, start: Instant, now: Instant, next: Option<Duration>) {
         let next = next.map_or(LIMITS, |next| next.min(LIMITS));
-        self.limits.done(Some(now + next), now + RECOUNTING.max((now - start) * REST));
+        self.limits.done(Some(now + next), now + LEAST_LIMITS.max((now - start) * REST));
     }
 
     /// Notes how long handing out took.
@@ -325,51 +328,51 @@ impl Schedule {
         self.hand_out.done(None, now + rest);
     }
 
-    /// Returns when to look again if nothing happens. Time limits are left out: they wait until all else is done.
+    /// Returns when the next check is due. Time limits are left out: they wait until all else is done.
     pub(crate) fn next(&self) -> Instant {
-        let timers = [self.round, self.tasks, self.index, self.hand_out];
+        let timers = [self.full_check, self.tasks, self.index, self.hand_out];
         let next = timers.into_iter().filter_map(|timer| timer.at).min();
-        next.unwrap_or(self.round.not_before)
+        next.unwrap_or(self.full_check.not_before)
     }
 
-    /// Returns when to look at time limits.
+    /// Returns when the check of time limits is due.
     pub(crate) fn limits_at(&self) -> Instant {
         self.limits.at.unwrap_or(self.limits.not_before)
     }
 
-    /// Returns whether that is before the next look at everything.
-    pub(crate) fn is_before_round(&self, until: Instant) -> bool {
-        self.round.at.is_none_or(|round| until < round)
+    /// Returns whether that is before the next check of everything.
+    pub(crate) fn is_before_full_check(&self, until: Instant) -> bool {
+        self.full_check.at.is_none_or(|at| until < at)
     }
 }
 
 const SHORTEST_BACKOFF: Duration = Duration::from_millis(500);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
 
-/// What stops the watcher, if anything does.
+/// Why the watcher does nothing, if it is paused.
 #[derive(Default)]
 pub(crate) struct Pause(Option<Standstill>);
 
 struct Standstill {
     reason: String,
-    /// How long an error is left alone, and until when; nothing where git is busy, or has no branch checked out.
+    /// The backoff after an error, and its end; nothing while git is busy, or without a branch.
     backoff: Option<(Duration, Instant)>,
 }
 
 impl Pause {
-    /// Returns whether nothing is done.
-    pub(crate) fn stands(&self) -> bool {
+    /// Returns whether the watcher is paused.
+    pub(crate) fn is_paused(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Returns until when nothing is tried, if that is in the future.
-    pub(crate) fn lasts(&self, now: Instant) -> Option<Instant> {
+    /// Returns the end of a backoff, if it is in the future.
+    pub(crate) fn backoff_end(&self, now: Instant) -> Option<Instant> {
         let (_, until) = self.0.as_ref()?.backoff?;
         (now < until).then_some(until)
     }
 
-    /// Has the next try made at once.
-    pub(crate) fn cut_short(&mut self, now: Instant) {
+    /// Ends a backoff, so that the next try comes at once.
+    pub(crate) fn end_backoff(&mut self, now: Instant) {
         if let Some(Standstill { backoff: Some((_, until)), .. }) = &mut self.0 {
             *until = now;
         }
@@ -388,12 +391,12 @@ impl Pause {
         self.0.take_if(|known| known.backoff.is_none()).is_some()
     }
 
-    /// Ends it; returns whether anything stopped the watcher.
+    /// Ends a pause or an error; returns whether there was one.
     pub(crate) fn end(&mut self) -> bool {
         self.0.take().is_some()
     }
 
-    /// Backs off after an error, longer each time in a row; returns until when, and whether the error is new.
+    /// Backs off after an error, longer each time in a row. Returns the end, and whether the error is new.
     pub(crate) fn back_off(&mut self, reason: String, now: Instant) -> (Instant, bool) {
         let known = self.0.as_ref().and_then(|known| Some((&known.reason, known.backoff?.0)));
         let is_new = known.is_none_or(|(before, _)| *before != reason);
@@ -417,7 +420,9 @@ mod tests {
         let start = Instant::now();
         let mut schedule = Schedule::new(start);
         assert!(schedule.tasks.is_due(start) && schedule.limits.is_due(start));
-        assert!(schedule.begins_round(false, start) && !schedule.begins_round(false, start));
+        assert!(
+            schedule.begins_full_check(false, start) && !schedule.begins_full_check(false, start)
+        );
         schedule.checked_tasks(false, start);
         assert!(schedule.index.is_due(start) && schedule.hand_out.is_due(start));
         schedule.checked_index(start, start);
@@ -426,7 +431,7 @@ mod tests {
         schedule.note(&touched(WatchedPlace::Tasks), start);
         assert_eq!(schedule.next(), start + SETTLING, "they were looked at just now");
         schedule.note(&touched(WatchedPlace::Anywhere), start);
-        assert!(schedule.begins_round(false, start));
+        assert!(schedule.begins_full_check(false, start));
     }
 
     #[test]
@@ -458,24 +463,19 @@ mod tests {
         let now = Instant::now();
         let mut schedule = Schedule::new(now);
         schedule.end_with(now + POLL, now);
-        assert!(!schedule.begins_round(false, now + POLL) && schedule.tasks.is_due(now));
+        assert!(!schedule.begins_full_check(false, now + POLL) && schedule.tasks.is_due(now));
         schedule.checked_tasks(false, now);
         // Nothing that took its time is waited for.
         let later = now + Duration::from_mins(1);
         schedule.handed_out(now, later);
         schedule.checked_index(now, later);
-        assert!(!schedule.is_before_round(schedule.next()));
+        assert!(!schedule.is_before_full_check(schedule.next()));
         schedule.checked_tasks(true, now);
-        assert!(schedule.is_before_round(schedule.next()));
+        assert!(schedule.is_before_full_check(schedule.next()));
         schedule.note(&touched(WatchedPlace::Repository), later);
         schedule.hand_out.hint(later);
         assert!(schedule.hand_out.is_due(later) && schedule.index.is_due(later));
     }
-}
-
-#[cfg(test)]
-mod pause_tests {
-    use super::*;
 
     #[test]
     fn trouble_is_tried_again_ever_later_and_at_once_where_something_has_changed() {
@@ -488,11 +488,11 @@ mod pause_tests {
         for _ in 0..10 {
             meet(&mut pause, "locked");
         }
-        assert_eq!(pause.lasts(now), Some(now + LONGEST_BACKOFF));
-        assert_eq!(pause.lasts(now + LONGEST_BACKOFF), None);
-        pause.cut_short(now);
-        assert_eq!(pause.lasts(now), None);
-        assert!(!pause.end_pause() && pause.end() && !pause.stands());
+        assert_eq!(pause.backoff_end(now), Some(now + LONGEST_BACKOFF));
+        assert_eq!(pause.backoff_end(now + LONGEST_BACKOFF), None);
+        pause.end_backoff(now);
+        assert_eq!(pause.backoff_end(now), None);
+        assert!(!pause.end_pause() && pause.end() && !pause.is_paused());
         assert_eq!(meet(&mut pause, "locked"), (now + SHORTEST_BACKOFF, true));
     }
 
@@ -500,7 +500,7 @@ mod pause_tests {
     fn a_pause_is_news_once_for_each_reason() {
         let mut pause = Pause::default();
         assert!(pause.pause("a merge") && !pause.pause("a merge") && pause.pause("a rebase"));
-        assert_eq!(pause.lasts(Instant::now()), None);
+        assert_eq!(pause.backoff_end(Instant::now()), None);
         assert!(pause.end_pause() && !pause.end_pause() && pause.pause("a rebase"));
     }
 }

@@ -116,7 +116,7 @@ impl Deliveries {
         let growing = self.deliver(workspace, wait, taken, reporter)?;
         self.waits |= reporter.waiting;
         if self.must_list {
-            reporter.told.forget_the_rest();
+            reporter.errors.end_check();
             (self.must_list, self.retry) = (false, Retry::No);
         }
         self.try_waiting(workspace, wait, reporter, changed)?;
@@ -158,7 +158,7 @@ impl Deliveries {
             done?;
         }
         if self.due.is_empty() && self.retry == Retry::Begun {
-            reporter.told.forget_the_rest();
+            reporter.errors.end_check();
             self.retry = Retry::No;
         }
         Ok(())
@@ -216,7 +216,7 @@ impl Deliveries {
             Ok(batch)
         });
         for (name, fault) in failed {
-            reporter.tell_delivered(Delivered::Waiting { name, error: fault.into() });
+            reporter.report_delivered(Delivered::Waiting { name, error: fault.into() });
         }
         done.map(|()| growing)
     }
@@ -358,11 +358,11 @@ impl DeliveryWork<'_, '_> {
             // notices or for the event stream.
             let digest = Digest::of(&open.bytes);
             if let Err(error) = put_conflict(workspace, &refusal, &digest) {
-                self.reporter.tell_undelivered(error.to_string());
+                self.reporter.report_undelivered(error.to_string());
             }
             if let Err(error) = leave_conflict(workspace, &refusal, digest.as_str()) {
                 warn!("the event stream misses that a completion came too late: {error}");
-                self.reporter.tell_undelivered(error.to_string());
+                self.reporter.report_undelivered(error.to_string());
             }
             self.refuse(file, open, reason_of(&refusal.into()))?;
         }
@@ -387,7 +387,7 @@ impl DeliveryWork<'_, '_> {
     ) -> Result<(), ProjectError> {
         let settled = self.inbox.settle(file, open);
         let name = file.name.clone();
-        self.reporter.tell_delivered(Delivered::Completed { name, changed: Box::new(changed) });
+        self.reporter.report_delivered(Delivered::Completed { name, changed: Box::new(changed) });
         // The completion counts: the history has the id of the file.
         settled.or_else(|error| wait_or_fail(file.name.clone(), error.into(), self.reporter))
     }
@@ -423,7 +423,7 @@ fn put_aside(
 ) -> Result<(), ProjectError> {
     let name = file.name.clone();
     match inbox.refuse(file, &reason) {
-        Ok(Some(path)) => reporter.tell_delivered(Delivered::Refused { name, reason, path }),
+        Ok(Some(path)) => reporter.report_delivered(Delivered::Refused { name, reason, path }),
         // Another watcher has done it.
         Ok(None) => {}
         Err(error) => wait_or_fail(name, error.into(), reporter)?,
@@ -440,6 +440,6 @@ fn wait_or_fail(
     if error.is_general() {
         return Err(error);
     }
-    reporter.tell_delivered(Delivered::Waiting { name, error });
+    reporter.report_delivered(Delivered::Waiting { name, error });
     Ok(())
 }

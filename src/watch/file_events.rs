@@ -1,4 +1,4 @@
-//! File events of the system: which folders are watched, and what an event means for the watcher.
+//! File events of the system: the watched folders, and what an event means for the watcher.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
@@ -16,8 +16,8 @@ use crate::storage::layout::is_debris;
 /// The file events of a watcher. Without them it polls.
 pub(crate) struct FileEvents {
     watcher: Option<RecommendedWatcher>,
-    places: WatchedPaths,
-    /// Which folder is watched at each path.
+    paths: WatchedPaths,
+    /// The folder that is watched at each path.
     watched: HashMap<PathBuf, FolderId>,
 }
 
@@ -25,52 +25,52 @@ pub(crate) struct FileEvents {
 type FolderId = (u64, u64);
 
 impl FileEvents {
-    /// Opens them, or says why the system gives no events.
-    pub(crate) fn open(places: WatchedPaths, wakeup: &Arc<Wakeup>) -> (Self, Option<String>) {
-        let (own, sorted) = (Arc::clone(wakeup), places.clone());
+    /// Starts to watch. Also returns why the system gives no events, if it gives none.
+    pub(crate) fn open(paths: WatchedPaths, wakeup: &Arc<Wakeup>) -> (Self, Option<String>) {
+        let (own, sorted) = (Arc::clone(wakeup), paths.clone());
         let watcher = notify::recommended_watcher(move |event: Result<Event, Error>| match event {
             Ok(event) => own.note(&sorted, &event),
             Err(_) => own.note_loss(),
         });
         let (watcher, fault) = match watcher {
             Ok(watcher) => (Some(watcher), None),
-            Err(fault) => (None, Some(plain(&fault))),
+            Err(fault) => (None, Some(describe(&fault))),
         };
-        let mut file_events = Self { watcher, places, watched: HashMap::new() };
+        let mut file_events = Self { watcher, paths, watched: HashMap::new() };
         let fault = fault.or_else(|| file_events.refresh().err());
         (file_events, fault)
     }
 
     /// Returns whether the system gives events.
-    pub(crate) fn see(&self) -> bool {
+    pub(crate) fn has_events(&self) -> bool {
         self.watcher.is_some()
     }
 
     /// Watches the folders that were created or replaced since the last call.
     pub(crate) fn refresh(&mut self) -> Result<(), String> {
         let Some(watcher) = &mut self.watcher else { return Ok(()) };
-        for (path, mode) in wanted(&self.places) {
+        for (path, mode) in watched_folders(&self.paths) {
             // A symlink is not followed.
             let folder = fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_dir);
-            let standing = folder.map(|data| (data.dev(), data.ino()));
-            if self.watched.get(&path).copied() == standing {
+            let current = folder.map(|data| (data.dev(), data.ino()));
+            if self.watched.get(&path).copied() == current {
                 continue;
             }
             if self.watched.remove(&path).is_some() {
                 // The system may have forgotten a removed folder.
                 let _ = watcher.unwatch(&path);
             }
-            let Some(folder) = standing else { continue };
+            let Some(folder) = current else { continue };
             match watcher.watch(&path, mode) {
                 Ok(()) => drop(self.watched.insert(path, folder)),
-                // It is gone again: the next call looks for it.
+                // It is gone again: the next call tries it.
                 Err(fault) if is_not_found(&fault) => {}
                 Err(fault) => {
                     self.watcher = None;
                     return Err(format!(
                         "`{}` cannot be watched: {}",
                         path.display(),
-                        plain(&fault)
+                        describe(&fault)
                     ));
                 }
             }
@@ -79,17 +79,17 @@ impl FileEvents {
     }
 }
 
-fn wanted(places: &WatchedPaths) -> [(PathBuf, RecursiveMode); 7] {
+fn watched_folders(paths: &WatchedPaths) -> [(PathBuf, RecursiveMode); 7] {
     use RecursiveMode::{NonRecursive, Recursive};
     [
-        (places.inbox.clone(), NonRecursive),
+        (paths.inbox.clone(), NonRecursive),
         // These show when the inbox, the tasks and the workflows are created or removed.
-        (places.local.clone(), NonRecursive),
-        (places.root.clone(), NonRecursive),
-        (places.tasks.clone(), Recursive),
-        (places.workflows.clone(), NonRecursive),
-        (places.git.clone(), NonRecursive),
-        (places.git.join("logs"), NonRecursive),
+        (paths.local.clone(), NonRecursive),
+        (paths.root.clone(), NonRecursive),
+        (paths.tasks.clone(), Recursive),
+        (paths.workflows.clone(), NonRecursive),
+        (paths.git.clone(), NonRecursive),
+        (paths.git.join("logs"), NonRecursive),
     ]
 }
 
@@ -101,7 +101,7 @@ fn is_not_found(fault: &Error) -> bool {
     }
 }
 
-fn plain(fault: &Error) -> String {
+fn describe(fault: &Error) -> String {
     match &fault.kind {
         ErrorKind::MaxFilesWatch => {
             "the system's limit of watched folders is reached (`fs.inotify.max_user_watches`)"
@@ -113,51 +113,51 @@ fn plain(fault: &Error) -> String {
     }
 }
 
-/// Gathers hints, and wakes the watcher.
+/// Collects hints, and wakes the watcher.
 #[derive(Default)]
 pub(crate) struct Wakeup {
     hints: Mutex<Hints>,
-    rung: Condvar,
+    changed: Condvar,
 }
 
-/// Where something may have changed since the watcher looked last.
+/// What may have changed since the watcher's last check.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Hints {
-    /// What was seen of files in the inbox, in order.
+    /// The events of files in the inbox, in order.
     pub inbox: Vec<(OsString, FileSign)>,
-    /// Other places.
+    /// The other places with events.
     pub places: BTreeSet<WatchedPlace>,
-    /// Whether the watcher is to stop.
+    /// Whether the watcher has to stop.
     pub stop: bool,
 }
 
 /// A place where something may have changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum WatchedPlace {
-    /// Anywhere: events were lost, or the folders of the inbox, the tasks or the rules were made or removed.
+    /// Anywhere: events were lost, or a watched folder was created or removed.
     Anywhere,
     /// Task files.
     Tasks,
     /// project.yaml, org.yaml or `workflows/`.
     Rules,
-    /// The branch, the index, or what git is in the middle of.
+    /// The branch, the index, or an operation of git.
     Repository,
 }
 
-/// What was seen of a file in the inbox.
+/// The last event of a file in the inbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileSign {
     /// It was renamed in.
     Renamed,
     /// It was closed after writing.
     Closed,
-    /// It was made, or written to.
+    /// It was created or written to.
     Begun,
-    /// It went.
+    /// It was removed or renamed away.
     Gone,
 }
 
-/// The places that events are sorted by.
+/// The paths of the watched places.
 #[derive(Debug, Clone)]
 pub(crate) struct WatchedPaths {
     pub root: PathBuf,
@@ -169,41 +169,41 @@ pub(crate) struct WatchedPaths {
 }
 
 impl Wakeup {
-    /// Notes an event. Runs on the thread that empties the system's queue, so it does nothing else.
-    pub(crate) fn note(&self, places: &WatchedPaths, event: &Event) {
+    /// Notes an event. Does no more, since it runs on the thread that empties the system's queue.
+    pub(crate) fn note(&self, paths: &WatchedPaths, event: &Event) {
         let mut hints = self.lock();
-        if hints.note(places, event) {
-            self.rung.notify_all();
+        if hints.note(paths, event) {
+            self.changed.notify_all();
         }
     }
 
     /// Notes that events were lost.
     pub(crate) fn note_loss(&self) {
         self.lock().places.insert(WatchedPlace::Anywhere);
-        self.rung.notify_all();
+        self.changed.notify_all();
     }
 
     /// Asks the watcher to stop.
     pub(crate) fn stop(&self) {
         self.lock().stop = true;
-        self.rung.notify_all();
+        self.changed.notify_all();
     }
 
-    /// Waits for hints, at most until then, and takes them. The wish to stop remains.
+    /// Waits for hints, at most until then, and takes them. The request to stop remains.
     pub(crate) fn wait(&self, until: Instant) -> Hints {
         let mut hints = self.wait_while(until, |hints| *hints == Hints::default());
         let stop = hints.stop;
         std::mem::replace(&mut *hints, Hints { stop, ..Hints::default() })
     }
 
-    /// Waits that long, or until the watcher is to stop; returns whether it is to stop.
+    /// Waits that long, or until the watcher has to stop; returns whether it has to stop.
     pub(crate) fn pause(&self, time: Duration) -> bool {
         self.wait_while(Instant::now() + time, |hints| !hints.stop).stop
     }
 
     fn wait_while(&self, until: Instant, idle: impl Fn(&Hints) -> bool) -> MutexGuard<'_, Hints> {
         let left = until.saturating_duration_since(Instant::now());
-        let waited = self.rung.wait_timeout_while(self.lock(), left, |hints| idle(hints));
+        let waited = self.changed.wait_timeout_while(self.lock(), left, |hints| idle(hints));
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
@@ -214,26 +214,26 @@ impl Wakeup {
 }
 
 impl Hints {
-    /// Notes an event; returns whether there is anything to look at.
-    fn note(&mut self, places: &WatchedPaths, event: &Event) -> bool {
+    /// Notes an event; returns whether it gives a reason to check.
+    fn note(&mut self, paths: &WatchedPaths, event: &Event) -> bool {
         if event.need_rescan() {
             self.places.insert(WatchedPlace::Anywhere);
             return true;
         }
-        let Some(seen) = seen(event.kind) else { return false };
+        let Some(sign) = file_sign(event.kind) else { return false };
         let mut any = false;
         let last = event.paths.len().saturating_sub(1);
         for (at, path) in event.paths.iter().enumerate() {
-            // One event may carry a rename's both ends.
-            let seen = if at < last { FileSign::Gone } else { seen };
+            // One event may have both paths of a rename.
+            let sign = if at < last { FileSign::Gone } else { sign };
             let name = path.file_name().unwrap_or_default();
-            if path.parent() == Some(&places.inbox) {
+            if path.parent() == Some(&paths.inbox) {
                 if !is_ours(name) {
-                    self.inbox.push((name.to_owned(), seen));
-                    // A file that is gone is no reason to look.
-                    any |= seen != FileSign::Gone;
+                    self.inbox.push((name.to_owned(), sign));
+                    // A file that is gone is no reason to check.
+                    any |= sign != FileSign::Gone;
                 }
-            } else if let Some(place) = places.place_of(path, name, seen) {
+            } else if let Some(place) = paths.place_of(path, name, sign) {
                 self.places.insert(place);
                 any = true;
             }
@@ -243,9 +243,9 @@ impl Hints {
 }
 
 impl WatchedPaths {
-    fn place_of(&self, path: &Path, name: &OsStr, seen: FileSign) -> Option<WatchedPlace> {
+    fn place_of(&self, path: &Path, name: &OsStr, sign: FileSign) -> Option<WatchedPlace> {
         if [&self.inbox, &self.local, &self.tasks, &self.workflows].iter().any(|own| *own == path) {
-            let is_written = matches!(seen, FileSign::Renamed | FileSign::Closed);
+            let is_written = matches!(sign, FileSign::Renamed | FileSign::Closed);
             return (!is_written).then_some(WatchedPlace::Anywhere);
         }
         let is_in = |folder: &Path| path.parent() == Some(folder);
@@ -258,18 +258,18 @@ impl WatchedPaths {
         {
             Some(WatchedPlace::Rules)
         } else {
-            let is_of_git = path.starts_with(&self.git) && tells_of_git(name);
-            is_of_git.then_some(WatchedPlace::Repository)
+            let is_change = path.starts_with(&self.git) && is_git_state(name);
+            is_change.then_some(WatchedPlace::Repository)
         }
     }
 }
 
-/// Returns what an event says of its file; nothing for events that change nothing, such as our own reading.
-fn seen(kind: EventKind) -> Option<FileSign> {
+/// Returns what an event says about its file; nothing for events without a change, such as our own reading.
+fn file_sign(kind: EventKind) -> Option<FileSign> {
     match kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => Some(FileSign::Closed),
         EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_)) => None,
-        // Where the system does not say which end of a rename it is, the look finds out.
+        // If the system does not say which end of a rename it is, the check finds out.
         EventKind::Modify(ModifyKind::Name(RenameMode::From)) | EventKind::Remove(_) => {
             Some(FileSign::Gone)
         }
@@ -284,7 +284,8 @@ fn is_ours(name: &OsStr) -> bool {
     name.to_str().is_some_and(is_debris)
 }
 
-fn tells_of_git(name: &OsStr) -> bool {
+/// Returns whether a file below `.git` is state of git, and no lock or file of ours.
+fn is_git_state(name: &OsStr) -> bool {
     name.to_str().is_some_and(|name| {
         !name.starts_with("aof-")
             && Path::new(name).extension().is_none_or(|suffix| suffix != "lock")
@@ -310,12 +311,12 @@ mod tests {
 
     fn hints(events: &[(EventKind, &str)]) -> (Hints, bool) {
         let mut hints = Hints::default();
-        let mut rung = false;
+        let mut changed = false;
         for (kind, path) in events {
-            rung |=
+            changed |=
                 hints.note(&places(), &Event::new(*kind).add_path(PathBuf::from("/p").join(path)));
         }
-        (hints, rung)
+        (hints, changed)
     }
 
     const CLOSED: EventKind = EventKind::Access(AccessKind::Close(AccessMode::Write));
@@ -338,9 +339,9 @@ mod tests {
         ] {
             let events: Vec<_> =
                 events.into_iter().map(|kind| (kind, ".aof/inbox/a.yaml")).collect();
-            let (hints, rung) = hints(&events);
+            let (hints, changed) = hints(&events);
             assert_eq!(hints.inbox.last(), Some(&("a.yaml".into(), last)), "{events:?}");
-            assert!(rung);
+            assert!(changed);
         }
         let both = Event::new(EventKind::Modify(ModifyKind::Name(RenameMode::Both)));
         let both =

@@ -1,4 +1,4 @@
-//! Metrics of a running watcher, counted on a thread of their own. A scrape gets what was counted last; ages are computed then.
+//! Metrics of a running watcher, counted on a thread of their own. A scrape gets the last count; ages are computed for it.
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -16,14 +16,14 @@ use crate::observability::metrics::exposition::{
 use crate::observability::metrics::families::{Numbers, numbers};
 use crate::project::workspace::{Clock, Seed, Workspace};
 
-/// How often metrics are counted when nothing seems to happen.
-const EVERY: Duration = Duration::from_secs(30);
+/// How often metrics are counted without a known change.
+const INTERVAL: Duration = Duration::from_secs(30);
 /// The least time between two counts.
-const APART: Duration = Duration::from_millis(500);
-/// Counting takes one part of the time, and leaves so many to the rest.
-const SHARE: u32 = 9;
-/// How long a scrape waits for the first count. Prometheus waits for at most ten seconds.
-const FIRST: Duration = Duration::from_secs(8);
+const LEAST_INTERVAL: Duration = Duration::from_millis(500);
+/// After a count, counting rests this many times as long.
+const REST_SHARE: u32 = 9;
+/// How long a scrape waits for the first count. Prometheus waits at most ten seconds.
+const FIRST_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// The metrics that are shown, shared with the endpoint.
 pub(crate) struct Board {
@@ -36,20 +36,20 @@ struct Shown {
     numbers: Option<Numbers>,
     /// How long this watcher's commits took.
     commits: Histogram,
-    /// When the watcher last looked at everything, and nothing stopped it.
+    /// When the watcher last checked everything without an error.
     looked: Option<Timestamp>,
 }
 
 /// Metrics that are kept up to date.
 pub(crate) struct Metrics {
     pub board: Arc<Board>,
-    /// Its outcome says why counting failed, if it did.
+    /// Its outcome is the error of a failed count.
     worker: Worker<Option<String>>,
     trouble: Option<String>,
 }
 
 impl Metrics {
-    /// Starts to count.
+    /// Starts the thread that counts.
     pub(crate) fn start(workspace: &Workspace, wait: Duration) -> io::Result<Self> {
         let commits = Histogram::new(Histogram::WRITES);
         let shown = Mutex::new(Shown { numbers: None, commits, looked: None });
@@ -60,14 +60,14 @@ impl Metrics {
             let trouble = own.count(&project);
             let (took, why) = (start.elapsed(), trouble.as_deref());
             debug!(seconds = took.as_secs_f64(), trouble = why, "counted for metrics");
-            let earliest = APART.max(took * SHARE);
-            (trouble, NextRun { earliest, latest: Some(earliest + EVERY) })
+            let earliest = LEAST_INTERVAL.max(took * REST_SHARE);
+            (trouble, NextRun { earliest, latest: Some(earliest + INTERVAL) })
         })?;
         worker.ask();
         Ok(Self { board, worker, trouble: None })
     }
 
-    /// Has metrics counted again if something may have changed. `looked` says whether the watcher looked at everything.
+    /// Has metrics counted again if something may have changed. `looked` says whether the watcher has checked everything.
     pub(crate) fn note(
         &mut self,
         workspace: &Workspace,
@@ -93,17 +93,19 @@ impl Metrics {
 }
 
 impl Board {
-    /// Returns the page. Before the first count it waits for that; there is none if it takes too long.
+    /// Returns the page. Waits for the first count; returns nothing if that takes too long.
     pub(crate) fn page(&self, format: ExpositionFormat) -> Option<String> {
-        let shown =
-            self.changed.wait_timeout_while(self.lock(), FIRST, |shown| shown.numbers.is_none());
+        let shown = self
+            .changed
+            .wait_timeout_while(self.lock(), FIRST_TIMEOUT, |shown| shown.numbers.is_none());
         let (shown, _) = shown.unwrap_or_else(PoisonError::into_inner);
         let numbers = shown.numbers.as_ref()?;
-        let (own, ages) = (of_watcher(&shown, &numbers.project), numbers.ages((self.clock)()));
+        let (own, ages) =
+            (watcher_families(&shown, &numbers.project), numbers.ages((self.clock)()));
         Some(render(numbers.families.iter().chain([&ages]).chain(&own), format))
     }
 
-    /// Counts; returns what went wrong.
+    /// Counts; returns the error, if there was one.
     fn count(&self, project: &Seed) -> Option<String> {
         let counted = project.open().and_then(|own| numbers(&own, &own.rules()?));
         match counted {
@@ -118,13 +120,13 @@ impl Board {
     }
 
     fn lock(&self) -> MutexGuard<'_, Shown> {
-        // Plain values: a thread that died with the lock left them whole.
+        // A thread that died with the lock left these plain values valid.
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Returns the metrics that only this watcher knows.
-fn of_watcher(shown: &Shown, project: &str) -> [Family; 2] {
+fn watcher_families(shown: &Shown, project: &str) -> [Family; 2] {
     let labels: Labels = vec![("project", project.to_owned())];
     #[expect(clippy::cast_precision_loss, reason = "seconds since 1970 are far below 2^52")]
     let looked = shown.looked.map(|looked| (labels.clone(), looked.as_second() as f64));

@@ -1,4 +1,4 @@
-//! What the watcher reports, each error once while it lasts; and its side of deliveries.
+//! Reports of the watcher, each error once while it lasts; and the events of inbox files.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -21,23 +21,23 @@ use crate::project::error::ProjectError;
 use crate::storage::inbox::Witnessed;
 use crate::tasks::plan::Changed;
 
-/// Something that the watcher did, or met.
+/// Something that the watcher did or found.
 pub(crate) enum WatchReport {
-    /// It begins. There is no branch while there is none to commit to.
+    /// It starts. The branch is absent while there is none to commit to.
     Watching { project: PathBuf, branch: Option<String>, sight: EventSource },
     /// It serves metrics; `exposed` says whether other machines may reach them.
     Serving { address: SocketAddr, exposed: bool },
-    /// Metrics could not be counted: scrapes get what was counted last.
+    /// Metrics could not be counted: scrapes get the last count.
     Uncounted { problem: String },
-    /// It notices changes in another way from here on.
+    /// The source of events has changed.
     EventSource(EventSource),
     /// A completion file was accepted, refused, or waits.
     Delivered(Delivered),
     /// A hand-made task is at its first gate.
     Adopted(Box<Changed>),
-    /// A task went on from a gate that decides by itself.
+    /// A task moved on from a gate that decides automatically.
     Passed(Box<Changed>),
-    /// A visit took too long.
+    /// A visit ended by its time limit.
     TimedOut(Box<Changed>),
     /// A claim that nobody renewed ended.
     Lapsed(Box<Changed>),
@@ -47,19 +47,19 @@ pub(crate) enum WatchReport {
     Moved(Box<Changed>),
     /// A person's edit was committed.
     Committed(Box<Changed>),
-    /// Git's index has HEAD's version of these files again, after a git command had put earlier ones there.
-    CaughtUp { files: Vec<String> },
-    /// Steps are on the branch again, after a git command had dropped them.
-    PutBack(RestoredSteps),
-    /// Dropped steps are not on the branch, and a person has to see to it.
-    TakenBack { problem: String, fix: String },
+    /// Git's index has HEAD's version of these files again, after a git command had written earlier ones.
+    IndexRepaired { files: Vec<String> },
+    /// Steps that a git command had dropped are on the branch again.
+    StepsRestored(RestoredSteps),
+    /// A git command dropped steps that a person has to restore.
+    StepsDropped { problem: String, fix: String },
     /// Work was given to an agent.
     Given(Given),
-    /// A task was blocked, or goes on, because of its dependencies.
+    /// A task was blocked or unblocked by its dependencies.
     Dependent(Dependent),
-    /// A task needs a look.
+    /// A task needs a person.
     Troubled { task: TaskId, error: ProjectError },
-    /// A file among the tasks checks like one and is none.
+    /// A file among the tasks looks like a task and is none.
     Stray { path: String, reason: String },
     /// New rules are in force.
     RulesInForce { commit: CommitId },
@@ -75,23 +75,23 @@ pub(crate) enum WatchReport {
     Synced(Box<Synced>),
     /// It could not be synced.
     Unsynced { problem: String, fix: Option<String> },
-    /// Git is in the middle of something, or has no branch checked out: nothing is committed until that ends.
+    /// During an operation of git, or without a branch, nothing is committed.
     Paused { reason: String },
-    /// Nothing can be done at the moment; it is tried again.
+    /// An error stops all work; it is retried.
     Trouble(ProjectError),
-    /// A pause, or trouble, has ended.
+    /// A pause or an error has ended.
     Resumed,
-    /// It ends.
+    /// It stops.
     Stopped,
 }
 
-/// What became of one file of the inbox.
+/// The outcome of one file of the inbox.
 pub(crate) enum Delivered {
-    /// It counted.
+    /// It was completed.
     Completed { name: String, changed: Box<Changed> },
-    /// It was refused. The reason is beside the file, which is at that path now.
+    /// It was refused, and moved to that path, beside the reason.
     Refused { name: String, reason: Value, path: PathBuf },
-    /// It waits, because nothing can be written now, and is tried again.
+    /// It waits because of a temporary error, and is retried.
     Waiting { name: String, error: ProjectError },
 }
 
@@ -100,7 +100,7 @@ pub(crate) enum Delivered {
 pub(crate) enum EventSource {
     /// File events of the system.
     Events,
-    /// A look every second, as the system gives no events.
+    /// A check every second, since the system gives no events.
     Polling { reason: String },
 }
 
@@ -113,24 +113,24 @@ pub(crate) struct ReportedErrors {
 
 impl ReportedErrors {
     /// Returns whether the error is new.
-    pub(crate) fn is_news(&mut self, text: String) -> bool {
+    pub(crate) fn is_new(&mut self, text: String) -> bool {
         let known = self.before.contains(&text);
         self.met.insert(text) && !known
     }
 
-    /// Ends a look at everything: errors that were not met again are over.
-    pub(crate) fn forget_the_rest(&mut self) {
+    /// Ends a check of everything: errors that did not occur again are over.
+    pub(crate) fn end_check(&mut self) {
         self.before = std::mem::take(&mut self.met);
     }
 }
 
-/// Git does not wait for its index: others get a third of the time while there is much to do.
+/// Git does not wait for its index: during much work, others get a third of the time.
 const REST_SHARE: u32 = 2;
 const SHORTEST_REST: Duration = Duration::from_millis(5);
 const LONGEST_REST: Duration = Duration::from_millis(100);
 
-/// How long a closed file is left alone: scripts that write with `>` and then `>>` close it each time.
-const SETTLING: Duration = Duration::from_millis(200);
+/// How long a closed file is left alone: a script that writes with `>` and then `>>` closes it twice.
+const CLOSED_WAIT: Duration = Duration::from_millis(200);
 
 pub(crate) struct Reporter<'t> {
     pub wakeup: Arc<Wakeup>,
@@ -140,13 +140,13 @@ pub(crate) struct Reporter<'t> {
     pub failed: bool,
     /// Whether completion files wait.
     pub waiting: bool,
-    /// Errors of single files and tasks.
-    pub told: ReportedErrors,
+    /// The reported errors of single files and tasks.
+    pub errors: ReportedErrors,
     finished: HashMap<OsString, FinishedBy>,
     tell: &'t mut dyn FnMut(WatchReport),
 }
 
-/// How a file in the inbox came to be finished.
+/// How a file in the inbox was finished.
 #[derive(Clone, Copy)]
 enum FinishedBy {
     Renamed,
@@ -155,29 +155,29 @@ enum FinishedBy {
 
 impl<'t> Reporter<'t> {
     pub(crate) fn new(wakeup: Arc<Wakeup>, tell: &'t mut dyn FnMut(WatchReport)) -> Self {
-        let (told, finished) = (ReportedErrors::default(), HashMap::new());
-        Self { wakeup, busy: false, failed: false, waiting: false, told, finished, tell }
+        let (errors, finished) = (ReportedErrors::default(), HashMap::new());
+        Self { wakeup, busy: false, failed: false, waiting: false, errors, finished, tell }
     }
 
     pub(crate) fn tell(&mut self, report: WatchReport) {
         (self.tell)(report);
     }
 
-    /// Reports tasks that need a look, sorted, each error once while it lasts.
-    pub(crate) fn tell_troubled(&mut self, mut troubled: Vec<(TaskId, ProjectError)>) {
+    /// Reports tasks that need a person, sorted, each error once while it lasts.
+    pub(crate) fn report_troubled(&mut self, mut troubled: Vec<(TaskId, ProjectError)>) {
         troubled.sort_by(|(a, _), (b, _)| a.cmp(b));
         for (task, error) in troubled {
             self.failed = true;
-            if self.told.is_news(format!("{task}: {error}")) {
+            if self.errors.is_new(format!("{task}: {error}")) {
                 self.tell(WatchReport::Troubled { task, error });
             }
         }
     }
 
-    /// Notes what was seen of files in the inbox.
-    pub(crate) fn note(&mut self, seen: Vec<(OsString, FileSign)>) {
-        for (name, seen) in seen {
-            match seen {
+    /// Notes events of files in the inbox.
+    pub(crate) fn note(&mut self, signs: Vec<(OsString, FileSign)>) {
+        for (name, sign) in signs {
+            match sign {
                 FileSign::Renamed => self.finished.insert(name, FinishedBy::Renamed),
                 FileSign::Closed => self.finished.insert(name, FinishedBy::Closed(Instant::now())),
                 FileSign::Begun | FileSign::Gone => self.finished.remove(&name),
@@ -185,7 +185,7 @@ impl<'t> Reporter<'t> {
         }
     }
 
-    /// Leaves the repository to others for a while; returns whether to go on.
+    /// Leaves the repository to other processes for a while; returns whether to go on.
     pub(crate) fn rest(&self, worked: Duration) -> ControlFlow<()> {
         let rest = if worked.is_zero() {
             worked
@@ -195,17 +195,17 @@ impl<'t> Reporter<'t> {
         if self.wakeup.pause(rest) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Returns what was seen of the file of that name in the inbox.
+    /// Returns whether events have shown that a file in the inbox is finished.
     pub(crate) fn witnessed(&self, name: &OsStr) -> Witnessed {
         match self.finished.get(name) {
             Some(FinishedBy::Renamed) => Witnessed::Renamed,
-            Some(FinishedBy::Closed(at)) if at.elapsed() >= SETTLING => Witnessed::Closed,
+            Some(FinishedBy::Closed(at)) if at.elapsed() >= CLOSED_WAIT => Witnessed::Closed,
             Some(FinishedBy::Closed(_)) | None => Witnessed::Nothing,
         }
     }
 
-    /// Reports what became of a completion file.
-    pub(crate) fn tell_delivered(&mut self, delivered: Delivered) {
+    /// Reports the outcome of a completion file.
+    pub(crate) fn report_delivered(&mut self, delivered: Delivered) {
         let name = match &delivered {
             Delivered::Completed { name, .. } | Delivered::Refused { name, .. } => {
                 self.busy = true;
@@ -213,7 +213,7 @@ impl<'t> Reporter<'t> {
             }
             Delivered::Waiting { name, error } => {
                 (self.failed, self.waiting) = (true, true);
-                if !self.told.is_news(error.to_string()) {
+                if !self.errors.is_new(error.to_string()) {
                     return;
                 }
                 name
@@ -224,8 +224,8 @@ impl<'t> Reporter<'t> {
     }
 
     /// Reports that a notice or an event could not be written.
-    pub(crate) fn tell_undelivered(&mut self, problem: String) {
-        if self.told.is_news(problem.clone()) {
+    pub(crate) fn report_undelivered(&mut self, problem: String) {
+        if self.errors.is_new(problem.clone()) {
             self.tell(WatchReport::Undelivered { problem });
         }
     }
@@ -238,18 +238,13 @@ mod tests {
     #[test]
     fn trouble_is_told_once_while_it_lasts() {
         let mut told = ReportedErrors::default();
-        assert!(told.is_news("full".to_owned()) && !told.is_news("full".to_owned()));
-        told.forget_the_rest();
-        assert!(!told.is_news("full".to_owned()) && told.is_news("locked".to_owned()));
-        told.forget_the_rest();
-        told.forget_the_rest();
-        assert!(told.is_news("full".to_owned()));
+        assert!(told.is_new("full".to_owned()) && !told.is_new("full".to_owned()));
+        told.end_check();
+        assert!(!told.is_new("full".to_owned()) && told.is_new("locked".to_owned()));
+        told.end_check();
+        told.end_check();
+        assert!(told.is_new("full".to_owned()));
     }
-}
-
-#[cfg(test)]
-mod desk_tests {
-    use super::*;
 
     #[test]
     fn what_was_closed_is_left_alone_for_a_moment_and_what_was_renamed_in_is_not() {
@@ -262,8 +257,11 @@ mod desk_tests {
         let before = Instant::now();
         reporter.note(vec![(name.clone(), FileSign::Closed)]);
         let witnessed = reporter.witnessed(&name);
-        assert!(witnessed == Witnessed::Nothing || before.elapsed() >= SETTLING, "{witnessed:?}");
-        if let Some(long_ago) = before.checked_sub(SETTLING) {
+        assert!(
+            witnessed == Witnessed::Nothing || before.elapsed() >= CLOSED_WAIT,
+            "{witnessed:?}"
+        );
+        if let Some(long_ago) = before.checked_sub(CLOSED_WAIT) {
             reporter.finished.insert(name.clone(), FinishedBy::Closed(long_ago));
             assert_eq!(reporter.witnessed(&name), Witnessed::Closed);
         }

@@ -1,4 +1,4 @@
-//! The loop: look at git, the inbox and the tasks, do what is due, sleep until something may have changed.
+//! The loop of the watcher: checks git, the inbox and the tasks, does what is due, and sleeps until something may have changed.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,10 +22,10 @@ use crate::storage::{Paths, StoreError};
 use crate::system::signals;
 use crate::tasks::inbox::unclosed;
 
-/// How soon a file that is still being written is looked at again.
+/// How soon a file that is still being written is checked again.
 const GROWING: Duration = Duration::from_millis(250);
 
-/// Watches until it is told to stop, and serves metrics at the endpoint.
+/// Watches until it is asked to stop, and serves metrics at the endpoint.
 pub(crate) fn watch(
     workspace: Workspace,
     wait: Duration,
@@ -55,7 +55,7 @@ pub(crate) fn watch(
     Ok(())
 }
 
-/// Does what there is to do now, waits for files that are still being written, and returns whether everything was done.
+/// Does all that is due now, and waits for files that are still being written. Returns whether everything was done.
 pub(crate) fn watch_once(
     workspace: Workspace,
     wait: Duration,
@@ -76,7 +76,7 @@ struct Watcher<'t> {
     notices: Notices,
     events: StreamKeeper,
     metrics: Option<Metrics>,
-    /// None with `--once`, which syncs without a worker.
+    /// Absent with `--once`, which syncs without a worker.
     sync: Option<SyncRequests>,
 }
 
@@ -119,7 +119,7 @@ impl<'t> Watcher<'t> {
         })
     }
 
-    /// Checks and sleeps until told to stop. `serving` is reported when it begins.
+    /// Checks and sleeps until it is asked to stop. `serving` is reported at the start.
     fn run(mut self, mut presence: Presence, serving: Option<WatchReport>) {
         let (mut file_events, fault) = FileEvents::open(self.places.clone(), &self.reporter.wakeup);
         let sight = fault.map_or(EventSource::Events, |reason| EventSource::Polling { reason });
@@ -135,17 +135,17 @@ impl<'t> Watcher<'t> {
             if hints.stop {
                 break;
             }
-            prepare(&self.workspace.paths, &mut presence);
+            prepare_local(&self.workspace.paths, &mut presence);
             if let Err(reason) = file_events.refresh() {
                 self.reporter.tell(WatchReport::EventSource(EventSource::Polling { reason }));
             }
             let hinted = hints != Hints::default();
-            self.take(hints, &file_events);
-            until = self.round();
-            let is_paused = self.pause.stands();
+            self.apply_hints(hints, &file_events);
+            until = self.check();
+            let is_paused = self.pause.is_paused();
             if let Some(metrics) = &mut self.metrics {
                 // Without file events anything may have changed.
-                let changed = hinted || self.reporter.busy || !file_events.see();
+                let changed = hinted || self.reporter.busy || !file_events.has_events();
                 metrics.note(&self.workspace, !is_paused, changed, &mut self.reporter);
             }
             if let Some(sync) = &mut self.sync {
@@ -167,21 +167,21 @@ impl<'t> Watcher<'t> {
         self.reporter.tell(WatchReport::Stopped);
     }
 
-    /// Checks until no file is being written any more, at most for the time that it takes to find out.
+    /// Checks until no file is still being written, at most until it is clear which ones are.
     fn run_once(mut self) -> bool {
         let mut end = self.end_of_once();
         let mut late = false;
         loop {
-            let until = self.round();
-            let sooner = self.schedule.is_before_round(until);
-            if self.pause.stands() || !(sooner || self.reporter.busy) {
+            let until = self.check();
+            let sooner = self.schedule.is_before_full_check(until);
+            if self.pause.is_paused() || !(sooner || self.reporter.busy) {
                 break;
             }
-            // Every waiting file is tried, however long that takes.
+            // All waiting files are tried, however long that takes.
             if self.deliveries.is_due() {
                 continue;
             }
-            // Much work took its time: one more look finds out whether anything is left.
+            // After long work, one more check finds out whether anything is left.
             if until > end && self.reporter.busy && !late {
                 late = true;
                 end = self.end_of_once();
@@ -190,19 +190,19 @@ impl<'t> Watcher<'t> {
             let time = until.saturating_duration_since(Instant::now());
             if until > end || self.reporter.wakeup.pause(time) {
                 self.reporter.failed = true;
-                self.tell_unclosed();
+                self.report_unclosed();
                 break;
             }
         }
-        if !self.pause.stands() {
+        if !self.pause.is_paused() {
             self.notices.send_now(&self.workspace, &mut self.reporter);
             self.events.keep_now(&self.workspace, &mut self.reporter);
         }
-        !self.reporter.failed && !self.pause.stands()
+        !self.reporter.failed && !self.pause.is_paused()
     }
 
-    /// Reports files that are left because they may still be written.
-    fn tell_unclosed(&mut self) {
+    /// Reports files that wait because they may still be written.
+    fn report_unclosed(&mut self) {
         match unclosed(&self.workspace) {
             Ok(left) => {
                 for (name, error) in left {
@@ -213,7 +213,7 @@ impl<'t> Watcher<'t> {
         }
     }
 
-    /// Returns when `--once` ends. What is due later is not waited for.
+    /// Returns when `--once` ends. It does not wait for later checks.
     fn end_of_once(&mut self) -> Instant {
         let now = Instant::now();
         let end = now + QUIET * 2;
@@ -221,32 +221,32 @@ impl<'t> Watcher<'t> {
         end
     }
 
-    /// Turns hints into what is to be looked at.
-    fn take(&mut self, hints: Hints, file_events: &FileEvents) {
+    /// Brings checks forward where hints say that something may have changed.
+    fn apply_hints(&mut self, hints: Hints, file_events: &FileEvents) {
         let now = Instant::now();
         self.reporter.note(hints.inbox);
         self.schedule.note(&hints.places, now);
-        let touched = |place| hints.places.contains(&place);
-        if touched(WatchedPlace::Rules) {
+        let is_hinted = |place| hints.places.contains(&place);
+        if is_hinted(WatchedPlace::Rules) {
             self.checks.forget_rules();
         }
-        if touched(WatchedPlace::Repository) || touched(WatchedPlace::Anywhere) {
-            self.pause.cut_short(now);
+        if is_hinted(WatchedPlace::Repository) || is_hinted(WatchedPlace::Anywhere) {
+            self.pause.end_backoff(now);
         }
-        if self.schedule.begins_round(file_events.see(), now) {
+        if self.schedule.begins_full_check(file_events.has_events(), now) {
             self.checks.forget_hand_out();
             self.deliveries.try_all();
         }
     }
 
-    /// Checks and does what is due; returns when to look again if nothing happens.
-    fn round(&mut self) -> Instant {
-        if let Some(until) = self.pause.lasts(Instant::now()) {
+    /// Does what is due, unless the watcher is paused. Returns when the next check is due.
+    fn check(&mut self) -> Instant {
+        if let Some(until) = self.pause.backoff_end(Instant::now()) {
             return until;
         }
         self.reporter.busy = false;
-        let looked = match self.workspace.head_now() {
-            Ok(head) => self.look(&head),
+        let checked = match self.workspace.head_now() {
+            Ok(head) => self.run_due_checks(&head),
             Err(GitError::Waiting { reason }) => {
                 if self.pause.pause(&reason) {
                     self.reporter.tell(WatchReport::Paused { reason });
@@ -255,7 +255,7 @@ impl<'t> Watcher<'t> {
             }
             Err(error) => Err(error.into()),
         };
-        let growing = match looked {
+        let growing = match checked {
             Ok(growing) => growing,
             Err(error) => return self.back_off(error),
         };
@@ -263,7 +263,7 @@ impl<'t> Watcher<'t> {
             self.reporter.tell(WatchReport::Resumed);
         }
         let (now, next) = (Instant::now(), self.schedule.next());
-        // What arrived during the work may have been missed.
+        // Files that arrived during the work may have been missed.
         if self.reporter.busy || self.deliveries.is_due() {
             next.min(now)
         } else if growing {
@@ -273,11 +273,11 @@ impl<'t> Watcher<'t> {
         }
     }
 
-    /// Reports an error once, and tries again after longer and longer times.
+    /// Reports an error once, and returns when to retry.
     fn back_off(&mut self, error: ProjectError) -> Instant {
         self.deliveries.forget();
         let text = error.to_string();
-        // The folder, or the repository in it, may be another one by now.
+        // The folder or its repository may have been replaced.
         if let Ok(again) = self.workspace.reopened(self.wait) {
             self.workspace = again;
         }
@@ -288,8 +288,8 @@ impl<'t> Watcher<'t> {
         until
     }
 
-    /// Checks at everything that is due; returns whether files are still being written.
-    fn look(&mut self, head: &Head) -> Result<bool, ProjectError> {
+    /// Runs the checks that are due; returns whether files are still being written.
+    fn run_due_checks(&mut self, head: &Head) -> Result<bool, ProjectError> {
         let Self { workspace, wait, reporter, checks, deliveries, schedule, .. } = self;
         let wait = *wait;
         if self.pause.end_pause() {
@@ -298,7 +298,7 @@ impl<'t> Watcher<'t> {
         workspace.own_folder_is_ours()?;
         checks.check_rules(workspace, head, reporter)?;
         if schedule.index.is_due(Instant::now()) {
-            // Dropped steps come first: commits made before would be in their way.
+            // Dropped steps come first: a commit before would be in their way.
             checks.check_branch(workspace, wait, reporter);
         }
         let tending = schedule.tasks.is_due(Instant::now());
@@ -327,9 +327,9 @@ impl<'t> Watcher<'t> {
     }
 }
 
-/// Makes what the watcher needs in `.aof/`, should somebody have removed it.
-fn prepare(paths: &Paths, presence: &mut Presence) {
-    // Where this fails, delivering meets the same error and reports it.
+/// Creates what the watcher needs in `.aof/` again if it was removed.
+fn prepare_local(paths: &Paths, presence: &mut Presence) {
+    // If this fails, the delivery reports the same error.
     let _ = paths.prepare_local();
     if !presence.is_visible()
         && let Ok(again) = Presence::announce(paths)

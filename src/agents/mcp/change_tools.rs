@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::complete_tool::standing;
+use super::complete_tool::task_standing;
 use super::next_call::{complete_call, next_task_call};
 use super::open_project::{OpenProject, ToolError};
 use super::resources::brief_json;
@@ -76,7 +76,7 @@ pub(crate) fn release_task(
     let ticket = given.task(project)?;
     let changed = release(&project.workspace, &ticket, Some(&agent), DryRun::No)?;
     let task = &changed.after.task;
-    let (now, _) = standing(project, &changed);
+    let (now, _) = task_standing(project, &changed);
     Ok(
         json!({"task": task.id.as_str(), "status": task.status.as_str(), "message": now, "nextCall": next_task_call()}),
     )
@@ -101,8 +101,8 @@ pub(crate) fn comment_task(
 ) -> Result<Value, ToolError> {
     let agent = project.agent()?;
     let id = given.task(project)?.task;
-    let said = Comment { text: given.text("text").unwrap_or_default(), agent: Some(agent) };
-    let changed = comment(&project.workspace, &id, &said, DryRun::No)?;
+    let new = Comment { text: given.text("text").unwrap_or_default(), agent: Some(agent) };
+    let changed = comment(&project.workspace, &id, &new, DryRun::No)?;
     Ok(json!({
         "task": id.as_str(),
         "commit": changed.commit.map(|commit| commit.to_string()),
@@ -123,12 +123,12 @@ pub(crate) const CREATE: Tool = Tool {
         Argument::optional("metadata", ArgForm::Object, "Facts, as in {\"priority\": \"high\"}"),
         Argument::optional("dependsOn", ArgForm::Texts, "Ids of tasks that must be complete first"),
     ],
-    answer: MADE,
+    answer: CREATE_ANSWER,
     effect: ToolEffect::Adds,
 };
 
 /// The fields of the answer about a new task.
-pub(crate) const MADE: &[(&str, &str)] = &[
+const CREATE_ANSWER: &[(&str, &str)] = &[
     ("task", "string"),
     ("workflow", "string"),
     ("gate", "string|null"),
@@ -147,13 +147,13 @@ pub(crate) fn create_task(
     let new = NewTask {
         body: given.text("body").unwrap_or_default(),
         depends_on: given.ids("dependsOn")?,
-        ..said(given)
+        ..new_task(given)
     };
-    made(project, &new)
+    create_and_answer(project, &new)
 }
 
-/// Returns what every new task may be given.
-pub(crate) fn said(given: &Arguments) -> NewTask {
+/// Returns a new task with the fields that both tools take.
+fn new_task(given: &Arguments) -> NewTask {
     NewTask {
         title: given.text("title").unwrap_or_default(),
         description: given.text("description"),
@@ -163,13 +163,13 @@ pub(crate) fn said(given: &Arguments) -> NewTask {
     }
 }
 
-/// Makes the task, and says where it stands.
-pub(crate) fn made(project: &OpenProject<'_>, new: &NewTask) -> Result<Value, ToolError> {
+/// Creates the task, and returns the answer about it.
+fn create_and_answer(project: &OpenProject<'_>, new: &NewTask) -> Result<Value, ToolError> {
     let agent = project.agent()?;
-    let made = create(&project.workspace, std::slice::from_ref(new), Some(&agent), DryRun::No)?;
-    let changed = made.first().expect("what was asked for was made");
+    let created = create(&project.workspace, std::slice::from_ref(new), Some(&agent), DryRun::No)?;
+    let changed = created.first().expect("one task was created");
     let task = &changed.after.task;
-    let (now, next) = standing(project, changed);
+    let (now, next) = task_standing(project, changed);
     Ok(json!({
         "task": task.id.as_str(),
         "workflow": task.routing.workflow.as_str(),
@@ -205,7 +205,7 @@ pub(crate) const START: Tool = Tool {
         Argument::optional("tags", ArgForm::Texts, ""),
         Argument::optional("metadata", ArgForm::Object, "Facts, as in {\"priority\": \"high\"}"),
     ],
-    answer: MADE,
+    answer: CREATE_ANSWER,
     effect: ToolEffect::Adds,
 };
 
@@ -218,7 +218,10 @@ pub(crate) fn start_workflow(
         workflow_named(project.rules(), name)?;
     }
     let body = given.text("input").unwrap_or_default();
-    made(project, &NewTask { body, input: given.object("context"), workflow, ..said(given) })
+    create_and_answer(
+        project,
+        &NewTask { body, input: given.object("context"), workflow, ..new_task(given) },
+    )
 }
 
 pub(crate) const NEXT: Tool = Tool {
@@ -248,7 +251,7 @@ pub(crate) fn next_task(project: &OpenProject<'_>, given: &Arguments) -> Result<
     let rules = project.rules();
     known_worker(rules, &agent, role.as_ref())?;
     if let Some((ticket, _)) = project.run() {
-        return only(project, ticket);
+        return task_of_run(project, ticket);
     }
     let wanted = if given.flag("another") { Wanted::Another } else { Wanted::Next };
     let found =
@@ -263,7 +266,7 @@ pub(crate) fn next_task(project: &OpenProject<'_>, given: &Arguments) -> Result<
             };
             let of =
                 if roles.is_empty() { String::new() } else { format!(" in {}", listed(&roles)) };
-            return Ok(nothing(&format!("nothing to do for `{agent}`{of}{others}")));
+            return Ok(no_task(&format!("nothing to do for `{agent}`{of}{others}")));
         }
     };
     let post = Workplace::meant(rules, &changed.after.task, ticket.branch.as_ref());
@@ -274,23 +277,23 @@ pub(crate) fn next_task(project: &OpenProject<'_>, given: &Arguments) -> Result<
             (ticket.to_string(), json!({"id": ticket.task.as_str(), "ticket": ticket.to_string()}))
         }
     };
-    Ok(yours(&ticket, &task, &changed.warnings))
+    Ok(claimed_task(&ticket, &task, &changed.warnings))
 }
 
-/// Answers for a server that was started for one visit: it hands out nothing else.
-fn only(project: &OpenProject<'_>, ticket: &Ticket) -> Result<Value, ToolError> {
+/// Returns the answer of a server that was started for one visit: it hands out nothing else.
+fn task_of_run(project: &OpenProject<'_>, ticket: &Ticket) -> Result<Value, ToolError> {
     let (view, _) = show(&project.workspace, &ticket.task)?;
     let task = &view.file.task;
     let open =
         ticket.visit.is_none_or(|visit| task.gate.as_ref().is_some_and(|open| open.visit == visit));
     if !open || task.gate.is_none() {
-        return Ok(nothing(&format!("{ticket} is what you were started for, and it is done")));
+        return Ok(no_task(&format!("{ticket} is what you were started for, and it is done")));
     }
     let (file, context, _) = briefed(&project.workspace, ticket)?;
-    Ok(yours(&context.ticket.to_string(), &brief_json(&file, &context), &context.warnings))
+    Ok(claimed_task(&context.ticket.to_string(), &brief_json(&file, &context), &context.warnings))
 }
 
-fn yours(ticket: &str, task: &Value, warnings: &[Warning]) -> Value {
+fn claimed_task(ticket: &str, task: &Value, warnings: &[Warning]) -> Value {
     json!({
         "task": task,
         "message": format!("{ticket} is yours: do what its brief expects, then say how it went"),
@@ -299,6 +302,6 @@ fn yours(ticket: &str, task: &Value, warnings: &[Warning]) -> Value {
     })
 }
 
-fn nothing(message: &str) -> Value {
+fn no_task(message: &str) -> Value {
     json!({"task": null, "message": message, "warnings": [], "nextCall": null})
 }

@@ -1,5 +1,6 @@
 //! The tool that says how a task went.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
@@ -10,7 +11,7 @@ use super::next_call::{get_call, next_task_call};
 use super::open_project::{OpenProject, ToolError};
 use super::tool_schema::{ArgForm, Argument, Arguments, TASK, Tool, ToolEffect};
 use crate::domain::ssh::SshFault;
-use crate::domain::{AgentId, BODY_LIMIT, Completion, Signature, Status};
+use crate::domain::{AgentId, BODY_LIMIT, Completion, SshSignature, Status};
 use crate::git::Asking;
 use crate::project::error::ProjectError;
 use crate::rules::{Flaw, Refusal, Workplace};
@@ -97,22 +98,23 @@ pub(crate) fn complete_task(
         id,
         signature: signature(given)?,
     };
-    if let Some(text) = text(project, given)? {
+    if let Some(text) = body_text(project, given)? {
         add_text(&mut completion, text);
     }
-    // What else an agent that is run completes is no part of its run.
+    // Other tasks that the agent completes are no part of its run.
     if let Some((_, run)) = project.run().filter(|(own, _)| own.task == completion.ticket.task) {
         note_run(&mut completion, run);
     }
-    let changed = completed(project, &completion)?;
+    let changed = complete_visit(project, &completion)?;
     let task = &changed.after.task;
-    let said = ended(&changed).first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
-    let (now, _) = standing(project, &changed);
+    let ended = ended(&changed);
+    let outcome = ended.first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
+    let (now, _) = task_standing(project, &changed);
     let again =
         if changed.settled { "this had counted already, and nothing was done twice; " } else { "" };
     Ok(json!({
         "task": task.id.as_str(),
-        "outcome": said,
+        "outcome": outcome,
         "way": way(&changed),
         "gate": task.gate.as_ref().map(|open| open.current.as_str()),
         "status": task.status.as_str(),
@@ -124,8 +126,11 @@ pub(crate) fn complete_task(
     }))
 }
 
-/// Completes the visit. Signs where a signature is required and needs no prompt; else the refusal says what to sign.
-fn completed(project: &OpenProject<'_>, completion: &Completion) -> Result<Changed, ProjectError> {
+/// Completes the visit. Signs if a signature is required and needs no prompt; else the refusal says what to sign.
+fn complete_visit(
+    project: &OpenProject<'_>,
+    completion: &Completion,
+) -> Result<Changed, ProjectError> {
     let refused = match complete(&project.workspace, completion, DryRun::No) {
         Err(ProjectError::Refused(Refusal::Signature(wanted))) if wanted.flaw == Flaw::Missing => {
             wanted
@@ -141,7 +146,7 @@ fn completed(project: &OpenProject<'_>, completion: &Completion) -> Result<Chang
     }
 }
 
-fn signature(given: &Arguments) -> Result<Option<Signature>, ToolError> {
+fn signature(given: &Arguments) -> Result<Option<SshSignature>, ToolError> {
     let Some(text) = given.text("signature") else { return Ok(None) };
     text.parse().map(Some).map_err(|SshFault { problem, fix }| {
         ToolError::argument("invalid_argument", "signature", problem, fix)
@@ -149,7 +154,7 @@ fn signature(given: &Arguments) -> Result<Option<Signature>, ToolError> {
 }
 
 /// Returns the text for the task's body.
-fn text(project: &OpenProject<'_>, given: &Arguments) -> Result<Option<String>, ToolError> {
+fn body_text(project: &OpenProject<'_>, given: &Arguments) -> Result<Option<String>, ToolError> {
     let Some(name) = given.text("file") else { return Ok(given.text("text")) };
     if given.text("text").is_some() {
         let problem = "`text` and `file` both bring a text".to_owned();
@@ -159,8 +164,8 @@ fn text(project: &OpenProject<'_>, given: &Arguments) -> Result<Option<String>, 
     read_file(project, &name).map(Some)
 }
 
-/// Returns where a task stands now, in a sentence, and what the agent does next: its work, if it has more to do with the task.
-pub(crate) fn standing(project: &OpenProject<'_>, changed: &Changed) -> (String, Value) {
+/// Returns where a task stands now, in a sentence, and the agent's next call: for more work, if the task waits for the agent again.
+pub(crate) fn task_standing(project: &OpenProject<'_>, changed: &Changed) -> (String, Value) {
     let task = &changed.after.task;
     let id = &task.id;
     let Some(open) = &task.gate else {
@@ -181,23 +186,24 @@ pub(crate) fn standing(project: &OpenProject<'_>, changed: &Changed) -> (String,
     (format!("{id} is now at gate `{}`, {turn}", open.current), next)
 }
 
-/// The folders that belong to git and to the engine. Disks that tell no case apart know them by other names, too.
-const CLOSED: [&str; 2] = [".git", ".aof"];
+/// The folders of git and of the engine, compared without regard to case, as some file systems do.
+const PRIVATE_FOLDERS: [&str; 2] = [".git", ".aof"];
 
 /// Returns the text of the file that the argument `file` names.
 fn read_file(project: &OpenProject<'_>, name: &str) -> Result<String, ToolError> {
     let by_path = "name one by its path from the project's folder";
-    let unreadable = |cause: io::Error| refused(format!("cannot read `{name}`: {cause}"), by_path);
+    let unreadable =
+        |cause: io::Error| file_error(format!("cannot read `{name}`: {cause}"), by_path);
     let root = project.workspace.paths.root().canonicalize().map_err(unreadable)?;
     let path = root.join(name).canonicalize().map_err(unreadable)?;
     let Ok(inside) = path.strip_prefix(&root) else {
-        return Err(refused(format!("`{name}` is no file below the project"), by_path));
+        return Err(file_error(format!("`{name}` is no file below the project"), by_path));
     };
-    refuse_closed(project, name, inside)?;
+    ensure_shared(project, name, inside)?;
     let seen = fs::metadata(&path).map_err(unreadable)?;
-    // To open a pipe would be to wait for its other end.
+    // Opening a pipe would wait for its other end.
     if !seen.is_file() {
-        return Err(refused(format!("`{name}` is no file below the project"), by_path));
+        return Err(file_error(format!("`{name}` is no file below the project"), by_path));
     }
     let mut text = Vec::new();
     let file = File::open(&path).map_err(unreadable)?;
@@ -207,30 +213,33 @@ fn read_file(project: &OpenProject<'_>, name: &str) -> Result<String, ToolError>
         return Err(Refusal::TooLong { field: "body", bytes, limit: BODY_LIMIT }.into());
     }
     String::from_utf8(text)
-        .map_err(|_| refused(format!("`{name}` is no text in UTF-8"), "give a file of text"))
+        .map_err(|_| file_error(format!("`{name}` is no text in UTF-8"), "give a file of text"))
 }
 
-/// Refuses files below the project's folder that are not shared. `inside` has no links left.
-fn refuse_closed(project: &OpenProject<'_>, name: &str, inside: &Path) -> Result<(), ToolError> {
+/// Fails for files that are not shared: those of git and aof, and ignored ones. `inside` has no links left.
+fn ensure_shared(project: &OpenProject<'_>, name: &str, inside: &Path) -> Result<(), ToolError> {
     let by_text = "hand on what you wrote yourself in `text`";
-    let is_closed = |part: &std::ffi::OsStr| {
-        CLOSED.iter().any(|closed| part.to_string_lossy().eq_ignore_ascii_case(closed))
+    let is_private = |part: &OsStr| {
+        PRIVATE_FOLDERS.iter().any(|own| part.to_string_lossy().eq_ignore_ascii_case(own))
     };
-    if inside.iter().any(is_closed) {
-        return Err(refused(
+    if inside.iter().any(is_private) {
+        return Err(file_error(
             format!("`{name}` is in a folder that belongs to git or to aof"),
             by_text,
         ));
     }
     let Some(inside) = inside.to_str() else {
-        return Err(refused(format!("the path of `{name}` is no text in UTF-8"), by_text));
+        return Err(file_error(format!("the path of `{name}` is no text in UTF-8"), by_text));
     };
     if project.workspace.repository.is_ignored(inside)? {
-        return Err(refused(format!("git ignores `{name}`, so it is not for the record"), by_text));
+        return Err(file_error(
+            format!("git ignores `{name}`, so it is not for the record"),
+            by_text,
+        ));
     }
     Ok(())
 }
 
-fn refused(problem: String, fix: &str) -> ToolError {
+fn file_error(problem: String, fix: &str) -> ToolError {
     ToolError::argument("invalid_argument", "file", problem, fix)
 }

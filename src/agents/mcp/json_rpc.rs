@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0, one message a line. A line that is no message is answered with an error, and the next line counts.
+//! JSON-RPC 2.0, one message a line. An invalid line is answered with an error, and reading goes on with the next line.
 
 use std::io::{self, BufRead};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::domain::Map;
 use crate::files::json::read_below;
 
-/// A longer line is no message: no tool takes arguments of that size.
+/// Longer lines are refused: no tool takes arguments of that size.
 const LONGEST: usize = 8 << 20;
 
 pub(crate) const PARSE_ERROR: i32 = -32700;
@@ -24,7 +24,7 @@ pub(crate) enum RpcMessage {
     Request(RpcRequest),
     /// The request with this id was cancelled.
     Cancelled(Value),
-    /// A blank line, an answer, or a notification that means nothing to this server.
+    /// A blank line, an answer, or a notification that this server does not handle.
     Ignored,
 }
 
@@ -79,7 +79,7 @@ impl RpcRequest {
     }
 }
 
-/// Returns the line of an answer; `id` is null where the request's is unknown.
+/// Returns the line of an answer; `id` is null if the request's is unknown.
 pub(crate) fn answer(id: &Value, result: &Result<Value, RpcError>) -> String {
     let answer = match result {
         Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
@@ -94,7 +94,7 @@ pub(crate) fn parse(line: &[u8]) -> Result<RpcMessage, (Value, RpcError)> {
     if line.trim_ascii().is_empty() {
         return Ok(RpcMessage::Ignored);
     }
-    // Bytes that are not UTF-8 are not JSON either, and serde_json says where.
+    // Bytes that are not UTF-8 are not JSON; serde_json says where they are.
     let value = std::str::from_utf8(line)
         .map_or_else(|_| serde_json::from_slice(line), |text| read_below(text, "params"))
         .map_err(|fault| {
@@ -132,7 +132,7 @@ pub(crate) fn parse(line: &[u8]) -> Result<RpcMessage, (Value, RpcError)> {
     Ok(RpcMessage::Request(RpcRequest { id: id.clone(), method: method.to_owned(), params }))
 }
 
-/// Reads the next line, without its end; an error where it is too long. Returns nothing at the end of the input.
+/// Reads the next line, without its end, or the error to answer if it is too long. Returns nothing at the end of the input.
 pub(crate) fn next_line(input: &mut impl BufRead) -> io::Result<Option<Result<Vec<u8>, RpcError>>> {
     let (mut line, mut length) = (Vec::new(), 0);
     loop {

@@ -1,5 +1,5 @@
-//! After a refusal: the call that works in place of the one that did not. What the model itself has to say stands between `<` and
-//! `>`: a made-up summary would be a false one.
+//! Suggests, after a refusal, a call that works. Placeholders between `<` and `>` mark what the model itself has to say: a made-up
+//! summary would be false.
 
 use serde_json::{Value, json};
 
@@ -24,8 +24,8 @@ pub(crate) fn next_task_call() -> Value {
 
 /// Returns the call that completes a visit.
 pub(crate) fn complete_call(ticket: impl std::fmt::Display) -> Value {
-    let said = json!({"task": ticket.to_string(), "outcome": "<one of outcomes>", "summary": "<what you did>"});
-    call("aof_task_complete", said)
+    let arguments = json!({"task": ticket.to_string(), "outcome": "<one of outcomes>", "summary": "<what you did>"});
+    call("aof_task_complete", arguments)
 }
 
 /// Returns the call that looks at a task.
@@ -33,7 +33,7 @@ pub(crate) fn get_call(task: impl std::fmt::Display) -> Value {
     call("aof_task_get", json!({"task": task.to_string()}))
 }
 
-/// Returns the call that works; nothing where none does.
+/// Returns a call that works; nothing if there is none.
 pub(crate) fn next_call(
     error: &ToolError,
     tool: &Tool,
@@ -81,22 +81,22 @@ fn after_error(error: &ProjectError, corrected: CorrectedCall<'_>) -> Option<Val
 }
 
 fn after_refusal(refusal: &Refusal, corrected: CorrectedCall<'_>) -> Option<Value> {
-    let (no_outcome, is_meant) = match refusal {
+    let valid_outcomes = match refusal {
         Refusal::MissingOutcome { valid, .. } | Refusal::SkipNotAllowed { valid, .. } => {
-            (Some(valid), false)
+            Some(valid)
         }
-        Refusal::InvalidOutcome { valid, .. } => (Some(valid), refusal.meant().is_some()),
-        _ => (None, false),
+        Refusal::InvalidOutcome { valid, .. } if refusal.meant().is_none() => Some(valid),
+        _ => None,
     };
     // Only the caller knows the outcome: none is suggested.
-    if let Some(valid) = no_outcome.filter(|_| !is_meant) {
+    if let Some(valid) = valid_outcomes {
         return Some(corrected.with("outcome", one_of(valid)));
     }
     if let Some(example) = refusal.example() {
-        return Some(corrected.like(&example));
+        return Some(corrected.with_example(&example));
     }
     Some(match refusal {
-        Refusal::TooLong { field, .. } => corrected.shorter(field),
+        Refusal::TooLong { field, .. } => corrected.with_shorter(field),
         Refusal::ContradictoryStatus { .. } | Refusal::ContradictoryVerdict { .. } => {
             corrected.without("outcome")
         }
@@ -133,7 +133,7 @@ fn one_of(valid: &[Outcome]) -> Value {
     json!(format!("<one of {}>", words.join(", ")))
 }
 
-/// A refused call, about to be corrected.
+/// A refused call that is being corrected.
 struct CorrectedCall<'a> {
     tool: &'a Tool,
     map: Map,
@@ -142,7 +142,7 @@ struct CorrectedCall<'a> {
 }
 
 impl CorrectedCall<'_> {
-    /// Returns the call. It names the visit that is meant, so that it cannot end another one.
+    /// Returns the call. It names the visit, so that it cannot end another one.
     fn done(mut self) -> Value {
         let ticket = self.state.map(|state| state["ticket"].clone());
         let ticket = ticket.filter(|_| self.tool.takes_task());
@@ -152,7 +152,7 @@ impl CorrectedCall<'_> {
         call(self.tool.name, self.map)
     }
 
-    /// Returns the open branch that is the agent's to work at.
+    /// Returns the open branch at which the agent may work.
     fn own_branch(&self) -> Option<String> {
         let branches = self.state?["available"]["branches"].as_array()?;
         let own = |branch: &&Value| {
@@ -178,9 +178,9 @@ impl CorrectedCall<'_> {
         self.with("task", json!(task))
     }
 
-    /// Says what an example of the rules says, in the caller's own words as far as it has said any.
-    fn like(mut self, example: &Value) -> Value {
-        let blank = |value: Option<&Value>| match value {
+    /// Fills in an example of the rules, but keeps the caller's own words.
+    fn with_example(mut self, example: &Value) -> Value {
+        let is_blank = |value: Option<&Value>| match value {
             Some(Value::String(text)) => text.trim().is_empty(),
             Some(Value::Array(items)) => {
                 items.iter().all(|item| item.as_str().is_none_or(|text| text.trim().is_empty()))
@@ -188,10 +188,10 @@ impl CorrectedCall<'_> {
             _ => true,
         };
         self.map.insert("outcome".to_owned(), example["outcome"].clone());
-        if blank(self.map.get("summary")) {
+        if is_blank(self.map.get("summary")) {
             self.map.insert("summary".to_owned(), json!(SUMMARY));
         }
-        if example.get("blockers").is_some() && blank(self.map.get("blockers")) {
+        if example.get("blockers").is_some() && is_blank(self.map.get("blockers")) {
             self.map.insert("blockers".to_owned(), json!([BLOCKER]));
         }
         if let Some(outputs) = example.get("outputs") {
@@ -200,11 +200,11 @@ impl CorrectedCall<'_> {
         self.done()
     }
 
-    fn shorter(mut self, field: &str) -> Value {
-        // A file that is too long is handed on in few words of its own.
-        let of_file = field == "body" && self.map.shift_remove("file").is_some();
+    /// Replaces a text that is too long, or the file that it comes from.
+    fn with_shorter(mut self, field: &str) -> Value {
+        let is_file = field == "body" && self.map.shift_remove("file").is_some();
         let name = match field {
-            "body" if of_file || self.map.contains_key("text") => "text",
+            "body" if is_file || self.map.contains_key("text") => "text",
             "comment" => "text",
             "notes" => "rejectionNotes",
             field => field,
@@ -229,7 +229,7 @@ impl CorrectedCall<'_> {
         self.done()
     }
 
-    /// Puts a name right wherever it stands.
+    /// Replaces a wrong name wherever it is given.
     fn replacing(mut self, given: &str, near: &str) -> Value {
         for value in self.map.values_mut().filter(|value| value.as_str() == Some(given)) {
             *value = json!(near);
@@ -237,7 +237,7 @@ impl CorrectedCall<'_> {
         self.done()
     }
 
-    /// Puts an argument right: its name, or what stands in it.
+    /// Corrects the name or the value of an argument.
     fn with_argument(mut self, name: &str) -> Value {
         let arguments = self.tool.arguments;
         let Some(known) = arguments.iter().find(|argument| argument.name == name) else {

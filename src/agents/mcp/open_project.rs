@@ -1,5 +1,4 @@
-//! How a server was started, and the project as each call finds it. It is opened anew each time: rules, tasks and git's user may
-//! have changed since the last call.
+//! The options of a server, and the project, which each call opens anew: rules, tasks and git's user may have changed.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,22 +13,21 @@ use crate::project::error::{ProjectError, reason_of};
 use crate::project::workspace::{Clock, Network, Workspace, warn_in_log};
 use crate::rules::Rules;
 
-/// How a server was started.
+/// The options that a server was started with.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerSetup {
     /// A folder in the project.
     pub directory: PathBuf,
-    /// The agent that was named; without one, the agent of git's user acts.
+    /// The acting agent; without one, it is the agent of git's user.
     pub agent: Option<AgentId>,
-    /// The visit that it was started for, and the run; a runner names them.
+    /// The visit that a runner started it for, and the run.
     pub run: Option<(Ticket, String)>,
-    /// Whether it has only the tools that change nothing.
+    /// Whether it has only tools that change nothing.
     pub read_only: bool,
     /// Whether the remote of a synced project is asked before something is claimed.
     pub network: Network,
     /// How long one call waits for another command.
     pub wait: Duration,
-    /// What tells the time.
     pub clock: Clock,
 }
 
@@ -41,10 +39,10 @@ pub(crate) struct OpenProject<'s> {
 }
 
 impl ServerSetup {
-    /// Opens the project for a call of that tool.
+    /// Opens the project for a call of a tool.
     pub(crate) fn open(&self, tool: &str) -> Result<OpenProject<'_>, ProjectError> {
         let Self { directory, wait, clock, network, .. } = self;
-        // A client does not show what a wait is for.
+        // Clients do not show why a call waits: the log does.
         let mut workspace =
             Workspace::open(directory, format!("aof mcp ({tool})"), *clock, *wait, warn_in_log)?;
         workspace.network = *network;
@@ -52,12 +50,12 @@ impl ServerSetup {
         Ok(OpenProject { setup: self, workspace, in_force })
     }
 
-    /// Refuses to act for a person: anybody may be behind the program that sends the calls.
+    /// Fails if the server would act for a person: a program sends the calls.
     pub(crate) fn refuse_people(&self) -> Result<(), ProjectError> {
         if self.read_only {
             return Ok(());
         }
-        // Where the project cannot be opened, each call reports that.
+        // If the project cannot be opened, each call reports that.
         let of_git = || self.open("start").ok().and_then(|project| project.viewer());
         match self.agent.clone().or_else(of_git).filter(AgentId::is_human) {
             None => Ok(()),
@@ -93,8 +91,8 @@ impl OpenProject<'_> {
         acting_agent(&self.workspace, &self.rules().org, self.setup.agent.as_ref(), true).ok()
     }
 
-    /// Returns what a call means that names no task: the visit that the server was started for, else the one task, or branch of
-    /// one, that the agent has. What a person holds counts only where there is nothing else.
+    /// Returns the visit for a call that names no task: the one that the server was started for, else the only one that the agent
+    /// holds. Tasks on hold count only if there is no other one.
     pub(crate) fn current(&self) -> Result<Ticket, ToolError> {
         let agent = self.agent()?;
         if let Some((ticket, _)) = self.run() {
@@ -116,11 +114,11 @@ impl OpenProject<'_> {
 pub(crate) enum ToolError {
     /// The operation was not carried out.
     Ops(Box<ProjectError>),
-    /// An argument is not what the tool takes.
+    /// An argument is unknown or invalid.
     Argument { code: &'static str, name: String, problem: String, fix: String },
-    /// No task was named, and the agent has none.
+    /// No task was named, and the agent holds none.
     NoCurrent { agent: AgentId },
-    /// No task was named, and the agent has several.
+    /// No task was named, and the agent holds several.
     SeveralCurrent { agent: AgentId, claims: Vec<Claim> },
 }
 
@@ -140,7 +138,7 @@ impl ToolError {
         Self::Argument { code, name: name.to_owned(), problem, fix: fix.into() }
     }
 
-    /// Returns the fields of `--json` on the command line.
+    /// Returns the error as `--json` on the command line shows it.
     pub(crate) fn value(&self) -> Value {
         match self {
             Self::Ops(error) => match &**error {
@@ -184,7 +182,7 @@ impl ToolError {
 /// The fix where the acting agent is unknown: a server never acts as git's person.
 pub(crate) const NAME_AGENT: &str = "whoever starts this server names the agent, with `aof mcp --agent ID` or `AOF_AGENT`; the ids are in org.yaml";
 
-/// The commands that a hint may name, and the tools that do the same.
+/// The commands that a hint may name, and the equivalent tools.
 const TOOLS_OF_COMMANDS: &[(&str, &str)] = &[
     ("aof task next", "aof_task_next"),
     ("aof task show", "aof_task_get"),
@@ -198,7 +196,7 @@ const TOOLS_OF_COMMANDS: &[(&str, &str)] = &[
     ("aof status", "aof_status"),
 ];
 
-/// Returns a hint with the tools named in place of the commands.
+/// Returns a hint with commands replaced by tools.
 pub(crate) fn in_tools(text: &str) -> String {
     TOOLS_OF_COMMANDS.iter().fold(text.to_owned(), |text, (command, tool)| {
         text.replace(&format!("`{command}"), &format!("`{tool}"))

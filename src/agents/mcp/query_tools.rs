@@ -1,4 +1,4 @@
-//! The tools that only look: a task, lists of tasks and workflows, the project.
+//! The read-only tools: a task, lists of tasks and workflows, the project.
 
 use serde_json::{Value, json};
 
@@ -17,11 +17,11 @@ use crate::tasks::headers::summary::{NEW, summary_value};
 use crate::tasks::view::brief::brief_value;
 use crate::tasks::view::task_view::{brief_of, frozen, show, task_value};
 
-/// How many tasks come at once unless the call says how many.
-const PAGE: usize = 20;
+/// How many tasks are returned by default.
+const PAGE_SIZE: usize = 20;
 
-/// How many points of the project's status are told.
-const MOST_POINTS: usize = 20;
+/// How many issues the project's status shows.
+const MOST_ISSUES: usize = 20;
 
 const STATES: &[&str] =
     &["ready", "in_progress", "blocked", "complete", "failed", "cancelled", "new"];
@@ -56,12 +56,10 @@ pub(crate) fn get(project: &OpenProject<'_>, given: &Arguments) -> Result<Value,
     let post = Workplace::meant(rules, &view.file.task, ticket.branch.as_ref());
     let context = post.and_then(|post| brief_of(rules, &view.file, &post)).or(view.context);
     if let (Value::Object(map), Some(context)) = (&mut value, &context) {
-        let Value::Object(told) = brief_value(&view.file, context) else {
+        let Value::Object(brief) = brief_value(&view.file, context) else {
             unreachable!("a brief is an object")
         };
-        for (key, told) in told {
-            map.insert(key, told);
-        }
+        map.extend(brief);
     }
     if let Value::Object(map) = &mut value {
         map.entry("title").or_insert_with(|| view.file.task.title.clone().into());
@@ -131,14 +129,14 @@ pub(crate) fn list_tasks(project: &OpenProject<'_>, given: &Arguments) -> Result
     let listing = list(&project.workspace, &project.in_force, &filter, Sort::Priority);
     known_names(&filter, project.rules(), &listing)?;
     let (from, limit) =
-        (given.count("offset").unwrap_or(0), given.count("limit").unwrap_or(PAGE).max(1));
+        (given.count("offset").unwrap_or(0), given.count("limit").unwrap_or(PAGE_SIZE).max(1));
     let total = listing.tasks.len();
     let tasks: Vec<Value> = listing
         .tasks
         .iter()
         .skip(from)
         .take(limit)
-        .map(|(header, path)| lean(summary_value(header, path)))
+        .map(|(header, path)| without_details(summary_value(header, path)))
         .collect();
     let end = from.saturating_add(tasks.len());
     let mut value =
@@ -154,8 +152,8 @@ pub(crate) fn list_tasks(project: &OpenProject<'_>, given: &Arguments) -> Result
     Ok(value)
 }
 
-/// Leaves out empty fields: the reader of a list pays for each word.
-fn lean(mut value: Value) -> Value {
+/// Removes empty and secondary fields: the reader of a list pays for each word.
+fn without_details(mut value: Value) -> Value {
     if let Value::Object(map) = &mut value {
         map.retain(|key, value| match value {
             Value::Null => false,
@@ -176,7 +174,7 @@ pub(crate) const WORKFLOWS: Tool = Tool {
     effect: ToolEffect::Looks,
 };
 
-#[expect(clippy::unnecessary_wraps, reason = "every tool is run in the same way")]
+#[expect(clippy::unnecessary_wraps, reason = "all tools have one signature")]
 pub(crate) fn list_workflows(project: &OpenProject<'_>, _: &Arguments) -> Result<Value, ToolError> {
     let mut workflows = workflows_value(project.rules(), project.viewer().as_ref());
     for workflow in workflows.as_array_mut().into_iter().flatten() {
@@ -213,10 +211,10 @@ pub(crate) const STATUS: Tool = Tool {
 
 pub(crate) fn status(project: &OpenProject<'_>, _: &Arguments) -> Result<Value, ToolError> {
     let mut all = overview(&project.workspace, is_watched(&project.workspace.paths))?;
-    let points = all.attention.len();
-    all.attention.truncate(MOST_POINTS);
-    for point in &mut all.attention {
-        point.fix = in_tools(&point.fix);
+    let issues = all.attention.len();
+    all.attention.truncate(MOST_ISSUES);
+    for issue in &mut all.attention {
+        issue.fix = in_tools(&issue.fix);
     }
     let mut value = overview_value(&all);
     let agent = project.viewer();
@@ -229,8 +227,8 @@ pub(crate) fn status(project: &OpenProject<'_>, _: &Arguments) -> Result<Value, 
     value["current"] = claims
         .map(|claim| json!({"task": claim.ticket.to_string(), "title": claim.title}))
         .collect();
-    if points > MOST_POINTS {
-        value["attentionTotal"] = json!(points);
+    if issues > MOST_ISSUES {
+        value["attentionTotal"] = json!(issues);
     }
     Ok(value)
 }

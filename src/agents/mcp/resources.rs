@@ -1,4 +1,4 @@
-//! What a client may read beside calling tools: the brief of the current task, and the files of tasks.
+//! Resources and prompts: the brief of the current task, and the files of tasks.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ const BRIEF: &str = "aof://brief";
 const TASK: &str = "aof://task/";
 const MARKDOWN: &str = "text/markdown";
 
-/// Returns what there is to read now: the brief, and the tasks that the agent has.
+/// Returns the resources: the brief, and the tasks that the agent holds.
 pub(crate) fn list_resources(setup: &ServerSetup) -> Vec<Value> {
     let mut all = vec![json!({
         "uri": BRIEF,
@@ -39,7 +39,7 @@ pub(crate) fn list_resources(setup: &ServerSetup) -> Vec<Value> {
             "description": "The task's file, as it stands",
             "mimeType": MARKDOWN,
         });
-        // An agent may have several branches of one task.
+        // An agent may hold several branches of one task.
         if !all.contains(&file) {
             all.push(file);
         }
@@ -47,7 +47,7 @@ pub(crate) fn list_resources(setup: &ServerSetup) -> Vec<Value> {
     all
 }
 
-/// Returns how every task's file is named.
+/// Returns the template for the files of all tasks.
 pub(crate) fn resource_template() -> Value {
     json!({
         "uriTemplate": format!("{TASK}{{id}}"),
@@ -58,7 +58,7 @@ pub(crate) fn resource_template() -> Value {
     })
 }
 
-/// Reads one of them.
+/// Reads a resource.
 pub(crate) fn read_resource(setup: &ServerSetup, uri: &str) -> Result<Value, RpcError> {
     let text = match (uri, uri.strip_prefix(TASK)) {
         (BRIEF, _) => setup
@@ -66,7 +66,7 @@ pub(crate) fn read_resource(setup: &ServerSetup, uri: &str) -> Result<Value, Rpc
             .map_err(ToolError::from)
             .and_then(|project| Ok(brief_of(&project, &project.current()?)?)),
         (_, Some(id)) => {
-            setup.open("task").map_err(ToolError::from).and_then(|project| file(&project, id))
+            setup.open("task").map_err(ToolError::from).and_then(|project| task_file(&project, id))
         }
         _ => {
             let problem = format!("there is no resource `{uri}`; there are {BRIEF} and {TASK}ID");
@@ -87,14 +87,14 @@ fn brief_of(project: &OpenProject<'_>, ticket: &Ticket) -> Result<String, Projec
     Ok(markdown(&file, &context))
 }
 
-fn file(project: &OpenProject<'_>, id: &str) -> Result<String, ToolError> {
+fn task_file(project: &OpenProject<'_>, id: &str) -> Result<String, ToolError> {
     let id: TaskId = id.parse()?;
     let (view, _) = show(&project.workspace, &id)?;
     let snapshot = task_files::read(&project.workspace.paths, &view.path)?;
     Ok(String::from_utf8_lossy(&snapshot.bytes).into_owned())
 }
 
-/// Returns what went wrong, as the protocol says that something is not there.
+/// Returns an error as the protocol's `resource not found`.
 fn not_found(error: &ToolError) -> RpcError {
     let value = error.value();
     let message = value["message"].as_str().map(in_tools).unwrap_or_default();
@@ -111,7 +111,7 @@ pub(crate) fn brief_json(file: &TaskFile, context: &GateContext) -> Value {
     value
 }
 
-/// Returns the brief as Markdown, with how to say that it is done.
+/// Returns the brief as Markdown, and how to complete the visit.
 fn markdown(file: &TaskFile, context: &GateContext) -> String {
     let text = brief_markdown(file, context, "aof_task_renew");
     let (shown, cut) = beginning(&text, LONGEST_TEXT);
@@ -127,7 +127,7 @@ fn markdown(file: &TaskFile, context: &GateContext) -> String {
     )
 }
 
-/// Cuts a task's `body` to what begins at that byte and fits, and says how to get the rest.
+/// Cuts a task's `body` to the part that begins at that byte and fits, and adds the call for the rest.
 pub(crate) fn cut_body(value: &mut Value, from: usize) {
     let Some(body) = value["body"].as_str().map(str::to_owned) else { return };
     let from = body.floor_char_boundary(from);
@@ -152,7 +152,7 @@ fn beginning(text: &str, bytes: usize) -> (&str, bool) {
 const WORK: &str = "work-next";
 const REVIEW: &str = "review-task";
 
-/// Returns the prompts. A server that only looks has none: both end with a completion.
+/// Returns the prompts. A read-only server has none, since both end with a completion.
 pub(crate) fn list_prompts(setup: &ServerSetup) -> Value {
     if setup.read_only {
         return json!([]);
@@ -168,7 +168,7 @@ pub(crate) fn list_prompts(setup: &ServerSetup) -> Value {
     ])
 }
 
-/// Returns a prompt, filled in.
+/// Returns a prompt with its arguments filled in.
 pub(crate) fn get_prompt(
     setup: &ServerSetup,
     name: &str,
@@ -179,11 +179,12 @@ pub(crate) fn get_prompt(
         return Err(RpcError::new(INVALID_PARAMS, problem));
     }
     let project = setup.open("prompt").map_err(|error| not_found(&error.into()))?;
-    let text = if name == WORK { work(&project) } else { review(&project, arguments)? };
+    let text =
+        if name == WORK { work_prompt(&project) } else { review_prompt(&project, arguments)? };
     Ok(json!({"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}))
 }
 
-fn work(project: &OpenProject<'_>) -> String {
+fn work_prompt(project: &OpenProject<'_>) -> String {
     let begun = project.current().ok().and_then(|ticket| brief_of(project, &ticket).ok());
     let begin = match &begun {
         Some(brief) => format!("You have a task already. This is its brief:\n\n{brief}"),
@@ -197,7 +198,7 @@ fn work(project: &OpenProject<'_>) -> String {
     )
 }
 
-fn review(project: &OpenProject<'_>, arguments: &Map) -> Result<String, RpcError> {
+fn review_prompt(project: &OpenProject<'_>, arguments: &Map) -> Result<String, RpcError> {
     let Some(named) = arguments.get("task").and_then(Value::as_str) else {
         return Err(RpcError::new(INVALID_PARAMS, "`review-task` needs `task`, as in AOF-7qk"));
     };

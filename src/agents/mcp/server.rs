@@ -2,8 +2,8 @@
 //! but the protocol. The start of the server decides who acts, never what a call says.
 //!
 //! One thread reads stdin, the main thread answers what needs no project, and each call that opens the project has a thread of its
-//! own: pings and cancellations are heard meanwhile. When the client is gone or the process is asked to stop, no more is taken in,
-//! and every call under way is finished and answered. While [`MOST_CALLS`] are under way, further ones wait in the client's pipe.
+//! own, so that pings and cancellations are handled meanwhile. When the client is gone or the process is asked to stop, no new call
+//! begins, and all calls under way are finished and answered. At most [`MOST_CALLS`] run at once; others wait in the client's pipe.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -70,9 +70,9 @@ pub(crate) fn serve(setup: ServerSetup) -> Result<(), ProjectError> {
 
 fn start(setup: ServerSetup) -> io::Result<()> {
     let (lines, incoming) = mpsc::sync_channel(READ_AHEAD);
-    let stop = Stop { is_asked: Arc::default(), wake: lines.clone() };
+    let stop = ServerStop { is_requested: Arc::default(), wake: lines.clone() };
     let on_signal = stop.clone();
-    signals::on_stop(move || on_signal.ask())?;
+    signals::on_stop(move || on_signal.request())?;
     thread::Builder::new().name("stdin".to_owned()).spawn(move || {
         let mut stdin = io::stdin().lock();
         while let Ok(Some(line)) = next_line(&mut stdin) {
@@ -87,11 +87,11 @@ fn start(setup: ServerSetup) -> io::Result<()> {
     let mut lifecycle = Lifecycle::NotBegun;
     thread::scope(|scope| {
         while let Ok(Some(line)) = incoming.recv() {
-            if server.stop.is_asked.load(Ordering::Relaxed) {
+            if server.stop.is_requested.load(Ordering::Relaxed) {
                 return;
             }
             match line.map_err(|error| (Value::Null, error)).and_then(|line| parse(&line)) {
-                Ok(RpcMessage::Request(request)) => server.take_in(scope, request, &mut lifecycle),
+                Ok(RpcMessage::Request(request)) => server.handle(scope, request, &mut lifecycle),
                 Ok(RpcMessage::Cancelled(id)) => {
                     lock(&server.open).entry(id.to_string()).and_modify(|wanted| *wanted = false);
                 }
@@ -107,34 +107,34 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Ends the reading: nothing that was read ahead is begun any more.
+/// Stops the server: calls that were read ahead do not begin.
 #[derive(Clone)]
-struct Stop {
-    is_asked: Arc<AtomicBool>,
+struct ServerStop {
+    is_requested: Arc<AtomicBool>,
     wake: SyncSender<Option<Result<Vec<u8>, RpcError>>>,
 }
 
-impl Stop {
-    fn ask(&self) {
-        self.is_asked.store(true, Ordering::Relaxed);
-        // Where there is no room, the main thread has something to read, and sees the flag then.
+impl ServerStop {
+    fn request(&self) {
+        self.is_requested.store(true, Ordering::Relaxed);
+        // If the channel is full, the main thread has something to read, and then sees the flag.
         let _ = self.wake.try_send(None);
     }
 }
 
 struct Server {
     setup: ServerSetup,
-    stop: Stop,
-    /// The calls without an answer, by their ids, and whether each still wants one.
+    stop: ServerStop,
+    /// The unanswered calls by their ids, and whether each still wants an answer.
     open: Mutex<HashMap<String, bool>>,
-    /// Has one entry for each call that has a thread; a call takes one out when its answer is written.
+    /// Has one item for each running call, which removes it after its answer.
     room: SyncSender<()>,
     leavers: Mutex<Receiver<()>>,
 }
 
 impl Server {
-    /// Answers a request, or begins a thread that will.
-    fn take_in<'s>(
+    /// Answers a request, or starts a thread that does.
+    fn handle<'s>(
         &'s self,
         scope: &'s Scope<'s, '_>,
         request: RpcRequest,
@@ -144,7 +144,7 @@ impl Server {
         if lock(&self.open).contains_key(&id) {
             let problem =
                 format!("a request with the id {id} has no answer yet: give each an id of its own");
-            // With the id of the first request, the refusal would be taken for its answer.
+            // With that id, the refusal would be taken for the answer to the first request.
             return self.write(&Value::Null, &Err(RpcError::new(INVALID_REQUEST, problem)));
         }
         let version = match lifecycle.version_of(&request) {
@@ -158,15 +158,15 @@ impl Server {
         if !opens_project {
             return self.write(&request.id, &self.result(&request, version));
         }
-        // Waits until there is room.
+        // Waits until fewer calls are running.
         let _ = self.room.send(());
         lock(&self.open).insert(id.clone(), true);
-        if self.stop.is_asked.load(Ordering::Relaxed) {
+        if self.stop.is_requested.load(Ordering::Relaxed) {
             return;
         }
         scope.spawn(move || {
             let result = self.result(&request, version);
-            // The id is free before the client reads the answer: it may use it again then.
+            // The client may reuse the id as soon as it has the answer.
             let is_wanted = lock(&self.open).remove(&id).unwrap_or(false);
             if is_wanted {
                 self.write(&request.id, &result);
@@ -179,12 +179,12 @@ impl Server {
         let mut stdout = io::stdout().lock();
         let line = answer(id, result);
         if stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush()).is_err() {
-            // The client is gone: calls under way are finished, and no other is begun.
-            self.stop.ask();
+            // The client is gone: calls under way are finished, and no other begins.
+            self.stop.request();
         }
     }
 
-    /// Returns the result of a request as the version shows it.
+    /// Returns the result of a request in the form of the protocol version.
     fn result(&self, request: &RpcRequest, version: &'static str) -> Result<Value, RpcError> {
         let result = self.plain_result(request, version);
         if version != SELF_CONTAINED {
@@ -244,17 +244,17 @@ impl Server {
     }
 }
 
-/// How the conversation began, which decides what a request has to say of its version.
+/// How the conversation began, which decides whether requests name their version.
 enum Lifecycle {
     NotBegun,
-    /// With `initialize`, which settled the version.
+    /// With `initialize`, which fixed the version.
     Handshake(&'static str),
     /// With a request that names its version, as each one does from then on.
     SelfContained,
 }
 
 impl Lifecycle {
-    /// Returns the protocol version of a request. Fails where it is not said, or not supported.
+    /// Returns the protocol version of a request. Fails if it is missing or not supported.
     fn version_of(&mut self, request: &RpcRequest) -> Result<&'static str, RpcError> {
         if request.method == "initialize" {
             let asked = request.text("protocolVersion")?;
@@ -323,7 +323,7 @@ const ALL: &[(&Tool, Run)] = &[
     (&query_tools::STATUS, query_tools::status),
 ];
 
-/// Returns the tools that this server has.
+/// Returns the tools of this server.
 fn available_tools(setup: &ServerSetup) -> impl Iterator<Item = &'static (&'static Tool, Run)> {
     let only_looks = setup.read_only;
     ALL.iter().filter(move |(tool, _)| !only_looks || tool.effect == ToolEffect::Looks)
@@ -334,7 +334,7 @@ fn shown_tools(setup: &ServerSetup) -> Vec<Value> {
     available_tools(setup).map(|(tool, _)| tool.shown()).collect()
 }
 
-/// Calls a tool and returns its answer, also a refusal. Fails only if no tool has that name.
+/// Calls a tool, and returns its answer or its refusal. Fails only if no tool has that name.
 fn call_tool(setup: &ServerSetup, name: &str, given: &Map) -> Result<Value, RpcError> {
     let Some((tool, run)) = available_tools(setup).find(|(tool, _)| tool.name == name) else {
         return Err(unknown_tool(setup, name));
@@ -355,15 +355,14 @@ fn unknown_tool(setup: &ServerSetup, given: &str) -> RpcError {
     let problem = if ALL.iter().any(|(tool, _)| tool.name == given) {
         format!("`{given}` changes things, and this server was started with --read-only")
     } else {
-        let meant =
+        let suggestion =
             nearest(given, names.iter().copied()).map(|name| format!("; did you mean `{name}`?"));
-        format!("there is no tool `{given}`{}", meant.unwrap_or_default())
+        format!("there is no tool `{given}`{}", suggestion.unwrap_or_default())
     };
     RpcError::new(INVALID_PARAMS, problem).with_data(json!({"tools": names}))
 }
 
-/// Returns the answer to a call that was not carried out: the fields of `--json` on the command line, where the task stands, and a
-/// call that works.
+/// Returns the answer to a refused call: the error as on the command line, the state of the task, and a call that works.
 fn refusal(error: &ToolError, setup: &ServerSetup, tool: &Tool, given: &Map) -> Value {
     let mut value = error.value();
     let mut message = value["message"].as_str().map(in_tools).unwrap_or_default();
@@ -371,8 +370,9 @@ fn refusal(error: &ToolError, setup: &ServerSetup, tool: &Tool, given: &Map) -> 
     if let Some(project) = &project {
         message = project.workspace.git_words.said(message);
     }
-    let state =
-        project.as_ref().and_then(|project| state(project, &task(&value, project, tool, given)?));
+    let state = project
+        .as_ref()
+        .and_then(|project| task_state(project, &refused_task(&value, project, tool, given)?));
     let agent = project.as_ref().and_then(OpenProject::viewer);
     let next = next_call(error, tool, given, state.as_ref(), agent.as_ref())
         .filter(|next| available_tools(setup).any(|(tool, _)| next["tool"] == tool.name));
@@ -387,8 +387,13 @@ fn refusal(error: &ToolError, setup: &ServerSetup, tool: &Tool, given: &Map) -> 
     value
 }
 
-/// Returns the task that was meant: the one that the refusal is about, else the one named, else the agent's current one.
-fn task(refusal: &Value, project: &OpenProject<'_>, tool: &Tool, given: &Map) -> Option<TaskId> {
+/// Returns the task of a refused call: the one in the refusal, else the named one, else the agent's current one.
+fn refused_task(
+    refusal: &Value,
+    project: &OpenProject<'_>,
+    tool: &Tool,
+    given: &Map,
+) -> Option<TaskId> {
     let named = refusal["task"].as_str().or_else(|| given.get("task").and_then(Value::as_str));
     let ticket: Ticket = match named {
         Some(named) => named.parse().ok()?,
@@ -398,8 +403,8 @@ fn task(refusal: &Value, project: &OpenProject<'_>, tool: &Tool, given: &Map) ->
     Some(ticket.task)
 }
 
-/// Returns where the task stands, and who can do what about it.
-fn state(project: &OpenProject<'_>, id: &TaskId) -> Option<Value> {
+/// Returns the state of a task, and who can do what with it.
+fn task_state(project: &OpenProject<'_>, id: &TaskId) -> Option<Value> {
     let (view, _) = show(&project.workspace, id).ok()?;
     let task = &view.file.task;
     let whole = task_value(project.rules(), &view.file, &view.path);

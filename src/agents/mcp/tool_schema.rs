@@ -1,4 +1,4 @@
-//! Tools as tables: what each takes and answers, as JSON Schema for clients, and as the check of what they send.
+//! Tools as tables: arguments and answers as JSON Schema for clients, and the check of calls.
 
 use std::str::FromStr;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::open_project::{OpenProject, ToolError};
 use crate::domain::{IdFault, Map, Ticket, listed, nearest};
 
-/// What a tool says of itself.
+/// The description of a tool.
 pub(crate) struct Tool {
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
@@ -18,26 +18,26 @@ pub(crate) struct Tool {
     pub(crate) effect: ToolEffect,
 }
 
-/// What a call does to the project, for clients that ask a person first.
+/// The effect of a call on the project, for clients that ask a person first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ToolEffect {
-    /// Nothing.
+    /// It reads only.
     Looks,
-    /// Something, which a second call of the same kind does not do again.
+    /// It changes something, and repeating it changes nothing more.
     Settles,
-    /// Something each time.
+    /// It changes something each time.
     Adds,
 }
 
 impl Tool {
-    /// Returns the tool as clients see it. Nothing that a tool does is destructive: histories only grow, in git.
+    /// Returns the tool as clients see it. No tool is destructive: histories only grow, in git.
     pub(crate) fn shown(&self) -> Value {
         json!({
             "name": self.name,
             "title": self.title,
             "description": self.description,
-            "inputSchema": input(self.arguments),
-            "outputSchema": output(self.answer),
+            "inputSchema": input_schema(self.arguments),
+            "outputSchema": output_schema(self.answer),
             "annotations": {
                 "readOnlyHint": self.effect == ToolEffect::Looks,
                 "destructiveHint": false,
@@ -52,7 +52,7 @@ impl Tool {
     }
 }
 
-/// The task that is meant, in tools that mean one.
+/// The task, in tools that work on one.
 pub(crate) const TASK: Argument = Argument::optional(
     "task",
     ArgForm::Text,
@@ -72,12 +72,12 @@ pub(crate) struct Argument {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ArgNeed {
     Required,
-    /// It is required, and the rules say so themselves when it is missing.
+    /// Required, but the rules refuse calls without it.
     ByRule,
     Optional,
 }
 
-/// What an argument looks like.
+/// The type of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ArgForm {
     Text,
@@ -125,21 +125,21 @@ impl ArgForm {
         }
     }
 
-    /// Returns what is wanted, in words.
+    /// Returns the type in words.
     pub(crate) fn noun(self) -> String {
         match self {
             Self::Text => "a text".to_owned(),
             Self::Texts => "a list of texts".to_owned(),
             Self::Count => "a whole number, not less than 0".to_owned(),
             Self::Flag => "true or false".to_owned(),
-            Self::Word(words) => format!("one of {}", crate::domain::listed(words)),
+            Self::Word(words) => format!("one of {}", listed(words)),
             Self::Object => "an object".to_owned(),
         }
     }
 }
 
-/// Returns the schema of what a tool takes.
-fn input(arguments: &[Argument]) -> Map {
+/// Returns the schema of a tool's arguments.
+fn input_schema(arguments: &[Argument]) -> Map {
     let mut properties = Map::new();
     for argument in arguments {
         let mut schema = argument.form.schema();
@@ -158,8 +158,8 @@ fn input(arguments: &[Argument]) -> Map {
     map
 }
 
-/// Returns the schema of what a tool answers: these fields, or what every refusal has.
-fn output(fields: &[(&str, &str)]) -> Map {
+/// Returns the schema of a tool's answer: these fields, or those of a refusal.
+fn output_schema(fields: &[(&str, &str)]) -> Map {
     let one = |kind: &str| json!({"type": kind});
     let schema = |kinds: &str| {
         let several = || json!({"anyOf": kinds.split('|').map(one).collect::<Vec<_>>()});
@@ -180,13 +180,13 @@ fn object(properties: Map) -> Map {
     ])
 }
 
-/// The arguments of a call: each is known, and of the right form.
+/// The checked arguments of a call.
 pub(crate) struct Arguments {
     map: Map,
 }
 
 impl Arguments {
-    /// Checks the arguments of a call; `null` counts as left out.
+    /// Checks the arguments of a call; `null` counts as absent.
     pub(crate) fn check(tool: &Tool, mut map: Map) -> Result<Self, ToolError> {
         map.retain(|_, value| !value.is_null());
         let names = || tool.arguments.iter().map(|argument| argument.name);
@@ -207,7 +207,7 @@ impl Arguments {
                         "`{name}` of `{}` is to be {}, not {}",
                         tool.name,
                         form.noun(),
-                        shown(value)
+                        describe(value)
                     ),
                 ),
                 None if *need == ArgNeed::Required => {
@@ -257,7 +257,7 @@ impl Arguments {
         texts.iter().map(|text| parsed(name, text)).collect()
     }
 
-    /// Returns the task that is meant: the one named, else the agent's current one.
+    /// Returns the named task, else the agent's current one.
     pub(crate) fn task(&self, project: &OpenProject<'_>) -> Result<Ticket, ToolError> {
         self.id("task")?.map_or_else(|| project.current(), Ok)
     }
@@ -270,8 +270,8 @@ fn parsed<T: FromStr<Err = IdFault>>(name: &str, text: &str) -> Result<T, ToolEr
     })
 }
 
-/// Returns a value in words.
-fn shown(value: &Value) -> String {
+/// Describes a value.
+fn describe(value: &Value) -> String {
     match value {
         Value::Null => "nothing".to_owned(),
         Value::Bool(_) | Value::Number(_) => format!("`{value}`"),

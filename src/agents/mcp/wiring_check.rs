@@ -1,4 +1,4 @@
-//! `aof mcp --check`: starts the server as a client would, speaks to it in both versions of the protocol, and finds out who acts.
+//! `aof mcp --check`: starts the server as a client would, talks to it in both versions of the protocol, and finds out who acts.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -11,41 +11,41 @@ use serde_json::{Value, json};
 use super::open_project::{NAME_AGENT, ServerSetup};
 use super::server::{META_CAPABILITIES, META_VERSION, NEWEST_HANDSHAKE, SELF_CONTAINED};
 use crate::agents::runner::doctor::run_and_listen;
-use crate::domain::{AgentId, Gate, listed};
+use crate::domain::{AgentId, Gate, Workflow, listed};
 use crate::project::error::ProjectError;
 use crate::rules::Rules;
 use crate::system::process::{How, Program, Secrets};
 use crate::tasks::headers::list::known_worker;
 
-/// A server that has not ended by then is taken for broken.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// A server that has not ended by then counts as broken.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What was found, as JSON shows it.
+/// The result of the check, as JSON shows it.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WiringReport {
-    /// Whether nothing is wrong.
+    /// Whether there are no problems.
     pub ok: bool,
     /// The project's folder.
     pub root: Option<String>,
-    /// What the project is called, as the server says it.
+    /// The project's name, as the server reports it.
     pub project: Option<String>,
-    /// The branch that changes are committed to, likewise.
+    /// The branch that changes are committed to, as the server reports it.
     pub branch: Option<String>,
-    /// Who acts.
+    /// The acting agent.
     pub agent: Option<String>,
     pub roles: Vec<String>,
-    /// The gates at which the agent may be handed work.
+    /// The gates at which the agent may get work.
     pub gates: Vec<String>,
-    /// The versions of the protocol in which a conversation went well.
+    /// The protocol versions in which a conversation succeeded.
     pub protocols: Vec<&'static str>,
     pub tools: Vec<String>,
-    /// How much a client is told of the tools, in bytes.
+    /// The size of the list of tools, in bytes.
     pub tools_bytes: usize,
     pub problems: Vec<WiringProblem>,
 }
 
-/// Something that is wrong.
+/// A problem of the wiring.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct WiringProblem {
     pub code: &'static str,
@@ -74,7 +74,7 @@ pub(crate) fn check(setup: &ServerSetup, words: &[OsString]) -> WiringReport {
         report.add_error(&error);
     } else {
         for version in [NEWEST_HANDSHAKE, SELF_CONTAINED] {
-            match converse(version, words, &mut report) {
+            match check_protocol(version, words, &mut report) {
                 Ok(()) => report.protocols.push(version),
                 Err(problem) => report.add(
                     "no_conversation",
@@ -142,20 +142,23 @@ fn gates(rules: &Rules, agent: &AgentId) -> Vec<String> {
     let wants = |gate: &&Gate| {
         gate.roles().into_iter().any(|role| own.contains(role) || rules.is_open(role))
     };
-    let mut found = Vec::new();
-    for workflow in &rules.project.workflows {
-        let several = rules.project.workflows.len() > 1;
-        let named = |gate: &Gate| {
+    let several = rules.project.workflows.len() > 1;
+    let gates_of = |workflow: &Workflow| {
+        let gates = workflow.gates.iter().filter(wants).map(|gate| {
             if several { format!("{}/{}", workflow.name, gate.id) } else { gate.id.to_string() }
-        };
-        found.extend(workflow.gates.iter().filter(wants).map(named));
-    }
-    found
+        });
+        gates.collect::<Vec<_>>()
+    };
+    rules.project.workflows.iter().flat_map(gates_of).collect()
 }
 
-/// Has a whole conversation with a new server: the beginning, the list of tools, a call, the end. No request depends on an answer, so
-/// all of them are its input.
-fn converse(version: &str, words: &[OsString], report: &mut WiringReport) -> Result<(), String> {
+/// Has a whole conversation with a new server: the handshake, the list of tools, a call, the end. No request depends on an answer, so
+/// that all of them are its input.
+fn check_protocol(
+    version: &str,
+    words: &[OsString],
+    report: &mut WiringReport,
+) -> Result<(), String> {
     let client = json!({"name": "aof mcp --check", "version": env!("CARGO_PKG_VERSION")});
     let is_self_contained = version == SELF_CONTAINED;
     let first = if is_self_contained {
@@ -184,27 +187,27 @@ fn converse(version: &str, words: &[OsString], report: &mut WiringReport) -> Res
         listed["tools"].as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str());
     report.tools = names.map(str::to_owned).collect();
     report.tools_bytes = listed["tools"].to_string().len();
-    let told = &status["structuredContent"];
+    let answer = &status["structuredContent"];
     if status["isError"] == true {
-        // The reason is in the report already: the project was opened from here as well.
+        // Opening the project here has reported the same reason.
         if report.problems.is_empty() {
-            let message = told["message"].as_str().unwrap_or_default();
+            let message = answer["message"].as_str().unwrap_or_default();
             return Err(message.lines().next().unwrap_or_default().to_owned());
         }
         return Ok(());
     }
-    report.project = told["project"].as_str().map(str::to_owned);
-    report.branch = told["branch"].as_str().map(str::to_owned);
-    if told["agent"].as_str() != report.agent.as_deref() {
+    report.project = answer["project"].as_str().map(str::to_owned);
+    report.branch = answer["branch"].as_str().map(str::to_owned);
+    if answer["agent"].as_str() != report.agent.as_deref() {
         return Err(format!(
             "the server takes itself for {}, not for the agent that acts here",
-            told["agent"]
+            answer["agent"]
         ));
     }
     Ok(())
 }
 
-/// Starts this program anew as a server with that input, and returns the results of the requests, whose ids count from 0.
+/// Starts this program as a server with that input, and returns the results of the requests, whose ids count from 0.
 fn ask_server<const N: usize>(
     words: &[OsString],
     input: &str,
@@ -216,7 +219,7 @@ fn ask_server<const N: usize>(
     let words = iter::once(this.into_os_string()).chain(words.iter().cloned());
     let mut program = Program::of(words, &here).ok_or("there is no program")?;
     program.input = input.as_bytes().to_vec();
-    let (how, printed) = run_and_listen(program, PATIENCE, PATIENCE, &Secrets::default())?;
+    let (how, printed) = run_and_listen(program, TIMEOUT, TIMEOUT, &Secrets::default())?;
     let complaint = String::from_utf8_lossy(&printed.stderr.bytes);
     let complaint = complaint.trim().trim_start_matches("error: ");
     match how {

@@ -1,4 +1,4 @@
-//! The answers that are data: the file that `AOF_OUTPUT` names, and a JSON object in what was printed.
+//! Structured answers: the file that `AOF_OUTPUT` names, and a JSON object in the output.
 
 use std::fmt;
 
@@ -8,40 +8,40 @@ use crate::files::completion_file::{Answer, answer, answer_of, json_answer};
 use crate::files::json::read;
 use crate::files::yaml::Fault;
 
-/// How many faults of an answer are shown, and how many characters of them.
-const FAULTS: usize = 5;
-const LONGEST: usize = 800;
+/// How many faults of an answer are shown, and in how many characters.
+const MOST_FAULTS: usize = 5;
+const LONGEST_FAULTS: usize = 800;
 
-/// What stands in place of an answer, for messages.
+/// Why there is no answer in the last message, for messages.
 pub(crate) const NO_BLOCK: &str = "the last message has no such block";
 
-/// Returns the answer in the file; nothing for an empty file. Fails with what is wrong with it.
+/// Returns the answer in the file; nothing if it is absent or empty. Fails with what is wrong with it.
 pub(crate) fn in_file(
     asked: &RunQuestion<'_>,
     bytes: Option<&[u8]>,
 ) -> Result<Option<RunAnswer>, String> {
     let bytes = bytes.filter(|bytes| !bytes.trim_ascii().is_empty());
     let fix = "write JSON with `outcome` and `summary`";
-    bytes.map(|bytes| checked(asked, answer(bytes), AnswerSource::OutputFile, fix)).transpose()
+    bytes.map(|bytes| check(asked, answer(bytes), AnswerSource::OutputFile, fix)).transpose()
 }
 
-/// Returns the answer in an object that was printed: apart from the text, as the whole last message, or as the fenced block that
-/// ends it. The inner error says what stands in its place.
+/// Returns the answer in a printed object: apart from the text, as the whole last message, or as the fenced block at its end. The
+/// inner error says why there is none.
 pub(crate) fn in_output(
     asked: &RunQuestion<'_>,
     report: &Report,
 ) -> Result<Result<RunAnswer, &'static str>, String> {
-    match found(asked, report) {
+    match find(asked, report) {
         Ok(read) => {
             let fix = "give it `outcome` and `summary`";
-            checked(asked, read, AnswerSource::Structured, fix).map(Ok)
+            check(asked, read, AnswerSource::Structured, fix).map(Ok)
         }
         Err(instead) => Ok(Err(instead)),
     }
 }
 
-/// Compares an answer with the question. Fails with what is wrong, and its fix.
-fn checked(
+/// Compares an answer with the question. Fails with the problem and its fix.
+fn check(
     asked: &RunQuestion<'_>,
     read: Result<Answer, Vec<Fault>>,
     source: AnswerSource,
@@ -52,16 +52,16 @@ fn checked(
             Some(help) => format!("{} ({help})", fault.message),
             None => fault.message.clone(),
         };
-        let mut list: Vec<String> = faults.iter().take(FAULTS).map(one).collect();
-        if faults.len() > FAULTS {
-            list.push(format!("and {} more", faults.len() - FAULTS));
+        let mut list: Vec<String> = faults.iter().take(MOST_FAULTS).map(one).collect();
+        if faults.len() > MOST_FAULTS {
+            list.push(format!("and {} more", faults.len() - MOST_FAULTS));
         }
         // The faults may quote what an agent wrote.
-        let faults = shortened(&plain_text(&list.join("; ")), LONGEST);
+        let faults = shortened(&plain_text(&list.join("; ")), LONGEST_FAULTS);
         format!("{source} cannot be read: {faults}; {fix}")
     })?;
     let (ticket, agent, possible) = (asked.ticket, asked.agent, listed(&asked.possible));
-    if let Some(other) = fields.ticket.as_ref().filter(|other| !means(other, ticket)) {
+    if let Some(other) = fields.ticket.as_ref().filter(|other| !is_same_visit(other, ticket)) {
         return Err(format!(
             "{source} is about `{other}`, and the work is `{ticket}`; leave `task` away"
         ));
@@ -71,8 +71,8 @@ fn checked(
             "{source} is signed by `{other}`, and the work is `{agent}`'s; leave `agent` away"
         ));
     }
-    // `_` stands for the only way out there is.
-    let outcome = match fields.word().filter(|word| *word != "_" || asked.unsaid.is_none()) {
+    // `_` stands for the only outcome of the gate.
+    let outcome = match fields.word().filter(|word| *word != "_" || asked.default.is_none()) {
         Some(word) => {
             let known = asked.possible.iter().find(|outcome| outcome.is_meant_by(word));
             known.cloned().ok_or_else(|| {
@@ -85,34 +85,35 @@ fn checked(
         None if fields.outcome.is_some() => Err(format!(
             "{source} has one outcome in `outcome` and another in `$status`; give one of them"
         )),
-        None => asked.unsaid.cloned().ok_or_else(|| {
+        None => asked.default.cloned().ok_or_else(|| {
             format!("{source} has no `outcome` that is a text; it is one of {possible}")
         }),
     };
     Ok(RunAnswer { source, outcome: Some(outcome?), fields })
 }
 
-/// Returns whether a ticket, which may say less, means the visit.
-fn means(said: &Ticket, own: &Ticket) -> bool {
-    said.task == own.task
-        && said.visit.is_none_or(|visit| own.visit == Some(visit))
-        && said.branch.as_ref().is_none_or(|branch| own.branch.as_ref() == Some(branch))
+/// Returns whether a ticket, which may be less precise, names the visit.
+fn is_same_visit(given: &Ticket, own: &Ticket) -> bool {
+    given.task == own.task
+        && given.visit.is_none_or(|visit| own.visit == Some(visit))
+        && given.branch.as_ref().is_none_or(|branch| own.branch.as_ref() == Some(branch))
 }
 
-fn found(
+/// Finds the answer in the output, unchecked. Fails with why there is none.
+fn find(
     asked: &RunQuestion<'_>,
     report: &Report,
 ) -> Result<Result<Answer, Vec<Fault>>, &'static str> {
     let has_variants = matches!(asked.outputs, Outputs::Variants(_));
-    let answers = |object: &Map| {
+    let is_answer = |object: &Map| {
         object.contains_key("outcome") || has_variants && object.contains_key("$status")
     };
     if let Some(object) = &report.structured {
-        let read = answers(object).then(|| answer_of(object.clone()));
+        let read = is_answer(object).then(|| answer_of(object.clone()));
         return read.ok_or("the JSON object that was printed has no `outcome`");
     }
     let text = report.text.trim();
-    if read::<Map>(text).is_ok_and(|object| answers(&object)) {
+    if read::<Map>(text).is_ok_and(|object| is_answer(&object)) {
         return Ok(json_answer(text));
     }
     let block = match last_json(&report.text) {
@@ -121,7 +122,7 @@ fn found(
         Fenced::Block(block) => block.trim(),
     };
     match read::<Map>(block) {
-        Ok(object) if !answers(&object) => Err("its last block of JSON has no `outcome`"),
+        Ok(object) if !is_answer(&object) => Err("its last block of JSON has no `outcome`"),
         Ok(_) if asked.prompt.contains(block) => {
             Err("its last block of JSON stands in the prompt just as it is")
         }
@@ -130,14 +131,14 @@ fn found(
     }
 }
 
-/// What a message ends with.
+/// The fenced block of JSON at the end of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fenced<'t> {
-    /// There is no such block.
+    /// There is none.
     Nothing,
-    /// The last one has no end.
+    /// It has no end.
     Open,
-    /// What stands in the last one.
+    /// Its content.
     Block(&'t str),
 }
 
@@ -148,8 +149,8 @@ struct OpenFence {
     from: usize,
 }
 
-/// Returns the block fenced as `json` that a message ends with: nothing but blank lines stands behind it. A block inside another
-/// block, a quote or deep indentation is an example, and a block without an end is half of one: neither counts.
+/// Returns the block fenced as `json` at the end of a message; only blank lines may follow it. A block inside another block, in a quote
+/// or indented by four is an example, and does not count.
 fn last_json(text: &str) -> Fenced<'_> {
     let mut found = Fenced::Nothing;
     let mut open: Option<OpenFence> = None;
@@ -168,7 +169,7 @@ fn last_json(text: &str) -> Fenced<'_> {
             }
             None if is_shallow && !rest.is_empty() => {
                 open = opens(rest, end);
-                // What comes behind it may take it back.
+                // Text after a block may revoke it.
                 found = Fenced::Nothing;
             }
             None if !rest.is_empty() => found = Fenced::Nothing,
@@ -192,33 +193,30 @@ fn closes(rest: &str, fence: &OpenFence) -> bool {
     length >= fence.length && rest[length..].is_empty()
 }
 
-/// What a run was asked, and how it can say it.
+/// The question to an agent, and how it may answer.
 #[derive(Debug, Clone)]
 pub(crate) struct RunQuestion<'a> {
-    /// The visit that it works at.
     pub ticket: &'a Ticket,
-    /// Who works.
     pub agent: &'a AgentId,
-    /// The outcomes that the gate or the branch has.
+    /// The outcomes of the gate or branch.
     pub possible: Vec<Outcome>,
-    /// Those of the gate's own outcomes that send the task back: they need no success to stand.
+    /// The gate's decisions that send the task back: they count whatever the exit status.
     pub back: Vec<Outcome>,
-    /// What an answer without an outcome means; only where the gate neither rejects nor decides.
-    pub unsaid: Option<&'a Outcome>,
-    /// Where the verdict is read from in a text.
+    /// The outcome of an answer that names none; only if the gate neither rejects nor decides.
+    pub default: Option<&'a Outcome>,
+    /// Where the verdict stands in a text.
     pub signal: Option<&'a Signal>,
-    /// What is handed on.
     pub outputs: &'a Outputs,
-    /// What exit statuses mean.
+    /// The outcomes of exit statuses.
     pub exit: &'a [(u8, Outcome)],
-    /// The program as people know it, for sentences: `cargo test`.
+    /// The program's name for sentences: `cargo test`.
     pub program: String,
     /// The prompt: a block of JSON that stands in it is not the agent's answer.
     pub prompt: String,
 }
 
 impl RunQuestion<'_> {
-    /// Returns whether the outcome passes the gate: it needs a run without trouble.
+    /// Returns whether the outcome passes the gate: only a successful run may pass.
     pub(crate) fn passes(&self, outcome: &Outcome) -> bool {
         match outcome {
             Outcome::NeedsReview | Outcome::Blocked | Outcome::Failed => false,
@@ -228,18 +226,18 @@ impl RunQuestion<'_> {
     }
 }
 
-/// What a run answered.
+/// The answer of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RunAnswer {
-    /// Where it was found.
+    /// Where the answer was found.
     pub source: AnswerSource,
-    /// Absent where the engine reads it from the body, or takes what the gate takes silence for.
+    /// Absent if the engine reads it from the body.
     pub outcome: Option<Outcome>,
-    /// The rest of it. Its own outcome, task and agent were compared with the question.
+    /// The other fields. Outcome, task and agent were compared with the question.
     pub fields: Answer,
 }
 
-/// Where an answer was found.
+/// The source of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AnswerSource {
     /// The file that `AOF_OUTPUT` names.
@@ -249,12 +247,12 @@ pub(crate) enum AnswerSource {
     /// The last message, for a gate's signal.
     Signal,
     ExitStatus,
-    /// No attempt had an answer that counts.
+    /// All attempts failed.
     Attempts,
 }
 
 impl AnswerSource {
-    /// Returns the word for it in records, and its name in sentences.
+    /// Returns its word in records, and its name in sentences.
     fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::OutputFile => ("file", "the file `$AOF_OUTPUT`"),
@@ -265,7 +263,7 @@ impl AnswerSource {
         }
     }
 
-    /// Returns the word for it in records.
+    /// Returns its word in records.
     pub(crate) fn word(self) -> &'static str {
         self.names().0
     }

@@ -1,4 +1,4 @@
-//! One attempt: the agent is started with its prompt, watched and judged. What follows is not decided here.
+//! One attempt: starts the agent with its prompt, watches it, and reads its verdict.
 
 use std::fs;
 use std::io::Write;
@@ -28,14 +28,14 @@ use crate::system::process::{
 use crate::tasks::actions::renew;
 use crate::tasks::plan::DryRun;
 
-/// How long a program has to end by itself when it is asked to.
+/// How long a program has to end after it is asked to.
 const GRACE: Duration = Duration::from_secs(10);
-/// More than an answer may have.
+/// The limit of an answer file, above that of any valid answer.
 pub(crate) const OUTPUT_LIMIT: u64 = 1024 * 1024;
-/// How often the task is read while an agent runs.
-const LOOK: Duration = Duration::from_secs(1);
+/// How often the task is checked while an agent runs.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// How often the last printed line is reported.
-const TELL: Duration = Duration::from_millis(100);
+const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 
 /// One attempt of an agent at an open visit.
 pub(crate) struct Attempt<'a> {
@@ -48,12 +48,12 @@ pub(crate) struct Attempt<'a> {
     /// Which attempt of the visit it is, from 1.
     pub number: u32,
     pub earlier: Option<&'a EarlierAttempt>,
-    /// How long the history was when the run of the visit began.
+    /// The length of the history when the run of the visit began.
     pub since: usize,
     pub run: CompletionId,
 }
 
-/// An attempt that is over. The end of its record says how it ended; an answer goes with [`RunEnding::Verdict`].
+/// An ended attempt. Its record says how it ended; an answer belongs to [`RunEnding::Verdict`].
 pub(crate) struct Attempted {
     pub record: RunRecord,
     pub answer: Option<RunAnswer>,
@@ -64,7 +64,7 @@ pub(crate) struct Attempted {
 type NoAnswer = (RunEnding, Option<String>);
 
 impl<'a> Attempt<'a> {
-    /// Returns the first attempt at an open visit. Fails with how the visit ends where the agent cannot be started there.
+    /// Returns the first attempt at an open visit. Fails with the end of the visit if the agent cannot be started.
     pub(crate) fn of(
         project: &'a RunnerSetup,
         agent: &'a AgentId,
@@ -102,7 +102,7 @@ impl<'a> Attempt<'a> {
         &self.open.opening.ticket
     }
 
-    /// Returns the question that the agent is asked with that prompt.
+    /// Returns the question to the agent, with that prompt.
     pub(crate) fn question(&self, prompt: &str) -> RunQuestion<'_> {
         let (open, post) = (self.open, &self.post);
         let possible = post.outcomes(&open.in_force.rules);
@@ -121,7 +121,7 @@ impl<'a> Attempt<'a> {
             agent: self.agent,
             back: possible.iter().filter(sends_back).cloned().collect(),
             possible,
-            unsaid: workflow.filter(|_| !post.judges()).map(|workflow| &workflow.default_outcome),
+            default: workflow.filter(|_| !post.judges()).map(|workflow| &workflow.default_outcome),
             signal: post.duty.signal.as_ref(),
             outputs: &post.duty.outputs,
             exit: &post.duty.run.exit,
@@ -130,7 +130,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Returns what the attempt is about, with its files at those places.
+    /// Returns the facts of the attempt, with its files at the paths that `path_of` gives.
     pub(crate) fn facts(&self, path_of: impl Fn(RunFile) -> PathBuf) -> LaunchFacts {
         let output_file = path_of(RunFile::Output);
         let count = AttemptCount { attempt: self.number, attempts: self.bounds.attempts };
@@ -192,11 +192,11 @@ impl<'a> Attempt<'a> {
         end.at = (self.project.clock)();
         let answer = answer.map_err(|(how, reason)| (end.how, end.reason) = (how, reason)).ok();
         record.end = Some(end);
-        note(folder, &record, control);
+        write_record(folder, &record, control);
         Ok(Attempted { record, answer, took })
     }
 
-    /// Runs the program until it ends or is ended, and judges its answer.
+    /// Runs the program until it ends or is stopped, and reads its answer.
     fn run(
         &self,
         folder: &RunAttempt,
@@ -213,7 +213,7 @@ impl<'a> Attempt<'a> {
         let running = match program.start() {
             Ok(running) => running,
             Err(error) => {
-                let why = not_started(self.agent, &error);
+                let why = start_problem(self.agent, &error);
                 return Ok(Err((RunEnding::Unavailable, Some(why))));
             }
         };
@@ -262,10 +262,10 @@ impl<'a> Attempt<'a> {
             control.remark(self.ticket(), text);
         }
         end.told = report.told.clone();
-        Ok(self.judge(folder, &facts.prompt, &report, &output, secrets, control))
+        Ok(self.read_answer(folder, &facts.prompt, &report, &output, secrets, control))
     }
 
-    fn judge(
+    fn read_answer(
         &self,
         folder: &RunAttempt,
         prompt: &str,
@@ -276,7 +276,7 @@ impl<'a> Attempt<'a> {
     ) -> Result<RunAnswer, NoAnswer> {
         let file = match folder.read(RunFile::Output, OUTPUT_LIMIT) {
             Ok(file) => file.map(|bytes| secrets.masked(&bytes)),
-            // A link, a folder or a file of that size is no answer.
+            // A link, a folder or a file that is too large is no answer.
             Err(fault @ (StoreError::TooLarge { .. } | StoreError::WrongKind { .. })) => {
                 return Err((RunEnding::BadVerdict, Some(fault.to_string())));
             }
@@ -304,21 +304,21 @@ impl<'a> Attempt<'a> {
     }
 }
 
-/// Returns the end of an attempt of which nothing else is known.
+/// Returns the end of an attempt without further details.
 pub(crate) fn run_end(at: Timestamp, how: RunEnding, reason: Option<String>) -> RunEnd {
     let told = AgentReport::default();
     RunEnd { at, how, status: None, reason, transcript: None, told, verdict: None }
 }
 
 /// Writes the record of an attempt. A failure is only reported: no verdict depends on the record.
-pub(crate) fn note(folder: &RunAttempt, record: &RunRecord, control: RunControl<'_>) {
+pub(crate) fn write_record(folder: &RunAttempt, record: &RunRecord, control: RunControl<'_>) {
     if let Err(fault) = folder.note(record) {
         let text = format!("the record of the attempt could not be kept: {fault}");
         control.remark(&record.ticket, text);
     }
 }
 
-fn not_started(agent: &AgentId, error: &StartError) -> String {
+fn start_problem(agent: &AgentId, error: &StartError) -> String {
     let fix = match error.obstacle {
         Obstacle::NotFound => "it is not installed, or not in one of the folders of `PATH`",
         Obstacle::NotExecutable => "the file is no program, or may not be run",
@@ -329,30 +329,30 @@ fn not_started(agent: &AgentId, error: &StartError) -> String {
     format!("`{agent}`: {error}; {fix}")
 }
 
-/// Watches an agent that runs: keeps what it prints, reads whether the task is still its own, renews its claim.
+/// Watches a running agent: keeps its output, checks whether the task is still its own, renews its claim.
 struct Watch<'a, W> {
     attempt: &'a Attempt<'a>,
     transcript: Transcript<W>,
     control: RunControl<'a>,
     lease: Option<Duration>,
-    /// The task's file, and when it was changed last.
+    /// The task's file, and when it was last changed.
     path: PathBuf,
-    seen: Option<SystemTime>,
-    looked: Instant,
+    modified: Option<SystemTime>,
+    checked: Instant,
     renewed: Instant,
-    told: Instant,
+    reported: Instant,
 }
 
 impl<'a, W> Watch<'a, W> {
     fn new(attempt: &'a Attempt<'a>, transcript: Transcript<W>, control: RunControl<'a>) -> Self {
         let path = attempt.project.root.join(attempt.open.path.as_str());
-        let (now, seen, lease) = (Instant::now(), modified(&path), attempt.lease());
-        let (looked, renewed, told) = (now, now, now);
-        Self { attempt, transcript, control, lease, path, seen, looked, renewed, told }
+        let (now, modified, lease) = (Instant::now(), modified(&path), attempt.lease());
+        let (checked, renewed, reported) = (now, now, now);
+        Self { attempt, transcript, control, lease, path, modified, checked, renewed, reported }
     }
 
-    /// Returns why the work is not the agent's any more, if it is not.
-    fn overtaken(&self) -> Result<Option<String>, ProjectError> {
+    /// Returns why the visit is no longer the agent's; nothing if it still is.
+    fn find_overtaken(&self) -> Result<Option<String>, ProjectError> {
         let Attempt { project, agent, since, .. } = self.attempt;
         Ok(match visit_state(&project.open()?, self.attempt.ticket(), agent, *since)? {
             VisitState::Open(open) => {
@@ -367,7 +367,7 @@ impl<'a, W> Watch<'a, W> {
 
     fn keep_claim(&self) -> Result<(), ProjectError> {
         let (Attempt { project, agent, since, .. }, ticket) = (self.attempt, self.attempt.ticket());
-        // The next try comes soon, and what the program prints does not wait.
+        // It is tried again soon, and the program's output does not wait.
         let workspace = RunnerSetup { wait: Duration::ZERO, ..(*project).clone() }.open()?;
         if let VisitState::Open(_) = visit_state(&workspace, ticket, agent, *since)? {
             renew(&workspace, ticket, agent, None, DryRun::No)?;
@@ -385,8 +385,8 @@ impl<W: Write> Attendant for Watch<'_, W> {
 
     fn printed(&mut self, stream: Stream, bytes: &[u8]) {
         self.transcript.take(stream, bytes);
-        if self.told.elapsed() >= TELL {
-            self.told = Instant::now();
+        if self.reported.elapsed() >= REPORT_INTERVAL {
+            self.reported = Instant::now();
             let line = self.transcript.last_line();
             let ticket = self.attempt.ticket().clone();
             (self.control.news)(RunEvent::Printed { ticket, line });
@@ -397,10 +397,10 @@ impl<W: Write> Attendant for Watch<'_, W> {
         if self.control.is_stopped() {
             return Some((RunEnding::Stopped, None));
         }
-        if self.looked.elapsed() < LOOK {
+        if self.checked.elapsed() < CHECK_INTERVAL {
             return None;
         }
-        self.looked = Instant::now();
+        self.checked = Instant::now();
         if self.lease.is_some_and(|lease| self.renewed.elapsed() >= lease / 3) {
             match self.keep_claim() {
                 Err(error) if error.passes() => {}
@@ -410,13 +410,13 @@ impl<W: Write> Attendant for Watch<'_, W> {
                 }
             }
         }
-        // An unchanged file needs no second reading.
+        // An unchanged file is not read again.
         let now = modified(&self.path);
-        if now == self.seen && now.is_some() {
+        if now == self.modified && now.is_some() {
             return None;
         }
-        self.seen = now;
-        let overtaken = self.overtaken().map_err(|error| self.remark(&error)).ok().flatten();
+        self.modified = now;
+        let overtaken = self.find_overtaken().map_err(|error| self.remark(&error)).ok().flatten();
         overtaken.map(|why| (RunEnding::Overtaken, Some(why)))
     }
 }

@@ -1,4 +1,4 @@
-//! `aof runner doctor`: whether the agents that org.yaml says how to start can be started, and answer. Changes no task.
+//! `aof runner doctor`: checks whether the agents with a `run` in org.yaml can be started, and answer. Changes no task.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -16,9 +16,9 @@ use crate::system::process::{
     Attendant, How, Limits, Orphans, Printed, Program, Room, Secrets, Stream, Transcript,
 };
 
-/// How long a program has to tell its version, and at most to answer.
-const VERSION: Duration = Duration::from_secs(20);
-const ANSWER: Duration = Duration::from_mins(2);
+/// How long a program may take to print its version, and at most to answer.
+const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(2);
 /// How many characters of its answer are shown.
 const LONGEST: usize = 200;
 const QUESTION: &str = "This only checks that you can be reached. Use no tools, change no files. Answer with the word `ready`.\n";
@@ -31,16 +31,16 @@ pub struct Checkup {
     pub preset: Preset,
     /// The program, or why there is none.
     pub program: Result<PathBuf, String>,
-    /// What the program says of its version; absent where it was not asked.
+    /// The program's version; absent if it was not asked, or printed none.
     pub version: Option<String>,
-    /// The variables that it needs and that are not set.
+    /// The unset variables that it needs.
     pub missing: Vec<String>,
-    /// What it answered, or why it did not; absent where it was not asked.
+    /// Its answer, or why there is none; absent if it was not asked.
     pub answer: Option<Result<String, String>>,
 }
 
 impl Checkup {
-    /// Returns whether nothing stands in the way of a run, as far as was checked.
+    /// Returns whether the checks found nothing that prevents a run.
     pub fn is_well(&self) -> bool {
         self.program.is_ok() && self.missing.is_empty() && !matches!(self.answer, Some(Err(_)))
     }
@@ -51,11 +51,11 @@ impl Checkup {
 pub enum Depth {
     /// Whether it can be started.
     Start,
-    /// Whether it answers, too: it is started, which may cost something.
+    /// Also whether it answers: it is started, which may cost something.
     Answer,
 }
 
-/// Checks each agent that can be started, or only the named ones.
+/// Checks the agents with a `run`, or only the named ones.
 pub fn checkups(
     project: &RunnerSetup,
     named: &[AgentId],
@@ -81,7 +81,7 @@ fn checkup(
     depth: Depth,
 ) -> Checkup {
     let words = command(launch, &facts(project, agent, launch, Path::new("/nowhere"))).words;
-    let program = found(words.first().map_or("", String::as_str), &project.root);
+    let program = find_program(words.first().map_or("", String::as_str), &project.root);
     let missing: Vec<String> = missing(launch).cloned().collect();
     // An unknown program may do anything on `--version`.
     let asked = program.as_ref().ok().filter(|_| launch.preset != Preset::Command);
@@ -92,8 +92,8 @@ fn checkup(
     Checkup { agent, roles, preset, program, version, missing, answer }
 }
 
-/// Returns where the program is, as the system looks for it.
-fn found(name: &str, project: &Path) -> Result<PathBuf, String> {
+/// Returns the path of a program, searched as the system does.
+fn find_program(name: &str, project: &Path) -> Result<PathBuf, String> {
     let is_program = |path: &PathBuf| {
         fs::metadata(path)
             .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
@@ -111,7 +111,8 @@ fn found(name: &str, project: &Path) -> Result<PathBuf, String> {
 
 fn version(project: &RunnerSetup, program: &Path) -> Option<String> {
     let program = Program::of([program.as_os_str(), "--version".as_ref()], &project.root)?;
-    let (_, printed) = run_and_listen(program, VERSION, VERSION, &Secrets::new([])).ok()?;
+    let (_, printed) =
+        run_and_listen(program, VERSION_TIMEOUT, VERSION_TIMEOUT, &Secrets::new([])).ok()?;
     last_line(&plain(&printed.stdout.bytes)).filter(|line| line.len() < 100)
 }
 
@@ -126,7 +127,7 @@ fn answer(project: &RunnerSetup, agent: &AgentId, launch: &Launch) -> Result<Str
     }
     let program = command(launch, &facts).program(&project.root).ok_or("its command is empty")?;
     let bounds = RunBounds::of(&[&launch.limits]);
-    let time = Duration::from_secs(bounds.timeout.seconds()).min(ANSWER);
+    let time = Duration::from_secs(bounds.timeout.seconds()).min(ANSWER_TIMEOUT);
     let idle = Duration::from_secs(bounds.idle.seconds());
     let (how, printed) = run_and_listen(program, time, idle, &secrets(launch, agent)?)?;
     let exit = match how {
@@ -139,15 +140,15 @@ fn answer(project: &RunnerSetup, agent: &AgentId, launch: &Launch) -> Result<Str
     let output = RunOutput { stdout: &printed.stdout.bytes, stderr: &printed.stderr.bytes, exit };
     let Report { text, structured, trouble, .. } = read(launch.reads(), &output);
     let in_file = || last_line(&plain(&fs::read(&facts.output_file).ok()?));
-    let said = Some(shortened(&one_line(&text), LONGEST))
+    let answer = Some(shortened(&one_line(&text), LONGEST))
         .filter(|text| !text.is_empty())
         .or_else(|| structured.map(|object| serde_json::Value::Object(object).to_string()))
         .or_else(in_file);
-    match (trouble, exit, said) {
+    match (trouble, exit, answer) {
         (Some(trouble), ..) => Err(trouble.why),
-        (None, Exit::SUCCESS, said) => said.ok_or("it ended well, and said nothing".to_owned()),
-        (None, exit, said) => {
-            let last = said.or_else(|| last_line(&plain(output.stderr)));
+        (None, Exit::SUCCESS, answer) => answer.ok_or("it ended well, and said nothing".to_owned()),
+        (None, exit, answer) => {
+            let last = answer.or_else(|| last_line(&plain(output.stderr)));
             let last = last.map(|line| format!(": {line}")).unwrap_or_default();
             Err(format!("it {exit}{last}"))
         }
@@ -173,7 +174,7 @@ fn facts(project: &RunnerSetup, agent: &AgentId, launch: &Launch, folder: &Path)
     }
 }
 
-/// Keeps what a program prints, and never ends it.
+/// Keeps the output of a program, and never stops it.
 struct Listener(Transcript<std::io::Sink>);
 
 impl Attendant for Listener {
@@ -188,7 +189,7 @@ impl Attendant for Listener {
     }
 }
 
-/// Runs a program, and returns how it ended and what it printed.
+/// Runs a program, and returns its end and its output.
 pub(crate) fn run_and_listen(
     program: Program,
     time: Duration,

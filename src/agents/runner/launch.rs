@@ -1,6 +1,7 @@
-//! From an agent's `run` in org.yaml to its program, arguments and environment, and its way to our MCP server. Starts nothing.
+//! Builds the command of an agent from its `run` in org.yaml: program, arguments, environment, and the configuration of our MCP server.
+//! Starts nothing.
 //!
-//! Values are put into arguments once: a value is never searched for placeholders, and no shell reads it.
+//! Placeholders are replaced once: a value is never searched for placeholders, and no shell reads it.
 
 use std::env;
 use std::ffi::OsString;
@@ -13,7 +14,7 @@ use crate::domain::{AgentId, Launch, Map, Placeholder, Preset, Station, Ticket, 
 use crate::files::completion_file::Answer;
 use crate::system::process::{Program, Secrets};
 
-/// What one attempt is about.
+/// The facts of one attempt, for placeholders and variables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LaunchFacts {
     pub ticket: Ticket,
@@ -22,7 +23,7 @@ pub(crate) struct LaunchFacts {
     pub agent: AgentId,
     /// The folder of the project.
     pub project: PathBuf,
-    /// The program that aof is.
+    /// The path of aof's own program.
     pub aof: PathBuf,
     /// Which attempt it is, from 1.
     pub attempt: u32,
@@ -37,24 +38,24 @@ pub(crate) struct LaunchFacts {
     pub mcp_config: PathBuf,
 }
 
-/// A program as it is started.
+/// A program with its arguments, input and environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LaunchCommand {
     /// The program and its arguments.
     pub words: Vec<String>,
     pub stdin: String,
-    /// What is added to the environment.
+    /// The variables that are added.
     pub environment: Vec<(String, String)>,
 }
 
 impl LaunchCommand {
-    /// Returns the words with the prompt as a placeholder, for people.
+    /// Returns the words for people, with `{prompt}` in place of the prompt.
     pub(crate) fn shown_words(&self, prompt: &str) -> Vec<String> {
         let shown = |word: &String| if word == prompt { "{prompt}" } else { word }.to_owned();
         self.words.iter().map(shown).collect()
     }
 
-    /// Returns the program in that directory; nothing where the command is empty.
+    /// Returns the program in that directory; nothing if the command is empty.
     pub(crate) fn program(self, directory: &Path) -> Option<Program> {
         let mut program = Program::of(self.words, directory)?;
         program.environment =
@@ -85,7 +86,7 @@ fn template(launch: &Launch, with_model: bool) -> Vec<String> {
     if !launch.command.is_empty() {
         return launch.command.clone();
     }
-    // All print streams of events: a program that is silent until its end looks like one that hangs.
+    // All presets print event streams: a program that is silent until its end looks like one that hangs.
     let (before, after) = match launch.preset {
         Preset::Claude => (
             "claude -p --output-format stream-json --verbose --permission-mode acceptEdits",
@@ -98,7 +99,7 @@ fn template(launch: &Launch, with_model: bool) -> Vec<String> {
                 "mcp_servers.aof.command=\"{aof}\"",
                 "-c",
                 "mcp_servers.aof.args=[\"-C\", \"{project}\", \"mcp\", \"--agent\", \"{agent}\"]",
-                // Its servers get nothing of the environment but what is named.
+                // Its servers get only the named variables.
                 "-c",
                 "mcp_servers.aof.env_vars=[\"AOF_TASK\", \"AOF_RUN\"]",
                 "-",
@@ -115,7 +116,7 @@ fn template(launch: &Launch, with_model: bool) -> Vec<String> {
     before.chain(model.iter().copied()).chain(after.iter().copied()).map(str::to_owned).collect()
 }
 
-/// Puts the values where the word names them in braces; what is no placeholder stays as it is.
+/// Replaces the placeholders in a word; other braces stay.
 fn filled(word: &str, facts: &LaunchFacts) -> String {
     let mut text = String::with_capacity(word.len());
     let mut rest = word;
@@ -153,7 +154,7 @@ fn value(name: Placeholder, facts: &LaunchFacts) -> String {
     }
 }
 
-/// Returns the variables that org.yaml adds, and behind them those that every agent has.
+/// Returns the variables of org.yaml, followed by aof's own, which take precedence.
 fn environment(launch: &Launch, facts: &LaunchFacts) -> Vec<(String, String)> {
     let value = |name| value(name, facts);
     let own = [
@@ -169,7 +170,7 @@ fn environment(launch: &Launch, facts: &LaunchFacts) -> Vec<(String, String)> {
         ("AOF_MCP_CONFIG", value(Placeholder::McpConfig)),
     ];
     let mut all = launch.env.clone();
-    // In a folder that it does not trust, Gemini CLI edits nothing and starts no server; its flag for that comes too late for servers.
+    // In an untrusted folder, Gemini CLI edits nothing and starts no server; its flag for that takes effect too late for servers.
     if launch.preset == Preset::Gemini && launch.command.is_empty() {
         all.insert(0, ("GEMINI_CLI_TRUST_WORKSPACE".to_owned(), "true".to_owned()));
     }
@@ -177,13 +178,13 @@ fn environment(launch: &Launch, facts: &LaunchFacts) -> Vec<(String, String)> {
     all
 }
 
-/// Returns whether the agent has the tools of our MCP server.
+/// Returns whether the agent is given our MCP server.
 pub(crate) fn has_mcp(launch: &Launch) -> bool {
     mentions(&launch.command, Placeholder::McpConfig)
         || launch.command.is_empty() && matches!(launch.preset, Preset::Claude | Preset::Codex)
 }
 
-/// Returns the file that tells an MCP client of our server, as this agent.
+/// Returns the configuration of our server for MCP clients, for this agent.
 pub(crate) fn mcp_config(facts: &LaunchFacts) -> String {
     let server = json!({
         "command": facts.aof.to_string_lossy(),
@@ -199,10 +200,10 @@ pub(crate) fn mcp_config(facts: &LaunchFacts) -> String {
     format!("{:#}\n", json!({"mcpServers": {"aof": server}}))
 }
 
-/// The endings of names of variables whose values are secrets, whoever says so.
+/// Variables whose names end like this are secrets.
 const SECRET_ENDINGS: [&str; 4] = ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD"];
 
-/// Returns the values that must not be seen. Fails where one that the agent needs is not set.
+/// Returns the values to mask. Fails if one that the agent needs is not set.
 pub(crate) fn secrets(launch: &Launch, agent: &AgentId) -> Result<Secrets, String> {
     if let Some(name) = missing(launch).next() {
         return Err(format!(
@@ -221,7 +222,7 @@ pub(crate) fn secrets(launch: &Launch, agent: &AgentId) -> Result<Secrets, Strin
     Ok(Secrets::new(all.iter().map(|(name, value)| (name.as_str(), value.as_str()))))
 }
 
-/// Returns the variables that the agent needs and that are not set.
+/// Returns the unset variables that the agent needs.
 pub(crate) fn missing(launch: &Launch) -> impl Iterator<Item = &String> {
     launch.secrets.iter().filter(|name| env::var(name).unwrap_or_default().is_empty())
 }
@@ -268,6 +269,7 @@ fn masked_value(secrets: &Secrets, value: Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agents::runner::answer::AnswerSource;
     use crate::domain::{Reads, RunLimits};
 
     fn facts() -> LaunchFacts {
@@ -408,14 +410,6 @@ mod tests {
             .map(|(_, value)| value.as_str());
         assert_eq!(last, Some("coder"));
     }
-}
-
-#[cfg(test)]
-mod secrets_tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::agents::runner::answer::AnswerSource;
 
     #[test]
     fn a_secret_that_json_spells_otherwise_is_seen_when_it_is_read() {

@@ -1,4 +1,4 @@
-//! What would be started, and with which prompts. Changes nothing, starts nothing.
+//! Previews the runs that would be made, with their prompts. Changes nothing, starts nothing.
 
 use super::attempt::Attempt;
 use super::launch::command;
@@ -22,10 +22,10 @@ pub struct Preview {
     pub station: Station,
     pub agent: AgentId,
     pub words: Vec<String>,
-    /// The names of the variables that it would find besides those that are inherited.
+    /// The names of the added variables.
     pub environment: Vec<String>,
     pub prompt: String,
-    /// How the prompt would come.
+    /// How the prompt would be passed.
     pub prompt_by: &'static str,
     pub bounds: RunBounds,
 }
@@ -51,15 +51,15 @@ pub fn preview(
             let attempt = Attempt::of(project, agent, &open, preview_id());
             previews.extend(attempt.ok().map(|attempt| preview_attempt(&attempt)));
         }
-        // An agent takes one task after the other: the next one depends on the result of the first.
+        // An agent takes one task after the other, and its second task depends on the result of the first.
         if !finder.running.insert(assignment.ticket) || matches!(wish, RunTarget::Agents { .. }) {
             return Ok((previews, Vec::new()));
         }
     }
 }
 
-/// Returns the runs of all gates of a task that is not there yet, in the order of its workflow, as far as somebody can be
-/// started there; what depends on earlier gates is not in the prompts.
+/// Returns the runs of all gates of a task that does not exist yet, in the order of its workflow, where an agent can be started. The
+/// prompts lack what depends on earlier gates.
 pub fn preview_of(
     project: &RunnerSetup,
     workspace: &Workspace,

@@ -1,4 +1,4 @@
-//! What an agent is told: the brief of its gate, how to answer, and what the attempt before came to. Pure.
+//! The prompt of an agent: the brief of its gate, how to answer, and the result of the attempt before. Pure.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::rules::verdict::looked_for_at;
 use crate::storage::runs::RunEnding;
 use crate::tasks::view::brief::brief_markdown;
 
-/// The attempt before, which failed.
+/// The failed attempt before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EarlierAttempt {
     pub how: RunEnding,
@@ -23,7 +23,7 @@ pub(crate) struct EarlierAttempt {
     pub left: LeftBehind,
 }
 
-/// Which attempt it is.
+/// The number of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AttemptCount {
     /// From 1.
@@ -42,11 +42,12 @@ pub(crate) fn prompt(
     count: AttemptCount,
     earlier: Option<&EarlierAttempt>,
 ) -> String {
-    let again = earlier.map_or_else(String::new, |earlier| {
-        format!("## Another attempt\n\n{}{}\n", again(earlier, count), left_behind(&earlier.left))
+    let retry = earlier.map_or_else(String::new, |earlier| {
+        let left = left_behind(&earlier.left);
+        format!("## Another attempt\n\n{}{left}\n", describe_earlier(earlier, count))
     });
     let brief = brief_markdown(file, context, &format!("`aof task renew {}`", context.ticket));
-    format!("{again}{brief}\n## Answer\n\n{}", answer_format(asked, has_mcp, output))
+    format!("{retry}{brief}\n## Answer\n\n{}", answer_format(asked, has_mcp, output))
 }
 
 fn left_behind(left: &LeftBehind) -> String {
@@ -61,8 +62,8 @@ fn left_behind(left: &LeftBehind) -> String {
     text
 }
 
-/// Returns how to answer. `output` is what `AOF_OUTPUT` names. The example names no outcome that a gate can have: an agent that
-/// only copies it has said nothing.
+/// Returns how to answer. `output` is the file that `AOF_OUTPUT` names. The example has no possible outcome, so that a mere copy of it
+/// is no answer.
 fn answer_format(asked: &RunQuestion<'_>, has_mcp: bool, output: &Path) -> String {
     let mut ways = vec![
         format!(
@@ -80,10 +81,10 @@ fn answer_format(asked: &RunQuestion<'_>, has_mcp: bool, output: &Path) -> Strin
     let ways: Vec<String> =
         ways.iter().zip(1..).map(|(way, number)| format!("{number}. {way}")).collect();
     let ways = ways.join("\n");
-    let outcome = |outcome| format!("  - `{outcome}`{}\n", needs(asked, outcome));
+    let outcome = |outcome| format!("  - `{outcome}`{}\n", required_fields(asked, outcome));
     let outcomes: String = asked.possible.iter().map(outcome).collect();
     let list = match asked.outputs {
-        Outputs::One(shape) => handed_on(&fields(shape)),
+        Outputs::One(shape) => list_outputs(&fields(shape)),
         _ => String::new(),
     };
     let outputs = match list.as_str() {
@@ -106,8 +107,8 @@ What you say of it elsewhere does not count. Saying nothing is a failed attempt.
     )
 }
 
-/// Returns the opening of a prompt for another attempt: what happened, and that work goes on where it stands.
-fn again(earlier: &EarlierAttempt, count: AttemptCount) -> String {
+/// Describes the attempt before, and asks to continue its work.
+fn describe_earlier(earlier: &EarlierAttempt, count: AttemptCount) -> String {
     let happened = match earlier.how {
         RunEnding::Timeout | RunEnding::Idle => "was stopped",
         RunEnding::Crash => "came to no good end",
@@ -126,8 +127,8 @@ fn again(earlier: &EarlierAttempt, count: AttemptCount) -> String {
     )
 }
 
-/// Returns what has to come with the outcome.
-fn needs(asked: &RunQuestion<'_>, outcome: &Outcome) -> String {
+/// Returns the fields that the outcome requires, in words.
+fn required_fields(asked: &RunQuestion<'_>, outcome: &Outcome) -> String {
     let mut needs = match outcome {
         Outcome::NeedsReview => {
             vec!["`blockers`, a list of what must be mended, each fault by itself".to_owned()]
@@ -137,7 +138,7 @@ fn needs(asked: &RunQuestion<'_>, outcome: &Outcome) -> String {
     };
     if let Outputs::Variants(_) = asked.outputs
         && let Some(shape) = asked.outputs.shape(outcome.as_str())
-        && let list = handed_on(&fields(shape))
+        && let list = list_outputs(&fields(shape))
         && !list.is_empty()
     {
         needs.push(format!("`outputs`, an object with {list}"));
@@ -145,7 +146,7 @@ fn needs(asked: &RunQuestion<'_>, outcome: &Outcome) -> String {
     if needs.is_empty() { String::new() } else { format!(", with {}", needs.join(", and ")) }
 }
 
-fn handed_on(fields: &[Field]) -> String {
+fn list_outputs(fields: &[Field]) -> String {
     let outer = fields.iter().filter(|field| !field.name.contains(['.', '[']));
     let one = |field: &Field| {
         let optional = if field.required { "" } else { "; may be left out" };
@@ -197,7 +198,7 @@ mod tests {
             agent: &agent,
             possible,
             back: Vec::new(),
-            unsaid: None,
+            default: None,
             signal: Some(&signal),
             outputs: &outputs,
             exit: &[],
@@ -246,7 +247,7 @@ mod tests {
         let told = told.map(|(how, why)| {
             let left = LeftBehind::default();
             let earlier = EarlierAttempt { how, why: why.to_owned(), left };
-            again(&earlier, AttemptCount { attempt: 2, attempts: 3 })
+            describe_earlier(&earlier, AttemptCount { attempt: 2, attempts: 3 })
         });
         insta::assert_snapshot!(told.join("\n"), @"
         This is attempt 2 of 3. The attempt before was stopped: it was not done after 30 min.

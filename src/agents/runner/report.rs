@@ -1,4 +1,4 @@
-//! What a program printed and how it ended, as text that can be kept: no control characters, no half characters.
+//! The output and the end of a program as clean text, and what its tool reports.
 
 use std::fmt;
 
@@ -14,16 +14,16 @@ use crate::storage::runs::AgentReport;
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// By itself, with that status.
+    /// By itself, with this status.
     Status(u8),
-    /// By that signal.
+    /// By this signal.
     Signal(i32),
-    /// The runner was gone, and did not see it.
+    /// Unknown: the runner was gone.
     Unseen,
 }
 
 impl Exit {
-    /// The status that says that all went well.
+    /// The status of success.
     pub(crate) const SUCCESS: Self = Self::Status(0);
 
     pub(crate) fn of(status: i32) -> Self {
@@ -41,8 +41,7 @@ impl fmt::Display for Exit {
     }
 }
 
-/// What a program left. The bytes may be the end of something longer, and anything may stand in them; secrets are masked by
-/// whoever collected them.
+/// The output of a program. The bytes may be the end of a longer output, in any encoding; secrets are masked already.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RunOutput<'p> {
     /// The end of the standard output.
@@ -56,16 +55,15 @@ pub(crate) struct RunOutput<'p> {
 /// Returns the bytes as text without terminal sequences and control characters; lines end in `\n`.
 pub(crate) fn plain(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
-    // A text that is cut at its front may begin in the middle of a character.
+    // The end of a longer text may begin inside a character.
     plain_text(text.trim_start_matches('\u{fffd}'))
 }
 
-/// Returns the text without terminal sequences and control characters; lines end in `\n`. A sequence without an end ends with its
-/// line.
+/// Returns the text without terminal sequences and control characters; lines end in `\n`. An unfinished sequence ends with its line.
 pub(crate) fn plain_text(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     let lines = text.trim_start_matches('\u{feff}').split_inclusive('\n');
-    let is_kept = |c: &char| matches!(c, '\n' | '\t') || !(c.is_control() || is_turning(*c));
+    let is_kept = |c: &char| matches!(c, '\n' | '\t') || !(c.is_control() || is_bidi_control(*c));
     let mut plain = String::with_capacity(text.len());
     for line in lines {
         plain.extend(strip_str(line.trim_end_matches('\n')).flat_map(str::chars).filter(is_kept));
@@ -74,14 +72,14 @@ pub(crate) fn plain_text(text: &str) -> String {
     plain
 }
 
-/// Returns the last lines of a text, at most so many and so many bytes of them; blank ones at both ends are left away.
+/// Returns the last lines of a text, with limits for lines and bytes, without blank lines at both ends.
 pub(crate) fn last_lines(text: &str, lines: usize, bytes: usize) -> &str {
     let text = text.trim_end();
     let start = text.rmatch_indices('\n').nth(lines.saturating_sub(1)).map_or(0, |(at, _)| at + 1);
     tail(&text[start..], bytes).trim_start_matches('\n')
 }
 
-/// Returns the end of a text, from the beginning of a line where there is one, else of a character.
+/// Returns the end of a text, from the beginning of a line if possible, else of a character.
 pub(crate) fn tail(text: &str, bytes: usize) -> &str {
     if text.len() <= bytes {
         return text;
@@ -93,14 +91,14 @@ pub(crate) fn tail(text: &str, bytes: usize) -> &str {
     }
 }
 
-/// Returns one line of a text for a sentence: the last one that says something, cut where it would flood the sentence.
+/// Returns the last line of a text that is not blank, shortened for a sentence.
 pub(crate) fn last_line(text: &str) -> Option<String> {
     const LONGEST: usize = 300;
     let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
     Some(shortened(line, LONGEST))
 }
 
-/// Returns a text on one line, cut behind so many characters.
+/// Returns a text on one line, cut after this many characters.
 pub(crate) fn shortened(text: &str, characters: usize) -> String {
     let mut words = String::new();
     for word in text.split_whitespace() {
@@ -118,30 +116,30 @@ pub(crate) fn shortened(text: &str, characters: usize) -> String {
     }
 }
 
-/// Returns whether the character turns the direction of the text around it: the reader sees another text than the bytes.
-fn is_turning(character: char) -> bool {
+/// Returns whether the character changes the direction of the text around it, so that readers see another text than the bytes.
+fn is_bidi_control(character: char) -> bool {
     matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// How many beginnings of spread objects are tried: each may be read to the end of the text in vain.
-const TRIES: usize = 32;
+/// How many multi-line objects are tried: each may be read to the end of the text in vain.
+const MOST_TRIES: usize = 32;
 
 /// What an agent's program reported.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Report {
-    /// The agent's last message; empty where there is none. Never the text of an error.
+    /// The agent's last message; empty if there is none. Never the text of an error.
     pub text: String,
-    /// The object that the tool hands over apart from the text.
+    /// The object that the tool prints apart from the text.
     pub structured: Option<Map>,
     pub told: AgentReport,
-    /// What the tool says went wrong.
+    /// The error that the tool reports.
     pub trouble: Option<Trouble>,
-    /// What decides nothing: tools that were denied, an output that could not be read.
+    /// Remarks that decide nothing: denied tools, unreadable output.
     pub remarks: Vec<String>,
 }
 
 impl Report {
-    /// Notes that the tool's format was not found. The error of a failed program is then the last line of its standard error.
+    /// Remarks that the tool's format was not found. The error of a failed program is then the last line of its standard error.
     pub(crate) fn without_format(
         mut self,
         tool: &str,
@@ -155,8 +153,8 @@ impl Report {
     }
 }
 
-/// Returns the objects of a text in their order: one a line, or spread over lines. A list of objects counts as its objects; noise
-/// between them and halves of objects are passed over.
+/// Returns the JSON objects of a text in their order, on one line or several. A list counts as its objects; noise and incomplete
+/// objects are skipped.
 pub(crate) fn objects(bytes: &[u8]) -> Vec<Value> {
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim_start_matches(['\u{feff}', '\u{fffd}']);
@@ -175,7 +173,7 @@ fn objects_between(text: &str) -> Vec<Value> {
     while at < text.len() {
         let whole = text[at..].split_inclusive('\n').next().unwrap_or_default();
         let line = whole.trim();
-        if line == "{" && tries < TRIES {
+        if line == "{" && tries < MOST_TRIES {
             tries += 1;
             let mut stream = Deserializer::from_str(&text[at..]).into_iter::<IgnoredAny>();
             if let Some(Ok(_)) = stream.next() {
@@ -192,7 +190,7 @@ fn objects_between(text: &str) -> Vec<Value> {
     found
 }
 
-/// Returns a text, if it is one and not blank.
+/// Returns a text that is not blank.
 pub(crate) fn text(value: &Value) -> Option<&str> {
     value.as_str().filter(|text| !text.trim().is_empty())
 }
@@ -202,12 +200,12 @@ pub(crate) fn owned_text(value: &Value) -> Option<String> {
     text(value).map(plain_text)
 }
 
-/// Returns the sum of the counts of an object under these keys.
+/// Returns the sum of an object's counts under these keys.
 pub(crate) fn sum(object: &Value, keys: &[&str]) -> u64 {
     keys.iter().fold(0, |sum, key| sum.saturating_add(object[*key].as_u64().unwrap_or_default()))
 }
 
-/// Returns an amount of money that can be one.
+/// Returns a valid amount of money.
 pub(crate) fn amount(value: &Value) -> Option<f64> {
     value.as_f64().filter(|amount| amount.is_finite() && *amount >= 0.0)
 }
@@ -219,17 +217,17 @@ const LONGEST: usize = 400;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Trouble {
     pub kind: TroubleKind,
-    /// What happened, for people and for the next attempt.
+    /// What happened, in words for people and for the next attempt.
     pub why: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TroubleKind {
-    /// The tool cannot work before a person does something: not logged in, not paid, not allowed.
+    /// A person has to act first: not logged in, not paid, not allowed.
     Unavailable,
-    /// This run went wrong; another one may do better.
+    /// This run failed; another one may succeed.
     Failed,
-    /// The run ended, and what it said does not count.
+    /// The run ended without an answer that counts.
     BadAnswer,
 }
 
@@ -238,7 +236,7 @@ impl Trouble {
         Self { kind, why: shortened(&plain_text(why), LONGEST) }
     }
 
-    /// Classifies an error that a tool reported: a server's status first, then the name of the error, then its words.
+    /// Classifies an error that a tool reported: by a server's status, else by its name, else by its words.
     pub(crate) fn reported(
         tool: &str,
         status: Option<u64>,
@@ -264,7 +262,7 @@ fn by_status(status: u64) -> Option<TroubleKind> {
     }
 }
 
-/// Parts of the names of errors that need a person, in lower case and without `_` and `-`.
+/// Parts of the names of errors that need a person, as lower-case letters and digits.
 const UNAVAILABLE_NAMES: [&str; 7] = [
     "auth",
     "permissionerror",
@@ -301,7 +299,7 @@ fn by_name(name: &str) -> Option<TroubleKind> {
     }
 }
 
-/// What tools write in errors that need a person, in lower case.
+/// Words of errors that need a person, in lower case.
 const UNAVAILABLE_WORDS: [&str; 12] = [
     "/login",
     "not logged in",
@@ -318,7 +316,7 @@ const UNAVAILABLE_WORDS: [&str; 12] = [
 ];
 
 fn by_message(message: &str) -> TroubleKind {
-    // Only the beginning: what a server answered may be quoted behind it.
+    // Only the beginning: a server's answer may be quoted after it.
     let message = &message[..message.floor_char_boundary(4096)];
     let lower = message.to_ascii_lowercase();
     let by_data = by_quoted_data(message).or_else(|| by_status(status_in(&lower)?));
@@ -326,7 +324,7 @@ fn by_message(message: &str) -> TroubleKind {
     by_data.unwrap_or(if needs_person { Unavailable } else { Failed })
 }
 
-/// Classifies by a server's answer, which tools quote in their messages.
+/// Classifies by a server's answer that is quoted in a message.
 fn by_quoted_data(message: &str) -> Option<TroubleKind> {
     let quoted = serde_json::Deserializer::from_str(message.get(message.find('{')?..)?);
     let answer: Value = quoted.into_iter().next()?.ok()?;
@@ -357,7 +355,7 @@ fn status_in(lower: &str) -> Option<u64> {
     })
 }
 
-/// Returns what a code is: a number, or a number in a text.
+/// Returns a number, which may be in a text.
 pub(crate) fn number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }
@@ -399,11 +397,6 @@ mod tests {
         assert_eq!(last_line(" \n"), None);
         assert_eq!(shortened("a  b\nc d", 5), "a b c...");
     }
-}
-
-#[cfg(test)]
-mod agent_report_tests {
-    use super::*;
 
     #[test]
     fn objects_are_found_between_noise() {
@@ -422,11 +415,6 @@ mod agent_report_tests {
         assert_eq!(keys(&"[".repeat(1_000_000)), Vec::<String>::new());
         assert_eq!(keys(&"{\n".repeat(1_000_000)), Vec::<String>::new());
     }
-}
-
-#[cfg(test)]
-mod trouble_tests {
-    use super::*;
 
     #[test]
     fn data_counts_before_words() {

@@ -1,4 +1,4 @@
-//! Reads what an agent's program printed, in time that grows with the length of the text.
+//! Reads the output formats of agents' programs, in linear time.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::storage::runs::{AgentReport, TokenCounts};
 #[cfg(test)]
 mod tests;
 
-/// Reads what was printed, in that way.
+/// Reads an output in that format.
 pub(crate) fn read(reads: Reads, output: &RunOutput<'_>) -> Report {
     match reads {
         Reads::Claude => claude(output),
@@ -58,7 +58,7 @@ pub(crate) fn claude(output: &RunOutput<'_>) -> Report {
     let is_success = text(&result["subtype"]).is_none_or(|subtype| subtype == "success");
     let failed = result["is_error"] == true || !is_success;
     let message = owned_text(&result["result"]).unwrap_or_default();
-    // In a stream, the message that tells of an error names its kind.
+    // In a stream, the message of an error names its kind.
     let name = last("assistant").and_then(|message| text(&message["error"]));
     let usage = result["usage"].is_object().then(|| &result["usage"]);
     let input = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
@@ -120,13 +120,12 @@ pub(crate) fn codex(output: &RunOutput<'_>) -> Report {
         let kind = event["type"].as_str().unwrap_or_default();
         is_known |= ["thread.", "turn.", "item."].iter().any(|prefix| kind.starts_with(prefix));
         let item = &event["item"];
-        let message =
-            |of: &serde_json::Value| of["message"].as_str().unwrap_or_default().to_owned();
+        let message = |of: &Value| of["message"].as_str().unwrap_or_default().to_owned();
         match (kind, item["type"].as_str().unwrap_or_default()) {
             ("thread.started", _) => report.told.session = owned_text(&event["thread_id"]),
             ("turn.started", _) => error = None,
             ("turn.completed", _) => {
-                // It goes on by itself after an error that it could get over.
+                // It continues after an error that it recovered from.
                 error = None;
                 let usage = event["usage"].is_object().then(|| &event["usage"]);
                 report.told.tokens = usage.map(|usage| TokenCounts {
@@ -159,13 +158,13 @@ pub(crate) fn codex(output: &RunOutput<'_>) -> Report {
 
 /// Returns what Gemini CLI reported. Its exit status counts before its message.
 pub(crate) fn gemini(output: &RunOutput<'_>) -> Report {
-    // An event has a type, and a tool's may have an error, too.
+    // Unlike a result, an event has a type; a tool's event may have an error.
     let is_result = |value: &Value| {
         value.get("type").is_none()
             && ["response", "error", "stats"].iter().any(|key| value.get(key).is_some())
     };
     let list = objects(output.stdout);
-    let result = gathered(&list).or_else(|| list.into_iter().rfind(is_result));
+    let result = join_stream(&list).or_else(|| list.into_iter().rfind(is_result));
     let errors = objects(output.stderr).into_iter().rfind(|value| value.get("error").is_some());
     let mut both = result.iter().chain(&errors).map(|object| &object["error"]);
     let error = both.find(|error| !error.is_null());
@@ -177,7 +176,7 @@ pub(crate) fn gemini(output: &RunOutput<'_>) -> Report {
         if report.trouble.is_none() {
             report.text = owned_text(&result["response"]).unwrap_or_default();
         }
-        usage(&result["stats"]["models"], &mut report);
+        add_usage(&result["stats"]["models"], &mut report);
     } else if report.trouble.is_none() {
         let remark = "`gemini` printed no result that could be read; start it with `--output-format json` or `stream-json`";
         report.remarks.push(remark.to_owned());
@@ -185,8 +184,8 @@ pub(crate) fn gemini(output: &RunOutput<'_>) -> Report {
     report
 }
 
-/// Returns the events of a stream as the one object that would have come in their place: the last message is the response.
-fn gathered(events: &[Value]) -> Option<Value> {
+/// Joins the events of a stream into the object of the other format: the last message is the response.
+fn join_stream(events: &[Value]) -> Option<Value> {
     let mut whole = events.iter().rfind(|event| event["type"] == "result")?.clone();
     let mut response = String::new();
     for event in events {
@@ -217,24 +216,24 @@ fn gemini_trouble(output: &RunOutput<'_>, error: Option<&Value>) -> Option<Troub
         }
         _ => {
             let error = error.filter(|error| error.is_object() || error.is_string())?;
-            // Its own exit statuses stand in `code`, too; they are no answers of a server.
+            // `code` may also be an exit status, which is below 400.
             let status = number(&error["code"]).filter(|code| *code >= 400);
             let name = text(&error["type"]).filter(|name| *name != "Error");
             let name = name.or_else(|| text(&error["status"]));
             return Some(Trouble::reported("gemini", status, name, message));
         }
     };
-    let said = Some(message.trim().to_owned()).filter(|said| !said.is_empty());
-    let said = said.or_else(|| last_line(&plain(output.stderr)));
-    let said = said.map(|said| format!(" ({said})")).unwrap_or_default();
-    Some(Trouble::new(kind, &format!("`gemini` reports an error: {what}{said}")))
+    let message = Some(message.trim().to_owned()).filter(|message| !message.is_empty());
+    let message = message.or_else(|| last_line(&plain(output.stderr)));
+    let message = message.map(|message| format!(" ({message})")).unwrap_or_default();
+    Some(Trouble::new(kind, &format!("`gemini` reports an error: {what}{message}")))
 }
 
-fn usage(models: &Value, report: &mut Report) {
+fn add_usage(models: &Value, report: &mut Report) {
     let mut all = TokenCounts { input: 0, output: 0 };
     let mut most = 0;
     for (name, model) in models.as_object().into_iter().flatten() {
-        // A stream has the tokens beside the model, an object has them below.
+        // A stream has the tokens in the model, an object has them under `tokens`.
         let (input, output) = match &model["tokens"] {
             tokens @ Value::Object(_) => {
                 (sum(tokens, &["prompt"]), sum(tokens, &["candidates", "thoughts"]))
@@ -275,7 +274,7 @@ pub(crate) fn opencode(output: &RunOutput<'_>) -> Report {
                 }
                 report.text.push_str(&plain_text(text(&part["text"]).unwrap_or_default()));
             }
-            "step_finish" => step(part, &mut report),
+            "step_finish" => add_step(part, &mut report),
             "error" => report.trouble = Some(opencode_trouble(event)),
             _ => {}
         }
@@ -287,7 +286,7 @@ pub(crate) fn opencode(output: &RunOutput<'_>) -> Report {
     report.without_format("opencode", output, remark)
 }
 
-fn step(part: &Value, report: &mut Report) {
+fn add_step(part: &Value, report: &mut Report) {
     if let Some(cost) = amount(&part["cost"]) {
         report.told.cost_usd = Some(report.told.cost_usd.unwrap_or_default() + cost);
     }
@@ -299,7 +298,7 @@ fn step(part: &Value, report: &mut Report) {
         all.input = all.input.saturating_add(input);
         all.output = all.output.saturating_add(sum(tokens, &["output", "reasoning"]));
     }
-    // It goes on by itself after an error that it could get over.
+    // It continues after an error that it recovered from.
     if part["reason"] == "stop" {
         report.trouble = None;
     }

@@ -1,4 +1,4 @@
-//! The input of a runner, its listener, and its result.
+//! The options of a runner, its events and listener, and its result.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,27 +14,26 @@ use crate::rules::Rules;
 use crate::rules::brief::GateContext;
 use crate::storage::ProjectPath;
 
-/// What a project is opened with.
+/// How a runner opens the project.
 #[derive(Debug, Clone)]
 pub struct RunnerSetup {
     /// The folder of the project.
     pub root: PathBuf,
     /// Where agents work: the same folder, unless the project lives on a branch of its own.
     pub checkout: PathBuf,
-    /// The command, as waiting ones are shown it.
+    /// The command, as shown to processes that wait for it.
     pub command: String,
-    /// What tells the time.
     pub clock: Clock,
-    /// How long others are waited for.
+    /// How long it waits for other processes.
     pub wait: Duration,
     /// Whether the remote of a synced project is asked before something is claimed.
     pub network: Network,
-    /// The program that aof is: agents are told where to find it.
+    /// The path of aof's own program, for agents.
     pub aof: PathBuf,
 }
 
 impl RunnerSetup {
-    /// Opens it anew, if what runners left there is this clone's own.
+    /// Opens the project anew. Fails if its `.aof` folder came from somewhere else.
     pub fn open(&self) -> Result<Workspace, ProjectError> {
         let mut workspace =
             Workspace::at(&self.root, self.command.clone(), self.clock, self.wait, warn_in_log)?;
@@ -45,10 +44,10 @@ impl RunnerSetup {
     }
 }
 
-/// What is to be worked at.
+/// The work that a runner looks for.
 #[derive(Debug, Clone)]
 pub enum RunTarget {
-    /// Whatever there is for these agents.
+    /// All work for these agents.
     Agents {
         /// The agents, in the order in which they are served.
         agents: Vec<AgentId>,
@@ -59,93 +58,88 @@ pub enum RunTarget {
     Task(TaskId),
 }
 
-/// How far to go.
+/// How much a runner does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
-    /// As far as it goes.
+    /// All it can.
     Through,
     OneVisit,
 }
 
-/// Why a runner has stopped.
+/// Why a runner ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunOutcome {
-    /// There is nothing that these agents could do.
+    /// There is no work left for these agents.
     NothingLeft,
     Finished(Status),
     /// The task waits for somebody else.
     Waiting(Vec<WaitingWork>),
-    /// One visit was wanted, and made.
+    /// The one visit that was wanted has ended.
     Stepped,
     /// The runner was asked to stop.
     Stopped,
 }
 
-/// What a runner did.
+/// The result of a runner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunSummary {
     /// How many visits it ended.
     pub visits: usize,
-    /// The agents that could not be started, each with why.
+    /// The agents that could not be started, each with the reason.
     pub unavailable: BTreeMap<AgentId, String>,
-    /// How many of them came to nothing, each with why.
+    /// The visits whose attempts all failed, each with the last reason.
     pub given_up: Vec<(Ticket, String)>,
-    /// Why it stopped.
     pub end: RunOutcome,
 }
 
-/// What a person is asked about.
+/// A question to a person at a gate.
 pub struct PersonQuestion<'a> {
     pub opening: &'a Opening,
     pub file: &'a TaskFile,
-    /// Where its file is.
     pub path: &'a ProjectPath,
-    /// What the gate is about.
     pub context: &'a GateContext,
-    /// What was said before and refused, if anything was.
+    /// The refused answer before, if there was one.
     pub refused: Option<&'a Refused>,
 }
 
-/// What a person said, and why it was refused.
+/// A person's refused answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refused {
     pub completion: Completion,
-    /// All that is wrong with it.
     pub why: String,
-    /// What mends it.
     pub fix: String,
 }
 
 /// The listener of a run, which may be a person at a terminal.
 pub trait Audience {
-    /// Hears what happens.
+    /// Receives an event.
     fn hear(&mut self, news: &RunEvent);
 
-    /// Has time to show that time passes.
+    /// Is called regularly while nothing happens.
     fn tick(&mut self) {}
 
-    /// Lets something happen that may ask at the terminal itself.
+    /// Runs something that may ask at the terminal itself.
     fn aside(&mut self, something: &mut dyn FnMut()) {
         something();
     }
 
-    /// Returns the person's answer at a gate for people; nothing where there is none now.
+    /// Returns the person's answer at a gate for people; nothing if there is none now.
     fn decide(&mut self, asked: &PersonQuestion<'_>) -> Option<Completion>;
 }
 
-/// Something that happened.
+/// An event of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RunEvent {
     /// An agent was started.
     StartedAttempt(StartedAttempt),
-    /// It printed something; the last line of it.
+    /// The agent's last printed line.
     Printed { ticket: Ticket, line: String },
     /// An attempt failed.
     AttemptFailed {
         ticket: Ticket,
         attempt: u32,
         why: String,
-        /// When the next one begins; nothing where there is none.
+        /// The pause before the next one; nothing if there is none.
         again_in: Option<Duration>,
     },
     /// A visit ended, and the task went on.
@@ -157,10 +151,10 @@ pub enum RunEvent {
         /// Where the task is now.
         to: Option<Station>,
         status: Status,
-        /// How long the agent was at it.
+        /// How long the agent worked.
         took: Duration,
     },
-    /// A place waits, and this runner does nothing about it.
+    /// An opening that this runner leaves waiting.
     WaitingWork(WaitingWork),
     /// An agent cannot be started.
     Unavailable {
@@ -168,9 +162,9 @@ pub enum RunEvent {
         /// Why, and what to do.
         why: String,
     },
-    /// Something that passes keeps everybody from beginning anything.
+    /// A temporary error keeps all agents from starting.
     Obstacle(String),
-    /// Something to know that stops nothing.
+    /// A remark that changes nothing.
     Remark { ticket: Ticket, text: String },
 }
 
@@ -189,28 +183,27 @@ pub struct StartedAttempt {
     pub steps: usize,
 }
 
-/// A place that waits for somebody.
+/// An opening that waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingWork {
     pub ticket: Ticket,
     pub station: Station,
     pub role: RoleId,
-    /// Who could do it.
+    /// Who may work there.
     pub agents: Vec<AgentId>,
-    /// Why this runner does nothing about it.
     pub why: WaitReason,
 }
 
-/// Why a place waits.
+/// Why a runner leaves an opening waiting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WaitReason {
     People,
     Blocked(Vec<String>),
     /// org.yaml does not say how to start any of the agents that may work there.
     NotStartable,
-    /// An agent has it that this runner does not start.
+    /// It is held by an agent that this runner does not start.
     Held(AgentId),
-    /// Another runner is at it, or this one has tried.
+    /// Another runner works at it, or this one has tried.
     Tried(String),
 }
 
@@ -245,13 +238,13 @@ impl RunEvent {
         task: &Task,
         took: Duration,
     ) -> Self {
-        let stands = rules.workflow_of(task).and(task.gate.as_ref());
+        let gate = rules.workflow_of(task).and(task.gate.as_ref());
         Self::Moved {
             ticket: ticket.clone(),
             from: from.clone(),
             outcome: visit.map(|visit| visit.outcome.to_string()).unwrap_or_default(),
             summary: visit.map(|visit| visit.summary.clone()).filter(|text| !text.is_empty()),
-            to: stands.map(|open| Station::from(&open.current)),
+            to: gate.map(|open| Station::from(&open.current)),
             status: task.status,
             took,
         }

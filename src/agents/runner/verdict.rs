@@ -1,4 +1,4 @@
-//! What a run answered: the sources in their order, held against each other and against how the program ended.
+//! The verdict of a run: its sources in their order, compared with each other and with the end of the program.
 //!
 //! 1. the file that `AOF_OUTPUT` names
 //! 2. an object apart from the text; else the whole last message, or the last closed block fenced as `json` in it, if it is an
@@ -6,10 +6,10 @@
 //! 3. the last message itself, where the gate has a `signal`: the engine reads it
 //! 4. the exit status, where the gate says what it means
 //!
-//! The first that says something counts, and none may contradict it. A pass needs an exit status that is 0 or declared, and a
-//! tool that reports no error; a verdict that sends back, blocks or fails stands whatever the exit status. What is said in passing
-//! decides nothing, nor does a block that stands in the prompt as it is. One that is copied from elsewhere to the end of the last
-//! message cannot be told from an answer.
+//! The first source with an answer counts, and no other may contradict it. A pass needs an exit status that is 0 or declared, and a
+//! tool that reports no error; a verdict that sends back, blocks or fails counts with any exit status. Remarks elsewhere decide
+//! nothing, nor does a block that is copied from the prompt. A block that is copied from elsewhere to the end of the last message
+//! cannot be distinguished from an answer.
 
 use super::answer::{AnswerSource, NO_BLOCK, RunAnswer, RunQuestion, in_file, in_output};
 use super::report::{
@@ -23,12 +23,12 @@ use crate::rules::verdict::{looked_for_at, outcome, read_at};
 mod tests;
 
 /// How many of the last lines a blocker holds.
-const LINES: usize = 20;
-/// How many of them are of the standard error where both streams have some.
+const BLOCKER_LINES: usize = 20;
+/// How many of them are from the standard error if both streams have some.
 const ERROR_LINES: usize = 8;
 /// How many bytes a blocker has at most.
-const BYTES: usize = 4 * 1024;
-/// How many bytes of a text the engine reads; a task's body takes little more.
+const BLOCKER_BYTES: usize = 4 * 1024;
+/// How many bytes of a text the engine reads; the limit of a task's body is little more.
 const TEXT_LIMIT: usize = 60 * 1024;
 
 /// Returns the answer of a run. `file` is the content of the file that `AOF_OUTPUT` names, if it is there.
@@ -46,25 +46,25 @@ pub(crate) fn verdict(
     let summary = format!("`{}` {}", asked.program, output.exit);
     let run = EndedRun { asked, report, output, exit_outcome, summary };
     match run.first_answer(file) {
-        Ok(Some(answer)) => run.checked(answer),
+        Ok(Some(answer)) => run.check(answer),
         Ok(None) => Err(run.trouble(None)),
         Err(why) => Err(run.trouble(Some(why))),
     }
 }
 
-/// A run that is over, and what it left.
+/// An ended run and its output.
 struct EndedRun<'a> {
     asked: &'a RunQuestion<'a>,
     report: &'a Report,
     output: &'a RunOutput<'a>,
-    /// What the exit status means at the gate.
+    /// The outcome that the gate declares for the exit status.
     exit_outcome: Option<&'a Outcome>,
-    /// How it ended, in a sentence.
+    /// Its end, in a sentence.
     summary: String,
 }
 
 impl EndedRun<'_> {
-    /// Returns the answer of the first source that has one. Fails where a later one contradicts it.
+    /// Returns the answer of the first source that has one. Fails if a later one contradicts it.
     fn first_answer(&self, file: Option<&[u8]>) -> Result<Option<RunAnswer>, String> {
         let Self { asked, report, .. } = self;
         let file = in_file(asked, file)?;
@@ -77,7 +77,7 @@ impl EndedRun<'_> {
         let signal = asked.signal.filter(|_| !report.text.trim().is_empty());
         let in_text = signal.and_then(|signal| self.read(signal, &report.text));
         if let Some(answer) = file.or(structured) {
-            // `blocked` and `failed` are no verdicts: a text does not contradict them.
+            // `blocked` and `failed` do not judge the work: a text does not contradict them.
             let judges = !matches!(answer.outcome, Some(Outcome::Blocked | Outcome::Failed));
             return match &in_text {
                 Some(other) if judges && answer.outcome.as_ref() != Some(other) => {
@@ -87,7 +87,7 @@ impl EndedRun<'_> {
             };
         }
         let by_status = self.exit_outcome.filter(|_| report.trouble.is_none());
-        // Where a text decides, a status may reject, but its pass does not make up for a missing verdict.
+        // If a text decides, an exit status may reject, but a pass needs the text's verdict.
         let by_status =
             by_status.filter(|outcome| asked.signal.is_none() || !asked.passes(outcome));
         match signal.filter(|_| by_status.is_none() || in_text.is_some()) {
@@ -101,7 +101,7 @@ impl EndedRun<'_> {
         outcome(signal, possible, &read_at(signal, possible, self.asked.outputs, text).verdict)
     }
 
-    /// Returns the text as the answer, which the engine reads. `whole` is what all of it says.
+    /// Returns the text as the answer, which the engine reads. `whole` is the outcome of the whole text.
     fn answer_of_text(
         &self,
         signal: &Signal,
@@ -109,7 +109,7 @@ impl EndedRun<'_> {
     ) -> Result<RunAnswer, String> {
         let text = &self.report.text;
         let body = tail(text, TEXT_LIMIT);
-        // A cut may remove the beginning of a quote: quoted words must not count then.
+        // A cut may remove the beginning of a quote, so that quoted words would count.
         if body.len() < text.len() && self.read(signal, body).as_ref() != whole {
             return Err(format!(
                 "the last message is {} KiB long, and its last {} KiB read otherwise than the whole; be brief, and end it with {}",
@@ -122,7 +122,7 @@ impl EndedRun<'_> {
         Ok(RunAnswer { source: AnswerSource::Signal, outcome: None, fields })
     }
 
-    /// Returns the answer of the exit status. One that does not pass has the last lines as its blocker.
+    /// Returns the answer of the exit status. If it does not pass, the last printed lines are its blocker.
     fn answer_of_status(&self, outcome: &Outcome) -> RunAnswer {
         let summary = self.summary.clone();
         let blocker = || match last_of_both(self.output) {
@@ -134,8 +134,8 @@ impl EndedRun<'_> {
         RunAnswer { source: AnswerSource::ExitStatus, outcome: Some(outcome.clone()), fields }
     }
 
-    /// Compares the answer with how the run ended.
-    fn checked(&self, answer: RunAnswer) -> Result<RunAnswer, Trouble> {
+    /// Compares the answer with the end of the run.
+    fn check(&self, answer: RunAnswer) -> Result<RunAnswer, Trouble> {
         let outcome = match (&answer.outcome, self.asked.signal, &answer.fields.body) {
             (None, Some(signal), Some(body)) => self.read(signal, body),
             (outcome, ..) => outcome.clone(),
@@ -152,7 +152,7 @@ impl EndedRun<'_> {
             }
             _ => return Ok(answer),
         };
-        // The last words of a failed run are no review where they hold no verdict.
+        // The last words of a failed run count only with a verdict.
         let Some(outcome) = outcome else { return Err(self.trouble(None)) };
         let why = format!(
             "{} says `{outcome}`, and {against}; a pass counts only from a run that went well to its end",
@@ -161,7 +161,7 @@ impl EndedRun<'_> {
         Err(Trouble { kind: TroubleKind::BadAnswer, why })
     }
 
-    /// Returns why the run has no answer that counts. `why` tells what is wrong with the one that it gave.
+    /// Returns why the run has no answer that counts. `why` is the fault of the answer that it gave.
     fn trouble(&self, why: Option<String>) -> Trouble {
         let crashed = self.output.exit != Exit::SUCCESS && self.exit_outcome.is_none();
         let trouble = self.report.trouble.clone().or_else(|| crashed.then(|| self.crash()));
@@ -171,14 +171,14 @@ impl EndedRun<'_> {
                 Trouble { kind, why: format!("{why}; {more}") }
             }
             (None, why) => {
-                let why = why.unwrap_or_else(|| self.silence());
+                let why = why.unwrap_or_else(|| self.describe_silence());
                 Trouble { kind: TroubleKind::BadAnswer, why }
             }
         }
     }
 
-    /// Describes where an answer was looked for, and what was there instead.
-    fn silence(&self) -> String {
+    /// Describes where an answer was searched, and what was there instead.
+    fn describe_silence(&self) -> String {
         let Self { asked, report, .. } = self;
         let instead = match in_output(asked, report) {
             _ if report.text.trim().is_empty() && report.structured.is_none() => {
@@ -200,7 +200,7 @@ impl EndedRun<'_> {
         )
     }
 
-    /// Returns the trouble of a program that came to no good end, with the last line that it left.
+    /// Returns the trouble of a failed program, with its last printed line.
     fn crash(&self) -> Trouble {
         let line = last_line(&plain(self.output.stderr));
         let line = line.or_else(|| last_line(&plain(self.output.stdout)));
@@ -223,10 +223,15 @@ fn disagreement(one: &RunAnswer, other: AnswerSource, said: Option<&Outcome>) ->
 fn last_of_both(output: &RunOutput<'_>) -> String {
     let (out, error) = (plain(output.stdout), plain(output.stderr));
     if out.trim().is_empty() || error.trim().is_empty() {
-        return last_lines(if out.trim().is_empty() { &error } else { &out }, LINES, BYTES)
-            .to_owned();
+        return last_lines(
+            if out.trim().is_empty() { &error } else { &out },
+            BLOCKER_LINES,
+            BLOCKER_BYTES,
+        )
+        .to_owned();
     }
-    let error = last_lines(&error, ERROR_LINES, BYTES / 2);
-    let out = last_lines(&out, LINES - error.lines().count(), BYTES - error.len() - 1);
+    let error = last_lines(&error, ERROR_LINES, BLOCKER_BYTES / 2);
+    let out =
+        last_lines(&out, BLOCKER_LINES - error.lines().count(), BLOCKER_BYTES - error.len() - 1);
     format!("{out}\n{error}")
 }

@@ -1,5 +1,5 @@
-//! One visit of an agent that is run: attempts until one has a verdict, or all are used up. The verdict becomes a completion like any
-//! other, and its entry keeps what is known of the run.
+//! The run of one visit: attempts until one has a verdict, or all are used up. The verdict becomes a completion like any other, and its
+//! entry keeps the facts of the run.
 
 use std::cell::{Ref, RefCell};
 use std::thread;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::answer::{AnswerSource, RunAnswer};
-use super::attempt::{Attempt, Attempted, OUTPUT_LIMIT, note, run_end};
+use super::attempt::{Attempt, Attempted, OUTPUT_LIMIT, run_end, write_record};
 use super::launch::{masked, secrets};
 use super::prompt::EarlierAttempt;
 use super::report::{Exit, Report, RunOutput};
@@ -34,34 +34,34 @@ use crate::tasks::plan::DryRun;
 use crate::tasks::signing::{Signing, complete_signed};
 use crate::tasks::view::task_view::{ended, show};
 
-/// How often a pause checks whether the runner is to stop.
+/// How often a pause checks whether the runner has to stop.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The wait before another try where a lock or a merge was in the way.
+/// The wait before another try after a lock or a merge was in the way.
 const RETRY: Duration = Duration::from_secs(1);
-/// How long giving back a claim is tried.
-const GIVING_BACK: Duration = Duration::from_secs(10);
+/// How long releasing a claim is retried.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a program has that a killed runner left behind.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Why the work at a visit is over.
-enum Stop {
+enum VisitStop {
     End(VisitEnd),
     Error(ProjectError),
 }
 
-impl<E: Into<ProjectError>> From<E> for Stop {
+impl<E: Into<ProjectError>> From<E> for VisitStop {
     fn from(error: E) -> Self {
         Self::Error(error.into())
     }
 }
 
-impl From<VisitEnd> for Stop {
+impl From<VisitEnd> for VisitStop {
     fn from(end: VisitEnd) -> Self {
         Self::End(end)
     }
 }
 
-/// Works at the visit until it has ended, or cannot be ended here.
+/// Works at the visit until it has ended, or cannot be completed here.
 pub(crate) fn work(
     project: &RunnerSetup,
     assignment: &Assignment,
@@ -69,22 +69,24 @@ pub(crate) fn work(
 ) -> Result<VisitEnd, ProjectError> {
     let mut claimed = assignment.claimed_here;
     let run = VisitRun::begin(project, assignment, control);
-    let end = match run.and_then(|run| run.go(&mut claimed)) {
-        Ok(end) | Err(Stop::End(end)) => Ok(end),
-        Err(Stop::Error(error)) if !error.is_general() => Ok(VisitEnd::Broken(error.problem())),
-        Err(Stop::Error(error)) => Err(error),
+    let end = match run.and_then(|run| run.make_attempts(&mut claimed)) {
+        Ok(end) | Err(VisitStop::End(end)) => Ok(end),
+        Err(VisitStop::Error(error)) if !error.is_general() => {
+            Ok(VisitEnd::Broken(error.problem()))
+        }
+        Err(VisitStop::Error(error)) => Err(error),
     };
-    // Where another runner works at the visit, it goes on with the claim.
+    // If another runner works at the visit, it keeps the claim.
     let is_over =
         matches!(end, Ok(VisitEnd::Completed | VisitEnd::GivenUp(_) | VisitEnd::Overtaken(_)));
     if claimed && !is_over {
-        give_back(project, assignment, control);
+        release_claim(project, assignment, control);
     }
     end
 }
 
-/// Releases the claim. A failure is reported, since no one else can work at the task then.
-fn give_back(project: &RunnerSetup, assignment: &Assignment, control: RunControl<'_>) {
+/// Releases the claim. A failure is reported, since nobody else can work at the task then.
+fn release_claim(project: &RunnerSetup, assignment: &Assignment, control: RunControl<'_>) {
     let Assignment { ticket, agent, .. } = assignment;
     let begun = Instant::now();
     let give = || release(&project.open()?, ticket, Some(agent), DryRun::No);
@@ -92,7 +94,9 @@ fn give_back(project: &RunnerSetup, assignment: &Assignment, control: RunControl
         match give() {
             // The claim ended by itself meanwhile.
             Ok(_) | Err(ProjectError::Refused(_)) => return,
-            Err(error) if error.passes() && begun.elapsed() < GIVING_BACK => thread::sleep(PAUSE),
+            Err(error) if error.passes() && begun.elapsed() < RELEASE_TIMEOUT => {
+                thread::sleep(PAUSE);
+            }
             Err(error) => break error,
         }
     };
@@ -103,22 +107,22 @@ fn give_back(project: &RunnerSetup, assignment: &Assignment, control: RunControl
 /// A visit that is being run.
 struct VisitRun<'a> {
     project: &'a RunnerSetup,
-    /// The project, opened once: each use begins with [`VisitRun::workspace`].
+    /// The project, opened once; [`VisitRun::workspace`] gives access.
     open_workspace: RefCell<Workspace>,
     assignment: &'a Assignment,
     runs: VisitRuns,
-    /// How long the history was when it began.
+    /// The length of the history when the run began.
     since: usize,
     control: RunControl<'a>,
 }
 
 impl<'a> VisitRun<'a> {
-    /// Takes the right to run the visit.
+    /// Takes the right to run the visit. Fails if another runner has it.
     fn begin(
         project: &'a RunnerSetup,
         assignment: &'a Assignment,
         control: RunControl<'a>,
-    ) -> Result<Self, Stop> {
+    ) -> Result<Self, VisitStop> {
         let workspace = project.open()?;
         let holder = Holder::this_process(project.command.clone(), workspace.now());
         let runs = match Runs::of(&workspace.paths).open(&assignment.ticket, &holder)? {
@@ -133,7 +137,8 @@ impl<'a> VisitRun<'a> {
         Ok(Self { project, open_workspace, assignment, runs, since, control })
     }
 
-    fn go(&self, claimed: &mut bool) -> Result<VisitEnd, Stop> {
+    /// Makes attempts until the visit has ended.
+    fn make_attempts(&self, claimed: &mut bool) -> Result<VisitEnd, VisitStop> {
         let agent = &self.assignment.agent;
         let mut earlier = self.recover()?;
         let mut has_tried = false;
@@ -154,7 +159,7 @@ impl<'a> VisitRun<'a> {
                 Some(holder) if holder == agent => {}
                 Some(holder) => return Ok(VisitEnd::Overtaken(format!("`{holder}` has it"))),
                 None => match self.retry(|workspace| claim(workspace, ticket, agent, DryRun::No)) {
-                    Err(Stop::Error(error @ ProjectError::Refused(_))) => {
+                    Err(VisitStop::Error(error @ ProjectError::Refused(_))) => {
                         return Ok(VisitEnd::Overtaken(error.to_string()));
                     }
                     done => *claimed |= !done?.settled,
@@ -165,7 +170,7 @@ impl<'a> VisitRun<'a> {
             if failed >= attempt.bounds.attempts {
                 return self.give_up(&attempt);
             }
-            // Several runners do not come back at once: the pause ends somewhere in its second half.
+            // The pause ends at a random time in its second half, so that several runners do not retry at once.
             let pause = Duration::from_secs(attempt.bounds.pause(failed)) / 2;
             if has_tried && !self.sleep(pause + pause.mul_f64(chance()?)) {
                 return Ok(VisitEnd::Stopped);
@@ -177,7 +182,7 @@ impl<'a> VisitRun<'a> {
         }
     }
 
-    /// Returns the project as it is now, with the full time to wait for others.
+    /// Returns the project, with the full time to wait for other processes.
     fn workspace(&self) -> Ref<'_, Workspace> {
         self.open_workspace.borrow_mut().restart_wait(self.project.wait);
         self.open_workspace.borrow()
@@ -200,11 +205,14 @@ impl<'a> VisitRun<'a> {
         true
     }
 
-    /// Does something as often as a merge or a lock is in the way, and reports that once.
-    fn retry<T>(&self, act: impl Fn(&Workspace) -> Result<T, ProjectError>) -> Result<T, Stop> {
+    /// Repeats an action while a merge or a lock is in the way, and reports that once.
+    fn retry<T>(
+        &self,
+        act: impl Fn(&Workspace) -> Result<T, ProjectError>,
+    ) -> Result<T, VisitStop> {
         let mut is_reported = false;
         loop {
-            // The project is borrowed no longer than this.
+            // The borrow ends before the pause.
             let done = act(&self.workspace());
             match done {
                 Err(error) if error.passes() => {
@@ -225,7 +233,7 @@ impl<'a> VisitRun<'a> {
         Ok(ulid((self.project.clock)())?)
     }
 
-    /// Returns the attempts that failed by themselves.
+    /// Returns the attempts that count as failures.
     fn failures(&self) -> Result<Vec<RunRecord>, ProjectError> {
         Ok(self.runs.records()?.into_iter().filter(RunRecord::has_failed).collect())
     }
@@ -259,8 +267,8 @@ impl<'a> VisitRun<'a> {
         (self.control.news)(RunEvent::moved(rules, ticket, &from, Some(visit), &file.task, took));
     }
 
-    /// Makes an attempt, and returns what the next one is to know of it.
-    fn attempt(&self, attempt: &Attempt<'_>) -> Result<EarlierAttempt, Stop> {
+    /// Makes an attempt, and returns what the next one has to know about it.
+    fn attempt(&self, attempt: &Attempt<'_>) -> Result<EarlierAttempt, VisitStop> {
         self.report_started(attempt);
         let folder = self.runs.begin()?;
         let Attempted { mut record, answer, took } = attempt.make(&folder, self.control)?;
@@ -271,7 +279,7 @@ impl<'a> VisitRun<'a> {
             return Err(VisitEnd::Completed.into());
         }
         if let Some(answer) = answer {
-            self.hand_in(answer, &attempt.run, &mut record, &folder, took)?;
+            self.submit(answer, &attempt.run, &mut record, &folder, took)?;
         }
         let why = record.failure_reason();
         match record.end.as_ref().map(|end| end.how) {
@@ -289,7 +297,7 @@ impl<'a> VisitRun<'a> {
         Ok(self.earlier(&record)?)
     }
 
-    /// Returns what the next attempt is to know of one that has ended.
+    /// Returns what the next attempt has to know about an ended one.
     fn earlier(&self, record: &RunRecord) -> Result<EarlierAttempt, ProjectError> {
         let how = record.end.as_ref().map_or(RunEnding::Lost, |end| end.how);
         let left = left_behind(&self.workspace(), record.started)?;
@@ -305,12 +313,12 @@ impl<'a> VisitRun<'a> {
         folder: &RunAttempt,
     ) {
         let outcome = ended.visit.outcome.to_string();
-        let said = answer.and_then(|answer| answer.outcome.as_ref()).map(ToString::to_string);
+        let answered = answer.and_then(|answer| answer.outcome.as_ref()).map(ToString::to_string);
         let against = match record.end.as_ref().map(|end| end.how) {
             Some(RunEnding::Verdict) => {
-                said.filter(|other| *other != outcome).map(|other| format!(" said `{other}`"))
+                answered.filter(|other| *other != outcome).map(|other| format!(" said `{other}`"))
             }
-            // An agent that has completed its task need not say anything else.
+            // An agent that has completed its task need not answer again.
             Some(RunEnding::BadVerdict | RunEnding::Stopped | RunEnding::Overtaken) => None,
             _ => Some(format!(": {}", record.failure_reason())),
         };
@@ -324,7 +332,7 @@ impl<'a> VisitRun<'a> {
         }
     }
 
-    /// Records what became of an attempt's answer; the error says why it does not count.
+    /// Records the completion that an answer became, or why it does not count.
     fn note_ruling(
         &self,
         record: &mut RunRecord,
@@ -336,18 +344,18 @@ impl<'a> VisitRun<'a> {
             end.reason = ruling.as_ref().err().cloned();
             end.verdict = ruling.ok();
         }
-        note(folder, record, self.control);
+        write_record(folder, record, self.control);
     }
 
-    /// Completes the visit with an answer, which ends the run. Returns where the answer was refused.
-    fn hand_in(
+    /// Completes the visit with an answer, which ends the run. Returns only if the answer was refused.
+    fn submit(
         &self,
         answer: RunAnswer,
         run: &CompletionId,
         record: &mut RunRecord,
         folder: &RunAttempt,
         took: Duration,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), VisitStop> {
         let source = answer.source.word().to_owned();
         let completed = self.complete(answer, run, record.end.as_ref(), took)?;
         let is_completed = completed.is_ok();
@@ -359,7 +367,7 @@ impl<'a> VisitRun<'a> {
     }
 
     /// Ends the visit as failed or blocked: no attempt had an answer that counts.
-    fn give_up(&self, attempt: &Attempt<'_>) -> Result<VisitEnd, Stop> {
+    fn give_up(&self, attempt: &Attempt<'_>) -> Result<VisitEnd, VisitStop> {
         let failures: Vec<String> =
             self.failures()?.iter().map(RunRecord::failure_reason).collect();
         let outcomes = attempt.post.outcomes(&attempt.open.in_force.rules);
@@ -386,26 +394,26 @@ impl<'a> VisitRun<'a> {
         })
     }
 
-    /// Completes the visit, and returns its outcome. No verdict is lost to a merge or a lock. The inner error says why the completion was
-    /// refused.
+    /// Completes the visit, and returns its outcome. Retries while a merge or a lock is in the way. The inner error says why the
+    /// completion was refused.
     fn complete(
         &self,
         answer: RunAnswer,
         run: &CompletionId,
         end: Option<&RunEnd>,
         took: Duration,
-    ) -> Result<Result<String, String>, Stop> {
+    ) -> Result<Result<String, String>, VisitStop> {
         let completion = self.completion(answer, run, end, took);
         let signing = Signing { key_file: None, asking: Asking::Window };
         let act = |workspace: &_| complete_signed(workspace, &completion, signing, DryRun::No);
         let changed = match self.retry(act) {
-            Err(Stop::Error(ProjectError::Refused(refusal))) => {
+            Err(VisitStop::Error(ProjectError::Refused(refusal))) => {
                 let (kind, fix) = (refusal.kind(), refusal.fix());
                 let why = ProjectError::Refused(refusal).to_string();
                 if kind == RefusalKind::Conflict {
                     return Err(VisitEnd::Overtaken(why).into());
                 }
-                // The next attempt has to know all that is wrong.
+                // The next attempt has to know all faults.
                 return Ok(Err(format!("{why}; {fix}")));
             }
             done => done?,
@@ -431,7 +439,7 @@ impl<'a> VisitRun<'a> {
         let fields = answer.fields;
         let mut metadata = fields.metadata;
         metadata.insert("run".to_owned(), run_value(run, answer.source, end, took));
-        // What keeps workers apart is not for them to say.
+        // The session separates workers, so they cannot choose it.
         if let Some(session) = end.and_then(|end| end.told.session.clone()) {
             metadata.insert("session".to_owned(), session.into());
         }
@@ -445,58 +453,58 @@ impl<'a> VisitRun<'a> {
             outputs: fields.outputs,
             metadata,
             body: fields.body,
-            // An id of the agent's own could be one that has counted already.
+            // An id of the agent's own might have been used already.
             id: run.clone(),
             signature: None,
         }
     }
 
-    /// Recovers from a runner that was killed or stopped: ends its program, and hands in an answer that it left. Returns what the next
-    /// attempt is to know of that run.
-    fn recover(&self) -> Result<Option<EarlierAttempt>, Stop> {
-        let (folder, mut record, is_unheard) = match self.runs.latest()? {
+    /// Recovers from a runner that was killed or stopped: ends its program, and submits an answer that it left. Returns what the next
+    /// attempt has to know about that run.
+    fn recover(&self) -> Result<Option<EarlierAttempt>, VisitStop> {
+        let (folder, mut record, is_unsubmitted) = match self.runs.latest()? {
             LatestRun::None | LatestRun::Open(_, None) => return Ok(None),
             LatestRun::Ended(folder, record) => {
                 let end = record.end.as_ref();
-                let is_unheard =
+                let is_unsubmitted =
                     end.is_some_and(|end| end.how == RunEnding::Verdict && end.verdict.is_none());
-                (folder, record, is_unheard)
+                (folder, record, is_unsubmitted)
             }
             LatestRun::Open(folder, Some(mut record)) => {
                 // A program that had ended by itself may have left an answer.
-                let is_unheard = !record.is_alive();
-                if let Some(group) = record.group.as_ref().filter(|_| !is_unheard) {
+                let is_unsubmitted = !record.is_alive();
+                if let Some(group) = record.group.as_ref().filter(|_| !is_unsubmitted) {
                     group.end(GRACE);
                 }
                 let reason = Some(RUNNER_KILLED.to_owned());
                 record.end = Some(run_end((self.project.clock)(), RunEnding::Lost, reason));
-                (folder, record, is_unheard)
+                (folder, record, is_unsubmitted)
             }
         };
-        let answer = if is_unheard { self.answer_in(&folder, &record)? } else { None };
+        let answer = if is_unsubmitted { self.answer_in(&folder, &record)? } else { None };
         if let Some(answer) = answer {
             let run = record.run.parse().or_else(|_| self.fresh_id())?;
-            self.hand_in(answer, &run, &mut record, &folder, Duration::ZERO)?;
+            self.submit(answer, &run, &mut record, &folder, Duration::ZERO)?;
         } else {
-            // Not before: if this runner is killed too, the answer is still to be handed in.
+            // Not earlier: if this runner is killed as well, the next one still submits the answer.
             folder.note(&record)?;
             let how = record.end.as_ref().map(|end| end.how);
             let is_interrupted = matches!(how, Some(RunEnding::Stopped | RunEnding::Lost));
-            if !is_unheard && !is_interrupted && !record.has_failed() {
+            if !is_unsubmitted && !is_interrupted && !record.has_failed() {
                 return Ok(None);
             }
         }
         Ok(Some(self.earlier(&record)?))
     }
 
-    /// Returns the answer that an attempt left in its file. A pass does not count where nobody saw how the program ended: half an answer
+    /// Returns the answer that an attempt left in its file. A pass does not count if the end of the program is unknown: half an answer
     /// looks like a whole one.
     fn answer_in(
         &self,
         folder: &RunAttempt,
         record: &RunRecord,
     ) -> Result<Option<RunAnswer>, ProjectError> {
-        // A file that cannot be read is no answer.
+        // An unreadable file is no answer.
         let Some(file) = folder.read(RunFile::Output, OUTPUT_LIMIT).unwrap_or_default() else {
             return Ok(None);
         };
@@ -505,7 +513,7 @@ impl<'a> VisitRun<'a> {
         let agent = &self.assignment.agent;
         let attempt = Attempt::of(self.project, agent, &open, self.fresh_id()?);
         let Ok(attempt) = attempt else { return Ok(None) };
-        // Without the secrets, they cannot be masked.
+        // Secrets that are unknown cannot be masked.
         let Ok(secrets) = secrets(attempt.launch, agent) else { return Ok(None) };
         let status = record.end.as_ref().and_then(|end| end.status);
         let exit = status.map_or(Exit::Unseen, Exit::of);

@@ -1,5 +1,4 @@
-//! Finds the next work: what agents hold or may take, or the open places of one task. It is looked up anew each time; a runner keeps
-//! no state that matters.
+//! Finds the next work of a runner, and the state of a visit. Both are read anew each time: a runner keeps no state that matters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,17 +22,17 @@ pub(crate) struct WorkFinder<'a> {
     pub(crate) wish: &'a RunTarget,
     pub(crate) workspace: Workspace,
     pub(crate) running: BTreeSet<Ticket>,
-    /// The visits that failed here and are not tried again, each with the reason.
+    /// The visits that are not tried again, each with the reason.
     pub(crate) tried: BTreeMap<Ticket, String>,
     pub(crate) unavailable: BTreeMap<AgentId, String>,
-    /// The agent that got something to do last.
+    /// The agent that got work last.
     served: Option<AgentId>,
 }
 
-/// What there is to do.
+/// The result of a search for work.
 pub(crate) enum AvailableWork {
     Work(Assignment),
-    /// Nothing now; with the reasons, where it is about a task.
+    /// Nothing now; for one task, with what waits there.
     Nothing(Vec<WaitingWork>),
     Finished(Status),
 }
@@ -51,7 +50,7 @@ impl<'a> WorkFinder<'a> {
         })
     }
 
-    /// Finds something to do; with a dry run, nothing is claimed.
+    /// Finds work; a dry run claims nothing.
     pub(crate) fn find(&mut self, dry_run: DryRun) -> Result<AvailableWork, ProjectError> {
         self.workspace.restart_wait(self.project.wait);
         match self.wish {
@@ -60,7 +59,7 @@ impl<'a> WorkFinder<'a> {
         }
     }
 
-    /// Finds what one of the agents has already, then what it can take.
+    /// Finds work that one of the agents holds, else work that it may take.
     fn of_agents(
         &mut self,
         agents: &[AgentId],
@@ -68,7 +67,7 @@ impl<'a> WorkFinder<'a> {
         dry_run: DryRun,
     ) -> Result<AvailableWork, ProjectError> {
         let others: Vec<Ticket> = self.running.iter().chain(self.tried.keys()).cloned().collect();
-        // The agents take turns: the one that was served last comes last.
+        // The agents take turns: the last served one comes last.
         let last = agents.iter().position(|agent| Some(agent) == self.served.as_ref());
         let (earlier, later) = agents.split_at(last.map_or(0, |index| index + 1));
         let turn = later.iter().chain(earlier);
@@ -79,12 +78,12 @@ impl<'a> WorkFinder<'a> {
                 Ok(Next::Task { changed, ticket, .. }) => {
                     self.served = Some(agent.clone());
                     let ticket = changed.after.task.ticket_of(ticket.branch.as_ref());
-                    // What the agent held already is not for this run to give back.
+                    // This run does not release what the agent already held.
                     let claimed_here = !changed.settled;
                     let agent = agent.clone();
                     return Ok(AvailableWork::Work(Assignment { ticket, agent, claimed_here }));
                 }
-                // The agent holds as many tasks as it may: some are under way, or wait.
+                // The agent is at its limit: its tasks are under way, or wait.
                 Err(ProjectError::Unfit { code: "too_many_tasks", .. })
                 | Ok(Next::Nothing { .. }) => {}
                 // Another agent may still hold something.
@@ -123,7 +122,7 @@ impl<'a> WorkFinder<'a> {
         Ok(AvailableWork::Nothing(waits))
     }
 
-    /// Returns the agent to start at the place. Fails with the reason where there is none.
+    /// Returns the agent to start at the opening. Fails with the reason if there is none.
     fn agent_for(&self, rules: &Rules, opening: &Opening) -> Result<AgentId, WaitReason> {
         let Opening { agents, holder, blockers, .. } = opening;
         if let Some(blockers) = blockers {
@@ -151,13 +150,13 @@ impl<'a> WorkFinder<'a> {
     }
 }
 
-/// Who is to work at what.
+/// An agent's work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Assignment {
     /// The visit, or the branch of it.
     pub ticket: Ticket,
     pub agent: AgentId,
-    /// Whether this run claimed it already: then it is given back if nothing comes of it.
+    /// Whether this run claimed it: then it releases it if nothing comes of it.
     pub claimed_here: bool,
 }
 
@@ -165,13 +164,13 @@ pub(crate) struct Assignment {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum VisitEnd {
     Completed,
-    /// All attempts failed, and the completion says so: why the last one did.
+    /// All attempts failed, and the visit was completed so; why the last one did.
     GivenUp(String),
-    /// It is not this runner's any more, or another runner works at it: why.
+    /// It is no longer this runner's, or another runner works at it; why.
     Overtaken(String),
-    /// Something is wrong with this task, or with the files of this visit: what.
+    /// Something is wrong with the task, or with the files of the visit; what.
     Broken(String),
-    /// The agent cannot be started, or cannot work: why, and what to do.
+    /// The agent cannot be started, or cannot work; why, and what to do.
     Unavailable(String),
     /// The runner was asked to stop.
     Stopped,
@@ -182,7 +181,7 @@ pub(crate) enum VisitState {
     Open(Box<RunnableVisit>),
     /// The agent has completed it.
     Completed(Box<CompletedVisit>),
-    /// It is not the agent's any more: why.
+    /// It is no longer the agent's; why.
     Gone(String),
 }
 
@@ -192,20 +191,18 @@ pub(crate) struct RunnableVisit {
     pub file: TaskFile,
     pub path: ProjectPath,
     pub opening: Opening,
-    /// What an agent is told there.
     pub context: GateContext,
 }
 
 /// A visit that has ended.
 pub(crate) struct CompletedVisit {
-    /// Its entry.
     pub visit: Visit,
     /// The task as it is now.
     pub file: TaskFile,
     pub in_force: InForce,
 }
 
-/// Returns the state of a visit. `since` is how long the history was before: what comes behind it is new.
+/// Returns the state of a visit. `since` is the earlier length of the history: later entries are new.
 pub(crate) fn visit_state(
     workspace: &Workspace,
     ticket: &Ticket,
@@ -222,7 +219,7 @@ pub(crate) fn visit_state(
     let task = &view.file.task;
     let is_this = |visit: &&Visit| visit.branch == ticket.branch;
     if let Some(visit) = task.history.iter().skip(since).find(is_this).cloned() {
-        // A time limit that ran out names the holder, too: only a completion is the agent's.
+        // The entry of a time limit names the holder as well: only a completion is the agent's.
         return Ok(if visit.agent.as_ref() == Some(agent) && visit.completion.is_some() {
             VisitState::Completed(Box::new(CompletedVisit { visit, file: view.file, in_force }))
         } else {

@@ -1,4 +1,4 @@
-//! The loop of a runner: it starts agents on what there is to do, until nothing is left.
+//! The loop of a runner: starts agents on available work, until nothing is left.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +24,7 @@ use crate::tasks::signing::{Signing, complete_signed};
 use crate::tasks::view::brief::briefed;
 use crate::tasks::view::task_view::{ended, show};
 
-/// The longest pause before another try of what failed for a while: a remote, a lock, a merge.
+/// The longest pause before another try after a temporary error: a remote, a lock, a merge.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// Works until nothing is left, or `stop` is set.
@@ -41,13 +41,14 @@ pub fn work(
     thread::scope(|scope| {
         let finder = WorkFinder::new(project, wish)?;
         let runs = Runs::of(&finder.workspace.paths);
-        // Old runs are removed beside the work. A failure to remove them stops nothing.
+        // Old runs are removed in the background. A failure stops nothing.
         let over = &over;
         scope.spawn(move || runs.prune(SystemTime::from((project.clock)()), over));
-        let (visits, begun, given_up, told) = (0, 0, Vec::new(), BTreeSet::new());
+        let (visits, begun, given_up, reported) = (0, 0, Vec::new(), BTreeSet::new());
         let jobs = jobs.max(1);
-        let mut run = RunLoop { finder, jobs, pace, stop, messages, visits, begun, given_up, told };
-        let end = run.go(scope, &sender, audience);
+        let mut run =
+            RunLoop { finder, jobs, pace, stop, messages, visits, begun, given_up, reported };
+        let end = run.run(scope, &sender, audience);
         // After an error, the agents at work are stopped too.
         stop.fetch_or(end.is_err(), Ordering::Relaxed);
         let mut outcome = Ok(());
@@ -76,12 +77,13 @@ struct RunLoop<'a> {
     visits: usize,
     begun: usize,
     given_up: Vec<(Ticket, String)>,
-    /// The obstacles that were reported: each is reported once.
-    told: BTreeSet<String>,
+    /// The reported obstacles: each is reported once.
+    reported: BTreeSet<String>,
 }
 
 impl<'a> RunLoop<'a> {
-    fn go<'s>(
+    /// Starts agents until nothing is left, or the runner has to stop.
+    fn run<'s>(
         &mut self,
         scope: &'s Scope<'s, 'a>,
         sender: &Sender<WorkerMessage>,
@@ -89,13 +91,13 @@ impl<'a> RunLoop<'a> {
     ) -> Result<RunOutcome, ProjectError> {
         let is_stopped = || self.stop.load(Ordering::Relaxed);
         let mut looked: Option<Instant> = None;
-        // When something that passes was met last, and the pause before the next try.
+        // The time of the last temporary error, and the pause before the next try.
         let mut obstacle: Option<(Instant, Duration)> = None;
         loop {
             let mut found = AvailableWork::Nothing(Vec::new());
             let is_passed = obstacle.is_none_or(|(met, pause)| met.elapsed() >= pause);
-            let is_due =
-                self.finder.running.is_empty() || looked.is_none_or(|at| at.elapsed() >= LOOK);
+            let is_due = self.finder.running.is_empty()
+                || looked.is_none_or(|at| at.elapsed() >= SEARCH_INTERVAL);
             while is_passed && is_due && !is_stopped() && self.may_begin() {
                 looked = Some(Instant::now());
                 match self.finder.find(DryRun::No) {
@@ -107,9 +109,9 @@ impl<'a> RunLoop<'a> {
                         (found, obstacle) = (other, None);
                         break;
                     }
-                    // A merge or a lock passes; agents at work go on meanwhile.
+                    // After a temporary error, running agents go on.
                     Err(error) if error.passes() => {
-                        if self.told.insert(error.problem()) {
+                        if self.reported.insert(error.problem()) {
                             audience.hear(&RunEvent::Obstacle(error.problem()));
                         }
                         let pause = obstacle.map_or(TICK, |(_, pause)| pause * 2);
@@ -143,7 +145,7 @@ impl<'a> RunLoop<'a> {
                 AvailableWork::Finished(status) => return Ok(RunOutcome::Finished(status)),
                 AvailableWork::Nothing(waits) => waits,
             };
-            match ask(self.finder.project, &waits, self.stop, audience)? {
+            match ask_people(self.finder.project, &waits, self.stop, audience)? {
                 PeopleAnswer::Completed => {
                     (self.visits, self.begun) = (self.visits + 1, self.begun + 1);
                 }
@@ -187,7 +189,7 @@ impl<'a> RunLoop<'a> {
         });
     }
 
-    /// Hears one message of a worker, if one comes soon. Fails where a visit ended with an error that is not only its own.
+    /// Handles one message of a worker, if one comes soon. Fails if a visit ended with an error that concerns more than its task.
     fn hear(&mut self, audience: &mut dyn Audience) -> Result<(), ProjectError> {
         let (Assignment { ticket, agent, .. }, end) = match self.messages.recv_timeout(TICK) {
             Ok(WorkerMessage::RunEvent(news)) => {
@@ -208,7 +210,7 @@ impl<'a> RunLoop<'a> {
                 self.given_up.push((ticket, why));
             }
             VisitEnd::Overtaken(why) | VisitEnd::Broken(why) => {
-                // The end of a run of one task tells the reason itself.
+                // For one task, the result has the reason.
                 if let RunTarget::Agents { .. } = self.finder.wish {
                     audience.hear(&RunEvent::remark(&ticket, why.clone()));
                 }
@@ -227,22 +229,22 @@ impl<'a> RunLoop<'a> {
     }
 }
 
-/// How often the audience is asked to show that time passes, when nothing happens.
+/// How often the audience gets a tick while nothing happens.
 pub(crate) const TICK: Duration = Duration::from_millis(100);
-/// How often something is tried again, or new work is looked for beside work under way.
-pub(crate) const LOOK: Duration = Duration::from_secs(1);
+/// How often an action is retried, and new work is searched during other work.
+pub(crate) const SEARCH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The result of asking.
-pub(crate) enum PeopleAnswer {
+/// The result of asking people.
+enum PeopleAnswer {
     Completed,
-    /// The place has moved on by itself.
+    /// The task has moved on.
     Overtaken,
     /// There was no answer.
     None,
 }
 
-/// Asks the audience about the gates for people among those that wait.
-pub(crate) fn ask(
+/// Asks the audience about the gates for people among the waiting openings.
+fn ask_people(
     project: &RunnerSetup,
     waits: &[WaitingWork],
     stop: &AtomicBool,
@@ -255,7 +257,7 @@ pub(crate) fn ask(
             let (view, in_force) = show(&workspace, &wait.ticket.task)?;
             let open = openings(&in_force.rules, &view.file.task);
             let Some(opening) = open.iter().find(|opening| opening.ticket == wait.ticket) else {
-                // The task moved on while the person thought about the answer.
+                // The task moved on while the person wrote the answer.
                 if refused.is_some() {
                     return Ok(PeopleAnswer::Overtaken);
                 }
@@ -265,7 +267,7 @@ pub(crate) fn ask(
             let (file, context, path) = (&file, &context, &view.path);
             let asked = PersonQuestion { opening, file, path, context, refused: refused.as_ref() };
             let Some(completion) = audience.decide(&asked) else { break };
-            match complete(project, wait, completion, stop, audience)? {
+            match complete_by_person(project, wait, completion, stop, audience)? {
                 Ok(answer) => return Ok(answer),
                 Err(why) => refused = Some(why),
             }
@@ -274,8 +276,8 @@ pub(crate) fn ask(
     Ok(PeopleAnswer::None)
 }
 
-/// Completes the visit with a person's answer. Waits while a merge or a lock stands in the way; the inner error says what was refused.
-fn complete(
+/// Completes the visit with a person's answer, and retries after temporary errors. The inner error is the refused answer.
+fn complete_by_person(
     project: &RunnerSetup,
     wait: &WaitingWork,
     completion: Completion,
@@ -318,7 +320,7 @@ fn complete(
                     audience.hear(&remark(format!("{}; it is tried again", error.problem())));
                 }
                 let began = Instant::now();
-                while began.elapsed() < LOOK {
+                while began.elapsed() < SEARCH_INTERVAL {
                     if stop.load(Ordering::Relaxed) {
                         return Ok(Ok(PeopleAnswer::None));
                     }

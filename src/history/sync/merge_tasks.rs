@@ -1,5 +1,5 @@
-//! Joins two sides that both went on: the remote's commit stands, and the tasks of the commits that it does not have are merged into it by
-//! meaning. In memory: nothing is checked out, and the commit is on no branch.
+//! Merges diverged branches: the tasks of the commits that the remote lacks are merged into the remote's commit by meaning. Works in
+//! memory: nothing is checked out, and the commit is on no branch.
 //!
 //! Every project whose tasks these commits change is merged by its own rules, those in force at the remote's commit. Tasks are matched by their ids,
 //! wherever their files are. Other files below `tasks/` are taken from the side that changed them.
@@ -10,17 +10,16 @@ use std::rc::Rc;
 use super::outcome::Loss;
 use crate::domain::TaskId;
 use crate::git::log::trailers::{Trailer, message};
-use crate::git::{CommitId, Marks, MergeDraft, ObjectId, Unshared};
+use crate::git::{CommitId, MergeDraft, ObjectId, Unshared};
 use crate::history::commit_tasks::{
-    CommitTasks, CommittedFile, id_of, place_of, superseded_trailer,
+    CommitTasks, CommittedFile, id_of, merge_versions, superseded_trailer,
 };
 use crate::project::active_rules::{rules_at, stand_in};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::rules::merge::{Dropped, Superseded};
-use crate::tasks::merge::file_merge::merge_files;
-use crate::tasks::merge::versions::{Conflict, Versions};
+use crate::tasks::merge::versions::Conflict;
 
 /// Both sides in one commit.
 pub(crate) struct MergedCommit {
@@ -28,7 +27,7 @@ pub(crate) struct MergedCommit {
     pub superseded: Vec<Loss>,
 }
 
-/// What two sides are made of.
+/// The commits of a merge.
 pub(crate) struct MergeSides<'s> {
     pub base: CommitId,
     pub remote: CommitId,
@@ -36,19 +35,19 @@ pub(crate) struct MergeSides<'s> {
     pub unshared: &'s Unshared,
 }
 
-/// What comes of the tasks of a project by their paths in it, or of all projects by those in the worktree.
+/// The result of merging one project, with paths inside it, or of all projects, with paths in the worktree.
 #[derive(Default)]
 pub(crate) struct MergedTasks {
-    /// What is to be otherwise than the remote has it; nothing for what is to be gone.
+    /// The files that differ from the remote's; nothing for removed ones.
     pub files: BTreeMap<String, Option<Vec<u8>>>,
     pub losses: Vec<Loss>,
     pub conflicts: Vec<MergeConflict>,
 }
 
-/// What people have to decide: which file, and why.
+/// A file that people have to merge, and why.
 pub(crate) type MergeConflict = (String, String);
 
-/// Merges the tasks of all projects, or returns what people have to decide. Writes nothing. Paths are the worktree's.
+/// Merges the tasks of all projects, or returns the conflicts. Writes nothing. Paths are those in the worktree.
 pub(crate) fn merge_projects(
     workspace: &Workspace,
     sides: &MergeSides<'_>,
@@ -72,7 +71,7 @@ pub(crate) fn merge_projects(
     Ok(if all.conflicts.is_empty() { Ok(all) } else { Err(all.conflicts) })
 }
 
-/// Makes the merge commit of what was merged.
+/// Writes the merge commit.
 pub(crate) fn join(
     workspace: &Workspace,
     sides: &MergeSides<'_>,
@@ -108,35 +107,35 @@ fn merge_project(
     workspace: &Workspace,
     sides: &MergeSides<'_>,
 ) -> Result<MergedTasks, ProjectError> {
+    let repository = &workspace.repository;
     let [base, remote, local] =
-        [sides.base, sides.remote, sides.local].map(|commit| CommitTasks::of(workspace, commit));
+        [sides.base, sides.remote, sides.local].map(|commit| CommitTasks::of(repository, commit));
     let (base, remote, local) = (base?, remote?, local?);
     let rules = match rules_at(workspace, sides.remote)? {
         Some(rules) => rules,
         None => stand_in()?,
     };
     let mut merging = Merging { workspace, rules, merged: MergedTasks::default() };
-    let repository = &workspace.repository;
     for (path, why) in repository.changed_kinds("tasks", [sides.base, sides.local], sides.remote)? {
         merging.conflict(&path, why);
     }
     for path in base.changed(&local) {
-        match id_of(path) {
-            Some(_) => {}
-            None => merging
-                .other(path, [&base, &remote, &local].map(|tree| tree.files.get(path).copied()))?,
+        if id_of(path).is_none() {
+            let versions = [&base, &remote, &local].map(|tree| tree.files.get(path).copied());
+            merging.other_file(path, versions)?;
         }
     }
     let ids: BTreeSet<TaskId> = base.changed(&local).filter_map(id_of).collect();
     for id in ids {
-        // Which of two files counts nobody knows, and a merge would keep but one.
+        // Of two files of a task, nothing says which counts, and a merge would keep only one.
         let stands_twice = [(&local, "here"), (&remote, "there"), (&base, "in what both had")];
-        if let Some((tree, whose)) = stands_twice.into_iter().find(|(tree, _)| tree.is_twice(&id)) {
-            let path = tree.place(&id).map_or_else(String::new, |(path, _)| path.to_owned());
+        if let Some((tree, whose)) = stands_twice.into_iter().find(|(tree, _)| tree.is_doubled(&id))
+        {
+            let path = tree.file_of(&id).map_or_else(String::new, |(path, _)| path.to_owned());
             merging.conflict(&path, &format!("its task stands in two places {whose}"));
             continue;
         }
-        let [before, ours, theirs] = [&base, &remote, &local].map(|tree| tree.place(&id));
+        let [before, ours, theirs] = [&base, &remote, &local].map(|tree| tree.file_of(&id));
         merging.task(&id, before, ours, theirs)?;
     }
     Ok(merging.merged)
@@ -149,8 +148,8 @@ struct Merging<'m> {
 }
 
 impl Merging<'_> {
-    /// A file that is no task's.
-    fn other(
+    /// Merges a file that belongs to no task.
+    fn other_file(
         &mut self,
         path: &str,
         [base, remote, local]: [Option<ObjectId>; 3],
@@ -177,7 +176,7 @@ impl Merging<'_> {
         let repository = &self.workspace.repository;
         match (ours, theirs) {
             _ if ours == theirs || theirs == base => {}
-            // Only this side changed it.
+            // Only the local side changed it.
             _ if ours == base => {
                 if let Some((path, _)) =
                     ours.filter(|(path, _)| theirs.is_none_or(|(new, _)| new != *path))
@@ -194,44 +193,36 @@ impl Merging<'_> {
             (Some((path, _)), None) => {
                 self.conflict(path, "it was removed here, and changed there");
             }
-            (Some(ours), Some(theirs)) => self.both(id, base, ours, theirs)?,
+            (Some(ours), Some(theirs)) => self.both_changed(id, base, ours, theirs)?,
             (None, None) => {}
         }
         Ok(())
     }
 
-    /// Both sides changed the task.
-    fn both(
+    /// Merges a task that both sides changed.
+    fn both_changed(
         &mut self,
         id: &TaskId,
         base: CommittedFile<'_>,
         ours: (&str, ObjectId),
         theirs: (&str, ObjectId),
     ) -> Result<(), ProjectError> {
-        let read = |(_, content): (&str, ObjectId)| self.workspace.repository.read_blob(content);
-        let (before, one, other) = (base.map(read).transpose()?, read(ours)?, read(theirs)?);
-        let versions = Versions { base: before.as_deref(), ours: &one, theirs: &other };
-        let merged = merge_files(&self.rules, id, versions, &Marks::default())?;
+        let repository = &self.workspace.repository;
+        let (place, merged) = merge_versions(repository, &self.rules, id, base, ours, theirs)?;
         if !merged.conflicts.is_empty() {
-            let why: Vec<String> = merged.conflicts.iter().map(in_words).collect();
+            let why: Vec<String> = merged.conflicts.iter().map(describe).collect();
             self.conflict(ours.0, &why.join(", "));
             return Ok(());
         }
-        let place = place_of(
-            &self.rules,
-            id,
-            base.map(|(path, _)| path),
-            (ours.0, theirs.0),
-            &merged.bytes,
-        )?;
+        let is_changed = repository.hash_blob(&merged.bytes) != ours.1;
         if place != ours.0 {
             self.merged.files.insert(ours.0.to_owned(), None);
         }
-        if place != ours.0 || merged.bytes != one {
+        if place != ours.0 || is_changed {
             self.merged.files.insert(place, Some(merged.bytes));
         }
-        self.merged.losses.extend(merged.superseded.iter().filter_map(of_entry));
-        self.merged.losses.extend(merged.dropped.iter().map(of_word));
+        self.merged.losses.extend(merged.superseded.iter().filter_map(superseded_loss));
+        self.merged.losses.extend(merged.dropped.iter().map(dropped_loss));
         Ok(())
     }
 
@@ -240,7 +231,7 @@ impl Merging<'_> {
     }
 }
 
-fn in_words(conflict: &Conflict) -> String {
+fn describe(conflict: &Conflict) -> String {
     match conflict {
         Conflict::Key(key) => format!("both sides changed `{key}`"),
         Conflict::Body => "both sides changed the same lines".to_owned(),
@@ -249,13 +240,13 @@ fn in_words(conflict: &Conflict) -> String {
     }
 }
 
-fn of_entry(superseded: &Superseded) -> Option<Loss> {
+fn superseded_loss(superseded: &Superseded) -> Option<Loss> {
     let trailer = superseded_trailer(superseded)?;
     let (task, what) = (superseded.ticket.task.clone(), trailer.value().to_owned());
     Some(Loss { task, what, trailer: Some(trailer) })
 }
 
-fn of_word(dropped: &Dropped) -> Loss {
+fn dropped_loss(dropped: &Dropped) -> Loss {
     let (ticket, what) = match dropped {
         Dropped::Claim { ticket, agent } => (ticket, format!("claim of {ticket} by {agent}")),
         Dropped::Hold { ticket } => (ticket, format!("hold of {ticket}")),

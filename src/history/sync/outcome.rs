@@ -1,18 +1,18 @@
-//! What a sync with a remote came to, in words and in JSON.
+//! The outcome of a sync with a remote, in words and in JSON.
 //!
 //! ```text
-//!   fetch        what the remote has                                            no lock held
-//!   compare      nothing to do | only they went on | only we did | both did
-//!   merge        in memory: the remote's commit, with our tasks merged into it by meaning; the commit is on no branch yet
-//!   push         plain: the remote takes it only if its branch is where it was; else from the start, at most 10 times
-//!   bring        under the writer lock and git's own: worktree, index and branch come to what the remote has
+//!   fetch        the remote's branch                                            no lock held
+//!   compare      nothing to do | only they have new commits | only we have | both have
+//!   merge        in memory: our tasks merged into the remote's commit by meaning; the commit is on no branch yet
+//!   push         without force: accepted only if the remote's branch has not moved; else start again, at most 10 times
+//!   bring        under the writer lock and git's own: worktree, index and branch move to what the remote has
 //! ```
-//! The push comes before the local branch moves, so a merge that came second leaves nothing behind. Where the remote does not answer
-//! any more, or would not take it, the merge comes in all the same, and waits: what others did is known by then. A kill before the
-//! push leaves unreachable objects; one after it leaves this clone behind the remote, which the next sync brings in; one while files
-//! are brought in is finished by the next command.
+//! The push comes before the local branch moves, so that a merge which loses the race leaves nothing behind. If the remote does not
+//! answer any more, or refuses, the merge is still brought in and waits here, since it has what others did. A kill before the push
+//! leaves unreferenced objects; one after it leaves this clone behind the remote, until the next sync; one while files are brought in
+//! is finished by the next command.
 //!
-//! Nothing is forced, and no commit is rewritten. What is not the engine's to merge is left to git and people.
+//! Nothing is forced, and no commit is rewritten. What the engine may not merge is left to git and people.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ use crate::domain::{TaskId, listed};
 use crate::git::log::trailers::Trailer;
 use crate::git::{CommitId, GitError, RemoteError, Upstream};
 
-/// What a sync came to.
+/// The outcome of a sync.
 #[derive(Debug)]
 pub(crate) struct Synced {
     pub upstream: Upstream,
@@ -29,11 +29,11 @@ pub(crate) struct Synced {
     pub came: Vec<CommitLine>,
     /// The commits that went to the remote, newest first.
     pub went: Vec<CommitLine>,
-    /// The merge that joined both, if one had to be made.
+    /// The merge commit, if one was needed.
     pub merge: Option<CommitId>,
-    /// What no longer counts, since somebody else was first.
+    /// What no longer counts, since others were first.
     pub superseded: Vec<Loss>,
-    /// How many times something was offered to the remote.
+    /// How many pushes were tried.
     pub rounds: u32,
     /// Commits here that the remote does not have.
     pub ahead: usize,
@@ -42,7 +42,7 @@ pub(crate) struct Synced {
     pub end: SyncEnd,
 }
 
-/// A commit in a line.
+/// A commit, as lists show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct CommitLine {
     pub commit: CommitId,
@@ -50,35 +50,48 @@ pub(crate) struct CommitLine {
     pub author: String,
 }
 
-/// Something that was said here and no longer counts.
+/// Something done here that no longer counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Loss {
     pub task: TaskId,
-    /// What it was.
     pub what: String,
-    /// How the merge commit lists it: only entries are listed, and not claims, holds and unblockings.
+    /// Its trailer in the merge commit, which lists entries, but no claims, holds and unblockings.
     pub trailer: Option<Trailer>,
 }
 
 /// How a sync ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SyncEnd {
-    /// Here and there is the same.
+    /// Both sides are the same.
     Same,
-    /// The remote cannot be reached: what is here waits.
+    /// The remote cannot be reached: commits wait here.
     Offline { said: String },
-    /// The remote, or a hook, would not take it.
+    /// The remote, or a hook, refused the push.
     Rejected { said: String },
-    /// A merge or a push is needed that is not the engine's to make.
+    /// A merge or a push is needed that a person has to make.
     Manual(ManualFix),
-    /// The remote went on each time.
+    /// Others pushed first each time.
     Unsettled,
     /// A dry run.
     Rehearsed,
 }
 
+impl SyncEnd {
+    /// Returns its code in JSON.
+    pub(crate) fn code(&self) -> &'static str {
+        match self {
+            Self::Same => "synced",
+            Self::Rehearsed => "rehearsed",
+            Self::Offline { .. } => "offline",
+            Self::Rejected { .. } => "rejected",
+            Self::Unsettled => "unsettled",
+            Self::Manual(left) => left.code,
+        }
+    }
+}
+
 impl RemoteError {
-    /// Returns the code that stands for it in JSON.
+    /// Returns its code in JSON.
     pub fn code(&self) -> &'static str {
         match self {
             Self::NoRemote => "no_remote",
@@ -117,7 +130,7 @@ impl Synced {
         self.came.is_empty() && self.went.is_empty() && self.superseded.is_empty()
     }
 
-    /// Returns what keeps both sides apart, and what to do about it.
+    /// Returns the problem that prevents the sync, and its fix.
     pub(crate) fn trouble(&self) -> Option<(String, String)> {
         let name = self.upstream.name();
         let waits = match self.ahead {
@@ -142,17 +155,14 @@ impl Synced {
 
     /// Returns it as `--json` shows it.
     pub(crate) fn value(&self) -> Value {
-        let (state, problem, left) = match &self.end {
-            SyncEnd::Same => ("synced", None, None),
-            SyncEnd::Rehearsed => ("rehearsed", None, None),
-            SyncEnd::Offline { said } => ("offline", Some(said), None),
-            SyncEnd::Rejected { said } => ("rejected", Some(said), None),
-            SyncEnd::Unsettled => ("unsettled", None, None),
-            SyncEnd::Manual(left) => (left.code, Some(&left.problem), Some(left)),
+        let (problem, left) = match &self.end {
+            SyncEnd::Same | SyncEnd::Rehearsed | SyncEnd::Unsettled => (None, None),
+            SyncEnd::Offline { said } | SyncEnd::Rejected { said } => (Some(said), None),
+            SyncEnd::Manual(left) => (Some(&left.problem), Some(left)),
         };
         let loss = |loss: &Loss| json!({"task": loss.task.as_str(), "what": loss.what});
         json!({
-            "state": state,
+            "state": self.end.code(),
             "remote": self.upstream.remote,
             "branch": self.upstream.branch(),
             "came": self.came,
@@ -169,18 +179,18 @@ impl Synced {
     }
 }
 
-/// Something that is left to git and to people.
+/// A problem that is left to git and to people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ManualFix {
-    /// The code that stands for it in JSON.
+    /// Its code in JSON.
     pub code: &'static str,
     pub problem: String,
     pub fix: String,
-    /// The files that it is about.
+    /// The files that it concerns.
     pub files: Vec<String>,
 }
 
-/// A sync, as its messages name it.
+/// The names in the messages of a sync.
 pub(crate) struct SyncNames {
     pub remote: String,
     /// The remote's branch, as in `main`.
@@ -197,16 +207,21 @@ impl SyncNames {
         Self { remote, branch, upstream: upstream.name(), again }
     }
 
-    fn left(&self, code: &'static str, problem: String, fix: &str) -> ManualFix {
+    fn manual_fix(&self, code: &'static str, problem: String, fix: &str) -> ManualFix {
         let fix = format!("nothing was changed; {fix}; then `{}`", self.again);
         ManualFix { code, problem, fix, files: Vec::new() }
     }
 
-    /// A commit of a person changes more than tasks. `apart`: the remote went on meanwhile, so a merge is needed.
-    pub(crate) fn stranger(&self, commit: CommitId, path: &str, apart: bool) -> ManualFix {
+    /// Describes a commit of a person that changes more than tasks. `needs_merge`: the remote has new commits.
+    pub(crate) fn foreign_commit(
+        &self,
+        commit: CommitId,
+        path: &str,
+        needs_merge: bool,
+    ) -> ManualFix {
         let Self { remote, branch, upstream, again } = self;
         let commit = short(commit);
-        let (problem, fix) = if apart {
+        let (problem, fix) = if needs_merge {
             (
                 format!(
                     "`{upstream}` went on, and commit {commit} here changes `{path}`, which is no task: that merge is left to git"
@@ -227,7 +242,7 @@ impl SyncNames {
         ManualFix { code: "left_to_git", problem, fix, files: Vec::new() }
     }
 
-    /// Returns what keeps the files of a commit from being checked out; the error, where it is another one.
+    /// Describes what prevents the checkout of a commit. Fails with errors of other kinds.
     pub(crate) fn blocked(&self, error: GitError) -> Result<ManualFix, GitError> {
         let Self { remote, branch, upstream, .. } = self;
         let (left, files) = match error {
@@ -239,7 +254,7 @@ impl SyncNames {
                 );
                 let fix = "commit them, move them elsewhere, or put them away with `git stash --include-untracked`, which leaves what \
                            git ignores";
-                (self.left("in_the_way", problem, fix), files)
+                (self.manual_fix("in_the_way", problem, fix), files)
             }
             GitError::OwnFolder { files } => {
                 let problem = format!(
@@ -249,7 +264,7 @@ impl SyncNames {
                 let fix = format!(
                     "see `git log {upstream} -- '*.aof/*'`; whoever put them there takes them out with `git rm`"
                 );
-                (self.left("own_folder", problem, &fix), files)
+                (self.manual_fix("own_folder", problem, &fix), files)
             }
             GitError::OwnFolderTakenOut { files } => {
                 let (are, it) = if files.len() == 1 { ("is", "it") } else { ("are", "them") };
@@ -260,7 +275,7 @@ impl SyncNames {
                 let fix = format!(
                     "they go from here as well with `git pull --no-rebase {remote} {branch}`, so keep a copy of what is in use: {names}"
                 );
-                (self.left("own_folder_taken_out", problem, &fix), files)
+                (self.manual_fix("own_folder_taken_out", problem, &fix), files)
             }
             GitError::Forbidden { path } => {
                 let problem = format!(
@@ -271,14 +286,14 @@ impl SyncNames {
                     "nothing was changed; see who pushed it with `git log {upstream}`, and have it taken out there; `git config \
                      receive.fsckObjects true` in the repository of the remote keeps such commits out"
                 );
-                (ManualFix { fix, ..self.left("forbidden_path", problem, "") }, Vec::new())
+                (ManualFix { fix, ..self.manual_fix("forbidden_path", problem, "") }, Vec::new())
             }
             other => return Err(other),
         };
         Ok(ManualFix { files, ..left })
     }
 
-    /// The remote's branch was rewritten: commits that it had, and that are here, are no longer in it.
+    /// Describes a remote branch that was rewritten: it has lost commits that are here.
     pub(crate) fn rewritten(&self, had: CommitId, has: CommitId) -> ManualFix {
         let Self { remote, branch, upstream, .. } = self;
         let (had, has) = (short(had), short(has));
@@ -289,10 +304,10 @@ impl SyncNames {
             "to go along, `git reset --keep {has}`, or, if you have commits of your own, `git rebase --onto {has} {had}`; to bring the \
              old commits back, `git pull --no-rebase {remote} {branch}` (or push them)"
         );
-        self.left("rewritten", problem, &fix)
+        self.manual_fix("rewritten", problem, &fix)
     }
 
-    /// The remote has no such branch, and nobody has said that it is to be published there.
+    /// Describes a branch that the remote does not have, and that nobody has asked to publish there.
     pub(crate) fn unpublished(&self, local: &str, follows: Option<&str>) -> ManualFix {
         let Self { remote, branch, .. } = self;
         let followed = follows.map_or("none".to_owned(), |follows| format!("`{follows}`"));
@@ -306,10 +321,10 @@ impl SyncNames {
                  `git branch --set-upstream-to {remote}/BRANCH`"
             )
         };
-        self.left("unpublished", problem, &fix)
+        self.manual_fix("unpublished", problem, &fix)
     }
 
-    /// The remote's branch was deleted.
+    /// Describes a remote branch that was deleted.
     pub(crate) fn deleted(&self, local: &str, had: Option<CommitId>) -> ManualFix {
         let Self { remote, branch, .. } = self;
         let had = had.map(|had| format!(", which was at commit {}", short(had)));
@@ -320,24 +335,24 @@ impl SyncNames {
             "if it is to be there again, `git push --set-upstream {remote} {local}{to}`; if its work goes on elsewhere, \
              `git branch --set-upstream-to {remote}/BRANCH`"
         );
-        self.left("deleted", problem, &fix)
+        self.manual_fix("deleted", problem, &fix)
     }
 
-    /// Some tasks cannot be merged without a person: their files, with why.
+    /// Describes task files that need a person to merge them, each with the reason.
     pub(crate) fn conflict(&self, files: Vec<(String, String)>) -> ManualFix {
         let Self { remote, branch, upstream, .. } = self;
-        let told: Vec<String> =
+        let reasons: Vec<String> =
             files.iter().map(|(file, why)| format!("`{file}`: {why}")).collect();
         let problem =
-            format!("`{upstream}` went on, and people have to merge: {}", told.join("; "));
+            format!("`{upstream}` went on, and people have to merge: {}", reasons.join("; "));
         let fix = format!(
             "run `git pull --no-rebase {remote} {branch}`, solve what is marked, and commit"
         );
         let files = files.into_iter().map(|(file, _)| file).collect();
-        ManualFix { files, ..self.left("merge_conflict", problem, &fix) }
+        ManualFix { files, ..self.manual_fix("merge_conflict", problem, &fix) }
     }
 
-    /// The histories have nothing in common; in a shallow clone this may only look so.
+    /// Describes histories without a common commit; in a shallow clone this may only seem so.
     pub(crate) fn unrelated(&self, is_shallow: bool) -> ManualFix {
         let Self { remote, branch, upstream, .. } = self;
         let (how, fix) = if is_shallow {
@@ -356,7 +371,7 @@ impl SyncNames {
             )
         };
         let problem = format!("this branch and `{upstream}` have no commit in common{how}");
-        self.left("unrelated_histories", problem, &fix)
+        self.manual_fix("unrelated_histories", problem, &fix)
     }
 }
 

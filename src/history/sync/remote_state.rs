@@ -1,4 +1,4 @@
-//! The state of this clone towards its remote, as far as is known without asking, and the notes of the last contact.
+//! How this clone compares with its remote as last seen, and the record of the last contact.
 
 use serde_json::{Value, json};
 
@@ -10,22 +10,22 @@ use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::header_cache::{Hint, RemoteContact, RemoteFailure};
 
-/// How this clone stands to its remote.
+/// How this clone compares with its remote.
 #[derive(Debug, Clone)]
 pub(crate) struct RemoteStanding {
-    /// Where it syncs with.
+    /// The branch that it syncs with.
     pub upstream: Upstream,
     /// Whether claims are confirmed there, and the watcher syncs.
     pub synced: bool,
-    /// How far the branches are from each other, as the remote was last seen; nothing if it never was.
+    /// The distance of the branches, as the remote was last seen; nothing if it never was.
     pub distance: Option<Distance>,
     /// When the remote last answered.
     pub reached: Option<Timestamp>,
-    /// What keeps commits from getting there.
+    /// What prevents the sync.
     pub trouble: Option<RemoteFailure>,
 }
 
-/// Returns how the project stands to its remote; nothing where it has none that could be meant.
+/// Returns how the project compares with its remote; nothing if it has no definite one.
 pub(crate) fn remote_standing(
     workspace: &Workspace,
     head: &Head,
@@ -52,8 +52,7 @@ pub(crate) fn remote_standing(
     }))
 }
 
-/// Returns how often the project is to be synced, if it is, and whether the branch is not where the remote was last seen. Costs next
-/// to nothing.
+/// Returns how often the project is synced, if it is, and whether the branch differs from the remote's as last seen. Cheap.
 pub(crate) fn owed_to_remote(
     workspace: &Workspace,
 ) -> Result<(Option<Period>, bool), ProjectError> {
@@ -142,20 +141,21 @@ impl RemoteStanding {
     }
 }
 
-/// Notes for `aof status` when the remote was reached, and what has been in the way since when.
+/// Records for `aof status` when the remote was reached, and which problem there is since when.
 pub(crate) fn note_contact(
     workspace: &Workspace,
     end: &Result<SyncEnd, ProjectError>,
 ) -> Result<(), ProjectError> {
     let mut lock = None;
     let (code, said) = match end {
-        Ok(SyncEnd::Offline { said }) => ("offline", said.clone()),
-        Ok(SyncEnd::Rejected { said }) => ("rejected", said.clone()),
+        Ok(SyncEnd::Same | SyncEnd::Rehearsed) => ("", String::new()),
+        Ok(end @ (SyncEnd::Offline { said } | SyncEnd::Rejected { said })) => {
+            (end.code(), said.clone())
+        }
         Ok(SyncEnd::Manual(left)) => (left.code, left.problem.clone()),
-        Ok(SyncEnd::Unsettled) => ("unsettled", "the remote went on each time".to_owned()),
+        Ok(end @ SyncEnd::Unsettled) => (end.code(), "the remote went on each time".to_owned()),
         Err(ProjectError::Remote(error)) => (error.code(), error.to_string()),
-        // Something here is in the way: the remote may have gone on, and nobody knows how far. It is read later: no age of
-        // a lock would be so any more.
+        // A local problem: nothing new is known about the remote. The message has no age of the lock, since it is read later.
         Err(error @ ProjectError::Git(GitError::Locked { path, .. })) => {
             lock = Some(path.clone());
             let held = format!("`{}` is held by another git process", path.display());
@@ -164,8 +164,7 @@ pub(crate) fn note_contact(
         Err(error @ ProjectError::Git(GitError::NotStored { .. } | GitError::NotTaken { .. })) => {
             (error.code(), error.to_string())
         }
-        Ok(SyncEnd::Same | SyncEnd::Rehearsed) => ("", String::new()),
-        // It says nothing of the remote.
+        // It says nothing about the remote.
         Err(_) => return Ok(()),
     };
     let now = workspace.now();

@@ -18,39 +18,39 @@ use crate::tasks::plan::DryRun;
 use crate::tasks::recovery::recover;
 use crate::tasks::recovery::recover::{BringOutcome, bring};
 
-/// How often a commit is offered at most.
+/// How often a push is tried at most.
 pub(crate) const ROUNDS: u32 = 10;
-/// How long the first pause is at most after somebody else was faster; later ones are longer.
+/// The longest first pause after somebody else pushed first; later ones are longer.
 const PAUSE: Duration = Duration::from_millis(40);
 const LONGEST_PAUSE: Duration = Duration::from_millis(600);
-/// How many commits are listed each way.
+/// How many commits are listed in each direction.
 const MOST_LISTED: usize = 100;
 
-/// Which way a sync begins.
+/// The first step of a sync.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SyncStart {
-    /// By asking what the remote has.
+    /// Fetch from the remote.
     Fetch,
-    /// By offering what is here, as if the remote were where it was last seen.
+    /// Push, assuming that the remote is as last seen.
     Push,
 }
 
-/// What becomes of commits that change more than tasks, where no merge is needed.
+/// What happens to commits that change more than tasks, if no merge is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ForeignCommits {
-    /// They go to the remote with the rest: a person asked for it.
-    Offered,
-    /// They stay, and so does all that came after them, for their author to push.
+    /// They are pushed with the rest: a person asked for it.
+    Pushed,
+    /// They and all later commits stay here, for their author to push.
     Kept,
 }
 
-/// What is wanted of a sync.
+/// The options of a sync.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SyncOptions<'w> {
-    /// The remote, if not the one that project.yaml names, or that the branch follows.
+    /// The remote, if not the one of project.yaml or of the branch's upstream.
     pub remote: Option<&'w str>,
     pub first: SyncStart,
-    pub strangers: ForeignCommits,
+    pub foreign: ForeignCommits,
     /// Whether somebody may be asked for a passphrase.
     pub prompts: Prompts,
     pub dry_run: DryRun,
@@ -97,20 +97,19 @@ struct SyncRun<'r> {
     wish: &'r SyncOptions<'r>,
     names: SyncNames,
     upstream: Upstream,
-    /// Where this branch and the remote's were at the beginning.
+    /// This branch's and the remote's commit at the beginning.
     begun: (Option<CommitId>, Option<CommitId>),
-    /// Where the remote's branch was before this sync.
+    /// The remote's commit before this sync.
     remembered: Option<CommitId>,
-    /// How often something was offered.
+    /// How often a push was tried.
     offered: u32,
-    /// Where the remote's branch was when it was last fetched.
+    /// The remote's commit at the last fetch.
     tip: Option<CommitId>,
     merge: Option<CommitId>,
     superseded: Vec<Loss>,
-    /// What the remote took: from where on, and up to where.
+    /// The pushed commits: after the first one, up to the second.
     went: Option<(Option<CommitId>, CommitId)>,
-    /// The remote's branch when the remote last refused an offer as if the branch had gone on; with the remote's words, where the
-    /// branch was there the time before as well.
+    /// The remote's commit when it last refused a push as not fast-forward; with its words, if it refused twice at that commit.
     refused: Option<(Option<CommitId>, Option<String>)>,
 }
 
@@ -139,12 +138,12 @@ impl SyncRun<'_> {
             }
             pause(round);
         }
-        // A remote that refuses twice at one commit has not gone on: something else keeps it, as a lock that a killed git left.
+        // A remote that refuses twice at one commit has no new ones: something else is wrong, as a lock that a killed git left.
         let said = self.refused.take().and_then(|(_, said)| said);
         Ok(said.map_or(SyncEnd::Unsettled, |said| SyncEnd::Rejected { said }))
     }
 
-    /// Compares the two branches, and does what is to be done. Returns nothing where it is to be tried again.
+    /// Compares the two branches, and merges or pushes. Returns nothing if another round is needed.
     fn round(&mut self) -> Result<Option<SyncEnd>, ProjectError> {
         let head = self.workspace.head()?;
         let repository = &self.workspace.repository;
@@ -160,7 +159,7 @@ impl SyncRun<'_> {
                 None => self.push(local),
             },
             (Some(local), Some(remote)) => {
-                // What the remote does not want any more is not brought back without a word.
+                // Commits that the remote has dropped are not silently pushed again.
                 let seen = self.remembered;
                 if let Some(had) = repository.rewritten(&self.upstream, seen, local, remote)? {
                     return Ok(Some(SyncEnd::Manual(self.names.rewritten(had, remote))));
@@ -174,8 +173,8 @@ impl SyncRun<'_> {
         }
     }
 
-    /// Returns how the sync ends where this branch, which the remote does not have, is not to be published. The project's own branch is
-    /// published, and the first branch of an empty remote; but not one that was there before: whoever took it away may have meant it.
+    /// Returns the end of the sync if this branch, which the remote does not have, is not published. The project's own branch is, and the
+    /// first branch of an empty remote; but not one that was there before, since somebody may have deleted it on purpose.
     fn unpublished(&self, head: &Head) -> Result<Option<SyncEnd>, ProjectError> {
         let repository = &self.workspace.repository;
         let branch = head.branch();
@@ -191,7 +190,7 @@ impl SyncRun<'_> {
             Ok(false) => {}
             Err(said) => return Ok(Some(SyncEnd::Offline { said })),
         }
-        // A branch that follows one which is not there, nor remembered: git calls it gone.
+        // Git calls the upstream gone: it is configured, but neither there nor remembered.
         if self.upstream.followed {
             return Ok(Some(SyncEnd::Manual(self.names.deleted(branch, None))));
         }
@@ -200,7 +199,7 @@ impl SyncRun<'_> {
         Ok(Some(SyncEnd::Manual(self.names.unpublished(branch, follows.as_deref()))))
     }
 
-    /// Takes over what the remote has: only the remote went on.
+    /// Moves to the remote's commit: only the remote has new commits.
     fn fast_forward(&self, head: &Head, remote: CommitId) -> Result<Option<SyncEnd>, ProjectError> {
         if self.wish.dry_run == DryRun::Yes {
             return Ok(Some(match self.workspace.repository.may_bring(head, remote) {
@@ -216,13 +215,13 @@ impl SyncRun<'_> {
         })
     }
 
-    /// Pushes what is here: only this side went on.
+    /// Pushes: only this side has new commits.
     fn push(&mut self, local: CommitId) -> Result<Option<SyncEnd>, ProjectError> {
-        if self.wish.strangers == ForeignCommits::Kept
+        if self.wish.foreign == ForeignCommits::Kept
             && let unshared = self.workspace.repository.unshared(self.tip, local)?
             && let Some((commit, path)) = unshared.stranger
         {
-            return Ok(Some(SyncEnd::Manual(self.names.stranger(commit, &path, false))));
+            return Ok(Some(SyncEnd::Manual(self.names.foreign_commit(commit, &path, false))));
         }
         if self.wish.dry_run == DryRun::Yes {
             self.went = Some((self.tip, local));
@@ -232,11 +231,11 @@ impl SyncRun<'_> {
         if end == Some(SyncEnd::Same) {
             (self.went, self.tip) = (Some((self.begun.1, local)), Some(local));
         }
-        // Whoever committed here meanwhile syncs as well.
+        // A commit that was made here meanwhile is synced by its own command.
         Ok(end)
     }
 
-    /// Merges both sides: both went on.
+    /// Merges: both sides have new commits.
     fn merge(
         &mut self,
         head: &Head,
@@ -249,7 +248,7 @@ impl SyncRun<'_> {
         };
         let unshared = repository.unshared(Some(remote), local)?;
         if let Some((commit, path)) = unshared.stranger {
-            return Ok(Some(SyncEnd::Manual(self.names.stranger(commit, &path, true))));
+            return Ok(Some(SyncEnd::Manual(self.names.foreign_commit(commit, &path, true))));
         }
         let sides = MergeSides { base, remote, local, unshared: &unshared };
         let merged = match merge_projects(self.workspace, &sides)? {
@@ -267,7 +266,7 @@ impl SyncRun<'_> {
         if let Err(error) = repository.may_bring(head, joined.commit) {
             return Ok(Some(self.blocked(error)?));
         }
-        // Where the remote does not take it, what others did comes in all the same: it is known here.
+        // Even if the remote refuses it, the merge is brought in, since it has what others did.
         let Some(end) = self.offer(joined.commit)? else { return Ok(None) };
         if end == SyncEnd::Same {
             (self.went, self.tip) = (Some((Some(remote), local)), Some(joined.commit));
@@ -281,7 +280,7 @@ impl SyncRun<'_> {
         })
     }
 
-    /// Pushes a commit. Returns nothing where the remote went on meanwhile.
+    /// Pushes a commit. Returns nothing if the remote has new commits meanwhile.
     fn offer(&mut self, commit: CommitId) -> Result<Option<SyncEnd>, ProjectError> {
         self.offered += 1;
         let repository = &self.workspace.repository;
@@ -303,11 +302,11 @@ impl SyncRun<'_> {
         self.names.blocked(error).map(SyncEnd::Manual)
     }
 
-    /// Returns what came, what went, and how far the two sides are apart.
+    /// Returns the outcome: what came, what went, and the distance of the two sides.
     fn synced(self, end: SyncEnd) -> Result<Synced, ProjectError> {
         let repository = &self.workspace.repository;
         let now = repository.look()?.commit;
-        // What went there came from here.
+        // Pushed commits did not come from the remote.
         let theirs = self.went.map_or(self.tip, |(before, _)| before);
         let has_come = match (theirs, now) {
             (Some(theirs), Some(now)) => {
@@ -332,7 +331,7 @@ impl SyncRun<'_> {
     }
 }
 
-/// Returns the newest commits that led to one and not to the other.
+/// Returns the newest commits in the history of `until` that are not in that of `known`.
 fn lines(
     workspace: &Workspace,
     known: Option<CommitId>,

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::commit_reader::{CommitReader, is_new, longest, prove_change};
 use super::finding::{
-    BrokenRule, HistoryFinding, Judged, OWN_TRAILERS, RuleBreach, breach_told, short,
+    BrokenRule, HistoryFinding, Judged, OWN_TRAILERS, RuleBreach, describe_breach, short,
 };
 use super::merge_commit::{judge_merge, said_by_hand, task_after};
 use super::signatures;
@@ -13,10 +13,10 @@ use crate::domain::{Task, TaskId, Visit};
 use crate::git::log::trailers;
 use crate::git::log::trailers::Trailer;
 use crate::git::{ChangedFile, CommitId, LogEntry};
-use crate::history::commit_tasks::{Touched, is_of_another_project, touched};
+use crate::history::commit_tasks::{Touched, is_of_another_project, touched, touches_rules};
 use crate::project::author::agent_author;
 use crate::project::error::ProjectError;
-use crate::rules::{Act, Found, Proof, Rules, prove, rehashed};
+use crate::rules::{Act, Proof, ReplayedAct, Rules, prove, rehashed};
 use crate::tasks::state::commit_message;
 
 /// How many earlier commits are searched for a readable version of a file.
@@ -33,11 +33,11 @@ pub(crate) fn judge_commit(
     if entry.parents.len() > 1 {
         return judge_merge(reader, anchor, entry);
     }
-    let changed = &repository.changed_files(commit)?;
-    let said = &trailers::parse(&entry.message);
-    let tasks = touched(changed);
-    let mut judged = Judged { findings: contradictions(entry, said), ..Judged::default() };
-    let named = named_task(said);
+    let changed = repository.changed_files(commit)?;
+    let trailers = trailers::parse(&entry.message);
+    let tasks = touched(&changed);
+    let mut judged = Judged { findings: contradictions(entry, &trailers), ..Judged::default() };
+    let named = trailer(&trailers, "Aof-Task");
     let names_one_of_them = named.is_some_and(|named| tasks.keys().any(|id| id.as_str() == named));
     if let Some(named) = named.filter(|_| !names_one_of_them)
         && !is_of_another_project(repository, entry, named)?
@@ -56,31 +56,37 @@ pub(crate) fn judge_commit(
         let rules = &*reader.rules(entry)?;
         // Only a commit of the engine has to be of one task; people's commits may be as large as they like.
         let besides = if names_one_of_them { repository.changed_besides(commit)? } else { None };
-        let commit = Commit { entry, said, rules, anchor };
+        let commit =
+            Commit { entry, trailers: &trailers, rules, anchor, changed: &changed, besides };
         for (id, own) in tasks {
-            let claims =
-                CommitClaims { entry, said, changed, besides: besides.as_deref(), id: &id };
-            commit.judge_task(reader, &id, own, &claims, &mut judged)?;
+            commit.judge_task(reader, &id, own, &mut judged)?;
         }
     }
-    reader.note(entry, changed);
+    if !touches_rules(&changed) {
+        reader.keep_rules(entry);
+    }
     Ok(judged)
 }
 
-/// What a task was before a commit.
+/// A task before a commit.
 struct Before {
     task: Option<Rc<Task>>,
-    /// The newest versions of its files cannot be read: it is an earlier one.
+    /// Whether it is an earlier version, since the newest one cannot be read.
     is_earlier: bool,
-    /// What this merge made of it cannot be read.
+    /// The merge whose result cannot be read.
     merge: Option<Box<LogEntry>>,
 }
 
+/// A commit with one parent.
 struct Commit<'c> {
     entry: &'c LogEntry,
-    said: &'c [Trailer],
+    trailers: &'c [Trailer],
     rules: &'c Rules,
     anchor: Option<&'c TrustedKeys>,
+    /// The files of the project that it changed.
+    changed: &'c [ChangedFile],
+    /// A file outside the project that it changed.
+    besides: Option<String>,
 }
 
 impl Commit<'_> {
@@ -89,7 +95,6 @@ impl Commit<'_> {
         reader: &mut CommitReader<'_>,
         id: &TaskId,
         mut own: Touched,
-        claims: &CommitClaims<'_>,
         judged: &mut Judged,
     ) -> Result<(), ProjectError> {
         let Self { entry, rules, .. } = *self;
@@ -98,7 +103,7 @@ impl Commit<'_> {
         };
         judged.changes += 1;
         if own.after.is_empty() {
-            own.take_in(reader.files.of(&reader.workspace.repository, entry.id, id)?);
+            own.add_unchanged(reader.files.of(&reader.workspace.repository, entry.id, id)?);
         }
         let Before { task: mut before, is_earlier, merge } = self.before(reader, id, &own)?;
         let was_taken_up = before.as_ref().is_some_and(|task| !is_new(task));
@@ -116,7 +121,7 @@ impl Commit<'_> {
             return Ok(());
         }
         let Some(after) = reader.read(rules, entry, id, *new)? else {
-            // A file that nobody has taken up is its author's.
+            // A file that was never adopted is its author's.
             if was_taken_up {
                 let found = "a file that cannot be read as a task".to_owned();
                 judged.findings.push(finding(BrokenRule::Unreadable, "a task", found));
@@ -126,10 +131,10 @@ impl Commit<'_> {
         if let Some(merge) = &merge {
             before = task_after(reader, merge, id, &after)?.or(before);
         }
-        before = self.of_other_files(reader, id, &own, &after)?.or(before);
+        before = self.before_in_other_file(reader, id, &own, &after)?.or(before);
         let known = before.as_ref().map_or(0, |task| task.history.len());
         let new_entries = known..after.history.len();
-        judged.findings.extend(signatures::of_entries(
+        judged.findings.extend(signatures::judge_entries(
             self.anchor,
             (rules, entry),
             id,
@@ -153,12 +158,11 @@ impl Commit<'_> {
         if is_readable_again || is_taken_up {
             judged.mended.push(id.clone());
         }
-        claims.judge(rules, before.as_deref(), &after, proof, judged);
+        self.judge_change(id, before.as_deref(), &after, proof, judged);
         Ok(())
     }
 
-    /// Returns the task as its files had it before: of several, the one with the longest history. Where they cannot be read, it is the
-    /// newest version that can.
+    /// Returns the task before the commit: of several files, the one with the longest history; else the newest readable version.
     fn before(
         &self,
         reader: &mut CommitReader<'_>,
@@ -190,16 +194,15 @@ impl Commit<'_> {
         Ok(Before { task: longest(all), is_earlier, merge })
     }
 
-    /// Returns what the task was by another of its files than the one with the longest history, where it has to follow from that: from a
-    /// file that went, or, for a copy, from the file beside it.
-    fn of_other_files(
+    /// Returns the task by another file that `after` has to continue: a removed one, or, for a copy, the original.
+    fn before_in_other_file(
         &self,
         reader: &mut CommitReader<'_>,
         id: &TaskId,
         own: &Touched,
         after: &Rc<Task>,
     ) -> Result<Option<Rc<Task>>, ProjectError> {
-        let Self { entry, rules, said, .. } = *self;
+        let Self { entry, rules, .. } = *self;
         if !own.before.is_empty() {
             if own.before.len() == 1 {
                 return Ok(None);
@@ -207,10 +210,10 @@ impl Commit<'_> {
             let all = reader.read_all(rules, entry, id, &own.before)?;
             return Ok(all.into_iter().find(|task| !after.history.starts_with(&task.history)));
         }
-        // Searching all tasks at each commit that brings one would take too long: what the engine says it began, it did.
+        // Searching all tasks at each commit that adds one would take too long: a task that the engine says it created is new.
         let may_begin = |after: &Task| match prove(rules, None, after) {
             Proof::Kept => true,
-            Proof::Done(_) | Proof::Several(_) => named_task(said) == Some(id.as_str()),
+            Proof::Done(_) | Proof::Several(_) => self.names(id),
             Proof::Breach(_) => false,
         };
         if may_begin(after)
@@ -226,64 +229,29 @@ impl Commit<'_> {
         let Some(other) = longest(reader.read_all(rules, entry, id, &others)?) else {
             return Ok(None);
         };
-        // Nothing is lost while the newer file stands: the commit that takes it away is judged for that.
+        // While the newer file exists nothing is lost: the commit that removes it is judged for that.
         let is_older =
             other.history.len() > after.history.len() && other.history.starts_with(&after.history);
         Ok(Some(if is_older { Rc::clone(after) } else { other }))
     }
-}
 
-/// What a commit says of the change of a task.
-pub(crate) struct CommitClaims<'c> {
-    pub entry: &'c LogEntry,
-    pub said: &'c [Trailer],
-    /// The files of the project that it changed.
-    pub changed: &'c [ChangedFile],
-    /// A file outside the project that it changed.
-    pub besides: Option<&'c str>,
-    pub id: &'c TaskId,
-}
-
-/// Returns the trailers that the commit has more than once, with different values: whoever reads it may go by any of them.
-pub(crate) fn contradictions(entry: &LogEntry, said: &[Trailer]) -> Vec<HistoryFinding> {
-    let several = OWN_TRAILERS.iter().filter_map(|key| {
-        let mut values = said.iter().filter(|one| one.key() == *key).map(Trailer::value);
-        let first = values.next()?;
-        let other = values.find(|value| *value != first)?;
-        let (expected, found) =
-            (format!("one `{key}`"), short(&format!("`{first}` and `{other}`")));
-        Some(HistoryFinding::new(entry, None, BrokenRule::WrongTrailer, expected, found))
-    });
-    several.collect()
-}
-
-/// Returns the task that a commit says it changed.
-pub(crate) fn named_task(said: &[Trailer]) -> Option<&str> {
-    trailer(said, "Aof-Task")
-}
-
-fn trailer<'t>(said: &'t [Trailer], key: &str) -> Option<&'t str> {
-    said.iter().find(|one| one.key() == key).map(Trailer::value)
-}
-
-impl CommitClaims<'_> {
     /// Judges the change by its proof, and what the commit says of it.
-    pub(crate) fn judge(
+    fn judge_change(
         &self,
-        rules: &Rules,
+        id: &TaskId,
         before: Option<&Task>,
         after: &Task,
         proof: Proof,
         judged: &mut Judged,
     ) {
-        let told: Vec<RuleBreach> = match proof {
-            Proof::Breach(breach) => vec![breach_told(rules, before, after, &breach)],
+        let breaches: Vec<RuleBreach> = match proof {
+            Proof::Breach(breach) => vec![describe_breach(self.rules, before, after, &breach)],
             Proof::Several(steps) => vec![(
                 BrokenRule::Squashed,
                 "one step a commit".to_owned(),
                 format!("{steps} at once, each of which the rules allow"),
             )],
-            Proof::Kept if named_task(self.said) == Some(self.id.as_str()) => {
+            Proof::Kept if self.names(id) => {
                 let outcome = self.trailer("Aof-Outcome").map(|outcome| {
                     (
                         BrokenRule::WrongTrailer,
@@ -293,44 +261,44 @@ impl CommitClaims<'_> {
                 });
                 // The engine commits comments, edits and moved files alone, too.
                 let event = self.trailer("Aof-Event");
-                outcome.into_iter().chain(event.and_then(|_| self.more_than_the_task())).collect()
+                outcome.into_iter().chain(event.and_then(|_| self.other_file(id))).collect()
             }
             Proof::Kept => Vec::new(),
             Proof::Done(found) => {
                 if matches!(found.act, Act::Override { .. }) {
-                    judged.overridden.push(self.id.clone());
+                    judged.overridden.push(id.clone());
                 }
-                self.attested(rules, before, after, &found)
+                self.check_attested(id, before, after, &found)
             }
         };
-        judged.findings.extend(told.into_iter().map(|(rule, expected, found)| {
-            HistoryFinding::new(self.entry, Some(self.id), rule, expected, found)
+        judged.findings.extend(breaches.into_iter().map(|(rule, expected, found)| {
+            HistoryFinding::new(self.entry, Some(id), rule, expected, found)
         }));
     }
 
-    /// Returns where the commit does not say of itself what the engine would have said.
-    fn attested(
+    /// Returns where the commit differs from the one that the engine would have made.
+    fn check_attested(
         &self,
-        rules: &Rules,
+        id: &TaskId,
         before: Option<&Task>,
         after: &Task,
-        done: &Found,
+        done: &ReplayedAct,
     ) -> Vec<RuleBreach> {
-        let Some(named) = named_task(self.said) else {
+        let Some(named) = self.trailer("Aof-Task") else {
             return vec![(
                 BrokenRule::Unattested,
                 "a commit of the engine, with its trailers".to_owned(),
                 "none: made by hand, or squashed".to_owned(),
             )];
         };
-        if named != self.id.as_str() {
+        if named != id.as_str() {
             return vec![(
                 BrokenRule::OtherFiles,
                 format!("a change of {} alone", short(named)),
-                format!("{} was moved with it", self.id),
+                format!("{id} was moved with it"),
             )];
         }
-        let mut told = Vec::new();
+        let mut breaches = Vec::new();
         let known = before.map_or(0, |task| task.history.len());
         match after.history.last().filter(|_| after.history.len() > known) {
             Some(visit) => {
@@ -343,32 +311,32 @@ impl CommitClaims<'_> {
                             Some(value) => format!("`{key}: {}`", short(value)),
                             None => format!("no `{key}`"),
                         };
-                        told.push((BrokenRule::WrongTrailer, shown(own), shown(said)));
+                        breaches.push((BrokenRule::WrongTrailer, shown(own), shown(said)));
                     }
                 }
-                told.extend(self.wrong_text(visit));
+                breaches.extend(self.wrong_text(id, visit));
             }
             None if self.trailer("Aof-Event").is_none() => {
                 let expected = "an `Aof-Event`".to_owned();
-                told.push((BrokenRule::WrongTrailer, expected, "none".to_owned()));
+                breaches.push((BrokenRule::WrongTrailer, expected, "none".to_owned()));
             }
             None => {}
         }
-        told.extend(self.wrong_author(rules, done));
+        breaches.extend(self.wrong_author(done));
         if self.entry.authored.as_second() != after.updated.as_second() {
             let authored = self.entry.authored.to_string();
-            told.push((BrokenRule::WrongDate, after.updated.to_string(), authored));
+            breaches.push((BrokenRule::WrongDate, after.updated.to_string(), authored));
         }
         // The first commit of a project has its rules and a first task.
         let begins =
             self.changed.iter().any(|file| file.path == "project.yaml" && file.before.is_none());
         if !begins {
-            told.extend(self.more_than_the_task());
+            breaches.extend(self.other_file(id));
         }
-        told
+        breaches
     }
 
-    fn wrong_author(&self, rules: &Rules, done: &Found) -> Option<RuleBreach> {
+    fn wrong_author(&self, done: &ReplayedAct) -> Option<RuleBreach> {
         let agent = match &done.act {
             Act::Complete(completion) => &completion.agent,
             Act::Claim { agent, .. } | Act::Renew { agent, .. }
@@ -378,7 +346,7 @@ impl CommitClaims<'_> {
             }
             _ => return None,
         };
-        let person = agent_author(&rules.org, agent).ok()?;
+        let person = agent_author(&self.rules.org, agent).ok()?;
         let author = &self.entry.author;
         let shown = |name: &str, email: &str| short(&format!("{name} <{email}>"));
         let is_other = (author.name(), author.email()) != (person.name(), person.email());
@@ -388,22 +356,22 @@ impl CommitClaims<'_> {
         })
     }
 
-    /// Returns what the commit changed besides the task and the files that go with it.
-    fn more_than_the_task(&self) -> Option<RuleBreach> {
+    /// Returns a file that the commit changed besides the task and its companions.
+    fn other_file(&self, id: &TaskId) -> Option<RuleBreach> {
         let is_other = |path: &&str| {
             let name = path.rsplit('/').next().unwrap_or_default();
-            let rest = name.strip_prefix(self.id.as_str());
+            let rest = name.strip_prefix(id.as_str());
             !path.starts_with("tasks/") || rest.is_none_or(|rest| !rest.starts_with('.'))
         };
         let other = self.changed.iter().map(|file| file.path.as_str()).find(is_other);
-        let other = other.or(self.besides)?;
-        let expected = format!("a change of {} alone", self.id);
+        let other = other.or(self.besides.as_deref())?;
+        let expected = format!("a change of {id} alone");
         Some((BrokenRule::OtherFiles, expected, short(&format!("`{other}` changed with it"))))
     }
 
-    /// Returns where the text of the message differs from the entry: people read the log, and not the file.
-    fn wrong_text(&self, visit: &Visit) -> Option<RuleBreach> {
-        let expected = commit_message::entry_text(visit, self.id.as_str());
+    /// Returns the first line at which the message differs from the entry: people read the log rather than the file.
+    fn wrong_text(&self, id: &TaskId, visit: &Visit) -> Option<RuleBreach> {
+        let expected = commit_message::entry_text(visit, id.as_str());
         let found = trailers::text_above(&self.entry.message);
         if found == expected {
             return None;
@@ -421,7 +389,29 @@ impl CommitClaims<'_> {
         Some((BrokenRule::WrongMessage, shown(own), shown(said)))
     }
 
-    fn trailer(&self, key: &str) -> Option<&str> {
-        trailer(self.said, key)
+    /// Returns whether the commit says that it changed this task.
+    fn names(&self, id: &TaskId) -> bool {
+        self.trailer("Aof-Task") == Some(id.as_str())
     }
+
+    fn trailer(&self, key: &str) -> Option<&str> {
+        trailer(self.trailers, key)
+    }
+}
+
+/// Returns the trailers that the commit repeats with different values: a reader may go by any of them.
+fn contradictions(entry: &LogEntry, trailers: &[Trailer]) -> Vec<HistoryFinding> {
+    let several = OWN_TRAILERS.iter().filter_map(|key| {
+        let mut values = trailers.iter().filter(|one| one.key() == *key).map(Trailer::value);
+        let first = values.next()?;
+        let other = values.find(|value| *value != first)?;
+        let (expected, found) =
+            (format!("one `{key}`"), short(&format!("`{first}` and `{other}`")));
+        Some(HistoryFinding::new(entry, None, BrokenRule::WrongTrailer, expected, found))
+    });
+    several.collect()
+}
+
+fn trailer<'t>(trailers: &'t [Trailer], key: &str) -> Option<&'t str> {
+    trailers.iter().find(|one| one.key() == key).map(Trailer::value)
 }

@@ -1,4 +1,4 @@
-//! The commits of a project where there may be no worktree: in a bare repository, or in the hook that judges a push. Only reads.
+//! Judges projects without a worktree: in a bare repository, or in the hook that judges a push. Reads only.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::storage::{ProjectPath, StoreError, layout};
 pub(crate) struct ProjectFolder(String);
 
 impl ProjectFolder {
-    /// Returns it as git writes it; empty for the top.
+    /// Returns it as a path in git; empty for the top.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
@@ -44,28 +44,27 @@ impl FromStr for ProjectFolder {
     }
 }
 
-/// A repository whose commits are looked at, and nothing else of it.
+/// A repository of which only the commits are read.
 pub(crate) struct CommitArchive {
     start: PathBuf,
     command: String,
     clock: Clock,
-    /// The whole of it.
     whole: Workspace,
 }
 
 impl CommitArchive {
-    /// Opens the nearest repository, from a folder upwards.
+    /// Opens the repository of a folder, or of the nearest parent.
     pub(crate) fn open(start: &Path, command: String, clock: Clock) -> Result<Self, ProjectError> {
         let whole = Workspace::of_commits(start, "", command.clone(), clock)?;
         Ok(Self { start: start.to_owned(), command, clock, whole })
     }
 
-    /// Returns whether files of a project may stand in that folder, and not only commits.
+    /// Returns whether the folder is in a worktree, and not in a bare repository.
     pub(crate) fn has_files(folder: &Path) -> Result<bool, ProjectError> {
         Ok(Repository::is_in_worktree(folder)?)
     }
 
-    /// Judges the commits of a range, for the project in that folder, or else for the only one that there is.
+    /// Judges the commits of a range, for the project in that folder, else for the only project.
     pub(crate) fn verify(
         &self,
         folder: Option<&ProjectFolder>,
@@ -87,12 +86,12 @@ impl CommitArchive {
         &self.whole.repository
     }
 
-    /// Returns what it takes to judge the project of a folder.
+    /// Returns the project of a folder, without a worktree.
     pub(crate) fn project(&self, folder: &ProjectFolder) -> Result<Workspace, ProjectError> {
         Workspace::of_commits(&self.start, &folder.0, self.command.clone(), self.clock)
     }
 
-    /// Returns the folders in which a commit has a project: its rules, and tasks beside them.
+    /// Returns the folders in which a commit has a project: rules, and tasks beside them.
     pub(crate) fn folders(
         &self,
         commit: CommitId,
@@ -116,7 +115,7 @@ impl CommitArchive {
             .collect())
     }
 
-    /// Expects that any of the commits, or of those that led to them, has a project in the folder.
+    /// Fails if none of the commits, nor of their ancestors, has a project in the folder.
     pub(crate) fn require(
         &self,
         folder: &ProjectFolder,
@@ -129,7 +128,7 @@ impl CommitArchive {
                 return Ok(());
             }
         }
-        // It may have been moved away since.
+        // It may have been removed since.
         for commit in commits {
             if repository
                 .log_of(commit, &[PROJECT_FILE, layout::TASKS])?
@@ -147,7 +146,7 @@ impl CommitArchive {
         })
     }
 
-    /// Returns the commit that a range ends with; nothing where nothing was committed yet.
+    /// Returns the last commit of a range; nothing if nothing was committed yet.
     fn until(&self, range: &Range) -> Result<Option<CommitId>, ProjectError> {
         match self.repository().commit_named(&range.until)? {
             None if range.until == "HEAD" && self.repository().look()?.commit.is_none() => Ok(None),
@@ -183,18 +182,18 @@ fn unknown(range: &Range) -> ProjectError {
     ProjectError::Unknown { kind: Named::Commit, given: range.until.clone(), known: Vec::new() }
 }
 
-/// What a push does to a reference, as git tells its `pre-receive` hook: the old object, the new one, the name.
+/// The update of a reference by a push, as git passes it to the `pre-receive` hook: old object, new object, name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Update {
     /// As `refs/heads/main`.
     pub reference: String,
-    /// What it was; nothing if it is new.
+    /// The old object; nothing if the reference is new.
     pub old: Option<ObjectId>,
-    /// What it would be; nothing if it is to be deleted.
+    /// The new object; nothing if the reference is deleted.
     pub new: Option<ObjectId>,
 }
 
-/// A line that is none of those that git writes.
+/// A line that git does not write.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` does not say what is pushed", .0.escape_debug())]
 pub(crate) struct NotAnUpdate(String);
@@ -219,24 +218,21 @@ impl FromStr for Update {
     }
 }
 
-/// Git says that there is no object by a name of zeros.
+/// Returns whether the name consists of zeros, by which git says that there is no object.
 fn is_nothing(id: ObjectId) -> bool {
     id.to_string().bytes().all(|digit| digit == b'0')
 }
 
-/// What a push brings to a project on one reference.
+/// The judgement of a push, for one project and one reference.
 #[derive(Debug)]
 pub(crate) struct JudgedPush {
-    /// The reference.
     pub reference: String,
-    /// The project's folder in the repository.
     pub project: ProjectFolder,
-    /// What it is worth.
     pub verified: Verified,
 }
 
-/// Judges what a push brings, in the order in which git tells of it. A reference that is deleted, or is not about a commit, brings
-/// nothing. Without a folder, every project counts that the repository has, or that the push brings.
+/// Judges a push, in the order of its updates. Deleted references, and those of other objects than commits, are ignored. Without a
+/// folder, all projects of the repository and of the push are judged.
 pub(crate) fn verify_pushed(
     past: &CommitArchive,
     folder: Option<&ProjectFolder>,
@@ -246,34 +242,35 @@ pub(crate) fn verify_pushed(
     let repository = past.repository();
     let mut known = repository.named_commits()?;
     let head = repository.look()?;
-    let mut ways = Vec::new();
+    let mut pushed = Vec::new();
     for update in updates {
         let commit = |id: Option<ObjectId>| id.map(|id| repository.commit_behind(id)).transpose();
         if let Some(new) = commit(update.new)?.flatten() {
-            ways.push((update, commit(update.old)?.flatten(), new));
+            pushed.push((update, commit(update.old)?.flatten(), new));
         }
     }
-    // What the push brings to the branch of HEAD decides for the other ones as well.
-    let arrives =
-        ways.iter().find(|(update, ..)| update.reference == head.reference).map(|(.., new)| *new);
+    // The pushed commit of HEAD's branch counts for the other branches as well.
+    let new_main =
+        pushed.iter().find(|(update, ..)| update.reference == head.reference).map(|(.., new)| *new);
     let folders = match folder {
         Some(folder) => {
-            let pushed = ways.iter().flat_map(|(_, old, new)| old.iter().copied().chain([*new]));
-            let all: Vec<CommitId> = pushed.chain(known.iter().copied()).collect();
+            let own = pushed.iter().flat_map(|(_, old, new)| old.iter().copied().chain([*new]));
+            let all: Vec<CommitId> = own.chain(known.iter().copied()).collect();
             if !all.is_empty() {
                 past.require(folder, all)?;
             }
             BTreeSet::from([folder.clone()])
         }
-        None => {
-            folders(past, ways.iter().flat_map(|(_, old, new)| old.iter().copied().chain([*new])))?
-        }
+        None => folders(
+            past,
+            pushed.iter().flat_map(|(_, old, new)| old.iter().copied().chain([*new])),
+        )?,
     };
-    let mut pushed = Vec::new();
-    for (update, old, new) in ways {
+    let mut judged = Vec::new();
+    for (update, old, new) in pushed {
         let since: Vec<CommitId> = match old {
             Some(old) => vec![old],
-            // What any other reference has was judged when it came.
+            // Commits of other references were judged when they came.
             None => known.clone(),
         };
         for project in &folders {
@@ -281,11 +278,11 @@ pub(crate) fn verify_pushed(
             let mut verified = verify_commits(&workspace, &since, new, anchor)?;
             if let Some(old) = old.filter(|_| update.reference.starts_with("refs/heads/")) {
                 verified.findings.extend(forced(repository, old, new)?);
-                let main = arrives.filter(|_| update.reference != head.reference).or(head.commit);
+                let main = new_main.filter(|_| update.reference != head.reference).or(head.commit);
                 let lost = superseded(&workspace, (old, new), main, &verified.findings)?;
                 verified.findings.extend(lost);
             }
-            pushed.push(JudgedPush {
+            judged.push(JudgedPush {
                 reference: update.reference.clone(),
                 project: project.clone(),
                 verified,
@@ -293,10 +290,10 @@ pub(crate) fn verify_pushed(
         }
         known.push(new);
     }
-    Ok(pushed)
+    Ok(judged)
 }
 
-/// Returns the projects in any of the commits, and on the branch that the repository is known by.
+/// Returns the projects in any of the commits, and in HEAD.
 fn folders(
     past: &CommitArchive,
     commits: impl Iterator<Item = CommitId>,
@@ -309,7 +306,7 @@ fn folders(
     Ok(folders)
 }
 
-/// Returns what was found as `--json` shows it.
+/// Returns the judgements as `--json` shows them.
 pub(crate) fn pushed_value(pushed: &[JudgedPush]) -> Value {
     let refs = pushed.iter().map(|one| {
         let mut value = one.verified.value();
@@ -343,11 +340,6 @@ mod tests {
             assert_eq!(folder(text).as_deref(), expected, "{text:?}");
         }
     }
-}
-
-#[cfg(test)]
-mod pushed_tests {
-    use super::*;
 
     #[test]
     fn lines_are_read_as_git_writes_them() {

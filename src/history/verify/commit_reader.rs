@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::domain::{Task, TaskId};
-use crate::files::config::configuration::RuleFile;
 use crate::files::task_file::{Defaults, parse_hand_made_as_written};
-use crate::git::{ChangedFile, CommitId, LogEntry, ObjectId, Repository};
+use crate::git::{CommitId, LogEntry, ObjectId, Repository};
 use crate::history::commit_tasks::{
     KnownFiles, KnownRules, KnownTasks, Pair, TaskChanges, TaskFileVersion, superseded_trailer,
 };
@@ -38,14 +37,12 @@ impl<'w> CommitReader<'w> {
         self.rules.behind(self.workspace, entry)
     }
 
-    /// Notes what a commit changed: where it left the rules alone, they judge the next one too.
-    pub(crate) fn note(&mut self, entry: &LogEntry, changed: &[ChangedFile]) {
-        if !changed.iter().any(|file| RuleFile::of(&file.path).is_some()) {
-            self.rules.are_kept_by(entry);
-        }
+    /// Notes that a commit did not change the rules: they judge the next one too.
+    pub(crate) fn keep_rules(&mut self, entry: &LogEntry) {
+        self.rules.are_kept_by(entry);
     }
 
-    /// Returns what a version of a task's file says; nothing where it cannot be read.
+    /// Returns a version of a task; nothing if its file cannot be read.
     pub(crate) fn read(
         &mut self,
         rules: &Rules,
@@ -56,7 +53,7 @@ impl<'w> CommitReader<'w> {
         self.tasks.read(self.workspace, (id, version), rules, entry.committed)
     }
 
-    /// Returns what those versions say that can be read.
+    /// Returns the readable ones among versions of a task.
     pub(crate) fn read_all(
         &mut self,
         rules: &Rules,
@@ -68,7 +65,7 @@ impl<'w> CommitReader<'w> {
         Ok(read.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
-    /// Returns the tasks that both parents of a merge changed since they parted.
+    /// Returns the tasks that both parents of a merge changed since their merge base.
     pub(crate) fn pairs(
         &mut self,
         entry: &LogEntry,
@@ -79,24 +76,24 @@ impl<'w> CommitReader<'w> {
     }
 }
 
-/// Returns the task with the longest history; one that nobody has taken up counts least.
+/// Returns the task with the longest history; a task that was never adopted counts least.
 pub(crate) fn longest(tasks: Vec<Rc<Task>>) -> Option<Rc<Task>> {
     tasks.into_iter().max_by_key(|task| (!is_new(task), task.history.len()))
 }
 
-/// Returns whether nobody has taken the task up.
+/// Returns whether the engine has never adopted the task.
 pub(crate) fn is_new(task: &Task) -> bool {
     task.gate.is_none() && task.history.is_empty()
 }
 
-/// The merge of two commits, from each of the commits at which they parted. Other merges have none.
+/// The merge of two commits by meaning, from each merge base. Other merges have none.
 pub(crate) struct Remerge {
     sides: Vec<SidesSince>,
-    /// Where the two parted is not here, as in a shallow clone: nothing can be said of the merge.
+    /// Whether a merge base is missing, as in a shallow clone: the merge cannot be judged.
     pub is_cut_off: bool,
 }
 
-/// What two sides did since one commit.
+/// The changes of two sides since one merge base.
 struct SidesSince {
     base: CommitId,
     changes: TaskChanges,
@@ -128,12 +125,12 @@ impl Remerge {
         Ok(Self { sides: sides.collect::<Result<_, ProjectError>>()?, is_cut_off: false })
     }
 
-    /// Returns where the two parted.
+    /// Returns the merge bases.
     pub(crate) fn bases(&self) -> impl Iterator<Item = CommitId> {
         self.sides.iter().map(|sides| sides.base)
     }
 
-    /// Returns what may become of a task, with people's fields as in `after`; nothing where it cannot be merged by the rules.
+    /// Returns the possible results for a task, with people's fields as in `after`; none if it cannot be merged by the rules.
     pub(crate) fn merged(
         &self,
         reader: &mut CommitReader<'_>,
@@ -163,7 +160,7 @@ impl Remerge {
         Ok(all)
     }
 
-    /// Returns the values of the trailers of all entries that no longer count.
+    /// Returns the trailer values of all superseded entries.
     pub(crate) fn superseded(
         &self,
         reader: &mut CommitReader<'_>,
@@ -182,11 +179,11 @@ impl Remerge {
     }
 }
 
-/// A proof, or the breach that was found, and whether the entries name the rules by the hash of an earlier version.
+/// A proof or a breach, and whether the entries name the rules by the hash of an earlier version.
 type Proved = (Proof, bool);
 
-/// Proves a change by what its files say. Earlier versions took up what a hand-made file said of `routing.agent`, `reviewContext`, `blockers` and
-/// `context`.
+/// Proves a change by its files: earlier versions of aof adopted `routing.agent`, `reviewContext`, `blockers` and `context` from
+/// hand-made files.
 pub(crate) fn prove_change(
     repository: &Repository,
     rules: &Rules,
@@ -197,7 +194,7 @@ pub(crate) fn prove_change(
     if !is_breach(&proved.0) || is_new(after) || !before.is_none_or(is_new) {
         return Ok(proved);
     }
-    // A file that does not say when it was made was read a moment before it was taken up.
+    // A file without a creation time was read just before it was adopted.
     let defaults =
         Defaults { workflow: rules.project.default_workflow.clone(), created: after.created };
     for (_, content) in files {

@@ -1,4 +1,4 @@
-//! What is wrong in a history: where, which rule is broken, what was expected and what was found.
+//! The findings of `aof verify`: where, which rule is broken, what was expected and what was found.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -44,12 +44,12 @@ words!(
 );
 
 impl BrokenRule {
-    /// Returns whether the history is worth less for it. A merge that a person made need not list what it superseded.
+    /// Returns whether it is a fault. A person's merge need not list what it superseded.
     pub(crate) const fn is_fault(self) -> bool {
         !matches!(self, Self::Untold)
     }
 
-    /// Returns what it means, in words.
+    /// Returns its meaning in words.
     pub(crate) const fn sentence(self) -> &'static str {
         match self {
             Self::Removed => "what was there is gone",
@@ -79,7 +79,7 @@ impl BrokenRule {
     }
 }
 
-/// Something that is wrong in a commit.
+/// A broken rule in a commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct HistoryFinding {
     pub commit: CommitId,
@@ -91,7 +91,7 @@ pub(crate) struct HistoryFinding {
     pub rule: BrokenRule,
     pub expected: String,
     pub found: String,
-    /// The later commit in which somebody with the right put it right.
+    /// The later commit in which somebody entitled corrected it.
     pub covered: Option<CommitId>,
 }
 
@@ -117,7 +117,7 @@ impl HistoryFinding {
     }
 }
 
-/// What was judged of a commit.
+/// The judgement of one commit.
 #[derive(Debug, Default)]
 pub(crate) struct Judged {
     pub findings: Vec<HistoryFinding>,
@@ -125,20 +125,20 @@ pub(crate) struct Judged {
     pub changes: usize,
     /// How many of them name the rules by the hash of an earlier version.
     pub renamed: usize,
-    /// The tasks that somebody with the right moved against the workflow.
+    /// The tasks that somebody entitled moved against the workflow.
     pub overridden: Vec<TaskId>,
-    /// The tasks that can be read again, and continue from where they stood.
+    /// The tasks that are readable again, and continue from their state before.
     pub mended: Vec<TaskId>,
 }
 
 /// The longest value that is shown, in characters.
-const MOST: usize = 120;
+const LONGEST: usize = 120;
 
 /// A broken rule, what was expected, and what was found.
 pub(crate) type RuleBreach = (BrokenRule, String, String);
 
-/// Returns which rule a breach breaks, with what was expected and found.
-pub(crate) fn breach_told(
+/// Returns the rule that a breach breaks, with what was expected and found.
+pub(crate) fn describe_breach(
     rules: &Rules,
     before: Option<&Task>,
     after: &Task,
@@ -146,19 +146,22 @@ pub(crate) fn breach_told(
 ) -> RuleBreach {
     match breach {
         Breach::Removed { before, after } => {
-            (BrokenRule::Removed, format!("{} at least", entries(*before)), entries(*after))
+            (BrokenRule::Removed, format!("{} at least", entry_count(*before)), entry_count(*after))
         }
         Breach::Rewritten { entry } => {
             let at = |task: Option<&Task>| {
                 task.and_then(|task| task.history.get(*entry)).map(visits::visit_value)
             };
-            let (expected, found) = differing(at(before), at(Some(after)));
+            let (expected, found) = differing_fields(at(before), at(Some(after)));
             (BrokenRule::Rewritten, format!("entry {} as it was: {expected}", entry + 1), found)
         }
         Breach::Refused { entry, why } => {
             let ended = after.history.get(*entry);
-            let mut found =
-                format!("entry {}, {}: {why}", entry + 1, ended.map(named).unwrap_or_default());
+            let mut found = format!(
+                "entry {}, {}: {why}",
+                entry + 1,
+                ended.map(visit_summary).unwrap_or_default()
+            );
             let own = ended.and_then(|visit| visit.workflow.as_deref());
             let hash = rules.hash(&after.routing.workflow);
             if own.zip(hash).is_some_and(|(own, hash)| own != hash) {
@@ -167,18 +170,18 @@ pub(crate) fn breach_told(
             (BrokenRule::NotAllowed, "what the rules allow".to_owned(), short(&found))
         }
         Breach::Otherwise { fields, expected, .. } => {
-            (BrokenRule::WrongResult, shown_all(expected, fields), shown_all(after, fields))
+            (BrokenRule::WrongResult, show_fields(expected, fields), show_fields(after, fields))
         }
         Breach::Moved { fields } => {
-            let expected = before.map(|before| shown_all(before, fields)).unwrap_or_default();
-            (BrokenRule::MovedByHand, expected, shown_all(after, fields))
+            let expected = before.map(|before| show_fields(before, fields)).unwrap_or_default();
+            (BrokenRule::MovedByHand, expected, show_fields(after, fields))
         }
         Breach::Begun { entries: count } => {
             let at = after
                 .gate
                 .as_ref()
                 .map_or_else(|| "at its end".to_owned(), |open| format!("at {}", open.current));
-            let found = format!("a task {at}, with {}", entries(*count));
+            let found = format!("a task {at}, with {}", entry_count(*count));
             (
                 BrokenRule::NotAllowed,
                 "a new task at its first gate, with no entries".to_owned(),
@@ -188,18 +191,18 @@ pub(crate) fn breach_told(
     }
 }
 
-/// Returns a visit in a few words.
-pub(crate) fn named(visit: &Visit) -> String {
+/// Describes a visit in a few words.
+pub(crate) fn visit_summary(visit: &Visit) -> String {
     let by = visit.agent.as_ref().map(|agent| format!(" by {agent}")).unwrap_or_default();
     format!("{} at {}{by}", visit.outcome, visit.station())
 }
 
-pub(crate) fn entries(count: usize) -> String {
+pub(crate) fn entry_count(count: usize) -> String {
     if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") }
 }
 
 /// Returns the fields of two entries that differ.
-fn differing(one: Option<Value>, two: Option<Value>) -> (String, String) {
+fn differing_fields(one: Option<Value>, two: Option<Value>) -> (String, String) {
     let fields = |value: Option<Value>| match value {
         Some(Value::Object(fields)) => fields,
         _ => serde_json::Map::new(),
@@ -219,15 +222,15 @@ fn differing(one: Option<Value>, two: Option<Value>) -> (String, String) {
     (shown(&one), shown(&two))
 }
 
-fn shown_all(task: &Task, fields: &[&'static str]) -> String {
-    // The time of writing tells nothing where something else differs.
-    let telling = fields.iter().filter(|field| fields.len() == 1 || **field != "updated");
+fn show_fields(task: &Task, fields: &[&'static str]) -> String {
+    // The update time matters only if nothing else differs.
+    let relevant = fields.iter().filter(|field| fields.len() == 1 || **field != "updated");
     let all: Vec<String> =
-        telling.map(|field| format!("{field}: {}", shown(task, field))).collect();
+        relevant.map(|field| format!("{field}: {}", show_field(task, field))).collect();
     short(&all.join(", "))
 }
 
-fn shown(task: &Task, field: &str) -> String {
+fn show_field(task: &Task, field: &str) -> String {
     let or_nothing = |text: String| if text.is_empty() { "nothing".to_owned() } else { text };
     match field {
         "status" => task.status.to_string(),
@@ -249,7 +252,7 @@ fn shown(task: &Task, field: &str) -> String {
             |visit| {
                 let to =
                     visit.to.as_ref().map(|to| format!(" to {}", to.noun())).unwrap_or_default();
-                format!("{} entries, the last one {}{to}", task.history.len(), named(visit))
+                format!("{} entries, the last one {}{to}", task.history.len(), visit_summary(visit))
             },
         ),
         "reviewContext" => if task.review.is_some() { "there" } else { "nothing" }.to_owned(),
@@ -260,9 +263,10 @@ fn shown(task: &Task, field: &str) -> String {
     }
 }
 
+/// Returns a value on one line, shortened for a message.
 pub(crate) fn short(text: &str) -> String {
     let line = one_line(text);
-    match line.char_indices().nth(MOST) {
+    match line.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}..", &line[..end]),
         None => line,
     }

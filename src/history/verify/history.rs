@@ -1,4 +1,4 @@
-//! Judges a history: every commit by its parent and the rules that were in force there. Reads git alone, and changes nothing.
+//! Judges a history: every commit by its parent and the rules in force there. Reads only git, and changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::commit::judge_commit;
 use super::commit_reader::{CommitReader, longest};
-use super::finding::{BrokenRule, HistoryFinding, Judged, named, short};
+use super::finding::{BrokenRule, HistoryFinding, Judged, short, visit_summary};
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::domain::{Task, TaskId, Visit};
 use crate::git::{CommitId, Pretence, Repository};
@@ -16,7 +16,7 @@ use crate::project::active_rules::{rules_at, stand_in};
 use crate::project::error::{Named, ProjectError};
 use crate::project::workspace::{Workspace, side_by_side};
 
-/// Which commits are judged.
+/// The commits to judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Range {
     pub from: RangeStart,
@@ -24,35 +24,35 @@ pub(crate) struct Range {
     pub until: String,
 }
 
-/// Where a range of commits begins.
+/// The start of a range of commits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RangeStart {
-    /// With the first commit.
+    /// The first commit.
     Beginning,
-    /// Behind this commit, which has to be an ancestor: what was judged once stays.
+    /// After this commit, which has to be an ancestor: what was judged before must not change.
     Ancestor(String),
-    /// With the commits that are not in the history of this one, as in `A..B`.
+    /// All commits that are not in the history of this one, as in `A..B`.
     Excluding(String),
 }
 
-/// What was judged of a history.
+/// The judgement of a history.
 #[derive(Debug, Default)]
 pub(crate) struct Verified {
     pub commits: usize,
-    /// How many changes of tasks the commits make.
+    /// How many changes of tasks the commits have.
     pub changes: usize,
-    /// How many of these name the rules by the hash of another version of aof.
+    /// How many of them name the rules by the hash of another version of aof.
     pub renamed: usize,
-    /// What is wrong, the oldest first.
+    /// Oldest first.
     pub findings: Vec<HistoryFinding>,
     /// The commits at which a shallow history ends.
     pub ends: Vec<CommitId>,
-    /// How git shows another history than the one that was judged.
+    /// Settings by which git shows another history than the judged one.
     pub pretences: Vec<Pretence>,
 }
 
 impl Verified {
-    /// Returns the faults that nobody with the right has put right since.
+    /// Returns the faults that nobody entitled has corrected since.
     pub(crate) fn open(&self) -> impl Iterator<Item = &HistoryFinding> {
         self.findings.iter().filter(|own| own.covered.is_none() && own.rule.is_fault())
     }
@@ -73,8 +73,8 @@ impl Verified {
     }
 }
 
-/// Judges the commits of a range. Signatures are judged by the keys in the commit before, and by those of `anchor`, where that is given.
-/// Fails if the range names no commits.
+/// Judges the commits of a range, and signatures by the keys in the commit before and by those of `anchor`, if given. Fails if the range
+/// names no commits.
 pub(crate) fn verify(
     workspace: &Workspace,
     range: &Range,
@@ -111,7 +111,7 @@ pub(crate) fn verify(
     }
 }
 
-/// Judges the commits in the history of `until` that are in none of the others'.
+/// Judges the commits in the history of `until` that are not in that of `since`.
 pub(crate) fn verify_commits(
     workspace: &Workspace,
     since: &[CommitId],
@@ -126,7 +126,7 @@ pub(crate) fn verify_commits(
         pretences: repository.pretences()?,
         ..Verified::default()
     };
-    let mut telling: Vec<(CommitId, Judged)> = Vec::new();
+    let mut notable: Vec<(CommitId, Judged)> = Vec::new();
     let judge = |workspace: &Workspace, share: &[CommitId]| {
         let mut reader = CommitReader::new(workspace);
         let judged = |commit: &CommitId| Ok((*commit, judge_commit(&mut reader, anchor, *commit)?));
@@ -135,35 +135,37 @@ pub(crate) fn verify_commits(
     let mut take = |(commit, judged): (CommitId, Judged)| {
         verified.changes += judged.changes;
         verified.renamed += judged.renamed;
-        let tells = [judged.findings.len(), judged.overridden.len(), judged.mended.len()];
-        if tells != [0; 3] {
-            telling.push((commit, judged));
+        let counts = [judged.findings.len(), judged.overridden.len(), judged.mended.len()];
+        if counts != [0; 3] {
+            notable.push((commit, judged));
         }
         Ok(ControlFlow::Continue(()))
     };
     let _ = side_by_side(workspace, &reach.commits, judge, &mut take)?;
-    cover(workspace, &mut telling)?;
+    note_corrections(workspace, &mut notable)?;
     for finding in doubled_tasks(workspace, until)? {
-        let is_told = |known: &HistoryFinding| {
+        let is_known = |known: &HistoryFinding| {
             (known.rule, known.commit, &known.task)
                 == (BrokenRule::Doubled, finding.commit, &finding.task)
         };
-        if !telling.iter().any(|(_, judged)| judged.findings.iter().any(is_told)) {
+        if !notable.iter().any(|(_, judged)| judged.findings.iter().any(is_known)) {
             let commit = finding.commit;
-            telling.push((commit, Judged { findings: vec![finding], ..Judged::default() }));
+            notable.push((commit, Judged { findings: vec![finding], ..Judged::default() }));
         }
     }
-    telling
+    notable
         .sort_by_cached_key(|(commit, _)| reach.commits.iter().position(|known| known == commit));
-    verified.findings = telling.into_iter().flat_map(|(_, judged)| judged.findings).collect();
+    verified.findings = notable.into_iter().flat_map(|(_, judged)| judged.findings).collect();
     Ok(verified)
 }
 
-/// Notes by which later commit a finding was put right: a person with the right who moved the task on with a reason has seen where it
-/// stood.
-fn cover(workspace: &Workspace, telling: &mut [(CommitId, Judged)]) -> Result<(), ProjectError> {
+/// Notes by which later commit a finding was corrected: whoever was entitled to move the task with a reason has seen its state.
+fn note_corrections(
+    workspace: &Workspace,
+    notable: &mut [(CommitId, Judged)],
+) -> Result<(), ProjectError> {
     let (mut overridden, mut mended) = (HashMap::new(), HashMap::new());
-    for (commit, judged) in telling.iter_mut().rev() {
+    for (commit, judged) in notable.iter_mut().rev() {
         for finding in &mut judged.findings {
             let by = match finding.rule {
                 BrokenRule::MovedByHand | BrokenRule::WrongResult | BrokenRule::NotAllowed => {
@@ -173,7 +175,7 @@ fn cover(workspace: &Workspace, telling: &mut [(CommitId, Judged)]) -> Result<()
                 _ => continue,
             };
             let later = finding.task.as_ref().and_then(|task| by.get(task).copied());
-            // What was done on another branch has not seen it.
+            // A commit on another branch has not seen the finding.
             if let Some(later) = later
                 && workspace.repository.led_to(*commit, later)?
             {
@@ -186,21 +188,21 @@ fn cover(workspace: &Workspace, telling: &mut [(CommitId, Judged)]) -> Result<()
     Ok(())
 }
 
-/// Returns the tasks that still have several files, each with the commit that brought the second one.
+/// Returns a finding for each task that still has several files, with the commit that added the second one.
 fn doubled_tasks(
     workspace: &Workspace,
     until: CommitId,
 ) -> Result<Vec<HistoryFinding>, ProjectError> {
     let repository = &workspace.repository;
-    let told = doubled(workspace, until)?.into_iter().map(|(id, path)| {
+    let findings = doubled(repository, until)?.into_iter().map(|(id, path)| {
         let entry = repository.log_entry(doubled_by(repository, &id, until)?)?;
         let found = short(&format!("`{path}` besides another one"));
         Ok(HistoryFinding::new(&entry, Some(&id), BrokenRule::Doubled, "one file of a task", found))
     });
-    told.collect()
+    findings.collect()
 }
 
-/// Returns what is wrong with a branch that leaves commits behind which it had.
+/// Returns a finding if the branch has lost commits.
 pub(crate) fn forced(
     repository: &Repository,
     old: CommitId,
@@ -223,8 +225,8 @@ pub(crate) fn forced(
     )))
 }
 
-/// Returns which entries of the old commit the new one lacks, where no other finding says so: a merge may have put others in their
-/// place, though each commit by itself is as the rules allow. Entries that the main branch decided otherwise do not count.
+/// Returns the entries of the old commit that the new one lacks, unless another finding says so: a merge may have replaced them, though
+/// the rules allow each commit by itself. Entries that the main branch decided differently do not count.
 pub(crate) fn superseded(
     workspace: &Workspace,
     (old, new): (CommitId, CommitId),
@@ -244,14 +246,14 @@ pub(crate) fn superseded(
     };
     let mut wrong = Vec::new();
     for (id, own) in touched(&repository.changed_between(old, new)?) {
-        let is_told = |wrong: &HistoryFinding| {
-            let tells = matches!(
+        let is_known = |wrong: &HistoryFinding| {
+            let is_loss = matches!(
                 wrong.rule,
                 BrokenRule::Removed | BrokenRule::Rewritten | BrokenRule::LostInMerge
             );
-            tells && wrong.task.as_ref() == Some(&id)
+            is_loss && wrong.task.as_ref() == Some(&id)
         };
-        if known.iter().any(is_told) {
+        if known.iter().any(is_known) {
             continue;
         }
         let mut read = |versions: &[(String, _)]| -> Result<_, ProjectError> {
@@ -263,7 +265,7 @@ pub(crate) fn superseded(
         };
         let (Some(before), Some(after)) = (read(&own.before)?, read(&own.after)?) else { continue };
         let Some((place, lost)) =
-            before.history.iter().enumerate().find(|(_, own)| !has(&after, own))
+            before.history.iter().enumerate().find(|(_, own)| !has_entry(&after, own))
         else {
             continue;
         };
@@ -275,13 +277,13 @@ pub(crate) fn superseded(
             continue;
         }
         let found = match after.history.get(place) {
-            Some(other) => format!("{} in its place", named(other)),
+            Some(other) => format!("{} in its place", visit_summary(other)),
             None => "none in its place".to_owned(),
         };
         let expected = format!(
             "entry {}, {}, as commit {} has it",
             place + 1,
-            named(lost),
+            visit_summary(lost),
             &old.to_string()[..7]
         );
         wrong.push(HistoryFinding::new(
@@ -295,8 +297,8 @@ pub(crate) fn superseded(
     Ok(wrong)
 }
 
-/// Returns whether a task has an entry: what was decided again on top of something else is the same completion.
-fn has(task: &Task, entry: &Visit) -> bool {
+/// Returns whether a task has an entry, or one of the same completion that was decided again.
+fn has_entry(task: &Task, entry: &Visit) -> bool {
     let is_same = |own: &Visit| {
         own == entry || entry.completion.is_some() && own.completion == entry.completion
     };

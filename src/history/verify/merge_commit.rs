@@ -1,10 +1,12 @@
-//! Judges a merge: each task is what merging by the rules makes of it, and neither side loses what it had.
+//! Judges a merge: each task has to be what merging by the rules makes of it, and no side may lose entries.
 
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
 use super::commit_reader::{CommitReader, Remerge, is_new, longest};
-use super::finding::{BrokenRule, HistoryFinding, Judged, OWN_TRAILERS, entries, named, short};
+use super::finding::{
+    BrokenRule, HistoryFinding, Judged, OWN_TRAILERS, entry_count, short, visit_summary,
+};
 use super::signatures;
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::domain::{Status, Task, TaskId, Timestamp};
@@ -12,6 +14,7 @@ use crate::files::config::configuration::RuleFile;
 use crate::files::task_file;
 use crate::files::task_file::Defaults;
 use crate::git::log::trailers;
+use crate::git::log::trailers::Trailer;
 use crate::git::{CommitId, Comparison, LogEntry, ObjectId, Repository, merge_texts_by};
 use crate::history::commit_tasks::{
     SUPERSEDED, TaskFileVersion, Touched, is_of_another_project, superseded_trailer, touched,
@@ -19,13 +22,13 @@ use crate::history::commit_tasks::{
 use crate::project::error::ProjectError;
 use crate::rules::{Rules, stands_alike};
 
-/// A task that a merge left otherwise than some of its parents had it.
+/// A task in a merge that differs from some of the parents.
 struct MergedTask<'c> {
     entry: &'c LogEntry,
     rules: &'c Rules,
     id: &'c TaskId,
     sides: &'c [(CommitId, Touched)],
-    /// The task as those parents had it, where it was taken up.
+    /// The task in those parents that had adopted it.
     had: Vec<(CommitId, Rc<Task>)>,
     after: Rc<Task>,
 }
@@ -47,7 +50,7 @@ pub(crate) fn judge_merge(
         if sides.iter().all(|(_, own)| own.after.is_empty()) {
             let left = reader.files.of(repository, entry.id, id)?;
             for (_, own) in sides {
-                own.take_in(left);
+                own.add_unchanged(left);
             }
         }
     }
@@ -83,7 +86,7 @@ pub(crate) fn judge_merge(
         let task = MergedTask { entry, rules, id, sides, had, after };
         judged.findings.extend(task.signatures(reader, anchor, &remerge)?);
         judged.findings.extend(task.said_by_hand(&reader.workspace.repository, *new)?);
-        judged.findings.extend(task.state(reader, &remerge)?);
+        judged.findings.extend(task.judge_state(reader, &remerge)?);
     }
     let repository = &reader.workspace.repository;
     judged.findings.extend(judge_rules(repository, entry, &remerge)?);
@@ -91,8 +94,8 @@ pub(crate) fn judge_merge(
     Ok(judged)
 }
 
-/// Returns what the merge makes of a task by the rules, where its file cannot be read. Of several possibilities, it is the one at which
-/// the task stands now.
+/// Returns what the merge makes of a task by the rules, if its file cannot be read. Of several results, prefers the one that equals the
+/// current state.
 pub(crate) fn task_after(
     reader: &mut CommitReader<'_>,
     entry: &LogEntry,
@@ -100,15 +103,15 @@ pub(crate) fn task_after(
     now: &Task,
 ) -> Result<Option<Rc<Task>>, ProjectError> {
     let all = Remerge::of(reader, entry)?.merged(reader, entry, id, now)?;
-    // The file does not say which of two edits was the later one.
+    // The file does not say which of two edits was later.
     let mut all: Vec<Task> =
         all.into_iter().map(|merged| Task { updated: now.updated, ..merged.task }).collect();
     let place = all.iter().position(|task| stands_alike(task, now)).unwrap_or_default();
     Ok((place < all.len()).then(|| Rc::new(all.swap_remove(place))))
 }
 
-/// Returns what a file that nobody has taken up says of its status, where it says that the task is finished, and did not before. The engine does
-/// not go by it, but whoever reads the file might.
+/// Returns the finished status that a never adopted file claims, and did not claim before. The engine ignores it, but readers of the
+/// file may not.
 pub(crate) fn said_by_hand<'v>(
     repository: &Repository,
     rules: &Rules,
@@ -139,12 +142,12 @@ impl MergedTask<'_> {
         HistoryFinding::new(self.entry, Some(self.id), rule, expected, found)
     }
 
-    /// Returns whether no parent has the very files.
-    fn is_of_no_side(&self) -> bool {
+    /// Returns whether the task differs from all parents.
+    fn differs_from_all(&self) -> bool {
         self.sides.len() == self.entry.parents.len()
     }
 
-    /// Judges the signatures of entries that the merge decided anew, and of those that are new to the first parent.
+    /// Judges the signatures of entries that the merge decided again, and of those that are new to the first parent.
     fn signatures(
         &self,
         reader: &CommitReader<'_>,
@@ -158,9 +161,9 @@ impl MergedTask<'_> {
         };
         let judged = (self.rules, self.entry);
         let anew: Vec<usize> =
-            places.clone().filter(|_| self.is_of_no_side()).filter(is_new).collect();
+            places.clone().filter(|_| self.differs_from_all()).filter(is_new).collect();
         let mut findings =
-            signatures::of_entries(anchor, judged, self.id, &self.after, anew.iter().copied());
+            signatures::judge_entries(anchor, judged, self.id, &self.after, anew.iter().copied());
         let Some(first) = self.entry.parents.first() else { return Ok(findings) };
         if self.sides.iter().all(|(side, _)| side != first) {
             return Ok(findings);
@@ -171,22 +174,23 @@ impl MergedTask<'_> {
                 && ours.is_none_or(|(_, task)| !task.history.contains(&history[*place]))
         };
         let brought: Vec<usize> = places.filter(is_theirs).collect();
-        // Where the first parent has had the same keys since they parted, they have judged the side's own commits already.
+        // Entries of the other side were judged with its own commits, unless keys have changed in the first parent since.
         let workspace = reader.workspace;
         let judged_by = (&*self.after, brought);
-        let brought = signatures::by_newer_keys(workspace, remerge, *first, self.rules, judged_by)?;
-        let by_keys = signatures::of_entries(None, judged, self.id, &self.after, brought);
+        let brought =
+            signatures::with_newer_keys(workspace, remerge, *first, self.rules, judged_by)?;
+        let by_keys = signatures::judge_entries(None, judged, self.id, &self.after, brought);
         findings.extend(by_keys.into_iter().filter(|own| own.rule != BrokenRule::BadSignature));
         Ok(findings)
     }
 
-    /// Judges a file that nobody has taken up, and that says what no side said.
+    /// Judges a never adopted file whose status no side had.
     fn said_by_hand(
         &self,
         repository: &Repository,
         new: ObjectId,
     ) -> Result<Option<HistoryFinding>, ProjectError> {
-        if !is_new(&self.after) || !self.had.is_empty() || !self.is_of_no_side() {
+        if !is_new(&self.after) || !self.had.is_empty() || !self.differs_from_all() {
             return Ok(None);
         }
         let before = self.sides.iter().flat_map(|(_, own)| &own.before);
@@ -195,8 +199,8 @@ impl MergedTask<'_> {
         Ok(found.map(|found| self.finding(BrokenRule::SaidByHand, expected, found)))
     }
 
-    /// Judges where the task stands: as the rules merge it, or else as all sides had it.
-    fn state(
+    /// Judges the state of the task: as the rules merge it, or else as all sides had it.
+    fn judge_state(
         &self,
         reader: &mut CommitReader<'_>,
         remerge: &Remerge,
@@ -206,82 +210,82 @@ impl MergedTask<'_> {
         }
         let all = remerge.merged(reader, self.entry, self.id, &self.after)?;
         let Some(first) = all.first() else {
-            let lost = self.lost();
-            let lost = lost
+            let lost = self
+                .find_loss()
                 .map(|(expected, found)| self.finding(BrokenRule::LostInMerge, expected, found));
             return Ok(lost.into_iter().collect());
         };
         let Some(merged) = all.iter().find(|merged| stands_alike(&merged.task, &self.after)) else {
-            let (mut expected, mut found) = (stands(&first.task), stands(&self.after));
+            let (mut expected, mut found) = (describe(&first.task), describe(&self.after));
             if expected == found {
                 expected.push_str(", as the rules merge it");
                 "something else of what the engine keeps".clone_into(&mut found);
             }
             return Ok(vec![self.finding(BrokenRule::LostInMerge, expected, found)]);
         };
-        let said = trailers::parse(&self.entry.message);
+        let trailers = trailers::parse(&self.entry.message);
         let superseded = merged.superseded.iter().filter_map(superseded_trailer);
-        let untold = superseded.filter(|own| !said.contains(own)).map(|own| {
+        let unlisted = superseded.filter(|own| !trailers.contains(own)).map(|own| {
             let found = "no trailer that says so".to_owned();
             self.finding(BrokenRule::Untold, short(&own.to_string()), found)
         });
-        Ok(untold.collect())
+        Ok(unlisted.collect())
     }
 
-    /// Returns how the task is not as all sides had it, where it is not.
-    fn lost(&self) -> Option<(String, String)> {
+    /// Returns how the task differs from all sides; nothing if it does not.
+    fn find_loss(&self) -> Option<(String, String)> {
         let after = &*self.after;
         for (side, before) in &self.had {
             if !after.history.starts_with(&before.history) {
-                let had = entries(before.history.len());
+                let had = entry_count(before.history.len());
                 let expected = format!("the {had} that commit {} has", &side.to_string()[..7]);
-                return Some((expected, format!("{}, others", entries(after.history.len()))));
+                return Some((expected, format!("{}, others", entry_count(after.history.len()))));
             }
         }
-        // Of two edits, the time of either will do.
+        // Either side's update time is fine.
         let timeless = |task: &Task| Task { updated: task.created, ..task.clone() };
         let is_as_one_side = is_new(after)
-            || !self.is_of_no_side()
+            || !self.differs_from_all()
             || self.had.iter().any(|(_, had)| stands_alike(&timeless(had), &timeless(after)));
         let lost = ("the task as one side had it", "a state that no side had");
         (!is_as_one_side).then(|| (lost.0.to_owned(), lost.1.to_owned()))
     }
 }
 
-/// Says where a task stands, and with how long a history.
-fn stands(task: &Task) -> String {
+/// Describes the state of a task, and the length of its history.
+fn describe(task: &Task) -> String {
     let at = task.gate.as_ref().map_or_else(String::new, |open| format!(" at {}", open.current));
     let by = task
         .history
         .last()
-        .map_or_else(String::new, |visit| format!(", the last one {}", named(visit)));
-    short(&format!("{}{at}, with {}{by}", task.status, entries(task.history.len())))
+        .map_or_else(String::new, |visit| format!(", the last one {}", visit_summary(visit)));
+    short(&format!("{}{at}, with {}{by}", task.status, entry_count(task.history.len())))
 }
 
-/// Judges the trailers of a merge: none that only a commit of the engine has, and of superseded entries only true ones. A merge that a
-/// person made need not list any.
+/// Judges the trailers of a merge: it has none of an engine's step, and lists only entries that it superseded. A person's merge need not
+/// list any.
 fn judge_trailers(
     reader: &mut CommitReader<'_>,
     entry: &LogEntry,
     remerge: &Remerge,
     afters: &BTreeMap<TaskId, Rc<Task>>,
 ) -> Result<Vec<HistoryFinding>, ProjectError> {
-    let said = trailers::parse(&entry.message);
-    let wrong = |expected: &str, found: &trailers::Trailer| {
+    let trailers = trailers::parse(&entry.message);
+    let wrong = |expected: &str, found: &Trailer| {
         let found = short(&format!("`{found}`"));
         HistoryFinding::new(entry, None, BrokenRule::WrongTrailer, expected, found)
     };
-    let own = said.iter().filter(|trailer| OWN_TRAILERS.contains(&trailer.key()));
+    let own = trailers.iter().filter(|trailer| OWN_TRAILERS.contains(&trailer.key()));
     let mut all: Vec<HistoryFinding> =
         own.map(|trailer| wrong("a merge, which does no step itself", trailer)).collect();
-    let mut superseded = said.iter().filter(|trailer| trailer.key() == SUPERSEDED).peekable();
+    let mut superseded = trailers.iter().filter(|trailer| trailer.key() == SUPERSEDED).peekable();
     if superseded.peek().is_none() || remerge.is_cut_off {
         return Ok(all);
     }
     let known = remerge.superseded(reader, entry, afters)?;
     for trailer in superseded.filter(|trailer| !known.contains(trailer.value())) {
         let named = trailer.value().split('@').next().unwrap_or_default();
-        // Another project of the repository has merges of its own.
+        // The entry may belong to another project of the repository.
         let is_here = afters.keys().any(|id| id.as_str() == named);
         if is_here || !is_of_another_project(&reader.workspace.repository, entry, named)? {
             all.push(wrong("an entry that the merge superseded", trailer));
@@ -290,17 +294,17 @@ fn judge_trailers(
     Ok(all)
 }
 
-/// The content of a file, where it is.
+/// The content of a file; nothing if it does not exist.
 type Content = Option<Vec<u8>>;
 
-/// Judges the rule files: each is as merging the sides makes it.
+/// Judges the rule files: each has to be the merge of the sides.
 fn judge_rules(
     repository: &Repository,
     entry: &LogEntry,
     remerge: &Remerge,
 ) -> Result<Vec<HistoryFinding>, ProjectError> {
     let mut files: BTreeMap<String, (usize, Option<ObjectId>)> = BTreeMap::new();
-    // Whatever a side had may stand where two changes dispute.
+    // If two changes conflict, any line of a side is allowed.
     let mut lines = SideLines::default();
     for parent in entry.parents.iter().filter(|parent| repository.has_commit(**parent)) {
         for file in repository.changed_between(*parent, entry.id)? {
@@ -314,7 +318,7 @@ fn judge_rules(
     }
     let mut wrong = Vec::new();
     for (path, (sides, after)) in files {
-        if let Some(expected) = expected(repository, entry, remerge, &path, sides)?
+        if let Some(expected) = expected_rules(repository, entry, remerge, &path, sides)?
             && !expected.allow(after.map(|id| repository.read_blob(id)).transpose()?, &lines)
         {
             let words = short(&format!("`{path}` as it comes of both sides"));
@@ -329,12 +333,12 @@ fn judge_rules(
     Ok(wrong)
 }
 
-/// What may come of a file of the rules.
+/// The allowed results for a rule file.
 #[derive(Default)]
 struct ExpectedRules {
-    /// One of these.
+    /// These contents.
     whole: Vec<Content>,
-    /// Or anything made of lines that some side has.
+    /// Whether anything made of lines of the sides is allowed.
     disputed: bool,
 }
 
@@ -344,8 +348,8 @@ impl ExpectedRules {
     }
 }
 
-/// Returns what may come of the file; nothing where it is as a side had it, and more cannot be said.
-fn expected(
+/// Returns the allowed results for a rule file; nothing if it is as a side had it, and no merge base is known.
+fn expected_rules(
     repository: &Repository,
     entry: &LogEntry,
     remerge: &Remerge,
@@ -367,7 +371,7 @@ fn expected(
             _ if ours == theirs || theirs == base => expected.whole.push(ours.clone()),
             _ if ours == base => expected.whole.push(theirs.clone()),
             (Some(base), Some(ours), Some(theirs)) => {
-                // Git compares by histogram, or as it was told to. Where lines repeat, there is more than one answer.
+                // Git compares by histogram, or as configured. If lines repeat, there are several answers.
                 let mut answers = Vec::new();
                 for by in [Comparison::Shortest, Comparison::Minimal, Comparison::Unique] {
                     let both = merge_texts_by(base, ours, theirs, by)?;
@@ -379,13 +383,13 @@ fn expected(
             }
             _ => expected.disputed = true,
         }
-        // What one side has added may be a file of the other's, renamed.
+        // A file that one side added may be a renamed one of the other side.
         expected.disputed |= base.is_none() && ours != theirs;
     }
     Ok(Some(expected))
 }
 
-/// The lines of all that the sides say.
+/// The lines of all sides.
 #[derive(Default)]
 struct SideLines(HashSet<Vec<u8>>);
 

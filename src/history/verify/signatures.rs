@@ -1,9 +1,9 @@
-//! Judges the signatures of entries: by the rules of the commit before, and by keys that are trusted from outside.
+//! Judges the signatures of entries: by the rules of the commit before, and by externally trusted keys.
 
 use super::commit_reader::Remerge;
 use super::finding::{BrokenRule, HistoryFinding, RuleBreach, short};
 use crate::domain::ssh::trusted_keys::TrustedKeys;
-use crate::domain::{AgentId, CompletionId, PublicKey, Signature, Task, TaskId, Ticket, listed};
+use crate::domain::{AgentId, CompletionId, PublicKey, SshSignature, Task, TaskId, Ticket, listed};
 use crate::files::allowed_signers;
 use crate::files::config::configuration::ORG_FILE;
 use crate::git::log::trailers;
@@ -14,8 +14,8 @@ use crate::project::workspace::Workspace;
 use crate::rules::{Flaw, NAMESPACE, Rules, entry_ticket, flaw, to_sign};
 use crate::tasks::view::task_view::show;
 
-/// Returns what is wrong with the signatures of the entries at those places, which the commit brought.
-pub(crate) fn of_entries(
+/// Returns the findings about the signatures of the entries at those places, which are new in the commit.
+pub(crate) fn judge_entries(
     anchor: Option<&TrustedKeys>,
     (rules, entry): (&Rules, &LogEntry),
     id: &TaskId,
@@ -33,9 +33,9 @@ pub(crate) fn of_entries(
         .collect()
 }
 
-/// Returns those of the places whose agents have other keys in the first parent than where the two sides parted: the other side did not
-/// know of keys that were added or revoked since.
-pub(crate) fn by_newer_keys(
+/// Returns the places whose agents have other keys in the first parent than at the merge base: the other side did not know keys that
+/// were added or revoked since.
+pub(crate) fn with_newer_keys(
     workspace: &Workspace,
     remerge: &Remerge,
     first: CommitId,
@@ -95,8 +95,7 @@ fn by_rules(rules: &Rules, task: &Task, place: usize) -> Option<RuleBreach> {
     Some((broken, short(&expected), short(&found)))
 }
 
-/// Returns what is wrong with a signature that holds, and of an entry that was decided by other rules: what was said under those is not
-/// said under these.
+/// Returns the finding about a valid signature of an entry that other rules decided: it does not confirm an entry under these rules.
 fn by_other_rules(rules: &Rules, task: &Task, place: usize) -> Option<RuleBreach> {
     let visit = task.history.get(place).filter(|visit| visit.signature.is_some())?;
     let (hash, own) =
@@ -109,7 +108,7 @@ fn by_other_rules(rules: &Rules, task: &Task, place: usize) -> Option<RuleBreach
 fn by_anchor(anchor: &TrustedKeys, rules: &Rules, task: &Task, place: usize) -> Option<RuleBreach> {
     let visit = task.history.get(place)?;
     let agent = visit.agent.as_ref()?;
-    // Whatever no completion made, nobody signs.
+    // Only completions are signed.
     to_sign(rules, task, place)?;
     match &visit.signature {
         Some(signature) if anchor.trusts(signature.key(), agent, NAMESPACE, visit.exited) => None,
@@ -127,18 +126,15 @@ fn by_anchor(anchor: &TrustedKeys, rules: &Rules, task: &Task, place: usize) -> 
     }
 }
 
-/// What it takes.
+/// All that is needed to check a signature with other tools.
 pub(crate) struct Evidence {
-    /// The visit that the entry ended.
     pub ticket: Ticket,
-    /// Who signed.
     pub agent: AgentId,
-    /// The commit that brought the entry; nothing where none says so.
+    /// The commit that added the entry; nothing if none says so.
     pub commit: Option<CommitId>,
     /// What was signed.
     pub text: String,
-    /// The signature.
-    pub signature: Signature,
+    pub signature: SshSignature,
     /// The keys that the agent had in the org.yaml of the commit before, as an `allowed_signers` file.
     pub allowed_signers: String,
 }
@@ -151,18 +147,18 @@ pub(crate) fn evidence(workspace: &Workspace, ticket: &Ticket) -> Result<Evidenc
         .filter(|place| task.history[*place].signature.is_some())
         .filter_map(|place| Some((place, entry_ticket(&task, place)?)))
         .collect();
-    let meant = |own: &Ticket| {
+    let is_named = |own: &Ticket| {
         own.visit == ticket.visit && (ticket.branch.is_none() || own.branch == ticket.branch)
     };
     let none = || not_signed(ticket, &signed);
-    let (place, own) = signed.iter().rfind(|(_, own)| meant(own)).ok_or_else(none)?;
+    let (place, own) = signed.iter().rfind(|(_, own)| is_named(own)).ok_or_else(none)?;
     let visit = &task.history[*place];
     let (Some(agent), Some(stamp), Some(signature)) =
         (&visit.agent, &visit.completion, &visit.signature)
     else {
         return Err(none());
     };
-    let made = made_by(workspace, &task.id, &stamp.id)?;
+    let made = find_commit(workspace, &task.id, &stamp.id)?;
     let before = made
         .map(|(_, before)| before)
         .map(|before| rules_at(workspace, before))
@@ -185,8 +181,8 @@ pub(crate) fn evidence(workspace: &Workspace, ticket: &Ticket) -> Result<Evidenc
     })
 }
 
-/// Returns the commit that brought the completion into the history, and the one before it.
-fn made_by(
+/// Returns the commit that recorded the completion, and its parent.
+fn find_commit(
     workspace: &Workspace,
     id: &TaskId,
     completion: &CompletionId,
@@ -194,9 +190,9 @@ fn made_by(
     let Some(head) = workspace.repository.look()?.commit else { return Ok(None) };
     for entry in workspace.repository.log(head)? {
         let entry = entry?;
-        let said = trailers::parse(&entry.message);
+        let trailers = trailers::parse(&entry.message);
         let says = |key: &str, value: &str| {
-            said.iter().any(|one| one.key() == key && one.value() == value)
+            trailers.iter().any(|one| one.key() == key && one.value() == value)
         };
         if says("Aof-Completion", completion.as_str()) && says("Aof-Task", id.as_str()) {
             let before = entry

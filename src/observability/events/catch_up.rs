@@ -164,10 +164,14 @@ fn step(
     };
     if let Some(ground) = BranchTip::look(workspace, Some(&record.kept.cursor))? {
         let cursor = &record.kept.cursor;
-        let news = match UnreportedCommits::begin(workspace, cursor, &ground.head, ground.newest)? {
-            Some(last) => UnreportedCommits::since(workspace, cursor, (last, ground.newest), MOST)?,
-            None => Some(UnreportedCommits::whole(workspace, ground.newest, MOST)?),
-        };
+        let news =
+            match UnreportedCommits::last_reported(workspace, cursor, &ground.head, ground.newest)?
+            {
+                Some(last) => {
+                    UnreportedCommits::since(workspace, cursor, (last, ground.newest), MOST)?
+                }
+                None => Some(UnreportedCommits::whole(workspace, ground.newest, MOST)?),
+            };
         let Some(news) = news else { return Ok(StreamStep::HistoryLost) };
         let of = |workspace: &Workspace, share: &[CommitId]| {
             let mut telling = EventDeriver::new(workspace);

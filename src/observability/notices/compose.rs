@@ -197,7 +197,7 @@ pub(crate) fn put_out(workspace: &Workspace) -> Result<Put, ProjectError> {
     let mut known = outbox.cursor()?.unwrap_or_default();
     let mut put = Put::default();
     let mut told = None;
-    if let Some(last) = UnreportedCommits::begin(workspace, &known, &head, newest)? {
+    if let Some(last) = UnreportedCommits::last_reported(workspace, &known, &head, newest)? {
         if let Some(news) =
             UnreportedCommits::since(workspace, &known, (last, newest), MOST_COMMITS)?
         {

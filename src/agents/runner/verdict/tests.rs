@@ -16,7 +16,7 @@ struct Gate {
     agent: AgentId,
     possible: Vec<Outcome>,
     back: Vec<Outcome>,
-    unsaid: Option<Outcome>,
+    default: Option<Outcome>,
     signal: Option<Signal>,
     outputs: Outputs,
     exit: Vec<(u8, Outcome)>,
@@ -29,7 +29,7 @@ impl Gate {
             agent: "agent-7".parse().unwrap(),
             possible: words.iter().map(|word| word.parse().unwrap()).collect(),
             back: Vec::new(),
-            unsaid: None,
+            default: None,
             signal: None,
             outputs: Outputs::Open,
             exit: Vec::new(),
@@ -56,7 +56,7 @@ impl Gate {
             agent: &self.agent,
             possible: self.possible.clone(),
             back: self.back.clone(),
-            unsaid: self.unsaid.as_ref(),
+            default: self.default.as_ref(),
             signal: self.signal.as_ref(),
             outputs: &self.outputs,
             exit: &self.exit,
@@ -449,7 +449,7 @@ fn decisions_and_variants_are_answers_too() {
         ("approved", Some("x"))
     );
     let mut plain = Gate::of(&["complete", "blocked"]);
-    plain.unsaid = Some(Outcome::Complete);
+    plain.default = Some(Outcome::Complete);
     holds(&plain.hears("", Some("summary: did it"), OK), "complete (OutputFile)");
     holds(&plain.hears("", Some("---\n$status: _\n---\nText."), OK), "complete (OutputFile)");
     holds(&plain.hears("", Some("summary: did it"), Exit::Status(1)), "bad: ");
