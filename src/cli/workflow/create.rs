@@ -130,7 +130,7 @@ fn created_value(new: &NewWorkflow, made: &WorkflowFile) -> Value {
     let (mut roles, mut agents, mut commit) = (&[][..], &[][..], None);
     match &made.fate {
         WorkflowFate::Lacks { roles: lacking, agents: unknown } => {
-            (roles, agents) = (lacking, unknown)
+            (roles, agents) = (lacking, unknown);
         }
         WorkflowFate::Committed(id) => commit = Some(id),
         WorkflowFate::Ready => {}

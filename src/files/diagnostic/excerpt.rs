@@ -49,7 +49,7 @@ impl<'s> SourceLines<'s> {
     }
 }
 
-/// SourceLines of a file, and the parts of them that are meant.
+/// Lines of a file, and the parts of them that are meant.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Excerpt {
     /// The number of the first line.
@@ -66,7 +66,7 @@ const BEFORE: usize = 40;
 const LONGEST_LINE: usize = 120;
 /// The longest message, in characters.
 const LONGEST_TEXT: usize = 600;
-/// SourceLines between two marks are shown up to here.
+/// Lines between two marks are shown up to here.
 const FEW_LINES: usize = 4;
 
 impl Excerpt {
