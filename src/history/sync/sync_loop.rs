@@ -58,7 +58,7 @@ pub(crate) struct SyncOptions<'w> {
 
 /// Syncs the project with its remote.
 pub(crate) fn sync(workspace: &Workspace, wish: &SyncOptions<'_>) -> Result<Synced, ProjectError> {
-    recover::heal_if_pending(workspace)?;
+    recover::recover_if_pending(workspace)?;
     let head = workspace.head()?;
     let named = match wish.remote {
         Some(remote) => Some(remote.to_owned()),
