@@ -1,6 +1,6 @@
 //! The nouns: what a task, a visit, a gate, a completion is.
 //!
-//! No I/O, no clock, no serde of foreign shapes: `format` turns bytes into these values and back. Every value that can be
+//! No I/O, no clock, no serde of foreign shapes: `files` turns bytes into these values and back. Every value that can be
 //! wrong is parsed once, at the edge, into a type that cannot be.
 
 pub(crate) mod event;
@@ -10,7 +10,6 @@ pub(crate) mod period;
 pub(crate) mod project;
 pub(crate) mod ssh;
 pub(crate) mod task;
-pub(crate) mod visit;
 pub(crate) mod words;
 pub(crate) mod workflow;
 
@@ -30,10 +29,9 @@ pub use project::{
 };
 pub use ssh::{PublicKey, SshSignature};
 pub use task::{
-    BranchStatus, Loss, LostDependency, OpenBranch, OpenVisit, Priority, ReviewContext, Routing,
-    Task, Work,
+    BranchStatus, Destination, Join, Loss, LostDependency, OpenBranch, OpenVisit, Priority,
+    ReviewContext, Routing, Task, Visit, Work,
 };
-pub use visit::{Destination, Join, Visit};
 pub use words::{Severity, Unknown, did_you_mean, listed, nearest};
 pub use workflow::definition::{
     ContextRules, FieldFate, ImportRemark, RejectionStrategy, Workflow,

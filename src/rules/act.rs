@@ -1,4 +1,4 @@
-//! The words of `decide`: what is done with a task, by whom, and what comes of it.
+//! The types of `decide`: acts on a task, actors, decisions and warnings.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -108,7 +108,7 @@ impl From<WorkflowStep> for Decision {
     }
 }
 
-/// Something worth mending that stops nothing. It serializes as its fields for programs.
+/// A problem that does not stop the act. It serializes as its fields for programs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged, rename_all_fields = "camelCase")]
 pub enum Warning {

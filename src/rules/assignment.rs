@@ -1,4 +1,4 @@
-//! Who gets which of the work that waits: (rules, what waits, who has what) -> whom to give it to.
+//! Assigns waiting work to agents: (rules, waiting work, current load) -> assignments.
 //!
 //! It decides no claim. Each claim is an act of its own, which may be refused by then; and what is handed out is no part of what
 //! a history says, so it may be decided otherwise another time.

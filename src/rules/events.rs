@@ -33,7 +33,7 @@ pub fn events(rules: &Rules, before: Option<&Task>, after: &Task) -> Vec<Event> 
     let known = before.map_or(0, |task| task.history.len());
     let ended = after.history.get(known..).unwrap_or_default();
     for (index, visit) in ended.iter().enumerate() {
-        events.extend(of_entry(
+        events.extend(events_of_entry(
             rules,
             before.filter(|_| index == 0),
             &after.history[..=known + index],
@@ -42,7 +42,7 @@ pub fn events(rules: &Rules, before: Option<&Task>, after: &Task) -> Vec<Event> 
         ));
     }
     if let Some(before) = before.filter(|_| ended.is_empty()) {
-        events.extend(of_fields(rules, before, after, act.as_ref()));
+        events.extend(events_of_fields(rules, before, after, act.as_ref()));
     }
     // What was passed over is told by the entries; a new task has none yet.
     let skips: Vec<&GateId> = ended.iter().flat_map(|visit| &visit.skipped).collect();
@@ -51,13 +51,13 @@ pub fn events(rules: &Rules, before: Option<&Task>, after: &Task) -> Vec<Event> 
         Event::Skipped { gate } => !skips.contains(&gate),
         _ => true,
     }));
-    events.extend(waits(before, after));
-    events.extend(end(before, after));
+    events.extend(new_blocks(before, after));
+    events.extend(ending_event(before, after));
     events
 }
 
 /// Returns what an entry says. `history` ends with it; `before` is the task when the visit ended.
-fn of_entry(
+fn events_of_entry(
     rules: &Rules,
     before: Option<&Task>,
     history: &[Visit],
@@ -74,7 +74,7 @@ fn of_entry(
             gate: visit.station(),
             role: visit.role.clone(),
             agent: visit.agent.clone(),
-            timeout: limit(rules, after, visit),
+            timeout: visit_timeout(rules, after, visit),
             escalate_to: visit.escalated_to.clone(),
         }),
         Ending::Moved => events.push(Event::Moved { visit: own(), holders: holders() }),
@@ -98,7 +98,7 @@ fn of_entry(
     events
 }
 
-fn limit(rules: &Rules, task: &Task, visit: &Visit) -> Option<Period> {
+fn visit_timeout(rules: &Rules, task: &Task, visit: &Visit) -> Option<Period> {
     let workflow = rules.workflow_of(task)?;
     let (_, gate) = workflow.gate(&visit.gate)?;
     let duty = match &visit.branch {
@@ -135,7 +135,7 @@ fn rejection(history: &[Visit], after: &Task, visit: &Visit) -> Option<Event> {
 }
 
 /// Returns what changed where no visit ended.
-fn of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act>) -> Vec<Event> {
+fn events_of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act>) -> Vec<Event> {
     let Some(open) = &after.gate else { return Vec::new() };
     let gate = || open.current.clone();
     let mut events = Vec::new();
@@ -144,7 +144,7 @@ fn of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act>) -> V
     if unblocks {
         events.push(Event::Unblocked { gate: gate() });
     }
-    let given_now = || given(before, after, false);
+    let given_now = || newly_held(before, after, false);
     match act {
         Some(Act::Claim { .. }) => {
             events.extend(given_now().map(|(gate, agent)| Event::Claimed { gate, agent }));
@@ -155,14 +155,17 @@ fn of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act>) -> V
         Some(Act::Renew { note, .. }) => {
             let note = note.clone().unwrap_or_default();
             let event = |(gate, agent)| Event::Renewed { gate, agent, note: note.clone() };
-            events.extend(given(before, after, true).map(event));
+            events.extend(newly_held(before, after, true).map(event));
         }
         Some(Act::Release { .. }) => {
-            events
-                .extend(taken(before, after).map(|(gate, agent)| Event::Released { gate, agent }));
+            events.extend(
+                newly_free(before, after).map(|(gate, agent)| Event::Released { gate, agent }),
+            );
         }
         Some(Act::Lapse { .. }) => {
-            events.extend(taken(before, after).map(|(gate, agent)| Event::Lapsed { gate, agent }));
+            events.extend(
+                newly_free(before, after).map(|(gate, agent)| Event::Lapsed { gate, agent }),
+            );
         }
         Some(Act::Timeout { branch }) => {
             let post = Workplace::meant(rules, after, branch.as_ref());
@@ -182,7 +185,7 @@ fn of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act>) -> V
         }),
         Some(Act::Reroute) => {
             // The work was taken from whom it is not by the rules now (spec 1, 9.13).
-            events.extend(taken(before, after).map(|(gate, agent)| Event::AssignmentError {
+            events.extend(newly_free(before, after).map(|(gate, agent)| Event::AssignmentError {
                 expected_role:
                     places(after).find(|place| place.0 == gate).and_then(|own| own.1.cloned()),
                 actual_role: rules.org.roles_of(&agent).cloned().collect(),
@@ -223,7 +226,7 @@ fn places(task: &Task) -> impl Iterator<Item = HeldPlace<'_>> {
 }
 
 /// Returns where somebody has it now who had not, or, if asked, whose claim is newer.
-fn given<'t>(
+fn newly_held<'t>(
     before: &'t Task,
     after: &'t Task,
     renewed: bool,
@@ -236,7 +239,10 @@ fn given<'t>(
 }
 
 /// Returns where nobody has it any more, and who had.
-fn taken<'t>(before: &'t Task, after: &'t Task) -> impl Iterator<Item = (Station, AgentId)> + 't {
+fn newly_free<'t>(
+    before: &'t Task,
+    after: &'t Task,
+) -> impl Iterator<Item = (Station, AgentId)> + 't {
     let gone =
         |at: &Station| places(after).any(|(place, _, agent, _)| place == *at && agent.is_none());
     let old = places(before).filter_map(|(at, _, agent, _)| Some((at, agent?.clone())));
@@ -244,7 +250,7 @@ fn taken<'t>(before: &'t Task, after: &'t Task) -> impl Iterator<Item = (Station
 }
 
 /// Returns what waits for something outside from now on.
-fn waits(before: Option<&Task>, after: &Task) -> Vec<Event> {
+fn new_blocks(before: Option<&Task>, after: &Task) -> Vec<Event> {
     let Some(open) = &after.gate else { return Vec::new() };
     let was = |id: &GateId| {
         let old = before.and_then(|task| task.gate.as_ref()?.branch(id));
@@ -279,7 +285,7 @@ fn waits(before: Option<&Task>, after: &Task) -> Vec<Event> {
 }
 
 /// Returns how the task ended, if it did just now.
-fn end(before: Option<&Task>, after: &Task) -> Option<Event> {
+fn ending_event(before: Option<&Task>, after: &Task) -> Option<Event> {
     if before.is_some_and(|task| task.status == after.status) {
         return None;
     }
@@ -320,8 +326,8 @@ pub fn audience<'a>(rules: &'a Rules, after: Option<&Task>, events: &[Event]) ->
     let mut notices: Vec<Notice<'a>> = Vec::new();
     for (index, event) in events.iter().enumerate() {
         let kind = event.kind();
-        for own in rules.project.notify.iter().filter(|own| asks(own, kind)) {
-            add(&mut notices, index, &own.channel, None, NoticeReader::Anybody);
+        for own in rules.project.notify.iter().filter(|own| subscribes(own, kind)) {
+            add_notice(&mut notices, index, &own.channel, None, NoticeReader::Anybody);
         }
         for (who, reader, is_told) in concerns(rules, after, events, event) {
             let (name, subscriptions) = match who {
@@ -333,17 +339,18 @@ pub fn audience<'a>(rules: &'a Rules, after: Option<&Task>, events: &[Event]) ->
                     (name, owner.map(|own| &own.notify))
                 }
             };
-            let wanted =
-                |own: &&Subscription| asks(own, kind) || (is_told && own.on == On::Concerning);
+            let wanted = |own: &&Subscription| {
+                subscribes(own, kind) || (is_told && own.on == On::Concerning)
+            };
             for own in subscriptions.into_iter().flatten().filter(wanted) {
-                add(&mut notices, index, &own.channel, Some(name), reader);
+                add_notice(&mut notices, index, &own.channel, Some(name), reader);
             }
         }
     }
     notices
 }
 
-fn asks(own: &Subscription, kind: EventKind) -> bool {
+fn subscribes(own: &Subscription, kind: EventKind) -> bool {
     match &own.on {
         On::All => true,
         On::Only(kinds) => kinds.contains(&kind),
@@ -352,7 +359,7 @@ fn asks(own: &Subscription, kind: EventKind) -> bool {
 }
 
 /// One channel is told one thing once, whoever it is for.
-fn add<'a>(
+fn add_notice<'a>(
     notices: &mut Vec<Notice<'a>>,
     event: usize,
     channel: &'a Channel,

@@ -1,5 +1,4 @@
-//! Two states of one task that grew apart, made one again. Pure, like everything here: whoever merges the same states by the same
-//! rules gets the same task, on any machine.
+//! Merges two diverged states of one task. The same states and the same rules give the same task on any machine.
 //!
 //! What is the engine's is taken whole from one side, which stands. A visit ends once: of two entries that end the same one, what
 //! stands counts, and the other is superseded with all that followed it. Only what was said at a branch of a fork that is still
@@ -11,8 +10,8 @@ use serde_json::Value;
 
 pub(crate) use super::replay::with_people_of;
 use crate::domain::{AgentId, Ending, Map, Status, Task, Ticket, Timestamp, Visit};
-use crate::rules::replay::{follow, same};
-use crate::rules::routing::fork::ending;
+use crate::rules::replay::{apply_entry, same_engine_fields};
+use crate::rules::routing::fork::ending_entry;
 use crate::rules::signing::flaw;
 use crate::rules::workflow::rules::Rules;
 
@@ -45,7 +44,7 @@ pub(crate) fn merge(rules: &Rules, apart: &Apart<'_>, people: &Task) -> Merged {
         if standing.is_new() { people.clone() } else { with_people_of(standing, people) };
     let (mut superseded, mut carried) = (Vec::new(), 0);
     for (ticket, entry) in apart.contested() {
-        match carry(rules, apart, &task, &ticket, entry) {
+        match decide_again(rules, apart, &task, &ticket, entry) {
             Some(next) => {
                 task = next;
                 carried += 1;
@@ -81,7 +80,7 @@ impl fmt::Display for Side {
 
 /// Why two states are not merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Unmergeable {
+pub(crate) enum MergeRefusal {
     /// One side has fewer entries than both had: a history only grows.
     #[error("{side} has {left} of the {had} entries that there were before: a history only grows")]
     Removed { side: Side, had: usize, left: usize },
@@ -106,18 +105,18 @@ pub(crate) fn apart<'t>(
     base: Option<&'t Task>,
     ours: &'t Task,
     theirs: &'t Task,
-) -> Result<Apart<'t>, Unmergeable> {
+) -> Result<Apart<'t>, MergeRefusal> {
     let common =
         ours.history.iter().zip(&theirs.history).take_while(|(one, two)| one == two).count();
     match base {
         None if !ours.is_new() && !theirs.is_new() && ours.created != theirs.created => {
-            return Err(Unmergeable::TwoTasks { ours: ours.created, theirs: theirs.created });
+            return Err(MergeRefusal::TwoTasks { ours: ours.created, theirs: theirs.created });
         }
         Some(base) if ours.history != theirs.history => {
             for (side, task) in [(Side::Ours, ours), (Side::Theirs, theirs)] {
                 let (had, left) = (base.history.len(), task.history.len());
                 if left < had && base.history.starts_with(&task.history) {
-                    return Err(Unmergeable::Removed { side, had, left });
+                    return Err(MergeRefusal::Removed { side, had, left });
                 }
             }
         }
@@ -126,17 +125,17 @@ pub(crate) fn apart<'t>(
     let stands = match (ours.history.len() > common, theirs.history.len() > common) {
         (true, _) => Side::Ours,
         (false, true) => Side::Theirs,
-        (false, false) => without_entries(base, ours, theirs),
+        (false, false) => standing_side_without_entries(base, ours, theirs),
     };
     Ok(Apart { base, ours, theirs, common, stands })
 }
 
 /// Returns which of two states with the same history stands.
-fn without_entries(base: Option<&Task>, ours: &Task, theirs: &Task) -> Side {
+fn standing_side_without_entries(base: Option<&Task>, ours: &Task, theirs: &Task) -> Side {
     let only_theirs = match (ours.is_new(), theirs.is_new()) {
         (true, false) => true,
         (false, true) => false,
-        _ => base.is_some_and(|base| same(base, ours)),
+        _ => base.is_some_and(|base| same_engine_fields(base, ours)),
     };
     if only_theirs { Side::Theirs } else { Side::Ours }
 }
@@ -203,14 +202,14 @@ impl<'t> Apart<'t> {
     pub(crate) fn in_place_of(&self, ticket: &Ticket) -> Option<AgentId> {
         let history = &self.standing().history;
         let shared = ticket.visit.is_some_and(|visit| self.shares(visit));
-        let ended = if shared { ending(history, ticket) } else { None };
+        let ended = if shared { ending_entry(history, ticket) } else { None };
         ended.or_else(|| history.get(self.common)).and_then(|entry| entry.agent.clone())
     }
 }
 
 /// Returns the task with the entry decided again on top of it; nothing where its visit has ended, or the rules refuse it, or it is
 /// not signed as they want it.
-fn carry(
+fn decide_again(
     rules: &Rules,
     apart: &Apart<'_>,
     task: &Task,
@@ -224,7 +223,7 @@ fn carry(
     if !is_open || !is_said {
         return None;
     }
-    let carried = follow(rules, task, entry).ok()?;
+    let carried = apply_entry(rules, task, entry).ok()?;
     // What its agent signed under other rules is not what it says under these.
     flaw(rules, &carried, task.history.len()).is_none().then_some(carried)
 }
@@ -251,9 +250,9 @@ fn dropped(apart: &Apart<'_>, merged: &Task) -> Vec<Dropped> {
         return Vec::new();
     };
     let before = apart.base();
-    let mut dropped: Vec<Dropped> = held(other)
+    let mut dropped: Vec<Dropped> = claims(other)
         .filter(|(ticket, agent)| {
-            !holds(Some(merged), ticket, agent) && !holds(before, ticket, agent)
+            !has_claim(Some(merged), ticket, agent) && !has_claim(before, ticket, agent)
         })
         .map(|(ticket, agent)| Dropped::Claim { ticket, agent: agent.clone() })
         .collect();
@@ -270,14 +269,14 @@ fn dropped(apart: &Apart<'_>, merged: &Task) -> Vec<Dropped> {
 }
 
 /// Returns who has taken what of the open visit.
-fn held(task: &Task) -> impl Iterator<Item = (Ticket, &AgentId)> {
+fn claims(task: &Task) -> impl Iterator<Item = (Ticket, &AgentId)> {
     let branches = task.gate.iter().flat_map(|open| &open.branches);
     let at = branches.filter_map(|own| Some((task.ticket_of(Some(&own.id)), own.agent.as_ref()?)));
     at.chain(task.routing.agent.iter().map(|agent| (task.ticket(), agent)))
 }
 
-fn holds(task: Option<&Task>, ticket: &Ticket, agent: &AgentId) -> bool {
-    task.is_some_and(|task| held(task).any(|own| own == (ticket.clone(), agent)))
+fn has_claim(task: Option<&Task>, ticket: &Ticket, agent: &AgentId) -> bool {
+    task.is_some_and(|task| claims(task).any(|own| own == (ticket.clone(), agent)))
 }
 
 /// The keys whose lists are sets of names.
@@ -343,9 +342,9 @@ impl Keys {
         if let [key] = &path[..]
             && NAMES.contains(&key.as_str())
             && let (Some(base), Some(ours), Some(theirs)) =
-                (names(base), names(ours), names(theirs))
+                (name_list(base), name_list(ours), name_list(theirs))
         {
-            return together(base, ours, theirs);
+            return merge_name_lists(base, ours, theirs);
         }
         self.disputed.push(Disputed { path, ours: ours.cloned(), theirs: theirs.cloned() });
         ours.cloned()
@@ -353,7 +352,7 @@ impl Keys {
 }
 
 /// Returns the names that a list holds; none where there is no list.
-fn names(value: Option<&Value>) -> Option<&[Value]> {
+fn name_list(value: Option<&Value>) -> Option<&[Value]> {
     match value {
         None | Some(Value::Null) => Some(&[]),
         Some(Value::Array(items)) => items.iter().all(Value::is_string).then_some(items),
@@ -361,7 +360,7 @@ fn names(value: Option<&Value>) -> Option<&[Value]> {
     }
 }
 
-fn together(base: &[Value], ours: &[Value], theirs: &[Value]) -> Option<Value> {
+fn merge_name_lists(base: &[Value], ours: &[Value], theirs: &[Value]) -> Option<Value> {
     let kept = ours.iter().filter(|name| theirs.contains(name) || !base.contains(name));
     let new = theirs.iter().filter(|name| !ours.contains(name) && !base.contains(name));
     let merged: Vec<Value> = kept.chain(new).cloned().collect();

@@ -1,4 +1,4 @@
-//! The rules of the game, as functions: same input, same answer, on any machine, years later.
+//! The rules, as pure functions: same input, same answer, on any machine, years later.
 //!
 //! `decide` is the one way a task changes: (rules, task, act, now) -> decision or refusal. Nothing here reads a file, a clock,
 //! the environment or a random number, and nothing here knows YAML or git: `tasks` brings the input and carries out the answer.
@@ -29,18 +29,17 @@ pub use assignment::{Gift, Hands, Waiting, dispatch};
 pub use events::{Notice, audience, events};
 pub use refusal::{Flaw, NAMESPACE, Refusal, RefusalKind, ToSign};
 pub use replay::{
-    Breach, Proof, ReplayedAct, StateChange, explain, prove, rehashed, same as stands_alike,
+    Breach, Proof, ReplayedAct, StateChange, explain, prove, rehashed, same_engine_fields,
 };
-pub use routing::fork::{branch_of, would_say};
+pub use routing::fork::{branch_of, preview_branch};
 pub use routing::reviews::{is_circle, is_nobody, lost_dependencies, unanswered};
 pub use routing::route::{Passage, TooOften, preview};
 pub use routing::workplace::{Workplace, may_complete};
 pub use signing::{entry_ticket, flaw, to_sign};
 pub use template::{asked_for, reads};
-pub use transition::actions::begin;
 pub use transition::claims::{Deadline, Limit, Stay, TimeLimits, deadlines, stay};
 pub use transition::completion::passes_by_itself;
-pub use transition::decide::{decide, rehearse};
+pub use transition::decide::{begin, decide, rehearse};
 pub use transition::fold::is_looping;
 pub use transition::rule_changes::{Waits, circle_of, circles, owed};
 pub use transition::visit::may_mean;

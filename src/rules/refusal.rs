@@ -1,4 +1,4 @@
-//! What the rules say no to, and how they teach: what is wrong, why, the fix, an example (spec 1, section 9).
+//! Refusals: what is wrong, why, the fix, and an example (spec 1, section 9).
 //!
 //! A refusal changes nothing. Its code and fields are stable; its sentences are for reading.
 

@@ -1,4 +1,4 @@
-//! History judged and replayed: which act led from one state of a task to the next.
+//! Replay: which act led from one state of a task to the next, and whether the rules allow it.
 
 use crate::domain::{
     AgentId, BranchStatus, Completion, Destination, Ending, Event, GateId, Stamp, Status, Task,
@@ -11,20 +11,20 @@ use crate::rules::transition::decide::decide;
 use crate::rules::transition::visit::Transition;
 use crate::rules::workflow::rules::Rules;
 
-/// What lies between two states of a task.
+/// How a later state of a task came of an earlier one.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StateChange {
     /// Nothing.
     Same,
-    /// People changed what is theirs.
+    /// People changed their own fields only.
     Edit,
-    /// The engine did it.
+    /// This act of the engine led to it.
     Act(Box<ReplayedAct>),
-    /// Neither: what is the engine's was changed by hand.
+    /// Neither: these fields of the engine were changed by hand.
     Foreign(Vec<&'static str>),
 }
 
-/// An act that was found again.
+/// An act that replay found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReplayedAct {
     pub act: Act,
@@ -39,11 +39,11 @@ pub struct ReplayedAct {
 pub fn explain(rules: &Rules, before: Option<&Task>, after: &Task) -> StateChange {
     let (start, ours) = match before {
         None if after.is_new() => return StateChange::Edit,
-        None if after.history.is_empty() => (bare(rules, after), vec!["gate"]),
-        None => (bare(rules, after), vec!["gateHistory"]),
+        None if after.history.is_empty() => (before_first_gate(rules, after), vec!["gate"]),
+        None => (before_first_gate(rules, after), vec!["gateHistory"]),
         Some(before) if before == after => return StateChange::Same,
         Some(before) => {
-            let ours = differing(before, after);
+            let ours = differing_fields(before, after);
             if ours.is_empty() || (before.is_new() && after.is_new()) {
                 return StateChange::Edit;
             }
@@ -75,7 +75,7 @@ fn beginnings(after: &Task) -> Vec<(Act, Timestamp)> {
 
 /// Returns what the task was before it stood anywhere. Nothing that people or agents did since can be known of a file that was not
 /// there before; what gates decided by themselves can.
-pub(crate) fn bare(rules: &Rules, after: &Task) -> Task {
+pub(crate) fn before_first_gate(rules: &Rules, after: &Task) -> Task {
     let mut bare = after.clone();
     bare.gate = None;
     bare.routing.role = rules.own_role(after).cloned();
@@ -110,21 +110,21 @@ fn states(
     after: &Task,
     stamp: Option<&Stamp>,
 ) -> Option<Vec<WorkflowStep>> {
-    let steps = passed_on(rules, redo(rules, before, act, now, stamp).ok()?, after);
-    steps.last().is_some_and(|last| same(&last.task, after)).then_some(steps)
+    let steps = with_automatic_passes(rules, reapply(rules, before, act, now, stamp).ok()?, after);
+    steps.last().is_some_and(|last| same_engine_fields(&last.task, after)).then_some(steps)
 }
 
 /// Lets gates that decide by themselves decide, as far as `after` has gone: they do so right behind the act.
-fn passed_on(rules: &Rules, first: WorkflowStep, after: &Task) -> Vec<WorkflowStep> {
+fn with_automatic_passes(rules: &Rules, first: WorkflowStep, after: &Task) -> Vec<WorkflowStep> {
     let pass = |step: &WorkflowStep| {
         let entry = after.history.get(step.task.history.len())?;
-        redo(rules, &step.task, &Act::Pass, entry.exited, None).ok()
+        reapply(rules, &step.task, &Act::Pass, entry.exited, None).ok()
     };
     std::iter::successors(Some(first), pass).collect()
 }
 
 /// Returns the names of the engine's fields in which the two differ.
-pub(crate) fn differing(before: &Task, after: &Task) -> Vec<&'static str> {
+pub(crate) fn differing_fields(before: &Task, after: &Task) -> Vec<&'static str> {
     let pairs = [
         ("status", before.status == after.status),
         ("created", before.created == after.created),
@@ -140,12 +140,12 @@ pub(crate) fn differing(before: &Task, after: &Task) -> Vec<&'static str> {
     pairs.into_iter().filter(|(_, equal)| !equal).map(|(name, _)| name).collect()
 }
 
-/// Returns whether what is the engine's is the same in both.
-pub fn same(one: &Task, two: &Task) -> bool {
-    differing(one, two).is_empty()
+/// Returns whether the engine's fields are the same in both.
+pub fn same_engine_fields(one: &Task, two: &Task) -> bool {
+    differing_fields(one, two).is_empty()
 }
 
-/// Returns the first with what people say of the second.
+/// Returns the first task with the people's fields of the second.
 pub(crate) fn with_people_of(engine: &Task, people: &Task) -> Task {
     Task {
         title: people.title.clone(),
@@ -163,7 +163,7 @@ fn candidates(before: &Task, after: &Task) -> Vec<(Act, Timestamp)> {
     }
     if after.history.len() > before.history.len() && after.history.starts_with(&before.history) {
         let first = after.history.get(before.history.len());
-        return first.and_then(|entry| from_entry(before, entry)).into_iter().collect();
+        return first.and_then(|entry| act_of_entry(before, entry)).into_iter().collect();
     }
     let person = Actor::Person(None);
     let mut acts = vec![
@@ -179,18 +179,18 @@ fn candidates(before: &Task, after: &Task) -> Vec<(Act, Timestamp)> {
     acts.push(Act::Hold { by: person.clone(), reason });
     for own in after.gate.iter().flat_map(|open| &open.branches) {
         let branch = Some(own.id.clone());
-        acts.extend(own.agent.iter().flat_map(|agent| given_to(agent, branch.as_ref())));
+        acts.extend(own.agent.iter().flat_map(|agent| acts_giving_to(agent, branch.as_ref())));
         acts.push(Act::Lapse { branch: branch.clone() });
         acts.push(Act::Timeout { branch: branch.clone() });
         acts.push(Act::Release { by: person.clone(), branch: branch.clone() });
         acts.push(Act::Unblock { by: person.clone(), branch, reason: None });
     }
-    acts.extend(after.routing.agent.iter().flat_map(|agent| given_to(agent, None)));
+    acts.extend(after.routing.agent.iter().flat_map(|agent| acts_giving_to(agent, None)));
     acts.into_iter().map(|act| (act, after.updated)).collect()
 }
 
 /// Returns the acts after which the agent has it.
-fn given_to(agent: &AgentId, branch: Option<&GateId>) -> [Act; 3] {
+fn acts_giving_to(agent: &AgentId, branch: Option<&GateId>) -> [Act; 3] {
     let (agent, branch) = (agent.clone(), branch.cloned());
     [
         Act::Claim { agent: agent.clone(), branch: branch.clone() },
@@ -199,7 +199,7 @@ fn given_to(agent: &AgentId, branch: Option<&GateId>) -> [Act; 3] {
     ]
 }
 
-pub(crate) fn from_entry(before: &Task, entry: &Visit) -> Option<(Act, Timestamp)> {
+pub(crate) fn act_of_entry(before: &Task, entry: &Visit) -> Option<(Act, Timestamp)> {
     let by = Actor::Person(entry.agent.clone());
     let reason = entry.summary.clone();
     let to = match &entry.to {
@@ -231,7 +231,7 @@ pub(crate) fn from_entry(before: &Task, entry: &Visit) -> Option<(Act, Timestamp
 }
 
 /// Returns what the act makes of the task, or why the rules refuse it.
-fn redo(
+fn reapply(
     rules: &Rules,
     task: &Task,
     act: &Act,
@@ -292,7 +292,7 @@ pub enum Breach {
 
 /// Returns what becomes of `before` (nothing for a new task) in `after`, by these rules.
 pub fn prove(rules: &Rules, before: Option<&Task>, after: &Task) -> Proof {
-    if let Some(breach) = before.and_then(|before| rewritten(before, after)) {
+    if let Some(breach) = before.and_then(|before| find_rewrite(before, after)) {
         return Proof::Breach(breach);
     }
     let fields = match explain(rules, before, after) {
@@ -303,26 +303,27 @@ pub fn prove(rules: &Rules, before: Option<&Task>, after: &Task) -> Proof {
         StateChange::Act(found) => return Proof::Done(found),
         StateChange::Foreign(fields) => fields,
     };
-    let Some(before) = before else { return Proof::Breach(begun(rules, after)) };
+    let Some(before) = before else { return Proof::Breach(judge_new_task(rules, after)) };
     match &after.history[before.history.len()..] {
         [] => Proof::Breach(Breach::Moved { fields }),
         ended => {
             // What people changed at the same time counts for the rules, and is theirs.
             let edited = with_people_of(before, after);
-            several(rules, edited, ended, after).map_or(Proof::Several(ended.len()), Proof::Breach)
+            check_entries(rules, edited, ended, after)
+                .map_or(Proof::Several(ended.len()), Proof::Breach)
         }
     }
 }
 
 /// Returns what is wrong with a task that is new.
-fn begun(rules: &Rules, after: &Task) -> Breach {
+fn judge_new_task(rules: &Rules, after: &Task) -> Breach {
     if !after.history.is_empty() {
         return Breach::Begun { entries: after.history.len() };
     }
-    match redo(rules, &bare(rules, after), &Act::Open, opened_at(after), None) {
+    match reapply(rules, &before_first_gate(rules, after), &Act::Open, opened_at(after), None) {
         Ok(WorkflowStep { task, .. }) => Breach::Otherwise {
             entry: 0,
-            fields: differing(&task, after),
+            fields: differing_fields(&task, after),
             expected: Box::new(task),
         },
         Err(why) => Breach::Refused { entry: 0, why },
@@ -355,7 +356,7 @@ pub fn rehashed(
     Some((before.map(|before| renamed(before, before.history.len())), renamed(after, known)))
 }
 
-fn rewritten(before: &Task, after: &Task) -> Option<Breach> {
+fn find_rewrite(before: &Task, after: &Task) -> Option<Breach> {
     let differs = before.history.iter().zip(&after.history).position(|(old, new)| old != new);
     let (was, is) = (before.history.len(), after.history.len());
     match differs {
@@ -366,10 +367,10 @@ fn rewritten(before: &Task, after: &Task) -> Option<Breach> {
 
 /// Returns what is wrong with entries that came at once; nothing where the engine could have made them one after the other, with
 /// claims and the like between them.
-fn several(rules: &Rules, mut task: Task, ended: &[Visit], after: &Task) -> Option<Breach> {
+fn check_entries(rules: &Rules, mut task: Task, ended: &[Visit], after: &Task) -> Option<Breach> {
     for entry in ended {
         let number = task.history.len();
-        task = match follow(rules, &task, entry) {
+        task = match apply_entry(rules, &task, entry) {
             Ok(next) => next,
             Err(why) => return Some(Breach::Refused { entry: number, why }),
         };
@@ -381,21 +382,21 @@ fn several(rules: &Rules, mut task: Task, ended: &[Visit], after: &Task) -> Opti
             });
         }
     }
-    let fields = differing(&unclaimed(&task), &unclaimed(after));
+    let fields = differing_fields(&without_claims(&task), &without_claims(after));
     let entry = after.history.len() - 1;
     (!fields.is_empty()).then(|| Breach::Otherwise { entry, fields, expected: Box::new(task) })
 }
 
 /// Returns what the engine makes of the entry, or why it refuses it.
-pub(crate) fn follow(rules: &Rules, before: &Task, entry: &Visit) -> Result<Task, String> {
-    let Some((act, now)) = from_entry(before, entry) else {
+pub(crate) fn apply_entry(rules: &Rules, before: &Task, entry: &Visit) -> Result<Task, String> {
+    let Some((act, now)) = act_of_entry(before, entry) else {
         return Err("it does not say who ended the visit, or by which completion".to_owned());
     };
-    redo(rules, before, &act, now, entry.completion.as_ref()).map(|step| step.task)
+    reapply(rules, before, &act, now, entry.completion.as_ref()).map(|step| step.task)
 }
 
 /// Returns the task as if nobody had taken it: claims leave no entry, so they are lost where commits are put together.
-fn unclaimed(task: &Task) -> Task {
+fn without_claims(task: &Task) -> Task {
     let mut task = task.clone();
     (task.routing.agent, task.routing.claimed, task.routing.lost) = (None, None, None);
     for own in task.gate.iter_mut().flat_map(|open| &mut open.branches) {

@@ -33,7 +33,9 @@ pub fn flaw(rules: &Rules, task: &Task, place: usize) -> Option<Flaw> {
     match (keys, text) {
         ([], _) | (_, None) => Some(Flaw::NoKey { key: key() }),
         (keys, _) if !keys.contains(signature.key()) => Some(Flaw::OtherKey { key: key() }),
-        (_, Some(text)) => (!holds(signature, text.as_bytes())).then_some(Flaw::OtherText),
+        (_, Some(text)) => {
+            (!is_valid_signature(signature, text.as_bytes())).then_some(Flaw::OtherText)
+        }
     }
 }
 
@@ -43,7 +45,7 @@ pub fn entry_ticket(task: &Task, place: usize) -> Option<Ticket> {
 }
 
 /// Returns why the entry of that place is not taken, if its signature is not as it should be.
-pub(crate) fn check(rules: &Rules, task: &Task, place: usize) -> Result<(), Refusal> {
+pub(crate) fn check_signature(rules: &Rules, task: &Task, place: usize) -> Result<(), Refusal> {
     let Some(flaw) = flaw(rules, task, place) else { return Ok(()) };
     let (Some(entry), Some(text)) = (task.history.get(place), to_sign(rules, task, place)) else {
         return Ok(());
@@ -137,7 +139,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// Returns whether the key that the signature names has signed the text.
-pub(crate) fn holds(signature: &SshSignature, text: &[u8]) -> bool {
+pub(crate) fn is_valid_signature(signature: &SshSignature, text: &[u8]) -> bool {
     let hash = match signature.hash() {
         HashName::Sha256 => &digest::SHA256,
         HashName::Sha512 => &digest::SHA512,
@@ -145,7 +147,7 @@ pub(crate) fn holds(signature: &SshSignature, text: &[u8]) -> bool {
     let mut signed = signature.signed(digest::digest(hash, text).as_ref());
     let (key, scheme) = (signature.key(), signature.scheme());
     if let (Some(application), Some((flags, counter))) = (&key.application, scheme.token) {
-        signed = by_token(application, flags, counter, &signed);
+        signed = signed_by_token(application, flags, counter, &signed);
     }
     let algorithm: &dyn VerificationAlgorithm = match key.algorithm {
         KeyAlgorithm::Ed25519 => &ED25519,
@@ -164,7 +166,7 @@ pub(crate) fn holds(signature: &SshSignature, text: &[u8]) -> bool {
 }
 
 /// Returns what a hardware token signs in place of the bytes it is given.
-fn by_token(application: &[u8], flags: u8, counter: u32, signed: &[u8]) -> Vec<u8> {
+fn signed_by_token(application: &[u8], flags: u8, counter: u32, signed: &[u8]) -> Vec<u8> {
     let mut whole = digest::digest(&digest::SHA256, application).as_ref().to_vec();
     whole.push(flags);
     whole.extend(counter.to_be_bytes());

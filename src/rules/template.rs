@@ -1,7 +1,7 @@
 //! Texts with holes: `{{name}}` stands for a value that a gate or the task's beginning handed on.
 //!
 //! One pass, and values are only ever copied: what an agent wrote is never read as a template. Names are looked up by the
-//! caller; this room knows the grammar and how a value becomes text.
+//! caller; this module knows the grammar and how a value becomes text.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -57,7 +57,7 @@ pub(crate) struct TemplateFault {
     pub help: String,
 }
 
-/// A filled text, and what is to be said about it.
+/// A filled text, with the names that have no value or too long a one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Rendered {
     pub text: String,

@@ -20,7 +20,7 @@ use crate::history::commit_tasks::{
     SUPERSEDED, TaskFileVersion, Touched, is_of_another_project, superseded_trailer, touched,
 };
 use crate::project::error::ProjectError;
-use crate::rules::{Rules, stands_alike};
+use crate::rules::{Rules, same_engine_fields};
 
 /// A task in a merge that differs from some of the parents.
 struct MergedTask<'c> {
@@ -106,7 +106,7 @@ pub(crate) fn task_after(
     // The file does not say which of two edits was later.
     let mut all: Vec<Task> =
         all.into_iter().map(|merged| Task { updated: now.updated, ..merged.task }).collect();
-    let place = all.iter().position(|task| stands_alike(task, now)).unwrap_or_default();
+    let place = all.iter().position(|task| same_engine_fields(task, now)).unwrap_or_default();
     Ok((place < all.len()).then(|| Rc::new(all.swap_remove(place))))
 }
 
@@ -215,7 +215,8 @@ impl MergedTask<'_> {
                 .map(|(expected, found)| self.finding(BrokenRule::LostInMerge, expected, found));
             return Ok(lost.into_iter().collect());
         };
-        let Some(merged) = all.iter().find(|merged| stands_alike(&merged.task, &self.after)) else {
+        let Some(merged) = all.iter().find(|merged| same_engine_fields(&merged.task, &self.after))
+        else {
             let (mut expected, mut found) = (describe(&first.task), describe(&self.after));
             if expected == found {
                 expected.push_str(", as the rules merge it");
@@ -246,7 +247,7 @@ impl MergedTask<'_> {
         let timeless = |task: &Task| Task { updated: task.created, ..task.clone() };
         let is_as_one_side = is_new(after)
             || !self.differs_from_all()
-            || self.had.iter().any(|(_, had)| stands_alike(&timeless(had), &timeless(after)));
+            || self.had.iter().any(|(_, had)| same_engine_fields(&timeless(had), &timeless(after)));
         let lost = ("the task as one side had it", "a state that no side had");
         (!is_as_one_side).then(|| (lost.0.to_owned(), lost.1.to_owned()))
     }

@@ -12,8 +12,8 @@ use oxc_syntax::operator::{BinaryOperator, LogicalOperator, UnaryOperator};
 use serde_json::Value as Json;
 
 use super::ConditionError;
-use super::check::{parse, whole};
 use super::value::{Budget, Evaluated, Raised, Value, ValueList, to_f64};
+use super::{parse, whole};
 
 /// Evaluates a source that was checked over the values in `scope`, and returns what `then` makes of its value.
 pub(crate) fn evaluate<T>(

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use oxc_span::Span;
 use serde_json::{Map, Value as Json};
 
-use super::check::is_forbidden;
+use super::is_forbidden;
 
 #[derive(Clone, Debug)]
 pub(crate) enum Value<'a> {

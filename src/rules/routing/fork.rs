@@ -1,4 +1,4 @@
-//! Forks: which branches open, and what they come to together.
+//! Forks: which branches open, and how their verdicts join.
 
 use super::reviews::{lost_dependencies, named, nobody};
 use super::route::{ConditionScope, applies};
@@ -34,8 +34,8 @@ pub(crate) fn open(
     (opened.collect(), trouble)
 }
 
-/// Returns what is to be told of a fork that has just opened: branches that do not apply, and conditions that failed.
-pub(crate) fn opening(rules: &Rules, task: &Task) -> (Vec<Event>, Vec<ConditionTrouble>) {
+/// Returns the events of a fork that has just opened: branches that do not apply, and conditions that failed.
+pub(crate) fn opening_events(rules: &Rules, task: &Task) -> (Vec<Event>, Vec<ConditionTrouble>) {
     let fresh = task.gate.as_ref().filter(|open| open.visit == task.history.len());
     let found = fresh.and_then(|open| {
         let workflow = rules.workflow_of(task)?;
@@ -48,7 +48,11 @@ pub(crate) fn opening(rules: &Rules, task: &Task) -> (Vec<Event>, Vec<ConditionT
 }
 
 /// Returns the branches that count: those that are open, as long as the rules have a fork there.
-pub(crate) fn counting<'a>(rules: &Rules, task: &Task, open: &'a OpenVisit) -> &'a [OpenBranch] {
+pub(crate) fn active_branches<'a>(
+    rules: &Rules,
+    task: &Task,
+    open: &'a OpenVisit,
+) -> &'a [OpenBranch] {
     match rules.workflow_of(task).and_then(|workflow| workflow.gate(&open.current)) {
         Some((_, gate)) if gate.fork().is_none() => &[],
         _ => &open.branches,
@@ -61,8 +65,13 @@ pub(crate) fn is_void(gate: &Gate, open: &OpenVisit) -> bool {
     gate.fork().is_some() && !open.branches.is_empty() && open.branches.iter().all(skipped)
 }
 
-/// Notes what was said at a branch.
-pub(crate) fn note(branches: &mut [OpenBranch], id: &GateId, verdict: Verdict, wants: &[String]) {
+/// Records the verdict of a branch.
+pub(crate) fn record_verdict(
+    branches: &mut [OpenBranch],
+    id: &GateId,
+    verdict: Verdict,
+    wants: &[String],
+) {
     let Some(branch) = branches.iter_mut().find(|branch| branch.id == *id) else { return };
     let escalated = branch.escalated.take();
     *branch = OpenBranch { escalated, ..OpenBranch::of(id.clone(), branch.role.clone()) };
@@ -110,28 +119,32 @@ pub(crate) fn join(strategy: JoinStrategy, branches: &[OpenBranch]) -> Option<Jo
     }
 }
 
-/// Returns what the branches come to when that is said at one of them, and which are unfinished then.
-pub(crate) fn after(
+/// Returns how the branches join once one of them has this verdict, and which are unfinished then.
+pub(crate) fn join_after(
     rules: &Rules,
     task: &Task,
     fork: &Fork,
     id: &GateId,
     verdict: Verdict,
 ) -> Option<(Join, Vec<GateId>)> {
-    joined(rules, task, fork, |branches| note(branches, id, verdict, &[]))
+    join_with(rules, task, fork, |branches| record_verdict(branches, id, verdict, &[]))
 }
 
-/// Returns what the branches have come to although nobody speaks: the rules have changed, and whoever was waited for is gone. Of
-/// branches at which nothing was said nothing comes.
-pub(crate) fn come_to(rules: &Rules, task: &Task, gate: &Gate) -> Option<(Join, Vec<GateId>)> {
+/// Returns how the branches join without a new verdict: the rules changed, and the branches that were waited for are gone. Returns
+/// nothing where no branch has a verdict yet.
+pub(crate) fn join_unprompted(
+    rules: &Rules,
+    task: &Task,
+    gate: &Gate,
+) -> Option<(Join, Vec<GateId>)> {
     let spoken = |branch: &OpenBranch| {
         matches!(branch.status, BranchStatus::Complete | BranchStatus::Rejected)
     };
     task.gate.as_ref().filter(|open| open.branches.iter().any(spoken))?;
-    joined(rules, task, gate.fork()?, |_| {})
+    join_with(rules, task, gate.fork()?, |_| {})
 }
 
-fn joined(
+fn join_with(
     rules: &Rules,
     task: &Task,
     fork: &Fork,
@@ -147,17 +160,17 @@ fn joined(
     Some((join(fork.join, &open.branches)?, unfinished(open)))
 }
 
-/// Returns what a fork says when its branches have come to that.
-pub(crate) fn says(join: Join) -> Outcome {
+/// Returns the outcome of a fork whose branches joined like that.
+pub(crate) fn joined_outcome(join: Join) -> Outcome {
     match join {
         Join::Passed => Outcome::Complete,
         Join::Failed => Outcome::NeedsReview,
     }
 }
 
-/// Returns what an outcome at a branch of the open fork means, and what the fork would say then; nothing for the fork while
-/// others are open.
-pub fn would_say(
+/// Returns the verdict of an outcome at a branch of the open fork, and the outcome that the fork would have. The latter is absent
+/// while other branches are open.
+pub fn preview_branch(
     rules: &Rules,
     task: &Task,
     branch: &GateId,
@@ -166,12 +179,12 @@ pub fn would_say(
     let (_, gate) = rules.workflow_of(task)?.gate(&task.gate.as_ref()?.current)?;
     let fork = gate.fork()?;
     let verdict = fork.branch(branch)?.1.verdict(outcome);
-    let said = after(rules, task, fork, branch, verdict).map(|(join, _)| says(join));
+    let said = join_after(rules, task, fork, branch, verdict).map(|(join, _)| joined_outcome(join));
     Some((verdict, said))
 }
 
 /// Lets the task's status and blockers follow its open branches: it is ready as long as a branch waits for somebody.
-pub(crate) fn follow(task: &mut Task) {
+pub(crate) fn update_status(task: &mut Task) {
     let Some(open) =
         task.gate.as_ref().filter(|open| !open.branches.is_empty() && open.held.is_none())
     else {
@@ -228,8 +241,8 @@ pub(crate) fn unfinished(open: &OpenVisit) -> Vec<GateId> {
 }
 
 /// Returns when the branch was opened, or last spoke without finishing.
-pub(crate) fn entered(task: &Task, open: &OpenVisit, branch: &GateId) -> Timestamp {
-    let spoken = entries(&task.history, open.visit).iter().rev();
+pub(crate) fn branch_entered(task: &Task, open: &OpenVisit, branch: &GateId) -> Timestamp {
+    let spoken = visit_entries(&task.history, open.visit).iter().rev();
     let last = spoken
         .filter(|entry| entry.branch.as_ref() == Some(branch))
         .map(|entry| entry.exited)
@@ -238,7 +251,7 @@ pub(crate) fn entered(task: &Task, open: &OpenVisit, branch: &GateId) -> Timesta
 }
 
 /// Returns the entries of the visit with that number, as far as it has come; one entry everywhere but at a fork.
-pub(crate) fn entries(history: &[Visit], visit: usize) -> &[Visit] {
+pub(crate) fn visit_entries(history: &[Visit], visit: usize) -> &[Visit] {
     let from = history.get(visit..).unwrap_or_default();
     let end =
         from.iter().position(|entry| !entry.leaves_open()).map_or(from.len(), |last| last + 1);
@@ -246,8 +259,8 @@ pub(crate) fn entries(history: &[Visit], visit: usize) -> &[Visit] {
 }
 
 /// Returns the entry that ended what the ticket names: the branch's, else the one that closed the visit.
-pub(crate) fn ending<'h>(history: &'h [Visit], ticket: &Ticket) -> Option<&'h Visit> {
-    let entries = entries(history, ticket.visit?);
+pub(crate) fn ending_entry<'h>(history: &'h [Visit], ticket: &Ticket) -> Option<&'h Visit> {
+    let entries = visit_entries(history, ticket.visit?);
     let own =
         entries.iter().rev().find(|entry| entry.verdict.is_some() && entry.branch == ticket.branch);
     own.or_else(|| entries.last().filter(|entry| !entry.leaves_open()))
@@ -255,7 +268,7 @@ pub(crate) fn ending<'h>(history: &'h [Visit], ticket: &Ticket) -> Option<&'h Vi
 
 /// Returns the branch that is meant: the one that the ticket names, else the one that the agent has claimed, else the only one
 /// at which it may speak. Nothing where the task stands at no fork.
-pub(crate) fn meant(
+pub(crate) fn find_branch(
     rules: &Rules,
     task: &Task,
     ticket: &Ticket,
@@ -281,19 +294,19 @@ pub(crate) fn meant(
         (Some(_), _) if is_void(gate, open) => Ok(None),
         (Some(_), Some(id)) => match open.branch(id) {
             Some(branch) if branch.status.is_open() => Ok(Some(id.clone())),
-            _ => Err(spoken(task, open, id, agent).unwrap_or_else(unknown)),
+            _ => Err(conflict_at(task, open, id, agent).unwrap_or_else(unknown)),
         },
-        (Some(_), None) => only(rules, task, open, gate, agent).map(Some),
+        (Some(_), None) => infer_branch(rules, task, open, gate, agent).map(Some),
     }
 }
 
 /// Returns the branch that is meant by an agent that names none, if there is no doubt.
 pub fn branch_of(rules: &Rules, task: &Task, agent: &AgentId) -> Option<GateId> {
     let ticket = Ticket { task: task.id.clone(), visit: None, branch: None };
-    meant(rules, task, &ticket, agent).ok().flatten()
+    find_branch(rules, task, &ticket, agent).ok().flatten()
 }
 
-fn only(
+fn infer_branch(
     rules: &Rules,
     task: &Task,
     open: &OpenVisit,
@@ -325,11 +338,11 @@ fn only(
         (None, _) => {}
     }
     // Whoever has spoken here speaks a second time.
-    let mut own = entries(&task.history, open.visit)
+    let mut own = visit_entries(&task.history, open.visit)
         .iter()
         .rev()
         .filter(|entry| entry.agent.as_ref() == Some(agent));
-    let own = own.find_map(|entry| spoken(task, open, entry.branch.as_ref()?, agent));
+    let own = own.find_map(|entry| conflict_at(task, open, entry.branch.as_ref()?, agent));
     if let Some(conflict) = own {
         return Err(conflict);
     }
@@ -345,16 +358,21 @@ fn only(
     })
 }
 
-/// Returns the conflict with whoever has spoken at the branch.
-fn spoken(task: &Task, open: &OpenVisit, branch: &GateId, agent: &AgentId) -> Option<Refusal> {
+/// Returns the conflict with the completion that ended the branch.
+fn conflict_at(task: &Task, open: &OpenVisit, branch: &GateId, agent: &AgentId) -> Option<Refusal> {
     let ticket =
         Ticket { task: task.id.clone(), visit: Some(open.visit), branch: Some(branch.clone()) };
-    let entry = ending(&task.history, &ticket)?;
+    let entry = ending_entry(&task.history, &ticket)?;
     Some(Refusal::visit_ended(&ticket, entry, Some(agent)))
 }
 
 /// The refusal of a branch that is not open.
-pub(crate) fn not_open(rules: &Rules, task: &Task, open: &OpenVisit, branch: &GateId) -> Refusal {
+pub(crate) fn branch_not_open(
+    rules: &Rules,
+    task: &Task,
+    open: &OpenVisit,
+    branch: &GateId,
+) -> Refusal {
     Refusal::NoSuchBranch {
         ticket: task.ticket_of(Some(branch)),
         gate: open.current.clone(),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::domain::*;
-use crate::rules::merge::Unmergeable;
+use crate::rules::merge::MergeRefusal;
 use crate::rules::merge::{Dropped, Merged, Side, apart, merge, merge_keys};
 use crate::rules::tests::world::*;
 use crate::rules::{Act, Actor, Proof, Rules, prove};
@@ -239,14 +239,14 @@ fn what_only_grows_is_never_taken_back_and_two_tasks_are_not_one() {
     let base = opened(&rules, &[]);
     let ahead = said(&rules, &base, "agent-7", "complete");
     let further = said(&rules, &ahead, "agent-3", "complete");
-    let removed = |side| Some(Unmergeable::Removed { side, had: 1, left: 0 });
+    let removed = |side| Some(MergeRefusal::Removed { side, had: 1, left: 0 });
     assert_eq!(apart(Some(&ahead), &further, &base).err(), removed(Side::Theirs));
     assert_eq!(apart(Some(&ahead), &base, &further).err(), removed(Side::Ours));
     let mut other = base.clone();
     other.created = at(7);
     assert_eq!(
         apart(None, &base, &other).err(),
-        Some(Unmergeable::TwoTasks { ours: at(0), theirs: at(7) })
+        Some(MergeRefusal::TwoTasks { ours: at(0), theirs: at(7) })
     );
     assert_eq!(
         removed(Side::Theirs).unwrap().to_string(),

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::ssh_made::{MADE, TEXT};
 use crate::domain::*;
-use crate::rules::signing::holds;
+use crate::rules::signing::is_valid_signature;
 use crate::rules::tests::world::*;
 use crate::rules::*;
 
@@ -69,9 +69,13 @@ fn what_openssh_signs_holds() {
     for (key, made) in MADE {
         let (key, signature): (PublicKey, SshSignature) = (id(key), id(made));
         assert_eq!(*signature.key(), key);
-        assert!(holds(&signature, TEXT.as_bytes()), "{}", key.kind());
-        assert!(!holds(&signature, TEXT.replace("done", "Done").as_bytes()), "{}", key.kind());
-        assert!(!holds(&signature, b""), "{}", key.kind());
+        assert!(is_valid_signature(&signature, TEXT.as_bytes()), "{}", key.kind());
+        assert!(
+            !is_valid_signature(&signature, TEXT.replace("done", "Done").as_bytes()),
+            "{}",
+            key.kind()
+        );
+        assert!(!is_valid_signature(&signature, b""), "{}", key.kind());
         // Whatever else is changed in it, it is none, or none of this text.
         let blob = BASE64_STANDARD.decode(made).unwrap();
         for at in 0..blob.len() {
@@ -79,7 +83,7 @@ fn what_openssh_signs_holds() {
             other[at] ^= 1;
             let other = BASE64_STANDARD.encode(other).parse::<SshSignature>();
             assert!(
-                other.is_ok_and(|other| holds(&other, TEXT.as_bytes())).eq(&false),
+                other.is_ok_and(|other| is_valid_signature(&other, TEXT.as_bytes())).eq(&false),
                 "{} at {at}",
                 key.kind()
             );
@@ -106,9 +110,12 @@ fn what_a_hardware_token_signs_holds() {
     let kind = b"sk-ssh-ed25519@openssh.com";
     let key = wire(&[kind, one.0.public_key().as_ref(), application]);
     let bytes = one.0.sign(&by_token(1, 7, TEXT));
-    assert!(holds(&signature(&key, "aof", &inner(kind, bytes.as_ref(), 1, 7)), TEXT.as_bytes()));
+    assert!(is_valid_signature(
+        &signature(&key, "aof", &inner(kind, bytes.as_ref(), 1, 7)),
+        TEXT.as_bytes()
+    ));
     for (flags, counter) in [(0, 7), (1, 8)] {
-        assert!(!holds(
+        assert!(!is_valid_signature(
             &signature(&key, "aof", &inner(kind, bytes.as_ref(), flags, counter)),
             TEXT.as_bytes()
         ));
@@ -126,8 +133,14 @@ fn what_a_hardware_token_signs_holds() {
     };
     let bytes = pair.sign(&random, &by_token(5, 9, TEXT)).unwrap();
     let both = wire(&[&number(&bytes.as_ref()[..32]), &number(&bytes.as_ref()[32..])]);
-    assert!(holds(&signature(&key, "aof", &inner(kind, &both, 5, 9)), TEXT.as_bytes()));
-    assert!(!holds(&signature(&key, "aof", &inner(kind, &both, 1, 9)), TEXT.as_bytes()));
+    assert!(is_valid_signature(
+        &signature(&key, "aof", &inner(kind, &both, 5, 9)),
+        TEXT.as_bytes()
+    ));
+    assert!(!is_valid_signature(
+        &signature(&key, "aof", &inner(kind, &both, 1, 9)),
+        TEXT.as_bytes()
+    ));
 }
 
 /// The rules of a project in which the architect signs, with one key or another.

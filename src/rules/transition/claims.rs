@@ -22,7 +22,7 @@ impl Transition<'_> {
         let Self { rules, task, .. } = *self;
         let open = self.open()?;
         let ticket = Ticket { task: task.id.clone(), visit: None, branch: branch.cloned() };
-        let branch = fork::meant(rules, task, &ticket, agent)?;
+        let branch = fork::find_branch(rules, task, &ticket, agent)?;
         let post = self.workplace(open, branch.as_ref())?;
         may_complete(rules, task, &post, agent)?;
         if post.holder.is_some() {
@@ -53,7 +53,8 @@ impl Transition<'_> {
         self.known_branch(open, branch)?;
         // Which branch is meant is asked as if nobody had any of them; only that one is taken from whoever has it.
         let meant = Ticket { branch: branch.cloned(), ..self.task.ticket() };
-        let branch = fork::meant(self.rules, &without_agents(self.task, None), &meant, agent)?;
+        let branch =
+            fork::find_branch(self.rules, &without_agents(self.task, None), &meant, agent)?;
         if self.workplace(open, branch.as_ref())?.holder == Some(agent) {
             return Ok(Decision::Settled { visit: open.visit });
         }
@@ -69,7 +70,7 @@ impl Transition<'_> {
     ) -> Result<WorkflowStep, Refusal> {
         let open = self.open()?;
         let meant = Ticket { branch: branch.cloned(), ..self.task.ticket() };
-        let branch = fork::meant(self.rules, self.task, &meant, agent)?;
+        let branch = fork::find_branch(self.rules, self.task, &meant, agent)?;
         let post = self.workplace(open, branch.as_ref())?;
         if post.holder != Some(agent) {
             return Err(held_by_another(self.task, &post, agent));
@@ -96,7 +97,7 @@ impl Transition<'_> {
     ) -> Result<WorkflowStep, Refusal> {
         let open = self.open()?;
         self.known_branch(open, branch)?;
-        let branch = if fork::counting(self.rules, self.task, open).is_empty() {
+        let branch = if fork::active_branches(self.rules, self.task, open).is_empty() {
             let holder = self.task.routing.agent.as_ref().ok_or_else(|| self.not_claimed())?;
             self.may_release(by, holder, None)?;
             None
@@ -159,7 +160,7 @@ pub(crate) fn set_holder(task: &mut Task, branch: Option<&GateId>, agent: Option
         (own.agent, own.claimed) = (agent.cloned(), claimed);
         own.lost.take_if(|lost| agent == Some(lost));
         own.status = if agent.is_some() { BranchStatus::InProgress } else { BranchStatus::Ready };
-        fork::follow(task);
+        fork::update_status(task);
         return;
     }
     (task.routing.agent, task.routing.claimed) = (agent.cloned(), claimed);
@@ -181,7 +182,7 @@ fn without_agents(task: &Task, branch: Option<&GateId>) -> Task {
     free
 }
 
-/// What runs out.
+/// A kind of time limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     /// The time that a visit may take.
@@ -190,7 +191,7 @@ pub enum Limit {
     Lease,
 }
 
-/// When something runs out, and where.
+/// When a time limit ends, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deadline {
     pub at: Timestamp,
@@ -237,7 +238,7 @@ impl TimeLimits {
     }
 }
 
-/// Returns what of the task runs out, the first first.
+/// Returns the deadlines of the task, the earliest first.
 pub fn deadlines(rules: &Rules, task: &Task) -> Vec<Deadline> {
     let Some(workflow) = rules.workflow_of(task) else { return Vec::new() };
     let mut all: Vec<Deadline> = Workplace::open(rules, task)
@@ -270,7 +271,7 @@ pub fn stay<'a>(task: &'a Task, branch: Option<&GateId>) -> Option<Stay<'a>> {
             .branch(id)
             .filter(|own| own.status != BranchStatus::Blocked && own.status.is_open())
             .map(|own| Stay {
-                since: own.resumed.unwrap_or_else(|| fork::entered(task, open, id)),
+                since: own.resumed.unwrap_or_else(|| fork::branch_entered(task, open, id)),
                 agent: own.agent.as_ref(),
                 claimed: own.claimed,
                 timer_spent: own.escalated.is_some()
@@ -326,7 +327,7 @@ impl Transition<'_> {
             ..self.ended(open, Ending::Timeout, to, &format!("Timed out{limit}"))
         };
         if let Some(id) = branch {
-            visit.entered = fork::entered(task, open, id);
+            visit.entered = fork::branch_entered(task, open, id);
             visit.unfinished = Vec::new();
         }
         fold::apply(rules, &mut after, visit);

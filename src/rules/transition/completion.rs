@@ -34,7 +34,7 @@ pub(crate) fn complete(
     let open = transition.open()?;
     meant?;
     let (workflow, index) = transition.gate(open)?;
-    let branch = fork::meant(rules, task, &completion.ticket, &completion.agent)?;
+    let branch = fork::find_branch(rules, task, &completion.ticket, &completion.agent)?;
     let post = transition.workplace(open, branch.as_ref())?;
     not_looping(rules, task)?;
     if open.held.is_some() {
@@ -43,24 +43,28 @@ pub(crate) fn complete(
     may_complete(rules, task, &post, &completion.agent)
         .map_err(|refusal| claims::too_late(task, &post, &completion.agent).unwrap_or(refusal))?;
     separate_session(task, &post, completion)?;
-    let Said { outcome, completion, warnings } = said(rules, workflow, task, &post, completion)?;
+    let Interpreted { outcome, completion, warnings } =
+        interpret(rules, workflow, task, &post, completion)?;
     let mut visit = entry(&post, open, &completion, stamp, outcome.clone());
     let said = match workflow.gates[index].fork().zip(branch) {
-        Some((fork, id)) => speak(rules, task, fork, &id, &outcome, &mut visit),
+        Some((fork, id)) => record_branch_verdict(rules, task, fork, &id, &outcome, &mut visit),
         None => Some(outcome),
     };
     let mut step =
-        end(transition, workflow, index, said.as_ref(), visit, completion.body.as_deref());
+        end_visit(transition, workflow, index, said.as_ref(), visit, completion.body.as_deref());
     step.warnings.splice(0..0, warnings);
     Ok(step.into())
 }
 
-/// Returns whether the completion says one thing only. What the history keeps of a completion has no text any more, so this is
-/// asked of those that come, and never of those that are decided anew.
-pub(crate) fn agrees(rules: &Rules, task: &Task, completion: &Completion) -> Result<(), Refusal> {
-    let branch = fork::meant(rules, task, &completion.ticket, &completion.agent)?;
+/// Refuses a completion whose text contradicts its outcome. The history keeps no text, so a replay does not check this.
+pub(crate) fn check_text_agrees(
+    rules: &Rules,
+    task: &Task,
+    completion: &Completion,
+) -> Result<(), Refusal> {
+    let branch = fork::find_branch(rules, task, &completion.ticket, &completion.agent)?;
     match Workplace::meant(rules, task, branch.as_ref()) {
-        Some(post) => contradiction(&post, completion),
+        Some(post) => check_contradiction(&post, completion),
         None => Ok(()),
     }
 }
@@ -72,7 +76,7 @@ pub(crate) fn pass(transition: &Transition<'_>) -> Result<WorkflowStep, Refusal>
     let (workflow, index) = transition.gate(open)?;
     let gate = &workflow.gates[index];
     let void = fork::is_void(gate, open);
-    let joined = fork::come_to(rules, task, gate);
+    let joined = fork::join_unprompted(rules, task, gate);
     if gate.kind != GateKind::Condition && !void && joined.is_none() {
         return Err(Refusal::NotAutomatic { task: task.id.clone(), gate: gate.id.clone() });
     }
@@ -81,7 +85,7 @@ pub(crate) fn pass(transition: &Transition<'_>) -> Result<WorkflowStep, Refusal>
     let (outcome, summary) = if void {
         (Outcome::Complete, "No branch applies".to_owned())
     } else if let Some((join, _)) = &joined {
-        (fork::says(*join), "Nobody is left who could say more".to_owned())
+        (fork::joined_outcome(*join), "Nobody is left who could say more".to_owned())
     } else {
         let (holds, met) = route::judgement(rules, workflow, gate, task);
         trouble = met;
@@ -93,7 +97,7 @@ pub(crate) fn pass(transition: &Transition<'_>) -> Result<WorkflowStep, Refusal>
     let (join, unfinished) = joined.unzip();
     let unfinished = unfinished.unwrap_or_default();
     let visit = Visit { join, unfinished, summary, ..blank(open, Ending::Said(outcome.clone())) };
-    let mut step = end(transition, workflow, index, Some(&outcome), visit, None);
+    let mut step = end_visit(transition, workflow, index, Some(&outcome), visit, None);
     step.met(trouble);
     Ok(step)
 }
@@ -106,13 +110,12 @@ pub fn passes_by_itself(rules: &Rules, task: &Task) -> bool {
     gate.is_some_and(|(_, gate)| {
         gate.kind == GateKind::Condition
             || fork::is_void(gate, open)
-            || fork::come_to(rules, task, gate).is_some()
+            || fork::join_unprompted(rules, task, gate).is_some()
     })
 }
 
-/// Notes on the entry what was said at the branch, and what the branches have come to by it. Returns what the fork says then;
-/// nothing while other branches are open.
-fn speak(
+/// Records the branch and its verdict in the entry. Returns the outcome of the fork, or nothing while other branches are open.
+fn record_branch_verdict(
     rules: &Rules,
     task: &Task,
     fork: &Fork,
@@ -121,10 +124,11 @@ fn speak(
     visit: &mut Visit,
 ) -> Option<Outcome> {
     let verdict = fork.branch(id).map(|(_, branch)| branch.verdict(outcome))?;
-    visit.entered = task.gate.as_ref().map_or(visit.entered, |open| fork::entered(task, open, id));
+    visit.entered =
+        task.gate.as_ref().map_or(visit.entered, |open| fork::branch_entered(task, open, id));
     visit.branch = Some(id.clone());
     visit.verdict = Some(verdict);
-    let (join, unfinished) = fork::after(rules, task, fork, id, verdict)?;
+    let (join, unfinished) = fork::join_after(rules, task, fork, id, verdict)?;
     visit.join = Some(join);
     visit.unfinished = unfinished;
     visit.said().cloned()
@@ -142,7 +146,7 @@ fn redelivered(task: &Task, stamp: &Stamp) -> Result<Option<usize>, Refusal> {
 
 /// Ends the visit with what the gate says, which is nothing while other branches of it are open: finds where it leads, and moves
 /// the task by its entry.
-fn end(
+fn end_visit(
     transition: &Transition<'_>,
     workflow: &Workflow,
     index: usize,
@@ -314,23 +318,23 @@ const NOTES_LIMIT: usize = 4 * 1024;
 /// The summary of a text in which there is nothing.
 const SILENCE: &str = "Handed in nothing that could be read";
 
-/// A completion with everything that it says where it belongs.
-pub(crate) struct Said {
+/// A completion whose outcome is known, with the values that its text gives.
+pub(crate) struct Interpreted {
     pub(crate) outcome: Outcome,
     pub(crate) completion: Completion,
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// Returns what the completion says, or why it says nothing that counts.
-pub(crate) fn said(
+/// Returns the outcome and the filled-in completion, or the refusal of what is missing or wrong.
+pub(crate) fn interpret(
     rules: &Rules,
     workflow: &Workflow,
     task: &Task,
     post: &Workplace<'_>,
     given: &Completion,
-) -> Result<Said, Refusal> {
+) -> Result<Interpreted, Refusal> {
     let mut completion = given.clone();
-    completion.outcome = word(post, &mut completion)?;
+    completion.outcome = take_outcome_word(post, &mut completion)?;
     // A document that says its outcome says all there is: its first line stands for the summary.
     if completion.summary.is_none() && given.outputs.contains_key(STATUS) {
         completion.summary = completion.body.as_deref().and_then(first_line);
@@ -339,7 +343,7 @@ pub(crate) fn said(
     if completion.outcome.is_none()
         && let Some(signal) = &post.duty.signal
     {
-        warnings.extend(from_words(workflow, task, post, signal, &mut completion));
+        warnings.extend(fill_from_text(workflow, task, post, signal, &mut completion));
     }
     let outcome = outcome_at(rules, post, &workflow.default_outcome, &completion)?;
     check_content(&outcome, &completion)?;
@@ -355,13 +359,13 @@ pub(crate) fn said(
             example: Box::new(example),
         });
     }
-    Ok(Said { outcome, completion, warnings })
+    Ok(Interpreted { outcome, completion, warnings })
 }
 
 /// Returns whether the completion's text agrees with its outcome, where it says one.
-pub(crate) fn contradiction(post: &Workplace<'_>, given: &Completion) -> Result<(), Refusal> {
+pub(crate) fn check_contradiction(post: &Workplace<'_>, given: &Completion) -> Result<(), Refusal> {
     let mut completion = given.clone();
-    let Some(word) = word(post, &mut completion)? else { return Ok(()) };
+    let Some(word) = take_outcome_word(post, &mut completion)? else { return Ok(()) };
     let Some(signal) = &post.duty.signal else { return Ok(()) };
     let possible = post.gate.possible();
     let Some(outcome) = possible.iter().find(|outcome| outcome.is_meant_by(&word)) else {
@@ -382,7 +386,10 @@ pub(crate) fn contradiction(post: &Workplace<'_>, given: &Completion) -> Result<
 }
 
 /// Returns the outcome that is given, as such or as `$status`, and takes the latter out of what is handed on.
-fn word(post: &Workplace<'_>, completion: &mut Completion) -> Result<Option<String>, Refusal> {
+fn take_outcome_word(
+    post: &Workplace<'_>,
+    completion: &mut Completion,
+) -> Result<Option<String>, Refusal> {
     let status = completion.outputs.remove(STATUS).map(|status| match status {
         serde_json::Value::String(word) => word,
         other => other.to_string(),
@@ -411,7 +418,7 @@ fn verdict(post: &Workplace<'_>, signal: &Signal, reading: &VerdictReading) -> O
 }
 
 /// Returns what stands in a text in place of a verdict.
-fn in_its_place(signal: &Signal, reading: TextVerdict) -> Option<String> {
+fn text_instead(signal: &Signal, reading: TextVerdict) -> Option<String> {
     let tagged = |word: &str| match &signal.mark {
         Mark::Tag { tag, .. } => format!("<{tag}>{word}</{tag}>"),
         Mark::Expects(line) => line.clone(),
@@ -426,7 +433,7 @@ fn in_its_place(signal: &Signal, reading: TextVerdict) -> Option<String> {
 }
 
 /// Fills in what the text says: the outcome, the outputs, and what is to be mended. Returns what is to be said if it says none.
-fn from_words(
+fn fill_from_text(
     workflow: &Workflow,
     task: &Task,
     post: &Workplace<'_>,
@@ -471,15 +478,15 @@ fn from_words(
     }
     Some(Warning::NoVerdict {
         gate: post.station(),
-        attempt: attempts(task, post),
+        attempt: attempt_number(task, post),
         looked_for: looked_for_at(&signal.mark, &post.gate.possible()),
-        found: in_its_place(signal, reading.verdict),
+        found: text_instead(signal, reading.verdict),
         outcome,
     })
 }
 
 /// Returns which visit of its gate or branch this is, from 1.
-fn attempts(task: &Task, post: &Workplace<'_>) -> usize {
+fn attempt_number(task: &Task, post: &Workplace<'_>) -> usize {
     let here = post.station();
     let earlier =
         task.history.iter().filter(|visit| visit.gate == here.gate && visit.branch == here.branch);

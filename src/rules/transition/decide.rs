@@ -1,11 +1,18 @@
 //! The one way a task changes: (rules, task, act, now) -> decision or refusal.
+//!
+//! Here are also the acts besides completions and claims: open, hold, unblock, cancel, reopen, override.
 
-use super::completion::{agrees, check_reason, complete, pass};
+use super::completion::{check_reason, check_text_agrees, complete, pass, passes_by_itself};
+use super::fold::{self, arrive, not_looping, resume};
 use super::rule_changes::depend;
 use super::visit::Transition;
-use crate::domain::{Completion, Task, Timestamp};
-use crate::rules::act::{Act, Decision};
+use crate::domain::{
+    AgentId, BranchStatus, Completion, Destination, Ending, Event, GateId, Map, OpenBranch,
+    OpenVisit, Permission, Routing, Station, Status, Task, Timestamp, Visit, Workflow,
+};
+use crate::rules::act::{Act, Actor, Decision, WorkflowStep};
 use crate::rules::refusal::Refusal;
+use crate::rules::routing::{fork, route};
 use crate::rules::signing;
 use crate::rules::workflow::rules::Rules;
 
@@ -58,10 +65,236 @@ fn completed(
     let Transition { rules, task, .. } = transition;
     let decision = complete(&transition, completion, completion.stamp())?;
     if let Decision::Step(step) = &decision {
-        agrees(rules, task, completion)?;
+        check_text_agrees(rules, task, completion)?;
         if check_signature {
-            signing::check(rules, &step.task, task.history.len())?;
+            signing::check_signature(rules, &step.task, task.history.len())?;
         }
     }
     Ok(decision)
+}
+
+/// Returns the input of a new task: what was given, and the workflow's defaults for the rest.
+pub fn begin(workflow: &Workflow, given: &Map) -> Result<Map, Refusal> {
+    let Some(declared) = &workflow.context.input else { return Ok(given.clone()) };
+    let workflow = workflow.name.clone();
+    let unknown: Vec<String> =
+        given.keys().filter(|name| !declared.contains_key(*name)).cloned().collect();
+    if !unknown.is_empty() {
+        let known = declared.keys().cloned().collect();
+        return Err(Refusal::UnknownInput { workflow, given: unknown, known });
+    }
+    let value = |name: &str, default| given.get(name).unwrap_or(default).clone();
+    let input: Map =
+        declared.iter().map(|(name, default)| (name.clone(), value(name, default))).collect();
+    let missing: Vec<String> =
+        input.iter().filter(|(_, value)| value.is_null()).map(|(name, _)| name.clone()).collect();
+    if missing.is_empty() { Ok(input) } else { Err(Refusal::MissingInput { workflow, missing }) }
+}
+
+impl Transition<'_> {
+    /// Puts a task that stands nowhere at the first gate that applies to it.
+    pub(crate) fn enter(&self) -> Result<WorkflowStep, Refusal> {
+        let Self { rules, task, now } = *self;
+        if let Some(open) = &task.gate {
+            return Err(self.not_finished(open));
+        }
+        if !task.history.is_empty() {
+            return Err(self.finished());
+        }
+        let workflow = self.workflow()?;
+        let passage = route::entry(rules, workflow, task);
+        let Destination::Gate(gate) = passage.to else {
+            return Err(Refusal::NoGateApplies { workflow: workflow.name.to_string() });
+        };
+        let mut after = task.clone();
+        // A hand-made file may say that it was created in the future.
+        after.created = task.created.min(now);
+        after.status = Status::Ready;
+        after.updated = now;
+        after.workflow_hash = rules.hash(&workflow.name).map(str::to_owned);
+        fold::open(rules, &mut after, gate, None, now);
+        let mut step = WorkflowStep::silent(after);
+        step.events.extend(passage.skipped.into_iter().map(|gate| Event::Skipped { gate }));
+        step.met(passage.trouble);
+        Ok(arrive(rules, step))
+    }
+
+    /// Puts a task that stands nowhere at its first gate, as the agent's, if it can be given to the agent there.
+    pub(crate) fn enter_for(&self, agent: &AgentId) -> Result<WorkflowStep, Refusal> {
+        let own = &self.task.routing;
+        let routing = Routing { role: own.role.clone(), ..Routing::of(own.workflow.clone()) };
+        let free = Task { routing, ..self.task.clone() };
+        let mut step = Transition { task: &free, ..*self }.enter()?;
+        let opened = Transition { task: &step.task, ..*self };
+        if let Decision::Step(given) = opened.assign(&Actor::Person(None), agent, None)? {
+            step.task = given.task;
+            if let Some(open) = &step.task.gate {
+                let own = open.branches.iter().find(|own| own.agent.as_ref() == Some(agent));
+                let branch = own.map(|own| own.id.clone());
+                let at = Station { gate: open.current.clone(), branch };
+                step.events.push(Event::Assigned { gate: at, agent: agent.clone() });
+            }
+        }
+        Ok(step)
+    }
+
+    fn not_finished(&self, open: &OpenVisit) -> Refusal {
+        Refusal::NotFinished { task: self.task.id.clone(), gate: open.current.clone() }
+    }
+
+    /// Sets a blocked or held task going again, or the branch of it.
+    pub(crate) fn unblock(
+        &self,
+        by: &Actor,
+        branch: Option<&GateId>,
+        reason: Option<&str>,
+    ) -> Result<WorkflowStep, Refusal> {
+        let Self { rules, task, now } = *self;
+        let open = self.open()?;
+        self.permit(by, Permission::Unblock, branch)?;
+        let is_blocked = |own: &OpenBranch| {
+            own.status == BranchStatus::Blocked && branch.is_none_or(|id| own.id == *id)
+        };
+        let counting = fork::active_branches(rules, task, open);
+        let on_hold = open.held.is_some();
+        if on_hold && branch.is_some() {
+            return Err(self.held());
+        }
+        self.known_branch(open, branch)?;
+        let waits = on_hold || counting.iter().any(is_blocked);
+        if !waits && passes_by_itself(rules, task) {
+            // The rules took away whoever was waited for: what was said until then is judged.
+            return pass(self);
+        }
+        if !waits && (task.status != Status::Blocked || branch.is_some()) {
+            return Err(Refusal::NotBlocked { task: task.id.clone(), status: task.status });
+        }
+        if not_looping(rules, task).is_err() {
+            // The count starts again, and the history must say that a person wanted it: an override to the same gate.
+            let reason = reason.ok_or(Refusal::MissingReason { act: "unblock" })?;
+            return self.moved(Ending::Override, by, &open.current, reason);
+        }
+        let mut after = task.clone();
+        resume(&mut after, now.max(task.updated));
+        if !counting.is_empty() {
+            let resumed = after.updated;
+            // Whoever lifts a hold speaks for no branch that waits for something of its own.
+            for own in after.branches_mut().filter(|own| !on_hold && is_blocked(own)) {
+                own.status = BranchStatus::Ready;
+                (own.resumed, own.overdue) = (Some(resumed), None);
+                own.blockers = Vec::new();
+            }
+            fork::update_status(&mut after);
+        }
+        let events = fold::hold_if_stuck(rules, &mut after);
+        if !on_hold && obstacles(&after) == obstacles(task) {
+            let own = after.branches().filter(|own| is_blocked(own));
+            let own = own.flat_map(|own| own.blockers.clone()).collect();
+            let blockers = if waits { own } else { task.blockers.clone() };
+            let ticket = task.ticket_of(branch).without_visit();
+            return Err(Refusal::Blocked { ticket, blockers });
+        }
+        Ok(WorkflowStep { events, ..WorkflowStep::silent(after) })
+    }
+
+    /// Holds the task where it is, whoever works at it: nothing is completed until a person sets it going again.
+    pub(crate) fn hold(&self, by: &Actor, reason: &str) -> Result<WorkflowStep, Refusal> {
+        let open = self.open()?;
+        self.permit(by, Permission::Hold, None)?;
+        if reason.trim().is_empty() {
+            return Err(Refusal::MissingReason { act: "hold" });
+        }
+        if open.held.is_some() {
+            return Err(self.held());
+        }
+        let mut after = self.changed();
+        after.status = Status::Blocked;
+        after.blockers.push(reason.trim().to_owned());
+        after.gate = Some(OpenVisit { held: Some(after.updated), ..open.clone() });
+        Ok(WorkflowStep::silent(after))
+    }
+
+    pub(crate) fn cancel(&self, by: &Actor, reason: &str) -> Result<WorkflowStep, Refusal> {
+        let open = self.open()?;
+        self.permit(by, Permission::Cancel, None)?;
+        let entry = self.entry(open, Ending::Cancelled, by, None, reason)?;
+        let mut after = self.task.clone();
+        fold::apply(self.rules, &mut after, entry);
+        Ok(WorkflowStep::silent(after))
+    }
+
+    pub(crate) fn reopen(
+        &self,
+        by: &Actor,
+        to: &GateId,
+        reason: &str,
+    ) -> Result<WorkflowStep, Refusal> {
+        self.permit(by, Permission::Reopen, None)?;
+        match &self.task.gate {
+            Some(open) => Err(self.not_finished(open)),
+            None => self.moved(Ending::Reopened, by, to, reason),
+        }
+    }
+
+    pub(crate) fn override_to(
+        &self,
+        by: &Actor,
+        to: &GateId,
+        reason: &str,
+    ) -> Result<WorkflowStep, Refusal> {
+        self.open()?;
+        self.permit(by, Permission::Override, None)?;
+        self.moved(Ending::Override, by, to, reason)
+    }
+
+    fn moved(
+        &self,
+        ending: Ending,
+        by: &Actor,
+        to: &GateId,
+        reason: &str,
+    ) -> Result<WorkflowStep, Refusal> {
+        let task = self.task;
+        let workflow = self.workflow()?;
+        if workflow.gate(to).is_none() {
+            let known = workflow.gates.iter().map(|gate| gate.id.clone()).collect();
+            return Err(Refusal::UnknownGate { given: to.clone(), known });
+        }
+        // A finished task has no open visit: a reopened one begins where and when it is reopened.
+        let from = task.gate.clone().unwrap_or_else(|| {
+            let last = task.history.last().map_or(to, |visit| &visit.gate);
+            OpenVisit::at(last.clone(), self.now.max(task.latest()), task.history.len())
+        });
+        let visit = self.entry(&from, ending, by, Some(to), reason)?;
+        let mut after = task.clone();
+        fold::apply(self.rules, &mut after, visit);
+        Ok(arrive(self.rules, WorkflowStep::silent(after)))
+    }
+
+    fn entry(
+        &self,
+        open: &OpenVisit,
+        ending: Ending,
+        by: &Actor,
+        to: Option<&GateId>,
+        reason: &str,
+    ) -> Result<Visit, Refusal> {
+        if reason.trim().is_empty() {
+            let act = match ending {
+                Ending::Cancelled => "cancel",
+                Ending::Reopened => "reopen",
+                _ => "override",
+            };
+            return Err(Refusal::MissingReason { act });
+        }
+        Ok(Visit { agent: by.agent().cloned(), ..self.ended(open, ending, to, reason) })
+    }
+}
+
+/// Returns what stands in the way of a task and of its branches.
+fn obstacles(task: &Task) -> Vec<(Option<&GateId>, &[String])> {
+    let blocked = task.branches().filter(|own| own.status == BranchStatus::Blocked);
+    let own = blocked.map(|own| (Some(&own.id), own.blockers.as_slice()));
+    let whole = (task.status == Status::Blocked).then_some((None, task.blockers.as_slice()));
+    whole.into_iter().chain(own).collect()
 }

@@ -17,7 +17,7 @@ use crate::rules::workflow::rules::Rules;
 /// Moves the task by one entry. The entry's fields decide; the rules only say whose the next gate is.
 pub(crate) fn apply(rules: &Rules, task: &mut Task, visit: Visit) {
     task.updated = visit.exited;
-    hand_on(&mut task.context, &visit);
+    store_outputs(&mut task.context, &visit);
     if let Some(hash) = &visit.workflow {
         task.workflow_hash = Some(hash.clone());
     }
@@ -25,20 +25,20 @@ pub(crate) fn apply(rules: &Rules, task: &mut Task, visit: Visit) {
         if let (Some(open), Some(branch)) = (&mut task.gate, &visit.branch) {
             match (visit.verdict, &visit.escalated_to) {
                 (Some(verdict), _) => {
-                    fork::note(&mut open.branches, branch, verdict, &wants(&visit));
+                    fork::record_verdict(&mut open.branches, branch, verdict, &wants(&visit));
                 }
                 (None, Some(role)) => fork::escalate(&mut open.branches, branch, role),
                 (None, None) => {}
             }
         }
         task.history.push(visit);
-        fork::follow(task);
+        fork::update_status(task);
         return;
     }
     task.routing =
         Routing { role: task.routing.role.take(), ..Routing::of(task.routing.workflow.clone()) };
     task.blockers = Vec::new();
-    task.status = status(&visit);
+    task.status = status_after(&visit);
     let at = visit.exited;
     let next = match &visit.to {
         Some(Destination::Gate(gate)) => Some((gate.clone(), visit.escalated_to.clone())),
@@ -58,7 +58,7 @@ pub(crate) fn apply(rules: &Rules, task: &mut Task, visit: Visit) {
 }
 
 /// What an entry makes of the task. Whoever stays where it is without having gone back waits.
-fn status(visit: &Visit) -> Status {
+fn status_after(visit: &Visit) -> Status {
     match (&visit.to, &visit.outcome) {
         (Some(Destination::Gate(gate)), Ending::Said(_))
             if *gate == visit.gate && visit.retry.is_none() =>
@@ -74,7 +74,7 @@ fn status(visit: &Visit) -> Status {
 
 /// A gate's latest outputs stand in the context under its name, a branch's under its fork's and its own; a route may drop those of other gates. `$status` is the
 /// outcome, not data.
-fn hand_on(context: &mut Map, visit: &Visit) {
+fn store_outputs(context: &mut Map, visit: &Visit) {
     for gate in &visit.cleared {
         context.remove(gate.as_str());
     }
@@ -147,7 +147,7 @@ pub(crate) fn hold_if_stuck(rules: &Rules, task: &mut Task) -> Vec<Event> {
     let held = fork::hold_unstaffed(rules, task);
     if !held.is_empty() {
         if task.status != Status::Blocked {
-            fork::follow(task);
+            fork::update_status(task);
         }
         let event = |(_, role)| Event::BlockedNoAgents { gate: open.current.clone(), role };
         events.extend(held.into_iter().map(event));
@@ -193,7 +193,7 @@ pub(crate) fn not_looping(rules: &Rules, task: &Task) -> Result<(), Refusal> {
 
 /// Adds what is to be told of where the task has come to, and blocks it if it cannot go on there.
 pub(crate) fn arrive(rules: &Rules, mut step: WorkflowStep) -> WorkflowStep {
-    let (events, trouble) = fork::opening(rules, &step.task);
+    let (events, trouble) = fork::opening_events(rules, &step.task);
     step.events.extend(events);
     step.met(trouble);
     step.events.extend(hold_if_stuck(rules, &mut step.task));

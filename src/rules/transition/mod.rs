@@ -1,6 +1,5 @@
 //! How a task changes: completions, claims, timeouts, actions of people, rule changes.
 
-pub(crate) mod actions;
 pub(crate) mod claims;
 pub(crate) mod completion;
 pub(crate) mod decide;

@@ -28,10 +28,10 @@ pub fn owed(rules: &Rules, task: &Task) -> Option<Act> {
     }
     let open = task.gate.as_ref().filter(|_| !task.status.is_finished())?;
     let workflow = rules.workflow_of(task)?;
-    if lost(rules, task, workflow, open).is_some() {
+    if find_lost_place(rules, task, workflow, open).is_some() {
         return Some(Act::Move);
     }
-    rerouted(rules, task).is_some().then_some(Act::Reroute)
+    with_current_roles(rules, task).is_some().then_some(Act::Reroute)
 }
 
 impl Transition<'_> {
@@ -40,14 +40,14 @@ impl Transition<'_> {
         let Self { rules, task, .. } = *self;
         let open = self.open()?;
         let workflow = self.workflow()?;
-        let Some(lost) = lost(rules, task, workflow, open) else {
+        let Some(lost) = find_lost_place(rules, task, workflow, open) else {
             return Ok(Decision::Settled { visit: open.visit });
         };
         let mut trouble = Vec::new();
         let here = &open.current;
         let (to, why) = match lost {
             LostPlace::Gate => (
-                nearest(rules, workflow, task, here, &mut trouble),
+                nearest_gate(rules, workflow, task, here, &mut trouble),
                 format!("Gate `{here}` is not in workflow `{}` any more", workflow.name),
             ),
             LostPlace::Kind(now) => {
@@ -66,7 +66,7 @@ impl Transition<'_> {
     /// Gives the work to the role that has it now, and lets the task wait, or go on, with the people that there are.
     pub(crate) fn reroute(&self) -> Result<Decision, Refusal> {
         let open = self.open()?;
-        let Some(mut after) = rerouted(self.rules, self.task) else {
+        let Some(mut after) = with_current_roles(self.rules, self.task) else {
             return Ok(Decision::Settled { visit: open.visit });
         };
         let was_blocked = self.task.status == Status::Blocked;
@@ -97,7 +97,12 @@ enum LostPlace {
     Kind(&'static str),
 }
 
-fn lost(rules: &Rules, task: &Task, workflow: &Workflow, open: &OpenVisit) -> Option<LostPlace> {
+fn find_lost_place(
+    rules: &Rules,
+    task: &Task,
+    workflow: &Workflow,
+    open: &OpenVisit,
+) -> Option<LostPlace> {
     let Some((_, gate)) = workflow.gate(&open.current) else { return Some(LostPlace::Gate) };
     match &gate.kind {
         GateKind::Work(_) if !open.branches.is_empty() => {
@@ -109,7 +114,8 @@ fn lost(rules: &Rules, task: &Task, workflow: &Workflow, open: &OpenVisit) -> Op
         GateKind::Fork(_) if open.branches.is_empty() => Some(LostPlace::Kind("is a fork now")),
         GateKind::Fork(_) => {
             let nobody_speaks = Workplace::open(rules, task).is_empty();
-            let judged = fork::is_void(gate, open) || fork::come_to(rules, task, gate).is_some();
+            let judged =
+                fork::is_void(gate, open) || fork::join_unprompted(rules, task, gate).is_some();
             (nobody_speaks && !judged).then_some(LostPlace::Kind("has other branches now"))
         }
         GateKind::Work(_) | GateKind::Condition => None,
@@ -118,7 +124,7 @@ fn lost(rules: &Rules, task: &Task, workflow: &Workflow, open: &OpenVisit) -> Op
 
 /// Returns the gate to go back to: the nearest on the way by which the task first came to the one that is gone, as far as that way
 /// led forward; else where tasks begin.
-fn nearest(
+fn nearest_gate(
     rules: &Rules,
     workflow: &Workflow,
     task: &Task,
@@ -183,22 +189,22 @@ fn carry_over(before: &Task, after: &mut Task) {
         after.status = Status::Blocked;
         after.blockers.splice(0..0, reasons);
     } else {
-        fork::follow(after);
+        fork::update_status(after);
     }
 }
 
 /// Returns the task with the roles and the people of the rules in force; nothing where it has them.
-fn rerouted(rules: &Rules, task: &Task) -> Option<Task> {
+fn with_current_roles(rules: &Rules, task: &Task) -> Option<Task> {
     let open = task.gate.as_ref()?;
     let mut after = task.clone();
-    if fork::counting(rules, task, open).is_empty() {
-        whole(rules, task, &mut after);
+    if fork::active_branches(rules, task, open).is_empty() {
+        reroute_task(rules, task, &mut after);
     } else {
         for own in after.branches_mut() {
             if let Some(post) =
                 Workplace::of_branch(rules, task, &own.id).filter(|_| own.status.is_open())
             {
-                branch(rules, &post, own);
+                reroute_branch(rules, &post, own);
             }
         }
         fork::hold_unstaffed(rules, &mut after);
@@ -206,11 +212,11 @@ fn rerouted(rules: &Rules, task: &Task) -> Option<Task> {
     if after == *task {
         return None;
     }
-    fork::follow(&mut after);
+    fork::update_status(&mut after);
     Some(after)
 }
 
-fn whole(rules: &Rules, task: &Task, after: &mut Task) {
+fn reroute_task(rules: &Rules, task: &Task, after: &mut Task) {
     let post = Workplace::of(rules, task);
     if let Some(post) = &post {
         after.routing.role = Some(post.role.clone());
@@ -236,7 +242,7 @@ fn whole(rules: &Rules, task: &Task, after: &mut Task) {
     }
 }
 
-fn branch(rules: &Rules, post: &Workplace<'_>, own: &mut OpenBranch) {
+fn reroute_branch(rules: &Rules, post: &Workplace<'_>, own: &mut OpenBranch) {
     let misplaced = own
         .agent
         .as_ref()
@@ -315,12 +321,12 @@ pub(crate) fn depend(
         events = hold_if_stuck(transition.rules, &mut after);
     }
     if !open.branches.is_empty() {
-        fork::follow(&mut after);
+        fork::update_status(&mut after);
     }
     Ok(WorkflowStep { events, ..WorkflowStep::silent(after) }.into())
 }
 
-/// What waits for what: tasks, each with those that it depends on.
+/// Tasks, each with those that it depends on.
 pub type Waits<'t> = BTreeMap<&'t str, Vec<&'t str>>;
 
 /// Returns tasks that wait for each other in a circle, each circle from its first by name on; of circles that share tasks at

@@ -78,7 +78,7 @@ impl<'a> Transition<'a> {
                 Err(Refusal::NobodyWorksHere { task, gate })
             }
             // The branch is open, and the rules do not have it any more.
-            (None, Some(id)) => Err(fork::not_open(self.rules, self.task, open, id)),
+            (None, Some(id)) => Err(fork::branch_not_open(self.rules, self.task, open, id)),
         }
     }
 
@@ -88,10 +88,10 @@ impl<'a> Transition<'a> {
         open: &OpenVisit,
         branch: Option<&GateId>,
     ) -> Result<(), Refusal> {
-        let counting = fork::counting(self.rules, self.task, open);
+        let counting = fork::active_branches(self.rules, self.task, open);
         match branch.filter(|id| counting.iter().all(|own| own.id != **id)) {
             None => Ok(()),
-            Some(id) => Err(fork::not_open(self.rules, self.task, open, id)),
+            Some(id) => Err(fork::branch_not_open(self.rules, self.task, open, id)),
         }
     }
 
@@ -148,7 +148,7 @@ pub fn may_mean(task: &Task, ticket: &Ticket, agent: Option<&AgentId>) -> Result
     if visit > current {
         return Err(Refusal::VisitAhead { task: task.id.clone(), visit, current });
     }
-    match fork::ending(&task.history, ticket).filter(|_| visit < current) {
+    match fork::ending_entry(&task.history, ticket).filter(|_| visit < current) {
         Some(entry) => Err(Refusal::visit_ended(ticket, entry, agent)),
         None => Ok(()),
     }

@@ -6,8 +6,7 @@ use crate::domain::{
     AgentId, ConfigPlace, Fork, Gate, GateKind, HandOut, Launch, Org, Outcome, Placeholder,
     Project, Role, RoleId, Severity, Workflow, did_you_mean, listed, nearest,
 };
-use crate::rules::workflow::hash::hash;
-use crate::rules::workflow::rules::{Conditions, Rules};
+use crate::rules::workflow::rules::{Conditions, Rules, workflow_hash};
 
 /// How many gates a workflow may have: more than people can follow, and few enough to check every way between them.
 const MOST_GATES: usize = 1_000;
@@ -24,7 +23,7 @@ impl Rules {
             return Err(findings);
         }
         let workflows = project.workflows.iter();
-        let hashes = workflows.map(|own| (own.name.clone(), hash(own))).collect();
+        let hashes = workflows.map(|own| (own.name.clone(), workflow_hash(own))).collect();
         Ok((Self { project, org, conditions, hashes }, findings))
     }
 }

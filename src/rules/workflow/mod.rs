@@ -2,5 +2,4 @@
 
 pub(crate) mod difference;
 pub(crate) mod graph;
-pub(crate) mod hash;
 pub(crate) mod rules;

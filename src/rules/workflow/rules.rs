@@ -1,9 +1,15 @@
-//! The rules that decide: a project's workflows and org chart, checked, with their conditions compiled.
+//! The rules that decide: a project's workflows and org chart, checked, with conditions compiled and workflows hashed.
 
 use std::collections::BTreeMap;
 
+use serde_json::{Value, json};
+
+use crate::domain::workflow::gate::Mark;
+use crate::domain::workflow::shape::{Others, ShapeKind};
 use crate::domain::{
-    AgentId, Channel, Org, Project, RoleId, Station, Task, Workflow, WorkflowName,
+    AgentId, Channel, ContextRules, Digest, Duty, Exhausted, Exits, Gate, GateId, GateKind, Map,
+    Org, Outcome, Outputs, Period, Project, RoleId, Route, Shape, Signal, Station, Task, Workflow,
+    WorkflowName,
 };
 use crate::rules::condition::Condition;
 
@@ -66,4 +72,134 @@ impl Rules {
     pub(crate) fn condition(&self, workflow: &Workflow, station: Station) -> Option<&Condition> {
         self.conditions.get(&(workflow.name.clone(), station))
     }
+}
+
+/// Returns the hash of what the workflow decides: 16 hexadecimal digits. Comments, layout and texts do not change it.
+///
+/// Signed histories hold these hashes. So what is hashed is spelled out here, whatever becomes of the types.
+pub(crate) fn workflow_hash(workflow: &Workflow) -> String {
+    let gates: Vec<Value> =
+        workflow.gates.iter().map(|gate| Value::Object(of_gate(gate))).collect();
+    let said = json!({
+        "name": workflow.name.as_str(),
+        "defaultOutcome": workflow.default_outcome.as_str(),
+        "rejectionStrategy": workflow.rejection.as_str(),
+        "holdsRejections": workflow.holds_rejections,
+        "timeout": workflow.timeout.map(Period::seconds),
+        "context": of_context(&workflow.context),
+        "gates": gates,
+    });
+    Digest::of(said.to_string().as_bytes()).as_str()[..16].to_owned()
+}
+
+fn of_gate(gate: &Gate) -> Map {
+    let mut fields = Map::new();
+    fields.insert("id".to_owned(), json!(gate.id.as_str()));
+    fields.insert("when".to_owned(), json!(gate.when));
+    fields.insert("onConditionError".to_owned(), json!(gate.on_condition_error.as_str()));
+    fields.insert("detour".to_owned(), json!(gate.detour));
+    fields.insert("exits".to_owned(), of_exits(&gate.exits));
+    fields.insert(
+        "work".to_owned(),
+        match &gate.kind {
+            GateKind::Work(duty) => of_duty(duty),
+            GateKind::Condition => Value::Null,
+            GateKind::Fork(fork) => json!({
+                "join": fork.join.as_str(),
+                "branches": fork.branches.iter().map(|branch| Value::Object(of_gate(branch.gate()))).collect::<Vec<_>>(),
+            }),
+        },
+    );
+    fields
+}
+
+fn of_duty(duty: &Duty) -> Value {
+    json!({
+        "role": duty.role.as_str(),
+        "canReject": duty.can_reject,
+        "canSkip": duty.can_skip,
+        "requireHuman": duty.require_human,
+        "timeout": duty.timeout.map(Period::seconds),
+        "escalateTo": duty.escalate_to.as_ref().map(RoleId::as_str),
+        "separateFrom": duty.separate_from.iter().map(GateId::as_str).collect::<Vec<_>>(),
+        "separateBy": duty.separate_by.as_str(),
+        "outputs": of_outputs(&duty.outputs),
+        "signal": duty.signal.as_ref().map(of_signal),
+    })
+}
+
+fn of_context(context: &ContextRules) -> Value {
+    json!({"input": context.input, "protected": context.protected, "maxBytes": context.max_bytes})
+}
+
+fn of_outputs(outputs: &Outputs) -> Value {
+    match outputs {
+        Outputs::Open => Value::Null,
+        Outputs::One(shape) => of_shape(shape),
+        Outputs::Variants(variants) => variants
+            .iter()
+            .map(|variant| json!([variant.status, of_shape(&variant.shape)]))
+            .collect(),
+    }
+}
+
+/// What a shape lets pass; what it says to its readers decides nothing.
+fn of_shape(shape: &Shape) -> Value {
+    json!({
+        "kinds": shape.kinds.iter().map(of_kind).collect::<Vec<_>>(),
+        "values": shape.values,
+        "anyOf": shape.any_of.iter().map(of_shape).collect::<Vec<_>>(),
+    })
+}
+
+fn of_kind(kind: &ShapeKind) -> Value {
+    let bounds = match kind {
+        ShapeKind::Object(fields) => json!({
+            "properties": fields.properties.iter().map(|(name, shape)| json!([name, of_shape(shape)])).collect::<Vec<_>>(),
+            "required": fields.required,
+            "others": fields.others == Others::Welcome,
+        }),
+        ShapeKind::List(list) => {
+            json!([list.items.as_deref().map(of_shape), list.length.least, list.length.most])
+        }
+        ShapeKind::Text(length) => json!([length.least, length.most]),
+        ShapeKind::Number(interval) | ShapeKind::Integer(interval) => {
+            json!([interval.least, interval.most])
+        }
+        ShapeKind::Bool | ShapeKind::Null => Value::Null,
+    };
+    json!([kind.word(), bounds])
+}
+
+fn of_signal(signal: &Signal) -> Value {
+    let missing = signal.missing.as_ref().map(Outcome::as_str);
+    let word = |outcome: &Option<Outcome>| json!(outcome.as_ref().map(Outcome::as_str));
+    let mark = match &signal.mark {
+        Mark::Tag { tag, pass, fail } => json!(["tag", tag, word(pass), word(fail)]),
+        Mark::Key(key) => json!(["key", key]),
+        Mark::Expects(line) => json!(["expects", line]),
+        Mark::Status => json!(["status"]),
+    };
+    json!({"mark": mark, "missing": missing})
+}
+
+fn of_exits(exits: &Exits) -> Value {
+    let written = exits.written();
+    let routes: Vec<Value> =
+        written.map(|(outcome, route)| json!([outcome.as_str(), of_route(route)])).collect();
+    json!({
+        "routes": routes,
+        "rejectTo": exits.reject_to.as_ref().map(GateId::as_str),
+        "maxRetries": exits.max_retries,
+        "onExhausted": match &exits.on_exhausted {
+            Exhausted::Block => Value::Null,
+            Exhausted::Escalate(role) => json!({"escalateTo": role.as_str()}),
+            Exhausted::Route(target) => json!({"to": target.to_string()}),
+        },
+    })
+}
+
+fn of_route(route: &Route) -> Value {
+    let Route { to, prompt: _, clear } = route;
+    json!({"to": to.to_string(), "clear": clear.iter().map(GateId::as_str).collect::<Vec<_>>()})
 }

@@ -14,7 +14,7 @@ use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{
     Act, Deadline, Decision, LOOP_LIMIT, Limit, Passage, Rules, Warning, Workplace, deadlines,
-    decide, owed, preview, unanswered, would_say,
+    decide, owed, preview, preview_branch, unanswered,
 };
 use crate::tasks::headers::dependencies::{circle_around, circle_text};
 use crate::tasks::headers::summary::NEW;
@@ -83,7 +83,7 @@ fn effect(
 ) -> Option<OutcomeEffect> {
     let joined_outcome = match place.branch() {
         None => outcome.clone(),
-        Some(branch) => match would_say(rules, task, branch, outcome)? {
+        Some(branch) => match preview_branch(rules, task, branch, outcome)? {
             (_, Some(outcome)) => outcome,
             (verdict, None) => return Some(OutcomeEffect::Votes(verdict)),
         },

@@ -3,7 +3,7 @@
 use proptest::{collection::vec, option, prelude::*, sample::select, sample::subsequence};
 use serde_json::{Value, json};
 
-use super::*;
+use super::{About, Count, Interval, List, ObjectFields, Others, Shape, ShapeKind};
 
 const NAMES: [&str; 4] = ["a", "b", "pr_url", "c-d"];
 const TEXTS: [&str; 6] = ["", "a", "ab", "héé", "`x`\n{{a}}", "long enough"];
