@@ -9,7 +9,7 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::files::diagnostic::{Diagnostic, Paint, render_all};
+use crate::files::diagnostic::{ColorMode, Diagnostic, render_all};
 use crate::files::printable::inert;
 use crate::tasks::plan::DryRun;
 
@@ -124,7 +124,7 @@ impl Output {
 
 /// Returns diagnostics as people read them.
 pub(crate) fn painted(diagnostics: &[Diagnostic]) -> String {
-    render_all(diagnostics, Paint::Colored).trim_end().to_owned()
+    render_all(diagnostics, ColorMode::Colored).trim_end().to_owned()
 }
 
 /// Returns one line of a stream of JSON, whose first field is `jsonVersion`.

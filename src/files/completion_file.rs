@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::config::decode::{Faults, Fields};
+use super::config::decode::{Faults, FieldReader};
 use super::frontmatter::{Edit, splice};
-use super::yaml::{Fault, Limits, Node};
+use super::yaml::{Fault, Node, ParseLimits};
 use super::{frontmatter, json as json_file, yaml};
 use crate::domain::{AgentId, Completion, CompletionId, Map, SshSignature, Ticket};
 
@@ -22,7 +22,7 @@ pub enum Syntax {
 impl Syntax {
     /// Returns the syntax that a file name's suffix stands for.
     pub fn of(name: &str) -> Option<Self> {
-        // Some systems write it large.
+        // Some systems write suffixes in upper case.
         match name.rsplit_once('.')?.1.to_ascii_lowercase().as_str() {
             "yaml" | "yml" => Some(Self::Yaml),
             "json" => Some(Self::Json),
@@ -43,7 +43,7 @@ pub fn parse(bytes: &[u8], syntax: Syntax, id: &CompletionId) -> Result<Completi
         }
         Syntax::Json => fields(&json_tree(utf8(bytes)?)?, None, &faults, true),
         Syntax::Yaml => {
-            let root = yaml::parse(utf8(bytes)?, &Limits::default())?;
+            let root = yaml::parse(utf8(bytes)?, &ParseLimits::default())?;
             fields(&root, None, &faults, true)
         }
     };
@@ -113,7 +113,7 @@ pub fn answer(bytes: &[u8]) -> Result<Answer, Vec<Fault>> {
         let front = frontmatter::parse(text.as_bytes())?;
         return answer_in(front.root(), Some(front.body()));
     }
-    answer_in(&yaml::parse(text, &Limits::default())?, None)
+    answer_in(&yaml::parse(text, &ParseLimits::default())?, None)
 }
 
 /// Returns the answer that a JSON text says, or everything that is wrong with it.
@@ -160,7 +160,7 @@ const STATUS: &str = "$status";
 /// Reads the fields; a file has to say whose it is. Other keys are refused, but in a text that an agent wrote: with `$status` it
 /// says all in its frontmatter, so they are outputs.
 fn fields(node: &Node<'_>, body: Option<&str>, faults: &Faults, is_file: bool) -> Option<Answer> {
-    let fields = Fields::of(node, "a completion", faults)?;
+    let fields = FieldReader::of(node, "a completion", faults)?;
     let mut answer = Answer {
         ticket: fields.parsed("task"),
         agent: fields.parsed("agent"),
@@ -229,7 +229,7 @@ pub(crate) fn signed_file(
     (parse(&file, syntax, &completion.id).as_ref() == Ok(completion)).then_some(file)
 }
 
-/// Of a text that looks like a number the parser has nothing but the number: what is signed is what the completion says.
+/// JSON numbers lose their notation when they are read. The signature is of the completion, so its texts are written.
 fn signed_json(bytes: &[u8], completion: &Completion) -> Option<Vec<u8>> {
     let mut object: Map = json_file::read(std::str::from_utf8(bytes).ok()?).ok()?;
     let Value::Object(said) = write(completion) else { return None };
@@ -243,7 +243,7 @@ fn signed_json(bytes: &[u8], completion: &Completion) -> Option<Vec<u8>> {
 fn signed_yaml(bytes: &[u8], facts: [(&str, String); 3]) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(bytes).ok()?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    yaml::parse(text, &Limits::default()).ok()?;
+    yaml::parse(text, &ParseLimits::default()).ok()?;
     let end = if text.ends_with('\n') { "" } else { "\n" };
     let headed = signed_markdown(format!("---\n{text}{end}---\n").as_bytes(), facts)?;
     let inner = headed.strip_prefix(b"---\n")?.strip_suffix(b"---\n")?;

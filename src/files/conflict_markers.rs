@@ -1,4 +1,4 @@
-//! The markers that a merge leaves where both sides changed the same lines: what is between them is neither's text.
+//! The conflict markers that a merge leaves in a file.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ pub(crate) fn line_number(bytes: &[u8], offset: usize) -> usize {
     bytes[..offset].split(|&b| b == b'\n').count()
 }
 
-/// Returns the fault of the first marker, which stands there.
+/// Returns the fault for the first marker, which is at that range.
 pub(crate) fn conflicted(bytes: &[u8], marker: Range<usize>) -> Fault {
     let line = line_number(bytes, marker.start);
     let length = bytes[marker.clone()].trim_ascii_end().len();
@@ -37,7 +37,7 @@ pub(crate) fn conflicted(bytes: &[u8], marker: Range<usize>) -> Fault {
     ))
 }
 
-/// Returns the fault of a text that could not be read, if it has markers: whatever else is wrong with it comes of them.
+/// Returns the fault for the markers in a text that could not be read, if it has any. They explain its other faults.
 pub(crate) fn in_text(text: &str) -> Option<Fault> {
     let mut at = 0;
     for line in text.split_inclusive('\n') {

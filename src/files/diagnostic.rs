@@ -1,6 +1,6 @@
-//! What is wrong with a file, shown to a person: the line, underlined, with the fix. The one home of annotate-snippets.
+//! A fault in a file as people see it: the line, underlined, with the fix. Only this module uses `annotate_snippets`.
 //!
-//! Everything shown may come from a stranger's file: what is no visible character is replaced, and what is long is cut.
+//! The text may come from an untrusted file: invisible characters are replaced, and long lines are cut.
 
 pub(crate) mod excerpt;
 
@@ -10,7 +10,7 @@ use annotate_snippets::renderer::{DEFAULT_LINE_NUM_STYLE, Style};
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use serde_json::{Value, json};
 
-use self::excerpt::{Excerpt, Lines, inert};
+use self::excerpt::{Excerpt, SourceLines, visible_text};
 use crate::domain::Severity;
 use crate::files::yaml::{Fault, Label};
 
@@ -35,7 +35,7 @@ pub struct Diagnostic {
 
 /// Whether diagnostics are rendered with colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Paint {
+pub enum ColorMode {
     /// Text alone.
     Plain,
     /// With ANSI colours.
@@ -52,21 +52,21 @@ impl Diagnostic {
         span: Range<usize>,
         message: &str,
     ) -> Self {
-        Self::at(severity, code, file, &Lines::of(source), span, None, message)
+        Self::at(severity, code, file, &SourceLines::of(source), span, None, message)
     }
 
     /// Returns the diagnostic for what was found when the file was read.
     pub fn from_fault(file: &str, source: &str, fault: &Fault) -> Self {
-        Self::of_fault(file, &Lines::of(source), fault)
+        Self::of_fault(file, &SourceLines::of(source), fault)
     }
 
     /// Returns the diagnostics for all that was found when the file was read.
     pub fn from_faults(file: &str, source: &str, faults: &[Fault]) -> Vec<Self> {
-        let lines = Lines::of(source);
+        let lines = SourceLines::of(source);
         faults.iter().map(|fault| Self::of_fault(file, &lines, fault)).collect()
     }
 
-    fn of_fault(file: &str, lines: &Lines<'_>, fault: &Fault) -> Self {
+    fn of_fault(file: &str, lines: &SourceLines<'_>, fault: &Fault) -> Self {
         let (span, label) = (fault.span.clone(), fault.label.as_ref());
         Self::at(Severity::Error, fault.code, file, lines, span, label, &fault.message)
             .help(fault.help.as_deref())
@@ -76,7 +76,7 @@ impl Diagnostic {
         severity: Severity,
         code: &'static str,
         file: &str,
-        lines: &Lines<'_>,
+        lines: &SourceLines<'_>,
         span: Range<usize>,
         label: Option<&Label>,
         message: &str,
@@ -86,11 +86,11 @@ impl Diagnostic {
         Self {
             severity,
             code,
-            file: inert(file),
+            file: visible_text(file),
             span,
             line,
             column,
-            message: inert(message),
+            message: visible_text(message),
             help: None,
             excerpt,
         }
@@ -99,20 +99,20 @@ impl Diagnostic {
     /// Adds the fix.
     #[must_use]
     pub fn help(mut self, help: Option<&str>) -> Self {
-        self.help = help.map(inert);
+        self.help = help.map(visible_text);
         self
     }
 
     /// Returns the diagnostic as text, without a final line break.
-    pub fn render(&self, paint: Paint) -> String {
+    pub fn render(&self, paint: ColorMode) -> String {
         let level = match self.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
             Severity::Note => Level::NOTE,
         };
         let renderer = match paint {
-            Paint::Plain => Renderer::plain(),
-            Paint::Colored => Renderer::styled(),
+            ColorMode::Plain => Renderer::plain(),
+            ColorMode::Colored => Renderer::styled(),
         };
         let title = level.primary_title(self.message.as_str()).id(self.code);
         let help = self.help.as_deref().map(|help| Level::HELP.message(help));
@@ -133,10 +133,10 @@ impl Diagnostic {
         format!("{title}\n{}\n{rest}", self.place(excerpt, paint))
     }
 
-    fn place(&self, excerpt: &Excerpt, paint: Paint) -> String {
+    fn place(&self, excerpt: &Excerpt, paint: ColorMode) -> String {
         let style = match paint {
-            Paint::Plain => Style::new(),
-            Paint::Colored => DEFAULT_LINE_NUM_STYLE,
+            ColorMode::Plain => Style::new(),
+            ColorMode::Colored => DEFAULT_LINE_NUM_STYLE,
         };
         let gutter = excerpt.last().to_string().len();
         format!("{:gutter$}{style}-->{style:#} {}:{}:{}", "", self.file, self.line, self.column)
@@ -157,7 +157,7 @@ impl Diagnostic {
 }
 
 /// Returns the diagnostics as text, a blank line between them.
-pub fn render_all(diagnostics: &[Diagnostic], paint: Paint) -> String {
+pub fn render_all(diagnostics: &[Diagnostic], paint: ColorMode) -> String {
     let rendered: Vec<String> =
         diagnostics.iter().map(|diagnostic| diagnostic.render(paint) + "\n").collect();
     rendered.join("\n")

@@ -13,7 +13,7 @@ use serde_json::{Error, Value};
 
 use super::yaml::build::report_duplicates;
 use super::yaml::scalar::resolve;
-use super::yaml::{Entry, Fault, Key, Kind, Layout, Node, Sharing};
+use super::yaml::{EntryKey, Fault, MappingEntry, Node, NodeKind};
 use crate::domain::Map;
 
 /// How deep lists and objects may be.
@@ -25,8 +25,8 @@ pub(crate) fn parse(text: &str) -> Result<Node<'_>, Fault> {
     twice.into_iter().next().map_or(Ok(node), Err)
 }
 
-/// Returns the first key that a JSON text has twice in one object, and where: of such a one its last value alone would count.
-pub(crate) fn said_twice(text: &str) -> Option<String> {
+/// Returns a message about the first duplicate key of a JSON text. `serde_json` would silently take the last value.
+pub(crate) fn duplicate_key(text: &str) -> Option<String> {
     let (_, twice) = tree(text).ok()?;
     Some(twice.into_iter().next()?.message)
 }
@@ -36,7 +36,7 @@ pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     serde_json::from_value(tree(text)?.0.to_value())
 }
 
-/// Reads a JSON text of which one member alone is read so: the others are another program's.
+/// Reads a JSON object. Only the numbers of the member `key` keep their digits: the other members are another program's.
 pub(crate) fn read_below(text: &str, key: &str) -> Result<Value, Error> {
     serde_json::from_str::<IgnoredAny>(text)?;
     let Ok(Members(members)) = serde_json::from_str(text) else {
@@ -54,13 +54,14 @@ pub(crate) fn read_below(text: &str, key: &str) -> Result<Value, Error> {
 pub(crate) fn typed(text: &str) -> Result<Value, Error> {
     fn typed_value(node: &Node<'_>) -> Value {
         match &node.kind {
-            Kind::Number(number) if number.source() != number.number().to_string() => {
+            NodeKind::Number(number) if number.source() != number.number().to_string() => {
                 number.source().into()
             }
-            Kind::Sequence(items) => items.iter().map(typed_value).collect(),
-            Kind::Mapping(entries) => {
-                let entry =
-                    |entry: &Entry<'_>| (entry.key.text.to_string(), typed_value(&entry.value));
+            NodeKind::Sequence(items) => items.iter().map(typed_value).collect(),
+            NodeKind::Mapping(entries) => {
+                let entry = |entry: &MappingEntry<'_>| {
+                    (entry.key.text.to_string(), typed_value(&entry.value))
+                };
                 Value::Object(entries.iter().map(entry).collect())
             }
             _ => node.to_value(),
@@ -72,25 +73,25 @@ pub(crate) fn typed(text: &str) -> Result<Value, Error> {
 /// Returns the tree of a value, without places.
 pub(crate) fn placeless(value: Value) -> Node<'static> {
     let kind = match value {
-        Value::Null => Kind::Null,
-        Value::Bool(value) => Kind::Bool(value),
-        Value::Number(number) => Kind::Number(number.into()),
-        Value::String(text) => Kind::String(text.into()),
-        Value::Array(items) => Kind::Sequence(items.into_iter().map(placeless).collect()),
+        Value::Null => NodeKind::Null,
+        Value::Bool(value) => NodeKind::Bool(value),
+        Value::Number(number) => NodeKind::Number(number.into()),
+        Value::String(text) => NodeKind::String(text.into()),
+        Value::Array(items) => NodeKind::Sequence(items.into_iter().map(placeless).collect()),
         Value::Object(map) => {
-            let entry = |(key, value): (String, Value)| Entry {
-                key: Key { text: key.into(), span: 0..0, decorated: false },
+            let entry = |(key, value): (String, Value)| MappingEntry {
+                key: EntryKey { text: key.into(), span: 0..0, decorated: false },
                 value: placeless(value),
             };
-            Kind::Mapping(map.into_iter().map(entry).collect())
+            NodeKind::Mapping(map.into_iter().map(entry).collect())
         }
     };
-    node(kind, 0, 0)
+    Node::plain(kind, 0..0)
 }
 
 /// Returns the tree of a text, with the faults of keys that are there twice.
 fn tree(text: &str) -> Result<(Node<'_>, Vec<Fault>), Error> {
-    // What is wrong is told where it stands.
+    // Raw values would report a syntax error without its place in the text.
     serde_json::from_str::<IgnoredAny>(text)?;
     let mut twice = Vec::new();
     let node = value(text, serde_json::from_str(text)?, 0, &mut twice)?;
@@ -111,11 +112,11 @@ fn value<'t>(
     let written = raw.get();
     let start = written.as_ptr().addr() - text.as_ptr().addr();
     let kind = match written.as_bytes().first() {
-        Some(b'"') => Kind::String(serde_json::from_str::<String>(written)?.into()),
+        Some(b'"') => NodeKind::String(serde_json::from_str::<String>(written)?.into()),
         Some(b'[') => {
             let items: Vec<&RawValue> = serde_json::from_str(written)?;
             let item = |raw| value(text, raw, depth + 1, twice);
-            Kind::Sequence(items.into_iter().map(item).collect::<Result<_, _>>()?)
+            NodeKind::Sequence(items.into_iter().map(item).collect::<Result<_, _>>()?)
         }
         Some(b'{') => {
             let Members(members) = serde_json::from_str(written)?;
@@ -128,26 +129,17 @@ fn value<'t>(
                 let span = between.find('"').zip(between.rfind('"'));
                 let span = span.map_or(end..end, |(from, to)| end + from..end + to + 1);
                 end = value.span.end;
-                entries
-                    .push(Entry { key: Key { text: key.into(), span, decorated: false }, value });
+                entries.push(MappingEntry {
+                    key: EntryKey { text: key.into(), span, decorated: false },
+                    value,
+                });
             }
             report_duplicates(text, &entries, twice);
-            Kind::Mapping(entries)
+            NodeKind::Mapping(entries)
         }
         _ => resolve(Cow::Borrowed(written)),
     };
-    Ok(node(kind, start, start + written.len()))
-}
-
-fn node(kind: Kind<'_>, start: usize, end: usize) -> Node<'_> {
-    Node {
-        span: start..end,
-        kind,
-        layout: Layout::Flow,
-        sharing: Sharing::Own,
-        outer: start,
-        indicator: None,
-    }
+    Ok(Node::plain(kind, start..start + written.len()))
 }
 
 /// The members of an object, in order; of a key that is there twice, both.
@@ -155,8 +147,8 @@ struct Members<'t>(Vec<(String, &'t RawValue)>);
 
 impl<'de> Deserialize<'de> for Members<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
-        impl<'de> Visitor<'de> for Reader {
+        struct MembersVisitor;
+        impl<'de> Visitor<'de> for MembersVisitor {
             type Value = Members<'de>;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -171,7 +163,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
                 Ok(Members(members))
             }
         }
-        deserializer.deserialize_map(Reader)
+        deserializer.deserialize_map(MembersVisitor)
     }
 }
 
@@ -213,7 +205,7 @@ mod tests {
         );
         let plain: Value = serde_json::from_str(&text).unwrap();
         let source = |node: &Node<'_>| match &node.kind {
-            Kind::Number(number) => number.source().to_owned(),
+            NodeKind::Number(number) => number.source().to_owned(),
             other => panic!("{other:?} is no number"),
         };
         for text in [&text, &text.replace(long, "7.00")] {
@@ -237,9 +229,9 @@ mod tests {
     #[test]
     fn json_is_held_to_its_grammar() {
         assert_eq!(parse("{\"a\": 1, \"a\": 2}").unwrap_err().code, "duplicate_key");
-        assert_eq!(said_twice("{\"a\": 1, \"b\": 2}"), None);
+        assert_eq!(duplicate_key("{\"a\": 1, \"b\": 2}"), None);
         let twice = "the key `a` on line 2 is already defined on line 1";
-        assert_eq!(said_twice("[{\"a\": 1,\n\"a\": 2}]").as_deref(), Some(twice));
+        assert_eq!(duplicate_key("[{\"a\": 1,\n\"a\": 2}]").as_deref(), Some(twice));
         let fault = parse("{\"a\": 1,\n \"b\" 2}").unwrap_err();
         assert_eq!((fault.code, fault.line_column("{\"a\": 1,\n \"b\" 2}").0), ("invalid_json", 2));
         assert!(parse("a: 1").is_err(), "YAML is not JSON");

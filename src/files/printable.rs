@@ -1,4 +1,4 @@
-//! Texts that others wrote, made fit to be shown: nothing in them moves a cursor or turns a line around.
+//! Untrusted texts made safe to print: nothing in them moves the cursor or reverses a line.
 
 /// Returns the text fit for a terminal: control characters shown, not obeyed, and so those that turn a line around.
 pub(crate) fn inert(text: &str) -> String {

@@ -39,7 +39,7 @@ impl Schema {
         document
     }
 
-    /// Returns what the schemas of this program are told from those of another one by.
+    /// Returns a text that identifies the schemas of this build.
     pub(crate) fn edition() -> String {
         let length: usize = Self::ALL.iter().map(|schema| schema.source().len()).sum();
         format!("{} {length}\n", env!("CARGO_PKG_VERSION"))

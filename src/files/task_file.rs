@@ -11,7 +11,7 @@ pub(crate) mod visits;
 
 use std::sync::Arc;
 
-use super::config::decode::{Faults, Fields};
+use super::config::decode::{Faults, FieldReader};
 use super::frontmatter;
 use super::frontmatter::{Edit, Frontmatter, Path, SpliceRefusal};
 use super::yaml::{Fault, Node};
@@ -31,7 +31,7 @@ pub struct TaskFile {
     pub task: Task,
     /// Whether the engine has taken the task up.
     pub origin: Origin,
-    /// Shared: what is read is handed on whole, and never changed.
+    /// Shared, since it is never changed.
     source: Arc<Frontmatter<'static>>,
 }
 
@@ -44,7 +44,7 @@ pub enum Origin {
     HandMade,
 }
 
-/// What a hand-made file means where it says nothing.
+/// The values of fields that a hand-made file lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Defaults {
     pub workflow: WorkflowName,
@@ -58,16 +58,16 @@ pub fn parse(bytes: &[u8], id: &TaskId, defaults: &Defaults) -> Result<TaskFile,
     Ok(TaskFile { task, origin, source: Arc::new(source.into_owned()) })
 }
 
-/// What a file says by itself, and what it leaves open.
+/// Whether a task was read without the defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// It says it all.
+    /// The file states its creation time and its workflow.
     Whole,
-    /// When the task was made, or its workflow, is for others to say.
+    /// The creation time or the workflow is a default.
     Open,
 }
 
-/// Returns what the file of that id says, and whether that is all; for whoever has no use for the file itself.
+/// Returns the task of a file, and whether defaults were used. For callers that do not need the text.
 pub fn parse_task(
     bytes: &[u8],
     id: &TaskId,
@@ -81,15 +81,15 @@ pub fn parse_task(
     Ok((task, if is_whole { Extent::Whole } else { Extent::Open }))
 }
 
-/// Returns what a hand-made file of that id says, with what is the engine's as it is written there: earlier builds took that up, too.
-/// Nothing where it is none. For judging what they did, and for nothing that writes.
+/// Returns the task of a hand-made file with the engine's fields as written; `None` for an adopted file. Earlier builds adopted files
+/// in that way, so `verify` needs it; nothing that writes may use it.
 pub fn parse_hand_made_as_written(bytes: &[u8], id: &TaskId, defaults: &Defaults) -> Option<Task> {
     let source = frontmatter::parse(bytes).ok()?;
     let (task, origin) = decode_as_written(source.root(), id, defaults).ok()?;
     (origin == Origin::HandMade).then_some(task)
 }
 
-/// Returns what a changed file says. What a change returns was read back already, and is not read once more.
+/// Returns the task of a changed file, which the change has parsed already.
 pub fn read(
     source: &Arc<Frontmatter<'static>>,
     id: &TaskId,
@@ -104,7 +104,7 @@ pub fn head<'f>(file: &'f Frontmatter<'_>) -> &'f str {
     &file.text()[..file.text().len() - file.rest().len()]
 }
 
-/// A file as it is to be, read back and found to say what it should; `read` tells what that is for its task.
+/// A changed file, parsed and verified; `read` returns its task.
 pub type Spliced = Result<Arc<Frontmatter<'static>>, SpliceRefusal>;
 
 impl TaskFile {
@@ -135,22 +135,22 @@ impl TaskFile {
 
     /// Returns the frontmatter as it stands, unknown keys included; what is a text is one, however it looks.
     pub fn raw(&self) -> Map {
-        edits::said(self.source.root().entries())
+        edits::read_entries(self.source.root().entries())
     }
 
     /// Returns the file with everything changed in which `after` differs from what it says now. No other byte changes.
     pub fn update(&self, after: &Task) -> Spliced {
-        self.splice(&edits::to(self, after), self.source.rest())
+        self.splice(&edits::edits_for(self, after), self.source.rest())
     }
 
     /// Returns the same with the work of a completion at the end of the body.
     pub fn update_with_work(&self, after: &Task, work: &Work) -> Spliced {
-        self.splice(&edits::to(self, after), &body::with_work(&self.source, work))
+        self.splice(&edits::edits_for(self, after), &body::with_work(&self.source, work))
     }
 
     /// Returns the same with another text as its body, in the file's own line endings.
     pub fn update_with_body(&self, after: &Task, text: &str) -> Spliced {
-        self.splice(&edits::to(self, after), &body::replaced(&self.source, text))
+        self.splice(&edits::edits_for(self, after), &body::replaced(&self.source, text))
     }
 
     /// Returns the file with a comment at the end of its body.
@@ -161,7 +161,7 @@ impl TaskFile {
     /// Returns the file as it was when the task stood where `before` says, an earlier state of it: entries that came since are
     /// taken back. What people wrote stays as it is, and so does the body.
     pub fn rewind(&self, before: &Task) -> Spliced {
-        let mut edits = edits::to(self, before);
+        let mut edits = edits::edits_for(self, before);
         let history = Path::from("gateHistory");
         match before.history.len() {
             0 => edits.push(Edit::remove(history)),
@@ -207,11 +207,11 @@ pub fn create(task: &Task, body: &str) -> String {
     format!("---\n{}---\n{separator}{body}{end}", frontmatter::emit_document(&sorted))
 }
 
-/// Returns which task a file says that it is; nothing where it does not say so. A file whose frontmatter cannot be read says neither.
+/// Returns the id that a file states, if it states one. Fails where the frontmatter cannot be read.
 pub fn stated_id(bytes: &[u8]) -> Result<Option<TaskId>, Vec<Fault>> {
     let source = frontmatter::parse(bytes)?;
     let faults = Faults::default();
-    let fields = Fields::of(source.root(), "a task", &faults);
+    let fields = FieldReader::of(source.root(), "a task", &faults);
     let stated = fields.map(|fields| fields.parsed("id"));
     faults.or_value(stated)
 }

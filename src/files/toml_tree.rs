@@ -6,7 +6,7 @@ use serde_json::Number;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::yaml::{Entry, Fault, Key, Kind, Layout, Node, Sharing};
+use super::yaml::{EntryKey, Fault, MappingEntry, Node, NodeKind};
 
 /// Returns the tree of a TOML text, keys in the order they are written.
 pub(crate) fn parse(text: &str) -> Result<Node<'static>, Vec<Fault>> {
@@ -23,40 +23,41 @@ pub(crate) fn parse(text: &str) -> Result<Node<'static>, Vec<Fault>> {
 }
 
 fn mapping(table: &DeTable<'_>, span: Range<usize>) -> Node<'static> {
-    let mut entries: Vec<Entry<'static>> =
+    let mut entries: Vec<MappingEntry<'static>> =
         table.iter().map(|(key, value)| entry(key, value)).collect();
     entries.sort_by_key(|entry| entry.key.span.start);
-    node(Kind::Mapping(entries), span)
+    Node::plain(NodeKind::Mapping(entries), span)
 }
 
-fn entry(key: &Spanned<std::borrow::Cow<'_, str>>, value: &Spanned<DeValue<'_>>) -> Entry<'static> {
+fn entry(
+    key: &Spanned<std::borrow::Cow<'_, str>>,
+    value: &Spanned<DeValue<'_>>,
+) -> MappingEntry<'static> {
     let text = key.get_ref().clone().into_owned().into();
-    Entry { key: Key { text, span: key.span(), decorated: false }, value: value_node(value) }
+    MappingEntry {
+        key: EntryKey { text, span: key.span(), decorated: false },
+        value: value_node(value),
+    }
 }
 
 fn value_node(value: &Spanned<DeValue<'_>>) -> Node<'static> {
     let span = value.span();
     let kind = match value.get_ref() {
-        DeValue::String(text) => Kind::String(text.clone().into_owned().into()),
-        DeValue::Boolean(yes) => Kind::Bool(*yes),
+        DeValue::String(text) => NodeKind::String(text.clone().into_owned().into()),
+        DeValue::Boolean(yes) => NodeKind::Bool(*yes),
         DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
-            Ok(whole) => Kind::Number(Number::from(whole).into()),
-            Err(_) => Kind::String(number.to_string().into()),
+            Ok(whole) => NodeKind::Number(Number::from(whole).into()),
+            Err(_) => NodeKind::String(number.to_string().into()),
         },
         DeValue::Float(number) => match number.as_str().parse().ok().and_then(Number::from_f64) {
-            Some(float) => Kind::Number(float.into()),
-            None => Kind::String(number.to_string().into()),
+            Some(float) => NodeKind::Number(float.into()),
+            None => NodeKind::String(number.to_string().into()),
         },
-        DeValue::Datetime(time) => Kind::String(time.to_string().into()),
-        DeValue::Array(items) => Kind::Sequence(items.iter().map(value_node).collect()),
+        DeValue::Datetime(time) => NodeKind::String(time.to_string().into()),
+        DeValue::Array(items) => NodeKind::Sequence(items.iter().map(value_node).collect()),
         DeValue::Table(table) => return mapping(table, span),
     };
-    node(kind, span)
-}
-
-fn node(kind: Kind<'static>, span: Range<usize>) -> Node<'static> {
-    let outer = span.start;
-    Node { span, kind, layout: Layout::Flow, sharing: Sharing::Own, outer, indicator: None }
+    Node::plain(kind, span)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::frontmatter::{Context, flow, indented, key, literal_header, scalar};
+use super::frontmatter::{Context, flow, indented, key, literal_header, push_spaces, scalar};
 
 /// The longest line that a list or a mapping in brackets may make, in characters.
 const WIDTH: usize = 110;
@@ -106,16 +106,12 @@ fn is_small(value: &Value, depth: usize) -> bool {
     }
 }
 
-fn push_spaces(out: &mut String, count: usize) {
-    out.extend(std::iter::repeat_n(' ', count));
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::files::yaml::{Limits, parse};
+    use crate::files::yaml::{ParseLimits, parse};
 
     #[test]
     fn a_workflow_is_written_as_people_write_it() {
@@ -162,6 +158,6 @@ mod tests {
             role: x
             brief: {instructions: "*not* an alias: `#x`", tips: ["a: b", c]}
         "#);
-        assert_eq!(parse(&text, &Limits::default()).unwrap().to_value(), value);
+        assert_eq!(parse(&text, &ParseLimits::default()).unwrap().to_value(), value);
     }
 }

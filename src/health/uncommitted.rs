@@ -145,7 +145,7 @@ fn unearned(
 ) -> Vec<String> {
     let Ok(snapshot) = task_files::read(&workspace.paths, path) else { return Vec::new() };
     task_state::parse(in_force, id, path, &snapshot.bytes, workspace.now())
-        .map_or(Vec::new(), |file| file.unearned())
+        .map_or(Vec::new(), |file| file.dropped_fields())
 }
 
 /// Returns the tasks that were taken up and whose files differ from HEAD's, by content; line ends that git may have written are none.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 
 use crate::domain::{AgentId, Task, TaskId, Timestamp};
-use crate::files::config::configuration::{PROJECT_FILE, Subject as RuleFile};
+use crate::files::config::configuration::{PROJECT_FILE, RuleFile};
 use crate::files::task_file;
 use crate::files::task_file::{Defaults, Extent};
 use crate::git::log::trailers::Trailer;

@@ -9,7 +9,7 @@ use tracing::debug;
 use super::error::ProjectError;
 use crate::domain::Severity;
 use crate::files::config::configuration::{
-    Configuration, ORG_FILE, PROJECT_FILE, Reading, Source, Subject, WORKFLOWS_FOLDER, read,
+    Configuration, ORG_FILE, PROJECT_FILE, Reading, RuleFile, Source, WORKFLOWS_FOLDER, read,
 };
 use crate::files::diagnostic::Diagnostic;
 use crate::git::{CommitId, Repository, TreeFile, with_lf};
@@ -38,7 +38,7 @@ pub(crate) fn rules_mark(
         repository
             .list(commit, WORKFLOWS_FOLDER)?
             .into_iter()
-            .filter(|file| Subject::of(&file.path).is_some()),
+            .filter(|file| RuleFile::of(&file.path).is_some()),
     );
     Ok(mark)
 }
@@ -79,7 +79,7 @@ fn standing_names(repository: &Repository) -> Vec<String> {
         .filter_map(|entry| {
             Some(format!("{WORKFLOWS_FOLDER}/{}", entry.ok()?.file_name().to_str()?))
         })
-        .filter(|name| Subject::of(name).is_some())
+        .filter(|name| RuleFile::of(name).is_some())
         .collect();
     workflows.sort();
     let mut names = vec![PROJECT_FILE.to_owned(), ORG_FILE.to_owned()];
@@ -189,7 +189,7 @@ pub(crate) fn compiled(sources: &[Source]) -> Result<(Rules, Vec<Diagnostic>), V
     let mut all = faults;
     all.extend(placed(&configuration, findings));
     // One file after the other, each from top to bottom.
-    all.sort_by_key(|diagnostic| (Subject::of(&diagnostic.file), diagnostic.span.start));
+    all.sort_by_key(|diagnostic| (RuleFile::of(&diagnostic.file), diagnostic.span.start));
     Err(all)
 }
 

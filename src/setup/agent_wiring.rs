@@ -1,5 +1,5 @@
-//! Coding agents told of the project: the files that each of them reads, brought up to date in one commit that holds nothing else. A
-//! file that a person has changed and not committed, or that cannot be merged, is left alone, and the others are done all the same.
+//! The files by which coding agents find the project, brought up to date in one commit that holds nothing else. A file with
+//! uncommitted changes, or one that cannot be merged, is left alone; the others are written.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::tasks::plan::DryRun;
 use crate::tasks::write::PlainFile;
 
 /// The files of coding agents, and what became of them.
-pub(crate) struct Wired {
+pub(crate) struct WiredAgents {
     /// All of them.
     pub files: Vec<WiredFile>,
     /// The commit; nothing where none was made.
@@ -43,11 +43,11 @@ pub(crate) enum Wiring {
         after: String,
     },
     /// It is left alone.
-    Refused(Obstacle),
+    Refused(WiringRefusal),
 }
 
 /// Why a file is left alone.
-pub(crate) struct Obstacle {
+pub(crate) struct WiringRefusal {
     /// A stable name for programs.
     pub code: &'static str,
     /// What is wrong.
@@ -56,14 +56,14 @@ pub(crate) struct Obstacle {
     pub fix: String,
 }
 
-impl Wired {
+impl WiredAgents {
     /// Returns whether anything is written.
     pub(crate) fn changes(&self) -> bool {
         self.files.iter().any(|file| matches!(file.fate, Wiring::Written { .. }))
     }
 
     /// Returns those that were left alone, with why.
-    pub(crate) fn refused(&self) -> impl Iterator<Item = (&WiredFile, &Obstacle)> {
+    pub(crate) fn refused(&self) -> impl Iterator<Item = (&WiredFile, &WiringRefusal)> {
         self.files.iter().filter_map(|file| match &file.fate {
             Wiring::Refused(obstacle) => Some((file, obstacle)),
             _ => None,
@@ -72,8 +72,11 @@ impl Wired {
 }
 
 /// Brings the files up to date and commits exactly those that changed.
-pub(crate) fn wire_agents(workspace: &Workspace, dry_run: DryRun) -> Result<Wired, ProjectError> {
-    // What git's index says of a file is seen when it is committed.
+pub(crate) fn wire_agents(
+    workspace: &Workspace,
+    dry_run: DryRun,
+) -> Result<WiredAgents, ProjectError> {
+    // Only the commit finds out what the index has staged.
     let mut staged: Vec<ProjectError> = Vec::new();
     loop {
         let plan = |head: &Head| {
@@ -91,7 +94,7 @@ pub(crate) fn wire_agents(workspace: &Workspace, dry_run: DryRun) -> Result<Wire
             Ok(PlannedFiles { outcome: wired, files, is_committed: true })
         };
         match write_planned(workspace, dry_run, MESSAGE, plan) {
-            Ok((wired, commit)) => return Ok(Wired { commit, ..wired }),
+            Ok((wired, commit)) => return Ok(WiredAgents { commit, ..wired }),
             Err(error)
                 if staged_elsewise(&error).is_some() && staged.len() < AgentFile::ALL.len() =>
             {
@@ -123,7 +126,7 @@ fn is_path_of(full: &str, path: &ProjectPath) -> bool {
 const MESSAGE: &str = "Tell coding agents how to work on tasks";
 
 /// Returns what would be written for a project that is not there yet.
-pub(crate) fn agents_to_wire(folder: &Path) -> Result<Wired, ProjectError> {
+pub(crate) fn agents_to_wire(folder: &Path) -> Result<WiredAgents, ProjectError> {
     let standing =
         folder.ancestors().find(|folder| folder.is_dir() && !folder.as_os_str().is_empty());
     let repository = match Repository::discover(standing.unwrap_or(Path::new("."))) {
@@ -135,7 +138,7 @@ pub(crate) fn agents_to_wire(folder: &Path) -> Result<Wired, ProjectError> {
     plan(folder, repository.as_ref().zip(head.as_ref()))
 }
 
-fn plan(root: &Path, committed: Option<(&Repository, &Head)>) -> Result<Wired, ProjectError> {
+fn plan(root: &Path, committed: Option<(&Repository, &Head)>) -> Result<WiredAgents, ProjectError> {
     let files = AgentFile::ALL.into_iter().map(|file| {
         let places = file.places();
         let stands = |place: &&str| root.join(place).symlink_metadata().is_ok();
@@ -144,7 +147,7 @@ fn plan(root: &Path, committed: Option<(&Repository, &Head)>) -> Result<Wired, P
         let fate = fate(root, committed, file, &path)?;
         Ok(WiredFile { file, path, fate })
     });
-    Ok(Wired { files: files.collect::<Result<_, ProjectError>>()?, commit: None })
+    Ok(WiredAgents { files: files.collect::<Result<_, ProjectError>>()?, commit: None })
 }
 
 fn fate(
@@ -229,7 +232,7 @@ fn is_link_to(link: &Path, target: &Path) -> bool {
 }
 
 fn refused(code: &'static str, problem: &str, fix: &str) -> Wiring {
-    Wiring::Refused(Obstacle { code, problem: problem.to_owned(), fix: fix.to_owned() })
+    Wiring::Refused(WiringRefusal { code, problem: problem.to_owned(), fix: fix.to_owned() })
 }
 
 fn beside(file: &WiredFile) -> Option<PlainFile> {

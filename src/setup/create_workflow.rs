@@ -3,7 +3,7 @@
 use super::planned_files::{PlannedFiles, new_file, write_planned};
 use super::template::{Founder, RoleCast, Template};
 use crate::domain::{AgentId, Severity, WorkflowName};
-use crate::files::config::configuration::{Source, Subject, WORKFLOWS_FOLDER};
+use crate::files::config::configuration::{RuleFile, Source, WORKFLOWS_FOLDER};
 use crate::files::diagnostic::Diagnostic;
 use crate::git::{CommitId, Head};
 use crate::project::active_rules::{InForce, in_force};
@@ -35,12 +35,12 @@ pub(crate) struct WorkflowFile {
     /// The rules that were in force before.
     pub before: InForce,
     /// What became of it.
-    pub fate: Fate,
+    pub fate: WorkflowFate,
 }
 
 /// What became of a new workflow.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum WorkflowFate {
     /// It is committed, and in force.
     Committed(CommitId),
     /// Nothing was written; it could be committed as it is.
@@ -67,13 +67,13 @@ pub(crate) fn create_workflow(
         let text = new.template.workflow_file();
         let fate = judge(workspace, head, &before, new, &path, &text)?;
         let files = vec![new_file(path.clone(), text.clone())];
-        let is_committed = fate == Fate::Ready;
+        let is_committed = fate == WorkflowFate::Ready;
         let outcome = WorkflowFile { path, text, before, fate };
         Ok(PlannedFiles { outcome, files, is_committed })
     };
     let (mut made, commit) = write_planned(workspace, dry_run, &message, plan)?;
     if let Some(commit) = commit {
-        made.fate = Fate::Committed(commit);
+        made.fate = WorkflowFate::Committed(commit);
     }
     Ok(made)
 }
@@ -112,15 +112,15 @@ fn judge(
     new: &NewWorkflow,
     path: &ProjectPath,
     text: &str,
-) -> Result<Fate, ProjectError> {
+) -> Result<WorkflowFate, ProjectError> {
     let mut sources: Vec<Source> = head
         .commit
         .map(|commit| committed(&workspace.repository, commit))
         .transpose()?
         .unwrap_or_default();
     sources.push(Source { name: path.to_string(), bytes: text.as_bytes().to_vec() });
-    debug_assert_eq!(Subject::of(path.as_str()), Some(Subject::Workflow(new.name.to_string())));
-    let Err(diagnostics) = compiled(&sources) else { return Ok(Fate::Ready) };
+    debug_assert_eq!(RuleFile::of(path.as_str()), Some(RuleFile::Workflow(new.name.to_string())));
+    let Err(diagnostics) = compiled(&sources) else { return Ok(WorkflowFate::Ready) };
     let lacks = |fault: &Diagnostic| fault.code == "unknown_role" && fault.file == path.as_str();
     if !diagnostics.iter().filter(|one| one.severity == Severity::Error).all(lacks) {
         return Err(ProjectError::InvalidRules(diagnostics));
@@ -137,5 +137,5 @@ fn judge(
     agents.retain(|agent| !org.is_registered(agent));
     agents.sort();
     agents.dedup();
-    Ok(Fate::Lacks { roles, agents })
+    Ok(WorkflowFate::Lacks { roles, agents })
 }

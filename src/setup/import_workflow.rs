@@ -27,7 +27,7 @@ pub(crate) enum Fidelity {
 }
 
 /// What was brought in, or would be.
-pub(crate) struct Brought {
+pub(crate) struct ImportOutcome {
     /// The files, in the order of the workflows.
     pub paths: Vec<ProjectPath>,
     /// The roles that org.yaml lacks.
@@ -62,7 +62,7 @@ pub(crate) fn bring_in(
     imported: &Imported,
     fidelity: Fidelity,
     dry_run: DryRun,
-) -> Result<Brought, ProjectError> {
+) -> Result<ImportOutcome, ProjectError> {
     let lost: Vec<_> = imported.lost().cloned().collect();
     if fidelity == Fidelity::Whole && !lost.is_empty() {
         return Err(ProjectError::LossyImport { lost });
@@ -140,7 +140,7 @@ fn judge(
     workspace: Option<&Workspace>,
     imported: &Imported,
     files: &[PlainFile],
-) -> Result<Brought, ProjectError> {
+) -> Result<ImportOutcome, ProjectError> {
     let mut sources = match workspace {
         Some(workspace) => standing_files(&workspace.repository)?,
         None => Vec::new(),
@@ -175,7 +175,7 @@ fn judge(
         diagnostics.extend(faults.into_iter().filter(error));
     }
     let paths = files.iter().map(|file| file.path.clone()).collect();
-    Ok(Brought { paths, lacking, diagnostics, valid, commit: None })
+    Ok(ImportOutcome { paths, lacking, diagnostics, valid, commit: None })
 }
 
 fn lacking(org: &Org, imported: &Imported) -> Vec<RoleNeed> {

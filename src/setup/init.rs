@@ -38,7 +38,7 @@ pub(crate) struct NewProject {
 }
 
 /// A project that was begun, or would be.
-pub(crate) struct Begun {
+pub(crate) struct CreatedProject {
     /// Its folder.
     pub root: PathBuf,
     /// What it is called.
@@ -51,18 +51,18 @@ pub(crate) struct Begun {
     pub committed: Vec<ProjectPath>,
     /// The branch of the commit; nothing for a repository that is not there yet.
     pub branch: Option<String>,
-    /// What it was told besides where people work, if the project lives on a branch of its own.
-    pub checkout: Option<Pointed>,
+    /// The pointer on the branch where people work, if the project lives on a branch of its own.
+    pub checkout: Option<BranchPointer>,
     /// Whether git had no repository there.
     pub new_repository: bool,
     /// Whether the file that has git merge tasks by their meaning was left alone, since it has changes that are not committed.
     pub attributes_held: bool,
-    /// What this clone is told, and no commit holds.
+    /// The settings of this clone, which no commit holds.
     pub set_up: SetUp,
 }
 
-/// What says on the branch that people work at where the project is.
-pub(crate) struct Pointed {
+/// The commit on the branch where people work that says where the project is.
+pub(crate) struct BranchPointer {
     /// The folder.
     pub root: PathBuf,
     /// The branch.
@@ -81,7 +81,7 @@ pub(crate) fn init(
     now: Timestamp,
     open: &dyn Fn(&Path) -> Result<Workspace, ProjectError>,
     dry_run: DryRun,
-) -> Result<Begun, ProjectError> {
+) -> Result<CreatedProject, ProjectError> {
     let now = Timestamp::from_second(now.as_second()).expect("a second of a time is a time");
     let repository = repository_around(&new.folder)?;
     let head = repository.as_ref().map(Repository::head).transpose();
@@ -92,7 +92,7 @@ pub(crate) fn init(
     refuse_existing(&new.folder, repository.as_ref(), head.as_ref().ok().and_then(Option::as_ref))?;
     let author = match &repository {
         Some(repository) => {
-            // Whoever commits is asked for before anything is written, too.
+            // A missing identity fails before anything is written.
             repository.identity()?;
             repository.author_identity()?
         }
@@ -131,7 +131,11 @@ pub(crate) fn init(
 }
 
 /// Returns what is shown, and what is written.
-fn plan(new: &NewProject, author: &Person, now: Timestamp) -> Result<(Begun, Write), ProjectError> {
+fn plan(
+    new: &NewProject,
+    author: &Person,
+    now: Timestamp,
+) -> Result<(CreatedProject, Write), ProjectError> {
     let name = new.name.clone().unwrap_or_else(|| folder_name(&new.folder));
     let founder = Founder::new(author.name(), author.email());
     let mut files = new.template.files(&name, &founder);
@@ -165,7 +169,7 @@ fn plan(new: &NewProject, author: &Person, now: Timestamp) -> Result<(Begun, Wri
     let committed = plain_files.iter().map(|file| &file.path).chain([&write.to]).cloned().collect();
     write.plain_files = plain_files;
     let root = new.folder.clone();
-    let begun = Begun {
+    let begun = CreatedProject {
         root,
         name,
         rules: in_force.rules,
@@ -254,7 +258,7 @@ pub(crate) fn refuse_existing(
 
 fn make_folder(folder: &Path) -> Result<(), StoreError> {
     std::fs::create_dir_all(folder).map_err(|cause| {
-        // What is there already is what stands in the way: a file, or a folder that nothing can be made in.
+        // The nearest existing path is the cause: a file, or a folder without write permission.
         let path =
             folder.ancestors().find(|path| path.symlink_metadata().is_ok()).unwrap_or(folder);
         StoreError::Io { doing: "make a folder at", path: path.to_owned(), cause }
@@ -276,7 +280,7 @@ pub(crate) fn init_on_branch(
     open: &dyn Fn(&Path) -> Result<Workspace, ProjectError>,
     patience: &Patience,
     dry_run: DryRun,
-) -> Result<Begun, ProjectError> {
+) -> Result<CreatedProject, ProjectError> {
     let repository = repository_around(&new.folder)?.filter(|_| new.folder.is_dir());
     let Some(repository) = repository else {
         return Err(unfit(
@@ -295,7 +299,7 @@ pub(crate) fn init_on_branch(
     }
     refuse_existing(&new.folder, Some(&repository), Some(&head))?;
     let source = repository.branch_source(branch.as_str(), None)?;
-    // One that was killed there before it had written anything else is gone on with.
+    // An interrupted run that had only made the branch is continued.
     let is_begun =
         matches!(source, Some(BranchSource::Here)) && is_only_begun(&repository, branch)?;
     if source.is_some() && !is_begun {
@@ -320,10 +324,15 @@ pub(crate) fn init_on_branch(
     let path = PROJECT_FILE.parse::<ProjectPath>()?;
     let told = |commit| {
         let branch = head.branch().to_owned();
-        Some(Pointed { root: new.folder.clone(), branch, commit, committed: vec![path.clone()] })
+        Some(BranchPointer {
+            root: new.folder.clone(),
+            branch,
+            commit,
+            committed: vec![path.clone()],
+        })
     };
     if dry_run == DryRun::Yes {
-        return Ok(Begun { checkout: told(None), ..init(&inside, now, open, dry_run)? });
+        return Ok(CreatedProject { checkout: told(None), ..init(&inside, now, open, dry_run)? });
     }
     if is_begun {
         check_out(&home, &repository, (branch, &Git::default()), patience)?;
@@ -339,7 +348,7 @@ pub(crate) fn init_on_branch(
     loop {
         let commit = commit_files(&outside, &outside.head()?, &files, &message)?;
         if commit.is_some() {
-            return Ok(Begun { checkout: told(commit), ..begun });
+            return Ok(CreatedProject { checkout: told(commit), ..begun });
         }
         refuse_existing(&new.folder, Some(&outside.repository), Some(&outside.head()?))?;
     }

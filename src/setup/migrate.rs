@@ -18,7 +18,7 @@ use crate::tasks::recovery::recover::recover_if_pending;
 use crate::tasks::state::task_state::TaskState;
 
 /// What became of the task files.
-pub(crate) struct Migrated {
+pub(crate) struct MigrationReport {
     /// Those that stand at a gate now, those in trouble, and files that cannot be read as tasks.
     pub adopted: RuleChanges,
     /// Tasks that had a gate already, and stood where the rules have changed.
@@ -32,7 +32,7 @@ pub(crate) fn add_gates(
     wait: Duration,
     workflow: Option<&WorkflowName>,
     dry_run: DryRun,
-) -> Result<Migrated, ProjectError> {
+) -> Result<MigrationReport, ProjectError> {
     workspace.restart_wait(wait);
     if dry_run == DryRun::No {
         recover_if_pending(workspace)?;
@@ -48,7 +48,7 @@ pub(crate) fn add_gates(
     let mut on = |_| ControlFlow::Continue(());
     apply_to_each(workspace, wait, &ids, dry_run, &begin, &mut adopted, &mut on)?;
     let settled = follow_rules(workspace, wait, dry_run, &mut on)?;
-    Ok(Migrated { adopted, settled })
+    Ok(MigrationReport { adopted, settled })
 }
 
 fn beginning(

@@ -65,16 +65,16 @@ impl MonitoringFile {
 }
 
 /// The files, and what became of them.
-pub(crate) struct Monitored {
+pub(crate) struct MonitoringReport {
     /// All of them.
-    pub files: Vec<(MonitoringFile, Equipment)>,
+    pub files: Vec<(MonitoringFile, MonitoringFate)>,
     /// The commit; nothing where none was made.
     pub commit: Option<CommitId>,
 }
 
 /// What becomes of such a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Equipment {
+pub(crate) enum MonitoringFate {
     /// It is written, and committed.
     New,
     /// It is there, and says the same.
@@ -87,9 +87,9 @@ pub(crate) enum Equipment {
     Ignored,
 }
 
-impl Monitored {
+impl MonitoringReport {
     /// Returns the files of which that became.
-    pub(crate) fn of(&self, fate: Equipment) -> impl Iterator<Item = MonitoringFile> {
+    pub(crate) fn of(&self, fate: MonitoringFate) -> impl Iterator<Item = MonitoringFile> {
         self.files.iter().filter(move |(_, own)| *own == fate).map(|(file, _)| *file)
     }
 }
@@ -98,17 +98,17 @@ impl Monitored {
 pub(crate) fn add_monitoring(
     workspace: &Workspace,
     dry_run: DryRun,
-) -> Result<Monitored, ProjectError> {
+) -> Result<MonitoringReport, ProjectError> {
     let plan = |head: &Head| {
         let (mut outcome, mut files) = (Vec::new(), Vec::new());
         for file in MonitoringFile::ALL {
             let path: ProjectPath = file.place().parse()?;
             let fate = match existing_file(workspace, head, [&path])? {
                 Some(_) => fate_of_standing(workspace.paths.root(), file, &path),
-                None if workspace.repository.is_ignored(path.as_str())? => Equipment::Ignored,
+                None if workspace.repository.is_ignored(path.as_str())? => MonitoringFate::Ignored,
                 None => {
                     files.push(new_file(path, file.text()));
-                    Equipment::New
+                    MonitoringFate::New
                 }
             };
             outcome.push((file, fate));
@@ -116,25 +116,25 @@ pub(crate) fn add_monitoring(
         Ok(PlannedFiles { outcome, files, is_committed: true })
     };
     let (files, commit) = write_planned(workspace, dry_run, MESSAGE, plan)?;
-    Ok(Monitored { files, commit })
+    Ok(MonitoringReport { files, commit })
 }
 
 /// Returns what would become of the files in a folder that is no project yet.
-pub(crate) fn monitoring_to_add(folder: &Path) -> Result<Monitored, ProjectError> {
+pub(crate) fn monitoring_to_add(folder: &Path) -> Result<MonitoringReport, ProjectError> {
     let fate = |file: MonitoringFile| {
         let path: ProjectPath = file.place().parse()?;
         let stands = path.below(folder).symlink_metadata().is_ok();
-        Ok((file, if stands { fate_of_standing(folder, file, &path) } else { Equipment::New }))
+        Ok((file, if stands { fate_of_standing(folder, file, &path) } else { MonitoringFate::New }))
     };
     let files = MonitoringFile::ALL.into_iter().map(fate).collect::<Result<_, ProjectError>>()?;
-    Ok(Monitored { files, commit: None })
+    Ok(MonitoringReport { files, commit: None })
 }
 
-fn fate_of_standing(root: &Path, file: MonitoringFile, path: &ProjectPath) -> Equipment {
+fn fate_of_standing(root: &Path, file: MonitoringFile, path: &ProjectPath) -> MonitoringFate {
     match read(&Paths::at(root), path) {
-        Ok(snapshot) if snapshot.bytes == file.text().as_bytes() => Equipment::Unchanged,
-        Err(StoreError::Gone { .. }) => Equipment::TakenAway,
-        _ => Equipment::Kept,
+        Ok(snapshot) if snapshot.bytes == file.text().as_bytes() => MonitoringFate::Unchanged,
+        Err(StoreError::Gone { .. }) => MonitoringFate::TakenAway,
+        _ => MonitoringFate::Kept,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Files that are planned, written and committed in one go: planned anew as long as somebody else was faster.
+//! Files that are planned, written and committed in one go: planned again whenever another commit came first.
 
 use crate::git::{CommitId, Head};
 use crate::project::error::ProjectError;

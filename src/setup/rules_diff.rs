@@ -1,6 +1,6 @@
-//! What other rules would do to the tasks that are under way. Reads only.
+//! The effect of other rules on open tasks. Reads only.
 
-use crate::domain::{Destination, Gate, GateId, Outcome, Task, TaskId, Timestamp};
+use crate::domain::{Gate, GateId, Outcome, Task, TaskId, Timestamp};
 use crate::files::diagnostic::Diagnostic;
 use crate::files::task_file::Origin;
 use crate::git::CommitId;
@@ -26,7 +26,7 @@ pub(crate) struct RulesDiff {
     /// What differs.
     pub differences: Vec<Difference>,
     /// Tasks that it means something for.
-    pub prospects: Vec<Prospect>,
+    pub prospects: Vec<TaskForecast>,
     /// How many others there are.
     pub untouched: usize,
     /// Files that cannot be read as tasks.
@@ -37,7 +37,7 @@ pub(crate) struct RulesDiff {
 
 /// What becomes of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Prospect {
+pub(crate) struct TaskForecast {
     /// The task.
     pub task: TaskId,
     /// What it is called.
@@ -45,14 +45,14 @@ pub(crate) struct Prospect {
     /// The gate where it stands.
     pub gate: GateId,
     /// What is done with it.
-    pub fate: Fate,
+    pub fate: TaskFate,
     /// Outcomes that lead elsewhere from where it stands then.
-    pub turns: Vec<Turn>,
+    pub turns: Vec<RouteChange>,
 }
 
 /// What is done with a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum TaskFate {
     /// Nothing.
     Stays,
     /// It goes to a gate, or ends.
@@ -75,7 +75,7 @@ pub(crate) enum Fate {
 
 /// An outcome that leads elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Turn {
+pub(crate) struct RouteChange {
     /// The outcome.
     pub outcome: Outcome,
     /// Where it led.
@@ -125,8 +125,9 @@ pub(crate) fn diff_rules(
         };
         match file {
             Ok(file) if file.origin == Origin::Adopted => {
-                // What the rules in force still owe it is no matter of those to come.
-                let stands = if to.is_none() { settled(old, &file.task, now) } else { file.task };
+                // Steps that the rules in force still owe are no effect of the new ones.
+                let stands =
+                    if to.is_none() { apply_owed_steps(old, &file.task, now) } else { file.task };
                 match prospect(old, new, &stands, now) {
                     Some(prospect) => diff.prospects.push(prospect),
                     None => diff.untouched += 1,
@@ -148,9 +149,9 @@ fn commit_named(workspace: &Workspace, revision: &str) -> Result<CommitId, Proje
 }
 
 /// Returns the task after everything that the rules owe it.
-fn settled(rules: &Rules, task: &Task, now: Timestamp) -> Task {
+fn apply_owed_steps(rules: &Rules, task: &Task, now: Timestamp) -> Task {
     let mut task = task.clone();
-    // The rules bound what they owe; should they not, what was seen so far is told.
+    // The rules bound what they owe; this limit is a safeguard.
     for _ in
         0..rules.project.workflows.iter().map(|workflow| workflow.gates.len()).sum::<usize>() + 10
     {
@@ -162,10 +163,10 @@ fn settled(rules: &Rules, task: &Task, now: Timestamp) -> Task {
 }
 
 /// Returns what becomes of the task; nothing where nothing does.
-fn prospect(old: &Rules, new: &Rules, task: &Task, now: Timestamp) -> Option<Prospect> {
+fn prospect(old: &Rules, new: &Rules, task: &Task, now: Timestamp) -> Option<TaskForecast> {
     let gate = task.gate.as_ref()?.current.clone();
     let prospect = |fate, turns| {
-        Some(Prospect {
+        Some(TaskForecast {
             task: task.id.clone(),
             title: task.title.clone(),
             gate: gate.clone(),
@@ -174,26 +175,32 @@ fn prospect(old: &Rules, new: &Rules, task: &Task, now: Timestamp) -> Option<Pro
         })
     };
     if new.workflow_of(task).is_none() {
-        return prospect(Fate::Stranded, Vec::new());
+        return prospect(TaskFate::Stranded, Vec::new());
     }
-    let after = settled(new, task, now);
+    let after = apply_owed_steps(new, task, now);
     if let Some(visit) = after.history.get(task.history.len()) {
         let why = match owed(new, task) {
             Some(Act::Pass) => "it decides by itself now".to_owned(),
             _ => visit.summary.clone(),
         };
-        return prospect(Fate::Moves { to: after.gate.map(|open| open.current), why }, Vec::new());
+        return prospect(
+            TaskFate::Moves { to: after.gate.map(|open| open.current), why },
+            Vec::new(),
+        );
     }
-    let turns = turns(old, new, task);
+    let turns = route_changes(old, new, task);
     if after != *task {
         let following = rule_effect(task, &after);
-        return prospect(Fate::Follows { what: following.what, details: following.details }, turns);
+        return prospect(
+            TaskFate::Follows { what: following.what, details: following.details },
+            turns,
+        );
     }
-    if turns.is_empty() { None } else { prospect(Fate::Stays, turns) }
+    if turns.is_empty() { None } else { prospect(TaskFate::Stays, turns) }
 }
 
 /// Returns the outcomes at the task's gate that lead elsewhere than they did.
-fn turns(old: &Rules, new: &Rules, task: &Task) -> Vec<Turn> {
+fn route_changes(old: &Rules, new: &Rules, task: &Task) -> Vec<RouteChange> {
     let at = |rules: &Rules| -> Vec<Outcome> {
         let gate = rules.workflow_of(task).zip(task.gate.as_ref());
         let gate = gate
@@ -206,10 +213,10 @@ fn turns(old: &Rules, new: &Rules, task: &Task) -> Vec<Turn> {
     all.extend(after.iter().filter(|outcome| !before.contains(outcome)).cloned());
     let lead = |rules: &Rules, known: &[Outcome], outcome: &Outcome| {
         let passage = known.contains(outcome).then(|| preview(rules, task, outcome)).flatten();
-        passage.map_or_else(|| "nowhere".to_owned(), |passage| destination(&passage.to))
+        passage.map_or_else(|| "nowhere".to_owned(), |passage| passage.to.noun().to_owned())
     };
     all.into_iter()
-        .map(|outcome| Turn {
+        .map(|outcome| RouteChange {
             before: lead(old, &before, &outcome),
             after: lead(new, &after, &outcome),
             outcome,
@@ -226,8 +233,4 @@ fn outcomes(rules: &Rules, gate: &Gate) -> Vec<Outcome> {
     };
     all.retain(|outcome| !matches!(outcome, Outcome::Blocked | Outcome::Skip));
     all
-}
-
-fn destination(to: &Destination) -> String {
-    to.noun().to_owned()
 }

@@ -48,7 +48,7 @@ words!(
 
 /// The two configuration files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Files {
+pub struct ConfigFiles {
     /// project.yaml
     pub project: String,
     /// org.yaml
@@ -107,7 +107,7 @@ impl Template {
     }
 
     /// Returns the configuration files for a project of that name.
-    pub fn files(self, project: &str, founder: &Founder) -> Files {
+    pub fn files(self, project: &str, founder: &Founder) -> ConfigFiles {
         let (_, rest) = self.parts();
         let project_file = format!(
             "{}  # {}.\n{}",
@@ -116,7 +116,7 @@ impl Template {
             indented(&reviewed(rest))
         );
         let workflow = self.workflow();
-        Files {
+        ConfigFiles {
             project: project_file,
             org: org_file(&self.cast(&workflow.roles(), founder), founder),
         }
@@ -359,7 +359,7 @@ fn human_id(name: &str) -> Option<AgentId> {
 mod tests {
     use super::*;
     use crate::files::config::configuration::{Source, load};
-    use crate::files::diagnostic::{Paint, render_all};
+    use crate::files::diagnostic::{ColorMode, render_all};
 
     fn loaded(
         template: Template,
@@ -369,7 +369,7 @@ mod tests {
         let files = template.files(project, founder);
         let sources = [("project.yaml", files.project), ("org.yaml", files.org)]
             .map(|(name, text)| Source { name: name.into(), bytes: text.into_bytes() });
-        load(&sources).unwrap_or_else(|found| panic!("{}", render_all(&found, Paint::Plain)))
+        load(&sources).unwrap_or_else(|found| panic!("{}", render_all(&found, ColorMode::Plain)))
     }
 
     #[test]

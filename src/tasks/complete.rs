@@ -219,7 +219,7 @@ pub(crate) fn record_event(
     // A project without a name is called by its folder.
     occurrence.project = occurrence.project.or_else(|| workspace.paths.folder_name());
     let id = EventId::of(mark);
-    let line = event_line(event_value(&occurrence), line::Origin::Nowhere(&id));
+    let line = event_line(event_value(&occurrence), line::EventOrigin::Nowhere(&id));
     Ok(EventStream::of(&workspace.paths).leave(&id, &line)?)
 }
 

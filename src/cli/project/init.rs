@@ -12,11 +12,11 @@ use crate::domain::BranchName;
 use crate::files::printable::inert;
 use crate::history::merge_driver::{ATTRIBUTES, HOOK_LINE};
 use crate::setup::agent_files::AgentFile;
-use crate::setup::agent_wiring::{Wired, WiredFile, Wiring, agents_to_wire, wire_agents};
+use crate::setup::agent_wiring::{WiredAgents, WiredFile, Wiring, agents_to_wire, wire_agents};
 use crate::setup::init::init_on_branch;
-use crate::setup::init::{Begun, NewProject, init};
+use crate::setup::init::{CreatedProject, NewProject, init};
 use crate::setup::monitoring::{
-    Equipment, Monitored, MonitoringFile, add_monitoring, monitoring_to_add,
+    MonitoringFate, MonitoringFile, MonitoringReport, add_monitoring, monitoring_to_add,
 };
 use crate::setup::template::Template;
 use crate::storage::Paths;
@@ -126,7 +126,7 @@ fn added(session: &Session, args: &InitArgs, root: &Path, mode: DryRun) -> CliRe
     })
 }
 
-fn show(session: &Session, args: &InitArgs, begun: &Begun, added: &Added, mode: DryRun) {
+fn show(session: &Session, args: &InitArgs, begun: &CreatedProject, added: &Added, mode: DryRun) {
     let output = session.output;
     let verb = if mode == DryRun::Yes { "would begin" } else { "began" };
     let repository = if begun.new_repository { ", in a new git repository" } else { "" };
@@ -169,7 +169,7 @@ fn show(session: &Session, args: &InitArgs, begun: &Begun, added: &Added, mode: 
 }
 
 /// Shows what was set up in `.git`.
-fn show_set_up(output: Output, folder: &Path, begun: &Begun) {
+fn show_set_up(output: Output, folder: &Path, begun: &CreatedProject) {
     let held = begun.attributes_held;
     if held {
         let what = "is left alone, since it has changes that are not committed: git merges tasks as text until these \
@@ -214,7 +214,7 @@ fn in_git(path: &Path, folder: &Path) -> String {
     rest.unwrap_or(path).display().to_string()
 }
 
-fn value(template: Template, begun: &Begun) -> Value {
+fn value(template: Template, begun: &CreatedProject) -> Value {
     let mut value = json!({
         "project": begun.name,
         "root": begun.root.display().to_string(),
@@ -241,8 +241,8 @@ fn value(template: Template, begun: &Begun) -> Value {
 
 /// What was added to the project besides its rules.
 pub(crate) struct Added {
-    pub agents: Option<Wired>,
-    pub monitoring: Option<Monitored>,
+    pub agents: Option<WiredAgents>,
+    pub monitoring: Option<MonitoringReport>,
 }
 
 impl Added {
@@ -254,11 +254,11 @@ impl Added {
         if let Some(monitored) = &self.monitoring {
             let of = |fate| monitored.of(fate).map(MonitoringFile::place).collect::<Vec<_>>();
             value["observability"] = json!({
-                "written": of(Equipment::New),
-                "unchanged": of(Equipment::Unchanged),
-                "kept": of(Equipment::Kept),
-                "takenAway": of(Equipment::TakenAway),
-                "ignored": of(Equipment::Ignored),
+                "written": of(MonitoringFate::New),
+                "unchanged": of(MonitoringFate::Unchanged),
+                "kept": of(MonitoringFate::Kept),
+                "takenAway": of(MonitoringFate::TakenAway),
+                "ignored": of(MonitoringFate::Ignored),
                 "commit": monitored.commit,
             });
         }
@@ -278,7 +278,7 @@ impl Added {
 
     /// Returns the exit code: files that cannot be merged are invalid, uncommitted changes are a conflict.
     pub(crate) fn exit_code(&self) -> ExitCode {
-        let refused = self.agents.iter().flat_map(Wired::refused);
+        let refused = self.agents.iter().flat_map(WiredAgents::refused);
         let codes = refused.map(|(_, obstacle)| match obstacle.code {
             "unmergeable_file" | "unreadable_file" => 6,
             "ignored_file" => 1,
@@ -288,7 +288,7 @@ impl Added {
     }
 }
 
-fn agents_value(wired: &Wired) -> Value {
+fn agents_value(wired: &WiredAgents) -> Value {
     let of = |wanted: fn(&Wiring) -> bool| -> Vec<&str> {
         let files = wired.files.iter().filter(|file| wanted(&file.fate));
         files.map(|file| file.path.as_str()).collect()
@@ -309,7 +309,7 @@ fn agents_value(wired: &Wired) -> Value {
     })
 }
 
-fn show_agents(output: Output, wired: &Wired, mode: DryRun) {
+fn show_agents(output: Output, wired: &WiredAgents, mode: DryRun) {
     let told = match (wired.changes(), mode, wired.refused().count()) {
         (true, DryRun::Yes, _) => "would tell coding agents how to work on tasks",
         (true, DryRun::No, _) => "told coding agents how to work on tasks",
@@ -359,8 +359,8 @@ fn show_change(output: Output, file: &WiredFile) {
     }
 }
 
-fn show_monitoring(output: Output, monitored: &Monitored, mode: DryRun) {
-    let adds = monitored.of(Equipment::New).next().is_some();
+fn show_monitoring(output: Output, monitored: &MonitoringReport, mode: DryRun) {
+    let adds = monitored.of(MonitoringFate::New).next().is_some();
     output.line(match (adds, mode) {
         (false, _) => "alerts, dashboard and runbook: nothing to add".to_owned(),
         (true, DryRun::Yes) => "would add alerts, a dashboard and a runbook".to_owned(),
@@ -370,13 +370,13 @@ fn show_monitoring(output: Output, monitored: &Monitored, mode: DryRun) {
     });
     for (file, fate) in &monitored.files {
         let fate = match fate {
-            Equipment::New => "new",
-            Equipment::Unchanged => "as it was",
-            Equipment::Kept => "yours, left as it is",
-            Equipment::TakenAway => {
+            MonitoringFate::New => "new",
+            MonitoringFate::Unchanged => "as it was",
+            MonitoringFate::Kept => "yours, left as it is",
+            MonitoringFate::TakenAway => {
                 "deleted, which is not committed: commit that first to have it anew"
             }
-            Equipment::Ignored => "left out: git ignores it",
+            MonitoringFate::Ignored => "left out: git ignores it",
         };
         let place = cyan(format!("{:<29}", file.place()));
         output.line(format!("  {place}  {}  ({fate})", file.what()));

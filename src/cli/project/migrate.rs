@@ -10,7 +10,7 @@ use crate::cli::{CliResult, Rehearsal, Session, cyan, red};
 use crate::domain::{TaskId, WorkflowName};
 use crate::files::printable::inert;
 use crate::project::error::{ProjectError, reason_of};
-use crate::setup::migrate::{Migrated, add_gates};
+use crate::setup::migrate::{MigrationReport, add_gates};
 use crate::tasks::headers::list::workflow_named;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::task_view::warnings_value;
@@ -73,11 +73,11 @@ pub(crate) fn run(session: &Session, command: &MigrateCommand) -> CliResult {
     Ok(if troubled(&migrated).next().is_some() { ExitCode::from(INVALID) } else { code })
 }
 
-fn troubled(migrated: &Migrated) -> impl Iterator<Item = &(TaskId, ProjectError)> {
+fn troubled(migrated: &MigrationReport) -> impl Iterator<Item = &(TaskId, ProjectError)> {
     migrated.adopted.troubled.iter().chain(&migrated.settled.troubled)
 }
 
-fn show(session: &Session, migrated: &Migrated, mode: DryRun) {
+fn show(session: &Session, migrated: &MigrationReport, mode: DryRun) {
     let output = session.output;
     let adopted = &migrated.adopted.changed;
     let shown = if session.verbose { adopted.len() } else { adopted.len().min(FEW) };
@@ -101,7 +101,7 @@ fn show(session: &Session, migrated: &Migrated, mode: DryRun) {
     });
 }
 
-fn value(migrated: &Migrated) -> Value {
+fn value(migrated: &MigrationReport) -> Value {
     let of = |changed: &Changed| {
         let task = &changed.after.task;
         json!({

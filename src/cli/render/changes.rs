@@ -10,7 +10,7 @@ use crate::cli::{Session, between, counted, cyan, green, merged, now, red};
 use crate::dispatch::hand_out::{Dependent, Given};
 use crate::dispatch::sweep::Swept;
 use crate::domain::{AgentId, Ending, OpenBranch, Severity, Task, Visit};
-use crate::files::diagnostic::{Diagnostic, Paint, render_all};
+use crate::files::diagnostic::{ColorMode, Diagnostic, render_all};
 use crate::files::printable::inert;
 use crate::history::sync::outcome::Loss;
 use crate::project::error::reason_of;
@@ -163,7 +163,7 @@ pub(crate) fn show_diagnostics(
             .data(json!({"valid": errors == 0, "diagnostics": diagnostic_values(diagnostics)}));
     } else {
         if !diagnostics.is_empty() {
-            session.output.print(&format!("{}\n", render_all(diagnostics, Paint::Colored)));
+            session.output.print(&format!("{}\n", render_all(diagnostics, ColorMode::Colored)));
         }
         let counts = [
             (errors, "error"),

@@ -274,7 +274,7 @@ fn listed(name: &str, text: &str, rules: &Rules) -> CliResult<Vec<NewTask>> {
         CliError::refused("invalid_tasks", format!("{name} cannot be taken: {problem}"), fix)
     };
     let entries: Vec<Value> = json::read(text).map_err(|error| refused(&error.to_string()))?;
-    if let Some(twice) = json::said_twice(text) {
+    if let Some(twice) = json::duplicate_key(text) {
         return Err(refused(&twice));
     }
     let (mut tasks, mut faults) = (Vec::new(), Vec::new());

@@ -11,7 +11,7 @@ use crate::cli::render::changes;
 use crate::cli::render::table::{Cell, Table};
 use crate::cli::{ActingAgent, CYAN, CliError, CliResult, Session, counted, width};
 use crate::domain::Workflow;
-use crate::files::config::configuration::Subject;
+use crate::files::config::configuration::RuleFile;
 use crate::project::author::viewer;
 use crate::project::rule_files::check_worktree;
 use crate::project::workspace::Workspace;
@@ -105,7 +105,7 @@ fn rules_file(session: &Session, workspace: &Workspace, file: &Path) -> CliResul
     let path = session.directory.join(file).canonicalize();
     let path = path.map_err(|cause| CliError::input(&shown, &cause))?;
     let name = path.strip_prefix(workspace.paths.root()).ok().and_then(Path::to_str);
-    let name = name.filter(|name| Subject::of(name).is_some()).map(str::to_owned);
+    let name = name.filter(|name| RuleFile::of(name).is_some()).map(str::to_owned);
     name.ok_or_else(|| {
         let problem = format!("`{shown}` is no file that rules are read from");
         let fix = "rules are in project.yaml, org.yaml and workflows/*.yaml";

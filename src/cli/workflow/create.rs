@@ -15,10 +15,12 @@ use crate::files::printable::inert;
 use crate::git::GitError;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::setup::create_workflow::{Fate, NewWorkflow, WorkflowFile, create_workflow};
+use crate::setup::create_workflow::{NewWorkflow, WorkflowFate, WorkflowFile, create_workflow};
 use crate::setup::import::import_file::Imported;
 use crate::setup::import::source::ForeignSystem;
-use crate::setup::import_workflow::{Brought, Fidelity, bring_in, read_foreign, roles_snippet};
+use crate::setup::import_workflow::{
+    Fidelity, ImportOutcome, bring_in, read_foreign, roles_snippet,
+};
 use crate::setup::template::{RoleCast, Template};
 use crate::storage::{ProjectPath, StoreError};
 use crate::tasks::plan::DryRun;
@@ -83,10 +85,10 @@ fn show_created(session: &Session, new: &NewWorkflow, made: &WorkflowFile, mode:
         output.print(&made.text);
     }
     match &made.fate {
-        Fate::Ready => {
+        WorkflowFate::Ready => {
             output.say(format!("dry run: nothing was written; `{path}` could be committed"));
         }
-        Fate::Committed(commit) => {
+        WorkflowFate::Committed(commit) => {
             let commit = of_commit(Some(commit));
             output.line(format!("began `{name}` from the template `{template}`: {path}{commit}"));
             output.line(format!("\n{}", bold("try next:")));
@@ -97,7 +99,7 @@ fn show_created(session: &Session, new: &NewWorkflow, made: &WorkflowFile, mode:
             output.line(format!("  {graph:<38}  see the ways that a task can go"));
             output.line(format!("  {new:<38}  create a task that goes them"));
         }
-        Fate::Lacks { roles, agents } => {
+        WorkflowFate::Lacks { roles, agents } => {
             let names: Vec<String> = roles.iter().map(|part| part.role.to_string()).collect();
             let s = if names.len() == 1 { "" } else { "s" };
             let lacks = format!("org.yaml lacks the role{s} {}", listed(&names));
@@ -127,9 +129,11 @@ pub(crate) fn missing_roles(roles: &[RoleCast], agents: &[AgentId]) -> String {
 fn created_value(new: &NewWorkflow, made: &WorkflowFile) -> Value {
     let (mut roles, mut agents, mut commit) = (&[][..], &[][..], None);
     match &made.fate {
-        Fate::Lacks { roles: lacking, agents: unknown } => (roles, agents) = (lacking, unknown),
-        Fate::Committed(id) => commit = Some(id),
-        Fate::Ready => {}
+        WorkflowFate::Lacks { roles: lacking, agents: unknown } => {
+            (roles, agents) = (lacking, unknown);
+        }
+        WorkflowFate::Committed(id) => commit = Some(id),
+        WorkflowFate::Ready => {}
     }
     let role = |part: &RoleCast| {
         let (role, does, human) = (&part.role, part.does, part.require_human);
@@ -237,7 +241,7 @@ fn line(remark: &ImportRemark) -> String {
     format!("{place:>6}  {fate}  {}{note}", inert(&remark.field))
 }
 
-fn show_imported(session: &Session, imported: &Imported, brought: &Brought, mode: DryRun) {
+fn show_imported(session: &Session, imported: &Imported, brought: &ImportOutcome, mode: DryRun) {
     let output = session.output;
     if mode == DryRun::Yes {
         for (index, (draft, path)) in imported.workflows.iter().zip(&brought.paths).enumerate() {
@@ -281,7 +285,7 @@ fn show_imported(session: &Session, imported: &Imported, brought: &Brought, mode
     }
 }
 
-fn import_value(imported: &Imported, brought: &Brought) -> Value {
+fn import_value(imported: &Imported, brought: &ImportOutcome) -> Value {
     let workflows = imported.workflows.iter().zip(&brought.paths);
     let workflows = workflows
         .map(|(draft, path)| json!({"name": draft.name, "path": path, "text": draft.text}));

@@ -17,7 +17,7 @@ use crate::files::printable::one_line;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
-use crate::setup::create_workflow::{Fate, NewWorkflow, create_workflow};
+use crate::setup::create_workflow::{NewWorkflow, WorkflowFate, create_workflow};
 use crate::setup::template::Template;
 use crate::tasks::create::{NewTask, check_new, create};
 use crate::tasks::headers::list::workflow_named;
@@ -136,7 +136,7 @@ fn begin(
     let output = session.output;
     let new = NewWorkflow { name: name.clone(), template };
     let made = create_workflow(workspace, &new, DryRun::Yes)?;
-    if let Fate::Lacks { roles, agents } = &made.fate {
+    if let WorkflowFate::Lacks { roles, agents } = &made.fate {
         return Err(CliError::refused(
             "roles_missing",
             format!("the template `{template}` needs roles that org.yaml lacks"),

@@ -16,7 +16,7 @@ use crate::rules::{
     Difference, DifferenceKind, Edge, EdgeKind, RuleSubject, Rules, TimeLimits, Workplace, edges,
     reads,
 };
-use crate::setup::rules_diff::{Fate as TaskFate, Prospect, RulesDiff, Turn, diff_rules};
+use crate::setup::rules_diff::{RouteChange, RulesDiff, TaskFate, TaskForecast, diff_rules};
 use crate::tasks::headers::list::workflow_named;
 
 #[derive(Debug, clap::Args)]
@@ -289,7 +289,7 @@ fn line(difference: &Difference) -> String {
     format!("{indent}{} {name}{what}\n", styled(style, sign))
 }
 
-fn of_task(prospect: &Prospect) -> String {
+fn of_task(prospect: &TaskForecast) -> String {
     let what = match &prospect.fate {
         TaskFate::Stays => "stays".to_owned(),
         TaskFate::Moves { to: Some(to), why } => format!("goes to {to}: {why}"),
@@ -299,7 +299,7 @@ fn of_task(prospect: &Prospect) -> String {
         TaskFate::Stranded => "its workflow is gone, and nobody can move it".to_owned(),
     };
     let mut text = format!("  {}  {}  {}\n", cyan(&prospect.task), prospect.gate, inert(&what));
-    for Turn { outcome, before, after } in &prospect.turns {
+    for RouteChange { outcome, before, after } in &prospect.turns {
         text.push_str(&format!("    {outcome} leads to {after}, no longer to {before}\n"));
     }
     text
@@ -330,7 +330,7 @@ fn diff_value(diff: &RulesDiff) -> Value {
     })
 }
 
-fn task_value(prospect: &Prospect) -> Value {
+fn task_value(prospect: &TaskForecast) -> Value {
     let (fate, to, what) = match &prospect.fate {
         TaskFate::Stays => ("stays", Some(&prospect.gate), Vec::new()),
         TaskFate::Moves { to, why } => ("moves", to.as_ref(), vec![why]),
@@ -339,7 +339,7 @@ fn task_value(prospect: &Prospect) -> Value {
         }
         TaskFate::Stranded => ("stranded", None, Vec::new()),
     };
-    let turn = |Turn { outcome, before, after }: &Turn| json!({"outcome": outcome, "before": before, "after": after});
+    let turn = |RouteChange { outcome, before, after }: &RouteChange| json!({"outcome": outcome, "before": before, "after": after});
     json!({
         "task": prospect.task,
         "title": prospect.title,

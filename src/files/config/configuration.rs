@@ -19,7 +19,7 @@ use crate::domain::{
 use crate::files::conflict_markers;
 use crate::files::diagnostic::Diagnostic;
 use crate::files::yaml;
-use crate::files::yaml::{Fault, Limits, Node, line_column};
+use crate::files::yaml::{Fault, Node, ParseLimits, line_column};
 
 /// The project's own file, at its top.
 pub const PROJECT_FILE: &str = "project.yaml";
@@ -37,7 +37,7 @@ pub struct Source {
 
 /// What a file of the configuration is about; its name says so.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Subject {
+pub enum RuleFile {
     /// The project.
     Project,
     /// Who there is.
@@ -46,7 +46,7 @@ pub enum Subject {
     Workflow(String),
 }
 
-impl Subject {
+impl RuleFile {
     /// Returns what a file of that name is about, if it belongs to the configuration.
     pub fn of(name: &str) -> Option<Self> {
         match name {
@@ -107,9 +107,9 @@ pub fn load(sources: &[Source]) -> Result<Configuration, Vec<Diagnostic>> {
 /// them may be missing.
 pub fn read(sources: &[Source]) -> Reading {
     let mut loading = Loading::default();
-    let mut sources: Vec<(Subject, &Source)> = sources
+    let mut sources: Vec<(RuleFile, &Source)> = sources
         .iter()
-        .filter_map(|source| Subject::of(&source.name).map(|subject| (subject, source)))
+        .filter_map(|source| RuleFile::of(&source.name).map(|subject| (subject, source)))
         .collect();
     sources.sort_by(|a, b| a.0.cmp(&b.0));
     for (subject, source) in sources {
@@ -119,7 +119,7 @@ pub fn read(sources: &[Source]) -> Reading {
 }
 
 impl Configuration {
-    /// Returns whether what is said of a place holds although other things could not be read: all gates before it could.
+    /// Returns whether findings about a place hold although other parts could not be read: all gates of its workflow could.
     pub fn is_whole_at(&self, at: &ConfigPlace) -> bool {
         let (ConfigPlace::Gate { workflow, .. }
         | ConfigPlace::Route { workflow, .. }
@@ -130,7 +130,7 @@ impl Configuration {
         };
         let gates = ConfigPlace::Workflow { workflow: workflow.clone(), field: "gates" };
         let written =
-            self.way(&gates).and_then(|(file, steps)| find(&file.text, &file.root, &steps).1);
+            self.path_to(&gates).and_then(|(file, steps)| find(&file.text, &file.root, &steps).1);
         let read = self.project.workflow(workflow).map_or(0, |workflow| workflow.gates.len());
         written.is_some_and(|node| node.items().len() == read)
     }
@@ -147,25 +147,25 @@ impl Configuration {
     ) -> Diagnostic {
         let (file, span) = self.span(at, part);
         let (name, text) =
-            file.map_or((home(at), ""), |file| (file.name.as_str(), file.text.as_str()));
+            file.map_or((default_file(at), ""), |file| (file.name.as_str(), file.text.as_str()));
         Diagnostic::new(severity, code, name, text, span, message).help(help)
     }
 
     /// Returns the file of a place, and its bytes there: the value's, or those of what it would be part of.
     pub fn locate(&self, at: &ConfigPlace) -> (&str, Range<usize>) {
         let (file, span) = self.span(at, None);
-        (file.map_or(home(at), |file| file.name.as_str()), span)
+        (file.map_or(default_file(at), |file| file.name.as_str()), span)
     }
 
     fn span(&self, at: &ConfigPlace, part: Option<&Range<usize>>) -> (Option<&File>, Range<usize>) {
-        let Some((file, steps)) = self.way(at) else { return (None, 0..0) };
+        let Some((file, steps)) = self.path_to(at) else { return (None, 0..0) };
         let (whole, node) = find(&file.text, &file.root, &steps);
         let part = part.zip(node).and_then(|(part, node)| within(&file.text, node, part));
         (Some(file), part.unwrap_or(whole))
     }
 
     /// Returns the file of a place and the way to it from the top of the file.
-    fn way(&self, at: &ConfigPlace) -> Option<(&File, Vec<Step>)> {
+    fn path_to(&self, at: &ConfigPlace) -> Option<(&File, Vec<Step>)> {
         let key = |key: &str| Step::Key(key.to_owned());
         let (file, mut steps) = match at {
             ConfigPlace::Workflow { workflow, .. }
@@ -175,7 +175,7 @@ impl Configuration {
                 let (_, site) = self.definitions.iter().find(|(own, _)| own == workflow)?;
                 (self.files.get(site.file)?, site.steps.clone())
             }
-            _ => (self.files.iter().find(|file| file.name == home(at))?, Vec::new()),
+            _ => (self.files.iter().find(|file| file.name == default_file(at))?, Vec::new()),
         };
         if let ConfigPlace::Gate { gate, .. }
         | ConfigPlace::Route { gate, .. }
@@ -220,7 +220,7 @@ impl Configuration {
 }
 
 /// Returns the file in which a place would be.
-fn home(at: &ConfigPlace) -> &'static str {
+fn default_file(at: &ConfigPlace) -> &'static str {
     match at {
         ConfigPlace::Role { .. } | ConfigPlace::Member { .. } | ConfigPlace::Agent { .. } => {
             ORG_FILE
@@ -240,11 +240,11 @@ struct Loading {
 }
 
 impl Loading {
-    fn file(&mut self, source: &Source, subject: Subject) {
+    fn file(&mut self, source: &Source, subject: RuleFile) {
         let (text, broken) = decoded(&source.bytes);
         let parsed = match broken {
             Some(fault) => Err(vec![fault]),
-            None => yaml::parse(&text, &Limits::default()).map(Node::into_owned),
+            None => yaml::parse(&text, &ParseLimits::default()).map(Node::into_owned),
         };
         let faults = Faults::default();
         match parsed {
@@ -253,7 +253,7 @@ impl Loading {
                 let file = self.files.len();
                 self.files.push(File { name: source.name.clone(), text: text.clone(), root });
                 for definition in definitions {
-                    self.define(file, definition, &faults);
+                    self.add_definition(file, definition, &faults);
                 }
             }
             Err(found) => match conflict_markers::in_text(&text) {
@@ -266,23 +266,23 @@ impl Loading {
         self.diagnostics.extend(Diagnostic::from_faults(&source.name, &text, &faults));
     }
 
-    fn read(&mut self, root: &Node<'_>, subject: Subject, faults: &Faults) -> Vec<Definition> {
+    fn read(&mut self, root: &Node<'_>, subject: RuleFile, faults: &Faults) -> Vec<Definition> {
         match subject {
-            Subject::Project => {
+            RuleFile::Project => {
                 self.project = project_file::read(root, faults);
                 std::mem::take(&mut self.project.workflows)
             }
-            Subject::Org => {
+            RuleFile::Org => {
                 self.org = org_file::read(root, faults);
                 Vec::new()
             }
-            Subject::Workflow(stem) => {
+            RuleFile::Workflow(stem) => {
                 workflow_file::read_file(root, &stem, faults).into_iter().collect()
             }
         }
     }
 
-    fn define(&mut self, file: usize, definition: Definition, faults: &Faults) {
+    fn add_definition(&mut self, file: usize, definition: Definition, faults: &Faults) {
         let name = &definition.workflow.name;
         if let Some((other, first)) =
             self.workflows.iter().find(|(_, other)| other.workflow.name == *name)
@@ -303,7 +303,7 @@ impl Loading {
     fn finish(mut self) -> Reading {
         let implicit_workflow = self.workflows.is_empty();
         let default_workflow = self.default_workflow().unwrap_or_else(|diagnostic| {
-            // Whatever else is wrong may be why.
+            // Another fault may be the cause.
             if self.diagnostics.is_empty() {
                 self.diagnostics.push(diagnostic);
             }

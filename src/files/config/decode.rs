@@ -10,7 +10,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use crate::domain::{Map, Timestamp, listed, nearest};
-use crate::files::yaml::{Entry, Fault, Key, Kind, Node};
+use crate::files::yaml::{EntryKey, Fault, MappingEntry, Node, NodeKind};
 
 /// What is wrong with a file, as it is found while the file is read.
 #[derive(Default)]
@@ -65,17 +65,17 @@ impl Faults {
 }
 
 /// The fields of one mapping. What has been asked for is known; what remains at the end is refused.
-pub(crate) struct Fields<'n, 's> {
+pub(crate) struct FieldReader<'n, 's> {
     node: &'n Node<'s>,
     what: &'static str,
     known: RefCell<Vec<&'static str>>,
     pub(crate) faults: &'n Faults,
 }
 
-impl<'n, 's> Fields<'n, 's> {
+impl<'n, 's> FieldReader<'n, 's> {
     /// Returns the fields of the node. `what` names the mapping with its article: `a gate`.
     pub(crate) fn of(node: &'n Node<'s>, what: &'static str, faults: &'n Faults) -> Option<Self> {
-        if matches!(node.kind, Kind::Mapping(_)) {
+        if matches!(node.kind, NodeKind::Mapping(_)) {
             return Some(Self { node, what, known: RefCell::default(), faults });
         }
         faults.wrong_kind(node, format_args!("{what} is a mapping of fields"), "");
@@ -103,7 +103,7 @@ impl<'n, 's> Fields<'n, 's> {
 
     /// Returns where the key stands, for faults about the field as a whole; the mapping's beginning where it is absent.
     pub(crate) fn key_span(&self, key: &str) -> Range<usize> {
-        self.node.entry(key).map_or_else(|| first_key(self.node), |entry| entry.key.span.clone())
+        self.node.entry(key).map_or_else(|| self.node.first_key(), |entry| entry.key.span.clone())
     }
 
     /// Reports a fault about a field as a whole; an empty `help` is none.
@@ -165,7 +165,7 @@ impl<'n, 's> Fields<'n, 's> {
     /// Returns a yes or no.
     pub(crate) fn flag(&self, key: &'static str) -> Option<bool> {
         let node = self.take(key)?;
-        if let Kind::Bool(value) = node.kind {
+        if let NodeKind::Bool(value) = node.kind {
             return Some(value);
         }
         let help = match node.as_str() {
@@ -195,7 +195,7 @@ impl<'n, 's> Fields<'n, 's> {
     /// Returns a list whose items read as a `T`; one item alone counts as a list of one.
     pub(crate) fn list<T: FromStr<Err: Display>>(&self, key: &'static str) -> Option<Vec<T>> {
         let node = self.take(key)?;
-        if matches!(node.kind, Kind::Sequence(_) | Kind::String(_)) {
+        if matches!(node.kind, NodeKind::Sequence(_) | NodeKind::String(_)) {
             return Some(parse_text_list(node, format_args!("`{key}`"), self.faults));
         }
         self.faults.wrong_kind(node, format_args!("`{key}` is a list"), "");
@@ -221,7 +221,7 @@ impl<'n, 's> Fields<'n, 's> {
     }
 
     /// Returns the fields that nobody asked for.
-    pub(crate) fn unknown(&self) -> impl Iterator<Item = &'n Entry<'s>> {
+    pub(crate) fn unknown(&self) -> impl Iterator<Item = &'n MappingEntry<'s>> {
         let known = self.known.borrow().clone();
         self.node.entries().iter().filter(move |entry| !known.contains(&entry.key.text.as_ref()))
     }
@@ -253,7 +253,7 @@ pub(crate) fn parse_text_list<T: FromStr<Err: Display>>(
     faults: &Faults,
 ) -> Vec<T> {
     match &node.kind {
-        Kind::Sequence(items) => {
+        NodeKind::Sequence(items) => {
             let wanted = |item| parse_node(item, format_args!("each of {what} is a text"), faults);
             items.iter().filter_map(wanted).collect()
         }
@@ -268,7 +268,7 @@ pub(crate) fn parse_node<T: FromStr<Err: Display>>(
     faults: &Faults,
 ) -> Option<T> {
     let Some(text) = text_of(node) else {
-        let is_mapping = matches!(node.kind, Kind::Mapping(_));
+        let is_mapping = matches!(node.kind, NodeKind::Mapping(_));
         let help = if is_mapping { "a text with `: ` in it needs quotes" } else { "" };
         faults.wrong_kind(node, wanted, help);
         return None;
@@ -277,7 +277,10 @@ pub(crate) fn parse_node<T: FromStr<Err: Display>>(
 }
 
 /// Returns a key as a `T`: the name of what stands under it.
-pub(crate) fn parse_key<T: FromStr<Err: Display>>(key: &Key<'_>, faults: &Faults) -> Option<T> {
+pub(crate) fn parse_key<T: FromStr<Err: Display>>(
+    key: &EntryKey<'_>,
+    faults: &Faults,
+) -> Option<T> {
     parse_text(&key.text, &key.span, faults)
 }
 
@@ -310,17 +313,17 @@ fn advice(error: &str) -> (String, String) {
 /// Returns a text, a number as it is written, or what a yes or no looks like.
 pub(crate) fn text_of<'n>(node: &'n Node<'_>) -> Option<Cow<'n, str>> {
     match &node.kind {
-        Kind::String(text) => Some(Cow::Borrowed(text)),
-        Kind::Number(number) => Some(Cow::Borrowed(number.source())),
-        Kind::Bool(value) => Some(value.to_string().into()),
-        Kind::Null | Kind::Sequence(_) | Kind::Mapping(_) => None,
+        NodeKind::String(text) => Some(Cow::Borrowed(text)),
+        NodeKind::Number(number) => Some(Cow::Borrowed(number.source())),
+        NodeKind::Bool(value) => Some(value.to_string().into()),
+        NodeKind::Null | NodeKind::Sequence(_) | NodeKind::Mapping(_) => None,
     }
 }
 
 /// Returns the items of a list, or the one value in its place.
 pub(crate) fn one_or_many<'n, 's>(node: &'n Node<'s>) -> &'n [Node<'s>] {
     match &node.kind {
-        Kind::Sequence(items) => items,
+        NodeKind::Sequence(items) => items,
         _ => std::slice::from_ref(node),
     }
 }
@@ -329,9 +332,4 @@ pub(crate) fn one_or_many<'n, 's>(node: &'n Node<'s>) -> &'n [Node<'s>] {
 pub(crate) fn point_in_time(text: &str) -> Option<Timestamp> {
     let day = || Some(text.parse::<Date>().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp());
     text.parse().ok().or_else(day)
-}
-
-/// Returns the first key of a mapping: a place to point at when a field is not there.
-pub(crate) fn first_key(node: &Node<'_>) -> Range<usize> {
-    node.entries().first().map_or_else(|| node.span.clone(), |entry| entry.key.span.clone())
 }

@@ -1,16 +1,16 @@
 //! One gate of a workflow: its kind, its ways out, its brief, and the branches of a fork.
 
-use super::decode::{Faults, Fields, parse_key, parse_node, parse_text_list};
+use super::decode::{Faults, FieldReader, parse_key, parse_node, parse_text_list};
 use super::{run_file, shape_file, signal_file};
 use crate::domain::{
     Branch, Brief, BriefText, Duty, EndsAs, Exhausted, Exits, Fork, Gate, GateId, GateKind,
     GateType, Identity, JoinStrategy, Map, OnConditionError, Outcome, Route, Target,
 };
-use crate::files::yaml::{Entry, Kind, Node};
+use crate::files::yaml::{MappingEntry, Node, NodeKind};
 
 /// Returns the gate that the node says.
 pub(crate) fn read(node: &Node<'_>, faults: &Faults) -> Option<Gate> {
-    let fields = Fields::of(node, "a gate", faults)?;
+    let fields = FieldReader::of(node, "a gate", faults)?;
     let of = fields.parsed("type").unwrap_or(GateType::Work);
     let mut gate = read_common(&fields);
     let detour = fields.flag("detour").unwrap_or(false);
@@ -79,7 +79,7 @@ const OF_WORK: [&str; 14] = [
 ];
 
 /// Returns what gates and branches have in common.
-fn read_common(fields: &Fields<'_, '_>) -> Option<Gate> {
+fn read_common(fields: &FieldReader<'_, '_>) -> Option<Gate> {
     let id = fields.required("id");
     let description = fields.text("description");
     let when = fields.text("when");
@@ -97,7 +97,7 @@ fn read_common(fields: &Fields<'_, '_>) -> Option<Gate> {
 }
 
 /// Returns what is asked of whoever works there.
-fn read_duty(fields: &Fields<'_, '_>) -> Option<Duty> {
+fn read_duty(fields: &FieldReader<'_, '_>) -> Option<Duty> {
     let role = fields.required("role");
     let separate = fields.with("separateFrom", read_separate).flatten();
     let (separate_from, separate_by) = separate.unwrap_or((Vec::new(), Identity::Agent));
@@ -122,14 +122,14 @@ fn read_duty(fields: &Fields<'_, '_>) -> Option<Duty> {
 /// Reads a list of gates, or `{gates: [..], by: ..}`.
 fn read_separate(node: &Node<'_>, faults: &Faults) -> Option<(Vec<GateId>, Identity)> {
     match &node.kind {
-        Kind::Mapping(_) => {
-            let fields = Fields::of(node, "`separateFrom`", faults)?;
+        NodeKind::Mapping(_) => {
+            let fields = FieldReader::of(node, "`separateFrom`", faults)?;
             let gates = fields.require("gates", fields.list("gates"));
             let by = fields.parsed("by").unwrap_or(Identity::Agent);
             fields.refuse_unknown();
             Some((gates.unwrap_or_default(), by))
         }
-        Kind::Sequence(_) | Kind::String(_) => {
+        NodeKind::Sequence(_) | NodeKind::String(_) => {
             Some((parse_text_list(node, "`separateFrom`", faults), Identity::Agent))
         }
         _ => {
@@ -152,7 +152,7 @@ const OF_GATES: [(&str, &str); 8] = [
 ];
 
 fn read_branches(node: &Node<'_>, faults: &Faults) -> Option<Vec<Branch>> {
-    let Kind::Sequence(items) = &node.kind else {
+    let NodeKind::Sequence(items) = &node.kind else {
         let help = "begin each with a dash, as in `- id: security`";
         faults.wrong_kind(node, "`branches` is a list of branches", help);
         return None;
@@ -162,7 +162,7 @@ fn read_branches(node: &Node<'_>, faults: &Faults) -> Option<Vec<Branch>> {
 }
 
 fn read_branch(node: &Node<'_>, faults: &Faults) -> Option<Branch> {
-    let fields = Fields::of(node, "a branch", faults)?;
+    let fields = FieldReader::of(node, "a branch", faults)?;
     let gate = read_common(&fields);
     let routes = fields.with("routes", read_routes).unwrap_or_default();
     let duty = read_duty(&fields);
@@ -174,7 +174,7 @@ fn read_branch(node: &Node<'_>, faults: &Faults) -> Option<Branch> {
 }
 
 /// Returns the ways out that every kind of gate may have.
-pub(crate) fn read_exits(fields: &Fields<'_, '_>) -> Exits {
+pub(crate) fn read_exits(fields: &FieldReader<'_, '_>) -> Exits {
     Exits {
         routes: fields.with("routes", read_routes).unwrap_or_default(),
         max_retries: fields.parsed("maxRetries"),
@@ -212,10 +212,10 @@ pub(crate) fn read_routes(node: &Node<'_>, faults: &Faults) -> Vec<(Outcome, Rou
 
 /// Reads `GATE`, or `{to: GATE, prompt: .., clear: [..]}`.
 fn read_route(node: &Node<'_>, what: &'static str, faults: &Faults) -> Option<Route> {
-    if matches!(node.kind, Kind::String(_)) {
+    if matches!(node.kind, NodeKind::String(_)) {
         return parse_node(node, what, faults).map(Route::to);
     }
-    let fields = Fields::of(node, what, faults)?;
+    let fields = FieldReader::of(node, what, faults)?;
     let to = read_target(&fields);
     let route = Route {
         prompt: fields.text("prompt").filter(|text| !text.trim().is_empty()),
@@ -226,7 +226,7 @@ fn read_route(node: &Node<'_>, what: &'static str, faults: &Faults) -> Option<Ro
     Some(route)
 }
 
-fn read_target(fields: &Fields<'_, '_>) -> Option<Target> {
+fn read_target(fields: &FieldReader<'_, '_>) -> Option<Target> {
     let (to, ends) = (fields.required("to"), fields.parsed("as"));
     match (to?, ends) {
         (Target::End, Some(EndsAs::Cancelled)) => Some(Target::Cancelled),
@@ -247,10 +247,10 @@ fn read_exhausted(node: &Node<'_>, faults: &Faults) -> Option<Exhausted> {
         Target::Hold => Exhausted::Block,
         to => Exhausted::Route(to),
     };
-    if matches!(node.kind, Kind::String(_)) {
+    if matches!(node.kind, NodeKind::String(_)) {
         return parse_node(node, "`onExhausted`", faults).map(exhausted);
     }
-    let fields = Fields::of(node, "`onExhausted`", faults)?;
+    let fields = FieldReader::of(node, "`onExhausted`", faults)?;
     let role = fields.parsed("escalateTo");
     if role.is_some() && fields.take("to").is_some() {
         let message = "a task that was sent back too often goes either to a role or to a gate";
@@ -265,7 +265,7 @@ fn read_exhausted(node: &Node<'_>, faults: &Faults) -> Option<Exhausted> {
 }
 
 pub(crate) fn read_brief(node: &Node<'_>, faults: &Faults) -> Brief {
-    let Some(fields) = Fields::of(node, "a brief", faults) else { return Brief::default() };
+    let Some(fields) = FieldReader::of(node, "a brief", faults) else { return Brief::default() };
     let entry = read_brief_text(&fields);
     let reentry = fields.below("reentry", "a brief for after a rejection").map(|fields| {
         let text = read_brief_text(&fields);
@@ -276,7 +276,7 @@ pub(crate) fn read_brief(node: &Node<'_>, faults: &Faults) -> Brief {
     Brief { entry, reentry: reentry.unwrap_or_default() }
 }
 
-fn read_brief_text(fields: &Fields<'_, '_>) -> BriefText {
+fn read_brief_text(fields: &FieldReader<'_, '_>) -> BriefText {
     BriefText {
         role: fields.text("role"),
         expectations: fields.list("expectations"),
@@ -289,7 +289,7 @@ fn read_brief_text(fields: &Fields<'_, '_>) -> BriefText {
 /// Returns what each outcome means at a gate.
 fn read_meanings(node: &Node<'_>, faults: &Faults) -> Vec<(Outcome, String)> {
     let entries = by_outcome(node, "`outcomes` says what each outcome means here", faults);
-    let meaning = |(outcome, entry): (Outcome, &Entry<'_>)| {
+    let meaning = |(outcome, entry): (Outcome, &MappingEntry<'_>)| {
         let text = parse_node(&entry.value, "the meaning of an outcome is a text", faults)?;
         Some((outcome, text))
     };
@@ -301,10 +301,10 @@ pub(crate) fn by_outcome<'n, 's>(
     node: &'n Node<'s>,
     wanted: &str,
     faults: &Faults,
-) -> Vec<(Outcome, &'n Entry<'s>)> {
-    if !matches!(node.kind, Kind::Mapping(_)) {
+) -> Vec<(Outcome, &'n MappingEntry<'s>)> {
+    if !matches!(node.kind, NodeKind::Mapping(_)) {
         faults.wrong_kind(node, format_args!("{wanted}: a mapping"), "");
     }
-    let entry = |entry: &'n Entry<'s>| Some((parse_key(&entry.key, faults)?, entry));
+    let entry = |entry: &'n MappingEntry<'s>| Some((parse_key(&entry.key, faults)?, entry));
     node.entries().iter().filter_map(entry).collect()
 }

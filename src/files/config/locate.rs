@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::files::yaml::{Key, Kind, Layout, Node};
+use crate::files::yaml::{EntryKey, Node, NodeKind, NodeLayout};
 
 /// One step of the way from the top of a file to a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,11 +28,11 @@ pub(crate) fn find<'n, 's>(
         let next = match step {
             Step::Key(name) => node.entry(name).map(|entry| (Some(&entry.key), &entry.value)),
             Step::Index(index) => match &node.kind {
-                Kind::Sequence(items) => items.get(*index).map(|item| (None, item)),
+                NodeKind::Sequence(items) => items.get(*index).map(|item| (None, item)),
                 _ => Some((key, node)),
             },
             Step::Id(id) => match &node.kind {
-                Kind::Sequence(items) => {
+                NodeKind::Sequence(items) => {
                     let item =
                         items.iter().find(|item| item.get("id").and_then(Node::as_str) == Some(id));
                     item.map(|item| (None, item))
@@ -49,14 +49,14 @@ pub(crate) fn find<'n, 's>(
 }
 
 /// Returns the bytes of a value that fits on its line, or of its key.
-fn shown(source: &str, key: Option<&Key<'_>>, node: &Node<'_>) -> Range<usize> {
-    let inline = !matches!(node.layout, Layout::Block | Layout::Absent)
+fn shown(source: &str, key: Option<&EntryKey<'_>>, node: &Node<'_>) -> Range<usize> {
+    let inline = !matches!(node.layout, NodeLayout::Block | NodeLayout::Absent)
         && !source[node.span.clone()].contains('\n');
     if inline { node.span.clone() } else { headline(source, key, node) }
 }
 
 /// Returns the key of a mapping, or the first line of a value without one.
-fn headline(source: &str, key: Option<&Key<'_>>, node: &Node<'_>) -> Range<usize> {
+fn headline(source: &str, key: Option<&EntryKey<'_>>, node: &Node<'_>) -> Range<usize> {
     if let Some(key) = key {
         return key.span.clone();
     }
@@ -74,14 +74,14 @@ pub(crate) fn within(source: &str, node: &Node<'_>, part: &Range<usize>) -> Opti
     let text = node.as_str()?;
     let written = &source[node.span.clone()];
     let offsets = match node.layout {
-        Layout::Plain => unfold(text, written, Escapes::None)?,
-        Layout::SingleQuoted => unfold(text, unquoted(written)?, Escapes::Quote)?,
-        Layout::DoubleQuoted => unfold(text, unquoted(written)?, Escapes::Backslash)?,
-        Layout::Literal => literal(text, written)?,
+        NodeLayout::Plain => unfold(text, written, Escapes::None)?,
+        NodeLayout::SingleQuoted => unfold(text, unquoted(written)?, Escapes::Quote)?,
+        NodeLayout::DoubleQuoted => unfold(text, unquoted(written)?, Escapes::Backslash)?,
+        NodeLayout::Literal => literal(text, written)?,
         _ => return None,
     };
     let base = node.span.start
-        + usize::from(matches!(node.layout, Layout::SingleQuoted | Layout::DoubleQuoted));
+        + usize::from(matches!(node.layout, NodeLayout::SingleQuoted | NodeLayout::DoubleQuoted));
     let at = |offset: usize| offsets.get(offset).map(|at| base + at);
     Some(at(part.start)?..at(part.end)?)
 }

@@ -1,14 +1,14 @@
 //! `notify` of project.yaml, of a role and of an agent: who is told of what, and how.
 
-use super::decode::{Faults, Fields, one_or_many, parse_text_list};
+use super::decode::{Faults, FieldReader, one_or_many, parse_text_list};
 use crate::domain::{Channel, EventKind, NetworkReach, On, Subscription, Webhook, listed, nearest};
-use crate::files::yaml::{Fault, Kind, Node};
+use crate::files::yaml::{Fault, Node, NodeKind};
 
 /// Returns the subscriptions that the field lists; one alone counts as a list of one. A project has to say what it wants to be told,
 /// a role or an agent is told what concerns it.
-pub(crate) fn read(fields: &Fields<'_, '_>, is_project: bool) -> Vec<Subscription> {
+pub(crate) fn read(fields: &FieldReader<'_, '_>, is_project: bool) -> Vec<Subscription> {
     let Some(node) = fields.take("notify") else { return Vec::new() };
-    if !matches!(node.kind, Kind::Sequence(_) | Kind::Mapping(_)) {
+    if !matches!(node.kind, NodeKind::Sequence(_) | NodeKind::Mapping(_)) {
         let wanted = "`notify` is a list of mappings, each with a `command` or a `webhook`";
         let help = "write `notify: [{command: [notify-send, aof]}]`";
         fields.faults.wrong_kind(node, wanted, help);
@@ -19,7 +19,7 @@ pub(crate) fn read(fields: &Fields<'_, '_>, is_project: bool) -> Vec<Subscriptio
 }
 
 fn read_one(node: &Node<'_>, is_project: bool, faults: &Faults) -> Option<Subscription> {
-    let fields = Fields::of(node, "an item of `notify`", faults)?;
+    let fields = FieldReader::of(node, "an item of `notify`", faults)?;
     let on = match fields.with("on", read_on) {
         Some(on) => on,
         None if is_project => fields.require("on", None),
@@ -96,7 +96,7 @@ fn read_on(node: &Node<'_>, faults: &Faults) -> Option<On> {
 }
 
 fn read_command(node: &Node<'_>, faults: &Faults) -> Option<Vec<String>> {
-    if !matches!(node.kind, Kind::Sequence(_)) {
+    if !matches!(node.kind, NodeKind::Sequence(_)) {
         let wanted = "`command` is a list: the program and its arguments, for there is no shell";
         let help = "write `command: [notify-send, aof]`; for a shell, `command: [sh, -c, \"...\"]`";
         faults.wrong_kind(node, wanted, help);

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::decode::{Faults, Fields, parse_key};
+use super::decode::{Faults, FieldReader, parse_key};
 use super::{notify_file, run_file};
 use crate::domain::{Agent, AgentId, Org, PublicKey, Role, RoleId};
 use crate::files::printable::is_printable;
-use crate::files::yaml::{Fault, Kind, Node};
+use crate::files::yaml::{Fault, Node, NodeKind};
 
 /// Returns what the file says, as far as it can be read.
 pub(crate) fn read(root: &Node<'_>, faults: &Faults) -> Org {
     if root.is_null() {
         return Org::default();
     }
-    let Some(fields) = Fields::of(root, "org.yaml", faults) else { return Org::default() };
+    let Some(fields) = FieldReader::of(root, "org.yaml", faults) else { return Org::default() };
     let roles = fields.with("roles", read_roles).unwrap_or_default();
     let agents = fields.with("agents", read_register);
     fields.refuse_unknown_but(|key| {
@@ -25,7 +25,7 @@ pub(crate) fn read(root: &Node<'_>, faults: &Faults) -> Org {
 }
 
 fn read_roles(node: &Node<'_>, faults: &Faults) -> Vec<(RoleId, Role)> {
-    if !matches!(node.kind, Kind::Mapping(_)) {
+    if !matches!(node.kind, NodeKind::Mapping(_)) {
         let help = "write `reviewer:` and its fields under it";
         faults.wrong_kind(node, "`roles` is a mapping of names and roles", help);
     }
@@ -42,12 +42,12 @@ fn read_role(node: &Node<'_>, faults: &Faults) -> Option<Role> {
     if node.is_null() {
         return None;
     }
-    if let Kind::Sequence(_) = node.kind {
+    if let NodeKind::Sequence(_) = node.kind {
         let help = "write the agents behind `agents:`, as in `agents: [agent-1]`";
         faults.wrong_kind(node, "a role is a mapping of fields", help);
         return None;
     }
-    let fields = Fields::of(node, "a role", faults)?;
+    let fields = FieldReader::of(node, "a role", faults)?;
     let role = Role {
         description: fields.text("description"),
         agents: fields.list("agents").unwrap_or_default(),
@@ -63,19 +63,19 @@ fn read_role(node: &Node<'_>, faults: &Faults) -> Option<Role> {
 fn read_register(node: &Node<'_>, faults: &Faults) -> BTreeMap<AgentId, Agent> {
     let mut register = Register::default();
     match &node.kind {
-        Kind::Mapping(entries) => {
+        NodeKind::Mapping(entries) => {
             for entry in entries {
                 let id = parse_key(&entry.key, faults);
                 if entry.value.is_null() {
                     register.agents.extend(id.map(|id| (id, Agent::default())));
-                } else if let Some(fields) = Fields::of(&entry.value, "an agent", faults) {
+                } else if let Some(fields) = FieldReader::of(&entry.value, "an agent", faults) {
                     register.read(id, &fields);
                 }
             }
         }
-        Kind::Sequence(items) => {
+        NodeKind::Sequence(items) => {
             for item in items {
-                let Some(fields) = Fields::of(item, "an agent", faults) else { continue };
+                let Some(fields) = FieldReader::of(item, "an agent", faults) else { continue };
                 let id: Option<AgentId> = fields.required("id");
                 if let (Some(id), Some(node)) = (&id, fields.take("id"))
                     && register.agents.contains_key(id)
@@ -99,7 +99,7 @@ struct Register {
 }
 
 impl Register {
-    fn read(&mut self, id: Option<AgentId>, fields: &Fields<'_, '_>) {
+    fn read(&mut self, id: Option<AgentId>, fields: &FieldReader<'_, '_>) {
         let agent = Agent {
             name: fields.text("name"),
             description: fields.text("description"),
@@ -124,9 +124,9 @@ impl Register {
     }
 
     /// What an agent signs with tells who it is, so no two have the same key.
-    fn keys(&mut self, fields: &Fields<'_, '_>) -> Vec<PublicKey> {
+    fn keys(&mut self, fields: &FieldReader<'_, '_>) -> Vec<PublicKey> {
         let Some(node) = fields.take("signingKey") else { return Vec::new() };
-        if matches!(&node.kind, Kind::Sequence(items) if items.is_empty()) {
+        if matches!(&node.kind, NodeKind::Sequence(items) if items.is_empty()) {
             let help = "name a public key, or leave it out: then nothing needs a signature";
             fields.faults.invalid(node, "`signingKey` lists no key", help);
         }

@@ -1,12 +1,12 @@
 //! project.yaml: the project's settings, and usually its workflow.
 
-use super::decode::{Faults, Fields, parse_key};
+use super::decode::{Faults, FieldReader, parse_key};
 use super::locate::Step;
 use super::notify_file;
 use super::workflow_file;
 use super::workflow_file::{Definition, default_name};
 use crate::domain::{Git, HandOut, IdPrefix, Subscription, TaskLayout, WorkflowName};
-use crate::files::yaml::{Fault, Kind, Node};
+use crate::files::yaml::{Fault, Node, NodeKind};
 
 /// What project.yaml says; everything in it is optional.
 #[derive(Default)]
@@ -29,11 +29,11 @@ pub(crate) fn read(root: &Node<'_>, faults: &Faults) -> ProjectFile {
     if root.is_null() {
         return file;
     }
-    let Some(fields) = Fields::of(root, "project.yaml", faults) else { return file };
+    let Some(fields) = FieldReader::of(root, "project.yaml", faults) else { return file };
     if let Some(project) = fields.below("project", "`project`") {
         // A name that looks like a number is that number's text: signatures are of it, and older ones have to stay good.
         file.name = match project.take("name").map(|node| &node.kind) {
-            Some(Kind::Number(number)) => Some(number.number().to_string()),
+            Some(NodeKind::Number(number)) => Some(number.number().to_string()),
             _ => project.text("name"),
         };
         file.id_prefix = project.parsed("idPrefix");
@@ -78,7 +78,7 @@ pub(crate) fn read(root: &Node<'_>, faults: &Faults) -> ProjectFile {
     file
 }
 
-fn read_workflows(fields: &Fields<'_, '_>) -> Vec<Definition> {
+fn read_workflows(fields: &FieldReader<'_, '_>) -> Vec<Definition> {
     let faults = fields.faults;
     let (own, several) = (fields.take("workflow"), fields.take("workflows"));
     // A process that is announced and not there must not fall back to the one without any gates.
@@ -109,13 +109,13 @@ fn read_workflows(fields: &Fields<'_, '_>) -> Vec<Definition> {
         found.extend(workflow.map(|w| Definition { workflow: w, steps, span, is_own: false }));
     };
     match &node.kind {
-        Kind::Sequence(items) => {
+        NodeKind::Sequence(items) => {
             for (index, item) in items.iter().enumerate() {
                 let span = workflow_file::name_span(item).unwrap_or_else(|| item.span.clone());
                 define(workflow_file::read(item, None, faults), Step::Index(index), span);
             }
         }
-        Kind::Mapping(entries) => {
+        NodeKind::Mapping(entries) => {
             for entry in entries {
                 let key = &entry.key;
                 let Some(name) = parse_key::<WorkflowName>(key, faults) else { continue };

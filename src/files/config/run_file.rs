@@ -2,17 +2,17 @@
 
 use std::borrow::Cow;
 
-use super::decode::{Faults, Fields, one_or_many, parse_key, text_of};
+use super::decode::{Faults, FieldReader, one_or_many, parse_key, text_of};
 use super::notify_file::is_variable;
 use crate::domain::{GateRun, Launch, Outcome, Preset, RunLimits};
-use crate::files::yaml::{Kind, Node};
+use crate::files::yaml::{Node, NodeKind};
 
 /// The most attempts that a visit may have.
 const MOST_ATTEMPTS: u32 = 20;
 
 /// Returns how the agent is started.
 pub(crate) fn read_launch(node: &Node<'_>, faults: &Faults) -> Option<Launch> {
-    let fields = Fields::of(node, "an agent's `run`", faults)?;
+    let fields = FieldReader::of(node, "an agent's `run`", faults)?;
     let preset = fields.parsed("preset");
     let command = fields.with("command", read_command);
     if command.is_none() && (preset == Some(Preset::Command) || !fields.has("preset")) {
@@ -41,7 +41,7 @@ pub(crate) fn read_launch(node: &Node<'_>, faults: &Faults) -> Option<Launch> {
 
 /// Returns what a workflow says of runs.
 pub(crate) fn read_limits(node: &Node<'_>, faults: &Faults) -> RunLimits {
-    let fields = Fields::of(node, "a workflow's `run`", faults);
+    let fields = FieldReader::of(node, "a workflow's `run`", faults);
     let Some(fields) = fields else { return RunLimits::default() };
     let limits = read_bounds(&fields);
     refuse_unknown(&fields);
@@ -50,7 +50,7 @@ pub(crate) fn read_limits(node: &Node<'_>, faults: &Faults) -> RunLimits {
 
 /// Returns what a gate or a branch says of runs.
 pub(crate) fn read_gate(node: &Node<'_>, faults: &Faults) -> GateRun {
-    let fields = Fields::of(node, "a gate's `run`", faults);
+    let fields = FieldReader::of(node, "a gate's `run`", faults);
     let Some(fields) = fields else { return GateRun::default() };
     let limits = read_bounds(&fields);
     let exit = fields.with("exit", read_exit).unwrap_or_default();
@@ -58,7 +58,7 @@ pub(crate) fn read_gate(node: &Node<'_>, faults: &Faults) -> GateRun {
     GateRun { limits, exit }
 }
 
-fn refuse_unknown(fields: &Fields<'_, '_>) {
+fn refuse_unknown(fields: &FieldReader<'_, '_>) {
     fields.refuse_unknown_but(|key| match key {
         "preset" | "command" | "reads" | "env" | "secrets" => {
             Some(format!("how an agent is started is said in org.yaml: `agents: {{agent-1: {{run: {{{key}: ...}}}}}}`"))
@@ -73,7 +73,7 @@ fn refuse_unknown(fields: &Fields<'_, '_>) {
     });
 }
 
-fn read_bounds(fields: &Fields<'_, '_>) -> RunLimits {
+fn read_bounds(fields: &FieldReader<'_, '_>) -> RunLimits {
     let mut limits = RunLimits {
         timeout: fields.parsed("timeout"),
         idle: fields.parsed("idle"),
@@ -90,7 +90,7 @@ fn read_bounds(fields: &Fields<'_, '_>) -> RunLimits {
     limits
 }
 
-fn positive(fields: &Fields<'_, '_>, key: &'static str, most: u32) -> Option<u32> {
+fn positive(fields: &FieldReader<'_, '_>, key: &'static str, most: u32) -> Option<u32> {
     let (count, node) = (fields.count(key)?, fields.take(key)?);
     if (1..=most).contains(&count) {
         return Some(count);
@@ -101,7 +101,7 @@ fn positive(fields: &Fields<'_, '_>, key: &'static str, most: u32) -> Option<u32
 }
 
 fn read_command(node: &Node<'_>, faults: &Faults) -> Option<Vec<String>> {
-    let is_list = matches!(node.kind, Kind::Sequence(_));
+    let is_list = matches!(node.kind, NodeKind::Sequence(_));
     let words = node.items().iter().map(|item| text_of(item).map(Cow::into_owned));
     let words: Option<Vec<String>> = words.collect();
     let has_program =
@@ -121,7 +121,7 @@ fn read_command(node: &Node<'_>, faults: &Faults) -> Option<Vec<String>> {
 }
 
 fn read_env(node: &Node<'_>, faults: &Faults) -> Vec<(String, String)> {
-    if !matches!(node.kind, Kind::Mapping(_)) {
+    if !matches!(node.kind, NodeKind::Mapping(_)) {
         let help = "write `env: {CI: \"1\"}`";
         faults.wrong_kind(node, "`env` is a mapping of names and texts", help);
     }
@@ -158,7 +158,7 @@ fn read_secrets(node: &Node<'_>, faults: &Faults) -> Vec<String> {
 }
 
 fn read_exit(node: &Node<'_>, faults: &Faults) -> Vec<(u8, Outcome)> {
-    if !matches!(node.kind, Kind::Mapping(_)) {
+    if !matches!(node.kind, NodeKind::Mapping(_)) {
         let help = "write `exit: {complete: 0, needs_review: 1}`";
         faults.wrong_kind(node, "`exit` is a mapping of outcomes and exit statuses", help);
     }

@@ -9,12 +9,11 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::decode::{Faults, Fields};
+use super::decode::{Faults, FieldReader};
 use crate::domain::workflow::shape::{
-    About, DEPTH_LIMIT, NODE_LIMIT, ObjectFields as Declared, Others, Outputs, Shape, ShapeKind,
-    Variant,
+    About, DEPTH_LIMIT, NODE_LIMIT, ObjectFields, Others, Outputs, Shape, ShapeKind, Variant,
 };
-use crate::files::yaml::{Fault, Kind as Form, Node};
+use crate::files::yaml::{Fault, Node, NodeKind};
 use kinds::{kinds, size};
 
 /// The discriminant of variants.
@@ -45,7 +44,7 @@ fn plain(node: &Node<'_>, faults: &Faults) -> Option<Outputs> {
     if declared {
         let entry = node.get("properties").and_then(|properties| properties.entry(STATUS));
         let span = entry.map_or_else(|| node.span.clone(), |entry| entry.key.span.clone());
-        faults.add("misplaced_status", &span, "`$status` tells variants apart, and here there is one shape only", "with one way out, leave it away; else write `oneOf` with one variant for each, as in `- {properties: {$status: {const: approved}}}`");
+        faults.add("misplaced_status", &span, "`$status` tells variants apart, and here there is one shape only", "with one way out, leave it out; else write `oneOf` with one variant for each, as in `- {properties: {$status: {const: approved}}}`");
     }
     Some(Outputs::One(shape))
 }
@@ -56,12 +55,13 @@ fn top(node: &Node<'_>, faults: &Faults) -> Option<Shape> {
     if let Some(other) = shape.kinds.iter().find(|kind| !matches!(kind, ShapeKind::Object(_))) {
         let span = node.get("type").map_or_else(|| node.span.clone(), |kind| kind.span.clone());
         let message = format!("outputs are an object, and this says `{}`", other.word());
-        faults.add("wrong_kind", &span, message, "write `type: object`, or leave `type` away");
+        faults.add("wrong_kind", &span, message, "write `type: object`, or leave `type` out");
     }
     if shape.kinds.is_empty() {
-        shape
-            .kinds
-            .push(ShapeKind::Object(Declared { others: Others::Welcome, ..Declared::default() }));
+        shape.kinds.push(ShapeKind::Object(ObjectFields {
+            others: Others::Welcome,
+            ..ObjectFields::default()
+        }));
     }
     for entry in node.get("properties").map(Node::entries).unwrap_or_default() {
         let name = entry.key.text.as_ref();
@@ -85,7 +85,7 @@ fn shape(node: &Node<'_>, depth: usize, faults: &Faults) -> Option<Shape> {
         faults.add("schema_too_deep", &node.span, message, "hand on something flatter");
         return None;
     }
-    let fields = Fields::of(node, "a schema", faults)?;
+    let fields = FieldReader::of(node, "a schema", faults)?;
     if depth == 0 {
         fields.text("$schema");
     }
@@ -115,20 +115,20 @@ fn explain(keyword: &str) -> Option<String> {
     )
 }
 
-fn about(node: &Node<'_>, fields: &Fields<'_, '_>, faults: &Faults) -> About {
+fn about(node: &Node<'_>, fields: &FieldReader<'_, '_>, faults: &Faults) -> About {
     About {
         title: fields.text("title"),
         description: fields.text("description"),
         format: fields.text("format"),
-        default: said(node, fields, "default").map(Node::to_value),
+        default: value_of(node, fields, "default").map(Node::to_value),
         examples: list_of_values(node, fields, "examples", faults),
     }
 }
 
 /// Returns the value of a keyword for which `null` is a value like any other.
-fn said<'n, 's>(
+fn value_of<'n, 's>(
     node: &'n Node<'s>,
-    fields: &Fields<'_, '_>,
+    fields: &FieldReader<'_, '_>,
     key: &'static str,
 ) -> Option<&'n Node<'s>> {
     fields.take(key);
@@ -137,14 +137,16 @@ fn said<'n, 's>(
 
 fn list_of_values(
     node: &Node<'_>,
-    fields: &Fields<'_, '_>,
+    fields: &FieldReader<'_, '_>,
     key: &'static str,
     faults: &Faults,
 ) -> Vec<Value> {
-    let Some(list) = said(node, fields, key) else { return Vec::new() };
+    let Some(list) = value_of(node, fields, key) else { return Vec::new() };
     match &list.kind {
-        Form::Sequence(items) if !items.is_empty() => items.iter().map(Node::to_value).collect(),
-        Form::Sequence(_) => {
+        NodeKind::Sequence(items) if !items.is_empty() => {
+            items.iter().map(Node::to_value).collect()
+        }
+        NodeKind::Sequence(_) => {
             faults.add("empty_list", &list.span, format!("`{key}` lists nothing"), "");
             Vec::new()
         }
@@ -155,9 +157,9 @@ fn list_of_values(
     }
 }
 
-fn values(node: &Node<'_>, fields: &Fields<'_, '_>, faults: &Faults) -> Vec<Value> {
+fn values(node: &Node<'_>, fields: &FieldReader<'_, '_>, faults: &Faults) -> Vec<Value> {
     let choices = list_of_values(node, fields, "enum", faults);
-    let Some(constant) = said(node, fields, "const") else { return choices };
+    let Some(constant) = value_of(node, fields, "const") else { return choices };
     if node.get("enum").is_some() {
         faults.push(
             Fault::new(
@@ -172,13 +174,13 @@ fn values(node: &Node<'_>, fields: &Fields<'_, '_>, faults: &Faults) -> Vec<Valu
     vec![constant.to_value()]
 }
 
-fn alternatives(fields: &Fields<'_, '_>, depth: usize, faults: &Faults) -> Vec<Shape> {
+fn alternatives(fields: &FieldReader<'_, '_>, depth: usize, faults: &Faults) -> Vec<Shape> {
     let Some(node) = fields.take("anyOf") else { return Vec::new() };
     match &node.kind {
-        Form::Sequence(items) if !items.is_empty() => {
+        NodeKind::Sequence(items) if !items.is_empty() => {
             items.iter().filter_map(|item| shape(item, depth + 1, faults)).collect()
         }
-        Form::Sequence(_) => {
+        NodeKind::Sequence(_) => {
             faults.add("empty_list", &node.span, "`anyOf` lists nothing", "");
             Vec::new()
         }
@@ -191,7 +193,7 @@ fn alternatives(fields: &Fields<'_, '_>, depth: usize, faults: &Faults) -> Vec<S
 
 /// Reads `oneOf` at the top of `outputs`: one variant for each way out of the gate, told apart by `$status: {const: ...}`.
 fn read_variants(node: &Node<'_>, faults: &Faults) -> Option<Outputs> {
-    let fields = Fields::of(node, "a choice of variants", faults)?;
+    let fields = FieldReader::of(node, "a choice of variants", faults)?;
     for key in ["$schema", "title", "description"] {
         fields.text(key);
     }
@@ -209,8 +211,8 @@ fn read_variants(node: &Node<'_>, faults: &Faults) -> Option<Outputs> {
         keyword.then(|| "what all variants have is declared in each of them".to_owned())
     });
     let items = match list.map(|list| (list, &list.kind)) {
-        Some((_, Form::Sequence(items))) if !items.is_empty() => items,
-        Some((list, kind)) if !matches!(kind, Form::Sequence(_)) => {
+        Some((_, NodeKind::Sequence(items))) if !items.is_empty() => items,
+        Some((list, kind)) if !matches!(kind, NodeKind::Sequence(_)) => {
             faults.wrong_kind(list, "`oneOf` is a list of variants", "");
             return None;
         }
@@ -258,12 +260,8 @@ fn status(item: &Node<'_>, faults: &Faults) -> Option<(String, Range<usize>)> {
             .help("add `$status: {const: WORD}` to its `properties`")
     };
     let Some(entry) = entry else {
-        if matches!(item.kind, Form::Mapping(_)) {
-            let start = item
-                .entries()
-                .first()
-                .map_or_else(|| item.span.clone(), |entry| entry.key.span.clone());
-            faults.push(missing(start));
+        if matches!(item.kind, NodeKind::Mapping(_)) {
+            faults.push(missing(item.first_key()));
         }
         return None;
     };

@@ -1,25 +1,25 @@
 //! A gate's `signal` as people write it: one word, or a mapping.
 
-use super::decode::{Faults, Fields, parse_node};
+use super::decode::{Faults, FieldReader, parse_node};
 use crate::domain::Signal;
 use crate::domain::listed;
 use crate::domain::workflow::gate::{Mark, NO_TAGS};
-use crate::files::yaml::{Kind, Node};
+use crate::files::yaml::{Node, NodeKind};
 
 /// Returns where a gate reads its verdict from.
 pub(crate) fn read(node: &Node<'_>, faults: &Faults) -> Option<Signal> {
     match &node.kind {
-        Kind::String(word) if word == "status" => {
+        NodeKind::String(word) if word == "status" => {
             Some(Signal { mark: Mark::Status, missing: None })
         }
-        Kind::String(word) => {
+        NodeKind::String(word) => {
             if !name(word, "a tag", node, faults) {
                 return None;
             }
             let mark = Mark::Tag { tag: word.clone().into_owned(), pass: None, fail: None };
             Some(Signal { mark, missing: None })
         }
-        Kind::Mapping(_) => mapping(node, faults),
+        NodeKind::Mapping(_) => mapping(node, faults),
         _ => {
             let help = "write `signal: gate` for `<gate>PASS</gate>` and `<gate>FAIL</gate>`";
             let wanted = "`signal` is the name of a tag, `status`, or a mapping";
@@ -31,7 +31,7 @@ pub(crate) fn read(node: &Node<'_>, faults: &Faults) -> Option<Signal> {
 
 fn mapping(node: &Node<'_>, faults: &Faults) -> Option<Signal> {
     let before = faults.len();
-    let fields = Fields::of(node, "a signal", faults)?;
+    let fields = FieldReader::of(node, "a signal", faults)?;
     let tag = fields.with("tag", |node, faults| named(node, "a tag", faults)).flatten();
     let key = fields.with("key", |node, faults| named(node, "a key", faults)).flatten();
     let expects = fields.with("expects", line).flatten();
@@ -119,13 +119,13 @@ fn line(node: &Node<'_>, faults: &Faults) -> Option<String> {
 mod tests {
     use super::*;
     use crate::domain::Outcome;
-    use crate::files::yaml::{Limits, line_column, parse};
+    use crate::files::yaml::{ParseLimits, line_column, parse};
 
     #[test]
     fn a_word_or_a_mapping() {
         let signal = |text: &str| {
             let faults = Faults::default();
-            let signal = read(&parse(text, &Limits::default()).unwrap(), &faults);
+            let signal = read(&parse(text, &ParseLimits::default()).unwrap(), &faults);
             assert_eq!(faults.into_inner(), [], "{text}");
             signal.unwrap()
         };
@@ -174,7 +174,7 @@ mod tests {
         .iter()
         .flat_map(|text| {
             let faults = Faults::default();
-            let root = parse(text, &Limits::default()).unwrap();
+            let root = parse(text, &ParseLimits::default()).unwrap();
             assert_eq!(read(&root, &faults), None, "{text}");
             let told = faults.into_inner().into_iter().map(move |fault| {
                 let (_, column) = line_column(text, fault.span.start);

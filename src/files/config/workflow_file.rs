@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use super::decode::{Faults, Fields, parse_node};
+use super::decode::{Faults, FieldReader, parse_node};
 use super::gate_file::by_outcome;
 use super::locate::Step;
 use super::{gate_file, run_file};
 use crate::domain::{
     ContextRules, Gate, Map, Outcome, RejectionStrategy, Workflow, WorkflowName, listed,
 };
-use crate::files::yaml::{Kind, Node};
+use crate::files::yaml::{Node, NodeKind};
 
 /// A workflow and where it is defined.
 pub(crate) struct Definition {
@@ -28,7 +28,7 @@ pub(crate) fn read_file(root: &Node<'_>, stem: &str, faults: &Faults) -> Option<
     let mut steps = Vec::new();
     let mut node = root;
     if let Some(entry) = root.entry("workflow") {
-        let fields = Fields::of(root, "a workflow file with `workflow`", faults)?;
+        let fields = FieldReader::of(root, "a workflow file with `workflow`", faults)?;
         fields.take("workflow");
         fields.refuse_unknown();
         steps.push(Step::Key("workflow".to_owned()));
@@ -58,7 +58,7 @@ pub(crate) fn read(
     name: Option<WorkflowName>,
     faults: &Faults,
 ) -> Option<Workflow> {
-    let fields = Fields::of(node, "a workflow", faults)?;
+    let fields = FieldReader::of(node, "a workflow", faults)?;
     let written = fields.parsed("name");
     let name = match name {
         Some(name) => written.or(Some(name)),
@@ -98,7 +98,7 @@ pub(crate) fn name_span(node: &Node<'_>) -> Option<Range<usize>> {
 }
 
 fn read_gates(node: &Node<'_>, faults: &Faults) -> Option<Vec<Gate>> {
-    let Kind::Sequence(items) = &node.kind else {
+    let NodeKind::Sequence(items) = &node.kind else {
         let help = "begin each gate with a dash, as in `- id: review`";
         faults.wrong_kind(node, "`gates` is a list of gates", help);
         return None;
@@ -150,7 +150,7 @@ fn read_outcomes(node: &Node<'_>, faults: &Faults) -> bool {
 }
 
 pub(crate) fn read_context(node: &Node<'_>, faults: &Faults) -> ContextRules {
-    let fields = Fields::of(node, "`context`", faults);
+    let fields = FieldReader::of(node, "`context`", faults);
     let Some(fields) = fields else { return ContextRules::default() };
     let input = fields.with("input", read_input);
     let protected = fields.list("protected");
@@ -160,7 +160,7 @@ pub(crate) fn read_context(node: &Node<'_>, faults: &Faults) -> ContextRules {
 }
 
 fn read_input(node: &Node<'_>, faults: &Faults) -> Map {
-    if !matches!(node.kind, Kind::Mapping(_)) {
+    if !matches!(node.kind, NodeKind::Mapping(_)) {
         let help = "write `input: {branch: main, repo: null}`; null is for what must be said when a task is made";
         faults.wrong_kind(node, "`input` is a mapping of names and defaults", help);
     }
@@ -181,7 +181,9 @@ fn read_input(node: &Node<'_>, faults: &Faults) -> Map {
 
 fn read_bytes(node: &Node<'_>, faults: &Faults) -> Option<usize> {
     let bytes = match &node.kind {
-        Kind::Number(number) => number.number().as_u64().and_then(|bytes| bytes.try_into().ok()),
+        NodeKind::Number(number) => {
+            number.number().as_u64().and_then(|bytes| bytes.try_into().ok())
+        }
         _ => None,
     };
     let bytes = bytes.filter(|bytes| *bytes > 0);

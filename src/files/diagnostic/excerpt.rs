@@ -1,4 +1,4 @@
-//! The few lines of a file that a diagnostic shows: visible characters only, long lines cut around what is meant.
+//! The few lines of a file that a diagnostic shows: visible characters only, long lines cut around the fault.
 
 use std::ops::Range;
 
@@ -6,12 +6,12 @@ use crate::files::printable::is_printable;
 use crate::files::yaml::{Label, line_column};
 
 /// A file by its lines, which are numbered from 1.
-pub(crate) struct Lines<'s> {
+pub(crate) struct SourceLines<'s> {
     source: &'s str,
     starts: Vec<usize>,
 }
 
-impl<'s> Lines<'s> {
+impl<'s> SourceLines<'s> {
     pub(crate) fn of(source: &'s str) -> Self {
         let breaks = source.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let starts = std::iter::once(0).chain(breaks.map(|(at, _)| at + 1)).collect();
@@ -71,27 +71,25 @@ const FEW_LINES: usize = 4;
 
 impl Excerpt {
     /// Returns what to show for those bytes of the file; nothing where the file is empty.
-    pub(crate) fn of(text: &Lines<'_>, span: &Range<usize>, label: Option<&Label>) -> Option<Self> {
+    pub(crate) fn of(
+        text: &SourceLines<'_>,
+        span: &Range<usize>,
+        label: Option<&Label>,
+    ) -> Option<Self> {
         let marked = Line::around(text, span)?;
-        let Some(label) = label else {
-            return Some(Self {
-                first: marked.number,
-                text: marked.text,
-                mark: marked.mark,
-                label: None,
-            });
+        let one_line = |line: Line, label| Self {
+            first: line.number,
+            text: line.text,
+            mark: line.mark,
+            label,
         };
+        let Some(label) = label else { return Some(one_line(marked, None)) };
         let other = Line::around(text, &label.span)?;
-        let label = inert(&label.text);
+        let label = visible_text(&label.text);
         if other.number == marked.number {
             // One line shows both only if it is shown from its beginning for both.
             let label = (other.text == marked.text).then_some((other.mark, label));
-            return Some(Self {
-                first: marked.number,
-                text: marked.text,
-                mark: marked.mark,
-                label,
-            });
+            return Some(one_line(marked, label));
         }
         let marked_first = marked.number < other.number;
         let (above, below) = if marked_first { (&marked, &other) } else { (&other, &marked) };
@@ -129,7 +127,7 @@ struct Line {
 
 impl Line {
     /// Returns the line in which the span begins, marked as far as the span goes in it.
-    fn around(text: &Lines<'_>, span: &Range<usize>) -> Option<Self> {
+    fn around(text: &SourceLines<'_>, span: &Range<usize>) -> Option<Self> {
         if text.source.is_empty() {
             return None;
         }
@@ -179,7 +177,7 @@ fn is_visible(c: char) -> bool {
 }
 
 /// Returns a text that a terminal shows as it stands: characters that do not show are spelled out, and it is cut.
-pub(crate) fn inert(text: &str) -> String {
+pub(crate) fn visible_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len().min(LONGEST_TEXT));
     for (index, c) in text.chars().enumerate() {
         if index == LONGEST_TEXT {

@@ -9,7 +9,7 @@ fn at(source: &str, wanted: &str) -> Range<usize> {
 
 fn plain(source: &str, wanted: &str, message: &str) -> String {
     Diagnostic::new(Severity::Error, "bad", "project.yaml", source, at(source, wanted), message)
-        .render(Paint::Plain)
+        .render(ColorMode::Plain)
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn the_three_severities() {
         )
         .help(Some("write another"))
     });
-    assert_snapshot!(render_all(&diagnostics, Paint::Plain), @"
+    assert_snapshot!(render_all(&diagnostics, ColorMode::Plain), @"
     error[odd_value]: this is odd
      --> project.yaml:2:1
       |
@@ -68,12 +68,12 @@ fn colours_change_nothing_but_colours() {
         at(source, "bee"),
         "this is odd",
     );
-    let colored = one.render(Paint::Colored);
+    let colored = one.render(ColorMode::Colored);
     assert!(colored.contains("\u{1b}["));
     let mut parts = colored.split("\u{1b}[");
     let first = parts.next().unwrap().to_owned();
     let stripped = parts.fold(first, |text, part| text + part.split_once('m').unwrap().1);
-    assert_eq!(stripped, one.render(Paint::Plain));
+    assert_eq!(stripped, one.render(ColorMode::Plain));
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn spans_of_every_shape() {
     // Several lines: the first is underlined.
     let source = "gates:\n  - id: a\n    role: r\nend: 1\n";
     let span = source.find("- id").unwrap()..source.find("end").unwrap();
-    assert_snapshot!(Diagnostic::new(Severity::Error, "x", "f.yaml", source, span, "all of it").render(Paint::Plain), @"
+    assert_snapshot!(Diagnostic::new(Severity::Error, "x", "f.yaml", source, span, "all of it").render(ColorMode::Plain), @"
     error[x]: all of it
      --> f.yaml:2:3
       |
@@ -89,7 +89,7 @@ fn spans_of_every_shape() {
       |   ^^^^^^^
     ");
     // The end of the file, and a file without anything.
-    assert_snapshot!(Diagnostic::new(Severity::Error, "x", "f.yaml", "a: [\n", 5..5, "it ends").render(Paint::Plain), @"
+    assert_snapshot!(Diagnostic::new(Severity::Error, "x", "f.yaml", "a: [\n", 5..5, "it ends").render(ColorMode::Plain), @"
     error[x]: it ends
      --> f.yaml:2:1
       |
@@ -98,7 +98,7 @@ fn spans_of_every_shape() {
     ");
     let nothing = Diagnostic::new(Severity::Error, "x", "f.yaml", "", 0..0, "nothing there")
         .help(Some("write it"));
-    assert_snapshot!(nothing.render(Paint::Plain), @"
+    assert_snapshot!(nothing.render(ColorMode::Plain), @"
     error[x]: nothing there
     --> f.yaml:1:1
      = help: write it
@@ -121,7 +121,7 @@ fn spans_of_every_shape() {
     // A span that is none of this file's does no harm.
     let astray = Diagnostic::new(Severity::Error, "x", "f.yaml", "é\n", 1..900, "astray");
     assert_eq!((astray.line, astray.column), (1, 1));
-    assert!(astray.render(Paint::Plain).contains("astray"));
+    assert!(astray.render(ColorMode::Plain).contains("astray"));
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn a_second_place_is_shown_near_far_and_on_the_same_line() {
             "said twice",
         )
         .label(at(source, "key"), "first here");
-        Diagnostic::from_fault("f.yaml", source, &fault).render(Paint::Plain)
+        Diagnostic::from_fault("f.yaml", source, &fault).render(ColorMode::Plain)
     };
     assert_snapshot!(shown("{key: 1, key: 2}\n"), @"
     error[twice]: said twice
@@ -180,7 +180,7 @@ fn hostile_text_is_inert_and_cut() {
         &message,
     )
     .help(Some(&message));
-    let shown = one.render(Paint::Plain);
+    let shown = one.render(ColorMode::Plain);
     assert!(shown.chars().all(|c| c == '\n' || !c.is_control()), "{shown:?}");
     assert!(!shown.contains(['\u{202e}', '\u{200b}']), "{shown:?}");
     assert!(shown.chars().count() < 2_000);

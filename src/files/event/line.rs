@@ -8,19 +8,19 @@ use crate::domain::{EventId, EventKind, Level, Map, TaskId, Timestamp};
 
 /// Where an event comes from.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Origin<'o> {
-    /// It is told by the commit of that id, and can be told by it again.
+pub(crate) enum EventOrigin<'o> {
+    /// The commit of that id: the event can be derived from it again.
     Commit(&'o str),
-    /// It is in no commit; the id tells it from every other one.
+    /// No commit; the id makes the event unique.
     Nowhere(&'o EventId),
 }
 
 /// Returns the event, as `event_value` gives it, as a line of the stream, with its end.
-pub(crate) fn event_line(mut event: Value, origin: Origin<'_>) -> String {
+pub(crate) fn event_line(mut event: Value, origin: EventOrigin<'_>) -> String {
     if let Value::Object(map) = &mut event {
         let (key, id) = match origin {
-            Origin::Commit(id) => ("commit", id),
-            Origin::Nowhere(id) => ("id", id.as_str()),
+            EventOrigin::Commit(id) => ("commit", id),
+            EventOrigin::Nowhere(id) => ("id", id.as_str()),
         };
         // Last of all, also where the event tells of the commit itself.
         map.shift_remove(key);
@@ -70,8 +70,7 @@ pub(crate) struct EventLine {
 }
 
 impl EventLine {
-    /// Reads a line; nothing if it is no event: one that this version knows has the task that it is about, and every one comes from
-    /// somewhere.
+    /// Reads a line; `None` if it is no event. Every event has a commit or an id, and a known kind has its task.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let fields: Map = serde_json::from_str(text).ok()?;
         let text = |key: &str| fields.get(key).and_then(Value::as_str);
@@ -101,12 +100,12 @@ impl EventLine {
         self.fields.get(key)?.as_str()
     }
 
-    /// Returns the commit that tells it.
+    /// Returns the commit that it is derived from.
     pub(crate) fn commit(&self) -> Option<&str> {
         self.text("commit")
     }
 
-    /// Returns what tells it from every other one that is in no commit.
+    /// Returns the id of an event without a commit.
     pub(crate) fn id(&self) -> Option<EventId> {
         self.text("id").filter(|_| self.commit().is_none()).and_then(|id| id.parse().ok())
     }
@@ -161,7 +160,7 @@ mod tests {
     #[test]
     fn a_text_stays_in_its_line_and_comes_back_as_it_was() {
         let text = "a\n{\"event\":\"task_failed\"}\r\u{1b}[2J\u{9b}\u{202e}\u{2028}\u{7f} ä 👩‍💻 \\ \" \u{feff}";
-        let line = event_line(commented(text), Origin::Commit("abc"));
+        let line = event_line(commented(text), EventOrigin::Commit("abc"));
         assert_eq!(line.lines().count(), 1);
         assert!(line.trim_end().chars().all(|c| !c.is_control() && is_harmless(c)), "{line}");
         let read = EventLine::read(&line).unwrap();
@@ -172,7 +171,7 @@ mod tests {
         assert_eq!((read.kind, read.level), (Some(EventKind::TaskCommented), Level::Info));
         assert!(line.ends_with(",\"commit\":\"abc\"}\n"), "{line}");
         let id = EventId::of("x");
-        let read = EventLine::read(&event_line(commented("x"), Origin::Nowhere(&id))).unwrap();
+        let read = EventLine::read(&event_line(commented("x"), EventOrigin::Nowhere(&id))).unwrap();
         assert_eq!((read.commit(), read.id()), (None, Some(id)));
     }
 

@@ -1,5 +1,5 @@
-//! The words in which people and agents are told of an event: a line beside its time and its task, and the text of a notice
-//! (spec 1, section 9). Each is a template over the fields that the event has in the stream.
+//! Events as JSON, as a line of text, and as the text of a notice (spec 1, section 9). Texts are templates over the fields that the
+//! event has in the stream.
 //!
 //! What somebody else wrote is one line in them, cut where it is long, with nothing in it that a terminal obeys.
 
@@ -15,14 +15,14 @@ const IN_NOTICE: usize = 500;
 
 /// Returns what happened, in a few words.
 pub(crate) fn event_words(event: &EventLine) -> String {
-    let words = Words { fields: &event.fields, longest: IN_LINE };
+    let words = TemplateFields { fields: &event.fields, longest: IN_LINE };
     match event.kind {
         Some(kind) => words.fill(line_template(kind)),
         None => format!("{}{}", words.shown(&event.name), words.fill("[: {message}]")),
     }
 }
 
-/// Returns what whoever stands to the event like that is told.
+/// Returns the text of a notice for that kind of reader.
 pub(crate) fn notice_text(occurrence: &Occurrence, reader: NoticeReader) -> String {
     let mut fields = match serde_json::to_value(&occurrence.event) {
         Ok(Value::Object(fields)) => fields,
@@ -40,11 +40,11 @@ pub(crate) fn notice_text(occurrence: &Occurrence, reader: NoticeReader) -> Stri
     {
         fields.insert("next".to_owned(), json!(gate));
     }
-    let words = Words { fields: &fields, longest: IN_NOTICE };
+    let words = TemplateFields { fields: &fields, longest: IN_NOTICE };
     let template = notice_template(&occurrence.event, reader);
     let titled = "task {taskId} (\"{title}\")";
     let text = words.fill(&template.replace("{titled}", titled));
-    // It is read by itself.
+    // A notice begins with a capital.
     let mut characters = text.chars();
     let first = characters.next().map(char::to_uppercase);
     first.into_iter().flatten().chain(characters).collect()
@@ -249,12 +249,12 @@ fn transition_template(visit: &Visit, reader: NoticeReader) -> &'static str {
 }
 
 /// What fills templates: the fields of an event, each as one line of so many characters at most.
-struct Words<'f> {
+struct TemplateFields<'f> {
     fields: &'f Map,
     longest: usize,
 }
 
-impl Words<'_> {
+impl TemplateFields<'_> {
     fn fill(&self, template: &str) -> String {
         let mut words = String::new();
         let mut rest = template;
@@ -332,7 +332,7 @@ pub(crate) fn event_value(occurrence: &Occurrence) -> Value {
     Value::Object(fields(occurrence))
 }
 
-/// Returns the message that tells somebody of the event: the event, and for whom it is in what words.
+/// Returns a notice: the event, its recipients and its text.
 pub(crate) fn notice_value(
     occurrence: &Occurrence,
     id: &str,

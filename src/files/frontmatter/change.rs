@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::edit::{Edit, EditAct, Misfit, Path, Segment};
-use super::patch::SpliceRefusal;
-use crate::files::yaml::{Kind, Node, Sharing, line_column};
+use super::patch::{EditResult, SpliceRefusal};
+use crate::files::yaml::{Node, NodeKind, Sharing, line_column};
 
 /// What becomes of a node.
 #[derive(Debug)]
-pub(crate) enum Change {
+pub(crate) enum NodeChange {
     /// It goes, with its key or dash.
     Remove,
     /// Another value takes its place.
@@ -23,24 +23,24 @@ pub(crate) enum Change {
 #[derive(Debug, Default)]
 pub(crate) struct Inside {
     /// By position among the original children.
-    pub(crate) children: BTreeMap<usize, Change>,
+    pub(crate) children: BTreeMap<usize, NodeChange>,
     /// New entries; items of a list have no key.
     pub(crate) added: Vec<(Option<String>, Value)>,
 }
 
 impl Inside {
     pub(crate) fn removes(&self, index: usize) -> bool {
-        matches!(self.children.get(&index), Some(Change::Remove))
+        matches!(self.children.get(&index), Some(NodeChange::Remove))
     }
 }
 
 /// Returns what a node says once a change is made.
-pub(crate) fn value_after(node: &Node<'_>, change: Option<&Change>) -> Value {
+pub(crate) fn value_after(node: &Node<'_>, change: Option<&NodeChange>) -> Value {
     match change {
         None => node.to_value(),
-        Some(Change::Remove) => Value::Null,
-        Some(Change::Replace(value)) => value.clone(),
-        Some(Change::Inside(inside)) => collection_after(node, inside),
+        Some(NodeChange::Remove) => Value::Null,
+        Some(NodeChange::Replace(value)) => value.clone(),
+        Some(NodeChange::Inside(inside)) => collection_after(node, inside),
     }
 }
 
@@ -48,12 +48,12 @@ pub(crate) fn value_after(node: &Node<'_>, change: Option<&Change>) -> Value {
 pub(crate) fn collection_after(node: &Node<'_>, inside: &Inside) -> Value {
     let stays = |index: &usize| !inside.removes(*index);
     match &node.kind {
-        Kind::Sequence(items) => {
+        NodeKind::Sequence(items) => {
             let old = (0..items.len()).filter(stays);
             let old = old.map(|index| value_after(&items[index], inside.children.get(&index)));
             old.chain(inside.added.iter().map(|(_, value)| value.clone())).collect()
         }
-        Kind::Mapping(entries) => {
+        NodeKind::Mapping(entries) => {
             let old = (0..entries.len()).filter(stays).map(|index| {
                 let value = value_after(&entries[index].value, inside.children.get(&index));
                 (entries[index].key.text.to_string(), value)
@@ -76,13 +76,13 @@ pub(crate) fn gather(
     for Edit { path, act } in edits {
         let gathering = Gathering { source, path, act };
         gathering.edit(root, &mut change, &path.0)?;
-        if matches!(change, Some(Change::Replace(_) | Change::Remove)) {
+        if matches!(change, Some(NodeChange::Replace(_) | NodeChange::Remove)) {
             let whole = Misfit::Kind { found: "the whole frontmatter", expected: "a key" };
             return Err(gathering.misfit(root, whole));
         }
     }
     match change {
-        Some(Change::Inside(inside)) => Ok(inside),
+        Some(NodeChange::Inside(inside)) => Ok(inside),
         _ => Ok(Inside::default()),
     }
 }
@@ -94,11 +94,14 @@ struct Gathering<'a> {
     act: &'a EditAct,
 }
 
-type Outcome = Result<(), SpliceRefusal>;
-
 impl Gathering<'_> {
-    fn edit(&self, node: &Node<'_>, change: &mut Option<Change>, path: &[Segment]) -> Outcome {
-        if let Some(Change::Replace(value)) = change
+    fn edit(
+        &self,
+        node: &Node<'_>,
+        change: &mut Option<NodeChange>,
+        path: &[Segment],
+    ) -> EditResult {
+        if let Some(NodeChange::Replace(value)) = change
             && (!path.is_empty() || matches!(self.act, EditAct::Append(_)))
         {
             return self.edit_value(node, value, path);
@@ -108,13 +111,13 @@ impl Gathering<'_> {
         };
         self.own(node)?;
         let (child, added) = match (&node.kind, segment) {
-            (Kind::Mapping(entries), Segment::Key(key)) => {
+            (NodeKind::Mapping(entries), Segment::Key(key)) => {
                 let inside = inside(change);
                 let is_own = |(added, _): &(Option<String>, _)| added.as_ref() == Some(key);
                 let known = entries.iter().position(|entry| entry.key.text == *key);
                 (known, inside.added.iter().position(is_own))
             }
-            (Kind::Sequence(items), Segment::Index(wanted)) => {
+            (NodeKind::Sequence(items), Segment::Index(wanted)) => {
                 let inside = inside(change);
                 let live: Vec<usize> =
                     (0..items.len()).filter(|index| !inside.removes(*index)).collect();
@@ -125,9 +128,9 @@ impl Gathering<'_> {
                 }
                 (live.get(*wanted).copied(), added)
             }
-            (Kind::Null, Segment::Key(_)) => {
+            (NodeKind::Null, Segment::Key(_)) => {
                 if !self.act.is_remove() {
-                    *change = Some(Change::Replace(self.built(node, path)?));
+                    *change = Some(NodeChange::Replace(self.built(node, path)?));
                 }
                 return Ok(());
             }
@@ -158,38 +161,38 @@ impl Gathering<'_> {
         inside: &mut Inside,
         index: usize,
         rest: &[Segment],
-    ) -> Outcome {
+    ) -> EditResult {
         let node = match &parent.kind {
-            Kind::Mapping(entries) => &entries[index].value,
+            NodeKind::Mapping(entries) => &entries[index].value,
             _ => &parent.items()[index],
         };
         let mut change = inside.children.remove(&index);
-        if !matches!(change, Some(Change::Remove)) {
+        if !matches!(change, Some(NodeChange::Remove)) {
             self.edit(node, &mut change, rest)?;
         } else if !self.act.is_remove() {
             // Removed before, wanted again: it comes back in its old place.
-            change = Some(Change::Replace(self.built(node, rest)?));
+            change = Some(NodeChange::Replace(self.built(node, rest)?));
         }
         inside.children.extend(change.map(|change| (index, change)));
         Ok(())
     }
 
     /// The path ends at this node.
-    fn arrive(&self, node: &Node<'_>, change: &mut Option<Change>) -> Outcome {
+    fn arrive(&self, node: &Node<'_>, change: &mut Option<NodeChange>) -> EditResult {
         match (self.act, &node.kind) {
             (EditAct::Remove, _) => {
                 self.unshared(node)?;
-                *change = Some(Change::Remove);
+                *change = Some(NodeChange::Remove);
             }
             // Decided against the original: whatever changed inside before is overwritten.
             (EditAct::Set(value), _) => *change = self.difference(node, value)?,
-            (EditAct::Append(value), Kind::Sequence(_)) => {
+            (EditAct::Append(value), NodeKind::Sequence(_)) => {
                 self.own(node)?;
                 inside(change).added.push((None, value.clone()));
             }
-            (EditAct::Append(value), Kind::Null) => {
+            (EditAct::Append(value), NodeKind::Null) => {
                 self.own(node)?;
-                *change = Some(Change::Replace(Value::Array(vec![value.clone()])));
+                *change = Some(NodeChange::Replace(Value::Array(vec![value.clone()])));
             }
             (EditAct::Append(_), _) => {
                 let kind = Misfit::Kind { found: node.noun(), expected: "a list" };
@@ -200,7 +203,7 @@ impl Gathering<'_> {
     }
 
     /// Edits a value that is not in the file yet.
-    fn edit_value(&self, near: &Node<'_>, value: &mut Value, path: &[Segment]) -> Outcome {
+    fn edit_value(&self, near: &Node<'_>, value: &mut Value, path: &[Segment]) -> EditResult {
         self.act.apply(value, path).map_err(|misfit| self.misfit(near, misfit))
     }
 
@@ -212,18 +215,22 @@ impl Gathering<'_> {
     }
 
     /// Returns the smallest change that gives a node a value; `None` if it has it.
-    fn difference(&self, node: &Node<'_>, value: &Value) -> Result<Option<Change>, SpliceRefusal> {
+    fn difference(
+        &self,
+        node: &Node<'_>,
+        value: &Value,
+    ) -> Result<Option<NodeChange>, SpliceRefusal> {
         if node.says(value) {
             return Ok(None);
         }
         let inside = match (&node.kind, value) {
-            (Kind::Mapping(entries), Value::Object(map))
+            (NodeKind::Mapping(entries), Value::Object(map))
                 if !entries.is_empty() && !map.is_empty() =>
             {
                 self.own(node)?;
                 self.mapping_difference(node, map)?
             }
-            (Kind::Sequence(items), Value::Array(values))
+            (NodeKind::Sequence(items), Value::Array(values))
                 if !items.is_empty() && !values.is_empty() =>
             {
                 self.own(node)?;
@@ -231,10 +238,10 @@ impl Gathering<'_> {
             }
             _ => {
                 self.unshared(node)?;
-                return Ok(Some(Change::Replace(value.clone())));
+                return Ok(Some(NodeChange::Replace(value.clone())));
             }
         };
-        Ok(Some(Change::Inside(inside)))
+        Ok(Some(NodeChange::Inside(inside)))
     }
 
     fn mapping_difference(
@@ -248,7 +255,7 @@ impl Gathering<'_> {
                 self.difference(&entry.value, value)?
             } else {
                 self.unshared(&entry.value)?;
-                Some(Change::Remove)
+                Some(NodeChange::Remove)
             };
             inside.children.extend(change.map(|change| (index, change)));
         }
@@ -278,7 +285,7 @@ impl Gathering<'_> {
         }
         for (index, item) in items.iter().enumerate().take(items.len() - end).skip(pairs) {
             self.unshared(item)?;
-            inside.children.insert(index, Change::Remove);
+            inside.children.insert(index, NodeChange::Remove);
         }
         let new = values.iter().skip(items.len().max(pairs));
         inside.added.extend(new.map(|value| (None, value.clone())));
@@ -286,12 +293,12 @@ impl Gathering<'_> {
     }
 
     /// Refuses a node that is an anchor or an alias.
-    fn own(&self, node: &Node<'_>) -> Outcome {
+    fn own(&self, node: &Node<'_>) -> EditResult {
         if node.sharing == Sharing::Own { Ok(()) } else { Err(self.shared(node)) }
     }
 
     /// Refuses a node that is or holds an anchor or an alias.
-    fn unshared(&self, node: &Node<'_>) -> Outcome {
+    fn unshared(&self, node: &Node<'_>) -> EditResult {
         node.shared().map_or(Ok(()), |shared| Err(self.shared(shared)))
     }
 
@@ -299,7 +306,7 @@ impl Gathering<'_> {
         SpliceRefusal::Shared { path: self.path.to_string(), line: self.line(node) }
     }
 
-    fn unless_removed(&self, node: &Node<'_>, misfit: Misfit) -> Outcome {
+    fn unless_removed(&self, node: &Node<'_>, misfit: Misfit) -> EditResult {
         if self.act.is_remove() { Ok(()) } else { Err(self.misfit(node, misfit)) }
     }
 
@@ -318,12 +325,12 @@ impl Gathering<'_> {
     }
 }
 
-fn inside(change: &mut Option<Change>) -> &mut Inside {
-    if !matches!(change, Some(Change::Inside(_))) {
-        *change = Some(Change::Inside(Inside::default()));
+fn inside(change: &mut Option<NodeChange>) -> &mut Inside {
+    if !matches!(change, Some(NodeChange::Inside(_))) {
+        *change = Some(NodeChange::Inside(Inside::default()));
     }
     match change {
-        Some(Change::Inside(inside)) => inside,
+        Some(NodeChange::Inside(inside)) => inside,
         _ => unreachable!("it was just put there"),
     }
 }

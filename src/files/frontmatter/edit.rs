@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use crate::files::json::placeless;
 use crate::files::yaml::Node;
 
 /// One change to a frontmatter.
@@ -65,7 +66,10 @@ impl EditAct {
                 (Self::Append(item), Value::Array(items)) => items.push(item.clone()),
                 (Self::Append(item), Value::Null) => *value = Value::Array(vec![item.clone()]),
                 (Self::Append(_), other) => {
-                    return Err(Misfit::Kind { found: noun(other), expected: "a list" });
+                    return Err(Misfit::Kind {
+                        found: placeless(other.clone()).noun(),
+                        expected: "a list",
+                    });
                 }
                 // Whoever holds the value removes it.
                 (Self::Remove, _) => {}
@@ -94,21 +98,13 @@ impl EditAct {
                 return Err(Misfit::OutOfRange(items.len()));
             }
             (other, segment) => {
-                return Err(Misfit::Kind { found: noun(other), expected: segment.container() });
+                return Err(Misfit::Kind {
+                    found: placeless(other.clone()).noun(),
+                    expected: segment.container(),
+                });
             }
         }
         Ok(())
-    }
-}
-
-fn noun(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "nothing",
-        Value::Bool(_) => "a yes or no",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "a mapping",
     }
 }
 

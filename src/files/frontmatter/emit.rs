@@ -7,7 +7,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::files::printable::is_printable;
 use crate::files::yaml::scalar::{Legacy, is_utc_timestamp, legacy, resolve};
-use crate::files::yaml::{Kind, Layout, Node};
+use crate::files::yaml::{Node, NodeKind, NodeLayout};
 
 /// Returns a new mapping as frontmatter YAML, without fences; every line ends with a line feed.
 pub fn emit_document(root: &Map<String, Value>) -> String {
@@ -17,7 +17,7 @@ pub fn emit_document(root: &Map<String, Value>) -> String {
 }
 
 /// A value as text: what follows the colon or dash on its line, and the lines below, each with its break.
-pub(crate) struct Written {
+pub(crate) struct YamlText {
     pub(crate) inline: String,
     pub(crate) lines: String,
 }
@@ -32,14 +32,14 @@ pub(crate) enum Lead {
 }
 
 /// Returns a value as text below a key or dash at a column.
-pub(crate) fn write(value: &Value, column: usize, lead: Lead) -> Written {
+pub(crate) fn write(value: &Value, column: usize, lead: Lead) -> YamlText {
     if let Value::String(text) = value
         && let Some(header) = literal_header(text)
     {
-        return Written { inline: header, lines: indented(text, column + 2) };
+        return YamlText { inline: header, lines: indented(text, column + 2) };
     }
     if let Some(inline) = scalar(value, Context::Block) {
-        return Written { inline, lines: String::new() };
+        return YamlText { inline, lines: String::new() };
     }
     let mut lines = String::new();
     match value {
@@ -48,10 +48,10 @@ pub(crate) fn write(value: &Value, column: usize, lead: Lead) -> Written {
         _ => {}
     }
     match lead {
-        Lead::Key => Written { inline: String::new(), lines },
+        Lead::Key => YamlText { inline: String::new(), lines },
         Lead::Dash => {
             let (first, rest) = lines.split_once('\n').unwrap_or((&lines, ""));
-            Written { inline: first.trim_start().to_owned(), lines: rest.to_owned() }
+            YamlText { inline: first.trim_start().to_owned(), lines: rest.to_owned() }
         }
     }
 }
@@ -119,7 +119,7 @@ fn push_items(out: &mut String, items: &[Value], column: usize) {
     }
 }
 
-fn push_written(out: &mut String, written: &Written) {
+fn push_written(out: &mut String, written: &YamlText) {
     if !written.inline.is_empty() {
         out.push(' ');
         out.push_str(&written.inline);
@@ -128,7 +128,8 @@ fn push_written(out: &mut String, written: &Written) {
     out.push_str(&written.lines);
 }
 
-fn push_spaces(out: &mut String, count: usize) {
+/// Appends blanks.
+pub(crate) fn push_spaces(out: &mut String, count: usize) {
     out.extend(std::iter::repeat_n(' ', count));
 }
 
@@ -160,10 +161,12 @@ pub(crate) fn scalar_like(value: &Value, old: &Node<'_>, context: Context) -> Op
     };
     let date = |text: &str| legacy(text) == Some(Legacy::Timestamp);
     Some(match old.layout {
-        Layout::SingleQuoted if printable_line(text) => format!("'{}'", text.replace('\'', "''")),
-        Layout::DoubleQuoted => double_quoted(text),
+        NodeLayout::SingleQuoted if printable_line(text) => {
+            format!("'{}'", text.replace('\'', "''"))
+        }
+        NodeLayout::DoubleQuoted => double_quoted(text),
         // A date that was written plain may stay plain when it becomes another date.
-        Layout::Plain
+        NodeLayout::Plain
             if old.as_str().is_some_and(date) && date(text) && shape_is_plain(text, context) =>
         {
             text.clone()
@@ -231,7 +234,7 @@ fn shape_is_plain(text: &str, context: Context) -> bool {
         && !text.starts_with(|c| c == ' ' || INDICATORS.contains(c))
         && !text.ends_with(' ')
         && !matches!(text, "=" | "<<" | "...")
-        && matches!(resolve(text.into()), Kind::String(_))
+        && matches!(resolve(text.into()), NodeKind::String(_))
 }
 
 fn printable_line(text: &str) -> bool {

@@ -2,17 +2,17 @@
 
 use std::ops::Range;
 
-use super::change::{Change, Inside, value_after};
+use super::change::{Inside, NodeChange, value_after};
 use super::emit::{Context, scalar_like};
 use super::emit::{flow, flow_entry};
-use super::patch::SpliceRefusal;
-use super::splice::{Outcome, Renderer, child, empties};
-use crate::files::yaml::{Kind, Layout, Node};
+use super::patch::{EditResult, SpliceRefusal};
+use super::splice::{Renderer, child, empties};
+use crate::files::yaml::{Node, NodeKind, NodeLayout};
 
 impl Renderer<'_> {
     /// Changes inside a flow list or mapping of which something stays, or that is empty and grows.
-    pub(crate) fn flow_inside(&mut self, node: &Node<'_>, inside: &Inside) -> Outcome {
-        if node.layout != Layout::Flow {
+    pub(crate) fn flow_inside(&mut self, node: &Node<'_>, inside: &Inside) -> EditResult {
+        if node.layout != NodeLayout::Flow {
             return Err(self.layout(
                 node.span.start,
                 "it is a `key: value` pair without braces inside a list",
@@ -46,7 +46,7 @@ impl Renderer<'_> {
     }
 
     /// Writes the whole collection anew; only where nothing but values can be lost.
-    fn rewrite(&mut self, node: &Node<'_>, inside: &Inside) -> Outcome {
+    fn rewrite(&mut self, node: &Node<'_>, inside: &Inside) -> EditResult {
         if self.text()[node.span.clone()].contains(['\n', '\r', '#']) {
             return Err(self.layout(
                 node.span.start,
@@ -64,7 +64,7 @@ impl Renderer<'_> {
         for index in 0..node.items().len() + node.entries().len() {
             let (value, _) = child(node, index);
             let new = match inside.children.get(&index) {
-                Some(Change::Remove) => continue,
+                Some(NodeChange::Remove) => continue,
                 None => {
                     texts.push(
                         self.text()[self.child_start(node, index)?..flow_end(node, index)]
@@ -72,7 +72,7 @@ impl Renderer<'_> {
                     );
                     continue;
                 }
-                Some(Change::Inside(inside)) if value.layout == Layout::Flow => {
+                Some(NodeChange::Inside(inside)) if value.layout == NodeLayout::Flow => {
                     self.rewritten(value, inside)?
                 }
                 change => flow(&value_after(value, change)),
@@ -85,34 +85,34 @@ impl Renderer<'_> {
             None => flow(value),
         }));
         let text = texts.join(", ");
-        Ok(if matches!(node.kind, Kind::Mapping(_)) {
+        Ok(if matches!(node.kind, NodeKind::Mapping(_)) {
             format!("{{{text}}}")
         } else {
             format!("[{text}]")
         })
     }
 
-    fn flow_value(&mut self, node: &Node<'_>, index: usize, change: &Change) -> Outcome {
+    fn flow_value(&mut self, node: &Node<'_>, index: usize, change: &NodeChange) -> EditResult {
         self.child_start(node, index)?;
         let (value, _) = child(node, index);
         let new = match change {
-            Change::Remove => return Ok(()),
-            Change::Inside(inside) if !empties(value, inside) => {
+            NodeChange::Remove => return Ok(()),
+            NodeChange::Inside(inside) if !empties(value, inside) => {
                 return self.flow_inside(value, inside);
             }
             change => value_after(value, Some(change)),
         };
         let text = scalar_like(&new, value, Context::Flow).unwrap_or_else(|| flow(&new));
         match (value.layout, value.indicator) {
-            (Layout::Absent, Some(colon)) => self.patches.insert(colon + 1, format!(" {text}")),
-            (Layout::Absent, None) => self.patches.insert(value.span.end, format!(": {text}")),
+            (NodeLayout::Absent, Some(colon)) => self.patches.insert(colon + 1, format!(" {text}")),
+            (NodeLayout::Absent, None) => self.patches.insert(value.span.end, format!(": {text}")),
             _ => self.patches.replace(value.outer..value.span.end, text),
         }
         Ok(())
     }
 
     /// Removes neighbours, with the commas and lines that are theirs.
-    fn flow_remove(&mut self, node: &Node<'_>, run: Range<usize>, count: usize) -> Outcome {
+    fn flow_remove(&mut self, node: &Node<'_>, run: Range<usize>, count: usize) -> EditResult {
         for index in run.clone() {
             self.child_start(node, index)?;
         }
@@ -153,7 +153,7 @@ impl Renderer<'_> {
             return;
         }
         let start = match &node.kind {
-            Kind::Mapping(entries) => entries[count - 1].key.span.start,
+            NodeKind::Mapping(entries) => entries[count - 1].key.span.start,
             _ => node.items()[count - 1].outer,
         };
         let end = flow_end(node, count - 1);
@@ -185,7 +185,9 @@ impl Renderer<'_> {
 
 fn flow_end(node: &Node<'_>, index: usize) -> usize {
     match &node.kind {
-        Kind::Mapping(entries) => entries[index].value.span.end.max(entries[index].key.span.end),
+        NodeKind::Mapping(entries) => {
+            entries[index].value.span.end.max(entries[index].key.span.end)
+        }
         _ => node.items()[index].span.end,
     }
 }

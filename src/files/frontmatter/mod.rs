@@ -14,7 +14,7 @@ pub(crate) mod split;
 
 pub use edit::{Edit, EditAct, Path, Segment};
 pub use emit::emit_document;
-pub(crate) use emit::{Context, flow, indented, key, literal_header, scalar};
+pub(crate) use emit::{Context, flow, indented, key, literal_header, push_spaces, scalar};
 pub use patch::SpliceRefusal;
 pub use splice::splice;
 pub use split::{

@@ -39,6 +39,9 @@ impl SpliceRefusal {
     }
 }
 
+/// Whether an edit could be made.
+pub(crate) type EditResult = Result<(), SpliceRefusal>;
+
 /// Replacements, in any order, of parts of one text.
 #[derive(Default)]
 pub(crate) struct Patches(Vec<(Range<usize>, String)>);

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::emit::{Context, literal_header, scalar_like};
-use super::emit::{Lead, Written, flow, indented, write};
-use super::patch::SpliceRefusal;
-use super::splice::{Outcome, Renderer};
-use crate::files::yaml::{Layout, Node};
+use super::emit::{Lead, YamlText, flow, indented, write};
+use super::patch::{EditResult, SpliceRefusal};
+use super::splice::Renderer;
+use crate::files::yaml::{Node, NodeLayout};
 
 /// The longest list or mapping that stays in brackets when all of it is replaced.
 const FLOW_WIDTH: usize = 80;
@@ -19,35 +19,35 @@ impl Renderer<'_> {
         value: &Value,
         column: usize,
         lead: Lead,
-    ) -> Outcome {
+    ) -> EditResult {
         let Some(indicator) = node.indicator else {
             return Err(self.layout(node.span.start, "the value has no `:` before it"));
         };
         let behind = indicator + 1;
         let tagged = node.outer < node.span.start;
-        let Written { inline, lines } = self.written(node, value, column, lead)?;
+        let YamlText { inline, lines } = self.written(node, value, column, lead)?;
         // The keys of an item stand below its first one, so the gap before that is ours to choose.
         let aligned = lead == Lead::Dash && !lines.is_empty() && !value.is_string();
         match node.layout {
-            Layout::Block if tagged => {
+            NodeLayout::Block if tagged => {
                 return Err(self.layout(node.outer, "the list or mapping has a tag"));
             }
-            Layout::Block if self.lines.begins_line(node.span.start) => {
+            NodeLayout::Block if self.lines.begins_line(node.span.start) => {
                 let start = self.lines.line_start(node.span.start);
                 let end = self.below(node.span.end, Some(column))?;
                 self.insert_inline(behind, &inline);
                 self.patches.replace(start..end, lines);
             }
-            Layout::Block => {
+            NodeLayout::Block => {
                 let end = self.below(node.span.end, Some(column))?;
                 self.patches.replace(behind..end, format!(" {inline}\n{lines}"));
             }
-            Layout::Absent if !tagged => {
+            NodeLayout::Absent if !tagged => {
                 let below = self.below(behind, Some(column))?;
                 self.insert_inline(behind, &inline);
                 self.patches.insert(below, lines);
             }
-            Layout::Literal | Layout::Folded => {
+            NodeLayout::Literal | NodeLayout::Folded => {
                 let header = self.block_header_end(node);
                 let content = self.line_below(header)?;
                 let below = self.below_value(node)?.max(content);
@@ -91,21 +91,21 @@ impl Renderer<'_> {
         value: &Value,
         column: usize,
         lead: Lead,
-    ) -> Result<Written, SpliceRefusal> {
-        let inline = |inline| Ok(Written { inline, lines: String::new() });
+    ) -> Result<YamlText, SpliceRefusal> {
+        let inline = |inline| Ok(YamlText { inline, lines: String::new() });
         let apart = self.apart(old, column)?;
         if let Some(text) = value.as_str()
             && let Some(header) = literal_header(text)
             && !apart
         {
-            return Ok(Written { inline: header, lines: indented(text, column + 2) });
+            return Ok(YamlText { inline: header, lines: indented(text, column + 2) });
         }
         let filled = |value: &Value| match value {
             Value::Array(items) => !items.is_empty(),
             Value::Object(map) => !map.is_empty(),
             _ => false,
         };
-        if old.layout == Layout::Flow
+        if old.layout == NodeLayout::Flow
             && !(old.items().is_empty() && old.entries().is_empty())
             && filled(value)
         {
@@ -124,7 +124,7 @@ impl Renderer<'_> {
     /// Tells whether comments or blank lines stand between the line of a value and the place for more of its lines.
     /// Inside a text they would become text.
     fn apart(&self, old: &Node<'_>, column: usize) -> Result<bool, SpliceRefusal> {
-        if old.layout != Layout::Block {
+        if old.layout != NodeLayout::Block {
             return Ok(self.below(self.value_end(old), Some(column))? != self.below_value(old)?);
         }
         let behind = old.indicator.map_or(old.span.start, |indicator| indicator + 1);
@@ -135,8 +135,8 @@ impl Renderer<'_> {
     /// Returns where the line of a value goes on: behind the value, or behind the header of a block scalar without text.
     fn value_end(&self, node: &Node<'_>) -> usize {
         match node.layout {
-            Layout::Absent => node.indicator.map_or(node.span.end, |indicator| indicator + 1),
-            Layout::Literal | Layout::Folded => self.lines.line_end(node.span.end),
+            NodeLayout::Absent => node.indicator.map_or(node.span.end, |indicator| indicator + 1),
+            NodeLayout::Literal | NodeLayout::Folded => self.lines.line_end(node.span.end),
             _ => node.span.end,
         }
     }

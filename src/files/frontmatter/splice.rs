@@ -1,11 +1,11 @@
 //! Edits into bytes: gather, patch, verify. The only way a frontmatter is ever changed.
 
-use super::change::{Change, Inside, collection_after, gather, value_after};
+use super::change::{Inside, NodeChange, collection_after, gather, value_after};
 use super::edit::Edit;
 use super::emit::{Lead, flow, push_entry, push_item};
-use super::patch::{Lines, Patches, SpliceRefusal};
+use super::patch::{EditResult, Lines, Patches, SpliceRefusal};
 use super::split::{Frontmatter, parse};
-use crate::files::yaml::{Kind, Layout, Node, line_column};
+use crate::files::yaml::{Node, NodeKind, NodeLayout, line_column};
 
 /// Returns the file with the edits made, in order, and with `rest` from the closing fence on (`file.rest()` where nothing changes
 /// there); every byte that they are not about is as it was. What is returned is what was read back from the new bytes to prove
@@ -59,8 +59,6 @@ fn verify<'n>(
     Ok(new)
 }
 
-pub(crate) type Outcome = Result<(), SpliceRefusal>;
-
 /// Turns the changes of one file into patches.
 pub(crate) struct Renderer<'a> {
     file: &'a Frontmatter<'a>,
@@ -77,27 +75,32 @@ impl<'a> Renderer<'a> {
     pub(crate) fn root(mut self, inside: &Inside) -> Result<Patches, SpliceRefusal> {
         let root = &self.file.root;
         match root.layout {
-            Layout::Flow
+            NodeLayout::Flow
                 if empties(root, inside)
                     && !(inside.children.is_empty() && inside.added.is_empty()) =>
             {
                 self.patches.replace(root.span.clone(), flow(&collection_after(root, inside)));
             }
-            Layout::Flow => self.flow_inside(root, inside)?,
+            NodeLayout::Flow => self.flow_inside(root, inside)?,
             _ => self.block_inside(root, inside, None)?,
         }
         Ok(self.patches)
     }
 
     /// Changes inside a block list or mapping; `floor` is the column of what holds it.
-    fn block_inside(&mut self, node: &Node<'_>, inside: &Inside, floor: Option<usize>) -> Outcome {
+    fn block_inside(
+        &mut self,
+        node: &Node<'_>,
+        inside: &Inside,
+        floor: Option<usize>,
+    ) -> EditResult {
         let column =
-            if node.layout == Layout::Absent { 0 } else { self.lines.column(node.span.start) };
+            if node.layout == NodeLayout::Absent { 0 } else { self.lines.column(node.span.start) };
         let head = self.inline_head(node, inside, column)?;
         for (&index, change) in &inside.children {
             match change {
-                Change::Remove if index < head => {}
-                Change::Remove => {
+                NodeChange::Remove if index < head => {}
+                NodeChange::Remove => {
                     let start = self.lines.line_start(self.child_start(node, index)?);
                     let mut end = self.child_end(node, index, column)?;
                     if self.keeps_blank_lines(node, inside, index)? {
@@ -116,7 +119,7 @@ impl<'a> Renderer<'a> {
             return Ok(());
         }
         let at = match node.layout {
-            Layout::Absent => self.file.split.yaml.end,
+            NodeLayout::Absent => self.file.split.yaml.end,
             _ => self.below(node.span.end, floor)?,
         };
         let mut text = String::new();
@@ -154,17 +157,23 @@ impl<'a> Renderer<'a> {
     }
 
     /// Changes a value behind the key or dash at a column.
-    fn value(&mut self, node: &Node<'_>, change: &Change, column: usize, lead: Lead) -> Outcome {
+    fn value(
+        &mut self,
+        node: &Node<'_>,
+        change: &NodeChange,
+        column: usize,
+        lead: Lead,
+    ) -> EditResult {
         match change {
-            Change::Inside(inside) if empties(node, inside) => {
+            NodeChange::Inside(inside) if empties(node, inside) => {
                 self.replace(node, &value_after(node, Some(change)), column, lead)
             }
-            Change::Inside(inside) => match node.layout {
-                Layout::Block => self.block_inside(node, inside, Some(column)),
+            NodeChange::Inside(inside) => match node.layout {
+                NodeLayout::Block => self.block_inside(node, inside, Some(column)),
                 _ => self.flow_inside(node, inside),
             },
-            Change::Replace(value) => self.replace(node, value, column, lead),
-            Change::Remove => Ok(()),
+            NodeChange::Replace(value) => self.replace(node, value, column, lead),
+            NodeChange::Remove => Ok(()),
         }
     }
 
@@ -175,7 +184,7 @@ impl<'a> Renderer<'a> {
         index: usize,
     ) -> Result<usize, SpliceRefusal> {
         match &node.kind {
-            Kind::Mapping(entries) => {
+            NodeKind::Mapping(entries) => {
                 let key = &entries[index].key;
                 if key.decorated {
                     return Err(
@@ -184,7 +193,7 @@ impl<'a> Renderer<'a> {
                 }
                 Ok(key.span.start)
             }
-            _ if node.layout == Layout::Block => {
+            _ if node.layout == NodeLayout::Block => {
                 let item = &node.items()[index];
                 item.indicator.ok_or_else(|| self.layout(item.span.start, "the item has no dash"))
             }
@@ -221,7 +230,8 @@ impl<'a> Renderer<'a> {
             leaf = last;
         }
         let header = &self.file.text[leaf.span.start..self.block_header_end(leaf)];
-        if !matches!(leaf.layout, Layout::Literal | Layout::Folded) || !header.contains('+') {
+        if !matches!(leaf.layout, NodeLayout::Literal | NodeLayout::Folded) || !header.contains('+')
+        {
             return Ok(false);
         }
         // A comment in between ends the text, and stays.
@@ -248,7 +258,7 @@ impl<'a> Renderer<'a> {
 /// Returns a child's value, and what introduces it.
 pub(crate) fn child<'n, 's>(node: &'n Node<'s>, index: usize) -> (&'n Node<'s>, Lead) {
     match &node.kind {
-        Kind::Mapping(entries) => (&entries[index].value, Lead::Key),
+        NodeKind::Mapping(entries) => (&entries[index].value, Lead::Key),
         _ => (&node.items()[index], Lead::Dash),
     }
 }

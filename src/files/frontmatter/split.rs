@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::files::conflict_markers;
 use crate::files::conflict_markers::{conflicted, is_conflict_marker, line_number};
 use crate::files::yaml;
-use crate::files::yaml::{Fault, Kind, Layout, Limits, Node};
+use crate::files::yaml::{Fault, Node, NodeKind, NodeLayout, ParseLimits};
 
 /// The largest file that is read.
 pub const MAX_FILE: usize = 16 << 20;
@@ -121,19 +121,22 @@ pub fn has_conflict(bytes: &[u8]) -> bool {
 
 /// Finds the parts of a file and reads its frontmatter, within the default limits.
 pub fn parse(bytes: &[u8]) -> Result<Frontmatter<'_>, Vec<Fault>> {
-    parse_with(bytes, &Limits::default())
+    parse_with(bytes, &ParseLimits::default())
 }
 
 /// Finds the parts of a file and reads its frontmatter.
-pub fn parse_with<'s>(bytes: &'s [u8], limits: &Limits) -> Result<Frontmatter<'s>, Vec<Fault>> {
+pub fn parse_with<'s>(
+    bytes: &'s [u8],
+    limits: &ParseLimits,
+) -> Result<Frontmatter<'s>, Vec<Fault>> {
     let split = split(bytes).map_err(|fault| vec![fault])?;
     let text =
         std::str::from_utf8(bytes).map_err(|error| vec![not_utf8(bytes, error.valid_up_to())])?;
     let mut root = yaml::parse_within(text, split.yaml.clone(), limits)?;
-    if root.is_null() && root.layout == Layout::Absent {
-        root.kind = Kind::Mapping(Vec::new());
+    if root.is_null() && root.layout == NodeLayout::Absent {
+        root.kind = NodeKind::Mapping(Vec::new());
     }
-    if !matches!(root.kind, Kind::Mapping(_)) {
+    if !matches!(root.kind, NodeKind::Mapping(_)) {
         let noun = root.noun();
         return Err(vec![
             Fault::new(

@@ -7,7 +7,7 @@ use super::*;
 use crate::domain::*;
 use crate::files::config::configuration::{Source, load};
 use crate::files::yaml;
-use crate::files::yaml::{Fault, Limits};
+use crate::files::yaml::{Fault, ParseLimits};
 use crate::files::{completion_file, task_file};
 use crate::setup::template::Founder;
 use crate::setup::template::Template;
@@ -28,7 +28,7 @@ fn validator(schema: Schema) -> Validator {
 }
 
 fn value(text: &str) -> Value {
-    yaml::parse(text, &Limits::default()).unwrap().to_value()
+    yaml::parse(text, &ParseLimits::default()).unwrap().to_value()
 }
 
 #[track_caller]

@@ -84,7 +84,7 @@ pub fn passages(body: &str) -> Vec<&str> {
     cuts.windows(2).map(|cut| &body[cut[0]..cut[1]]).collect()
 }
 
-/// Returns the passage as one that is the work of no visit any more, if it is that of one of these tickets.
+/// Returns the passage marked as superseded, if it is the work of one of these tickets.
 pub fn set_aside(passage: &str, tickets: &[Ticket]) -> String {
     let names = tickets.iter().map(|ticket| format!("{MARKER}work {ticket} -->"));
     let marker = names.into_iter().find(|marker| passage.trim_start().starts_with(marker.as_str()));

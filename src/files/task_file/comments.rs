@@ -1,16 +1,16 @@
-//! Comments in the frontmatter: what people wrote behind a key, and above it. Another file of the same task may have lines there that
-//! were written anew, and can take them over.
+//! Comments in the frontmatter: what people wrote behind a key, and above it. A rewritten file of
+//! the same task can take them over.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::{Defaults, TaskFile, parse};
-use crate::files::yaml::{Kind, Layout, Node, Sharing};
+use crate::files::yaml::{Node, NodeKind, NodeLayout, Sharing};
 
 /// A key that begins a line, and the comments at it.
 #[derive(Default)]
-struct Place {
+struct CommentPlace {
     /// Where its line begins, and how far in the key stands.
     line: usize,
     indent: String,
@@ -24,7 +24,7 @@ struct Place {
 /// All comments of a file, as far as keys have them or they have lines of their own.
 #[derive(Default)]
 struct Comments {
-    places: HashMap<Vec<String>, Place>,
+    places: HashMap<Vec<String>, CommentPlace>,
     /// Behind items of lists, and keys in them: which item is which may change.
     listed: Vec<(Vec<String>, String)>,
     /// On lines of their own.
@@ -58,7 +58,7 @@ impl TaskFile {
             }
             let above: HashSet<&String> = known.iter().flat_map(|known| &known.above).collect();
             let now: HashSet<&String> = theirs.above.iter().collect();
-            // Whoever exchanged lines said something instead of others, which may have been changed here as well.
+            // A line that was replaced there may have been replaced here, too.
             if above.is_subset(&now) {
                 let added = theirs
                     .above
@@ -80,12 +80,12 @@ impl TaskFile {
         for (range, comment) in inserts {
             text.replace_range(range, &comment);
         }
-        let says_the_same = |file: &Self| {
+        let is_unchanged = |file: &Self| {
             file.task == self.task && file.raw() == self.raw() && file.rest() == self.rest()
         };
         parse(text.as_bytes(), &self.task.id, defaults)
             .ok()
-            .filter(says_the_same)
+            .filter(is_unchanged)
             .unwrap_or_else(|| self.clone())
     }
 
@@ -147,7 +147,7 @@ impl Comments {
         if node.sharing == Sharing::Alias {
             return;
         }
-        if node.layout != Layout::Block {
+        if node.layout != NodeLayout::Block {
             texts.extend(
                 head.get(node.span.clone())
                     .filter(|text| text.contains('\n'))
@@ -158,7 +158,7 @@ impl Comments {
         let is_listed = path.iter().any(String::is_empty);
         for entry in node.entries() {
             path.push(entry.key.text.clone().into_owned());
-            let place = Place::of(head, entry.key.span.start, &entry.value);
+            let place = CommentPlace::of(head, entry.key.span.start, &entry.value);
             match place.filter(|_| !entry.key.decorated) {
                 Some(place) if !is_listed => drop(self.places.insert(path.clone(), place)),
                 Some(place) => {
@@ -169,13 +169,13 @@ impl Comments {
             self.gather(head, &entry.value, path, texts);
             path.pop();
         }
-        if let Kind::Sequence(items) = &node.kind {
+        if let NodeKind::Sequence(items) = &node.kind {
             path.push(String::new());
             for item in items {
                 let behind = behind(head, item.span.end).and_then(|(comment, _)| comment);
                 self.listed.extend(
                     behind
-                        .filter(|_| item.layout != Layout::Block)
+                        .filter(|_| item.layout != NodeLayout::Block)
                         .map(|comment| (path.clone(), comment)),
                 );
                 self.gather(head, item, path, texts);
@@ -185,7 +185,7 @@ impl Comments {
     }
 }
 
-impl Place {
+impl CommentPlace {
     /// Returns the place of a key; nothing where something else begins its line.
     fn of(head: &str, key: usize, value: &Node<'_>) -> Option<Self> {
         let line = head.get(..key)?.rfind('\n').map_or(0, |end| end + 1);
@@ -194,8 +194,8 @@ impl Place {
             return None;
         }
         let end = match value.layout {
-            Layout::Block | Layout::Absent => value.indicator.map(|colon| colon + 1),
-            Layout::Literal | Layout::Folded | Layout::FlowPair => None,
+            NodeLayout::Block | NodeLayout::Absent => value.indicator.map(|colon| colon + 1),
+            NodeLayout::Literal | NodeLayout::Folded | NodeLayout::FlowPair => None,
             _ => Some(value.span.end),
         };
         let found = end.and_then(|end| behind(head, end));

@@ -8,7 +8,7 @@ use super::{Origin, Spliced, TaskFile};
 use crate::domain::{AgentId, Map, Task};
 use crate::files::config::decode::text_of;
 use crate::files::frontmatter::{Edit, Path};
-use crate::files::yaml::{Entry, Kind, Node};
+use crate::files::yaml::{MappingEntry, Node, NodeKind};
 
 /// The keys whose values are texts, or lists of them: what looks like a number there is the text that is written.
 const TEXTS: [&str; 4] = ["title", "description", "tags", "blockers"];
@@ -28,7 +28,7 @@ const OWN: [&str; 11] = [
     "workflowHash",
 ];
 
-/// Those of them that a file of a task at no gate yet does not bring along.
+/// The engine's keys that count for nothing in a hand-made file.
 const GIVEN: [&str; 4] = ["reviewContext", "blockers", "context", "workflowHash"];
 
 /// Whose keys are meant.
@@ -40,14 +40,16 @@ pub enum Scope {
     All,
 }
 
-/// Returns whether a task has that key from the engine, unless it says what the task begins with.
+/// Returns whether only the engine gives that key a value.
 pub(crate) fn is_given(key: &str) -> bool {
     GIVEN.contains(&key)
 }
 
-/// Returns what entries say, each as it is read: a change of a text is seen where the numbers that it looks like are the same.
-pub(crate) fn said<'n, 's: 'n>(entries: impl IntoIterator<Item = &'n Entry<'s>>) -> Map {
-    let value = |entry: &Entry<'_>| {
+/// Returns the values of entries. What looks like a number where a text belongs is a text: `1.10` and `1.1` differ.
+pub(crate) fn read_entries<'n, 's: 'n>(
+    entries: impl IntoIterator<Item = &'n MappingEntry<'s>>,
+) -> Map {
+    let value = |entry: &MappingEntry<'_>| {
         let is_text = TEXTS.contains(&entry.key.text.as_ref());
         if is_text { texts(&entry.value) } else { entry.value.to_value() }
     };
@@ -57,7 +59,7 @@ pub(crate) fn said<'n, 's: 'n>(entries: impl IntoIterator<Item = &'n Entry<'s>>)
 fn texts(node: &Node<'_>) -> Value {
     match (&node.kind, text_of(node)) {
         (_, Some(text)) => Value::String(text.into_owned()),
-        (Kind::Sequence(items), None) => items.iter().map(texts).collect(),
+        (NodeKind::Sequence(items), None) => items.iter().map(texts).collect(),
         (_, None) => node.to_value(),
     }
 }
@@ -70,16 +72,16 @@ impl TaskFile {
         keys
     }
 
-    /// Returns what a file of a task at no gate yet says that only the engine says, and somebody may have meant: it would be lost if it
-    /// were left out without a word. What a task begins with is people's.
-    pub fn unearned(&self) -> Vec<String> {
+    /// Returns the fields of a hand-made file that adoption would silently drop: blockers, and context other than the input.
+    pub fn dropped_fields(&self) -> Vec<String> {
         if self.origin == Origin::Adopted {
             return Vec::new();
         }
         let root = self.source.root();
         let says = |node: Option<&Node<'_>>| {
             node.is_some_and(|node| {
-                !node.is_null() && !matches!(&node.kind, Kind::Sequence(items) if items.is_empty())
+                !node.is_null()
+                    && !matches!(&node.kind, NodeKind::Sequence(items) if items.is_empty())
             })
         };
         let handed_on = root
@@ -93,7 +95,7 @@ impl TaskFile {
         found
     }
 
-    /// Returns whose a file of a task at no gate yet wants it to be: whether that can be, the rules say.
+    /// Returns the agent that a hand-made file names. The rules decide whether it gets the task.
     pub fn wanted_agent(&self) -> Option<AgentId> {
         let named = self.source.root().get("routing").and_then(|routing| routing.get("agent"));
         named
@@ -101,7 +103,7 @@ impl TaskFile {
             .and_then(|agent| text_of(agent)?.parse().ok())
     }
 
-    /// Returns the file with other ones in the place of these keys, and with that body, to the byte.
+    /// Returns the file with these keys replaced, and with that body, to the byte.
     pub fn with_keys(&self, scope: Scope, keys: Map, body: &str) -> Spliced {
         let close = self.source.close();
         let end = match close.ends_with('\n') || body.is_empty() {
@@ -109,12 +111,12 @@ impl TaskFile {
             false if self.source.text().contains("\r\n") => "\r\n",
             false => "\n",
         };
-        self.splice(&between(self, &self.keys(scope), keys), &format!("{close}{end}{body}"))
+        self.splice(&edits_between(self, &self.keys(scope), keys), &format!("{close}{end}{body}"))
     }
 }
 
 /// Returns the edits that make the file say `after` where it says something else now.
-pub(crate) fn to(file: &TaskFile, after: &Task) -> Vec<Edit> {
+pub(crate) fn edits_for(file: &TaskFile, after: &Task) -> Vec<Edit> {
     let before = &file.task;
     let now = fields(after);
     let then: Map = match file.origin {
@@ -122,7 +124,7 @@ pub(crate) fn to(file: &TaskFile, after: &Task) -> Vec<Edit> {
         // What a hand-made file says is compared as it is written: foreign words give way, and what only the engine gives goes.
         Origin::HandMade => {
             let changes = |key: &str| now.contains_key(key) || is_given(key);
-            said(
+            read_entries(
                 file.source
                     .root()
                     .entries()
@@ -131,15 +133,15 @@ pub(crate) fn to(file: &TaskFile, after: &Task) -> Vec<Edit> {
             )
         }
     };
-    let mut edits = between(file, &then, now);
+    let mut edits = edits_between(file, &then, now);
     for visit in &after.history[before.history.len().min(after.history.len())..] {
         edits.push(Edit::append(Path::from("gateHistory"), visits::visit_value(visit)));
     }
     edits
 }
 
-/// Returns the edits that make keys of the file which say `then` say `now`.
-pub(crate) fn between(file: &TaskFile, then: &Map, mut now: Map) -> Vec<Edit> {
+/// Returns the edits that change keys of the file from `then` to `now`.
+pub(crate) fn edits_between(file: &TaskFile, then: &Map, mut now: Map) -> Vec<Edit> {
     let mut edits = Vec::new();
     for (key, old) in then {
         // What is new stands in the order in which it is written: `remove` would put the last in place of what is removed.
@@ -160,7 +162,7 @@ fn change(path: &Path, old: &Value, new: Value, written: Option<&Node<'_>>, edit
         return;
     }
     match (old, new, written.map(|node| &node.kind)) {
-        (Value::Array(old), Value::Array(new), Some(Kind::Sequence(written)))
+        (Value::Array(old), Value::Array(new), Some(NodeKind::Sequence(written)))
             if old.len() == new.len()
                 && written.len() == new.len()
                 && old.iter().all(Value::is_object) =>
@@ -169,14 +171,16 @@ fn change(path: &Path, old: &Value, new: Value, written: Option<&Node<'_>>, edit
                 change(&path.clone().then(index), old, new, written.get(index), edits);
             }
         }
-        (Value::Array(old), Value::Array(new), Some(Kind::Sequence(written)))
+        (Value::Array(old), Value::Array(new), Some(NodeKind::Sequence(written)))
             if written.len() == old.len()
                 && !new.is_empty()
                 && old.iter().chain(&new).all(Value::is_string) =>
         {
             change_texts(path, old, new, edits);
         }
-        (Value::Object(old), Value::Object(mut new), Some(Kind::Mapping(_))) if !new.is_empty() => {
+        (Value::Object(old), Value::Object(mut new), Some(NodeKind::Mapping(_)))
+            if !new.is_empty() =>
+        {
             for (key, old) in old {
                 let path = path.clone().then(key.as_str());
                 match new.shift_remove(key) {

@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 
 use super::{Defaults, Origin, applying, visits};
 use crate::domain::{Map, ReviewContext, Routing, Status, Task, TaskId};
-use crate::files::config::decode::{Faults, Fields};
+use crate::files::config::decode::{Faults, FieldReader};
 use crate::files::yaml::{Fault, Node};
 
 /// Where `context` has what a task began with.
 pub(crate) const INPUT: &str = "input";
 
-/// Returns what is said of a task, as far as it is said, its history aside: by people first, then by the engine.
+/// Returns the fields of a task without its history: people's fields first, then the engine's.
 pub(crate) fn fields(task: &Task) -> Map {
     let people = json!({
         "title": task.title,
@@ -63,12 +63,12 @@ pub(crate) fn decode(
 ) -> Result<(Task, Origin), Vec<Fault>> {
     let (mut task, origin) = decode_as_written(node, id, defaults)?;
     if origin == Origin::HandMade {
-        begin_plainly(&mut task);
+        clear_engine_fields(&mut task);
     }
     Ok((task, origin))
 }
 
-/// Returns the same with what a hand-made file says of what is the engine's.
+/// Returns the same, with the engine's fields of a hand-made file as written.
 pub(crate) fn decode_as_written(
     node: &Node<'_>,
     id: &TaskId,
@@ -85,7 +85,7 @@ fn decoded(
     defaults: &Defaults,
     faults: &Faults,
 ) -> Option<(Task, Origin)> {
-    let fields = Fields::of(node, "a task", faults)?;
+    let fields = FieldReader::of(node, "a task", faults)?;
     let written: Option<TaskId> = fields.parsed("id");
     if let Some(written) = written.filter(|written| written != id) {
         fields.fault("id", "id_mismatch", format!("this says `{written}`, and the file is named `{id}`"), format!("the file's name counts: if it was renamed, rename it back; if it is a copy, remove it; if not, write `id: {id}`"));
@@ -126,14 +126,13 @@ fn decoded(
         metadata: fields.object("metadata").unwrap_or_default(),
         depends_on: fields.list("dependsOn").unwrap_or_default(),
     };
-    consistent(&task, origin, &fields);
+    check_status(&task, origin, &fields);
     Some((task, origin))
 }
 
-/// A task that stands at no gate yet has from the engine what the engine says, whatever its file says: nobody has sent it back, claimed
-/// it or handed anything on.
-fn begin_plainly(task: &mut Task) {
-    // Where there is no workflow, whose it is stands in its file.
+/// Clears what only the engine sets: a task at no gate yet was never sent back, claimed or handed anything.
+fn clear_engine_fields(task: &mut Task) {
+    // A task without a workflow has its role from its file.
     task.routing =
         Routing { role: task.routing.role.take(), ..Routing::of(task.routing.workflow.clone()) };
     task.review = None;
@@ -142,8 +141,8 @@ fn begin_plainly(task: &mut Task) {
     task.workflow_hash = None;
 }
 
-/// A finished task has no open visit, and an unfinished one has: anything else was done by hand.
-fn consistent(task: &Task, origin: Origin, fields: &Fields<'_, '_>) {
+/// Reports a finished task with an open visit, and an unfinished one without: somebody edited one of the two fields.
+fn check_status(task: &Task, origin: Origin, fields: &FieldReader<'_, '_>) {
     if origin == Origin::Adopted && task.status.is_finished() == task.gate.is_some() {
         let says = if task.gate.is_some() { "it stands at a gate" } else { "it stands at no gate" };
         fields.fault(
@@ -159,7 +158,7 @@ fn routing(node: Option<&Node<'_>>, defaults: &Defaults, faults: &Faults) -> Opt
     let Some(node) = node else {
         return Some(Routing::of(defaults.workflow.clone()));
     };
-    let fields = Fields::of(node, "`routing`", faults)?;
+    let fields = FieldReader::of(node, "`routing`", faults)?;
     Some(Routing {
         workflow: fields.parsed("workflow").unwrap_or_else(|| defaults.workflow.clone()),
         role: fields.parsed("role"),
@@ -170,7 +169,7 @@ fn routing(node: Option<&Node<'_>>, defaults: &Defaults, faults: &Faults) -> Opt
 }
 
 fn review(node: &Node<'_>, faults: &Faults) -> Option<ReviewContext> {
-    let fields = Fields::of(node, "`reviewContext`", faults)?;
+    let fields = FieldReader::of(node, "`reviewContext`", faults)?;
     let from_gate = fields.parsed("fromGate");
     let from_role = fields.parsed("fromRole");
     let timestamp = fields.time("timestamp");

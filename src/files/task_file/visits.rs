@@ -4,18 +4,18 @@ use serde_json::{Value, json};
 
 use super::{TaskFile, applying};
 use crate::domain::{Ending, OpenBranch, OpenVisit, Stamp, Station, Visit};
-use crate::files::config::decode::{Faults, Fields, point_in_time, text_of};
-use crate::files::yaml::{Entry, Kind, Node};
+use crate::files::config::decode::{Faults, FieldReader, point_in_time, text_of};
+use crate::files::yaml::{MappingEntry, Node, NodeKind};
 
-/// Returns the open visit that the node says. Its number is told by the history: where branches of a fork have spoken, it is the
-/// history's length before they did.
+/// Returns the open visit that the node says. Its number follows from the history: the length without the entries that
+/// branches of the open fork have added.
 pub(crate) fn read_open_visit(
     node: &Node<'_>,
     history: &[Visit],
     faults: &Faults,
 ) -> Option<OpenVisit> {
     let ended = history.iter().rposition(|visit| !visit.leaves_open()).map_or(0, |last| last + 1);
-    let fields = Fields::of(node, "`gate`", faults)?;
+    let fields = FieldReader::of(node, "`gate`", faults)?;
     let (current, entered) = (fields.parsed("current"), fields.time("entered"));
     if let Some(visit) = fields.parsed("visit").filter(|visit: &usize| *visit != ended) {
         let message = format!("`visit: {visit}`, and the history has {ended}");
@@ -35,14 +35,14 @@ pub(crate) fn read_open_visit(
 }
 
 fn read_open_branches(node: &Node<'_>, faults: &Faults) -> Vec<OpenBranch> {
-    if !matches!(node.kind, Kind::Sequence(_)) {
+    if !matches!(node.kind, NodeKind::Sequence(_)) {
         faults.wrong_kind(node, "`branches` is the list of the branches of a fork", "");
     }
     node.items().iter().filter_map(|item| read_open_branch(item, faults)).collect()
 }
 
 fn read_open_branch(node: &Node<'_>, faults: &Faults) -> Option<OpenBranch> {
-    let fields = Fields::of(node, "an open branch", faults)?;
+    let fields = FieldReader::of(node, "an open branch", faults)?;
     let (id, role, status) =
         (fields.required("id"), fields.required("role"), fields.required("status"));
     Some(OpenBranch {
@@ -99,7 +99,7 @@ pub(crate) fn read_history(node: Option<&Node<'_>>, faults: &Faults) -> Vec<Visi
 }
 
 fn read_visit(node: &Node<'_>, faults: &Faults) -> Option<Visit> {
-    let fields = Fields::of(node, "an entry of `gateHistory`", faults)?;
+    let fields = FieldReader::of(node, "an entry of `gateHistory`", faults)?;
     let station: Option<Station> = fields.parsed("gate");
     let (gate, branch) =
         station.map_or((None, None), |station| (Some(station.gate), station.branch));
@@ -109,7 +109,7 @@ fn read_visit(node: &Node<'_>, faults: &Faults) -> Option<Visit> {
     // The seconds are derived; they stand in the file for people and for other programs.
     let _: Option<u64> = fields.parsed("duration");
     let verdict = fields.parsed("verdict");
-    // Of a branch that took too long nobody has said anything.
+    // A branch that timed out has no verdict.
     let speaks = branch.is_some() && outcome != Some(Ending::Timeout);
     let verdict = if speaks { Some(fields.require("verdict", verdict)?) } else { None };
     let visit = Visit {
@@ -142,7 +142,7 @@ fn read_visit(node: &Node<'_>, faults: &Faults) -> Option<Visit> {
 }
 
 fn read_stamp(node: &Node<'_>, faults: &Faults) -> Option<Stamp> {
-    let fields = Fields::of(node, "`completion`", faults)?;
+    let fields = FieldReader::of(node, "`completion`", faults)?;
     let id = fields.parsed("id");
     let sha256 = fields.parsed("sha256");
     Some(Stamp { id: fields.require("id", id)?, sha256: fields.require("sha256", sha256)? })
@@ -200,10 +200,10 @@ impl TaskFile {
 }
 
 fn is_same_entry(old: &Node<'_>, new: &Node<'_>) -> bool {
-    let (Kind::Mapping(entries), Kind::Mapping(others)) = (&old.kind, &new.kind) else {
+    let (NodeKind::Mapping(entries), NodeKind::Mapping(others)) = (&old.kind, &new.kind) else {
         return old.agrees(new);
     };
-    let same = |Entry { key, value }: &Entry<'_>| {
+    let same = |MappingEntry { key, value }: &MappingEntry<'_>| {
         new.get(&key.text).is_some_and(|other| {
             value.agrees(other) || TIMES.contains(&key.text.as_ref()) && is_same_time(value, other)
         })

@@ -7,15 +7,15 @@ use std::ops::Range;
 
 use granit_parser::{Event, ScalarStyle, Span, StructureStyle, Tag};
 
-use super::error::{Fault, Limits, line_column, too_deep};
-use super::node::{Entry, Key, Kind, Layout, Node, Sharing, into_key};
+use super::error::{Fault, ParseLimits, line_column, too_deep};
+use super::node::{EntryKey, MappingEntry, Node, NodeKind, NodeLayout, Sharing, into_key};
 use super::scalar;
 use super::scalar::{foreign, tagged};
 
 /// Builds one document from its events.
 pub(crate) struct Builder<'s, 'l> {
     source: &'s str,
-    limits: &'l Limits,
+    limits: &'l ParseLimits,
     base: usize,
     cursor: Cursor<'s>,
     frames: Vec<Frame<'s>>,
@@ -34,12 +34,12 @@ struct Frame<'s> {
     node: Node<'s>,
     anchor: usize,
     /// The key whose value is still to come, and whether it can be used: if not, its value is read all the same.
-    key: Option<(Key<'s>, bool)>,
+    key: Option<(EntryKey<'s>, bool)>,
     explicit_key: bool,
 }
 
 impl<'s, 'l> Builder<'s, 'l> {
-    pub(crate) fn new(source: &'s str, range: Range<usize>, limits: &'l Limits) -> Self {
+    pub(crate) fn new(source: &'s str, range: Range<usize>, limits: &'l ParseLimits) -> Self {
         Self {
             source,
             limits,
@@ -63,8 +63,8 @@ impl<'s, 'l> Builder<'s, 'l> {
         }
         Ok(self.root.unwrap_or(Node {
             span: self.base..self.base,
-            kind: Kind::Null,
-            layout: Layout::Absent,
+            kind: NodeKind::Null,
+            layout: NodeLayout::Absent,
             sharing: Sharing::Own,
             outer: self.base,
             indicator: None,
@@ -92,10 +92,10 @@ impl<'s, 'l> Builder<'s, 'l> {
             }
             Event::Alias(id) => self.alias(id, range),
             Event::SequenceStart(style, anchor, tag) => {
-                self.start(Kind::Sequence(Vec::new()), style, anchor, tag.as_deref(), range)
+                self.start(NodeKind::Sequence(Vec::new()), style, anchor, tag.as_deref(), range)
             }
             Event::MappingStart(style, anchor, tag) => {
-                self.start(Kind::Mapping(Vec::new()), style, anchor, tag.as_deref(), range)
+                self.start(NodeKind::Mapping(Vec::new()), style, anchor, tag.as_deref(), range)
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(&range),
             _ => Ok(()),
@@ -120,13 +120,13 @@ impl<'s, 'l> Builder<'s, 'l> {
         let (indicator, outer) = self.open(anchor != 0 || tag.is_some());
         let (layout, span) = match style {
             ScalarStyle::Plain if range.is_empty() => {
-                (Layout::Absent, self.cursor.at..self.cursor.at)
+                (NodeLayout::Absent, self.cursor.at..self.cursor.at)
             }
-            ScalarStyle::Plain => (Layout::Plain, range),
-            ScalarStyle::SingleQuoted => (Layout::SingleQuoted, range),
-            ScalarStyle::DoubleQuoted => (Layout::DoubleQuoted, range),
-            ScalarStyle::Literal => (Layout::Literal, self.block_scalar(range)?),
-            ScalarStyle::Folded => (Layout::Folded, self.block_scalar(range)?),
+            ScalarStyle::Plain => (NodeLayout::Plain, range),
+            ScalarStyle::SingleQuoted => (NodeLayout::SingleQuoted, range),
+            ScalarStyle::DoubleQuoted => (NodeLayout::DoubleQuoted, range),
+            ScalarStyle::Literal => (NodeLayout::Literal, self.block_scalar(range)?),
+            ScalarStyle::Folded => (NodeLayout::Folded, self.block_scalar(range)?),
         };
         self.cursor.at = span.end;
         self.spend((1, text.len()), &span)?;
@@ -134,11 +134,11 @@ impl<'s, 'l> Builder<'s, 'l> {
         let kind = match tag {
             Some(tag) => tagged(text, layout, tag, &(outer..span.end)).unwrap_or_else(|fault| {
                 self.faults.push(fault);
-                Kind::Null
+                NodeKind::Null
             }),
-            None if layout == Layout::Absent => Kind::Null,
-            None if layout == Layout::Plain => scalar::resolve(text),
-            None => Kind::String(text),
+            None if layout == NodeLayout::Absent => NodeKind::Null,
+            None if layout == NodeLayout::Plain => scalar::resolve(text),
+            None => NodeKind::String(text),
         };
         let sharing = sharing(anchor);
         let node = Node { span, kind, layout, sharing, outer, indicator };
@@ -170,7 +170,7 @@ impl<'s, 'l> Builder<'s, 'l> {
 
     fn start(
         &mut self,
-        kind: Kind<'s>,
+        kind: NodeKind<'s>,
         style: StructureStyle,
         anchor: usize,
         tag: Option<&Tag>,
@@ -180,16 +180,16 @@ impl<'s, 'l> Builder<'s, 'l> {
         if self.frames.len() >= self.limits.depth {
             return Err(too_deep(span, self.limits.depth));
         }
-        let core = if matches!(kind, Kind::Sequence(_)) { "seq" } else { "map" };
+        let core = if matches!(kind, NodeKind::Sequence(_)) { "seq" } else { "map" };
         if let Some(tag) = tag.filter(|tag| tag.core_suffix() != Some(core)) {
             self.faults.push(foreign(tag, &span));
         }
         let layout = match style {
-            StructureStyle::Block => Layout::Block,
-            StructureStyle::Flow if span.is_empty() => Layout::FlowPair,
-            StructureStyle::Flow => Layout::Flow,
+            StructureStyle::Block => NodeLayout::Block,
+            StructureStyle::Flow if span.is_empty() => NodeLayout::FlowPair,
+            StructureStyle::Flow => NodeLayout::Flow,
         };
-        if layout == Layout::Flow {
+        if layout == NodeLayout::Flow {
             self.cursor.at = span.end;
         }
         self.spend((1, 0), &span)?;
@@ -203,16 +203,16 @@ impl<'s, 'l> Builder<'s, 'l> {
         let Some(Frame { mut node, anchor, .. }) = self.frames.pop() else {
             return Ok(());
         };
-        if node.layout == Layout::Flow {
+        if node.layout == NodeLayout::Flow {
             self.cursor.at = range.end;
         }
         // The parser puts the start of a list without indentation at its first item's content.
-        if let (Layout::Block, Some(first)) = (node.layout, node.items().first()) {
+        if let (NodeLayout::Block, Some(first)) = (node.layout, node.items().first()) {
             node.span.start = first.indicator.unwrap_or(node.span.start);
             node.outer = node.outer.min(node.span.start);
         }
         node.span.end = self.cursor.at.max(node.span.start);
-        if let Kind::Mapping(entries) = &node.kind {
+        if let NodeKind::Mapping(entries) = &node.kind {
             report_duplicates(self.source, entries, &mut self.faults);
         }
         self.complete(node, anchor, false)
@@ -230,10 +230,10 @@ impl<'s, 'l> Builder<'s, 'l> {
             return Ok(());
         };
         match &mut frame.node.kind {
-            Kind::Sequence(items) => items.push(node),
-            Kind::Mapping(entries) => {
+            NodeKind::Sequence(items) => items.push(node),
+            NodeKind::Mapping(entries) => {
                 if let Some((key, is_usable)) = frame.key.take() {
-                    entries.extend(is_usable.then_some(Entry { key, value: node }));
+                    entries.extend(is_usable.then_some(MappingEntry { key, value: node }));
                 } else {
                     let decorated = decorated || anchor != 0 || frame.explicit_key;
                     let (key, fault) = into_key(self.source, node, decorated);
@@ -252,10 +252,10 @@ impl<'s, 'l> Builder<'s, 'l> {
     fn open(&mut self, has_properties: bool) -> (Option<usize>, usize) {
         let mut indicator = None;
         if let Some(frame) = self.frames.last_mut() {
-            let flow = frame.node.layout != Layout::Block;
+            let flow = frame.node.layout != NodeLayout::Block;
             indicator = match frame.node.kind {
-                Kind::Sequence(_) if flow => None,
-                Kind::Sequence(_) => self.cursor.take(b'-'),
+                NodeKind::Sequence(_) if flow => None,
+                NodeKind::Sequence(_) => self.cursor.take(b'-'),
                 _ if frame.key.is_some() => self.cursor.take(b':'),
                 _ => {
                     if flow {
@@ -301,8 +301,8 @@ fn sharing(anchor: usize) -> Sharing {
 /// Returns what a subtree costs its reader: nodes, and bytes of text.
 fn weight(node: &Node<'_>) -> (usize, usize) {
     let own = match &node.kind {
-        Kind::String(text) => text.len(),
-        Kind::Number(number) => number.source().len(),
+        NodeKind::String(text) => text.len(),
+        NodeKind::Number(number) => number.source().len(),
         _ => 0,
     };
     let values = node.entries().iter().map(|entry| &entry.value);
@@ -312,8 +312,12 @@ fn weight(node: &Node<'_>) -> (usize, usize) {
 }
 
 /// Reports every key that was defined before in the same mapping, with both lines.
-pub(crate) fn report_duplicates(source: &str, entries: &[Entry<'_>], faults: &mut Vec<Fault>) {
-    let mut first: HashMap<&str, &Entry<'_>> = HashMap::with_capacity(entries.len());
+pub(crate) fn report_duplicates(
+    source: &str,
+    entries: &[MappingEntry<'_>],
+    faults: &mut Vec<Fault>,
+) {
+    let mut first: HashMap<&str, &MappingEntry<'_>> = HashMap::with_capacity(entries.len());
     for later in entries {
         let key = later.key.text.as_ref();
         let Some(first) = first.get(key) else {

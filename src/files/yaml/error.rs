@@ -61,7 +61,7 @@ impl std::error::Error for Fault {}
 
 /// How much a text may ask of its reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ParseLimits {
     /// Lists and mappings inside each other.
     pub depth: usize,
     /// Nodes in all, aliases expanded.
@@ -72,7 +72,7 @@ pub struct Limits {
     pub text: usize,
 }
 
-impl Default for Limits {
+impl Default for ParseLimits {
     fn default() -> Self {
         Self { depth: 64, nodes: 100_000, alias_nodes: 20_000, text: 8 << 20 }
     }
@@ -85,11 +85,7 @@ pub(crate) fn too_deep(span: Range<usize>, depth: usize) -> Fault {
 
 /// Returns the line and the column (in characters) of a byte offset, both from 1. An offset past the end means the end.
 pub(crate) fn line_column(source: &str, offset: usize) -> (usize, usize) {
-    let mut end = offset.min(source.len());
-    while !source.is_char_boundary(end) {
-        end -= 1;
-    }
-    let before = &source[..end];
+    let before = &source[..source.floor_char_boundary(offset)];
     let line = before.bytes().filter(|&byte| byte == b'\n').count() + 1;
     let start = before.rfind('\n').map_or(0, |at| at + 1);
     // A byte order mark is no column a person could see.

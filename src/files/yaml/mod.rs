@@ -2,7 +2,7 @@
 //!
 //! Scalars follow the YAML 1.2 core schema, narrowed so that what a person wrote stays what it is: `no`, `010`,
 //! `1_000`, `0x1f`, `1:30`, `.inf` and dates are strings. Refused: duplicate keys, keys that are no strings, merge
-//! keys, tags beyond the core ones, several documents, NUL, and whatever breaks [`Limits`]. Aliases are expanded
+//! keys, tags beyond the core ones, several documents, NUL, and whatever breaks [`ParseLimits`]. Aliases are expanded
 //! where they stand and marked as [`Sharing::Alias`].
 
 pub(crate) mod build;
@@ -11,8 +11,8 @@ pub(crate) mod node;
 pub(crate) mod parse;
 pub(crate) mod scalar;
 
-pub(crate) use error::{Fault, Label, Limits, line_column};
-pub(crate) use node::{Entry, Key, Kind, Layout, Node, Sharing};
+pub(crate) use error::{Fault, Label, ParseLimits, line_column};
+pub(crate) use node::{EntryKey, MappingEntry, Node, NodeKind, NodeLayout, Sharing};
 pub(crate) use parse::{parse, parse_within};
 
 #[cfg(test)]

@@ -12,8 +12,8 @@ use super::error::Fault;
 pub struct Node<'s> {
     /// The bytes of the value, quotes and brackets included; empty where nothing is written (`key:`).
     pub span: Range<usize>,
-    pub kind: Kind<'s>,
-    pub layout: Layout,
+    pub kind: NodeKind<'s>,
+    pub layout: NodeLayout,
     /// Whether it is written here alone.
     pub sharing: Sharing,
     /// Where it starts with its anchor and its tag.
@@ -24,7 +24,7 @@ pub struct Node<'s> {
 
 /// What a node says.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Kind<'s> {
+pub enum NodeKind<'s> {
     /// Nothing.
     Null,
     /// Yes or no.
@@ -36,19 +36,19 @@ pub enum Kind<'s> {
     /// A list.
     Sequence(Vec<Node<'s>>),
     /// Keys and their values, in the order they are written.
-    Mapping(Vec<Entry<'s>>),
+    Mapping(Vec<MappingEntry<'s>>),
 }
 
 /// One key of a mapping with its value.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry<'s> {
-    pub key: Key<'s>,
+pub struct MappingEntry<'s> {
+    pub key: EntryKey<'s>,
     pub value: Node<'s>,
 }
 
 /// The key of an entry and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Key<'s> {
+pub struct EntryKey<'s> {
     /// The key itself, without quotes.
     pub text: Cow<'s, str>,
     pub span: Range<usize>,
@@ -58,7 +58,7 @@ pub struct Key<'s> {
 
 /// How a value is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Layout {
+pub enum NodeLayout {
     /// Not at all: `key:` or `-` alone.
     Absent,
     /// A scalar without quotes.
@@ -90,32 +90,44 @@ pub enum Sharing {
     Alias,
 }
 
-impl Entry<'_> {
-    fn into_owned(self) -> Entry<'static> {
-        let key = Key {
+impl MappingEntry<'_> {
+    fn into_owned(self) -> MappingEntry<'static> {
+        let key = EntryKey {
             text: self.key.text.into_owned().into(),
             span: self.key.span,
             decorated: self.key.decorated,
         };
-        Entry { key, value: self.value.into_owned() }
+        MappingEntry { key, value: self.value.into_owned() }
     }
 }
 
 impl<'s> Node<'s> {
+    /// Returns a node of a notation without anchors, tags and block style.
+    pub(crate) fn plain(kind: NodeKind<'s>, span: Range<usize>) -> Self {
+        let outer = span.start;
+        let (layout, sharing) = (NodeLayout::Flow, Sharing::Own);
+        Self { span, kind, layout, sharing, outer, indicator: None }
+    }
+
+    /// Returns the first key of a mapping: where to point when a field is missing. Anything else is pointed at as a whole.
+    pub(crate) fn first_key(&self) -> Range<usize> {
+        self.entries().first().map_or_else(|| self.span.clone(), |entry| entry.key.span.clone())
+    }
+
     /// Returns the value of a key, if this is a mapping that has it.
     pub fn get(&self, key: &str) -> Option<&Node<'s>> {
         self.entry(key).map(|entry| &entry.value)
     }
 
     /// Returns a key with its value, if this is a mapping that has it.
-    pub fn entry(&self, key: &str) -> Option<&Entry<'s>> {
+    pub fn entry(&self, key: &str) -> Option<&MappingEntry<'s>> {
         self.entries().iter().find(|entry| entry.key.text == key)
     }
 
     /// Returns the entries of a mapping; none for anything else.
-    pub fn entries(&self) -> &[Entry<'s>] {
+    pub fn entries(&self) -> &[MappingEntry<'s>] {
         match &self.kind {
-            Kind::Mapping(entries) => entries,
+            NodeKind::Mapping(entries) => entries,
             _ => &[],
         }
     }
@@ -123,7 +135,7 @@ impl<'s> Node<'s> {
     /// Returns the items of a list; none for anything else.
     pub fn items(&self) -> &[Node<'s>] {
         match &self.kind {
-            Kind::Sequence(items) => items,
+            NodeKind::Sequence(items) => items,
             _ => &[],
         }
     }
@@ -131,40 +143,40 @@ impl<'s> Node<'s> {
     /// Returns the text, if this is one.
     pub fn as_str(&self) -> Option<&str> {
         match &self.kind {
-            Kind::String(text) => Some(text),
+            NodeKind::String(text) => Some(text),
             _ => None,
         }
     }
 
     /// Tells whether nothing is said: `null`, `~` or an absent value.
     pub fn is_null(&self) -> bool {
-        matches!(self.kind, Kind::Null)
+        matches!(self.kind, NodeKind::Null)
     }
 
     /// Returns what the value is, for messages: `a list`, `a number`.
     pub fn noun(&self) -> &'static str {
         match &self.kind {
-            Kind::Null => "nothing",
-            Kind::Bool(_) => "a yes or no",
-            Kind::Number(_) => "a number",
-            Kind::String(_) => "a string",
-            Kind::Sequence(_) => "a list",
-            Kind::Mapping(_) => "a mapping",
+            NodeKind::Null => "nothing",
+            NodeKind::Bool(_) => "a yes or no",
+            NodeKind::Number(_) => "a number",
+            NodeKind::String(_) => "a string",
+            NodeKind::Sequence(_) => "a list",
+            NodeKind::Mapping(_) => "a mapping",
         }
     }
 
     /// Returns the tree with texts of its own: it outlives the text that it was read from.
     pub fn into_owned(self) -> Node<'static> {
         let kind = match self.kind {
-            Kind::Null => Kind::Null,
-            Kind::Bool(value) => Kind::Bool(value),
-            Kind::Number(number) => Kind::Number(number.into_owned()),
-            Kind::String(text) => Kind::String(text.into_owned().into()),
-            Kind::Sequence(items) => {
-                Kind::Sequence(items.into_iter().map(Node::into_owned).collect())
+            NodeKind::Null => NodeKind::Null,
+            NodeKind::Bool(value) => NodeKind::Bool(value),
+            NodeKind::Number(number) => NodeKind::Number(number.into_owned()),
+            NodeKind::String(text) => NodeKind::String(text.into_owned().into()),
+            NodeKind::Sequence(items) => {
+                NodeKind::Sequence(items.into_iter().map(Node::into_owned).collect())
             }
-            Kind::Mapping(entries) => {
-                Kind::Mapping(entries.into_iter().map(Entry::into_owned).collect())
+            NodeKind::Mapping(entries) => {
+                NodeKind::Mapping(entries.into_iter().map(MappingEntry::into_owned).collect())
             }
         };
         Node {
@@ -180,14 +192,14 @@ impl<'s> Node<'s> {
     /// Returns the value without places.
     pub fn to_value(&self) -> Value {
         match &self.kind {
-            Kind::Null => Value::Null,
-            Kind::Bool(value) => Value::Bool(*value),
-            Kind::Number(decimal) => Value::Number(decimal.number().clone()),
-            Kind::String(text) => Value::String(text.clone().into_owned()),
-            Kind::Sequence(items) => Value::Array(items.iter().map(Node::to_value).collect()),
-            Kind::Mapping(entries) => {
+            NodeKind::Null => Value::Null,
+            NodeKind::Bool(value) => Value::Bool(*value),
+            NodeKind::Number(decimal) => Value::Number(decimal.number().clone()),
+            NodeKind::String(text) => Value::String(text.clone().into_owned()),
+            NodeKind::Sequence(items) => Value::Array(items.iter().map(Node::to_value).collect()),
+            NodeKind::Mapping(entries) => {
                 let mut map = Map::with_capacity(entries.len());
-                for Entry { key, value } in entries {
+                for MappingEntry { key, value } in entries {
                     map.insert(key.text.clone().into_owned(), value.to_value());
                 }
                 Value::Object(map)
@@ -198,14 +210,14 @@ impl<'s> Node<'s> {
     /// Tells whether the node says the same as a value, key order aside.
     pub fn says(&self, value: &Value) -> bool {
         match (&self.kind, value) {
-            (Kind::Null, Value::Null) => true,
-            (Kind::Bool(own), Value::Bool(other)) => own == other,
-            (Kind::Number(own), Value::Number(other)) => own.number() == other,
-            (Kind::String(own), Value::String(other)) => own.as_ref() == other,
-            (Kind::Sequence(own), Value::Array(other)) => {
+            (NodeKind::Null, Value::Null) => true,
+            (NodeKind::Bool(own), Value::Bool(other)) => own == other,
+            (NodeKind::Number(own), Value::Number(other)) => own.number() == other,
+            (NodeKind::String(own), Value::String(other)) => own.as_ref() == other,
+            (NodeKind::Sequence(own), Value::Array(other)) => {
                 own.len() == other.len() && own.iter().zip(other).all(|(a, b)| a.says(b))
             }
-            (Kind::Mapping(own), Value::Object(other)) => {
+            (NodeKind::Mapping(own), Value::Object(other)) => {
                 own.len() == other.len()
                     && own.iter().all(|entry| {
                         other
@@ -220,21 +232,21 @@ impl<'s> Node<'s> {
     /// Tells whether two nodes say the same, however they are written and in whatever order their keys are.
     pub fn agrees(&self, other: &Node<'_>) -> bool {
         match (&self.kind, &other.kind) {
-            (Kind::Null, Kind::Null) => true,
-            (Kind::Bool(own), Kind::Bool(other)) => own == other,
-            (Kind::Number(own), Kind::Number(other)) => own.number() == other.number(),
-            (Kind::String(own), Kind::String(other)) => own == other,
-            (Kind::Sequence(own), Kind::Sequence(other)) => {
+            (NodeKind::Null, NodeKind::Null) => true,
+            (NodeKind::Bool(own), NodeKind::Bool(other)) => own == other,
+            (NodeKind::Number(own), NodeKind::Number(other)) => own.number() == other.number(),
+            (NodeKind::String(own), NodeKind::String(other)) => own == other,
+            (NodeKind::Sequence(own), NodeKind::Sequence(other)) => {
                 own.len() == other.len() && own.iter().zip(other).all(|(a, b)| a.agrees(b))
             }
-            (Kind::Mapping(own), Kind::Mapping(others)) => {
+            (NodeKind::Mapping(own), NodeKind::Mapping(others)) => {
                 // Mostly they have one order.
                 let found = |index: usize, key: &str| match others.get(index) {
                     Some(there) if there.key.text == key => Some(&there.value),
                     _ => other.get(key),
                 };
                 own.len() == others.len()
-                    && own.iter().enumerate().all(|(index, Entry { key, value })| {
+                    && own.iter().enumerate().all(|(index, MappingEntry { key, value })| {
                         found(index, &key.text).is_some_and(|other| value.agrees(other))
                     })
             }
@@ -248,8 +260,8 @@ impl<'s> Node<'s> {
             return Some(self);
         }
         match &self.kind {
-            Kind::Sequence(items) => items.iter().find_map(Node::shared),
-            Kind::Mapping(entries) => entries.iter().find_map(|entry| entry.value.shared()),
+            NodeKind::Sequence(items) => items.iter().find_map(Node::shared),
+            NodeKind::Mapping(entries) => entries.iter().find_map(|entry| entry.value.shared()),
             _ => None,
         }
     }
@@ -295,10 +307,10 @@ pub(crate) fn into_key<'s>(
     source: &str,
     node: Node<'s>,
     decorated: bool,
-) -> (Key<'s>, Option<Fault>) {
+) -> (EntryKey<'s>, Option<Fault>) {
     let written = &source[node.span.clone()];
     let fault = match &node.kind {
-        Kind::String(text) if node.sharing == Sharing::Alias => Some(
+        NodeKind::String(text) if node.sharing == Sharing::Alias => Some(
             Fault::new(
                 "alias_key",
                 node.span.clone(),
@@ -306,14 +318,14 @@ pub(crate) fn into_key<'s>(
             )
             .help("write the key out"),
         ),
-        Kind::String(text) if text == "<<" && node.layout == Layout::Plain => Some(
+        NodeKind::String(text) if text == "<<" && node.layout == NodeLayout::Plain => Some(
             Fault::new("merge_key", node.span.clone(), "merge keys (`<<`) are not supported")
                 .help("write the keys out where they are needed"),
         ),
-        Kind::String(_) => None,
+        NodeKind::String(_) => None,
         // The routes of a condition are called so, and nobody writes quotes around them.
-        Kind::Bool(_) if matches!(written, "true" | "false") => None,
-        Kind::Sequence(_) | Kind::Mapping(_) => Some(Fault::new(
+        NodeKind::Bool(_) if matches!(written, "true" | "false") => None,
+        NodeKind::Sequence(_) | NodeKind::Mapping(_) => Some(Fault::new(
             "key_not_string",
             node.span.clone(),
             format!("{} cannot be a key", node.noun()),
@@ -328,10 +340,10 @@ pub(crate) fn into_key<'s>(
         ),
     };
     let text = match node.kind {
-        Kind::String(text) => text,
-        Kind::Bool(value) => Cow::Borrowed(if value { "true" } else { "false" }),
+        NodeKind::String(text) => text,
+        NodeKind::Bool(value) => Cow::Borrowed(if value { "true" } else { "false" }),
         _ => Cow::Borrowed(""),
     };
-    let key = Key { text, span: node.outer.min(node.span.start)..node.span.end, decorated };
+    let key = EntryKey { text, span: node.outer.min(node.span.start)..node.span.end, decorated };
     (key, fault)
 }

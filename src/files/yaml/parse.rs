@@ -5,12 +5,12 @@ use std::ops::Range;
 use granit_parser::{ErrorKind, Event, Options, Parser, ScanError};
 
 use super::build::Builder;
-use super::error::{Fault, Limits, too_deep};
+use super::error::{Fault, ParseLimits, too_deep};
 use super::node::Node;
 
 /// Reads one YAML document. Every recoverable fault is reported, in the order of the text; grammar errors and broken
 /// limits end the reading.
-pub(crate) fn parse<'s>(source: &'s str, limits: &Limits) -> Result<Node<'s>, Vec<Fault>> {
+pub(crate) fn parse<'s>(source: &'s str, limits: &ParseLimits) -> Result<Node<'s>, Vec<Fault>> {
     parse_within(source, 0..source.len(), limits)
 }
 
@@ -18,7 +18,7 @@ pub(crate) fn parse<'s>(source: &'s str, limits: &Limits) -> Result<Node<'s>, Ve
 pub(crate) fn parse_within<'s>(
     source: &'s str,
     range: Range<usize>,
-    limits: &Limits,
+    limits: &ParseLimits,
 ) -> Result<Node<'s>, Vec<Fault>> {
     let text = &source[range.clone()];
     if let Some(at) = text.find('\0') {
@@ -46,7 +46,7 @@ pub(crate) fn parse_within<'s>(
     builder.finish()
 }
 
-fn options(limits: &Limits) -> Options {
+fn options(limits: &ParseLimits) -> Options {
     granit_parser::options! {
         disallow_directives: true,
         emit_comments: false,
@@ -57,11 +57,14 @@ fn options(limits: &Limits) -> Options {
 }
 
 /// Returns what is wrong with a text that was understood only so far.
-fn syntax(text: &str, base: usize, understood: usize, limits: &Limits, error: &ScanError) -> Fault {
-    let mut at = error.marker().byte_offset().unwrap_or(0).min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
+fn syntax(
+    text: &str,
+    base: usize,
+    understood: usize,
+    limits: &ParseLimits,
+    error: &ScanError,
+) -> Fault {
+    let mut at = text.floor_char_boundary(error.marker().byte_offset().unwrap_or(0));
     if is_tab(error.kind()) {
         at = indented_by_tab(text, at);
     }

@@ -7,17 +7,17 @@ use granit_parser::Tag;
 use serde_json::Number;
 
 use super::error::Fault;
-use super::node::{Decimal, Kind, Layout};
+use super::node::{Decimal, NodeKind, NodeLayout};
 
 /// Returns what a plain (unquoted) scalar means.
-pub(crate) fn resolve(text: Cow<'_, str>) -> Kind<'_> {
+pub(crate) fn resolve(text: Cow<'_, str>) -> NodeKind<'_> {
     match text.as_ref() {
-        "" | "~" | "null" | "Null" | "NULL" => Kind::Null,
-        "true" | "True" | "TRUE" => Kind::Bool(true),
-        "false" | "False" | "FALSE" => Kind::Bool(false),
+        "" | "~" | "null" | "Null" | "NULL" => NodeKind::Null,
+        "true" | "True" | "TRUE" => NodeKind::Bool(true),
+        "false" | "False" | "FALSE" => NodeKind::Bool(false),
         other => match number(other) {
-            Some(number) => Kind::Number(Decimal::new(number, text)),
-            None => Kind::String(text),
+            Some(number) => NodeKind::Number(Decimal::new(number, text)),
+            None => NodeKind::String(text),
         },
     }
 }
@@ -114,24 +114,25 @@ pub(crate) fn is_utc_timestamp(text: &str) -> bool {
 /// Returns what a tagged scalar means. `!!str` makes a string of it; the others must fit what it is anyway.
 pub(crate) fn tagged<'s>(
     text: Cow<'s, str>,
-    layout: Layout,
+    layout: NodeLayout,
     tag: &Tag,
     span: &Range<usize>,
-) -> Result<Kind<'s>, Fault> {
+) -> Result<NodeKind<'s>, Fault> {
     let Some(name) = tag.core_suffix() else {
         return Err(foreign(tag, span));
     };
-    let absent = layout == Layout::Absent;
+    let absent = layout == NodeLayout::Absent;
     let text = if absent { Cow::Borrowed("") } else { text };
     if name == "str" {
-        return Ok(Kind::String(text));
+        return Ok(NodeKind::String(text));
     }
     let whole = !text.contains(['.', 'e', 'E']);
-    let kind = if absent || layout == Layout::Plain { resolve(text) } else { Kind::String(text) };
+    let kind =
+        if absent || layout == NodeLayout::Plain { resolve(text) } else { NodeKind::String(text) };
     let fits = match &kind {
-        Kind::Null => name == "null",
-        Kind::Bool(_) => name == "bool",
-        Kind::Number(_) => (name == "int" && whole) || (name == "float" && !whole),
+        NodeKind::Null => name == "null",
+        NodeKind::Bool(_) => name == "bool",
+        NodeKind::Number(_) => (name == "int" && whole) || (name == "float" && !whole),
         _ => false,
     };
     if fits {

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{Fault, Kind, Layout, Limits, Node, Sharing, line_column, parse};
+use super::{Fault, Node, NodeKind, NodeLayout, ParseLimits, Sharing, line_column, parse};
 
 fn read(source: &str) -> Node<'_> {
-    parse(source, &Limits::default()).unwrap_or_else(|faults| panic!("{faults:?}\n{source}"))
+    parse(source, &ParseLimits::default()).unwrap_or_else(|faults| panic!("{faults:?}\n{source}"))
 }
 
 fn faults(source: &str) -> Vec<Fault> {
-    parse(source, &Limits::default()).expect_err(source)
+    parse(source, &ParseLimits::default()).expect_err(source)
 }
 
 /// Returns `code line:column message` of every fault.
@@ -112,7 +112,7 @@ fn a_number_is_what_it_counts_for_and_keeps_what_is_written() {
         ("18446744073709551615", json!(u64::MAX)),
     ] {
         let node = read(text);
-        let Kind::Number(number) = &node.kind else { panic!("{text}") };
+        let NodeKind::Number(number) = &node.kind else { panic!("{text}") };
         assert_eq!((number.source(), node.to_value()), (text, value.clone()));
         assert!(node.says(&value) && !node.says(&json!(text)), "{text}");
         assert!(node.agrees(&read(&value.to_string())), "{text}");
@@ -143,7 +143,7 @@ fn every_span_is_the_text_of_its_value() {
     assert_eq!(&source[root.entry("seq").unwrap().key.span.clone()], "seq");
     assert_eq!(at("seq").items()[2].get("k").unwrap().sharing, Sharing::Alias);
     assert_eq!(root.get("seq").unwrap().items()[0].sharing, Sharing::Anchored);
-    assert_eq!(root.get("lit").unwrap().layout, Layout::Literal);
+    assert_eq!(root.get("lit").unwrap().layout, NodeLayout::Literal);
     assert_eq!(root.get("seq").unwrap().items()[2].get("k").unwrap().as_str(), Some("q"));
 }
 
@@ -161,12 +161,15 @@ fn dashes_and_colons_are_found_behind_comments() {
 fn a_header_that_nothing_follows_is_an_empty_text() {
     for text in ["> ", ">", "|", "| ", "|+", "a: >", "a: | ", "- >-  ", "a: >\n", "a:\n  b: | # x"]
     {
-        let read = parse(text, &Limits::default());
+        let read = parse(text, &ParseLimits::default());
         let Ok(node) = read else { continue };
         let value = node.entries().first().map_or(&node, |entry| &entry.value);
         assert!(value.span.end <= text.len(), "{text:?} is at {:?}", value.span);
     }
-    assert_eq!(parse("a: > ", &Limits::default()).unwrap().get("a").unwrap().as_str(), Some(""));
+    assert_eq!(
+        parse("a: > ", &ParseLimits::default()).unwrap().get("a").unwrap().as_str(),
+        Some("")
+    );
 }
 
 #[test]
@@ -227,7 +230,7 @@ fn a_byte_order_mark_anywhere_is_read_or_refused() {
     ] {
         for at in 0..=source.len() {
             let text = format!("{}\u{feff}{}", &source[..at], &source[at..]);
-            let Ok(root) = parse(&text, &Limits::default()) else { continue };
+            let Ok(root) = parse(&text, &ParseLimits::default()) else { continue };
             assert!(text.get(root.span.clone()).is_some(), "{text:?} is at {:?}", root.span);
             read += 1;
         }
@@ -274,10 +277,10 @@ fn bombs_are_refused_at_once() {
     }
     let nested = format!("a: {}{}{}", "&a [".repeat(60), "x, ".repeat(10_000), "]".repeat(60));
     assert_eq!(faults(&nested)[0].code, "too_large");
-    let few = Limits { nodes: 3, ..Limits::default() };
+    let few = ParseLimits { nodes: 3, ..ParseLimits::default() };
     assert_eq!(parse("[a, b, c]", &few).unwrap_err()[0].code, "too_large");
     let deepest = format!("{}{}", "[".repeat(64), "]".repeat(64));
-    assert!(parse(&deepest, &Limits::default()).is_ok());
+    assert!(parse(&deepest, &ParseLimits::default()).is_ok());
 }
 
 #[test]
@@ -316,7 +319,7 @@ fn nodes_agree_on_what_they_say_however_it_is_written() {
 #[test]
 fn key_order_is_that_of_the_text() {
     let root = read("z: 1\na: 2\nm: 3\n");
-    let Kind::Mapping(entries) = &root.kind else { panic!("a mapping") };
+    let NodeKind::Mapping(entries) = &root.kind else { panic!("a mapping") };
     assert_eq!(
         entries.iter().map(|entry| entry.key.text.as_ref()).collect::<Vec<_>>(),
         ["z", "a", "m"]

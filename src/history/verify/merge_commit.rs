@@ -10,7 +10,7 @@ use super::finding::{
 use super::signatures;
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::domain::{Status, Task, TaskId, Timestamp};
-use crate::files::config::configuration::Subject;
+use crate::files::config::configuration::RuleFile;
 use crate::files::task_file;
 use crate::files::task_file::Defaults;
 use crate::git::log::trailers;
@@ -309,7 +309,7 @@ fn judge_rules(
     let mut lines = SideLines::default();
     for parent in entry.parents.iter().filter(|parent| repository.has_commit(**parent)) {
         for file in repository.changed_between(*parent, entry.id)? {
-            if Subject::of(&file.path).is_none() {
+            if RuleFile::of(&file.path).is_none() {
                 continue;
             }
             lines.add(file.before.map(|id| repository.read_blob(id)).transpose()?);

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use tracing::warn;
 
 use crate::domain::{ChangeEvents, Event, EventId, Timestamp};
-use crate::files::event::line::{EventLine, Origin, event_line, gate_of};
+use crate::files::event::line::{EventLine, EventOrigin, event_line, gate_of};
 use crate::files::event::render::event_value;
 use crate::git::CommitId;
 use crate::history::commit_events::EventDeriver;
@@ -45,7 +45,7 @@ impl StreamedLine {
         workspace: &Workspace,
         happened: &ChangeEvents,
         event: &Event,
-        origin: Origin<'_>,
+        origin: EventOrigin<'_>,
     ) -> Self {
         let mut occurrence = happened.occurrence(event);
         // What has no name is called by its folder.
@@ -93,10 +93,9 @@ pub(crate) fn of_commit(
     let mut lines = Vec::new();
     for happened in &told.happened {
         lines.extend(
-            happened
-                .events
-                .iter()
-                .map(|event| StreamedLine::of(workspace, happened, event, Origin::Commit(&id))),
+            happened.events.iter().map(|event| {
+                StreamedLine::of(workspace, happened, event, EventOrigin::Commit(&id))
+            }),
         );
     }
     Ok(OfCommit { committed: told.committed, lines })

@@ -8,11 +8,11 @@ use crate::domain::workflow::shape::{Outputs, Shape, random};
 use crate::files::config::decode::Faults;
 use crate::files::config::shape_file::read;
 use crate::files::config::shape_file::tests::schema::of_shape;
-use crate::files::yaml::{Limits, parse};
+use crate::files::yaml::{ParseLimits, parse};
 
 fn shape(schema: &str) -> Shape {
     let faults = Faults::default();
-    let outputs = read(&parse(schema, &Limits::default()).unwrap(), &faults);
+    let outputs = read(&parse(schema, &ParseLimits::default()).unwrap(), &faults);
     assert_eq!(faults.into_inner(), []);
     let Outputs::One(shape) = outputs else { panic!("{outputs:?}") };
     shape

@@ -9,7 +9,6 @@ use super::names::Names;
 use super::record::{FieldTable, ImportReport, Record, join};
 use super::workflow_draft::{ReadWorkflow, RolesNeeded, workflow_name};
 use crate::domain::FieldFate::{Converted, Dropped, Kept, Lost};
-use crate::files::yaml::Node;
 
 /// The fields of a workflow that are ours as they stand.
 const OF_WORKFLOW: [&str; 10] = [
@@ -24,46 +23,33 @@ const OF_WORKFLOW: [&str; 10] = [
     "run",
     "context",
 ];
-/// The fields of a gate that are.
-const OF_GATE: [&str; 25] = [
-    "type",
-    "description",
-    "detour",
-    "when",
-    "onConditionError",
-    "canReject",
-    "canSkip",
-    "requireHuman",
-    "timeout",
-    "escalateTo",
-    "lease",
-    "run",
-    "signal",
-    "routes",
-    "onFailure",
-    "maxRetries",
-    "onExhausted",
-    "outputs",
-    "separateFrom",
-    "branches",
-    "joinStrategy",
-    "files",
-    "brief",
-    "metadata",
-    "rejectTo",
-];
-/// The fields of a hop that mean the same at a gate.
-const OF_HOP: [&str; 10] = [
-    "description",
-    "when",
-    "canReject",
-    "canSkip",
-    "requireHuman",
-    "timeout",
-    "escalateTo",
-    "lease",
-    "run",
-    "metadata",
+/// The fields of a gate that are ours as they stand, and whether a hop has them, too.
+const OF_GATE: [(&str, bool); 25] = [
+    ("type", false),
+    ("description", true),
+    ("detour", false),
+    ("when", true),
+    ("onConditionError", false),
+    ("canReject", true),
+    ("canSkip", true),
+    ("requireHuman", true),
+    ("timeout", true),
+    ("escalateTo", true),
+    ("lease", true),
+    ("run", true),
+    ("signal", false),
+    ("routes", false),
+    ("onFailure", false),
+    ("maxRetries", false),
+    ("onExhausted", false),
+    ("outputs", false),
+    ("separateFrom", false),
+    ("branches", false),
+    ("joinStrategy", false),
+    ("files", false),
+    ("brief", false),
+    ("metadata", true),
+    ("rejectTo", false),
 ];
 
 const NO_PART: FieldTable = &[
@@ -80,14 +66,9 @@ const HOPS: FieldTable = &[
 ];
 
 /// Returns the workflows of the file: its own, and those of its templates.
-pub(crate) fn read<'r>(
-    root: &'r Node<'static>,
-    stem: &str,
-    report: &'r ImportReport<'r>,
-) -> Vec<ReadWorkflow> {
-    let Some(top) = Record::of(root, "", "a file of aof", report) else { return Vec::new() };
+pub(crate) fn read(top: &Record<'_>, stem: &str) -> Vec<ReadWorkflow> {
     if top.has("gates") || top.has("hops") {
-        return workflow(&top, None, stem).into_iter().collect();
+        return workflow(top, None, stem).into_iter().collect();
     }
     let mut found = Vec::new();
     if let Some(record) = top.record("workflow") {
@@ -96,11 +77,11 @@ pub(crate) fn read<'r>(
     for key in ["workflows", "workflowTemplates"] {
         for (name, record) in top.workflows(key) {
             if let Some(read) = workflow(&record, name, stem) {
-                keep(read, &record, &mut found);
+                add_workflow(read, &record, &mut found);
             }
         }
     }
-    if found.is_empty() && !report.has_faults() {
+    if found.is_empty() && !top.report.has_faults() {
         let help = "import the file that has `workflow`, `workflows`, `gates` or `hops`";
         top.at("").fault("no_workflow", "there is no workflow in this file", help);
     }
@@ -109,7 +90,7 @@ pub(crate) fn read<'r>(
 }
 
 /// Keeps a workflow, unless it is a template that says what the workflow of its name says.
-fn keep(mut read: ReadWorkflow, record: &Record<'_>, found: &mut Vec<ReadWorkflow>) {
+fn add_workflow(mut read: ReadWorkflow, record: &Record<'_>, found: &mut Vec<ReadWorkflow>) {
     if let Some(same) = found.iter().find(|other| other.name == read.name) {
         let given = read.name.clone();
         if same.map.get("gates") == read.map.get("gates") {
@@ -129,7 +110,7 @@ fn keep(mut read: ReadWorkflow, record: &Record<'_>, found: &mut Vec<ReadWorkflo
 fn workflow(record: &Record<'_>, key: Option<&str>, stem: &str) -> Option<ReadWorkflow> {
     let name = workflow_name(record, "name", (key, stem), &mut Names::default());
     let mut map = Map::from_iter([("name".to_owned(), json!(name))]);
-    copy(record, &OF_WORKFLOW, &mut map);
+    copy(record, OF_WORKFLOW, &mut map);
     if map.get("rejectionStrategy").is_some_and(|strategy| strategy == "predecessors") {
         map.insert("rejectionStrategy".to_owned(), json!("previous"));
     }
@@ -137,7 +118,7 @@ fn workflow(record: &Record<'_>, key: Option<&str>, stem: &str) -> Option<ReadWo
     let gates = if record.has("gates") {
         let gates = record.records("gates", "a list of gates", "a gate").into_iter().enumerate();
         let read = |(index, gate)| {
-            let (map, gate) = names.read(gate, index, &OF_GATE, &mut roles);
+            let (map, gate) = names.read(gate, index, OF_GATE.map(|(key, _)| key), &mut roles);
             gate.finish(&[]);
             map
         };
@@ -172,11 +153,15 @@ fn workflow(record: &Record<'_>, key: Option<&str>, stem: &str) -> Option<ReadWo
 }
 
 /// Copies the fields that mean the same here.
-fn copy(record: &Record<'_>, keys: &[&'static str], map: &mut Map<String, Value>) {
+fn copy(
+    record: &Record<'_>,
+    keys: impl IntoIterator<Item = &'static str>,
+    map: &mut Map<String, Value>,
+) {
     for key in keys {
         if let Some(node) = record.get(key) {
             record.note(key, Kept, "");
-            map.insert((*key).to_owned(), node.to_value());
+            map.insert(key.to_owned(), node.to_value());
         }
     }
 }
@@ -194,7 +179,7 @@ impl GateNames {
         &mut self,
         mut record: Record<'n>,
         index: usize,
-        keys: &[&'static str],
+        keys: impl IntoIterator<Item = &'static str>,
         roles: &mut RolesNeeded,
     ) -> (Map<String, Value>, Record<'n>) {
         let mut map = Map::new();
@@ -245,7 +230,8 @@ fn read_hop<'n>(
     names: &mut GateNames,
     roles: &mut RolesNeeded,
 ) -> Hop<'n> {
-    let (map, record) = names.read(record, index, &OF_HOP, roles);
+    let of_hop = OF_GATE.into_iter().filter(|(_, is_of_hop)| *is_of_hop).map(|(key, _)| key);
+    let (map, record) = names.read(record, index, of_hop, roles);
     match record.flag("autoAdvance") {
         Some(true) => record.note("autoAdvance", Dropped, "what a gate does anyway"),
         Some(false) => {

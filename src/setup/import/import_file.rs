@@ -8,7 +8,7 @@
 use super::aof;
 use super::names;
 use super::openagents;
-use super::record::ImportReport;
+use super::record::{ImportReport, Record};
 use super::source;
 use super::source::ForeignSystem;
 use super::workflow_draft::{ReadWorkflow, RoleDraft};
@@ -73,24 +73,24 @@ fn read(
 ) -> Result<Imported, Vec<Fault>> {
     let foreign = source::read(file, text)?;
     let system = system.map_or_else(|| foreign.guess_system(), Ok).map_err(|fault| vec![fault])?;
-    let root = &foreign.root;
     let report = ImportReport::new(foreign.lines);
+    let top = Record::root(&foreign.root, &report);
     let stem = stem(file);
     let found = match system {
-        ForeignSystem::Antfarm => antfarm::convert::read(root, &stem, &report),
-        ForeignSystem::Openagents => openagents::read(root, &stem, &report),
-        ForeignSystem::StatusGraph => status_graph::convert::read(root, &stem, &report),
-        ForeignSystem::Orbital => orbital::read(root, &stem, &report),
-        ForeignSystem::Aof => aof::read(root, &stem, &report),
+        ForeignSystem::Antfarm => antfarm::convert::read(&top, &stem),
+        ForeignSystem::Openagents => openagents::read(&top, &stem),
+        ForeignSystem::StatusGraph => status_graph::convert::read(&top, &stem),
+        ForeignSystem::Orbital => orbital::read(&top, &stem),
+        ForeignSystem::Aof => aof::read(&top, &stem),
     };
     let remarks = report.finish()?;
-    let rendered = chosen(found, name)
-        .and_then(|found| found.into_iter().map(rendered).collect::<Result<_, _>>());
+    let rendered = select_workflows(found, name)
+        .and_then(|found| found.into_iter().map(render_workflow).collect::<Result<_, _>>());
     Ok(Imported { system, workflows: rendered.map_err(|fault| vec![fault])?, remarks })
 }
 
 /// Returns the workflows that are wanted, called as they are to be called.
-fn chosen(
+fn select_workflows(
     mut found: Vec<ReadWorkflow>,
     name: Option<&WorkflowName>,
 ) -> Result<Vec<ReadWorkflow>, Fault> {
@@ -116,7 +116,7 @@ fn chosen(
     Ok(found)
 }
 
-fn rendered(read: ReadWorkflow) -> Result<ImportedWorkflow, Fault> {
+fn render_workflow(read: ReadWorkflow) -> Result<ImportedWorkflow, Fault> {
     let invalid = |fault: IdFault| Fault::new("invalid_value", 0..0, fault.to_string());
     let need = |RoleDraft { name, description, people }| {
         Ok(RoleNeed { role: name.parse().map_err(invalid)?, description, people })

@@ -7,10 +7,10 @@ use super::record::FieldPlace;
 use crate::domain::FieldFate::{Converted, Kept};
 
 /// The longest name, in bytes.
-const LONGEST: usize = 64;
+const MAX_LENGTH: usize = 64;
 
 /// The words that cannot be decisions, and what an importer calls such a decision instead.
-const WORDS: [(&str, &str); 12] = [
+const RESERVED_DECISIONS: [(&str, &str); 12] = [
     ("complete", "completed"),
     ("needs_review", "review_needed"),
     ("blocked", "is_blocked"),
@@ -36,10 +36,10 @@ impl Names {
     /// Returns our name for a foreign one, and what was changed about it. `fallback` stands for one that has no letter of ours.
     pub(crate) fn add(&mut self, foreign: &str, fallback: &str) -> (String, Option<String>) {
         let clean = plain(foreign, fallback);
-        let name = self.free(&clean);
+        let name = self.reserve(&clean);
         let why = if clean != foreign {
             Some(format!(
-                "`{foreign}` became `{name}`: names are letters, digits, `-` and `_`, at most {LONGEST}"
+                "`{foreign}` became `{name}`: names are letters, digits, `-` and `_`, at most {MAX_LENGTH}"
             ))
         } else if name != clean {
             Some(format!("`{foreign}` became `{name}`: there is another `{clean}`"))
@@ -77,7 +77,7 @@ impl Names {
         if plain(foreign, fallback) != "task" {
             return self.take(place, foreign, fallback, kept);
         }
-        let name = self.free("task-gate");
+        let name = self.reserve("task-gate");
         place.note(Converted, format!("`{name}`: `task` means the task itself in templates"));
         self.ours.insert(foreign.to_owned(), name.clone());
         name
@@ -85,7 +85,7 @@ impl Names {
 
     /// Keeps a name for something that the foreign file does not name.
     pub(crate) fn invent(&mut self, name: &str) -> String {
-        self.free(&plain(name, "gate"))
+        self.reserve(&plain(name, "gate"))
     }
 
     /// Returns our name for a foreign one.
@@ -93,7 +93,7 @@ impl Names {
         self.ours.get(foreign).map(String::as_str)
     }
 
-    fn free(&mut self, clean: &str) -> String {
+    fn reserve(&mut self, clean: &str) -> String {
         numbered(clean, |name| self.taken.insert(name.to_owned()))
     }
 }
@@ -104,7 +104,7 @@ fn numbered(clean: &str, mut is_free: impl FnMut(&str) -> bool) -> String {
     let mut number = 2;
     while !is_free(&name) {
         let tail = format!("-{number}");
-        name = format!("{}{tail}", &clean[..clean.len().min(LONGEST - tail.len())]);
+        name = format!("{}{tail}", &clean[..clean.len().min(MAX_LENGTH - tail.len())]);
         number += 1;
     }
     name
@@ -117,14 +117,15 @@ pub(crate) fn decisions<'a>(
     let mut taken: HashSet<String> = HashSet::new();
     let mut list = Vec::new();
     for word in foreign {
-        let clean: String =
-            cut(word.chars().map(|c| if is_plain(c) || c == '.' { c } else { '-' }).collect());
+        let clean: String = truncated(
+            word.chars().map(|c| if is_plain(c) || c == '.' { c } else { '-' }).collect(),
+        );
         let clean = if clean.chars().any(|c| c.is_ascii_alphanumeric()) {
             clean
         } else {
             "done".to_owned()
         };
-        let ours = WORDS.iter().find(|(known, _)| clean.eq_ignore_ascii_case(known));
+        let ours = RESERVED_DECISIONS.iter().find(|(known, _)| clean.eq_ignore_ascii_case(known));
         let clean = ours.map_or(clean, |(_, ours)| (*ours).to_owned());
         let name = numbered(&clean, |name| taken.insert(name.to_ascii_lowercase()));
         let why = match ours {
@@ -153,14 +154,14 @@ pub(crate) fn plain(text: &str, fallback: &str) -> String {
             name.push(c);
         }
     }
-    let name = cut(name);
+    let name = truncated(name);
     let name = if is_name(text) { text } else { name.trim_end_matches('-') };
     if name.is_empty() { fallback.to_owned() } else { name.to_owned() }
 }
 
 /// Returns whether a text is a name as it stands.
 pub(crate) fn is_name(text: &str) -> bool {
-    text.len() <= LONGEST
+    text.len() <= MAX_LENGTH
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.chars().all(is_plain)
 }
@@ -174,8 +175,8 @@ fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
 }
 
-fn cut(mut text: String) -> String {
-    text.truncate(LONGEST);
+fn truncated(mut text: String) -> String {
+    text.truncate(MAX_LENGTH);
     text
 }
 

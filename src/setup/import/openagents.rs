@@ -7,14 +7,13 @@ use serde_json::json;
 
 use super::names::literal;
 use super::names::{self, Names};
-use super::record::{FieldTable, ImportReport, Record};
+use super::record::{FieldTable, Record};
 use super::steps::{ForeignStep, StepList, Unnamed};
 use super::workflow_draft::{
     ExhaustedDraft, GateDraft, ReadWorkflow, RolesNeeded, RouteDraft, WorkflowDraft, period, tidy,
 };
 use crate::domain::FieldFate::{Converted, Dropped, Kept, Lost};
 use crate::domain::Period;
-use crate::files::yaml::Node;
 
 /// Who decides about approvals, where the file does not say.
 const APPROVER: &str = "approver";
@@ -75,20 +74,15 @@ const OF_CONDITION: FieldTable = &[
 ];
 
 /// Returns the workflows of the file: the file is one, or has several under `workflows`.
-pub(crate) fn read<'r>(
-    root: &'r Node<'static>,
-    stem: &str,
-    report: &'r ImportReport<'r>,
-) -> Vec<ReadWorkflow> {
-    let Some(top) = Record::of(root, "", "a workflow", report) else { return Vec::new() };
+pub(crate) fn read(top: &Record<'_>, stem: &str) -> Vec<ReadWorkflow> {
     let mut names = Names::default();
     if !top.has("workflows") {
-        return workflow(&top, None, stem, &mut names).into_iter().collect();
+        return workflow(top, None, stem, &mut names).into_iter().collect();
     }
     let workflows = top.workflows("workflows").into_iter();
     let found: Vec<ReadWorkflow> =
         workflows.filter_map(|(key, record)| workflow(&record, key, stem, &mut names)).collect();
-    if found.is_empty() && !report.has_faults() {
+    if found.is_empty() && !top.report.has_faults() {
         let message = "there is no workflow under `workflows`";
         top.at("workflows").fault("no_workflow", message, "");
     }
@@ -120,8 +114,8 @@ fn workflow(
         return None;
     }
     let roles = &mut draft.roles;
-    let mut builder = GateBuilder { roles, steps: &steps, agents: Names::default() };
-    for (step, reached) in steps.steps.iter().zip(reached(&steps)) {
+    let mut builder = OpenagentsGateBuilder { roles, steps: &steps, agents: Names::default() };
+    for (step, reached) in steps.steps.iter().zip(reachable(&steps)) {
         if reached {
             draft.gates.extend(builder.gate(step));
         } else {
@@ -130,12 +124,12 @@ fn workflow(
             step.record.finish(&[&[("*", Dropped, "nothing leads to this step")]]);
         }
     }
-    draft.leave_out_what_the_order_says();
+    draft.drop_default_routes();
     Some(draft.finish())
 }
 
 /// Returns which steps a workflow can come to from its first.
-fn reached(steps: &StepList<'_>) -> Vec<bool> {
+fn reachable(steps: &StepList<'_>) -> Vec<bool> {
     let mut reached = vec![false; steps.steps.len()];
     let mut open = vec![0];
     while let Some(index) = open.pop() {
@@ -147,13 +141,13 @@ fn reached(steps: &StepList<'_>) -> Vec<bool> {
     reached
 }
 
-struct GateBuilder<'a, 'n> {
+struct OpenagentsGateBuilder<'a, 'n> {
     roles: &'a mut RolesNeeded,
     steps: &'a StepList<'n>,
     agents: Names,
 }
 
-impl GateBuilder<'_, '_> {
+impl OpenagentsGateBuilder<'_, '_> {
     fn gate(&mut self, step: &ForeignStep<'_>) -> Option<GateDraft> {
         let record = &step.record;
         let description = record.text("description").or_else(|| record.text("name"));
@@ -213,7 +207,7 @@ impl GateBuilder<'_, '_> {
         gate.brief.instructions = record.text("message").map(|text| tidy(&literal(&text)));
         gate.timeout = period(record, "timeout");
         gate.route("approve", self.success(step, &["on_approve", "on_success"]));
-        let rejected = match self.way(step, &["on_reject", "on_error"], "") {
+        let rejected = match self.route_target(step, &["on_reject", "on_error"], "") {
             Some(target) if target.is_empty() => RouteDraft::cancelled(),
             Some(target) => RouteDraft::to(target),
             None => {
@@ -265,7 +259,7 @@ impl GateBuilder<'_, '_> {
     }
 
     /// Returns where the first of these fields leads that is there, and notes it; `end` stands for the end of the workflow.
-    fn way(&self, step: &ForeignStep<'_>, keys: &[&str], end: &str) -> Option<String> {
+    fn route_target(&self, step: &ForeignStep<'_>, keys: &[&str], end: &str) -> Option<String> {
         let record = &step.record;
         let (key, foreign) = keys.iter().find_map(|key| Some((*key, record.text(key)?)))?;
         if foreign == END {
@@ -284,7 +278,7 @@ impl GateBuilder<'_, '_> {
 
     /// Returns where success leads; a step that does not say ends the workflow.
     fn success(&self, step: &ForeignStep<'_>, keys: &[&str]) -> RouteDraft {
-        RouteDraft::to(self.way(step, keys, "$end").unwrap_or_else(|| {
+        RouteDraft::to(self.route_target(step, keys, "$end").unwrap_or_else(|| {
             let note = "not given, which ends the workflow: leads to `$end`";
             step.record.report.added(format!("{}.{}", step.foreign, keys[0]), note);
             "$end".to_owned()
@@ -294,7 +288,7 @@ impl GateBuilder<'_, '_> {
     /// Returns where success and where a failure leads.
     fn success_and_failure(&self, step: &ForeignStep<'_>) -> (RouteDraft, String) {
         let success = self.success(step, &["on_success"]);
-        let failure = self.way(step, &["on_error"], "$fail").unwrap_or_else(|| {
+        let failure = self.route_target(step, &["on_error"], "$fail").unwrap_or_else(|| {
             let note = "not given: there an error goes the way of a success; here it fails the task (`$fail`)";
             step.record.report.added(format!("{}.on_error", step.foreign), note);
             "$fail".to_owned()

@@ -8,14 +8,13 @@ use serde_json::json;
 
 use super::names;
 use super::names::{Names, is_bare, rewritten, slots};
-use super::record::{FieldTable, ImportReport, Record};
+use super::record::{FieldTable, Record};
 use super::steps::{ForeignStep, StepList, Unnamed};
 use super::workflow_draft::{
     ExhaustedDraft, GateDraft, ReadWorkflow, RouteDraft, RunDraft, WorkflowDraft, period, tidy,
 };
 use crate::domain::FieldFate::{Converted, Dropped};
 use crate::domain::listed;
-use crate::files::yaml::Node;
 
 /// How often a gate may be judged where the file does not say.
 const JUDGED: u64 = 3;
@@ -51,19 +50,13 @@ const OF_STEP: FieldTable = &[
 ];
 
 /// Returns the workflow of the file.
-pub(crate) fn read<'r>(
-    root: &'r Node<'static>,
-    stem: &str,
-    report: &'r ImportReport<'r>,
-) -> Vec<ReadWorkflow> {
-    let found = Record::of(root, "", "an orbital configuration", report);
-    let Some(top) = found else { return Vec::new() };
+pub(crate) fn read(top: &Record<'_>, stem: &str) -> Vec<ReadWorkflow> {
     let record = if top.has("workflow") {
         let Some(record) = top.record("workflow") else { return Vec::new() };
         top.finish(&[OF_FILE]);
         record
     } else {
-        top
+        top.clone()
     };
     let preset_name = record.text("preset");
     let fallback = names::plain(preset_name.as_deref().unwrap_or(stem), stem);
@@ -87,7 +80,7 @@ pub(crate) fn read<'r>(
         }
     }
     for step in &mut steps {
-        step.instructions = step.instructions.take().map(|text| slots_of_ours(&text, &mut inputs));
+        step.instructions = step.instructions.take().map(|text| convert_slots(&text, &mut inputs));
     }
     let again = match record.count("max_gate_retries") {
         None | Some(0) => JUDGED - 1,
@@ -98,7 +91,7 @@ pub(crate) fn read<'r>(
     if has_gates && !record.has("max_gate_retries") {
         let note =
             format!("not given: a gate is judged {JUDGED} times there, so `maxRetries: {again}`");
-        report.added("workflow.max_gate_retries", note);
+        record.report.added("workflow.max_gate_retries", note);
     }
     build(&mut draft, &steps, again);
     let is_implied = |(step, gate): &(&OrbitalStep, &GateDraft)| gate.detour && !step.deferred;
@@ -107,15 +100,15 @@ pub(crate) fn read<'r>(
     if !detours.is_empty() {
         let note =
             format!("only a verdict leads to {}, and from there back to its gate", listed(detours));
-        report.added("detour", note);
+        record.report.added("detour", note);
     }
     for key in inputs {
         let note = "comes with the task (`aof task new --context`), or stays empty";
-        report.added(format!("context.input.{key}"), note);
+        record.report.added(format!("context.input.{key}"), note);
         draft.context.input.insert(key, json!(""));
     }
     if has_gates {
-        report.added("roles", format!("one agent does everything there; here `{WORKER}` works and `{REVIEWER}` judges, and one agent may be both"));
+        record.report.added("roles", format!("one agent does everything there; here `{WORKER}` works and `{REVIEWER}` judges, and one agent may be both"));
     }
     vec![draft.finish()]
 }
@@ -124,9 +117,7 @@ fn read_step(step: &ForeignStep<'_>, list: &StepList<'_>) -> OrbitalStep {
     let record = &step.record;
     let instructions = record.text("prompt");
     match &instructions {
-        None => record
-            .report
-            .added(format!("{}.prompt", record.path), "not given: the brief is generated"),
+        None => record.added("prompt", "not given: the brief is generated"),
         Some(text) => {
             record.note("prompt", Converted, "`brief.instructions`");
             for slot in slots(text) {
@@ -217,7 +208,7 @@ fn detours(steps: &[OrbitalStep], target: impl Fn(&OrbitalStep) -> Option<usize>
     steps.iter().enumerate().map(is_detour).collect()
 }
 
-fn slots_of_ours(text: &str, inputs: &mut BTreeSet<String>) -> String {
+fn convert_slots(text: &str, inputs: &mut BTreeSet<String>) -> String {
     tidy(&rewritten(text, |inner| {
         let key = is_bare(inner).then(|| names::key(inner))?;
         if key != "task" {

@@ -7,31 +7,31 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::domain::{FieldFate, ImportRemark, nearest};
-use crate::files::diagnostic::excerpt::{Lines, inert};
-use crate::files::yaml::{Fault, Kind, Node};
+use crate::files::diagnostic::excerpt::{SourceLines, visible_text};
+use crate::files::yaml::{Fault, Node, NodeKind};
 
 /// What becomes of the fields of a mapping: the key, its fate, and why or into what. `x-*` means every key that begins so.
 pub(crate) type FieldTable = &'static [(&'static str, FieldFate, &'static str)];
 
 /// Collects the remarks and the faults while a file is read.
 pub(crate) struct ImportReport<'s> {
-    lines: Lines<'s>,
+    lines: SourceLines<'s>,
     /// Each with its offset in the file; those without one come last.
     remarks: RefCell<Vec<(usize, ImportRemark)>>,
     /// The paths of fields that need no remark by table.
-    told: RefCell<HashSet<String>>,
+    reported: RefCell<HashSet<String>>,
     faults: RefCell<Vec<Fault>>,
 }
 
 impl<'s> ImportReport<'s> {
-    pub(crate) fn new(lines: Lines<'s>) -> Self {
-        let (remarks, told, faults) = Default::default();
-        Self { lines, remarks, told, faults }
+    pub(crate) fn new(lines: SourceLines<'s>) -> Self {
+        let (remarks, reported, faults) = Default::default();
+        Self { lines, remarks, reported, faults }
     }
 
     /// Notes something that the file does not say, and the new one has to.
     pub(crate) fn added(&self, field: impl AsRef<str>, note: impl Into<String>) {
-        let field = inert(field.as_ref());
+        let field = visible_text(field.as_ref());
         let remark = ImportRemark { line: None, field, fate: FieldFate::Added, note: note.into() };
         self.remarks.borrow_mut().push((usize::MAX, remark));
     }
@@ -67,14 +67,15 @@ impl FieldPlace<'_> {
     /// Notes what became of the field.
     pub(crate) fn note(&self, fate: FieldFate, note: impl Into<String>) {
         let line = Some(self.report.lines.line_of(self.span.start));
-        let remark = ImportRemark { line, field: inert(&self.path), fate, note: note.into() };
+        let remark =
+            ImportRemark { line, field: visible_text(&self.path), fate, note: note.into() };
         self.report.remarks.borrow_mut().push((self.span.start, remark));
-        self.mark_told();
+        self.mark_reported();
     }
 
     /// Leaves it to others to say what became of the field.
-    pub(crate) fn mark_told(&self) {
-        self.report.told.borrow_mut().insert(self.path.clone());
+    pub(crate) fn mark_reported(&self) {
+        self.report.reported.borrow_mut().insert(self.path.clone());
     }
 
     /// Reports that the field cannot be read as it is; an empty `help` is none.
@@ -123,6 +124,11 @@ pub(crate) struct Record<'n> {
 }
 
 impl<'n> Record<'n> {
+    /// Returns the fields of a file, whose root is a mapping.
+    pub(crate) fn root(node: &'n Node<'static>, report: &'n ImportReport<'n>) -> Self {
+        Self { node, path: String::new(), report }
+    }
+
     /// Returns the fields of the node; `what` names the mapping with its article: `a step`.
     pub(crate) fn of(
         node: &'n Node<'static>,
@@ -130,7 +136,7 @@ impl<'n> Record<'n> {
         what: &str,
         report: &'n ImportReport<'n>,
     ) -> Option<Self> {
-        if matches!(node.kind, Kind::Mapping(_)) {
+        if matches!(node.kind, NodeKind::Mapping(_)) {
             return Some(Self { node, path: path.to_owned(), report });
         }
         let message = format!("{what} is a mapping of fields, and this is {}", node.noun());
@@ -141,7 +147,7 @@ impl<'n> Record<'n> {
     /// Returns the place of a field, or where the record begins if it has no such field.
     pub(crate) fn at(&self, key: &str) -> FieldPlace<'n> {
         let span =
-            self.node.entry(key).map_or_else(|| first_key(self.node), |e| e.key.span.clone());
+            self.node.entry(key).map_or_else(|| self.node.first_key(), |e| e.key.span.clone());
         FieldPlace { path: join(&self.path, key), span, report: self.report }
     }
 
@@ -157,9 +163,14 @@ impl<'n> Record<'n> {
         self.at(key).note(fate, note);
     }
 
+    /// Notes a field that the file does not have, and the new one has to.
+    pub(crate) fn added(&self, key: &str, note: impl Into<String>) {
+        self.report.added(join(&self.path, key), note);
+    }
+
     /// Reports a field that is missing.
     pub(crate) fn missing(&self, message: impl Into<String>) {
-        let place = FieldPlace { span: first_key(self.node), ..self.at("") };
+        let place = FieldPlace { span: self.node.first_key(), ..self.at("") };
         place.fault("missing_field", message, "");
     }
 
@@ -194,7 +205,7 @@ impl<'n> Record<'n> {
     pub(crate) fn texts(&self, key: &str) -> Option<Vec<String>> {
         self.read(key, "a list of texts", |node| match scalar(node) {
             Some(text) => Some(vec![text]),
-            None if matches!(node.kind, Kind::Sequence(_)) => {
+            None if matches!(node.kind, NodeKind::Sequence(_)) => {
                 node.items().iter().map(scalar).collect()
             }
             None => None,
@@ -222,15 +233,15 @@ impl<'n> Record<'n> {
     /// Returns a mapping below; its own fields are reported, not the mapping.
     pub(crate) fn record(&self, key: &str) -> Option<Self> {
         let place = self.at(key);
-        place.mark_told();
+        place.mark_reported();
         Self::of(self.get(key)?, &place.path, &format!("`{}`", place.path), self.report)
     }
 
     /// Returns the items of a list as records: each is `what`.
     pub(crate) fn records(&self, key: &str, wanted: &str, what: &str) -> Vec<Self> {
-        self.at(key).mark_told();
+        self.at(key).mark_reported();
         let is_list = |node: &'n Node<'static>| match &node.kind {
-            Kind::Sequence(items) => Some(items.as_slice()),
+            NodeKind::Sequence(items) => Some(items.as_slice()),
             _ => None,
         };
         let items = self.read(key, wanted, is_list).unwrap_or_default();
@@ -247,13 +258,13 @@ impl<'n> Record<'n> {
         wanted: &str,
     ) -> Vec<(&'n str, FieldPlace<'n>, &'n Node<'static>)> {
         let place = self.at(key);
-        place.mark_told();
+        place.mark_reported();
         let is_mapping = |node: &'n Node<'static>| match &node.kind {
-            Kind::Mapping(entries) => Some(entries.as_slice()),
+            NodeKind::Mapping(entries) => Some(entries.as_slice()),
             _ => None,
         };
         let entries = self.read(key, wanted, is_mapping).unwrap_or_default();
-        let entry = |entry: &'n crate::files::yaml::Entry<'static>| {
+        let entry = |entry: &'n crate::files::yaml::MappingEntry<'static>| {
             let name = entry.key.text.as_ref();
             (name, place.below(name, entry.key.span.clone()), &entry.value)
         };
@@ -262,7 +273,7 @@ impl<'n> Record<'n> {
 
     /// Returns workflows with their names, or of a list.
     pub(crate) fn workflows(&self, key: &str) -> Vec<(Option<&'n str>, Self)> {
-        if self.get(key).is_some_and(|node| matches!(node.kind, Kind::Sequence(_))) {
+        if self.get(key).is_some_and(|node| matches!(node.kind, NodeKind::Sequence(_))) {
             let records = self.records(key, "a list of workflows", "a workflow");
             return records.into_iter().map(|record| (None, record)).collect();
         }
@@ -273,13 +284,13 @@ impl<'n> Record<'n> {
         entries.filter_map(record).collect()
     }
 
-    /// Notes what became of each field, by the first table that knows it, unless it has been told. A field that no table knows is
+    /// Notes what became of each field, by the first table that knows it, unless it has been reported. A field that no table knows is
     /// lost if its name speaks of where a task goes, and dropped otherwise.
     pub(crate) fn finish(&self, tables: &[FieldTable]) {
         for entry in self.node.entries() {
             let key = entry.key.text.as_ref();
             let place = self.at(key);
-            if self.report.told.borrow().contains(&place.path) {
+            if self.report.reported.borrow().contains(&place.path) {
                 continue;
             }
             let is_meant = |name: &str| match name.strip_suffix('*') {
@@ -290,7 +301,7 @@ impl<'n> Record<'n> {
             match known {
                 _ if entry.value.is_null() => place.note(FieldFate::Dropped, "it says nothing"),
                 Some((_, fate, note)) => place.note(*fate, *note),
-                None if names_a_way(key) => {
+                None if is_routing_key(key) => {
                     let note = "not known here, and by its name it says where a task goes";
                     place.note(FieldFate::Lost, note);
                 }
@@ -310,13 +321,8 @@ pub(crate) fn scalar(node: &Node<'_>) -> Option<String> {
     crate::files::config::decode::text_of(node).map(std::borrow::Cow::into_owned)
 }
 
-/// Returns the first key of a mapping: a place to point at when a field is not there.
-fn first_key(node: &Node<'_>) -> Range<usize> {
-    node.entries().first().map_or_else(|| node.span.clone(), |entry| entry.key.span.clone())
-}
-
 /// Returns whether the name of an unknown field is one that sends tasks somewhere.
-fn names_a_way(key: &str) -> bool {
+fn is_routing_key(key: &str) -> bool {
     const WORDS: [&str; 13] = [
         "next",
         "goto",

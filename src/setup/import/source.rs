@@ -2,17 +2,18 @@
 
 use crate::domain::listed;
 use crate::domain::words::words;
-use crate::files::diagnostic::excerpt::Lines;
+use crate::files::diagnostic::excerpt::SourceLines;
 use crate::files::json;
 use crate::files::toml_tree;
 use crate::files::yaml;
-use crate::files::yaml::{Fault, Limits, Node};
+use crate::files::yaml::{Fault, Node, ParseLimits};
 
 /// The largest file that is read.
 const LARGEST: usize = 16 << 20;
 
 /// More than our own files may ask for: ten thousand steps are a file too.
-const LIMITS: Limits = Limits { depth: 64, nodes: 2_000_000, alias_nodes: 200_000, text: 32 << 20 };
+const LIMITS: ParseLimits =
+    ParseLimits { depth: 64, nodes: 2_000_000, alias_nodes: 200_000, text: 32 << 20 };
 
 words!(
     /// Whose file is imported.
@@ -34,7 +35,7 @@ words!(
 pub(crate) struct ForeignFile<'s> {
     pub(crate) root: Node<'static>,
     is_toml: bool,
-    pub(crate) lines: Lines<'s>,
+    pub(crate) lines: SourceLines<'s>,
 }
 
 /// Returns the text of a file, and what is wrong where it is none.
@@ -80,7 +81,7 @@ pub(crate) fn read<'s>(name: &str, text: &'s str) -> Result<ForeignFile<'s>, Vec
         };
         return Err(vec![Fault::new("no_workflow", root.span.clone(), message)]);
     }
-    Ok(ForeignFile { root, is_toml, lines: Lines::of(text) })
+    Ok(ForeignFile { root, is_toml, lines: SourceLines::of(text) })
 }
 
 /// Reads a text that is no YAML as JSON, if it begins like that: some JSON is no YAML.
@@ -169,7 +170,7 @@ fn has(node: &Node<'_>, keys: &[&str]) -> bool {
 
 fn unknown(root: &Node<'_>) -> Fault {
     let keys = root.entries().iter().take(8).map(|entry| entry.key.text.as_ref());
-    let span = root.entries().first().map_or(0..0, |entry| entry.key.span.clone());
+    let span = root.first_key();
     if has(root, &["teams", "agents", "roles"]) {
         return Fault::new("no_workflow", span, "this file says who works, not how: there is no workflow in it").help(
             "import the file that has `gates`, `hops`, `steps` or `graph`; people and agents go into org.yaml by hand",

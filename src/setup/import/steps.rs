@@ -51,7 +51,7 @@ impl<'n> StepList<'n> {
                 }
                 (None, Unnamed::IsNumbered) => {
                     let note = format!("the step has no `{key}`: the gate is called `{fallback}`");
-                    record.report.added(join(&record.path, key), note);
+                    record.added(key, note);
                     fallback.clone()
                 }
             };

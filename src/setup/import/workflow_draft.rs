@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::names::Names;
-use super::record::{Record, join};
+use super::record::Record;
 use crate::domain::FieldFate::{Dropped, Kept};
 use crate::domain::Period;
 
@@ -182,7 +182,7 @@ impl WorkflowDraft {
     }
 
     /// Leaves out the routes of `complete` that only say what the order of the list says: the next gate, the end behind the last.
-    pub(crate) fn leave_out_what_the_order_says(&mut self) {
+    pub(crate) fn drop_default_routes(&mut self) {
         let ids: Vec<String> = self.gates.iter().map(|gate| gate.id.clone()).collect();
         for (index, gate) in self.gates.iter_mut().enumerate() {
             let next = RouteDraft::to(ids.get(index + 1).map_or("$end", String::as_str));
@@ -191,7 +191,7 @@ impl WorkflowDraft {
     }
 
     /// Leaves a key that a gate hands on to that gate: it is no longer only the input's.
-    pub(crate) fn protect_the_rest(&mut self) {
+    pub(crate) fn set_protected_keys(&mut self) {
         let declares = |outputs: &Value, key: &str| {
             let own = |shape: &Value| shape["properties"].get(key).is_some();
             own(outputs) || outputs["oneOf"].as_array().is_some_and(|shapes| shapes.iter().any(own))
@@ -208,8 +208,8 @@ impl WorkflowDraft {
 
     /// Returns the workflow as it is written.
     pub(crate) fn finish(mut self) -> ReadWorkflow {
-        for (gate, comes_again) in self.comes_again().into_iter().enumerate() {
-            if !comes_again {
+        for (gate, revisited) in self.revisited().into_iter().enumerate() {
+            if !revisited {
                 self.gates[gate].brief.reentry = None;
             }
         }
@@ -222,7 +222,7 @@ impl WorkflowDraft {
     }
 
     /// Returns for each gate whether a task may come to it again: it was sent back to it, or past it.
-    fn comes_again(&self) -> Vec<bool> {
+    fn revisited(&self) -> Vec<bool> {
         let mut again = vec![false; self.gates.len()];
         let places: HashMap<&str, usize> =
             self.gates.iter().enumerate().map(|(index, gate)| (gate.id.as_str(), index)).collect();
@@ -252,7 +252,7 @@ pub(crate) fn workflow_name(
     let (name, why) = names.add(given.unwrap_or(fallback), fallback);
     if why.is_some() || given.is_none() {
         let usual = || format!("not given: the workflow is called `{name}`");
-        record.report.added(join(&record.path, "name"), why.unwrap_or_else(usual));
+        record.added("name", why.unwrap_or_else(usual));
     }
     name
 }

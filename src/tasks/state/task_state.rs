@@ -123,10 +123,11 @@ impl TaskState {
             };
             state.thaw = thaw_hint(&state.snapshot.path, committed);
         }
-        let unearned = state.file.unearned();
-        if !unearned.is_empty() && !matches!(state.pending, Pending::Foreign(_) | Pending::Stale(_))
+        let dropped_fields = state.file.dropped_fields();
+        if !dropped_fields.is_empty()
+            && !matches!(state.pending, Pending::Foreign(_) | Pending::Stale(_))
         {
-            state.pending = Pending::Unearned(unearned);
+            state.pending = Pending::Unearned(dropped_fields);
         }
         Ok(state)
     }

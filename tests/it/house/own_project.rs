@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use aof::domain::{Severity, TaskId};
-use aof::files::config::configuration::{Source, Subject, load};
+use aof::files::config::configuration::{RuleFile, Source, load};
 use aof::files::task_file;
 use aof::files::task_file::{Defaults, Origin};
 use aof::rules::Rules;
@@ -22,7 +22,7 @@ fn rules() -> Rules {
             bytes: fs::read(root().join(name)).unwrap(),
         })
         .collect();
-    assert!(names.iter().all(|name| Subject::of(name).is_some()));
+    assert!(names.iter().all(|name| RuleFile::of(name).is_some()));
     let configuration = load(&sources).unwrap();
     let (rules, findings) = Rules::new(configuration.project, configuration.org).unwrap();
     let worse: Vec<_> =

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use aof::domain::{Duty, Severity, Target, Workflow};
 use aof::files::config::configuration::{Configuration, Source, load};
-use aof::files::diagnostic::{Paint, render_all};
+use aof::files::diagnostic::{ColorMode, render_all};
 use aof::rules::Rules;
 
 use crate::support::environment::TestEnvironment;
@@ -88,7 +88,7 @@ fn completed(text: &str) -> String {
 fn configuration(workflow: &str, org: &str) -> Configuration {
     let source = |name: &str, text: &str| Source { name: name.to_owned(), bytes: text.into() };
     load(&[source("workflows/shown.yaml", workflow), source("org.yaml", org)])
-        .unwrap_or_else(|faults| panic!("{}\n{workflow}", render_all(&faults, Paint::Plain)))
+        .unwrap_or_else(|faults| panic!("{}\n{workflow}", render_all(&faults, ColorMode::Plain)))
 }
 
 /// Returns an org.yaml in which each role has an agent of its name; a person where a gate is for people, or who steps in there.

@@ -440,7 +440,7 @@ fn decisions_and_variants_are_answers_too() {
         {"properties": {"$status": {"const": "rejected"}}, "required": ["$status"]},
     ]});
     let declared = declared.to_string();
-    let node = yaml::parse(&declared, &yaml::Limits::default()).unwrap();
+    let node = yaml::parse(&declared, &yaml::ParseLimits::default()).unwrap();
     gate.outputs = shape_file::read(&node, &crate::files::config::decode::Faults::default());
     let status = "{\"$status\": \"approved\", \"branch\": \"x\"}";
     let Ok(said) = gate.hears(&fenced(status), None, OK) else { panic!("nothing was said") };

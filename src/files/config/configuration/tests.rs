@@ -7,7 +7,7 @@ mod places;
 mod workflows;
 
 use super::*;
-use crate::files::diagnostic::{Paint, render_all};
+use crate::files::diagnostic::{ColorMode, render_all};
 
 fn source(name: &str, text: &str) -> Source {
     Source { name: name.to_owned(), bytes: text.as_bytes().to_vec() }
@@ -18,11 +18,11 @@ fn read(files: &[(&str, &str)]) -> Result<Configuration, Vec<Diagnostic>> {
 }
 
 fn good(files: &[(&str, &str)]) -> Configuration {
-    read(files).unwrap_or_else(|found| panic!("{}", render_all(&found, Paint::Plain)))
+    read(files).unwrap_or_else(|found| panic!("{}", render_all(&found, ColorMode::Plain)))
 }
 
 fn bad(files: &[(&str, &str)]) -> String {
-    render_all(&read(files).unwrap_err(), Paint::Plain)
+    render_all(&read(files).unwrap_err(), ColorMode::Plain)
 }
 
 fn workflow(name: &str) -> WorkflowName {

@@ -6,11 +6,11 @@ use serde_json::Number;
 
 use super::shape;
 use crate::domain::workflow::shape::{
-    Count, Interval, List, ObjectFields as Declared, Others, ShapeKind, compare,
+    Count, Interval, List, ObjectFields, Others, ShapeKind, compare,
 };
 use crate::domain::{listed, nearest};
-use crate::files::config::decode::{Faults, Fields, one_or_many, parse_node};
-use crate::files::yaml::{Fault, Kind as Form, Node};
+use crate::files::config::decode::{Faults, FieldReader, one_or_many, parse_node};
+use crate::files::yaml::{Fault, Node, NodeKind};
 
 /// Each keyword that only one kind of value has, with the word for that kind.
 const OF_A_KIND: &[(&str, &str)] = &[
@@ -32,7 +32,7 @@ const KINDS: &[&str] = &["object", "array", "string", "number", "integer", "bool
 /// Returns the kinds of values that a schema names, or that its keywords speak of.
 pub(crate) fn kinds(
     node: &Node<'_>,
-    fields: &Fields<'_, '_>,
+    fields: &FieldReader<'_, '_>,
     depth: usize,
     faults: &Faults,
 ) -> Vec<ShapeKind> {
@@ -76,7 +76,7 @@ pub(crate) fn kinds(
 }
 
 /// Returns the words of `type`, each once, with their places; none if it is absent.
-fn kind_words(fields: &Fields<'_, '_>, faults: &Faults) -> Vec<(&'static str, Range<usize>)> {
+fn kind_words(fields: &FieldReader<'_, '_>, faults: &Faults) -> Vec<(&'static str, Range<usize>)> {
     let Some(node) = fields.take("type") else {
         if fields.has("type") {
             let help = "for the kind of that name, write `type: \"null\"`";
@@ -129,14 +129,14 @@ fn synonym(word: &str) -> Option<&'static str> {
 
 fn read_object(
     node: &Node<'_>,
-    fields: &Fields<'_, '_>,
+    fields: &FieldReader<'_, '_>,
     depth: usize,
     faults: &Faults,
-) -> Declared {
-    let mut object = Declared::default();
+) -> ObjectFields {
+    let mut object = ObjectFields::default();
     match fields.take("properties").map(|node| (&node.kind, node)) {
         None => {}
-        Some((Form::Mapping(entries), _)) => {
+        Some((NodeKind::Mapping(entries), _)) => {
             for entry in entries {
                 if let Some(shape) = shape(&entry.value, depth + 1, faults) {
                     object.properties.push((entry.key.text.clone().into_owned(), shape));
@@ -180,10 +180,10 @@ fn read_object(
     object
 }
 
-fn required<'n, 's>(fields: &Fields<'n, 's>) -> &'n [Node<'s>] {
+fn required<'n, 's>(fields: &FieldReader<'n, 's>) -> &'n [Node<'s>] {
     let Some(node) = fields.take("required") else { return &[] };
-    if !matches!(node.kind, Form::Sequence(_)) {
-        let is_flag = matches!(node.kind, Form::Bool(_));
+    if !matches!(node.kind, NodeKind::Sequence(_)) {
+        let is_flag = matches!(node.kind, NodeKind::Bool(_));
         let help = "name the fields beside `properties`, as in `required: [branch]`";
         let help = if is_flag { help } else { "" };
         fields.faults.wrong_kind(node, "`required` is a list of names", help);
@@ -194,8 +194,8 @@ fn required<'n, 's>(fields: &Fields<'n, 's>) -> &'n [Node<'s>] {
 /// Returns how many nodes a tree has.
 pub(crate) fn size(node: &Node<'_>) -> usize {
     let below: usize = match &node.kind {
-        Form::Mapping(entries) => entries.iter().map(|entry| size(&entry.value)).sum(),
-        Form::Sequence(items) => items.iter().map(size).sum(),
+        NodeKind::Mapping(entries) => entries.iter().map(|entry| size(&entry.value)).sum(),
+        NodeKind::Sequence(items) => items.iter().map(size).sum(),
         _ => 0,
     };
     1 + below
@@ -203,7 +203,7 @@ pub(crate) fn size(node: &Node<'_>) -> usize {
 
 /// Returns how many there may be.
 pub(crate) fn count(
-    fields: &Fields<'_, '_>,
+    fields: &FieldReader<'_, '_>,
     least: &'static str,
     most: &'static str,
     faults: &Faults,
@@ -232,7 +232,7 @@ pub(crate) fn count(
 }
 
 /// Returns how large a number may be.
-pub(crate) fn interval(fields: &Fields<'_, '_>, faults: &Faults) -> Interval {
+pub(crate) fn interval(fields: &FieldReader<'_, '_>, faults: &Faults) -> Interval {
     let least = number(fields, "minimum", faults);
     let most = number(fields, "maximum", faults);
     if let (Some(low), Some(high)) = (&least, &most)
@@ -243,16 +243,16 @@ pub(crate) fn interval(fields: &Fields<'_, '_>, faults: &Faults) -> Interval {
     Interval { least, most }
 }
 
-fn number(fields: &Fields<'_, '_>, key: &'static str, faults: &Faults) -> Option<Number> {
+fn number(fields: &FieldReader<'_, '_>, key: &'static str, faults: &Faults) -> Option<Number> {
     let node = fields.take(key)?;
-    if let Form::Number(number) = &node.kind {
+    if let NodeKind::Number(number) = &node.kind {
         return Some(number.number().clone());
     }
     faults.wrong_kind(node, format_args!("`{key}` is a number"), "");
     None
 }
 
-fn upside_down(fields: &Fields<'_, '_>, least: &str, most: &str) -> Fault {
+fn upside_down(fields: &FieldReader<'_, '_>, least: &str, most: &str) -> Fault {
     Fault::new(
         "contradiction",
         fields.key_span(most),

@@ -5,12 +5,12 @@ use serde_json::json;
 
 use super::*;
 use crate::domain::workflow::shape::{Variant, random};
-use crate::files::yaml::{Limits, line_column, parse};
+use crate::files::yaml::{ParseLimits, line_column, parse};
 use schema::{of_outputs, of_shape};
 
 fn outputs(text: &str) -> Outputs {
     let faults = Faults::default();
-    let outputs = read(&parse(text, &Limits::default()).unwrap(), &faults);
+    let outputs = read(&parse(text, &ParseLimits::default()).unwrap(), &faults);
     let faults = faults.into_inner();
     assert!(faults.is_empty(), "{faults:#?}");
     outputs
@@ -19,7 +19,7 @@ fn outputs(text: &str) -> Outputs {
 /// Returns what is wrong as `line:column code: message (help)`.
 fn wrong(text: &str) -> Vec<String> {
     let faults = Faults::default();
-    let read = read(&parse(text, &Limits::default()).unwrap(), &faults);
+    let read = read(&parse(text, &ParseLimits::default()).unwrap(), &faults);
     assert_eq!(read, Outputs::Open, "what is wrong is not half read");
     faults
         .into_inner()
@@ -168,7 +168,7 @@ required: [m, mm, m, x y]
     22:19 duplicate: `m` is required twice
     22:22 unknown_field: `x y` is required, and `properties` does not have it (declare it, or require one of `a`, `b`, `c`, `d`, `e`, `f`, `g`, `h`, `i`, `j`, `k`, `l`, `n`, `o`, `p`, `q`, `$status`, `p.r`)
     21:3 invalid_value: `p.r` is no name for an output (use letters, digits, `_` and `-`, at most 64: templates call it `{{gate.name}}`)
-    20:3 misplaced_status: `$status` tells variants apart, and here there is one shape only (with one way out, leave it away; else write `oneOf` with one variant for each, as in `- {properties: {$status: {const: approved}}}`)
+    20:3 misplaced_status: `$status` tells variants apart, and here there is one shape only (with one way out, leave it out; else write `oneOf` with one variant for each, as in `- {properties: {$status: {const: approved}}}`)
     "#);
 }
 
@@ -208,9 +208,9 @@ required: [x]
     1:1 empty_list: `oneOf` lists nothing
     1:8 wrong_kind: `oneOf` is a list of variants, and this is a mapping
     1:1 empty_list: `oneOf` lists nothing
-    1:7 wrong_kind: outputs are an object, and this says `string` (write `type: object`, or leave `type` away)
+    1:7 wrong_kind: outputs are an object, and this says `string` (write `type: object`, or leave `type` out)
     1:1 wrong_kind: a schema is a mapping of fields, and this is a list
-    1:7 wrong_kind: outputs are an object, and this says `string` (write `type: object`, or leave `type` away)
+    1:7 wrong_kind: outputs are an object, and this says `string` (write `type: object`, or leave `type` out)
     ");
 }
 
@@ -245,7 +245,7 @@ proptest! {
         let schema = of_shape(&shape);
         let text = schema.to_string();
         let faults = Faults::default();
-        let back = read(&parse(&text, &Limits::default()).unwrap(), &faults);
+        let back = read(&parse(&text, &ParseLimits::default()).unwrap(), &faults);
         prop_assert_eq!(faults.into_inner(), []);
         prop_assert_eq!(&back, &Outputs::One(shape), "{}", text);
     }
@@ -253,7 +253,7 @@ proptest! {
     #[test]
     fn nothing_panics(value in random::values(), key in proptest::sample::select(&["type", "properties", "oneOf", "anyOf", "enum", "const", "items", "required", "minimum", "maxLength"][..])) {
         let text = json!({key: value, "properties": {"a": {key: value}}}).to_string();
-        let node = parse(&text, &Limits::default());
+        let node = parse(&text, &ParseLimits::default());
         if let Ok(node) = node {
             read(&node, &Faults::default());
         }

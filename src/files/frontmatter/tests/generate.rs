@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::{Map, Value, json};
 
 use crate::files::frontmatter::{Edit, EditAct, Path, Segment};
-use crate::files::yaml::{Kind, Node};
+use crate::files::yaml::{Node, NodeKind};
 
 /// A small reproducible source of randomness (splitmix64).
 pub(crate) struct Random(pub(crate) u64);
@@ -428,9 +428,9 @@ fn fits(root: &Node<'_>, edit: &Edit) -> bool {
     let mut node = root;
     for segment in &edit.path.0 {
         let next = match (&node.kind, segment) {
-            (Kind::Mapping(_), Segment::Key(key)) => node.get(key),
-            (Kind::Sequence(items), Segment::Index(index)) => items.get(*index),
-            (Kind::Null, Segment::Key(_)) => None,
+            (NodeKind::Mapping(_), Segment::Key(key)) => node.get(key),
+            (NodeKind::Sequence(items), Segment::Index(index)) => items.get(*index),
+            (NodeKind::Null, Segment::Key(_)) => None,
             _ => return matches!(edit.act, EditAct::Remove),
         };
         match next {
@@ -438,7 +438,8 @@ fn fits(root: &Node<'_>, edit: &Edit) -> bool {
             None => return true,
         }
     }
-    !matches!(edit.act, EditAct::Append(_)) || matches!(node.kind, Kind::Sequence(_) | Kind::Null)
+    !matches!(edit.act, EditAct::Append(_))
+        || matches!(node.kind, NodeKind::Sequence(_) | NodeKind::Null)
 }
 
 fn any_edit(r: &mut Random, root: &Node<'_>) -> Edit {
@@ -486,11 +487,11 @@ fn place(r: &mut Random, root: &Node<'_>) -> Path {
     let mut node = root;
     loop {
         let (segment, next) = match &node.kind {
-            Kind::Mapping(entries) if !entries.is_empty() => {
+            NodeKind::Mapping(entries) if !entries.is_empty() => {
                 let entry = r.pick(entries);
                 (Segment::Key(entry.key.text.to_string()), &entry.value)
             }
-            Kind::Sequence(items) if !items.is_empty() => {
+            NodeKind::Sequence(items) if !items.is_empty() => {
                 let index = r.below(items.len());
                 (Segment::Index(index), &items[index])
             }

@@ -8,7 +8,7 @@ use super::{oracle, splice};
 use crate::files::frontmatter::{
     Edit, EditAct, Frontmatter, Path, Segment, SpliceRefusal, parse, split,
 };
-use crate::files::yaml::{Layout, Node};
+use crate::files::yaml::{Node, NodeLayout};
 
 /// Override with `AOF_SPLICE_CASES` and `AOF_SPLICE_SEED`.
 fn setting(name: &str, default: u64) -> u64 {
@@ -162,7 +162,7 @@ fn bounds(
         end = next.span.end;
         node = next;
         // In brackets, a comma of a neighbour may come or go.
-        if node.layout == Layout::Flow {
+        if node.layout == NodeLayout::Flow {
             break;
         }
     }
@@ -196,7 +196,7 @@ fn undo(original: &Frontmatter<'_>, edit: &Edit) -> Option<Edit> {
         EditAct::Set(_) if at(path).is_none() => {
             let parent = at(&path[..path.len() - 1])?;
             let root = path.len() == 1;
-            let fits = !empty(parent) || (root && parent.layout == Layout::Absent);
+            let fits = !empty(parent) || (root && parent.layout == NodeLayout::Absent);
             fits.then(|| Edit::remove(Path(path.clone())))
         }
         _ => None,

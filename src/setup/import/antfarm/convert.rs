@@ -1,11 +1,10 @@
 //! From a file of antfarm to a workflow: its agents, its context, and the steps.
 
-use super::gates::GateBuilder;
+use super::gates::AntfarmGateBuilder;
 use super::gates::{read_agents, read_run};
 use crate::domain::FieldFate::{Converted, Dropped, Kept};
-use crate::files::yaml::Node;
 use crate::setup::import::names::{self, Names};
-use crate::setup::import::record::{FieldTable, ImportReport, Record};
+use crate::setup::import::record::{FieldTable, Record};
 use crate::setup::import::steps::{StepList, Unnamed};
 use crate::setup::import::workflow_draft::{ReadWorkflow, WorkflowDraft};
 
@@ -29,15 +28,9 @@ const OF_POLLING: FieldTable = &[
     ("*", Dropped, "when work is looked for is the runner's matter"),
 ];
 /// Returns the workflow of the file.
-pub(crate) fn read<'r>(
-    root: &'r Node<'static>,
-    stem: &str,
-    report: &'r ImportReport<'r>,
-) -> Vec<ReadWorkflow> {
-    let found = Record::of(root, "", "an antfarm workflow", report);
-    let Some(top) = found else { return Vec::new() };
+pub(crate) fn read(top: &Record<'_>, stem: &str) -> Vec<ReadWorkflow> {
     let name_key = if top.has("id") { "id" } else { "name" };
-    let mut draft = WorkflowDraft::begin(&top, name_key, (None, stem), &mut Names::default());
+    let mut draft = WorkflowDraft::begin(top, name_key, (None, stem), &mut Names::default());
     if let Some(title) = top.text("name").filter(|_| name_key == "id") {
         let title = title.trim();
         draft.description = Some(match draft.description {
@@ -45,15 +38,15 @@ pub(crate) fn read<'r>(
             None => title.to_owned(),
         });
     }
-    read_context(&top, &mut draft);
+    read_context(top, &mut draft);
     if let Some(polling) = top.record("polling") {
         draft.run = read_run(&polling);
         polling.finish(&[OF_POLLING]);
     }
-    let agents = read_agents(&top);
-    let steps = StepList::read(&top, "id", Unnamed::IsNumbered);
+    let agents = read_agents(top);
+    let steps = StepList::read(top, "id", Unnamed::IsNumbered);
     top.finish(&[OF_FILE]);
-    GateBuilder::new(&mut draft, &steps, &agents, report).build();
+    AntfarmGateBuilder::new(&mut draft, &steps, &agents).build();
     vec![draft.finish()]
 }
 

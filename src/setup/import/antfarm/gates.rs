@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::replies::{KeyUse, expected, instructions, key_of, keys_in, outputs};
+use super::replies::{KeyUse, expected_line, instructions, key_of, outputs, read_keys};
 use crate::domain::FieldFate::{Converted, Dropped, Kept, Lost};
 use crate::domain::{Period, listed};
 use crate::setup::import::names;
 use crate::setup::import::names::Names;
-use crate::setup::import::record::{FieldPlace, FieldTable, ImportReport, Record, join};
+use crate::setup::import::record::{FieldPlace, FieldTable, Record, join};
 use crate::setup::import::steps::{ForeignStep, StepList};
 use crate::setup::import::workflow_draft::{
     ExhaustedDraft, GateDraft, RouteDraft, RunDraft, WorkflowDraft,
@@ -68,11 +68,10 @@ const ESCALATED: &str =
 const PASSED_ON: &str = "not needed: what a gate handed on can be named anywhere after it";
 
 /// What the whole workflow is built with.
-pub(crate) struct GateBuilder<'a, 'n> {
+pub(crate) struct AntfarmGateBuilder<'a, 'n> {
     draft: &'a mut WorkflowDraft,
     steps: &'a StepList<'n>,
     agents: &'a [ForeignAgent],
-    report: &'n ImportReport<'n>,
     role_names: Names,
     keys: KeyUse,
     /// The gate that a task comes to on its way to each step: the one that asks, where there is a condition.
@@ -87,17 +86,16 @@ struct OnFail {
     escalate_to: Option<String>,
 }
 
-impl<'a, 'n> GateBuilder<'a, 'n> {
+impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
     pub(crate) fn new(
         draft: &'a mut WorkflowDraft,
         steps: &'a StepList<'n>,
         agents: &'a [ForeignAgent],
-        report: &'n ImportReport<'n>,
     ) -> Self {
         let keys = KeyUse::of(steps);
         let entries = steps.steps.iter().map(|step| step.gate.clone()).collect();
         let role_names = Names::default();
-        Self { draft, steps, agents, report, role_names, keys, entries }
+        Self { draft, steps, agents, role_names, keys, entries }
     }
 
     pub(crate) fn build(mut self) {
@@ -127,7 +125,7 @@ impl<'a, 'n> GateBuilder<'a, 'n> {
             let gate = self.gate(index, &steps.steps[index]);
             self.draft.gates.push(gate);
         }
-        self.draft.protect_the_rest();
+        self.draft.set_protected_keys();
     }
 
     /// Returns the expression of the gate that asks before a step with a condition.
@@ -135,22 +133,21 @@ impl<'a, 'n> GateBuilder<'a, 'n> {
         let condition = record.text("condition")?;
         let asked = key_of(condition.trim()).zip(condition.split_once(':'));
         let asked = asked.and_then(|(key, (_, value))| {
-            Some((self.keys.sayer_before(&key, index)?, key, value.trim()))
+            Some((self.keys.writer_before(&key, index)?, key, value.trim()))
         });
-        let Some((sayer, key, value)) = asked else {
+        let Some((writer, key, value)) = asked else {
             let note = "a condition that is no `KEY: value` of an earlier step's reply";
             record.note("condition", Lost, note);
             return None;
         };
-        let gate = json!(self.steps.steps[sayer].gate);
+        let gate = json!(self.steps.steps[writer].gate);
         Some(format!("context[{gate}].{key}.startsWith({})", json!(value)))
     }
 
     fn role(&mut self, step: &ForeignStep<'_>) -> (String, Option<&'a ForeignAgent>) {
-        let field = || format!("steps.{}.agent", step.foreign);
         let Some(agent) = step.record.text("agent") else {
             let note = format!("the step names no agent: its role is called `{}`", step.gate);
-            self.report.added(field(), note);
+            step.record.added("agent", note);
             self.draft.roles.add(&step.gate, None, false);
             return (step.gate.clone(), None);
         };
@@ -160,7 +157,7 @@ impl<'a, 'n> GateBuilder<'a, 'n> {
         }
         let (role, why) = self.role_names.add(&agent, "agent");
         if let Some(why) = why {
-            self.report.added(field(), why);
+            step.record.added("agent", why);
         }
         let description = known.and_then(|known| known.description.as_deref());
         self.draft.roles.add(&role, description, false);
@@ -176,12 +173,12 @@ impl<'a, 'n> GateBuilder<'a, 'n> {
         gate.run = read_run(record);
         gate.run.timeout = gate.run.timeout.or_else(|| agent?.timeout.clone());
         self.check_order(index, record);
-        let mut required = keys_in(record, &["required_outputs"]).unwrap_or_default();
+        let mut required = read_keys(record, &["required_outputs"]).unwrap_or_default();
         let on_fail = self.on_fail(index, record);
         let words = if record.has("decision_key") || record.has("on_decision") {
-            self.decided(&mut gate, index, record, &on_fail)
+            self.read_decision_gate(&mut gate, index, record, &on_fail)
         } else {
-            self.judged(&mut gate, index, record, &on_fail, &mut required);
+            self.read_verdict_gate(&mut gate, index, record, &on_fail, &mut required);
             Vec::new()
         };
         gate.outputs = outputs(&self.keys, index, record, &required, &words);
@@ -195,7 +192,7 @@ impl<'a, 'n> GateBuilder<'a, 'n> {
     }
 
     /// A gate whose decision says where the task goes. Returns its decisions.
-    fn decided(
+    fn read_decision_gate(
         &mut self,
         gate: &mut GateDraft,
         index: usize,
@@ -238,7 +235,12 @@ impl<'a, 'n> GateBuilder<'a, 'n> {
         }
         let back = on_fail.retry_step.map_or(&gate.id, |target| &self.entries[target]);
         gate.on_failure = Some(RouteDraft::to(back));
-        self.bound(gate, record, on_fail, record.count("max_retries").or(on_fail.max_retries));
+        self.limit_retries(
+            gate,
+            record,
+            on_fail,
+            record.count("max_retries").or(on_fail.max_retries),
+        );
         words.into_iter().map(|(word, _)| word).collect()
     }
 
@@ -249,7 +251,7 @@ impl<'a, 'n> GateBuilder<'a, 'n> {
         place: &FieldPlace<'_>,
         node: &'n crate::files::yaml::Node<'static>,
     ) -> Option<RouteDraft> {
-        let inner = Record::of(node, &place.path, "what a decision does", self.report)?;
+        let inner = Record::of(node, &place.path, "what a decision does", place.report)?;
         if inner.has("next_step") && inner.has("retry_step") {
             let message = format!("`{}` leads forward and back at once", place.path);
             inner.at("retry_step").fault("ambiguous_decision", message, "keep one of the two");
@@ -266,9 +268,9 @@ impl<'a, 'n> GateBuilder<'a, 'n> {
         }
         let mut route = RouteDraft::to(&self.entries[target]);
         let keys = inner.texts("clear_context").unwrap_or_default();
-        let sayers = keys.iter().flat_map(|key| self.keys.sayers(&key.to_ascii_lowercase()));
-        let sayers: BTreeSet<usize> = sayers.copied().collect();
-        route.clear = sayers.iter().map(|index| self.steps.steps[*index].gate.clone()).collect();
+        let writers = keys.iter().flat_map(|key| self.keys.writers(&key.to_ascii_lowercase()));
+        let writers: BTreeSet<usize> = writers.copied().collect();
+        route.clear = writers.iter().map(|index| self.steps.steps[*index].gate.clone()).collect();
         if !keys.is_empty() && route.clear.is_empty() {
             inner.note("clear_context", Dropped, "no step says any of these keys");
         }
@@ -284,7 +286,7 @@ impl<'a, 'n> GateBuilder<'a, 'n> {
     }
 
     /// A gate that passes or fails.
-    fn judged(
+    fn read_verdict_gate(
         &mut self,
         gate: &mut GateDraft,
         index: usize,
@@ -294,7 +296,7 @@ impl<'a, 'n> GateBuilder<'a, 'n> {
     ) {
         let own = record.count("max_retries");
         let sends_back = on_fail.retry_step.filter(|target| *target != index);
-        let expects = expected(record, required);
+        let expects = expected_line(record, required);
         let is_tried_again = on_fail.retry_step.is_some()
             || expects.is_some()
             || own.or(on_fail.max_retries).is_some()
@@ -315,12 +317,12 @@ impl<'a, 'n> GateBuilder<'a, 'n> {
             None => own.or(on_fail.max_retries),
         };
         if gate.on_failure.is_some() {
-            self.bound(gate, record, on_fail, limit);
+            self.limit_retries(gate, record, on_fail, limit);
         }
     }
 
     /// Says how often the gate may be tried, and what then.
-    fn bound(
+    fn limit_retries(
         &mut self,
         gate: &mut GateDraft,
         record: &Record<'_>,
@@ -330,7 +332,7 @@ impl<'a, 'n> GateBuilder<'a, 'n> {
         gate.max_retries = limit;
         if limit.is_none() {
             let note = "not given: the step may be done again 3 times, which is the default here";
-            self.report.added(format!("{}.max_retries", record.path), note);
+            record.added("max_retries", note);
         }
         gate.on_exhausted = Some(if let Some(role) = &on_fail.escalate_to {
             let role = names::plain(role, "human");
@@ -342,7 +344,7 @@ impl<'a, 'n> GateBuilder<'a, 'n> {
     }
 
     fn on_fail(&self, index: usize, record: &Record<'_>) -> OnFail {
-        let mut on_fail = OnFail { escalate_to: exhausted(record), ..OnFail::default() };
+        let mut on_fail = OnFail { escalate_to: read_escalation(record), ..OnFail::default() };
         match record.get("on_fail").map(|node| node.as_str()) {
             None => {}
             Some(Some("escalate_to_human" | "escalate")) => {
@@ -365,7 +367,7 @@ impl<'a, 'n> GateBuilder<'a, 'n> {
                     self.refuse_forward(&inner, target);
                 }
                 on_fail.max_retries = inner.count("max_retries");
-                let role = on_fail.escalate_to.take().or_else(|| exhausted(&inner));
+                let role = on_fail.escalate_to.take().or_else(|| read_escalation(&inner));
                 on_fail.escalate_to = role.or_else(|| inner.text("escalate_to"));
                 inner.finish(&[OF_FAILURE]);
             }
@@ -408,7 +410,7 @@ impl<'a, 'n> GateBuilder<'a, 'n> {
 }
 
 /// Returns who is asked when the retries are used up, as `on_exhausted` says.
-fn exhausted(record: &Record<'_>) -> Option<String> {
+fn read_escalation(record: &Record<'_>) -> Option<String> {
     match record.get("on_exhausted")?.as_str() {
         Some("escalate_to_human" | "escalate") => Some("human".to_owned()),
         Some("fail" | "abort" | "stop") => None,

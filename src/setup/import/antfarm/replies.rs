@@ -22,7 +22,7 @@ pub(crate) fn outputs(
     required: &BTreeSet<String>,
     decisions: &[String],
 ) -> Option<Value> {
-    let mut keys = keys_in(record, &["output_keys", "outputs"])
+    let mut keys = read_keys(record, &["output_keys", "outputs"])
         .unwrap_or_else(|| uses.said[index].intersection(&uses.read).cloned().collect());
     keys.remove(STATUS);
     keys.extend(required.iter().cloned());
@@ -48,7 +48,7 @@ pub(crate) fn outputs(
     Some(json!({"oneOf": decisions.iter().map(variant).collect::<Vec<Value>>()}))
 }
 
-/// Returns a step's input with slots of ours. Keys that no earlier step says are added to the context.
+/// Returns a step's input with slots of ours. Keys that no earlier step writes are added to the context.
 pub(crate) fn instructions(
     text: &str,
     index: usize,
@@ -86,14 +86,14 @@ pub(crate) fn instructions(
         }
         let is_input = context.contains_key(inner);
         let key = if is_input { inner.to_owned() } else { names::key(&inner.to_ascii_lowercase()) };
-        let before = keys.sayer_before(&key, index);
+        let before = keys.writer_before(&key, index);
         if before.is_none() && !context.contains_key(&key) {
             inputs.insert(key.clone());
         }
         // A gate's own name means all that it handed on.
-        let sayer = before.or_else(|| keys.sayers(&key).first().copied());
-        Some(match sayer.filter(|_| steps.place(&key).is_some()) {
-            Some(sayer) => format!("{}.{key}", steps.steps[sayer].gate),
+        let writer = before.or_else(|| keys.writers(&key).first().copied());
+        Some(match writer.filter(|_| steps.place(&key).is_some()) {
+            Some(writer) => format!("{}.{key}", steps.steps[writer].gate),
             None => key,
         })
     });
@@ -101,7 +101,7 @@ pub(crate) fn instructions(
         record.at("input").note_slot(&slot, Converted, became);
     }
     for key in inputs {
-        let note = if keys.sayers(&key).is_empty() {
+        let note = if keys.writers(&key).is_empty() {
             "nobody says this key: it comes with the task, or stays empty"
         } else {
             "only said later, so it is empty the first time"
@@ -113,7 +113,10 @@ pub(crate) fn instructions(
 }
 
 /// Returns the line that a reply must have. A key alone (`TIER:`) asks for a value and judges none.
-pub(crate) fn expected(record: &Record<'_>, required: &mut BTreeSet<String>) -> Option<String> {
+pub(crate) fn expected_line(
+    record: &Record<'_>,
+    required: &mut BTreeSet<String>,
+) -> Option<String> {
     let text = record.text("expects")?;
     let note = |fate, text: String| record.note("expects", fate, text);
     let line = text.trim();
@@ -146,7 +149,7 @@ pub(crate) const STATUS: &str = "status";
 
 /// Returns the keys that a step's input asks for in the reply, as templates name them. A reply begins behind words such as
 /// `Reply with:`; before them `KEY: {{key}}` tells the agent something.
-fn asked_for(input: &str) -> BTreeSet<String> {
+fn requested_keys(input: &str) -> BTreeSet<String> {
     let mut keys = BTreeSet::new();
     let mut in_reply = false;
     for line in input.lines() {
@@ -197,31 +200,31 @@ pub(crate) fn key_of(line: &str) -> Option<String> {
     shouted.then(|| key.to_ascii_lowercase())
 }
 
-/// Which steps say and read each key, and which gate each step became.
+/// Which steps write and read each key.
 pub(crate) struct KeyUse {
     /// The keys that each step asks its agent for.
     pub(crate) said: Vec<BTreeSet<String>>,
-    /// The steps that say a key, in order.
-    sayers: HashMap<String, Vec<usize>>,
+    /// The steps that write a key, in order.
+    writers: HashMap<String, Vec<usize>>,
     /// The keys that any step reads.
     pub(crate) read: BTreeSet<String>,
 }
 
 impl KeyUse {
     pub(crate) fn of(steps: &StepList<'_>) -> Self {
-        let mut uses = Self { said: Vec::new(), sayers: HashMap::new(), read: BTreeSet::new() };
+        let mut uses = Self { said: Vec::new(), writers: HashMap::new(), read: BTreeSet::new() };
         for (index, ForeignStep { record, .. }) in steps.steps.iter().enumerate() {
             let input = record.text("input").unwrap_or_default();
             let line_key = |key: &str| record.text(key).and_then(|text| key_of(text.trim()));
-            let mut keys = asked_for(&input);
-            keys.extend(keys_in(record, &["output_keys", "outputs"]).into_iter().flatten());
-            keys.extend(keys_in(record, &["required_outputs"]).into_iter().flatten());
+            let mut keys = requested_keys(&input);
+            keys.extend(read_keys(record, &["output_keys", "outputs"]).into_iter().flatten());
+            keys.extend(read_keys(record, &["required_outputs"]).into_iter().flatten());
             keys.extend(record.text("decision_key").map(|key| key.to_ascii_lowercase()));
             keys.extend(line_key("expects"));
             keys.remove(STATUS);
             let keys: BTreeSet<String> = keys.iter().map(|key| names::key(key)).collect();
             for key in &keys {
-                uses.sayers.entry(key.clone()).or_default().push(index);
+                uses.writers.entry(key.clone()).or_default().push(index);
             }
             uses.said.push(keys);
             let bare = slots(&input).into_iter().filter(|slot| is_bare(slot));
@@ -231,19 +234,19 @@ impl KeyUse {
         uses
     }
 
-    /// Returns the steps that say a key.
-    pub(crate) fn sayers(&self, key: &str) -> &[usize] {
-        self.sayers.get(key).map(Vec::as_slice).unwrap_or_default()
+    /// Returns the steps that write a key.
+    pub(crate) fn writers(&self, key: &str) -> &[usize] {
+        self.writers.get(key).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Returns the last step before this one that says a key.
-    pub(crate) fn sayer_before(&self, key: &str, index: usize) -> Option<usize> {
-        self.sayers(key).iter().rev().find(|sayer| **sayer < index).copied()
+    /// Returns the last step before this one that writes a key.
+    pub(crate) fn writer_before(&self, key: &str, index: usize) -> Option<usize> {
+        self.writers(key).iter().rev().find(|writer| **writer < index).copied()
     }
 }
 
 /// Returns the keys that the first of these fields lists, as templates name them.
-pub(crate) fn keys_in(record: &Record<'_>, fields: &[&str]) -> Option<BTreeSet<String>> {
+pub(crate) fn read_keys(record: &Record<'_>, fields: &[&str]) -> Option<BTreeSet<String>> {
     let list = fields.iter().find_map(|field| record.texts(field))?;
     Some(list.iter().map(|key| names::key(&key.to_ascii_lowercase())).collect())
 }
@@ -253,7 +256,7 @@ mod tests {
     use super::*;
 
     fn asked(input: &str) -> Vec<String> {
-        asked_for(input).into_iter().collect()
+        requested_keys(input).into_iter().collect()
     }
 
     #[test]

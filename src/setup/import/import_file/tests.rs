@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::*;
-use crate::files::diagnostic::{Paint, render_all};
+use crate::files::diagnostic::{ColorMode, render_all};
 use crate::files::yaml::Node;
 
 /// Returns the workflows of a file, and the report.
@@ -28,13 +28,13 @@ fn told(file: &str, text: &str) -> String {
             }
             out.replace(": \n", "\n")
         }
-        Err(diagnostics) => render_all(&diagnostics, Paint::Plain),
+        Err(diagnostics) => render_all(&diagnostics, ColorMode::Plain),
     }
 }
 
 fn text_of(file: &str, text: &str) -> String {
     let imported = import(file, text.as_bytes(), None, None)
-        .unwrap_or_else(|faults| panic!("{}", render_all(&faults, Paint::Plain)));
+        .unwrap_or_else(|faults| panic!("{}", render_all(&faults, ColorMode::Plain)));
     imported.workflows.into_iter().map(|draft| draft.text).collect()
 }
 
@@ -128,8 +128,9 @@ fn wrong_kinds_have_their_places() {
 
 #[test]
 fn bytes_that_are_no_text_are_refused_with_their_place() {
-    let refused =
-        |bytes: &[u8]| render_all(&import("x.yml", bytes, None, None).unwrap_err(), Paint::Plain);
+    let refused = |bytes: &[u8]| {
+        render_all(&import("x.yml", bytes, None, None).unwrap_err(), ColorMode::Plain)
+    };
     assert!(refused(b"id: a\nname: \xff\xfe\n").contains("x.yml:2:7"));
     assert!(refused(b"\xff\xfei\0d\0").contains("UTF-16"));
     assert!(refused(b"id: a\0\n").contains("NUL"));
@@ -235,7 +236,7 @@ fn a_file_with_several_workflows_is_asked_for_one() {
     let text = include_str!("../../../../tests/fixtures/import/openagents.json");
     let named = |name: &str| import("x.json", text.as_bytes(), None, Some(&name.parse().unwrap()));
     assert_eq!(named("note").unwrap().workflows.len(), 1);
-    let refused = render_all(&named("nite").unwrap_err(), Paint::Plain);
+    let refused = render_all(&named("nite").unwrap_err(), ColorMode::Plain);
     assert!(refused.contains("`letter`, `note`"), "{refused}");
     let one =
         import("x.toml", b"[workflow]\npreset = \"fast\"\n", None, Some(&"loop".parse().unwrap()))
@@ -351,7 +352,7 @@ fn files_that_lack_a_line_or_have_one_twice_are_read_or_refused() {
                 for draft in imported.workflows {
                     let node = crate::files::yaml::parse(
                         &draft.text,
-                        &crate::files::yaml::Limits::default(),
+                        &crate::files::yaml::ParseLimits::default(),
                     )
                     .unwrap();
                     assert_eq!(

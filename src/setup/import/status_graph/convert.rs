@@ -10,7 +10,6 @@ use super::graph::{EdgeTarget, GraphEdge, GraphRole, RoleGraph, read_roles};
 use super::role_outputs::{RoleOutputs, StatusVariant, properties_of, read_outputs, with_status};
 use crate::domain::FieldFate::{Converted, Dropped, Lost};
 use crate::domain::listed;
-use crate::files::yaml::Node;
 use crate::setup::import::names;
 use crate::setup::import::names::{Names, is_bare, literal, rewritten, slots};
 use crate::setup::import::record::{FieldPlace, FieldTable, ImportReport, Record};
@@ -39,18 +38,13 @@ const OF_FILE: FieldTable =
     &[("x-*", Dropped, "what others of the file refer to; it stands where they do")];
 
 /// Returns the workflow of the file.
-pub(crate) fn read<'r>(
-    root: &'r Node<'static>,
-    stem: &str,
-    report: &'r ImportReport<'r>,
-) -> Vec<ReadWorkflow> {
-    let Some(top) = Record::of(root, "", "a workflow", report) else { return Vec::new() };
-    let mut draft = WorkflowDraft::begin(&top, "name", (None, stem), &mut Names::default());
-    let roles = read_roles(&top);
-    let graph = RoleGraph::read(&top, &roles);
+pub(crate) fn read(top: &Record<'_>, stem: &str) -> Vec<ReadWorkflow> {
+    let mut draft = WorkflowDraft::begin(top, "name", (None, stem), &mut Names::default());
+    let roles = read_roles(top);
+    let graph = RoleGraph::read(top, &roles);
     top.finish(&[OF_FILE]);
-    if let Some(graph) = graph.filter(|_| !report.has_faults()) {
-        build(&mut draft, &roles, &graph, report);
+    if let Some(graph) = graph.filter(|_| !top.report.has_faults()) {
+        build(&mut draft, &roles, &graph, top.report);
     }
     vec![draft.finish()]
 }
@@ -65,10 +59,10 @@ fn build(
     for index in &graph.order {
         let role = &roles[*index];
         let mut gate =
-            GateBuilder { roles, role, missing: &mut missing }.gate(&graph.edges[*index]);
+            RoleGateBuilder { roles, role, missing: &mut missing }.gate(&graph.edges[*index]);
         if let Some((text, place)) = graph.opening.as_ref().filter(|_| *index == graph.entry) {
             place.note(Converted, "`brief.instructions` of the first gate");
-            open(&mut gate, &slots_of_ours(text, place, |_| false, &mut missing));
+            prepend_opening(&mut gate, &convert_slots(text, place, |_| false, &mut missing));
         }
         role.record.finish(&[OF_ROLE]);
         let description = gate.description.as_deref().map(str::trim);
@@ -90,15 +84,15 @@ fn build(
         report.added(format!("context.input.{key}"), note);
         draft.context.input.insert(key, Value::Null);
     }
-    draft.leave_out_what_the_order_says();
-    draft.protect_the_rest();
+    draft.drop_default_routes();
+    draft.set_protected_keys();
     if has_loops(draft) {
         report.added("maxRetries", "loops have no limit there; here a gate sends back 3 times unless `maxRetries` says more");
     }
 }
 
 /// The entry prompt comes before the procedure, and only the first time.
-fn open(gate: &mut GateDraft, opening: &str) {
+fn prepend_opening(gate: &mut GateDraft, opening: &str) {
     let procedure = gate.brief.instructions.take();
     gate.brief.instructions = Some(match &procedure {
         Some(procedure) => tidy(&format!("{}\n\n{procedure}", opening.trim_end())),
@@ -116,16 +110,16 @@ fn has_loops(draft: &WorkflowDraft) -> bool {
 }
 
 /// How often a gate may be sent back to where it leads to itself: such a loop needs a limit of its own.
-const AGAIN: u64 = 3;
+const SELF_LOOP_RETRIES: u64 = 3;
 
-pub(crate) struct GateBuilder<'a, 'n> {
+pub(crate) struct RoleGateBuilder<'a, 'n> {
     pub(crate) roles: &'a [GraphRole<'n>],
     pub(crate) role: &'a GraphRole<'n>,
     /// The keys of prompts that no role hands on.
     pub(crate) missing: &'a mut BTreeSet<String>,
 }
 
-impl<'n> GateBuilder<'_, 'n> {
+impl<'n> RoleGateBuilder<'_, 'n> {
     pub(crate) fn gate(&mut self, edges: &[GraphEdge<'n>]) -> GateDraft {
         let GraphRole { gate: name, record, .. } = self.role;
         let given = |key| record.text(key).filter(|text| !text.trim().is_empty());
@@ -144,17 +138,22 @@ impl<'n> GateBuilder<'_, 'n> {
         }
         let Some(outputs) = read_outputs(record) else { return gate };
         match edges {
-            [only] if only.status == "_" => self.only_way(&mut gate, only, outputs),
+            [only] if only.status == "_" => self.single_route(&mut gate, only, outputs),
             _ => self.decisions(&mut gate, edges, outputs),
         }
         if gate.targets().any(|target| target == gate.id) {
-            gate.max_retries = Some(AGAIN);
+            gate.max_retries = Some(SELF_LOOP_RETRIES);
         }
         gate
     }
 
     /// One way out, without a name.
-    fn only_way(&mut self, gate: &mut GateDraft, edge: &GraphEdge<'_>, outputs: RoleOutputs<'_>) {
+    fn single_route(
+        &mut self,
+        gate: &mut GateDraft,
+        edge: &GraphEdge<'_>,
+        outputs: RoleOutputs<'_>,
+    ) {
         let shape = match outputs {
             RoleOutputs::Undeclared => None,
             RoleOutputs::One(shape) | RoleOutputs::Open(shape) => Some(shape),
@@ -187,7 +186,7 @@ impl<'n> GateBuilder<'_, 'n> {
         let variant = |edge: &GraphEdge<'_>| variants.iter().find(|own| own.status == edge.status);
         let mut named = Vec::new();
         for edge in edges {
-            if !self.built_in(gate, edge, variant(edge), variants.len()) {
+            if !self.use_built_in_outcome(gate, edge, variant(edge), variants.len()) {
                 named.push(edge);
             }
         }
@@ -255,7 +254,7 @@ impl<'n> GateBuilder<'_, 'n> {
     }
 
     /// Some statuses are outcomes that every gate has: a failure, and a task that cannot go on. Returns whether this is one.
-    fn built_in(
+    fn use_built_in_outcome(
         &mut self,
         gate: &mut GateDraft,
         edge: &GraphEdge<'_>,
@@ -297,7 +296,7 @@ impl<'n> GateBuilder<'_, 'n> {
             } else {
                 place.note(Converted, "`prompt` of the route");
                 let is_own = |key: &str| keys.contains_key(key);
-                route.prompt = Some(slots_of_ours(text, place, is_own, self.missing));
+                route.prompt = Some(convert_slots(text, place, is_own, self.missing));
             }
         }
         route
@@ -306,7 +305,7 @@ impl<'n> GateBuilder<'_, 'n> {
 
 /// Returns a prompt with the slots of Mustache and Liquid as ours. Keys that are not the role's own are put into `missing`: the
 /// input has to have them.
-pub(crate) fn slots_of_ours(
+pub(crate) fn convert_slots(
     text: &str,
     place: &FieldPlace<'_>,
     is_own: impl Fn(&str) -> bool,

@@ -153,8 +153,8 @@ fn read_edges<'n>(
             };
             let role = record.text("role").map(|role| (role, record.value_at("role")));
             let prompt = record.text("prompt").map(|text| (text, record.at("prompt")));
-            record.at("role").mark_told();
-            record.at("prompt").mark_told();
+            record.at("role").mark_reported();
+            record.at("prompt").mark_reported();
             if role.is_none() {
                 place.fault("missing_field", format!("`{}` has no `role`", place.path), "");
             }

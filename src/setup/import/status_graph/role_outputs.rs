@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::domain::FieldFate::{Converted, Dropped};
-use crate::files::yaml::{Entry, Kind, Node};
+use crate::files::yaml::{MappingEntry, Node, NodeKind};
 use crate::setup::import::names;
 use crate::setup::import::record::{FieldPlace, Record};
 
@@ -45,8 +45,7 @@ pub(crate) fn read_outputs<'n>(record: &Record<'n>) -> Option<RoleOutputs<'n>> {
         let Value::Object(own) = item else { continue };
         let merged = merged(&schema, own);
         let statuses = statuses(&merged, "$status");
-        let start = node.entries().first().map_or(&node.span, |entry| &entry.key.span);
-        let variant = place.below(key, start.clone());
+        let variant = place.below(key, node.first_key());
         if statuses.is_empty() {
             let message =
                 format!("this variant of `{}` has no `$status` with a `const`", place.path);
@@ -170,8 +169,8 @@ pub(crate) fn read_schema(node: &Node<'_>, at: &FieldPlace<'_>, depth: usize) ->
         return None;
     }
     match &node.kind {
-        Kind::Mapping(entries) => {
-            let keyword = |entry: &Entry<'_>| {
+        NodeKind::Mapping(entries) => {
+            let keyword = |entry: &MappingEntry<'_>| {
                 let key = entry.key.text.as_ref();
                 let at = at.below(key, entry.key.span.clone());
                 let value = keyword(key, &entry.value, &at, depth)?;
@@ -185,8 +184,8 @@ pub(crate) fn read_schema(node: &Node<'_>, at: &FieldPlace<'_>, depth: usize) ->
             Some(Value::Object(entries.iter().filter_map(keyword).collect()))
         }
         // A type alone is a common short form.
-        Kind::String(text) => Some(json!({"type": text})),
-        Kind::Bool(true) | Kind::Null => Some(json!({})),
+        NodeKind::String(text) => Some(json!({"type": text})),
+        NodeKind::Bool(true) | NodeKind::Null => Some(json!({})),
         _ => {
             at.wrong_kind(node, "a schema");
             None
@@ -201,7 +200,7 @@ fn property(name: &str) -> String {
 
 fn keyword(key: &str, value: &Node<'_>, at: &FieldPlace<'_>, depth: usize) -> Option<Value> {
     match (key, &value.kind) {
-        ("properties", Kind::Mapping(entries)) => {
+        ("properties", NodeKind::Mapping(entries)) => {
             let mut map = Map::new();
             for entry in entries {
                 let name = entry.key.text.as_ref();
@@ -225,8 +224,8 @@ fn keyword(key: &str, value: &Node<'_>, at: &FieldPlace<'_>, depth: usize) -> Op
             };
             Some(value.items().iter().map(ours).collect())
         }
-        ("items", Kind::Mapping(_)) => read_schema(value, at, depth + 1),
-        ("anyOf" | "oneOf", Kind::Sequence(items)) => {
+        ("items", NodeKind::Mapping(_)) => read_schema(value, at, depth + 1),
+        ("anyOf" | "oneOf", NodeKind::Sequence(items)) => {
             let each = |(index, item): (usize, &Node<'_>)| {
                 let at = at.below(&index.to_string(), at.span.clone());
                 read_schema(item, &at, depth + 1)

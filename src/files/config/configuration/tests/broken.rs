@@ -60,7 +60,7 @@ fn broken_yaml_is_shown_where_it_breaks() {
     let invalid =
         load(&[Source { name: "org.yaml".into(), bytes: b"roles:\n  caf\xe9: {}\n".to_vec() }])
             .unwrap_err();
-    assert_snapshot!(render_all(&invalid, Paint::Plain), @"
+    assert_snapshot!(render_all(&invalid, ColorMode::Plain), @"
     error[not_utf8]: this is not UTF-8 text
      --> org.yaml:2:6
       |

@@ -92,10 +92,10 @@ fn a_project_without_a_workflow_has_the_implicit_one() {
 
 #[test]
 fn names_say_what_a_file_is_about() {
-    let workflow = |stem: &str| Some(Subject::Workflow(stem.to_owned()));
+    let workflow = |stem: &str| Some(RuleFile::Workflow(stem.to_owned()));
     for (name, subject) in [
-        ("project.yaml", Some(Subject::Project)),
-        ("org.yaml", Some(Subject::Org)),
+        ("project.yaml", Some(RuleFile::Project)),
+        ("org.yaml", Some(RuleFile::Org)),
         ("workflows/release.yaml", workflow("release")),
         ("workflows/release.yml", workflow("release")),
         ("workflows/a.b.yaml", workflow("a.b")),
@@ -107,6 +107,6 @@ fn names_say_what_a_file_is_about() {
         ("sub/project.yaml", None),
         ("project.yml", None),
     ] {
-        assert_eq!(Subject::of(name), subject, "{name}");
+        assert_eq!(RuleFile::of(name), subject, "{name}");
     }
 }

@@ -87,7 +87,7 @@ fn a_part_of_an_expression_is_underlined_however_it_is_written() {
         "a list has no `includs`",
         Some("did you mean `includes`?"),
     );
-    assert_snapshot!(found.render(Paint::Plain), @r#"
+    assert_snapshot!(found.render(ColorMode::Plain), @r#"
     warning[invalid_condition]: a list has no `includs`
      --> project.yaml:5:19
       |
