@@ -54,7 +54,7 @@ pub(crate) struct Attempt<'a> {
 }
 
 /// An ended attempt. Its record says how it ended; an answer belongs to [`RunEnding::Verdict`].
-pub(crate) struct Attempted {
+pub(crate) struct EndedAttempt {
     pub record: RunRecord,
     pub answer: Option<RunAnswer>,
     pub took: Duration,
@@ -166,7 +166,7 @@ impl<'a> Attempt<'a> {
         &self,
         folder: &RunAttempt,
         control: RunControl<'_>,
-    ) -> Result<Attempted, ProjectError> {
+    ) -> Result<EndedAttempt, ProjectError> {
         let facts = self.facts(|file| folder.path_of(file));
         folder.write(RunFile::Prompt, facts.prompt.as_bytes())?;
         folder.write(RunFile::Mcp, mcp_config(&facts).as_bytes())?;
@@ -193,7 +193,7 @@ impl<'a> Attempt<'a> {
         let answer = answer.map_err(|(how, reason)| (end.how, end.reason) = (how, reason)).ok();
         record.end = Some(end);
         write_record(folder, &record, control);
-        Ok(Attempted { record, answer, took })
+        Ok(EndedAttempt { record, answer, took })
     }
 
     /// Runs the program until it ends or is stopped, and reads its answer.

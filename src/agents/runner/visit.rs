@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::answer::{AnswerSource, RunAnswer};
-use super::attempt::{Attempt, Attempted, OUTPUT_LIMIT, run_end, write_record};
+use super::attempt::{Attempt, EndedAttempt, OUTPUT_LIMIT, run_end, write_record};
 use super::launch::{masked, secrets};
 use super::prompt::EarlierAttempt;
 use super::report::{Exit, Report, RunOutput};
@@ -271,7 +271,7 @@ impl<'a> VisitRun<'a> {
     fn attempt(&self, attempt: &Attempt<'_>) -> Result<EarlierAttempt, VisitStop> {
         self.report_started(attempt);
         let folder = self.runs.begin()?;
-        let Attempted { mut record, answer, took } = attempt.make(&folder, self.control)?;
+        let EndedAttempt { mut record, answer, took } = attempt.make(&folder, self.control)?;
         // A completion of the agent's own counts before all else.
         if let VisitState::Completed(ended) = self.state()? {
             self.note_own_completion(&ended, answer.as_ref(), &mut record, &folder);
