@@ -15,7 +15,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use aof::domain::{
-    Completion, GateId, Layout, Map, OpenVisit, RoleId, Routing, Status, Task, TaskId, Ticket,
+    Completion, GateId, Map, OpenVisit, RoleId, Routing, Status, Task, TaskId, TaskLayout, Ticket,
     Timestamp, WorkflowName,
 };
 use aof::files::task_file;
@@ -36,7 +36,7 @@ fn main() {
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|");
     for size in sizes {
-        for layout in [Layout::Flat, Layout::Sharded] {
+        for layout in [TaskLayout::Flat, TaskLayout::Sharded] {
             report(&Project::new(size, layout));
         }
     }
@@ -79,12 +79,12 @@ fn milliseconds(time: Duration) -> f64 {
 
 struct Project {
     folder: tempfile::TempDir,
-    layout: Layout,
+    layout: TaskLayout,
     ids: Vec<TaskId>,
 }
 
 impl Project {
-    fn new(size: usize, layout: Layout) -> Self {
+    fn new(size: usize, layout: TaskLayout) -> Self {
         // Beside the binary: the system's temporary folder may be in memory, where nothing is durable.
         let place = std::env::var_os("AOF_BENCH_PLACE")
             .unwrap_or_else(|| env!("CARGO_TARGET_TMPDIR").into());

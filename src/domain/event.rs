@@ -221,13 +221,13 @@ pub struct Occurrence {
     /// The project's name.
     pub project: Option<String>,
     /// The task; absent where it is about none.
-    pub subject: Option<Subject>,
+    pub subject: Option<EventTask>,
     pub event: Event,
 }
 
 /// The task that an event is about.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Subject {
+pub struct EventTask {
     pub task: TaskId,
     pub title: String,
     pub workflow: WorkflowName,
@@ -235,7 +235,7 @@ pub struct Subject {
 
 /// How whoever reads of an event stands to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reader {
+pub enum NoticeReader {
     /// Somebody who keeps an eye on the project.
     Anybody,
     /// The agent that it happened to.
@@ -396,7 +396,7 @@ impl ChangeEvents {
         Occurrence {
             at: event.moment().unwrap_or(self.at),
             project: self.project.clone(),
-            subject: self.task.as_ref().map(|task| Subject {
+            subject: self.task.as_ref().map(|task| EventTask {
                 task: task.id.clone(),
                 title: task.title.clone(),
                 workflow: task.routing.workflow.clone(),

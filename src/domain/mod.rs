@@ -15,7 +15,9 @@ pub(crate) mod words;
 pub(crate) mod workflow;
 
 pub(crate) use event::ChangeEvents;
-pub use event::{Cause, ConditionTrouble, Event, EventKind, Level, Occurrence, Reader, Subject};
+pub use event::{
+    Cause, ConditionTrouble, Event, EventKind, EventTask, Level, NoticeReader, Occurrence,
+};
 pub use id::{
     AgentId, BranchName, ChannelKey, CompletionId, Decision, Digest, EventId, GateId, IdFault,
     IdPrefix, RemoteName, RoleId, TaskId, Ticket, WorkflowName,
@@ -23,10 +25,10 @@ pub use id::{
 pub use outcome::{BODY_LIMIT, Completion, Ending, Outcome, Stamp, Status};
 pub use period::{Period, PeriodFault, age};
 pub use project::{
-    Agent, Channel, Git, HandOut, Layout, On, Org, Permission, Place, Project, Reach, Role,
-    Subscription, Webhook,
+    Agent, Channel, ConfigPlace, Git, HandOut, NetworkReach, On, Org, Permission, Project, Role,
+    Subscription, TaskLayout, Webhook,
 };
-pub use ssh::{PublicKey, Signature};
+pub use ssh::{PublicKey, SshSignature};
 pub use task::{
     BranchStatus, Loss, LostDependency, OpenBranch, OpenVisit, Priority, ReviewContext, Routing,
     Task, Work,

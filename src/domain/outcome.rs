@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde_json::{Value, json};
 
 use super::words::words;
-use super::{AgentId, CompletionId, Decision, Digest, IdFault, Map, Signature, Ticket};
+use super::{AgentId, CompletionId, Decision, Digest, IdFault, Map, SshSignature, Ticket};
 
 /// What a completion says (spec 1, 2.3): a word that every workflow has, or a decision of the gate's own.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -175,7 +175,7 @@ pub struct Completion {
     /// What makes this completion count once.
     pub id: CompletionId,
     /// The agent's signature of the entry that comes of it.
-    pub signature: Option<Signature>,
+    pub signature: Option<SshSignature>,
 }
 
 /// A completion's mark in the history.

@@ -20,7 +20,7 @@ pub struct Project {
     /// What its task ids begin with.
     pub id_prefix: IdPrefix,
     /// Where new task files go.
-    pub layout: Layout,
+    pub layout: TaskLayout,
     /// How tasks come to agents, where a role does not say otherwise.
     pub hand_out: HandOut,
     /// Whether the watcher commits people's edits of task files.
@@ -50,7 +50,7 @@ impl Project {
 
 words!(
     /// Where new task files go.
-    Layout, "a layout", {
+    TaskLayout, "a layout", {
         /// `tasks/AOF-abcde.md`
         Flat = "flat",
         /// `tasks/ab/AOF-abcde.md`: for many thousand active tasks.
@@ -114,12 +114,12 @@ pub struct Webhook {
     /// The variable of the environment that has the secret which messages are signed with.
     pub secret_env: Option<String>,
     /// What addresses its name may stand for.
-    pub reach: Reach,
+    pub reach: NetworkReach,
 }
 
 /// What addresses may be connected to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum NetworkReach {
     /// Those of the internet.
     Public,
     /// Those of this machine and of its networks, too.
@@ -162,7 +162,7 @@ pub(crate) fn some(ids: &[&str]) -> String {
 
 /// A place in project.yaml, `workflows/` or org.yaml. Fields are the keys as people write them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum ConfigPlace {
     /// A setting of the project.
     Project {
         /// The key, or keys joined by a dot.

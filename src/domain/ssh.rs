@@ -263,7 +263,7 @@ const FIX: &str = "give the whole of what `ssh-keygen -Y sign -n aof` writes, fr
 
 /// A signature. Two are the same if their bytes are.
 #[derive(Clone)]
-pub struct Signature(Box<Parts>);
+pub struct SshSignature(Box<Parts>);
 
 /// What it says of itself; larger than all that a completion says besides.
 #[derive(Clone)]
@@ -296,7 +296,7 @@ pub struct Scheme {
     pub token: Option<(u8, u32)>,
 }
 
-impl Signature {
+impl SshSignature {
     /// Returns the key that it says it was made with.
     pub fn key(&self) -> &PublicKey {
         &self.0.key
@@ -387,7 +387,7 @@ fn padded(number: &[u8], width: usize) -> Option<Vec<u8>> {
 }
 
 /// Armored, or its base64 alone.
-impl FromStr for Signature {
+impl FromStr for SshSignature {
     type Err = SshFault;
 
     fn from_str(text: &str) -> Result<Self, SshFault> {
@@ -406,7 +406,7 @@ impl FromStr for Signature {
 }
 
 /// Armored, as `ssh-keygen` writes it; without the line break at its end.
-impl fmt::Display for Signature {
+impl fmt::Display for SshSignature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let encoded = BASE64_STANDARD.encode(&self.0.blob);
         writeln!(f, "{BEGIN}")?;
@@ -417,19 +417,19 @@ impl fmt::Display for Signature {
     }
 }
 
-impl fmt::Debug for Signature {
+impl fmt::Debug for SshSignature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Signature(by {}, for {:?})", self.key().fingerprint(), self.namespace())
+        write!(f, "SshSignature(by {}, for {:?})", self.key().fingerprint(), self.namespace())
     }
 }
 
-impl PartialEq for Signature {
+impl PartialEq for SshSignature {
     fn eq(&self, other: &Self) -> bool {
         self.0.blob == other.0.blob
     }
 }
 
-impl Eq for Signature {}
+impl Eq for SshSignature {}
 
 #[cfg(test)]
 mod tests {
@@ -486,7 +486,7 @@ mod signature_tests {
 
     #[test]
     fn a_signature_reads_back() {
-        let signature: Signature = ARMORED.parse().unwrap();
+        let signature: SshSignature = ARMORED.parse().unwrap();
         assert_eq!((signature.namespace(), signature.hash()), ("aof", HashName::Sha512));
         assert_eq!(signature.to_string(), ARMORED);
         let line: String = ARMORED.lines().filter(|line| !line.starts_with('-')).collect();
@@ -499,9 +499,9 @@ mod signature_tests {
         let line: String = ARMORED.lines().filter(|line| !line.starts_with('-')).collect();
         let blob = BASE64_STANDARD.decode(line).unwrap();
         for end in 0..blob.len() {
-            assert!(Signature::of_blob(&blob[..end]).is_err(), "{end} bytes of it");
+            assert!(SshSignature::of_blob(&blob[..end]).is_err(), "{end} bytes of it");
         }
-        assert!(Signature::of_blob(&[&blob[..], b"\0"].concat()).is_err(), "more than there is");
+        assert!(SshSignature::of_blob(&[&blob[..], b"\0"].concat()).is_err(), "more than there is");
         for text in [
             "",
             BEGIN,
@@ -510,10 +510,10 @@ mod signature_tests {
             "AAAA",
             "no",
         ] {
-            assert!(text.parse::<Signature>().is_err(), "{text}");
+            assert!(text.parse::<SshSignature>().is_err(), "{text}");
         }
         let other =
             BASE64_STANDARD.encode(&blob[..]).replacen("U1NIU0lHAAAAAQ", "U1NIU0lHAAAAAg", 1);
-        assert!(other.parse::<Signature>().unwrap_err().problem.contains("version"));
+        assert!(other.parse::<SshSignature>().unwrap_err().problem.contains("version"));
     }
 }

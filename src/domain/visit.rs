@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::words::words;
 use super::{
-    AgentId, Ending, GateId, IdFault, Map, Outcome, RoleId, Signature, Stamp, Station, Verdict,
+    AgentId, Ending, GateId, IdFault, Map, Outcome, RoleId, SshSignature, Stamp, Station, Verdict,
 };
 
 /// One ended visit (DESIGN section 4, `gateHistory`).
@@ -56,7 +56,7 @@ pub struct Visit {
     /// The completion that ended the visit.
     pub completion: Option<Stamp>,
     /// What its agent signed of it, where it did.
-    pub signature: Option<Signature>,
+    pub signature: Option<SshSignature>,
 }
 
 impl Visit {

@@ -6,7 +6,7 @@ use super::config::decode::{Faults, Fields};
 use super::frontmatter::{Edit, splice};
 use super::yaml::{Fault, Limits, Node};
 use super::{frontmatter, json as json_file, yaml};
-use crate::domain::{AgentId, Completion, CompletionId, Map, Signature, Ticket};
+use crate::domain::{AgentId, Completion, CompletionId, Map, SshSignature, Ticket};
 
 /// How a completion file is written; its suffix says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +86,7 @@ pub struct Answer {
     /// A text for the task's body.
     pub body: Option<String>,
     /// A signature of the entry that comes of it.
-    pub signature: Option<Signature>,
+    pub signature: Option<SshSignature>,
 }
 
 impl Answer {

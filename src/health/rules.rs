@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::subject::{CheckContext, CheckResult, CheckedProject, count};
 use crate::domain::project::some;
-use crate::domain::{Layout, LostDependency, Status, TaskId};
+use crate::domain::{LostDependency, Status, TaskId, TaskLayout};
 use crate::files::config::configuration::PROJECT_FILE;
 use crate::git::GitError;
 use crate::health::git::failing;
@@ -323,7 +323,7 @@ pub(crate) fn check(subject: &CheckContext<'_>) -> CheckResult {
             Issue::new("folder_large", format!("`{folder}` has {tasks}"), fix).advice()
         };
         match layout {
-            Some(Layout::Sharded) if folder == TASKS => {
+            Some(TaskLayout::Sharded) if folder == TASKS => {
                 issue("`aof doctor --fix` moves them to `tasks/ab/`, where new ones go").cured_by(shard)
             }
             _ if folder == TASKS => issue(
@@ -344,7 +344,7 @@ fn shard(workspace: &mut Workspace) -> Result<(), ProjectError> {
         })
         .collect();
     change_all(workspace, FOLDERS_WAIT, &flat, &|task| {
-        let to = task_path(&task.id, Layout::Sharded);
+        let to = task_path(&task.id, TaskLayout::Sharded);
         if task.snapshot.path.folder() != TASKS {
             return Ok(Choice::Settled);
         }

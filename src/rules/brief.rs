@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::domain::workflow::shape::Kind;
+use crate::domain::workflow::shape::ShapeKind;
 use crate::domain::{
     Brief, BriefText, Destination, Gate, GateId, Outcome, ReviewContext, Station, Task, Ticket,
     Timestamp, Visit, Workflow,
@@ -183,10 +183,9 @@ fn forms(post: &Workplace<'_>, rules: &Rules) -> Vec<OutputForm> {
         .filter(|outcome| judging(outcome) && *outcome != Outcome::Blocked);
     let form = |outcome: Outcome| {
         let shape = shape_of(post.duty, &outcome)?;
-        let open = shape
-            .kinds
-            .iter()
-            .all(|kind| !matches!(kind, Kind::Object(fields) if !fields.properties.is_empty()));
+        let open = shape.kinds.iter().all(
+            |kind| !matches!(kind, ShapeKind::Object(fields) if !fields.properties.is_empty()),
+        );
         (!open).then(|| OutputForm { fields: fields(&shape), example: example(&shape), outcome })
     };
     outcomes.filter_map(form).collect()

@@ -1,24 +1,24 @@
 //! Events between two states of a task, and who is told of them.
 
 use crate::domain::{
-    AgentId, BranchStatus, Cause, Channel, Destination, Ending, Event, EventKind, GateId, On,
-    Outcome, Period, Reader, RoleId, Station, Status, Subscription, Task, Timestamp, Verdict,
-    Visit,
+    AgentId, BranchStatus, Cause, Channel, Destination, Ending, Event, EventKind, GateId,
+    NoticeReader, On, Outcome, Period, RoleId, Station, Status, Subscription, Task, Timestamp,
+    Verdict, Visit,
 };
 use crate::rules::act::Act;
-use crate::rules::replay::{Change, explain};
+use crate::rules::replay::{StateChange, explain};
 use crate::rules::routing::workplace::Workplace;
-use crate::rules::transition::claims::Limits;
+use crate::rules::transition::claims::TimeLimits;
 use crate::rules::workflow::rules::Rules;
 
 /// Returns all that happened to a task between two of its states; nothing before means that it is new.
 pub fn events(rules: &Rules, before: Option<&Task>, after: &Task) -> Vec<Event> {
     let (act, besides) = match explain(rules, before, after) {
-        Change::Same => return Vec::new(),
-        Change::Edit => return vec![Event::Edited],
-        Change::Act(found) => (Some(found.act), found.events),
+        StateChange::Same => return Vec::new(),
+        StateChange::Edit => return vec![Event::Edited],
+        StateChange::Act(found) => (Some(found.act), found.events),
         // Moves that no act explains happened all the same: by hand, or several at once in a merge.
-        Change::Foreign(_) => (None, Vec::new()),
+        StateChange::Foreign(_) => (None, Vec::new()),
     };
     let before = before.filter(|task| task.gate.is_some() || !task.history.is_empty());
     let mut events = Vec::new();
@@ -105,7 +105,7 @@ fn limit(rules: &Rules, task: &Task, visit: &Visit) -> Option<Period> {
         Some(branch) => gate.fork()?.branch(branch)?.1.duty(),
         None => gate.duty()?,
     };
-    Limits::of(workflow, duty).timeout
+    TimeLimits::of(workflow, duty).timeout
 }
 
 /// Returns the rejection that the entry is: the gate sent the task back, or its branch wants something mended.
@@ -171,7 +171,7 @@ fn of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act>) -> V
                 gate: Station { gate: gate(), branch: branch.clone() },
                 role: post.map(|post| post.role.clone()),
                 agent: holders(after, branch.as_ref(), false).pop(),
-                timeout: limits.and_then(|(post, own)| Limits::of(own, post.duty).timeout),
+                timeout: limits.and_then(|(post, own)| TimeLimits::of(own, post.duty).timeout),
                 escalate_to: None,
             });
         }
@@ -303,11 +303,11 @@ pub struct Notice<'a> {
     /// Whom it is for: agents, roles, the owner; nobody by name where the project itself wants to be told.
     pub to: Vec<String>,
     /// How they stand to what happened.
-    pub reader: Reader,
+    pub reader: NoticeReader,
 }
 
 /// Whom an event concerns, how, and whether they are told without having asked for that very event.
-type Concern<'e> = (Who<'e>, Reader, bool);
+type Concern<'e> = (Who<'e>, NoticeReader, bool);
 
 enum Who<'e> {
     Agent(&'e AgentId),
@@ -321,7 +321,7 @@ pub fn audience<'a>(rules: &'a Rules, after: Option<&Task>, events: &[Event]) ->
     for (index, event) in events.iter().enumerate() {
         let kind = event.kind();
         for own in rules.project.notify.iter().filter(|own| asks(own, kind)) {
-            add(&mut notices, index, &own.channel, None, Reader::Anybody);
+            add(&mut notices, index, &own.channel, None, NoticeReader::Anybody);
         }
         for (who, reader, is_told) in concerns(rules, after, events, event) {
             let (name, subscriptions) = match who {
@@ -357,7 +357,7 @@ fn add<'a>(
     event: usize,
     channel: &'a Channel,
     to: Option<&str>,
-    reader: Reader,
+    reader: NoticeReader,
 ) {
     let known = notices.iter_mut().find(|known| {
         known.event == event && known.reader == reader && known.channel.key() == channel.key()
@@ -398,7 +398,7 @@ fn concerns<'e>(
         event => (Vec::new(), says_why(event)),
     };
     let mut all: Vec<Concern<'e>> =
-        affected.into_iter().map(|id| (Who::Agent(id), Reader::Affected, true)).collect();
+        affected.into_iter().map(|id| (Who::Agent(id), NoticeReader::Affected, true)).collect();
     match event {
         Event::Escalated { escalate_to, .. } => of_role(rules, escalate_to, true, &mut all),
         Event::Created { .. }
@@ -407,7 +407,7 @@ fn concerns<'e>(
         | Event::Rerouted { .. } => arrivals(rules, after, event, &mut all),
         _ => {}
     }
-    all.push((Who::Owner, Reader::Anybody, owner));
+    all.push((Who::Owner, NoticeReader::Anybody, owner));
     all
 }
 
@@ -419,9 +419,9 @@ fn says_why(event: &Event) -> bool {
 }
 
 fn of_role<'e>(rules: &'e Rules, role: &'e RoleId, is_told: bool, all: &mut Vec<Concern<'e>>) {
-    all.push((Who::Role(role), Reader::Successor, true));
+    all.push((Who::Role(role), NoticeReader::Successor, true));
     let members = rules.org.role(role).into_iter().flat_map(|known| &known.agents);
-    all.extend(members.map(|id| (Who::Agent(id), Reader::Successor, is_told)));
+    all.extend(members.map(|id| (Who::Agent(id), NoticeReader::Successor, is_told)));
 }
 
 /// Adds whom it concerns that work has come to a gate: its role, and each agent of it that asks for that.

@@ -28,7 +28,9 @@ pub use act::{Act, Actor, Decision, LOOP_LIMIT, Warning, WorkflowStep};
 pub use assignment::{Gift, Hands, Waiting, dispatch};
 pub use events::{Notice, audience, events};
 pub use refusal::{Flaw, NAMESPACE, Refusal, RefusalKind, ToSign};
-pub use replay::{Breach, Change, Found, Proof, explain, prove, rehashed, same as stands_alike};
+pub use replay::{
+    Breach, Proof, ReplayedAct, StateChange, explain, prove, rehashed, same as stands_alike,
+};
 pub use routing::fork::{branch_of, would_say};
 pub use routing::reviews::{is_circle, is_nobody, lost_dependencies, unanswered};
 pub use routing::route::{Passage, TooOften, preview};
@@ -36,7 +38,7 @@ pub use routing::workplace::{Workplace, may_complete};
 pub use signing::{entry_ticket, flaw, to_sign};
 pub use template::{asked_for, reads};
 pub use transition::actions::begin;
-pub use transition::claims::{Deadline, Limit, Limits, Stay, deadlines, stay};
+pub use transition::claims::{Deadline, Limit, Stay, TimeLimits, deadlines, stay};
 pub use transition::completion::passes_by_itself;
 pub use transition::decide::{decide, rehearse};
 pub use transition::fold::is_looping;

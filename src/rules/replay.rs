@@ -13,20 +13,20 @@ use crate::rules::workflow::rules::Rules;
 
 /// What lies between two states of a task.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Change {
+pub enum StateChange {
     /// Nothing.
     Same,
     /// People changed what is theirs.
     Edit,
     /// The engine did it.
-    Act(Box<Found>),
+    Act(Box<ReplayedAct>),
     /// Neither: what is the engine's was changed by hand.
     Foreign(Vec<&'static str>),
 }
 
 /// An act that was found again.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct ReplayedAct {
     pub act: Act,
     /// The task after it, and after each decision that a gate made by itself right behind it; the last says what the later state
     /// does.
@@ -36,16 +36,16 @@ pub struct Found {
 }
 
 /// Returns what leads from `before` (nothing for a new task) to `after`.
-pub fn explain(rules: &Rules, before: Option<&Task>, after: &Task) -> Change {
+pub fn explain(rules: &Rules, before: Option<&Task>, after: &Task) -> StateChange {
     let (start, ours) = match before {
-        None if after.is_new() => return Change::Edit,
+        None if after.is_new() => return StateChange::Edit,
         None if after.history.is_empty() => (bare(rules, after), vec!["gate"]),
         None => (bare(rules, after), vec!["gateHistory"]),
-        Some(before) if before == after => return Change::Same,
+        Some(before) if before == after => return StateChange::Same,
         Some(before) => {
             let ours = differing(before, after);
             if ours.is_empty() || (before.is_new() && after.is_new()) {
-                return Change::Edit;
+                return StateChange::Edit;
             }
             // People may have edited beside what the engine did; the act is looked for on what they left.
             let mut edited = with_people_of(before, after);
@@ -60,9 +60,9 @@ pub fn explain(rules: &Rules, before: Option<&Task>, after: &Task) -> Change {
     let stamp = after.history.get(start.history.len()).and_then(|visit| visit.completion.as_ref());
     let found = candidates(&start, after).into_iter().find_map(|(act, now)| {
         let steps = states(rules, &start, &act, now, after, stamp)?;
-        Some(Found::of(act, steps))
+        Some(ReplayedAct::of(act, steps))
     });
-    found.map_or(Change::Foreign(ours), |found| Change::Act(Box::new(found)))
+    found.map_or(StateChange::Foreign(ours), |found| StateChange::Act(Box::new(found)))
 }
 
 /// Returns the acts that a task may have begun with.
@@ -93,7 +93,7 @@ pub(crate) fn opened_at(task: &Task) -> Timestamp {
     first.or(task.gate.as_ref().map(|open| open.entered)).unwrap_or(task.updated)
 }
 
-impl Found {
+impl ReplayedAct {
     fn of(act: Act, steps: Vec<WorkflowStep>) -> Self {
         let (states, events): (Vec<Task>, Vec<Vec<Event>>) =
             steps.into_iter().map(|step| (step.task, step.events)).unzip();
@@ -257,7 +257,7 @@ pub enum Proof {
     /// The engine's part is as it was.
     Kept,
     /// The engine did this.
-    Done(Box<Found>),
+    Done(Box<ReplayedAct>),
     /// The engine could have done all this, one step after the other: so many entries came at once.
     Several(usize),
     /// It cannot have been the engine.
@@ -296,12 +296,12 @@ pub fn prove(rules: &Rules, before: Option<&Task>, after: &Task) -> Proof {
         return Proof::Breach(breach);
     }
     let fields = match explain(rules, before, after) {
-        Change::Same | Change::Edit => return Proof::Kept,
-        Change::Act(found) if found.states.len() > 1 && before.is_some() => {
+        StateChange::Same | StateChange::Edit => return Proof::Kept,
+        StateChange::Act(found) if found.states.len() > 1 && before.is_some() => {
             return Proof::Several(found.states.len());
         }
-        Change::Act(found) => return Proof::Done(found),
-        Change::Foreign(fields) => fields,
+        StateChange::Act(found) => return Proof::Done(found),
+        StateChange::Foreign(fields) => fields,
     };
     let Some(before) = before else { return Proof::Breach(begun(rules, after)) };
     match &after.history[before.history.len()..] {

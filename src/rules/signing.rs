@@ -10,7 +10,7 @@ use ring::signature::{
 use serde_json::Value;
 
 use crate::domain::ssh::{HashName, KeyAlgorithm};
-use crate::domain::{Ending, Signature, Task, Ticket, Visit};
+use crate::domain::{Ending, SshSignature, Task, Ticket, Visit};
 use crate::rules::condition::value::format_number;
 use crate::rules::refusal::{Flaw, NAMESPACE, Refusal, ToSign};
 use crate::rules::workflow::rules::Rules;
@@ -137,7 +137,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// Returns whether the key that the signature names has signed the text.
-pub(crate) fn holds(signature: &Signature, text: &[u8]) -> bool {
+pub(crate) fn holds(signature: &SshSignature, text: &[u8]) -> bool {
     let hash = match signature.hash() {
         HashName::Sha256 => &digest::SHA256,
         HashName::Sha512 => &digest::SHA512,

@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use super::fs::error::OrIo;
 use super::fs::folder::list;
 use super::{Durability, FileKind, Folder, ProjectPath, StoreError};
-use crate::domain::{IdFault, Layout, TaskId};
+use crate::domain::{IdFault, TaskId, TaskLayout};
 use crate::files::schema::Schema;
 
 /// Active task files.
@@ -161,10 +161,10 @@ impl Paths {
 }
 
 /// Returns where the file of a new task goes.
-pub fn task_path(id: &TaskId, layout: Layout) -> ProjectPath {
+pub fn task_path(id: &TaskId, layout: TaskLayout) -> ProjectPath {
     ProjectPath::trusted(match layout {
-        Layout::Flat => format!("{TASKS}/{id}.md"),
-        Layout::Sharded => format!("{TASKS}/{}/{id}.md", &id.local()[..2]),
+        TaskLayout::Flat => format!("{TASKS}/{id}.md"),
+        TaskLayout::Sharded => format!("{TASKS}/{}/{id}.md", &id.local()[..2]),
     })
 }
 
@@ -280,12 +280,12 @@ mod tests {
     #[test]
     fn tasks_stand_flat_or_sharded_and_are_archived_by_day() {
         let task = id("AOF-7qkxy");
-        assert_eq!(task_path(&task, Layout::Flat).as_str(), "tasks/AOF-7qkxy.md");
-        assert_eq!(task_path(&task, Layout::Sharded).as_str(), "tasks/7q/AOF-7qkxy.md");
+        assert_eq!(task_path(&task, TaskLayout::Flat).as_str(), "tasks/AOF-7qkxy.md");
+        assert_eq!(task_path(&task, TaskLayout::Sharded).as_str(), "tasks/7q/AOF-7qkxy.md");
         let finished = "2026-02-16T23:30:00-02:00".parse().unwrap();
         let path = archive_path(&task, finished);
         assert_eq!(path.as_str(), "tasks/archive/2026/02/17/AOF-7qkxy.md");
-        assert!(is_archived(&path) && !is_archived(&task_path(&task, Layout::Flat)));
+        assert!(is_archived(&path) && !is_archived(&task_path(&task, TaskLayout::Flat)));
         assert!(!is_archived(&"tasks/archived/AOF-abc.md".parse().unwrap()));
     }
 
@@ -371,7 +371,7 @@ mod tests {
             fs::write(paths.tasks().join(name), "").unwrap();
         }
         fs::create_dir(paths.tasks().join("AOF-abc.files")).unwrap();
-        let path = task_path(&id("AOF-abc"), Layout::Flat);
+        let path = task_path(&id("AOF-abc"), TaskLayout::Flat);
         let names: Vec<String> =
             companions(&paths, &path).unwrap().iter().map(ToString::to_string).collect();
         assert_eq!(names, ["tasks/AOF-abc.log", "tasks/AOF-abc.tests.yaml"]);

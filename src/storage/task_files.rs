@@ -7,7 +7,7 @@ use std::{fmt, fs};
 
 use walkdir::{DirEntry, WalkDir};
 
-use crate::domain::{IdFault, Layout, TaskId};
+use crate::domain::{IdFault, TaskId, TaskLayout};
 use crate::storage::fs::error::plain;
 use crate::storage::fs::folder::list;
 use crate::storage::layout::{ARCHIVE, TASKS, companion_of, is_archived, task_id, task_path};
@@ -106,7 +106,7 @@ fn only(
 }
 
 fn usual_places(id: &TaskId) -> [ProjectPath; 2] {
-    [Layout::Flat, Layout::Sharded].map(|layout| task_path(id, layout))
+    [TaskLayout::Flat, TaskLayout::Sharded].map(|layout| task_path(id, layout))
 }
 
 /// Returns which of the files of one id, all that there are, is the task's wherever that id is named, as [`find`] has it; nothing

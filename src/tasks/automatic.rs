@@ -15,7 +15,7 @@ use crate::project::active_rules::in_force;
 use crate::project::error::ProjectError;
 use crate::project::rule_files::rules_mark;
 use crate::project::workspace::Workspace;
-use crate::rules::{Act, Limit, Limits, Refusal, Rules, passes_by_itself};
+use crate::rules::{Act, Limit, Refusal, Rules, TimeLimits, passes_by_itself};
 use crate::storage::layout::TASKS;
 use crate::storage::orphaned_companions::stayed;
 use crate::storage::task_files::{Stray, TaskEntry, WalkEntry};
@@ -359,7 +359,7 @@ pub(crate) fn run_out(
 
 /// Returns whether anything in the workflow has a time limit.
 fn is_limited(workflow: &Workflow) -> bool {
-    let limited = |duty: &Duty| Limits::of(workflow, duty) != Limits::default();
+    let limited = |duty: &Duty| TimeLimits::of(workflow, duty) != TimeLimits::default();
     let branches = |gate: &Gate| {
         gate.fork().is_some_and(|fork| fork.branches.iter().any(|own| limited(own.duty())))
     };
@@ -377,7 +377,7 @@ fn limits_of(rules: &Rules, task: &TaskSummary) -> Vec<TimeLimit> {
             |id| Some(gate.fork()?.branches.iter().find(|own| own.id() == id)?.duty());
         let duty = clock.branch.as_ref().map_or_else(|| gate.duty(), branch_duty);
         for (at, limit) in
-            duty.iter().flat_map(|duty| Limits::of(workflow, duty).of_stay(clock.stay()))
+            duty.iter().flat_map(|duty| TimeLimits::of(workflow, duty).of_stay(clock.stay()))
         {
             let (task, branch) = (task.id.clone(), clock.branch.clone());
             all.push(TimeLimit { at, task, limit, branch });

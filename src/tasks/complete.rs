@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use tracing::warn;
 
-use crate::domain::{Completion, Event, EventId, Occurrence, Subject, TaskId};
+use crate::domain::{Completion, Event, EventId, EventTask, Occurrence, TaskId};
 use crate::files::completion_file::front_of;
 use crate::files::event::line::{self, event_line};
 use crate::files::event::render::event_value;
@@ -211,7 +211,7 @@ pub(crate) fn leave_conflict(
         losing_agent: loser.clone(),
     };
     let subject =
-        Some(Subject { task: task.id, title: task.title, workflow: task.routing.workflow });
+        Some(EventTask { task: task.id, title: task.title, workflow: task.routing.workflow });
     let at = event.moment().unwrap_or_else(|| workspace.now());
     let mark = format!("conflict {ticket} {delivery}");
     leave(workspace, &mark, Occurrence { at, project, subject, event })

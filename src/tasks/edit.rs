@@ -5,7 +5,7 @@ use crate::files::task_file::TaskFile;
 use crate::project::author::{actor, actor_author};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::rules::{Actor, Change, Refusal, Warning, explain};
+use crate::rules::{Actor, Refusal, StateChange, Warning, explain};
 use crate::storage::ProjectPath;
 use crate::tasks::apply::change;
 use crate::tasks::headers::dependencies::refuse_circle;
@@ -184,8 +184,8 @@ fn rewrite(
         }
         let unchanged_history = after.has_history_of(&state.file);
         match explain(rules, Some(&state.file.task), &after.task) {
-            Change::Same | Change::Edit if unchanged_history => {}
-            Change::Foreign(fields) => return Err(not_yours(&fields.join(", "))),
+            StateChange::Same | StateChange::Edit if unchanged_history => {}
+            StateChange::Foreign(fields) => return Err(not_yours(&fields.join(", "))),
             _ => return Err(not_yours("gate, status, gateHistory")),
         }
         let depends_on = &after.task.depends_on;

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::domain::{Completion, CompletionId, PublicKey, Signature};
+use crate::domain::{Completion, CompletionId, PublicKey, SshSignature};
 use crate::files::completion_file;
 use crate::files::completion_file::Syntax;
 use crate::files::completion_file::signed_file;
@@ -142,7 +142,7 @@ fn sign(
     workspace: &Workspace,
     wanted: &ToSign,
     signing: Signing<'_>,
-) -> Result<Signature, ProjectError> {
+) -> Result<SshSignature, ProjectError> {
     let mut last = None;
     for (key, asking) in keys(workspace, wanted, signing)? {
         match workspace.repository.ssh_signature(&key, NAMESPACE, wanted.text.as_bytes(), asking) {

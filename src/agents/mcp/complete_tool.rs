@@ -11,7 +11,7 @@ use super::next_call::{get_call, next_task_call};
 use super::open_project::{OpenProject, ToolError};
 use super::tool_schema::{ArgForm, Argument, Arguments, TASK, Tool, ToolEffect};
 use crate::domain::ssh::SshFault;
-use crate::domain::{AgentId, BODY_LIMIT, Completion, Signature, Status};
+use crate::domain::{AgentId, BODY_LIMIT, Completion, SshSignature, Status};
 use crate::git::Asking;
 use crate::project::error::ProjectError;
 use crate::rules::{Flaw, Refusal, Workplace};
@@ -146,7 +146,7 @@ fn complete_visit(
     }
 }
 
-fn signature(given: &Arguments) -> Result<Option<Signature>, ToolError> {
+fn signature(given: &Arguments) -> Result<Option<SshSignature>, ToolError> {
     let Some(text) = given.text("signature") else { return Ok(None) };
     text.parse().map(Some).map_err(|SshFault { problem, fix }| {
         ToolError::argument("invalid_argument", "signature", problem, fix)

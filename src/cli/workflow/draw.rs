@@ -9,7 +9,7 @@ use crate::domain::{
 };
 use crate::files::printable::one_line;
 use crate::observability::stats::gates::GateRow;
-use crate::rules::{Edge, EdgeKind, Limits, Rules, Workplace, asked_for, edges, first, reads};
+use crate::rules::{Edge, EdgeKind, Rules, TimeLimits, Workplace, asked_for, edges, first, reads};
 
 /// Returns the drawing; `rows` say how many tasks are where, if that is to be seen.
 pub(crate) fn draw(rules: &Rules, workflow: &Workflow, rows: &[GateRow]) -> String {
@@ -130,7 +130,7 @@ fn duty_notes(workflow: &Workflow, duty: &Duty) -> Vec<String> {
     if duty.can_skip {
         notes.push("skip: its agent may say that it does not apply".to_owned());
     }
-    if let Some(timeout) = Limits::of(workflow, duty).timeout {
+    if let Some(timeout) = TimeLimits::of(workflow, duty).timeout {
         let then = duty.escalate_to.as_ref().map(|role| format!(", then {role}"));
         let timeout = length(timeout.seconds());
         notes.push(format!("timeout {timeout}{}", then.unwrap_or_default()));

@@ -13,7 +13,8 @@ use crate::files::printable::inert;
 use crate::git::CommitId;
 use crate::observability::stats::gates::{GateReport, gate_report_value, gate_status};
 use crate::rules::{
-    Difference, DifferenceKind, Edge, EdgeKind, Limits, RuleSubject, Rules, Workplace, edges, reads,
+    Difference, DifferenceKind, Edge, EdgeKind, RuleSubject, Rules, TimeLimits, Workplace, edges,
+    reads,
 };
 use crate::setup::rules_diff::{Fate as TaskFate, Prospect, RulesDiff, Turn, diff_rules};
 use crate::tasks::headers::list::workflow_named;
@@ -117,7 +118,7 @@ fn gate_value(rules: &Rules, workflow: &Workflow, gate: &Gate) -> Value {
         "rejectTo": gate.exits.reject_to,
         "canSkip": duty.is_some_and(|duty| duty.can_skip),
         "requireHuman": post.is_some_and(|post| post.requires_human(rules)),
-        "timeout": duty.and_then(|duty| Limits::of(workflow, duty).timeout),
+        "timeout": duty.and_then(|duty| TimeLimits::of(workflow, duty).timeout),
         "escalateTo": duty.and_then(|duty| duty.escalate_to.as_ref()),
         "outcomes": post.map(|post| post.outcomes(rules)).unwrap_or_default(),
         "reads": duty.map(reads).unwrap_or_default(),
@@ -146,7 +147,7 @@ fn branch_value(rules: &Rules, workflow: &Workflow, fork: &Gate, branch: &Branch
         "when": branch.gate().when,
         "canSkip": duty.can_skip,
         "requireHuman": post.requires_human(rules),
-        "timeout": Limits::of(workflow, duty).timeout,
+        "timeout": TimeLimits::of(workflow, duty).timeout,
         "escalateTo": duty.escalate_to,
         "outcomes": verdicts,
         "reads": reads(duty),

@@ -19,7 +19,7 @@ pub struct Shape {
     #[serde(skip)]
     pub about: About,
     /// What kinds of values there may be, each with its bounds; none means every kind. No kind is named twice.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<ShapeKind>,
     /// The values that there may be (`const` is one, `enum` are several); none means any.
     pub values: Vec<Value>,
     /// Shapes of which one must hold as well; none means no such wish.
@@ -42,9 +42,9 @@ pub struct About {
 
 /// A kind of value, with the bounds that only this kind has.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub enum Kind {
+pub enum ShapeKind {
     /// Names and values.
-    Object(Fields),
+    Object(ObjectFields),
     /// Values in a row.
     List(List),
     /// A text; its bounds count characters.
@@ -61,7 +61,7 @@ pub enum Kind {
 
 /// What an object has.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
-pub struct Fields {
+pub struct ObjectFields {
     /// The declared fields, in the order of the declaration.
     pub properties: Vec<(String, Shape)>,
     /// The fields that must be there.
@@ -124,7 +124,7 @@ pub struct Variant {
     pub shape: Shape,
 }
 
-impl Kind {
+impl ShapeKind {
     /// Returns the word for it in schemas.
     pub const fn word(&self) -> &'static str {
         match self {
@@ -154,15 +154,15 @@ impl Kind {
 
 impl Shape {
     /// Returns what an object of this shape has, if it may be one.
-    pub fn fields(&self) -> Option<&Fields> {
+    pub fn fields(&self) -> Option<&ObjectFields> {
         self.kinds.iter().find_map(|kind| match kind {
-            Kind::Object(fields) => Some(fields),
+            ShapeKind::Object(fields) => Some(fields),
             _ => None,
         })
     }
 }
 
-impl Fields {
+impl ObjectFields {
     /// Returns the shape of a declared field.
     pub fn get(&self, name: &str) -> Option<&Shape> {
         self.properties.iter().find(|(known, _)| known == name).map(|(_, shape)| shape)

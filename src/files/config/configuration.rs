@@ -12,8 +12,8 @@ use super::workflow_file;
 use super::workflow_file::{Definition, default_name};
 use super::{org_file, project_file};
 use crate::domain::{
-    ContextRules, Duty, Exits, Gate, GateKind, HandOut, Layout, Map, OnConditionError, Org,
-    Outcome, Place, Project, RejectionStrategy, RunLimits, Severity, Workflow, WorkflowName,
+    ConfigPlace, ContextRules, Duty, Exits, Gate, GateKind, HandOut, Map, OnConditionError, Org,
+    Outcome, Project, RejectionStrategy, RunLimits, Severity, TaskLayout, Workflow, WorkflowName,
     listed,
 };
 use crate::files::conflict_markers;
@@ -120,15 +120,15 @@ pub fn read(sources: &[Source]) -> Reading {
 
 impl Configuration {
     /// Returns whether what is said of a place holds although other things could not be read: all gates before it could.
-    pub fn is_whole_at(&self, at: &Place) -> bool {
-        let (Place::Gate { workflow, .. }
-        | Place::Route { workflow, .. }
-        | Place::Branch { workflow, .. }
-        | Place::Workflow { workflow, .. }) = at
+    pub fn is_whole_at(&self, at: &ConfigPlace) -> bool {
+        let (ConfigPlace::Gate { workflow, .. }
+        | ConfigPlace::Route { workflow, .. }
+        | ConfigPlace::Branch { workflow, .. }
+        | ConfigPlace::Workflow { workflow, .. }) = at
         else {
             return true;
         };
-        let gates = Place::Workflow { workflow: workflow.clone(), field: "gates" };
+        let gates = ConfigPlace::Workflow { workflow: workflow.clone(), field: "gates" };
         let written =
             self.way(&gates).and_then(|(file, steps)| find(&file.text, &file.root, &steps).1);
         let read = self.project.workflow(workflow).map_or(0, |workflow| workflow.gates.len());
@@ -140,7 +140,7 @@ impl Configuration {
         &self,
         severity: Severity,
         code: &'static str,
-        at: &Place,
+        at: &ConfigPlace,
         part: Option<&Range<usize>>,
         message: &str,
         help: Option<&str>,
@@ -152,12 +152,12 @@ impl Configuration {
     }
 
     /// Returns the file of a place, and its bytes there: the value's, or those of what it would be part of.
-    pub fn locate(&self, at: &Place) -> (&str, Range<usize>) {
+    pub fn locate(&self, at: &ConfigPlace) -> (&str, Range<usize>) {
         let (file, span) = self.span(at, None);
         (file.map_or(home(at), |file| file.name.as_str()), span)
     }
 
-    fn span(&self, at: &Place, part: Option<&Range<usize>>) -> (Option<&File>, Range<usize>) {
+    fn span(&self, at: &ConfigPlace, part: Option<&Range<usize>>) -> (Option<&File>, Range<usize>) {
         let Some((file, steps)) = self.way(at) else { return (None, 0..0) };
         let (whole, node) = find(&file.text, &file.root, &steps);
         let part = part.zip(node).and_then(|(part, node)| within(&file.text, node, part));
@@ -165,50 +165,51 @@ impl Configuration {
     }
 
     /// Returns the file of a place and the way to it from the top of the file.
-    fn way(&self, at: &Place) -> Option<(&File, Vec<Step>)> {
+    fn way(&self, at: &ConfigPlace) -> Option<(&File, Vec<Step>)> {
         let key = |key: &str| Step::Key(key.to_owned());
         let (file, mut steps) = match at {
-            Place::Workflow { workflow, .. }
-            | Place::Gate { workflow, .. }
-            | Place::Route { workflow, .. }
-            | Place::Branch { workflow, .. } => {
+            ConfigPlace::Workflow { workflow, .. }
+            | ConfigPlace::Gate { workflow, .. }
+            | ConfigPlace::Route { workflow, .. }
+            | ConfigPlace::Branch { workflow, .. } => {
                 let (_, site) = self.definitions.iter().find(|(own, _)| own == workflow)?;
                 (self.files.get(site.file)?, site.steps.clone())
             }
             _ => (self.files.iter().find(|file| file.name == home(at))?, Vec::new()),
         };
-        if let Place::Gate { gate, .. } | Place::Route { gate, .. } | Place::Branch { gate, .. } =
-            at
+        if let ConfigPlace::Gate { gate, .. }
+        | ConfigPlace::Route { gate, .. }
+        | ConfigPlace::Branch { gate, .. } = at
         {
             steps.extend([key("gates"), Step::Index(*gate)]);
         }
         let field = match at {
-            Place::Project { field }
-            | Place::Workflow { field, .. }
-            | Place::Gate { field, .. } => field,
-            Place::Route { outcome: Outcome::Failed, field, .. } => {
+            ConfigPlace::Project { field }
+            | ConfigPlace::Workflow { field, .. }
+            | ConfigPlace::Gate { field, .. } => field,
+            ConfigPlace::Route { outcome: Outcome::Failed, field, .. } => {
                 steps.push(key("onFailure"));
                 field
             }
-            Place::Route { outcome, field, .. } => {
+            ConfigPlace::Route { outcome, field, .. } => {
                 steps.extend(["routes", outcome.as_str()].map(key));
                 field
             }
-            Place::Branch { branch, outcome, field, .. } => {
+            ConfigPlace::Branch { branch, outcome, field, .. } => {
                 steps.extend([key("branches"), Step::Index(*branch)]);
                 steps.extend(outcome.iter().flat_map(|o| ["routes", o.as_str()].map(key)));
                 field
             }
-            Place::Role { role, field } => {
+            ConfigPlace::Role { role, field } => {
                 steps.extend([key("roles"), Step::Id(role.to_string())]);
                 field
             }
-            Place::Member { role, index } => {
+            ConfigPlace::Member { role, index } => {
                 steps.extend([key("roles"), key(role.as_str()), key("agents")]);
                 steps.push(Step::Index(*index));
                 return Some((file, steps));
             }
-            Place::Agent { agent, field } => {
+            ConfigPlace::Agent { agent, field } => {
                 steps.extend([key("agents"), Step::Id(agent.to_string())]);
                 field
             }
@@ -219,9 +220,11 @@ impl Configuration {
 }
 
 /// Returns the file in which a place would be.
-fn home(at: &Place) -> &'static str {
+fn home(at: &ConfigPlace) -> &'static str {
     match at {
-        Place::Role { .. } | Place::Member { .. } | Place::Agent { .. } => ORG_FILE,
+        ConfigPlace::Role { .. } | ConfigPlace::Member { .. } | ConfigPlace::Agent { .. } => {
+            ORG_FILE
+        }
         _ => PROJECT_FILE,
     }
 }
@@ -321,7 +324,7 @@ impl Loading {
             name: file.name,
             owner: file.owner,
             id_prefix: file.id_prefix.unwrap_or_default(),
-            layout: file.layout.unwrap_or(Layout::Flat),
+            layout: file.layout.unwrap_or(TaskLayout::Flat),
             hand_out: file.hand_out.unwrap_or(HandOut::Ask),
             commit_edits: file.commit_edits.unwrap_or(true),
             git: file.git.unwrap_or_default(),

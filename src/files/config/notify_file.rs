@@ -1,7 +1,7 @@
 //! `notify` of project.yaml, of a role and of an agent: who is told of what, and how.
 
 use super::decode::{Faults, Fields, one_or_many, parse_text_list};
-use crate::domain::{Channel, EventKind, On, Reach, Subscription, Webhook, listed, nearest};
+use crate::domain::{Channel, EventKind, NetworkReach, On, Subscription, Webhook, listed, nearest};
 use crate::files::yaml::{Fault, Kind, Node};
 
 /// Returns the subscriptions that the field lists; one alone counts as a list of one. A project has to say what it wants to be told,
@@ -40,7 +40,7 @@ fn read_one(node: &Node<'_>, is_project: bool, faults: &Faults) -> Option<Subscr
         let help = "write the secret itself into that variable, and never into this file: `secretEnv: AOF_HOOK_SECRET`";
         faults.invalid(node, message, help);
     }
-    let reach = if private == Some(true) { Reach::Private } else { Reach::Public };
+    let reach = if private == Some(true) { NetworkReach::Private } else { NetworkReach::Public };
     let channel = match (command, webhook) {
         (Some(words), None) => words.map(Channel::Command),
         (None, Some(node)) => read_url(node, reach, faults).map(|url| {
@@ -116,11 +116,11 @@ fn read_command(node: &Node<'_>, faults: &Faults) -> Option<Vec<String>> {
     (faults.len() == before).then_some(words)
 }
 
-fn read_url(node: &Node<'_>, reach: Reach, faults: &Faults) -> Option<String> {
+fn read_url(node: &Node<'_>, reach: NetworkReach, faults: &Faults) -> Option<String> {
     let url = node.as_str().unwrap_or_default();
     let fault = match url.split_once("://") {
         Some(("https", rest)) => fault_of(rest),
-        Some(("http", rest)) if reach == Reach::Private => fault_of(rest),
+        Some(("http", rest)) if reach == NetworkReach::Private => fault_of(rest),
         Some(("http", _)) => Some((
             "anybody on the way can read what goes over plain `http`",
             "use `https`; for a receiver on a network of your own, add `allowPrivate: true`",
@@ -211,9 +211,12 @@ mod tests {
         );
         assert_eq!(two.on, On::Only(vec![EventKind::GateRejection, EventKind::TaskComplete]));
         let Channel::Webhook(webhook) = &two.channel else { panic!() };
-        assert_eq!((webhook.secret_env.as_deref(), webhook.reach), (Some("HOOK"), Reach::Public));
+        assert_eq!(
+            (webhook.secret_env.as_deref(), webhook.reach),
+            (Some("HOOK"), NetworkReach::Public)
+        );
         assert!(
-            matches!(&three.channel, Channel::Webhook(webhook) if webhook.reach == Reach::Private)
+            matches!(&three.channel, Channel::Webhook(webhook) if webhook.reach == NetworkReach::Private)
         );
         assert_eq!(configuration.org.roles[0].1.notify[0].on, On::Concerning);
         let agent = configuration.org.agent(&"b".parse().unwrap()).unwrap();

@@ -5,7 +5,7 @@ use super::locate::Step;
 use super::notify_file;
 use super::workflow_file;
 use super::workflow_file::{Definition, default_name};
-use crate::domain::{Git, HandOut, IdPrefix, Layout, Subscription, WorkflowName};
+use crate::domain::{Git, HandOut, IdPrefix, Subscription, TaskLayout, WorkflowName};
 use crate::files::yaml::{Fault, Kind, Node};
 
 /// What project.yaml says; everything in it is optional.
@@ -14,7 +14,7 @@ pub(crate) struct ProjectFile {
     pub(crate) name: Option<String>,
     pub(crate) owner: Option<String>,
     pub(crate) id_prefix: Option<IdPrefix>,
-    pub(crate) layout: Option<Layout>,
+    pub(crate) layout: Option<TaskLayout>,
     pub(crate) hand_out: Option<HandOut>,
     pub(crate) commit_edits: Option<bool>,
     pub(crate) git: Option<Git>,

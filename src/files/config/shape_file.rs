@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use super::decode::{Faults, Fields};
 use crate::domain::workflow::shape::{
-    About, DEPTH_LIMIT, Fields as Declared, Kind, NODE_LIMIT, Others, Outputs, Shape, Variant,
+    About, DEPTH_LIMIT, NODE_LIMIT, ObjectFields as Declared, Others, Outputs, Shape, ShapeKind,
+    Variant,
 };
 use crate::files::yaml::{Fault, Kind as Form, Node};
 use kinds::{kinds, size};
@@ -52,13 +53,15 @@ fn plain(node: &Node<'_>, faults: &Faults) -> Option<Outputs> {
 /// Reads a shape that outputs as a whole have: an object with names that templates can speak of.
 fn top(node: &Node<'_>, faults: &Faults) -> Option<Shape> {
     let mut shape = shape(node, 0, faults)?;
-    if let Some(other) = shape.kinds.iter().find(|kind| !matches!(kind, Kind::Object(_))) {
+    if let Some(other) = shape.kinds.iter().find(|kind| !matches!(kind, ShapeKind::Object(_))) {
         let span = node.get("type").map_or_else(|| node.span.clone(), |kind| kind.span.clone());
         let message = format!("outputs are an object, and this says `{}`", other.word());
         faults.add("wrong_kind", &span, message, "write `type: object`, or leave `type` away");
     }
     if shape.kinds.is_empty() {
-        shape.kinds.push(Kind::Object(Declared { others: Others::Welcome, ..Declared::default() }));
+        shape
+            .kinds
+            .push(ShapeKind::Object(Declared { others: Others::Welcome, ..Declared::default() }));
     }
     for entry in node.get("properties").map(Node::entries).unwrap_or_default() {
         let name = entry.key.text.as_ref();
@@ -288,7 +291,7 @@ fn status(item: &Node<'_>, faults: &Faults) -> Option<(String, Range<usize>)> {
 /// Removes the discriminant: the rest is what is handed on.
 fn without_status(mut shape: Shape) -> Shape {
     for kind in &mut shape.kinds {
-        if let Kind::Object(fields) = kind {
+        if let ShapeKind::Object(fields) = kind {
             fields.properties.retain(|(name, _)| name != STATUS);
             fields.required.retain(|name| name != STATUS);
         }

@@ -139,14 +139,14 @@ const fn is_of_task(kind: EventKind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Event, Occurrence, Subject};
+    use crate::domain::{Event, EventTask, Occurrence};
     use crate::files::event::render::event_value;
 
     fn commented(text: &str) -> Value {
         event_value(&Occurrence {
             at: "2026-02-16T15:00:00Z".parse().unwrap(),
             project: Some("garden".to_owned()),
-            subject: Some(Subject {
+            subject: Some(EventTask {
                 task: "AOF-abc".parse().unwrap(),
                 title: "Water the beds".to_owned(),
                 workflow: "default".parse().unwrap(),

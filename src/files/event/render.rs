@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use super::line::EventLine;
-use crate::domain::{Destination, Event, EventKind, Level, Map, Occurrence, Reader, Visit};
+use crate::domain::{Destination, Event, EventKind, Level, Map, NoticeReader, Occurrence, Visit};
 use crate::files::printable::one_line;
 
 /// The longest piece of somebody else's text in a line, and in a notice.
@@ -23,7 +23,7 @@ pub(crate) fn event_words(event: &EventLine) -> String {
 }
 
 /// Returns what whoever stands to the event like that is told.
-pub(crate) fn notice_text(occurrence: &Occurrence, reader: Reader) -> String {
+pub(crate) fn notice_text(occurrence: &Occurrence, reader: NoticeReader) -> String {
     let mut fields = match serde_json::to_value(&occurrence.event) {
         Ok(Value::Object(fields)) => fields,
         _ => Map::new(),
@@ -103,8 +103,8 @@ const fn line_template(kind: EventKind) -> &'static str {
 
 /// Returns the words for a notice. `{titled}` stands for the task with its title.
 #[expect(clippy::too_many_lines, reason = "one arm for each case")]
-fn notice_template(event: &Event, reader: Reader) -> &'static str {
-    let is_affected = reader == Reader::Affected;
+fn notice_template(event: &Event, reader: NoticeReader) -> &'static str {
+    let is_affected = reader == NoticeReader::Affected;
     match event {
         Event::Created { .. } => "{titled} is at gate '{toGate}', its first.",
         Event::Adopted { .. } => {
@@ -167,7 +167,7 @@ fn notice_template(event: &Event, reader: Reader) -> &'static str {
             "{titled} was not done at gate '{gate}'[ within {timeout}][ by agent '{agent}'], and nobody steps in: the gate has no \
              `escalateTo`."
         }
-        Event::Escalated { .. } if reader == Reader::Successor => {
+        Event::Escalated { .. } if reader == NoticeReader::Successor => {
             "{titled} was escalated to you at gate '{gate}': {why}.\nPlease look at it and complete it."
         }
         Event::Escalated { .. } => {
@@ -228,9 +228,9 @@ fn notice_template(event: &Event, reader: Reader) -> &'static str {
     }
 }
 
-fn transition_template(visit: &Visit, reader: Reader) -> &'static str {
+fn transition_template(visit: &Visit, reader: NoticeReader) -> &'static str {
     match &visit.to {
-        Some(Destination::Gate(_)) if reader == Reader::Successor => {
+        Some(Destination::Gate(_)) if reader == NoticeReader::Successor => {
             "{titled} has come to gate '{toGate}' and waits for you; from gate '{fromGate}'[ by agent '{agent}'][: {summary}]"
         }
         Some(Destination::Gate(gate)) if *gate == visit.gate => {
@@ -337,7 +337,7 @@ pub(crate) fn notice_value(
     occurrence: &Occurrence,
     id: &str,
     to: &[String],
-    reader: Reader,
+    reader: NoticeReader,
 ) -> Value {
     let mut map = Map::new();
     map.insert("id".to_owned(), json!(id));
@@ -363,7 +363,8 @@ fn fields(occurrence: &Occurrence) -> Map {
         "workflow": subject.map(|subject| &subject.workflow),
     });
     let own = serde_json::to_value(&occurrence.event).unwrap_or_default();
-    let message = json!({"message": is_told.then(|| notice_text(occurrence, Reader::Anybody))});
+    let message =
+        json!({"message": is_told.then(|| notice_text(occurrence, NoticeReader::Anybody))});
     let parts = [head, own, message].into_iter().filter_map(|part| match part {
         Value::Object(fields) => Some(fields),
         _ => None,

@@ -232,7 +232,10 @@ fn the_words_of_the_schemas_are_those_of_the_model() {
         at(Schema::Workflow, &format!("{gate}/onConditionError/enum")),
         words(OnConditionError::ALL)
     );
-    assert_eq!(at(Schema::Project, "/properties/tasks/properties/layout/enum"), words(Layout::ALL));
+    assert_eq!(
+        at(Schema::Project, "/properties/tasks/properties/layout/enum"),
+        words(TaskLayout::ALL)
+    );
     assert_eq!(at(Schema::Project, "/properties/handOut/enum"), words(HandOut::ALL));
     assert_eq!(at(Schema::Org, "/$defs/role/properties/handOut/enum"), words(HandOut::ALL));
     for schema in [Schema::Project, Schema::Org] {

@@ -18,7 +18,7 @@ use crate::history::commit_tasks::{
 };
 use crate::project::author::agent_author;
 use crate::project::error::ProjectError;
-use crate::rules::{Act, Found, Proof, Rules, prove, rehashed};
+use crate::rules::{Act, Proof, ReplayedAct, Rules, prove, rehashed};
 use crate::tasks::state::commit_message;
 
 /// How many earlier commits are searched for a readable version of a file.
@@ -287,7 +287,7 @@ impl Commit<'_> {
         id: &TaskId,
         before: Option<&Task>,
         after: &Task,
-        done: &Found,
+        done: &ReplayedAct,
     ) -> Vec<RuleBreach> {
         let Some(named) = self.trailer("Aof-Task") else {
             return vec![(
@@ -341,7 +341,7 @@ impl Commit<'_> {
         breaches
     }
 
-    fn wrong_author(&self, done: &Found) -> Option<RuleBreach> {
+    fn wrong_author(&self, done: &ReplayedAct) -> Option<RuleBreach> {
         let agent = match &done.act {
             Act::Complete(completion) => &completion.agent,
             Act::Claim { agent, .. } | Act::Renew { agent, .. }

@@ -3,7 +3,7 @@
 use super::commit_reader::Remerge;
 use super::finding::{BrokenRule, HistoryFinding, RuleBreach, short};
 use crate::domain::ssh::trusted_keys::TrustedKeys;
-use crate::domain::{AgentId, CompletionId, PublicKey, Signature, Task, TaskId, Ticket, listed};
+use crate::domain::{AgentId, CompletionId, PublicKey, SshSignature, Task, TaskId, Ticket, listed};
 use crate::files::allowed_signers;
 use crate::files::config::configuration::ORG_FILE;
 use crate::git::log::trailers;
@@ -134,7 +134,7 @@ pub(crate) struct Evidence {
     pub commit: Option<CommitId>,
     /// What was signed.
     pub text: String,
-    pub signature: Signature,
+    pub signature: SshSignature,
     /// The keys that the agent had in the org.yaml of the commit before, as an `allowed_signers` file.
     pub allowed_signers: String,
 }

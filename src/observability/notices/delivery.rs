@@ -369,24 +369,24 @@ pub(crate) fn deliver(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Reach, Webhook};
+    use crate::domain::{NetworkReach, Webhook};
 
     #[test]
     fn what_the_rules_allow_no_longer_is_noticed_under_way() {
-        let receiver = |reach: Option<Reach>| {
+        let receiver = |reach: Option<NetworkReach>| {
             let url = "https://hooks.garden.example/aof".to_owned();
             let channel =
                 |reach| Channel::Webhook(Webhook { url: url.clone(), secret_env: None, reach });
             Receiver {
-                key: channel(Reach::Public).key(),
+                key: channel(NetworkReach::Public).key(),
                 channel: Arc::new(Mutex::new(reach.map(channel))),
                 paths: Paths::at("/"),
                 clock: || Timestamp::UNIX_EPOCH,
             }
         };
-        let known = receiver(Some(Reach::Private));
+        let known = receiver(Some(NetworkReach::Private));
         let under_way = known.clone();
-        for reach in [Some(Reach::Public), None] {
+        for reach in [Some(NetworkReach::Public), None] {
             let newer = receiver(reach);
             known.follow(&newer);
             assert_eq!(under_way.channel(), newer.channel());

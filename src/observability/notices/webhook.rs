@@ -20,7 +20,7 @@ use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 use ureq::{Agent, Body, Error};
 
-use crate::domain::{Reach, Webhook};
+use crate::domain::{NetworkReach, Webhook};
 use crate::observability::notices::message::{Failure, Message, in_one_line};
 
 /// How long all of it may take.
@@ -66,7 +66,7 @@ fn secrets(webhook: &Webhook) -> Result<Option<WebhookSecrets>, Failure> {
     }
 }
 
-fn agent(reach: Reach) -> Agent {
+fn agent(reach: NetworkReach) -> Agent {
     let config = Agent::config_builder()
         .timeout_global(Some(TIME))
         .max_redirects(0)
@@ -85,7 +85,7 @@ fn agent(reach: Reach) -> Agent {
 /// Resolves names to addresses that may be connected to.
 #[derive(Debug)]
 struct Checked {
-    reach: Reach,
+    reach: NetworkReach,
     names: DefaultResolver,
 }
 
@@ -98,7 +98,7 @@ impl Resolver for Checked {
     ) -> Result<ResolvedSocketAddrs, Error> {
         let addresses = self.names.resolve(uri, config, timeout)?;
         match addresses.iter().find(|address| !is_public(address.ip())) {
-            Some(private) if self.reach == Reach::Public => {
+            Some(private) if self.reach == NetworkReach::Public => {
                 let host = uri.host().unwrap_or_default();
                 Err(Error::Other(
                     format!(
@@ -237,7 +237,8 @@ mod tests {
     use serde_json::json;
 
     fn failure(url: &str) -> String {
-        let webhook = Webhook { url: url.to_owned(), secret_env: None, reach: Reach::Public };
+        let webhook =
+            Webhook { url: url.to_owned(), secret_env: None, reach: NetworkReach::Public };
         let message = Message { id: "aof_1", value: &json!({}), now: Timestamp::UNIX_EPOCH };
         match post(&webhook, message) {
             Err(Failure::Unreachable { why, .. }) => why,
@@ -270,7 +271,7 @@ mod tests {
         let webhook = Webhook {
             url: "http://127.0.0.1:1/".to_owned(),
             secret_env: Some("AOF_TEST_NO_SUCH_SECRET".to_owned()),
-            reach: Reach::Private,
+            reach: NetworkReach::Private,
         };
         let message = Message { id: "aof_1", value: &json!({}), now: Timestamp::UNIX_EPOCH };
         let Err(Failure::Unreachable { why, .. }) = post(&webhook, message) else { panic!() };

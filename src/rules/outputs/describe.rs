@@ -4,7 +4,7 @@ use serde_json::{Number, Value};
 
 use crate::domain::Map;
 use crate::domain::workflow::shape::{
-    Count, Fields, Interval, Kind, List, Others, Shape, compare, same,
+    Count, Interval, List, ObjectFields, Others, Shape, ShapeKind, compare, same,
 };
 
 /// One field of what a gate hands on.
@@ -47,7 +47,7 @@ fn collect(shape: &Shape, prefix: &str, list: &mut Vec<Field>) {
 fn inside(shape: &Shape, name: &str, list: &mut Vec<Field>) {
     collect(shape, name, list);
     for kind in &shape.kinds {
-        if let Kind::List(row) = kind
+        if let ShapeKind::List(row) = kind
             && let Some(items) = &row.items
         {
             inside(items, &format!("{name}[]"), list);
@@ -72,21 +72,21 @@ pub(crate) fn in_words(shape: &Shape) -> String {
     }
 }
 
-fn kind_in_words(kind: &Kind) -> String {
+fn kind_in_words(kind: &ShapeKind) -> String {
     let noun = kind.noun();
     match kind {
-        Kind::Object(fields)
+        ShapeKind::Object(fields)
             if fields.others == Others::Welcome && fields.properties.is_empty() =>
         {
             noun.to_owned()
         }
-        Kind::Object(fields) => {
+        ShapeKind::Object(fields) => {
             let names: Vec<String> =
                 fields.properties.iter().map(|(name, _)| format!("`{name}`")).collect();
             let names = if names.is_empty() { "no fields".to_owned() } else { names.join(", ") };
             format!("{noun} with {names}")
         }
-        Kind::List(list) => {
+        ShapeKind::List(list) => {
             let items = list
                 .items
                 .as_ref()
@@ -94,9 +94,11 @@ fn kind_in_words(kind: &Kind) -> String {
                 .unwrap_or_default();
             format!("{noun}{}{items}", counted(list.length, "item"))
         }
-        Kind::Text(length) => format!("{noun}{}", counted(*length, "character")),
-        Kind::Number(interval) | Kind::Integer(interval) => format!("{noun}{}", ranged(interval)),
-        Kind::Bool | Kind::Null => noun.to_owned(),
+        ShapeKind::Text(length) => format!("{noun}{}", counted(*length, "character")),
+        ShapeKind::Number(interval) | ShapeKind::Integer(interval) => {
+            format!("{noun}{}", ranged(interval))
+        }
+        ShapeKind::Bool | ShapeKind::Null => noun.to_owned(),
     }
 }
 
@@ -148,13 +150,15 @@ fn named(shape: &Shape, name: &str) -> Value {
         return value.clone();
     }
     match shape.kinds.first() {
-        Some(Kind::Object(fields)) => object(fields, shape),
-        Some(Kind::List(list)) => row(list, name),
-        Some(Kind::Text(length)) => Value::String(text(*length, about.format.as_deref(), name)),
-        Some(Kind::Number(interval)) => Value::Number(number(interval)),
-        Some(Kind::Integer(interval)) => Value::Number(whole(interval)),
-        Some(Kind::Bool) => Value::Bool(true),
-        Some(Kind::Null) => Value::Null,
+        Some(ShapeKind::Object(fields)) => object(fields, shape),
+        Some(ShapeKind::List(list)) => row(list, name),
+        Some(ShapeKind::Text(length)) => {
+            Value::String(text(*length, about.format.as_deref(), name))
+        }
+        Some(ShapeKind::Number(interval)) => Value::Number(number(interval)),
+        Some(ShapeKind::Integer(interval)) => Value::Number(whole(interval)),
+        Some(ShapeKind::Bool) => Value::Bool(true),
+        Some(ShapeKind::Null) => Value::Null,
         None => match shape.any_of.first() {
             Some(first) => named(first, name),
             None => Value::String(text(Count::default(), None, name)),
@@ -163,7 +167,7 @@ fn named(shape: &Shape, name: &str) -> Value {
 }
 
 /// Returns an object with every declared field: what is optional can be left away, what is not shown cannot be known.
-fn object(fields: &Fields, shape: &Shape) -> Value {
+fn object(fields: &ObjectFields, shape: &Shape) -> Value {
     let mut map: Map =
         fields.properties.iter().map(|(name, shape)| (name.clone(), named(shape, name))).collect();
     let wished =
@@ -246,13 +250,13 @@ pub fn from_text(shape: &Shape, text: &str) -> Value {
     }
     for kind in &shape.kinds {
         match (kind, json()) {
-            (Kind::Text(_), _) => break,
-            (Kind::List(_), Some(value @ Value::Array(_)))
-            | (Kind::Object(_), Some(value @ Value::Object(_)))
-            | (Kind::Number(_) | Kind::Integer(_), Some(value @ Value::Number(_)))
-            | (Kind::Bool, Some(value @ Value::Bool(_)))
-            | (Kind::Null, Some(value @ Value::Null)) => return value,
-            (Kind::List(list), _) => {
+            (ShapeKind::Text(_), _) => break,
+            (ShapeKind::List(_), Some(value @ Value::Array(_)))
+            | (ShapeKind::Object(_), Some(value @ Value::Object(_)))
+            | (ShapeKind::Number(_) | ShapeKind::Integer(_), Some(value @ Value::Number(_)))
+            | (ShapeKind::Bool, Some(value @ Value::Bool(_)))
+            | (ShapeKind::Null, Some(value @ Value::Null)) => return value,
+            (ShapeKind::List(list), _) => {
                 let item = |text: &str| {
                     list.items.as_ref().map_or_else(|| text.into(), |shape| from_text(shape, text))
                 };

@@ -5,7 +5,9 @@ use std::str::FromStr;
 use serde_json::{Number, Value, json};
 
 use super::describe::{in_words, quoted};
-use crate::domain::workflow::shape::{Count, Fields, Kind, Others, Shape, compare, is_whole, same};
+use crate::domain::workflow::shape::{
+    Count, ObjectFields, Others, Shape, ShapeKind, compare, is_whole, same,
+};
 use crate::domain::{Duty, Map, Outcome, Outputs, Workflow, did_you_mean, listed, nearest};
 
 /// The most problems that are told: nobody mends more at once.
@@ -111,7 +113,7 @@ impl Judge {
         self.steps = self.steps.saturating_sub(1 + shape.values.len());
         let kind = shape.kinds.iter().find(|kind| is_a(kind, given));
         if kind.is_none() && !shape.kinds.is_empty() {
-            let wanted: Vec<&str> = shape.kinds.iter().map(Kind::noun).collect();
+            let wanted: Vec<&str> = shape.kinds.iter().map(ShapeKind::noun).collect();
             let (got, expected) = (noun(given), wanted.join(" or "));
             let sentence = format!("is {got}, and it must be {expected}{}", advice(given, &wanted));
             return self.say("wrong_type", sentence, json!({"got": got, "expected": expected}));
@@ -120,8 +122,8 @@ impl Judge {
             return self.not_among(&shape.values, given);
         }
         match (kind, given) {
-            (Some(Kind::Object(fields)), Value::Object(map)) => self.object(fields, map),
-            (Some(Kind::List(list)), Value::Array(items)) => {
+            (Some(ShapeKind::Object(fields)), Value::Object(map)) => self.object(fields, map),
+            (Some(ShapeKind::List(list)), Value::Array(items)) => {
                 self.count(list.length, items.len(), "items", "");
                 for (index, item) in items.iter().enumerate() {
                     if let Some(shape) = &list.items {
@@ -129,11 +131,14 @@ impl Judge {
                     }
                 }
             }
-            (Some(Kind::Text(length)), Value::String(text)) => {
+            (Some(ShapeKind::Text(length)), Value::String(text)) => {
                 let help = ": put the rest into a file and name it";
                 self.count(*length, text.chars().count(), "characters", help);
             }
-            (Some(Kind::Number(interval) | Kind::Integer(interval)), Value::Number(got)) => {
+            (
+                Some(ShapeKind::Number(interval) | ShapeKind::Integer(interval)),
+                Value::Number(got),
+            ) => {
                 let (least, most) = (interval.least.as_ref(), interval.most.as_ref());
                 if let Some(least) = least.filter(|least| compare(got, least).is_lt()) {
                     let sentence = format!("is {got}, and it must be at least {least}");
@@ -176,7 +181,7 @@ impl Judge {
         }
     }
 
-    fn object(&mut self, fields: &Fields, map: &Map) {
+    fn object(&mut self, fields: &ObjectFields, map: &Map) {
         for name in fields.required.iter().filter(|name| !map.contains_key(*name)) {
             let wanted = fields.get(name).cloned().unwrap_or_default();
             let form = in_words(&wanted);
@@ -258,15 +263,15 @@ pub(crate) fn at_most(got: impl serde::Serialize, most: impl serde::Serialize) -
     json!({"got": got, "expected": {"atMost": most}})
 }
 
-fn is_a(kind: &Kind, value: &Value) -> bool {
+fn is_a(kind: &ShapeKind, value: &Value) -> bool {
     match (kind, value) {
-        (Kind::Object(_), Value::Object(_))
-        | (Kind::List(_), Value::Array(_))
-        | (Kind::Text(_), Value::String(_))
-        | (Kind::Number(_), Value::Number(_))
-        | (Kind::Bool, Value::Bool(_))
-        | (Kind::Null, Value::Null) => true,
-        (Kind::Integer(_), Value::Number(number)) => is_whole(number),
+        (ShapeKind::Object(_), Value::Object(_))
+        | (ShapeKind::List(_), Value::Array(_))
+        | (ShapeKind::Text(_), Value::String(_))
+        | (ShapeKind::Number(_), Value::Number(_))
+        | (ShapeKind::Bool, Value::Bool(_))
+        | (ShapeKind::Null, Value::Null) => true,
+        (ShapeKind::Integer(_), Value::Number(number)) => is_whole(number),
         _ => false,
     }
 }
@@ -326,7 +331,7 @@ pub(crate) fn shape_of(duty: &Duty, outcome: &Outcome) -> Option<Shape> {
 
 /// Returns a shape of the fields of all, none of them required.
 fn optional<'a>(shapes: impl Iterator<Item = &'a Shape>) -> Shape {
-    let mut fields = Fields::default();
+    let mut fields = ObjectFields::default();
     for other in shapes.filter_map(Shape::fields) {
         if other.others == Others::Welcome {
             fields.others = Others::Welcome;
@@ -337,7 +342,7 @@ fn optional<'a>(shapes: impl Iterator<Item = &'a Shape>) -> Shape {
             }
         }
     }
-    Shape { kinds: vec![Kind::Object(fields)], ..Shape::default() }
+    Shape { kinds: vec![ShapeKind::Object(fields)], ..Shape::default() }
 }
 
 /// Returns everything that the gate and its workflow do not allow of the outputs. What does not fit as it came is taken for the
@@ -402,12 +407,12 @@ pub(crate) fn as_numbers(shape: &Shape, value: &mut Value) {
     }
     for kind in &shape.kinds {
         match (kind, &mut *value) {
-            (Kind::Object(fields), Value::Object(map)) => {
+            (ShapeKind::Object(fields), Value::Object(map)) => {
                 for (name, value) in map {
                     fields.get(name).into_iter().for_each(|shape| as_numbers(shape, value));
                 }
             }
-            (Kind::List(list), Value::Array(values)) => {
+            (ShapeKind::List(list), Value::Array(values)) => {
                 let items = list.items.iter();
                 items.for_each(|shape| values.iter_mut().for_each(|own| as_numbers(shape, own)));
             }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use crate::domain::*;
 use crate::rules::tests::world::*;
 use crate::rules::{
-    Act, Actor, Change, Decision, Refusal, Rules, circle_of, circles, decide, explain,
+    Act, Actor, Decision, Refusal, Rules, StateChange, circle_of, circles, decide, explain,
     lost_dependencies,
 };
 
@@ -25,7 +25,7 @@ fn depend(rules: &Rules, task: &Task, names: &[&str]) -> Decision {
 /// Has the task wait for these, and expects that the act is found again from the states alone.
 fn after(rules: &Rules, task: &Task, names: &[&str]) -> Task {
     let Decision::Step(step) = depend(rules, task, names) else { panic!("{names:?} is no news") };
-    let Change::Act(found) = explain(rules, Some(task), &step.task) else {
+    let StateChange::Act(found) = explain(rules, Some(task), &step.task) else {
         panic!("it cannot be explained: {:?}", step.task)
     };
     assert_eq!(found.states.last(), Some(&step.task));

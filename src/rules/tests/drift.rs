@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::property::{acts, workflows};
 use crate::domain::*;
 use crate::rules::tests::world::*;
-use crate::rules::{Act, Actor, Change, Decision, Rules, Workplace, decide, explain, owed};
+use crate::rules::{Act, Actor, Decision, Rules, StateChange, Workplace, decide, explain, owed};
 
 /// Returns the task after everything that the rules owe it, each act of which must be found again.
 fn settled(rules: &Rules, task: &Task) -> (Task, Vec<Act>) {
@@ -16,7 +16,10 @@ fn settled(rules: &Rules, task: &Task) -> (Task, Vec<Act>) {
         let after = step(rules, &task, &act, minute).unwrap().task;
         assert!(after.history.starts_with(&task.history));
         let found = explain(rules, Some(&task), &after);
-        assert!(matches!(&found, Change::Act(found) if found.act == act), "{act:?}: {found:?}");
+        assert!(
+            matches!(&found, StateChange::Act(found) if found.act == act),
+            "{act:?}: {found:?}"
+        );
         acts.push(act);
         task = after;
     }

@@ -8,7 +8,7 @@ use crate::rules::brief::brief_at;
 use crate::rules::template::Body;
 use crate::rules::tests::world::*;
 use crate::rules::{
-    Act, Actor, Change, Decision, Finding, Refusal, Rules, Workplace, decide, explain,
+    Act, Actor, Decision, Finding, Refusal, Rules, StateChange, Workplace, decide, explain,
     passes_by_itself,
 };
 
@@ -268,7 +268,7 @@ fn a_fork_none_of_whose_branches_applies_passes_by_itself() {
     let after = step(&rules, &task, &Act::Pass, 9).unwrap().task;
     assert_eq!(stands(&after), "done@2 ready");
     assert!(
-        matches!(explain(&rules, Some(&task), &after), Change::Act(found) if found.act == Act::Pass)
+        matches!(explain(&rules, Some(&task), &after), StateChange::Act(found) if found.act == Act::Pass)
     );
 }
 

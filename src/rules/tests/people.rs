@@ -1,6 +1,6 @@
 use crate::domain::*;
 use crate::rules::tests::world::*;
-use crate::rules::{Act, Actor, Change, Decision, decide, events, explain};
+use crate::rules::{Act, Actor, Decision, StateChange, decide, events, explain};
 
 fn person() -> Actor {
     Actor::Person(Some(id("human-ada")))
@@ -134,7 +134,7 @@ fn a_task_begins_as_whose_it_was_said_to_be_where_the_rules_let_it_be_given() {
     );
     for before in [None, Some(&new)] {
         assert!(
-            matches!(explain(&rules, before, &begun.task), Change::Act(found) if found.act == open_for("agent-8"))
+            matches!(explain(&rules, before, &begun.task), StateChange::Act(found) if found.act == open_for("agent-8"))
         );
         let told = events(&rules, before, &begun.task);
         assert!(
@@ -150,7 +150,7 @@ fn a_task_begins_as_whose_it_was_said_to_be_where_the_rules_let_it_be_given() {
     }] {
         let mut forged = begun.task.clone();
         forge(&mut forged);
-        assert!(matches!(explain(&rules, Some(&new), &forged), Change::Foreign(_)));
+        assert!(matches!(explain(&rules, Some(&new), &forged), StateChange::Foreign(_)));
     }
 }
 
@@ -161,5 +161,5 @@ fn until_a_task_stands_somewhere_all_that_is_said_of_it_is_peoples() {
     let mut after = before.clone();
     after.routing = Routing { role: Some(id("architect")), ..Routing::of(id("other")) };
     after.context.insert("input".to_owned(), serde_json::json!({"ticket": 7}));
-    assert_eq!(explain(&rules, Some(&before), &after), Change::Edit);
+    assert_eq!(explain(&rules, Some(&before), &after), StateChange::Edit);
 }

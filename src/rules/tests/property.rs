@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use crate::domain::*;
 use crate::rules::tests::world::*;
-use crate::rules::{Act, Actor, Change, Decision, Rules, decide, explain};
+use crate::rules::{Act, Actor, Decision, Rules, StateChange, decide, explain};
 
 const AGENTS: [&str; 6] = ["agent-7", "agent-8", "agent-3", "agent-5", "human-ada", "stranger"];
 const WHENS: [&str; 4] = ["true", "tags.includes('x')", "gateHistory.length < 4", "metadata.a.b"];
@@ -137,7 +137,7 @@ proptest! {
             if let Some(open) = &after.gate {
                 prop_assert_eq!(open.visit, after.history.len());
             }
-            prop_assert!(matches!(explain(&rules, Some(&task), &after), Change::Act(_)), "{:?}\n{:#?}\n{:#?}", act, task, after);
+            prop_assert!(matches!(explain(&rules, Some(&task), &after), StateChange::Act(_)), "{:?}\n{:#?}\n{:#?}", act, task, after);
             if let (Act::Unblock { .. }, Some(open)) = (&act, &after.gate) {
                 let marks = (open.held, open.overdue, open.resumed.or(Some(open.entered)));
                 prop_assert_eq!(marks, (None, None, Some(after.updated)), "whoever sets it going gives it a full term");

@@ -6,8 +6,8 @@ use super::property::lost;
 use crate::domain::*;
 use crate::rules::tests::world::*;
 use crate::rules::{
-    Act, Actor, Change, Decision as Decided, Rules, Workplace, decide, explain, passes_by_itself,
-    unanswered,
+    Act, Actor, Decision as Decided, Rules, StateChange, Workplace, decide, explain,
+    passes_by_itself, unanswered,
 };
 
 const ROLES: [&str; 4] = ["backend", "architect", "qa", "security"];
@@ -130,7 +130,7 @@ fn check_step(rules: &Rules, before: &Task, after: &Task) -> Result<(), TestCase
     prop_assert!(after.history.starts_with(&before.history));
     prop_assert!(after.history.len() <= before.history.len() + 1);
     prop_assert!(
-        matches!(explain(rules, Some(before), after), Change::Act(_)),
+        matches!(explain(rules, Some(before), after), StateChange::Act(_)),
         "{:#?}\n{:#?}",
         before,
         after

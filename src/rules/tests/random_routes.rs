@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use crate::domain::*;
 use crate::rules::tests::world::*;
 use crate::rules::{
-    Act, Change, Decision as Decided, Rules, Workplace, decide, explain, passes_by_itself, preview,
-    unanswered,
+    Act, Decision as Decided, Rules, StateChange, Workplace, decide, explain, passes_by_itself,
+    preview, unanswered,
 };
 
 /// What a gate is made of: its kind, its routes (word, target), whether it may reject, its bound, and what comes after that.
@@ -82,16 +82,16 @@ fn valid(mut workflow: Workflow) -> Option<Rules> {
         };
         let finding = findings.into_iter().find(|finding| finding.severity == Severity::Error)?;
         match (finding.code, finding.at) {
-            ("dead_field", Place::Gate { gate, field: "maxRetries", .. }) => {
+            ("dead_field", ConfigPlace::Gate { gate, field: "maxRetries", .. }) => {
                 workflow.gates[gate].exits.max_retries = None;
             }
-            ("dead_field", Place::Gate { gate, .. }) => {
+            ("dead_field", ConfigPlace::Gate { gate, .. }) => {
                 workflow.gates[gate].exits.on_exhausted = Exhausted::Block;
             }
-            (_, Place::Route { gate, outcome, .. }) => {
+            (_, ConfigPlace::Route { gate, outcome, .. }) => {
                 workflow.gates[gate].exits.routes.retain(|(other, _)| *other != outcome);
             }
-            ("no_way_out" | "automatic_circle", Place::Gate { gate, .. }) => {
+            ("no_way_out" | "automatic_circle", ConfigPlace::Gate { gate, .. }) => {
                 let routes = &mut workflow.gates[gate].exits.routes;
                 match routes.first_mut() {
                     Some((_, route)) => route.to = Target::End,
@@ -160,7 +160,7 @@ proptest! {
             };
             let decided = decide(&rules, &task, &act, at(i64::try_from(steps).unwrap()));
             let Ok(Decided::Step(step)) = decided else { panic!("{act:?} was refused: {decided:?}") };
-            prop_assert!(matches!(explain(&rules, Some(&task), &step.task), Change::Act(_)));
+            prop_assert!(matches!(explain(&rules, Some(&task), &step.task), StateChange::Act(_)));
             prop_assert_eq!(step.task.history.len(), task.history.len() + 1);
             let open = unanswered(&step.task.history);
             prop_assert!(step.task.status != Status::Complete || open.is_empty(), "a rejection is left unanswered");

@@ -1,6 +1,6 @@
 use crate::domain::*;
 use crate::rules::tests::world::*;
-use crate::rules::{Act, Actor, Change, explain};
+use crate::rules::{Act, Actor, StateChange, explain};
 
 type Forge = fn(&mut Task);
 
@@ -10,9 +10,11 @@ fn every_step_is_found_again() {
     let person = Actor::Person(Some(id("human-ada")));
     let new = new_task(&[]);
     let mut task = opened(&rules, &[]);
-    assert!(matches!(explain(&rules, None, &task), Change::Act(found) if found.act == Act::Open));
     assert!(
-        matches!(explain(&rules, Some(&new), &task), Change::Act(found) if found.act == Act::Open)
+        matches!(explain(&rules, None, &task), StateChange::Act(found) if found.act == Act::Open)
+    );
+    assert!(
+        matches!(explain(&rules, Some(&new), &task), StateChange::Act(found) if found.act == Act::Open)
     );
     let acts = [
         Act::Claim { agent: id("agent-7"), branch: None },
@@ -37,8 +39,8 @@ fn every_step_is_found_again() {
     for (minute, act) in (1..).zip(acts) {
         let after = step(&rules, &task, &act, minute).unwrap().task;
         let found = explain(&rules, Some(&task), &after);
-        assert!(matches!(found, Change::Act(_)), "{act:?}: {found:?}");
-        assert_eq!(explain(&rules, Some(&after), &after), Change::Same);
+        assert!(matches!(found, StateChange::Act(_)), "{act:?}: {found:?}");
+        assert_eq!(explain(&rules, Some(&after), &after), StateChange::Same);
         task = after;
     }
 }
@@ -59,11 +61,11 @@ fn what_the_engine_would_not_do_is_foreign() {
     for (what, forge) in forged {
         let mut after = done.clone();
         forge(&mut after);
-        assert!(matches!(explain(&rules, Some(&task), &after), Change::Foreign(_)), "{what}");
+        assert!(matches!(explain(&rules, Some(&task), &after), StateChange::Foreign(_)), "{what}");
     }
     let mut emptied = done.clone();
     emptied.history.clear();
-    assert!(matches!(explain(&rules, Some(&done), &emptied), Change::Foreign(_)));
+    assert!(matches!(explain(&rules, Some(&done), &emptied), StateChange::Foreign(_)));
 }
 
 #[test]
@@ -73,7 +75,7 @@ fn people_edit_what_is_theirs_beside_the_engine() {
     let mut edited = task.clone();
     edited.title = "Add login with tokens".into();
     edited.tags = vec!["auth".into()];
-    assert_eq!(explain(&rules, Some(&task), &edited), Change::Edit);
+    assert_eq!(explain(&rules, Some(&task), &edited), StateChange::Edit);
     let both = say(&rules, &edited, "agent-7", "complete").unwrap().task;
-    assert!(matches!(explain(&rules, Some(&task), &both), Change::Act(_)));
+    assert!(matches!(explain(&rules, Some(&task), &both), StateChange::Act(_)));
 }

@@ -30,7 +30,7 @@ fn to_be_signed(namespace: &str, text: &str) -> Vec<u8> {
     [b"SSHSIG".to_vec(), wire(&[namespace.as_bytes(), b"", b"sha512", &sha512(text)])].concat()
 }
 
-fn signature(key: &[u8], namespace: &str, inner: &[u8]) -> Signature {
+fn signature(key: &[u8], namespace: &str, inner: &[u8]) -> SshSignature {
     let parts = wire(&[key, namespace.as_bytes(), b"", b"sha512", inner]);
     BASE64_STANDARD
         .encode([b"SSHSIG".to_vec(), 1_u32.to_be_bytes().to_vec(), parts].concat())
@@ -54,12 +54,12 @@ impl Signer {
         format!("ssh-ed25519 {}", BASE64_STANDARD.encode(self.blob())).parse().unwrap()
     }
 
-    fn sign_for(&self, namespace: &str, text: &str) -> Signature {
+    fn sign_for(&self, namespace: &str, text: &str) -> SshSignature {
         let bytes = self.0.sign(&to_be_signed(namespace, text));
         signature(&self.blob(), namespace, &wire(&[b"ssh-ed25519", bytes.as_ref()]))
     }
 
-    fn sign(&self, text: &str) -> Signature {
+    fn sign(&self, text: &str) -> SshSignature {
         self.sign_for(NAMESPACE, text)
     }
 }
@@ -67,7 +67,7 @@ impl Signer {
 #[test]
 fn what_openssh_signs_holds() {
     for (key, made) in MADE {
-        let (key, signature): (PublicKey, Signature) = (id(key), id(made));
+        let (key, signature): (PublicKey, SshSignature) = (id(key), id(made));
         assert_eq!(*signature.key(), key);
         assert!(holds(&signature, TEXT.as_bytes()), "{}", key.kind());
         assert!(!holds(&signature, TEXT.replace("done", "Done").as_bytes()), "{}", key.kind());
@@ -77,7 +77,7 @@ fn what_openssh_signs_holds() {
         for at in 0..blob.len() {
             let mut other = blob.clone();
             other[at] ^= 1;
-            let other = BASE64_STANDARD.encode(other).parse::<Signature>();
+            let other = BASE64_STANDARD.encode(other).parse::<SshSignature>();
             assert!(
                 other.is_ok_and(|other| holds(&other, TEXT.as_bytes())).eq(&false),
                 "{} at {at}",
@@ -207,7 +207,7 @@ fn whoever_has_a_key_completes_nothing_without_it() {
             "the entry alone says what was signed"
         );
         assert_eq!(flaw(&rules, &step.task, 1), None);
-        assert!(matches!(explain(&rules, Some(&task), &step.task), Change::Act(_)));
+        assert!(matches!(explain(&rules, Some(&task), &step.task), StateChange::Act(_)));
     }
     // Nobody else is asked for one.
     assert_eq!(flaw(&rules, &task, 0), None);

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::domain::*;
 use crate::files::config::configuration::{Source, load};
 use crate::rules::tests::world::*;
-use crate::rules::{Act, Change, Refusal, Rules, Warning, WorkflowStep, begin, explain};
+use crate::rules::{Act, Refusal, Rules, StateChange, Warning, WorkflowStep, begin, explain};
 
 const WORKFLOW: &str = "
 workflow:
@@ -61,7 +61,7 @@ fn tell(
     let step = step(rules, task, &Act::Complete(completion), minute)?;
     // Whatever was read from a text, the history alone says again how it came.
     assert!(
-        matches!(explain(rules, Some(task), &step.task), Change::Act(_)),
+        matches!(explain(rules, Some(task), &step.task), StateChange::Act(_)),
         "{:?}",
         step.task.history.last()
     );

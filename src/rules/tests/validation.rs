@@ -74,7 +74,7 @@ fn hints_name_what_was_meant() {
     let all = findings(workflow);
     let finding = all.iter().find(|finding| finding.code == "unknown_role").unwrap();
     assert!(finding.help.as_ref().unwrap().starts_with("did you mean `backend`?"), "{finding:?}");
-    assert_eq!(finding.at, Place::Gate { workflow: id("default"), gate: 0, field: "role" });
+    assert_eq!(finding.at, ConfigPlace::Gate { workflow: id("default"), gate: 0, field: "role" });
 }
 
 #[test]

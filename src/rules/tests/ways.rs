@@ -3,7 +3,7 @@
 use crate::domain::*;
 use crate::rules::tests::world::*;
 use crate::rules::{
-    Act, Change, Finding, Rules, WorkflowStep, explain, passes_by_itself, unanswered,
+    Act, Finding, Rules, StateChange, WorkflowStep, explain, passes_by_itself, unanswered,
 };
 
 /// plan -> work -> review, which has three decisions -> compound
@@ -29,7 +29,7 @@ fn at_review(rules: &Rules) -> Task {
     walk(rules, &[("agent-3", "complete"), ("agent-7", "complete")])
 }
 
-fn errors(workflow: Workflow) -> Vec<(&'static str, Place)> {
+fn errors(workflow: Workflow) -> Vec<(&'static str, ConfigPlace)> {
     let findings = Rules::new(project(workflow), org()).err().unwrap_or_default();
     let errors =
         findings.into_iter().filter(|finding: &Finding| finding.severity == Severity::Error);
@@ -448,7 +448,7 @@ fn a_beginning_at_a_gate_that_decides_by_itself_is_found_again() {
             task = step(&rules, &task, &Act::Pass, 2).unwrap().task;
         }
         for before in [None, Some(&new)] {
-            let Change::Act(found) = explain(&rules, before, &task) else {
+            let StateChange::Act(found) = explain(&rules, before, &task) else {
                 panic!("{tags:?}: {task:?}")
             };
             assert_eq!(
@@ -458,14 +458,14 @@ fn a_beginning_at_a_gate_that_decides_by_itself_is_found_again() {
         }
         let mut forged = task.clone();
         forged.history[0].outcome = Ending::Said(id("nonsense"));
-        assert!(matches!(explain(&rules, None, &forged), Change::Foreign(_)));
+        assert!(matches!(explain(&rules, None, &forged), StateChange::Foreign(_)));
         if task.gate.is_some() {
             let agent =
                 task.routing.role.as_ref().map_or("", |role| {
                     if role.as_str() == "backend" { "agent-7" } else { "agent-3" }
                 });
             let said = say(&rules, &task, agent, "complete").unwrap().task;
-            assert_eq!(explain(&rules, None, &said), Change::Foreign(vec!["gateHistory"]));
+            assert_eq!(explain(&rules, None, &said), StateChange::Foreign(vec!["gateHistory"]));
         }
     }
 }
@@ -583,8 +583,12 @@ fn a_finding_about_a_route_names_it() {
     let mut flow = compound();
     flow.gates[2].exits.routes[1].1.to = id("wrok");
     let (code, at) = errors(flow).remove(0);
-    let route =
-        Place::Route { workflow: id("default"), gate: 2, outcome: id("needs_fixes"), field: "to" };
+    let route = ConfigPlace::Route {
+        workflow: id("default"),
+        gate: 2,
+        outcome: id("needs_fixes"),
+        field: "to",
+    };
     assert_eq!((code, at), ("unknown_gate", route));
 }
 

@@ -98,7 +98,7 @@ pub(crate) fn project(workflow: Workflow) -> Project {
         name: None,
         owner: None,
         id_prefix: IdPrefix::default(),
-        layout: Layout::Flat,
+        layout: TaskLayout::Flat,
         hand_out: HandOut::Ask,
         commit_edits: true,
         git: Git::default(),

@@ -213,14 +213,14 @@ pub struct Stay<'a> {
 
 /// The limits of one place of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Limits {
+pub struct TimeLimits {
     /// How long a visit may take.
     pub timeout: Option<Period>,
     /// How long a claim lasts.
     pub lease: Option<Period>,
 }
 
-impl Limits {
+impl TimeLimits {
     /// Returns the limits of the duty, which its workflow may give.
     pub fn of(workflow: &Workflow, duty: &Duty) -> Self {
         Self { timeout: duty.timeout.or(workflow.timeout), lease: duty.lease.or(workflow.lease) }
@@ -245,7 +245,7 @@ pub fn deadlines(rules: &Rules, task: &Task) -> Vec<Deadline> {
         .filter_map(|post| Some((post, stay(task, post.branch())?)))
         .flat_map(|(post, stay)| {
             let branch = post.branch().cloned();
-            let ends = Limits::of(workflow, post.duty).of_stay(stay);
+            let ends = TimeLimits::of(workflow, post.duty).of_stay(stay);
             ends.map(move |(at, limit)| Deadline { at, limit, branch: branch.clone() })
         })
         .collect();
@@ -315,7 +315,7 @@ impl Transition<'_> {
             return Ok(WorkflowStep::silent(after));
         };
         let workflow = rules.workflow_of(task);
-        let limit = workflow.and_then(|workflow| Limits::of(workflow, post.duty).timeout);
+        let limit = workflow.and_then(|workflow| TimeLimits::of(workflow, post.duty).timeout);
         let limit = limit.map(|period| format!(" after {period}")).unwrap_or_default();
         let to = branch.is_none().then_some(&open.current);
         let mut visit = Visit {

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use crate::domain::{
-    AgentId, Fork, Gate, GateKind, HandOut, Launch, Org, Outcome, Place, Placeholder, Project,
-    Role, RoleId, Severity, Workflow, did_you_mean, listed, nearest,
+    AgentId, ConfigPlace, Fork, Gate, GateKind, HandOut, Launch, Org, Outcome, Placeholder,
+    Project, Role, RoleId, Severity, Workflow, did_you_mean, listed, nearest,
 };
 use crate::rules::workflow::hash::hash;
 use crate::rules::workflow::rules::{Conditions, Rules};
@@ -37,7 +37,7 @@ fn check(project: &Project, org: &Org, conditions: &mut Conditions) -> Vec<Findi
         findings.push(Finding::new(
             Severity::Error,
             "unknown_workflow",
-            Place::Project { field: "defaultWorkflow" },
+            ConfigPlace::Project { field: "defaultWorkflow" },
             format!("there is no workflow `{}`", project.default_workflow),
             format!("name one of {}", listed(names)),
         ));
@@ -61,7 +61,7 @@ impl RuleChecker<'_> {
             self.say(
                 Severity::Warning,
                 "dead_default_outcome",
-                Place::Workflow { workflow: name.clone(), field: "defaultOutcome" },
+                ConfigPlace::Workflow { workflow: name.clone(), field: "defaultOutcome" },
                 format!(
                     "`defaultOutcome: {default_outcome}` can never apply: it counts only at gates that cannot reject"
                 ),
@@ -182,7 +182,7 @@ pub struct Finding {
     pub severity: Severity,
     /// What kind it is: stable, for JSON.
     pub code: &'static str,
-    pub at: Place,
+    pub at: ConfigPlace,
     /// The bytes within a text that are meant, where it is one.
     pub range: Option<Range<usize>>,
     pub message: String,
@@ -194,7 +194,7 @@ impl Finding {
     pub(crate) fn new(
         severity: Severity,
         code: &'static str,
-        at: Place,
+        at: ConfigPlace,
         message: impl Into<String>,
         help: impl Into<String>,
     ) -> Self {
@@ -220,12 +220,14 @@ pub(crate) struct RuleChecker<'a> {
 }
 
 impl RuleChecker<'_> {
-    pub(crate) fn place(&self, outcome: Option<&Outcome>, field: &'static str) -> Place {
+    pub(crate) fn place(&self, outcome: Option<&Outcome>, field: &'static str) -> ConfigPlace {
         let (workflow, gate) = (self.workflow.name.clone(), self.index);
         match (self.branch, outcome.cloned()) {
-            (Some(branch), outcome) => Place::Branch { workflow, gate, branch, outcome, field },
-            (None, Some(outcome)) => Place::Route { workflow, gate, outcome, field },
-            (None, None) => Place::Gate { workflow, gate, field },
+            (Some(branch), outcome) => {
+                ConfigPlace::Branch { workflow, gate, branch, outcome, field }
+            }
+            (None, Some(outcome)) => ConfigPlace::Route { workflow, gate, outcome, field },
+            (None, None) => ConfigPlace::Gate { workflow, gate, field },
         }
     }
 
@@ -233,7 +235,7 @@ impl RuleChecker<'_> {
         &mut self,
         severity: Severity,
         code: &'static str,
-        at: Place,
+        at: ConfigPlace,
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
@@ -269,7 +271,7 @@ impl RuleChecker<'_> {
         message: String,
         help: impl Into<String>,
     ) {
-        let at = Place::Workflow { workflow: self.workflow.name.clone(), field };
+        let at = ConfigPlace::Workflow { workflow: self.workflow.name.clone(), field };
         self.say(Severity::Error, code, at, message, help);
     }
 
@@ -310,7 +312,7 @@ fn check_org(project: &Project, org: &Org, findings: &mut Vec<Finding>) {
         findings.push(Finding::new(
             Severity::Warning,
             "unnamed_project",
-            Place::Agent { agent: id.clone(), field: "signingKey" },
+            ConfigPlace::Agent { agent: id.clone(), field: "signingKey" },
             message,
             "name it in project.yaml, as in `project: {name: Shop}`",
         ));
@@ -319,7 +321,7 @@ fn check_org(project: &Project, org: &Org, findings: &mut Vec<Finding>) {
 }
 
 fn role(org: &Org, id: &RoleId, role: &Role, findings: &mut Vec<Finding>) {
-    let at = |field| Place::Role { role: id.clone(), field };
+    let at = |field| ConfigPlace::Role { role: id.clone(), field };
     let mut say = |severity, code, at, message: String, help: &str| {
         findings.push(Finding::new(severity, code, at, message, help));
     };
@@ -339,7 +341,7 @@ fn role(org: &Org, id: &RoleId, role: &Role, findings: &mut Vec<Finding>) {
         say(Severity::Warning, "hands_out_to_nobody", at("handOut"), message, help);
     }
     for (index, agent) in role.agents.iter().enumerate() {
-        let at = Place::Member { role: id.clone(), index };
+        let at = ConfigPlace::Member { role: id.clone(), index };
         if role.agents[..index].contains(agent) {
             let message = format!("`{agent}` stands twice in role `{id}`");
             say(Severity::Error, "duplicate_agent", at, message, "remove one of the two");
@@ -365,7 +367,7 @@ fn shared(org: &Org, findings: &mut Vec<Finding>) {
         findings.push(Finding::new(
             Severity::Note,
             "shared_agent",
-            Place::Member { role: (*last).clone(), index },
+            ConfigPlace::Member { role: (*last).clone(), index },
             format!("`{agent}` is in {} roles: {}", roles.len(), listed(&roles)),
             format!(
                 "fine for a small team; note that it may review its own work where `{first}` hands on to `{last}`"
@@ -377,7 +379,7 @@ fn shared(org: &Org, findings: &mut Vec<Finding>) {
 /// Says what is wrong with how the agent is started.
 fn launch(org: &Org, id: &AgentId, launch: &Launch, findings: &mut Vec<Finding>) {
     let mut say = |severity, code, message: String, help: &str| {
-        let at = Place::Agent { agent: id.clone(), field: "run" };
+        let at = ConfigPlace::Agent { agent: id.clone(), field: "run" };
         findings.push(Finding::new(severity, code, at, message, help));
     };
     if id.is_human() {

@@ -2,7 +2,7 @@
 
 use super::checker::{Finding, RuleChecker};
 use crate::domain::workflow::gate::Mark;
-use crate::domain::workflow::shape::Kind;
+use crate::domain::workflow::shape::ShapeKind;
 use crate::domain::{
     AgentId, Duty, Gate, GateKind, GateRun, Identity, OnConditionError, Outcome, Outputs, RoleId,
     Severity, Shape, Signal, Station, did_you_mean, listed,
@@ -301,13 +301,13 @@ fn unsound(shape: &Shape, path: &str) -> Vec<(String, Problem)> {
         written.filter_map(first).map(|problem| (path.to_owned(), problem)).collect();
     for kind in &shape.kinds {
         match kind {
-            Kind::Object(fields) => {
+            ShapeKind::Object(fields) => {
                 for (name, inner) in &fields.properties {
                     let dot = if path.is_empty() { "" } else { "." };
                     found.extend(unsound(inner, &format!("{path}{dot}{name}")));
                 }
             }
-            Kind::List(list) => {
+            ShapeKind::List(list) => {
                 let items = list.items.iter();
                 found.extend(items.flat_map(|items| unsound(items, &format!("{path}[]"))));
             }

@@ -3,7 +3,7 @@
 use super::checker::{Finding, RuleChecker};
 use crate::domain::workflow::shape::Others;
 use crate::domain::{
-    BriefText, Duty, Gate, Outcome, Outputs, Place, Severity, did_you_mean, listed,
+    BriefText, ConfigPlace, Duty, Gate, Outcome, Outputs, Severity, did_you_mean, listed,
 };
 use crate::rules::outputs::shape_of;
 use crate::rules::template::{OF_A_GATE, OF_A_TASK, Reference, Template, texts};
@@ -47,7 +47,7 @@ impl RuleChecker<'_> {
 
     /// Checks a text with holes. `alone` says that the place is the text itself, so that a part of it can be shown; `outcome`
     /// is that of the route which it belongs to.
-    fn text(&mut self, at: &Place, text: &str, alone: bool, outcome: Option<&Outcome>) {
+    fn text(&mut self, at: &ConfigPlace, text: &str, alone: bool, outcome: Option<&Outcome>) {
         match Template::parse(text) {
             Ok(template) => {
                 for reference in template.references() {

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::domain::workflow::gate::Mark;
-use crate::domain::workflow::shape::{Kind, Others};
+use crate::domain::workflow::shape::{Others, ShapeKind};
 use crate::domain::{
     ContextRules, Digest, Duty, Exhausted, Exits, Gate, GateId, GateKind, Map, Outcome, Outputs,
     Period, RoleId, Route, Shape, Signal, Workflow,
@@ -86,19 +86,21 @@ fn of_shape(shape: &Shape) -> Value {
     })
 }
 
-fn of_kind(kind: &Kind) -> Value {
+fn of_kind(kind: &ShapeKind) -> Value {
     let bounds = match kind {
-        Kind::Object(fields) => json!({
+        ShapeKind::Object(fields) => json!({
             "properties": fields.properties.iter().map(|(name, shape)| json!([name, of_shape(shape)])).collect::<Vec<_>>(),
             "required": fields.required,
             "others": fields.others == Others::Welcome,
         }),
-        Kind::List(list) => {
+        ShapeKind::List(list) => {
             json!([list.items.as_deref().map(of_shape), list.length.least, list.length.most])
         }
-        Kind::Text(length) => json!([length.least, length.most]),
-        Kind::Number(interval) | Kind::Integer(interval) => json!([interval.least, interval.most]),
-        Kind::Bool | Kind::Null => Value::Null,
+        ShapeKind::Text(length) => json!([length.least, length.most]),
+        ShapeKind::Number(interval) | ShapeKind::Integer(interval) => {
+            json!([interval.least, interval.most])
+        }
+        ShapeKind::Bool | ShapeKind::Null => Value::Null,
     };
     json!([kind.word(), bounds])
 }

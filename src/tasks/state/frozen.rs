@@ -13,7 +13,7 @@ use crate::git::{CommitId, Marks};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::rules::{Change, explain};
+use crate::rules::{StateChange, explain};
 use crate::storage::ProjectPath;
 use crate::system::shell::quoted;
 use crate::tasks::merge::file_merge::merge_files;
@@ -138,7 +138,7 @@ fn base_of(
         let bytes = repository.read_blob(blob)?;
         let Ok(version) = task_file::parse(&bytes, &file.task.id, &defaults) else { continue };
         let change = explain(&in_force.rules, Some(&version.task), &file.task);
-        if matches!(change, Change::Same | Change::Edit) && file.continues(&version) {
+        if matches!(change, StateChange::Same | StateChange::Edit) && file.continues(&version) {
             let distance = distance(&String::from_utf8_lossy(&bytes), &text);
             if nearest.as_ref().is_none_or(|(least, _)| distance < *least) {
                 nearest = Some((distance, bytes));

@@ -14,7 +14,7 @@ use crate::project::author;
 use crate::project::error::ProjectError;
 use crate::project::issue::left_out;
 use crate::project::workspace::Workspace;
-use crate::rules::{Act, Change, Found, explain, flaw};
+use crate::rules::{Act, ReplayedAct, StateChange, explain, flaw};
 use crate::storage::task_files;
 use crate::storage::task_files::{Snapshot, TaskPlace};
 use crate::storage::{ProjectPath, StoreError, layout};
@@ -203,7 +203,7 @@ impl TaskState {
         }
         let task_before = before.map(|file| &file.task);
         match explain(&self.in_force.rules, task_before, &self.file.task) {
-            Change::Same | Change::Edit => {
+            StateChange::Same | StateChange::Edit => {
                 let edited = before.is_none_or(|before| *before != self.file);
                 let what = match (self.is_moved(), edited) {
                     (true, true) => "moved and edited by hand",
@@ -214,17 +214,17 @@ impl TaskState {
                 Ok(self.one_version(workspace, message))
             }
             // A crash leaves no entry without the signature that org.yaml wants.
-            Change::Act(_) if self.has_flaw(task_before) => {
+            StateChange::Act(_) if self.has_flaw(task_before) => {
                 Ok(Pending::Foreign(vec!["gateHistory".to_owned()]))
             }
-            Change::Act(found) => Ok(Pending::Versions(self.ahead(task_before, &found)?)),
-            Change::Foreign(_)
+            StateChange::Act(found) => Ok(Pending::Versions(self.ahead(task_before, &found)?)),
+            StateChange::Foreign(_)
                 if self.is_ahead_of(task_before) && self.was_committed(workspace)? =>
             {
                 let message = commit_message::of_restoration(&self.file.task);
                 Ok(self.one_version(workspace, message))
             }
-            Change::Foreign(fields) => {
+            StateChange::Foreign(fields) => {
                 let fields = fields.into_iter().map(str::to_owned).collect();
                 self.stale_or_foreign(workspace, before, fields)
             }
@@ -258,7 +258,7 @@ impl TaskState {
     fn ahead(
         &self,
         before: Option<&Task>,
-        found: &Found,
+        found: &ReplayedAct,
     ) -> Result<Vec<TaskVersion>, ProjectError> {
         let Some(first) = found.states.first() else { return Ok(Vec::new()) };
         let author = self.author(&found.act, first)?;

@@ -61,7 +61,7 @@ fn interval() -> impl Strategy<Value = Interval> {
     })
 }
 
-fn fields(inner: impl Strategy<Value = Shape> + Clone) -> impl Strategy<Value = Fields> {
+fn fields(inner: impl Strategy<Value = Shape> + Clone) -> impl Strategy<Value = ObjectFields> {
     let names = subsequence(NAMES.to_vec(), 0..=4);
     let shapes = vec(inner, 4);
     let others = select(vec![Others::Refused, Others::Welcome]);
@@ -71,14 +71,14 @@ fn fields(inner: impl Strategy<Value = Shape> + Clone) -> impl Strategy<Value = 
                 names.iter().map(|name| (*name).to_owned()).zip(shapes).collect();
             let declared = |name: &&str| others == Others::Welcome || names.contains(name);
             let required = required.into_iter().filter(declared).map(str::to_owned).collect();
-            Fields { properties, required, others }
+            ObjectFields { properties, required, others }
         },
     )
 }
 
 fn kinds(
     inner: impl Strategy<Value = Shape> + Clone + 'static,
-) -> impl Strategy<Value = Vec<Kind>> {
+) -> impl Strategy<Value = Vec<ShapeKind>> {
     let list = (option::of(inner.clone()), count())
         .prop_map(|(items, length)| List { items: items.map(Box::new), length });
     // `number` and `integer` share their bounds in a schema.
@@ -86,13 +86,13 @@ fn kinds(
     (parts, subsequence((0..7).collect::<Vec<_>>(), 0..=3)).prop_map(
         |((fields, list, text, range), chosen)| {
             let kind = |index: usize| match index {
-                0 => Kind::Object(fields.clone()),
-                1 => Kind::List(list.clone()),
-                2 => Kind::Text(text),
-                3 => Kind::Number(range.clone()),
-                4 => Kind::Integer(range.clone()),
-                5 => Kind::Bool,
-                _ => Kind::Null,
+                0 => ShapeKind::Object(fields.clone()),
+                1 => ShapeKind::List(list.clone()),
+                2 => ShapeKind::Text(text),
+                3 => ShapeKind::Number(range.clone()),
+                4 => ShapeKind::Integer(range.clone()),
+                5 => ShapeKind::Bool,
+                _ => ShapeKind::Null,
             };
             chosen.into_iter().map(kind).collect()
         },
@@ -118,7 +118,7 @@ pub(crate) fn shapes() -> BoxedStrategy<Shape> {
 /// Random shapes of outputs as a whole: objects.
 pub(crate) fn objects() -> impl Strategy<Value = Shape> {
     (shapes(), fields(shapes())).prop_map(|(shape, fields)| Shape {
-        kinds: vec![Kind::Object(fields)],
+        kinds: vec![ShapeKind::Object(fields)],
         values: Vec::new(),
         ..shape
     })

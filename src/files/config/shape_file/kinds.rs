@@ -6,7 +6,7 @@ use serde_json::Number;
 
 use super::shape;
 use crate::domain::workflow::shape::{
-    Count, Fields as Declared, Interval, Kind, List, Others, compare,
+    Count, Interval, List, ObjectFields as Declared, Others, ShapeKind, compare,
 };
 use crate::domain::{listed, nearest};
 use crate::files::config::decode::{Faults, Fields, one_or_many, parse_node};
@@ -35,7 +35,7 @@ pub(crate) fn kinds(
     fields: &Fields<'_, '_>,
     depth: usize,
     faults: &Faults,
-) -> Vec<Kind> {
+) -> Vec<ShapeKind> {
     let words = kind_words(fields, faults);
     let mut said: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
     for (keyword, kind) in OF_A_KIND.iter().filter(|(keyword, _)| fields.has(keyword)) {
@@ -64,13 +64,13 @@ pub(crate) fn kinds(
     let text = count(fields, "minLength", "maxLength", faults);
     let range = interval(fields, faults);
     let kind = |word: &str| match word {
-        "object" => Kind::Object(object.clone()),
-        "array" => Kind::List(list.clone()),
-        "string" => Kind::Text(text),
-        "number" => Kind::Number(range.clone()),
-        "integer" => Kind::Integer(range.clone()),
-        "boolean" => Kind::Bool,
-        _ => Kind::Null,
+        "object" => ShapeKind::Object(object.clone()),
+        "array" => ShapeKind::List(list.clone()),
+        "string" => ShapeKind::Text(text),
+        "number" => ShapeKind::Number(range.clone()),
+        "integer" => ShapeKind::Integer(range.clone()),
+        "boolean" => ShapeKind::Bool,
+        _ => ShapeKind::Null,
     };
     said.into_iter().map(kind).collect()
 }

@@ -54,7 +54,7 @@ required: [branch]
         Some("where the work is")
     );
     assert_eq!(fields.get("risk").unwrap().values, [json!("low"), json!("high")]);
-    let words: Vec<_> = fields.get("score").unwrap().kinds.iter().map(Kind::word).collect();
+    let words: Vec<_> = fields.get("score").unwrap().kinds.iter().map(ShapeKind::word).collect();
     assert_eq!(words, ["integer", "null"]);
 }
 

@@ -47,7 +47,7 @@ fn branches_are_claimed_given_back_and_set_going_each_on_its_own() {
     );
     let after = step(&rules, &task, &unblock(None), 70).unwrap().task;
     assert_eq!(branches(&after), ["ready", "ready", "in_progress"]);
-    assert!(matches!(explain(&rules, Some(&task), &after), Change::Act(_)));
+    assert!(matches!(explain(&rules, Some(&task), &after), StateChange::Act(_)));
     // A blocked branch may also say its word without more ado.
     assert_eq!(
         branches(&say_at(&rules, &task, "a", "agent-3", "complete").unwrap().task)[0],
@@ -120,7 +120,7 @@ fn whoever_is_still_at_work_when_a_fork_is_left_is_named_and_told() {
             (last.branch.clone(), last.role.clone(), last.unfinished.len()),
             (None, None, 3)
         );
-        assert!(matches!(explain(&rules, Some(&task), &after), Change::Act(_)));
+        assert!(matches!(explain(&rules, Some(&task), &after), StateChange::Act(_)));
         assert!(after.review.is_none());
     }
 }

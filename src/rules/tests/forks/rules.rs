@@ -36,7 +36,7 @@ fn a_fork_that_became_a_gate_meanwhile_is_claimed_and_given_back_as_a_gate() {
     for by in [Actor::Agent(id("agent-5")), Actor::Person(None)] {
         let free = step(&rules, &claimed, &Act::Release { by, branch: None }, 61).unwrap().task;
         assert_eq!((stands(&free), free.routing.agent.clone()), ("review@1 ready".into(), None));
-        assert!(matches!(explain(&rules, Some(&claimed), &free), Change::Act(_)));
+        assert!(matches!(explain(&rules, Some(&claimed), &free), StateChange::Act(_)));
     }
     let by = Actor::Person(None);
     for act in [
@@ -102,7 +102,7 @@ fn a_fork_is_judged_again_when_the_rules_took_away_whoever_was_waited_for() {
         let after = step(&rules, task, &unblock, 60).unwrap().task;
         assert_eq!(stands(&after), then);
         assert!(
-            matches!(explain(&rules, Some(task), &after), Change::Act(found) if found.act == Act::Pass)
+            matches!(explain(&rules, Some(task), &after), StateChange::Act(found) if found.act == Act::Pass)
         );
         let last = after.history.last().unwrap();
         assert_eq!((last.branch.clone(), last.agent.clone()), (None, None));

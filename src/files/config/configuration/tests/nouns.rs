@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::domain::{
-    AgentId, BranchName, Layout, OnConditionError, Outcome, Period, Permission, RejectionStrategy,
-    RemoteName,
+    AgentId, BranchName, OnConditionError, Outcome, Period, Permission, RejectionStrategy,
+    RemoteName, TaskLayout,
 };
 
 #[test]
@@ -27,7 +27,7 @@ agents:
     );
     assert_eq!(
         (project.id_prefix.as_str(), project.layout, project.commit_edits),
-        ("BG", Layout::Sharded, false)
+        ("BG", TaskLayout::Sharded, false)
     );
     let git = &project.git;
     assert_eq!((git.sync, git.every.seconds()), (true, 300));

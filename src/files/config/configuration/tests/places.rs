@@ -10,27 +10,27 @@ fn places_are_found_in_the_files() {
     let more = "workflow:\n  gates:\n    - {id: a, role: r}\n";
     let configuration =
         good(&[("project.yaml", PLANTS), ("org.yaml", org), ("workflows/more.yaml", more)]);
-    let text = |at: &Place| {
+    let text = |at: &ConfigPlace| {
         let (file, span) = configuration.locate(at);
         let text = [("project.yaml", PLANTS), ("org.yaml", org), ("workflows/more.yaml", more)];
         let text = text.iter().find(|(name, _)| *name == file).unwrap().1;
         format!("{file}: {}", &text[span])
     };
-    let gate = |gate, field| Place::Gate { workflow: workflow("planting"), gate, field };
-    let role = |role: &str, field| Place::Role { role: role.parse().unwrap(), field };
-    let member = |role: &str, index| Place::Member { role: role.parse().unwrap(), index };
+    let gate = |gate, field| ConfigPlace::Gate { workflow: workflow("planting"), gate, field };
+    let role = |role: &str, field| ConfigPlace::Role { role: role.parse().unwrap(), field };
+    let member = |role: &str, index| ConfigPlace::Member { role: role.parse().unwrap(), index };
     assert_eq!(text(&gate(1, "timeout")), "project.yaml: 1h30m");
     assert_eq!(text(&gate(1, "brief")), "project.yaml: brief");
     assert_eq!(text(&gate(1, "rejectTo")), "project.yaml: id: inspect");
     assert_eq!(text(&gate(9, "id")), "project.yaml: gates");
-    assert_eq!(text(&Place::Project { field: "project.idPrefix" }), "project.yaml: BG");
-    assert_eq!(text(&Place::Project { field: "tasks.sizes" }), "project.yaml: tasks");
+    assert_eq!(text(&ConfigPlace::Project { field: "project.idPrefix" }), "project.yaml: BG");
+    assert_eq!(text(&ConfigPlace::Project { field: "tasks.sizes" }), "project.yaml: tasks");
     assert_eq!(
-        text(&Place::Workflow { workflow: workflow("planting"), field: "name" }),
+        text(&ConfigPlace::Workflow { workflow: workflow("planting"), field: "name" }),
         "project.yaml: planting"
     );
     assert_eq!(
-        text(&Place::Workflow { workflow: workflow("more"), field: "gates" }),
+        text(&ConfigPlace::Workflow { workflow: workflow("more"), field: "gates" }),
         "workflows/more.yaml: gates"
     );
     assert_eq!(text(&role("po", "agents")), "org.yaml: [human-ada, agent-1]");
@@ -40,7 +40,7 @@ fn places_are_found_in_the_files() {
         ("org.yaml: agent-1".into(), "org.yaml: agent-1".into())
     );
     assert_eq!(
-        text(&Place::Agent { agent: "agent-1".parse().unwrap(), field: "may" }),
+        text(&ConfigPlace::Agent { agent: "agent-1".parse().unwrap(), field: "may" }),
         "org.yaml: [new]"
     );
     let empty = good(&[]);
@@ -57,7 +57,7 @@ fn a_part_of_an_expression_is_underlined_however_it_is_written() {
         let configuration = good(&[("project.yaml", &text)]);
         let when = configuration.project.workflows[0].gates[0].when.clone().unwrap();
         let start = when.find("meta").unwrap();
-        let at = Place::Gate { workflow: workflow("default"), gate: 0, field: "when" };
+        let at = ConfigPlace::Gate { workflow: workflow("default"), gate: 0, field: "when" };
         let found = configuration.diagnostic(
             Severity::Error,
             "invalid_condition",
@@ -78,7 +78,7 @@ fn a_part_of_an_expression_is_underlined_however_it_is_written() {
     assert_eq!(marked(">-\n        tags.length >\n        metadata.x"), "when");
     assert_eq!(marked("\"\\u0061 + metadata\""), "\"\\u0061 + metadata\"");
     let text = expression("\"tags.includs('a')\"");
-    let at = Place::Gate { workflow: workflow("default"), gate: 0, field: "when" };
+    let at = ConfigPlace::Gate { workflow: workflow("default"), gate: 0, field: "when" };
     let found = good(&[("project.yaml", &text)]).diagnostic(
         Severity::Warning,
         "invalid_condition",

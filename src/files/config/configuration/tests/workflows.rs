@@ -98,7 +98,7 @@ workflow:
     let gates = &configuration.project.workflows[0].gates;
     let brief = |index: usize| &gates[index].duty().unwrap().brief;
     assert_eq!(brief(0), brief(1));
-    let at = Place::Gate { workflow: workflow("default"), gate: 1, field: "brief" };
+    let at = ConfigPlace::Gate { workflow: workflow("default"), gate: 1, field: "brief" };
     let (_, span) = configuration.locate(&at);
     assert_eq!(&text[span], "*brief");
 }

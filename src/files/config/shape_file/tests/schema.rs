@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::domain::Map;
 use crate::domain::workflow::shape::{
-    About, Count, Fields, Interval, Kind, Others, Outputs, Shape,
+    About, Count, Interval, ObjectFields, Others, Outputs, Shape, ShapeKind,
 };
 use crate::files::config::shape_file::STATUS;
 
@@ -45,7 +45,7 @@ fn add_status(schema: &mut Value, status: &str) {
 pub(crate) fn of_shape(shape: &Shape) -> Value {
     let mut map = Map::new();
     describe(&shape.about, &mut map);
-    let words: Vec<&str> = shape.kinds.iter().map(Kind::word).collect();
+    let words: Vec<&str> = shape.kinds.iter().map(ShapeKind::word).collect();
     match words.as_slice() {
         [] => {}
         [one] => put(&mut map, "type", *one),
@@ -58,16 +58,18 @@ pub(crate) fn of_shape(shape: &Shape) -> Value {
     }
     for kind in &shape.kinds {
         match kind {
-            Kind::Object(fields) => of_fields(fields, &mut map),
-            Kind::List(list) => {
+            ShapeKind::Object(fields) => of_fields(fields, &mut map),
+            ShapeKind::List(list) => {
                 if let Some(items) = &list.items {
                     put(&mut map, "items", of_shape(items));
                 }
                 of_count(list.length, ["minItems", "maxItems"], &mut map);
             }
-            Kind::Text(length) => of_count(*length, ["minLength", "maxLength"], &mut map),
-            Kind::Number(interval) | Kind::Integer(interval) => of_interval(interval, &mut map),
-            Kind::Bool | Kind::Null => {}
+            ShapeKind::Text(length) => of_count(*length, ["minLength", "maxLength"], &mut map),
+            ShapeKind::Number(interval) | ShapeKind::Integer(interval) => {
+                of_interval(interval, &mut map);
+            }
+            ShapeKind::Bool | ShapeKind::Null => {}
         }
     }
     if !shape.any_of.is_empty() {
@@ -96,7 +98,7 @@ fn describe(about: &About, map: &mut Map) {
     }
 }
 
-fn of_fields(fields: &Fields, map: &mut Map) {
+fn of_fields(fields: &ObjectFields, map: &mut Map) {
     if !fields.properties.is_empty() || fields.others == Others::Refused {
         let properties: Map =
             fields.properties.iter().map(|(name, shape)| (name.clone(), of_shape(shape))).collect();
