@@ -425,7 +425,7 @@ fn put_aside(
     let name = file.name.clone();
     match inbox.refuse(file, &reason) {
         Ok(Some(path)) => {
-            reporter.report_delivered(DeliveryOutcome::Refused { name, reason, path })
+            reporter.report_delivered(DeliveryOutcome::Refused { name, reason, path });
         }
         // Another watcher has done it.
         Ok(None) => {}

@@ -5,9 +5,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
+use serde_json::{Value, json};
 use tracing::info;
 
-use super::answer::{RunAnswer, RunQuestion};
+use super::answer::{AnswerSource, RunAnswer, RunQuestion};
 use super::launch::{LaunchFacts, command, has_mcp, masked, masked_text, mcp_config, secrets};
 use super::prompt::{AttemptCount, EarlierAttempt, prompt, spelled};
 use super::report::{Exit, Report, RunOutput, TroubleKind};
@@ -308,6 +309,30 @@ impl<'a> Attempt<'a> {
 pub(crate) fn run_end(at: Timestamp, how: RunEnding, reason: Option<String>) -> RunEnd {
     let told = AgentReport::default();
     RunEnd { at, how, status: None, reason, transcript: None, told, verdict: None }
+}
+
+/// Returns what an entry keeps of its run.
+pub(crate) fn run_value(
+    run: &CompletionId,
+    source: AnswerSource,
+    end: Option<&RunEnd>,
+    took: Duration,
+) -> Value {
+    let transcript = end.and_then(|end| end.transcript.as_ref());
+    let told = end.map(|end| end.told.clone()).unwrap_or_default();
+    let mut value = json!({
+        "id": run.as_str(),
+        "verdict": source.word(),
+        "seconds": took.as_secs(),
+        "transcript": transcript.map(|mark| format!("sha256:{}", mark.sha256)),
+        "model": told.model,
+        "costUsd": told.cost_usd,
+        "tokens": told.tokens,
+    });
+    if let Value::Object(map) = &mut value {
+        map.retain(|_, value| !value.is_null());
+    }
+    value
 }
 
 /// Writes the record of an attempt. A failure is only reported: no verdict depends on the record.
