@@ -17,8 +17,8 @@ use crate::files::json;
 use crate::git::Asking;
 use crate::project::workspace::Network;
 use crate::setup::template::Template;
+use crate::tasks::complete::Signing;
 use crate::tasks::plan::DryRun;
-use crate::tasks::signing::Signing;
 
 /// Who acts, when `--agent` does not say it.
 pub(crate) const AGENT: &str = "AOF_AGENT";

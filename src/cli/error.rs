@@ -155,7 +155,7 @@ pub(crate) fn exit_code(error: &ProjectError) -> u8 {
         | ProjectError::Store(StoreError::TaskNotFound { .. } | StoreError::NoProject { .. })
         | ProjectError::Git(GitError::NoRepository { .. }) => 3,
         ProjectError::Frozen { .. }
-        | ProjectError::Restless { .. }
+        | ProjectError::Contended { .. }
         | ProjectError::ClaimLost { .. }
         | ProjectError::Unfit { code: "edit_conflict", .. }
         | ProjectError::Git(

@@ -25,7 +25,7 @@ use crate::observability::notices::delivery::{Tried, deliver_notices};
 use crate::project::error::{ProjectError, reason_of};
 use crate::storage::layout::{BRANCH, INBOX};
 use crate::tasks::plan::{Changed, DryRun};
-use crate::tasks::view::task_view::{warnings_value, way};
+use crate::tasks::view::task_view::{gates_passed, warnings_value};
 use crate::watch::report::DeliveryOutcome;
 use crate::watch::report::{EventSource, WatchReport};
 use crate::watch::watcher::{watch, watch_once};
@@ -367,7 +367,7 @@ fn shown_delivery(session: &Session, delivered: &DeliveryOutcome) -> ShownReport
             let outcome = visit.map(|visit| visit.outcome.to_string()).unwrap_or_default();
             let agent = visit.and_then(|visit| visit.agent.as_ref());
             let agent = agent.map(|agent| format!(" by {agent}")).unwrap_or_default();
-            let text = format!("{id}  {} ({outcome}){agent}", inert(&way(changed)));
+            let text = format!("{id}  {} ({outcome}){agent}", inert(&gates_passed(changed)));
             (Level::INFO, value, with_warnings(text, changed))
         }
         DeliveryOutcome::Refused { name, reason, path } => {

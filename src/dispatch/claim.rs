@@ -13,13 +13,13 @@ use crate::project::error::ProjectError;
 use crate::project::workspace::{Network, Workspace};
 use crate::rules::{Refusal, RefusalKind};
 use crate::storage::StoreError;
-use crate::tasks::actions::{assign as assign_here, choose_claim, release};
+use crate::tasks::actions::{assign as assign_here, decide_claim, release};
 use crate::tasks::apply::change;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::state::task_state::{TaskState, committed_task};
 
 /// Claims the task for an agent that accepts any task. Returns nothing if this task cannot be claimed. Fails with
-/// [`ProjectError::Restless`] if the branch has moved from `seen`.
+/// [`ProjectError::Contended`] if the branch has moved from `seen`.
 pub(crate) fn try_claim(
     workspace: &Workspace,
     seen: Option<CommitId>,
@@ -31,9 +31,9 @@ pub(crate) fn try_claim(
     let claimed = change(workspace, &ticket.task, dry_run, &mut |state| {
         moved = seen.is_some() && state.head.commit != seen;
         if moved {
-            return Err(ProjectError::Restless { id: ticket.task.clone() });
+            return Err(ProjectError::Contended { id: ticket.task.clone() });
         }
-        choose_claim(workspace, state, ticket, agent)
+        decide_claim(workspace, state, ticket, agent)
     });
     let confirmed = claimed.and_then(|changed| {
         if is_shared_now(workspace, dry_run)? {
@@ -59,7 +59,7 @@ pub(crate) fn claim(
     if is_shared {
         sync_first(workspace)?;
     }
-    let mut choose = |state: &TaskState| choose_claim(workspace, state, ticket, agent);
+    let mut choose = |state: &TaskState| decide_claim(workspace, state, ticket, agent);
     let changed = change(workspace, &ticket.task, dry_run, &mut choose)?;
     if is_shared {
         confirm(workspace, ticket, agent, &changed)?;
@@ -307,7 +307,7 @@ pub(crate) fn is_task_error(error: &ProjectError) -> bool {
         | ProjectError::UnreadableTask { .. }
         | ProjectError::NoTask { .. }
         | ProjectError::Splice { .. }
-        | ProjectError::Restless { .. }
+        | ProjectError::Contended { .. }
         | ProjectError::ClaimLost { .. }
         | ProjectError::Store(
             StoreError::Gone { .. }

@@ -20,13 +20,13 @@ use crate::project::author::agent_author;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Act, Rules, Waiting, dispatch};
-use crate::tasks::actions::choose;
-use crate::tasks::apply::{MOST, carry_out_together};
+use crate::tasks::actions::decide_act;
+use crate::tasks::apply::{BATCH_SIZE, carry_out_together};
 use crate::tasks::headers::dependencies::Dependencies;
 use crate::tasks::headers::list::is_ready;
 use crate::tasks::headers::listing::{ListScope, read_all};
 use crate::tasks::plan::{Changed, Choice, DryRun, first_due_step};
-use crate::tasks::recovery::recover::heal_if_pending;
+use crate::tasks::recovery::recover::recover_if_pending;
 use crate::tasks::state::commit_message;
 use crate::tasks::state::task_state::TaskState;
 
@@ -106,7 +106,7 @@ pub(crate) fn hand_out(
     let mut passed_over = HashSet::new();
     for _ in 0..ATTEMPTS {
         workspace.restart_wait(wait);
-        heal_if_pending(workspace)?;
+        recover_if_pending(workspace)?;
         let mut head = workspace.head()?;
         if exhausted.0.is_some() && exhausted.0 == head.commit {
             break;
@@ -186,7 +186,7 @@ pub(crate) fn next_batch<T>(items: &mut Vec<T>, task: impl Fn(&T) -> TaskId) -> 
     let mut seen = HashSet::new();
     let (batch, rest) = std::mem::take(items)
         .into_iter()
-        .partition(|item| seen.len() < MOST && seen.insert(task(item)));
+        .partition(|item| seen.len() < BATCH_SIZE && seen.insert(task(item)));
     *items = rest;
     batch
 }
@@ -241,12 +241,12 @@ pub(crate) fn choose_for(
     let state = TaskState::read_under(workspace, want.task(), head.clone(), Rc::clone(in_force))?;
     state.ensure_unfrozen()?;
     if first_due_step(workspace, &state)?.is_some() {
-        return Err(ProjectError::Restless { id: want.task().clone() });
+        return Err(ProjectError::Contended { id: want.task().clone() });
     }
     let choice = match want {
         Want::Give(ticket, agent) => {
             let act = Act::Claim { agent: agent.clone(), branch: ticket.branch.clone() };
-            match choose(workspace, &state, &act, agent_author(&in_force.rules.org, agent)?)? {
+            match decide_act(workspace, &state, &act, agent_author(&in_force.rules.org, agent)?)? {
                 Choice::Step { step, author, authored, .. } => {
                     let message =
                         commit_message::of_gift(agent, ticket.branch.as_ref(), &step.task);
@@ -257,7 +257,7 @@ pub(crate) fn choose_for(
         }
         Want::Depend(_, lost) => {
             let act = Act::Depend { lost: lost.clone() };
-            choose(workspace, &state, &act, workspace.repository.author_identity()?)?
+            decide_act(workspace, &state, &act, workspace.repository.author_identity()?)?
         }
     };
     Ok((state, choice))

@@ -70,14 +70,14 @@ pub(crate) fn next(
     }
     for _ in 1..ATTEMPTS {
         match search(false) {
-            Err(ProjectError::Restless { .. }) => {}
+            Err(ProjectError::Contended { .. }) => {}
             done => return done,
         }
     }
     search(false)
 }
 
-/// Searches for the next task; with `is_held_only`, among the agent's own ones. Fails with [`ProjectError::Restless`] if the branch
+/// Searches for the next task; with `is_held_only`, among the agent's own ones. Fails with [`ProjectError::Contended`] if the branch
 /// moved before a task could be claimed.
 fn search(
     workspace: &Workspace,

@@ -16,7 +16,7 @@ use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::header_cache::{DueHorizon, Hint};
 use crate::storage::journal;
-use crate::tasks::automatic::{RanOut, RuleChanges, follow_rules, run_out};
+use crate::tasks::automatic::{ExpiredLimits, RuleChanges, end_expired_limits, follow_rules};
 use crate::tasks::plan::DryRun;
 
 /// How long a note holds: uncommitted edits move no commit.
@@ -27,7 +27,7 @@ const HORIZON: SignedDuration = SignedDuration::from_secs(50);
 pub(crate) struct SweepResult {
     /// Tasks that follow rules which have changed.
     pub settled: RuleChanges,
-    pub ran_out: RanOut,
+    pub ran_out: ExpiredLimits,
     pub handed_out: HandOutResult,
     /// Entries that no longer count, since the remote had other ones first.
     pub superseded: Vec<Loss>,
@@ -51,12 +51,12 @@ pub(crate) fn sweep(
     if let Some(DueHorizon { left, next, .. }) = horizon {
         let hands_out = hands_out(&workspace.rules()?.rules);
         let handed_out = HandOutResult { hands_out, left, ..HandOutResult::default() };
-        let ran_out = RanOut { next, ..RanOut::default() };
+        let ran_out = ExpiredLimits { next, ..ExpiredLimits::default() };
         return Ok(SweepResult { ran_out, handed_out, ..SweepResult::default() });
     }
     let mut swept = SweepResult {
         settled: follow_rules(workspace, wait, dry_run, rest)?,
-        ran_out: run_out(workspace, wait, dry_run, rest)?,
+        ran_out: end_expired_limits(workspace, wait, dry_run, rest)?,
         handed_out: hand_out(workspace, wait, &mut NothingToHandOut::default(), dry_run, rest)?,
         superseded: Vec::new(),
     };

@@ -27,7 +27,7 @@ use crate::project::workspace::Workspace;
 use crate::tasks::apply::carry_out_together;
 use crate::tasks::plan::{Changed, Choice, Plan, plan};
 use crate::tasks::publish::{last_of_each, prepare};
-use crate::tasks::recovery::recover::{BringOutcome, bring, heal_if_pending};
+use crate::tasks::recovery::recover::{BringOutcome, bring, recover_if_pending};
 use crate::tasks::state::task_state::Pending;
 use crate::tasks::write::Write;
 
@@ -115,7 +115,7 @@ impl Offers {
     ) -> Result<OfferOutcome, ProjectError> {
         loop {
             workspace.restart_wait(wait);
-            heal_if_pending(workspace)?;
+            recover_if_pending(workspace)?;
             let head = workspace.head()?;
             let in_force = Rc::new(in_force(workspace, &head)?);
             self.done.hands_out = hands_out(&in_force.rules);

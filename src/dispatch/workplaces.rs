@@ -14,7 +14,7 @@ use crate::project::workspace::Workspace;
 use crate::rules::{Gift, Hands, Rules, Waiting, Workplace};
 use crate::tasks::headers::listing::{ListScope, Unreadable, read_all};
 use crate::tasks::headers::summary::{EndedVisit, TaskSummary, gate_of, time};
-use crate::tasks::view::task_view::who_at;
+use crate::tasks::view::task_view::eligible_agents_at;
 
 /// Returns what can be claimed of the task: the whole, or branches of it. Does not check whether the task is ready.
 pub(crate) fn waiting(in_force: &InForce, task: &TaskSummary) -> Vec<Waiting> {
@@ -152,7 +152,7 @@ pub(crate) fn openings(rules: &Rules, task: &Task) -> Vec<Opening> {
             station: post.station(),
             role: post.role.clone(),
             holder: post.holder.cloned(),
-            agents: who_at(rules, task, post),
+            agents: eligible_agents_at(rules, task, post),
             people_only: post.requires_human(rules),
             blockers,
         }

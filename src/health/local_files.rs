@@ -18,7 +18,7 @@ use crate::storage::{
 };
 use crate::tasks::headers::summary::{SCHEMA, TaskSummary};
 use crate::tasks::inbox::{refused, waiting};
-use crate::tasks::recovery::recover::heal_if_pending;
+use crate::tasks::recovery::recover::recover_if_pending;
 
 /// A damaged cache costs time and no fact.
 pub(crate) fn cache(subject: &CheckContext<'_>) -> CheckResult {
@@ -58,7 +58,7 @@ pub(crate) fn unfinished(subject: &CheckContext<'_>) -> CheckResult {
         "a command was stopped in the middle of a change",
         "the next command that changes a task finishes it, or takes it back; `aof doctor --fix` does",
     );
-    Ok(vec![issue.cured_by(|workspace| heal_if_pending(workspace).map(drop))])
+    Ok(vec![issue.cured_by(|workspace| recover_if_pending(workspace).map(drop))])
 }
 
 /// Temporary files that nobody is writing any more: a kill leaves them.

@@ -23,7 +23,7 @@ use crate::storage::task_files::{WalkEntry, walk_active};
 use crate::system::shell::all_quoted;
 use crate::tasks::apply::change_all;
 use crate::tasks::automatic::follow_rules;
-use crate::tasks::headers::dependencies::{Dependencies, round, waiting_in_circles};
+use crate::tasks::headers::dependencies::{Dependencies, circle_text, waiting_in_circles};
 use crate::tasks::headers::summary::TaskSummary;
 use crate::tasks::plan::{Choice, DryRun};
 use crate::tasks::state::commit_message;
@@ -233,7 +233,10 @@ pub(crate) fn dependencies(subject: &CheckContext<'_>) -> CheckResult {
     let circle = |circle: &Vec<String>| {
         Issue::new(
             "dependency_circle",
-            format!("these wait for each other, so none of them is handed out: {}", round(circle)),
+            format!(
+                "these wait for each other, so none of them is handed out: {}",
+                circle_text(circle)
+            ),
             format!(
                 "see `aof why {}`; then take one out of a `dependsOn`: `aof task edit ID --undepends ID`",
                 circle[0]

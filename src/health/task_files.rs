@@ -21,7 +21,7 @@ use crate::storage::{ProjectPath, atomic_write, journal, layout, task_files};
 use crate::system::shell::{all_quoted, quoted};
 use crate::tasks::apply::change_all;
 use crate::tasks::headers::listing::{ListScope, Unreadable, is_misplaced, read_all};
-use crate::tasks::plan::{Choice, home};
+use crate::tasks::plan::{Choice, relocation};
 
 /// How long each batch waits for the lock.
 const WAIT: Duration = Duration::from_secs(10);
@@ -183,7 +183,7 @@ pub(crate) fn misplaced(subject: &CheckContext<'_>) -> CheckResult {
 }
 
 fn put_in_place(workspace: &mut Workspace, misplaced: &[TaskId]) -> Result<(), ProjectError> {
-    change_all(workspace, WAIT, misplaced, &|task| Ok(home(task).unwrap_or(Choice::Settled)))
+    change_all(workspace, WAIT, misplaced, &|task| Ok(relocation(task).unwrap_or(Choice::Settled)))
 }
 
 /// Companions that stayed where they were when their task was finished, or when a person moved it.

@@ -26,7 +26,7 @@ use crate::storage::layout::{TASKS, companion_of, task_id};
 use crate::storage::{FileStat, StoreError, journal, task_files};
 use crate::system::process::boot;
 use crate::system::shell::all_quoted;
-use crate::tasks::recovery::recover::{BringOutcome, bring, heal};
+use crate::tasks::recovery::recover::{BringOutcome, bring, recover};
 
 /// Returns the steps that have to be restored. Steps that the files still have are left out: they are committed again like any edit.
 pub(crate) fn dropped_steps(
@@ -330,7 +330,7 @@ fn is_of_task(file: &StagedFile) -> bool {
 /// Updates stale entries of the index, and returns their files.
 pub(crate) fn catch_up(workspace: &Workspace) -> Result<Vec<String>, ProjectError> {
     let lock = workspace.lock()?;
-    heal(workspace, &lock)?;
+    recover(workspace, &lock)?;
     // Meanwhile a person may have staged something, or git may have begun a merge.
     let Some(head) = head(workspace) else { return Ok(Vec::new()) };
     let IndexDifferences { behind, .. } =
@@ -351,7 +351,7 @@ pub(crate) fn catch_up(workspace: &Workspace) -> Result<Vec<String>, ProjectErro
         });
     if caught_up.is_err() {
         // The first error is reported; if the journal cannot be cleared now, the next command does it.
-        let _ = heal(workspace, &lock);
+        let _ = recover(workspace, &lock);
     } else {
         journal::clear(&lock)?;
     }

@@ -25,8 +25,8 @@ use crate::storage::task_files::read;
 use crate::storage::{Folder, ProjectPath, StoreError};
 use crate::tasks::apply::commit_files;
 use crate::tasks::merge::file_merge::{merge_files, merge_virtual_base};
-use crate::tasks::merge::versions::{FileMerge, Versions, of_one_task, of_two_names};
-use crate::tasks::write::Beside;
+use crate::tasks::merge::versions::{FileMerge, Versions, conflict_of_names, ensure_one_task};
+use crate::tasks::write::PlainFile;
 
 /// Opens the project in a folder.
 pub(crate) type ProjectOpener<'o> = &'o dyn Fn(&Path) -> Result<Workspace, ProjectError>;
@@ -55,7 +55,7 @@ pub(crate) fn drive(
         return FileMerge::as_text(versions, None, marks);
     };
     let names = [&marks.ours, &marks.theirs].map(|label| task_of_label(label));
-    if let Some(kept) = of_two_names(&id, versions, names.each_ref().map(Option::as_ref)) {
+    if let Some(kept) = conflict_of_names(&id, versions, names.each_ref().map(Option::as_ref)) {
         return Ok(kept);
     }
     let project = root.join(folder);
@@ -73,7 +73,7 @@ pub(crate) fn drive(
         Some(rules) if is_virtual_base(marks) => merge_virtual_base(&rules, &id, versions),
         Some(rules) => merge_files(&rules, &id, versions, marks),
         None => {
-            if let Err(kept) = of_one_task(&id, versions) {
+            if let Err(kept) = ensure_one_task(&id, versions) {
                 return Ok(kept);
             }
             let why = "the branch that is merged into has no rules that are valid".to_owned();
@@ -320,7 +320,7 @@ pub(crate) fn commit_attributes(workspace: &Workspace) -> Result<bool, ProjectEr
         let Some(bytes) = attributes_after(standing.as_deref()) else { return Ok(true) };
         // Git may have written CRLF here, and would convert it.
         let bytes = with_lf(&bytes).into_owned();
-        let file = Beside { path: path.clone(), before: standing, bytes };
+        let file = PlainFile { path: path.clone(), before: standing, bytes };
         let message = "Merge tasks by their meaning, and keep their line ends";
         if commit_files(workspace, &head, &[file], message)?.is_some() {
             return Ok(true);

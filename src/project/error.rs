@@ -81,7 +81,7 @@ pub enum ProjectError {
     },
     /// The task kept changing while it was worked on.
     #[error("task `{id}` changed each time it was about to be written")]
-    Restless { id: TaskId },
+    Contended { id: TaskId },
     /// Nobody is named who acts.
     #[error("it is not known which agent you are")]
     NoAgent {
@@ -284,7 +284,7 @@ impl ProjectError {
                 // What the next command carries out would be done twice.
                 Facts { passes: *noted, ..facts }
             }
-            Self::Restless { .. } => {
+            Self::Contended { .. } => {
                 Facts::of("task_restless").fix("try again when nobody edits it").passes()
             }
             Self::NoAgent { human: Some(human), .. } => Facts::of("no_agent").fix(format!(
@@ -429,7 +429,7 @@ pub(crate) fn reason_of(error: &ProjectError) -> Value {
             value["path"] = json!(path.as_str());
             value["fields"] = json!(fields);
         }
-        E::NoTask { id, .. } | E::Restless { id } | E::Store(StoreError::TaskNotFound { id }) => {
+        E::NoTask { id, .. } | E::Contended { id } | E::Store(StoreError::TaskNotFound { id }) => {
             value["task"] = json!(id.as_str());
         }
         E::UnreadableTask { id, path, .. } => {

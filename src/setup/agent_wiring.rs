@@ -11,7 +11,7 @@ use crate::project::workspace::Workspace;
 use crate::storage::task_files::read;
 use crate::storage::{Paths, ProjectPath, StoreError};
 use crate::tasks::plan::DryRun;
-use crate::tasks::write::Beside;
+use crate::tasks::write::PlainFile;
 
 /// The files of coding agents, and what became of them.
 pub(crate) struct Wired {
@@ -232,8 +232,8 @@ fn refused(code: &'static str, problem: &str, fix: &str) -> Wiring {
     Wiring::Refused(Obstacle { code, problem: problem.to_owned(), fix: fix.to_owned() })
 }
 
-fn beside(file: &WiredFile) -> Option<Beside> {
+fn beside(file: &WiredFile) -> Option<PlainFile> {
     let Wiring::Written { before, after } = &file.fate else { return None };
     let before = before.as_ref().map(|text| text.as_bytes().to_vec());
-    Some(Beside { path: file.path.clone(), before, bytes: after.as_bytes().to_vec() })
+    Some(PlainFile { path: file.path.clone(), before, bytes: after.as_bytes().to_vec() })
 }

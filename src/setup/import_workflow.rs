@@ -14,7 +14,7 @@ use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::storage::ProjectPath;
 use crate::tasks::plan::DryRun;
-use crate::tasks::write::Beside;
+use crate::tasks::write::PlainFile;
 use crate::tasks::write::existing_file;
 
 /// Whether a workflow may be brought in that sends tasks another way than its source.
@@ -67,7 +67,7 @@ pub(crate) fn bring_in(
     if fidelity == Fidelity::Whole && !lost.is_empty() {
         return Err(ProjectError::LossyImport { lost });
     }
-    let files: Vec<Beside> =
+    let files: Vec<PlainFile> =
         imported.workflows.iter().map(file).collect::<Result<_, ProjectError>>()?;
     let mut brought = judge(workspace, imported, &files)?;
     if let Some(workspace) = workspace.filter(|_| dry_run == DryRun::No) {
@@ -79,7 +79,7 @@ pub(crate) fn bring_in(
 /// Writes the files, and commits them if the rules are valid with them.
 fn write(
     workspace: &Workspace,
-    files: &[Beside],
+    files: &[PlainFile],
     message: &str,
     is_committed: bool,
 ) -> Result<Option<CommitId>, ProjectError> {
@@ -119,7 +119,7 @@ pub(crate) fn roles_snippet(lacking: &[RoleNeed]) -> String {
     text
 }
 
-fn file(draft: &ImportedWorkflow) -> Result<Beside, ProjectError> {
+fn file(draft: &ImportedWorkflow) -> Result<PlainFile, ProjectError> {
     let path = format!("{WORKFLOWS_FOLDER}/{}.yaml", draft.name).parse()?;
     if draft.text.len() as u64 > RULES_LIMIT {
         return Err(ProjectError::InvalidImport {
@@ -139,7 +139,7 @@ fn file(draft: &ImportedWorkflow) -> Result<Beside, ProjectError> {
 fn judge(
     workspace: Option<&Workspace>,
     imported: &Imported,
-    files: &[Beside],
+    files: &[PlainFile],
 ) -> Result<Brought, ProjectError> {
     let mut sources = match workspace {
         Some(workspace) => standing_files(&workspace.repository)?,

@@ -18,11 +18,11 @@ use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::storage::{Paths, ProjectPath, StoreError, journal};
 use crate::tasks::apply::{commit, commit_files};
-use crate::tasks::create::{NewTask, fresh_id, new_from, opened};
+use crate::tasks::create::{NewTask, fresh_id, new_from, plan_new_task};
 use crate::tasks::plan::{Changed, DryRun};
-use crate::tasks::recovery::recover::{heal, heal_if_pending};
+use crate::tasks::recovery::recover::{recover, recover_if_pending};
 use crate::tasks::state::commit_message;
-use crate::tasks::write::{Beside, Write};
+use crate::tasks::write::{PlainFile, Write};
 
 /// What a project begins as.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,7 +87,7 @@ pub(crate) fn init(
     let head = repository.as_ref().map(Repository::head).transpose();
     if dry_run == DryRun::No && journal::is_pending(&Paths::at(&new.folder)) {
         // An earlier beginning may have been interrupted: then there is no project yet.
-        heal_if_pending(&open(&new.folder)?)?;
+        recover_if_pending(&open(&new.folder)?)?;
     }
     refuse_existing(&new.folder, repository.as_ref(), head.as_ref().ok().and_then(Option::as_ref))?;
     let author = match &repository {
@@ -103,7 +103,7 @@ pub(crate) fn init(
     match attributes(&new.folder, repository.as_ref().zip(commit_of_head))? {
         Attributes::Added(attributes) => {
             begun.committed.push(attributes.path.clone());
-            write.beside.push(attributes);
+            write.plain_files.push(attributes);
         }
         Attributes::Held => begun.attributes_held = true,
         Attributes::Whole => {}
@@ -121,7 +121,7 @@ pub(crate) fn init(
     let workspace = open(&new.folder)?;
     let head = workspace.head()?;
     let lock = workspace.lock()?;
-    heal(&workspace, &lock)?;
+    recover(&workspace, &lock)?;
     refuse_existing(workspace.paths.root(), Some(&workspace.repository), Some(&head))?;
     install_here(&workspace)?;
     begun.first.commit = commit(&workspace, &lock, &head, &[write])?.last().copied();
@@ -143,13 +143,13 @@ fn plan(new: &NewProject, author: &Person, now: Timestamp) -> Result<(Begun, Wri
     let sources = [(PROJECT_FILE, files.project), (ORG_FILE, files.org)]
         .map(|(name, text)| Source { name: name.to_owned(), bytes: text.into_bytes() });
     let beside = sources.iter().map(|source| {
-        Ok::<_, StoreError>(Beside {
+        Ok::<_, StoreError>(PlainFile {
             path: source.name.parse()?,
             before: None,
             bytes: source.bytes.clone(),
         })
     });
-    let beside = beside.collect::<Result<Vec<Beside>, _>>()?;
+    let plain_files = beside.collect::<Result<Vec<PlainFile>, _>>()?;
     let (rules, _) = compiled(&sources).map_err(ProjectError::InvalidRules)?;
     let in_force = InForce { rules: Rc::new(rules), commit: None, remarks: Vec::new() };
 
@@ -158,12 +158,12 @@ fn plan(new: &NewProject, author: &Person, now: Timestamp) -> Result<(Begun, Wri
     let told = new.template.first_task(&id, &founder);
     let wanted = NewTask { title: told.title.to_owned(), body: told.body, ..NewTask::default() };
     let task = new_from(&wanted, id, project.default_workflow.clone(), now);
-    let (mut write, first) = opened(&in_force.rules, &task, &wanted.body, author, now)?;
+    let (mut write, first) = plan_new_task(&in_force.rules, &task, &wanted.body, author, now)?;
     for version in &mut write.versions {
         version.message = commit_message::of_init(&first.after.task, new.template.as_str());
     }
-    let committed = beside.iter().map(|file| &file.path).chain([&write.to]).cloned().collect();
-    write.beside = beside;
+    let committed = plain_files.iter().map(|file| &file.path).chain([&write.to]).cloned().collect();
+    write.plain_files = plain_files;
     let root = new.folder.clone();
     let begun = Begun {
         root,
@@ -201,7 +201,7 @@ fn attributes(
     };
     Ok(match attributes_after(standing.as_deref()) {
         Some(bytes) if is_committed => {
-            Attributes::Added(Beside { path: ATTRIBUTES.parse()?, before: standing, bytes })
+            Attributes::Added(PlainFile { path: ATTRIBUTES.parse()?, before: standing, bytes })
         }
         Some(_) => Attributes::Held,
         None => Attributes::Whole,
@@ -213,7 +213,7 @@ enum Attributes {
     /// It has the line.
     Whole,
     /// The line is added.
-    Added(Beside),
+    Added(PlainFile),
     /// It has changes that are not committed.
     Held,
 }
@@ -334,7 +334,7 @@ pub(crate) fn init_on_branch(
     let mut outside = open(&new.folder)?;
     outside.paths = Paths::of_checkout(outside.paths.root());
     let bytes = pointer(branch).into_bytes();
-    let files = [Beside { path: path.clone(), before: None, bytes }];
+    let files = [PlainFile { path: path.clone(), before: None, bytes }];
     let message = format!("Tasks live on the branch {branch}");
     loop {
         let commit = commit_files(&outside, &outside.head()?, &files, &message)?;

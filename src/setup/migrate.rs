@@ -13,8 +13,8 @@ use crate::tasks::apply::NextStep;
 use crate::tasks::automatic::{RuleChanges, apply_to_each, follow_rules};
 use crate::tasks::headers::listing::{ListScope, read_all};
 use crate::tasks::plan::DryRun;
-use crate::tasks::plan::adoption;
-use crate::tasks::recovery::recover::heal_if_pending;
+use crate::tasks::plan::adoption_choice;
+use crate::tasks::recovery::recover::recover_if_pending;
 use crate::tasks::state::task_state::TaskState;
 
 /// What became of the task files.
@@ -35,7 +35,7 @@ pub(crate) fn add_gates(
 ) -> Result<Migrated, ProjectError> {
     workspace.restart_wait(wait);
     if dry_run == DryRun::No {
-        heal_if_pending(workspace)?;
+        recover_if_pending(workspace)?;
     }
     let in_force = in_force(workspace, &workspace.head()?)?;
     let mut listing = read_all(workspace, &in_force, ListScope::Active);
@@ -63,7 +63,7 @@ fn beginning(
     if let Some(name) = workflow.filter(|_| !names_workflow(&state.file)) {
         state.file.task.routing.workflow = name.clone();
     }
-    Ok(NextStep::Do(adoption(workspace, state)?))
+    Ok(NextStep::Do(adoption_choice(workspace, state)?))
 }
 
 fn names_workflow(file: &TaskFile) -> bool {

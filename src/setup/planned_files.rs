@@ -6,20 +6,20 @@ use crate::project::workspace::Workspace;
 use crate::storage::ProjectPath;
 use crate::tasks::apply::{commit_files, write_new};
 use crate::tasks::plan::DryRun;
-use crate::tasks::recovery::recover::heal_if_pending;
-use crate::tasks::write::Beside;
+use crate::tasks::recovery::recover::recover_if_pending;
+use crate::tasks::write::PlainFile;
 
 /// What is to be written, and what becomes of it.
 pub(crate) struct PlannedFiles<T> {
     pub(crate) outcome: T,
-    pub(crate) files: Vec<Beside>,
+    pub(crate) files: Vec<PlainFile>,
     /// Whether the files are committed; otherwise they wait in the worktree for a person to do so.
     pub(crate) is_committed: bool,
 }
 
 /// Returns a file that is not there yet.
-pub(crate) fn new_file(path: ProjectPath, bytes: impl Into<Vec<u8>>) -> Beside {
-    Beside { path, before: None, bytes: bytes.into() }
+pub(crate) fn new_file(path: ProjectPath, bytes: impl Into<Vec<u8>>) -> PlainFile {
+    PlainFile { path, before: None, bytes: bytes.into() }
 }
 
 /// Writes what `plan` returns for HEAD, and commits exactly that. A dry run only plans.
@@ -31,7 +31,7 @@ pub(crate) fn write_planned<T>(
 ) -> Result<(T, Option<CommitId>), ProjectError> {
     loop {
         if dry_run == DryRun::No {
-            heal_if_pending(workspace)?;
+            recover_if_pending(workspace)?;
         }
         let head = workspace.head()?;
         let PlannedFiles { outcome, files, is_committed } = plan(&head)?;

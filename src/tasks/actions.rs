@@ -1,4 +1,4 @@
-//! Claims, releases and what people do with a task: each carries out one act of the engine.
+//! Claims, releases, holds, cancellations and the like: each function carries out one act of the engine.
 
 use crate::domain::{AgentId, GateId, Status, Ticket};
 use crate::git::Person;
@@ -6,13 +6,13 @@ use crate::project::author::{actor, actor_author, agent_author};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Act, Actor, Decision, Refusal, branch_of, decide, may_mean};
-use crate::tasks::apply::{apply, change, due_or};
+use crate::tasks::apply::{apply, change, due_step_or};
 use crate::tasks::plan::{Changed, Choice, DryRun};
 use crate::tasks::state::commit_message;
 use crate::tasks::state::task_state::TaskState;
 
 /// Decides a claim of the task, or of the branch that the ticket names.
-pub(crate) fn choose_claim(
+pub(crate) fn decide_claim(
     workspace: &Workspace,
     state: &TaskState,
     ticket: &Ticket,
@@ -23,10 +23,10 @@ pub(crate) fn choose_claim(
     may_mean(task, ticket, Some(agent))?;
     let branch = ticket.branch.clone().or_else(|| branch_of(rules, task, agent));
     let author = agent_author(&rules.org, agent)?;
-    choose(workspace, state, &Act::Claim { agent: agent.clone(), branch }, author)
+    decide_act(workspace, state, &Act::Claim { agent: agent.clone(), branch }, author)
 }
 
-/// Releases the task, or the branch that the ticket names. Without an agent, a person does.
+/// Releases the task, or the branch that the ticket names. Without an agent, a person releases it.
 pub(crate) fn release(
     workspace: &Workspace,
     ticket: &Ticket,
@@ -34,10 +34,13 @@ pub(crate) fn release(
     dry_run: DryRun,
 ) -> Result<Changed, ProjectError> {
     let branch = &ticket.branch;
-    by_actor(workspace, ticket, agent, dry_run, &|by| Act::Release { by, branch: branch.clone() })
+    change_as_actor(workspace, ticket, agent, dry_run, &|by| Act::Release {
+        by,
+        branch: branch.clone(),
+    })
 }
 
-/// Assigns the task, or the branch that the ticket names, to an agent, whoever has it now.
+/// Assigns the task, or the branch that the ticket names, to an agent, even if another agent has claimed it.
 pub(crate) fn assign(
     workspace: &Workspace,
     ticket: &Ticket,
@@ -45,7 +48,7 @@ pub(crate) fn assign(
     agent: &AgentId,
     dry_run: DryRun,
 ) -> Result<Changed, ProjectError> {
-    by_actor(workspace, ticket, by, dry_run, &|by| {
+    change_as_actor(workspace, ticket, by, dry_run, &|by| {
         let (agent, branch) = (agent.clone(), ticket.branch.clone());
         Act::Assign { by, agent, branch }
     })
@@ -67,7 +70,7 @@ pub(crate) fn renew(
             branch: ticket.branch.clone(),
             note: note.map(str::to_owned),
         };
-        choose(workspace, state, &act, author)
+        decide_act(workspace, state, &act, author)
     })
 }
 
@@ -79,8 +82,11 @@ pub(crate) fn hold(
     reason: &str,
     dry_run: DryRun,
 ) -> Result<Changed, ProjectError> {
-    of_the_whole(ticket, "hold")?;
-    by_actor(workspace, ticket, agent, dry_run, &|by| Act::Hold { by, reason: reason.to_owned() })
+    refuse_branch(ticket, "hold")?;
+    change_as_actor(workspace, ticket, agent, dry_run, &|by| Act::Hold {
+        by,
+        reason: reason.to_owned(),
+    })
 }
 
 /// Unblocks the task, or the branch that the ticket names.
@@ -96,17 +102,17 @@ pub(crate) fn unblock(
     let mut was_blocked = false;
     let changed = apply(workspace, &ticket.task, dry_run, &mut |state| {
         was_blocked |= state.file.task.status == Status::Blocked;
-        due_or(workspace, state, |state| {
-            match chosen_by(workspace, state, ticket, agent, &act) {
-                // The rules unblocked it meanwhile.
+        due_step_or(workspace, state, |state| {
+            match decide_as_actor(workspace, state, ticket, agent, &act) {
+                // The rules unblocked the task first.
                 Err(ProjectError::Refused(Refusal::NotBlocked { .. })) if was_blocked => {
                     Ok(Choice::Settled)
                 }
-                chosen => chosen,
+                choice_of_decision => choice_of_decision,
             }
         })
     })?;
-    changed.ok_or_else(|| ProjectError::Restless { id: ticket.task.clone() })
+    changed.ok_or_else(|| ProjectError::Contended { id: ticket.task.clone() })
 }
 
 /// Cancels the task.
@@ -117,8 +123,11 @@ pub(crate) fn cancel(
     reason: &str,
     dry_run: DryRun,
 ) -> Result<Changed, ProjectError> {
-    of_the_whole(ticket, "cancel")?;
-    by_actor(workspace, ticket, agent, dry_run, &|by| Act::Cancel { by, reason: reason.to_owned() })
+    refuse_branch(ticket, "cancel")?;
+    change_as_actor(workspace, ticket, agent, dry_run, &|by| Act::Cancel {
+        by,
+        reason: reason.to_owned(),
+    })
 }
 
 /// Reopens a finished task at a gate.
@@ -130,8 +139,8 @@ pub(crate) fn reopen(
     reason: &str,
     dry_run: DryRun,
 ) -> Result<Changed, ProjectError> {
-    of_the_whole(ticket, "reopen")?;
-    by_actor(workspace, ticket, agent, dry_run, &|by| {
+    refuse_branch(ticket, "reopen")?;
+    change_as_actor(workspace, ticket, agent, dry_run, &|by| {
         let (to, reason) = (to.clone(), reason.to_owned());
         Act::Reopen { by, to, reason }
     })
@@ -146,22 +155,23 @@ pub(crate) fn override_to(
     reason: &str,
     dry_run: DryRun,
 ) -> Result<Changed, ProjectError> {
-    of_the_whole(ticket, "override")?;
-    by_actor(workspace, ticket, agent, dry_run, &|by| {
+    refuse_branch(ticket, "override")?;
+    change_as_actor(workspace, ticket, agent, dry_run, &|by| {
         let (to, reason) = (to.clone(), reason.to_owned());
         Act::Override { by, to, reason }
     })
 }
 
-/// Refuses an act on a branch alone.
-fn of_the_whole(ticket: &Ticket, act: &'static str) -> Result<(), Refusal> {
+/// Refuses a ticket that names a branch: the act is about the whole task.
+fn refuse_branch(ticket: &Ticket, act: &'static str) -> Result<(), Refusal> {
     match &ticket.branch {
         Some(_) => Err(Refusal::NotOfABranch { ticket: ticket.clone(), act }),
         None => Ok(()),
     }
 }
 
-fn by_actor(
+/// Changes the task by an act of the agent, or of a person if there is none.
+fn change_as_actor(
     workspace: &Workspace,
     ticket: &Ticket,
     agent: Option<&AgentId>,
@@ -169,11 +179,11 @@ fn by_actor(
     act: &dyn Fn(Actor) -> Act,
 ) -> Result<Changed, ProjectError> {
     change(workspace, &ticket.task, dry_run, &mut |state| {
-        chosen_by(workspace, state, ticket, agent, act)
+        decide_as_actor(workspace, state, ticket, agent, act)
     })
 }
 
-fn chosen_by(
+fn decide_as_actor(
     workspace: &Workspace,
     state: &TaskState,
     ticket: &Ticket,
@@ -184,22 +194,27 @@ fn chosen_by(
     let by = actor(workspace, org, agent);
     may_mean(&state.file.task, ticket, by.agent())?;
     let author = actor_author(workspace, org, &by)?;
-    choose(workspace, state, &act(by), author)
+    decide_act(workspace, state, &act(by), author)
 }
 
-/// Decides the act.
-pub(crate) fn choose(
+/// Decides the act, and returns the step with the message of its commit.
+pub(crate) fn decide_act(
     workspace: &Workspace,
     state: &TaskState,
     act: &Act,
     author: Person,
 ) -> Result<Choice, ProjectError> {
     let decision = decide(&state.in_force.rules, &state.file.task, act, workspace.now())?;
-    Ok(decided(state, act, decision, author))
+    Ok(choice_of_decision(state, act, decision, author))
 }
 
-/// Returns the choice that a decision comes to, with the message of its commit.
-pub(crate) fn decided(state: &TaskState, act: &Act, decision: Decision, author: Person) -> Choice {
+/// Converts a decision to a choice; a step gets the message of its commit.
+pub(crate) fn choice_of_decision(
+    state: &TaskState,
+    act: &Act,
+    decision: Decision,
+    author: Person,
+) -> Choice {
     match decision {
         Decision::Settled { .. } => Choice::Settled,
         Decision::Step(step) => {

@@ -1,21 +1,21 @@
-//! The one way a task changes on disk: a task is read, decided, and the change is carried out under the lock.
+//! The only way a task changes on disk: the task is read, the change is decided, and it is committed under the writer lock.
 //!
 //! ```text
 //!   read and decide     no lock held; a refusal ends here
-//!   lock                the writer lock; what a crash left is healed; unchanged since it was read? else from the start
+//!   lock                the writer lock; recovery of interrupted writes; if the task changed since it was read, start again
 //!   prepare             objects of the commits, under temporary names    kill: temporary files, which git sweeps
-//!   intent              `.aof/intent` names the files and git's locks    kill: the record, nothing else
-//!   stage               the files under temporary names; the record synced, then they and the objects   kill: temporary files, swept by `heal`
-//!   write               the files, each replaced whole                   kill: files ahead of HEAD -> committed by `heal`
+//!   journal             `.aof/intent` names the files and git's locks    kill: the journal record, nothing else
+//!   stage               the files under temporary names; record, files and objects are synced   kill: temporary files, swept by `recover`
+//!   write               the files, each replaced whole                   kill: files ahead of HEAD -> committed by `recover`
 //!   commit              the branch and the index move                    <- the commit point
-//!   sync                the folders of the files and of the branch       power cut: some old, some new -> brought forward by `heal`
-//!   settle              the old file of a moved task goes, the intent is blanked   kill: both are cleared by `heal`
+//!   sync                the folders of the files and of the branch       power cut: some old, some new -> updated by `recover`
+//!   clean up            the old file of a moved task is removed, the journal is blanked   kill: repeated by `recover`
 //! ```
-//! If the commit fails, the files are put back as they were. Before that the record is noted to be undone: if putting back fails as
-//! well, `heal` does it, and commits nothing of a change that was reported as failed.
+//! If the commit fails, the files are rolled back. The journal is marked for rollback first: if the rollback fails as well, `recover`
+//! repeats it, and never commits a change that was reported as failed.
 //!
-//! Several tasks may change together: each has a commit of its own, but there is one pack, one move of the branch and one patch of
-//! the index. A task that fails in the batch is tried alone, so its error is known to be its own.
+//! A batch changes several tasks. Each task gets its own commit, but there is one pack, one move of the branch and one patch of the
+//! index. A task that fails in the batch is retried alone, so that its error is certainly its own.
 
 use std::ops::ControlFlow;
 use std::rc::Rc;
@@ -32,37 +32,37 @@ use crate::storage::journal::RecoveryAim;
 use crate::storage::layout::STALE;
 use crate::storage::{Folder, StoreError, WriterLock};
 use crate::tasks::plan::{Changed, Choice, DryRun, Plan, first_due_step, plan};
-use crate::tasks::publish::{Failed, Stuck, drafts, prepare, publish};
+use crate::tasks::publish::{FailedRollback, FailedWrite, drafts, prepare, publish};
 use crate::tasks::recovery::recover;
 use crate::tasks::state::task_state::{Pending, TaskState, TaskVersion};
-use crate::tasks::write::{Beside, Write, look_in_the_way};
+use crate::tasks::write::{PlainFile, Write, ensure_destinations_free};
 
-/// How often an operation starts again because another process was faster; it goes on as long as it may wait for a lock.
+/// Retries after another process was faster. Beyond them, an operation retries until its deadline for waiting.
 const ATTEMPTS: usize = 100;
 
-/// How many changes go together at most: more gains little, and others wait for the lock meanwhile.
-pub(crate) const MOST: usize = 50;
+/// The largest batch. A larger one gains little, and others wait for the lock meanwhile.
+pub(crate) const BATCH_SIZE: usize = 50;
 
-/// What an operation does with a task that was read.
+/// What an operation does next with the task that it read.
 pub(crate) enum NextStep {
-    /// Nothing.
     Nothing,
-    /// This first; then the task is read again, and the operation decides again.
+    /// A preliminary change. Then the task is read again, and the operation decides again.
     First(Choice),
+    /// The change that the operation is for.
     Do(Choice),
 }
 
-/// Decides what an operation does with a task that was read, again whenever another process was faster.
+/// Decides what an operation does with the task that it read. Called again whenever another process was faster.
 pub(crate) type Decide<'d> = dyn FnMut(&mut TaskState) -> Result<NextStep, ProjectError> + 'd;
 
-/// Decides the same for the task of that index.
-pub(crate) type DecideEach<'d> =
+/// The same for a batch: the number is the index of the task.
+pub(crate) type DecideByIndex<'d> =
     dyn FnMut(&Workspace, usize, &mut TaskState) -> Result<NextStep, ProjectError> + 'd;
 
-/// Receives the result for the task of that index; nothing where nothing was to be done.
-pub(crate) type Each<'e> = dyn FnMut(usize, Result<Option<Changed>, ProjectError>) + 'e;
+/// Receives the result for the task of that index; `None` where there was nothing to do.
+pub(crate) type ReceiveResult<'e> = dyn FnMut(usize, Result<Option<Changed>, ProjectError>) + 'e;
 
-/// Changes a task that is not frozen. What is due with it is done first: adoption, and what automatic gates or changed rules want.
+/// Changes a task. Steps that are due come first: adoption, automatic gates, changed rules. Fails if the task is frozen.
 pub(crate) fn change(
     workspace: &Workspace,
     id: &TaskId,
@@ -70,12 +70,12 @@ pub(crate) fn change(
     decide: &mut dyn FnMut(&TaskState) -> Result<Choice, ProjectError>,
 ) -> Result<Changed, ProjectError> {
     let changed =
-        apply(workspace, id, dry_run, &mut |state| due_or(workspace, state, &mut *decide))?;
-    changed.ok_or_else(|| ProjectError::Restless { id: id.clone() })
+        apply(workspace, id, dry_run, &mut |state| due_step_or(workspace, state, &mut *decide))?;
+    changed.ok_or_else(|| ProjectError::Contended { id: id.clone() })
 }
 
-/// Decides what is done with a task that is not frozen: what is due first, if anything is, else what `decide` says.
-pub(crate) fn due_or(
+/// Returns the step that is due with the task, else what `decide` returns. Fails if the task is frozen.
+pub(crate) fn due_step_or(
     workspace: &Workspace,
     state: &TaskState,
     decide: impl FnOnce(&TaskState) -> Result<Choice, ProjectError>,
@@ -87,7 +87,7 @@ pub(crate) fn due_or(
     })
 }
 
-/// Does with a task what `decide` says. Returns nothing if that was nothing.
+/// Carries out what `decide` returns. Returns `None` if that is [`NextStep::Nothing`].
 pub(crate) fn apply(
     workspace: &Workspace,
     id: &TaskId,
@@ -96,7 +96,7 @@ pub(crate) fn apply(
 ) -> Result<Option<Changed>, ProjectError> {
     if dry_run == DryRun::Yes {
         workspace.own_folder_is_ours()?;
-        let Some(planned) = planned(workspace, id, decide)? else { return Ok(None) };
+        let Some(planned) = plan_dry_run(workspace, id, decide)? else { return Ok(None) };
         planned.rehearse(workspace)?;
         return Ok(Some(planned.changed));
     }
@@ -105,7 +105,7 @@ pub(crate) fn apply(
         if attempt > ATTEMPTS && Instant::now() >= workspace.deadline() {
             break;
         }
-        recover::heal_if_pending(workspace)?;
+        recover::recover_if_pending(workspace)?;
         let mut state = TaskState::read(workspace, id)?;
         if replace_stale_file(workspace, &state)? {
             continue;
@@ -122,35 +122,35 @@ pub(crate) fn apply(
             }
         }
     }
-    Err(ProjectError::Restless { id: id.clone() })
+    Err(ProjectError::Contended { id: id.clone() })
 }
 
-/// A change that is not carried out.
-pub(crate) struct Planned {
+/// A change that was planned and not carried out.
+pub(crate) struct DryRunPlan {
     pub changed: Changed,
     head: Head,
-    /// What would be written: what is due first, then the change itself.
+    /// The writes of the steps that are due, then of the change itself.
     writes: Vec<Write>,
 }
 
-impl Planned {
-    /// Fails where the change could not be committed, as far as that can be told without the lock.
+impl DryRunPlan {
+    /// Fails if the change could not be committed, as far as can be checked without the lock.
     pub(crate) fn rehearse(&self, workspace: &Workspace) -> Result<(), ProjectError> {
         if self.writes.is_empty() {
             return Ok(());
         }
-        look_in_the_way(&workspace.paths, &self.writes)?;
+        ensure_destinations_free(&workspace.paths, &self.writes)?;
         Ok(workspace.repository.rehearse(&self.head, &drafts(workspace, &self.writes)?)?)
     }
 }
 
-/// Returns what a change would come to. Writes nothing, and does not check whether it could be committed.
-pub(crate) fn planned(
+/// Plans a change. Writes nothing, and does not check whether the change could be committed.
+pub(crate) fn plan_dry_run(
     workspace: &Workspace,
     id: &TaskId,
     decide: &mut Decide<'_>,
-) -> Result<Option<Planned>, ProjectError> {
-    recover::heal_if_pending(workspace)?;
+) -> Result<Option<DryRunPlan>, ProjectError> {
+    recover::recover_if_pending(workspace)?;
     let mut state = TaskState::read(workspace, id)?;
     let (mut writes, mut warnings) = (Vec::new(), Vec::new());
     loop {
@@ -167,13 +167,13 @@ pub(crate) fn planned(
         writes.extend(write);
         if !is_first {
             let changed = Changed { warnings, ..changed };
-            return Ok(Some(Planned { changed, head: state.head, writes }));
+            return Ok(Some(DryRunPlan { changed, head: state.head, writes }));
         }
         state.file = changed.after;
     }
 }
 
-/// Carries a choice out; returns nothing if the task or the branch changed since they were read.
+/// Commits a choice. Returns `None` if the task or the branch changed since they were read.
 fn carry_out(
     workspace: &Workspace,
     state: &TaskState,
@@ -182,7 +182,7 @@ fn carry_out(
     let plan = plan(workspace, state, choice)?;
     let Some(write) = plan.write else { return Ok(Some(plan.changed)) };
     let read = &state.snapshot;
-    // What is replaced is compared again as late as possible, so for that it is enough that the system sees no difference.
+    // A file that is replaced is compared again right before that, so the file system's metadata suffices here.
     let replaced = write.to == read.path && write.bytes() != read.bytes;
     let is_current = || {
         let paths = &workspace.paths;
@@ -193,18 +193,18 @@ fn carry_out(
     Ok(commits.map(|commits| Changed { commit: commits.last().copied(), ..plan.changed }))
 }
 
-/// Replaces a stale task file by HEAD's version with the person's edits in it, and keeps the old bytes in `.aof/stale/`. Returns whether
-/// the task has to be read again.
+/// Replaces a stale task file by HEAD's version with the person's edits merged into it. Keeps the old bytes in `.aof/stale/`.
+/// Returns whether the task has to be read again.
 fn replace_stale_file(workspace: &Workspace, state: &TaskState) -> Result<bool, ProjectError> {
     let Pending::Stale(bytes) = &state.pending else { return Ok(false) };
     let (path, old) = (&state.snapshot.path, &state.snapshot.bytes);
     let lock = workspace.lock()?;
-    if recover::heal(workspace, &lock)? || !state.snapshot.is_current(&workspace.paths)? {
+    if recover::recover(workspace, &lock)? || !state.snapshot.is_current(&workspace.paths)? {
         return Ok(true);
     }
     let kept = format!("{}-{}.md", state.id, &Digest::of(old).as_str()[..12]);
     match Folder::create(workspace.paths.root(), STALE)?.create_new(&kept, old) {
-        // The same version was stale before.
+        // This very version was stale once before.
         Ok(()) | Err(StoreError::Exists { .. }) => {}
         Err(error) => return Err(error.into()),
     }
@@ -215,20 +215,20 @@ fn replace_stale_file(workspace: &Workspace, state: &TaskState) -> Result<bool, 
     Ok(true)
 }
 
-/// Does with different tasks what `decide` says: as many as possible in one move of the branch, the others alone. An error that every
-/// task would meet ends it; the rest is not tried then.
+/// Carries out what `decide` returns for different tasks: as many as possible in one move of the branch, the others alone. Fails with an
+/// error that every task would meet; the remaining tasks are not tried then.
 pub(crate) fn apply_together(
     workspace: &Workspace,
     tasks: &[&TaskId],
     dry_run: DryRun,
-    decide: &mut DecideEach<'_>,
-    each: &mut Each<'_>,
+    decide: &mut DecideByIndex<'_>,
+    receive: &mut ReceiveResult<'_>,
 ) -> Result<(), ProjectError> {
     let mut alone = Vec::new();
     if tasks.len() == 1 || dry_run == DryRun::Yes {
         alone.extend(0..tasks.len());
     } else {
-        recover::heal_if_pending(workspace)?;
+        recover::recover_if_pending(workspace)?;
         let head = workspace.head()?;
         let in_force = Rc::new(in_force(workspace, &head)?);
         let (mut places, mut chosen) = (Vec::<usize>::new(), Vec::new());
@@ -251,9 +251,9 @@ pub(crate) fn apply_together(
                     chosen.push((state, choice));
                 }
                 Ok((_, NextStep::First(_))) => alone.push(place),
-                Ok((_, NextStep::Nothing)) => each(place, Ok(None)),
+                Ok((_, NextStep::Nothing)) => receive(place, Ok(None)),
                 Err(error) if error.is_general() => return Err(error),
-                Err(error) => each(place, Err(error)),
+                Err(error) => receive(place, Err(error)),
             }
         }
         let results = carry_out_together(workspace, &head, chosen)?;
@@ -261,7 +261,7 @@ pub(crate) fn apply_together(
             match result {
                 Ok(None) => alone.push(place),
                 Err(error) if error.is_general() => return Err(error),
-                result => each(place, result),
+                result => receive(place, result),
             }
         }
     }
@@ -269,25 +269,25 @@ pub(crate) fn apply_together(
         match apply(workspace, tasks[place], dry_run, &mut |state| decide(workspace, place, state))
         {
             Err(error) if error.is_general() => return Err(error),
-            result => each(place, result),
+            result => receive(place, result),
         }
     }
     Ok(())
 }
 
-/// Does the same with any number of tasks, in batches. `rest` is called between batches with how long one took, zero where it changed
-/// nothing, and says whether to go on.
+/// Carries out what `decide` returns for any number of tasks, in batches. After each batch, `pause` gets the time that the batch took
+/// (zero if it changed nothing), and returns whether to go on.
 pub(crate) fn apply_in_batches(
     workspace: &mut Workspace,
     wait: Duration,
     tasks: &[&TaskId],
     dry_run: DryRun,
-    decide: &mut DecideEach<'_>,
-    each: &mut Each<'_>,
-    rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
+    decide: &mut DecideByIndex<'_>,
+    receive: &mut ReceiveResult<'_>,
+    pause: &mut dyn FnMut(Duration) -> ControlFlow<()>,
 ) -> Result<(), ProjectError> {
-    for (number, batch) in tasks.chunks(MOST).enumerate() {
-        let (start, first) = (Instant::now(), number * MOST);
+    for (number, batch) in tasks.chunks(BATCH_SIZE).enumerate() {
+        let (start, first) = (Instant::now(), number * BATCH_SIZE);
         workspace.restart_wait(wait);
         let mut is_idle = true;
         apply_together(
@@ -297,40 +297,40 @@ pub(crate) fn apply_in_batches(
             &mut |workspace, place, state| decide(workspace, first + place, state),
             &mut |place, result| {
                 is_idle &= matches!(result, Ok(None));
-                each(first + place, result);
+                receive(first + place, result);
             },
         )?;
-        if rest(if is_idle { Duration::ZERO } else { start.elapsed() }).is_break() {
+        if pause(if is_idle { Duration::ZERO } else { start.elapsed() }).is_break() {
             break;
         }
     }
     Ok(())
 }
 
-/// Changes tasks that are not frozen. Returns the first error that one of them met, once all were tried.
+/// Changes tasks, each as [`change`] does. Tries all of them, then fails with the first error.
 pub(crate) fn change_all(
     workspace: &mut Workspace,
     wait: Duration,
     tasks: &[TaskId],
-    choose: &dyn Fn(&TaskState) -> Result<Choice, ProjectError>,
+    decide: &dyn Fn(&TaskState) -> Result<Choice, ProjectError>,
 ) -> Result<(), ProjectError> {
     let mut first = Ok(());
     let tasks: Vec<&TaskId> = tasks.iter().collect();
     let decide = &mut |workspace: &Workspace, _: usize, state: &mut TaskState| {
-        due_or(workspace, state, choose)
+        due_step_or(workspace, state, decide)
     };
-    let each = &mut |_, result: Result<_, ProjectError>| {
+    let receive = &mut |_, result: Result<_, ProjectError>| {
         if let (Ok(()), Err(error)) = (&first, result) {
             first = Err(error);
         }
     };
-    let rest = &mut |_| ControlFlow::Continue(());
-    apply_in_batches(workspace, wait, &tasks, DryRun::No, decide, each, rest)?;
+    let pause = &mut |_| ControlFlow::Continue(());
+    apply_in_batches(workspace, wait, &tasks, DryRun::No, decide, receive, pause)?;
     first
 }
 
-/// Carries out choices for different tasks, all read under the same HEAD. Each comes back with what was changed, with its own
-/// error, or with nothing: then it has to be tried alone. An error of the whole is one that every change would meet.
+/// Commits choices for different tasks that were read under the same HEAD. For each, returns the change, or its own error, or `None` if
+/// the task has to be retried alone. Fails with an error that every change would meet.
 pub(crate) fn carry_out_together(
     workspace: &Workspace,
     head: &Head,
@@ -355,23 +355,23 @@ pub(crate) fn carry_out_together(
         return Ok(results);
     }
     let lock = workspace.lock()?;
-    let moved = recover::heal(workspace, &lock)? || workspace.head()? != *head;
-    let mut going = Vec::new();
+    let moved = recover::recover(workspace, &lock)? || workspace.head()? != *head;
+    let mut current = Vec::new();
     let mut places = Vec::new();
     for ((place, write), snapshot) in writes.into_iter().zip(snapshots) {
         match snapshot.is_current(&workspace.paths) {
             Ok(true) if !moved => {
                 places.push(place);
-                going.push(write);
+                current.push(write);
             }
             Ok(_) => results[place] = Ok(None),
             Err(error) => results[place] = Err(error.into()),
         }
     }
-    if going.is_empty() {
+    if current.is_empty() {
         return Ok(results);
     }
-    match commit(workspace, &lock, head, &going) {
+    match commit(workspace, &lock, head, &current) {
         Ok(commits) => {
             for (place, commit) in places.into_iter().zip(commits) {
                 if let Ok(Some(changed)) = &mut results[place] {
@@ -381,8 +381,8 @@ pub(crate) fn carry_out_together(
         }
         Err(error) if error.is_general() => return Err(error),
         Err(_) => {
-            // Whoever cannot be written at all is told so; the others may go without.
-            for (place, write) in places.into_iter().zip(&going) {
+            // A task that cannot even be prepared gets its error; the others are retried alone.
+            for (place, write) in places.into_iter().zip(&current) {
                 results[place] = match prepare(workspace, head, slice::from_ref(write)) {
                     Ok(_) => Ok(None),
                     Err(error) if error.is_general() => return Err(error),
@@ -394,8 +394,7 @@ pub(crate) fn carry_out_together(
     Ok(results)
 }
 
-/// Commits writes that were decided on that HEAD. Returns nothing where the branch, or a file, is not what it was then: it has to be
-/// decided anew.
+/// Commits writes that were decided on that HEAD. Returns `None` if the branch or a file changed since: the caller decides again.
 pub(crate) fn commit_unless_changed(
     workspace: &Workspace,
     head: &Head,
@@ -403,19 +402,18 @@ pub(crate) fn commit_unless_changed(
     is_current: impl FnOnce() -> Result<bool, ProjectError>,
 ) -> Result<Option<Vec<CommitId>>, ProjectError> {
     let lock = workspace.lock()?;
-    if recover::heal(workspace, &lock)? || !is_current()? {
+    if recover::recover(workspace, &lock)? || !is_current()? {
         return Ok(None);
     }
     let is_new = writes.iter().all(|write| write.id.is_none() || write.from.is_none());
     match commit(workspace, &lock, head, writes) {
         Ok(commits) => Ok(Some(commits)),
-        // What was read is looked at once more under git's own lock. Whatever git is in the middle of by now is waited for when
-        // the branch is read again.
+        // Git's own lock repeats the comparison. If a git operation has begun, reading the branch again waits for it.
         Err(
             ProjectError::Git(GitError::Moved { .. } | GitError::Waiting { .. })
             | ProjectError::Store(StoreError::Changed { .. }),
         ) => Ok(None),
-        // A name, or the id of a new task, was taken in the meantime.
+        // Another process took the file name, or the id of the new task.
         Err(ProjectError::Store(StoreError::Exists { .. } | StoreError::Gone { .. })) if is_new => {
             Ok(None)
         }
@@ -423,27 +421,27 @@ pub(crate) fn commit_unless_changed(
     }
 }
 
-/// Commits writes of different tasks, each version a commit of its own, in one move of the branch. Returns the last commit of
-/// each write.
+/// Commits writes of different tasks in one move of the branch; each version is a commit. Returns the last commit of each write.
 pub(crate) fn commit(
     workspace: &Workspace,
     lock: &WriterLock,
     head: &Head,
     writes: &[Write],
 ) -> Result<Vec<CommitId>, ProjectError> {
-    let Failed { error, stuck } = match publish(workspace, lock, head, writes, RecoveryAim::Undo) {
-        Ok(commits) => return Ok(commits),
-        Err(failed) => *failed,
-    };
-    match stuck {
+    let FailedWrite { error, rollback } =
+        match publish(workspace, lock, head, writes, RecoveryAim::Undo) {
+            Ok(commits) => return Ok(commits),
+            Err(failed) => *failed,
+        };
+    match rollback {
         None if matches!(error, ProjectError::Store(StoreError::NotDurable { .. })) => {}
-        // The index may have moved before the branch could not. If that cannot be healed now the record stays, and the next
-        // command heals it; what is told is why the commit failed.
-        None => drop(recover::heal(workspace, lock)),
-        // It is tried once more, and by whoever comes next.
-        Some(Stuck { noted: true, .. }) if recover::heal(workspace, lock).is_ok() => {}
-        // Without the note it would be finished: so it is only told that somebody will do that.
-        Some(Stuck { fault, noted }) => {
+        // The index moves before the branch. If recovery fails now, the record stays for the next command; the error that counts is
+        // why the commit failed.
+        None => drop(recover::recover(workspace, lock)),
+        // Recovery repeats the rollback now; if that fails, the next command repeats it.
+        Some(FailedRollback { noted: true, .. }) if recover::recover(workspace, lock).is_ok() => {}
+        // Without the mark, recovery would finish the write instead: the error says so.
+        Some(FailedRollback { fault, noted }) => {
             let (failure, fault) = (Some(Box::new(error)), Box::new(ProjectError::from(fault)));
             return Err(ProjectError::NotPutBack { failure, fault, noted });
         }
@@ -451,20 +449,20 @@ pub(crate) fn commit(
     Err(error)
 }
 
-/// Writes the files, all of them or none, and commits exactly them, in one commit of git's user.
+/// Writes all files or none, and commits exactly them, in one commit of git's user. Returns `None` if the branch moved.
 pub(crate) fn commit_files(
     workspace: &Workspace,
     head: &Head,
-    files: &[Beside],
+    files: &[PlainFile],
     message: &str,
 ) -> Result<Option<CommitId>, ProjectError> {
-    let Some((first, beside)) = files.split_first() else { return Ok(None) };
+    let Some((first, others)) = files.split_first() else { return Ok(None) };
     let (bytes, authored) = (first.bytes.clone(), workspace.now());
     let versions = vec![TaskVersion { bytes, message: message.to_owned(), author: None, authored }];
     let write = Write {
         head_path: first.before.as_ref().map(|_| first.path.clone()),
         from: first.before.as_ref().map(|before| (first.path.clone(), before.clone())),
-        beside: beside.to_vec(),
+        plain_files: others.to_vec(),
         ..Write::of_new_file(None, first.path.clone(), versions)
     };
     let is_current = || Ok(workspace.head()? == *head);
@@ -472,10 +470,10 @@ pub(crate) fn commit_files(
     Ok(commits.and_then(|commits| commits.last().copied()))
 }
 
-/// Writes new files and commits nothing. Returns whether it did: else another process was faster, and the caller looks again.
-pub(crate) fn write_new(workspace: &Workspace, files: &[Beside]) -> Result<bool, ProjectError> {
+/// Writes new files without a commit. Returns `false` if one exists by now: another process was faster, and the caller looks again.
+pub(crate) fn write_new(workspace: &Workspace, files: &[PlainFile]) -> Result<bool, ProjectError> {
     let lock = workspace.lock()?;
-    recover::heal(workspace, &lock)?;
+    recover::recover(workspace, &lock)?;
     for (made, file) in files.iter().enumerate() {
         let Err(error) = atomic_write::create_new(&lock, &file.path, &file.bytes) else { continue };
         for earlier in &files[..made] {

@@ -1,6 +1,6 @@
-//! What happens to tasks without a command: hand edits are committed, tasks follow changed rules, time limits end.
+//! Changes of tasks without a command: hand edits are committed, tasks follow changed rules, time limits end.
 //!
-//! Summaries say which tasks that concerns; only those are read whole, and decided anew. Several processes may do this at once.
+//! Summaries select the tasks. Only those are read in full and decided. Several processes may do this at the same time.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -21,20 +21,20 @@ use crate::storage::orphaned_companions::stayed;
 use crate::storage::task_files::{Stray, TaskEntry, WalkEntry};
 use crate::storage::task_files::{hidden, read, walk_active};
 use crate::storage::{FileStat, StoreError};
-use crate::tasks::actions::choose;
-use crate::tasks::apply::{MOST, NextStep, apply_in_batches, apply_together, due_or};
+use crate::tasks::actions::decide_act;
+use crate::tasks::apply::{BATCH_SIZE, NextStep, apply_in_batches, apply_together, due_step_or};
 use crate::tasks::headers::listing::{ListScope, Unreadable, open_in_archive, read_all};
 use crate::tasks::headers::summary::{TaskSummary, gate_of};
-use crate::tasks::plan::{Changed, Choice, DryRun, first_due_step, home, step_owed_to_rules};
-use crate::tasks::recovery::recover::heal_if_pending;
+use crate::tasks::plan::{Changed, Choice, DryRun, first_due_step, relocation, step_owed_to_rules};
+use crate::tasks::recovery::recover::recover_if_pending;
 use crate::tasks::state::task_state::{Pending, TaskState};
 
 /// Why a task file is committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum TendReason {
-    /// It is hand-made, and now at its first gate.
+pub(crate) enum UpkeepReason {
+    /// The file is hand-made: the task gets its first gate.
     Adopt,
-    /// The task rested at an automatic gate.
+    /// The task stands at an automatic gate.
     Pass,
     /// The rules have changed.
     Follow,
@@ -44,28 +44,28 @@ pub(crate) enum TendReason {
     Commit,
 }
 
-/// What was done about files that people made or edited.
+/// What [`keep_up_files`] did, and what it could not do.
 #[derive(Default)]
-pub(crate) struct Tended {
-    /// What was committed, and why; by reason.
-    pub changed: Vec<(TendReason, Changed)>,
-    /// Tasks that a person has to look at, with why.
+pub(crate) struct UpkeepReport {
+    /// The commits, in the order of their reasons.
+    pub changed: Vec<(UpkeepReason, Changed)>,
+    /// Tasks that need a person, with the error.
     pub troubled: Vec<(TaskId, ProjectError)>,
-    /// Files that are named like tasks and are none.
+    /// Entries that are named like task files but are not.
     pub strays: Vec<Stray>,
-    /// How many files changed too recently: a person may be editing them.
+    /// The number of files that changed so recently that a person may still be editing.
     pub waiting: usize,
 }
 
-/// What is remembered between two looks at the task files, so that a look at ten thousand opens only those that changed.
+/// The task files that needed nothing the last time: of ten thousand files, only changed ones are opened again.
 #[derive(Default)]
 pub(crate) struct SeenFiles {
-    /// By path: what the system said of a file that had nothing to tend, and what HEAD had for it.
+    /// By path: metadata of a file that needed nothing, and its blob in HEAD.
     files: HashMap<String, (FileStat, Option<ObjectId>)>,
-    /// What HEAD has below `tasks/`.
+    /// The blobs in HEAD below `tasks/`, by path.
     committed: HashMap<String, ObjectId>,
     head: Option<CommitId>,
-    /// Which rules HEAD has: under others every file is looked at again.
+    /// HEAD's rule files. If they change, every file is checked again.
     rules: Vec<TreeFile>,
 }
 
@@ -95,7 +95,7 @@ impl SeenFiles {
         })
     }
 
-    /// Returns whether the file is what HEAD has: its writer is done.
+    /// Returns whether the file equals HEAD's version: then nobody is still editing.
     fn is_committed(&self, workspace: &Workspace, task: &TaskEntry) -> bool {
         let Ok(snapshot) = read(&workspace.paths, &task.path) else { return false };
         let committed = self.committed.get(task.path.as_str());
@@ -108,62 +108,63 @@ impl SeenFiles {
     }
 }
 
-/// Adopts hand-made files, commits people's edits that have been quiet for so long, moves tasks on from automatic gates and after
-/// changed rules, and moves files back that a merge left in the wrong folder.
-pub(crate) fn tend(
+/// Adopts hand-made files, commits hand edits that are older than `quiet`, moves tasks that are due by automatic gates or changed rules,
+/// and moves files that a merge left in the wrong folder.
+pub(crate) fn keep_up_files(
     workspace: &mut Workspace,
     wait: Duration,
     quiet: Duration,
     seen: &mut SeenFiles,
-    rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
-) -> Result<Tended, ProjectError> {
+    pause: &mut dyn FnMut(Duration) -> ControlFlow<()>,
+) -> Result<UpkeepReport, ProjectError> {
     workspace.restart_wait(wait);
-    heal_if_pending(workspace)?;
+    recover_if_pending(workspace)?;
     if let Some(fault) = hidden(&workspace.paths) {
         return Err(fault.into());
     }
     seen.refresh(workspace, &workspace.head()?)?;
     let now = workspace.clock()().as_nanosecond();
-    let mut tended = Tended::default();
-    // Before the active ones are listed: a file that is moved back meanwhile is among those then.
+    let mut report = UpkeepReport::default();
+    // The archive is listed first: a file that moves back meanwhile is in the second listing.
     let mut all = open_in_archive(workspace);
     for entry in walk_active(&workspace.paths) {
         match entry {
             WalkEntry::Task(task) => all.push(task),
-            WalkEntry::Stray(stray) => tended.strays.push(stray),
+            WalkEntry::Stray(stray) => report.strays.push(stray),
         }
     }
     let quiet = i128::try_from(quiet.as_nanos()).unwrap_or(i128::MAX);
     all.retain(|task| !seen.knows(task));
     let known = all.len();
-    // A time ahead of now was set by hand, or the clock was set back: nobody is writing.
+    // A modification time in the future was set by hand, or the clock was set back: nobody is writing.
     all.retain(|task| {
         let is_young = (0..quiet).contains(&(now - i128::from(task.stat.mtime)));
         !is_young || seen.is_committed(workspace, task)
     });
-    tended.waiting = known - all.len();
-    if tended.strays.iter().any(|stray| stray.companion_of().is_some()) {
-        // `aof status` reports companions that stayed where their task is no more.
-        let stayed = stayed(&workspace.paths);
-        let is_stayed =
-            |stray: &Stray| stayed.iter().any(|found| Path::new(found.path.as_str()) == stray.path);
-        tended.strays.retain(|stray| !is_stayed(stray));
+    report.waiting = known - all.len();
+    if report.strays.iter().any(|stray| stray.companion_of().is_some()) {
+        // `aof status` reports orphaned companions.
+        let orphaned = stayed(&workspace.paths);
+        let is_orphaned = |stray: &Stray| {
+            orphaned.iter().any(|found| Path::new(found.path.as_str()) == stray.path)
+        };
+        report.strays.retain(|stray| !is_orphaned(stray));
     }
     let tasks: Vec<&TaskId> = all.iter().map(|task| &task.id).collect();
     let reasons = RefCell::new(vec![None; all.len()]);
     let decide = &mut |workspace: &Workspace, place: usize, state: &mut TaskState| {
-        let step = tend_step(workspace, state)?;
+        let step = upkeep_step(workspace, state)?;
         reasons.borrow_mut()[place] = step.as_ref().map(|(reason, _)| *reason);
         Ok(step.map_or(NextStep::Nothing, |(_, choice)| NextStep::Do(choice)))
     };
-    let each = &mut |place: usize, result| match (result, reasons.borrow()[place]) {
-        (Ok(Some(changed)), Some(reason)) => tended.changed.push((reason, changed)),
+    let receive = &mut |place: usize, result| match (result, reasons.borrow()[place]) {
+        (Ok(Some(changed)), Some(reason)) => report.changed.push((reason, changed)),
         (Ok(_), _) => seen.learn(&all[place]),
-        // An editor is replacing the file, or a person took it away: the next look finds out.
+        // An editor is replacing the file, or a person deleted it: the next round finds out.
         (
             Err(
                 ProjectError::NoTask { .. }
-                | ProjectError::Restless { .. }
+                | ProjectError::Contended { .. }
                 | ProjectError::Store(StoreError::Gone { .. }),
             ),
             _,
@@ -171,105 +172,105 @@ pub(crate) fn tend(
         // An error is reported once, until the file changes.
         (Err(error), _) => {
             seen.learn(&all[place]);
-            tended.troubled.push((all[place].id.clone(), error));
+            report.troubled.push((all[place].id.clone(), error));
         }
     };
-    apply_in_batches(workspace, wait, &tasks, DryRun::No, decide, each, rest)?;
-    tended.changed.sort_by_key(|(reason, _)| *reason);
-    Ok(tended)
+    apply_in_batches(workspace, wait, &tasks, DryRun::No, decide, receive, pause)?;
+    report.changed.sort_by_key(|(reason, _)| *reason);
+    Ok(report)
 }
 
-/// Returns what is to be done with the file of a task that is not frozen.
-fn tend_step(
+/// Returns the step that the file needs. Fails if the task is frozen.
+fn upkeep_step(
     workspace: &Workspace,
     state: &TaskState,
-) -> Result<Option<(TendReason, Choice)>, ProjectError> {
+) -> Result<Option<(UpkeepReason, Choice)>, ProjectError> {
     state.ensure_unfrozen()?;
     let (rules, origin) = (&state.in_force.rules, state.file.origin);
     if let Some(choice) = first_due_step(workspace, state)? {
         let reason = match origin {
-            Origin::HandMade => TendReason::Adopt,
-            Origin::Adopted if passes_by_itself(rules, &state.file.task) => TendReason::Pass,
-            Origin::Adopted => TendReason::Follow,
+            Origin::HandMade => UpkeepReason::Adopt,
+            Origin::Adopted if passes_by_itself(rules, &state.file.task) => UpkeepReason::Pass,
+            Origin::Adopted => UpkeepReason::Follow,
         };
         return Ok(Some((reason, choice)));
     }
-    let home = home(state);
+    let relocation = relocation(state);
     Ok(match &state.pending {
-        Pending::Nothing => home.map(|choice| (TendReason::Move, choice)),
+        Pending::Nothing => relocation.map(|choice| (UpkeepReason::Move, choice)),
         Pending::Versions(_) if rules.project.commit_edits => {
-            // A person's move is one commit, and the move back another.
+            // A person's move is one commit, and the move back is another.
             let by_hand = state.head_path.as_ref() != Some(&state.snapshot.path);
-            Some(match home.filter(|_| by_hand) {
-                Some(choice) => (TendReason::Move, choice),
-                None => (TendReason::Commit, Choice::Pending),
+            Some(match relocation.filter(|_| by_hand) {
+                Some(choice) => (UpkeepReason::Move, choice),
+                None => (UpkeepReason::Commit, Choice::Pending),
             })
         }
         _ => None,
     })
 }
 
-/// What the rules in force did to tasks.
+/// The tasks that were changed to follow the rules in force.
 #[derive(Default)]
 pub(crate) struct RuleChanges {
     /// Tasks that were moved, given to another role, blocked or unblocked.
     pub changed: Vec<Changed>,
-    /// Tasks that a person has to look at, with why.
+    /// Tasks that need a person, with the error.
     pub troubled: Vec<(TaskId, ProjectError)>,
     /// Files that cannot be read as tasks.
     pub unreadable: Vec<Unreadable>,
 }
 
-/// Moves all tasks to where the rules in force have them.
+/// Changes all tasks that the rules in force want changed.
 pub(crate) fn follow_rules(
     workspace: &mut Workspace,
     wait: Duration,
     dry_run: DryRun,
-    rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
+    pause: &mut dyn FnMut(Duration) -> ControlFlow<()>,
 ) -> Result<RuleChanges, ProjectError> {
     workspace.restart_wait(wait);
-    heal_if_pending(workspace)?;
+    recover_if_pending(workspace)?;
     let (due, unreadable) = owed_tasks(workspace)?;
     let mut done = RuleChanges { unreadable, ..RuleChanges::default() };
-    apply_to_each(workspace, wait, &due, dry_run, &owed_step, &mut done, rest)?;
+    apply_to_each(workspace, wait, &due, dry_run, &owed_step, &mut done, pause)?;
     Ok(done)
 }
 
-/// Does the same within the time that a command has, and ignores the errors of single tasks.
+/// Does the same within the deadline of a command. Ignores the errors of single tasks.
 pub(crate) fn follow_rules_now(workspace: &Workspace) -> Result<(), ProjectError> {
-    heal_if_pending(workspace)?;
+    recover_if_pending(workspace)?;
     let (due, _) = owed_tasks(workspace)?;
     let mut decide =
         |workspace: &Workspace, _: usize, state: &mut TaskState| owed_step(workspace, state);
-    for batch in due.iter().collect::<Vec<_>>().chunks(MOST) {
+    for batch in due.iter().collect::<Vec<_>>().chunks(BATCH_SIZE) {
         apply_together(workspace, batch, DryRun::No, &mut decide, &mut |_, _| {})?;
     }
     Ok(())
 }
 
-/// Does what `choose` says with each of the tasks.
+/// Carries out what `decide` returns for each of the tasks, and adds the results to `done`.
 pub(crate) fn apply_to_each(
     workspace: &mut Workspace,
     wait: Duration,
     tasks: &[TaskId],
     dry_run: DryRun,
-    choose: &dyn Fn(&Workspace, &mut TaskState) -> Result<NextStep, ProjectError>,
+    decide: &dyn Fn(&Workspace, &mut TaskState) -> Result<NextStep, ProjectError>,
     done: &mut RuleChanges,
-    rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
+    pause: &mut dyn FnMut(Duration) -> ControlFlow<()>,
 ) -> Result<(), ProjectError> {
     let ids: Vec<&TaskId> = tasks.iter().collect();
     let decide =
-        &mut |workspace: &Workspace, _: usize, state: &mut TaskState| choose(workspace, state);
-    let each = &mut |place: usize, result| match result {
+        &mut |workspace: &Workspace, _: usize, state: &mut TaskState| decide(workspace, state);
+    let receive = &mut |place: usize, result| match result {
         Ok(changed) => done.changed.extend(changed),
-        // It was finished, or taken away.
+        // The task was finished or deleted meanwhile.
         Err(ProjectError::NoTask { .. } | ProjectError::Store(StoreError::Gone { .. })) => {}
         Err(error) => done.troubled.push((tasks[place].clone(), error)),
     };
-    apply_in_batches(workspace, wait, &ids, dry_run, decide, each, rest)
+    apply_in_batches(workspace, wait, &ids, dry_run, decide, receive, pause)
 }
 
-/// Returns the tasks that the rules want something done with.
+/// Returns the tasks that the rules in force want changed.
 fn owed_tasks(workspace: &Workspace) -> Result<(Vec<TaskId>, Vec<Unreadable>), ProjectError> {
     let in_force = in_force(workspace, &workspace.head()?)?;
     let mut listing = read_all(workspace, &in_force, ListScope::Active);
@@ -286,22 +287,22 @@ fn owed_step(workspace: &Workspace, state: &mut TaskState) -> Result<NextStep, P
     Ok(step_owed_to_rules(workspace, state)?.map_or(NextStep::Nothing, NextStep::Do))
 }
 
-/// What ran out.
+/// The time limits that ended.
 #[derive(Default)]
-pub(crate) struct RanOut {
-    /// Tasks of which a visit took too long.
+pub(crate) struct ExpiredLimits {
+    /// Tasks with a visit that exceeded its timeout.
     pub timed_out: Vec<Changed>,
-    /// Tasks whose claim ended.
+    /// Tasks with a claim that expired.
     pub lapsed: Vec<Changed>,
-    /// When the next time limit ends, as far as is known now.
+    /// When the next time limit ends.
     pub next: Option<Timestamp>,
-    /// Tasks that are due and cannot be moved.
+    /// Tasks that are due but cannot be changed, with the error.
     pub troubled: Vec<(TaskId, ProjectError)>,
     /// Files that cannot be read as tasks.
     pub unreadable: Vec<Unreadable>,
 }
 
-/// A time limit of a task or of a branch of it.
+/// A time limit of a task or of one of its branches.
 struct TimeLimit {
     at: Timestamp,
     task: TaskId,
@@ -309,13 +310,13 @@ struct TimeLimit {
     branch: Option<GateId>,
 }
 
-/// Ends visits that took too long, and claims that nobody renewed.
-pub(crate) fn run_out(
+/// Times visits out, and ends claims that nobody renewed.
+pub(crate) fn end_expired_limits(
     workspace: &mut Workspace,
     wait: Duration,
     dry_run: DryRun,
-    rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
-) -> Result<RanOut, ProjectError> {
+    pause: &mut dyn FnMut(Duration) -> ControlFlow<()>,
+) -> Result<ExpiredLimits, ProjectError> {
     let in_force = workspace.rules()?;
     let listing = read_all(workspace, &in_force, ListScope::Active);
     let mut due = Vec::new();
@@ -323,27 +324,28 @@ pub(crate) fn run_out(
     if in_force.rules.project.workflows.iter().any(is_limited) {
         due.extend(listing.tasks.iter().flat_map(|(task, _)| limits_of(&in_force.rules, task)));
     }
-    // A visit that ended has no claim any more: of one task, what ran out first comes first.
+    // In the order of time: a timeout ends the visit, and with it the claim.
     due.sort_by_key(|due| due.at);
     let now = workspace.now();
     let ahead = due.split_off(due.partition_point(|due| due.at <= now));
     let next = ahead.first().map(|due| due.at);
-    let mut ran_out = RanOut { next, unreadable: listing.unreadable, ..RanOut::default() };
+    let mut expired =
+        ExpiredLimits { next, unreadable: listing.unreadable, ..ExpiredLimits::default() };
     let tasks: Vec<&TaskId> = due.iter().map(|due| &due.task).collect();
     let decide = &mut |workspace: &Workspace, place: usize, state: &mut TaskState| {
-        due_or(workspace, state, |state| {
+        due_step_or(workspace, state, |state| {
             let author = workspace.repository.author_identity()?;
             let branch = due[place].branch.clone();
             let act = match due[place].limit {
                 Limit::Timeout => Act::Timeout { branch },
                 Limit::Lease => Act::Lapse { branch },
             };
-            choose(workspace, state, &act, author)
+            decide_act(workspace, state, &act, author)
         })
     };
-    let each = &mut |place: usize, result: Result<Option<Changed>, ProjectError>| match result {
-        Ok(changed) if due[place].limit == Limit::Timeout => ran_out.timed_out.extend(changed),
-        Ok(changed) => ran_out.lapsed.extend(changed),
+    let receive = &mut |place: usize, result: Result<Option<Changed>, ProjectError>| match result {
+        Ok(changed) if due[place].limit == Limit::Timeout => expired.timed_out.extend(changed),
+        Ok(changed) => expired.lapsed.extend(changed),
         // Another process was faster.
         Err(
             ProjectError::Refused(
@@ -351,13 +353,13 @@ pub(crate) fn run_out(
             )
             | ProjectError::NoTask { .. },
         ) => {}
-        Err(error) => ran_out.troubled.push((due[place].task.clone(), error)),
+        Err(error) => expired.troubled.push((due[place].task.clone(), error)),
     };
-    apply_in_batches(workspace, wait, &tasks, dry_run, decide, each, rest)?;
-    Ok(ran_out)
+    apply_in_batches(workspace, wait, &tasks, dry_run, decide, receive, pause)?;
+    Ok(expired)
 }
 
-/// Returns whether anything in the workflow has a time limit.
+/// Returns whether a gate or branch of the workflow has a time limit.
 fn is_limited(workflow: &Workflow) -> bool {
     let limited = |duty: &Duty| TimeLimits::of(workflow, duty) != TimeLimits::default();
     let branches = |gate: &Gate| {

@@ -1,49 +1,56 @@
-//! A completion, from any door.
+//! Completions from the command line, MCP, the runner and the inbox; and their signatures.
+//!
+//! A completion is signed before any lock is taken, because a person may take long to enter a passphrase.
 
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::json;
 use tracing::warn;
 
-use crate::domain::{Completion, Event, EventId, EventTask, Occurrence, TaskId};
-use crate::files::completion_file::front_of;
+use crate::domain::{
+    Completion, CompletionId, Event, EventId, EventTask, Occurrence, PublicKey, SshSignature,
+    TaskId,
+};
+use crate::files::completion_file;
+use crate::files::completion_file::{Syntax, front_of, signed_file};
+use crate::files::diagnostic::Diagnostic;
 use crate::files::event::line::{self, event_line};
 use crate::files::event::render::event_value;
 use crate::files::task_file::Origin;
+use crate::git::{Asking, GitError, SshKey};
 use crate::project::active_rules::in_force;
 use crate::project::author::agent_author;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::rules::{Act, Refusal, ToSign, branch_of, decide, rehearse};
+use crate::rules::{Act, Flaw, NAMESPACE, Refusal, ToSign, branch_of, decide, rehearse};
 use crate::storage::EventStream;
-use crate::tasks::actions::decided;
-use crate::tasks::apply::{NextStep, Planned, apply, apply_together, planned};
+use crate::tasks::actions::choice_of_decision;
+use crate::tasks::apply::{DryRunPlan, NextStep, apply, apply_together, plan_dry_run};
 use crate::tasks::headers::list::held_by;
 use crate::tasks::plan::{Changed, DryRun, first_due_step};
 use crate::tasks::state::task_state::TaskState;
 
-/// Adds a text to a completion. Frontmatter in it that says the verdict speaks of the outputs, too; what was said outside
-/// counts.
+/// Adds a text to a completion. Keys of its frontmatter become outputs, unless the completion has these outputs already.
 pub fn add_text(completion: &mut Completion, text: String) {
-    let Some((said, body)) = front_of(&text) else {
+    let Some((frontmatter, body)) = front_of(&text) else {
         completion.body = Some(text);
         return;
     };
-    for (key, value) in said {
+    for (key, value) in frontmatter {
         completion.outputs.entry(key).or_insert(value);
     }
     completion.body = Some(body);
 }
 
-/// Notes in which run of an agent the completion was made; what an agent says of it itself does not count.
+/// Notes the agent run that made the completion. Overwrites what the agent itself wrote there.
 pub fn note_run(completion: &mut Completion, run: &str) {
     completion.metadata.insert("run".to_owned(), json!({"id": run, "verdict": "own"}));
 }
 
-/// Ends the visit that the completion means. Without a ticket that is the one open when the task is first read: of two
-/// completions of one visit the second is a conflict, not a completion of the next. At a fork the same is true of a branch; two
-/// completions of two branches both count, whichever is first. What is only shown need not be signed yet. If the completion had counted
-/// before, the change is the task as it stands.
+/// Completes the visit that the ticket names; without a ticket, the visit that is open when the task is first read. So of two
+/// completions of one visit, the second is a conflict, and never completes the next visit. The same holds for a branch of a fork.
+/// A dry run needs no signature. Repeating a completion that counted returns the task unchanged.
 pub fn complete(
     workspace: &Workspace,
     completion: &Completion,
@@ -53,21 +60,21 @@ pub fn complete(
     let outcome = complete_bound(workspace, &mut completion.clone(), is_signed, dry_run);
     if let Err(ProjectError::Refused(refusal)) = &outcome
         && dry_run == DryRun::No
-        && let Err(error) = leave_conflict(workspace, refusal, completion.id.as_str())
+        && let Err(error) = record_conflict(workspace, refusal, completion.id.as_str())
     {
-        // Whoever was late is told in any case.
-        warn!("the event stream misses that a completion came too late: {error}");
+        // The agent gets the refusal in any case.
+        warn!("the event stream lacks the conflict of a late completion: {error}");
     }
     outcome
 }
 
-/// Completes different tasks, as many as can in one move of the branch. `each` is told what became of which. Those it is not told of
-/// when there is trouble that all would meet have not been tried.
+/// Completes different tasks, as many as possible in one move of the branch. `receive` gets the result of each. Fails with an error that
+/// all would meet; completions without a result were not tried then.
 pub(crate) fn complete_together(
     workspace: &mut Workspace,
     wait: Duration,
     completions: &mut [Completion],
-    each: &mut dyn FnMut(usize, Result<Changed, ProjectError>),
+    receive: &mut dyn FnMut(usize, Result<Changed, ProjectError>),
 ) -> Result<(), ProjectError> {
     let tasks: Vec<TaskId> =
         completions.iter().map(|completion| completion.ticket.task.clone()).collect();
@@ -83,39 +90,25 @@ pub(crate) fn complete_together(
         },
         &mut |place, result| {
             if let Some(result) = result.transpose() {
-                each(place, result);
+                receive(place, result);
             }
         },
     )
 }
 
-/// Returns what its agent has to sign of the completion; nothing where org.yaml wants no signature. Refuses what would be refused
-/// of a signed one.
-pub(crate) fn to_sign(
+/// Plans the completion of a completion file. Writes nothing, and does not check whether the change could be committed.
+pub(crate) fn plan_completion(
     workspace: &Workspace,
     completion: &Completion,
-) -> Result<Option<ToSign>, ProjectError> {
-    let mut unsigned = Completion { signature: None, ..completion.clone() };
-    match complete_bound(workspace, &mut unsigned, true, DryRun::Yes) {
-        Err(ProjectError::Refused(Refusal::Signature(wanted))) => Ok(Some(*wanted)),
-        Err(error) => Err(error),
-        Ok(_) => Ok(None),
-    }
-}
-
-/// Returns what a completion file would come to that is taken now; nothing is written, and what would keep it from being committed is
-/// not looked for.
-pub(crate) fn would_complete(
-    workspace: &Workspace,
-    completion: &Completion,
-) -> Result<Planned, ProjectError> {
+) -> Result<DryRunPlan, ProjectError> {
     let (id, mut completion) = (&completion.ticket.task, completion.clone());
-    let planned =
-        planned(workspace, id, &mut |state| next_step(workspace, state, &mut completion, true))?;
-    planned.ok_or_else(|| ProjectError::Restless { id: id.clone() })
+    let planned = plan_dry_run(workspace, id, &mut |state| {
+        next_step(workspace, state, &mut completion, true)
+    })?;
+    planned.ok_or_else(|| ProjectError::Contended { id: id.clone() })
 }
 
-/// `is_signed` says whether the completion has to have its signature by now, if it needs one.
+/// Completes the visit, and binds `completion` to it. `is_signed`: a missing signature is refused.
 fn complete_bound(
     workspace: &Workspace,
     completion: &mut Completion,
@@ -126,10 +119,10 @@ fn complete_bound(
     let mut decide = |state: &mut TaskState| next_step(workspace, state, completion, is_signed);
     let changed = apply(workspace, &id, dry_run, &mut decide);
     let changed = changed.map_err(|error| point_to_own_task(workspace, completion, error))?;
-    changed.ok_or(ProjectError::Restless { id })
+    changed.ok_or(ProjectError::Contended { id })
 }
 
-/// Decides a completion of a task that nobody froze. It counts for the visit that is open when the task is first read.
+/// Decides a completion, and binds it to the visit that is open when the task is first read. Fails if the task is frozen.
 fn next_step(
     workspace: &Workspace,
     state: &TaskState,
@@ -139,7 +132,7 @@ fn next_step(
     state.ensure_unfrozen()?;
     let first = first_due_step(workspace, state)?;
     if first.is_none() || state.file.origin == Origin::Adopted {
-        bind(completion, state);
+        bind_to_open_visit(completion, state);
     }
     if let Some(first) = first {
         return Ok(NextStep::First(first));
@@ -152,11 +145,11 @@ fn next_step(
     } else {
         rehearse(rules, task, completion, workspace.now())?
     };
-    Ok(NextStep::Do(decided(state, &act, decision, author)))
+    Ok(NextStep::Do(choice_of_decision(state, &act, decision, author)))
 }
 
-/// Has a completion without a ticket mean the visit that is open, and its agent's branch of a fork; unless it has counted already.
-fn bind(completion: &mut Completion, state: &TaskState) {
+/// Sets visit and branch of a completion that names none, unless the completion has counted already.
+fn bind_to_open_visit(completion: &mut Completion, state: &TaskState) {
     let task = &state.file.task;
     let mut counted = task.history.iter().filter_map(|visit| visit.completion.as_ref());
     if counted.any(|stamp| stamp.id == completion.id) {
@@ -164,13 +157,13 @@ fn bind(completion: &mut Completion, state: &TaskState) {
     }
     let open = task.gate.as_ref().map(|open| open.visit);
     completion.ticket.visit = completion.ticket.visit.or(open);
-    // Whatever else is said at a fork meanwhile, this stays the same branch.
+    // Later completions of other branches must not change which branch this one means.
     if completion.ticket.branch.is_none() && completion.ticket.visit == open {
         completion.ticket.branch = branch_of(&state.in_force.rules, task, &completion.agent);
     }
 }
 
-/// Whoever completes somebody else's task while holding one of its own has mixed them up (spec 1, 9.6).
+/// Converts a refusal of somebody else's task: an agent that holds another task has mixed them up (spec 1, 9.6).
 fn point_to_own_task(
     workspace: &Workspace,
     completion: &Completion,
@@ -194,8 +187,8 @@ fn point_to_own_task(
     }
 }
 
-/// Leaves the event of a completion that came after another one of the same visit. `delivery` tells repeated refusals apart.
-pub(crate) fn leave_conflict(
+/// Records the event of a completion that came after another one of the same visit. The same `delivery` is recorded once.
+pub(crate) fn record_conflict(
     workspace: &Workspace,
     refusal: &Refusal,
     delivery: &str,
@@ -214,11 +207,11 @@ pub(crate) fn leave_conflict(
         Some(EventTask { task: task.id, title: task.title, workflow: task.routing.workflow });
     let at = event.moment().unwrap_or_else(|| workspace.now());
     let mark = format!("conflict {ticket} {delivery}");
-    leave(workspace, &mark, Occurrence { at, project, subject, event })
+    record_event(workspace, &mark, Occurrence { at, project, subject, event })
 }
 
-/// Leaves an event that is in no commit; the same mark is the same event.
-pub(crate) fn leave(
+/// Records an event that no commit contains. The same mark is the same event, and recorded once.
+pub(crate) fn record_event(
     workspace: &Workspace,
     mark: &str,
     mut occurrence: Occurrence,
@@ -228,4 +221,192 @@ pub(crate) fn leave(
     let id = EventId::of(mark);
     let line = event_line(event_value(&occurrence), line::Origin::Nowhere(&id));
     Ok(EventStream::of(&workspace.paths).leave(&id, &line)?)
+}
+
+/// How often a completion is signed again because the rules changed meanwhile.
+const ATTEMPTS: usize = 5;
+
+/// How completions are signed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Signing<'f> {
+    /// The key file; without it, git's signing key or a key of the ssh agent.
+    pub key_file: Option<&'f Path>,
+    /// How a person is asked for the passphrase.
+    pub asking: Asking,
+}
+
+/// Completes the visit. Signs the completion first if org.yaml requires a signature and it has none; then it can count only for the visit
+/// that it was signed for.
+pub(crate) fn complete_signed(
+    workspace: &Workspace,
+    completion: &Completion,
+    signing: Signing<'_>,
+    dry_run: DryRun,
+) -> Result<Changed, ProjectError> {
+    let mut completion = completion.clone();
+    if completion.signature.is_some() {
+        return complete(workspace, &completion, dry_run);
+    }
+    let mut signed = None;
+    let mut done = complete(workspace, &completion, dry_run);
+    for _ in 0..ATTEMPTS {
+        match done {
+            Err(ProjectError::Refused(Refusal::Signature(wanted)))
+                if needs_signature(&wanted, signed.as_deref()) =>
+            {
+                completion.ticket = wanted.ticket.clone();
+                completion.signature = Some(sign(workspace, &wanted, signing)?);
+                done = complete(&workspace.after_asking()?, &completion, dry_run);
+                signed = Some(wanted.text);
+            }
+            done => return done,
+        }
+    }
+    done
+}
+
+/// Returns what the agent has to sign. Fails if the signed completion would be refused, or if it needs no signature.
+pub(crate) fn what_to_sign(
+    workspace: &Workspace,
+    completion: &Completion,
+) -> Result<ToSign, ProjectError> {
+    let mut unsigned = Completion { signature: None, ..completion.clone() };
+    let agent = &completion.agent;
+    match complete_bound(workspace, &mut unsigned, true, DryRun::Yes) {
+        Err(ProjectError::Refused(Refusal::Signature(wanted))) => Ok(*wanted),
+        Err(error) => Err(error),
+        Ok(_) => Err(ProjectError::Unfit {
+            code: "no_signing_key",
+            problem: format!(
+                "`{agent}` need not sign: the committed org.yaml has no `signingKey` of it"
+            ),
+            fix: format!(
+                "complete without a signature, or have a key committed: `agents: {{{agent}: {{signingKey: \"ssh-ed25519 ..\"}}}}`"
+            ),
+        }),
+    }
+}
+
+/// Parses a completion file; `id` is used if the file has none.
+pub(crate) fn parse_completion(
+    name: &str,
+    bytes: &[u8],
+    id: &CompletionId,
+) -> Result<(Completion, Syntax), ProjectError> {
+    let unreadable = |problem: String| ProjectError::Unfit {
+        code: "unreadable_completion",
+        problem,
+        fix: "mend the file; `aof schema completion` says what it may have".to_owned(),
+    };
+    let Some(syntax) = Syntax::of(name) else {
+        return Err(unreadable(format!(
+            "`{name}` is not named as completion files are: `*.yaml`, `*.json` or `*.md`"
+        )));
+    };
+    let completion = completion_file::parse(bytes, syntax, id).map_err(|faults| {
+        let text = String::from_utf8_lossy(bytes);
+        let diagnostics = Diagnostic::from_faults(name, &text, &faults);
+        let lines = diagnostics
+            .iter()
+            .map(|one| format!("{}:{}:{}: {}", one.file, one.line, one.column, one.message));
+        unreadable(lines.collect::<Vec<_>>().join("\n"))
+    })?;
+    Ok((completion, syntax))
+}
+
+/// Signs a completion file for the visit that is open now. Returns the completion, and the file with the signature.
+pub(crate) fn sign_file(
+    workspace: &Workspace,
+    name: &str,
+    bytes: &[u8],
+    id: &CompletionId,
+    signing: Signing<'_>,
+) -> Result<(Completion, Vec<u8>), ProjectError> {
+    let (completion, syntax) = parse_completion(name, bytes, id)?;
+    let wanted = what_to_sign(workspace, &completion)?;
+    let signature = Some(sign(workspace, &wanted, signing)?);
+    let signed = Completion { ticket: wanted.ticket, signature, ..completion };
+    let file = signed_file(bytes, syntax, &signed).ok_or_else(|| ProjectError::Unfit {
+        code: "unsafe_change",
+        problem: format!("the signature cannot be written into `{name}` and leave it what it is"),
+        fix: "write the file more plainly, with one key a line".to_owned(),
+    })?;
+    Ok((signed, file))
+}
+
+/// Returns whether to sign: the signature is missing, or the rules changed the text to sign since our own signature.
+fn needs_signature(wanted: &ToSign, signed: Option<&str>) -> bool {
+    match wanted.flaw {
+        Flaw::Missing => true,
+        Flaw::OtherText => signed.is_some_and(|signed| signed != wanted.text),
+        _ => false,
+    }
+}
+
+fn sign(
+    workspace: &Workspace,
+    wanted: &ToSign,
+    signing: Signing<'_>,
+) -> Result<SshSignature, ProjectError> {
+    let mut last = None;
+    for (key, asking) in keys(workspace, wanted, signing)? {
+        match workspace.repository.ssh_signature(&key, NAMESPACE, wanted.text.as_bytes(), asking) {
+            Ok(armored) => {
+                return armored.parse().map_err(|fault| cannot_sign(wanted, &format!("{fault}")));
+            }
+            Err(GitError::Signing { program, detail }) => {
+                last = Some(format!("`{program}`: {detail}"));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(cannot_sign(wanted, &last.unwrap_or_default()))
+}
+
+/// Returns the keys to try, in this order.
+fn keys(
+    workspace: &Workspace,
+    wanted: &ToSign,
+    signing: Signing<'_>,
+) -> Result<Vec<(SshKey, Asking)>, ProjectError> {
+    if let Some(file) = signing.key_file {
+        return Ok(vec![(SshKey::File(file.to_owned()), signing.asking)]);
+    }
+    let git_key = workspace.repository.ssh_key()?;
+    if let Some(key) =
+        git_key.filter(|key| public_key(key).is_some_and(|key| wanted.keys.contains(&key)))
+    {
+        return Ok(vec![(key, signing.asking)]);
+    }
+    // The ssh agent asks for passphrases itself.
+    Ok(wanted.keys.iter().map(|key| (SshKey::Agent(key.to_string()), Asking::Window)).collect())
+}
+
+/// Returns the public key, if it can be read without a passphrase.
+fn public_key(key: &SshKey) -> Option<PublicKey> {
+    match key {
+        SshKey::Agent(line) => line.parse().ok(),
+        SshKey::File(file) => {
+            let mut public_file = file.clone().into_os_string();
+            public_file.push(".pub");
+            [file.as_path(), Path::new(&public_file)]
+                .iter()
+                .find_map(|path| std::fs::read_to_string(path).ok()?.parse().ok())
+        }
+    }
+}
+
+fn cannot_sign(wanted: &ToSign, detail: &str) -> ProjectError {
+    let keys: Vec<String> = wanted.keys.iter().map(PublicKey::fingerprint).collect();
+    ProjectError::Unfit {
+        code: "cannot_sign",
+        problem: format!(
+            "`{}` signs completions, and this one could not be signed: {detail}",
+            wanted.agent
+        ),
+        fix: format!(
+            "load the key {} into the ssh agent with `ssh-add`, or name its file: `--sign-with ~/.ssh/id_ed25519`",
+            keys.join(" or ")
+        ),
+    }
 }

@@ -20,13 +20,13 @@ use crate::storage::task_files::is_taken;
 use crate::tasks::apply::commit_unless_changed;
 use crate::tasks::edit::{check_dependencies, check_title};
 use crate::tasks::headers::list::workflow_named;
-use crate::tasks::plan::{Changed, DryRun, pass_on};
-use crate::tasks::recovery::recover::heal_if_pending;
+use crate::tasks::plan::{Changed, DryRun, pass_automatic_gates};
+use crate::tasks::recovery::recover::recover_if_pending;
 use crate::tasks::state::commit_message;
 use crate::tasks::state::task_state::{TaskVersion, parse_with};
 use crate::tasks::write::Write;
 
-/// What people say of a new task.
+/// The content of a new task, as given by its creator.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NewTask {
     pub title: String,
@@ -36,18 +36,18 @@ pub struct NewTask {
     pub body: String,
     pub tags: Vec<String>,
     pub metadata: Map,
-    /// What it starts with: `context.input`.
+    /// `context.input`.
     pub input: Map,
     /// Its workflow; absent means the project's default.
     pub workflow: Option<WorkflowName>,
-    /// Tasks that must be complete before it is handed out.
+    /// Tasks that must be complete before this one is handed out.
     pub depends_on: Vec<TaskId>,
 }
 
-/// How many new tasks go into one move of the branch.
+/// The most new tasks in one move of the branch.
 const BATCH: usize = 200;
 
-/// Makes the tasks, each in a commit of its own, and returns them in order. All are made, or none of a batch that fails.
+/// Creates the tasks, one commit each, and returns them in order. A batch that fails creates none of its tasks.
 pub fn create(
     workspace: &Workspace,
     wanted: &[NewTask],
@@ -68,12 +68,12 @@ fn create_batch(
     dry_run: DryRun,
 ) -> Result<Vec<Changed>, ProjectError> {
     loop {
-        heal_if_pending(workspace)?;
+        recover_if_pending(workspace)?;
         let head = workspace.head()?;
         let in_force = crate::project::active_rules::in_force(workspace, &head)?;
         let rules = &in_force.rules;
         let by = actor(workspace, &rules.org, agent);
-        permit(&rules.org, &by)?;
+        ensure_permitted(&rules.org, &by)?;
         let author = actor_author(workspace, &rules.org, &by)?;
         let now = workspace.now();
         let mut writes = Vec::new();
@@ -83,15 +83,15 @@ fn create_batch(
             check_dependencies(workspace, None, &new.depends_on)?;
             let task = loop {
                 let task = task(&workspace.paths, rules, new, now)?;
-                // The files do not know yet what this batch has drawn.
+                // Ids of this batch are not in the worktree yet.
                 if ids.insert(task.id.clone()) {
                     break task;
                 }
             };
-            visible(rules, &task, &by)?;
-            let (write, mut opened) = opened(rules, &task, &new.body, &author, now)?;
-            opened.warnings.extend(Warning::of_priority(&new.metadata));
-            made.push(opened);
+            ensure_visible(rules, &task, &by)?;
+            let (write, mut changed) = plan_new_task(rules, &task, &new.body, &author, now)?;
+            changed.warnings.extend(Warning::of_priority(&new.metadata));
+            made.push(changed);
             writes.push(write);
         }
         if dry_run == DryRun::Yes || writes.is_empty() {
@@ -106,8 +106,8 @@ fn create_batch(
     }
 }
 
-/// Returns what is to be written for a new task, which stands at its first gate then, and the change as it is shown.
-pub(crate) fn opened(
+/// Plans a new task at its first gate. Returns the write, and the change to show.
+pub(crate) fn plan_new_task(
     rules: &Rules,
     task: &Task,
     body: &str,
@@ -115,7 +115,7 @@ pub(crate) fn opened(
     now: Timestamp,
 ) -> Result<(Write, Changed), ProjectError> {
     let Decision::Step(step) = decide(rules, task, &Act::Open, now)? else {
-        unreachable!("a task that stands nowhere cannot have been opened before");
+        unreachable!("a task at no gate cannot have been opened before");
     };
     let path = task_path(&task.id, rules.project.layout);
     let defaults = Defaults { workflow: task.routing.workflow.clone(), created: now };
@@ -126,12 +126,12 @@ pub(crate) fn opened(
     let WorkflowStep { events, warnings, .. } = *step;
     let (before, commit, settled) = (None, None, false);
     let mut changed = Changed { before, after, path, commit, events, warnings, settled };
-    pass_on(rules, &mut changed, &mut versions, author, now)?;
+    pass_automatic_gates(rules, &mut changed, &mut versions, author, now)?;
     let write = Write::of_new_file(Some(task.id.clone()), changed.path.clone(), versions);
     Ok((write, changed))
 }
 
-/// Returns a new task that stands nowhere yet.
+/// Returns a new task that is at no gate yet.
 pub fn new_from(new: &NewTask, id: TaskId, workflow: WorkflowName, now: Timestamp) -> Task {
     let mut context = Map::new();
     if !new.input.is_empty() {
@@ -157,7 +157,7 @@ pub fn new_from(new: &NewTask, id: TaskId, workflow: WorkflowName, now: Timestam
     }
 }
 
-/// Checks the title and the input of a new task against a workflow, which need not be there yet.
+/// Checks title and input of a new task against a workflow, which may not exist yet. Fails if one is invalid.
 pub fn check_new(workflow: &Workflow, new: &NewTask) -> Result<(), ProjectError> {
     check_title(&new.title)?;
     begin(workflow, &new.input)?;
@@ -173,7 +173,7 @@ fn task(paths: &Paths, rules: &Rules, new: &NewTask, now: Timestamp) -> Result<T
     Ok(new_from(&new, fresh_id(paths, project)?, workflow, now))
 }
 
-/// Draws ids until one is free. One that is taken by a task which people moved to a folder of their own is told of later.
+/// Draws random ids until one is free.
 pub(crate) fn fresh_id(paths: &Paths, project: &Project) -> Result<TaskId, ProjectError> {
     loop {
         let id = TaskId::compose(&project.id_prefix, &random_local(5)?)?;
@@ -183,8 +183,8 @@ pub(crate) fn fresh_id(paths: &Paths, project: &Project) -> Result<TaskId, Proje
     }
 }
 
-/// A workflow may be started by those who may see it.
-fn visible(rules: &Rules, task: &Task, by: &Actor) -> Result<(), Refusal> {
+/// Fails if the agent may not see the task's workflow.
+fn ensure_visible(rules: &Rules, task: &Task, by: &Actor) -> Result<(), Refusal> {
     match (rules.workflow_of(task), by.agent()) {
         (Some(workflow), Some(agent)) if !rules.is_visible(workflow, Some(agent)) => {
             Err(Refusal::NotVisible {
@@ -197,7 +197,7 @@ fn visible(rules: &Rules, task: &Task, by: &Actor) -> Result<(), Refusal> {
     }
 }
 
-fn permit(org: &Org, by: &Actor) -> Result<(), ProjectError> {
+fn ensure_permitted(org: &Org, by: &Actor) -> Result<(), ProjectError> {
     let Actor::Agent(agent) = by else { return Ok(()) };
     if org.agent(agent).is_some_and(|known| known.may.contains(&Permission::New)) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What people write in a task: title, description, body, tags, metadata, dependencies; and comments.
+//! Edits of the fields that people own (title, description, body, tags, metadata, dependencies), and comments.
 
 use crate::domain::{AgentId, BODY_LIMIT, Map, Permission, Task, TaskId};
 use crate::files::task_file::TaskFile;
@@ -13,64 +13,63 @@ use crate::tasks::plan::{Changed, Choice, DryRun};
 use crate::tasks::state::commit_message;
 use crate::tasks::state::task_state::{TaskState, find, parse};
 
-/// What is to change of what people say of a task. Whatever is not given stays.
+/// Changes of the fields that people own. Fields that are not given stay.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct EditedFields {
-    /// What it is called from now on.
     pub title: Option<String>,
-    /// What is to be done, in short; an empty text takes it away.
+    /// The new description; an empty text removes it.
     pub description: Option<String>,
-    /// What is to be done, at length, in the place of what the body says.
+    /// The new body.
     pub body: Option<String>,
     pub tags: Vec<String>,
     pub untags: Vec<String>,
     pub metadata: Map,
     pub unset: Vec<String>,
-    /// Tasks that it waits for from now on.
+    /// Dependencies to add.
     pub depends_on: Vec<TaskId>,
-    /// Tasks that it does not wait for any more.
+    /// Dependencies to remove.
     pub independent_of: Vec<TaskId>,
 }
 
-/// A task's file, opened to be edited.
+/// A task file as it was when a person began to edit it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Manuscript {
+pub(crate) struct EditableFile {
     pub path: ProjectPath,
     pub bytes: Vec<u8>,
 }
 
-/// Returns the file of a task for somebody who may edit it. A hand-made task is adopted first.
-pub(crate) fn open_manuscript(
+/// Returns the file of a task for an edit. Adopts a hand-made task first. Fails if the agent may not edit it.
+pub(crate) fn open_for_edit(
     workspace: &Workspace,
     id: &TaskId,
     agent: Option<&AgentId>,
     dry_run: DryRun,
-) -> Result<Manuscript, ProjectError> {
-    let mut found = None;
+) -> Result<EditableFile, ProjectError> {
+    let mut opened = None;
     change(workspace, id, dry_run, &mut |state| {
-        permit(state, &actor(workspace, &state.in_force.rules.org, agent))?;
+        ensure_permitted(state, &actor(workspace, &state.in_force.rules.org, agent))?;
         let snapshot = &state.snapshot;
-        found =
-            Some(Manuscript { path: snapshot.path.clone(), bytes: state.file.bytes().to_vec() });
+        opened =
+            Some(EditableFile { path: snapshot.path.clone(), bytes: state.file.bytes().to_vec() });
         Ok(Choice::Settled)
     })?;
-    found.ok_or_else(|| ProjectError::Restless { id: id.clone() })
+    opened.ok_or_else(|| ProjectError::Contended { id: id.clone() })
 }
 
-/// Replaces the file by what somebody made of the manuscript. Only what is people's may differ.
+/// Replaces the file by the edited text. Fails if the task changed meanwhile, or if the edit changes fields of the engine.
 pub(crate) fn edit_text(
     workspace: &Workspace,
     id: &TaskId,
     agent: Option<&AgentId>,
-    manuscript: &Manuscript,
+    original: &EditableFile,
     edited: &[u8],
     dry_run: DryRun,
 ) -> Result<Changed, ProjectError> {
     rewrite(workspace, id, agent, dry_run, &|state| {
-        if state.file.bytes() != manuscript.bytes {
+        if state.file.bytes() != original.bytes {
             return Err(ProjectError::Unfit {
                 code: "edit_conflict",
-                problem: format!("task `{id}` changed while you were at it"),
+                problem: format!("task `{id}` changed while you edited it"),
                 fix: format!(
                     "see what changed with `git log -p -1 -- {}`, then edit it again",
                     state.snapshot.path
@@ -82,7 +81,7 @@ pub(crate) fn edit_text(
     })
 }
 
-/// Changes the given fields of the task; no other byte of its file changes.
+/// Changes the given fields. No other byte of the file changes.
 pub(crate) fn edit_fields(
     workspace: &Workspace,
     id: &TaskId,
@@ -134,7 +133,7 @@ fn add_missing<T: Clone + PartialEq>(list: &mut Vec<T>, more: &[T]) {
     }
 }
 
-/// Returns whether a task can be called that.
+/// Fails if the title is blank.
 pub(crate) fn check_title(title: &str) -> Result<(), ProjectError> {
     if !title.trim().is_empty() {
         return Ok(());
@@ -146,7 +145,7 @@ pub(crate) fn check_title(title: &str) -> Result<(), ProjectError> {
     })
 }
 
-/// Returns whether a task can wait for these: they exist, and it is none of them.
+/// Fails if a dependency does not exist, or is the task itself.
 pub(crate) fn check_dependencies(
     workspace: &Workspace,
     id: Option<&TaskId>,
@@ -167,6 +166,7 @@ pub(crate) fn check_dependencies(
     Ok(())
 }
 
+/// Replaces the file by what `rewritten` returns. Fails if that changes fields of the engine, or makes a circle of dependencies.
 fn rewrite(
     workspace: &Workspace,
     id: &TaskId,
@@ -177,7 +177,7 @@ fn rewrite(
     change(workspace, id, dry_run, &mut |state| {
         let rules = &state.in_force.rules;
         let by = actor(workspace, &rules.org, agent);
-        permit(state, &by)?;
+        ensure_permitted(state, &by)?;
         let after = rewritten(state)?;
         if after.bytes() == state.file.bytes() {
             return Ok(Choice::Settled);
@@ -185,8 +185,8 @@ fn rewrite(
         let unchanged_history = after.has_history_of(&state.file);
         match explain(rules, Some(&state.file.task), &after.task) {
             StateChange::Same | StateChange::Edit if unchanged_history => {}
-            StateChange::Foreign(fields) => return Err(not_yours(&fields.join(", "))),
-            _ => return Err(not_yours("gate, status, gateHistory")),
+            StateChange::Foreign(fields) => return Err(engine_fields(&fields.join(", "))),
+            _ => return Err(engine_fields("gate, status, gateHistory")),
         }
         let depends_on = &after.task.depends_on;
         if depends_on.iter().any(|other| !state.file.task.depends_on.contains(other)) {
@@ -198,8 +198,8 @@ fn rewrite(
     })
 }
 
-/// People may edit; an agent may edit the task it holds, and others if org.yaml lets it.
-fn permit(state: &TaskState, by: &Actor) -> Result<(), ProjectError> {
+/// Fails if an agent edits a task that it has not claimed, unless org.yaml permits it. People may edit every task.
+fn ensure_permitted(state: &TaskState, by: &Actor) -> Result<(), ProjectError> {
     let Actor::Agent(agent) = by else { return Ok(()) };
     let holds = state.file.task.is_held_by(agent);
     let org = &state.in_force.rules.org;
@@ -209,21 +209,21 @@ fn permit(state: &TaskState, by: &Actor) -> Result<(), ProjectError> {
     Err(Refusal::NotPermitted { agent: agent.clone(), act: Permission::Edit }.into())
 }
 
-fn not_yours(fields: &str) -> ProjectError {
+fn engine_fields(fields: &str) -> ProjectError {
     ProjectError::Unfit {
         code: "engine_fields",
-        problem: format!("the edit changes what the engine keeps: {fields}"),
-        fix: "title, description, body, tags, metadata, dependsOn, tests and keys of your own are yours; \
-              a task is moved with `aof task complete` or `aof task override`"
+        problem: format!("the edit changes fields that only the engine writes: {fields}"),
+        fix: "you may edit title, description, body, tags, metadata, dependsOn, tests and your own keys; \
+              `aof task complete` and `aof task override` move a task"
             .to_owned(),
     }
 }
 
-/// A remark on a task.
+/// A comment on a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Comment {
     pub text: String,
-    /// The agent that says it; absent for a person.
+    /// The author; `None` for a person.
     pub agent: Option<AgentId>,
 }
 
@@ -245,7 +245,7 @@ pub(crate) fn comment(
     if comment.text.trim().is_empty() {
         return Err(ProjectError::Unfit {
             code: "empty_comment",
-            problem: "the comment says nothing".to_owned(),
+            problem: "the comment is empty".to_owned(),
             fix: format!("give its text, as in `aof task comment {id} \"...\"`"),
         });
     }

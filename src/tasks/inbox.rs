@@ -1,9 +1,9 @@
-//! Completion files: what each says, which visit it means, which ones wait or were refused, and why. The watcher takes them.
+//! Completion files in the inbox: parsing, the visit that each means, and reports on files that wait or were refused. The watcher
+//! delivers the files.
 //!
-//! A file that names no visit means the one that is open when its task is first read. What has to wait keeps that visit, and what is
-//! dropped twice means the same one: neither ever counts for the next gate. No clock, and no time of a file, tells whether a second
-//! file was dropped before the first had counted. So the inbox is listed before each batch, when nobody can see yet that anything of
-//! it counts.
+//! A file that names no visit means the visit that is open when its task is first read. A waiting file keeps that visit, and a duplicate
+//! means the same visit: neither ever counts for the next gate. No clock or file time can tell whether a duplicate was dropped before
+//! the first file counted. So the inbox is listed before each batch, when no completion of the batch has counted yet.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -24,10 +24,10 @@ use crate::rules::{Refusal, branch_of};
 use crate::storage::inbox::{FileClass, InboxFile, VisitMark, Witnessed};
 use crate::storage::random::ulid;
 use crate::storage::{Inbox, StoreError, journal};
-use crate::tasks::complete::would_complete;
+use crate::tasks::complete::plan_completion;
 use crate::tasks::state::task_state::committed_task;
 
-/// How many waiting files are judged; the watcher reports the others when it takes them.
+/// The most waiting files that are checked. The watcher reports the others when it delivers them.
 const MOST_JUDGED: usize = 50;
 
 /// Returns how many files wait in the inbox.
@@ -35,7 +35,7 @@ pub(crate) fn pending(workspace: &Workspace) -> Result<usize, ProjectError> {
     Ok(files(workspace)?.len())
 }
 
-/// What keeps files back, and what to do about it.
+/// A problem that keeps files waiting, and its fix.
 struct InboxObstacle {
     problem: String,
     fix: String,
@@ -43,7 +43,7 @@ struct InboxObstacle {
     is_taken: bool,
 }
 
-/// Returns which completion files wait, and for what. While nothing can be committed all wait for that.
+/// Returns issues about waiting completion files. `is_halted`: nothing can be committed, so all files wait for that.
 pub(crate) fn waiting(workspace: &Workspace, is_halted: bool) -> Vec<Issue> {
     let files = match files(workspace) {
         Ok(files) => files,
@@ -56,12 +56,12 @@ pub(crate) fn waiting(workspace: &Workspace, is_halted: bool) -> Vec<Issue> {
     let mut free = files.len();
     let mut obstacles: Vec<InboxObstacle> = Vec::new();
     for file in files.into_iter().take(if is_halted { 0 } else { MOST_JUDGED }) {
-        // The watcher finishes first what was interrupted; a look does not.
+        // The watcher recovers interrupted writes first; a report does not.
         if journal::is_pending(&workspace.paths) {
             break;
         }
         let Err(error) = rehearse(workspace, &file) else { continue };
-        if !is_passing(&error) {
+        if !is_temporary(&error) {
             continue;
         }
         free -= 1;
@@ -71,7 +71,7 @@ pub(crate) fn waiting(workspace: &Workspace, is_halted: bool) -> Vec<Issue> {
             known.is_taken |= file.is_taken();
             known.names.push(file.name);
         } else {
-            let (fix, is_taken) = (fix(&error), file.is_taken());
+            let (fix, is_taken) = (fix_for(&error), file.is_taken());
             obstacles.push(InboxObstacle { problem, fix, names: vec![file.name], is_taken });
         }
     }
@@ -82,7 +82,7 @@ pub(crate) fn waiting(workspace: &Workspace, is_halted: bool) -> Vec<Issue> {
         } else {
             "`aof watch` takes them as they come; `aof watch --once` takes them now, and says what keeps one back"
         };
-        issues.push(Issue::new("inbox_waiting", waits(free), fix));
+        issues.push(Issue::new("inbox_waiting", waiting_text(free), fix));
     }
     for InboxObstacle { problem, fix, names, is_taken } in &obstacles {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -90,20 +90,20 @@ pub(crate) fn waiting(workspace: &Workspace, is_halted: bool) -> Vec<Issue> {
             if *is_taken { "; to take one back, remove it from `.aof/inbox/.taken`" } else { "" };
         issues.push(Issue::new(
             "inbox_kept_back",
-            format!("{} ({}): {problem}", waits(names.len()), some(&names)),
+            format!("{} ({}): {problem}", waiting_text(names.len()), some(&names)),
             format!("{fix}; `aof watch` goes on with it then, or `aof watch --once`{back}"),
         ));
     }
     issues
 }
 
-fn waits(count: usize) -> String {
+fn waiting_text(count: usize) -> String {
     let waits = if count == 1 { "file waits" } else { "files wait" };
     format!("{count} completion {waits} in `.aof/inbox`")
 }
 
-/// Returns what to do about an error here, where no command is run again.
-fn fix(error: &ProjectError) -> String {
+/// Returns the fix of an error, worded for a file that is retried automatically.
+fn fix_for(error: &ProjectError) -> String {
     match error {
         ProjectError::Store(StoreError::Exists { path }) => {
             format!("move `{}` away", path.display())
@@ -112,7 +112,7 @@ fn fix(error: &ProjectError) -> String {
     }
 }
 
-/// Returns what waits: what was taken, then what lies in the inbox.
+/// Returns the waiting files: taken ones, then those in the inbox.
 fn files(workspace: &Workspace) -> Result<Vec<InboxFile>, ProjectError> {
     let inbox = Inbox::of(&workspace.paths);
     let mut files = inbox.taken()?;
@@ -122,7 +122,7 @@ fn files(workspace: &Workspace) -> Result<Vec<InboxFile>, ProjectError> {
     Ok(files)
 }
 
-/// Judges a file as when it is taken. One that is to be refused meets no error here.
+/// Fails if the file cannot be delivered now for a temporary reason. A file that would be refused is no error.
 fn rehearse(workspace: &Workspace, file: &InboxFile) -> Result<(), ProjectError> {
     let bytes = match Inbox::of(&workspace.paths).peek(file) {
         Ok(Some(bytes)) => bytes,
@@ -133,13 +133,13 @@ fn rehearse(workspace: &Workspace, file: &InboxFile) -> Result<(), ProjectError>
         Some(id) => id.clone(),
         None => ulid(workspace.clock()())?,
     };
-    match completion_in(file, &bytes, &id) {
-        Ok(completion) => would_complete(workspace, &completion)?.rehearse(workspace),
+    match parse_inbox_file(file, &bytes, &id) {
+        Ok(completion) => plan_completion(workspace, &completion)?.rehearse(workspace),
         Err(_) => Ok(()),
     }
 }
 
-/// Returns how many completions were refused that nobody has looked at, with the newest.
+/// Returns an issue that counts the refused completions and names some, if there are any.
 pub(crate) fn refused(workspace: &Workspace) -> Result<Option<Issue>, ProjectError> {
     let names = Inbox::of(&workspace.paths).refused()?;
     if names.is_empty() {
@@ -167,30 +167,30 @@ pub(crate) fn unclosed(workspace: &Workspace) -> Result<Vec<(String, ProjectErro
     Ok(growing.map(|candidate| (candidate.file.name, error())).collect())
 }
 
-/// How many visits are remembered.
+/// The most visits that are remembered.
 const MOST_VISITS: usize = 10_000;
 
-/// The visits that files were taken for, by task and agent.
+/// The visits that files were delivered for, by task and agent.
 #[derive(Debug, Default)]
 pub(crate) struct DeliveredVisits {
     delivered: HashMap<(TaskId, AgentId), DeliveredVisit>,
-    /// How often the inbox was listed.
+    /// The number of listings of the inbox.
     listings: u64,
-    /// What lay in it at the last listing, and at which one first: names and inodes.
+    /// Names and inodes of the files in the last listing, with the first listing that had each.
     present: HashMap<(OsString, u64), u64>,
 }
 
 #[derive(Debug)]
 struct DeliveredVisit {
     ticket: Ticket,
-    /// Whether the file itself named the branch.
+    /// Whether the file named the branch.
     names_branch: bool,
-    /// The last listing before it counted.
+    /// The last listing before the completion counted.
     listing: u64,
 }
 
 impl DeliveredVisits {
-    /// Lists the inbox, before something counts. Returns the number of this listing.
+    /// Lists the inbox, before a batch is delivered. Returns the number of this listing.
     pub(crate) fn list(&mut self, inbox: &Inbox<'_>) -> Result<u64, StoreError> {
         if self.delivered.len() > MOST_VISITS {
             self.delivered.clear();
@@ -204,12 +204,12 @@ impl DeliveredVisits {
         Ok(self.listings)
     }
 
-    /// Returns the listing in which a file first lay in the inbox.
+    /// Returns the number of the first listing that had the file.
     pub(crate) fn first_seen(&self, name: &OsStr, inode: u64) -> u64 {
         self.present.get(&(name.to_owned(), inode)).copied().unwrap_or(self.listings)
     }
 
-    /// Notes the visit that a completion was taken for, whether its file named the visit, and the last listing before it counted.
+    /// Notes the visit of a completion that counted, whether its file named the visit, and the last listing before that.
     pub(crate) fn note(&mut self, completion: &Completion, names_visit: bool, listing: u64) {
         let ticket = completion.ticket.clone();
         if ticket.visit.is_some() {
@@ -219,23 +219,23 @@ impl DeliveredVisits {
         }
     }
 
-    /// Has a completion mean the visit that its agent has completed, unless it names one itself, or was dropped after that had counted.
-    pub(crate) fn bind(&self, completion: &mut Completion, first_seen: u64) {
+    /// Binds a duplicate to the visit that its agent has completed, unless it names a visit, or was dropped after the first counted.
+    pub(crate) fn bind_duplicate(&self, completion: &mut Completion, first_seen: u64) {
         let ticket = &mut completion.ticket;
         if ticket.visit.is_none()
             && let Some(known) =
                 self.delivered.get(&(ticket.task.clone(), completion.agent.clone()))
             && first_seen <= known.listing
         {
-            // A file that names a branch, and one that names none, do not mean the same one.
+            // A file without a branch is no duplicate of one that names its branch.
             let branch = known.ticket.branch.clone().filter(|_| !known.names_branch);
             *ticket = Ticket { branch, ..known.ticket.clone() };
         }
     }
 }
 
-/// Has a completion mean the visit that it was found to mean before, unless it names one itself.
-pub(crate) fn bind(completion: &mut Completion, mark: Option<&VisitMark>) {
+/// Binds a completion to the visit that was found for its file before, unless it names a visit.
+pub(crate) fn bind_to_mark(completion: &mut Completion, mark: Option<&VisitMark>) {
     let ticket = &mut completion.ticket;
     if let (None, Some(mark)) = (ticket.visit, mark) {
         ticket.visit = Some(mark.visit);
@@ -243,9 +243,12 @@ pub(crate) fn bind(completion: &mut Completion, mark: Option<&VisitMark>) {
     }
 }
 
-/// Returns the visit that a completion means which has to wait; nothing where none is open, or where nobody can tell. Where the
-/// task's file cannot be read, HEAD tells which visit is open.
-pub(crate) fn meant_visit(workspace: &Workspace, completion: &Completion) -> Option<VisitMark> {
+/// Returns the visit that a waiting completion means: its own, else the visit that is open in HEAD. `None` if no visit is open, or HEAD's
+/// task cannot be read.
+pub(crate) fn find_meant_visit(
+    workspace: &Workspace,
+    completion: &Completion,
+) -> Option<VisitMark> {
     let ticket = &completion.ticket;
     if let Some(visit) = ticket.visit {
         return Some(VisitMark { visit, branch: ticket.branch.clone() });
@@ -257,21 +260,21 @@ pub(crate) fn meant_visit(workspace: &Workspace, completion: &Completion) -> Opt
     Some(VisitMark { visit, branch: branch_of(&in_force.rules, &task, &completion.agent) })
 }
 
-/// Returns whether the completion has to wait because of an error that is not its own, as where its task's file cannot be read.
-pub(crate) fn is_passing(error: &ProjectError) -> bool {
+/// Returns whether the completion should be retried later: the error is not its own, as when the task's file cannot be read.
+pub(crate) fn is_temporary(error: &ProjectError) -> bool {
     match error {
         ProjectError::Store(_)
         | ProjectError::InvalidRules(_)
-        | ProjectError::Restless { .. }
+        | ProjectError::Contended { .. }
         | ProjectError::Frozen { .. }
         | ProjectError::NotPutBack { .. }
         | ProjectError::UnreadableTask { .. }
-        // The way in which a person wrote the file.
+        // The style in which a person wrote the task file; it may change.
         | ProjectError::Splice {
             refusal: SpliceRefusal::Shared { .. } | SpliceRefusal::Shape { .. } | SpliceRefusal::Layout { .. },
             ..
         }
-        // Only the worktree lacks it: an editor that saves by renaming, or somebody who deleted it and may bring it back.
+        // HEAD has the task: an editor is replacing the file, or a person deleted it and may restore it.
         | ProjectError::NoTask { committed: Some(_), .. } => true,
         ProjectError::Unfit { code, .. } => *code == "rules_not_committed",
         ProjectError::Git(error) => !matches!(error, GitError::BadPerson { .. } | GitError::BadPath { .. }),
@@ -279,8 +282,8 @@ pub(crate) fn is_passing(error: &ProjectError) -> bool {
     }
 }
 
-/// Returns the completion that a file says, of the visit that it was found to mean before, if any; or the reason why it is refused.
-pub(crate) fn completion_in(
+/// Parses a completion file, and binds the completion to the visit that was found before. Fails with the reason of the refusal.
+pub(crate) fn parse_inbox_file(
     file: &InboxFile,
     bytes: &[u8],
     id: &CompletionId,
@@ -300,20 +303,19 @@ pub(crate) fn completion_in(
             "diagnostics": diagnostics.map(|found| found.to_value()).collect::<Vec<_>>(),
         })
     })?;
-    bind(&mut completion, file.visit.as_ref());
+    bind_to_mark(&mut completion, file.visit.as_ref());
     Ok(completion)
 }
 
-/// Returns whether a file that was closed a moment ago is no whole completion yet: a shell that writes with `>` and then `>>` closes it
-/// each time.
+/// Returns whether a file that was closed a moment ago is incomplete: a shell that writes with `>` and then `>>` closes it each time.
 pub(crate) fn is_partial(workspace: &Workspace, file: &InboxFile, id: &CompletionId) -> bool {
     let bytes = match Inbox::of(&workspace.paths).peek(file) {
         Ok(Some(bytes)) => bytes,
         Err(StoreError::Unsteady { .. }) => return true,
-        // The taker finds out.
+        // Delivery reports the error.
         Ok(None) | Err(_) => return false,
     };
-    let Ok(completion) = completion_in(file, &bytes, id) else { return true };
+    let Ok(completion) = parse_inbox_file(file, &bytes, id) else { return true };
     // The body of a Markdown file comes last.
     if Syntax::of(&file.name) == Some(Syntax::Markdown) && completion.body.is_none() {
         return true;
@@ -323,10 +325,10 @@ pub(crate) fn is_partial(workspace: &Workspace, file: &InboxFile, id: &Completio
     if completion.outcome.is_some() && completion.summary.is_some() && has_blockers {
         return false;
     }
-    // It leaves out what few may: the rules tell.
-    let lacking = would_complete(workspace, &completion);
+    // Few gates allow these fields to be missing: the rules decide.
+    let planned = plan_completion(workspace, &completion);
     matches!(
-        lacking,
+        planned,
         Err(ProjectError::Refused(
             Refusal::MissingOutcome { .. }
                 | Refusal::MissingSummary { .. }

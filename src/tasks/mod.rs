@@ -12,7 +12,6 @@ pub(crate) mod merge;
 pub mod plan;
 pub(crate) mod publish;
 pub(crate) mod recovery;
-pub(crate) mod signing;
 pub(crate) mod state;
 pub(crate) mod view;
 pub(crate) mod write;

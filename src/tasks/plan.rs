@@ -1,7 +1,7 @@
-//! What a change comes to before anything is written: the choice of an operation, the new file, its place, its commits, its events.
+//! Plans a change before anything is written: the new file, its path, its commits, its events.
 //!
-//! A task does not rest at an automatic gate: the gate decides directly after the change that brought the task there, in a commit of
-//! its own, in the same move of the branch.
+//! A task does not stay at an automatic gate. The gate decides directly after the change that brought the task there: in another commit,
+//! in the same move of the branch.
 
 use std::borrow::Cow;
 
@@ -22,50 +22,51 @@ use crate::tasks::state::commit_message;
 use crate::tasks::state::task_state::{Pending, TaskState, TaskVersion, spliced};
 use crate::tasks::write::{Companion, Write};
 
-/// Whether an operation is carried out, or only shown.
+/// Whether an operation only shows what it would change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DryRun {
     /// Nothing is written.
     Yes,
-    /// It is carried out.
+    /// The operation is carried out.
     No,
 }
 
 /// A change that was made, or would be.
 pub struct Changed {
-    /// The task before it; nothing for a new one.
+    /// The task before the change; `None` for a new task.
     pub before: Option<TaskFile>,
     pub after: TaskFile,
     pub path: ProjectPath,
-    /// The commit; nothing where none was made.
+    /// The commit, if one was made.
     pub commit: Option<CommitId>,
     pub events: Vec<Event>,
     pub warnings: Vec<Warning>,
-    /// Whether it had been done before.
+    /// Whether nothing was to be done, because the same change was made before.
     pub settled: bool,
 }
 
-/// What an operation wants done with a task.
+/// What an operation decided to do with a task.
 pub(crate) enum Choice {
     /// A step of the engine.
     Step { step: Box<WorkflowStep>, message: String, author: Person, authored: Timestamp },
-    /// The file as a person has it, which says nothing else of what is the engine's.
+    /// The file with a person's edits. The fields that only the engine writes are unchanged.
     File { file: Box<TaskFile>, message: String, author: Person },
-    /// The file as it is, at another place, with what goes with it.
+    /// The file moves unchanged, with its companions.
     Moved { to: ProjectPath, message: String },
-    /// Only what lies between HEAD and the worktree is to be committed.
+    /// Only what is pending between HEAD and the worktree is committed.
     Pending,
-    /// Nothing: it was done before.
+    /// Nothing: the same change was made before.
     Settled,
 }
 
-/// What a choice comes to.
+/// A change, and how it is written.
 pub(crate) struct Plan {
     pub changed: Changed,
+    /// `None` if there is nothing to commit.
     pub write: Option<Write>,
 }
 
-/// Returns what the choice would make of the task.
+/// Plans a choice.
 pub(crate) fn plan(
     workspace: &Workspace,
     state: &TaskState,
@@ -77,8 +78,7 @@ pub(crate) fn plan(
         from: Some((path.clone(), state.snapshot.bytes.clone())),
         ..Write::of_new_file(Some(state.id.clone()), path.clone(), Vec::new())
     };
-    // What lies between HEAD and the worktree goes even with a choice that was settled before: it may be that very change, not yet
-    // committed.
+    // Pending versions are committed even with `Choice::Settled`: they may be that very change, interrupted before its commit.
     if let Pending::Versions(versions) = &state.pending {
         write.versions.clone_from(versions);
     }
@@ -100,10 +100,10 @@ pub(crate) fn plan(
             };
             changed.after = state.changed(workspace, spliced)?;
             (changed.events, changed.warnings) = (step.events, step.warnings);
-            let by = Some(author.clone());
-            write.versions.push(TaskVersion::of(&changed.after, message, by, authored));
+            let version = TaskVersion::of(&changed.after, message, Some(author.clone()), authored);
+            write.versions.push(version);
             let rules = &state.in_force.rules;
-            pass_on(rules, &mut changed, &mut write.versions, &author, now)?;
+            pass_automatic_gates(rules, &mut changed, &mut write.versions, &author, now)?;
         }
         Choice::File { file, message, author } => {
             changed.after = *file;
@@ -124,9 +124,12 @@ pub(crate) fn plan(
     Ok(Plan { changed, write: Some(write).filter(|write| !write.versions.is_empty()) })
 }
 
-/// Returns how a hand-made file is put at its first gate.
-pub(crate) fn adoption(workspace: &Workspace, state: &TaskState) -> Result<Choice, ProjectError> {
-    let step = begun(&state.in_force.rules, &state.file, workspace.now())?;
+/// Returns the choice that adopts a hand-made file at its first gate.
+pub(crate) fn adoption_choice(
+    workspace: &Workspace,
+    state: &TaskState,
+) -> Result<Choice, ProjectError> {
+    let step = adoption_step(&state.in_force.rules, &state.file, workspace.now())?;
     Ok(Choice::Step {
         message: commit_message::of_adoption(&step.task),
         author: workspace.repository.author_identity()?,
@@ -135,15 +138,15 @@ pub(crate) fn adoption(workspace: &Workspace, state: &TaskState) -> Result<Choic
     })
 }
 
-/// Returns a hand-made task as it is when it is taken up.
-pub(crate) fn begun(
+/// Returns the step that adopts a hand-made task. If the agent that it asks for may not have it, that is a warning.
+pub(crate) fn adoption_step(
     rules: &Rules,
     file: &TaskFile,
     now: Timestamp,
 ) -> Result<WorkflowStep, Refusal> {
     let Some(agent) = file.wanted_agent() else { return opened(rules, file, &Act::Open, now) };
     opened(rules, file, &Act::OpenFor { agent: agent.clone() }, now).or_else(|refusal| {
-        // Where it cannot begin at all, that is what keeps it back.
+        // If the task cannot be adopted at all, that error counts, not the agent's.
         let mut step = opened(rules, file, &Act::Open, now)?;
         let (task, why) = (file.task.id.clone(), refusal.problem());
         step.warnings.push(Warning::NotGiven { task, agent, why });
@@ -159,30 +162,30 @@ fn opened(
 ) -> Result<WorkflowStep, Refusal> {
     let mut task = Cow::Borrowed(&file.task);
     if file.field("created").is_none_or(Node::is_null) {
-        // The file was read a moment ago; nobody could say later when.
+        // The time of creation must be the time of adoption: a later replay could not know when the file was read.
         task.to_mut().created = now;
     }
     match decide(rules, &task, act, now)? {
         Decision::Step(step) => Ok(*step),
         Decision::Settled { .. } => {
-            unreachable!("a task that stands nowhere cannot have been opened before")
+            unreachable!("a task at no gate cannot have been opened before")
         }
     }
 }
 
-/// Returns what has to be done with the task before anything else can be.
+/// Returns the step that has to come before any other change of the task.
 pub(crate) fn first_due_step(
     workspace: &Workspace,
     state: &TaskState,
 ) -> Result<Option<Choice>, ProjectError> {
     match state.file.origin {
-        Origin::HandMade => adoption(workspace, state).map(Some),
+        Origin::HandMade => adoption_choice(workspace, state).map(Some),
         Origin::Adopted => step_owed_to_rules(workspace, state),
     }
 }
 
-/// Returns what the rules in force want done with a task; nothing where it stands as they have it. They may have changed since it
-/// came there, or `git reset` may have taken back what a gate had decided.
+/// Returns the step that the rules in force require: they changed since the task came to its gate, or `git reset` took back the decision
+/// of an automatic gate.
 pub(crate) fn step_owed_to_rules(
     workspace: &Workspace,
     state: &TaskState,
@@ -205,8 +208,8 @@ pub(crate) fn step_owed_to_rules(
     }))
 }
 
-/// Returns how the file of a task is brought to where it belongs; nothing where it stands there.
-pub(crate) fn home(state: &TaskState) -> Option<Choice> {
+/// Returns the move of a misplaced task file to where it belongs.
+pub(crate) fn relocation(state: &TaskState) -> Option<Choice> {
     let to = destination(state, &state.file);
     if to == state.snapshot.path || state.file.origin == Origin::HandMade {
         return None;
@@ -215,9 +218,9 @@ pub(crate) fn home(state: &TaskState) -> Option<Choice> {
     Some(Choice::Moved { to, message })
 }
 
-/// Lets automatic gates decide until the task is at a gate where somebody works, or has ended. The rules bound it: they allow no circle
-/// of automatic gates alone, and count how often a gate sends back.
-pub(crate) fn pass_on(
+/// Lets automatic gates decide until the task is at a gate with work, or has ended. This ends: the rules forbid circles of automatic gates
+/// only, and limit how often a gate sends back.
+pub(crate) fn pass_automatic_gates(
     rules: &Rules,
     changed: &mut Changed,
     versions: &mut Vec<TaskVersion>,
@@ -239,7 +242,7 @@ pub(crate) fn pass_on(
     Ok(())
 }
 
-/// Returns where the task's file belongs: a finished task in the archive, an active one outside of it, else where people put it.
+/// Returns where the task's file belongs: the archive for a finished task, else where people put it outside the archive.
 pub(crate) fn destination(state: &TaskState, after: &TaskFile) -> ProjectPath {
     let finished = after.origin == Origin::Adopted && after.task.status.is_finished();
     match (finished, state.place) {
@@ -249,8 +252,8 @@ pub(crate) fn destination(state: &TaskState, after: &TaskFile) -> ProjectPath {
     }
 }
 
-/// Adds the companions to the write of a task that moves. Some stay, so that no task is kept from being finished: ignored files, files
-/// that git would convert, files too large to read at once, and names that no commit can have.
+/// Adds the companions to the write of a task that moves. Companions that cannot be committed stay, with a warning, so that they do not
+/// block the task: ignored files, files that git would convert, files that are too large, and names that no commit can have.
 fn add_companions(
     workspace: &Workspace,
     state: &TaskState,

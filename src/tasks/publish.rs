@@ -1,5 +1,5 @@
-//! Makes commits of writes, with their files, in one move of the branch. The caller holds the writer lock, and has checked that what it
-//! read is unchanged.
+//! Commits writes with their files, in one move of the branch. The caller holds the writer lock, and has checked that what it read is
+//! unchanged.
 
 use std::time::Instant;
 
@@ -17,43 +17,42 @@ use crate::tasks::write;
 use crate::tasks::write::{PlacedFiles, Write};
 
 /// A commit that was not made.
-pub(crate) struct Failed {
+pub(crate) struct FailedWrite {
     pub error: ProjectError,
-    pub stuck: Option<Stuck>,
+    pub rollback: Option<FailedRollback>,
 }
 
-impl From<ProjectError> for Box<Failed> {
+impl From<ProjectError> for Box<FailedWrite> {
     fn from(error: ProjectError) -> Self {
-        Self::new(Failed { error, stuck: None })
+        Self::new(FailedWrite { error, rollback: None })
     }
 }
 
-/// Files that could not be put back as they were.
-pub(crate) struct Stuck {
+/// Files that could not be rolled back.
+pub(crate) struct FailedRollback {
     pub fault: StoreError,
-    /// Whether the record says that they are to be.
+    /// Whether the journal is marked for rollback.
     pub noted: bool,
 }
 
-/// What was done of a change before its branch moved.
+/// How far a write got before the branch moved.
 #[derive(Default)]
 struct Progress {
-    /// The record of the change, once it is written.
+    /// The journal record, once it is written.
     record: Option<JournalRecord>,
     placed: PlacedFiles,
 }
 
-/// Writes and commits the changes. Where it fails, it puts the files back as they were. `aim` says what recovery does with what that
-/// leaves.
+/// Writes the files and commits them. On failure, rolls the files back; `aim` tells recovery what to do if that fails too.
 pub(crate) fn publish(
     workspace: &Workspace,
     lock: &WriterLock,
     head: &Head,
     writes: &[Write],
     aim: RecoveryAim,
-) -> Result<Vec<CommitId>, Box<Failed>> {
+) -> Result<Vec<CommitId>, Box<FailedWrite>> {
     let start = Instant::now();
-    write::look_in_the_way(&workspace.paths, writes).map_err(ProjectError::from)?;
+    write::ensure_destinations_free(&workspace.paths, writes).map_err(ProjectError::from)?;
     let prepared = prepare(workspace, head, writes)?;
     crash_points::point("ops.prepared");
     workspace.wait_for_index();
@@ -62,20 +61,20 @@ pub(crate) fn publish(
     let published = match progress.publish(workspace, lock, &prepared, writes) {
         Ok(published) => published,
         Err(error) => {
-            let stuck = progress.undo(lock, writes, aim);
-            return Err(Box::new(Failed { error, stuck }));
+            let rollback = progress.roll_back(lock, writes, aim);
+            return Err(Box::new(FailedWrite { error, rollback }));
         }
     };
     crash_points::point("ops.committed");
     if let Some(fault) = published.not_synced {
-        // The record stays: it is what the next command goes by if a power cut takes some of it back.
+        // The record stays: after a power cut, the next command needs it.
         return Err(ProjectError::from(StoreError::from(fault)).into());
     }
-    let settled = write::remove_moved(lock, writes);
+    let removed = write::remove_moved(lock, writes);
     crash_points::point("ops.settled");
-    if let Err(fault) = settled.and_then(|()| journal::clear(lock)) {
-        // The commit stands, so this is no failure of the act. The record stays, and the next command goes on from there.
-        warn!("the commit is made, and not all is cleared away behind it: {fault}");
+    if let Err(fault) = removed.and_then(|()| journal::clear(lock)) {
+        // The commit counts, so the operation has not failed. The record stays, and the next command cleans up.
+        warn!("the commit is made, but cleaning up after it failed: {fault}");
     }
     let took = start.elapsed();
     workspace.note_commit(took);
@@ -88,7 +87,7 @@ pub(crate) fn publish(
 }
 
 impl Progress {
-    /// Writes the record, then the files, and moves the branch.
+    /// Writes the journal, then the files, and moves the branch.
     fn publish(
         &mut self,
         workspace: &Workspace,
@@ -114,19 +113,24 @@ impl Progress {
         Ok(locked.finish(folders)?)
     }
 
-    /// Puts the files back as they were. Returns what kept it from that.
-    fn undo(self, lock: &WriterLock, writes: &[Write], aim: RecoveryAim) -> Option<Stuck> {
-        // The record says so first: a change that is reported as failed must not be found done.
+    /// Rolls the files back. Returns why that failed.
+    fn roll_back(
+        self,
+        lock: &WriterLock,
+        writes: &[Write],
+        aim: RecoveryAim,
+    ) -> Option<FailedRollback> {
+        // The journal is marked first: recovery must not finish a change that was reported as failed.
         let record = self.record.filter(|_| aim == RecoveryAim::Undo && !self.placed.is_empty());
         let noted = record.and_then(|record| journal::note_undo(lock, &record).ok());
         let fault = self.placed.put_back(lock, writes).err()?;
-        // The next command finds the note; only a power cut could still take it back.
+        // The next command finds the mark even if this sync fails; only a power cut could lose it.
         let noted = noted.map(|written| drop(written.sync(lock))).is_some();
-        Some(Stuck { fault, noted })
+        Some(FailedRollback { fault, noted })
     }
 }
 
-/// Writes the commits of these writes on top of the branch, on no branch yet.
+/// Writes the commits as objects on top of HEAD. No branch moves.
 pub(crate) fn prepare(
     workspace: &Workspace,
     head: &Head,
@@ -135,7 +139,7 @@ pub(crate) fn prepare(
     Ok(workspace.repository.prepare_batch(head, &drafts(workspace, writes)?)?)
 }
 
-/// Returns the commits that these writes are to become, oldest first.
+/// Returns the drafts of the commits of these writes, oldest first.
 pub(crate) fn drafts(workspace: &Workspace, writes: &[Write]) -> Result<Vec<Draft>, ProjectError> {
     let committer = workspace.repository.identity()?;
     let by_user = writes.iter().any(Write::is_by_user);
@@ -149,7 +153,7 @@ pub(crate) fn last_of_each(prepared: &Prepared, writes: &[Write]) -> Vec<CommitI
     let commits: Vec<CommitId> = prepared.commits().collect();
     let mut made = 0;
     let last = |write: &Write| {
-        made += write.commits();
+        made += write.commit_count();
         commits[made - 1]
     };
     writes.iter().map(last).collect()

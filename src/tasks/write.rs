@@ -1,7 +1,7 @@
-//! One change on its way to disk: its files and its commits.
+//! A write: the files of one change, and the commits of them.
 //!
-//! Every file is whole under its name at any moment. The folders are synced together with that of the branch, once it has moved:
-//! until then a power cut may leave an old file where the branch is new, which `heal` brings forward.
+//! A file is complete whenever it is visible under its name. The folders are synced only after the branch has moved, together with the
+//! branch's: until then a power cut may leave an old file where the branch is new, which `recover` updates.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -20,31 +20,32 @@ use crate::system::disk::Unsynced;
 use crate::tasks::state::commit_message::of_companions;
 use crate::tasks::state::task_state::TaskVersion;
 
-/// One change on its way to disk: of a task, or a new file of the rules.
+/// A change that is to be written and committed: of a task, or of files that are not a task's.
 pub(crate) struct Write {
-    /// The task; absent for a file of the rules.
+    /// The task; `None` where the file is not a task's.
     pub id: Option<TaskId>,
+    /// The path of the file in HEAD.
     pub head_path: Option<ProjectPath>,
-    /// The file as it was read; nothing for a new one.
+    /// Path and bytes of the file as it was read; `None` for a new file.
     pub from: Option<(ProjectPath, Vec<u8>)>,
     pub to: ProjectPath,
-    /// Whether the file can be run, where it moves.
+    /// Whether a file that moves is executable.
     pub is_program: bool,
-    /// The commits to be, oldest first; the last one's bytes are the file's.
+    /// The versions to commit, oldest first. The last one is what the file gets.
     pub versions: Vec<TaskVersion>,
-    /// Files that go with the task.
+    /// Files that move with the task.
     pub companions: Vec<Companion>,
-    /// Files that are no task's and are written in the commit of the last version: the configuration of a new project.
-    pub beside: Vec<Beside>,
-    /// What stood there before a command that was stopped, and is finished by this one; nothing where that is `from`.
+    /// Files that go into the commit of the last version, such as the configuration of a new project.
+    pub plain_files: Vec<PlainFile>,
+    /// When this finishes an interrupted write: the file before that one, if it differs from `from`.
     pub recorded: Option<FileBefore>,
 }
 
-/// A file that is no task's.
+/// A file that is neither a task's nor a companion: configuration, workflows, `.gitattributes`.
 #[derive(Clone)]
-pub(crate) struct Beside {
+pub(crate) struct PlainFile {
     pub path: ProjectPath,
-    /// What it says, and what HEAD has; nothing for a new one.
+    /// The bytes in the worktree and in HEAD; `None` for a new file.
     pub before: Option<Vec<u8>>,
     pub bytes: Vec<u8>,
 }
@@ -55,12 +56,12 @@ pub(crate) struct Companion {
     pub to: ProjectPath,
     pub bytes: Vec<u8>,
     pub is_program: bool,
-    /// Whether a person changed it since HEAD: the edit is a commit of its own, before the others.
+    /// Whether a person edited it since HEAD. The edit becomes a commit before the others.
     pub is_edited: bool,
 }
 
 impl Write {
-    /// Returns the write of a new file: of a task, or of the rules.
+    /// Returns the write of a new file.
     pub(crate) fn of_new_file(
         id: Option<TaskId>,
         to: ProjectPath,
@@ -74,33 +75,34 @@ impl Write {
             is_program: false,
             versions,
             companions: Vec::new(),
-            beside: Vec::new(),
+            plain_files: Vec::new(),
             recorded: None,
         }
     }
 
-    /// Returns what the file is to say.
+    /// Returns the bytes that the file gets.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.versions.last().map_or(&[], |version| &version.bytes)
     }
 
-    fn edited(&self) -> impl Iterator<Item = &Companion> {
+    fn edited_companions(&self) -> impl Iterator<Item = &Companion> {
         self.companions.iter().filter(|file| file.is_edited)
     }
 
-    /// Returns how many commits it is to become.
-    pub(crate) fn commits(&self) -> usize {
-        usize::from(self.edited().next().is_some()) + self.versions.len()
+    /// Returns the number of its commits.
+    pub(crate) fn commit_count(&self) -> usize {
+        usize::from(self.edited_companions().next().is_some()) + self.versions.len()
     }
 
-    /// Returns whether one of them is git's user's.
+    /// Returns whether git's user is the author of one of its commits.
     pub(crate) fn is_by_user(&self) -> bool {
-        self.edited().next().is_some() || self.versions.iter().any(|own| own.author.is_none())
+        self.edited_companions().next().is_some()
+            || self.versions.iter().any(|own| own.author.is_none())
     }
 
-    /// Returns what is recorded of it before anything is written.
+    /// Returns its journal record.
     pub(crate) fn intended(&self) -> IntendedWrite {
-        let made = |path: &ProjectPath, before: Option<&[u8]>, bytes: &[u8]| CreatedFile {
+        let created_file = |path: &ProjectPath, before: Option<&[u8]>, bytes: &[u8]| CreatedFile {
             path: path.clone(),
             sha256: Digest::of(bytes),
             before: before.map(Digest::of),
@@ -113,12 +115,13 @@ impl Write {
             let (from, to) = (file.from.clone(), file.to.clone());
             MovedCompanion { from, to, sha256: Digest::of(&file.bytes) }
         };
-        let beside = self.beside.iter();
-        let mut created: Vec<CreatedFile> =
-            beside.map(|file| made(&file.path, file.before.as_deref(), &file.bytes)).collect();
-        if !self.beside.is_empty() || self.id.is_none() {
+        let plain_files = self.plain_files.iter();
+        let mut created: Vec<CreatedFile> = plain_files
+            .map(|file| created_file(&file.path, file.before.as_deref(), &file.bytes))
+            .collect();
+        if !self.plain_files.is_empty() || self.id.is_none() {
             let before = self.from.as_ref().map(|(_, before)| before.as_slice());
-            created.push(made(&self.to, before, self.bytes()));
+            created.push(created_file(&self.to, before, self.bytes()));
         }
         IntendedWrite {
             task: self.id.clone(),
@@ -130,7 +133,7 @@ impl Write {
         }
     }
 
-    /// Returns the commits that it is to become, oldest first.
+    /// Returns the drafts of its commits, oldest first.
     pub(crate) fn drafts(&self, user: &Person, committer: &Person, now: Timestamp) -> Vec<Draft> {
         let draft = |changes, message: &str, author: &Person, authored| Draft {
             changes,
@@ -142,23 +145,25 @@ impl Write {
             committed: now,
         };
         let mut drafts = Vec::new();
-        let edited: Vec<Change> =
-            self.edited().map(|file| Change::plain(&file.from, file.bytes.clone())).collect();
+        let edited: Vec<Change> = self
+            .edited_companions()
+            .map(|file| Change::plain(&file.from, file.bytes.clone()))
+            .collect();
         if let (false, Some(id)) = (edited.is_empty(), &self.id) {
             drafts.push(draft(edited, &of_companions(id), user, now));
         }
-        let mut at = self.head_path.clone();
-        let here = self.from.as_ref().map_or(&self.to, |(path, _)| path);
+        let mut committed_path = self.head_path.clone();
+        let current_path = self.from.as_ref().map_or(&self.to, |(path, _)| path);
         let last = self.versions.len().saturating_sub(1);
         for (index, version) in self.versions.iter().enumerate() {
-            let path = if index == last { &self.to } else { here };
+            let path = if index == last { &self.to } else { current_path };
             let is_program = self.is_program;
             let own = Change { is_program, ..Change::plain(path, version.bytes.clone()) };
-            let left = at.filter(|old| old != path).map(|old| Change::gone(&old));
-            let changes = std::iter::once(own).chain(left).collect();
+            let removed = committed_path.filter(|old| old != path).map(|old| Change::gone(&old));
+            let changes = std::iter::once(own).chain(removed).collect();
             let author = version.author.as_ref().unwrap_or(user);
             drafts.push(draft(changes, &version.message, author, version.authored));
-            at = Some(path.clone());
+            committed_path = Some(path.clone());
         }
         if let Some(last) = drafts.last_mut().filter(|_| !self.versions.is_empty()) {
             for Companion { from, to, bytes, is_program, .. } in &self.companions {
@@ -166,8 +171,9 @@ impl Write {
                 last.changes.push(Change::gone(from));
                 last.changes.push(Change { is_program: *is_program, ..copy });
             }
-            let beside = self.beside.iter();
-            last.changes.extend(beside.map(|file| Change::plain(&file.path, file.bytes.clone())));
+            let plain_files = self.plain_files.iter();
+            last.changes
+                .extend(plain_files.map(|file| Change::plain(&file.path, file.bytes.clone())));
             let own = self.from.iter().filter(|_| self.head_path.is_none());
             last.standing = own
                 .map(|(path, bytes)| (path, bytes))
@@ -182,12 +188,12 @@ impl Write {
 /// The files of one write, in the order in which they get their names.
 pub(crate) type StagedFiles = Vec<StagedWrite>;
 
-/// How many writes are staged ahead at most: each keeps its files and their folders open.
-const AHEAD: usize = 32;
+/// The most writes that are staged in advance. Each keeps its files and their folders open.
+const MOST_STAGED: usize = 32;
 
-/// Fails where a file is in the place of one that moves. This is checked before the record is written: recovery could not tell that
-/// the file was there before.
-pub(crate) fn look_in_the_way(paths: &Paths, writes: &[Write]) -> Result<(), StoreError> {
+/// Fails if another file exists where one is to be moved. To be called before the journal is written: recovery could not tell whose
+/// file it is.
+pub(crate) fn ensure_destinations_free(paths: &Paths, writes: &[Write]) -> Result<(), StoreError> {
     for write in writes {
         let moves = write.from.as_ref().is_some_and(|(path, _)| *path != write.to);
         let own = moves.then_some(&write.to);
@@ -203,19 +209,19 @@ pub(crate) fn look_in_the_way(paths: &Paths, writes: &[Write]) -> Result<(), Sto
     Ok(())
 }
 
-/// Writes the files of these changes, of the first ones if there are many, under temporary names.
+/// Writes the files of the first writes under temporary names.
 pub(crate) fn stage(lock: &WriterLock, writes: &[Write]) -> Result<Vec<StagedFiles>, StoreError> {
-    writes.iter().take(AHEAD).map(|write| stage_one(lock, write)).collect()
+    writes.iter().take(MOST_STAGED).map(|write| stage_one(lock, write)).collect()
 }
 
-/// Returns those that are not on the disk yet. They are synced before [`PlacedFiles::put`] is called.
+/// Returns the staged files that are not on the disk yet. The caller syncs them before [`PlacedFiles::put`].
 pub(crate) fn unsynced(staged: &mut [StagedFiles]) -> Result<Vec<Unsynced>, StoreError> {
     staged.iter_mut().flatten().filter_map(|file| file.unsynced().transpose()).collect()
 }
 
 fn stage_one(lock: &WriterLock, write: &Write) -> Result<StagedFiles, StoreError> {
     let mut files = Vec::new();
-    for file in &write.beside {
+    for file in &write.plain_files {
         let over = file.before.clone().map_or(Over::Nothing, Over::Only);
         files.push(StagedWrite::new(lock, &file.path, over, &file.bytes)?);
     }
@@ -223,7 +229,7 @@ fn stage_one(lock: &WriterLock, write: &Write) -> Result<StagedFiles, StoreError
     let over = match &write.from {
         Some((path, before)) if *path == write.to && before == bytes => None,
         Some((path, before)) if *path == write.to => Some(Over::Only(before.clone())),
-        // What stands where it goes is somebody's, even where git knows nothing of it.
+        // A file that is there already belongs to somebody, even if git does not track it.
         Some(_) | None => Some(Over::Nothing),
     };
     if let Some(over) = over {
@@ -236,16 +242,16 @@ fn stage_one(lock: &WriterLock, write: &Write) -> Result<StagedFiles, StoreError
     Ok(files)
 }
 
-/// Files that have their names by now.
+/// Files that have been renamed to their final names.
 #[derive(Default)]
 pub(crate) struct PlacedFiles {
     paths: BTreeSet<ProjectPath>,
-    /// Each folder once, still to be synced.
+    /// Their folders, still to be synced.
     folders: BTreeMap<PathBuf, Unsynced>,
 }
 
 impl PlacedFiles {
-    /// Gives the files their names; what was not staged yet is. Returns their folders.
+    /// Renames the staged files to their final names, and stages and renames the rest. Returns the folders to sync.
     pub(crate) fn put(
         &mut self,
         lock: &WriterLock,
@@ -275,12 +281,12 @@ impl PlacedFiles {
         Ok(())
     }
 
-    /// Says whether none has its name.
+    /// Returns whether no file has its final name.
     pub(crate) fn is_empty(&self) -> bool {
         self.paths.is_empty()
     }
 
-    /// Undoes it. A file that somebody changed in the meantime stays as they left it, and so does one that was in the way.
+    /// Restores the files as they were before. Files that somebody changed meanwhile stay, and so do files that blocked the write.
     pub(crate) fn put_back(&self, lock: &WriterLock, writes: &[Write]) -> Result<(), StoreError> {
         for write in writes {
             let own = write.from.as_ref().filter(|(path, _)| *path == write.to);
@@ -289,7 +295,7 @@ impl PlacedFiles {
             for companion in &write.companions {
                 self.put_one_back(lock, &companion.to, &companion.bytes, None)?;
             }
-            for file in &write.beside {
+            for file in &write.plain_files {
                 self.put_one_back(lock, &file.path, &file.bytes, file.before.as_deref())?;
             }
         }
@@ -306,18 +312,18 @@ impl PlacedFiles {
         if !self.paths.contains(path) {
             return Ok(());
         }
-        let done = match before {
+        let restored = match before {
             None => atomic_write::remove_if(lock, path, bytes),
             Some(before) => atomic_write::replace_if(lock, path, bytes, before),
         };
-        match done {
+        match restored {
             Err(StoreError::WrongKind { .. }) => Ok(()),
             other => accept_changed(other),
         }
     }
 }
 
-/// Removes the old files of tasks that moved, if they still are what was read.
+/// Removes the old files of tasks that moved, unless somebody changed them.
 pub(crate) fn remove_moved(lock: &WriterLock, writes: &[Write]) -> Result<(), StoreError> {
     for write in writes {
         if let Some((path, before)) = write.from.as_ref().filter(|(path, _)| *path != write.to) {
@@ -337,16 +343,16 @@ fn accept_changed(result: Result<(), StoreError>) -> Result<(), StoreError> {
     }
 }
 
-/// Returns which of the files is there already, in the worktree or in HEAD.
+/// Returns the first of the files that exists in the worktree or in HEAD.
 pub(crate) fn existing_file<'f>(
     workspace: &Workspace,
     head: &Head,
     files: impl IntoIterator<Item = &'f ProjectPath>,
 ) -> Result<Option<&'f ProjectPath>, ProjectError> {
     for path in files {
-        let stands = path.below(workspace.paths.root()).symlink_metadata().is_ok();
+        let exists = path.below(workspace.paths.root()).symlink_metadata().is_ok();
         let blob = |commit| workspace.repository.blob_id(commit, path.as_str());
-        if stands || head.commit.map(blob).transpose()?.flatten().is_some() {
+        if exists || head.commit.map(blob).transpose()?.flatten().is_some() {
             return Ok(Some(path));
         }
     }

@@ -18,7 +18,7 @@ use crate::project::error::ProjectError;
 use crate::project::rule_files::rules_mark;
 use crate::project::workspace::Workspace;
 use crate::storage::inbox::QUIET;
-use crate::tasks::automatic::{SeenFiles, TendReason, run_out, tend};
+use crate::tasks::automatic::{SeenFiles, UpkeepReason, end_expired_limits, keep_up_files};
 use crate::tasks::plan::DryRun;
 
 /// How many files that only look like tasks are reported.
@@ -101,16 +101,17 @@ impl Checks {
         schedule: &mut Schedule,
         reporter: &mut Reporter<'_>,
     ) -> Result<(), ProjectError> {
-        let tended =
-            tend(workspace, wait, QUIET, &mut self.tasks, &mut |worked| reporter.rest(worked))?;
+        let tended = keep_up_files(workspace, wait, QUIET, &mut self.tasks, &mut |worked| {
+            reporter.rest(worked)
+        })?;
         schedule.checked_tasks(tended.waiting > 0, Instant::now());
         for (reason, changed) in tended.changed {
             let report = match reason {
-                TendReason::Adopt => WatchReport::Adopted,
-                TendReason::Pass => WatchReport::Passed,
-                TendReason::Follow => WatchReport::Followed,
-                TendReason::Move => WatchReport::Moved,
-                TendReason::Commit => WatchReport::Committed,
+                UpkeepReason::Adopt => WatchReport::Adopted,
+                UpkeepReason::Pass => WatchReport::Passed,
+                UpkeepReason::Follow => WatchReport::Followed,
+                UpkeepReason::Move => WatchReport::Moved,
+                UpkeepReason::Commit => WatchReport::Committed,
             };
             reporter.tell(report(Box::new(changed)));
         }
@@ -191,7 +192,8 @@ pub(crate) fn check_limits(
     reporter: &mut Reporter<'_>,
 ) -> Result<(), ProjectError> {
     let start = Instant::now();
-    let ran_out = run_out(workspace, wait, DryRun::No, &mut |worked| reporter.rest(worked))?;
+    let ran_out =
+        end_expired_limits(workspace, wait, DryRun::No, &mut |worked| reporter.rest(worked))?;
     let next = ran_out.next.map(|next| workspace.until(next));
     schedule.checked_limits(start, Instant::now(), next);
     let timed_out = ran_out.timed_out.into_iter().map(Box::new).map(WatchReport::TimedOut);

@@ -24,10 +24,10 @@ use crate::storage::inbox::{FileClass, InboxFile, OpenInboxFile};
 use crate::storage::random::ulid;
 use crate::storage::{Inbox, StoreError};
 use crate::system::crash_points;
-use crate::tasks::apply::MOST;
-use crate::tasks::complete::{complete_together, leave_conflict};
+use crate::tasks::apply::BATCH_SIZE;
+use crate::tasks::complete::{complete_together, record_conflict};
 use crate::tasks::inbox::{
-    DeliveredVisits, bind, completion_in, is_partial, is_passing, meant_visit,
+    DeliveredVisits, bind_to_mark, find_meant_visit, is_partial, is_temporary, parse_inbox_file,
 };
 use crate::tasks::plan::Changed;
 
@@ -258,7 +258,7 @@ impl DeliveryWork<'_, '_> {
         let mut pending: Vec<DeliveredFile> = Vec::new();
         loop {
             let start = Instant::now();
-            let files = more(MOST.saturating_sub(pending.len()))?;
+            let files = more(BATCH_SIZE.saturating_sub(pending.len()))?;
             if files.is_empty() && pending.is_empty() {
                 return Ok(());
             }
@@ -266,11 +266,11 @@ impl DeliveryWork<'_, '_> {
                 pending.extend(self.open(file, first_seen)?);
             }
             for work in &mut pending {
-                self.visits.bind(&mut work.completion, work.first_seen);
+                self.visits.bind_duplicate(&mut work.completion, work.first_seen);
             }
             let listing = self.visits.list(self.inbox)?;
             let batch = next_batch(&mut pending, |work| work.completion.ticket.task.clone());
-            let more_to_come = batch.len() == MOST || !pending.is_empty();
+            let more_to_come = batch.len() == BATCH_SIZE || !pending.is_empty();
             self.complete_batch(workspace, wait, &batch, listing)?;
             if more_to_come && self.reporter.rest(start.elapsed()).is_break() {
                 return Ok(());
@@ -298,7 +298,7 @@ impl DeliveryWork<'_, '_> {
             }
         };
         let Some(id) = &file.id else { return Ok(None) };
-        match completion_in(&file, &open.bytes, id) {
+        match parse_inbox_file(&file, &open.bytes, id) {
             Ok(completion) => {
                 // In a marked file, the visit is not the author's.
                 let names_visit = file.visit.is_none() && completion.ticket.visit.is_some();
@@ -327,7 +327,7 @@ impl DeliveryWork<'_, '_> {
         let mut refused = vec![false; batch.len()];
         let done = complete_together(workspace, wait, &mut completions, &mut |place, result| {
             let DeliveredFile { file, open, .. } = &batch[place];
-            waits[place] = result.as_ref().is_err_and(is_passing);
+            waits[place] = result.as_ref().is_err_and(is_temporary);
             refused[place] = result.is_err() && !waits[place];
             let settled = match result {
                 Ok(changed) => self.settle(file, open, changed),
@@ -360,7 +360,7 @@ impl DeliveryWork<'_, '_> {
             if let Err(error) = put_conflict(workspace, &refusal, &digest) {
                 self.reporter.report_undelivered(error.to_string());
             }
-            if let Err(error) = leave_conflict(workspace, &refusal, digest.as_str()) {
+            if let Err(error) = record_conflict(workspace, &refusal, digest.as_str()) {
                 warn!("the event stream misses that a completion came too late: {error}");
                 self.reporter.report_undelivered(error.to_string());
             }
@@ -371,8 +371,8 @@ impl DeliveryWork<'_, '_> {
 
     /// Notes in the name of a waiting file which visit it means.
     fn mark(&self, workspace: &Workspace, file: &InboxFile, completion: &mut Completion) {
-        let Some(visit) = meant_visit(workspace, completion) else { return };
-        bind(completion, Some(&visit));
+        let Some(visit) = find_meant_visit(workspace, completion) else { return };
+        bind_to_mark(completion, Some(&visit));
         if let Err(error) = self.inbox.mark(file, &visit) {
             // It still waits; the next retry looks the visit up again.
             warn!("a completion file that waits does not keep which visit it means: {error}");

@@ -15,7 +15,7 @@ use crate::tasks::create::{NewTask, create};
 use crate::tasks::edit::{Comment, comment};
 use crate::tasks::headers::list::{known_worker, workflow_named};
 use crate::tasks::plan::DryRun;
-use crate::tasks::view::brief::briefed;
+use crate::tasks::view::brief::task_brief;
 use crate::tasks::view::task_view::{brief_of, show, warnings_value};
 
 pub(crate) const RENEW: Tool = Tool {
@@ -289,7 +289,7 @@ fn task_of_run(project: &OpenProject<'_>, ticket: &Ticket) -> Result<Value, Tool
     if !open || task.gate.is_none() {
         return Ok(no_task(&format!("{ticket} is what you were started for, and it is done")));
     }
-    let (file, context, _) = briefed(&project.workspace, ticket)?;
+    let (file, context, _) = task_brief(&project.workspace, ticket)?;
     Ok(claimed_task(&context.ticket.to_string(), &brief_json(&file, &context), &context.warnings))
 }
 

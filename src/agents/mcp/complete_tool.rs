@@ -16,10 +16,9 @@ use crate::git::Asking;
 use crate::project::error::ProjectError;
 use crate::rules::{Flaw, Refusal, Workplace};
 use crate::storage::fs::random::ulid;
-use crate::tasks::complete::{add_text, complete, note_run};
+use crate::tasks::complete::{Signing, add_text, complete, complete_signed, note_run};
 use crate::tasks::plan::{Changed, DryRun};
-use crate::tasks::signing::{Signing, complete_signed};
-use crate::tasks::view::task_view::{ended, warnings_value, way, who};
+use crate::tasks::view::task_view::{eligible_agents, ended_visits, gates_passed, warnings_value};
 
 pub(crate) const COMPLETE: Tool = Tool {
     name: "aof_task_complete",
@@ -107,7 +106,7 @@ pub(crate) fn complete_task(
     }
     let changed = complete_visit(project, &completion)?;
     let task = &changed.after.task;
-    let ended = ended(&changed);
+    let ended = ended_visits(&changed);
     let outcome = ended.first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
     let (now, _) = task_standing(project, &changed);
     let again =
@@ -115,7 +114,7 @@ pub(crate) fn complete_task(
     Ok(json!({
         "task": task.id.as_str(),
         "outcome": outcome,
-        "way": way(&changed),
+        "way": gates_passed(&changed),
         "gate": task.gate.as_ref().map(|open| open.current.as_str()),
         "status": task.status.as_str(),
         "settled": changed.settled,
@@ -171,7 +170,7 @@ pub(crate) fn task_standing(project: &OpenProject<'_>, changed: &Changed) -> (St
     let Some(open) = &task.gate else {
         return (format!("{id} is {}", task.status), next_task_call());
     };
-    let agents: Vec<AgentId> = who(project.rules(), &changed.after);
+    let agents: Vec<AgentId> = eligible_agents(project.rules(), &changed.after);
     let names: Vec<&str> = agents.iter().map(AgentId::as_str).collect();
     let turn = match (task.status, &names[..]) {
         (Status::Blocked, _) => format!("blocked: {}", task.blockers.join("; ")),

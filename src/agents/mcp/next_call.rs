@@ -75,7 +75,7 @@ fn after_error(error: &ProjectError, corrected: CorrectedCall<'_>) -> Option<Val
         }
         ProjectError::Unfit { code: "wrong_role", .. } => next_task_call(),
         // The same call, once more.
-        ProjectError::Restless { .. } => corrected.done(),
+        ProjectError::Contended { .. } => corrected.done(),
         _ => return None,
     })
 }

@@ -11,7 +11,7 @@ use crate::files::task_file::TaskFile;
 use crate::project::error::ProjectError;
 use crate::rules::brief::GateContext;
 use crate::storage::task_files;
-use crate::tasks::view::brief::{brief_markdown, brief_value, briefed};
+use crate::tasks::view::brief::{brief_markdown, brief_value, task_brief};
 use crate::tasks::view::task_view::show;
 
 const BRIEF: &str = "aof://brief";
@@ -83,7 +83,7 @@ pub(crate) fn read_resource(setup: &ServerSetup, uri: &str) -> Result<Value, Rpc
 
 /// Returns the brief of a task as Markdown.
 fn brief_of(project: &OpenProject<'_>, ticket: &Ticket) -> Result<String, ProjectError> {
-    let (file, context, _) = briefed(&project.workspace, ticket)?;
+    let (file, context, _) = task_brief(&project.workspace, ticket)?;
     Ok(markdown(&file, &context))
 }
 

@@ -13,7 +13,7 @@ use crate::project::workspace::Workspace;
 use crate::rules::Workplace;
 use crate::storage::ProjectPath;
 use crate::tasks::plan::DryRun;
-use crate::tasks::view::task_view::{brief_of, who_at};
+use crate::tasks::view::task_view::{brief_of, eligible_agents_at};
 
 /// A run that would be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub fn preview_of(
         let branches = gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default();
         let branches = branches.iter().map(|branch| Workplace::at_branch(gate, branch));
         for post in Workplace::at(gate).into_iter().chain(branches) {
-            let agents = who_at(rules, &file.task, &post);
+            let agents = eligible_agents_at(rules, &file.task, &post);
             let can_start =
                 |agent: &&AgentId| rules.org.agent(agent).is_some_and(|known| known.run.is_some());
             let Some(agent) = agents.iter().find(can_start).cloned() else { continue };

@@ -28,9 +28,9 @@ use crate::storage::runs::{
     Runs, VisitRuns,
 };
 use crate::tasks::actions::release;
+use crate::tasks::complete::{Signing, complete_signed};
 use crate::tasks::plan::DryRun;
-use crate::tasks::signing::{Signing, complete_signed};
-use crate::tasks::view::task_view::{ended, show};
+use crate::tasks::view::task_view::{ended_visits, show};
 
 /// How often a pause checks whether the runner has to stop.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -419,7 +419,7 @@ impl<'a> VisitRun<'a> {
         for warning in &changed.warnings {
             self.remark(warning.message());
         }
-        let visits = ended(&changed);
+        let visits = ended_visits(&changed);
         let Some(visit) = visits.first() else { return Ok(Ok(String::new())) };
         let (visit, in_force) = (visit.clone(), self.workspace().rules()?);
         let outcome = visit.outcome.to_string();

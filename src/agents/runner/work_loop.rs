@@ -19,10 +19,10 @@ use crate::git::Asking;
 use crate::project::error::ProjectError;
 use crate::rules::RefusalKind;
 use crate::storage::runs::Runs;
+use crate::tasks::complete::{Signing, complete_signed};
 use crate::tasks::plan::DryRun;
-use crate::tasks::signing::{Signing, complete_signed};
-use crate::tasks::view::brief::briefed;
-use crate::tasks::view::task_view::{ended, show};
+use crate::tasks::view::brief::task_brief;
+use crate::tasks::view::task_view::{ended_visits, show};
 
 /// The longest pause before another try after a temporary error: a remote, a lock, a merge.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
@@ -263,7 +263,7 @@ fn ask_people(
                 }
                 break;
             };
-            let (file, context, _) = briefed(&workspace, &wait.ticket)?;
+            let (file, context, _) = task_brief(&workspace, &wait.ticket)?;
             let (file, context, path) = (&file, &context, &view.path);
             let asked = PersonQuestion { opening, file, path, context, refused: refused.as_ref() };
             let Some(completion) = audience.decide(&asked) else { break };
@@ -298,7 +298,7 @@ fn complete_by_person(
         let (why, fix) = match done {
             Ok(done) => {
                 let rules = workspace.rules()?.rules;
-                let last = ended(&done).last().cloned();
+                let last = ended_visits(&done).last().cloned();
                 let task = &done.after.task;
                 let (ticket, from, took) = (&wait.ticket, &wait.station, Duration::ZERO);
                 audience.hear(&RunEvent::moved(&rules, ticket, from, last.as_ref(), task, took));

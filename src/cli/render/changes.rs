@@ -17,14 +17,14 @@ use crate::project::error::reason_of;
 use crate::tasks::headers::listing::{Unreadable, unreadable_value};
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::state::commit_message::{RuleEffect, rule_effect};
-use crate::tasks::view::task_view::{ended, way};
+use crate::tasks::view::task_view::{ended_visits, gates_passed};
 
 /// Returns what new rules did to a task.
 pub(crate) fn followed(changed: &Changed) -> String {
     let task = &changed.after.task;
     let before = changed.before.as_ref().map_or(task, |file| &file.task);
     if let Some(visit) = task.history.get(before.history.len()) {
-        return format!("{} ({})", way(changed), visit.outcome);
+        return format!("{} ({})", gates_passed(changed), visit.outcome);
     }
     let RuleEffect { what, details, .. } = rule_effect(before, task);
     if details.is_empty() { what } else { format!("{what}: {}", details.join("; ")) }
@@ -114,7 +114,7 @@ pub(crate) fn change_value(event: &str, task: &str, changed: Option<&Changed>) -
 }
 
 fn timeout(changed: &Changed) -> Option<&Visit> {
-    ended(changed).iter().find(|visit| visit.outcome == Ending::Timeout)
+    ended_visits(changed).iter().find(|visit| visit.outcome == Ending::Timeout)
 }
 
 /// Returns whose claim the change ended.

@@ -10,7 +10,7 @@ use crate::domain::{
 use crate::files::printable::{inert, one_line};
 use crate::files::task_file::TaskFile;
 use crate::rules::{Rules, Workplace, is_looping};
-use crate::tasks::view::task_view::{who, who_at};
+use crate::tasks::view::task_view::{eligible_agents, eligible_agents_at};
 
 /// A page, written from top to bottom.
 #[derive(Debug, Default)]
@@ -101,7 +101,7 @@ pub(crate) fn turn(rules: &Rules, file: &TaskFile) -> String {
     let role = Workplace::of(rules, task)
         .map(|post| post.role.clone())
         .or_else(|| task.routing.role.clone());
-    let agents = || who(rules, file);
+    let agents = || eligible_agents(rules, file);
     match (role, &task.routing.agent) {
         (None, _) if agents().is_empty() => "nobody".to_owned(),
         (None, _) => alternatives(&agents()),
@@ -144,7 +144,8 @@ fn turn_at(rules: &Rules, task: &Task, branch: &OpenBranch) -> String {
         }
         (_, Some(holder)) => format!("{holder}, who has claimed it (role {role})"),
         (_, None) => {
-            let agents = post.map(|post| who_at(rules, task, &post)).unwrap_or_default();
+            let agents =
+                post.map(|post| eligible_agents_at(rules, task, &post)).unwrap_or_default();
             candidates(rules, task, role, &agents)
         }
     }

@@ -16,9 +16,9 @@ use crate::project::workspace::Workspace;
 use crate::rules::{NAMESPACE, Rules};
 use crate::storage::random::ulid;
 use crate::tasks::actions;
+use crate::tasks::complete::{parse_completion, sign_file, what_to_sign};
 use crate::tasks::plan::{Changed, DryRun};
-use crate::tasks::signing::{completion_in, sign_file, what_to_sign};
-use crate::tasks::view::task_view::{changed_value, way, who};
+use crate::tasks::view::task_view::{changed_value, eligible_agents, gates_passed};
 
 // What each of these commands takes.
 #[derive(Debug, clap::Args)]
@@ -124,14 +124,14 @@ pub(crate) fn cancel(session: &Session, args: &ReasonArgs) -> CliResult {
 pub(crate) fn reopen(session: &Session, args: &MoveArgs) -> CliResult {
     act(session, "task reopen", &args.action, |workspace, ticket, by, mode| {
         let changed = actions::reopen(workspace, ticket, by, &args.to, &args.reason, mode)?;
-        Ok((format!("{} (reopened)", way(&changed)), changed))
+        Ok((format!("{} (reopened)", gates_passed(&changed)), changed))
     })
 }
 
 pub(crate) fn override_to(session: &Session, args: &MoveArgs) -> CliResult {
     act(session, "task override", &args.action, |workspace, ticket, by, mode| {
         let changed = actions::override_to(workspace, ticket, by, &args.to, &args.reason, mode)?;
-        Ok((format!("{} (override)", way(&changed)), changed))
+        Ok((format!("{} (override)", gates_passed(&changed)), changed))
     })
 }
 
@@ -227,7 +227,7 @@ fn turn(rules: &Rules, changed: &Changed, task: &Task) -> String {
             format!("in progress with {agent}")
         }
         _ => {
-            let names = who(rules, &changed.after);
+            let names = eligible_agents(rules, &changed.after);
             let names: Vec<&str> = names.iter().map(AgentId::as_str).collect();
             let anybody = task.routing.role.as_ref().is_some_and(|role| rules.is_open(role));
             match &names[..] {
@@ -266,7 +266,7 @@ pub(crate) fn run_sign(session: &Session, args: &SignArgs) -> CliResult {
     let bytes = std::fs::read(&args.file).map_err(|cause| CliError::input(&name, &cause))?;
     let id = ulid(now())?;
     if args.print {
-        let (completion, _) = completion_in(&name, &bytes, &id)?;
+        let (completion, _) = parse_completion(&name, &bytes, &id)?;
         if completion.id == id {
             let problem = format!("the completion's id is signed with it, and `{name}` has none");
             let fix = format!("give it one, as in `id: {id}`");

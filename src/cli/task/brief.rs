@@ -15,7 +15,7 @@ use crate::rules::{Rules, Workplace};
 use crate::tasks::headers::list::known_worker;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::brief::{
-    brief_markdown, brief_value, briefed, output_lines, verdict_in_words,
+    brief_markdown, brief_value, output_lines, task_brief, verdict_in_words,
 };
 use crate::tasks::view::task_view::{brief_of, changed_value, warnings_value};
 
@@ -61,7 +61,7 @@ pub(crate) struct NextArgs {
 
 pub(crate) fn run(session: &Session, args: &BriefArgs) -> CliResult {
     let workspace = session.workspace("task brief")?;
-    let (file, context, in_force) = briefed(&workspace, &args.ticket)?;
+    let (file, context, in_force) = task_brief(&workspace, &args.ticket)?;
     session.warn_of_rules(&in_force);
     warn_of_visit(session, &args.ticket, &file.task);
     if file.origin == Origin::HandMade {

@@ -12,10 +12,9 @@ use crate::files::printable::one_line;
 use crate::project::workspace::Workspace;
 use crate::rules::{Rules, Workplace, branch_of};
 use crate::storage::random::ulid;
-use crate::tasks::complete::{add_text, complete, note_run};
+use crate::tasks::complete::{add_text, complete, complete_signed, note_run};
 use crate::tasks::plan::DryRun;
-use crate::tasks::signing::complete_signed;
-use crate::tasks::view::task_view::{ended, show, way};
+use crate::tasks::view::task_view::{ended_visits, gates_passed, show};
 
 /// The end of the text that opens in the editor.
 const HOW_TO_WRITE: &str = "\
@@ -108,8 +107,9 @@ pub(crate) fn run(session: &Session, args: &CompleteArgs) -> CliResult {
         refused(error)
     })?;
     let changed = &completed;
-    let outcome = ended(changed).first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
-    actions::show(session, rules, changed, &format!("{} ({outcome})", way(changed)), mode);
+    let outcome =
+        ended_visits(changed).first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
+    actions::show(session, rules, changed, &format!("{} ({outcome})", gates_passed(changed)), mode);
     Ok(ExitCode::SUCCESS)
 }
 

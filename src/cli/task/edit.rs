@@ -15,7 +15,7 @@ use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::tasks::create::{NewTask, check_new, create};
-use crate::tasks::edit::{self, Comment, EditedFields, edit_fields, edit_text, open_manuscript};
+use crate::tasks::edit::{self, Comment, EditedFields, edit_fields, edit_text, open_for_edit};
 use crate::tasks::headers::list::workflow_named;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::task_view::{changed_value, show};
@@ -125,7 +125,7 @@ fn edit_by_hand(
 ) -> CliResult {
     let (id, agent) = (&args.ticket.task, args.who.agent.as_ref());
     let suffix = format!("-{id}.md");
-    let manuscript = open_manuscript(workspace, id, agent, mode)?;
+    let manuscript = open_for_edit(workspace, id, agent, mode)?;
     let mut text = manuscript.bytes.clone();
     loop {
         text = text_input::edited_bytes(session, &text, &suffix)?;

@@ -223,7 +223,7 @@ fn ended_visit(visit: &Visit) -> String {
 
 fn open_visit(view: &HistoryView) -> Option<String> {
     let task = &view.task;
-    let (open, lasting) = (task.gate.as_ref()?, view.lasting?);
+    let (open, lasting) = (task.gate.as_ref()?, view.open_seconds?);
     let state = match task.status {
         Status::InProgress => "in progress".to_owned(),
         Status::Blocked => yellow("blocked"),

@@ -11,7 +11,9 @@ use crate::domain::{
 use crate::files::task_file::Origin;
 use crate::rules::{Passage, Rules, TooOften, is_looping, lost_dependencies};
 use crate::tasks::headers::summary::NEW;
-use crate::tasks::view::why::{Consequence, OutcomeEffect, TaskExplanation, reason_value, why};
+use crate::tasks::view::why::{
+    OutcomeEffect, OutcomePreview, TaskExplanation, explanation_value, why,
+};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct WhyArgs {
@@ -22,41 +24,42 @@ pub(crate) struct WhyArgs {
 
 pub(crate) fn run(session: &Session, args: &WhyArgs) -> CliResult {
     let workspace = session.workspace("why")?;
-    let (reason, in_force) = why(&workspace, &args.ticket.task)?;
+    let (explanation, in_force) = why(&workspace, &args.ticket.task)?;
     session.warn_of_rules(&in_force);
-    warn_of_visit(session, &args.ticket, &reason.file.task);
-    session
-        .output
-        .show(|| reason_value(&reason), || page(&in_force.rules, &reason, workspace.now()));
+    warn_of_visit(session, &args.ticket, &explanation.file.task);
+    session.output.show(
+        || explanation_value(&explanation),
+        || page(&in_force.rules, &explanation, workspace.now()),
+    );
     Ok(ExitCode::SUCCESS)
 }
 
-fn page(rules: &Rules, reason: &TaskExplanation, now: Timestamp) -> String {
-    let task = &reason.file.task;
+fn page(rules: &Rules, explanation: &TaskExplanation, now: Timestamp) -> String {
+    let task = &explanation.file.task;
     let mut page = TaskPage::of(task);
-    let mut facts = vec![match reason.file.origin {
+    let mut facts = vec![match explanation.file.origin {
         Origin::HandMade => ("status", NEW.to_owned()),
         Origin::Adopted => ("status", status(task)),
     }];
     facts.extend(place(task, now).map(|place| ("gate", place)));
     page.facts(&facts);
     page.head("Because");
-    page.list(&reason.because);
-    page.section("Who can move it", &movers(rules, reason));
-    if !reason.consequences.is_empty() && task.gate.is_some() {
+    page.list(&explanation.reasons);
+    page.section("Who can move it", &movers(rules, explanation));
+    if !explanation.outcomes.is_empty() && task.gate.is_some() {
         page.head("What each outcome would do");
-        let fact = |one: &Consequence| {
+        let fact = |one: &OutcomePreview| {
             let branch = one.branch.as_ref().map(|branch| format!("{branch}: "));
             let outcome = format!("{}{}", branch.unwrap_or_default(), one.outcome);
-            (outcome, effect(rules, one, reason))
+            (outcome, effect(rules, one, explanation))
         };
-        page.facts(&reason.consequences.iter().map(fact).collect::<Vec<_>>());
+        page.facts(&explanation.outcomes.iter().map(fact).collect::<Vec<_>>());
     }
     page.into_text()
 }
 
-fn movers(rules: &Rules, reason: &TaskExplanation) -> Vec<String> {
-    let task = &reason.file.task;
+fn movers(rules: &Rules, explanation: &TaskExplanation) -> Vec<String> {
+    let task = &explanation.file.task;
     let id = &task.id;
     if task.gate.is_none() {
         let reopen = format!("a person, with `aof task reopen {id} --to GATE --reason TEXT`");
@@ -65,7 +68,7 @@ fn movers(rules: &Rules, reason: &TaskExplanation) -> Vec<String> {
     let mut movers: Vec<String> =
         branches(rules, task).iter().map(|(branch, turn)| format!("{branch}: {turn}")).collect();
     if movers.is_empty() {
-        movers.push(turn(rules, &reason.file));
+        movers.push(turn(rules, &explanation.file));
     }
     if let Some(lost) = lost_dependencies(task).first().map(LostDependency::task) {
         movers.push(format!(
@@ -79,14 +82,14 @@ fn movers(rules: &Rules, reason: &TaskExplanation) -> Vec<String> {
 }
 
 /// Returns what an outcome would do.
-fn effect(rules: &Rules, consequence: &Consequence, reason: &TaskExplanation) -> String {
-    let (passage, limit, answers) = match &consequence.effect {
-        OutcomeEffect::Leads { passage, limit, answers } => (passage, *limit, *answers),
-        OutcomeEffect::Holds if consequence.outcome == Outcome::Blocked => {
+fn effect(rules: &Rules, preview: &OutcomePreview, explanation: &TaskExplanation) -> String {
+    let (passage, limit, answers) = match &preview.effect {
+        OutcomeEffect::Moves { passage, limit, answers } => (passage, *limit, *answers),
+        OutcomeEffect::Stays if preview.outcome == Outcome::Blocked => {
             return "holds it here until a person unblocks it".to_owned();
         }
-        OutcomeEffect::Holds => return "leaves it here for a person to decide".to_owned(),
-        OutcomeEffect::Speaks(verdict) => {
+        OutcomeEffect::Stays => return "leaves it here for a person to decide".to_owned(),
+        OutcomeEffect::Votes(verdict) => {
             let effect = match verdict {
                 Verdict::Pass => "passes it for this branch; others are open",
                 Verdict::Reject => "counts when the other branches have decided",
@@ -97,12 +100,15 @@ fn effect(rules: &Rules, consequence: &Consequence, reason: &TaskExplanation) ->
         }
     };
     let mut text = match (&passage.exhausted, &passage.to) {
-        (Some(often), _) => too_often(rules, passage, often, reason),
+        (Some(often), _) => too_often(rules, passage, often, explanation),
         (None, Destination::Gate(gate)) if answers && passage.retry.is_none() => {
-            format!("leads to {}, which waits for an answer", gate_of_role(rules, reason, gate))
+            format!(
+                "leads to {}, which waits for an answer",
+                gate_of_role(rules, explanation, gate)
+            )
         }
         (None, Destination::Gate(gate)) => {
-            leads_to(rules, passage.retry.map(|count| (count, limit)), gate, reason)
+            leads_to(rules, passage.retry.map(|count| (count, limit)), gate, explanation)
         }
         (None, Destination::End) => "ends the task".to_owned(),
         (None, Destination::Cancelled) => "cancels the task".to_owned(),
@@ -122,10 +128,10 @@ fn leads_to(
     rules: &Rules,
     retry: Option<(u32, u32)>,
     gate: &GateId,
-    reason: &TaskExplanation,
+    explanation: &TaskExplanation,
 ) -> String {
-    let place = gate_of_role(rules, reason, gate);
-    let found = rules.workflow_of(&reason.file.task).and_then(|workflow| workflow.gate(gate));
+    let place = gate_of_role(rules, explanation, gate);
+    let found = rules.workflow_of(&explanation.file.task).and_then(|workflow| workflow.gate(gate));
     let found = found.map(|(_, gate)| gate);
     let Some((count, limit)) = retry else {
         let decides = found.is_some_and(|gate| gate.kind == GateKind::Condition);
@@ -133,7 +139,7 @@ fn leads_to(
         return format!("leads to {place}{decides}");
     };
     let time = format!("the {} time of {limit}", ordinal(count));
-    if reason.file.task.gate.as_ref().is_some_and(|open| open.current == *gate) {
+    if explanation.file.task.gate.as_ref().is_some_and(|open| open.current == *gate) {
         return format!("tries again here, {time}");
     }
     if found.is_some_and(|gate| gate.detour) {
@@ -147,7 +153,7 @@ fn too_often(
     rules: &Rules,
     passage: &Passage,
     often: &TooOften,
-    reason: &TaskExplanation,
+    explanation: &TaskExplanation,
 ) -> String {
     let allowed = match often.limit {
         0 => "none is allowed".to_owned(),
@@ -160,7 +166,7 @@ fn too_often(
             "it goes there and waits for a person".to_owned()
         }
         (None, Destination::Gate(gate)) => {
-            format!("it goes to {} instead", gate_of_role(rules, reason, gate))
+            format!("it goes to {} instead", gate_of_role(rules, explanation, gate))
         }
         (None, Destination::Cancelled) => "the task is cancelled".to_owned(),
         (None, Destination::Fail) => "the task fails".to_owned(),
@@ -170,8 +176,8 @@ fn too_often(
     format!("would be the {count} way back to {to}; {allowed}: {then}")
 }
 
-fn gate_of_role(rules: &Rules, reason: &TaskExplanation, gate: &GateId) -> String {
-    let found = rules.workflow_of(&reason.file.task).and_then(|workflow| workflow.gate(gate));
+fn gate_of_role(rules: &Rules, explanation: &TaskExplanation, gate: &GateId) -> String {
+    let found = rules.workflow_of(&explanation.file.task).and_then(|workflow| workflow.gate(gate));
     let role = found.and_then(|(_, gate)| gate.role()).map(|role| format!(" (role {role})"));
     format!("{}{}", cyan(gate), role.unwrap_or_default())
 }

@@ -61,7 +61,7 @@ pub(crate) fn sync(
     workspace: &Workspace,
     wish: &SyncOptions<'_>,
 ) -> Result<SyncResult, ProjectError> {
-    recover::heal_if_pending(workspace)?;
+    recover::recover_if_pending(workspace)?;
     let head = workspace.head()?;
     let named = match wish.remote {
         Some(remote) => Some(remote.to_owned()),

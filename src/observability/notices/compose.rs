@@ -19,7 +19,7 @@ use crate::rules::{Refusal, Rules, audience};
 use crate::storage::StoreError;
 use crate::storage::outbox::{MOST_WAITING, Outbox, OutboxMessage};
 use crate::system::crash_points;
-use crate::tasks::complete::leave;
+use crate::tasks::complete::record_event;
 use crate::tasks::state::task_state::TaskState;
 
 /// Returns the messages for whoever wants to know, by channel.
@@ -124,7 +124,7 @@ pub(crate) fn tell_of_dropped(
     for dropped in &happened {
         for event in &dropped.events {
             // No notice waits for the event stream.
-            if let Err(error) = leave(workspace, &dropped.mark, dropped.occurrence(event)) {
+            if let Err(error) = record_event(workspace, &dropped.mark, dropped.occurrence(event)) {
                 warn!("the event stream misses that messages were given up: {error}");
             }
         }

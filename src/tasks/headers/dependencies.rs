@@ -158,14 +158,14 @@ pub(crate) fn refuse_circle(
         code: "dependency_circle",
         problem: format!(
             "these would wait for each other, and none would ever be handed out: {}",
-            round(&circle)
+            circle_text(&circle)
         ),
         fix: "leave one of these dependencies out".to_owned(),
     })
 }
 
 /// Returns a circle as people read it: back to where it began.
-pub(crate) fn round<T: AsRef<str>>(circle: &[T]) -> String {
+pub(crate) fn circle_text<T: AsRef<str>>(circle: &[T]) -> String {
     let names: Vec<&str> = circle.iter().chain(circle.first()).map(AsRef::as_ref).collect();
     names.join(" -> ")
 }

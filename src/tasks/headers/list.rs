@@ -100,7 +100,7 @@ impl Filter {
             && self.agent.as_ref().is_none_or(has)
             && self.mine.as_ref().is_none_or(|agent| has(agent) || may_take(agent))
             && self.tags.iter().all(|tag| task.tags.contains(tag))
-            && self.search.as_ref().is_none_or(|words| says(task, words))
+            && self.search.as_ref().is_none_or(|words| matches_search(task, words))
     }
 }
 
@@ -108,7 +108,7 @@ fn one_of<'t, T: PartialEq + 't>(wanted: &[T], values: impl IntoIterator<Item = 
     wanted.is_empty() || values.into_iter().any(|value| wanted.contains(value))
 }
 
-fn says(task: &TaskSummary, words: &str) -> bool {
+fn matches_search(task: &TaskSummary, words: &str) -> bool {
     let text = format!("{} {} {}", task.id, task.title, task.tags.join(" ")).to_lowercase();
     words.to_lowercase().split_whitespace().all(|word| text.contains(word))
 }
@@ -315,6 +315,8 @@ mod tests {
     #[test]
     fn all_words_of_a_search_must_be_there() {
         let task = task("AOF-aaa", "");
-        assert!(says(&task, "title AUTH aof-aaa") && !says(&task, "title nothing"));
+        assert!(
+            matches_search(&task, "title AUTH aof-aaa") && !matches_search(&task, "title nothing")
+        );
     }
 }

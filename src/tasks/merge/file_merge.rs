@@ -4,7 +4,7 @@
 //! need a guess is left to a person, between git's markers. Reads and writes no file; knows no branch.
 
 use super::versions::{
-    Conflict, FileMerge, SameEndings, Versions, merge_bodies, of_one_task, unreadable,
+    Conflict, FileMerge, SameEndings, Versions, ensure_one_task, merge_bodies, unreadable,
 };
 use crate::domain::{Map, Task, TaskId, Ticket, Timestamp};
 use crate::files::task_file;
@@ -51,7 +51,7 @@ fn merge_by(
     marks: &Marks,
     finish: fn(MergedFile, &ReadVersions, &Marks) -> Result<FileMerge, ProjectError>,
 ) -> Result<FileMerge, ProjectError> {
-    let versions = match of_one_task(id, versions) {
+    let versions = match ensure_one_task(id, versions) {
         Ok(versions) => versions,
         Err(kept) => return Ok(kept),
     };

@@ -83,7 +83,7 @@ pub(crate) fn unreadable(side: &dyn Display, bytes: &[u8], faults: &[Fault]) -> 
 
 /// Returns the versions, without a base that is another task's. Where the two sides are of two tasks, returns the one that is of this
 /// task as a conflict.
-pub(crate) fn of_one_task<'v>(
+pub(crate) fn ensure_one_task<'v>(
     id: &TaskId,
     versions: Versions<'v>,
 ) -> Result<Versions<'v>, FileMerge> {
@@ -103,7 +103,7 @@ pub(crate) fn of_one_task<'v>(
 }
 
 /// Returns the side that is of this task as a conflict, where the file names that git gives the two sides are of two tasks.
-pub(crate) fn of_two_names(
+pub(crate) fn conflict_of_names(
     id: &TaskId,
     versions: Versions<'_>,
     names: [Option<&TaskId>; 2],
@@ -254,7 +254,7 @@ mod tests {
             ours: ours.as_bytes(),
             theirs: theirs.as_bytes(),
         };
-        match of_one_task(&id, versions) {
+        match ensure_one_task(&id, versions) {
             Ok(versions) => Ok(versions.base.map(|base| String::from_utf8(base.to_vec()).unwrap())),
             Err(FileMerge { bytes, conflicts, .. }) => match &conflicts[..] {
                 [Conflict::OtherTask(other)] => {

@@ -71,7 +71,7 @@ impl InterruptedWrite<'_> {
 
     /// Leaves companions at one place. They are copied before the branch moves and removed after it, so one may stand at both. What has
     /// not the bytes that were copied is somebody's.
-    pub(crate) fn settle_companions(
+    pub(crate) fn resolve_companions(
         &self,
         head: &Head,
         write: &IntendedWrite,
@@ -99,7 +99,7 @@ impl InterruptedWrite<'_> {
     }
 
     /// Leaves a task that was on its way to another place at one of the two, as HEAD says.
-    pub(crate) fn settle_move(
+    pub(crate) fn resolve_move(
         &self,
         head: &Head,
         write: &IntendedWrite,
@@ -194,7 +194,7 @@ impl InterruptedWrite<'_> {
             && self.read(old)?.is_some()
         {
             atomic_write::remove_if(self.lock, &write.new, &there)?;
-            self.tell_undone(head, write);
+            self.warn_undone(head, write);
         }
         Ok(())
     }
@@ -238,7 +238,7 @@ impl InterruptedWrite<'_> {
     }
 
     /// Tells that a file was put back. Nobody else says so where a command was stopped: whoever ran it is gone.
-    pub(crate) fn tell_undone(&self, head: &Head, write: &IntendedWrite) {
+    pub(crate) fn warn_undone(&self, head: &Head, write: &IntendedWrite) {
         let task = name(write);
         if self.record.aim == RecoveryAim::Undo {
             info!(task, "what a command failed in is taken back");
@@ -254,7 +254,7 @@ impl InterruptedWrite<'_> {
     }
 
     /// Tells that a file stays. It is not committed here, and nobody can take it back without what somebody else did.
-    pub(crate) fn tell_left(&self, head: &Head, write: &IntendedWrite) {
+    pub(crate) fn warn_kept(&self, head: &Head, write: &IntendedWrite) {
         let id = name(write);
         let path = write.old.as_ref().map_or(&write.new, |old| &old.path);
         let what = match self.record.aim {

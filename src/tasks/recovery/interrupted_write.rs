@@ -39,12 +39,12 @@ impl InterruptedWrite<'_> {
 
     /// Tells one task's trouble, which keeps none of the others waiting, but where somebody was told that what is there is not done:
     /// nothing is changed before it is taken back.
-    pub(crate) fn unless_of_one_task(
+    pub(crate) fn warn_or_stop(
         &self,
         result: Result<(), ProjectError>,
     ) -> Result<(), ProjectError> {
         match self.record.aim {
-            RecoveryAim::Finish => unless_general(self.workspace, result),
+            RecoveryAim::Finish => warn_unless_general(self.workspace, result),
             RecoveryAim::Undo => result.map_err(|fault| ProjectError::NotPutBack {
                 failure: None,
                 fault: Box::new(fault),
@@ -154,7 +154,7 @@ impl InterruptedWrite<'_> {
         };
         if is_at(&write.new)? || is_at(&old.path)? {
             let is_known = self.before(head, old)?.is_some();
-            return Ok(if is_known { FileState::AsIntended } else { FileState::Stuck });
+            return Ok(if is_known { FileState::AsIntended } else { FileState::Unrecoverable });
         }
         let is_before = self.read_if(&old.path, &old.sha256)?.is_some();
         Ok(if is_before { FileState::Before } else { FileState::Other })
@@ -181,14 +181,14 @@ impl InterruptedWrite<'_> {
 }
 
 /// Tells one task's trouble, which keeps none of the others waiting.
-pub(crate) fn unless_general(
+pub(crate) fn warn_unless_general(
     workspace: &Workspace,
     result: Result<(), ProjectError>,
 ) -> Result<(), ProjectError> {
     match result {
         Err(error) if error.is_general() => Err(error),
         Err(error) => {
-            tell_unfinished(workspace, &error);
+            warn_unfinished(workspace, &error);
             Ok(())
         }
         Ok(()) => Ok(()),
@@ -196,7 +196,7 @@ pub(crate) fn unless_general(
 }
 
 /// The record goes all the same, so nobody tries it again: `aof status` has the files from then on.
-pub(crate) fn tell_unfinished(workspace: &Workspace, error: &ProjectError) {
+pub(crate) fn warn_unfinished(workspace: &Workspace, error: &ProjectError) {
     let fix = error.fix().map(|fix| format!("; {fix}")).unwrap_or_default();
     let problem = error.problem();
     workspace.warn(format!("what a command was stopped in could not be finished: {problem}{fix}"));
@@ -205,7 +205,7 @@ pub(crate) fn tell_unfinished(workspace: &Workspace, error: &ProjectError) {
 impl InterruptedWrite<'_> {
     /// Commits what is ahead of HEAD in one go: the record is replaced by that commit's own, so a kill in it is healed like the first.
     /// Where that fails, each task is tried alone: one task's trouble is told, and keeps none of the others.
-    pub(crate) fn commit_what_is_ahead(&self) -> Result<(), ProjectError> {
+    pub(crate) fn commit_files_ahead(&self) -> Result<(), ProjectError> {
         match self.commit_ahead(&self.record.writes) {
             Err(error) if !error.is_general() && !is_moved(&error) => {}
             // Its own record, or the one before it, tells whoever comes next.
@@ -217,7 +217,7 @@ impl InterruptedWrite<'_> {
                     journal::write(self.lock, self.record)?.sync(self.lock)?;
                     return Err(error);
                 }
-                Err(error) => tell_unfinished(self.workspace, &error),
+                Err(error) => warn_unfinished(self.workspace, &error),
                 Ok(()) => {}
             }
         }
@@ -233,8 +233,9 @@ impl InterruptedWrite<'_> {
             }
             let tried = publish(self.workspace, self.lock, &head, &ahead, RecoveryAim::Finish);
             // What a failure leaves stays on record.
-            let tried = tried
-                .map_err(|failed| failed.stuck.map_or(failed.error, |stuck| stuck.fault.into()));
+            let tried = tried.map_err(|failed| {
+                failed.rollback.map_or(failed.error, |rollback| rollback.fault.into())
+            });
             match tried {
                 // A person committed meanwhile.
                 Err(error) if is_moved(&error) && Instant::now() < self.workspace.deadline() => {}
@@ -270,14 +271,14 @@ impl InterruptedWrite<'_> {
                     }
                     RecoveryStep::PutBack => {
                         self.put_back(head, intended)?;
-                        self.tell_undone(head, intended);
+                        self.warn_undone(head, intended);
                     }
-                    RecoveryStep::Tell => self.tell_left(head, intended),
+                    RecoveryStep::Warn => self.warn_kept(head, intended),
                     RecoveryStep::Leave => {}
                 }
                 Ok(())
             });
-            self.unless_of_one_task(done)?;
+            self.warn_or_stop(done)?;
         }
         Ok(ahead)
     }

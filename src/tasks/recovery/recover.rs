@@ -22,19 +22,19 @@ use crate::storage::journal::{IntendedWrite, JournalRecord, JournalState, Recove
 use crate::storage::{ProjectPath, StoreError, WriterLock, journal};
 use crate::system::disk::Unsynced;
 use crate::system::process::boot;
-use crate::tasks::recovery::interrupted_write::{InterruptedWrite, unless_general};
+use crate::tasks::recovery::interrupted_write::{InterruptedWrite, warn_unless_general};
 
 /// Heals if there is a record of an unfinished write. A write that is under way is waited for.
-pub(crate) fn heal_if_pending(workspace: &Workspace) -> Result<bool, ProjectError> {
+pub(crate) fn recover_if_pending(workspace: &Workspace) -> Result<bool, ProjectError> {
     if !journal::is_pending(&workspace.paths) {
         return Ok(false);
     }
     let lock = workspace.lock()?;
-    heal(workspace, &lock)
+    recover(workspace, &lock)
 }
 
 /// Finishes what a crash left. Returns whether there was anything.
-pub(crate) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, ProjectError> {
+pub(crate) fn recover(workspace: &Workspace, lock: &WriterLock) -> Result<bool, ProjectError> {
     let record = match journal::read(lock)? {
         JournalState::Nothing => return Ok(false),
         JournalState::Unreadable => {
@@ -52,7 +52,7 @@ pub(crate) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Pro
     };
     workspace.repository.sweep_temps()?;
     let swept = atomic_write::sweep_local(lock, workspace.clock()().into());
-    unless_general(workspace, swept.map_err(ProjectError::from))?;
+    warn_unless_general(workspace, swept.map_err(ProjectError::from))?;
     if record.writes.is_empty() {
         // Only a sync writes down no files: git itself changed them. Before the first of them, whatever there is now is somebody's.
         match locks {
@@ -69,7 +69,7 @@ pub(crate) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Pro
     let to_move = locks.and_then(|locks| locks.branch);
     let reference = to_move.as_ref().map(|branch| branch.reference.clone());
     let branch = to_move.filter(is_there);
-    unless_general(workspace, sweep_folders(lock, &record))?;
+    warn_unless_general(workspace, sweep_folders(lock, &record))?;
     let left = InterruptedWrite { workspace, lock, record: &record, reference, branch };
     finish(&left, landed)?;
     journal::clear(lock)?;
@@ -86,7 +86,7 @@ fn finish(left: &InterruptedWrite<'_>, landed: bool) -> Result<(), ProjectError>
         // one has it.
         Some(branch) if end_of(record) == End::Restart && head.reference == branch.reference => {
             for write in &record.writes {
-                unless_general(workspace, left.bring_forward(&head, branch, write))?;
+                warn_unless_general(workspace, left.bring_forward(&head, branch, write))?;
             }
             settle_index(left, branch, branch.from)?;
         }
@@ -98,15 +98,18 @@ fn finish(left: &InterruptedWrite<'_>, landed: bool) -> Result<(), ProjectError>
             left.undo_created_files(&head, write)?;
             continue;
         }
-        let companions = left.settle_companions(&head, write);
+        let companions = left.resolve_companions(&head, write);
         if is_to_be_there {
-            unless_general(workspace, companions.and_then(|()| left.settle_move(&head, write)))?;
+            warn_unless_general(
+                workspace,
+                companions.and_then(|()| left.resolve_move(&head, write)),
+            )?;
         } else {
-            left.unless_of_one_task(companions.and_then(|()| left.undo_move(&head, write)))?;
+            left.warn_or_stop(companions.and_then(|()| left.undo_move(&head, write)))?;
         }
     }
     // What is on its branch already is ahead of nothing; on another branch it would be done a second time.
-    if landed { Ok(()) } else { left.commit_what_is_ahead() }
+    if landed { Ok(()) } else { left.commit_files_ahead() }
 }
 
 /// Says how whoever wrote the record ended. After a start of the machine, names that were not on the disk are lost.
@@ -210,7 +213,7 @@ pub(crate) fn bring(
         asked => asked?,
     }
     let lock = &workspace.lock()?;
-    if heal(workspace, lock)? {
+    if recover(workspace, lock)? {
         return Ok(BringOutcome::Moved);
     }
     let deadline = Instant::now().max(workspace.deadline());
@@ -233,7 +236,7 @@ pub(crate) fn bring(
         Err(error) => {
             // It may have got half-way; before the first file the record is only cleared, and nobody waited for. If that cannot be
             // healed now, the record stays, and the next command does it.
-            heal(workspace, lock)?;
+            recover(workspace, lock)?;
             match error {
                 GitError::Moved { .. } | GitError::Waiting { .. } => Ok(BringOutcome::Moved),
                 _ if workspace.head()?.commit == Some(to) => Ok(BringOutcome::There),

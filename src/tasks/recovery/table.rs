@@ -27,7 +27,7 @@ pub(crate) enum FileState {
     /// As it was to be, to the byte.
     AsIntended,
     /// Likewise, and what it was before is in no commit.
-    Stuck,
+    Unrecoverable,
     /// Otherwise: somebody has changed it since.
     Other,
 }
@@ -65,7 +65,7 @@ pub(crate) enum RecoveryStep {
     /// It becomes what it was before.
     PutBack,
     /// It stays, and that is told.
-    Tell,
+    Warn,
     /// It stays.
     Leave,
 }
@@ -83,7 +83,9 @@ pub(crate) fn step(facts: RecoveryFacts) -> RecoveryStep {
         }
         (false, verdict) => match (file, verdict) {
             (FileState::AsIntended, _) => RecoveryStep::PutBack,
-            (FileState::Stuck | FileState::Other, EngineVerdict::Made) => RecoveryStep::Tell,
+            (FileState::Unrecoverable | FileState::Other, EngineVerdict::Made) => {
+                RecoveryStep::Warn
+            }
             _ => RecoveryStep::Leave,
         },
     }
@@ -102,9 +104,12 @@ mod tests {
             [(true, true), (true, false), (false, true), (false, false)]
         {
             for aim in [RecoveryAim::Finish, RecoveryAim::Undo] {
-                for file in
-                    [FileState::Before, FileState::AsIntended, FileState::Stuck, FileState::Other]
-                {
+                for file in [
+                    FileState::Before,
+                    FileState::AsIntended,
+                    FileState::Unrecoverable,
+                    FileState::Other,
+                ] {
                     all.extend(VERDICTS.map(|verdict| RecoveryFacts {
                         is_own_branch,
                         aim,
@@ -157,10 +162,10 @@ mod tests {
                 facts.verdict == EngineVerdict::Made && facts.file != FileState::Before;
             let step = step(facts);
             assert!(
-                !could_be_committed || matches!(step, RecoveryStep::PutBack | RecoveryStep::Tell),
+                !could_be_committed || matches!(step, RecoveryStep::PutBack | RecoveryStep::Warn),
                 "{facts:?}: {step:?}"
             );
-            assert!(step != RecoveryStep::Tell || could_be_committed, "{facts:?}");
+            assert!(step != RecoveryStep::Warn || could_be_committed, "{facts:?}");
         }
     }
 

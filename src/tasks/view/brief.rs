@@ -12,11 +12,11 @@ use crate::project::workspace::Workspace;
 use crate::rules::brief::{GateContext, OutputForm};
 use crate::rules::outputs::Field;
 use crate::rules::{Refusal, Rules, Workplace};
-use crate::tasks::view::task_view::{brief_of, show};
+use crate::tasks::view::task_view::{brief_of, show, without_nulls};
 
-/// Returns the task with the brief of its gate, or of the branch that the ticket names. Fails where the task has ended, or its gate is
-/// gone.
-pub(crate) fn briefed(
+/// Returns the task with the brief of its gate, or of the branch that the ticket names. Fails if the task has ended or its gate is not in
+/// the rules.
+pub(crate) fn task_brief(
     workspace: &Workspace,
     ticket: &Ticket,
 ) -> Result<(TaskFile, GateContext, InForce), ProjectError> {
@@ -28,7 +28,7 @@ pub(crate) fn briefed(
     }
 }
 
-/// Returns why there is no brief.
+/// Returns the refusal of a task that has no brief.
 fn no_brief(rules: &Rules, file: &TaskFile) -> Refusal {
     let task = file.task.id.clone();
     let Some(workflow) = rules.workflow_of(&file.task) else {
@@ -55,7 +55,8 @@ fn no_brief(rules: &Rules, file: &TaskFile) -> Refusal {
     }
 }
 
-/// Returns the brief of a branch of an open fork: the one that is named, else the only one that is open.
+/// Returns the brief of the named branch of a fork, or of the only open branch. Fails if the branch is not open, or the ticket has to name
+/// one. `None` if the task is at no fork.
 fn brief_of_branch(
     rules: &Rules,
     file: &TaskFile,
@@ -84,7 +85,7 @@ fn brief_of_branch(
     Ok(brief_of(rules, file, &place))
 }
 
-/// Returns the brief as `--json` shows it: spec 1's `gate_context`, and the review that it answers.
+/// Returns the brief for `--json`: spec 1's `gate_context`, and the review that the work has to answer.
 pub(crate) fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
     let some = |list: &[Value]| (!list.is_empty()).then(|| json!(list));
     let outcomes: Map =
@@ -116,14 +117,6 @@ pub(crate) fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
     }))
 }
 
-/// Returns an object without the keys that have no value.
-pub(crate) fn without_nulls(mut value: Value) -> Value {
-    if let Value::Object(map) = &mut value {
-        map.retain(|_, value| !value.is_null());
-    }
-    value
-}
-
 fn output_value(form: &OutputForm) -> Value {
     let field = |field: &Field| {
         json!({
@@ -141,7 +134,7 @@ fn output_value(form: &OutputForm) -> Value {
     })
 }
 
-/// Returns how a text says the outcome.
+/// Explains how an agent's text can state the outcome.
 pub(crate) fn verdict_in_words(verdict: &str) -> String {
     let verdict = one_line(verdict);
     format!(
@@ -149,7 +142,7 @@ pub(crate) fn verdict_in_words(verdict: &str) -> String {
     )
 }
 
-/// Returns the fields that are handed on with an outcome, a line each.
+/// Returns a line for each output field of an outcome.
 pub(crate) fn output_lines(form: &OutputForm) -> Vec<String> {
     let line = |field: &Field| {
         let need = if field.required { "" } else { " (optional)" };
@@ -160,7 +153,7 @@ pub(crate) fn output_lines(form: &OutputForm) -> Vec<String> {
     form.fields.iter().map(line).collect()
 }
 
-/// Returns the brief for a prompt. `renewal` is how this door says that the work goes on.
+/// Returns the brief as Markdown for a prompt. `renewal` names the way to renew the claim.
 pub(crate) fn brief_markdown(file: &TaskFile, context: &GateContext, renewal: &str) -> String {
     let mut text = format!(
         "# {}: {}\n\nGate `{}`, ticket `{}`.\n\n{}\n",

@@ -1,4 +1,4 @@
-//! One task, its history, or a change of it, as people and programs see it.
+//! Views of one task, of its history and of a change of it, also for `--json`.
 
 use std::rc::Rc;
 
@@ -16,19 +16,18 @@ use crate::rules::{
     Deadline, Limit, Rules, Warning, Workplace, deadlines, is_looping, may_complete,
 };
 use crate::storage::ProjectPath;
-use crate::tasks::plan::{Changed, DryRun, begun};
+use crate::tasks::plan::{Changed, DryRun, adoption_step};
 use crate::tasks::state::task_state::{TaskState, find, parse};
-use crate::tasks::view::brief::without_nulls;
 
-/// A task as it is shown.
+/// A task to be shown.
 pub(crate) struct TaskView {
     pub file: TaskFile,
     pub path: ProjectPath,
-    /// The brief of its gate; for a hand-made file, of the gate where it would begin.
+    /// The brief of its gate; for a hand-made file, of its first gate.
     pub context: Option<GateContext>,
 }
 
-/// Returns the task. Reads only; a task that is frozen is shown as it is.
+/// Returns the task as its file in the worktree has it, frozen or not.
 pub(crate) fn show(
     workspace: &Workspace,
     id: &TaskId,
@@ -38,14 +37,14 @@ pub(crate) fn show(
     let file = parse(&in_force, id, &snapshot.path, &snapshot.bytes, workspace.now())?;
     let context = match file.origin {
         Origin::Adopted => brief(&in_force.rules, &file.task, &body_of(&file)),
-        Origin::HandMade => begun(&in_force.rules, &file, workspace.now())
+        Origin::HandMade => adoption_step(&in_force.rules, &file, workspace.now())
             .ok()
             .and_then(|step| brief(&in_force.rules, &step.task, &body_of(&file))),
     };
     Ok((TaskView { file, path: snapshot.path, context }, in_force))
 }
 
-/// Returns the brief of a workplace of the task of a file.
+/// Returns the brief of a workplace of the task.
 pub(crate) fn brief_of(
     rules: &Rules,
     file: &TaskFile,
@@ -54,19 +53,19 @@ pub(crate) fn brief_of(
     brief_at(rules, &file.task, place, &body_of(file))
 }
 
-/// Returns the body of a task's file, with the works in it.
+/// Returns the body of a task file, with the work sections in it.
 pub(crate) fn body_of(file: &TaskFile) -> Body<'_> {
     Body { text: file.body(), works: works(&file.task.id, file.body()) }
 }
 
-/// Why nobody may change the file of a task.
+/// Why a task file is frozen, and how to undo that.
 pub(crate) struct FrozenFile {
     pub problem: String,
     pub fields: Vec<String>,
     pub fix: String,
 }
 
-/// Returns why the task is frozen, if it is. In the middle of a merge nobody can tell: git may have brought the change.
+/// Returns why the task is frozen, if it is. `None` during a git operation: the change may be git's.
 pub(crate) fn frozen(workspace: &Workspace, id: &TaskId) -> Option<FrozenFile> {
     if workspace.underway().is_some() {
         return None;
@@ -79,7 +78,7 @@ pub(crate) fn frozen(workspace: &Workspace, id: &TaskId) -> Option<FrozenFile> {
     Some(FrozenFile { problem, fields, fix: workspace.git_words.said(frozen.fix) })
 }
 
-/// Returns the task as `--json` shows it: its frontmatter as it is, and `body`, `path`, `version`, `ticket`, `available`.
+/// Returns the task for `--json`: its frontmatter unchanged, and `body`, `path`, `version`, `ticket`, `available`.
 pub(crate) fn task_value(rules: &Rules, file: &TaskFile, path: &ProjectPath) -> Value {
     let mut value = Value::Object(file.raw());
     value["id"] = json!(file.task.id.as_str());
@@ -107,25 +106,25 @@ fn deadline_value(deadline: &Deadline) -> Value {
     json!({"at": deadline.at.to_string(), "limit": limit, "branch": branch})
 }
 
-/// Returns whether other rules moved the task last than are in force.
+/// Returns whether the task was last changed under other rules than those in force.
 pub(crate) fn is_drifted(rules: &Rules, task: &Task) -> bool {
     let hash = rules.hash(&task.routing.workflow);
     !task.status.is_finished()
         && task.workflow_hash.as_deref().zip(hash).is_some_and(|(own, now)| own != now)
 }
 
-/// Returns the outcomes that are possible now, and for whom.
+/// Returns the possible outcomes, and the agents that can complete the work.
 fn available(rules: &Rules, file: &TaskFile) -> Value {
     let task = &file.task;
     let at_place = |place: &Workplace<'_>| {
         let outcomes = if is_on_hold(task) { Vec::new() } else { place.outcomes(rules) };
         let outcomes: Vec<&str> = outcomes.iter().map(Outcome::as_str).collect();
-        json!({"outcomes": outcomes, "role": place.role.as_str(), "agents": who_at(rules, task, place)})
+        json!({"outcomes": outcomes, "role": place.role.as_str(), "agents": eligible_agents_at(rules, task, place)})
     };
     if let Some(place) = Workplace::of(rules, task) {
         return at_place(&place);
     }
-    let mut value = json!({"outcomes": [], "agents": who(rules, file)});
+    let mut value = json!({"outcomes": [], "agents": eligible_agents(rules, file)});
     let places = Workplace::open(rules, task);
     if !places.is_empty() {
         let branch = |place: &Workplace<'_>| {
@@ -139,11 +138,11 @@ fn available(rules: &Rules, file: &TaskFile) -> Value {
     value
 }
 
-/// Returns who can complete the open visit now, or a branch of it.
-pub(crate) fn who(rules: &Rules, file: &TaskFile) -> Vec<AgentId> {
+/// Returns the agents that can complete the open visit now, or a branch of it.
+pub(crate) fn eligible_agents(rules: &Rules, file: &TaskFile) -> Vec<AgentId> {
     let mut all = Vec::new();
     for place in Workplace::open(rules, &file.task) {
-        for agent in who_at(rules, &file.task, &place) {
+        for agent in eligible_agents_at(rules, &file.task, &place) {
             if !all.contains(&agent) {
                 all.push(agent);
             }
@@ -156,8 +155,12 @@ fn is_on_hold(task: &Task) -> bool {
     task.gate.as_ref().is_some_and(|open| open.held.is_some())
 }
 
-/// Returns who can complete the work of a workplace now.
-pub(crate) fn who_at(rules: &Rules, task: &Task, place: &Workplace<'_>) -> Vec<AgentId> {
+/// Returns the agents that can complete the work of a workplace now.
+pub(crate) fn eligible_agents_at(
+    rules: &Rules,
+    task: &Task,
+    place: &Workplace<'_>,
+) -> Vec<AgentId> {
     if is_looping(rules, task) || is_on_hold(task) {
         return Vec::new();
     }
@@ -168,7 +171,7 @@ pub(crate) fn who_at(rules: &Rules, task: &Task, place: &Workplace<'_>) -> Vec<A
     members.into_iter().filter(|agent| may_complete(rules, task, place, agent).is_ok()).collect()
 }
 
-/// Returns the changed task as `--json` shows it.
+/// Returns the changed task for `--json`.
 pub(crate) fn changed_value(rules: &Rules, changed: &Changed, dry_run: DryRun) -> Value {
     let mut value = task_value(rules, &changed.after, &changed.path);
     value["warnings"] = warnings_value(&changed.warnings);
@@ -194,11 +197,11 @@ pub(crate) fn warnings_value(warnings: &[Warning]) -> Value {
     warnings.iter().map(value).collect()
 }
 
-/// Returns the gates that the task passed: `implement -> review`.
-pub(crate) fn way(changed: &Changed) -> String {
-    let Some(first) = ended(changed).first() else { return String::new() };
+/// Returns the gates that the task passed in a change, as in `implement -> review`.
+pub(crate) fn gates_passed(changed: &Changed) -> String {
+    let Some(first) = ended_visits(changed).first() else { return String::new() };
     let mut way = first.station().to_string();
-    for visit in ended(changed) {
+    for visit in ended_visits(changed) {
         if let Some(to) = &visit.to
             && *to != Destination::Gate(visit.gate.clone())
         {
@@ -208,11 +211,11 @@ pub(crate) fn way(changed: &Changed) -> String {
     way
 }
 
-/// Returns the visits that the change ended: the one that was completed, and those of gates that decided by themselves.
-pub(crate) fn ended(changed: &Changed) -> &[Visit] {
+/// Returns the visits that the change ended: the completed one, and those of automatic gates.
+pub(crate) fn ended_visits(changed: &Changed) -> &[Visit] {
     let history = &changed.after.task.history;
     let before = changed.before.as_ref().map_or(0, |file| file.task.history.len());
-    // A completion that had counted before is shown as it was.
+    // For a repeated completion, that is the last visit.
     let from = if changed.settled { history.len().saturating_sub(1) } else { before };
     history.get(from..).unwrap_or_default()
 }
@@ -220,11 +223,11 @@ pub(crate) fn ended(changed: &Changed) -> &[Visit] {
 /// A task's ended visits, oldest first, and the open one.
 pub(crate) struct HistoryView {
     pub task: Task,
-    /// For how many seconds the open visit has lasted.
-    pub lasting: Option<u64>,
+    /// The seconds since the open visit began.
+    pub open_seconds: Option<u64>,
 }
 
-/// Returns the visits of a task.
+/// Returns the history of a task.
 pub(crate) fn history(
     workspace: &Workspace,
     id: &TaskId,
@@ -233,11 +236,11 @@ pub(crate) fn history(
     let task = view.file.task;
     let now = workspace.now().as_second();
     let seconds = |since: i64| u64::try_from(now - since).unwrap_or(0);
-    let lasting = task.gate.as_ref().map(|open| seconds(open.entered.as_second()));
-    Ok((HistoryView { task, lasting }, in_force))
+    let open_seconds = task.gate.as_ref().map(|open| seconds(open.entered.as_second()));
+    Ok((HistoryView { task, open_seconds }, in_force))
 }
 
-/// Returns the visits as `--json` shows them: entries as the file has them, and the open visit.
+/// Returns the history for `--json`: the entries as in the file, and the open visit.
 pub(crate) fn history_value(view: &HistoryView) -> Value {
     let task = &view.task;
     let open = task.gate.as_ref().map(|open| {
@@ -249,11 +252,19 @@ pub(crate) fn history_value(view: &HistoryView) -> Value {
             "agent": task.routing.agent,
             "entered": open.entered.to_string(),
             "visit": open.visit,
-            "duration": view.lasting,
+            "duration": view.open_seconds,
             "blockers": (!task.blockers.is_empty()).then_some(&task.blockers),
             "reviewContext": task.review.as_ref().map(review_value),
         }))
     });
     let ended: Vec<Value> = task.history.iter().map(visits::visit_value).collect();
     json!({"task": task.id.as_str(), "status": task.status.as_str(), "history": ended, "open": open})
+}
+
+/// Returns an object without the keys whose values are null.
+pub(crate) fn without_nulls(mut value: Value) -> Value {
+    if let Value::Object(map) = &mut value {
+        map.retain(|_, value| !value.is_null());
+    }
+    value
 }

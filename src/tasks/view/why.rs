@@ -1,4 +1,4 @@
-//! Explains why a task stands where it stands, who can move it, and what each outcome would do.
+//! `aof why`: explains the state of a task, who can move it, and what each outcome would do.
 
 use std::rc::Rc;
 
@@ -16,26 +16,26 @@ use crate::rules::{
     Act, Deadline, Decision, LOOP_LIMIT, Limit, Passage, Rules, Warning, Workplace, deadlines,
     decide, owed, preview, unanswered, would_say,
 };
-use crate::tasks::headers::dependencies::{circle_around, round};
+use crate::tasks::headers::dependencies::{circle_around, circle_text};
 use crate::tasks::headers::summary::NEW;
-use crate::tasks::plan::begun;
+use crate::tasks::plan::adoption_step;
 use crate::tasks::state::commit_message::rule_effect;
 use crate::tasks::state::task_state::{TaskState, find, parse};
-use crate::tasks::view::task_view::{is_drifted, who};
+use crate::tasks::view::task_view::{eligible_agents, is_drifted};
 
-/// Why a task stands where it stands.
+/// The explanation of a task's state.
 pub(crate) struct TaskExplanation {
     pub file: TaskFile,
-    /// What brought it there, and what it waits for: sentences.
-    pub because: Vec<String>,
-    /// Who can complete the open visit.
-    pub who: Vec<AgentId>,
-    pub consequences: Vec<Consequence>,
+    /// Sentences: what brought the task to its state, and what it waits for.
+    pub reasons: Vec<String>,
+    /// The agents that can complete the open visit.
+    pub agents: Vec<AgentId>,
+    pub outcomes: Vec<OutcomePreview>,
 }
 
-/// What an outcome would do.
+/// An outcome, and what it would do.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Consequence {
+pub(crate) struct OutcomePreview {
     pub branch: Option<GateId>,
     pub outcome: Outcome,
     pub effect: OutcomeEffect,
@@ -44,16 +44,15 @@ pub(crate) struct Consequence {
 /// What an outcome does to a task.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum OutcomeEffect {
-    /// The task moves. `limit` is how often the gate may send back; `answers` says whether the task comes to a gate whose wishes
-    /// nobody has answered yet.
-    Leads { passage: Passage, limit: u32, answers: bool },
-    /// The task stays at its gate, and a person decides.
-    Holds,
-    /// The branch has its verdict, or waits; others are still open.
-    Speaks(Verdict),
+    /// The task moves. `limit` is how often the gate may send back; `answers`: the next gate has a review that is unanswered.
+    Moves { passage: Passage, limit: u32, answers: bool },
+    /// The task stays at its gate until a person decides.
+    Stays,
+    /// The branch gets its verdict, or waits; other branches are still open.
+    Votes(Verdict),
 }
 
-/// Returns why the task stands where it stands.
+/// Explains the state of a task.
 pub(crate) fn why(
     workspace: &Workspace,
     id: &TaskId,
@@ -62,17 +61,17 @@ pub(crate) fn why(
     let in_force = Rc::new(in_force_and_seen(workspace, &head)?);
     let state = TaskState::read_under(workspace, id, head, in_force)?;
     let (rules, task) = (&state.in_force.rules, &state.file.task);
-    let mut consequences = Vec::new();
+    let mut outcomes = Vec::new();
     for place in Workplace::open(rules, task) {
         for outcome in place.outcomes(rules) {
             if let Some(effect) = effect(rules, task, &place, &outcome) {
-                consequences.push(Consequence { branch: place.branch().cloned(), outcome, effect });
+                outcomes.push(OutcomePreview { branch: place.branch().cloned(), outcome, effect });
             }
         }
     }
-    let because = reasons(workspace, &state);
-    let who = who(rules, &state.file);
-    let explanation = TaskExplanation { because, who, consequences, file: state.file };
+    let reasons = reasons(workspace, &state);
+    let agents = eligible_agents(rules, &state.file);
+    let explanation = TaskExplanation { reasons, agents, outcomes, file: state.file };
     Ok((explanation, state.in_force))
 }
 
@@ -82,35 +81,35 @@ fn effect(
     place: &Workplace<'_>,
     outcome: &Outcome,
 ) -> Option<OutcomeEffect> {
-    let said = match place.branch() {
+    let joined_outcome = match place.branch() {
         None => outcome.clone(),
         Some(branch) => match would_say(rules, task, branch, outcome)? {
-            (_, Some(said)) => said,
-            (verdict, None) => return Some(OutcomeEffect::Speaks(verdict)),
+            (_, Some(outcome)) => outcome,
+            (verdict, None) => return Some(OutcomeEffect::Votes(verdict)),
         },
     };
-    let passage = preview(rules, task, &said)?;
+    let passage = preview(rules, task, &joined_outcome)?;
     let here = place.station().gate;
     if passage.to == Destination::Gate(here.clone()) && passage.retry.is_none() {
-        return Some(OutcomeEffect::Holds);
+        return Some(OutcomeEffect::Stays);
     }
     let limit = place.fork.unwrap_or(place.gate).exits.retries().unwrap_or(LOOP_LIMIT);
     let waits = |gate: &GateId| *gate != here && passage.to == Destination::Gate(gate.clone());
     let answers = unanswered(&task.history).iter().any(|visit| waits(&visit.gate));
-    Some(OutcomeEffect::Leads { passage, limit, answers })
+    Some(OutcomeEffect::Moves { passage, limit, answers })
 }
 
-/// Returns the answer as `--json` shows it.
-pub(crate) fn reason_value(reason: &TaskExplanation) -> Value {
-    let task = &reason.file.task;
+/// Returns the explanation for `--json`.
+pub(crate) fn explanation_value(explanation: &TaskExplanation) -> Value {
+    let task = &explanation.file.task;
     let gate = task.gate.as_ref().map(|open| open.current.as_str());
-    let outcome = |consequence: &Consequence| {
-        let mut value = match &consequence.effect {
-            OutcomeEffect::Leads { passage, limit, .. } => passage_value(passage, *limit),
+    let outcome = |preview: &OutcomePreview| {
+        let mut value = match &preview.effect {
+            OutcomeEffect::Moves { passage, limit, .. } => passage_value(passage, *limit),
             _ => json!({"to": gate, "stays": true, "skipped": []}),
         };
-        value["outcome"] = json!(consequence.outcome.as_str());
-        if let Some(branch) = &consequence.branch {
+        value["outcome"] = json!(preview.outcome.as_str());
+        if let Some(branch) = &preview.branch {
             value["branch"] = json!(branch.as_str());
         }
         value
@@ -118,14 +117,14 @@ pub(crate) fn reason_value(reason: &TaskExplanation) -> Value {
     json!({
         "task": task.id.as_str(),
         "ticket": task.ticket().to_string(),
-        "status": match reason.file.origin {
+        "status": match explanation.file.origin {
             Origin::HandMade => NEW,
             Origin::Adopted => task.status.as_str(),
         },
         "gate": gate,
-        "because": reason.because,
-        "who": reason.who,
-        "outcomes": reason.consequences.iter().map(outcome).collect::<Vec<_>>(),
+        "because": explanation.reasons,
+        "who": explanation.agents,
+        "outcomes": explanation.outcomes.iter().map(outcome).collect::<Vec<_>>(),
     })
 }
 
@@ -144,18 +143,18 @@ fn passage_value(passage: &Passage, limit: u32) -> Value {
 
 const UNCLAIMED: &str = "nobody has claimed it";
 
-/// Returns what brought the task where it stands, and what it waits for.
+/// Returns sentences: what brought the task to its state, and what it waits for.
 fn reasons(workspace: &Workspace, state: &TaskState) -> Vec<String> {
     let (rules, task, id) = (&state.in_force.rules, &state.file.task, &state.id);
-    let mut list = standing(rules, task);
+    let mut list = state_reasons(rules, task);
     list.extend(time_limits(rules, task));
     if state.file.origin == Origin::HandMade {
-        list.push(beginning(workspace, state));
+        list.push(adoption_reason(workspace, state));
     } else if let Some(act) = owed(rules, task) {
         if act == Act::Pass {
             list.retain(|sentence| sentence != UNCLAIMED);
         }
-        list.extend(what_follows(rules, task, &act, workspace.now()));
+        list.extend(owed_reason(rules, task, &act, workspace.now()));
     } else if task.gate.is_some() && rules.workflow_of(task).is_none() {
         list.push(format!(
             "workflow `{}` is not in the rules any more: nobody can move it before a commit brings that back; `aof task cancel {id} \
@@ -178,20 +177,22 @@ fn reasons(workspace: &Workspace, state: &TaskState) -> Vec<String> {
     }
     if !task.status.is_finished() && !task.depends_on.is_empty() {
         list.extend(circle_around(workspace, &state.in_force, id).map(|circle| {
-            let circle = round(&circle);
+            let circle = circle_text(&circle);
             format!(
                 "these wait for each other, so none of them is handed out: {circle}; edit `dependsOn` of one"
             )
         }));
         let dependencies = task.depends_on.iter();
-        list.extend(dependencies.filter_map(|other| waits_for(workspace, &state.in_force, other)));
+        list.extend(
+            dependencies.filter_map(|other| dependency_reason(workspace, &state.in_force, other)),
+        );
     }
     list
 }
 
-/// Returns what brought the task where it stands, who has it, and what blocks it.
-fn standing(rules: &Rules, task: &Task) -> Vec<String> {
-    let mut list = vec![arrival(task)];
+/// Returns sentences: what brought the task to its state, who has claimed it, and what blocks it.
+fn state_reasons(rules: &Rules, task: &Task) -> Vec<String> {
+    let mut list = vec![arrival_reason(task)];
     let open = task.gate.as_ref();
     match task.status {
         Status::Blocked => {
@@ -200,7 +201,7 @@ fn standing(rules: &Rules, task: &Task) -> Vec<String> {
         Status::Ready | Status::InProgress
             if open.is_some_and(|open| !open.branches.is_empty()) =>
         {
-            list.extend(task.branches().map(|branch| branch_stands(rules, task, branch)));
+            list.extend(task.branches().map(|branch| branch_state(rules, task, branch)));
         }
         Status::InProgress => {
             let agent = task.routing.agent.as_ref();
@@ -222,7 +223,7 @@ fn named(agent: Option<&AgentId>, unnamed: &str) -> String {
     agent.map_or_else(|| unnamed.to_owned(), |agent| format!("`{agent}`"))
 }
 
-fn branch_stands(rules: &Rules, task: &Task, branch: &OpenBranch) -> String {
+fn branch_state(rules: &Rules, task: &Task, branch: &OpenBranch) -> String {
     let id = &branch.id;
     if branch.status.is_open() && Workplace::of_branch(rules, task, id).is_none() {
         return format!("branch `{id}` is not in the rules any more, and nothing waits for it");
@@ -240,8 +241,8 @@ fn branch_stands(rules: &Rules, task: &Task, branch: &OpenBranch) -> String {
     }
 }
 
-/// Returns what brought the task where it stands.
-fn arrival(task: &Task) -> String {
+/// Returns what brought the task to its state.
+fn arrival_reason(task: &Task) -> String {
     if let Some(last) = task.history.last().filter(|visit| visit.outcome == Ending::Timeout) {
         let had = last.agent.as_ref().map(|agent| format!(", which `{agent}` had,"));
         let role = last.escalated_to.as_ref().map(|role| format!("; role `{role}` stepped in"));
@@ -249,7 +250,7 @@ fn arrival(task: &Task) -> String {
         let (gate, at) = (last.station(), last.exited);
         return format!("its visit of gate `{gate}`{had} took too long at {at}{role}");
     }
-    // A verdict of one branch does not move the task.
+    // The verdict of one branch does not move the task.
     let Some(last) = task.history.iter().rev().find(|visit| !visit.leaves_open()) else {
         return match &task.gate {
             Some(open) => {
@@ -309,7 +310,7 @@ fn arrival(task: &Task) -> String {
     }
 }
 
-/// Returns what holds the task, what has run out, and what will.
+/// Returns sentences about a hold, exceeded time limits and deadlines.
 pub(crate) fn time_limits(rules: &Rules, task: &Task) -> Vec<String> {
     let mut list = Vec::new();
     if let Some(open) = &task.gate {
@@ -350,29 +351,29 @@ fn deadline_text(rules: &Rules, task: &Task, Deadline { at, limit, branch }: &De
     }
 }
 
-/// Returns what the changed rules want done with the task, and who does it.
-fn what_follows(rules: &Rules, task: &Task, act: &Act, now: Timestamp) -> Option<String> {
-    let does = "`aof watch`, `aof org reload`, or the next command that changes the task,";
+/// Returns the change that the rules in force require, and who makes it.
+fn owed_reason(rules: &Rules, task: &Task, act: &Act, now: Timestamp) -> Option<String> {
+    let doer = "`aof watch`, `aof org reload`, or the next command that changes the task,";
     let gate = &task.gate.as_ref()?.current;
     let Ok(Decision::Step(step)) = decide(rules, task, act, now) else { return None };
     Some(match (act, step.task.history.last(), &step.task.gate) {
-        (Act::Pass, ..) => format!("gate `{gate}` decides by itself: {does} moves it on"),
+        (Act::Pass, ..) => format!("gate `{gate}` decides by itself: {doer} moves it on"),
         (Act::Move, Some(visit), Some(next)) if next.current == *gate => {
-            format!("{}: {does} has it begin there anew", visit.summary)
+            format!("{}: {doer} has it begin there anew", visit.summary)
         }
         (Act::Move, Some(visit), Some(next)) => {
-            format!("{}: {does} moves it to gate `{}`", visit.summary, next.current)
+            format!("{}: {doer} moves it to gate `{}`", visit.summary, next.current)
         }
         _ => {
             let what = rule_effect(task, &step.task).what;
-            format!("the rules have changed: {does} follows them ({what})")
+            format!("the rules have changed: {doer} follows them ({what})")
         }
     })
 }
 
-/// Returns where a hand-made task would begin, or why it cannot.
-fn beginning(workspace: &Workspace, state: &TaskState) -> String {
-    let step = match begun(&state.in_force.rules, &state.file, workspace.now()) {
+/// Returns the gate where a hand-made task would begin, or why it cannot.
+fn adoption_reason(workspace: &Workspace, state: &TaskState) -> String {
+    let step = match adoption_step(&state.in_force.rules, &state.file, workspace.now()) {
         Ok(step) => step,
         Err(refusal) => return format!("it cannot be taken up: {}", refusal.problem()),
     };
@@ -383,8 +384,8 @@ fn beginning(workspace: &Workspace, state: &TaskState) -> String {
     text.chain(not_given.map(|warning| format!("; {}", warning.message()))).collect()
 }
 
-/// Returns why the task has to wait for one that it depends on; nothing where that is complete.
-fn waits_for(workspace: &Workspace, in_force: &InForce, other: &TaskId) -> Option<String> {
+/// Returns why the task waits for a dependency; `None` if that is complete.
+fn dependency_reason(workspace: &Workspace, in_force: &InForce, other: &TaskId) -> Option<String> {
     let file = find(workspace, other).and_then(|(snapshot, _)| {
         parse(in_force, other, &snapshot.path, &snapshot.bytes, workspace.now())
     });

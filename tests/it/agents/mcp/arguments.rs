@@ -128,7 +128,7 @@ fn arguments_that_do_not_fit_are_refused_with_those_that_do() {
       What is to be said, as Markdown
       -> {"tool":"aof_task_comment","arguments":{"text":"<text>","task":"AOF-xxxxx@0"}}
     aof_task_comment: "empty_comment"
-      the comment says nothing
+      the comment is empty
       give its text, as in `aof_task_comment AOF-xxxxx "..."`
       -> {"tool":"aof_task_comment","arguments":{"text":"<what is to be said>","task":"AOF-xxxxx@0"}}
     aof_task_create: "missing_title"
