@@ -15,14 +15,14 @@ use crate::files::allowed_signers;
 use crate::files::printable::inert;
 use crate::git::{GitError, Marks, Pretence, Prompts, Repository};
 use crate::history::merge_driver::{broken_histories, drive, is_virtual_base};
-use crate::history::sync::outcome::{CommitLine, SyncEnd, Synced};
+use crate::history::sync::outcome::{CommitLine, SyncEnd, SyncResult};
 use crate::history::sync::sync_loop::{ForeignCommits, SyncOptions, SyncStart, sync};
 use crate::history::unmerged::merge_unmerged;
 use crate::history::verify::commit_archive::{
     JudgedPush, ProjectFolder, Update, pushed_value, verify_pushed,
 };
 use crate::history::verify::finding::HistoryFinding;
-use crate::history::verify::history::{Range, RangeStart, Verified, verify};
+use crate::history::verify::history::{Range, RangeStart, Verification, verify};
 use crate::project::error::ProjectError;
 use crate::rules::merge::{Dropped, Superseded};
 use crate::system::shell::{all_quoted, quoted};
@@ -273,7 +273,7 @@ pub(crate) fn run_sync(session: &Session, args: &SyncArgs) -> CliResult {
     }))
 }
 
-fn page(session: &Session, synced: &Synced, mode: DryRun) -> String {
+fn page(session: &Session, synced: &SyncResult, mode: DryRun) -> String {
     let would = mode == DryRun::Yes;
     let mut lines = Vec::new();
     list(&mut lines, if would { "Would come" } else { "Came" }, &synced.came);
@@ -432,7 +432,7 @@ fn trusted_keys(file: &Path) -> CliResult<TrustedKeys> {
     })
 }
 
-fn show(output: Output, verified: &Verified) {
+fn show(output: Output, verified: &Verification) {
     verified.findings.iter().for_each(|wrong| output.line(finding(wrong)));
     let note = |text: String| output.line(format!("{} {text}", yellow("note:")));
     for end in &verified.ends {

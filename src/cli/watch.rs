@@ -26,7 +26,7 @@ use crate::project::error::{ProjectError, reason_of};
 use crate::storage::layout::{BRANCH, INBOX};
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::task_view::{gates_passed, warnings_value};
-use crate::watch::report::Delivered;
+use crate::watch::report::DeliveryOutcome;
 use crate::watch::report::{EventSource, WatchReport};
 use crate::watch::watcher::{watch, watch_once};
 
@@ -53,7 +53,7 @@ pub(crate) fn run_watch(session: &Session, args: &WatchArgs) -> CliResult {
         let done = watch_once(workspace, session.wait, &mut |report| {
             let timed_out = match &report {
                 WatchReport::Trouble(error)
-                | WatchReport::Delivered(Delivered::Waiting { error, .. }) => {
+                | WatchReport::Delivered(DeliveryOutcome::Waiting { error, .. }) => {
                     exit_code(error) == TIMED_OUT
                 }
                 WatchReport::Paused { .. } => true,
@@ -346,9 +346,9 @@ fn shown(session: &Session, report: &WatchReport, retries: bool) -> ShownReport 
     }
 }
 
-fn shown_delivery(session: &Session, delivered: &Delivered) -> ShownReport {
+fn shown_delivery(session: &Session, delivered: &DeliveryOutcome) -> ShownReport {
     match delivered {
-        Delivered::Completed { changed, name } => {
+        DeliveryOutcome::Completed { changed, name } => {
             let event = if changed.settled { "settled" } else { "completed" };
             let more = json!({"file": name, "warnings": warnings_value(&changed.warnings)});
             let mut value = merged(of_change(event, changed), more);
@@ -370,7 +370,7 @@ fn shown_delivery(session: &Session, delivered: &Delivered) -> ShownReport {
             let text = format!("{id}  {} ({outcome}){agent}", inert(&gates_passed(changed)));
             (Level::INFO, value, with_warnings(text, changed))
         }
-        Delivered::Refused { name, reason, path } => {
+        DeliveryOutcome::Refused { name, reason, path } => {
             let message = first_line(reason["message"].as_str().unwrap_or_default());
             let place = path.file_name().unwrap_or_default().to_string_lossy();
             let place = format!(".aof/refused/{}", flat(&place));
@@ -384,7 +384,7 @@ fn shown_delivery(session: &Session, delivered: &Delivered) -> ShownReport {
             let value = json!({"event": "refused", "file": name, "path": path, "reason": reason});
             (Level::WARN, value, text)
         }
-        Delivered::Waiting { name, error } => {
+        DeliveryOutcome::Waiting { name, error } => {
             let text =
                 format!("{} `{}`: {}", yellow("waiting"), flat(name), error_text(session, error));
             let value = json!({"event": "waiting", "file": name, "reason": reason_of(error)});

@@ -6,7 +6,7 @@
 use super::workplaces::{Opening, openings};
 use crate::domain::{AgentId, Ticket};
 use crate::git::{CommitId, GitError, Prompts, Upstream};
-use crate::history::sync::outcome::{SyncEnd, Synced};
+use crate::history::sync::outcome::{SyncEnd, SyncResult};
 use crate::history::sync::sync_loop::{ForeignCommits, SyncOptions, SyncStart, sync};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::ProjectError;
@@ -231,7 +231,7 @@ pub(crate) fn sync_options(first: SyncStart) -> SyncOptions<'static> {
 }
 
 /// Fails if the remote does not have what is here. `what` is what was to be done: `claimed` or `handed out`.
-pub(crate) fn ensure_synced(synced: &Synced, what: &str) -> Result<(), ProjectError> {
+pub(crate) fn ensure_synced(synced: &SyncResult, what: &str) -> Result<(), ProjectError> {
     unconfirmed(&synced.upstream, &synced.end, synced.rounds, what).map_or(Ok(()), Err)
 }
 

@@ -35,7 +35,7 @@ const ATTEMPTS: usize = 100;
 
 /// What was handed out, and which tasks were blocked or unblocked by their dependencies.
 #[derive(Default)]
-pub(crate) struct HandedOut {
+pub(crate) struct HandOutResult {
     /// What was given to whom, the most urgent first.
     pub given: Vec<Given>,
     pub dependents: Vec<Dependent>,
@@ -101,8 +101,8 @@ pub(crate) fn hand_out(
     exhausted: &mut NothingToHandOut,
     dry_run: DryRun,
     rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
-) -> Result<HandedOut, ProjectError> {
-    let mut done = HandedOut::default();
+) -> Result<HandOutResult, ProjectError> {
+    let mut done = HandOutResult::default();
     let mut passed_over = HashSet::new();
     for _ in 0..ATTEMPTS {
         workspace.restart_wait(wait);
@@ -197,7 +197,7 @@ fn carry_out(
     head: &Head,
     in_force: &Rc<InForce>,
     batch: Vec<Want>,
-    done: &mut HandedOut,
+    done: &mut HandOutResult,
     passed_over: &mut HashSet<TaskId>,
 ) -> Result<Option<CommitId>, ProjectError> {
     let (mut wants, mut chosen) = (Vec::new(), Vec::new());
@@ -276,7 +276,7 @@ fn needs_person(error: &ProjectError) -> bool {
     )
 }
 
-impl HandedOut {
+impl HandOutResult {
     /// Adds what the remote confirmed.
     pub(crate) fn add(&mut self, shared: Self) {
         self.given.extend(shared.given);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use super::hand_out::{HandedOut, NothingToHandOut, hand_out, hands_out};
+use super::hand_out::{HandOutResult, NothingToHandOut, hand_out, hands_out};
 use super::synced_assignment::sync_and_hand_out;
 use crate::domain::{TaskId, Timestamp};
 use crate::git::Prompts;
@@ -24,11 +24,11 @@ const HORIZON: SignedDuration = SignedDuration::from_secs(50);
 
 /// What one round did.
 #[derive(Default)]
-pub(crate) struct Swept {
+pub(crate) struct SweepResult {
     /// Tasks that follow rules which have changed.
     pub settled: RuleChanges,
     pub ran_out: ExpiredLimits,
-    pub handed_out: HandedOut,
+    pub handed_out: HandOutResult,
     /// Entries that no longer count, since the remote had other ones first.
     pub superseded: Vec<Loss>,
 }
@@ -40,7 +40,7 @@ pub(crate) fn sweep(
     wait: Duration,
     dry_run: DryRun,
     rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
-) -> Result<Swept, ProjectError> {
+) -> Result<SweepResult, ProjectError> {
     let now = workspace.now();
     let commit = workspace.repository.look()?.commit.map(|commit| commit.to_string());
     let horizon = DueHorizon::load(&workspace.paths).filter(|horizon| {
@@ -50,11 +50,11 @@ pub(crate) fn sweep(
     });
     if let Some(DueHorizon { left, next, .. }) = horizon {
         let hands_out = hands_out(&workspace.rules()?.rules);
-        let handed_out = HandedOut { hands_out, left, ..HandedOut::default() };
+        let handed_out = HandOutResult { hands_out, left, ..HandOutResult::default() };
         let ran_out = ExpiredLimits { next, ..ExpiredLimits::default() };
-        return Ok(Swept { ran_out, handed_out, ..Swept::default() });
+        return Ok(SweepResult { ran_out, handed_out, ..SweepResult::default() });
     }
-    let mut swept = Swept {
+    let mut swept = SweepResult {
         settled: follow_rules(workspace, wait, dry_run, rest)?,
         ran_out: end_expired_limits(workspace, wait, dry_run, rest)?,
         handed_out: hand_out(workspace, wait, &mut NothingToHandOut::default(), dry_run, rest)?,
@@ -79,7 +79,7 @@ fn is_ahead(horizon: &DueHorizon, now: Timestamp) -> bool {
     !age.is_negative() && age < HORIZON && horizon.next.is_none_or(|next| next > now)
 }
 
-impl Swept {
+impl SweepResult {
     /// Returns whether nothing was done.
     pub(crate) fn is_idle(&self) -> bool {
         let Self { settled, ran_out, handed_out, superseded } = self;

@@ -16,10 +16,10 @@ use std::time::Duration;
 use tracing::info;
 
 use super::claim::{ensure_synced, is_shared, sync_options, unconfirmed};
-use super::hand_out::{HandedOut, Want, choose_for, find_wants, hands_out, next_batch};
+use super::hand_out::{HandOutResult, Want, choose_for, find_wants, hands_out, next_batch};
 use crate::domain::TaskId;
 use crate::git::{Head, Prepared, Prompts, Pushed, RemoteError, SYNCED, Upstream};
-use crate::history::sync::outcome::{SyncEnd, Synced};
+use crate::history::sync::outcome::{SyncEnd, SyncResult};
 use crate::history::sync::sync_loop::{ROUNDS, SyncOptions, SyncStart, pause, sync};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::ProjectError;
@@ -35,8 +35,8 @@ use crate::tasks::write::Write;
 #[derive(Default)]
 pub(crate) struct SyncedHandOut {
     /// The syncs that it took, in order: at least one, unless the project could not be synced.
-    pub synced: Vec<Synced>,
-    pub handed_out: HandedOut,
+    pub synced: Vec<SyncResult>,
+    pub handed_out: HandOutResult,
 }
 
 /// Syncs the project, and hands out what waits if its rules hand work out. Returns an error beside what was done.
@@ -45,7 +45,7 @@ pub(crate) fn sync_and_hand_out(
     wait: Duration,
     prompts: Prompts,
 ) -> SyncedHandOut {
-    let (synced, done) = (Vec::new(), HandedOut::default());
+    let (synced, done) = (Vec::new(), HandOutResult::default());
     let mut offers = Offers { prompts, passed_over: HashSet::new(), synced, done };
     if let Err(error) = offers.run(workspace, wait) {
         offers.done.unconfirmed = Some(error);
@@ -57,8 +57,8 @@ pub(crate) fn sync_and_hand_out(
 struct Offers {
     prompts: Prompts,
     passed_over: HashSet<TaskId>,
-    synced: Vec<Synced>,
-    done: HandedOut,
+    synced: Vec<SyncResult>,
+    done: HandOutResult,
 }
 
 /// The outcome of an offer.

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::commit_tasks::{
-    KnownRules, TaskChanges, TaskFileVersion, Touched, touched, touches_rules,
+    ChangedTask, KnownRules, TaskChanges, TaskFileVersion, changed_tasks, touches_rules,
 };
 use super::unreported::UnreportedCommits;
 use super::verify::commit_reader::CommitReader;
@@ -52,7 +52,7 @@ impl<'w> EventDeriver<'w> {
         let keeps_rules = !touches_rules(&changed);
         let changed = news.new_changes(&self.workspace.repository, &entry, changed)?;
         let touches_rules = touches_rules(&changed);
-        let tasks = touched(&changed);
+        let tasks = changed_tasks(&changed);
         let mut derived = CommitEvents { committed: entry.committed, happened: Vec::new() };
         if touches_rules || !tasks.is_empty() {
             let rules = self.reader.rules(&entry)?;
@@ -141,7 +141,7 @@ impl<'w> EventDeriver<'w> {
         rules: &Rules,
         (entry, number): (&LogEntry, usize),
         id: &TaskId,
-        files: Touched,
+        files: ChangedTask,
     ) -> Result<Option<ChangeEvents>, ProjectError> {
         let (old, new) = (files.before.into_iter().next(), files.after.into_iter().next());
         let old_content = old.as_ref().map(|(_, content)| *content);
@@ -264,7 +264,7 @@ impl<'w> EventDeriver<'w> {
         id: &TaskId,
     ) -> Result<Vec<Event>, ProjectError> {
         let repository = &self.workspace.repository;
-        let Some(files) = touched(&repository.changed_files(commit)?).remove(id) else {
+        let Some(files) = changed_tasks(&repository.changed_files(commit)?).remove(id) else {
             return Ok(Vec::new());
         };
         let Some((_, new)) = files.after.first() else { return Ok(Vec::new()) };

@@ -24,14 +24,14 @@ pub(crate) type TaskFileVersion = (String, ObjectId);
 
 /// A task whose files were changed.
 #[derive(Debug, Default)]
-pub(crate) struct Touched {
+pub(crate) struct ChangedTask {
     /// The changed files, as they were before.
     pub before: Vec<TaskFileVersion>,
     /// The changed files, as they are after.
     pub after: Vec<TaskFileVersion>,
 }
 
-impl Touched {
+impl ChangedTask {
     /// Adds files that the commit did not change: a task that is gone at one path may still have another file.
     pub(crate) fn add_unchanged(&mut self, files: &[TaskFileVersion]) {
         self.before.extend_from_slice(files);
@@ -40,8 +40,8 @@ impl Touched {
 }
 
 /// Returns the tasks of the changed files.
-pub(crate) fn touched(changed: &[ChangedFile]) -> BTreeMap<TaskId, Touched> {
-    let mut tasks: BTreeMap<TaskId, Touched> = BTreeMap::new();
+pub(crate) fn changed_tasks(changed: &[ChangedFile]) -> BTreeMap<TaskId, ChangedTask> {
+    let mut tasks: BTreeMap<TaskId, ChangedTask> = BTreeMap::new();
     for file in changed {
         if let Some(id) = id_of(&file.path).filter(|_| file.path.starts_with("tasks/")) {
             let own = tasks.entry(id).or_default();
@@ -343,7 +343,7 @@ pub(crate) fn superseded_trailer(superseded: &Superseded) -> Option<Trailer> {
 }
 
 /// A task that two commits changed: at their merge base, and as each of them has it.
-pub(crate) struct Pair {
+pub(crate) struct TaskPair {
     pub base: Option<Rc<Task>>,
     pub ours: Rc<Task>,
     pub theirs: Rc<Task>,
@@ -351,8 +351,8 @@ pub(crate) struct Pair {
 
 /// The tasks that two commits changed since their merge base.
 pub(crate) struct TaskChanges {
-    pub ours: BTreeMap<TaskId, Touched>,
-    pub theirs: BTreeMap<TaskId, Touched>,
+    pub ours: BTreeMap<TaskId, ChangedTask>,
+    pub theirs: BTreeMap<TaskId, ChangedTask>,
 }
 
 impl TaskChanges {
@@ -363,7 +363,7 @@ impl TaskChanges {
     ) -> Result<Self, ProjectError> {
         let repository = &workspace.repository;
         let changed =
-            |side| Ok::<_, ProjectError>(touched(&repository.changed_between(base, side)?));
+            |side| Ok::<_, ProjectError>(changed_tasks(&repository.changed_between(base, side)?));
         Ok(Self { ours: changed(ours)?, theirs: changed(theirs)? })
     }
 
@@ -374,7 +374,7 @@ impl TaskChanges {
         rules: &Rules,
         known: &mut KnownTasks,
         at: Timestamp,
-    ) -> Result<BTreeMap<TaskId, Pair>, ProjectError> {
+    ) -> Result<BTreeMap<TaskId, TaskPair>, ProjectError> {
         let mut found = BTreeMap::new();
         for (id, mine) in &self.ours {
             let Some(yours) = self.theirs.get(id) else { continue };
@@ -384,14 +384,14 @@ impl TaskChanges {
             };
             if let (Some(ours), Some(theirs)) = (read(&mine.after)?, read(&yours.after)?) {
                 let base = read(&mine.before)?;
-                found.insert(id.clone(), Pair { base, ours, theirs });
+                found.insert(id.clone(), TaskPair { base, ours, theirs });
             }
         }
         Ok(found)
     }
 }
 
-impl Pair {
+impl TaskPair {
     /// Returns the merged task, with people's fields as in `people`; nothing if the two cannot be merged.
     pub(crate) fn merged(&self, rules: &Rules, people: &Task) -> Option<Merged> {
         let apart = apart(self.base.as_deref(), &self.ours, &self.theirs).ok()?;

@@ -181,7 +181,7 @@ const NAME: &str = "tasks, by their meaning";
 
 /// The parts of the setup that a clone lacks.
 #[derive(Debug)]
-pub(crate) struct Missing {
+pub(crate) struct MissingSetup {
     /// Whether the line in `.gitattributes` is missing.
     pub attributes: bool,
     /// Whether git's configuration has no command, or another one.
@@ -190,8 +190,8 @@ pub(crate) struct Missing {
 }
 
 /// Returns what is missing.
-pub(crate) fn missing(repository: &Repository) -> Result<Missing, ProjectError> {
-    Ok(Missing {
+pub(crate) fn missing(repository: &Repository) -> Result<MissingSetup, ProjectError> {
+    Ok(MissingSetup {
         attributes: repository.merge_attribute("tasks/AOF-abc.md")?.as_deref() != Some("aof"),
         driver: lacks_driver(repository)?,
         hooks: HookState::of(repository)?,
@@ -222,7 +222,7 @@ pub(crate) fn install_here(workspace: &Workspace) -> Result<(), ProjectError> {
 
 /// What [`install_here`] is going to set up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct SetUp {
+pub(crate) struct SetupPlan {
     /// The git configuration that gets the driver.
     pub driver: Option<PathBuf>,
     /// The hooks that are made.
@@ -235,15 +235,15 @@ pub(crate) struct SetUp {
 pub(crate) fn to_set_up(
     repository: Option<&Repository>,
     folder: &Path,
-) -> Result<SetUp, ProjectError> {
+) -> Result<SetupPlan, ProjectError> {
     let Some(repository) = repository else {
         let git = folder.join(".git");
         let hooks = HOOKS.map(|name| git.join("hooks").join(name)).to_vec();
-        return Ok(SetUp { driver: Some(git.join("config")), hooks, foreign: Vec::new() });
+        return Ok(SetupPlan { driver: Some(git.join("config")), hooks, foreign: Vec::new() });
     };
     let HookState { ours: hooks, foreign, .. } = HookState::of(repository)?;
     let driver = lacks_driver(repository)?.then(|| repository.common_dir().join("config"));
-    Ok(SetUp { driver, hooks, foreign })
+    Ok(SetupPlan { driver, hooks, foreign })
 }
 
 /// The file that tells git which files our driver merges.

@@ -8,7 +8,7 @@ use crate::domain::{BranchName, Git, Timestamp};
 use crate::files::config::configuration::{ORG_FILE, PROJECT_FILE, Source};
 use crate::git::{BranchSource, CommitId, GitError, Head, Person, Repository};
 use crate::history::merge_driver::{
-    ATTRIBUTES, SetUp, attributes_after, install_here, is_as_committed, to_set_up,
+    ATTRIBUTES, SetupPlan, attributes_after, install_here, is_as_committed, to_set_up,
 };
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
@@ -58,7 +58,7 @@ pub(crate) struct CreatedProject {
     /// Whether the file that has git merge tasks by their meaning was left alone, since it has changes that are not committed.
     pub attributes_held: bool,
     /// The settings of this clone, which no commit holds.
-    pub set_up: SetUp,
+    pub set_up: SetupPlan,
 }
 
 /// The commit on the branch where people work that says where the project is.
@@ -179,7 +179,7 @@ fn plan(
         checkout: None,
         new_repository: false,
         attributes_held: false,
-        set_up: SetUp::default(),
+        set_up: SetupPlan::default(),
     };
     Ok((begun, write))
 }

@@ -16,7 +16,7 @@ use super::report::{ReportedErrors, Reporter, WatchReport};
 use crate::dispatch::synced_assignment::{SyncedHandOut, sync_and_hand_out};
 use crate::domain::ChannelKey;
 use crate::git::{CommitId, Prompts};
-use crate::history::sync::outcome::{SyncEnd, Synced};
+use crate::history::sync::outcome::{SyncEnd, SyncResult};
 use crate::history::sync::remote_state::owed_to_remote;
 use crate::history::unreported::Remaining;
 use crate::observability::events::catch_up::{are_events_kept, catch_up_events, keep_events};
@@ -425,14 +425,14 @@ fn report_sync(
     workspace: &Workspace,
     reporter: &mut Reporter<'_>,
 ) -> Option<(String, Option<String>)> {
-    let trouble = synced.last().and_then(Synced::trouble);
+    let trouble = synced.last().and_then(SyncResult::trouble);
     report_synced(synced, reporter);
     let refused = handed_out.unconfirmed.as_ref().map(|error| problem_and_fix(error, workspace));
     report_handed_out(handed_out, reporter);
     trouble.map(|(problem, fix)| (problem, Some(fix))).or(refused)
 }
 
-fn report_synced(synced: Vec<Synced>, reporter: &mut Reporter<'_>) {
+fn report_synced(synced: Vec<SyncResult>, reporter: &mut Reporter<'_>) {
     for synced in synced.into_iter().filter(|synced| !synced.is_idle()) {
         reporter.tell(WatchReport::Synced(Box::new(synced)));
     }

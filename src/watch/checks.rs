@@ -8,7 +8,7 @@ use tracing::warn;
 
 use super::file_events::WatchedPlace;
 use super::report::{Reporter, WatchReport};
-use crate::dispatch::hand_out::{HandedOut, NothingToHandOut, hand_out};
+use crate::dispatch::hand_out::{HandOutResult, NothingToHandOut, hand_out};
 use crate::git::{CommitId, Head, TreeFile};
 use crate::history::git_race_repair::{
     BranchSeen, IndexSeen, RecoveredSteps, tend_branch, tend_index,
@@ -204,7 +204,7 @@ pub(crate) fn check_limits(
 }
 
 /// Reports what was handed out, and which tasks their dependencies blocked or unblocked.
-pub(crate) fn report_handed_out(done: HandedOut, reporter: &mut Reporter<'_>) {
+pub(crate) fn report_handed_out(done: HandOutResult, reporter: &mut Reporter<'_>) {
     for dependent in done.dependents {
         reporter.tell(WatchReport::Dependent(dependent));
     }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tracing::warn;
 
-use super::report::{Delivered, Reporter};
+use super::report::{DeliveryOutcome, Reporter};
 use crate::dispatch::hand_out::next_batch;
 use crate::domain::{Completion, Digest};
 use crate::observability::notices::compose::put_conflict;
@@ -216,7 +216,7 @@ impl Deliveries {
             Ok(batch)
         });
         for (name, fault) in failed {
-            reporter.report_delivered(Delivered::Waiting { name, error: fault.into() });
+            reporter.report_delivered(DeliveryOutcome::Waiting { name, error: fault.into() });
         }
         done.map(|()| growing)
     }
@@ -387,7 +387,8 @@ impl DeliveryWork<'_, '_> {
     ) -> Result<(), ProjectError> {
         let settled = self.inbox.settle(file, open);
         let name = file.name.clone();
-        self.reporter.report_delivered(Delivered::Completed { name, changed: Box::new(changed) });
+        self.reporter
+            .report_delivered(DeliveryOutcome::Completed { name, changed: Box::new(changed) });
         // The completion counts: the history has the id of the file.
         settled.or_else(|error| wait_or_fail(file.name.clone(), error.into(), self.reporter))
     }
@@ -423,7 +424,9 @@ fn put_aside(
 ) -> Result<(), ProjectError> {
     let name = file.name.clone();
     match inbox.refuse(file, &reason) {
-        Ok(Some(path)) => reporter.report_delivered(Delivered::Refused { name, reason, path }),
+        Ok(Some(path)) => {
+            reporter.report_delivered(DeliveryOutcome::Refused { name, reason, path });
+        }
         // Another watcher has done it.
         Ok(None) => {}
         Err(error) => wait_or_fail(name, error.into(), reporter)?,
@@ -440,6 +443,6 @@ fn wait_or_fail(
     if error.is_general() {
         return Err(error);
     }
-    reporter.report_delivered(Delivered::Waiting { name, error });
+    reporter.report_delivered(DeliveryOutcome::Waiting { name, error });
     Ok(())
 }

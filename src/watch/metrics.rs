@@ -28,11 +28,11 @@ const FIRST_TIMEOUT: Duration = Duration::from_secs(8);
 /// The metrics that are shown, shared with the endpoint.
 pub(crate) struct Board {
     clock: Clock,
-    shown: Mutex<Shown>,
+    shown: Mutex<ShownMetrics>,
     changed: Condvar,
 }
 
-struct Shown {
+struct ShownMetrics {
     numbers: Option<Numbers>,
     /// How long this watcher's commits took.
     commits: Histogram,
@@ -52,7 +52,7 @@ impl Metrics {
     /// Starts the thread that counts.
     pub(crate) fn start(workspace: &Workspace, wait: Duration) -> io::Result<Self> {
         let commits = Histogram::new(Histogram::WRITES);
-        let shown = Mutex::new(Shown { numbers: None, commits, looked: None });
+        let shown = Mutex::new(ShownMetrics { numbers: None, commits, looked: None });
         let board = Arc::new(Board { clock: workspace.clock(), shown, changed: Condvar::new() });
         let (own, project) = (Arc::clone(&board), workspace.seed(wait));
         let worker = Worker::start("metrics", move |_| {
@@ -119,14 +119,14 @@ impl Board {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Shown> {
+    fn lock(&self) -> MutexGuard<'_, ShownMetrics> {
         // A thread that died with the lock left these plain values valid.
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Returns the metrics that only this watcher knows.
-fn watcher_families(shown: &Shown, project: &str) -> [Family; 2] {
+fn watcher_families(shown: &ShownMetrics, project: &str) -> [Family; 2] {
     let labels: Labels = vec![("project", project.to_owned())];
     #[expect(clippy::cast_precision_loss, reason = "seconds since 1970 are far below 2^52")]
     let looked = shown.looked.map(|looked| (labels.clone(), looked.as_second() as f64));

@@ -16,7 +16,7 @@ use crate::domain::TaskId;
 use crate::files::diagnostic::Diagnostic;
 use crate::git::CommitId;
 use crate::history::git_race_repair::RestoredSteps;
-use crate::history::sync::outcome::Synced;
+use crate::history::sync::outcome::SyncResult;
 use crate::project::error::ProjectError;
 use crate::storage::inbox::Witnessed;
 use crate::tasks::plan::Changed;
@@ -32,7 +32,7 @@ pub(crate) enum WatchReport {
     /// The source of events has changed.
     EventSource(EventSource),
     /// A completion file was accepted, refused, or waits.
-    Delivered(Delivered),
+    Delivered(DeliveryOutcome),
     /// A hand-made task is at its first gate.
     Adopted(Box<Changed>),
     /// A task moved on from a gate that decides automatically.
@@ -72,7 +72,7 @@ pub(crate) enum WatchReport {
     /// The event stream could not be brought up to date.
     Unrecorded { problem: String },
     /// The project was synced with its remote.
-    Synced(Box<Synced>),
+    Synced(Box<SyncResult>),
     /// It could not be synced.
     Unsynced { problem: String, fix: Option<String> },
     /// During an operation of git, or without a branch, nothing is committed.
@@ -86,7 +86,7 @@ pub(crate) enum WatchReport {
 }
 
 /// The outcome of one file of the inbox.
-pub(crate) enum Delivered {
+pub(crate) enum DeliveryOutcome {
     /// It was completed.
     Completed { name: String, changed: Box<Changed> },
     /// It was refused, and moved to that path, beside the reason.
@@ -205,13 +205,13 @@ impl<'t> Reporter<'t> {
     }
 
     /// Reports the outcome of a completion file.
-    pub(crate) fn report_delivered(&mut self, delivered: Delivered) {
+    pub(crate) fn report_delivered(&mut self, delivered: DeliveryOutcome) {
         let name = match &delivered {
-            Delivered::Completed { name, .. } | Delivered::Refused { name, .. } => {
+            DeliveryOutcome::Completed { name, .. } | DeliveryOutcome::Refused { name, .. } => {
                 self.busy = true;
                 name
             }
-            Delivered::Waiting { name, error } => {
+            DeliveryOutcome::Waiting { name, error } => {
                 (self.failed, self.waiting) = (true, true);
                 if !self.errors.is_new(error.to_string()) {
                     return;

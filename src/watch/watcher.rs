@@ -9,7 +9,7 @@ use super::checks::{POLL, Pause, Schedule};
 use super::delivery::Deliveries;
 use super::file_events::{FileEvents, Hints, Wakeup, WatchedPaths, WatchedPlace};
 use super::metrics::Metrics;
-use super::report::{Delivered, EventSource, Reporter, WatchReport};
+use super::report::{DeliveryOutcome, EventSource, Reporter, WatchReport};
 use crate::files::config::configuration::WORKFLOWS_FOLDER;
 use crate::git::{GitError, Head};
 use crate::history::unreported::Remaining;
@@ -206,7 +206,8 @@ impl<'t> Watcher<'t> {
         match unclosed(&self.workspace) {
             Ok(left) => {
                 for (name, error) in left {
-                    self.reporter.tell(WatchReport::Delivered(Delivered::Waiting { name, error }));
+                    self.reporter
+                        .tell(WatchReport::Delivered(DeliveryOutcome::Waiting { name, error }));
                 }
             }
             Err(error) => self.reporter.tell(WatchReport::Trouble(error)),

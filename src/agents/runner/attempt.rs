@@ -5,9 +5,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
+use serde_json::{Value, json};
 use tracing::info;
 
-use super::answer::{RunAnswer, RunQuestion};
+use super::answer::{AnswerSource, RunAnswer, RunQuestion};
 use super::launch::{LaunchFacts, command, has_mcp, masked, masked_text, mcp_config, secrets};
 use super::prompt::{AttemptCount, EarlierAttempt, prompt, spelled};
 use super::report::{Exit, Report, RunOutput, TroubleKind};
@@ -54,7 +55,7 @@ pub(crate) struct Attempt<'a> {
 }
 
 /// An ended attempt. Its record says how it ended; an answer belongs to [`RunEnding::Verdict`].
-pub(crate) struct Attempted {
+pub(crate) struct EndedAttempt {
     pub record: RunRecord,
     pub answer: Option<RunAnswer>,
     pub took: Duration,
@@ -166,7 +167,7 @@ impl<'a> Attempt<'a> {
         &self,
         folder: &RunAttempt,
         control: RunControl<'_>,
-    ) -> Result<Attempted, ProjectError> {
+    ) -> Result<EndedAttempt, ProjectError> {
         let facts = self.facts(|file| folder.path_of(file));
         folder.write(RunFile::Prompt, facts.prompt.as_bytes())?;
         folder.write(RunFile::Mcp, mcp_config(&facts).as_bytes())?;
@@ -193,7 +194,7 @@ impl<'a> Attempt<'a> {
         let answer = answer.map_err(|(how, reason)| (end.how, end.reason) = (how, reason)).ok();
         record.end = Some(end);
         write_record(folder, &record, control);
-        Ok(Attempted { record, answer, took })
+        Ok(EndedAttempt { record, answer, took })
     }
 
     /// Runs the program until it ends or is stopped, and reads its answer.
@@ -308,6 +309,30 @@ impl<'a> Attempt<'a> {
 pub(crate) fn run_end(at: Timestamp, how: RunEnding, reason: Option<String>) -> RunEnd {
     let told = AgentReport::default();
     RunEnd { at, how, status: None, reason, transcript: None, told, verdict: None }
+}
+
+/// Returns what an entry keeps of its run.
+pub(crate) fn run_value(
+    run: &CompletionId,
+    source: AnswerSource,
+    end: Option<&RunEnd>,
+    took: Duration,
+) -> Value {
+    let transcript = end.and_then(|end| end.transcript.as_ref());
+    let told = end.map(|end| end.told.clone()).unwrap_or_default();
+    let mut value = json!({
+        "id": run.as_str(),
+        "verdict": source.word(),
+        "seconds": took.as_secs(),
+        "transcript": transcript.map(|mark| format!("sha256:{}", mark.sha256)),
+        "model": told.model,
+        "costUsd": told.cost_usd,
+        "tokens": told.tokens,
+    });
+    if let Value::Object(map) = &mut value {
+        map.retain(|_, value| !value.is_null());
+    }
+    value
 }
 
 /// Writes the record of an attempt. A failure is only reported: no verdict depends on the record.

@@ -5,10 +5,8 @@ use std::cell::{Ref, RefCell};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
-
 use super::answer::{AnswerSource, RunAnswer};
-use super::attempt::{Attempt, Attempted, OUTPUT_LIMIT, run_end, write_record};
+use super::attempt::{Attempt, EndedAttempt, OUTPUT_LIMIT, run_end, run_value, write_record};
 use super::launch::{masked, secrets};
 use super::prompt::EarlierAttempt;
 use super::report::{Exit, Report, RunOutput};
@@ -271,7 +269,7 @@ impl<'a> VisitRun<'a> {
     fn attempt(&self, attempt: &Attempt<'_>) -> Result<EarlierAttempt, VisitStop> {
         self.report_started(attempt);
         let folder = self.runs.begin()?;
-        let Attempted { mut record, answer, took } = attempt.make(&folder, self.control)?;
+        let EndedAttempt { mut record, answer, took } = attempt.make(&folder, self.control)?;
         // A completion of the agent's own counts before all else.
         if let VisitState::Completed(ended) = self.state()? {
             self.note_own_completion(&ended, answer.as_ref(), &mut record, &folder);
@@ -523,28 +521,4 @@ impl<'a> VisitRun<'a> {
         let answer = answer.ok().filter(|answer| answer.source == AnswerSource::OutputFile);
         Ok(answer.map(|answer| masked(&secrets, answer)))
     }
-}
-
-/// Returns what an entry keeps of its run.
-fn run_value(
-    run: &CompletionId,
-    source: AnswerSource,
-    end: Option<&RunEnd>,
-    took: Duration,
-) -> Value {
-    let transcript = end.and_then(|end| end.transcript.as_ref());
-    let told = end.map(|end| end.told.clone()).unwrap_or_default();
-    let mut value = json!({
-        "id": run.as_str(),
-        "verdict": source.word(),
-        "seconds": took.as_secs(),
-        "transcript": transcript.map(|mark| format!("sha256:{}", mark.sha256)),
-        "model": told.model,
-        "costUsd": told.cost_usd,
-        "tokens": told.tokens,
-    });
-    if let Value::Object(map) = &mut value {
-        map.retain(|_, value| !value.is_null());
-    }
-    value
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::cli::{Session, between, counted, cyan, green, merged, now, red};
 use crate::dispatch::hand_out::{Dependent, Given};
-use crate::dispatch::sweep::Swept;
+use crate::dispatch::sweep::SweepResult;
 use crate::domain::{AgentId, Ending, OpenBranch, Severity, Task, Visit};
 use crate::files::diagnostic::{ColorMode, Diagnostic, render_all};
 use crate::files::printable::inert;
@@ -221,14 +221,14 @@ pub(crate) fn tell_unreadable(session: &Session, files: &[Unreadable]) -> ExitCo
     ExitCode::from(INVALID)
 }
 
-pub(crate) fn show_sweep(session: &Session, swept: &Swept, mode: DryRun) {
+pub(crate) fn show_sweep(session: &Session, swept: &SweepResult, mode: DryRun) {
     let output = session.output;
     let remark = if mode == DryRun::Yes { " (dry run: nothing was written)" } else { "" };
     let line = |id: &dyn Display, text: &str| {
         output.line(format!("{}: {}{remark}", cyan(id), inert(text)));
     };
     let of = |changed: &Changed, text: String| line(&changed.after.task.id, &text);
-    let Swept { settled, ran_out, handed_out, superseded } = swept;
+    let SweepResult { settled, ran_out, handed_out, superseded } = swept;
     settled.changed.iter().for_each(|changed| of(changed, followed(changed)));
     ran_out.timed_out.iter().for_each(|changed| of(changed, timed_out(changed)));
     ran_out.lapsed.iter().for_each(|changed| of(changed, lapsed(changed)));
@@ -255,8 +255,8 @@ pub(crate) fn show_sweep(session: &Session, swept: &Swept, mode: DryRun) {
     }
 }
 
-pub(crate) fn sweep_value(swept: &Swept) -> Value {
-    let Swept { settled, ran_out, handed_out, superseded } = swept;
+pub(crate) fn sweep_value(swept: &SweepResult) -> Value {
+    let SweepResult { settled, ran_out, handed_out, superseded } = swept;
     let loss = |loss: &Loss| json!({"task": loss.task.as_str(), "what": loss.what});
     let timed_out = ran_out.timed_out.iter().map(|changed| time_limit_value("timeout", changed));
     let lapsed = ran_out.lapsed.iter().map(|changed| time_limit_value("lapsed", changed));

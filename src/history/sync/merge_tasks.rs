@@ -1,8 +1,8 @@
 //! Merges diverged branches: the tasks of the commits that the remote lacks are merged into the remote's commit by meaning. Works in
 //! memory: nothing is checked out, and the commit is on no branch.
 //!
-//! Every project whose tasks these commits change is merged by its own rules, those in force at the remote's commit. Tasks are matched by their ids,
-//! wherever their files are. Other files below `tasks/` are taken from the side that changed them.
+//! Every project whose tasks these commits change is merged by its own rules, as in force at the remote's commit. Tasks are matched by
+//! their ids, at any path. Other files below `tasks/` are taken from the side that changed them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;

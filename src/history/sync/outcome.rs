@@ -23,7 +23,7 @@ use crate::git::{CommitId, GitError, RemoteError, Upstream};
 
 /// The outcome of a sync.
 #[derive(Debug)]
-pub(crate) struct Synced {
+pub(crate) struct SyncResult {
     pub upstream: Upstream,
     /// The commits that came from others, newest first.
     pub came: Vec<CommitLine>,
@@ -124,7 +124,7 @@ impl RemoteError {
     }
 }
 
-impl Synced {
+impl SyncResult {
     /// Returns whether nothing came and nothing went.
     pub(crate) fn is_idle(&self) -> bool {
         self.came.is_empty() && self.went.is_empty() && self.superseded.is_empty()

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tracing::info;
 
 use super::merge_tasks::{MergeSides, join, merge_projects};
-use super::outcome::{CommitLine, Loss, SyncEnd, SyncNames, Synced};
+use super::outcome::{CommitLine, Loss, SyncEnd, SyncNames, SyncResult};
 use super::remote_state::note_contact;
 use crate::git::{
     CommitId, Distance, GitError, Head, Prompts, Pushed, RemoteError, SYNCED, Upstream,
@@ -57,7 +57,10 @@ pub(crate) struct SyncOptions<'w> {
 }
 
 /// Syncs the project with its remote.
-pub(crate) fn sync(workspace: &Workspace, wish: &SyncOptions<'_>) -> Result<Synced, ProjectError> {
+pub(crate) fn sync(
+    workspace: &Workspace,
+    wish: &SyncOptions<'_>,
+) -> Result<SyncResult, ProjectError> {
     recover::recover_if_pending(workspace)?;
     let head = workspace.head()?;
     let named = match wish.remote {
@@ -303,7 +306,7 @@ impl SyncRun<'_> {
     }
 
     /// Returns the outcome: what came, what went, and the distance of the two sides.
-    fn synced(self, end: SyncEnd) -> Result<Synced, ProjectError> {
+    fn synced(self, end: SyncEnd) -> Result<SyncResult, ProjectError> {
         let repository = &self.workspace.repository;
         let now = repository.look()?.commit;
         // Pushed commits did not come from the remote.
@@ -327,7 +330,7 @@ impl SyncRun<'_> {
             (None, _) => Distance::default(),
         };
         let Self { upstream, merge, superseded, offered: rounds, .. } = self;
-        Ok(Synced { upstream, came, went, merge, superseded, rounds, ahead, behind, end })
+        Ok(SyncResult { upstream, came, went, merge, superseded, rounds, ahead, behind, end })
     }
 }
 

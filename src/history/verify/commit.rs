@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::commit_reader::{CommitReader, is_new, longest, prove_change};
 use super::finding::{
-    BrokenRule, HistoryFinding, Judged, OWN_TRAILERS, RuleBreach, describe_breach, short,
+    BrokenRule, CommitJudgement, HistoryFinding, OWN_TRAILERS, RuleBreach, describe_breach, short,
 };
 use super::merge_commit::{judge_merge, said_by_hand, task_after};
 use super::signatures;
@@ -13,7 +13,9 @@ use crate::domain::{Task, TaskId, Visit};
 use crate::git::log::trailers;
 use crate::git::log::trailers::Trailer;
 use crate::git::{ChangedFile, CommitId, LogEntry};
-use crate::history::commit_tasks::{Touched, is_of_another_project, touched, touches_rules};
+use crate::history::commit_tasks::{
+    ChangedTask, changed_tasks, is_of_another_project, touches_rules,
+};
 use crate::project::author::agent_author;
 use crate::project::error::ProjectError;
 use crate::rules::{Act, Proof, ReplayedAct, Rules, prove, rehashed};
@@ -27,7 +29,7 @@ pub(crate) fn judge_commit(
     reader: &mut CommitReader<'_>,
     anchor: Option<&TrustedKeys>,
     commit: CommitId,
-) -> Result<Judged, ProjectError> {
+) -> Result<CommitJudgement, ProjectError> {
     let repository = &reader.workspace.repository;
     let entry = &repository.log_entry(commit)?;
     if entry.parents.len() > 1 {
@@ -35,8 +37,11 @@ pub(crate) fn judge_commit(
     }
     let changed = repository.changed_files(commit)?;
     let trailers = trailers::parse(&entry.message);
-    let tasks = touched(&changed);
-    let mut judged = Judged { findings: contradictions(entry, &trailers), ..Judged::default() };
+    let tasks = changed_tasks(&changed);
+    let mut judged = CommitJudgement {
+        findings: contradictions(entry, &trailers),
+        ..CommitJudgement::default()
+    };
     let named = trailer(&trailers, "Aof-Task");
     let names_one_of_them = named.is_some_and(|named| tasks.keys().any(|id| id.as_str() == named));
     if let Some(named) = named.filter(|_| !names_one_of_them)
@@ -94,8 +99,8 @@ impl Commit<'_> {
         &self,
         reader: &mut CommitReader<'_>,
         id: &TaskId,
-        mut own: Touched,
-        judged: &mut Judged,
+        mut own: ChangedTask,
+        judged: &mut CommitJudgement,
     ) -> Result<(), ProjectError> {
         let Self { entry, rules, .. } = *self;
         let finding = |rule, expected: &str, found: String| {
@@ -167,7 +172,7 @@ impl Commit<'_> {
         &self,
         reader: &mut CommitReader<'_>,
         id: &TaskId,
-        own: &Touched,
+        own: &ChangedTask,
     ) -> Result<Before, ProjectError> {
         let Self { entry, rules, .. } = *self;
         let mut all = reader.read_all(rules, entry, id, &own.before)?;
@@ -177,7 +182,7 @@ impl Commit<'_> {
             let repository = &reader.workspace.repository;
             for earlier in repository.log_of(*parent, &["tasks"])?.take(LOOK_BACK) {
                 let earlier = earlier?;
-                let mut tasks = touched(&repository.changed_files(earlier.id)?);
+                let mut tasks = changed_tasks(&repository.changed_files(earlier.id)?);
                 let Some(own) = tasks.remove(id) else { continue };
                 all.extend(reader.read_all(rules, entry, id, &own.after)?);
                 let is_readable = !all.is_empty();
@@ -199,7 +204,7 @@ impl Commit<'_> {
         &self,
         reader: &mut CommitReader<'_>,
         id: &TaskId,
-        own: &Touched,
+        own: &ChangedTask,
         after: &Rc<Task>,
     ) -> Result<Option<Rc<Task>>, ProjectError> {
         let Self { entry, rules, .. } = *self;
@@ -242,7 +247,7 @@ impl Commit<'_> {
         before: Option<&Task>,
         after: &Task,
         proof: Proof,
-        judged: &mut Judged,
+        judged: &mut CommitJudgement,
     ) {
         let breaches: Vec<RuleBreach> = match proof {
             Proof::Breach(breach) => vec![describe_breach(self.rules, before, after, &breach)],

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde_json::{Value, json};
 
-use super::history::{Range, Verified, forced, superseded, verify, verify_commits};
+use super::history::{Range, Verification, forced, superseded, verify, verify_commits};
 use crate::domain::listed;
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::files::config::configuration::PROJECT_FILE;
@@ -70,7 +70,7 @@ impl CommitArchive {
         folder: Option<&ProjectFolder>,
         range: &Range,
         anchor: Option<&TrustedKeys>,
-    ) -> Result<Verified, ProjectError> {
+    ) -> Result<Verification, ProjectError> {
         let folder = match folder {
             Some(folder) => {
                 let until = self.until(range)?;
@@ -228,7 +228,7 @@ fn is_nothing(id: ObjectId) -> bool {
 pub(crate) struct JudgedPush {
     pub reference: String,
     pub project: ProjectFolder,
-    pub verified: Verified,
+    pub verified: Verification,
 }
 
 /// Judges a push, in the order of its updates. Deleted references, and those of other objects than commits, are ignored. Without a

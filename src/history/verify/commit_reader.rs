@@ -7,7 +7,7 @@ use crate::domain::{Task, TaskId};
 use crate::files::task_file::{Defaults, parse_hand_made_as_written};
 use crate::git::{CommitId, LogEntry, ObjectId, Repository};
 use crate::history::commit_tasks::{
-    KnownFiles, KnownRules, KnownTasks, Pair, TaskChanges, TaskFileVersion, superseded_trailer,
+    KnownFiles, KnownRules, KnownTasks, TaskChanges, TaskFileVersion, TaskPair, superseded_trailer,
 };
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -70,7 +70,7 @@ impl<'w> CommitReader<'w> {
         &mut self,
         entry: &LogEntry,
         changes: &TaskChanges,
-    ) -> Result<BTreeMap<TaskId, Pair>, ProjectError> {
+    ) -> Result<BTreeMap<TaskId, TaskPair>, ProjectError> {
         let rules = self.rules(entry)?;
         changes.pairs(self.workspace, &rules, &mut self.tasks, entry.committed)
     }
@@ -97,7 +97,7 @@ pub(crate) struct Remerge {
 struct SidesSince {
     base: CommitId,
     changes: TaskChanges,
-    pairs: BTreeMap<TaskId, Pair>,
+    pairs: BTreeMap<TaskId, TaskPair>,
 }
 
 impl Remerge {

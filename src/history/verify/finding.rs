@@ -119,7 +119,7 @@ impl HistoryFinding {
 
 /// The judgement of one commit.
 #[derive(Debug, Default)]
-pub(crate) struct Judged {
+pub(crate) struct CommitJudgement {
     pub findings: Vec<HistoryFinding>,
     /// How many changes of tasks were judged.
     pub changes: usize,

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use super::commit::judge_commit;
 use super::commit_reader::{CommitReader, longest};
-use super::finding::{BrokenRule, HistoryFinding, Judged, short, visit_summary};
+use super::finding::{BrokenRule, CommitJudgement, HistoryFinding, short, visit_summary};
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::domain::{Task, TaskId, Visit};
 use crate::git::{CommitId, Pretence, Repository};
-use crate::history::commit_tasks::{KnownTasks, doubled, doubled_by, touched};
+use crate::history::commit_tasks::{KnownTasks, changed_tasks, doubled, doubled_by};
 use crate::project::active_rules::{rules_at, stand_in};
 use crate::project::error::{Named, ProjectError};
 use crate::project::workspace::{Workspace, side_by_side};
@@ -37,7 +37,7 @@ pub(crate) enum RangeStart {
 
 /// The judgement of a history.
 #[derive(Debug, Default)]
-pub(crate) struct Verified {
+pub(crate) struct Verification {
     pub commits: usize,
     /// How many changes of tasks the commits have.
     pub changes: usize,
@@ -51,7 +51,7 @@ pub(crate) struct Verified {
     pub pretences: Vec<Pretence>,
 }
 
-impl Verified {
+impl Verification {
     /// Returns the faults that nobody entitled has corrected since.
     pub(crate) fn open(&self) -> impl Iterator<Item = &HistoryFinding> {
         self.findings.iter().filter(|own| own.covered.is_none() && own.rule.is_fault())
@@ -79,7 +79,7 @@ pub(crate) fn verify(
     workspace: &Workspace,
     range: &Range,
     anchor: Option<&TrustedKeys>,
-) -> Result<Verified, ProjectError> {
+) -> Result<Verification, ProjectError> {
     let repository = &workspace.repository;
     let named = |name: &str| {
         let (kind, given, known) = (Named::Commit, name.to_owned(), Vec::new());
@@ -94,7 +94,7 @@ pub(crate) fn verify(
         });
     }
     if range.until == "HEAD" && repository.look()?.commit.is_none() {
-        return Ok(Verified::default());
+        return Ok(Verification::default());
     }
     let until = named(&range.until)?;
     match &range.from {
@@ -117,22 +117,22 @@ pub(crate) fn verify_commits(
     since: &[CommitId],
     until: CommitId,
     anchor: Option<&TrustedKeys>,
-) -> Result<Verified, ProjectError> {
+) -> Result<Verification, ProjectError> {
     let repository = &workspace.repository;
     let reach = repository.all_since(since, until)?;
-    let mut verified = Verified {
+    let mut verified = Verification {
         commits: reach.commits.len(),
         ends: reach.ends,
         pretences: repository.pretences()?,
-        ..Verified::default()
+        ..Verification::default()
     };
-    let mut notable: Vec<(CommitId, Judged)> = Vec::new();
+    let mut notable: Vec<(CommitId, CommitJudgement)> = Vec::new();
     let judge = |workspace: &Workspace, share: &[CommitId]| {
         let mut reader = CommitReader::new(workspace);
         let judged = |commit: &CommitId| Ok((*commit, judge_commit(&mut reader, anchor, *commit)?));
         share.iter().map(judged).collect()
     };
-    let mut take = |(commit, judged): (CommitId, Judged)| {
+    let mut take = |(commit, judged): (CommitId, CommitJudgement)| {
         verified.changes += judged.changes;
         verified.renamed += judged.renamed;
         let counts = [judged.findings.len(), judged.overridden.len(), judged.mended.len()];
@@ -150,7 +150,10 @@ pub(crate) fn verify_commits(
         };
         if !notable.iter().any(|(_, judged)| judged.findings.iter().any(is_known)) {
             let commit = finding.commit;
-            notable.push((commit, Judged { findings: vec![finding], ..Judged::default() }));
+            notable.push((
+                commit,
+                CommitJudgement { findings: vec![finding], ..CommitJudgement::default() },
+            ));
         }
     }
     notable
@@ -162,7 +165,7 @@ pub(crate) fn verify_commits(
 /// Notes by which later commit a finding was corrected: whoever was entitled to move the task with a reason has seen its state.
 fn note_corrections(
     workspace: &Workspace,
-    notable: &mut [(CommitId, Judged)],
+    notable: &mut [(CommitId, CommitJudgement)],
 ) -> Result<(), ProjectError> {
     let (mut overridden, mut mended) = (HashMap::new(), HashMap::new());
     for (commit, judged) in notable.iter_mut().rev() {
@@ -241,11 +244,11 @@ pub(crate) fn superseded(
     let entry = repository.log_entry(new)?;
     let mut tasks = KnownTasks::default();
     let mut decided = match main.filter(|main| *main != old) {
-        Some(main) => touched(&repository.changed_between(old, main)?),
+        Some(main) => changed_tasks(&repository.changed_between(old, main)?),
         None => BTreeMap::default(),
     };
     let mut wrong = Vec::new();
-    for (id, own) in touched(&repository.changed_between(old, new)?) {
+    for (id, own) in changed_tasks(&repository.changed_between(old, new)?) {
         let is_known = |wrong: &HistoryFinding| {
             let is_loss = matches!(
                 wrong.rule,

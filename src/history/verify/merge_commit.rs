@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::commit_reader::{CommitReader, Remerge, is_new, longest};
 use super::finding::{
-    BrokenRule, HistoryFinding, Judged, OWN_TRAILERS, entry_count, short, visit_summary,
+    BrokenRule, CommitJudgement, HistoryFinding, OWN_TRAILERS, entry_count, short, visit_summary,
 };
 use super::signatures;
 use crate::domain::ssh::trusted_keys::TrustedKeys;
@@ -17,7 +17,8 @@ use crate::git::log::trailers;
 use crate::git::log::trailers::Trailer;
 use crate::git::{CommitId, Comparison, LogEntry, ObjectId, Repository, merge_texts_by};
 use crate::history::commit_tasks::{
-    SUPERSEDED, TaskFileVersion, Touched, is_of_another_project, superseded_trailer, touched,
+    ChangedTask, SUPERSEDED, TaskFileVersion, changed_tasks, is_of_another_project,
+    superseded_trailer,
 };
 use crate::project::error::ProjectError;
 use crate::rules::{Rules, same_engine_fields};
@@ -27,7 +28,7 @@ struct MergedTask<'c> {
     entry: &'c LogEntry,
     rules: &'c Rules,
     id: &'c TaskId,
-    sides: &'c [(CommitId, Touched)],
+    sides: &'c [(CommitId, ChangedTask)],
     /// The task in those parents that had adopted it.
     had: Vec<(CommitId, Rc<Task>)>,
     after: Rc<Task>,
@@ -37,12 +38,12 @@ pub(crate) fn judge_merge(
     reader: &mut CommitReader<'_>,
     anchor: Option<&TrustedKeys>,
     entry: &LogEntry,
-) -> Result<Judged, ProjectError> {
-    let mut judged = Judged::default();
-    let mut all: BTreeMap<TaskId, Vec<(CommitId, Touched)>> = BTreeMap::new();
+) -> Result<CommitJudgement, ProjectError> {
+    let mut judged = CommitJudgement::default();
+    let mut all: BTreeMap<TaskId, Vec<(CommitId, ChangedTask)>> = BTreeMap::new();
     let repository = &reader.workspace.repository;
     for parent in entry.parents.iter().filter(|parent| repository.has_commit(**parent)) {
-        for (id, own) in touched(&repository.changed_between(*parent, entry.id)?) {
+        for (id, own) in changed_tasks(&repository.changed_between(*parent, entry.id)?) {
             all.entry(id).or_default().push((*parent, own));
         }
     }
