@@ -19,7 +19,7 @@ use crate::storage::journal::{JournalRecord, RecoveryAim};
 use crate::storage::layout::{TASKS, companion_of, task_id};
 use crate::storage::{FileStat, StoreError, journal, task_files};
 use crate::system::process::boot;
-use crate::system::shell::all_quoted;
+use crate::system::terminal::all_quoted;
 use crate::tasks::recovery::recover::{BringOutcome, bring, heal};
 
 /// Returns what is to be put back. What the files still have is not: that is committed again like any edit.
@@ -232,7 +232,7 @@ impl IndexDifferences {
                 // Only its mode is another one: that is staged.
                 Some(staged) if file.head == Some(staged) => apart.staged.push(file),
                 Some(staged)
-                    if workspace.repository.is_left_behind(head, &file.path, staged)? =>
+                    if workspace.repository.is_old_version(head, &file.path, staged)? =>
                 {
                     apart.behind.push(file);
                 }

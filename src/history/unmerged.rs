@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::domain::TaskId;
-use crate::git::{CommitId, Marks, ObjectId, Sides, StagedVersion, UnderWay, Unmerged};
+use crate::git::{
+    CommitId, ConflictSides, Marks, MergeInProgress, ObjectId, StagedVersion, Unmerged,
+};
 use crate::history::commit_tasks::{CommitTasks, id_of, place_of};
 use crate::project::active_rules::{rules_at, stand_in};
 use crate::project::error::ProjectError;
@@ -15,7 +17,7 @@ use crate::project::rule_files::rules_mark;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::storage::{Durability, Folder, ProjectPath, StoreError, task_files};
-use crate::system::shell::quoted;
+use crate::system::terminal::quoted;
 use crate::tasks::merge::file_merge::merge_files;
 use crate::tasks::merge::versions::{Conflict, FileMerge, Versions};
 use crate::tasks::plan::DryRun;
@@ -27,7 +29,7 @@ pub(crate) struct UnmergedTask {
     /// Other paths at which git has a version of it.
     pub others: Vec<String>,
     /// The versions of base, ours and theirs.
-    pub sides: Sides,
+    pub sides: ConflictSides,
     /// What stood in the worktree at each of these paths.
     pub seen: Vec<(String, WorktreeFile)>,
     pub state: UnmergedState,
@@ -210,7 +212,7 @@ impl JoinedCommits {
         unmerged: impl IntoIterator<Item = &'u Unmerged>,
     ) -> Result<Option<Self>, ProjectError> {
         let repository = &workspace.repository;
-        let Some(UnderWay { bases, ours, theirs }) = repository.under_way()? else {
+        let Some(MergeInProgress { bases, ours, theirs }) = repository.merge_in_progress()? else {
             return Ok(None);
         };
         if !bases.iter().all(|base| repository.has_commit(*base)) {
@@ -291,7 +293,7 @@ impl Case<'_> {
         Some([at(own.base), at(own.ours), at(own.theirs)])
     }
 
-    fn left(&self, sides: Sides, state: UnmergedState) -> UnmergedTask {
+    fn left(&self, sides: ConflictSides, state: UnmergedState) -> UnmergedTask {
         let path = self.paths().into_iter().next().unwrap_or_default();
         UnmergedTask { path, others: Vec::new(), sides, seen: Vec::new(), state }
     }

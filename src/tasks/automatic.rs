@@ -17,7 +17,7 @@ use crate::project::rule_files::rules_mark;
 use crate::project::workspace::Workspace;
 use crate::rules::{Act, Limit, Limits, Refusal, Rules, passes_by_itself};
 use crate::storage::layout::TASKS;
-use crate::storage::orphaned_companions::stayed;
+use crate::storage::task_files::orphaned_companions;
 use crate::storage::task_files::{Stray, TaskEntry, WalkEntry};
 use crate::storage::task_files::{hidden, read, walk_active};
 use crate::storage::{FileStat, StoreError};
@@ -143,11 +143,12 @@ pub(crate) fn tend(
     });
     tended.waiting = known - all.len();
     if tended.strays.iter().any(|stray| stray.companion_of().is_some()) {
-        // `aof status` reports companions that stayed where their task is no more.
-        let stayed = stayed(&workspace.paths);
-        let is_stayed =
-            |stray: &Stray| stayed.iter().any(|found| Path::new(found.path.as_str()) == stray.path);
-        tended.strays.retain(|stray| !is_stayed(stray));
+        // `aof status` reports companions whose task is elsewhere.
+        let orphans = orphaned_companions(&workspace.paths);
+        let is_orphan = |stray: &Stray| {
+            orphans.iter().any(|found| Path::new(found.path.as_str()) == stray.path)
+        };
+        tended.strays.retain(|stray| !is_orphan(stray));
     }
     let tasks: Vec<&TaskId> = all.iter().map(|task| &task.id).collect();
     let reasons = RefCell::new(vec![None; all.len()]);

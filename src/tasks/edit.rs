@@ -2,9 +2,9 @@
 
 use crate::domain::{AgentId, BODY_LIMIT, Map, Permission, Task, TaskId};
 use crate::files::task_file::TaskFile;
-use crate::project::author::{actor, actor_author};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
+use crate::project::workspace::{actor, actor_author};
 use crate::rules::{Actor, Change, Refusal, Warning, explain};
 use crate::storage::ProjectPath;
 use crate::tasks::apply::change;

@@ -8,7 +8,7 @@ use std::mem;
 use std::path::PathBuf;
 
 use crate::domain::{Digest, TaskId, Timestamp};
-use crate::git::{Change, Draft, Head, Person};
+use crate::git::{Draft, FileChange, Head, Person};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::atomic_write;
@@ -142,8 +142,8 @@ impl Write {
             committed: now,
         };
         let mut drafts = Vec::new();
-        let edited: Vec<Change> =
-            self.edited().map(|file| Change::plain(&file.from, file.bytes.clone())).collect();
+        let edited: Vec<FileChange> =
+            self.edited().map(|file| FileChange::plain(&file.from, file.bytes.clone())).collect();
         if let (false, Some(id)) = (edited.is_empty(), &self.id) {
             drafts.push(draft(edited, &of_companions(id), user, now));
         }
@@ -153,8 +153,8 @@ impl Write {
         for (index, version) in self.versions.iter().enumerate() {
             let path = if index == last { &self.to } else { here };
             let is_program = self.is_program;
-            let own = Change { is_program, ..Change::plain(path, version.bytes.clone()) };
-            let left = at.filter(|old| old != path).map(|old| Change::gone(&old));
+            let own = FileChange { is_program, ..FileChange::plain(path, version.bytes.clone()) };
+            let left = at.filter(|old| old != path).map(|old| FileChange::gone(&old));
             let changes = std::iter::once(own).chain(left).collect();
             let author = version.author.as_ref().unwrap_or(user);
             drafts.push(draft(changes, &version.message, author, version.authored));
@@ -162,17 +162,18 @@ impl Write {
         }
         if let Some(last) = drafts.last_mut().filter(|_| !self.versions.is_empty()) {
             for Companion { from, to, bytes, is_program, .. } in &self.companions {
-                let copy = Change::plain(to, bytes.clone());
-                last.changes.push(Change::gone(from));
-                last.changes.push(Change { is_program: *is_program, ..copy });
+                let copy = FileChange::plain(to, bytes.clone());
+                last.changes.push(FileChange::gone(from));
+                last.changes.push(FileChange { is_program: *is_program, ..copy });
             }
             let beside = self.beside.iter();
-            last.changes.extend(beside.map(|file| Change::plain(&file.path, file.bytes.clone())));
+            last.changes
+                .extend(beside.map(|file| FileChange::plain(&file.path, file.bytes.clone())));
             let own = self.from.iter().filter(|_| self.head_path.is_none());
             last.standing = own
                 .map(|(path, bytes)| (path, bytes))
                 .chain(self.companions.iter().map(|file| (&file.from, &file.bytes)))
-                .map(|(path, bytes)| Change::plain(path, bytes.clone()))
+                .map(|(path, bytes)| FileChange::plain(path, bytes.clone()))
                 .collect();
         }
         drafts

@@ -14,8 +14,8 @@ use crate::git::log::trailers;
 use crate::git::log::trailers::Trailer;
 use crate::git::{ChangedFile, CommitId, LogEntry};
 use crate::history::commit_tasks::{Touched, is_of_another_project, touched};
-use crate::project::author::agent_author;
 use crate::project::error::ProjectError;
+use crate::project::workspace::agent_author;
 use crate::rules::{Act, Found, Proof, Rules, prove, rehashed};
 use crate::tasks::state::commit_message;
 
