@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use aof::agents::runner::{Audience, Pace, PersonQuestion, RunEvent, RunTarget, RunnerSetup, work};
 use aof::domain::Completion;
 use aof::project::workspace::{Network, Workspace};
-use aof::system::process::{Attendant, Limits, Orphans, Program, Stream};
+use aof::system::process::{Attendant, ProcessLimits, Orphans, Program, Stream};
 use aof::tasks::create::{NewTask, create};
 use aof::tasks::plan::DryRun;
 use jiff::Timestamp;
@@ -104,7 +104,7 @@ fn project(root: &Path, size: usize) -> RunnerSetup {
 fn bare(root: &Path) -> Duration {
     let begun = Instant::now();
     let running = Program::of(["true"], root).expect("a program").start().expect("it starts");
-    let limits = Limits {
+    let limits = ProcessLimits {
         time: Duration::from_secs(10),
         idle: None,
         grace: Duration::ZERO,

@@ -25,7 +25,7 @@ use crate::history::verify::finding::HistoryFinding;
 use crate::history::verify::history::{Range, RangeStart, Verification, verify};
 use crate::project::error::ProjectError;
 use crate::rules::merge::{Dropped, Superseded};
-use crate::system::shell::{all_quoted, quoted};
+use crate::system::terminal::{all_quoted, quoted};
 use crate::tasks::merge::versions::{Conflict, FileMerge, Versions};
 use crate::tasks::plan::DryRun;
 

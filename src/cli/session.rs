@@ -19,10 +19,10 @@ use crate::domain::AgentId;
 use crate::files::printable::inert;
 use crate::history::verify::commit_archive::CommitArchive;
 use crate::project::active_rules::{InForce, Remark};
-use crate::project::author::acting_agent;
 use crate::project::error::ProjectError;
 use crate::project::git_hints::GitWords;
 use crate::project::open::Patience;
+use crate::project::workspace::acting_agent;
 use crate::project::workspace::{Aside, Tell, Workspace, warn_in_log};
 use crate::rules::Warning;
 

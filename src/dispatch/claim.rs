@@ -203,7 +203,7 @@ fn remote_before_merge(
     let mut at = head;
     while at != claim {
         let Some(before) = first_parent(workspace, Some(at))? else { return Ok(None) };
-        if !workspace.repository.led_to(claim, before)? {
+        if !workspace.repository.is_ancestor(claim, before)? {
             return Ok(Some(before));
         }
         at = before;

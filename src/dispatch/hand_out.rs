@@ -16,9 +16,9 @@ use super::workplaces::{hands, waiting};
 use crate::domain::{AgentId, HandOut, LostDependency, TaskId, Ticket};
 use crate::git::{CommitId, GitError, Head};
 use crate::project::active_rules::{InForce, in_force};
-use crate::project::author::agent_author;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
+use crate::project::workspace::agent_author;
 use crate::rules::{Act, Rules, Waiting, dispatch};
 use crate::tasks::actions::decide_act;
 use crate::tasks::apply::{BATCH_SIZE, carry_out_together};
@@ -125,7 +125,7 @@ pub(crate) fn hand_out(
             break;
         }
         if dry_run == DryRun::Yes {
-            workspace.own_folder_is_ours()?;
+            workspace.check_own_folder()?;
             for want in wants {
                 done.note(want, None);
             }

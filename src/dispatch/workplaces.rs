@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::domain::{
     AgentId, BranchStatus, Identity, OpenBranch, RoleId, Station, Status, Task, Ticket, Timestamp,
 };
-use crate::git::{LeftBehind, Repository};
+use crate::git::{Repository, UncommittedChanges};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -164,11 +164,11 @@ pub(crate) fn openings(rules: &Rules, task: &Task) -> Vec<Opening> {
 pub(crate) fn left_behind(
     workspace: &Workspace,
     since: Timestamp,
-) -> Result<LeftBehind, ProjectError> {
+) -> Result<UncommittedChanges, ProjectError> {
     if workspace.checkout == workspace.paths.root() {
-        return Ok(workspace.repository.left_behind(since.as_second())?);
+        return Ok(workspace.repository.uncommitted_since(since.as_second())?);
     }
-    Ok(Repository::discover(&workspace.checkout)?.left_behind(since.as_second())?)
+    Ok(Repository::discover(&workspace.checkout)?.uncommitted_since(since.as_second())?)
 }
 
 /// Open work by role and by agent, named by tickets: `AOF-7qk`, or `AOF-7qk@3/security` for a branch.

@@ -11,7 +11,7 @@ use git2::{AttrCheckFlags, AttrValue};
 use super::command;
 use super::error::GitError;
 use super::id::ObjectId;
-use super::index::entries::unreadable;
+use super::index::entries::as_index_error;
 use super::repository::handle::Repository;
 
 /// The value of an attribute.
@@ -115,7 +115,7 @@ impl Repository {
             let mut git = self.git_command();
             git.args(["check-attr", "-z"]).args(names).arg("--").arg(&full_path);
             let index = self.git_dir().join("index");
-            let told = command::run_git(git, &[]).map_err(|error| unreadable(&index, error))?;
+            let told = command::run_git(git, &[]).map_err(|error| as_index_error(&index, error))?;
             // The path, the attribute, and its value.
             told.split(|byte| *byte == 0).skip(2).step_by(3).map(Attribute::of_git).collect()
         };

@@ -22,7 +22,7 @@ pub(crate) const TRUE_HISTORY: [(&str, &str); 2] =
     [("GIT_NO_REPLACE_OBJECTS", "1"), ("GIT_GRAFT_FILE", "/dev/null")];
 
 /// What a program left behind.
-pub(crate) struct Finished {
+pub(crate) struct GitOutput {
     pub status: ExitStatus,
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
@@ -30,7 +30,7 @@ pub(crate) struct Finished {
 
 /// Which processes a program is started among.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Group {
+pub(crate) enum GroupMode {
     /// In a group of its own, which ends with it.
     Own,
     /// In the group of this process, so that it may ask at the terminal.
@@ -38,8 +38,8 @@ pub(crate) enum Group {
 }
 
 /// Runs a program to its end with this input; kills it and all it started when the time is over.
-pub(crate) fn run(command: Command, input: &[u8], timeout: Duration) -> io::Result<Finished> {
-    run_in(Group::Own, command, input, timeout)
+pub(crate) fn run(command: Command, input: &[u8], timeout: Duration) -> io::Result<GitOutput> {
+    run_in(GroupMode::Own, command, input, timeout)
 }
 
 /// Runs a program that reads nothing and holds the file open as long as it lives, whatever becomes of this process: so does a lock
@@ -48,32 +48,32 @@ pub(crate) fn run_holding(
     mut command: Command,
     held: &File,
     timeout: Duration,
-) -> io::Result<Finished> {
+) -> io::Result<GitOutput> {
     command.stdin(Stdio::from(held.try_clone()?));
-    run_with(Group::Own, command, &[], timeout)
+    run_with(GroupMode::Own, command, &[], timeout)
 }
 
 /// Does so in that group; of a shared one, only the program itself is killed.
 pub(crate) fn run_in(
-    group: Group,
+    group: GroupMode,
     mut command: Command,
     input: &[u8],
     timeout: Duration,
-) -> io::Result<Finished> {
+) -> io::Result<GitOutput> {
     command.stdin(Stdio::piped());
     run_with(group, command, input, timeout)
 }
 
 /// Does so with that as its input already, or a pipe.
 fn run_with(
-    group: Group,
+    group: GroupMode,
     mut command: Command,
     input: &[u8],
     timeout: Duration,
-) -> io::Result<Finished> {
+) -> io::Result<GitOutput> {
     let deadline = Instant::now() + timeout;
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    if group == Group::Own {
+    if group == GroupMode::Own {
         command.process_group(0);
     }
     let mut child = command.spawn()?;
@@ -120,14 +120,14 @@ fn run_with(
         thread::sleep(Duration::from_millis(1));
     };
     let [stdout, stderr] = collected;
-    Ok(Finished { status, stdout, stderr })
+    Ok(GitOutput { status, stdout, stderr })
 }
 
-fn kill(child: &mut std::process::Child, group: Group, timeout: Duration) -> io::Error {
+fn kill(child: &mut std::process::Child, group: GroupMode, timeout: Duration) -> io::Error {
     let leader = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
     // It may just have ended by itself.
     match (group, leader) {
-        (Group::Own, Some(leader)) => {
+        (GroupMode::Own, Some(leader)) => {
             let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::KILL);
         }
         _ => {
@@ -205,12 +205,12 @@ fn words_of(command: &Command) -> String {
     format!("git {}", words.join(" "))
 }
 
-fn output_of(command: &str, finished: io::Result<Finished>) -> Result<Vec<u8>, GitError> {
+fn output_of(command: &str, finished: io::Result<GitOutput>) -> Result<Vec<u8>, GitError> {
     let command = command.to_owned();
     match finished {
         Err(cause) => Err(GitError::NotRun { command, cause }),
         Ok(finished) if finished.status.success() => Ok(finished.stdout),
-        Ok(Finished { stderr, .. }) => Err(GitError::Command {
+        Ok(GitOutput { stderr, .. }) => Err(GitError::Command {
             command,
             detail: String::from_utf8_lossy(&stderr).trim().to_owned(),
         }),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::id::{CommitId, ObjectId};
 use crate::domain::age;
-use crate::system::shell::quoted;
+use crate::system::terminal::quoted;
 
 /// Everything that reading from or committing to the repository can fail with.
 #[derive(Debug, thiserror::Error)]

@@ -25,17 +25,17 @@ pub(crate) mod id;
 pub(crate) mod text_merge;
 
 pub(crate) use attributes::with_lf;
-pub(crate) use checkout::recovery::Finished;
+pub(crate) use checkout::recovery::CheckoutRecovery;
 pub(crate) use checkout::worktrees::{BranchSource, Worktree};
 pub(crate) use error::{GitError, OwnFolder, Unsettled};
 pub(crate) use id::{CommitId, ObjectId};
-pub(crate) use index::entries::{Sides, StagedVersion, Unmerged};
-pub(crate) use index::staged::LeftBehind;
-pub(crate) use index::staged::StagedFile;
+pub(crate) use index::entries::StagedFile;
+pub(crate) use index::entries::UncommittedChanges;
+pub(crate) use index::entries::{ConflictSides, StagedVersion, Unmerged};
 pub(crate) use log::ancestry::Distance;
 pub(crate) use log::lost_commits::DroppedSteps;
 pub(crate) use log::lost_commits::{BESIDE_A_TASK, SYNCED};
-pub(crate) use log::merge_commit::UnderWay;
+pub(crate) use log::merge_commit::MergeInProgress;
 pub(crate) use log::merge_commit::{MergeDraft, Unshared};
 pub(crate) use log::tree_diff::ChangedFile;
 pub(crate) use objects::commit::LogEntry;
@@ -50,9 +50,9 @@ pub(crate) use repository::handle::{Repository, TreeFile};
 pub(crate) use repository::references::Head;
 pub(crate) use signing::{Asking, SshKey};
 pub(crate) use text_merge::{Both, Comparison, Marks, merge_texts, merge_texts_by};
-pub(crate) use transaction::locks::{BranchLock, End, Files, Locks};
+pub(crate) use transaction::locks::{BranchLock, End, IncomingFiles, Locks};
 pub(crate) use transaction::prepare::can_be_committed;
-pub(crate) use transaction::prepare::{Change, Draft, Prepared};
+pub(crate) use transaction::prepare::{Draft, FileChange, Prepared};
 pub(crate) use transaction::publish::Published;
 
 #[cfg(test)]

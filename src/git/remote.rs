@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use super::remote_answers::{
-    Obstacle, Pushed, RemoteError, Upstream, answered, not_taken, obstacle, trouble, words,
+    FetchObstacle, Pushed, RemoteError, Upstream, answered, not_taken, obstacle, trouble, words,
 };
 use crate::git::command;
-use crate::git::command::Group;
+use crate::git::command::GroupMode;
 use crate::git::error::{During, GitError};
 use crate::git::id::{CommitId, ObjectId};
 use crate::git::repository::handle::Repository;
@@ -107,11 +107,11 @@ impl Repository {
             let forced = log.iter().filter(|entry| entry.message_bytes().is_some_and(is_forced));
             before.extend(forced.map(|entry| CommitId::new(ObjectId::from_git(entry.id_old()))));
         }
-        let is_merged = self.led_to(tip, local)?;
+        let is_merged = self.is_ancestor(tip, local)?;
         for before in before.into_iter().filter(|before| *before != tip && self.has_commit(*before))
         {
             let Some(had) = self.newest_common(local, [before])? else { continue };
-            if !self.led_to(had, tip)? && (!is_merged || self.led_to(tip, had)?) {
+            if !self.is_ancestor(had, tip)? && (!is_merged || self.is_ancestor(tip, had)?) {
                 return Ok(Some(had));
             }
         }
@@ -187,12 +187,12 @@ impl Prompts {
 }
 
 /// Runs such a command; what keeps it from ending is told in words.
-pub(crate) fn speak(command: Command, prompts: Prompts) -> Result<command::Finished, String> {
+pub(crate) fn speak(command: Command, prompts: Prompts) -> Result<command::GitOutput, String> {
     // Whatever asks at the terminal has to be of the group that the terminal listens to.
     let (group, patience) = if prompts.has_people() {
-        (Group::Shared, PATIENCE_WITH_PEOPLE)
+        (GroupMode::Shared, PATIENCE_WITH_PEOPLE)
     } else {
-        (Group::Own, PATIENCE)
+        (GroupMode::Own, PATIENCE)
     };
     command::run_in(group, command, &[], patience).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => "`git` is not installed".to_owned(),
@@ -230,12 +230,12 @@ impl Repository {
             };
             let remote = &upstream.remote;
             match obstacle(&said) {
-                Some(Obstacle::Lock(path)) if is_last || !is_let_go(&path, deadline) => {
+                Some(FetchObstacle::Lock(path)) if is_last || !is_let_go(&path, deadline) => {
                     return Err(locked(path));
                 }
-                Some(Obstacle::Lock(_)) => is_last = Instant::now() >= deadline,
-                Some(Obstacle::Race) if Instant::now() < deadline => thread::sleep(NAP),
-                Some(Obstacle::Race | Obstacle::Other) => {
+                Some(FetchObstacle::Lock(_)) => is_last = Instant::now() >= deadline,
+                Some(FetchObstacle::Race) if Instant::now() < deadline => thread::sleep(NAP),
+                Some(FetchObstacle::Race | FetchObstacle::Other) => {
                     return Err(GitError::NotStored {
                         remote: remote.clone(),
                         said: words(&said, ""),

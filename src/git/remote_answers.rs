@@ -213,7 +213,7 @@ pub(crate) fn not_taken(remote: &str, said: &str) -> Option<GitError> {
 
 /// What of this clone's own keeps git from noting where a remote's branch is.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Obstacle {
+pub(crate) enum FetchObstacle {
     /// Somebody has this lock.
     Lock(PathBuf),
     /// Somebody else noted it at the same moment.
@@ -223,7 +223,7 @@ pub(crate) enum Obstacle {
 }
 
 /// Returns what of this clone's own a fetch says that it met. Whatever the remote did, it would not come to these.
-pub(crate) fn obstacle(said: &str) -> Option<Obstacle> {
+pub(crate) fn obstacle(said: &str) -> Option<FetchObstacle> {
     const NOTING: [&str; 5] = [
         "cannot lock ref",
         "cannot update ref",
@@ -238,11 +238,11 @@ pub(crate) fn obstacle(said: &str) -> Option<Obstacle> {
         Some(line.split_once("Unable to create '")?.1.split_once("': File exists")?.0.to_owned())
     };
     if let Some(lock) = lines.iter().find_map(held) {
-        return Some(Obstacle::Lock(PathBuf::from(lock)));
+        return Some(FetchObstacle::Lock(PathBuf::from(lock)));
     }
     let has =
         |words: &[&str]| lines.iter().any(|line| words.iter().any(|word| line.contains(word)));
-    has(&NOTING).then(|| if has(&RACES) { Obstacle::Race } else { Obstacle::Other })
+    has(&NOTING).then(|| if has(&RACES) { FetchObstacle::Race } else { FetchObstacle::Other })
 }
 
 fn is_unreachable(said: &str) -> bool {
@@ -417,28 +417,31 @@ mod tests {
                 format!(
                     "error: cannot lock ref 'refs/remotes/origin/main': Unable to create '{lock}': File exists.\n\nAnother"
                 ),
-                Some(Obstacle::Lock(lock.into())),
+                Some(FetchObstacle::Lock(lock.into())),
             ),
             (
                 "fatal: Unable to create '/c/.git/shallow.lock': File exists.".to_owned(),
-                Some(Obstacle::Lock("/c/.git/shallow.lock".into())),
+                Some(FetchObstacle::Lock("/c/.git/shallow.lock".into())),
             ),
             (
                 format!("error: cannot lock ref 'r': Unable to create '{lock}': Permission denied"),
-                Some(Obstacle::Other),
+                Some(FetchObstacle::Other),
             ),
-            ("error: cannot lock ref 'r': is at 1 but expected 2".to_owned(), Some(Obstacle::Race)),
+            (
+                "error: cannot lock ref 'r': is at 1 but expected 2".to_owned(),
+                Some(FetchObstacle::Race),
+            ),
             (
                 "error: fetching ref r failed: incorrect old value provided".to_owned(),
-                Some(Obstacle::Race),
+                Some(FetchObstacle::Race),
             ),
             (
                 "error: cannot lock ref 'r': 'r/x' exists; cannot create 'r'".to_owned(),
-                Some(Obstacle::Other),
+                Some(FetchObstacle::Other),
             ),
             (
                 "error: some local refs could not be updated; try running".to_owned(),
-                Some(Obstacle::Other),
+                Some(FetchObstacle::Other),
             ),
             (
                 format!(

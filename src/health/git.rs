@@ -18,7 +18,7 @@ use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::{Holder, StoreError, WriterLock};
-use crate::system::shell::all_quoted;
+use crate::system::terminal::all_quoted;
 
 /// The oldest git that knows everything that is asked of it here.
 const OLDEST: (u32, u32) = (2, 34);

@@ -20,7 +20,7 @@ use crate::project::workspace::Workspace;
 use crate::rules::{Rules, is_nobody};
 use crate::storage::layout::{TASKS, task_path};
 use crate::storage::task_files::{WalkEntry, walk_active};
-use crate::system::shell::all_quoted;
+use crate::system::terminal::all_quoted;
 use crate::tasks::apply::change_all;
 use crate::tasks::automatic::follow_rules;
 use crate::tasks::headers::dependencies::{Dependencies, circle_text, waiting_in_circles};
@@ -33,7 +33,7 @@ pub(crate) fn own_folder(subject: &CheckContext<'_>) -> CheckResult {
     if subject.index_fault.is_some() {
         return Ok(Vec::new());
     }
-    let issue = match subject.workspace.own_folder_is_ours() {
+    let issue = match subject.workspace.check_own_folder() {
         Err(error @ ProjectError::Git(GitError::OwnFolderInGit(_))) => Some(of_error(&error)),
         asked => asked.err().map(|error| failing(&error)),
     };

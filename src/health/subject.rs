@@ -10,7 +10,7 @@ use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::HeaderCache;
-use crate::storage::orphaned_companions::{Stayed, stayed};
+use crate::storage::task_files::{OrphanedCompanion, orphaned_companions};
 use crate::tasks::headers::listing::{ListScope, Listing, read_all};
 use crate::tasks::headers::summary::{SCHEMA, TaskSummary};
 
@@ -47,8 +47,8 @@ pub(crate) struct CheckedProject {
     pub listing: Listing,
     /// What HEAD has below `tasks/`.
     pub committed: HashMap<String, ObjectId>,
-    /// Companions that stayed where their task is no more.
-    pub stayed: Vec<Stayed>,
+    /// Companions whose task is in another folder or in the archive.
+    pub orphaned_companions: Vec<OrphanedCompanion>,
     /// What git's index has otherwise than HEAD; nothing while it cannot be asked.
     pub index: IndexDifferences,
     pub remote: Option<RemoteStanding>,
@@ -115,9 +115,11 @@ impl CheckedProject {
     ) -> Result<Self, ProjectError> {
         let mut listing = read_all(workspace, &in_force, ListScope::Active);
         listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
-        let stayed = stayed(&workspace.paths);
+        let orphaned_companions = orphaned_companions(&workspace.paths);
         // A file beside the tasks that never was a companion may be a task, by a wrong name.
-        listing.beside.retain(|file| stayed.iter().all(|stayed| stayed.path.as_str() != file.path));
+        listing.beside.retain(|file| {
+            orphaned_companions.iter().all(|orphan| orphan.path.as_str() != file.path)
+        });
         listing.unreadable.append(&mut listing.beside);
         let committed = match head.commit {
             Some(commit) => workspace.repository.list(commit, "tasks")?,
@@ -133,7 +135,7 @@ impl CheckedProject {
             "HEAD" => None,
             _ => remote_standing(workspace, head, &in_force)?,
         };
-        Ok(Self { in_force, listing, committed, stayed, index, remote })
+        Ok(Self { in_force, listing, committed, orphaned_companions, index, remote })
     }
 }
 

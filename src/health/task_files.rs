@@ -15,10 +15,10 @@ use crate::project::git_hints::missing;
 use crate::project::issue::{Issue, of_left_out};
 use crate::project::workspace::Workspace;
 use crate::storage::layout::is_archived;
-use crate::storage::orphaned_companions::Stayed;
+use crate::storage::task_files::OrphanedCompanion;
 use crate::storage::task_files::{WalkEntry, walk_active, walk_archived};
 use crate::storage::{ProjectPath, atomic_write, journal, layout, task_files};
-use crate::system::shell::{all_quoted, quoted};
+use crate::system::terminal::{all_quoted, quoted};
 use crate::tasks::apply::change_all;
 use crate::tasks::headers::listing::{ListScope, Unreadable, is_misplaced, read_all};
 use crate::tasks::plan::{Choice, relocation};
@@ -186,10 +186,10 @@ fn put_in_place(workspace: &mut Workspace, misplaced: &[TaskId]) -> Result<(), P
     change_all(workspace, WAIT, misplaced, &|task| Ok(relocation(task).unwrap_or(Choice::Settled)))
 }
 
-/// Companions that stayed where they were when their task was finished, or when a person moved it.
+/// Companions that stayed behind when their task was finished, or when a person moved it.
 pub(crate) fn companions(subject: &CheckContext<'_>) -> CheckResult {
     let workspace = subject.workspace;
-    let Some(CheckedProject { stayed, .. }) =
+    let Some(CheckedProject { orphaned_companions, .. }) =
         subject.project().filter(|_| subject.is_doctor() || subject.busy.is_none())
     else {
         return Ok(Vec::new());
@@ -199,21 +199,21 @@ pub(crate) fn companions(subject: &CheckContext<'_>) -> CheckResult {
         return Ok(Vec::new());
     }
     let (finished, moved): (Vec<_>, Vec<_>) =
-        stayed.iter().partition(|stayed| is_archived(&stayed.task));
+        orphaned_companions.iter().partition(|orphan| is_archived(&orphan.task));
     let mut issues = Vec::new();
     for (list, one, many) in
         [(finished, "was finished", "were finished"), (moved, "was moved", "were moved")]
     {
         let Some(first) = list.first() else { continue };
         let names: Vec<String> =
-            list.iter().map(|stayed| stayed.path.as_str().escape_debug().to_string()).collect();
+            list.iter().map(|orphan| orphan.path.as_str().escape_debug().to_string()).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let stayed = match &names[..] {
+        let what = match &names[..] {
             [_] => format!("file stayed behind when its task {one}"),
             _ => format!("files stayed behind when their tasks {many}"),
         };
         let named = if subject.is_doctor() { names.join(", ") } else { some(&names) };
-        let problem = format!("{} {stayed}: {named}", names.len());
+        let problem = format!("{} {what}: {named}", names.len());
         issues.push(
             Issue::new("companions_stayed", problem, companion_fix(workspace, first)?).advice(),
         );
@@ -223,7 +223,7 @@ pub(crate) fn companions(subject: &CheckContext<'_>) -> CheckResult {
 
 fn companion_fix(
     workspace: &Workspace,
-    Stayed { path, task }: &Stayed,
+    OrphanedCompanion { path, task }: &OrphanedCompanion,
 ) -> Result<String, ProjectError> {
     let to = task.sibling(path.name())?;
     let head = workspace.repository.look()?.commit;

@@ -15,7 +15,7 @@ use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::layout::{ARCHIVE, is_archived};
 use crate::storage::{ProjectPath, journal, layout, task_files};
-use crate::system::shell::{all_quoted, quoted};
+use crate::system::terminal::{all_quoted, quoted};
 use crate::tasks::headers::listing::{Listing, Unreadable};
 use crate::tasks::state::frozen::Frozen;
 use crate::tasks::state::task_state;

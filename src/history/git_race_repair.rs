@@ -25,7 +25,7 @@ use crate::storage::journal::{JournalRecord, RecoveryAim};
 use crate::storage::layout::{TASKS, companion_of, task_id};
 use crate::storage::{FileStat, StoreError, journal, task_files};
 use crate::system::process::boot;
-use crate::system::shell::all_quoted;
+use crate::system::terminal::all_quoted;
 use crate::tasks::recovery::recover::{BringOutcome, bring, recover};
 
 /// Returns the steps that have to be restored. Steps that the files still have are left out: they are committed again like any edit.
@@ -250,7 +250,7 @@ impl IndexDifferences {
                 // Only its mode differs: that is staged.
                 Some(staged) if file.head == Some(staged) => differences.staged.push(file),
                 Some(staged)
-                    if workspace.repository.is_left_behind(head, &file.path, staged)? =>
+                    if workspace.repository.is_old_version(head, &file.path, staged)? =>
                 {
                     differences.behind.push(file);
                 }

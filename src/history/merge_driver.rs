@@ -134,7 +134,7 @@ fn broken_since(
     commit: CommitId,
 ) -> Result<BTreeMap<ProjectTask, Broken>, ProjectError> {
     let mut tasks: BTreeMap<ProjectTask, Vec<ChangedFile>> = BTreeMap::new();
-    for file in repository.about_to_change(commit)? {
+    for file in repository.staged_changes(commit)? {
         if let Some(task) = staged_task(&file.path) {
             tasks.entry(task).or_default().push(file);
         }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::domain::TaskId;
-use crate::git::{CommitId, ObjectId, Sides, StagedVersion, UnderWay, Unmerged};
+use crate::git::{CommitId, ObjectId, ConflictSides, StagedVersion, MergeInProgress, Unmerged};
 use crate::history::commit_tasks::{CommitTasks, id_of, merge_versions};
 use crate::project::active_rules::{rules_at, stand_in};
 use crate::project::error::ProjectError;
@@ -15,7 +15,7 @@ use crate::project::rule_files::rules_mark;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::storage::{Durability, Folder, ProjectPath, StoreError, task_files};
-use crate::system::shell::quoted;
+use crate::system::terminal::quoted;
 use crate::tasks::merge::versions::{Conflict, FileMerge};
 use crate::tasks::plan::DryRun;
 
@@ -26,7 +26,7 @@ pub(crate) struct UnmergedTask {
     /// Other paths at which git has a version of it.
     pub others: Vec<String>,
     /// The versions of base, ours and theirs.
-    pub sides: Sides,
+    pub sides: ConflictSides,
     /// The worktree's file at each of these paths.
     pub seen: Vec<(String, WorktreeFile)>,
     pub state: UnmergedState,
@@ -215,7 +215,7 @@ impl JoinedCommits {
         unmerged: impl IntoIterator<Item = &'u Unmerged>,
     ) -> Result<Option<Self>, ProjectError> {
         let repository = &workspace.repository;
-        let Some(UnderWay { bases, ours, theirs }) = repository.under_way()? else {
+        let Some(MergeInProgress { bases, ours, theirs }) = repository.merge_in_progress()? else {
             return Ok(None);
         };
         if !bases.iter().all(|base| repository.has_commit(*base)) {
@@ -296,7 +296,7 @@ impl UnmergedCase<'_> {
         Some([at(own.base), at(own.ours), at(own.theirs)])
     }
 
-    fn result(&self, sides: Sides, state: UnmergedState) -> UnmergedTask {
+    fn result(&self, sides: ConflictSides, state: UnmergedState) -> UnmergedTask {
         let path = self.paths().into_iter().next().unwrap_or_default();
         UnmergedTask { path, others: Vec::new(), sides, seen: Vec::new(), state }
     }

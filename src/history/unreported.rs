@@ -181,7 +181,7 @@ impl UnreportedCommits {
         let mut known: Vec<CommitId> =
             if is_merge || !self.gone.is_empty() { vec![*last] } else { Vec::new() };
         for parent in entry.parents.iter().skip(1) {
-            if repository.led_to(*parent, *last)? {
+            if repository.is_ancestor(*parent, *last)? {
                 known.push(*parent);
             }
             if !self.gone_earlier.is_empty()
@@ -190,7 +190,9 @@ impl UnreportedCommits {
                 known.extend(line.into_iter().rfind(|commit| self.gone_earlier.contains(commit)));
             }
             for other in others {
-                if repository.led_to(*other, *parent)? && !repository.led_to(*other, *last)? {
+                if repository.is_ancestor(*other, *parent)?
+                    && !repository.is_ancestor(*other, *last)?
+                {
                     known.push(*other);
                 }
             }

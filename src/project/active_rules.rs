@@ -18,7 +18,7 @@ use crate::files::task_file::Defaults;
 use crate::git::{CommitId, Head, Repository, TreeFile};
 use crate::rules::Rules;
 use crate::storage::journal;
-use crate::system::shell::all_quoted;
+use crate::system::terminal::all_quoted;
 
 /// What to do where HEAD has no project.yaml.
 pub(crate) const BRING_BACK: &str = "where there was one, bring it back with `git restore --source=\"$(git rev-list -1 HEAD -- \

@@ -10,9 +10,9 @@ use crate::files::frontmatter::SpliceRefusal;
 use crate::git::{GitError, OwnFolder, RemoteError};
 use crate::project::git_hints::{mend_unreadable, missing};
 use crate::rules::Refusal;
-use crate::storage::fs::project_path::BadPath;
+use crate::storage::fs::folder::BadPath;
 use crate::storage::{ProjectPath, StoreError, io_hint};
-use crate::system::shell::quoted;
+use crate::system::terminal::quoted;
 
 /// Why an operation was not carried out. Nothing was changed.
 #[derive(Debug, thiserror::Error)]

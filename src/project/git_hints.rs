@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::domain::TaskId;
 use crate::storage::ProjectPath;
 use crate::storage::layout::is_archived;
-use crate::system::shell::quoted;
+use crate::system::terminal::quoted;
 
 /// Returns how to bring a file back that HEAD has.
 pub(crate) fn bring_back(path: &str) -> String {

@@ -10,7 +10,7 @@ use crate::domain::project::some;
 use crate::domain::words::words;
 use crate::storage::ProjectPath;
 use crate::storage::layout::TASKS;
-use crate::system::shell::all_quoted;
+use crate::system::terminal::all_quoted;
 
 words!(
     /// How much something matters.
@@ -65,12 +65,12 @@ impl Issue {
 
 /// Returns how the file comes into this checkout, if git leaves it out.
 pub(crate) fn left_out(workspace: &Workspace, path: &ProjectPath) -> Option<String> {
-    let out = workspace.repository.left_out_below(path.as_str()).unwrap_or_default();
+    let out = workspace.repository.skipped_below(path.as_str()).unwrap_or_default();
     (!out.is_empty()).then(|| include(workspace, &[path]))
 }
 
 fn include(workspace: &Workspace, paths: &[&ProjectPath]) -> String {
-    if workspace.repository.is_checked_out_in_part() {
+    if workspace.repository.is_sparse_checkout() {
         return format!("`git sparse-checkout add {TASKS}`");
     }
     let names = all_quoted(paths.iter().map(|path| path.as_str()));
@@ -87,7 +87,7 @@ pub(crate) fn of_left_out(
     }
     // Where git cannot be asked, whatever cannot do without it says so.
     let left_out: HashSet<String> =
-        workspace.repository.left_out_below(TASKS).unwrap_or_default().into_iter().collect();
+        workspace.repository.skipped_below(TASKS).unwrap_or_default().into_iter().collect();
     let (out, others): (Vec<_>, Vec<_>) =
         std::mem::take(gone).into_iter().partition(|(_, path)| left_out.contains(path.as_str()));
     *gone = others;

@@ -1,7 +1,6 @@
 //! A project opened: its workspace, rules in force, errors.
 
 pub(crate) mod active_rules;
-pub(crate) mod author;
 pub(crate) mod error;
 pub(crate) mod git_hints;
 pub(crate) mod issue;

@@ -18,7 +18,7 @@ use crate::files::config::configuration::{PROJECT_FILE, Source, read};
 use crate::git::{BranchSource, GitError, Repository, Worktree};
 use crate::storage::layout::BRANCH;
 use crate::storage::{Folder, Holder, Paths, StoreError, WriterLock};
-use crate::system::shell::quoted;
+use crate::system::terminal::quoted;
 
 impl Workspace {
     /// Opens the project around a folder. `tell` is told, once, what a wait is for, and what is to be known besides.
@@ -83,7 +83,7 @@ pub(crate) fn follow_branch(
     let checked_out = |home: &Path, unheeded| {
         let root = check_out(home, repository, (&branch, &git), patience).or_else(|error| {
             // What is in its place may be there by git.
-            Repository::discover(home)?.own_folder_is_ours()?;
+            Repository::discover(home)?.check_own_folder()?;
             Err(error)
         })?;
         Ok(Some(Elsewhere { root, unheeded }))

@@ -38,7 +38,7 @@ pub(crate) fn write_planned<T>(
         if files.is_empty() {
             return Ok((outcome, None));
         }
-        workspace.own_folder_is_ours()?;
+        workspace.check_own_folder()?;
         if dry_run == DryRun::Yes {
             return Ok((outcome, None));
         }

@@ -19,9 +19,9 @@ use serde::{Deserialize, Serialize};
 
 use super::fs::error::OrIo;
 use super::fs::folder::list;
-use super::fs::lock_file::FileLock;
 use super::fs::temporary_file::TemporaryFile;
 use super::layout::{EVENTS, LOCAL};
+use super::lock::FileLock;
 use super::{Durability, FileKind, Folder, Paths, StoreError};
 use crate::domain::{Digest, EventId};
 use crate::system::crash_points;

@@ -23,9 +23,9 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::fs::folder::list;
-use super::fs::lock_file::FileLock;
 use super::fs::random::{ULID_LENGTH, is_ulid, random_local};
 use super::layout::{INBOX, REFUSED, TAKEN, is_debris};
+use super::lock::FileLock;
 use super::{FileKind, FileStat, Folder, Paths, StoreError};
 use crate::domain::{CompletionId, GateId};
 use crate::files::completion_file::Syntax;

@@ -25,11 +25,11 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use serde::{Deserialize, Serialize};
 
 use super::fs::error::OrIo;
-use super::fs::lock_file::stands_at;
 use super::layout::LOCAL;
+use super::lock::stands_at;
 use super::{Durability, Folder, Paths, ProjectPath, StoreError, WriterLock};
 use crate::domain::{Digest, TaskId};
-use crate::system::disk::{self, Part, Unsynced};
+use crate::system::disk::{self, SyncPart, Unsynced};
 
 const NAME: &str = "intent";
 const LIMIT: u64 = 16 * 1024 * 1024;
@@ -187,7 +187,7 @@ impl UnsyncedRecord {
         if !stands_at(&file, &path) {
             return Err(StoreError::Gone { path });
         }
-        let waiting = Unsynced::new(&file, &path, Part::Bytes);
+        let waiting = Unsynced::new(&file, &path, SyncPart::Bytes);
         waiting.map(|file| Some(file.ahead())).or_io("hold open", &path)
     }
 

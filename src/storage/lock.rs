@@ -3,13 +3,14 @@
 //! It is on `.aof/lock`, and never on a task file: a rename slips out from under it. Not re-entrant: a second attempt in the
 //! same process waits like any other.
 
-use std::fs::File;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::fs::error::OrIo;
-use super::fs::lock_file::{FileLock, LockAttempt, OwnedFile, stands_at};
 use super::layout::LOCAL;
 use super::{Folder, Holder, Paths, StoreError};
 
@@ -105,6 +106,239 @@ pub(crate) fn is_watched(paths: &Paths) -> bool {
     // Asking makes no file.
     let Ok(Some((file, _))) = folder.open_to_write(WATCHER) else { return false };
     matches!(FileLock::attempt(file, folder.path()), Ok(None))
+}
+
+/// More than any record of a holder has; the rest of a foreign file is not read.
+const RECORD_LIMIT: u64 = 4096;
+
+/// A file, or a folder, that is locked until this is dropped.
+#[derive(Debug)]
+pub(crate) struct FileLock(File);
+
+impl FileLock {
+    /// Locks an open file; `None` if somebody else has it.
+    pub(crate) fn attempt(file: File, path: &Path) -> Result<Option<Self>, StoreError> {
+        Ok(try_lock(&file, path)?.then_some(Self(file)))
+    }
+
+    /// Locks the file `lock` in a folder, making it if need be; `None` if somebody else has it.
+    pub(crate) fn in_folder(folder: &Folder) -> Result<Option<Self>, StoreError> {
+        Self::attempt(folder.open_lock("lock")?, &folder.path().join("lock"))
+    }
+}
+
+impl Drop for FileLock {
+    fn drop(&mut self) {
+        // Closing the file would do, but for a process that is just being started and still has a copy of it.
+        let _ = fs4::FileExt::unlock(&self.0);
+    }
+}
+
+fn try_lock(file: &File, path: &Path) -> Result<bool, StoreError> {
+    match fs4::FileExt::try_lock(file) {
+        Ok(()) => Ok(true),
+        Err(fs4::TryLockError::WouldBlock) => Ok(false),
+        Err(fs4::TryLockError::Error(cause)) => Err(StoreError::io("lock", path, cause)),
+    }
+}
+
+/// A locked file with the record of who has it. A kill leaves the record, which means nothing while the lock is free.
+#[derive(Debug)]
+pub(crate) struct OwnedFile {
+    lock: FileLock,
+    path: PathBuf,
+    /// How many bytes the file has that somebody could read.
+    size: usize,
+}
+
+/// What came of an attempt to get such a file.
+#[derive(Debug)]
+pub(crate) enum LockAttempt {
+    Locked(OwnedFile),
+    /// Somebody else has it: who, as far as the file tells.
+    Held(Option<Holder>),
+    /// It was removed or exchanged while it was being locked.
+    Replaced,
+}
+
+impl OwnedFile {
+    /// Tries to get the file of that name, which is made if need be. The project is named where its file system has no such locks.
+    pub(crate) fn attempt(
+        folder: &Folder,
+        name: &str,
+        project: &Path,
+        us: &Holder,
+    ) -> Result<LockAttempt, StoreError> {
+        Self::attempt_on(folder.open_lock(name)?, folder.path().join(name), project, us)
+    }
+
+    fn attempt_on(
+        mut file: File,
+        path: PathBuf,
+        project: &Path,
+        us: &Holder,
+    ) -> Result<LockAttempt, StoreError> {
+        if let Some(kind) = network_kind(&file).or_io("lock", &path)? {
+            return Err(StoreError::NetworkFileSystem { path: project.to_owned(), kind });
+        }
+        if !try_lock(&file, &path)? {
+            return Ok(LockAttempt::Held(record_in(&mut file)));
+        }
+        // By its path again: the folder itself may have been exchanged.
+        if !stands_at(&file, &path) {
+            return Ok(LockAttempt::Replaced);
+        }
+        let length = file.metadata().or_io("lock", &path)?.len();
+        if length > RECORD_LIMIT {
+            file.set_len(0).or_io("lock", &path)?;
+        }
+        // The file keeps its size, the rest is blanked: to cut it off costs far more, because the system then waits until what
+        // was written before is on the disk.
+        let mut record = serde_json::to_vec(us).expect("a record of plain fields is JSON");
+        let blanked = if length > RECORD_LIMIT { 0 } else { usize::try_from(length).unwrap_or(0) };
+        record.resize(record.len().max(blanked), b' ');
+        file.write_all_at(&record, 0).or_io("write", &path)?;
+        Ok(LockAttempt::Locked(Self { lock: FileLock(file), path, size: record.len() }))
+    }
+
+    /// Returns another hold on the file: it stays ours until that one is closed too, unless this is dropped.
+    pub(crate) fn share(&self) -> Result<File, StoreError> {
+        self.lock.0.try_clone().or_io("lock", &self.path)
+    }
+}
+
+impl Drop for OwnedFile {
+    fn drop(&mut self) {
+        // The next holder's waiters shall not be shown this one.
+        let _ = self.lock.0.write_all_at(&vec![b' '; self.size], 0);
+    }
+}
+
+fn record_in(file: &mut File) -> Option<Holder> {
+    let mut bytes = Vec::new();
+    // It was opened just now, so its cursor is at the start.
+    file.take(RECORD_LIMIT).read_to_end(&mut bytes).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+/// Returns whether an open file is still the one at that path.
+pub(crate) fn stands_at(file: &File, path: &Path) -> bool {
+    match (file.metadata(), fs::symlink_metadata(path)) {
+        (Ok(ours), Ok(now)) => (now.ino(), now.dev()) == (ours.ino(), ours.dev()),
+        _ => false,
+    }
+}
+
+/// Returns the kind of network file system that the file is on, if it is on one.
+pub(crate) fn network_kind(file: &File) -> rustix::io::Result<Option<&'static str>> {
+    rustix::fs::fstatfs(file).map(|stat| kind_of(&stat))
+}
+
+/// Returns the kind of network file system that a folder is on, if it is on one.
+pub(crate) fn network_file_system(folder: &Path) -> Result<Option<&'static str>, StoreError> {
+    let opened = File::open(folder).or_io("open", folder)?;
+    network_kind(&opened).or_io("look at", folder)
+}
+
+#[cfg(target_os = "linux")]
+fn kind_of(stat: &rustix::fs::StatFs) -> Option<&'static str> {
+    // The type of the field differs between architectures; magic numbers have 32 bits on all of them.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::unnecessary_cast)]
+    let magic = stat.f_type as u32;
+    kind_of_magic(magic)
+}
+
+#[cfg(target_os = "linux")]
+fn kind_of_magic(magic: u32) -> Option<&'static str> {
+    match magic {
+        0x0000_6969 => Some("NFS"),
+        0x0000_517B | 0xFF53_4D42 | 0xFE53_4D42 => Some("an SMB share"),
+        0x5346_414F | 0x6B41_4653 => Some("AFS"),
+        0x0102_1997 => Some("a 9p share"),
+        0x0000_564C => Some("a NetWare share"),
+        0x7375_7245 => Some("Coda"),
+        _ => None,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn kind_of(stat: &rustix::fs::StatFs) -> Option<&'static str> {
+    let name: String = stat
+        .f_fstypename
+        .iter()
+        .filter_map(|byte| u8::try_from(*byte).ok())
+        .take_while(|byte| *byte != 0)
+        .map(char::from)
+        .collect();
+    match name.as_str() {
+        "nfs" => Some("NFS"),
+        "smbfs" => Some("an SMB share"),
+        "afpfs" => Some("an AFP share"),
+        "webdav" => Some("a WebDAV share"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod lock_file_tests {
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn us() -> Holder {
+        Holder::this_process("aof watch", jiff::Timestamp::UNIX_EPOCH)
+    }
+
+    fn attempt(folder: &Folder) -> LockAttempt {
+        OwnedFile::attempt(folder, "lock", folder.path(), &us()).unwrap()
+    }
+
+    #[test]
+    fn a_file_that_was_removed_between_opening_and_locking_is_nobody_s() {
+        let home = TempDir::new().unwrap();
+        let folder = Folder::create(home.path(), "").unwrap();
+        let path = home.path().join("lock");
+        for replace in [|folder: &Folder| drop(folder.open_lock("lock").unwrap()), |_: &Folder| ()]
+        {
+            let file = folder.open_lock("lock").unwrap();
+            fs::remove_file(&path).unwrap();
+            replace(&folder);
+            let outcome = OwnedFile::attempt_on(file, path.clone(), home.path(), &us()).unwrap();
+            assert!(matches!(outcome, LockAttempt::Replaced));
+            assert!(matches!(attempt(&folder), LockAttempt::Locked(_)));
+        }
+    }
+
+    #[test]
+    fn no_copy_of_the_file_keeps_it() {
+        let home = TempDir::new().unwrap();
+        let folder = Folder::create(home.path(), "").unwrap();
+        let LockAttempt::Locked(held) = attempt(&folder) else { panic!() };
+        let flags = rustix::io::fcntl_getfd(&held.lock.0).unwrap();
+        assert!(flags.contains(rustix::io::FdFlags::CLOEXEC), "an agent would inherit the lock");
+        // What a process has between fork and exec.
+        let copy = held.lock.0.try_clone().unwrap();
+        assert!(matches!(attempt(&folder), LockAttempt::Held(Some(other)) if other == us()));
+        drop(held);
+        assert!(matches!(attempt(&folder), LockAttempt::Locked(_)));
+        drop(copy);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn shares_are_told_from_local_disks() {
+        assert_eq!(kind_of_magic(0x6969), Some("NFS"));
+        assert_eq!(kind_of_magic(0xFF53_4D42), Some("an SMB share"));
+        // ext, tmpfs, btrfs, xfs, overlay.
+        for local in [0xEF53, 0x0102_1994, 0x9123_683E, 0x5846_5342, 0x794C_7630] {
+            assert_eq!(kind_of_magic(local), None, "{local:x}");
+        }
+    }
+
+    #[test]
+    fn the_folder_of_temporary_files_is_local() {
+        assert_eq!(network_kind(&tempfile::tempfile().unwrap()), Ok(None));
+    }
 }
 
 #[cfg(test)]

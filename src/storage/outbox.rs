@@ -20,9 +20,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::fs::folder::list;
-use super::fs::lock_file::FileLock;
 use super::fs::temporary_file::TemporaryFile;
 use super::layout::{DROPPED, OUTBOX, UNTOLD};
+use super::lock::FileLock;
 use super::{Durability, Folder, Paths, StoreError};
 use crate::domain::ChannelKey;
 use crate::system::{crash_points, disk};

@@ -29,12 +29,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::{AgentId, CompletionId, Ticket};
 use crate::storage::fs::error::OrIo;
+use crate::storage::fs::folder::BadPath;
 use crate::storage::fs::folder::list;
-use crate::storage::fs::lock_file::{FileLock, LockAttempt, OwnedFile};
-use crate::storage::fs::project_path::BadPath;
 use crate::storage::layout::{LOCAL, RUNS};
+use crate::storage::lock::{FileLock, LockAttempt, OwnedFile};
 use crate::storage::{Durability, FileKind, Folder, Holder, Paths, StoreError};
-use crate::system::process::Group;
+use crate::system::process::ProcessGroup;
 
 const LOCK: &str = "lock";
 /// Whoever only asks whether a visit is run holds the lock for microseconds.
@@ -313,7 +313,7 @@ pub(crate) struct RunRecord {
     /// The words that the program was started with.
     pub command: Vec<String>,
     /// By what it is known whether it lives; absent before it was started.
-    pub group: Option<Group>,
+    pub group: Option<ProcessGroup>,
     /// What came of it; absent while it goes on, and when whoever started it was killed.
     pub end: Option<RunEnd>,
 }
@@ -400,7 +400,7 @@ pub(crate) struct Ruling {
 impl RunRecord {
     /// Returns whether it goes on: it has no end, and its program lives.
     pub(crate) fn is_alive(&self) -> bool {
-        self.end.is_none() && self.group.as_ref().is_some_and(Group::is_alive)
+        self.end.is_none() && self.group.as_ref().is_some_and(ProcessGroup::is_alive)
     }
 
     /// Returns whether the attempt failed by itself, and so uses up one of those that a visit has.

@@ -1,5 +1,6 @@
 //! Task files as bytes: finding the one of an id, and reading it. Writes nothing.
 
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -419,6 +420,106 @@ fn unreadable(fault: &walkdir::Error) -> StrayReason {
 fn stray(paths: &Paths, path: &Path, reason: StrayReason) -> WalkEntry {
     let path = path.strip_prefix(paths.root()).unwrap_or(path).to_owned();
     WalkEntry::Stray(Stray { path, reason })
+}
+
+/// A companion file that is not beside its task file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OrphanedCompanion {
+    /// Where the companion is.
+    pub path: ProjectPath,
+    /// The file of its task.
+    pub task: ProjectPath,
+}
+
+/// Returns the companions among the active tasks whose task has its file elsewhere, in another folder or in the archive, sorted. The
+/// archive is gone through only where there may be some.
+pub(crate) fn orphaned_companions(paths: &Paths) -> Vec<OrphanedCompanion> {
+    let (mut active, mut beside) = (HashMap::<String, Vec<ProjectPath>>::new(), Vec::new());
+    for path in files(paths, TASKS) {
+        match companion_of(path.name()) {
+            Some(task) => beside.push((path, task)),
+            None => active.entry(path.name().to_owned()).or_default().push(path),
+        }
+    }
+    let is_apart = |path: &ProjectPath, task: &str| {
+        active.get(task).is_none_or(|files| files.iter().all(|file| file.folder() != path.folder()))
+    };
+    beside.retain(|(path, task)| is_apart(path, task));
+    let wanted: HashSet<&str> = beside
+        .iter()
+        .map(|(_, task)| task.as_str())
+        .filter(|task| !active.contains_key(*task))
+        .collect();
+    let mut archived: HashMap<String, ProjectPath> = HashMap::new();
+    let found = (!wanted.is_empty()).then(|| files(paths, ARCHIVE)).into_iter().flatten();
+    for path in found.filter(|path| wanted.contains(path.name())) {
+        let latest = archived.entry(path.name().to_owned()).or_insert_with(|| path.clone());
+        if *latest < path {
+            *latest = path;
+        }
+    }
+    // Which of several files is the task is asked first.
+    let only = |task: &str| {
+        active.get(task).filter(|files| files.len() == 1).and_then(|files| files.first())
+    };
+    let of = |(path, task): (ProjectPath, String)| {
+        let task = only(&task).or_else(|| archived.get(&task))?.clone();
+        Some(OrphanedCompanion { path, task })
+    };
+    let mut orphaned_companions: Vec<OrphanedCompanion> =
+        beside.into_iter().filter_map(of).collect();
+    orphaned_companions.sort_by(|a, b| a.path.cmp(&b.path));
+    orphaned_companions
+}
+
+#[cfg(test)]
+mod orphan_tests {
+    use std::fs;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    #[test]
+    fn a_companion_has_stayed_where_its_task_is_elsewhere() {
+        let home = TempDir::new().unwrap();
+        let paths = Paths::at(home.path());
+        assert_eq!(orphaned_companions(&paths), []);
+        for file in [
+            "tasks/AOF-open1.md",
+            "tasks/AOF-open1.log",
+            "tasks/sprint/AOF-moved.md",
+            "tasks/AOF-moved.log",
+            "tasks/AOF-done1.log",
+            "tasks/AOF-done1.log.swp",
+            "tasks/AOF-done1.md.orig",
+            "tasks/sprint/AOF-done2.plan.md",
+            "tasks/AOF-both1.log",
+            "tasks/AOF-both1.md",
+            "tasks/AOF-nobody.log",
+            "tasks/notes.txt",
+            "tasks/.hidden/AOF-done1.log",
+            "tasks/archive/2025/12/31/AOF-done1.md",
+            "tasks/archive/2026/02/16/AOF-done1.md",
+            "tasks/archive/2026/02/16/AOF-done1.txt",
+            "tasks/archive/2026/02/16/AOF-done2.md",
+            "tasks/archive/2026/02/16/AOF-both1.md",
+        ] {
+            fs::create_dir_all(home.path().join(file).parent().unwrap()).unwrap();
+            fs::write(home.path().join(file), "").unwrap();
+        }
+        let found = orphaned_companions(&paths)
+            .into_iter()
+            .map(|found| [found.path, found.task].map(|path| path.to_string()));
+        assert_eq!(
+            found.collect::<Vec<_>>(),
+            [
+                ["tasks/AOF-done1.log", "tasks/archive/2026/02/16/AOF-done1.md"],
+                ["tasks/AOF-moved.log", "tasks/sprint/AOF-moved.md"],
+                ["tasks/sprint/AOF-done2.plan.md", "tasks/archive/2026/02/16/AOF-done2.md"],
+            ]
+        );
+    }
 }
 
 #[cfg(test)]

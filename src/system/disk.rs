@@ -17,7 +17,7 @@ const STACK: usize = 64 * 1024;
 
 /// What of a file or a folder is to survive a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum SyncPart {
     /// Its bytes.
     Bytes,
     /// Its mode and its times as well.
@@ -32,7 +32,7 @@ pub enum Part {
 pub struct Unsynced {
     file: File,
     path: PathBuf,
-    part: Part,
+    part: SyncPart,
     is_ahead: bool,
 }
 
@@ -47,7 +47,7 @@ pub struct NotSynced {
 
 impl Unsynced {
     /// Returns this file as one that waits.
-    pub fn new(file: &File, path: &Path, part: Part) -> io::Result<Self> {
+    pub fn new(file: &File, path: &Path, part: SyncPart) -> io::Result<Self> {
         Ok(Self { file: file.try_clone()?, path: path.to_owned(), part, is_ahead: false })
     }
 
@@ -59,9 +59,9 @@ impl Unsynced {
 
     fn sync(&self) -> Result<(), NotSynced> {
         match self.part {
-            Part::Bytes => self.file.sync_data(),
-            Part::Everything => self.file.sync_all(),
-            Part::Names => self.file.sync_all().or_else(|cause| match cause.kind() {
+            SyncPart::Bytes => self.file.sync_data(),
+            SyncPart::Everything => self.file.sync_all(),
+            SyncPart::Names => self.file.sync_all().or_else(|cause| match cause.kind() {
                 io::ErrorKind::InvalidInput => Ok(()),
                 _ => Err(cause),
             }),
@@ -101,12 +101,12 @@ pub(crate) fn sync(files: Vec<Unsynced>) -> Result<(), NotSynced> {
 /// it may come long after a fast disk has answered.
 struct Queue {
     files: Vec<Unsynced>,
-    state: Mutex<State>,
+    state: Mutex<SyncProgress>,
     answered: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct SyncProgress {
     asked: usize,
     answered: usize,
     fault: Option<NotSynced>,
@@ -140,7 +140,7 @@ impl Queue {
         state.fault.take().map_or(Ok(()), Err)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SyncProgress> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -158,7 +158,8 @@ mod tests {
             let file = |index: usize| {
                 let path = home.path().join(format!("{number}-{index}"));
                 fs::write(&path, "text").unwrap();
-                let part = if index.is_multiple_of(2) { Part::Bytes } else { Part::Everything };
+                let part =
+                    if index.is_multiple_of(2) { SyncPart::Bytes } else { SyncPart::Everything };
                 let file = Unsynced::new(&File::open(&path).unwrap(), &path, part).unwrap();
                 if index % 7 == 2 { file.ahead() } else { file }
             };
@@ -169,7 +170,7 @@ mod tests {
             let pipe = File::from(std::os::fd::OwnedFd::from(pipe));
             files.insert(
                 number / 2,
-                Unsynced::new(&pipe, Path::new("a pipe"), Part::Bytes).unwrap(),
+                Unsynced::new(&pipe, Path::new("a pipe"), SyncPart::Bytes).unwrap(),
             );
             assert_eq!(sync(files).unwrap_err().path, Path::new("a pipe"));
         }

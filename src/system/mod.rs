@@ -3,5 +3,4 @@
 pub mod crash_points;
 pub(crate) mod disk;
 pub mod process;
-pub(crate) mod shell;
-pub(crate) mod signals;
+pub(crate) mod terminal;

@@ -2,9 +2,9 @@
 
 use crate::domain::{AgentId, GateId, Status, Ticket};
 use crate::git::Person;
-use crate::project::author::{actor, actor_author, agent_author};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
+use crate::project::workspace::{actor, actor_author, agent_author};
 use crate::rules::{Act, Actor, Decision, Refusal, branch_of, decide, may_mean};
 use crate::tasks::apply::{apply, change, due_step_or};
 use crate::tasks::plan::{Changed, Choice, DryRun};

@@ -95,7 +95,7 @@ pub(crate) fn apply(
     decide: &mut Decide<'_>,
 ) -> Result<Option<Changed>, ProjectError> {
     if dry_run == DryRun::Yes {
-        workspace.own_folder_is_ours()?;
+        workspace.check_own_folder()?;
         let Some(planned) = plan_dry_run(workspace, id, decide)? else { return Ok(None) };
         planned.rehearse(workspace)?;
         return Ok(Some(planned.changed));

@@ -17,7 +17,7 @@ use crate::project::rule_files::rules_mark;
 use crate::project::workspace::Workspace;
 use crate::rules::{Act, Limit, Refusal, Rules, TimeLimits, passes_by_itself};
 use crate::storage::layout::TASKS;
-use crate::storage::orphaned_companions::stayed;
+use crate::storage::task_files::orphaned_companions;
 use crate::storage::task_files::{Stray, TaskEntry, WalkEntry};
 use crate::storage::task_files::{hidden, read, walk_active};
 use crate::storage::{FileStat, StoreError};
@@ -144,7 +144,7 @@ pub(crate) fn keep_up_files(
     report.waiting = known - all.len();
     if report.strays.iter().any(|stray| stray.companion_of().is_some()) {
         // `aof status` reports orphaned companions.
-        let orphaned = stayed(&workspace.paths);
+        let orphaned = orphaned_companions(&workspace.paths);
         let is_orphaned = |stray: &Stray| {
             orphaned.iter().any(|found| Path::new(found.path.as_str()) == stray.path)
         };

@@ -20,7 +20,6 @@ use crate::files::event::render::event_value;
 use crate::files::task_file::Origin;
 use crate::git::{Asking, GitError, SshKey};
 use crate::project::active_rules::in_force;
-use crate::project::author::agent_author;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Act, Flaw, NAMESPACE, Refusal, ToSign, branch_of, decide, rehearse};

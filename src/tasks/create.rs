@@ -9,9 +9,9 @@ use crate::domain::{
 use crate::files::task_file;
 use crate::files::task_file::Defaults;
 use crate::git::Person;
-use crate::project::author::{actor, actor_author};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
+use crate::project::workspace::{actor, actor_author};
 use crate::rules::{Act, Actor, Decision, Refusal, Rules, Warning, WorkflowStep, begin, decide};
 use crate::storage::Paths;
 use crate::storage::layout::task_path;
@@ -95,7 +95,7 @@ fn create_batch(
             writes.push(write);
         }
         if dry_run == DryRun::Yes || writes.is_empty() {
-            workspace.own_folder_is_ours()?;
+            workspace.check_own_folder()?;
             return Ok(made);
         }
         let is_current = || Ok(workspace.head()? == head);

@@ -2,7 +2,6 @@
 
 use crate::domain::{AgentId, BODY_LIMIT, Map, Permission, Task, TaskId};
 use crate::files::task_file::TaskFile;
-use crate::project::author::{actor, actor_author};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Actor, Refusal, StateChange, Warning, explain};

@@ -8,7 +8,7 @@ use std::mem;
 use std::path::PathBuf;
 
 use crate::domain::{Digest, TaskId, Timestamp};
-use crate::git::{Change, Draft, Head, Person};
+use crate::git::{Draft, FileChange, Head, Person};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::atomic_write;
@@ -167,9 +167,9 @@ impl Write {
         }
         if let Some(last) = drafts.last_mut().filter(|_| !self.versions.is_empty()) {
             for Companion { from, to, bytes, is_program, .. } in &self.companions {
-                let copy = Change::plain(to, bytes.clone());
-                last.changes.push(Change::gone(from));
-                last.changes.push(Change { is_program: *is_program, ..copy });
+                let copy = FileChange::plain(to, bytes.clone());
+                last.changes.push(FileChange::gone(from));
+                last.changes.push(FileChange { is_program: *is_program, ..copy });
             }
             let plain_files = self.plain_files.iter();
             last.changes
@@ -178,7 +178,7 @@ impl Write {
             last.standing = own
                 .map(|(path, bytes)| (path, bytes))
                 .chain(self.companions.iter().map(|file| (&file.from, &file.bytes)))
-                .map(|(path, bytes)| Change::plain(path, bytes.clone()))
+                .map(|(path, bytes)| FileChange::plain(path, bytes.clone()))
                 .collect();
         }
         drafts

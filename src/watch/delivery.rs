@@ -106,7 +106,7 @@ impl Deliveries {
         reporter: &mut Reporter<'_>,
         changed: bool,
     ) -> Result<bool, ProjectError> {
-        workspace.own_folder_is_ours()?;
+        workspace.check_own_folder()?;
         reporter.waiting = false;
         let mut taken = Vec::new();
         if self.must_list {
@@ -137,7 +137,7 @@ impl Deliveries {
             self.waits = false;
         }
         if !self.due.is_empty() {
-            workspace.own_folder_is_ours()?;
+            workspace.check_own_folder()?;
             let start = Instant::now();
             reporter.waiting = false;
             let paths = workspace.paths.clone();

@@ -19,7 +19,7 @@ use crate::project::workspace::Workspace;
 use crate::storage::inbox::QUIET;
 use crate::storage::lock::Presence;
 use crate::storage::{Paths, StoreError};
-use crate::system::signals;
+use crate::system::terminal;
 use crate::tasks::inbox::unclosed;
 
 /// How soon a file that is still being written is checked again.
@@ -86,10 +86,10 @@ impl<'t> Watcher<'t> {
         wait: Duration,
         tell: &'t mut dyn FnMut(WatchReport),
     ) -> Result<Self, ProjectError> {
-        workspace.own_folder_is_ours()?;
+        workspace.check_own_folder()?;
         let wakeup = Arc::new(Wakeup::default());
         let own = Arc::clone(&wakeup);
-        signals::on_stop(move || own.stop()).map_err(|cause| StoreError::Io {
+        terminal::on_stop(move || own.stop()).map_err(|cause| StoreError::Io {
             doing: "listen for signals in",
             path: workspace.paths.root().into(),
             cause,
@@ -296,7 +296,7 @@ impl<'t> Watcher<'t> {
         if self.pause.end_pause() {
             reporter.tell(WatchReport::Resumed);
         }
-        workspace.own_folder_is_ours()?;
+        workspace.check_own_folder()?;
         checks.check_rules(workspace, head, reporter)?;
         if schedule.index.is_due(Instant::now()) {
             // Dropped steps come first: a commit before would be in their way.

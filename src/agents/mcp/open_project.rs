@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::dispatch::next::{Claim, claimed};
 use crate::domain::{AgentId, Ticket, listed};
 use crate::project::active_rules::InForce;
-use crate::project::author::acting_agent;
 use crate::project::error::{ProjectError, reason_of};
+use crate::project::workspace::acting_agent;
 use crate::project::workspace::{Clock, Network, Workspace, warn_in_log};
 use crate::rules::Rules;
 

@@ -27,7 +27,7 @@ use super::tool_schema::{Arguments, Tool, ToolEffect};
 use super::{change_tools, complete_tool, query_tools};
 use crate::domain::{AgentId, Map, TaskId, Ticket, nearest};
 use crate::project::error::ProjectError;
-use crate::system::signals;
+use crate::system::terminal;
 use crate::tasks::view::task_view::{show, task_value};
 
 /// How many calls may be under way at once.
@@ -72,7 +72,7 @@ fn start(setup: ServerSetup) -> io::Result<()> {
     let (lines, incoming) = mpsc::sync_channel(READ_AHEAD);
     let stop = ServerStop { is_requested: Arc::default(), wake: lines.clone() };
     let on_signal = stop.clone();
-    signals::on_stop(move || on_signal.request())?;
+    terminal::on_stop(move || on_signal.request())?;
     thread::Builder::new().name("stdin".to_owned()).spawn(move || {
         let mut stdin = io::stdin().lock();
         while let Ok(Some(line)) = next_line(&mut stdin) {

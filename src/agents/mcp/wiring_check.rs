@@ -94,7 +94,7 @@ fn identify(setup: &ServerSetup, report: &mut WiringReport) {
         Ok(project) => project,
         Err(error) => return report.add_error(&error),
     };
-    if let Err(error) = project.workspace.own_folder_is_ours() {
+    if let Err(error) = project.workspace.check_own_folder() {
         report.add_error(&error);
     }
     report.root = Some(project.workspace.paths.root().display().to_string());

@@ -24,7 +24,8 @@ use crate::storage::runs::{
     AgentReport, RunAttempt, RunEnd, RunEnding, RunFile, RunRecord, TranscriptMark,
 };
 use crate::system::process::{
-    Attendant, How, Limits, Obstacle, Orphans, Room, Secrets, StartError, Stream, Transcript,
+    Attendant, How, Orphans, ProcessLimits, Room, Secrets, StartError, StartObstacle, Stream,
+    Transcript,
 };
 use crate::tasks::actions::renew;
 use crate::tasks::plan::DryRun;
@@ -223,7 +224,8 @@ impl<'a> Attempt<'a> {
         folder.note(record)?;
         let (time, idle) = (self.bounds.timeout.seconds(), self.bounds.idle.seconds());
         let (time, idle) = (Duration::from_secs(time), Duration::from_secs(idle));
-        let limits = Limits { time, idle: Some(idle), grace: GRACE, orphans: Orphans::Killed };
+        let limits =
+            ProcessLimits { time, idle: Some(idle), grace: GRACE, orphans: Orphans::Killed };
         let mut watch = Watch::new(self, transcript, control);
         let ended = running.wait(&limits, &mut watch);
         let printed = watch.transcript.finish();
@@ -345,11 +347,13 @@ pub(crate) fn write_record(folder: &RunAttempt, record: &RunRecord, control: Run
 
 fn start_problem(agent: &AgentId, error: &StartError) -> String {
     let fix = match error.obstacle {
-        Obstacle::NotFound => "it is not installed, or not in one of the folders of `PATH`",
-        Obstacle::NotExecutable => "the file is no program, or may not be run",
-        Obstacle::NoDirectory => "the folder of the project is gone",
-        Obstacle::TooLong => "the prompt is too long for an argument: use `{promptFile}`, or stdin",
-        Obstacle::System => "see `aof runner doctor`",
+        StartObstacle::NotFound => "it is not installed, or not in one of the folders of `PATH`",
+        StartObstacle::NotExecutable => "the file is no program, or may not be run",
+        StartObstacle::NoDirectory => "the folder of the project is gone",
+        StartObstacle::TooLong => {
+            "the prompt is too long for an argument: use `{promptFile}`, or stdin"
+        }
+        StartObstacle::System => "see `aof runner doctor`",
     };
     format!("`{agent}`: {error}; {fix}")
 }

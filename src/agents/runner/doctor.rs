@@ -13,7 +13,7 @@ use crate::domain::{AgentId, Launch, Preset, RoleId, RunBounds};
 use crate::files::printable::one_line;
 use crate::project::error::ProjectError;
 use crate::system::process::{
-    Attendant, How, Limits, Orphans, Printed, Program, Room, Secrets, Stream, Transcript,
+    Attendant, How, Orphans, Printed, ProcessLimits, Program, Room, Secrets, Stream, Transcript,
 };
 
 /// How long a program may take to print its version, and at most to answer.
@@ -198,8 +198,12 @@ pub(crate) fn run_and_listen(
 ) -> Result<(How<()>, Printed), String> {
     let running = program.start().map_err(|error| error.to_string())?;
     let mut listener = Listener(Transcript::new(std::io::sink(), secrets, Room::default()));
-    let limits =
-        Limits { time, idle: Some(idle), grace: Duration::from_secs(2), orphans: Orphans::Killed };
+    let limits = ProcessLimits {
+        time,
+        idle: Some(idle),
+        grace: Duration::from_secs(2),
+        orphans: Orphans::Killed,
+    };
     let ended = running.wait(&limits, &mut listener).map_err(|lost| lost.to_string())?;
     Ok((ended.how, listener.0.finish()))
 }

@@ -7,7 +7,7 @@ use super::answer::RunQuestion;
 use crate::domain::{Outcome, Outputs};
 use crate::files::printable::one_line;
 use crate::files::task_file::TaskFile;
-use crate::git::LeftBehind;
+use crate::git::UncommittedChanges;
 use crate::rules::brief::GateContext;
 use crate::rules::outputs::{Field, fields};
 use crate::rules::verdict::looked_for_at;
@@ -20,7 +20,7 @@ pub(crate) struct EarlierAttempt {
     pub how: RunEnding,
     pub why: String,
     /// What it left in the worktree.
-    pub left: LeftBehind,
+    pub left: UncommittedChanges,
 }
 
 /// The number of an attempt.
@@ -50,7 +50,7 @@ pub(crate) fn prompt(
     format!("{retry}{brief}\n## Answer\n\n{}", answer_format(asked, has_mcp, output))
 }
 
-fn left_behind(left: &LeftBehind) -> String {
+fn left_behind(left: &UncommittedChanges) -> String {
     if left.paths.is_empty() {
         return String::new();
     }
@@ -245,7 +245,7 @@ mod tests {
             (RunEnding::BadVerdict, "nothing was said"),
         ];
         let told = told.map(|(how, why)| {
-            let left = LeftBehind::default();
+            let left = UncommittedChanges::default();
             let earlier = EarlierAttempt { how, why: why.to_owned(), left };
             describe_earlier(&earlier, AttemptCount { attempt: 2, attempts: 3 })
         });

@@ -39,7 +39,7 @@ impl RunnerSetup {
             Workspace::at(&self.root, self.command.clone(), self.clock, self.wait, warn_in_log)?;
         self.checkout.clone_into(&mut workspace.checkout);
         workspace.network = self.network;
-        workspace.own_folder_is_ours()?;
+        workspace.check_own_folder()?;
         Ok(workspace)
     }
 }

@@ -21,9 +21,9 @@ use crate::cli::{
 };
 use crate::domain::{AgentId, Completion, Status, Ticket, listed};
 use crate::files::printable::one_line;
-use crate::project::author::acting_agent;
 use crate::project::git_hints::GitWords;
 use crate::project::workspace::Workspace;
+use crate::project::workspace::acting_agent;
 use crate::tasks::view::task_view::{show as show_task, task_value};
 
 /// The exit code of a program that a signal stopped.

@@ -17,8 +17,8 @@ use crate::domain::{AgentId, RoleId, TaskId, listed};
 use crate::files::printable::{inert, one_line};
 use crate::project::active_rules::InForce;
 use crate::project::workspace::Workspace;
-use crate::system::shell::all_quoted;
-use crate::system::signals;
+use crate::system::terminal;
+use crate::system::terminal::all_quoted;
 use crate::tasks::headers::list::known_worker;
 use crate::tasks::view::task_view;
 
@@ -158,7 +158,7 @@ pub(crate) fn go(
 ) -> CliResult {
     let project = RunnerSetup { network: how.away.network(), ..project(session, workspace)? };
     let stop = Arc::new(AtomicBool::new(false));
-    signals::set_on_stop(&stop).map_err(|cause| {
+    terminal::set_on_stop(&stop).map_err(|cause| {
         CliError::refused("signals", format!("cannot listen for signals: {cause}"), "try again")
     })?;
     let mut view = RunView::new(session, workspace, !how.no_ask, &stop)?;

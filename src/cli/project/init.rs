@@ -21,7 +21,7 @@ use crate::setup::monitoring::{
 use crate::setup::template::Template;
 use crate::storage::Paths;
 use crate::storage::layout::{BRANCH, INBOX};
-use crate::system::shell::quoted;
+use crate::system::terminal::quoted;
 use crate::tasks::plan::DryRun;
 use crate::tasks::view::task_view::task_value;
 

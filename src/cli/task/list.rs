@@ -9,7 +9,7 @@ use crate::cli::{
     CYAN, CliResult, DIM, GREEN, RED, Session, Words, YELLOW, agent_variable, length, width, words,
 };
 use crate::domain::{AgentId, GateId, OpenBranch, Priority, RoleId, Status, WorkflowName};
-use crate::project::author::acting_agent;
+use crate::project::workspace::acting_agent;
 use crate::rules::Warning;
 use crate::storage::ProjectPath;
 use crate::tasks::headers::list::{Filter, Sort, known_names, list};

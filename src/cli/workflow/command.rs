@@ -12,9 +12,10 @@ use crate::cli::render::table::{Cell, Table};
 use crate::cli::{ActingAgent, CYAN, CliError, CliResult, Session, counted, width};
 use crate::domain::Workflow;
 use crate::files::config::configuration::RuleFile;
-use crate::project::author::viewer;
+use crate::project::workspace::viewer;
 use crate::project::rule_files::check_worktree;
 use crate::project::workspace::Workspace;
+use crate::project::workspace::viewer;
 use crate::rules::Rules;
 use crate::tasks::headers::list::{startable, workflows_value};
 

@@ -27,17 +27,17 @@ use crate::git::command;
 use crate::git::error::{At, GitError};
 use crate::git::id::{CommitId, ObjectId};
 use crate::git::index::user_index::Index;
-use crate::git::log::tree_diff::{Changes, Sides};
+use crate::git::log::tree_diff::{BeforeAfter, Changes};
 use crate::git::objects::git_file;
-use crate::git::objects::loose::{Kind, Temp, name, sync_files, unsynced_folder};
+use crate::git::objects::loose::{ObjectKind, Temp, name, sync_files, unsynced_folder};
 use crate::git::objects::tree::{Leaf, MODE_EXECUTABLE, MODE_FILE, text};
 use crate::git::repository::handle::Repository;
 use crate::git::repository::references::{Head, ReflogEntry};
 use crate::git::transaction::locks::{
-    BranchLock, Files, Held, INDEX_COPY, Locks, Unlocked, is_held,
+    BranchLock, Held, INDEX_COPY, IncomingFiles, Locks, Unlocked, is_held,
 };
 use crate::git::transaction::publish::{Intent, Published, tell};
-use crate::system::disk::{Part, Unsynced};
+use crate::system::disk::{SyncPart, Unsynced};
 use crate::system::{crash_points, disk};
 
 /// Filters may get files from elsewhere.
@@ -77,14 +77,15 @@ impl Repository {
         let changes = self.changes(base.commit, to)?;
         // Recovery trusts that a recorded move has passed this check.
         self.check_incoming(&changes)?;
-        let mut lock = self.begin_bringing(base, to, Files::Untouched, deadline, &mut *intent)?;
+        let mut lock =
+            self.begin_bringing(base, to, IncomingFiles::Untouched, deadline, &mut *intent)?;
         let now = self.head()?;
         if now != *base {
             return Err(GitError::Moved { reference: now.reference, found: now.commit });
         }
         let copy = self.checked_copy(base.commit, to, &changes)?;
         // Without this record, recovery leaves all files as they are.
-        lock.locks.files = Files::Coming;
+        lock.locks.files = IncomingFiles::Coming;
         sync_files(intent(&lock.locks).at("record what comes to", self.worktree_root())?)?;
         crash_points::point("git.bring-begun");
         self.check_out(&copy, base.commit, to, &changes, PATIENCE)?;
@@ -110,7 +111,7 @@ impl Repository {
         &self,
         base: &Head,
         to: CommitId,
-        files: Files,
+        files: IncomingFiles,
         deadline: Instant,
         intent: Intent<'_>,
     ) -> Result<Bringing, GitError> {
@@ -182,8 +183,8 @@ impl Repository {
         patience: Duration,
     ) -> Result<(), GitError> {
         // Only git knows what a sparse checkout leaves out.
-        let is_whole = !self.is_checked_out_in_part();
-        let tasks: Vec<(&[u8], Sides)> = changes
+        let is_whole = !self.is_sparse_checkout();
+        let tasks: Vec<(&[u8], BeforeAfter)> = changes
             .iter()
             .map(|(path, sides)| (path.as_slice(), *sides))
             .filter(|(path, sides)| is_whole && self.is_written_here(path, *sides))
@@ -217,7 +218,7 @@ impl Repository {
     }
 
     /// Says whether a change writes a task file, which is not left to git: the file is never seen half written.
-    pub(crate) fn is_written_here(&self, path: &[u8], (before, after): Sides) -> bool {
+    pub(crate) fn is_written_here(&self, path: &[u8], (before, after): BeforeAfter) -> bool {
         let is_file = |leaf: Leaf| matches!(leaf.mode, MODE_FILE | MODE_EXECUTABLE);
         self.is_task_file(path) && before.is_none_or(is_file) && after.is_some_and(is_file)
     }
@@ -228,7 +229,7 @@ impl Repository {
     }
 
     /// Writes task files, each over what stood there before. What somebody changed meanwhile is `NotBrought`.
-    pub(crate) fn write_task_files(&self, files: &[(&[u8], Sides)]) -> Result<(), GitError> {
+    pub(crate) fn write_task_files(&self, files: &[(&[u8], BeforeAfter)]) -> Result<(), GitError> {
         for files in files.chunks(OPEN_AT_ONCE) {
             let (mut written, mut waiting) = (Vec::new(), Vec::new());
             for (path, (before, after)) in files {
@@ -287,7 +288,7 @@ impl Repository {
 /// Returns the name of the blob that a file holds; nothing where no file stands.
 fn blob_at(place: &Path) -> std::io::Result<Option<ObjectId>> {
     match fs::read(place) {
-        Ok(bytes) => Ok(Some(name(Kind::Blob, &bytes))),
+        Ok(bytes) => Ok(Some(name(ObjectKind::Blob, &bytes))),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             Ok(None)
         }
@@ -299,8 +300,8 @@ fn blob_at(place: &Path) -> std::io::Result<Option<ObjectId>> {
 fn unsynced(place: &Path) -> Option<Unsynced> {
     let data = fs::symlink_metadata(place).ok()?;
     let part = match data.file_type() {
-        kind if kind.is_file() => Part::Bytes,
-        kind if kind.is_dir() => Part::Names,
+        kind if kind.is_file() => SyncPart::Bytes,
+        kind if kind.is_dir() => SyncPart::Names,
         _ => return None,
     };
     Unsynced::new(&File::open(place).ok()?, place, part).ok()

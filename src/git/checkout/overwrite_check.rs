@@ -16,7 +16,7 @@ use crate::git::index::own_folder::is_own_folder;
 use crate::git::log::tree_diff::Changes;
 use crate::git::objects::tree::text;
 use crate::git::repository::handle::Repository;
-use crate::system::shell::quoted;
+use crate::system::terminal::quoted;
 
 /// So many files in the way are told.
 const MOST_TOLD: usize = 20;
@@ -153,20 +153,8 @@ impl Repository {
         let mut files = Vec::new();
         let paths: Vec<&OsStr> = changes.keys().map(|path| OsStr::from_bytes(path)).collect();
         for paths in paths.chunks(PATHS_A_COMMAND) {
-            let mut git = self.git_command();
-            git.args([
-                "--literal-pathspecs",
-                "status",
-                "--porcelain",
-                "-z",
-                "--no-renames",
-                "--untracked-files=all",
-            ]);
-            git.arg("--ignore-submodules=dirty").arg("--").args(paths);
-            let output = command::run_git(git, &[])?;
-            // Two letters, a space, and the path.
-            let paths = output.split(|byte| *byte == 0).filter_map(|line| line.get(3..));
-            files.extend(paths.map(|path| text(path.to_vec())));
+            let options = ["--untracked-files=all", "--ignore-submodules=dirty"];
+            files.extend(self.status(options, paths)?.into_iter().map(|(_, path)| text(path)));
         }
         files.truncate(MOST_TOLD);
         Ok(files)

@@ -21,18 +21,18 @@ use crate::domain::listed;
 use crate::git::command;
 use crate::git::error::{At, GitError, Unsettled, with_cause};
 use crate::git::id::CommitId;
-use crate::git::log::tree_diff::{Changes, Sides};
+use crate::git::log::tree_diff::{BeforeAfter, Changes};
 use crate::git::objects::loose::Temp;
 use crate::git::objects::tree::{Leaf, MODE_TREE, text};
 use crate::git::repository::handle::Repository;
 use crate::git::repository::references::Head;
-use crate::git::transaction::locks::{BranchLock, Files, INDEX_COPY};
+use crate::git::transaction::locks::{BranchLock, INDEX_COPY, IncomingFiles};
 use crate::git::transaction::publish::Intent;
-use crate::system::shell::quoted;
+use crate::system::terminal::quoted;
 
 /// The result of a recovery.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Finished {
+pub struct CheckoutRecovery {
     /// The paths that could not be written; all others are settled.
     pub unsettled: Vec<Unsettled>,
     /// Why not everything came.
@@ -63,9 +63,9 @@ enum Version {
 }
 
 /// What is known of a path.
-struct Known {
+struct PathState {
     path: Vec<u8>,
-    sides: Sides,
+    sides: BeforeAfter,
     head: Version,
     entry: Version,
     file: Version,
@@ -75,12 +75,12 @@ struct Known {
 
 /// An entry of the index; no leaf where it has several versions, or where an entry nearby is somebody's.
 #[derive(Clone, Copy)]
-struct Entry {
+struct IndexState {
     leaf: Option<Leaf>,
     is_left_out: bool,
 }
 
-impl Known {
+impl PathState {
     /// Says whether nobody has changed anything at the path.
     fn is_ours(&self) -> bool {
         match self.file {
@@ -123,12 +123,12 @@ impl Repository {
         deadline: Instant,
         patience: Duration,
         intent: Intent<'_>,
-    ) -> Result<Finished, GitError> {
+    ) -> Result<CheckoutRecovery, GitError> {
         self.wait_for_left_git(deadline)?;
         let changes = match self.changes(was.from, was.to) {
             Ok(changes) => changes,
             // Nothing of the kind is ever begun.
-            Err(GitError::Forbidden { .. }) => return Ok(Finished::default()),
+            Err(GitError::Forbidden { .. }) => return Ok(CheckoutRecovery::default()),
             Err(error) => return self.without_commits(was, error),
         };
         let until = Instant::now() + patience;
@@ -136,10 +136,10 @@ impl Repository {
         loop {
             let entries = self.entries_at(&changes)?;
             if self.stand(was, &self.head()?, &changes, &entries)? == Stand::Landed {
-                return Ok(Finished::default());
+                return Ok(CheckoutRecovery::default());
             }
             let lock =
-                self.begin_bringing(&start, was.to, Files::Coming, deadline, &mut *intent)?;
+                self.begin_bringing(&start, was.to, IncomingFiles::Coming, deadline, &mut *intent)?;
             match self.settle(was, &changes, lock, deadline, until) {
                 // Somebody has committed, or switched branches: decide again.
                 Err(GitError::Moved { .. }) if Instant::now() < deadline => {}
@@ -149,7 +149,11 @@ impl Repository {
     }
 
     /// Git has pruned one of the commits, so nobody knows what came, or from where: the files stay as they are.
-    fn without_commits(&self, was: &BranchLock, error: GitError) -> Result<Finished, GitError> {
+    fn without_commits(
+        &self,
+        was: &BranchLock,
+        error: GitError,
+    ) -> Result<CheckoutRecovery, GitError> {
         let mut commits = [Some(was.to), was.from].into_iter().flatten();
         let Some(lost) = commits.find(|commit| !self.has_commit(*commit)) else {
             return Err(error);
@@ -157,7 +161,7 @@ impl Repository {
         let failed = format!(
             "git does not have the commit `{lost}` any more, so all files stay as they are"
         );
-        Ok(Finished { unsettled: Vec::new(), failed: Some(failed) })
+        Ok(CheckoutRecovery { unsettled: Vec::new(), failed: Some(failed) })
     }
 
     /// Decides and acts while nobody else can change the index.
@@ -168,19 +172,19 @@ impl Repository {
         lock: Bringing,
         deadline: Instant,
         until: Instant,
-    ) -> Result<Finished, GitError> {
+    ) -> Result<CheckoutRecovery, GitError> {
         let head = self.head()?;
         let mut known = self.known(changes, head.commit, until)?;
         let may_come = self.check_incoming(changes).is_ok();
         let aim = match self.stand(was, &head, changes, &self.entries_at(changes)?)? {
-            Stand::Landed => return Ok(Finished::default()),
-            Stand::Ahead if !may_come => return Ok(Finished::default()),
+            Stand::Landed => return Ok(CheckoutRecovery::default()),
+            Stand::Ahead if !may_come => return Ok(CheckoutRecovery::default()),
             Stand::Ahead => Version::After,
             Stand::Before | Stand::Elsewhere => Version::Before,
         };
         let mut failed = None;
         let is_before = head.reference == was.reference && head.commit == was.from;
-        if is_before && may_come && known.iter().all(Known::is_ours) {
+        if is_before && may_come && known.iter().all(PathState::is_ours) {
             let copy = self.index_copy()?;
             // What fails goes back, which takes its time as well.
             match self.bring_rest(&copy, was, changes, &known, left(until) / 2) {
@@ -189,7 +193,7 @@ impl Repository {
                         self.land(lock, &copy, &head, was.to, "sync: finished", deadline)?;
                     return match landed.not_synced {
                         Some(fault) => Err(fault.cause).at("sync", &fault.path),
-                        None => Ok(Finished::default()),
+                        None => Ok(CheckoutRecovery::default()),
                     };
                 }
                 Err(error) => {
@@ -210,7 +214,7 @@ impl Repository {
             ));
         }
         let unsettled = self.go_each(aim, &known, lock, until)?;
-        Ok(Finished { unsettled, failed })
+        Ok(CheckoutRecovery { unsettled, failed })
     }
 
     fn stand(
@@ -218,7 +222,7 @@ impl Repository {
         was: &BranchLock,
         head: &Head,
         changes: &Changes,
-        entries: &BTreeMap<Vec<u8>, Entry>,
+        entries: &BTreeMap<Vec<u8>, IndexState>,
     ) -> Result<Stand, GitError> {
         let is_on_it = head.reference == was.reference;
         if is_on_it && head.commit == was.from {
@@ -232,7 +236,7 @@ impl Repository {
                 });
             return Ok(if has_moved { Stand::Landed } else { Stand::Ahead });
         }
-        let has_it = head.commit.map(|commit| self.led_to(was.to, commit)).transpose()?;
+        let has_it = head.commit.map(|commit| self.is_ancestor(was.to, commit)).transpose()?;
         Ok(if has_it == Some(true) { Stand::Landed } else { Stand::Elsewhere })
     }
 
@@ -242,7 +246,7 @@ impl Repository {
         copy: &Temp,
         was: &BranchLock,
         changes: &Changes,
-        known: &[Known],
+        known: &[PathState],
         patience: Duration,
     ) -> Result<(), GitError> {
         self.refresh_known(&copy.path, changes, patience);
@@ -258,16 +262,16 @@ impl Repository {
     fn go_each(
         &self,
         aim: Version,
-        known: &[Known],
+        known: &[PathState],
         lock: Bringing,
         until: Instant,
     ) -> Result<Vec<Unsettled>, GitError> {
-        let going: Vec<&Known> = known.iter().filter(|known| known.goes(aim).0).collect();
-        let sides = |known: &Known| match aim {
+        let going: Vec<&PathState> = known.iter().filter(|known| known.goes(aim).0).collect();
+        let sides = |known: &PathState| match aim {
             Version::Before => (known.sides.1, known.sides.0),
             _ => known.sides,
         };
-        let (tasks, others): (Vec<&Known>, Vec<&Known>) = going
+        let (tasks, others): (Vec<&PathState>, Vec<&PathState>) = going
             .iter()
             .copied()
             .partition(|known| self.is_written_here(&known.path, sides(known)));
@@ -283,7 +287,7 @@ impl Repository {
             }
         }
         self.sync_worktree(going.iter().map(|known| known.path.as_slice()))?;
-        let entries: Vec<&Known> = known.iter().filter(|known| known.goes(aim).1).collect();
+        let entries: Vec<&PathState> = known.iter().filter(|known| known.goes(aim).1).collect();
         if !entries.is_empty() {
             let copy = self.index_copy()?;
             self.set_entries(
@@ -298,11 +302,11 @@ impl Repository {
     }
 
     /// Has git move these files from one version to the other. It looks at all of them before it changes one.
-    fn move_files(&self, files: &[(&[u8], Sides)], until: Instant) -> Result<(), GitError> {
+    fn move_files(&self, files: &[(&[u8], BeforeAfter)], until: Instant) -> Result<(), GitError> {
         if files.is_empty() {
             return Ok(());
         }
-        let index_of = |side: fn(Sides) -> Option<Leaf>| {
+        let index_of = |side: fn(BeforeAfter) -> Option<Leaf>| {
             let there = files.iter().filter_map(|(path, sides)| Some((*path, side(*sides)?)));
             self.index_of(&there.collect::<Vec<_>>(), until)
         };
@@ -317,7 +321,7 @@ impl Repository {
         command::run_git_for(git, &[], left(until)).map(drop)
     }
 
-    fn unsettled(&self, path: &[u8], (_, after): Sides, error: &GitError) -> Unsettled {
+    fn unsettled(&self, path: &[u8], (_, after): BeforeAfter, error: &GitError) -> Unsettled {
         let path = text(path.to_vec());
         let fix = match after {
             Some(_) => format!("git checkout -- {}", quoted(&format!(":/{path}"))),
@@ -327,7 +331,7 @@ impl Repository {
     }
 
     /// Marks again the entries that a sparse checkout leaves out.
-    fn leave_out(&self, copy: &Temp, aim: Version, entries: &[&Known]) -> Result<(), GitError> {
+    fn leave_out(&self, copy: &Temp, aim: Version, entries: &[&PathState]) -> Result<(), GitError> {
         let left_out: Vec<u8> = entries
             .iter()
             .filter(|known| known.is_left_out && known.side(aim).is_some())
@@ -347,9 +351,9 @@ impl Repository {
         changes: &Changes,
         head: Option<CommitId>,
         until: Instant,
-    ) -> Result<Vec<Known>, GitError> {
+    ) -> Result<Vec<PathState>, GitError> {
         let entries = self.entries_at(changes)?;
-        let standing_as = |side: fn(Sides) -> Option<Leaf>| {
+        let standing_as = |side: fn(BeforeAfter) -> Option<Leaf>| {
             let there = changes.iter().filter_map(|(path, sides)| Some((&path[..], side(*sides)?)));
             self.standing_as(&there.collect::<Vec<_>>(), until)
         };
@@ -375,7 +379,7 @@ impl Repository {
             } else {
                 Version::Other
             };
-            known.push(Known {
+            known.push(PathState {
                 path: path.clone(),
                 sides: *sides,
                 head: version(*sides, in_head.filter(|leaf| leaf.mode != MODE_TREE)),
@@ -425,8 +429,8 @@ impl Repository {
     }
 
     /// Returns what the index has at these paths, which is read once as a whole.
-    fn entries_at(&self, changes: &Changes) -> Result<BTreeMap<Vec<u8>, Entry>, GitError> {
-        const THEIRS: Entry = Entry { leaf: None, is_left_out: false };
+    fn entries_at(&self, changes: &Changes) -> Result<BTreeMap<Vec<u8>, IndexState>, GitError> {
+        const THEIRS: IndexState = IndexState { leaf: None, is_left_out: false };
         let mut git = self.git_command();
         git.args(["ls-files", "-t", "--stage", "-z", "--full-name"]);
         let listed = command::run_git(git, &[])?;
@@ -452,13 +456,16 @@ fn around_of(path: &[u8], changes: &Changes) -> Vec<Vec<u8>> {
     above.chain(below(path, changes)).map(|(path, _)| path.clone()).collect()
 }
 
-fn below<'c>(path: &[u8], changes: &'c Changes) -> impl Iterator<Item = (&'c Vec<u8>, &'c Sides)> {
+fn below<'c>(
+    path: &[u8],
+    changes: &'c Changes,
+) -> impl Iterator<Item = (&'c Vec<u8>, &'c BeforeAfter)> {
     let inside = [path, b"/"].concat();
     let from = (Bound::Excluded(inside.clone()), Bound::Unbounded);
     changes.range(from).take_while(move |(other, _)| other.starts_with(&inside))
 }
 
-fn version(sides: Sides, leaf: Option<Leaf>) -> Version {
+fn version(sides: BeforeAfter, leaf: Option<Leaf>) -> Version {
     if leaf == sides.1 {
         Version::After
     } else if leaf == sides.0 {
@@ -468,16 +475,16 @@ fn version(sides: Sides, leaf: Option<Leaf>) -> Version {
     }
 }
 
-fn entry_version(sides: Sides, entry: Option<&Entry>) -> Version {
+fn entry_version(sides: BeforeAfter, entry: Option<&IndexState>) -> Version {
     match entry {
-        Some(Entry { leaf: None, .. }) => Version::Other,
+        Some(IndexState { leaf: None, .. }) => Version::Other,
         Some(entry) => version(sides, entry.leaf),
         None => version(sides, None),
     }
 }
 
 /// Reads `TAG MODE ID STAGE<tab>PATH`.
-fn parse_entry(line: &[u8]) -> Option<(&[u8], Entry)> {
+fn parse_entry(line: &[u8]) -> Option<(&[u8], IndexState)> {
     let tab = line.iter().position(|byte| *byte == b'\t')?;
     let (fields, path) = (str::from_utf8(&line[..tab]).ok()?, &line[tab + 1..]);
     let mut fields = fields.split(' ');
@@ -485,7 +492,7 @@ fn parse_entry(line: &[u8]) -> Option<(&[u8], Entry)> {
     let mode = u32::from_str_radix(fields.next()?, 8).ok()?;
     let id = fields.next()?.parse().ok()?;
     let leaf = (fields.next()? == "0").then_some(Leaf { mode, id });
-    Some((path, Entry { leaf, is_left_out }))
+    Some((path, IndexState { leaf, is_left_out }))
 }
 
 fn left(until: Instant) -> Duration {

@@ -1,7 +1,10 @@
-//! What an index of git's has, whatever its layout: libgit2 reads it, which is soon done, and where it cannot, as with a split or a sparse
-//! one, git is asked. Whoever looks at entries reads them here. Only reads.
+//! What git's index has: its entries, unmerged paths, and how they differ from HEAD or the worktree. libgit2 reads the index; git itself
+//! reads layouts that libgit2 cannot, such as split or sparse ones.
 
-use std::path::Path;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
@@ -11,37 +14,37 @@ use crate::git::command;
 use crate::git::error::{During, GitError};
 use crate::git::id::{CommitId, ObjectId};
 use crate::git::objects::git_file;
-use crate::git::objects::tree::Leaf;
+use crate::git::objects::tree::{Leaf, MODE_EXECUTABLE, MODE_FILE, text};
 use crate::git::repository::handle::Repository;
 
 /// The variable that names an index to git.
 pub(crate) const INDEX: &str = "GIT_INDEX_FILE";
 
-/// Where an entry's flags say which side of a conflict it is; nothing stands there where it is merged.
+/// The bits of an entry's flags that hold its conflict stage; zero where it is merged.
 pub(crate) const STAGE: u16 = 0x3000;
-const STAGE_FROM: u32 = 12;
+const STAGE_SHIFT: u32 = 12;
 
-/// What happens to one path between the commit the branch is at and the last one prepared.
+/// The change of one path between the branch's commit and the last prepared commit.
 #[derive(Debug, Clone)]
 pub(crate) struct PathChange {
     /// Relative to the worktree.
     pub path: String,
     pub before: Option<Leaf>,
     pub after: Option<Leaf>,
-    /// What the commits between had, and what the last one has.
+    /// The versions in the prepared commits, the last one included.
     pub passed: Vec<ObjectId>,
 }
 
-/// An entry of the index, as far as it matters here.
+/// An entry of the index, without stat data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Staged {
+pub(crate) struct StagedEntry {
     pub(crate) leaf: Leaf,
     pub(crate) stage: u8,
     pub(crate) intent_to_add: bool,
 }
 
-/// An entry as git lists it. One that is only meant to be added looks like an empty file.
-pub(crate) struct Listed {
+/// An entry as `git ls-files` lists it. An intent-to-add entry looks like an empty file.
+pub(crate) struct ListedEntry {
     /// From the top of the repository.
     pub path: Vec<u8>,
     pub leaf: Leaf,
@@ -49,8 +52,8 @@ pub(crate) struct Listed {
     pub stage: u8,
 }
 
-/// Returns what is wrong where git itself cannot read an index. A git that could not be asked says nothing of it.
-pub(crate) fn unreadable(file: &Path, error: GitError) -> GitError {
+/// Turns a failed git command that read an index into an error about that index. Other errors stay.
+pub(crate) fn as_index_error(file: &Path, error: GitError) -> GitError {
     match error {
         GitError::Command { detail, .. } => GitError::Index { path: file.to_owned(), detail },
         other => other,
@@ -58,48 +61,52 @@ pub(crate) fn unreadable(file: &Path, error: GitError) -> GitError {
 }
 
 impl Repository {
-    /// Returns the worktree's index as it is now.
+    /// Reads the worktree's index.
     pub(crate) fn index_now(&self) -> Result<Index, GitError> {
         self.index_at(&self.git_dir().join("index"))
     }
 
-    /// Returns the index in a file, as it is now.
+    /// Reads an index file.
     pub(crate) fn index_at(&self, file: &Path) -> Result<Index, GitError> {
         if let Ok(index) = Index::open(file) {
             return Ok(index);
         }
-        let listed = self.listed(file, &[]).map_err(|error| unreadable(file, error))?;
+        let listed = self.list_entries(file, &[]).map_err(|error| as_index_error(file, error))?;
         let doing = || format!("read git's index `{}`", file.display());
         let mut index = Index::new().during(doing)?;
         for entry in listed {
-            index.add(&plain(entry)).during(doing)?;
+            index.add(&without_stat(entry)).during(doing)?;
         }
         Ok(index)
     }
 
-    /// Has git list what the index in a file has at these paths, or all that it has where there are none.
-    pub(crate) fn listed(&self, file: &Path, paths: &[&str]) -> Result<Vec<Listed>, GitError> {
+    /// Lists the entries of an index at these paths by `git ls-files`, or all entries without paths.
+    pub(crate) fn list_entries(
+        &self,
+        file: &Path,
+        paths: &[&str],
+    ) -> Result<Vec<ListedEntry>, GitError> {
         let mut git = self.git_command();
         git.env(INDEX, file)
             .args(["--literal-pathspecs", "ls-files", "--stage", "-z", "--full-name", "--"])
             .args(paths);
-        let told = command::run_git(git, &[])?;
-        Ok(told.split(|byte| *byte == 0).filter_map(listed).collect())
+        let output = command::run_git(git, &[])?;
+        Ok(output.split(|byte| *byte == 0).filter_map(parse_listed).collect())
     }
 }
 
 /// Reads `MODE ID STAGE<tab>PATH`.
-fn listed(line: &[u8]) -> Option<Listed> {
+fn parse_listed(line: &[u8]) -> Option<ListedEntry> {
     let (fields, path) = line.split_at(line.iter().position(|byte| *byte == b'\t')?);
     let mut fields = str::from_utf8(fields).ok()?.split(' ');
     let mode = u32::from_str_radix(fields.next()?, 8).ok()?;
     let id = fields.next()?.parse().ok()?;
     let stage = fields.next()?.parse().ok()?;
-    Some(Listed { path: path[1..].to_vec(), leaf: Leaf { mode, id }, stage })
+    Some(ListedEntry { path: path[1..].to_vec(), leaf: Leaf { mode, id }, stage })
 }
 
-/// Without what git remembers of the file, which nobody asks for here.
-fn plain(Listed { path, leaf, stage }: Listed) -> IndexEntry {
+/// Converts to an entry without stat data, which no caller needs.
+fn without_stat(ListedEntry { path, leaf, stage }: ListedEntry) -> IndexEntry {
     let never = IndexTime::new(0, 0);
     IndexEntry {
         ctime: never,
@@ -111,17 +118,13 @@ fn plain(Listed { path, leaf, stage }: Listed) -> IndexEntry {
         gid: 0,
         file_size: 0,
         id: leaf.id.to_git(),
-        flags: u16::from(stage) << STAGE_FROM,
+        flags: u16::from(stage) << STAGE_SHIFT,
         flags_extended: 0,
         path,
     }
 }
 
-const NAP: Duration = Duration::from_millis(10);
-
-/// What a file is where nobody says otherwise, and what it is where it can be run.
-const FILE: u32 = 0o100_644;
-const EXECUTABLE: u32 = 0o100_755;
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// What git's index has at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,28 +141,26 @@ impl StagedVersion {
 
     /// Returns whether it is a file, and not a link or another repository.
     pub fn is_file(self) -> bool {
-        matches!(self.mode, FILE | EXECUTABLE)
+        matches!(self.mode, MODE_FILE | MODE_EXECUTABLE)
     }
 }
 
-/// What both sides had, ours, and theirs, as far as there is one.
-pub(crate) type Sides = [Option<StagedVersion>; 3];
+/// The versions of the base, ours and theirs, as far as they exist.
+pub(crate) type ConflictSides = [Option<StagedVersion>; 3];
 
-/// A path that git could not merge: what both sides had there, what ours has, and theirs.
+/// A path that git could not merge, with the three versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unmerged {
     /// Relative to the project.
     pub path: String,
-    /// What both sides had there.
+    /// The version of the merge base.
     pub base: Option<StagedVersion>,
-    /// What ours has there.
     pub ours: Option<StagedVersion>,
-    /// What theirs has there.
     pub theirs: Option<StagedVersion>,
 }
 
 impl Repository {
-    /// Returns the files of the project that git could not merge.
+    /// Returns the unmerged files of the project.
     pub fn unmerged(&self) -> Result<Vec<Unmerged>, GitError> {
         let index = self.index_now()?;
         let mut found = Vec::new();
@@ -175,7 +176,7 @@ impl Repository {
         Ok(found)
     }
 
-    /// Returns what git's index has of the files whose path ends like that, as far as it is merged.
+    /// Returns the merged index entries of the project's files whose path ends with `end`.
     pub fn staged(&self, end: &str) -> Result<Vec<(String, StagedVersion)>, GitError> {
         let index = self.index_now()?;
         let merged = index.iter().filter(|entry| entry.flags & STAGE == 0);
@@ -186,7 +187,7 @@ impl Repository {
         Ok(named.filter(|(path, _)| path.ends_with(end)).collect())
     }
 
-    /// Returns what a commit has at a path; nothing where that is no file.
+    /// Returns the file that a commit has at a path, if any.
     pub fn version_in(
         &self,
         commit: CommitId,
@@ -196,8 +197,8 @@ impl Repository {
         Ok(leaf.map(|leaf| StagedVersion { content: leaf.id, mode: leaf.mode }))
     }
 
-    /// Returns what git itself wrote at this path when it could not merge, markers and all; nothing if it does not tell, or wrote
-    /// nothing there.
+    /// Returns the blob with conflict markers that git wrote at this path, as `AUTO_MERGE` records it. Returns nothing without
+    /// such a record.
     pub fn written_unmerged(&self, path: &str) -> Result<Option<ObjectId>, GitError> {
         let told = git_file::read_text(&self.git_dir().join("AUTO_MERGE")).ok();
         let Some(tree) = told.and_then(|text| text.trim_end().parse::<ObjectId>().ok()) else {
@@ -206,17 +207,17 @@ impl Repository {
         Ok(self.trees().file(Some(tree), &self.full_path(path))?.map(|leaf| leaf.id))
     }
 
-    /// Stages these bytes at one path, as what became of all of the others. It can be run where that is what came of both sides.
+    /// Stages merged bytes at one path and removes the entries at the others. The executable bit is merged from the sides.
     pub fn stage_merged(
         &self,
         path: &str,
         bytes: &[u8],
-        sides: Sides,
+        sides: ConflictSides,
         others: &[String],
         deadline: Instant,
     ) -> Result<(), GitError> {
         let id = self.git().blob(bytes).during(|| format!("stage `{path}`"))?;
-        let [base, ours, theirs] = sides.map(|side| side.map_or(FILE, |side| side.mode));
+        let [base, ours, theirs] = sides.map(|side| side.map_or(MODE_FILE, |side| side.mode));
         let mode = if ours == base { theirs } else { ours };
         self.restage(
             path,
@@ -226,11 +227,11 @@ impl Repository {
         )
     }
 
-    /// Brings what is unmerged at several paths together at one, for a person to settle.
+    /// Moves the unmerged versions from several paths to one, for a person to resolve.
     pub fn stage_unmerged(
         &self,
         path: &str,
-        [base, ours, theirs]: Sides,
+        [base, ours, theirs]: ConflictSides,
         others: &[String],
         deadline: Instant,
     ) -> Result<(), GitError> {
@@ -240,8 +241,8 @@ impl Repository {
         self.restage(path, &sides, others, deadline)
     }
 
-    /// Has git put these in the place of whatever its index has at the paths, under its own lock: what is staged elsewhere meanwhile
-    /// stays. Waits until the deadline while somebody else has that lock.
+    /// Replaces the index entries at these paths by `git update-index`, which keeps what others stage meanwhile. Waits until
+    /// the deadline while the index is locked.
     fn restage(
         &self,
         path: &str,
@@ -261,19 +262,19 @@ impl Repository {
             let mut git = self.git_command();
             git.args(["update-index", "-z", "--index-info"]);
             match command::run_git(git, lines.as_bytes()) {
-                // Any other trouble with that lock lasts: waiting helps only where it is there.
+                // Retry only while the lock exists: other lock errors persist.
                 Err(GitError::Command { detail, .. })
                     if detail.contains("index.lock") && detail.contains("File exists") =>
                 {
-                    let left = deadline.saturating_duration_since(Instant::now());
-                    if left.is_zero() {
+                    let remaining = deadline.saturating_duration_since(Instant::now());
+                    if remaining.is_zero() {
                         let path = self.git_dir().join("index.lock");
                         let age = fs::metadata(&path)
                             .ok()
                             .and_then(|data| data.modified().ok()?.elapsed().ok());
                         return Err(GitError::Locked { path, age });
                     }
-                    thread::sleep(NAP.min(left));
+                    thread::sleep(PAUSE.min(remaining));
                 }
                 other => return other.map(drop),
             }
@@ -283,4 +284,186 @@ impl Repository {
 
 fn reading() -> String {
     "read git's index".to_owned()
+}
+
+/// A file of the project whose index entry differs from HEAD.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StagedFile {
+    /// Relative to the project.
+    pub path: String,
+    /// The blob in HEAD, if HEAD has the file.
+    pub head: Option<ObjectId>,
+    /// The blob in the index; nothing where the file is not in it or is unmerged.
+    pub staged: Option<ObjectId>,
+    /// The mode in the index.
+    mode: u32,
+}
+
+impl StagedFile {
+    /// Returns the file name without its folders.
+    pub fn name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or(&self.path)
+    }
+
+    /// Returns the index entry.
+    pub(crate) fn entry(&self) -> Option<Leaf> {
+        self.staged.map(|id| Leaf { mode: self.mode, id })
+    }
+}
+
+impl Repository {
+    /// Updates the index entries of these files from the worktree. Git otherwise takes a file of another size for modified.
+    pub fn refresh_index(&self, paths: &[String]) -> Result<(), GitError> {
+        let mut git = self.git_command();
+        git.args(["update-index", "-z", "--stdin"]);
+        let paths = paths.iter().map(|path| format!("{}\0", self.full_path(path)));
+        command::run_git(git, paths.collect::<String>().as_bytes()).map(drop)
+    }
+
+    /// Returns the files below a folder of the project whose index entries differ from HEAD.
+    pub fn staged_below(&self, folder: &str) -> Result<Vec<StagedFile>, GitError> {
+        let mut git = self.git_command();
+        git.env(INDEX, self.git_dir().join("index"));
+        git.args([
+            "--literal-pathspecs",
+            "diff-index",
+            "--cached",
+            "--no-renames",
+            "-z",
+            "HEAD",
+            "--",
+        ]);
+        git.arg(self.full_path(folder));
+        let output = command::run_git(git, &[])?;
+        let mut parts = output.split(|byte| *byte == 0);
+        let mut files = Vec::new();
+        // `:MODE MODE ID ID STATUS`, then the path.
+        while let (Some(fields), Some(path)) = (parts.next(), parts.next()) {
+            let (Ok(fields), Ok(path)) = (str::from_utf8(fields), str::from_utf8(path)) else {
+                continue;
+            };
+            let mut fields = fields.split(' ').skip(1);
+            let mode = fields
+                .next()
+                .and_then(|mode| u32::from_str_radix(mode, 8).ok())
+                .unwrap_or_default();
+            let mut ids = fields.map(|id| id.parse::<ObjectId>().ok().filter(|id| !is_zero(*id)));
+            let (head, staged) = (ids.next().flatten(), ids.next().flatten());
+            if let Some(path) = self.own_path(path) {
+                files.push(StagedFile { path, head, staged, mode });
+            }
+        }
+        Ok(files)
+    }
+
+    /// Returns the tracked files below a folder of the project that differ from HEAD in the index or the worktree. Files that
+    /// are unchanged by their stat data are not read.
+    pub fn uncommitted_below(&self, folder: &str) -> Result<Vec<String>, GitError> {
+        let options = ["--untracked-files=no", "--ignore-submodules=all"];
+        let changed = self.status(options, [self.full_path(folder)])?;
+        let paths = changed.into_iter().filter_map(|(_, path)| String::from_utf8(path).ok());
+        Ok(paths.filter_map(|path| self.own_path(&path)).collect())
+    }
+
+    /// Returns the path of the index from which the next commit is made: in a hook, that of `GIT_INDEX_FILE`.
+    pub(crate) fn index_to_commit(&self) -> PathBuf {
+        match std::env::var_os(INDEX) {
+            Some(named) => self.worktree_root().join(named),
+            None => self.git_dir().join("index"),
+        }
+    }
+
+    /// Returns the files with the skip-worktree bit below a folder of the project, or the file itself.
+    pub fn skipped_below(&self, folder: &str) -> Result<Vec<String>, GitError> {
+        let mut git = self.git_command();
+        git.args(["--literal-pathspecs", "ls-files", "-t", "-z", "--full-name", "--"])
+            .arg(self.full_path(folder));
+        let output = command::run_git(git, &[])?;
+        let paths = output
+            .split(|byte| *byte == 0)
+            .filter_map(|line| str::from_utf8(line.strip_prefix(b"S ")?).ok());
+        Ok(paths.filter_map(|path| self.own_path(path)).collect())
+    }
+
+    /// Returns whether this is a sparse checkout.
+    pub fn is_sparse_checkout(&self) -> bool {
+        let mut git = self.git_command();
+        git.args(["config", "--type=bool", "core.sparseCheckout"]);
+        command::run_git(git, &[]).is_ok_and(|output| output.trim_ascii() == b"true")
+    }
+}
+
+/// Returns whether git wrote zeros for "no object".
+fn is_zero(id: ObjectId) -> bool {
+    id.as_bytes().iter().all(|byte| *byte == 0)
+}
+
+/// How many paths are listed.
+const MOST_LISTED: usize = 100;
+
+/// Files that were changed and are not committed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct UncommittedChanges {
+    /// The paths, each with what happened to it: `changed src/a.rs`; at most 100.
+    pub paths: Vec<String>,
+    /// How many more there are.
+    pub more: usize,
+}
+
+impl Repository {
+    /// Returns the uncommitted files that were changed, created or removed since a Unix time in seconds. Removed files have
+    /// no time and are always listed. Ignored files and aof's own files are left out.
+    pub fn uncommitted_since(&self, since: i64) -> Result<UncommittedChanges, GitError> {
+        let options = ["--untracked-files=normal", "--ignore-submodules=all"];
+        let mut uncommitted = UncommittedChanges::default();
+        for (states, path) in self.status(options, [] as [&str; 0])? {
+            let place = self.worktree_root().join(OsStr::from_bytes(&path));
+            let path = text(path);
+            let is_ours = self
+                .own_path(&path)
+                .is_some_and(|path| path.starts_with("tasks/") || path.starts_with(".aof/"));
+            if is_ours {
+                continue;
+            }
+            let changed = fs::symlink_metadata(place).ok().map(|meta| meta.mtime());
+            if changed.is_some_and(|at| at < since) {
+                continue;
+            }
+            if uncommitted.paths.len() < MOST_LISTED {
+                uncommitted.paths.push(format!("{} {path}", change_word(&states)));
+            } else {
+                uncommitted.more += 1;
+            }
+        }
+        Ok(uncommitted)
+    }
+
+    /// Runs `git status` for these paths, or for the whole worktree without paths. Returns the two status letters and
+    /// the path of each changed file.
+    pub(crate) fn status(
+        &self,
+        options: [&str; 2],
+        paths: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, GitError> {
+        let mut git = self.git_command();
+        git.args(["--literal-pathspecs", "status", "--porcelain", "-z", "--no-renames"]);
+        git.args(options).arg("--").args(paths);
+        let output = command::run_git(git, &[])?;
+        // Two letters, a space, and the path.
+        let lines = output.split(|byte| *byte == 0).filter_map(|line| line.split_at_checked(3));
+        Ok(lines.map(|(states, path)| (states[..2].to_vec(), path.to_vec())).collect())
+    }
+}
+
+/// Returns a word for the two letters of `git status`: how the index differs from HEAD, and the worktree from the index.
+fn change_word(states: &[u8]) -> &'static str {
+    if states.contains(&b'U') || matches!(states, b"AA" | b"DD") {
+        "changed"
+    } else if states.contains(&b'A') || states.contains(&b'?') {
+        "new"
+    } else if states.contains(&b'D') {
+        "removed"
+    } else {
+        "changed"
+    }
 }

@@ -3,5 +3,4 @@
 pub(crate) mod entries;
 pub(crate) mod own_folder;
 pub(crate) mod patch;
-pub(crate) mod staged;
 pub(crate) mod user_index;

@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::entries::unreadable;
+use super::entries::as_index_error;
 use super::patch::each_name;
 use crate::git::command;
 use crate::git::error::{At, GitError, OwnFolder};
@@ -30,16 +30,16 @@ pub(crate) fn is_own_folder(name: &[u8]) -> bool {
 
 impl Repository {
     /// Refuses where git has anything of aof's own folder.
-    pub fn own_folder_is_ours(&self) -> Result<(), GitError> {
-        self.own_folder_is_ours_at(self.look()?.commit)
+    pub fn check_own_folder(&self) -> Result<(), GitError> {
+        self.check_own_folder_at(self.look()?.commit)
     }
 
     /// Refuses where git has anything of it in that commit, which HEAD is at, or in the index, or has anything of the folder that this
     /// worktree stands in.
-    pub(crate) fn own_folder_is_ours_at(&self, head: Option<CommitId>) -> Result<(), GitError> {
+    pub(crate) fn check_own_folder_at(&self, head: Option<CommitId>) -> Result<(), GitError> {
         self.has_none_of_it(head)?;
         let Some(around) = self.around()? else { return Ok(()) };
-        around.own_folder_is_ours().map_err(|error| match error {
+        around.check_own_folder().map_err(|error| match error {
             GitError::OwnFolderInGit(OwnFolder { around: None, name, is_committed, is_staged }) => {
                 let around =
                     Some(around.worktree_root().join(around.prefix()).components().collect());
@@ -129,7 +129,7 @@ impl Repository {
         let mut git = self.git_command();
         git.args(["ls-files", "-z", "--full-name", "--"]);
         git.arg(format!(":(top,icase,literal){}", self.full_path(OWN_FOLDER)));
-        let told = command::run_git(git, &[]).map_err(|error| unreadable(&path, error))?;
+        let told = command::run_git(git, &[]).map_err(|error| as_index_error(&path, error))?;
         Ok(told.split(|byte| *byte == 0).find_map(|path| own_name(&folder, path)))
     }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use sha1::{Digest, Sha1};
 
-use super::entries::{PathChange, Staged};
+use super::entries::{PathChange, StagedEntry};
 use crate::git::id::ObjectId;
 use crate::git::objects::tree::Leaf;
 
@@ -100,7 +100,13 @@ fn old_range(hit: &Hit) -> std::ops::Range<usize> {
 }
 
 /// Appends an entry; the flags that a person can set on the old one stay.
-fn write_entry(index: &mut Vec<u8>, path: &str, leaf: Leaf, stat: Stat, old: Option<&Found>) {
+fn write_entry(
+    index: &mut Vec<u8>,
+    path: &str,
+    leaf: Leaf,
+    stat: Stat,
+    old: Option<&ScannedEntry>,
+) {
     let begin = index.len();
     let words = [
         stat.created[0],
@@ -148,7 +154,7 @@ const INTENT_TO_ADD: u16 = 0x2000;
 
 /// Whether our own patch knows the layout.
 #[derive(Debug)]
-pub(crate) enum Layout {
+pub(crate) enum IndexLayout {
     Known(Scan),
     /// Version 4, split, sparse, or with an extension that must be understood.
     Foreign,
@@ -179,14 +185,14 @@ pub(crate) struct Hit {
     /// Where an entry for it belongs, if there is none.
     pub place: usize,
     /// One, or up to three with conflict stages.
-    pub entries: Vec<Found>,
+    pub entries: Vec<ScannedEntry>,
 }
 
 /// An entry, with the bytes it takes up.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct ScannedEntry {
     pub range: Range<usize>,
-    pub staged: Staged,
+    pub staged: StagedEntry,
     pub flags: u16,
     pub extended: Option<u16>,
 }
@@ -200,13 +206,13 @@ impl Scan {
 }
 
 /// Reads an index; `paths` must be sorted by their bytes. The error says what is wrong with the file.
-pub(crate) fn scan(bytes: &[u8], paths: &[&str]) -> Result<Layout, String> {
+pub(crate) fn scan(bytes: &[u8], paths: &[&str]) -> Result<IndexLayout, String> {
     if bytes.len() < HEADER + CHECKSUM || !bytes.starts_with(b"DIRC") {
         return Err("it does not start like an index".to_owned());
     }
     match be32(bytes, 4) {
         2 | 3 => {}
-        4 => return Ok(Layout::Foreign),
+        4 => return Ok(IndexLayout::Foreign),
         version => return Err(format!("its version {version} is unknown")),
     }
     let checksum_at = bytes.len() - CHECKSUM;
@@ -221,7 +227,7 @@ pub(crate) fn scan(bytes: &[u8], paths: &[&str]) -> Result<Layout, String> {
             .ok_or_else(|| format!("entry {number} of {} runs over its end", scan.entries))?;
         let mode = be32(bytes, at + 24);
         if mode == 0o040_000 {
-            return Ok(Layout::Foreign);
+            return Ok(IndexLayout::Foreign);
         }
         while wanted < paths.len() && paths[wanted].as_bytes() < name {
             if scan.hits[wanted].entries.is_empty() {
@@ -233,8 +239,13 @@ pub(crate) fn scan(bytes: &[u8], paths: &[&str]) -> Result<Layout, String> {
             let id = ObjectId::from_raw(&bytes[at + 40..at + 60]).expect("20 bytes");
             let stage = u8::try_from(flags >> 12 & 3).expect("two bits");
             let intent_to_add = extended.is_some_and(|extended| extended & INTENT_TO_ADD != 0);
-            let staged = Staged { leaf: Leaf { mode, id }, stage, intent_to_add };
-            scan.hits[wanted].entries.push(Found { range: at..end, staged, flags, extended });
+            let staged = StagedEntry { leaf: Leaf { mode, id }, stage, intent_to_add };
+            scan.hits[wanted].entries.push(ScannedEntry {
+                range: at..end,
+                staged,
+                flags,
+                extended,
+            });
         }
         at = end;
     }
@@ -255,13 +266,13 @@ pub(crate) fn scan(bytes: &[u8], paths: &[&str]) -> Result<Layout, String> {
         let signature = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
         match &signature {
             [first, ..] if !first.is_ascii_uppercase() => {
-                return Ok(Layout::Foreign);
+                return Ok(IndexLayout::Foreign);
             }
             _ => scan.extensions.push(Extension { signature, body: body..end }),
         }
         at = end;
     }
-    Ok(Layout::Known(scan))
+    Ok(IndexLayout::Known(scan))
 }
 
 /// Goes through the names of the entries, in order, until it is to end. Returns whether it came so far: these bytes may be only the

@@ -12,15 +12,15 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use super::entries::{INDEX, Listed, PathChange, Staged};
+use super::entries::{INDEX, ListedEntry, PathChange, StagedEntry};
 use super::patch;
-use super::patch::{Layout, Scan, Stat};
+use super::patch::{IndexLayout, Scan, Stat};
 use crate::git::command;
 use crate::git::error::{At, GitError};
 use crate::git::id::ObjectId;
 use crate::git::objects::git_file;
 use crate::git::objects::git_file::read_to_end;
-use crate::git::objects::loose::{Kind, Temp, name};
+use crate::git::objects::loose::{ObjectKind, Temp, name};
 use crate::git::objects::tree::Leaf;
 use crate::git::repository::handle::Repository;
 
@@ -30,7 +30,7 @@ pub(crate) struct Index {
     bytes: Vec<u8>,
     /// Its file and what that looked like; `None` if there is no index yet.
     file: Option<Opened>,
-    layout: Layout,
+    layout: IndexLayout,
 }
 
 /// A file kept open, so that no other can have its inode number.
@@ -62,7 +62,7 @@ impl Index {
         let file = match git_file::open(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let layout = Layout::Known(Scan::empty(paths.len()));
+                let layout = IndexLayout::Known(Scan::empty(paths.len()));
                 return Ok(Self { path, bytes: patch::EMPTY.to_vec(), file: None, layout });
             }
             Err(error) => return Err(error).at("read", &path),
@@ -117,7 +117,7 @@ impl Index {
             let ours = entry == change.before
                 || entry == change.after
                 || entry.is_some_and(|leaf| change.passed.contains(&leaf.id));
-            if !ours && !is_left_behind(repository, &change.path, entry)? {
+            if !ours && !is_old_version(repository, &change.path, entry)? {
                 return Err(GitError::StagedElsewise { path: change.path.clone() });
             }
         }
@@ -140,7 +140,7 @@ impl Index {
         changes: Vec<PathChange>,
     ) -> Result<Vec<PathChange>, GitError> {
         let staged = self.staged(repository, &changes)?;
-        let is_behind = |change: &PathChange, staged: &[Staged]| {
+        let is_behind = |change: &PathChange, staged: &[StagedEntry]| {
             let entry = match staged {
                 [] => None,
                 [one] if one.stage == 0 && !one.intent_to_add => Some(one.leaf),
@@ -169,8 +169,8 @@ impl Index {
             })
             .collect();
         let bytes = match &self.layout {
-            Layout::Known(scan) => patch::patch(&self.bytes, scan, changes, &stats),
-            Layout::Foreign => patch_foreign(repository, &self.bytes, changes)?,
+            IndexLayout::Known(scan) => patch::patch(&self.bytes, scan, changes, &stats),
+            IndexLayout::Foreign => patch_foreign(repository, &self.bytes, changes)?,
         };
         let modified = match &self.file {
             Some(file) => file.metadata.modified().ok(),
@@ -183,27 +183,27 @@ impl Index {
         &self,
         repository: &Repository,
         changes: &[PathChange],
-    ) -> Result<Vec<Vec<Staged>>, GitError> {
+    ) -> Result<Vec<Vec<StagedEntry>>, GitError> {
         match &self.layout {
-            Layout::Known(scan) => Ok(scan
+            IndexLayout::Known(scan) => Ok(scan
                 .hits
                 .iter()
                 .map(|hit| hit.entries.iter().map(|entry| entry.staged).collect())
                 .collect()),
-            Layout::Foreign => staged_foreign(repository, changes),
+            IndexLayout::Foreign => staged_foreign(repository, changes),
         }
     }
 }
 
 /// Tells whether an entry is an older committed version of its file. `git commit` reads the index before it locks it and
 /// writes back what it has read, so the engine's own change in between is taken out of the index again; nobody staged that.
-fn is_left_behind(
+fn is_old_version(
     repository: &Repository,
     path: &str,
     entry: Option<Leaf>,
 ) -> Result<bool, GitError> {
     match (entry, repository.head()?.commit) {
-        (Some(entry), Some(head)) => repository.full_path_is_left_behind(head, path, entry.id),
+        (Some(entry), Some(head)) => repository.is_old_version_at(head, path, entry.id),
         _ => Ok(false),
     }
 }
@@ -222,7 +222,7 @@ pub(crate) fn of_clean_file(
     // Before the content: whoever writes in between changes the stat data too, and git looks again.
     let data = file.metadata().ok()?;
     let bytes = read_to_end(&file, usize::try_from(data.len()).ok()?).ok()?;
-    (name(Kind::Blob, &bytes) == blob).then(|| of_metadata(&data))
+    (name(ObjectKind::Blob, &bytes) == blob).then(|| of_metadata(&data))
 }
 
 #[allow(
@@ -246,15 +246,15 @@ fn of_metadata(data: &fs::Metadata) -> Stat {
 fn staged_foreign(
     repository: &Repository,
     changes: &[PathChange],
-) -> Result<Vec<Vec<Staged>>, GitError> {
+) -> Result<Vec<Vec<StagedEntry>>, GitError> {
     let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
     let mut found = vec![Vec::new(); changes.len()];
     // No commit of ours had an empty file, so one that is only meant to be added is somebody's all the same.
-    for Listed { path, leaf, stage } in
-        repository.listed(&repository.git_dir().join("index"), &paths)?
+    for ListedEntry { path, leaf, stage } in
+        repository.list_entries(&repository.git_dir().join("index"), &paths)?
     {
         if let Some(at) = changes.iter().position(|change| change.path.as_bytes() == path) {
-            found[at].push(Staged { leaf, stage, intent_to_add: false });
+            found[at].push(StagedEntry { leaf, stage, intent_to_add: false });
         }
     }
     Ok(found)

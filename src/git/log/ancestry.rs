@@ -14,7 +14,7 @@ use crate::git::repository::handle::Repository;
 
 /// The commits of a stretch of history.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reach {
+pub struct CommitRange {
     /// They, each behind those that it came from.
     pub commits: Vec<CommitId>,
     /// Those that have nothing before them here, though there was something.
@@ -37,11 +37,11 @@ const ONE: Colours = 1 << 1;
 /// Of a commit that led to the other.
 const OTHER: Colours = 1 << 2;
 /// Of a commit that led to one that led to both.
-const OLD: Colours = 1 << 3;
+const STALE: Colours = 1 << 3;
 /// So many first commits of a stretch are ruled out at a time, each by a colour of its own.
-const FIRSTS: usize = 63;
+const BATCH: usize = 63;
 /// So many commits are read at least before a beginning is taken for new that is only `Likely` to be.
-const FEW: usize = 1_000;
+const LEAST_READ: usize = 1_000;
 
 /// How sure it has to be that a beginning of history, which has no parents, is new.
 #[derive(Clone, Copy)]
@@ -57,7 +57,7 @@ impl Sureness {
     const fn most(self, read: usize) -> usize {
         match self {
             Self::Certain => usize::MAX,
-            Self::Likely => read * 2 + FEW,
+            Self::Likely => read * 2 + LEAST_READ,
         }
     }
 }
@@ -65,14 +65,18 @@ impl Sureness {
 impl Repository {
     /// Returns every commit that led to `until`, and to none of `since`, each behind those that it came from. Those whose parents are not
     /// here, as in a shallow clone, are told apart: there is nothing to compare them with.
-    pub fn all_since(&self, since: &[CommitId], until: CommitId) -> Result<Reach, GitError> {
-        let (paint, last) = self.painted(since, until, Sureness::Certain)?;
-        let mut reach = Reach { commits: Vec::new(), ends: Vec::new() };
-        for number in in_order(paint.commits(), last) {
-            let commit = &paint.commits()[number];
-            if commit.is_end { reach.ends.push(commit.id) } else { reach.commits.push(commit.id) }
+    pub fn commits_between(
+        &self,
+        since: &[CommitId],
+        until: CommitId,
+    ) -> Result<CommitRange, GitError> {
+        let (graph, last) = self.graph_between(since, until, Sureness::Certain)?;
+        let mut range = CommitRange { commits: Vec::new(), ends: Vec::new() };
+        for number in in_order(graph.commits(), last) {
+            let commit = &graph.commits()[number];
+            if commit.is_end { range.ends.push(commit.id) } else { range.commits.push(commit.id) }
         }
-        Ok(reach)
+        Ok(range)
     }
 
     /// Returns the commits that were added to a branch since it was at `known`, oldest first. Of what was merged in, only the
@@ -86,21 +90,21 @@ impl Repository {
         if !self.has_commit(known) {
             return Ok(None);
         }
-        let (mut paint, last) = self.begun(&[known], head)?;
+        let (mut graph, last) = self.start_graph(&[known], head)?;
         let line = loop {
-            let line = new_line(paint.commits(), last);
+            let line = new_line(graph.commits(), last);
             let Some(oldest) = line.last().copied() else { break line };
             // Where the oldest one is new, so is all that came of it.
-            for parent in paint.commits()[oldest].parents().to_vec() {
-                paint.run_down(parent, ONE);
+            for parent in graph.commits()[oldest].parents().to_vec() {
+                graph.propagate(parent, ONE);
             }
-            paint.run_until(KNOWN | ONE, |_| false)?;
-            if !paint.commits()[oldest].has(KNOWN) {
+            graph.run_until(KNOWN | ONE, |_| false)?;
+            if !graph.commits()[oldest].has(KNOWN) {
                 break line;
             }
-            paint.leave(KNOWN);
+            graph.keep_colours(KNOWN);
         };
-        let added = line.into_iter().rev().map(|number| &paint.commits()[number]);
+        let added = line.into_iter().rev().map(|number| &graph.commits()[number]);
         Ok(added.map(|commit| (!commit.is_end).then_some(commit.id)).collect())
     }
 
@@ -114,35 +118,36 @@ impl Repository {
     }
 
     /// Returns whether a commit led to another one, or is the same, as far as history goes here.
-    pub fn led_to(&self, commit: CommitId, later: CommitId) -> Result<bool, GitError> {
+    pub fn is_ancestor(&self, commit: CommitId, later: CommitId) -> Result<bool, GitError> {
         if commit == later {
             return Ok(true);
         }
-        let mut paint = Paint::new(self, |colours| colours);
-        let Some(first) = here(paint.give(commit, ONE), commit)? else { return Ok(false) };
-        if here(paint.give(later, OTHER), later)?.is_none() {
+        let mut graph = CommitGraph::new(self, |colours| colours);
+        let Some(first) = present(graph.mark(commit, ONE), commit)? else { return Ok(false) };
+        if present(graph.mark(later, OTHER), later)?.is_none() {
             return Ok(false);
         }
-        paint.run_until(ONE, |commits| commits[first].has(OTHER))?;
-        Ok(paint.commits()[first].has(OTHER))
+        graph.run_until(ONE, |commits| commits[first].has(OTHER))?;
+        Ok(graph.commits()[first].has(OTHER))
     }
 
     /// Returns the commits at which two others parted, the newest first: several where both had merged the other before, and none where
     /// they never met, as far as history goes here.
     pub fn merge_bases(&self, one: CommitId, other: CommitId) -> Result<Vec<CommitId>, GitError> {
-        let inherited =
-            |colours| if colours & (ONE | OTHER) == ONE | OTHER { colours | OLD } else { colours };
-        let mut paint = Paint::new(self, inherited);
+        let inherited = |colours| {
+            if colours & (ONE | OTHER) == ONE | OTHER { colours | STALE } else { colours }
+        };
+        let mut graph = CommitGraph::new(self, inherited);
         for (commit, colour) in [(one, ONE), (other, OTHER)] {
-            if here(paint.give(commit, colour), commit)?.is_none() {
+            if present(graph.mark(commit, colour), commit)?.is_none() {
                 return Ok(Vec::new());
             }
         }
-        paint.run_until(OLD, |_| false)?;
-        let mut bases: Vec<&Painted> = paint
+        graph.run_until(STALE, |_| false)?;
+        let mut bases: Vec<&GraphCommit> = graph
             .commits()
             .iter()
-            .filter(|commit| commit.has(ONE | OTHER) && !commit.has(OLD))
+            .filter(|commit| commit.has(ONE | OTHER) && !commit.has(STALE))
             .collect();
         bases.sort_by_key(|base| std::cmp::Reverse(base.committed));
         let bases: Vec<CommitId> = bases.into_iter().map(|base| base.id).collect();
@@ -151,7 +156,7 @@ impl Repository {
         for base in &bases {
             let mut others = bases.iter().filter(|other| *other != base);
             if !others.try_fold(false, |is_old, other| {
-                Ok::<_, GitError>(is_old || self.led_to(*base, *other)?)
+                Ok::<_, GitError>(is_old || self.is_ancestor(*base, *other)?)
             })? {
                 best.push(*base);
             }
@@ -189,80 +194,85 @@ impl Repository {
         until: CommitId,
         sureness: Sureness,
     ) -> Result<usize, GitError> {
-        let (paint, _) = self.painted(&[known], until, sureness)?;
-        Ok(paint.commits().iter().filter(|commit| !commit.has(KNOWN)).count())
+        let (graph, _) = self.graph_between(&[known], until, sureness)?;
+        Ok(graph.commits().iter().filter(|commit| !commit.has(KNOWN)).count())
     }
 
     /// Reads what led to `until` and gives what is known its colour, and nothing else. Returns the number of `until` as well.
-    fn painted(
+    fn graph_between(
         &self,
         since: &[CommitId],
         until: CommitId,
         sureness: Sureness,
-    ) -> Result<(Paint<'_>, usize), GitError> {
-        let (mut paint, last) = self.begun(since, until)?;
+    ) -> Result<(CommitGraph<'_>, usize), GitError> {
+        let (mut graph, last) = self.start_graph(since, until)?;
         let mut ruled_out = BTreeSet::new();
         loop {
-            let firsts =
-                firsts(paint.commits()).into_iter().filter(|parents| !ruled_out.contains(parents));
+            let oldest_parents = oldest_parents(graph.commits())
+                .into_iter()
+                .filter(|parents| !ruled_out.contains(parents));
             let (beginnings, others): (Vec<_>, Vec<_>) =
-                firsts.partition(|parents| parents.is_empty());
+                oldest_parents.partition(|parents| parents.is_empty());
             let (mut round, most) = if !others.is_empty() {
                 (others, usize::MAX)
             } else if !beginnings.is_empty() {
                 // Nobody gets its colour.
-                (beginnings, sureness.most(paint.commits().len()))
+                (beginnings, sureness.most(graph.commits().len()))
             } else {
-                return Ok((paint, last));
+                return Ok((graph, last));
             };
-            round.truncate(FIRSTS);
-            paint.rule_out(&round, most)?;
+            round.truncate(BATCH);
+            graph.rule_out(&round, most)?;
             ruled_out.extend(round);
         }
     }
 
     /// Reads until all that is left to read is known. Something that it came from might be among what is not, if a clock was wrong.
-    fn begun(&self, since: &[CommitId], until: CommitId) -> Result<(Paint<'_>, usize), GitError> {
-        let mut paint = Paint::new(self, |colours| colours);
-        let last = paint.give(until, 0)?;
+    fn start_graph(
+        &self,
+        since: &[CommitId],
+        until: CommitId,
+    ) -> Result<(CommitGraph<'_>, usize), GitError> {
+        let mut graph = CommitGraph::new(self, |colours| colours);
+        let last = graph.mark(until, 0)?;
         for known in since {
-            paint.give(*known, KNOWN)?;
+            graph.mark(*known, KNOWN)?;
         }
-        paint.run_until(KNOWN, |_| false)?;
-        Ok((paint, last))
+        graph.run_until(KNOWN, |_| false)?;
+        Ok((graph, last))
     }
 }
 
-impl Paint<'_> {
+impl CommitGraph<'_> {
     /// Reads until all that is left to read led to every commit that has one of these sets of parents, and so came from none, or until so
     /// many commits were read. What it came from then has the colour of what is known, if it is among what was read.
-    fn rule_out(&mut self, firsts: &[Box<[usize]>], most: usize) -> Result<(), GitError> {
+    fn rule_out(&mut self, oldest_parents: &[Box<[usize]>], most: usize) -> Result<(), GitError> {
         let mut all = 0;
-        for (place, parents) in firsts.iter().enumerate() {
+        for (place, parents) in oldest_parents.iter().enumerate() {
             let colour = 2 << place;
             all |= colour;
             for parent in parents {
-                self.run_down(*parent, colour);
+                self.propagate(*parent, colour);
             }
         }
         self.run_until(KNOWN | all, |commits| commits.len() >= most)?;
-        self.leave(KNOWN);
+        self.keep_colours(KNOWN);
         Ok(())
     }
 }
 
 /// Returns the parents of each first new commit: one of which no parent is new. Many have the same.
-fn firsts(commits: &[Painted]) -> BTreeSet<Box<[usize]>> {
-    let is_new = |commit: &Painted| !commit.has(KNOWN);
+fn oldest_parents(commits: &[GraphCommit]) -> BTreeSet<Box<[usize]>> {
+    let is_new = |commit: &GraphCommit| !commit.has(KNOWN);
     let new = commits.iter().filter(|commit| is_new(commit));
-    new.map(Painted::parents)
+    new.map(GraphCommit::parents)
         .filter(|parents| !parents.iter().any(|parent| is_new(&commits[*parent])))
         .map(Box::from)
         .collect()
 }
 
 /// Returns the new commits of a branch, the newest first; of what was merged in, the merge.
-fn new_line(commits: &[Painted], last: usize) -> Vec<usize> {
+fn new_line(commits: &[GraphCommit], last: usize) -> Vec<usize> {
     let parent = |number: &usize| commits[*number].parents().first().copied();
     std::iter::successors(Some(last), parent)
         .take_while(|number| !commits[*number].has(KNOWN))
@@ -271,7 +281,7 @@ fn new_line(commits: &[Painted], last: usize) -> Vec<usize> {
 
 /// Returns the numbers of the new commits that led to the last one, and its own, each behind its parents. What came of one line of
 /// history stays together.
-fn in_order(commits: &[Painted], last: usize) -> Vec<usize> {
+fn in_order(commits: &[GraphCommit], last: usize) -> Vec<usize> {
     let is_new = |number: usize| !commits[number].has(KNOWN);
     let mut children = vec![0_usize; commits.len()];
     for number in (0..commits.len()).filter(|number| is_new(*number)) {
@@ -295,7 +305,7 @@ fn in_order(commits: &[Painted], last: usize) -> Vec<usize> {
 }
 
 /// A commit that is not here has no history here.
-fn here(number: Result<usize, GitError>, commit: CommitId) -> Result<Option<usize>, GitError> {
+fn present(number: Result<usize, GitError>, commit: CommitId) -> Result<Option<usize>, GitError> {
     match number {
         Err(GitError::Missing { id, .. }) if id == commit.object() => Ok(None),
         number => number.map(Some),
@@ -306,9 +316,9 @@ fn here(number: Result<usize, GitError>, commit: CommitId) -> Result<Option<usiz
 pub(crate) type Colours = u64;
 
 /// A part of history with its colours. A commit is called by its number here.
-pub(crate) struct Paint<'r> {
+pub(crate) struct CommitGraph<'r> {
     repository: &'r Repository,
-    commits: Vec<Painted>,
+    commits: Vec<GraphCommit>,
     numbers: HashMap<CommitId, usize>,
     /// Those that have not been gone through, the newest first.
     waiting: BinaryHeap<(i64, Reverse<usize>)>,
@@ -321,7 +331,7 @@ pub(crate) struct Paint<'r> {
 }
 
 /// A commit that was reached.
-pub(crate) struct Painted {
+pub(crate) struct GraphCommit {
     pub id: CommitId,
     pub colours: Colours,
     /// When it was committed, in seconds.
@@ -337,7 +347,7 @@ enum Parents {
     Reached(Box<[usize]>),
 }
 
-impl Painted {
+impl GraphCommit {
     /// Returns its parents, as far as they were reached.
     pub(crate) fn parents(&self) -> &[usize] {
         match &self.parents {
@@ -352,7 +362,7 @@ impl Painted {
     }
 }
 
-impl<'r> Paint<'r> {
+impl<'r> CommitGraph<'r> {
     /// Begins with no commit. Parents get all colours of a commit, and what comes of them by that rule.
     pub(crate) fn new(repository: &'r Repository, inherited: fn(Colours) -> Colours) -> Self {
         let (commits, numbers, waiting) = (Vec::new(), HashMap::new(), BinaryHeap::new());
@@ -360,22 +370,22 @@ impl<'r> Paint<'r> {
     }
 
     /// Returns the commits by their numbers.
-    pub(crate) fn commits(&self) -> &[Painted] {
+    pub(crate) fn commits(&self) -> &[GraphCommit] {
         &self.commits
     }
 
     /// Gives a commit colours, and all that led to it as far as that was gone through. Returns its number.
-    pub(crate) fn give(&mut self, id: CommitId, colours: Colours) -> Result<usize, GitError> {
+    pub(crate) fn mark(&mut self, id: CommitId, colours: Colours) -> Result<usize, GitError> {
         let number = match self.numbers.get(&id) {
             Some(number) => *number,
-            None => self.reach(id)?,
+            None => self.insert(id)?,
         };
-        self.run_down(number, colours);
+        self.propagate(number, colours);
         Ok(number)
     }
 
     /// Gives colours to one that was reached.
-    pub(crate) fn run_down(&mut self, number: usize, colours: Colours) {
+    pub(crate) fn propagate(&mut self, number: usize, colours: Colours) {
         let mut below = vec![(number, colours)];
         while let Some((number, colours)) = below.pop() {
             let commit = &mut self.commits[number];
@@ -398,7 +408,7 @@ impl<'r> Paint<'r> {
     }
 
     /// Takes all colours but these from every commit.
-    pub(crate) fn leave(&mut self, colours: Colours) {
+    pub(crate) fn keep_colours(&mut self, colours: Colours) {
         for commit in &mut self.commits {
             commit.colours &= colours;
         }
@@ -408,14 +418,14 @@ impl<'r> Paint<'r> {
     pub(crate) fn run_until(
         &mut self,
         settling: Colours,
-        is_enough: impl Fn(&[Painted]) -> bool,
+        is_enough: impl Fn(&[GraphCommit]) -> bool,
     ) -> Result<(), GitError> {
         self.settling = settling;
         let waiting = self.waiting.iter().map(|(_, Reverse(number))| &self.commits[*number]);
         self.unsettled = waiting.filter(|commit| !commit.has(settling)).count();
         while self.unsettled > 0 && !is_enough(&self.commits) {
             let Some((_, Reverse(number))) = self.waiting.pop() else { break };
-            self.go_through(number)?;
+            self.expand(number)?;
         }
         // Nobody counts any more.
         self.settling = 0;
@@ -423,7 +433,7 @@ impl<'r> Paint<'r> {
     }
 
     /// Reaches the parents of a commit that was waiting, and gives them its colours.
-    fn go_through(&mut self, number: usize) -> Result<(), GitError> {
+    fn expand(&mut self, number: usize) -> Result<(), GitError> {
         let commit = &mut self.commits[number];
         let colours = (self.inherited)(commit.colours);
         let Parents::Named(names) =
@@ -436,7 +446,7 @@ impl<'r> Paint<'r> {
         }
         let mut parents = Vec::with_capacity(names.len());
         for name in names {
-            match self.give(name, colours) {
+            match self.mark(name, colours) {
                 Ok(parent) => parents.push(parent),
                 // Where history was cut off, not everything has to be here.
                 Err(GitError::Missing { id, .. })
@@ -451,10 +461,10 @@ impl<'r> Paint<'r> {
         Ok(())
     }
 
-    fn reach(&mut self, id: CommitId) -> Result<usize, GitError> {
+    fn insert(&mut self, id: CommitId) -> Result<usize, GitError> {
         let links = self.repository.links(id)?;
         let number = self.commits.len();
-        self.commits.push(Painted {
+        self.commits.push(GraphCommit {
             id,
             colours: 0,
             committed: links.committed,

@@ -45,11 +45,12 @@ impl Repository {
                 || !self.has_commit(had)
                 || !self.has_commit(has);
             // A person may have moved the branch elsewhere since.
-            let is_before_both = || Ok(self.led_to(has, had)? && self.led_to(has, commit)?);
-            if is_known || self.led_to(had, commit)? || !is_before_both()? {
+            let is_before_both =
+                || Ok(self.is_ancestor(has, had)? && self.is_ancestor(has, commit)?);
+            if is_known || self.is_ancestor(had, commit)? || !is_before_both()? {
                 continue;
             }
-            let reach = self.all_since(&[has], had)?;
+            let reach = self.commits_between(&[has], had)?;
             let steps = reach
                 .commits
                 .into_iter()
@@ -92,7 +93,7 @@ impl Repository {
         has: CommitId,
         steps: Vec<LogEntry>,
     ) -> Result<Vec<LogEntry>, GitError> {
-        let since = self.all_since(&[has], head)?.commits;
+        let since = self.commits_between(&[has], head)?.commits;
         let files = self.resulting_files(&steps)?;
         for commit in &since {
             let mut is_there = !files.is_empty();
@@ -161,16 +162,16 @@ const LINES: usize = 1_000;
 impl Repository {
     /// Returns whether this is a version of a file of the project that HEAD had, and that nobody but aof has committed or brought in
     /// anything of since.
-    pub fn is_left_behind(
+    pub fn is_old_version(
         &self,
         head: CommitId,
         path: &str,
         content: ObjectId,
     ) -> Result<bool, GitError> {
-        self.full_path_is_left_behind(head, &self.full_path(path), content)
+        self.is_old_version_at(head, &self.full_path(path), content)
     }
 
-    pub(crate) fn full_path_is_left_behind(
+    pub(crate) fn is_old_version_at(
         &self,
         head: CommitId,
         path: &str,
@@ -199,7 +200,7 @@ impl Repository {
             let [before, after] =
                 [line.id_old(), line.id_new()].map(|id| CommitId::new(ObjectId::from_git(id)));
             let is_here = self.has_commit(before) && self.has_commit(after);
-            if is_here && self.led_to(commit, after)? && !self.led_to(commit, before)? {
+            if is_here && self.is_ancestor(commit, after)? && !self.is_ancestor(commit, before)? {
                 return Ok(true);
             }
         }

@@ -11,8 +11,8 @@ use crate::git::error::GitError;
 use crate::git::id::{CommitId, ObjectId};
 use crate::git::objects::commit::{Person, encode, with_signature};
 use crate::git::objects::git_file;
-use crate::git::objects::loose::{Kind, Object, sync_files};
-use crate::git::objects::tree::{Edit, Leaf, MODE_EXECUTABLE, MODE_FILE, MODE_SUBMODULE, text};
+use crate::git::objects::loose::{Object, ObjectKind, sync_files};
+use crate::git::objects::tree::{Leaf, MODE_EXECUTABLE, MODE_FILE, MODE_SUBMODULE, TreeEdit, text};
 use crate::git::repository::handle::Repository;
 use crate::git::signing::Signers;
 
@@ -49,7 +49,7 @@ impl Repository {
     /// Tells what the commits are about that led to `head` and not to `known`. A merge counts for what is as none of its parents has
     /// it: what it brought in is told by the commits that it brought.
     pub fn unshared(&self, known: Option<CommitId>, head: CommitId) -> Result<Unshared, GitError> {
-        let reach = self.all_since(known.as_slice(), head)?;
+        let reach = self.commits_between(known.as_slice(), head)?;
         let commits = reach.commits.len() + reach.ends.len();
         let mut unshared = Unshared { commits, projects: BTreeSet::new(), stranger: None };
         for commit in reach.commits.into_iter().chain(reach.ends) {
@@ -167,10 +167,11 @@ impl Repository {
         let mut edits = Vec::new();
         let (trees, theirs) = (self.trees(), self.root_tree(theirs)?);
         for (path, content) in files {
-            let blob = content.as_ref().map(|content| Object::new(Kind::Blob, content.clone()));
+            let blob =
+                content.as_ref().map(|content| Object::new(ObjectKind::Blob, content.clone()));
             let is_program =
                 trees.file(Some(theirs), path)?.is_some_and(|leaf| leaf.mode == MODE_EXECUTABLE);
-            edits.push(Edit { path, blob: blob.as_ref().map(|blob| blob.id), is_program });
+            edits.push(TreeEdit { path, blob: blob.as_ref().map(|blob| blob.id), is_program });
             objects.extend(blob);
         }
         let root = self.trees().splice(Some(self.root_tree(ours)?), &edits, &mut objects)?;
@@ -186,7 +187,7 @@ impl Repository {
             Some(signer) => with_signature(&unsigned, &signer.sign(&unsigned)?),
             None => unsigned,
         };
-        let commit = Object::new(Kind::Commit, signed);
+        let commit = Object::new(ObjectKind::Commit, signed);
         let id = CommitId::new(commit.id);
         objects.push(commit);
         let mut staged = self.objects().stage_loose(&objects)?;
@@ -219,7 +220,7 @@ enum Way {
 
 /// Two commits that are brought together, or one that is applied to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnderWay {
+pub struct MergeInProgress {
     /// Where they parted: several where each had merged the other before, and none where they have nothing in common.
     pub bases: Vec<CommitId>,
     /// What it is brought into.
@@ -231,22 +232,28 @@ pub struct UnderWay {
 impl Repository {
     /// Returns what a merge, a rebase, a cherry-pick or a revert that has stopped brings together. Nothing where git is in the middle of something else,
     /// or of nothing, or a commit of several parents is picked.
-    pub fn under_way(&self) -> Result<Option<UnderWay>, GitError> {
+    pub fn merge_in_progress(&self) -> Result<Option<MergeInProgress>, GitError> {
         let Some(ours) = self.look()?.commit else { return Ok(None) };
         match self.merge_heads()[..] {
             [] => {}
             [theirs] => {
-                return Ok(Some(UnderWay { bases: self.merge_bases(ours, theirs)?, ours, theirs }));
+                return Ok(Some(MergeInProgress {
+                    bases: self.merge_bases(ours, theirs)?,
+                    ours,
+                    theirs,
+                }));
             }
             _ => return Ok(None),
         }
         let Some((of, way)) = self.stopped_at() else { return Ok(None) };
         let parents = self.links(of)?.parents;
         Ok(match (way, &parents[..]) {
-            (Way::Revert, [theirs]) => Some(UnderWay { bases: vec![of], ours, theirs: *theirs }),
+            (Way::Revert, [theirs]) => {
+                Some(MergeInProgress { bases: vec![of], ours, theirs: *theirs })
+            }
             (_, [_, _, ..]) | (Way::Revert, []) => None,
             (Way::Rebase | Way::CherryPick, _) => {
-                Some(UnderWay { bases: parents, ours, theirs: of })
+                Some(MergeInProgress { bases: parents, ours, theirs: of })
             }
         })
     }

@@ -22,13 +22,13 @@ pub struct ChangedFile {
 }
 
 /// What two commits have at a path.
-pub(crate) type Sides = (Option<Leaf>, Option<Leaf>);
+pub(crate) type BeforeAfter = (Option<Leaf>, Option<Leaf>);
 /// Everything in which two commits differ, by path from the top of the worktree; a path need not be UTF-8.
-pub(crate) type Changes = BTreeMap<Vec<u8>, Sides>;
+pub(crate) type Changes = BTreeMap<Vec<u8>, BeforeAfter>;
 
 impl Repository {
     /// Returns the files in which the next commit differs from this one, by their paths from the top of the repository.
-    pub fn about_to_change(&self, commit: CommitId) -> Result<Vec<ChangedFile>, GitError> {
+    pub fn staged_changes(&self, commit: CommitId) -> Result<Vec<ChangedFile>, GitError> {
         let doing = || "read what git is about to commit".to_owned();
         let git = self.git();
         let before =

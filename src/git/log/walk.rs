@@ -13,7 +13,7 @@ use crate::git::command;
 use crate::git::error::{During, GitError};
 use crate::git::id::{CommitId, ObjectId};
 use crate::git::objects::commit::{Links, LogEntry};
-use crate::git::objects::loose::Kind;
+use crate::git::objects::loose::ObjectKind;
 use crate::git::objects::tree::Leaf;
 use crate::git::repository::handle::Repository;
 
@@ -87,7 +87,7 @@ impl Repository {
     /// Returns whether there is a commit of that name here; one that is damaged is one.
     pub fn has_commit(&self, id: CommitId) -> bool {
         !matches!(
-            self.reader().read(Kind::Commit, id.object()),
+            self.reader().read(ObjectKind::Commit, id.object()),
             Err(GitError::Missing { .. } | GitError::Git { .. })
         )
     }
@@ -268,14 +268,14 @@ impl Repository {
         loop {
             let (kind, bytes) = self.reader().any(id)?;
             match kind {
-                Kind::Commit => return Ok(Some(CommitId::new(id))),
-                Kind::Tag => {
+                ObjectKind::Commit => return Ok(Some(CommitId::new(id))),
+                ObjectKind::Tag => {
                     let named = bytes.strip_prefix(b"object ").and_then(|rest| rest.get(..40));
                     let named = named.and_then(|name| str::from_utf8(name).ok()?.parse().ok());
                     let Some(named) = named else { return Ok(None) };
                     id = named;
                 }
-                Kind::Blob | Kind::Tree => return Ok(None),
+                ObjectKind::Blob | ObjectKind::Tree => return Ok(None),
             }
         }
     }

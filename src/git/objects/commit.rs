@@ -57,22 +57,22 @@ fn parents(commit: &git2::Commit<'_>) -> Vec<CommitId> {
 }
 
 /// A commit in the form that git gives it.
-pub(crate) struct Plain<'b> {
+pub(crate) struct ParsedCommit<'b> {
     tree: ObjectId,
     parents: Vec<CommitId>,
-    author: Signature<'b>,
-    committer: Signature<'b>,
+    author: CommitSignature<'b>,
+    committer: CommitSignature<'b>,
     message: &'b [u8],
 }
 
 /// Who it was and when: `NAME <EMAIL> SECONDS +HHMM`.
-struct Signature<'b> {
+struct CommitSignature<'b> {
     name: &'b [u8],
     email: &'b [u8],
     seconds: i64,
 }
 
-impl<'b> Plain<'b> {
+impl<'b> ParsedCommit<'b> {
     pub(crate) fn read(bytes: &'b [u8]) -> Option<Self> {
         let mut rest = bytes;
         let tree = object(b"tree ", &mut rest)?;
@@ -80,8 +80,8 @@ impl<'b> Plain<'b> {
         while rest.starts_with(b"parent ") {
             parents.push(CommitId::new(object(b"parent ", &mut rest)?));
         }
-        let author = Signature::read(b"author ", &mut rest)?;
-        let committer = Signature::read(b"committer ", &mut rest)?;
+        let author = CommitSignature::read(b"author ", &mut rest)?;
+        let committer = CommitSignature::read(b"committer ", &mut rest)?;
         // Other headers follow: an encoding, a signature. The first empty line ends them.
         let message = match rest.strip_prefix(b"\n") {
             Some(message) => message,
@@ -109,7 +109,7 @@ impl<'b> Plain<'b> {
     }
 }
 
-impl<'b> Signature<'b> {
+impl<'b> CommitSignature<'b> {
     fn read(word: &[u8], rest: &mut &'b [u8]) -> Option<Self> {
         let (line, after) = rest.split_at(rest.iter().position(|byte| *byte == b'\n')?);
         let line = line.strip_prefix(word)?;

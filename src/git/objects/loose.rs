@@ -16,12 +16,12 @@ use sha1::{Digest, Sha1};
 
 use crate::git::error::{At, GitError};
 use crate::git::id::ObjectId;
-use crate::system::disk::{Part, Unsynced};
+use crate::system::disk::{SyncPart, Unsynced};
 use crate::system::{crash_points, disk};
 
 /// The kinds of object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ObjectKind {
     Blob,
     Tree,
     Commit,
@@ -31,12 +31,12 @@ pub(crate) enum Kind {
 /// An object with its name, not necessarily on disk.
 #[derive(Debug, Clone)]
 pub(crate) struct Object {
-    pub kind: Kind,
+    pub kind: ObjectKind,
     pub id: ObjectId,
     pub bytes: Vec<u8>,
 }
 
-impl Kind {
+impl ObjectKind {
     pub(crate) const ALL: [Self; 4] = [Self::Blob, Self::Tree, Self::Commit, Self::Tag];
 
     pub(crate) const fn word(self) -> &'static str {
@@ -59,7 +59,7 @@ impl Kind {
 }
 
 impl Object {
-    pub(crate) fn new(kind: Kind, bytes: Vec<u8>) -> Self {
+    pub(crate) fn new(kind: ObjectKind, bytes: Vec<u8>) -> Self {
         Self { kind, id: name(kind, &bytes), bytes }
     }
 
@@ -69,7 +69,7 @@ impl Object {
 }
 
 /// Returns the name that git gives to these bytes.
-pub(crate) fn name(kind: Kind, bytes: &[u8]) -> ObjectId {
+pub(crate) fn name(kind: ObjectKind, bytes: &[u8]) -> ObjectId {
     let mut hash = Sha1::new();
     hash.update(format!("{} {}\0", kind.word(), bytes.len()));
     hash.update(bytes);
@@ -106,9 +106,12 @@ impl ObjectFolder {
     }
 
     /// Writes these objects as loose files that have no names yet.
-    pub(crate) fn stage_loose(&self, objects: &[Object]) -> Result<Staged, GitError> {
-        let mut staged =
-            Staged { files: Vec::with_capacity(objects.len()), kept: Vec::new(), shared: None };
+    pub(crate) fn stage_loose(&self, objects: &[Object]) -> Result<StagedObjects, GitError> {
+        let mut staged = StagedObjects {
+            files: Vec::with_capacity(objects.len()),
+            kept: Vec::new(),
+            shared: None,
+        };
         let mut deflater = Deflater::default();
         for object in objects {
             let place = self.place(object.id);
@@ -122,7 +125,7 @@ impl ObjectFolder {
     }
 
     /// Gives synced objects their names. Done once, it does nothing more.
-    pub(crate) fn name_staged(&self, staged: &mut Staged) -> Result<(), GitError> {
+    pub(crate) fn name_staged(&self, staged: &mut StagedObjects) -> Result<(), GitError> {
         for (temp, place) in staged.unnamed() {
             match fs::rename(&temp.path, &*place) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -164,7 +167,7 @@ impl ObjectFolder {
 }
 
 /// Objects that are written, with the places that they are to have.
-pub(crate) struct Staged {
+pub(crate) struct StagedObjects {
     pub files: Vec<(Temp, PathBuf)>,
     /// The places of loose objects that were there already.
     pub kept: Vec<PathBuf>,
@@ -172,7 +175,7 @@ pub(crate) struct Staged {
     pub shared: Option<PathBuf>,
 }
 
-impl Staged {
+impl StagedObjects {
     /// Returns those that have no names yet. They are synced before they get them.
     pub(crate) fn unsynced(&mut self) -> Result<Vec<Unsynced>, GitError> {
         self.unnamed().map(|(temp, _)| temp.unsynced()).collect()
@@ -225,7 +228,7 @@ impl Temp {
     }
 
     pub(crate) fn unsynced(&self) -> Result<Unsynced, GitError> {
-        Unsynced::new(&self.file, &self.path, Part::Bytes).at("hold open", &self.path)
+        Unsynced::new(&self.file, &self.path, SyncPart::Bytes).at("hold open", &self.path)
     }
 }
 
@@ -258,7 +261,9 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<(), GitError> {
 
 /// Returns a folder as one whose names are still to be synced.
 pub(crate) fn unsynced_folder(folder: &Path) -> Result<Unsynced, GitError> {
-    File::open(folder).and_then(|open| Unsynced::new(&open, folder, Part::Names)).at("open", folder)
+    File::open(folder)
+        .and_then(|open| Unsynced::new(&open, folder, SyncPart::Names))
+        .at("open", folder)
 }
 
 /// Says whether the loose file is there, and keeps a concurrent `git prune` from taking it for old.
@@ -344,7 +349,7 @@ const PACK_VERSION: u32 = 2;
 const INDEX_MAGIC: [u8; 8] = *b"\xfftOc\0\0\0\x02";
 
 /// Where an object lies in the pack.
-struct Entry {
+struct PackEntry {
     id: ObjectId,
     crc: u32,
     offset: u32,
@@ -352,7 +357,7 @@ struct Entry {
 
 impl ObjectFolder {
     /// Writes these objects, all different, as one pack that has no name yet.
-    pub(crate) fn stage_pack(&self, objects: &[Object]) -> Result<Staged, GitError> {
+    pub(crate) fn stage_pack(&self, objects: &[Object]) -> Result<StagedObjects, GitError> {
         let (pack, entries) = pack(objects).at("pack objects into", self.path())?;
         let checksum = &pack[pack.len() - 20..];
         let index = index(entries, checksum);
@@ -366,12 +371,12 @@ impl ObjectFolder {
             temp.write(bytes)?;
             files.push((temp, folder.join(format!("pack-{name}.{extension}"))));
         }
-        Ok(Staged { files, kept: Vec::new(), shared: Some(folder) })
+        Ok(StagedObjects { files, kept: Vec::new(), shared: Some(folder) })
     }
 }
 
 /// Returns the pack's bytes and where in it each object lies.
-fn pack(objects: &[Object]) -> io::Result<(Vec<u8>, Vec<Entry>)> {
+fn pack(objects: &[Object]) -> io::Result<(Vec<u8>, Vec<PackEntry>)> {
     let too_much = |_| io::Error::other("more than 2 GiB in one pack");
     let mut pack = Vec::from(*b"PACK");
     pack.extend(PACK_VERSION.to_be_bytes());
@@ -385,7 +390,7 @@ fn pack(objects: &[Object]) -> io::Result<(Vec<u8>, Vec<Entry>)> {
         pack.extend(deflater.deflate(&object.bytes));
         let mut crc = Crc::new();
         crc.update(&pack[start..]);
-        entries.push(Entry { id: object.id, crc: crc.sum(), offset });
+        entries.push(PackEntry { id: object.id, crc: crc.sum(), offset });
     }
     let checksum = Sha1::digest(&pack);
     pack.extend(checksum);
@@ -395,10 +400,10 @@ fn pack(objects: &[Object]) -> io::Result<(Vec<u8>, Vec<Entry>)> {
 /// The kind and the inflated size: 4 bits of size beside the kind, then 7 a byte.
 fn write_header(pack: &mut Vec<u8>, object: &Object) {
     let kind: u8 = match object.kind {
-        Kind::Commit => 1,
-        Kind::Tree => 2,
-        Kind::Blob => 3,
-        Kind::Tag => 4,
+        ObjectKind::Commit => 1,
+        ObjectKind::Tree => 2,
+        ObjectKind::Blob => 3,
+        ObjectKind::Tag => 4,
     };
     let low = |size: usize, mask: usize| u8::try_from(size & mask).expect("masked to a byte");
     let mut size = object.bytes.len();
@@ -413,7 +418,7 @@ fn write_header(pack: &mut Vec<u8>, object: &Object) {
 }
 
 /// Returns the bytes of the pack's index, version 2.
-fn index(mut entries: Vec<Entry>, pack_checksum: &[u8]) -> Vec<u8> {
+fn index(mut entries: Vec<PackEntry>, pack_checksum: &[u8]) -> Vec<u8> {
     entries.sort_unstable_by_key(|entry| entry.id);
     let mut index = Vec::from(INDEX_MAGIC);
     let mut below = 0;

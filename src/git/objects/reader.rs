@@ -19,7 +19,7 @@ use flate2::bufread::ZlibDecoder;
 use sha1::{Digest, Sha1};
 
 use super::git_file;
-use super::loose::{Kind, ObjectFolder, name, place_in};
+use super::loose::{ObjectFolder, ObjectKind, name, place_in};
 use crate::git::error::{During, GitError};
 use crate::git::id::ObjectId;
 
@@ -30,17 +30,17 @@ const ROOM: usize = 4 << 20;
 const SMALL: usize = 8 << 10;
 
 /// An object's kind and its bytes.
-pub(crate) type Inflated = (Kind, Arc<[u8]>);
+pub(crate) type Inflated = (ObjectKind, Arc<[u8]>);
 
 /// Objects that were read lately, and where objects are.
 #[derive(Default)]
-pub(crate) struct Known(RefCell<State>);
+pub(crate) struct ObjectCache(RefCell<CacheState>);
 
 #[derive(Default)]
-struct State {
+struct CacheState {
     cache: Cache,
     /// The repository's own `objects` folder, and those that it borrows from, once they were looked for.
-    folders: Option<Folders>,
+    folders: Option<ObjectFolders>,
     /// When the folders of packs were changed last, as of when libgit2 was found to be able to open them.
     packs: Vec<Option<SystemTime>>,
 }
@@ -80,23 +80,23 @@ impl Cache {
 
 /// Reads the objects of a repository.
 #[derive(Clone, Copy)]
-pub(crate) struct Reader<'r> {
+pub(crate) struct ObjectReader<'r> {
     git: &'r git2::Repository,
     folder: &'r ObjectFolder,
-    known: &'r Known,
+    known: &'r ObjectCache,
 }
 
-impl<'r> Reader<'r> {
+impl<'r> ObjectReader<'r> {
     pub(crate) fn new(
         git: &'r git2::Repository,
         folder: &'r ObjectFolder,
-        known: &'r Known,
+        known: &'r ObjectCache,
     ) -> Self {
         Self { git, folder, known }
     }
 
     /// Returns the bytes of an object of that kind.
-    pub(crate) fn read(self, kind: Kind, id: ObjectId) -> Result<Arc<[u8]>, GitError> {
+    pub(crate) fn read(self, kind: ObjectKind, id: ObjectId) -> Result<Arc<[u8]>, GitError> {
         let (found, bytes) = self.find(kind.word(), id)?;
         if found != kind {
             return Err(git2::Error::from_str(&format!("it is no {}", kind.word())))
@@ -112,11 +112,11 @@ impl<'r> Reader<'r> {
 
     /// Finds an object, which errors call by that word.
     fn find(self, word: &'static str, id: ObjectId) -> Result<Inflated, GitError> {
-        let State { cache, folders: known, packs } = &mut *self.known.0.borrow_mut();
+        let CacheState { cache, folders: known, packs } = &mut *self.known.0.borrow_mut();
         if let Some(object) = cache.get(id) {
             return Ok(object);
         }
-        let Folders { here, lost } = match known {
+        let ObjectFolders { here, lost } = match known {
             Some(known) => known,
             None => known.insert(folders(self.folder.path())?),
         };
@@ -142,7 +142,7 @@ impl<'r> Reader<'r> {
         let loose = files.find(|file| file.exists());
         Err(match (loose, lost.first()) {
             (Some(file), _) => damaged(file, fault.message().to_owned()),
-            (None, Some(Lost { folder, named_in, detail })) => GitError::NotLent {
+            (None, Some(UnreadableAlternate { folder, named_in, detail })) => GitError::NotLent {
                 word,
                 id,
                 file: named_in.clone(),
@@ -167,7 +167,7 @@ impl<'r> Reader<'r> {
     fn stored(self, id: ObjectId) -> Result<Inflated, git2::Error> {
         let odb = self.git.odb()?;
         let object = odb.read(id.to_git())?;
-        let kind = Kind::ALL.into_iter().find(|kind| kind.to_git() == object.kind());
+        let kind = ObjectKind::ALL.into_iter().find(|kind| kind.to_git() == object.kind());
         let kind = kind.ok_or_else(|| git2::Error::from_str("it is of no known kind"))?;
         Ok((kind, Arc::from(object.data())))
     }
@@ -179,7 +179,8 @@ fn loose(file: &Path) -> Option<Inflated> {
     let mut bytes = Vec::with_capacity(deflated.len() * 2);
     ZlibDecoder::new(deflated.as_slice()).read_to_end(&mut bytes).ok()?;
     let start = bytes.iter().take(32).position(|byte| *byte == 0)? + 1;
-    let kind = Kind::ALL.into_iter().find(|kind| bytes.starts_with(kind.word().as_bytes()))?;
+    let kind =
+        ObjectKind::ALL.into_iter().find(|kind| bytes.starts_with(kind.word().as_bytes()))?;
     bytes.drain(..start);
     Some((kind, bytes.into()))
 }
@@ -220,15 +221,15 @@ const DEEPEST: usize = 5;
 const MOST: usize = 32;
 
 /// The folders that objects are in.
-pub(crate) struct Folders {
+pub(crate) struct ObjectFolders {
     /// The repository's own, and all that it borrows from, the nearest ones first, each once.
     pub here: Vec<PathBuf>,
     /// Those that cannot be looked into.
-    pub lost: Vec<Lost>,
+    pub lost: Vec<UnreadableAlternate>,
 }
 
 /// A folder that cannot be looked into.
-pub(crate) struct Lost {
+pub(crate) struct UnreadableAlternate {
     pub folder: PathBuf,
     /// The file that names it.
     pub named_in: PathBuf,
@@ -237,7 +238,7 @@ pub(crate) struct Lost {
 }
 
 /// Returns an `objects` folder and all that it borrows from.
-pub(crate) fn folders(objects: &Path) -> Result<Folders, GitError> {
+pub(crate) fn folders(objects: &Path) -> Result<ObjectFolders, GitError> {
     let mut lost = Vec::new();
     let mut folders = vec![objects.to_owned()];
     let mut known: Vec<PathBuf> = fs::canonicalize(objects).into_iter().collect();
@@ -254,7 +255,7 @@ pub(crate) fn folders(objects: &Path) -> Result<Folders, GitError> {
                         named.push(folder);
                     }
                     Ok(_) => {}
-                    Err(error) => lost.push(Lost {
+                    Err(error) => lost.push(UnreadableAlternate {
                         folder,
                         named_in: place(lender),
                         detail: error.to_string(),
@@ -265,7 +266,7 @@ pub(crate) fn folders(objects: &Path) -> Result<Folders, GitError> {
         nearest = folders.len()..folders.len() + named.len();
         folders.append(&mut named);
     }
-    Ok(Folders { here: folders, lost })
+    Ok(ObjectFolders { here: folders, lost })
 }
 
 /// Returns the file in which a folder names others.

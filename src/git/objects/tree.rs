@@ -7,8 +7,8 @@ use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::loose::{Kind, Object};
-use super::reader::Reader;
+use super::loose::{Object, ObjectKind};
+use super::reader::ObjectReader;
 use crate::git::error::GitError;
 use crate::git::id::ObjectId;
 
@@ -26,7 +26,7 @@ pub(crate) struct Leaf {
 
 /// A path to put into a tree, or with `None` to take out of it.
 #[derive(Debug, Clone)]
-pub(crate) struct Edit<'a> {
+pub(crate) struct TreeEdit<'a> {
     pub path: &'a str,
     pub blob: Option<ObjectId>,
     /// Whether it can be run, where there is no file of that path yet.
@@ -35,19 +35,19 @@ pub(crate) struct Edit<'a> {
 
 /// The trees of a repository, and those that are about to be written.
 pub(crate) struct Trees<'r> {
-    reader: Reader<'r>,
+    reader: ObjectReader<'r>,
     fresh: HashMap<ObjectId, Arc<[u8]>>,
 }
 
 impl<'r> Trees<'r> {
-    pub(crate) fn new(reader: Reader<'r>) -> Self {
+    pub(crate) fn new(reader: ObjectReader<'r>) -> Self {
         Self { reader, fresh: HashMap::new() }
     }
 
     fn load(&self, id: ObjectId) -> Result<Arc<[u8]>, GitError> {
         match self.fresh.get(&id) {
             Some(tree) => Ok(Arc::clone(tree)),
-            None => self.reader.read(Kind::Tree, id),
+            None => self.reader.read(ObjectKind::Tree, id),
         }
     }
 
@@ -140,7 +140,7 @@ impl<'r> Trees<'r> {
         let (mut old, mut new) =
             (entries_from(&before, start).peekable(), entries_from(&after, start).peekable());
         loop {
-            let left = |raw: &[u8], next: Option<&Entry<'_>>| {
+            let left = |raw: &[u8], next: Option<&TreeEntry<'_>>| {
                 next.map_or(0, |entry| raw.len() - entry.start)
             };
             let rest = left(&before, old.peek());
@@ -158,7 +158,7 @@ impl<'r> Trees<'r> {
             let gone = if order.is_le() { old.next() } else { None };
             let come = if order.is_ge() { new.next() } else { None };
             let (gone_leaf, come_leaf) =
-                (gone.as_ref().map(Entry::leaf), come.as_ref().map(Entry::leaf));
+                (gone.as_ref().map(TreeEntry::leaf), come.as_ref().map(TreeEntry::leaf));
             let Some(entry) = gone.or(come).filter(|_| gone_leaf != come_leaf) else {
                 continue;
             };
@@ -180,7 +180,7 @@ impl<'r> Trees<'r> {
     pub(crate) fn splice(
         &mut self,
         root: Option<ObjectId>,
-        edits: &[Edit<'_>],
+        edits: &[TreeEdit<'_>],
         objects: &mut Vec<Object>,
     ) -> Result<ObjectId, GitError> {
         let edits: Vec<_> = edits.iter().map(|edit| (edit.path, edit)).collect();
@@ -194,7 +194,7 @@ impl<'r> Trees<'r> {
     fn splice_folder(
         &mut self,
         folder: Option<ObjectId>,
-        edits: &[(&str, &Edit<'_>)],
+        edits: &[(&str, &TreeEdit<'_>)],
         objects: &mut Vec<Object>,
     ) -> Result<Option<ObjectId>, GitError> {
         let mut raw = match folder {
@@ -241,7 +241,7 @@ impl<'r> Trees<'r> {
     }
 
     fn add(&mut self, raw: Vec<u8>, objects: &mut Vec<Object>) -> ObjectId {
-        let object = Object::new(Kind::Tree, raw);
+        let object = Object::new(ObjectKind::Tree, raw);
         let id = object.id;
         if self.fresh.insert(id, Arc::from(object.bytes.as_slice())).is_none() {
             objects.push(object);
@@ -270,7 +270,7 @@ fn first(path: &str) -> &str {
 const SPAN: usize = 256;
 
 /// One entry of a raw tree, with the bytes it takes up.
-pub(crate) struct Entry<'a> {
+pub(crate) struct TreeEntry<'a> {
     pub start: usize,
     pub end: usize,
     pub mode: u32,
@@ -278,7 +278,7 @@ pub(crate) struct Entry<'a> {
     pub id: ObjectId,
 }
 
-impl Entry<'_> {
+impl TreeEntry<'_> {
     /// Returns whether it is a folder.
     pub(crate) const fn is_tree(&self) -> bool {
         self.mode == MODE_TREE
@@ -327,19 +327,20 @@ pub(crate) fn same_end(one: &[u8], other: &[u8]) -> usize {
 }
 
 /// Reads the entries of a raw tree, up to the first malformed one.
-pub(crate) fn entries(raw: &[u8]) -> impl Iterator<Item = Entry<'_>> {
+pub(crate) fn entries(raw: &[u8]) -> impl Iterator<Item = TreeEntry<'_>> {
     entries_from(raw, 0)
 }
 
 /// Reads the entries from where one begins.
-pub(crate) fn entries_from(raw: &[u8], mut start: usize) -> impl Iterator<Item = Entry<'_>> {
+pub(crate) fn entries_from(raw: &[u8], mut start: usize) -> impl Iterator<Item = TreeEntry<'_>> {
     iter::from_fn(move || {
         let rest = raw.get(start..)?;
         let space = rest.iter().take(8).position(|byte| *byte == b' ')?;
         let mode = rest[..space].iter().fold(0, |mode, digit| mode << 3 | u32::from(digit & 7));
         let nul = space + 1 + rest[space + 1..].iter().position(|byte| *byte == 0)?;
         let id = ObjectId::from_raw(rest.get(nul + 1..nul + 21)?)?;
-        let entry = Entry { start, end: start + nul + 21, mode, name: &rest[space + 1..nul], id };
+        let entry =
+            TreeEntry { start, end: start + nul + 21, mode, name: &rest[space + 1..nul], id };
         start = entry.end;
         Some(entry)
     })

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use super::handle::Repository;
-use super::open::{Configuration, outside_repositories};
+use super::open::{GitConfig, outside_repositories};
 use crate::git::command;
 use crate::git::error::{At, During, GitError};
 use crate::git::id::CommitId;
@@ -93,7 +93,7 @@ fn is_program(file: &Path) -> bool {
 
 /// Which of git's two people is asked for.
 #[derive(Debug, Clone, Copy)]
-enum Part {
+enum PersonRole {
     Author,
     Committer,
 }
@@ -101,30 +101,30 @@ enum Part {
 impl Repository {
     /// Returns git's user, as committer.
     pub fn identity(&self) -> Result<Person, GitError> {
-        self.person(Part::Committer)
+        self.person(PersonRole::Committer)
     }
 
     /// Returns git's user, as author: the same but for `author.*` and `GIT_AUTHOR_*`.
     pub fn author_identity(&self) -> Result<Person, GitError> {
-        self.person(Part::Author)
+        self.person(PersonRole::Author)
     }
 
     /// Returns git's user, as author, where there is no repository yet; refuses if the first commit would.
     pub fn user() -> Result<Person, GitError> {
         let config = outside_repositories()?;
-        person(&config, Part::Committer)?;
-        person(&config, Part::Author)
+        person(&config, PersonRole::Committer)?;
+        person(&config, PersonRole::Author)
     }
 
-    fn person(&self, part: Part) -> Result<Person, GitError> {
+    fn person(&self, part: PersonRole) -> Result<Person, GitError> {
         person(self.config()?, part)
     }
 }
 
-fn person(config: &Configuration, part: Part) -> Result<Person, GitError> {
+fn person(config: &GitConfig, part: PersonRole) -> Result<Person, GitError> {
     let (word, env) = match part {
-        Part::Author => ("author", "GIT_AUTHOR"),
-        Part::Committer => ("committer", "GIT_COMMITTER"),
+        PersonRole::Author => ("author", "GIT_AUTHOR"),
+        PersonRole::Committer => ("committer", "GIT_COMMITTER"),
     };
     let find = |field: &str| {
         let from_env = std::env::var(format!("{env}_{}", field.to_uppercase())).ok();

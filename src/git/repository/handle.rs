@@ -8,15 +8,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::open::{Configuration, outside_repositories};
+use super::open::{GitConfig, outside_repositories};
 use super::open::{open, see_through};
 use crate::git::command;
 use crate::git::error::{At, During, GitError};
 use crate::git::id::{CommitId, ObjectId};
-use crate::git::objects::commit::{Links, LogEntry, Plain, entry, links, named_parents};
+use crate::git::objects::commit::{Links, LogEntry, ParsedCommit, entry, links, named_parents};
 use crate::git::objects::git_file;
-use crate::git::objects::loose::{Kind, ObjectFolder, name};
-use crate::git::objects::reader::{Known, Reader};
+use crate::git::objects::loose::{ObjectFolder, ObjectKind, name};
+use crate::git::objects::reader::{ObjectCache, ObjectReader};
 use crate::git::objects::tree::{MODE_EXECUTABLE, Trees};
 use crate::git::repository::open::read_ends;
 
@@ -34,8 +34,8 @@ pub struct Repository {
     worktree_root: PathBuf,
     prefix: String,
     objects: ObjectFolder,
-    known: Known,
-    config: OnceCell<Configuration>,
+    known: ObjectCache,
+    config: OnceCell<GitConfig>,
     walked: Walked,
     pub(crate) own_folder_seen: Cell<Option<Seen>>,
     pub(crate) around: OnceCell<Option<Box<Repository>>>,
@@ -83,7 +83,7 @@ impl Repository {
             worktree_root,
             objects,
             git,
-            known: Known::default(),
+            known: ObjectCache::default(),
             config: OnceCell::new(),
             walked: Walked::default(),
             own_folder_seen: Cell::default(),
@@ -103,7 +103,7 @@ impl Repository {
             worktree_root: git.path().to_owned(),
             objects,
             git,
-            known: Known::default(),
+            known: ObjectCache::default(),
             config: OnceCell::new(),
             walked: Walked::default(),
             own_folder_seen: Cell::default(),
@@ -157,7 +157,7 @@ impl Repository {
 
     /// Reads a blob by its name.
     pub fn read_blob(&self, id: ObjectId) -> Result<Vec<u8>, GitError> {
-        Ok(self.reader().read(Kind::Blob, id)?.to_vec())
+        Ok(self.reader().read(ObjectKind::Blob, id)?.to_vec())
     }
 
     /// Returns the name of a file's content in a commit.
@@ -200,7 +200,7 @@ impl Repository {
 
     /// Returns the name that git would give to these bytes as a file.
     pub fn hash_blob(&self, bytes: &[u8]) -> ObjectId {
-        name(Kind::Blob, bytes)
+        name(ObjectKind::Blob, bytes)
     }
 
     /// Returns the absolute path of a file of the project.
@@ -218,12 +218,12 @@ impl Repository {
     }
 
     /// Returns git's configuration as it was when it was first asked for.
-    pub(crate) fn config(&self) -> Result<&Configuration, GitError> {
+    pub(crate) fn config(&self) -> Result<&GitConfig, GitError> {
         if let Some(config) = self.config.get() {
             return Ok(config);
         }
         let config =
-            Configuration::of(self.git.config().during(|| "read git's configuration".to_owned())?)?;
+            GitConfig::of(self.git.config().during(|| "read git's configuration".to_owned())?)?;
         Ok(self.config.get_or_init(|| config))
     }
 
@@ -249,8 +249,8 @@ impl Repository {
         Ok(self.links(commit)?.tree)
     }
 
-    pub(crate) fn reader(&self) -> Reader<'_> {
-        Reader::new(&self.git, &self.objects, &self.known)
+    pub(crate) fn reader(&self) -> ObjectReader<'_> {
+        ObjectReader::new(&self.git, &self.objects, &self.known)
     }
 
     /// Turns a path of the project into one of the worktree.
@@ -266,8 +266,8 @@ impl Repository {
 impl Repository {
     /// Reads one commit.
     pub fn log_entry(&self, id: CommitId) -> Result<LogEntry, GitError> {
-        let bytes = self.reader().read(Kind::Commit, id.object())?;
-        let mut entry = match Plain::read(&bytes) {
+        let bytes = self.reader().read(ObjectKind::Commit, id.object())?;
+        let mut entry = match ParsedCommit::read(&bytes) {
             Some(plain) => plain.entry(id),
             None => LogEntry { parents: named_parents(&bytes), ..entry(id, &self.odd(id)?) },
         };
@@ -279,8 +279,8 @@ impl Repository {
 
     /// Reads where a commit stands.
     pub(crate) fn links(&self, id: CommitId) -> Result<Links, GitError> {
-        let bytes = self.reader().read(Kind::Commit, id.object())?;
-        let mut links = match Plain::read(&bytes) {
+        let bytes = self.reader().read(ObjectKind::Commit, id.object())?;
+        let mut links = match ParsedCommit::read(&bytes) {
             Some(plain) => plain.links(),
             None => Links { parents: named_parents(&bytes), ..links(&self.odd(id)?) },
         };
@@ -394,7 +394,7 @@ mod tests {
             let path = path.display().to_string();
             let id = test.git(&["hash-object", "-t", "commit", "-w", "--literally", &path]);
             let id: CommitId = id.trim().parse().unwrap();
-            plain += usize::from(Plain::read(text.as_bytes()).is_some());
+            plain += usize::from(ParsedCommit::read(text.as_bytes()).is_some());
             let odd = repository.odd(id).unwrap();
             assert_eq!(repository.log_entry(id).unwrap(), entry(id, &odd), "{text}");
             assert_eq!(repository.links(id).unwrap(), links(&odd), "{text}");

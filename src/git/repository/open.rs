@@ -146,13 +146,13 @@ const TEXTS: [&str; 15] = [
 
 /// Git's configuration as it was at one moment.
 #[derive(Debug)]
-pub(crate) struct Configuration {
+pub(crate) struct GitConfig {
     texts: HashMap<&'static str, String>,
     /// `commit.gpgSign`.
     pub signs_commits: bool,
 }
 
-impl Configuration {
+impl GitConfig {
     /// Takes out of a configuration what is asked for here.
     pub(crate) fn of(mut config: Config) -> Result<Self, GitError> {
         let config = config.snapshot().during(|| "read git's configuration".to_owned())?;
@@ -171,7 +171,7 @@ impl Configuration {
 }
 
 /// Reads the configuration. libgit2 follows `GIT_CONFIG_GLOBAL` and its like only when it opens a repository.
-pub(crate) fn outside_repositories() -> Result<Configuration, GitError> {
+pub(crate) fn outside_repositories() -> Result<GitConfig, GitError> {
     let named = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let is_off = |value: PathBuf| {
         ["", "0", "false", "no", "off"].iter().any(|word| value.as_os_str() == *word)
@@ -193,5 +193,5 @@ pub(crate) fn outside_repositories() -> Result<Configuration, GitError> {
             .add_file(&path, level, false)
             .during(|| format!("read git's configuration `{}`", path.display()))?;
     }
-    Configuration::of(config)
+    GitConfig::of(config)
 }

@@ -9,8 +9,8 @@ use super::environment::{
 };
 use crate::git::objects::tree::Leaf;
 use crate::git::transaction::locks::LockFile;
-use crate::git::{BranchLock, CommitId, Finished, GitError, Repository, Unsettled};
-use crate::system::disk::{Part, Unsynced};
+use crate::git::{BranchLock, CheckoutRecovery, CommitId, GitError, Repository, Unsettled};
+use crate::system::disk::{SyncPart, Unsynced};
 
 #[test]
 fn a_disk_that_does_not_confirm_a_folder_is_told_of_beside_the_commit() {
@@ -23,7 +23,7 @@ fn a_disk_that_does_not_confirm_a_folder_is_told_of_beside_the_commit() {
     // A pipe has nothing to sync.
     let (_, pipe) = io::pipe().unwrap();
     let pipe = File::from(OwnedFd::from(pipe));
-    let mut folders = || vec![Unsynced::new(&pipe, Path::new("a pipe"), Part::Bytes).unwrap()];
+    let mut folders = || vec![Unsynced::new(&pipe, Path::new("a pipe"), SyncPart::Bytes).unwrap()];
     let published = publish(&repository, &prepared, soon(), &mut no_intent, &mut folders).unwrap();
     assert_eq!(published.not_synced.unwrap().path, Path::new("a pipe"));
     assert_eq!(test.git(&["rev-parse", "main"]).trim(), published.commit.to_string());
@@ -334,7 +334,7 @@ impl Way {
         self.finished(patience).unsettled
     }
 
-    fn finished(&self, patience: Duration) -> Finished {
+    fn finished(&self, patience: Duration) -> CheckoutRecovery {
         let id = |text: &str| text.parse::<CommitId>().unwrap();
         let file = LockFile { temp: String::new(), device: 0, inode: 0, born: None };
         let was = BranchLock {
@@ -379,7 +379,7 @@ fn nothing_is_done_of_what_git_has_swept() {
     let (from, to) = (swept.to, swept.from);
     let swept = Way { from, to, test: swept.test };
     swept.test.write("src/x.txt", "mine\n");
-    let Finished { unsettled, failed } = swept.finished(Duration::from_mins(2));
+    let CheckoutRecovery { unsettled, failed } = swept.finished(Duration::from_mins(2));
     assert_eq!(unsettled, []);
     assert!(failed.is_some_and(|why| why.contains("does not have the commit `1234567890")));
     assert_eq!(swept.head(), swept.to);
@@ -393,7 +393,7 @@ fn why_all_goes_back_is_told() {
     fs::write(way.test.path(".git/info/attributes"), "*.bin filter=f\n").unwrap();
     way.test.git(&["config", "filter.f.smudge", "echo 'no room left' >&2; false"]);
     way.test.git(&["config", "filter.f.required", "true"]);
-    let Finished { unsettled, failed } = way.finished(Duration::from_mins(2));
+    let CheckoutRecovery { unsettled, failed } = way.finished(Duration::from_mins(2));
     assert_eq!(unsettled, []);
     assert!(failed.as_ref().is_some_and(|why| why.contains("no room left")), "{failed:?}");
     assert_eq!(
@@ -401,7 +401,7 @@ fn why_all_goes_back_is_told() {
         (way.from.clone(), "x\n".to_owned())
     );
     way.test.git(&["config", "filter.f.smudge", "cat"]);
-    assert_eq!(way.finished(Duration::from_mins(2)), Finished::default());
+    assert_eq!(way.finished(Duration::from_mins(2)), CheckoutRecovery::default());
     assert_eq!(way.head(), way.to);
 }
 

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use crate::git::error::At;
 use crate::git::transaction::publish::{Intent, Published};
-use crate::git::{Change, Draft, GitError, Locks, Person, Prepared, Repository};
+use crate::git::{Draft, FileChange, GitError, Locks, Person, Prepared, Repository};
 use crate::system::disk::Unsynced;
 
 /// What `git fsck` may say about a sound repository.
@@ -154,15 +154,15 @@ impl TestRepository {
     }
 }
 
-pub(crate) fn put(path: &str, content: &str) -> Change {
-    Change::plain(&path, content.as_bytes().to_vec())
+pub(crate) fn put(path: &str, content: &str) -> FileChange {
+    FileChange::plain(&path, content.as_bytes().to_vec())
 }
 
-pub(crate) fn delete(path: &str) -> Change {
-    Change::gone(&path)
+pub(crate) fn delete(path: &str) -> FileChange {
+    FileChange::gone(&path)
 }
 
-pub(crate) fn draft(changes: Vec<Change>) -> Draft {
+pub(crate) fn draft(changes: Vec<FileChange>) -> Draft {
     Draft {
         changes,
         standing: Vec::new(),
@@ -189,7 +189,7 @@ pub(crate) fn no_intent(_: &Locks) -> io::Result<Vec<Unsynced>> {
 pub(crate) fn commit(
     test: &TestRepository,
     repository: &Repository,
-    changes: Vec<Change>,
+    changes: Vec<FileChange>,
 ) -> Result<Published, GitError> {
     let prepared = repository.prepare(&repository.head()?, &draft(changes.clone()))?;
     write_and_publish(test, repository, &changes, &prepared)
@@ -212,7 +212,7 @@ pub(crate) fn publish(
 pub(crate) fn write_and_publish(
     test: &TestRepository,
     repository: &Repository,
-    changes: &[Change],
+    changes: &[FileChange],
     prepared: &Prepared,
 ) -> Result<Published, GitError> {
     let root = repository.prefix();

@@ -110,7 +110,7 @@ fn what_is_staged_is_read_alike_in_every_layout() {
         told.push((
             repository.unmerged().unwrap(),
             staged,
-            repository.about_to_change(head).unwrap(),
+            repository.staged_changes(head).unwrap(),
         ));
     }
     let (unmerged, staged, changes) = &told[0];

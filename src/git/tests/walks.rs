@@ -148,7 +148,7 @@ fn assert_exact(test: &TestRepository, shape: &Shape, times: &[i64], asked: &[[u
         let told = || format!("{one} {other} {third} of {shape:?} at {times:?}");
         for since in [vec![], vec![other], vec![other, third]] {
             let known: Vec<CommitId> = since.iter().map(|known| ids[*known]).collect();
-            let reach = repository.all_since(&known, ids[one]).unwrap();
+            let reach = repository.commits_between(&known, ids[one]).unwrap();
             let order: Vec<usize> = reach.commits.iter().map(number).collect();
             let hidden: BTreeSet<usize> =
                 since.iter().flat_map(|known| behind[*known].iter().copied()).collect();
@@ -166,7 +166,7 @@ fn assert_exact(test: &TestRepository, shape: &Shape, times: &[i64], asked: &[[u
             }
         }
         assert_eq!(
-            repository.led_to(ids[one], ids[other]).unwrap(),
+            repository.is_ancestor(ids[one], ids[other]).unwrap(),
             behind[other].contains(&one),
             "{}",
             told()
@@ -251,7 +251,7 @@ fn however_many_branches_were_merged_no_more_is_read_than_where_they_began() {
     }
     let repository = test.open();
     let (known, last) = (ids[known], ids[shape.len() - 1]);
-    let reach = repository.all_since(&[known], last).unwrap();
+    let reach = repository.commits_between(&[known], last).unwrap();
     assert_eq!((reach.commits.len(), reach.ends.len()), (400, 0));
     let distance = repository.distance(known, last).unwrap();
     assert_eq!((distance.ahead, distance.behind), (0, 400));
@@ -276,7 +276,7 @@ fn a_merged_branch_that_began_by_itself_has_all_of_history_read_by_none_but_what
     assert_eq!((distance.ahead, distance.behind), (0, 2));
     assert_eq!(repository.added_since(known, last).unwrap().unwrap(), [last]);
     assert_eq!(repository.newest_common(last, [known]).unwrap(), Some(known));
-    let judged = repository.all_since(&[known], last);
+    let judged = repository.commits_between(&[known], last);
     assert!(matches!(judged, Err(GitError::Missing { .. })), "{judged:?}");
 }
 
@@ -302,9 +302,9 @@ fn asked(
     last: CommitId,
 ) -> Vec<(&'static str, Option<GitError>)> {
     vec![
-        ("all_since", repository.all_since(&[], last).err()),
+        ("all_since", repository.commits_between(&[], last).err()),
         ("distance", repository.distance(first, last).err()),
-        ("led_to", repository.led_to(first, last).err()),
+        ("led_to", repository.is_ancestor(first, last).err()),
         ("merge_bases", repository.merge_bases(first, last).err()),
         ("line_to", repository.line_to(last).err()),
         ("added_since", repository.added_since(first, last).err()),
@@ -383,7 +383,7 @@ fn grafts_and_replacements_change_no_history() {
     fs::write(test.path(".git/info/grafts"), line).unwrap();
     test.git(&["replace", &commits[3].to_string(), &commits[1].to_string()]);
     let repository = test.open();
-    assert_eq!(repository.all_since(&[], commits[4]).unwrap().commits, commits);
+    assert_eq!(repository.commits_between(&[], commits[4]).unwrap().commits, commits);
     assert_eq!(repository.line_to(commits[4]).unwrap(), commits);
     assert_eq!(repository.log_entry(commits[4]).unwrap().parents, [commits[3]]);
     assert_eq!(repository.log(commits[4]).unwrap().count(), 5);
@@ -552,7 +552,7 @@ fn what_came_to_a_branch_is_known_as_far_as_history_goes() {
     let side = next("side");
     assert_eq!(repository.newest_common(side, [one, three]).unwrap(), Some(two));
     assert_eq!(repository.newest_common(side, []).unwrap(), None);
-    let led = |commit, later| repository.led_to(commit, later).unwrap();
+    let led = |commit, later| repository.is_ancestor(commit, later).unwrap();
     assert!(led(two, side) && led(side, side) && !led(three, side) && !led(side, two));
     env.git_in(&env.root(), &["clone", "--quiet", "--depth", "1", "--no-local", ".", "../cut"]);
     let cut = Repository::discover(&env.beside("cut")).unwrap();

@@ -21,7 +21,7 @@ use crate::git::id::CommitId;
 use crate::git::objects::git_file;
 use crate::git::objects::loose::{Temp, sync_files, sync_folder};
 use crate::git::repository::handle::Repository;
-use crate::system::disk::{Part, Unsynced};
+use crate::system::disk::{SyncPart, Unsynced};
 
 const TEMP_PREFIX: &str = "aof-";
 /// What the copies of the index are called.
@@ -38,13 +38,13 @@ pub struct Locks {
     pub branch: Option<BranchLock>,
     /// Where a record does not say it, some may have come.
     #[serde(default)]
-    pub files: Files,
+    pub files: IncomingFiles,
 }
 
 /// What may have become of files that come into the worktree from a commit. Those that the caller itself writes are its own to tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Files {
+pub enum IncomingFiles {
     /// Each is as it was: none comes, or what is in the way is still being asked.
     Untouched,
     /// Some may have come.
@@ -117,7 +117,7 @@ impl Repository {
             remove_temp(self.common_dir(), &branch.file.temp)?;
             let now = self.resolve(&branch.reference)?;
             cleared.landed =
-                now.map(|now| self.led_to(branch.to, now)).transpose()?.unwrap_or_default();
+                now.map(|now| self.is_ancestor(branch.to, now)).transpose()?.unwrap_or_default();
             if let Some(folder) = place.parent().filter(|folder| folder.is_dir()) {
                 sync_folder(folder)?;
             }
@@ -331,7 +331,7 @@ impl Held {
     /// Returns the file as one that waits for the disk, under the name that it is about to have. Without its bytes what has that name
     /// would be no index, for git either.
     pub(crate) fn unsynced(&self, target: &Path) -> Result<Unsynced, GitError> {
-        Unsynced::new(self.file(), target, Part::Everything).at("hold open", target)
+        Unsynced::new(self.file(), target, SyncPart::Everything).at("hold open", target)
     }
 
     /// Puts the file in the place of the one that it locks, for good.

@@ -15,8 +15,8 @@ use crate::git::id::{CommitId, ObjectId};
 use crate::git::index::entries::PathChange;
 use crate::git::index::user_index::Index;
 use crate::git::objects::commit::{Person, encode, with_signature};
-use crate::git::objects::loose::{Kind, Object, Staged, name};
-use crate::git::objects::tree::{Edit, Trees};
+use crate::git::objects::loose::{Object, ObjectKind, StagedObjects, name};
+use crate::git::objects::tree::{TreeEdit, Trees};
 use crate::git::repository::handle::Repository;
 use crate::git::repository::references::{Head, ReflogEntry};
 use crate::git::signing::Signers;
@@ -26,7 +26,7 @@ const PACK_FROM: usize = 4;
 
 /// One file of a commit. Its mode stays what the branch has.
 #[derive(Debug, Clone)]
-pub struct Change {
+pub struct FileChange {
     /// Relative to the project.
     pub path: String,
     /// `None` deletes the file.
@@ -35,7 +35,7 @@ pub struct Change {
     pub is_program: bool,
 }
 
-impl Change {
+impl FileChange {
     /// A file that says this, and, where it is new, cannot be run.
     pub fn plain(path: &impl ToString, content: Vec<u8>) -> Self {
         Self { path: path.to_string(), content: Some(content), is_program: false }
@@ -50,9 +50,9 @@ impl Change {
 /// A commit to be.
 #[derive(Debug, Clone)]
 pub struct Draft {
-    pub changes: Vec<Change>,
+    pub changes: Vec<FileChange>,
     /// What its files say in the worktree where the branch does not have them: a person may have staged them so.
-    pub standing: Vec<Change>,
+    pub standing: Vec<FileChange>,
     pub message: String,
     pub author: Person,
     pub authored: Timestamp,
@@ -62,7 +62,7 @@ pub struct Draft {
 
 /// Commits that are written but on no branch yet.
 pub struct Prepared {
-    pub(crate) objects: RefCell<Staged>,
+    pub(crate) objects: RefCell<StagedObjects>,
     pub(crate) base: Head,
     pub(crate) steps: Vec<ReflogEntry>,
     pub(crate) changes: Vec<PathChange>,
@@ -146,7 +146,7 @@ impl Repository {
             }
             let stamps = [(&draft.author, draft.authored), (&draft.committer, draft.committed)];
             let unsigned = encode(new_root, parent.as_slice(), stamps, &draft.message)?;
-            let commit = Object::new(Kind::Commit, sign(&draft.committer, unsigned)?);
+            let commit = Object::new(ObjectKind::Commit, sign(&draft.committer, unsigned)?);
             let id = CommitId::new(commit.id);
             objects.push(commit);
             steps.push(ReflogEntry {
@@ -178,7 +178,7 @@ impl Repository {
         for change in &draft.standing {
             let path = self.full_path(&change.path);
             if let Some(content) = &change.content {
-                passed.entry(path).or_default().push(name(Kind::Blob, content));
+                passed.entry(path).or_default().push(name(ObjectKind::Blob, content));
             }
         }
         let mut edits = BTreeMap::new();
@@ -188,8 +188,10 @@ impl Repository {
             if let Some(content) = &change.content {
                 self.check_conversion(&change.path, content)?;
             }
-            let blob =
-                change.content.as_ref().map(|content| Object::new(Kind::Blob, content.clone()));
+            let blob = change
+                .content
+                .as_ref()
+                .map(|content| Object::new(ObjectKind::Blob, content.clone()));
             passed.entry(path.clone()).or_default().extend(blob.as_ref().map(|blob| blob.id));
             let edit = (blob.as_ref().map(|blob| blob.id), change.is_program);
             if edits.insert(path, edit).is_some() {
@@ -202,7 +204,7 @@ impl Repository {
         }
         let edits: Vec<_> = edits
             .iter()
-            .map(|(path, &(blob, is_program))| Edit { path, blob, is_program })
+            .map(|(path, &(blob, is_program))| TreeEdit { path, blob, is_program })
             .collect();
         trees.splice(root, &edits, objects)
     }

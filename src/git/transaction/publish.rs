@@ -29,12 +29,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Instant;
 
-use super::locks::{BranchLock, Files, Held, Locks, Unlocked, wait_while_held};
+use super::locks::{BranchLock, Held, IncomingFiles, Locks, Unlocked, wait_while_held};
 use super::prepare::{Prepared, path_changes, paths};
 use crate::git::error::{At, GitError};
 use crate::git::id::CommitId;
 use crate::git::index::entries::PathChange;
-use crate::git::index::staged::StagedFile;
+use crate::git::index::entries::StagedFile;
 use crate::git::index::user_index::{Index, Patched};
 use crate::git::objects::loose::{sync_files, unsynced_folder};
 use crate::git::repository::handle::Repository;
@@ -98,8 +98,11 @@ impl Repository {
             to: prepared.last(),
             file: branch.file.clone(),
         };
-        let locks =
-            Locks { index: index.file.clone(), branch: Some(branch_lock), files: Files::Untouched };
+        let locks = Locks {
+            index: index.file.clone(),
+            branch: Some(branch_lock),
+            files: IncomingFiles::Untouched,
+        };
         crash_points::point("git.temps-made");
         Ok(Publication { repository: self, prepared, deadline, branch, index, locks })
     }
@@ -163,7 +166,7 @@ impl<'r> Publication<'r> {
             return Err(GitError::Moved { reference: now.reference, found: now.commit });
         }
         // It may have come with what git just brought, and what is about to be committed out of it.
-        repository.own_folder_is_ours_at(now.commit)?;
+        repository.check_own_folder_at(now.commit)?;
         let mut reread = None;
         if !prepared.index.is_current()? {
             let index = Index::read(repository, &paths(&prepared.changes))?;
@@ -289,7 +292,8 @@ impl Repository {
         }
 
         let index_temp = self.temp_index(index.mode())?;
-        let locks = Locks { index: index_temp.file.clone(), branch: None, files: Files::Untouched };
+        let locks =
+            Locks { index: index_temp.file.clone(), branch: None, files: IncomingFiles::Untouched };
         sync_files(tell(intent, &locks, self.git_dir())?)?;
         let lock = index_temp.lock(self.git_dir().join("index.lock"), deadline)?;
         let behind = Index::read(self, &paths(&changes))?.behind(self, changes)?;

@@ -13,7 +13,7 @@ use crate::git::{
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::fs::random::chance;
-use crate::system::shell::quoted;
+use crate::system::terminal::quoted;
 use crate::tasks::plan::DryRun;
 use crate::tasks::recovery::recover;
 use crate::tasks::recovery::recover::{BringOutcome, bring};
@@ -154,7 +154,7 @@ impl SyncRun<'_> {
             (None, None) => Ok(Some(SyncEnd::Same)),
             (Some(local), Some(remote)) if local == remote => Ok(Some(SyncEnd::Same)),
             (None, Some(remote)) => self.fast_forward(&head, remote),
-            (Some(local), Some(remote)) if repository.led_to(local, remote)? => {
+            (Some(local), Some(remote)) if repository.is_ancestor(local, remote)? => {
                 self.fast_forward(&head, remote)
             }
             (Some(local), None) => match self.unpublished(&head)? {
@@ -167,7 +167,7 @@ impl SyncRun<'_> {
                 if let Some(had) = repository.rewritten(&self.upstream, seen, local, remote)? {
                     return Ok(Some(SyncEnd::Manual(self.names.rewritten(had, remote))));
                 }
-                if repository.led_to(remote, local)? {
+                if repository.is_ancestor(remote, local)? {
                     self.push(local)
                 } else {
                     self.merge(&head, local, remote)
@@ -313,7 +313,7 @@ impl SyncRun<'_> {
         let theirs = self.went.map_or(self.tip, |(before, _)| before);
         let has_come = match (theirs, now) {
             (Some(theirs), Some(now)) => {
-                end == SyncEnd::Rehearsed || repository.led_to(theirs, now)?
+                end == SyncEnd::Rehearsed || repository.is_ancestor(theirs, now)?
             }
             _ => false,
         };
@@ -325,7 +325,7 @@ impl SyncRun<'_> {
         let Distance { ahead, behind } = match (now, self.tip) {
             (Some(now), Some(tip)) => repository.distance(now, tip)?,
             (Some(now), None) => {
-                Distance { ahead: repository.all_since(&[], now)?.commits.len(), behind: 0 }
+                Distance { ahead: repository.commits_between(&[], now)?.commits.len(), behind: 0 }
             }
             (None, _) => Distance::default(),
         };
@@ -341,7 +341,7 @@ fn lines(
     until: Option<CommitId>,
 ) -> Result<Vec<CommitLine>, ProjectError> {
     let Some(until) = until.filter(|until| Some(*until) != known) else { return Ok(Vec::new()) };
-    let commits = workspace.repository.all_since(known.as_slice(), until)?.commits;
+    let commits = workspace.repository.commits_between(known.as_slice(), until)?.commits;
     commits
         .iter()
         .rev()

@@ -119,7 +119,7 @@ pub(crate) fn verify_commits(
     anchor: Option<&TrustedKeys>,
 ) -> Result<Verification, ProjectError> {
     let repository = &workspace.repository;
-    let reach = repository.all_since(since, until)?;
+    let reach = repository.commits_between(since, until)?;
     let mut verified = Verification {
         commits: reach.commits.len(),
         ends: reach.ends,
@@ -180,7 +180,7 @@ fn note_corrections(
             let later = finding.task.as_ref().and_then(|task| by.get(task).copied());
             // A commit on another branch has not seen the finding.
             if let Some(later) = later
-                && workspace.repository.led_to(*commit, later)?
+                && workspace.repository.is_ancestor(*commit, later)?
             {
                 finding.covered = Some(later);
             }
@@ -211,10 +211,10 @@ pub(crate) fn forced(
     old: CommitId,
     new: CommitId,
 ) -> Result<Option<HistoryFinding>, ProjectError> {
-    if repository.led_to(old, new)? {
+    if repository.is_ancestor(old, new)? {
         return Ok(None);
     }
-    let left = repository.all_since(&[new], old)?;
+    let left = repository.commits_between(&[new], old)?;
     let count = left.commits.len() + left.ends.len();
     let commits = if count == 1 { "1 commit".to_owned() } else { format!("{count} commits") };
     let expected = format!("a branch that goes on from commit {}", &old.to_string()[..7]);
@@ -237,7 +237,7 @@ pub(crate) fn superseded(
     known: &[HistoryFinding],
 ) -> Result<Vec<HistoryFinding>, ProjectError> {
     let repository = &workspace.repository;
-    if !repository.led_to(old, new)? {
+    if !repository.is_ancestor(old, new)? {
         return Ok(Vec::new());
     }
     let rules = rules_at(workspace, old)?.map_or_else(stand_in, Ok)?;

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::observability::notices::message::{Failure, Message, in_one_line};
 use crate::system::process::{
-    Attendant, How, Limits, Orphans, Printed, Program, Room, Secrets, Stream, Transcript,
+    Attendant, How, Orphans, Printed, ProcessLimits, Program, Room, Secrets, Stream, Transcript,
 };
 
 /// How long a program may take.
@@ -50,7 +50,8 @@ fn run_within(
         .with("AOF_TASK", field("taskId"));
     program.input = format!("{}\n", message.value).into_bytes();
     let name = program.name();
-    let limits = Limits { time, idle: None, grace: Duration::ZERO, orphans: Orphans::Spared };
+    let limits =
+        ProcessLimits { time, idle: None, grace: Duration::ZERO, orphans: Orphans::Spared };
     let mut sender =
         Sender { stop, printed: Transcript::new(io::sink(), &Secrets::default(), ROOM) };
     let running = program.start().map_err(|fault| unreachable(fault.to_string()))?;

@@ -75,7 +75,7 @@ pub(crate) fn receivers(workspace: &Workspace) -> Result<Vec<Receiver>, ProjectE
     if waiting.is_empty() {
         return Ok(Vec::new());
     }
-    workspace.own_folder_is_ours()?;
+    workspace.check_own_folder()?;
     let rules = in_force(workspace, &workspace.repository.look()?)?.rules;
     let receiver = |key: ChannelKey| Receiver {
         channel: Arc::new(Mutex::new(

@@ -2,7 +2,5 @@
 
 pub(crate) mod error;
 pub(crate) mod folder;
-pub(crate) mod lock_file;
-pub(crate) mod project_path;
 pub mod random;
 pub(crate) mod temporary_file;

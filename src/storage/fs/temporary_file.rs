@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::error::{OrIo, StoreError};
 use super::folder::Folder;
 use super::random::random_local;
-use crate::system::disk::{self, Part, Unsynced};
+use crate::system::disk::{self, SyncPart, Unsynced};
 
 /// What the names of all temporary files begin with.
 pub(crate) const TEMPORARY: &str = ".aof-tmp-";
@@ -139,7 +139,7 @@ impl<F: Borrow<Folder>> TemporaryFile<F> {
         if !self.needs_sync {
             return Ok(None);
         }
-        let file = Unsynced::new(&self.file, &self.path(), Part::Everything)
+        let file = Unsynced::new(&self.file, &self.path(), SyncPart::Everything)
             .or_io("hold open", self.path())?;
         self.needs_sync = false;
         Ok(Some(file))

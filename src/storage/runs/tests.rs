@@ -13,7 +13,7 @@ use super::*;
 use super::{KEPT, MOST_ATTEMPTS};
 use crate::domain::Ticket;
 use crate::storage::{Holder, Paths, StoreError};
-use crate::system::process::{Group, Program};
+use crate::system::process::{ProcessGroup, Program};
 
 fn folder(attempt: &RunAttempt) -> PathBuf {
     attempt.path_of(RunFile::Record).parent().unwrap().to_owned()
@@ -40,7 +40,7 @@ fn open(runs: &Runs, visit: &str) -> VisitRuns {
     }
 }
 
-fn record(attempt: &RunAttempt, group: Option<Group>) -> RunRecord {
+fn record(attempt: &RunAttempt, group: Option<ProcessGroup>) -> RunRecord {
     RunRecord {
         run: "01HZY".to_owned(),
         ticket: ticket("AOF-abc@3/security"),

@@ -15,9 +15,9 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
-use super::Group;
+use super::ProcessGroup;
 use super::program::signal;
-use super::program::{Obstacle, Program, StartError, obstacle};
+use super::program::{Program, StartError, StartObstacle, obstacle};
 
 /// How often the clock and the attendant are asked when nothing is printed.
 const TICK: Duration = Duration::from_millis(20);
@@ -50,7 +50,7 @@ impl Program {
 
 /// How long a program may take, and what becomes of those that it leaves behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ProcessLimits {
     /// Until its end.
     pub time: Duration,
     /// Between two words that it prints to either stream; nothing: as long as it likes.
@@ -109,7 +109,7 @@ pub struct Ended<R> {
 /// A program of which the system does not tell how it ended: somebody else asked first.
 #[derive(Debug, thiserror::Error)]
 #[error("nothing is known of `{program}`: {cause}")]
-pub struct Lost {
+pub struct UnknownExit {
     /// Its name.
     pub program: String,
     /// What the system said.
@@ -156,16 +156,16 @@ impl Running {
     }
 
     /// Returns the mark by which its group is known later, if the system tells it.
-    pub fn group(&self) -> Option<Group> {
-        Group::of(self.child.id())
+    pub fn group(&self) -> Option<ProcessGroup> {
+        ProcessGroup::of(self.child.id())
     }
 
     /// Waits for its end, or brings it about.
     pub fn wait<A: Attendant>(
         mut self,
-        limits: &Limits,
+        limits: &ProcessLimits,
         attendant: &mut A,
-    ) -> Result<Ended<A::Reason>, Lost> {
+    ) -> Result<Ended<A::Reason>, UnknownExit> {
         let cause = self.attend(limits, attendant)?;
         let took = self.begun.elapsed();
         if cause.is_none() {
@@ -180,19 +180,21 @@ impl Running {
         }
         self.streams.drain_aside();
         self.is_ours = false;
-        let status =
-            self.child.wait().map_err(|cause| Lost { program: self.program.clone(), cause })?;
+        let status = self
+            .child
+            .wait()
+            .map_err(|cause| UnknownExit { program: self.program.clone(), cause })?;
         Ok(Ended { how: ending(status), took })
     }
 
     /// Waits until the program has ended; returns why it had to, if it had to. Its status is not asked for.
     fn attend<A: Attendant>(
         &mut self,
-        limits: &Limits,
+        limits: &ProcessLimits,
         attendant: &mut A,
-    ) -> Result<Option<How<A::Reason>>, Lost> {
+    ) -> Result<Option<How<A::Reason>>, UnknownExit> {
         let mut clock =
-            Clock { limits: *limits, begun: self.begun, heard: self.begun, asked: None };
+            Deadline { limits: *limits, begun: self.begun, heard: self.begun, asked: None };
         let mut dying: Option<Dying<A::Reason>> = None;
         let mut tick = SHORTEST_TICK;
         while !self.has_ended()? {
@@ -223,14 +225,14 @@ impl Running {
         Ok(dying.map(|dying| dying.how))
     }
 
-    fn has_ended(&mut self) -> Result<bool, Lost> {
+    fn has_ended(&mut self) -> Result<bool, UnknownExit> {
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         match rustix::process::waitid(WaitId::Pid(self.leader), look) {
             Ok(status) => Ok(status.is_some()),
             Err(Errno::INTR) => Ok(false),
             Err(cause) => {
                 self.is_ours = false;
-                Err(Lost { program: self.program.clone(), cause: cause.into() })
+                Err(UnknownExit { program: self.program.clone(), cause: cause.into() })
             }
         }
     }
@@ -259,14 +261,14 @@ impl Drop for Running {
 }
 
 /// When a program has to end.
-struct Clock {
-    limits: Limits,
+struct Deadline {
+    limits: ProcessLimits,
     begun: Instant,
     heard: Instant,
     asked: Option<Instant>,
 }
 
-impl Clock {
+impl Deadline {
     fn due<A: Attendant>(&mut self, now: Instant, attendant: &mut A) -> Option<How<A::Reason>> {
         if self.asked.is_none_or(|asked| now.saturating_duration_since(asked) >= TICK) {
             self.asked = Some(now);
@@ -326,7 +328,7 @@ fn ending<R>(status: ExitStatus) -> How<R> {
 }
 
 fn refused(program: String, cause: io::Error) -> StartError {
-    StartError { program, obstacle: Obstacle::System, cause }
+    StartError { program, obstacle: StartObstacle::System, cause }
 }
 
 /// As much as a pipe holds.

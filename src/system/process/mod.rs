@@ -2,7 +2,7 @@
 //!
 //! A [`Program`] that is [started](Program::start) is a [`Running`], and [waiting](Running::wait) for that gives how it [`Ended`].
 //! Dropped before, it is ended with all that it started. Whatever it prints is read as it comes and handed to an [`Attendant`],
-//! who may end it; a [`Transcript`] keeps that within bounds, with [`Secrets`] masked. A [`Group`] is what is left to know of a
+//! who may end it; a [`Transcript`] keeps that within bounds, with [`Secrets`] masked. A [`ProcessGroup`] is what is left to know of a
 //! program whose starter was killed.
 //!
 //! All of it is one loop without threads: a program that leaves others behind, which hold its pipes, leaves nothing here. What
@@ -12,9 +12,9 @@ pub(crate) mod child;
 pub(crate) mod program;
 pub(crate) mod transcript;
 
-pub use child::{Attendant, Ended, How, Limits, Lost, Orphans, Running, Stream};
-pub use program::{Group, Obstacle, Program, StartError, boot};
-pub use transcript::{Kept, Printed, Room, SHORTEST_SECRET, Secrets, Transcript, Written};
+pub use child::{Attendant, Ended, How, Orphans, ProcessLimits, Running, Stream, UnknownExit};
+pub use program::{ProcessGroup, Program, StartError, StartObstacle, boot};
+pub use transcript::{Kept, Printed, Room, SHORTEST_SECRET, Secrets, Transcript, TranscriptFile};
 
 #[cfg(test)]
 mod tests;

@@ -33,14 +33,14 @@ pub struct StartError {
     /// Its name.
     pub program: String,
     /// What stood in the way.
-    pub obstacle: Obstacle,
+    pub obstacle: StartObstacle,
     /// What the system said.
     pub cause: io::Error,
 }
 
 /// What stands in the way of a start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Obstacle {
+pub enum StartObstacle {
     /// There is no such program: it is not installed.
     NotFound,
     /// There is such a file, and it cannot be run: no right to do so, or no program.
@@ -96,18 +96,18 @@ impl std::fmt::Debug for Program {
     }
 }
 
-pub(crate) fn obstacle(cause: &io::Error, directory: &Path) -> Obstacle {
+pub(crate) fn obstacle(cause: &io::Error, directory: &Path) -> StartObstacle {
     if !directory.is_dir() {
-        return Obstacle::NoDirectory;
+        return StartObstacle::NoDirectory;
     }
     match cause.kind() {
-        ErrorKind::NotFound => Obstacle::NotFound,
-        ErrorKind::PermissionDenied | ErrorKind::IsADirectory => Obstacle::NotExecutable,
-        ErrorKind::ArgumentListTooLong => Obstacle::TooLong,
+        ErrorKind::NotFound => StartObstacle::NotFound,
+        ErrorKind::PermissionDenied | ErrorKind::IsADirectory => StartObstacle::NotExecutable,
+        ErrorKind::ArgumentListTooLong => StartObstacle::TooLong,
         _ if cause.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) => {
-            Obstacle::NotExecutable
+            StartObstacle::NotExecutable
         }
-        _ => Obstacle::System,
+        _ => StartObstacle::System,
     }
 }
 
@@ -117,14 +117,14 @@ const UNKILLABLE: Duration = Duration::from_secs(5);
 
 /// A process group, known by its leader.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Group {
+pub struct ProcessGroup {
     /// The number of the leader, and of the group.
     pub pid: u32,
     /// When the leader began, in the system's words.
     pub started: String,
 }
 
-impl Group {
+impl ProcessGroup {
     /// Returns the group that this process leads, if it lives.
     pub fn of(pid: u32) -> Option<Self> {
         Some(Self { pid, started: started(pid)? })
@@ -136,7 +136,7 @@ impl Group {
         started(self.pid).is_some_and(|started| started == self.started)
     }
 
-    /// Ends the group as [`Limits`](crate::system::process::Limits) says, and returns whether its leader is gone.
+    /// Ends the group as [`ProcessLimits`](crate::system::process::Limits) says, and returns whether its leader is gone.
     pub fn end(&self, grace: Duration) -> bool {
         let Some(leader) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else {
             return true;

@@ -13,7 +13,8 @@ use super::*;
 
 /// No run that is not to be ended takes so long.
 const AGES: Duration = Duration::from_mins(2);
-const LIMITS: Limits = Limits { time: AGES, idle: None, grace: AGES, orphans: Orphans::Killed };
+const LIMITS: ProcessLimits =
+    ProcessLimits { time: AGES, idle: None, grace: AGES, orphans: Orphans::Killed };
 const MIB: usize = 1024 * 1024;
 
 /// Keeps what is printed; has the program ended when that has a word in it.
@@ -50,13 +51,13 @@ fn shell(script: &str, home: &Path) -> Program {
     Program::of(["sh", "-c", script], home).unwrap()
 }
 
-fn run_until(program: Program, limits: Limits, word: Option<&'static str>) -> Seen {
+fn run_until(program: Program, limits: ProcessLimits, word: Option<&'static str>) -> Seen {
     run_all(program, limits, word, &Secrets::default(), Room::default())
 }
 
 fn run_all(
     program: Program,
-    limits: Limits,
+    limits: ProcessLimits,
     word: Option<&'static str>,
     secrets: &Secrets,
     room: Room,
@@ -68,14 +69,14 @@ fn run_all(
     Seen { ended, printed, file }
 }
 
-fn run(script: &str, limits: Limits) -> Seen {
+fn run(script: &str, limits: ProcessLimits) -> Seen {
     let home = TempDir::new().unwrap();
     run_until(shell(script, home.path()), limits, None)
 }
 
 /// Returns the process whose number the script printed.
 fn alive(number: &str) -> bool {
-    Group::of(number.trim().parse().unwrap()).is_some()
+    ProcessGroup::of(number.trim().parse().unwrap()).is_some()
 }
 
 fn comes_true(mut condition: impl FnMut() -> bool) -> bool {
@@ -130,16 +131,16 @@ fn what_cannot_be_started_says_why() {
     let named = |name: &str| Program::of([name], home.path()).unwrap();
     assert_eq!(
         obstacle(named("aof-no-such-agent")),
-        ("aof-no-such-agent".to_owned(), Obstacle::NotFound)
+        ("aof-no-such-agent".to_owned(), StartObstacle::NotFound)
     );
-    assert_eq!(obstacle(named("./text")).1, Obstacle::NotExecutable);
+    assert_eq!(obstacle(named("./text")).1, StartObstacle::NotExecutable);
     assert_eq!(
         obstacle(Program { directory: "/no/such/folder".into(), ..named("sh") }).1,
-        Obstacle::NoDirectory
+        StartObstacle::NoDirectory
     );
     let long = Program { arguments: vec!["x".repeat(64 * MIB).into()], ..named("true") };
-    assert_eq!(obstacle(long).1, Obstacle::TooLong);
-    assert_eq!(obstacle(named("true").with("A", "nul\0")).1, Obstacle::System);
+    assert_eq!(obstacle(long).1, StartObstacle::TooLong);
+    assert_eq!(obstacle(named("true").with("A", "nul\0")).1, StartObstacle::System);
     assert!(Program::of(Vec::<String>::new(), home.path()).is_none());
 }
 
@@ -173,7 +174,7 @@ fn an_input_that_is_not_read_does_no_harm_and_a_long_one_gets_there() {
 fn the_end_of_its_time_is_the_end_of_its_children() {
     let script = "sh -c 'sleep 600 & echo $!; wait' & sleep 600 & echo $!; wait";
     let numbers = at_some_pace(|time| {
-        let seen = run(script, Limits { time, ..LIMITS });
+        let seen = run(script, ProcessLimits { time, ..LIMITS });
         assert_eq!(seen.ended.how, How::TimedOut);
         Some(seen.stdout()).filter(|numbers| numbers.lines().count() == 2)
     });
@@ -190,7 +191,7 @@ fn one_that_ignores_the_polite_signal_gets_the_other() {
             "trap 'echo no' TERM; echo ready; while :; do sleep 600 & wait $!; done",
             home.path(),
         );
-        let seen = run_until(program, Limits { grace, ..LIMITS }, Some("ready"));
+        let seen = run_until(program, ProcessLimits { grace, ..LIMITS }, Some("ready"));
         assert_eq!(seen.ended.how, How::Stopped("ready"));
         seen.stdout()
     };
@@ -224,7 +225,7 @@ fn one_that_is_to_stop_from_the_beginning_is_stopped() {
 #[test]
 fn silence_is_told_from_a_long_run() {
     at_some_pace(|idle| {
-        let seen = run("echo begun; sleep 600", Limits { idle: Some(idle), ..LIMITS });
+        let seen = run("echo begun; sleep 600", ProcessLimits { idle: Some(idle), ..LIMITS });
         assert_eq!(seen.ended.how, How::Idle);
         (seen.stdout() == "begun\n").then_some(())
     });
@@ -235,7 +236,7 @@ fn silence_is_told_from_a_long_run() {
             "for i in 1 2 3 4 5; do echo $i; sleep {pause}; echo $i >&2; sleep {pause}; done"
         );
         let idle = Duration::from_secs_f64(pause * 8.0);
-        let seen = run(&talk, Limits { idle: Some(idle), ..LIMITS });
+        let seen = run(&talk, ProcessLimits { idle: Some(idle), ..LIMITS });
         (seen.ended.how == How::Exited(0) && seen.ended.took > idle).then_some(())
     });
 }
@@ -247,7 +248,7 @@ fn what_is_left_in_the_background_ends_with_the_run_or_is_spared() {
         let seen = run(script, LIMITS);
         assert_eq!(seen.ended.how, How::Exited(0));
         assert!(comes_true(|| !alive(&seen.stdout())), "{script}: it lives");
-        let seen = run(script, Limits { orphans: Orphans::Spared, ..LIMITS });
+        let seen = run(script, ProcessLimits { orphans: Orphans::Spared, ..LIMITS });
         assert_eq!(seen.ended.how, How::Exited(0));
         assert!(alive(&seen.stdout()), "{script}: it is gone");
         let number = seen.stdout().trim().parse().unwrap();
@@ -263,8 +264,11 @@ fn what_is_left_in_the_background_ends_with_the_run_or_is_spared() {
 fn what_is_spared_may_go_on_printing() {
     let home = TempDir::new().unwrap();
     let script = "(while [ ! -e go ]; do sleep 0.01; done; head -c 1000000 /dev/zero && echo >done) & exit 0";
-    let seen =
-        run_until(shell(script, home.path()), Limits { orphans: Orphans::Spared, ..LIMITS }, None);
+    let seen = run_until(
+        shell(script, home.path()),
+        ProcessLimits { orphans: Orphans::Spared, ..LIMITS },
+        None,
+    );
     assert_eq!(seen.ended.how, How::Exited(0));
     fs::write(home.path().join("go"), "").unwrap();
     assert!(comes_true(|| home.path().join("done").exists()));
@@ -279,7 +283,7 @@ fn what_left_the_group_keeps_nobody_waiting() {
     let seen = run(script, LIMITS);
     assert_eq!(seen.ended.how, How::Exited(4));
     let number = seen.stdout().trim().parse().unwrap();
-    assert!(Group::of(number).expect("it lives").end(Duration::ZERO));
+    assert!(ProcessGroup::of(number).expect("it lives").end(Duration::ZERO));
 }
 
 #[test]
@@ -322,13 +326,13 @@ fn a_group_is_known_by_more_than_its_number() {
     let child = || fs::read_to_string(home.path().join("child")).unwrap_or_default();
     assert!(comes_true(|| child().ends_with('\n')));
     let group = running.group().unwrap();
-    let stranger = Group { started: "yesterday".to_owned(), ..group.clone() };
+    let stranger = ProcessGroup { started: "yesterday".to_owned(), ..group.clone() };
     assert!(!stranger.is_alive() && stranger.end(Duration::ZERO));
     assert!(group.is_alive(), "a stranger's end is not its");
-    let read: Group = serde_json::from_str(&serde_json::to_string(&group).unwrap()).unwrap();
+    let read: ProcessGroup = serde_json::from_str(&serde_json::to_string(&group).unwrap()).unwrap();
     assert!(read.end(Duration::from_millis(50)) && !group.is_alive());
     assert!(comes_true(|| !alive(&child())));
-    assert!(!Group { pid: 0, ..group }.is_alive());
+    assert!(!ProcessGroup { pid: 0, ..group }.is_alive());
 }
 
 /// What a text looks like when all places of secrets are known at once.

@@ -38,12 +38,12 @@ pub struct Printed {
     /// The end of stderr.
     pub stderr: Kept,
     /// The file, or why it is not whole.
-    pub file: io::Result<Written>,
+    pub file: io::Result<TranscriptFile>,
 }
 
 /// What the file has.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
+pub struct TranscriptFile {
     /// The SHA-256 of its bytes, in lower-case hexadecimal.
     pub sha256: String,
     /// How many they are.
@@ -143,7 +143,7 @@ impl<W: Write> Bounded<W> {
         self.end.push(later);
     }
 
-    fn finish(mut self) -> io::Result<Written> {
+    fn finish(mut self) -> io::Result<TranscriptFile> {
         let end = std::mem::replace(&mut self.end, Tail::new(0)).finish();
         if end.lost > 0 {
             self.write(format!("\n[{} bytes are left out here]\n", end.lost).as_bytes());
@@ -153,7 +153,7 @@ impl<W: Write> Bounded<W> {
             Some(fault) => return Err(fault),
             None => self.file.flush()?,
         }
-        Ok(Written {
+        Ok(TranscriptFile {
             sha256: format!("{:x}", self.sum.finalize()),
             bytes: self.written,
             left_out: end.lost,
@@ -222,12 +222,12 @@ pub const SHORTEST_SECRET: usize = 8;
 pub struct Secrets {
     names: Vec<String>,
     /// The automaton. The first state is the one in which nothing of a secret has been seen; there is none without secrets.
-    states: Vec<State>,
+    states: Vec<MatchState>,
 }
 
 /// What of secrets the last bytes may be the beginning of: the longest that there is.
 #[derive(Clone, Default)]
-struct State {
+struct MatchState {
     /// The bytes that go on from here, in order.
     next: Vec<(u8, usize)>,
     /// The next longest beginning that the last bytes are.
@@ -240,7 +240,7 @@ struct State {
 
 /// A secret that was found: how many bytes it has, and the number of its name.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Found {
+pub(crate) struct SecretMatch {
     pub(crate) length: usize,
     pub(crate) name: usize,
 }
@@ -282,7 +282,7 @@ impl Secrets {
     }
 
     /// Returns the state after one more byte, and the longest secret that ends with it.
-    pub(crate) fn step(&self, mut state: usize, byte: u8) -> (usize, Option<Found>) {
+    pub(crate) fn step(&self, mut state: usize, byte: u8) -> (usize, Option<SecretMatch>) {
         let next = loop {
             match self.goes_on(state, byte) {
                 Some(next) => break next,
@@ -290,7 +290,7 @@ impl Secrets {
                 None => state = self.states[state].other,
             }
         };
-        (next, self.states[next].found.map(|(length, name)| Found { length, name }))
+        (next, self.states[next].found.map(|(length, name)| SecretMatch { length, name }))
     }
 
     /// Returns how many of the last bytes may be the beginning of a secret.
@@ -305,7 +305,7 @@ impl Secrets {
 
     fn add(&mut self, value: &[u8], name: usize) {
         if self.states.is_empty() {
-            self.states.push(State::default());
+            self.states.push(MatchState::default());
         }
         let mut state = 0;
         for byte in value {
@@ -314,7 +314,7 @@ impl Secrets {
                 Err(at) => {
                     let (new, depth) = (self.states.len(), self.states[state].depth + 1);
                     self.states[state].next.insert(at, (*byte, new));
-                    self.states.push(State { depth, ..State::default() });
+                    self.states.push(MatchState { depth, ..MatchState::default() });
                     new
                 }
             };
@@ -354,11 +354,11 @@ pub(crate) struct Mask {
     held: Vec<u8>,
     base: u64,
     /// Where secrets are that are not handed on as masked, in order; the first may begin before `base`.
-    places: Vec<Place>,
+    places: Vec<SecretSpan>,
 }
 
 #[derive(Clone, Copy)]
-struct Place {
+struct SecretSpan {
     start: u64,
     end: u64,
     name: usize,
@@ -380,7 +380,11 @@ impl Mask {
             let (state, found) = self.secrets.step(self.state, *byte);
             self.state = state;
             if let Some(found) = found {
-                self.note(Place { start: at - found.length as u64, end: at, name: found.name });
+                self.note(SecretSpan {
+                    start: at - found.length as u64,
+                    end: at,
+                    name: found.name,
+                });
             }
         }
         self.held.extend_from_slice(bytes);
@@ -394,7 +398,7 @@ impl Mask {
     }
 
     /// Notes a secret that ends last of all, joining it with those that it overlaps.
-    fn note(&mut self, mut place: Place) {
+    fn note(&mut self, mut place: SecretSpan) {
         while let Some(last) = self.places.last()
             && place.start < last.end
         {

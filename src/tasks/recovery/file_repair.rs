@@ -12,7 +12,7 @@ use crate::project::error::ProjectError;
 use crate::storage::journal::{FileBefore, IntendedWrite, RecoveryAim};
 use crate::storage::{ProjectPath, StoreError};
 use crate::storage::{atomic_write, task_files};
-use crate::system::shell::quoted;
+use crate::system::terminal::quoted;
 use crate::tasks::recovery::interrupted_write::InterruptedWrite;
 
 impl InterruptedWrite<'_> {

@@ -14,7 +14,9 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use tracing::info;
 
-use crate::git::{BranchLock, CommitId, End, Files, Finished, GitError, Head, Locks, Unsettled};
+use crate::git::{
+    BranchLock, CheckoutRecovery, CommitId, End, GitError, Head, IncomingFiles, Locks, Unsettled,
+};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::atomic_write;
@@ -56,7 +58,7 @@ pub(crate) fn recover(workspace: &Workspace, lock: &WriterLock) -> Result<bool, 
     if record.writes.is_empty() {
         // Only a sync writes down no files: git itself changed them. Before the first of them, whatever there is now is somebody's.
         match locks {
-            Some(Locks { branch: Some(branch), files: Files::Coming, .. }) => {
+            Some(Locks { branch: Some(branch), files: IncomingFiles::Coming, .. }) => {
                 finish_sync(workspace, lock, &branch)?;
             }
             _ => journal::clear(lock)?,
@@ -161,7 +163,7 @@ fn finish_sync(
     let deadline = workspace.deadline().max(Instant::now() + LEFT);
     let begin = &mut |locks: &Locks| record(lock, locks);
     let repository = &workspace.repository;
-    let Finished { unsettled: files, failed } =
+    let CheckoutRecovery { unsettled: files, failed } =
         repository.finish_bringing(branch, deadline, FILTERS, begin)?;
     atomic_write::sweep_tasks(lock)?;
     if let Some(why) = failed {

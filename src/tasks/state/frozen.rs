@@ -15,7 +15,7 @@ use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{StateChange, explain};
 use crate::storage::ProjectPath;
-use crate::system::shell::quoted;
+use crate::system::terminal::quoted;
 use crate::tasks::merge::file_merge::merge_files;
 use crate::tasks::merge::versions::Versions;
 

@@ -10,7 +10,6 @@ use crate::files::task_file::{Defaults, Origin, Spliced, TaskFile};
 use crate::files::yaml::Fault;
 use crate::git::{CommitId, Head, ObjectId, Person};
 use crate::project::active_rules::{InForce, in_force};
-use crate::project::author;
 use crate::project::error::ProjectError;
 use crate::project::issue::left_out;
 use crate::project::workspace::Workspace;
@@ -304,7 +303,7 @@ impl TaskState {
             }
             _ => None,
         };
-        agent.map(|agent| author::agent_author(&self.in_force.rules.org, agent)).transpose()
+        agent.map(|agent| agent_author(&self.in_force.rules.org, agent)).transpose()
     }
 
     fn is_ahead_of(&self, before: Option<&Task>) -> bool {

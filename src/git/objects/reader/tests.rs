@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Cache, ROOM};
 use crate::git::error::GitError;
 use crate::git::id::ObjectId;
-use crate::git::objects::loose::{Kind, name, place_in};
+use crate::git::objects::loose::{ObjectKind, name, place_in};
 use crate::git::tests::environment::TestRepository;
 
 /// Makes a history of long files that change little, as tasks do, and packs it.
@@ -34,10 +34,11 @@ fn only_file(folder: &Path, extension: &str) -> PathBuf {
 }
 
 /// Returns all objects but tags.
-fn all(test: &TestRepository) -> Vec<(ObjectId, Kind)> {
+fn all(test: &TestRepository) -> Vec<(ObjectId, ObjectKind)> {
     let listed =
         test.git(&["cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype)"]);
-    let kinds = [("blob", Kind::Blob), ("tree", Kind::Tree), ("commit", Kind::Commit)];
+    let kinds =
+        [("blob", ObjectKind::Blob), ("tree", ObjectKind::Tree), ("commit", ObjectKind::Commit)];
     let objects = listed.lines().filter_map(|line| {
         let (id, kind) = line.split_once(' ').unwrap();
         let (_, kind) = kinds.iter().find(|(word, _)| *word == kind)?;
@@ -65,9 +66,9 @@ fn objects_of_packs_and_of_lenders_are_read() {
 #[test]
 fn what_is_asked_for_stays_in_the_cache_and_the_rest_goes() {
     let mut cache = Cache::default();
-    let id = |number: u32| name(Kind::Blob, &number.to_be_bytes());
+    let id = |number: u32| name(ObjectKind::Blob, &number.to_be_bytes());
     for number in 0..100 {
-        cache.keep(id(number), (Kind::Blob, Arc::from(vec![0; ROOM / 10])));
+        cache.keep(id(number), (ObjectKind::Blob, Arc::from(vec![0; ROOM / 10])));
         assert!(cache.get(id(0)).is_some(), "{number}");
         assert!(cache.newer.len() + cache.older.len() <= 30);
     }
@@ -142,7 +143,7 @@ fn what_is_cut_off_where_it_is_borrowed_from_is_told_unless_it_is_whole_elsewher
     let id: ObjectId = lender.git(&["rev-parse", "HEAD"]).trim().parse().unwrap();
     let [file, nearer] = [&lender, &between].map(|test| place_in(&test.path(".git/objects"), id));
     let whole = fs::read(&file).unwrap();
-    assert_eq!(borrower.open().reader().any(id).unwrap().0, Kind::Commit);
+    assert_eq!(borrower.open().reader().any(id).unwrap().0, ObjectKind::Commit);
     let put = |file: &Path, bytes: &[u8]| {
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         let _ = fs::remove_file(file);
@@ -153,8 +154,8 @@ fn what_is_cut_off_where_it_is_borrowed_from_is_told_unless_it_is_whole_elsewher
     let GitError::Damaged { id: told, file: at, .. } = &fault else { panic!("{fault:?}") };
     assert_eq!((*told, fs::canonicalize(at).unwrap()), (id, fs::canonicalize(&file).unwrap()));
     put(&nearer, &whole);
-    assert_eq!(borrower.open().reader().any(id).unwrap().0, Kind::Commit);
+    assert_eq!(borrower.open().reader().any(id).unwrap().0, ObjectKind::Commit);
     put(&nearer, &whole[..whole.len() / 2]);
     put(&file, &whole);
-    assert_eq!(borrower.open().reader().any(id).unwrap().0, Kind::Commit);
+    assert_eq!(borrower.open().reader().any(id).unwrap().0, ObjectKind::Commit);
 }
