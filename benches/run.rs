@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use aof::agents::runner::{Audience, Pace, PersonQuestion, RunEvent, RunTarget, RunnerSetup, work};
 use aof::domain::Completion;
 use aof::project::workspace::{Network, Workspace};
-use aof::system::process::{Attendant, ProcessLimits, Orphans, Program, Stream};
+use aof::system::process::{Attendant, Orphans, ProcessLimits, Program, Stream};
 use aof::tasks::create::{NewTask, create};
 use aof::tasks::plan::DryRun;
 use jiff::Timestamp;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::domain::TaskId;
-use crate::git::{CommitId, ObjectId, ConflictSides, StagedVersion, MergeInProgress, Unmerged};
+use crate::git::{CommitId, ConflictSides, MergeInProgress, ObjectId, StagedVersion, Unmerged};
 use crate::history::commit_tasks::{CommitTasks, id_of, merge_versions};
 use crate::project::active_rules::{rules_at, stand_in};
 use crate::project::error::ProjectError;

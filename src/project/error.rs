@@ -10,7 +10,7 @@ use crate::files::frontmatter::SpliceRefusal;
 use crate::git::{GitError, OwnFolder, RemoteError};
 use crate::project::git_hints::{mend_unreadable, missing};
 use crate::rules::Refusal;
-use crate::storage::fs::folder::BadPath;
+use crate::storage::fs::project_path::BadPath;
 use crate::storage::{ProjectPath, StoreError, io_hint};
 use crate::system::terminal::quoted;
 

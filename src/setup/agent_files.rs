@@ -43,7 +43,7 @@ pub(crate) enum AgentFile {
 
 /// Why a file was left alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct MergeRefusal {
+pub(crate) struct UnmergeableFile {
     /// The line, if it is one.
     pub line: Option<usize>,
     /// What is wrong.
@@ -52,7 +52,7 @@ pub(crate) struct MergeRefusal {
     pub fix: String,
 }
 
-impl MergeRefusal {
+impl UnmergeableFile {
     pub(crate) fn new(
         line: Option<usize>,
         problem: impl Into<String>,
@@ -98,7 +98,7 @@ impl AgentFile {
     }
 
     /// Returns what the file should say, given what it says now: the same text if nothing is missing.
-    pub(crate) fn merged(self, standing: Option<&str>) -> Result<String, MergeRefusal> {
+    pub(crate) fn merged(self, standing: Option<&str>) -> Result<String, UnmergeableFile> {
         let standing = standing.unwrap_or_default();
         match self {
             Self::Instructions => with_block(standing),
@@ -176,7 +176,7 @@ fn line_break(text: &str) -> &'static str {
 }
 
 /// Returns the text with the block as it should be: in its place, or at the end where there is none yet.
-fn with_block(text: &str) -> Result<String, MergeRefusal> {
+fn with_block(text: &str) -> Result<String, UnmergeableFile> {
     let newline = line_break(text);
     let block = BLOCK.replace('\n', newline);
     if let Some(standing) = block_in(text)? {
@@ -192,7 +192,7 @@ fn with_block(text: &str) -> Result<String, MergeRefusal> {
 }
 
 /// Returns where the block is, its markers and the last line break included.
-fn block_in(text: &str) -> Result<Option<Range<usize>>, MergeRefusal> {
+fn block_in(text: &str) -> Result<Option<Range<usize>>, UnmergeableFile> {
     let mut markers: Vec<(usize, bool, Range<usize>)> = Vec::new();
     let mut at = 0;
     for (line, number) in text.split_inclusive('\n').zip(1..) {
@@ -206,12 +206,12 @@ fn block_in(text: &str) -> Result<Option<Range<usize>>, MergeRefusal> {
     match markers.as_slice() {
         [] => Ok(None),
         [(_, true, begin), (_, false, end)] => Ok(Some(begin.start..end.end)),
-        [(number, true, _)] => Err(MergeRefusal::new(
+        [(number, true, _)] => Err(UnmergeableFile::new(
             Some(*number),
             format!("the block that begins on line {number} never ends"),
             format!("put `{BLOCK_END}` on a line behind it, or remove line {number}"),
         )),
-        [(number, false, _), ..] => Err(MergeRefusal::new(
+        [(number, false, _), ..] => Err(UnmergeableFile::new(
             Some(*number),
             format!("`{BLOCK_END}` on line {number} ends a block that never began"),
             format!("remove line {number}, or put `{BLOCK_BEGIN} -->` above what is ours"),
@@ -222,8 +222,8 @@ fn block_in(text: &str) -> Result<Option<Range<usize>>, MergeRefusal> {
     }
 }
 
-fn doubled(number: usize, first: usize) -> MergeRefusal {
-    MergeRefusal::new(
+fn doubled(number: usize, first: usize) -> UnmergeableFile {
+    UnmergeableFile::new(
         Some(number),
         format!("line {number} is a second marker of the block that begins on line {first}"),
         "leave one block, from its `AOF:BEGIN` to its `AOF:END`, and remove the other marker lines",
@@ -263,18 +263,18 @@ fn json_value(text: &str) -> Option<Value> {
 
 /// Returns the text with the server below the members of the path, comments and layout of everything else kept. What the new text
 /// says is read back and compared. An entry that starts the server stays as it is.
-fn with_member(text: &str, path: &[&str], server: &Value) -> Result<String, MergeRefusal> {
+fn with_member(text: &str, path: &[&str], server: &Value) -> Result<String, UnmergeableFile> {
     if text.trim_start_matches('\u{feff}').trim().is_empty() {
         return Ok(format!("{:#}\n", expected(json!({}), path, server).unwrap_or_default()));
     }
     let root = CstRootNode::parse(text, &json_options()).map_err(|error| {
         let line = error.line_display();
         let problem = format!("line {line} is not JSON: {}", error.kind());
-        MergeRefusal::new(Some(line), problem, "mend it, then run this again")
+        UnmergeableFile::new(Some(line), problem, "mend it, then run this again")
     })?;
     let not_object = |what: &str| {
         let problem = format!("{what} is not an object");
-        MergeRefusal::new(None, problem, "make it one, then run this again")
+        UnmergeableFile::new(None, problem, "make it one, then run this again")
     };
     let before = root.to_serde_value().ok_or_else(|| not_object("the file"))?;
     let mut object = root.object_value().ok_or_else(|| not_object("the file"))?;
@@ -297,7 +297,7 @@ fn with_member(text: &str, path: &[&str], server: &Value) -> Result<String, Merg
     let expected = expected(before, path, server);
     if expected.is_none() || json_value(&merged) != expected {
         let fix = "a key may be there twice: leave one of them";
-        return Err(MergeRefusal::new(None, "it cannot be changed safely", fix));
+        return Err(UnmergeableFile::new(None, "it cannot be changed safely", fix));
     }
     Ok(merged)
 }
@@ -340,7 +340,7 @@ fn json_input(value: &Value) -> CstInputValue {
 
 /// Returns the text with the server. An entry that starts it stays as it is; of one that starts something else only `command`,
 /// `args` and `env_vars` change.
-fn with_table(text: &str) -> Result<String, MergeRefusal> {
+fn with_table(text: &str) -> Result<String, UnmergeableFile> {
     let newline = line_break(text);
     let plain = text.replace("\r\n", "\n");
     let mut document: DocumentMut = plain.parse().map_err(|error: toml_edit::TomlError| {
@@ -349,7 +349,7 @@ fn with_table(text: &str) -> Result<String, MergeRefusal> {
             "line {line} is not TOML: {}",
             error.message().lines().next().unwrap_or_default()
         );
-        MergeRefusal::new(Some(line), problem, "mend it, then run this again")
+        UnmergeableFile::new(Some(line), problem, "mend it, then run this again")
     })?;
     let before = toml_value(&plain)?;
     if before.pointer("/mcp_servers/aof").is_some_and(starts_server) {
@@ -359,7 +359,7 @@ fn with_table(text: &str) -> Result<String, MergeRefusal> {
         return Err(unsafe_change());
     }
     let not_table = |what: &str| {
-        MergeRefusal::new(
+        UnmergeableFile::new(
             None,
             format!("`{what}` is not a table"),
             "make it one, then run this again",
@@ -392,8 +392,8 @@ fn set_toml(table: &mut dyn TableLike, key: &str, mut value: TomlValue) {
     table.insert(key, Item::Value(value));
 }
 
-fn unsafe_change() -> MergeRefusal {
-    MergeRefusal::new(
+fn unsafe_change() -> UnmergeableFile {
+    UnmergeableFile::new(
         None,
         "it cannot be changed without touching the rest of it",
         "write it by hand",
@@ -401,11 +401,11 @@ fn unsafe_change() -> MergeRefusal {
 }
 
 /// Returns what a text says, by another reader than the one that changes it.
-fn toml_value(text: &str) -> Result<Value, MergeRefusal> {
+fn toml_value(text: &str) -> Result<Value, UnmergeableFile> {
     let tree = toml_tree::parse(text).map_err(|faults| {
         let line = faults.first().map(|fault| fault.line_column(text).0);
         let problem = faults.first().map_or_else(String::new, |fault| fault.message.clone());
-        MergeRefusal::new(line, problem, "mend it, then run this again")
+        UnmergeableFile::new(line, problem, "mend it, then run this again")
     })?;
     Ok(tree.to_value())
 }

@@ -19,7 +19,7 @@ pub use event_log::EventStream;
 pub(crate) use fs::error::io_hint;
 pub use fs::error::{FileKind, FileStat, Holder, StoreError};
 pub use fs::folder::Folder;
-pub use fs::folder::ProjectPath;
+pub use fs::project_path::ProjectPath;
 pub use fs::random;
 pub use fs::temporary_file::Durability;
 pub use header_cache::{ArchiveScan, HeaderCache, Hint};

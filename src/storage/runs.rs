@@ -29,8 +29,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::{AgentId, CompletionId, Ticket};
 use crate::storage::fs::error::OrIo;
-use crate::storage::fs::folder::BadPath;
 use crate::storage::fs::folder::list;
+use crate::storage::fs::project_path::BadPath;
 use crate::storage::layout::{LOCAL, RUNS};
 use crate::storage::lock::{FileLock, LockAttempt, OwnedFile};
 use crate::storage::{Durability, FileKind, Folder, Holder, Paths, StoreError};

@@ -21,7 +21,7 @@ use crate::files::task_file::Origin;
 use crate::git::{Asking, GitError, SshKey};
 use crate::project::active_rules::in_force;
 use crate::project::error::ProjectError;
-use crate::project::workspace::Workspace;
+use crate::project::workspace::{Workspace, agent_author};
 use crate::rules::{Act, Flaw, NAMESPACE, Refusal, ToSign, branch_of, decide, rehearse};
 use crate::storage::EventStream;
 use crate::tasks::actions::choice_of_decision;

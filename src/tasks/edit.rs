@@ -3,7 +3,7 @@
 use crate::domain::{AgentId, BODY_LIMIT, Map, Permission, Task, TaskId};
 use crate::files::task_file::TaskFile;
 use crate::project::error::ProjectError;
-use crate::project::workspace::Workspace;
+use crate::project::workspace::{Workspace, actor, actor_author};
 use crate::rules::{Actor, Refusal, StateChange, Warning, explain};
 use crate::storage::ProjectPath;
 use crate::tasks::apply::change;

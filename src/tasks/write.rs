@@ -145,9 +145,9 @@ impl Write {
             committed: now,
         };
         let mut drafts = Vec::new();
-        let edited: Vec<Change> = self
+        let edited: Vec<FileChange> = self
             .edited_companions()
-            .map(|file| Change::plain(&file.from, file.bytes.clone()))
+            .map(|file| FileChange::plain(&file.from, file.bytes.clone()))
             .collect();
         if let (false, Some(id)) = (edited.is_empty(), &self.id) {
             drafts.push(draft(edited, &of_companions(id), user, now));
@@ -158,8 +158,9 @@ impl Write {
         for (index, version) in self.versions.iter().enumerate() {
             let path = if index == last { &self.to } else { current_path };
             let is_program = self.is_program;
-            let own = Change { is_program, ..Change::plain(path, version.bytes.clone()) };
-            let removed = committed_path.filter(|old| old != path).map(|old| Change::gone(&old));
+            let own = FileChange { is_program, ..FileChange::plain(path, version.bytes.clone()) };
+            let removed =
+                committed_path.filter(|old| old != path).map(|old| FileChange::gone(&old));
             let changes = std::iter::once(own).chain(removed).collect();
             let author = version.author.as_ref().unwrap_or(user);
             drafts.push(draft(changes, &version.message, author, version.authored));
@@ -173,7 +174,7 @@ impl Write {
             }
             let plain_files = self.plain_files.iter();
             last.changes
-                .extend(plain_files.map(|file| Change::plain(&file.path, file.bytes.clone())));
+                .extend(plain_files.map(|file| FileChange::plain(&file.path, file.bytes.clone())));
             let own = self.from.iter().filter(|_| self.head_path.is_none());
             last.standing = own
                 .map(|(path, bytes)| (path, bytes))

@@ -12,7 +12,6 @@ use crate::cli::render::table::{Cell, Table};
 use crate::cli::{ActingAgent, CYAN, CliError, CliResult, Session, counted, width};
 use crate::domain::Workflow;
 use crate::files::config::configuration::RuleFile;
-use crate::project::workspace::viewer;
 use crate::project::rule_files::check_worktree;
 use crate::project::workspace::Workspace;
 use crate::project::workspace::viewer;

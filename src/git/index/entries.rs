@@ -430,7 +430,7 @@ impl Repository {
                 continue;
             }
             if uncommitted.paths.len() < MOST_LISTED {
-                uncommitted.paths.push(format!("{} {path}", change_word(&states)));
+                uncommitted.paths.push(format!("{} {path}", change_word(states)));
             } else {
                 uncommitted.more += 1;
             }
@@ -444,20 +444,26 @@ impl Repository {
         &self,
         options: [&str; 2],
         paths: impl IntoIterator<Item = impl AsRef<OsStr>>,
-    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, GitError> {
+    ) -> Result<Vec<StatusLine>, GitError> {
         let mut git = self.git_command();
         git.args(["--literal-pathspecs", "status", "--porcelain", "-z", "--no-renames"]);
         git.args(options).arg("--").args(paths);
         let output = command::run_git(git, &[])?;
         // Two letters, a space, and the path.
-        let lines = output.split(|byte| *byte == 0).filter_map(|line| line.split_at_checked(3));
-        Ok(lines.map(|(states, path)| (states[..2].to_vec(), path.to_vec())).collect())
+        let lines = output.split(|byte| *byte == 0).filter_map(|line| match line {
+            [index, worktree, _, path @ ..] => Some(([*index, *worktree], path.to_vec())),
+            _ => None,
+        });
+        Ok(lines.collect())
     }
 }
 
+/// The two letters of `git status`, and the path.
+type StatusLine = ([u8; 2], Vec<u8>);
+
 /// Returns a word for the two letters of `git status`: how the index differs from HEAD, and the worktree from the index.
-fn change_word(states: &[u8]) -> &'static str {
-    if states.contains(&b'U') || matches!(states, b"AA" | b"DD") {
+fn change_word(states: [u8; 2]) -> &'static str {
+    if states.contains(&b'U') || matches!(&states, b"AA" | b"DD") {
         "changed"
     } else if states.contains(&b'A') || states.contains(&b'?') {
         "new"

@@ -304,7 +304,7 @@ fn asked(
     vec![
         ("all_since", repository.commits_between(&[], last).err()),
         ("distance", repository.distance(first, last).err()),
-        ("led_to", repository.is_ancestor(first, last).err()),
+        ("is_ancestor", repository.is_ancestor(first, last).err()),
         ("merge_bases", repository.merge_bases(first, last).err()),
         ("line_to", repository.line_to(last).err()),
         ("added_since", repository.added_since(first, last).err()),

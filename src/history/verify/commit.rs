@@ -16,8 +16,8 @@ use crate::git::{ChangedFile, CommitId, LogEntry};
 use crate::history::commit_tasks::{
     ChangedTask, changed_tasks, is_of_another_project, touches_rules,
 };
-use crate::project::workspace::agent_author;
 use crate::project::error::ProjectError;
+use crate::project::workspace::agent_author;
 use crate::rules::{Act, Proof, ReplayedAct, Rules, prove, rehashed};
 use crate::tasks::state::commit_message;
 

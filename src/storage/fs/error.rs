@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 
-use super::folder::{BadPath, ProjectPath};
+use super::project_path::{BadPath, ProjectPath};
 use crate::domain::TaskId;
 use crate::system::disk::NotSynced;
 

@@ -2,5 +2,6 @@
 
 pub(crate) mod error;
 pub(crate) mod folder;
+pub(crate) mod project_path;
 pub mod random;
 pub(crate) mod temporary_file;

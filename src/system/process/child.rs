@@ -194,7 +194,7 @@ impl Running {
         attendant: &mut A,
     ) -> Result<Option<How<A::Reason>>, UnknownExit> {
         let mut clock =
-            Deadline { limits: *limits, begun: self.begun, heard: self.begun, asked: None };
+            RunDeadline { limits: *limits, begun: self.begun, heard: self.begun, asked: None };
         let mut dying: Option<Dying<A::Reason>> = None;
         let mut tick = SHORTEST_TICK;
         while !self.has_ended()? {
@@ -261,14 +261,14 @@ impl Drop for Running {
 }
 
 /// When a program has to end.
-struct Deadline {
+struct RunDeadline {
     limits: ProcessLimits,
     begun: Instant,
     heard: Instant,
     asked: Option<Instant>,
 }
 
-impl Deadline {
+impl RunDeadline {
     fn due<A: Attendant>(&mut self, now: Instant, attendant: &mut A) -> Option<How<A::Reason>> {
         if self.asked.is_none_or(|asked| now.saturating_duration_since(asked) >= TICK) {
             self.asked = Some(now);

@@ -12,7 +12,7 @@ use crate::git::{CommitId, Head, ObjectId, Person};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::ProjectError;
 use crate::project::issue::left_out;
-use crate::project::workspace::Workspace;
+use crate::project::workspace::{Workspace, agent_author};
 use crate::rules::{Act, ReplayedAct, StateChange, explain, flaw};
 use crate::storage::task_files;
 use crate::storage::task_files::{Snapshot, TaskPlace};

@@ -14,9 +14,6 @@ const MOST_AT_TOP: usize = 18;
 /// How many folders may lie in each other below `src`.
 const DEEPEST: usize = 3;
 
-/// How many type names several modules may define. Only one may shrink it.
-const MOST_SHARED_NAMES: usize = 15;
-
 /// A path of modules and names below the crate.
 type ItemPath = Vec<String>;
 
@@ -271,7 +268,7 @@ fn folders_are_small_and_have_no_circles() {
 #[test]
 fn a_name_is_one_type() {
     let shared = shared_names(&sources());
-    assert!(shared.len() <= MOST_SHARED_NAMES, "\n{}", shared.join("\n"));
+    assert!(shared.is_empty(), "\n{}", shared.join("\n"));
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! Random shapes and values for property tests: small alphabets, so that shapes and values meet.
 
-use proptest::{collection::vec, option, prelude::*, sample::select, sample::subsequence};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::{BoxedStrategy, Just, Strategy, any};
+use proptest::prop_oneof;
+use proptest::sample::{select, subsequence};
 use serde_json::{Value, json};
 
 use super::{About, Count, Interval, List, ObjectFields, Others, Shape, ShapeKind};
