@@ -30,7 +30,7 @@
 //! | `.aof/inbox`, `.aof/refused` | `storage::inbox` |
 //! | `.aof/lock`, `.aof/intent`, `.aof/cache` | `storage::lock`, `storage::journal`, `storage::header_cache` |
 //! | `.aof/outbox` | `storage::outbox` |
-//! | `.aof/contact`, `.aof/archive`, `.aof/horizon` | `storage::header_cache` |
+//! | `.aof/contact`, `.aof/archive`, `.aof/horizon`, `.aof/boot` | `storage::header_cache` |
 //! | `.aof/branch`, a worktree | `project::open` |
 //! | `.aof/coming_*`, while files are brought in | `git::checkout` |
 //! | `.aof/runs` | `storage::runs` |

@@ -214,6 +214,16 @@ impl Hint for DueHorizon {
     const NAME: &str = "horizon";
 }
 
+/// `.aof/boot`: the start of the machine after which temporary files were swept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LastBoot {
+    pub boot: String,
+}
+
+impl Hint for LastBoot {
+    const NAME: &str = "boot";
+}
+
 /// `.aof/contact`: when the remote was last reached, and what has been in the way since.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct RemoteContact {

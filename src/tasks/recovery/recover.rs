@@ -20,6 +20,7 @@ use crate::git::{
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::atomic_write;
+use crate::storage::header_cache::{Hint, LastBoot};
 use crate::storage::journal::{IntendedWrite, JournalRecord, JournalState, RecoveryAim};
 use crate::storage::{ProjectPath, StoreError, WriterLock, journal};
 use crate::system::disk::Unsynced;
@@ -38,7 +39,10 @@ pub(crate) fn recover_if_pending(workspace: &Workspace) -> Result<bool, ProjectE
 /// Finishes what a crash left. Returns whether there was anything.
 pub(crate) fn recover(workspace: &Workspace, lock: &WriterLock) -> Result<bool, ProjectError> {
     let record = match journal::read(lock)? {
-        JournalState::Nothing => return Ok(false),
+        JournalState::Nothing => {
+            sweep_after_restart(lock)?;
+            return Ok(false);
+        }
         JournalState::Unreadable => {
             atomic_write::sweep_tasks(lock)?;
             journal::clear(lock)?;
@@ -76,6 +80,19 @@ pub(crate) fn recover(workspace: &Workspace, lock: &WriterLock) -> Result<bool, 
     finish(&left, landed)?;
     journal::clear(lock)?;
     Ok(true)
+}
+
+/// Removes temporary files among the tasks, once after each start of the machine. A power cut may keep them and lose the record of
+/// their write.
+fn sweep_after_restart(lock: &WriterLock) -> Result<(), ProjectError> {
+    let Some(boot) = boot() else { return Ok(()) };
+    if LastBoot::load(lock.paths()).is_some_and(|last| last.boot == boot) {
+        return Ok(());
+    }
+    atomic_write::sweep_tasks(lock)?;
+    // Without the note the next command sweeps again.
+    let _ = LastBoot { boot }.save(lock.paths());
+    Ok(())
 }
 
 /// Finishes or undoes a write of tasks and rules.

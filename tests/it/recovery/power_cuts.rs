@@ -90,6 +90,19 @@ fn a_new_task_whose_name_was_lost_is_there_again() {
 }
 
 #[test]
+fn a_file_that_was_begun_goes_where_its_record_was_lost() {
+    let env = TestEnvironment::new();
+    let mut command = env.aof_command(&["task", "new", "Add login"]);
+    command.env("AOF_STOP_AT", "git.intent-told").env("AOF_BOOT", BOOT_BEFORE);
+    assert_eq!(env.run(command).code, None);
+    assert!(env.git(&["status", "--porcelain"]).contains("?? tasks/"));
+    // The disk had not been asked for the record, and somebody else's sync took the file's name along.
+    fs::write(env.path(".aof/intent"), "").unwrap();
+    env.new_task(&["Another task"]);
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
 fn rules_whose_name_was_lost_are_there_again() {
     let env = TestEnvironment::without_repository();
     let mut command = env.aof_command(&["init"]);
