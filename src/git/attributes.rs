@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use git2::{AttrCheckFlags, AttrValue};
+use git2::{AttrCheckFlags, AttrValue, Index};
 
 use super::command;
 use super::error::GitError;
@@ -103,6 +103,13 @@ impl Repository {
         names: [&str; N],
     ) -> Result<[Attribute; N], GitError> {
         let full_path = self.full_path(path);
+        // libgit2 reads the whole index, for attribute files that the worktree lacks. With the main one there, that costs more than it
+        // tells.
+        if self.worktree_path(".gitattributes").is_file()
+            && let Ok(mut empty) = Index::new()
+        {
+            let _ = self.git().set_index(&mut empty);
+        }
         let read = |name| {
             let flags = AttrCheckFlags::FILE_THEN_INDEX;
             let value = self.git().get_attr_bytes(Path::new(&full_path), name, flags).ok()?;

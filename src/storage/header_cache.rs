@@ -5,8 +5,10 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::thread;
 
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
@@ -19,6 +21,8 @@ const NAME: &str = "cache";
 const FORMAT: &str = "aof-cache 2";
 const LIMIT: u64 = 1024 * 1024 * 1024;
 const RACY: i128 = 2_000_000_000;
+/// A file of so many bytes is parsed sooner by several threads.
+const LONG: usize = 1 << 19;
 
 /// What is known of the headers of task files.
 #[derive(Debug)]
@@ -39,7 +43,7 @@ enum Loaded<H> {
     Damaged,
 }
 
-impl<H: Serialize + DeserializeOwned> HeaderCache<H> {
+impl<H: Serialize + DeserializeOwned + Send> HeaderCache<H> {
     /// Loads the cache; `schema` names the form of the headers, and a cache of another form is empty.
     pub(crate) fn load(paths: &Paths, schema: &'static str) -> Self {
         let entries = match read(paths, schema) {
@@ -129,37 +133,62 @@ fn title(schema: &str) -> String {
     format!("{FORMAT} {schema}\n")
 }
 
-fn read<H: DeserializeOwned>(paths: &Paths, schema: &str) -> Loaded<H> {
+fn read<H: DeserializeOwned + Send>(paths: &Paths, schema: &str) -> Loaded<H> {
     let folder = Folder::open_existing(paths.root(), LOCAL).ok().flatten();
     let opened = folder.and_then(|folder| folder.open_to_read(NAME).ok().flatten());
     let Some((file, metadata)) = opened else { return Loaded::Nothing };
     if metadata.len() > LIMIT {
         return Loaded::Damaged;
     }
-    let mut reader = BufReader::with_capacity(1 << 16, file);
-    let mut first = Vec::new();
-    if reader.by_ref().take(256).read_until(b'\n', &mut first).is_err() {
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0) + 1);
+    if (&file).read_to_end(&mut bytes).is_err() {
         return Loaded::Damaged;
     }
-    if first != title(schema).as_bytes() {
-        let is_other = first.starts_with(b"aof-cache ") && first.ends_with(b"\n");
+    let title = title(schema);
+    let Some(entries) = bytes.strip_prefix(title.as_bytes()) else {
+        let first = bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
+        let is_other =
+            first.starts_with(b"aof-cache ") && first.ends_with(b"\n") && first.len() <= 256;
         return if is_other { Loaded::Nothing } else { Loaded::Damaged };
-    }
-    lines(reader).map_or(Loaded::Damaged, Loaded::Entries)
+    };
+    lines(entries).map_or(Loaded::Damaged, Loaded::Entries)
 }
 
-fn lines<H: DeserializeOwned>(mut reader: impl BufRead) -> Option<HashMap<String, (FileStat, H)>> {
-    let (mut entries, mut line) = (HashMap::new(), Vec::new());
-    while reader.read_until(b'\n', &mut line).ok()? > 0 {
-        if line.pop() != Some(b'\n') {
-            return None;
-        }
-        let (path, mtime, ctime, size, inode, header): CacheLine<'_, H> =
-            serde_json::from_slice(&line).ok()?;
-        entries.insert(path.into_owned(), (FileStat { mtime, ctime, size, inode }, header));
-        line.clear();
+/// Parses the lines behind the title; nothing if one is damaged. A long file is parsed by several threads.
+fn lines<H: DeserializeOwned + Send>(bytes: &[u8]) -> Option<HashMap<String, (FileStat, H)>> {
+    let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get).min(4);
+    let parts = if bytes.len() < LONG { 1 } else { threads };
+    let (mut rest, mut chunks) = (bytes, Vec::new());
+    for left in (1..=parts).rev() {
+        let end = rest.len() / left;
+        let end = rest[end..]
+            .iter()
+            .position(|byte| *byte == b'\n')
+            .map_or(rest.len(), |at| end + at + 1);
+        let (chunk, after) = rest.split_at(end);
+        chunks.push(chunk);
+        rest = after;
     }
-    Some(entries)
+    let first = chunks.pop()?;
+    thread::scope(|scope| {
+        let others: Vec<_> =
+            chunks.iter().map(|chunk| scope.spawn(move || parse_lines::<H>(chunk))).collect();
+        let mut entries: HashMap<_, _> = parse_lines(first)?.into_iter().collect();
+        for other in others {
+            entries.extend(other.join().ok()??);
+        }
+        Some(entries)
+    })
+}
+
+fn parse_lines<H: DeserializeOwned>(bytes: &[u8]) -> Option<Vec<(String, (FileStat, H))>> {
+    let parse = |line: &[u8]| {
+        let line = line.strip_suffix(b"\n")?;
+        let (path, mtime, ctime, size, inode, header): CacheLine<'_, H> =
+            serde_json::from_slice(line).ok()?;
+        Some((path.into_owned(), (FileStat { mtime, ctime, size, inode }, header)))
+    };
+    bytes.split_inclusive(|byte| *byte == b'\n').map(parse).collect()
 }
 
 /// A record that is kept in a file of its own below `.aof/`.

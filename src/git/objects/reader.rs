@@ -120,15 +120,21 @@ impl<'r> ObjectReader<'r> {
             Some(known) => known,
             None => known.insert(folders(self.folder.path())?),
         };
-        let mut files = here.iter().map(|folder| place_in(folder, id));
         let is_right = |(kind, bytes): &Inflated| name(*kind, bytes) == id;
-        if let Some(object) = files.clone().filter_map(|file| loose(&file)).find(is_right) {
-            cache.keep(id, object.clone());
-            return Ok(object);
+        let mut unreadable = Vec::new();
+        for file in here.iter().map(|folder| place_in(folder, id)) {
+            match loose(&file) {
+                LooseFile::Missing => {}
+                LooseFile::Object(object) if is_right(&object) => {
+                    cache.keep(id, object.clone());
+                    return Ok(object);
+                }
+                LooseFile::Object(_) | LooseFile::Unreadable => unreadable.push(file),
+            }
         }
         let damaged = |file, detail: String| GitError::Damaged { word, id, file, detail };
-        for file in files.clone() {
-            check_loose(&file).map_err(|detail| damaged(file, detail))?;
+        for file in &unreadable {
+            check_loose(file).map_err(|detail| damaged(file.clone(), detail))?;
         }
         check_packs(here, packs).map_err(|(file, detail)| damaged(file, detail))?;
         let fault = match self.stored(id) {
@@ -139,8 +145,7 @@ impl<'r> ObjectReader<'r> {
             Ok(_) => git2::Error::from_str("its bytes are those of another object"),
             Err(fault) => fault,
         };
-        let loose = files.find(|file| file.exists());
-        Err(match (loose, lost.first()) {
+        Err(match (unreadable.into_iter().next(), lost.first()) {
             (Some(file), _) => damaged(file, fault.message().to_owned()),
             (None, Some(UnreadableAlternate { folder, named_in, detail })) => GitError::NotLent {
                 word,
@@ -173,9 +178,25 @@ impl<'r> ObjectReader<'r> {
     }
 }
 
+/// What a loose file has.
+enum LooseFile {
+    Missing,
+    Object(Inflated),
+    /// It cannot be read, or is no object.
+    Unreadable,
+}
+
 /// Reads a loose file.
-fn loose(file: &Path) -> Option<Inflated> {
-    let deflated = git_file::read_to_end(&git_file::open(file).ok()?, SMALL).ok()?;
+fn loose(file: &Path) -> LooseFile {
+    match git_file::open(file) {
+        Ok(file) => inflate(&file).map_or(LooseFile::Unreadable, LooseFile::Object),
+        Err(error) if error.kind() == ErrorKind::NotFound => LooseFile::Missing,
+        Err(_) => LooseFile::Unreadable,
+    }
+}
+
+fn inflate(file: &File) -> Option<Inflated> {
+    let deflated = git_file::read_to_end(file, SMALL).ok()?;
     let mut bytes = Vec::with_capacity(deflated.len() * 2);
     ZlibDecoder::new(deflated.as_slice()).read_to_end(&mut bytes).ok()?;
     let start = bytes.iter().take(32).position(|byte| *byte == 0)? + 1;
@@ -293,8 +314,8 @@ fn named_by(objects: &Path) -> Result<Vec<PathBuf>, GitError> {
 }
 
 const SUM: usize = 20;
-/// A larger index is not read whole, in bytes: it would take longer than anything else.
-const LARGEST: u64 = 32 << 20;
+/// A larger index, in bytes, is not hashed: each command opens it, and git itself hashes none either.
+const LARGEST: u64 = 256 << 10;
 
 /// Returns what is wrong with an index, or with its pack as the index has it.
 pub(crate) fn damage(index: &Path) -> Option<(PathBuf, String)> {
