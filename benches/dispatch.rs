@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use aof::domain::{AgentId, Priority, RoleId, Ticket, Timestamp};
 use aof::files::config::configuration::{Source, load};
-use aof::rules::{Hands, Rules, Waiting, dispatch};
+use aof::rules::{AgentLoads, Rules, Waiting, dispatch};
 use criterion::{Criterion, criterion_group, criterion_main};
 
 const TASKS: usize = 1_000;
@@ -68,13 +68,14 @@ fn hand_out(criterion: &mut Criterion) {
     for way in ["least-loaded", "round-robin"] {
         let rules = rules(way);
         assert_eq!(
-            dispatch(&rules, &waiting, &Hands::default()).len(),
+            dispatch(&rules, &waiting, &AgentLoads::default()).len(),
             TASKS,
             "everything finds somebody"
         );
         group.bench_function(way, |bencher| {
-            bencher
-                .iter(|| dispatch(black_box(&rules), black_box(&waiting), &Hands::default()).len());
+            bencher.iter(|| {
+                dispatch(black_box(&rules), black_box(&waiting), &AgentLoads::default()).len()
+            });
         });
     }
     group.finish();

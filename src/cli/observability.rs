@@ -127,7 +127,7 @@ pub(crate) fn run_events(session: &Session, args: &EventsArgs) -> CliResult {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Hands over every wanted event that is there by now, and warns of damaged lines.
+/// Workload over every wanted event that is there by now, and warns of damaged lines.
 fn read(
     session: &Session,
     reader: &mut EventReader,

@@ -11,7 +11,7 @@ use crate::git::{Repository, UncommittedChanges};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::rules::{Gift, Hands, Rules, Waiting, Workplace};
+use crate::rules::{AgentLoads, LastAssignment, Rules, Waiting, Workplace};
 use crate::tasks::headers::listing::{ListScope, Unreadable, read_all};
 use crate::tasks::headers::summary::{EndedVisit, TaskSummary, gate_of, time};
 use crate::tasks::view::task_view::eligible_agents_at;
@@ -64,10 +64,10 @@ fn waiting_at(
 
 /// Returns what agents hold of these tasks, and what each role gave last. A visit that has ended counts as given when it began, since
 /// the time of its claim is not kept.
-pub(crate) fn hands<'t>(tasks: impl IntoIterator<Item = &'t TaskSummary>) -> Hands {
-    let mut hands = Hands::default();
+pub(crate) fn hands<'t>(tasks: impl IntoIterator<Item = &'t TaskSummary>) -> AgentLoads {
+    let mut hands = AgentLoads::default();
     for task in tasks {
-        let gift = |at, branch: Option<&OpenBranch>, agent| Gift {
+        let gift = |at, branch: Option<&OpenBranch>, agent| LastAssignment {
             at,
             priority: task.priority(),
             created: task.created,

@@ -24,7 +24,7 @@ pub(crate) fn look_through(
     Ok(issues)
 }
 
-/// What became of a issue.
+/// What became of an issue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TreatmentOutcome {
     /// It was told.

@@ -1,4 +1,4 @@
-//! The list of checks, in the order in which people see the issues, and what the checks look at.
+//! The list of checks, in the order in which people see the issues.
 
 use super::subject::{CheckContext, CheckResult, View};
 use super::{git, local_files, rules, task_files, uncommitted};
@@ -34,7 +34,7 @@ const CHECKS: [(CheckScope, Check); 37] = [
     (CheckScope::Both, uncommitted::check_unreadable),
     (CheckScope::Both, task_files::doubled),
     (CheckScope::Both, task_files::misplaced),
-    (CheckScope::Both, task_files::check),
+    (CheckScope::Both, task_files::missing_files),
     (CheckScope::Both, uncommitted::check_uncommitted),
     (CheckScope::Both, task_files::companions),
     (CheckScope::Both, uncommitted::archive),
@@ -49,8 +49,8 @@ const CHECKS: [(CheckScope, Check); 37] = [
     (CheckScope::Status, local_files::watcher),
     (CheckScope::Both, git::check_remote),
     (CheckScope::Doctor, local_files::event_stream),
-    (CheckScope::Doctor, rules::check),
-    (CheckScope::Doctor, git::storage),
+    (CheckScope::Doctor, rules::large_folders),
+    (CheckScope::Doctor, git::loose_objects),
     (CheckScope::Doctor, rules::drifted),
     (CheckScope::Doctor, local_files::schemas),
 ];

@@ -161,7 +161,7 @@ pub(crate) fn index_layout(subject: &CheckContext<'_>) -> CheckResult {
 }
 
 /// Many small objects are slow to find, and take more room than one pack.
-pub(crate) fn storage(subject: &CheckContext<'_>) -> CheckResult {
+pub(crate) fn loose_objects(subject: &CheckContext<'_>) -> CheckResult {
     let Storage { loose, packs } = subject.workspace.repository.storage()?;
     if loose <= MANY_LOOSE && packs <= MANY_PACKS {
         return Ok(Vec::new());

@@ -311,7 +311,7 @@ const LARGE: usize = 1_000;
 /// How long each batch waits for the lock.
 const FOLDERS_WAIT: Duration = Duration::from_secs(10);
 
-pub(crate) fn check(subject: &CheckContext<'_>) -> CheckResult {
+pub(crate) fn large_folders(subject: &CheckContext<'_>) -> CheckResult {
     let mut folders: BTreeMap<String, usize> = BTreeMap::new();
     for entry in walk_active(&subject.workspace.paths) {
         if let WalkEntry::Task(entry) = entry {

@@ -278,7 +278,7 @@ fn keep_line_endings(workspace: &mut Workspace) -> Result<(), ProjectError> {
 }
 
 /// Active tasks that HEAD has, and no file in the worktree. In the middle of a merge that is git's to tell.
-pub(crate) fn check(subject: &CheckContext<'_>) -> CheckResult {
+pub(crate) fn missing_files(subject: &CheckContext<'_>) -> CheckResult {
     let workspace = subject.workspace;
     let Some(CheckedProject { committed, .. }) =
         subject.project().filter(|_| subject.busy.is_none())

@@ -46,14 +46,14 @@ impl Waiting {
 
 /// What agents have, and what each role gave last.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Hands {
+pub struct AgentLoads {
     load: HashMap<AgentId, u32>,
-    last: BTreeMap<RoleId, Gift>,
+    last: BTreeMap<RoleId, LastAssignment>,
 }
 
 /// When something was given to an agent; of several at one time, the less urgent was given later.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Gift {
+pub struct LastAssignment {
     pub at: Timestamp,
     pub priority: Priority,
     /// When its task was made.
@@ -62,14 +62,14 @@ pub struct Gift {
     pub agent: AgentId,
 }
 
-impl Hands {
+impl AgentLoads {
     /// Notes that the agent has something.
     pub fn hold(&mut self, agent: AgentId) {
         *self.load.entry(agent).or_default() += 1;
     }
 
     /// Notes that something of the role was given to an agent.
-    pub fn give(&mut self, role: RoleId, gift: Gift) {
+    pub fn give(&mut self, role: RoleId, gift: LastAssignment) {
         match self.last.get_mut(&role) {
             Some(last) if *last >= gift => {}
             Some(last) => *last = gift,
@@ -88,7 +88,7 @@ impl Hands {
 pub fn dispatch<'w>(
     rules: &Rules,
     waiting: &'w [Waiting],
-    hands: &Hands,
+    hands: &AgentLoads,
 ) -> Vec<(&'w Waiting, AgentId)> {
     let mut crews: HashMap<&RoleId, Option<Crew<'_>>> = HashMap::new();
     let mut load: HashMap<&AgentId, u32> = HashMap::new();
@@ -127,7 +127,7 @@ struct Crew<'r> {
 
 impl<'r> Crew<'r> {
     /// Returns the agents of the role; nothing where they ask for work themselves.
-    fn of(rules: &'r Rules, hands: &Hands, id: &RoleId) -> Option<Self> {
+    fn of(rules: &'r Rules, hands: &AgentLoads, id: &RoleId) -> Option<Self> {
         let role = rules.org.role(id)?;
         let way = rules.project.way_of(role);
         if way == HandOut::Ask {

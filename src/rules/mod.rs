@@ -25,7 +25,7 @@ pub(crate) mod verdict;
 mod tests;
 
 pub use act::{Act, Actor, Decision, LOOP_LIMIT, Warning, WorkflowStep};
-pub use assignment::{Gift, Hands, Waiting, dispatch};
+pub use assignment::{AgentLoads, LastAssignment, Waiting, dispatch};
 pub use events::{Notice, audience, events};
 pub use refusal::{Flaw, NAMESPACE, Refusal, RefusalKind, ToSign};
 pub use replay::{

@@ -78,7 +78,7 @@ pub(crate) fn plan(
         from: Some((path.clone(), state.snapshot.bytes.clone())),
         ..Write::of_new_file(Some(state.id.clone()), path.clone(), Vec::new())
     };
-    // Pending versions are committed even with `Choice::Settled`: they may be that very change, interrupted before its commit.
+    // Pending versions are committed even with `Choice::Settled`: a pending version may be this same change, from a run that was killed.
     if let Pending::Versions(versions) = &state.pending {
         write.versions.clone_from(versions);
     }

@@ -1,6 +1,6 @@
-//! Whether git has anything in aof's own folder of the project, in HEAD or in the index. It is each clone's alone: what came there by
-//! git is anybody's. A worktree that itself stands in such a folder, as that of a project on a branch of its own, is written to by whatever
-//! the checkout around it has there: that one is asked as well. Only reads.
+//! Whether git has a file of aof's own folder, `.aof`, in HEAD or in the index. Each clone has its own; files that git put there may be
+//! from anybody. If this worktree lies in another checkout's `.aof`, as that of a project on a branch of its own, that checkout is
+//! checked too. Only reads.
 
 use std::fs;
 use std::io::{ErrorKind, Read};
@@ -34,11 +34,10 @@ impl Repository {
         self.check_own_folder_at(self.look()?.commit)
     }
 
-    /// Refuses where git has anything of it in that commit, which HEAD is at, or in the index, or has anything of the folder that this
-    /// worktree stands in.
+    /// Fails if HEAD's commit, the index or the enclosing checkout has a file of `.aof`.
     pub(crate) fn check_own_folder_at(&self, head: Option<CommitId>) -> Result<(), GitError> {
-        self.has_none_of_it(head)?;
-        let Some(around) = self.around()? else { return Ok(()) };
+        self.ensure_untracked(head)?;
+        let Some(around) = self.enclosing_checkout()? else { return Ok(()) };
         around.check_own_folder().map_err(|error| match error {
             GitError::OwnFolderInGit(OwnFolder { around: None, name, is_committed, is_staged }) => {
                 let around =
@@ -50,7 +49,7 @@ impl Repository {
     }
 
     /// Returns the checkout whose own folder this worktree stands in, if it stands in one: git writes what it has there right through.
-    fn around(&self) -> Result<Option<&Repository>, GitError> {
+    fn enclosing_checkout(&self) -> Result<Option<&Repository>, GitError> {
         if let Some(known) = self.around.get() {
             return Ok(known.as_deref());
         }
@@ -68,7 +67,7 @@ impl Repository {
         Ok(self.around.get_or_init(|| found).as_deref())
     }
 
-    fn has_none_of_it(&self, head: Option<CommitId>) -> Result<(), GitError> {
+    fn ensure_untracked(&self, head: Option<CommitId>) -> Result<(), GitError> {
         // Git replaces the index whenever it changes.
         let index = fs::metadata(self.git_dir().join("index")).ok();
         let seen = Seen {

@@ -1,9 +1,8 @@
-//! What led to which commit: stretches of history, whether one commit led to another, and where two parted. Each answer is exact,
-//! whatever the clocks said when the commits were made, and reads no more of a long history than it takes to be sure.
+//! Ranges of commits, ancestors, and merge bases. Each answer is exact, whatever the clocks said when the commits were made, and reads
+//! no more of a long history than it takes to be sure.
 //!
-//! A commit leads to none of those that led to it. So once all that is left to read led to a parent of some commit, none of
-//! it can have come from that commit. Where a commit has no parents, all has to be read to be sure of that, which a count for people
-//! is not worth.
+//! No commit is an ancestor of its own ancestors. So if all commits that are still unread are ancestors of a parent of some commit, none
+//! of them descends from it. For a root commit, everything has to be read to be sure of that; a count for people is not worth it.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
@@ -15,9 +14,9 @@ use crate::git::repository::handle::Repository;
 /// The commits of a stretch of history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommitRange {
-    /// They, each behind those that it came from.
+    /// The commits, ancestors first.
     pub commits: Vec<CommitId>,
-    /// Those that have nothing before them here, though there was something.
+    /// Commits whose parents this clone lacks.
     pub ends: Vec<CommitId>,
 }
 
@@ -30,29 +29,29 @@ pub struct Distance {
     pub behind: usize,
 }
 
-/// Of a commit that led to one of those that are known.
+/// An ancestor of a known commit.
 const KNOWN: Colours = 1;
-/// Of a commit that led to the first of two, or is it.
+/// The first of two commits, or an ancestor of it.
 const ONE: Colours = 1 << 1;
-/// Of a commit that led to the other.
+/// An ancestor of the other.
 const OTHER: Colours = 1 << 2;
-/// Of a commit that led to one that led to both.
+/// An ancestor of a common ancestor.
 const STALE: Colours = 1 << 3;
-/// So many first commits of a stretch are ruled out at a time, each by a colour of its own.
+/// How many first commits of a range are ruled out at a time, each by a colour of its own.
 const BATCH: usize = 63;
-/// So many commits are read at least before a beginning is taken for new that is only `Likely` to be.
+/// How many commits are read at least before a root commit is taken for new that is only `Likely` to be.
 const LEAST_READ: usize = 1_000;
 
-/// How sure it has to be that a beginning of history, which has no parents, is new.
+/// How far is read to rule out that a root commit is old.
 #[derive(Clone, Copy)]
-enum Sureness {
-    /// Reads whatever might have come from one.
+enum RootSearch {
+    /// Reads all that might descend from one.
     Certain,
     /// Reads about twice of what it would without one: wrong only where a clock was as well.
     Likely,
 }
 
-impl Sureness {
+impl RootSearch {
     /// Returns how many commits may be read, where so many were.
     const fn most(self, read: usize) -> usize {
         match self {
@@ -70,7 +69,7 @@ impl Repository {
         since: &[CommitId],
         until: CommitId,
     ) -> Result<CommitRange, GitError> {
-        let (graph, last) = self.graph_between(since, until, Sureness::Certain)?;
+        let (graph, last) = self.graph_between(since, until, RootSearch::Certain)?;
         let mut range = CommitRange { commits: Vec::new(), ends: Vec::new() };
         for number in in_order(graph.commits(), last) {
             let commit = &graph.commits()[number];
@@ -112,8 +111,8 @@ impl Repository {
     /// began by itself, and was merged in, it believes the clocks.
     pub fn distance(&self, one: CommitId, other: CommitId) -> Result<Distance, GitError> {
         Ok(Distance {
-            ahead: self.count_since(other, one, Sureness::Likely)?,
-            behind: self.count_since(one, other, Sureness::Likely)?,
+            ahead: self.count_since(other, one, RootSearch::Likely)?,
+            behind: self.count_since(one, other, RootSearch::Likely)?,
         })
     }
 
@@ -180,7 +179,7 @@ impl Repository {
         }
         let mut nearest = None;
         for base in bases {
-            let ahead = self.count_since(base, head, Sureness::Certain)?;
+            let ahead = self.count_since(base, head, RootSearch::Certain)?;
             if nearest.is_none_or(|(least, _)| ahead < least) {
                 nearest = Some((ahead, base));
             }
@@ -192,9 +191,9 @@ impl Repository {
         &self,
         known: CommitId,
         until: CommitId,
-        sureness: Sureness,
+        root_search: RootSearch,
     ) -> Result<usize, GitError> {
-        let (graph, _) = self.graph_between(&[known], until, sureness)?;
+        let (graph, _) = self.graph_between(&[known], until, root_search)?;
         Ok(graph.commits().iter().filter(|commit| !commit.has(KNOWN)).count())
     }
 
@@ -203,7 +202,7 @@ impl Repository {
         &self,
         since: &[CommitId],
         until: CommitId,
-        sureness: Sureness,
+        root_search: RootSearch,
     ) -> Result<(CommitGraph<'_>, usize), GitError> {
         let (mut graph, last) = self.start_graph(since, until)?;
         let mut ruled_out = BTreeSet::new();
@@ -216,8 +215,8 @@ impl Repository {
             let (mut round, most) = if !others.is_empty() {
                 (others, usize::MAX)
             } else if !beginnings.is_empty() {
-                // Nobody gets its colour.
-                (beginnings, sureness.most(graph.commits().len()))
+                // A root has no parents to colour.
+                (beginnings, root_search.most(graph.commits().len()))
             } else {
                 return Ok((graph, last));
             };

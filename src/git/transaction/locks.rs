@@ -36,7 +36,7 @@ pub struct Locks {
     pub index: LockFile,
     /// `None` when only the index is being healed.
     pub branch: Option<BranchLock>,
-    /// Where a record does not say it, some may have come.
+    /// Older records lack this: `Coming` is assumed.
     #[serde(default)]
     pub files: IncomingFiles,
 }
@@ -93,7 +93,7 @@ pub struct Cleared {
 
 impl Repository {
     /// Removes the locks that a killed process left, if they are provably the recorded ones, or provably nobody's. The caller holds
-    /// the project's writer lock, so that process is gone. Those that are gone do not come back when the record is.
+    /// the project's writer lock, so that process is gone. The removal is synced before the record may go.
     pub fn clear_stale(&self, locks: &Locks, end: End) -> Result<Cleared, GitError> {
         let index_lock = self.git_dir().join("index.lock");
         let mut cleared = Cleared {

@@ -5,8 +5,8 @@ use crate::domain::{
     Verdict, Visit,
 };
 
-/// Returns what the entry at that place wants: of a fork that failed, what all of its branches want.
-pub(crate) fn wish(history: &[Visit], index: usize) -> Option<ReviewContext> {
+/// Returns the review context that an entry makes: of a fork that failed, that of all its branches.
+pub(crate) fn review_of(history: &[Visit], index: usize) -> Option<ReviewContext> {
     let visit = history.get(index)?;
     if visit.join == Some(Join::Failed) {
         return Some(of_branches(history, index));
@@ -78,7 +78,7 @@ pub fn unanswered(history: &[Visit]) -> Vec<&Visit> {
 
 /// Returns what these entries want: of a fork, what all of its branches want.
 pub(crate) fn open_wishes(history: &[Visit]) -> Vec<ReviewContext> {
-    unanswered_at(history).into_iter().filter_map(|index| wish(history, index)).collect()
+    unanswered_at(history).into_iter().filter_map(|index| review_of(history, index)).collect()
 }
 
 /// Returns the places of these entries.
@@ -127,7 +127,7 @@ pub(crate) fn review(history: &[Visit]) -> Option<ReviewContext> {
     let asks = |index: &usize| history[*index].retry.is_some() && history[*index].join.is_none();
     let last = came.filter(asks).filter(|index| told(&history[*index]));
     let index = last.or_else(|| unanswered_at(history).pop())?;
-    let wish = wish(history, index)?;
+    let wish = review_of(history, index)?;
     // Who leads back as a matter of course and lists nothing wants nothing.
     Some(if last.is_some() {
         ReviewContext { blockers: history[index].blockers.clone(), ..wish }

@@ -161,7 +161,7 @@ pub fn may_complete(
             members: members(),
         });
     }
-    separate(task, post, Identity::Agent, |visit| visit.agent.as_ref() == Some(agent))
+    same_worker_visit(task, post, Identity::Agent, |visit| visit.agent.as_ref() == Some(agent))
         .map_or(Ok(()), |done| Err(not_separate(task, post, agent, done)))
 }
 
@@ -190,8 +190,8 @@ pub(crate) fn another_has(
     }
 }
 
-/// Returns whether the completion is somebody else's than the work that this gate keeps apart from, as far as its session tells.
-pub(crate) fn separate_session(
+/// Refuses a completion from the session of work that this gate must be kept apart from.
+pub(crate) fn check_separate_session(
     task: &Task,
     post: &Workplace<'_>,
     completion: &Completion,
@@ -200,12 +200,12 @@ pub(crate) fn separate_session(
     let same = |visit: &Visit| {
         session.is_none() || visit.metadata.get("session").is_none_or(|own| Some(own) == session)
     };
-    separate(task, post, Identity::Session, same)
+    same_worker_visit(task, post, Identity::Session, same)
         .map_or(Ok(()), |done| Err(not_separate(task, post, &completion.agent, done)))
 }
 
 /// Returns the last work at a gate that this one keeps apart from, if it was the same worker's.
-fn separate<'a>(
+fn same_worker_visit<'a>(
     task: &'a Task,
     post: &Workplace<'_>,
     by: Identity,

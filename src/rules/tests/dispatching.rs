@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::world::{at, gate, id, project, workflow};
 use crate::domain::*;
-use crate::rules::{Gift, Hands, Rules, Waiting, dispatch};
+use crate::rules::{AgentLoads, LastAssignment, Rules, Waiting, dispatch};
 
 /// Returns rules with one role `crew` of these agents, each with its `maxTasks`.
 fn rules_of(way: HandOut, agents: &[(&str, Option<u32>)]) -> Rules {
@@ -35,7 +35,7 @@ fn place(name: &str) -> Waiting {
     }
 }
 
-fn handed(rules: &Rules, waiting: &[Waiting], hands: &Hands) -> Vec<String> {
+fn handed(rules: &Rules, waiting: &[Waiting], hands: &AgentLoads) -> Vec<String> {
     let given = dispatch(rules, waiting, hands);
     given
         .into_iter()
@@ -43,17 +43,23 @@ fn handed(rules: &Rules, waiting: &[Waiting], hands: &Hands) -> Vec<String> {
         .collect()
 }
 
-fn hands(held: &[&str]) -> Hands {
-    let mut hands = Hands::default();
+fn hands(held: &[&str]) -> AgentLoads {
+    let mut hands = AgentLoads::default();
     for agent in held {
         hands.hold(id(agent));
     }
     hands
 }
 
-fn gift(minute: i64, task: &str, agent: &str) -> Gift {
+fn gift(minute: i64, task: &str, agent: &str) -> LastAssignment {
     let ticket = Ticket { task: id(task), visit: None, branch: None };
-    Gift { at: at(minute), priority: Priority::Medium, created: at(0), ticket, agent: id(agent) }
+    LastAssignment {
+        at: at(minute),
+        priority: Priority::Medium,
+        created: at(0),
+        ticket,
+        agent: id(agent),
+    }
 }
 
 #[test]
@@ -66,7 +72,7 @@ fn the_most_urgent_goes_first_to_whoever_has_least() {
         Waiting { priority: Priority::Critical, created: at(9), ..place("AOF-now") },
     ];
     assert_eq!(
-        handed(&rules, &waiting, &Hands::default()),
+        handed(&rules, &waiting, &AgentLoads::default()),
         ["now a1", "old a2", "new a3", "low a1"]
     );
     assert_eq!(handed(&rules, &waiting, &hands(&["a1"])), ["now a2", "old a3", "new a1", "low a2"]);
@@ -114,16 +120,16 @@ fn work_comes_back_to_whoever_did_it_and_never_to_whoever_must_not() {
     );
     assert_eq!(handed(&rules, &[own], &hands(&["a2", "a2"])), ["own a1"], "it has no room");
     let apart = Waiting { apart: vec![id("a1"), id("a2")], ..place("AOF-apt") };
-    assert_eq!(handed(&rules, &[apart], &Hands::default()), ["apt human-ada"]);
+    assert_eq!(handed(&rules, &[apart], &AgentLoads::default()), ["apt human-ada"]);
     let lost = Waiting { lost: Some(id("a1")), before: Some(id("a1")), ..place("AOF-los") };
     assert_eq!(
-        handed(&rules, &[lost], &Hands::default()),
+        handed(&rules, &[lost], &AgentLoads::default()),
         ["los a2"],
         "whoever let it lie does not get it again"
     );
     let people = |name| Waiting { people_only: true, ..place(name) };
     assert_eq!(
-        handed(&rules, &[people("AOF-aaa"), people("AOF-bbb")], &Hands::default()),
+        handed(&rules, &[people("AOF-aaa"), people("AOF-bbb")], &AgentLoads::default()),
         ["aaa human-ada"]
     );
 }
@@ -132,18 +138,19 @@ fn work_comes_back_to_whoever_did_it_and_never_to_whoever_must_not() {
 fn a_role_may_go_its_own_way() {
     let agents = [("a1", None)];
     assert!(
-        handed(&rules_of(HandOut::Ask, &agents), &[place("AOF-aaa")], &Hands::default()).is_empty()
+        handed(&rules_of(HandOut::Ask, &agents), &[place("AOF-aaa")], &AgentLoads::default())
+            .is_empty()
     );
     let mut rules = rules_of(HandOut::Ask, &[("a1", Some(2))]);
     rules.org.roles[0].1.hand_out = Some(HandOut::RoundRobin);
-    assert_eq!(handed(&rules, &[place("AOF-aaa")], &Hands::default()), ["aaa a1"]);
+    assert_eq!(handed(&rules, &[place("AOF-aaa")], &AgentLoads::default()), ["aaa a1"]);
     assert_eq!(
         handed(&rules, &[place("AOF-aaa"), place("AOF-aaa")], &hands(&[])),
         ["aaa a1"],
         "nothing is handed twice"
     );
     let stranger = Waiting { role: id("gone"), ..place("AOF-aaa") };
-    assert!(handed(&rules, &[stranger], &Hands::default()).is_empty());
+    assert!(handed(&rules, &[stranger], &AgentLoads::default()).is_empty());
 }
 
 const CREW: [&str; 5] = ["a1", "a2", "a3", "human-ada", "human-bob"];
@@ -175,7 +182,7 @@ prop_compose! {
         limits in prop::collection::vec(prop::option::of(0..4_u32), CREW.len()),
         held in prop::collection::vec(0..CREW.len(), 0..6),
         pair in prop::collection::btree_set(0..CREW.len(), 1..3),
-    ) -> (Rules, Hands) {
+    ) -> (Rules, AgentLoads) {
         let agents: Vec<(&str, Option<u32>)> = CREW.into_iter().zip(limits).collect();
         let mut rules = rules_of(HandOut::ALL[way], &agents);
         let pair = pair.into_iter().map(|index| id(CREW[index])).collect();
@@ -230,7 +237,7 @@ proptest! {
         let agents: Vec<(&str, Option<u32>)> = names.iter().map(|name| (name.as_str(), Some(100))).collect();
         let rules = rules_of(if turns { HandOut::RoundRobin } else { HandOut::LeastLoaded }, &agents);
         let waiting: Vec<Waiting> = (0..tasks).map(|number| place(&format!("AOF-t{number:02}"))).collect();
-        let given = dispatch(&rules, &waiting, &Hands::default());
+        let given = dispatch(&rules, &waiting, &AgentLoads::default());
         prop_assert_eq!(given.len(), tasks);
         let counts: Vec<usize> =
             names.iter().map(|name| given.iter().filter(|(_, agent)| agent.as_str() == name).count()).collect();

@@ -11,7 +11,7 @@ use crate::domain::{
 use crate::rules::act::{Act, Decision, Warning, WorkflowStep};
 use crate::rules::outputs::{example, from_text, settle_at, shape_of};
 use crate::rules::refusal::Refusal;
-use crate::rules::routing::workplace::{Workplace, may_complete, separate_session};
+use crate::rules::routing::workplace::{Workplace, check_separate_session, may_complete};
 use crate::rules::routing::{fork, route};
 use crate::rules::verdict::{TextVerdict, VerdictReading, looked_for_at, outcome, read_at};
 use crate::rules::workflow::graph::goes_back;
@@ -42,7 +42,7 @@ pub(crate) fn complete(
     }
     may_complete(rules, task, &post, &completion.agent)
         .map_err(|refusal| claims::too_late(task, &post, &completion.agent).unwrap_or(refusal))?;
-    separate_session(task, &post, completion)?;
+    check_separate_session(task, &post, completion)?;
     let Interpreted { outcome, completion, warnings } =
         interpret(rules, workflow, task, &post, completion)?;
     let mut visit = entry(&post, open, &completion, stamp, outcome.clone());

@@ -10,7 +10,7 @@ use crate::domain::{
 use crate::rules::act::{LOOP_LIMIT, WorkflowStep};
 use crate::rules::refusal::Refusal;
 use crate::rules::routing::fork;
-use crate::rules::routing::reviews::{CIRCLE, lost_dependencies, nobody, review, wants, wish};
+use crate::rules::routing::reviews::{CIRCLE, lost_dependencies, nobody, review, review_of, wants};
 use crate::rules::routing::workplace::Workplace;
 use crate::rules::workflow::rules::Rules;
 
@@ -46,7 +46,7 @@ pub(crate) fn apply(rules: &Rules, task: &mut Task, visit: Visit) {
     };
     task.history.push(visit);
     if task.status == Status::Blocked {
-        task.blockers = wish(&task.history, task.history.len() - 1)
+        task.blockers = review_of(&task.history, task.history.len() - 1)
             .map(|wish| wish.blockers)
             .unwrap_or_default();
     }

@@ -391,7 +391,7 @@ impl Mask {
         self.hand_on(at - self.secrets.depth(self.state) as u64, on);
     }
 
-    /// Hands on what was held back.
+    /// Workload on what was held back.
     pub(crate) fn finish(&mut self, on: &mut dyn FnMut(&[u8])) {
         self.state = 0;
         self.hand_on(self.base + self.held.len() as u64, on);
@@ -410,7 +410,7 @@ impl Mask {
         self.places.push(place);
     }
 
-    /// Hands on what stands before `decided`: no secret that is still to be found begins there.
+    /// Workload on what stands before `decided`: no secret that is still to be found begins there.
     fn hand_on(&mut self, decided: u64, on: &mut dyn FnMut(&[u8])) {
         let mut from = self.base;
         let mut done = 0;
