@@ -4,7 +4,7 @@
 
 use aof::rules::Rules;
 use aof::files::config::configuration::{Source, read};
-use aof::files::diagnostic::{Diagnostic, Paint};
+use aof::files::diagnostic::{Diagnostic, ColorMode};
 use libfuzzer_sys::fuzz_target;
 
 // org.yaml, a zero byte, project.yaml.
@@ -15,7 +15,7 @@ fuzz_target!(|bytes: &[u8]| {
     let reading = read(&[source("org.yaml", org), source("project.yaml", project)]);
     let shown = |diagnostic: &Diagnostic| {
         assert!(diagnostic.line >= 1 && diagnostic.column >= 1, "{diagnostic:?}");
-        assert!(!diagnostic.render(Paint::Plain).is_empty(), "it can be shown");
+        assert!(!diagnostic.render(ColorMode::Plain).is_empty(), "it can be shown");
     };
     reading.faults.iter().for_each(shown);
     let configuration = reading.configuration;
