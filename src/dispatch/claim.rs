@@ -194,7 +194,7 @@ fn give_back_error(
     }
 }
 
-/// Returns the remote's commit that the claim was merged into, whoever pushed it; nothing if the remote had nothing new.
+/// Returns the commit of the remote that the claim was merged into; nothing if the remote had no new commits.
 fn remote_before_merge(
     workspace: &Workspace,
     claim: CommitId,

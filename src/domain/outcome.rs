@@ -162,7 +162,7 @@ pub struct Completion {
     /// The outcome's word; what it may be depends on the gate.
     pub outcome: Option<String>,
     pub summary: Option<String>,
-    /// What stands in the way, or must be mended. An empty list is a mistake of its own.
+    /// What blocks the work, or has to be fixed. An empty list is an error of its own.
     pub blockers: Option<Vec<String>>,
     /// What a reviewer adds for whoever mends it.
     pub rejection_notes: Option<String>,

@@ -350,7 +350,7 @@ pub struct Visit {
     pub outcome: Ending,
     /// What the agent says it did.
     pub summary: String,
-    /// What stands in the way, or must be mended.
+    /// What blocks the work, or has to be fixed.
     pub blockers: Vec<String>,
     /// What a reviewer adds for whoever mends it.
     pub rejection_notes: Option<String>,

@@ -76,7 +76,7 @@ pub struct Answer {
     pub id: Option<CompletionId>,
     pub outcome: Option<String>,
     pub summary: Option<String>,
-    /// What stands in the way, or must be mended.
+    /// What blocks the work, or has to be fixed.
     pub blockers: Option<Vec<String>>,
     pub rejection_notes: Option<String>,
     /// What is handed on; `$status` and what stands beside it included.

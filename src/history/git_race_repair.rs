@@ -8,8 +8,8 @@
 //! has committed that file since. What a person staged is left alone.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::time::Duration;
-use std::{fs, io};
 
 use super::sync::merge_tasks::{MergeSides, join, merge_projects};
 use crate::domain::project::some;
@@ -21,12 +21,10 @@ use crate::git::{CommitId, DroppedSteps, GitError, Head, LogEntry, ObjectId, SYN
 use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
-use crate::storage::journal::{JournalRecord, RecoveryAim};
 use crate::storage::layout::{TASKS, companion_of, task_id};
 use crate::storage::{FileStat, StoreError, journal, task_files};
-use crate::system::process::boot;
 use crate::system::terminal::all_quoted;
-use crate::tasks::recovery::recover::{BringOutcome, bring, recover};
+use crate::tasks::recovery::recover::{BringOutcome, bring, record, recover};
 
 /// Returns the steps that have to be restored. Steps that the files still have are left out: they are committed again like any edit.
 pub(crate) fn dropped_steps(
@@ -336,19 +334,9 @@ pub(crate) fn catch_up(workspace: &Workspace) -> Result<Vec<String>, ProjectErro
     let IndexDifferences { behind, .. } =
         IndexDifferences::classify(workspace, head, workspace.repository.staged_below(TASKS)?)?;
     let caught_up =
-        workspace.repository.catch_up(head, &behind, workspace.deadline(), &mut |locks| {
-            let locks = serde_json::to_value(locks).ok();
-            let record = JournalRecord {
-                pid: std::process::id(),
-                boot: boot(),
-                aim: RecoveryAim::Finish,
-                writes: Vec::new(),
-                locks,
-            };
-            let waiting =
-                journal::write(&lock, &record).and_then(|written| written.unsynced(&lock));
-            waiting.map(Vec::from_iter).map_err(io::Error::other)
-        });
+        workspace
+            .repository
+            .catch_up(head, &behind, workspace.deadline(), &mut |locks| record(&lock, locks));
     if caught_up.is_err() {
         // The first error is reported; if the journal cannot be cleared now, the next command does it.
         let _ = recover(workspace, &lock);

@@ -336,7 +336,7 @@ pub(crate) fn report_duplicates(
     }
 }
 
-/// The end of what was read so far.
+/// The byte offset up to which the text has been read.
 pub(crate) struct Cursor<'s> {
     source: &'s str,
     range: Range<usize>,

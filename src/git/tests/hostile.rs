@@ -2,7 +2,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use super::environment::{TestRepository, commit, delete, draft, publish, put};
+use super::environment::{TestRepository, commit, delete, draft, no_intent, publish, put, soon};
 use crate::git::{GitError, Person, Repository};
 
 #[test]
@@ -86,14 +86,7 @@ fn names_and_messages_cannot_forge_a_header() {
     evil.message = "subject\0 with\u{1b}[31m nul\ngpgsig x\n\n\n".to_owned();
     let prepared = repository.prepare(&repository.head().unwrap(), &evil).unwrap();
     test.write("tasks/AOF-aaa.md", "x\n");
-    publish(
-        &repository,
-        &prepared,
-        crate::git::tests::environment::soon(),
-        &mut crate::git::tests::environment::no_intent,
-        &mut Vec::new,
-    )
-    .unwrap();
+    publish(&repository, &prepared, soon(), &mut no_intent, &mut Vec::new).unwrap();
     test.assert_clean();
     assert_eq!(test.git(&["show", "-s", "--format=%an|%ae|%P"]).matches('|').count(), 2);
     assert_eq!(test.git(&["reflog"]).lines().count(), 2);
@@ -281,29 +274,16 @@ fn a_submodule_is_a_repository_of_its_own() {
     let repository = Repository::discover(&outer.path("inner")).unwrap();
     assert_eq!(repository.prefix(), "");
     let prepared = repository
-        .prepare(
-            &repository.head().unwrap(),
-            &crate::git::tests::environment::draft(vec![put("tasks/AOF-aaa.md", "inner\n")]),
-        )
+        .prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "inner\n")]))
         .unwrap();
     std::fs::write(outer.path("inner/tasks/AOF-aaa.md"), "inner\n").unwrap();
-    publish(
-        &repository,
-        &prepared,
-        crate::git::tests::environment::soon(),
-        &mut crate::git::tests::environment::no_intent,
-        &mut Vec::new,
-    )
-    .unwrap();
+    publish(&repository, &prepared, soon(), &mut no_intent, &mut Vec::new).unwrap();
     assert_eq!(outer.git_in(&outer.path("inner"), &["status", "--porcelain"]), "");
     assert_eq!(outer.status(), " M inner\n");
     commit(&outer, &outer.open(), vec![put("tasks/AOF-aaa.md", "outer\n")]).unwrap();
     assert_eq!(outer.status(), " M inner\n");
     let into = outer.open();
-    let refused = into.prepare(
-        &into.head().unwrap(),
-        &crate::git::tests::environment::draft(vec![put("inner/tasks/x.md", "x\n")]),
-    );
+    let refused = into.prepare(&into.head().unwrap(), &draft(vec![put("inner/tasks/x.md", "x\n")]));
     assert!(matches!(refused, Err(GitError::BadPath { .. })));
 }
 

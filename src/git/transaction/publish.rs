@@ -137,7 +137,7 @@ impl Repository {
 }
 
 impl<'r> Publication<'r> {
-    /// Returns the lock files that are about to appear. The caller records them before it goes on.
+    /// Returns the lock files that `lock_index` and `finish` will create. The caller records them first.
     pub fn locks(&self) -> &Locks {
         &self.locks
     }

@@ -137,7 +137,7 @@ const LONGEST: usize = 120;
 /// A broken rule, what was expected, and what was found.
 pub(crate) type RuleBreach = (BrokenRule, String, String);
 
-/// Returns the rule that a breach breaks, with what was expected and found.
+/// Returns the violated rule, with what was expected and found.
 pub(crate) fn describe_breach(
     rules: &Rules,
     before: Option<&Task>,

@@ -325,7 +325,7 @@ pub(crate) struct Interpreted {
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// Returns the outcome and the filled-in completion, or the refusal of what is missing or wrong.
+/// Returns the outcome and the completed fields. Refuses missing or wrong fields.
 pub(crate) fn interpret(
     rules: &Rules,
     workflow: &Workflow,

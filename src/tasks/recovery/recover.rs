@@ -195,7 +195,7 @@ fn finish_sync(
     if files.is_empty() { Ok(()) } else { Err(GitError::NotSettled { files }.into()) }
 }
 
-/// A record that names no files is that of a sync: the locks say from where to where it goes.
+/// Writes a journal record without task files, as of a sync: its locks say which commit the branch moves from and to.
 pub(crate) fn record(lock: &WriterLock, locks: &Locks) -> std::io::Result<Vec<Unsynced>> {
     let locks = serde_json::to_value(locks).ok();
     let record = JournalRecord {

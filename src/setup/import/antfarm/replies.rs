@@ -164,7 +164,7 @@ fn requested_keys(input: &str) -> BTreeSet<String> {
     keys
 }
 
-/// Returns what stands behind the words that announce a reply, if the line has them.
+/// Returns the text after the words that announce a reply, if the line has them.
 fn announced(line: &str) -> Option<&str> {
     const OPENINGS: [&str; 9] = [
         "reply with",
