@@ -5,15 +5,15 @@
 //! never be read again.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
-use std::ffi::OsStr;
+use std::collections::{HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, BufReader, ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use flate2::bufread::ZlibDecoder;
 use sha1::{Digest, Sha1};
@@ -29,6 +29,12 @@ const ROOM: usize = 4 << 20;
 /// More than a small file has, so that one read tells that it has ended.
 const SMALL: usize = 8 << 10;
 
+/// So many files that are not there are looked for one by one in a folder; then the folder is listed.
+const MISSES: usize = 4;
+
+/// So long what was seen of folders is believed. What comes meanwhile is found all the same: libgit2 looks for it again.
+const FRESH: Duration = Duration::from_millis(100);
+
 /// An object's kind and its bytes.
 pub(crate) type Inflated = (ObjectKind, Arc<[u8]>);
 
@@ -41,8 +47,60 @@ struct CacheState {
     cache: Cache,
     /// The repository's own `objects` folder, and those that it borrows from, once they were looked for.
     folders: Option<ObjectFolders>,
-    /// When the folders of packs were changed last, as of when libgit2 was found to be able to open them.
-    packs: Vec<Option<SystemTime>>,
+    loose: LooseFolders,
+    packs: CheckedPacks,
+}
+
+/// When the folders of packs were changed last, as of when libgit2 was found to be able to open them.
+#[derive(Default)]
+struct CheckedPacks {
+    looked: Option<Instant>,
+    changed: Vec<Option<SystemTime>>,
+}
+
+/// What loose files there are in the folders in which many were missed: a walk through packed history looks for each object.
+#[derive(Default)]
+struct LooseFolders(HashMap<PathBuf, LooseFolder>);
+
+#[derive(Default)]
+struct LooseFolder {
+    misses: usize,
+    names: Option<(Instant, HashSet<OsString>)>,
+}
+
+impl LooseFolders {
+    /// Returns false for a file that is not there.
+    fn may_have(&mut self, file: &Path) -> bool {
+        let (Some(path), Some(name)) = (file.parent(), file.file_name()) else { return true };
+        let Some(folder) = self.0.get_mut(path).filter(|folder| folder.misses >= MISSES) else {
+            return true;
+        };
+        match &folder.names {
+            Some((listed, names)) if listed.elapsed() < FRESH => names.contains(name),
+            _ => match list(path) {
+                Ok(names) => folder.names.insert((Instant::now(), names)).1.contains(name),
+                Err(_) => true,
+            },
+        }
+    }
+
+    /// Notes that a file is not there.
+    fn miss(&mut self, file: &Path) {
+        let folder = file.parent().unwrap_or(file);
+        match self.0.get_mut(folder) {
+            Some(known) => known.misses += 1,
+            None => drop(self.0.insert(folder.to_owned(), LooseFolder { misses: 1, names: None })),
+        }
+    }
+}
+
+/// Lists a folder; one that is not there is empty.
+fn list(folder: &Path) -> io::Result<HashSet<OsString>> {
+    match fs::read_dir(folder) {
+        Ok(entries) => entries.map(|entry| Ok(entry?.file_name())).collect(),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(HashSet::new()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Objects in two halves: what is asked for moves to the newer one, and the older one is dropped as a whole.
@@ -112,7 +170,8 @@ impl<'r> ObjectReader<'r> {
 
     /// Finds an object, which errors call by that word.
     fn find(self, word: &'static str, id: ObjectId) -> Result<Inflated, GitError> {
-        let CacheState { cache, folders: known, packs } = &mut *self.known.0.borrow_mut();
+        let CacheState { cache, folders: known, loose: loose_folders, packs } =
+            &mut *self.known.0.borrow_mut();
         if let Some(object) = cache.get(id) {
             return Ok(object);
         }
@@ -123,8 +182,11 @@ impl<'r> ObjectReader<'r> {
         let is_right = |(kind, bytes): &Inflated| name(*kind, bytes) == id;
         let mut unreadable = Vec::new();
         for file in here.iter().map(|folder| place_in(folder, id)) {
+            if !loose_folders.may_have(&file) {
+                continue;
+            }
             match loose(&file) {
-                LooseFile::Missing => {}
+                LooseFile::Missing => loose_folders.miss(&file),
                 LooseFile::Object(object) if is_right(&object) => {
                     cache.keep(id, object.clone());
                     return Ok(object);
@@ -221,18 +283,19 @@ fn check_loose(file: &Path) -> Result<(), String> {
 
 /// Fails where a pack or its index is damaged: libgit2 would wait for a pipe, and crashes where an index leads behind the end of its pack.
 /// Looks again only where packs came or went.
-fn check_packs(
-    objects: &[PathBuf],
-    checked: &mut Vec<Option<SystemTime>>,
-) -> Result<(), (PathBuf, String)> {
+fn check_packs(objects: &[PathBuf], checked: &mut CheckedPacks) -> Result<(), (PathBuf, String)> {
+    if checked.looked.is_some_and(|looked| looked.elapsed() < FRESH) {
+        return Ok(());
+    }
     let changed = |folder: &PathBuf| {
         fs::metadata(folder.join("pack")).and_then(|found| found.modified()).ok()
     };
     let now: Vec<_> = objects.iter().map(changed).collect();
-    if *checked != now {
+    if checked.changed != now {
         indexes(objects).find_map(|index| damage(&index)).map_or(Ok(()), Err)?;
-        *checked = now;
+        checked.changed = now;
     }
+    checked.looked = Some(Instant::now());
     Ok(())
 }
 

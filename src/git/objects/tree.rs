@@ -7,6 +7,8 @@ use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
+use memchr::memchr;
+
 use super::loose::{Object, ObjectKind};
 use super::reader::ObjectReader;
 use crate::git::error::GitError;
@@ -317,13 +319,23 @@ pub(crate) fn sort_key(name: &[u8], is_tree: bool) -> impl Iterator<Item = u8> +
 pub(crate) fn same_entries(one: &[u8], other: &[u8]) -> usize {
     let pairs = one.chunks(SPAN).zip(other.chunks(SPAN));
     let spans = pairs.take_while(|(a, b)| a == b).map(|(span, _)| span.len()).sum::<usize>();
-    entries(one).map(|entry| entry.end).take_while(|end| *end <= spans).last().unwrap_or(0)
+    let mut end = 0;
+    while let Some(next) = entry_end(one, end).filter(|next| *next <= spans) {
+        end = next;
+    }
+    end
 }
 
 /// Returns how many bytes two trees end with alike, at least.
 pub(crate) fn same_end(one: &[u8], other: &[u8]) -> usize {
     let pairs = one.rchunks(SPAN).zip(other.rchunks(SPAN));
     pairs.take_while(|(a, b)| a == b).map(|(span, _)| span.len()).sum()
+}
+
+/// Returns where the entry ends that begins there: its mode and its name have no NUL.
+fn entry_end(raw: &[u8], start: usize) -> Option<usize> {
+    let end = start + memchr(0, raw.get(start..)?)? + 21;
+    (end <= raw.len()).then_some(end)
 }
 
 /// Reads the entries of a raw tree, up to the first malformed one.
@@ -337,11 +349,11 @@ pub(crate) fn entries_from(raw: &[u8], mut start: usize) -> impl Iterator<Item =
         let rest = raw.get(start..)?;
         let space = rest.iter().take(8).position(|byte| *byte == b' ')?;
         let mode = rest[..space].iter().fold(0, |mode, digit| mode << 3 | u32::from(digit & 7));
-        let nul = space + 1 + rest[space + 1..].iter().position(|byte| *byte == 0)?;
-        let id = ObjectId::from_raw(rest.get(nul + 1..nul + 21)?)?;
+        let end = entry_end(raw, start)?;
+        let name = raw.get(start + space + 1..end - 21)?;
         let entry =
-            TreeEntry { start, end: start + nul + 21, mode, name: &rest[space + 1..nul], id };
-        start = entry.end;
+            TreeEntry { start, end, mode, name, id: ObjectId::from_raw(&raw[end - 20..end])? };
+        start = end;
         Some(entry)
     })
 }
