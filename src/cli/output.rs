@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anstream::ColorChoice;
+use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -41,22 +41,32 @@ impl Output {
 
     /// Prints a text; colours are removed where stdout does not take them.
     pub(crate) fn print(self, text: &str) {
-        self.write(&mut anstream::stdout(), text);
+        // All at once: the stream would write each line by itself.
+        let choice = AutoStream::choice(&std::io::stdout());
+        let mut bytes = AutoStream::new(Vec::with_capacity(text.len()), choice);
+        match bytes.write_all(text.as_bytes()) {
+            Ok(()) => self.write(&bytes.into_inner()),
+            Err(cause) => self.lose(&cause),
+        }
     }
 
     /// Prints bytes that are signed or checked: unchanged, but made harmless at a terminal.
     pub(crate) fn exactly(self, text: &str) {
-        let mut stdout = std::io::stdout();
-        if stdout.is_terminal() {
+        if std::io::stdout().is_terminal() {
             return self.print(&inert(text));
         }
-        self.write(&mut stdout, text);
+        self.write(text.as_bytes());
     }
 
-    fn write(self, stdout: &mut dyn Write, text: &str) {
-        let Err(cause) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) else {
-            return;
-        };
+    fn write(self, bytes: &[u8]) {
+        let mut stdout = std::io::stdout();
+        if let Err(cause) = stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+            self.lose(&cause);
+        }
+    }
+
+    /// Notes that stdout takes nothing more.
+    fn lose(self, cause: &std::io::Error) {
         CLOSED.store(true, Ordering::Relaxed);
         // A reader that closes the pipe has seen enough: `aof task list | head` is no error.
         if cause.kind() != ErrorKind::BrokenPipe && !LOST.swap(true, Ordering::Relaxed) {
@@ -104,9 +114,9 @@ impl Output {
 
     /// Returns a JSON document as it is printed.
     pub(crate) fn document(self, value: impl Serialize) -> String {
-        let mut value = json!(value);
-        value["jsonVersion"] = json!(JSON_VERSION);
-        format!("{value:#}\n")
+        let document = Document { value, json_version: JSON_VERSION };
+        serde_json::to_string_pretty(&document).expect("documents are objects with texts as keys")
+            + "\n"
     }
 
     /// Prints one line to stderr.
@@ -120,6 +130,15 @@ impl Output {
             self.say(format!("{}\n", painted(diagnostics)));
         }
     }
+}
+
+/// An object, with the version of its form.
+#[derive(Serialize)]
+struct Document<T> {
+    #[serde(flatten)]
+    value: T,
+    #[serde(rename = "jsonVersion")]
+    json_version: u64,
 }
 
 /// Returns diagnostics as people read them.

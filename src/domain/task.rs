@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use jiff::Timestamp;
+use jiff::fmt::serde::timestamp::nanosecond;
 use serde::{Deserialize, Serialize};
 
 use super::words::words;
@@ -12,7 +13,8 @@ use super::{
     TaskId, Ticket, Verdict, WorkflowName,
 };
 
-/// A task as its file says it. Its JSON has neither its history nor what a review wants.
+/// A task as its file says it. Serialized, it has neither its history, nor what a review wants, nor free JSON: the cache's
+/// format has no place for that.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     /// Its id; the file is named after it.
@@ -21,8 +23,10 @@ pub struct Task {
     /// What is to be done, in short; the body says it at length.
     pub description: Option<String>,
     pub status: Status,
+    #[serde(with = "nanosecond::required")]
     pub created: Timestamp,
     /// When the engine last changed it.
+    #[serde(with = "nanosecond::required")]
     pub updated: Timestamp,
     /// Which workflow it follows, and whose it is.
     pub routing: Routing,
@@ -36,12 +40,14 @@ pub struct Task {
     pub review: Option<ReviewContext>,
     pub blockers: Vec<String>,
     /// What the task started with, and each gate's latest outputs under the gate's name.
+    #[serde(skip)]
     pub context: Map,
     /// The hash of the workflow that last moved it.
     pub workflow_hash: Option<String>,
     /// A person's labels; conditions see them.
     pub tags: Vec<String>,
     /// A person's facts; conditions see them.
+    #[serde(skip)]
     pub metadata: Map,
     /// Tasks that must be complete before this one is handed out.
     pub depends_on: Vec<TaskId>,
@@ -126,6 +132,7 @@ pub struct Routing {
     /// Who has claimed the task.
     pub agent: Option<AgentId>,
     /// When it was claimed, or the claim last renewed.
+    #[serde(with = "nanosecond::optional")]
     pub claimed: Option<Timestamp>,
     /// Who had claimed it in this visit and let the lease run out.
     pub lost: Option<AgentId>,
@@ -143,6 +150,7 @@ impl Routing {
 pub struct OpenVisit {
     pub current: GateId,
     /// When the task came to it.
+    #[serde(with = "nanosecond::required")]
     pub entered: Timestamp,
     /// The length of the history when the visit opened: a visit's number. It stays while branches of a fork are open.
     pub visit: usize,

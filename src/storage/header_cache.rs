@@ -2,14 +2,15 @@
 //!
 //! A file that was written less than two seconds before it was looked at is not kept: it could be written again without
 //! any sign (git calls that racy). Nothing depends on the cache: one that is damaged, or of another format, is empty.
+//!
+//! Behind its title come chunks: length and CRC-32, four bytes each with the lowest first, and entries in postcard's format.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::Read;
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::thread;
 
+use flate2::Crc;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -18,11 +19,13 @@ use super::layout::LOCAL;
 use super::{Durability, FileStat, Folder, Paths, ProjectPath, StoreError};
 
 const NAME: &str = "cache";
-const FORMAT: &str = "aof-cache 2";
+const FORMAT: &str = "aof-cache 3";
 const LIMIT: u64 = 1024 * 1024 * 1024;
 const RACY: i128 = 2_000_000_000;
-/// A file of so many bytes is parsed sooner by several threads.
-const LONG: usize = 1 << 19;
+/// A chunk ends with the entry that reaches so many bytes.
+const CHUNK: usize = 64 << 10;
+/// A short entry has so many bytes.
+const SHORT: usize = 192;
 
 /// What is known of the headers of task files.
 #[derive(Debug)]
@@ -32,8 +35,8 @@ pub struct HeaderCache<H> {
     changed: bool,
 }
 
-/// One line of the file behind the title: path, mtime, ctime, size, inode, header.
-type CacheLine<'l, H> = (Cow<'l, str>, i64, i64, u64, u64, H);
+/// One entry of the file: path, mtime, ctime, size, inode, header.
+type CacheEntry<'e, H> = (Cow<'e, str>, i64, i64, u64, u64, H);
 
 /// How a cache in the file can be used.
 enum Loaded<H> {
@@ -43,7 +46,7 @@ enum Loaded<H> {
     Damaged,
 }
 
-impl<H: Serialize + DeserializeOwned + Send> HeaderCache<H> {
+impl<H: Serialize + DeserializeOwned> HeaderCache<H> {
     /// Loads the cache; `schema` names the form of the headers, and a cache of another form is empty.
     pub(crate) fn load(paths: &Paths, schema: &'static str) -> Self {
         let entries = match read(paths, schema) {
@@ -99,6 +102,11 @@ impl<H: Serialize + DeserializeOwned + Send> HeaderCache<H> {
         self.entries.remove(path.as_str()).map(|(_, header)| header)
     }
 
+    /// Returns how many files have a header here.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     /// Forgets the files for which `standing` is false.
     pub(crate) fn retain(&mut self, standing: impl Fn(&str) -> bool) {
         let before = self.entries.len();
@@ -112,17 +120,17 @@ impl<H: Serialize + DeserializeOwned + Send> HeaderCache<H> {
             return Ok(());
         }
         let mut bytes = title(self.schema).into_bytes();
-        bytes.reserve(self.entries.len() * 512);
+        let mut chunk = Vec::with_capacity(2 * CHUNK);
         for (path, (stat, header)) in &self.entries {
-            let line: CacheLine<'_, &H> =
+            let entry: CacheEntry<'_, &H> =
                 (path.into(), stat.mtime, stat.ctime, stat.size, stat.inode, header);
-            let start = bytes.len();
-            // A header that has no JSON is made anew each time, like one that is not here.
-            match serde_json::to_writer(&mut bytes, &line) {
-                Ok(()) => bytes.push(b'\n'),
-                Err(_) => bytes.truncate(start),
+            // A header that cannot be serialized is made anew each time, like one that is not here.
+            chunk.extend(postcard::to_stdvec(&entry).unwrap_or_default());
+            if chunk.len() >= CHUNK {
+                push_chunk(&mut bytes, &mut chunk);
             }
         }
+        push_chunk(&mut bytes, &mut chunk);
         paths.prepare_local()?.replace(NAME, &bytes, Durability::Volatile)?;
         self.changed = false;
         Ok(())
@@ -133,7 +141,7 @@ fn title(schema: &str) -> String {
     format!("{FORMAT} {schema}\n")
 }
 
-fn read<H: DeserializeOwned + Send>(paths: &Paths, schema: &str) -> Loaded<H> {
+fn read<H: DeserializeOwned>(paths: &Paths, schema: &str) -> Loaded<H> {
     let folder = Folder::open_existing(paths.root(), LOCAL).ok().flatten();
     let opened = folder.and_then(|folder| folder.open_to_read(NAME).ok().flatten());
     let Some((file, metadata)) = opened else { return Loaded::Nothing };
@@ -151,44 +159,43 @@ fn read<H: DeserializeOwned + Send>(paths: &Paths, schema: &str) -> Loaded<H> {
             first.starts_with(b"aof-cache ") && first.ends_with(b"\n") && first.len() <= 256;
         return if is_other { Loaded::Nothing } else { Loaded::Damaged };
     };
-    lines(entries).map_or(Loaded::Damaged, Loaded::Entries)
+    entries_of(entries).map_or(Loaded::Damaged, Loaded::Entries)
 }
 
-/// Parses the lines behind the title; nothing if one is damaged. A long file is parsed by several threads.
-fn lines<H: DeserializeOwned + Send>(bytes: &[u8]) -> Option<HashMap<String, (FileStat, H)>> {
-    let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get).min(4);
-    let parts = if bytes.len() < LONG { 1 } else { threads };
-    let (mut rest, mut chunks) = (bytes, Vec::new());
-    for left in (1..=parts).rev() {
-        let end = rest.len() / left;
-        let end = rest[end..]
-            .iter()
-            .position(|byte| *byte == b'\n')
-            .map_or(rest.len(), |at| end + at + 1);
-        let (chunk, after) = rest.split_at(end);
-        chunks.push(chunk);
-        rest = after;
-    }
-    let first = chunks.pop()?;
-    thread::scope(|scope| {
-        let others: Vec<_> =
-            chunks.iter().map(|chunk| scope.spawn(move || parse_lines::<H>(chunk))).collect();
-        let mut entries: HashMap<_, _> = parse_lines(first)?.into_iter().collect();
-        for other in others {
-            entries.extend(other.join().ok()??);
+/// Moves a chunk behind the others, with its length and its checksum.
+fn push_chunk(bytes: &mut Vec<u8>, chunk: &mut Vec<u8>) {
+    let length = u32::try_from(chunk.len()).expect("a task file has at most 16 MiB");
+    bytes.extend(length.to_le_bytes());
+    bytes.extend(checksum(chunk).to_le_bytes());
+    bytes.append(chunk);
+}
+
+fn checksum(bytes: &[u8]) -> u32 {
+    let mut crc = Crc::new();
+    crc.update(bytes);
+    crc.sum()
+}
+
+/// Parses the chunks behind the title; nothing if one is damaged.
+fn entries_of<H: DeserializeOwned>(mut bytes: &[u8]) -> Option<HashMap<String, (FileStat, H)>> {
+    let mut entries = HashMap::with_capacity(bytes.len() / SHORT);
+    while !bytes.is_empty() {
+        let (length, rest) = bytes.split_first_chunk()?;
+        let (sum, rest) = rest.split_first_chunk()?;
+        let (mut chunk, rest) =
+            rest.split_at_checked(usize::try_from(u32::from_le_bytes(*length)).ok()?)?;
+        if checksum(chunk) != u32::from_le_bytes(*sum) {
+            return None;
         }
-        Some(entries)
-    })
-}
-
-fn parse_lines<H: DeserializeOwned>(bytes: &[u8]) -> Option<Vec<(String, (FileStat, H))>> {
-    let parse = |line: &[u8]| {
-        let line = line.strip_suffix(b"\n")?;
-        let (path, mtime, ctime, size, inode, header): CacheLine<'_, H> =
-            serde_json::from_slice(line).ok()?;
-        Some((path.into_owned(), (FileStat { mtime, ctime, size, inode }, header)))
-    };
-    bytes.split_inclusive(|byte| *byte == b'\n').map(parse).collect()
+        while !chunk.is_empty() {
+            let (entry, others) = postcard::take_from_bytes(chunk).ok()?;
+            let (path, mtime, ctime, size, inode, header): CacheEntry<'_, H> = entry;
+            entries.insert(path.into_owned(), (FileStat { mtime, ctime, size, inode }, header));
+            chunk = others;
+        }
+        bytes = rest;
+    }
+    Some(entries)
 }
 
 /// A record that is kept in a file of its own below `.aof/`.
@@ -294,7 +301,6 @@ mod tests {
     use std::fs;
     use std::time::Duration;
 
-    use serde_json::{Value, json};
     use tempfile::TempDir;
 
     use super::*;
@@ -310,20 +316,21 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn filled(paths: &Paths) -> HeaderCache<Value> {
+    type Header = (String, Vec<Option<u32>>);
+
+    fn header(title: &str) -> Header {
+        (title.to_owned(), vec![Some(1), None])
+    }
+
+    fn filled(paths: &Paths) -> HeaderCache<Header> {
         let mut cache = HeaderCache::load(paths, "v1");
-        cache.put(
-            &path("tasks/AOF-abc.md"),
-            stat(10),
-            json!({"title": "a\nb", "tags": [1, null]}),
-            LOOKED,
-        );
-        cache.put(&path("tasks/AOF-xyz.md"), stat(20), json!("x"), LOOKED);
+        cache.put(&path("tasks/AOF-abc.md"), stat(10), header("a\nb"), LOOKED);
+        cache.put(&path("tasks/AOF-xyz.md"), stat(20), header("x"), LOOKED);
         cache.save(paths).unwrap();
         cache
     }
 
-    fn kept(cache: &HeaderCache<Value>) -> usize {
+    fn kept(cache: &HeaderCache<Header>) -> usize {
         cache.entries.len()
     }
 
@@ -332,9 +339,9 @@ mod tests {
         let home = TempDir::new().unwrap();
         let paths = Paths::at(home.path());
         filled(&paths);
-        let cache: HeaderCache<Value> = HeaderCache::load(&paths, "v1");
+        let cache: HeaderCache<Header> = HeaderCache::load(&paths, "v1");
         let task = path("tasks/AOF-abc.md");
-        assert_eq!(cache.get(&task, &stat(10)), Some(&json!({"title": "a\nb", "tags": [1, null]})));
+        assert_eq!(cache.get(&task, &stat(10)), Some(&header("a\nb")));
         let known = stat(10);
         for other in [
             FileStat { mtime: known.mtime + 1, ..known },
@@ -355,7 +362,7 @@ mod tests {
         let mut cache = filled(&paths);
         let task = path("tasks/AOF-abc.md");
         for racy in [stat(1), stat(0), stat(-5), FileStat { ctime: stat(1).ctime, ..stat(10) }] {
-            cache.put(&task, racy, json!("new"), LOOKED);
+            cache.put(&task, racy, header("new"), LOOKED);
             assert_eq!(cache.get(&task, &racy), None);
         }
         fs::remove_file(paths.local().join(NAME)).unwrap();
@@ -365,14 +372,14 @@ mod tests {
             "nothing is written for a file that is not kept"
         );
         // Between the two looks the clock was set back: what was old enough is not any more.
-        cache.put(&task, stat(10), json!("new"), LOOKED - Duration::from_secs(9));
+        cache.put(&task, stat(10), header("new"), LOOKED - Duration::from_secs(9));
         assert_eq!(
             cache.get(&task, &stat(10)),
             None,
             "what may have changed without a sign is gone"
         );
-        cache.put(&task, stat(2), json!("new"), LOOKED);
-        assert_eq!(cache.get(&task, &stat(2)), Some(&json!("new")));
+        cache.put(&task, stat(2), header("new"), LOOKED);
+        assert_eq!(cache.get(&task, &stat(2)), Some(&header("new")));
     }
 
     #[test]
@@ -380,19 +387,32 @@ mod tests {
         let home = TempDir::new().unwrap();
         let paths = Paths::at(home.path());
         filled(&paths);
-        let whole = fs::read_to_string(paths.local().join(NAME)).unwrap();
-        assert!(!HeaderCache::<Value>::is_damaged(&paths, "v1"));
-        for damaged in
-            ["", "x", &whole[..whole.len() - 1], &whole.replacen('[', " ", 1), &"\0".repeat(4096)]
-        {
-            fs::write(paths.local().join(NAME), damaged).unwrap();
-            assert!(HeaderCache::<Value>::is_damaged(&paths, "v1"), "{damaged}");
+        let whole = fs::read(paths.local().join(NAME)).unwrap();
+        let other = |at: usize| {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1;
+            bytes
+        };
+        assert!(!HeaderCache::<Header>::is_damaged(&paths, "v1"));
+        let chunk = title("v1").len();
+        for damaged in [
+            Vec::new(),
+            b"x".to_vec(),
+            whole[..whole.len() - 1].to_vec(),
+            [whole.as_slice(), b"x"].concat(),
+            other(chunk),
+            other(chunk + 4),
+            other(whole.len() - 1),
+            vec![0; 4096],
+        ] {
+            fs::write(paths.local().join(NAME), &damaged).unwrap();
+            assert!(HeaderCache::<Header>::is_damaged(&paths, "v1"), "{damaged:?}");
             assert_eq!(kept(&HeaderCache::load(&paths, "v1")), 0);
         }
         filled(&paths);
         assert_eq!(kept(&HeaderCache::load(&paths, "v1")), 2);
         assert_eq!(kept(&HeaderCache::load(&paths, "v2")), 0);
-        assert!(!HeaderCache::<Value>::is_damaged(&paths, "v2"), "it is another version's");
+        assert!(!HeaderCache::<Header>::is_damaged(&paths, "v2"), "it is another version's");
         assert!(HeaderCache::<u32>::is_damaged(&paths, "v1"));
         HeaderCache::<u32>::remove_damaged(&paths, "v1").unwrap();
         assert!(!paths.local().join(NAME).exists());

@@ -113,17 +113,27 @@ impl<'a, R> Table<'a, R> {
         let titles = shown.iter().map(|(column, _, width)| {
             padded(&Cell::styled(BOLD, column.title), *width, column.is_right_aligned)
         });
-        let mut lines = vec![titles.collect::<Vec<_>>()];
+        let mut text = String::new();
+        push_line(&mut text, titles);
         for row in 0..self.rows.len() {
             let cells = shown
                 .iter()
                 .map(|(column, cells, width)| padded(&cells[row], *width, column.is_right_aligned));
-            lines.push(cells.collect());
+            push_line(&mut text, cells);
         }
-        let lines =
-            lines.iter().map(|line| line.join(&" ".repeat(GAP)).trim_end().to_owned() + "\n");
-        lines.collect()
+        text
     }
+}
+
+fn push_line(text: &mut String, cells: impl Iterator<Item = String>) {
+    for (place, cell) in cells.enumerate() {
+        if place > 0 {
+            text.extend([" "; GAP]);
+        }
+        text.push_str(&cell);
+    }
+    text.truncate(text.trim_end_matches(' ').len());
+    text.push('\n');
 }
 
 fn padded(cell: &Cell, width: usize, is_right_aligned: bool) -> String {

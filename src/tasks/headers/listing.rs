@@ -3,7 +3,7 @@
 //! Git follows renames when it merges, so an active task may end up in the archive. HEAD says which those are, so that no list has to
 //! walk the whole archive.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::num::NonZeroUsize;
 use std::time::Instant;
@@ -108,11 +108,14 @@ pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: ListSco
             Err(error) => listing.unreadable.push(unreadable(entry.path.as_str(), error)),
         }
     }
-    let read_now = listing.tasks.iter().map(|(_, path)| path);
-    let standing: HashSet<&str> = kept.iter().chain(read_now).map(ProjectPath::as_str).collect();
-    let archive = format!("{ARCHIVE}/");
-    let is_covered = |path: &str| scope == ListScope::All || !path.starts_with(&archive);
-    cache.retain(|path| standing.contains(path) || !is_covered(path));
+    if cache.len() > kept.len() {
+        let read_now = listing.tasks.iter().map(|(_, path)| path);
+        let standing: HashSet<&str> =
+            kept.iter().chain(read_now).map(ProjectPath::as_str).collect();
+        let archive = format!("{ARCHIVE}/");
+        let is_covered = |path: &str| scope == ListScope::All || !path.starts_with(&archive);
+        cache.retain(|path| standing.contains(path) || !is_covered(path));
+    }
     // The cache only saves time: a project that cannot be written to is listed all the same.
     let _ = cache.save(paths);
     listing.tasks.extend(kept.into_iter().filter_map(|path| Some((cache.take(&path)?, path))));
@@ -142,14 +145,10 @@ fn entries(workspace: &Workspace, scope: ListScope, listing: &mut Listing) -> Ve
             None
         }
     };
-    let mut active: BTreeMap<TaskId, Vec<TaskEntry>> = BTreeMap::new();
-    for entry in task_files::walk_active(paths).filter_map(&mut task) {
-        let own = active.entry(entry.id.clone()).or_default();
-        // A file that is replaced while its folder is listed may be listed twice.
-        if own.iter().all(|other| other.path != entry.path) {
-            own.push(entry);
-        }
-    }
+    let mut active: Vec<TaskEntry> = task_files::walk_active(paths).filter_map(&mut task).collect();
+    active.sort_by(|a, b| a.id.cmp(&b.id).then_with(|| a.path.cmp(&b.path)));
+    // A file that is replaced while its folder is listed may be listed twice.
+    active.dedup_by(|a, b| a.path == b.path);
     let mut archived: Vec<TaskEntry> = match scope {
         ListScope::Active => Vec::new(),
         ListScope::Recent => task_files::walk_latest(paths).filter_map(&mut task).collect(),
@@ -169,37 +168,39 @@ fn entries(workspace: &Workspace, scope: ListScope, listing: &mut Listing) -> Ve
     let stands = |path: &ProjectPath| path.below(paths.root()).exists();
     let mut entries = Vec::new();
     for entry in archived {
-        let id = &entry.id;
-        match active.get(id).and_then(|own| own.iter().find(|other| stands(&other.path))) {
+        let start = active.partition_point(|other| other.id < entry.id);
+        let own = active[start..].iter().take_while(|other| other.id == entry.id);
+        match own.clone().find(|other| stands(&other.path)) {
             None => {
-                active.remove(id);
+                let count = own.count();
+                active.drain(start..start + count);
                 entries.push(entry);
             }
             // On its way into the archive a task is in both places for a moment; or it was moved back meanwhile.
             Some(_) if journal::is_pending(paths) || !stands(&entry.path) => {}
             Some(other) => {
                 let other = &other.path;
+                let id = &entry.id;
                 let reason =
                     format!("task `{id}` is active as `{other}` too: remove one of the two");
                 listing.unreadable.push(Unreadable::whole(entry.path.to_string(), reason));
             }
         }
     }
-    for (id, own) in active {
-        if own.len() == 1 {
-            entries.extend(own);
-            continue;
-        }
-        let mut files: Vec<ProjectPath> = own.into_iter().map(|entry| entry.path).collect();
-        files.sort();
-        let counts = match task_files::counting(&id, &files) {
+    let mut doubled = HashSet::new();
+    for own in active.chunk_by(|a, b| a.id == b.id).filter(|own| own.len() > 1) {
+        let id = &own[0].id;
+        let files: Vec<ProjectPath> = own.iter().map(|entry| entry.path.clone()).collect();
+        let counts = match task_files::counting(id, &files) {
             Some(path) => format!("`{path}` counts where the task is named, and no list has it"),
             None => "nobody can tell which one counts, so no command touches it".to_owned(),
         };
         let (count, list) = (files.len(), listed(&files));
         let reason = format!("task `{id}` has {count} files, {list}: {counts}; remove all but one");
         listing.unreadable.push(Unreadable::whole(files[0].to_string(), reason));
+        doubled.insert(id.clone());
     }
+    entries.extend(active.into_iter().filter(|entry| !doubled.contains(&entry.id)));
     entries
 }
 

@@ -2,19 +2,20 @@
 
 use std::ops::Deref;
 
+use jiff::fmt::serde::timestamp::nanosecond;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::domain::{
-    AgentId, BranchStatus, Ending, Gate, GateId, Join, Map, OpenBranch, Outcome, RoleId, Task,
-    Timestamp, Verdict, Visit,
+    AgentId, BranchStatus, Ending, Gate, GateId, Join, Map, OpenBranch, Outcome, Priority, RoleId,
+    Task, Timestamp, Verdict, Visit,
 };
 use crate::files::task_file::{Origin, TaskFile};
 use crate::rules::{Rules, Stay, is_nobody, lost_dependencies, owed, stay};
 use crate::storage::ProjectPath;
 
 /// Changes when a summary's shape or meaning does: older caches are made anew.
-pub(crate) const SCHEMA: &str = "13";
+pub(crate) const SCHEMA: &str = "14";
 
 /// The status of a hand-made file that nobody has taken up.
 pub(crate) const NEW: &str = "new";
@@ -22,8 +23,9 @@ pub(crate) const NEW: &str = "new";
 /// One task as lists show it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TaskSummary {
-    /// The task as its file has it, without its history, its context and its description; of its metadata it has the priority.
-    pub task: Task,
+    /// The task as its file has it, without its history, its context, its metadata and its description.
+    pub task: Box<Task>,
+    priority: Priority,
     /// Whether it is a hand-made file that nobody has taken up.
     pub is_new: bool,
     /// The tasks on whose loss it waits, in the words of its blockers.
@@ -44,8 +46,10 @@ pub(crate) struct TaskSummary {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct VisitClock {
     pub branch: Option<GateId>,
+    #[serde(with = "nanosecond::required")]
     since: Timestamp,
     agent: Option<AgentId>,
+    #[serde(with = "nanosecond::optional")]
     claimed: Option<Timestamp>,
     timer_spent: bool,
 }
@@ -82,12 +86,12 @@ impl TaskSummary {
         } else {
             branches.iter().filter_map(|branch| VisitClock::of(whole, Some(&branch.id))).collect()
         };
-        let mut task = whole.clone();
+        let mut task = Box::new(whole.clone());
         (task.description, task.review) = (None, None);
-        (task.history, task.context) = (Vec::new(), Map::new());
-        task.metadata.retain(|key, _| key == "priority");
+        (task.history, task.context, task.metadata) = (Vec::new(), Map::new(), Map::new());
         Self {
             task,
+            priority: whole.priority(),
             is_new: file.origin == Origin::HandMade,
             lost_dependencies: lost_dependencies(whole).iter().map(ToString::to_string).collect(),
             clocks,
@@ -118,6 +122,11 @@ impl TaskSummary {
                 branch.role.clone_from(&own.duty().role);
             }
         }
+    }
+
+    /// Returns how urgent it is.
+    pub(crate) fn priority(&self) -> Priority {
+        self.priority
     }
 
     /// Returns the word for where it stands: its status, or `new`.
@@ -236,47 +245,29 @@ pub(crate) struct EndedVisit {
     /// The gate, or the branch of one.
     pub gate: String,
     /// Whose work it was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     /// Who ended it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// When it began, in seconds since 1970.
     pub entered: i64,
     /// How long, in seconds; none where the clock ran backwards.
     pub seconds: u64,
     /// Whether the file says that it ended before it began: the clocks of two machines differ.
-    #[serde(default, skip_serializing_if = "is_false")]
     pub skewed: bool,
     /// How it ended: a word of `Ending`.
     pub ended: String,
     /// Whether a completion ended it.
-    #[serde(default, skip_serializing_if = "is_false")]
     pub completed: bool,
     /// Whether it ended in a rejection.
-    #[serde(default, skip_serializing_if = "is_false")]
     pub rejected: bool,
     /// Where the task went, as files call it; nothing while other branches of the fork are open.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
     /// Gates that were passed over on the way.
-    #[serde(default, skip_serializing_if = "is_none")]
     pub skipped: Box<[String]>,
     /// How often the task has now been sent back there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<u32>,
     /// What the fork came to by it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub join: Option<Box<JoinedFork>>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-fn is_false(flag: &bool) -> bool {
-    !flag
-}
-
-fn is_none(words: &[String]) -> bool {
-    words.is_empty()
 }
 
 /// A fork that was closed, as far as counting goes.
