@@ -255,7 +255,7 @@ pub(crate) fn unconfirmed(
             "see what it wants, then `aof sync`",
         ),
         SyncEnd::Unsettled => (
-            format!("nothing was {what}: `{upstream}` went on each of {rounds} times"),
+            format!("nothing was {what}: `{upstream}` moved during each of {rounds} tries"),
             "try again",
         ),
         SyncEnd::Manual(left) => (

@@ -37,8 +37,8 @@ const ATTEMPTS: usize = 100;
 #[derive(Default)]
 pub(crate) struct HandOutResult {
     /// What was given to whom, the most urgent first.
-    pub given: Vec<Given>,
-    pub dependents: Vec<Dependent>,
+    pub given: Vec<WorkAssignment>,
+    pub dependents: Vec<DependencyChange>,
     /// Whether any role has its work handed out; else agents ask for it.
     pub hands_out: bool,
     /// How many openings are left because no agent has room for them, or may work there.
@@ -48,11 +48,11 @@ pub(crate) struct HandOutResult {
     /// Why the remote has not confirmed more than was given.
     pub unconfirmed: Option<ProjectError>,
     /// Tasks that a person has to look at, with why.
-    pub troubled: Vec<(TaskId, ProjectError)>,
+    pub failures: Vec<(TaskId, ProjectError)>,
 }
 
 /// Something that was given to an agent.
-pub(crate) struct Given {
+pub(crate) struct WorkAssignment {
     pub ticket: Ticket,
     /// To whom.
     pub agent: AgentId,
@@ -61,7 +61,7 @@ pub(crate) struct Given {
 }
 
 /// A task that was blocked or unblocked by its dependencies.
-pub(crate) struct Dependent {
+pub(crate) struct DependencyChange {
     pub task: TaskId,
     /// The ended dependencies that block it; empty if it is unblocked.
     pub lost: Vec<LostDependency>,
@@ -280,15 +280,17 @@ impl HandOutResult {
     /// Adds what the remote confirmed.
     pub(crate) fn add(&mut self, shared: Self) {
         self.given.extend(shared.given);
-        self.troubled.extend(shared.troubled);
+        self.failures.extend(shared.failures);
         self.left = shared.left;
         (self.to_share, self.unconfirmed) = (shared.to_share, shared.unconfirmed);
     }
 
     pub(crate) fn note(&mut self, want: Want, changed: Option<Box<Changed>>) {
         match want {
-            Want::Give(ticket, agent) => self.given.push(Given { ticket, agent, changed }),
-            Want::Depend(task, lost) => self.dependents.push(Dependent { task, lost, changed }),
+            Want::Give(ticket, agent) => self.given.push(WorkAssignment { ticket, agent, changed }),
+            Want::Depend(task, lost) => {
+                self.dependents.push(DependencyChange { task, lost, changed })
+            }
         }
     }
 
@@ -305,7 +307,7 @@ impl HandOutResult {
         let task = want.task().clone();
         passed_over.insert(task.clone());
         if !is_task_error(&error) || needs_person(&error) {
-            self.troubled.push((task, error));
+            self.failures.push((task, error));
         }
         Ok(())
     }

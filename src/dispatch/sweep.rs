@@ -100,12 +100,12 @@ impl SweepResult {
     fn is_at_rest(&self) -> bool {
         self.is_idle()
             && self.is_confirmed()
-            && self.troubled().next().is_none()
+            && self.failures().next().is_none()
             && self.ran_out.unreadable.is_empty()
     }
 
     /// Returns the tasks that need a person, each with the reason.
-    pub(crate) fn troubled(&self) -> impl Iterator<Item = &(TaskId, ProjectError)> {
-        self.settled.troubled.iter().chain(&self.ran_out.troubled).chain(&self.handed_out.troubled)
+    pub(crate) fn failures(&self) -> impl Iterator<Item = &(TaskId, ProjectError)> {
+        self.settled.failures.iter().chain(&self.ran_out.failures).chain(&self.handed_out.failures)
     }
 }

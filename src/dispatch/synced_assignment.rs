@@ -96,7 +96,7 @@ impl Offers {
             self.done.unconfirmed = Some(ProjectError::NotConfirmed {
                 code: "unsettled",
                 problem: format!(
-                    "nothing more can be handed out: `{}` went on each of {ROUNDS} times",
+                    "nothing more can be handed out: `{}` moved during each of {ROUNDS} tries",
                     upstream.name()
                 ),
                 fix: "try again".to_owned(),
@@ -175,7 +175,7 @@ impl Offers {
             for (task, result) in tasks.into_iter().zip(results) {
                 if let Err(error) = result {
                     self.passed_over.insert(task.clone());
-                    self.done.troubled.push((task, error));
+                    self.done.failures.push((task, error));
                 }
             }
             return Ok(OfferOutcome::Behind);

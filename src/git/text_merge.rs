@@ -4,12 +4,12 @@ use git2::{FileFavor, MergeFileInput, MergeFileOptions};
 
 use super::error::{During, GitError};
 
-/// A merged text in two versions, which differ where both sides changed the same lines.
+/// The result of a text merge in two versions, which differ where both sides changed the same lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Both {
-    /// With ours in these places.
+pub(crate) struct MergedText {
+    /// The version with our lines in these places.
     pub ours: Vec<u8>,
-    /// With theirs.
+    /// The version with their lines.
     pub theirs: Vec<u8>,
 }
 
@@ -31,7 +31,7 @@ impl Default for Marks {
 }
 
 /// Merges two texts that came of a third one.
-pub(crate) fn merge_texts(base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<Both, GitError> {
+pub(crate) fn merge_texts(base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<MergedText, GitError> {
     merge_texts_by(base, ours, theirs, Comparison::Shortest)
 }
 
@@ -52,22 +52,22 @@ pub(crate) fn merge_texts_by(
     ours: &[u8],
     theirs: &[u8],
     by: Comparison,
-) -> Result<Both, GitError> {
+) -> Result<MergedText, GitError> {
     if ours == theirs || theirs == base {
-        return Ok(Both { ours: ours.to_vec(), theirs: ours.to_vec() });
+        return Ok(MergedText { ours: ours.to_vec(), theirs: ours.to_vec() });
     }
     if ours == base {
-        return Ok(Both { ours: theirs.to_vec(), theirs: theirs.to_vec() });
+        return Ok(MergedText { ours: theirs.to_vec(), theirs: theirs.to_vec() });
     }
     let favoring = |favor| {
         let mut options = MergeFileOptions::new();
         options.favor(favor).minimal(by == Comparison::Minimal).patience(by == Comparison::Unique);
         merged(Some(base), ours, theirs, &mut options)
     };
-    Ok(Both { ours: favoring(FileFavor::Ours)?, theirs: favoring(FileFavor::Theirs)? })
+    Ok(MergedText { ours: favoring(FileFavor::Ours)?, theirs: favoring(FileFavor::Theirs)? })
 }
 
-impl Both {
+impl MergedText {
     /// Returns whether nothing is disputed.
     pub(crate) fn agree(&self) -> bool {
         self.ours == self.theirs

@@ -200,7 +200,7 @@ pub(crate) fn tend_branch(
     }
     let reported = found.iter().map(|dropped| {
         let issue = lost_steps_issue(workspace, dropped, &now.0);
-        let fix = workspace.git_words.said(issue.fix.clone());
+        let fix = workspace.git_prefix.add_to(issue.fix.clone());
         RecoveredSteps::Reported(Issue { fix, ..issue })
     });
     let reported = reported.collect();
@@ -285,7 +285,7 @@ impl IndexDifferences {
     pub(crate) fn unstaged_issue(&self) -> Option<(String, String)> {
         let (names, restore) = restore_command(&self.taken_out)?;
         let is_one = self.taken_out.len() == 1;
-        let files = if is_one { "a task whose file stands" } else { "tasks whose files stand" };
+        let files = if is_one { "a task whose file exists" } else { "tasks whose files exist" };
         Some((format!("git's index does not have {files}: {names}"), restore))
     }
 }

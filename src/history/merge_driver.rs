@@ -17,9 +17,9 @@ use crate::files::task_file;
 use crate::files::task_file::Defaults;
 use crate::git::{ChangedFile, CommitId, Head, Hooks, Marks, ObjectId, Repository, with_lf};
 use crate::history::commit_tasks::{id_of, project_folders};
-use crate::project::active_rules::{rules_at, stand_in};
+use crate::project::active_rules::{default_rules, rules_at};
 use crate::project::error::ProjectError;
-use crate::project::rule_files::rules_mark;
+use crate::project::rule_files::rule_blobs;
 use crate::project::workspace::Workspace;
 use crate::storage::task_files::read;
 use crate::storage::{Folder, ProjectPath, StoreError};
@@ -63,7 +63,9 @@ pub(crate) fn drive(
         Some(head) if project.is_dir() => {
             let workspace = open(&project)?;
             match rules_at(&workspace, head)? {
-                None if rules_mark(&workspace.repository, head)?.is_empty() => Some(stand_in()?),
+                None if rule_blobs(&workspace.repository, head)?.is_empty() => {
+                    Some(default_rules()?)
+                }
                 rules => rules,
             }
         }
@@ -140,7 +142,7 @@ fn broken_since(
         }
     }
     let defaults = Defaults {
-        workflow: stand_in()?.project.default_workflow.clone(),
+        workflow: default_rules()?.project.default_workflow.clone(),
         created: Timestamp::UNIX_EPOCH,
     };
     let mut broken = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! A project opened: its workspace, rules in force, errors.
+//! An opened project: its workspace, rules in force, errors.
 
 pub(crate) mod active_rules;
 pub(crate) mod error;

@@ -8,8 +8,8 @@ use crate::files::config::configuration::{Reading, Source, WORKFLOWS_FOLDER, rea
 use crate::files::diagnostic::Diagnostic;
 use crate::git::{CommitId, Head};
 use crate::project::error::ProjectError;
-use crate::project::rule_files::{RULES_LIMIT, standing_files};
-use crate::project::rule_files::{compiled, placed};
+use crate::project::rule_files::{RULES_LIMIT, worktree_rule_files};
+use crate::project::rule_files::{compiled, diagnostics_of};
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::storage::ProjectPath;
@@ -142,7 +142,7 @@ fn judge(
     files: &[PlainFile],
 ) -> Result<ImportOutcome, ProjectError> {
     let mut sources = match workspace {
-        Some(workspace) => standing_files(&workspace.repository)?,
+        Some(workspace) => worktree_rule_files(&workspace.repository)?,
         None => Vec::new(),
     };
     let is_new = |name: &str| files.iter().any(|file| file.path.as_str() == name);
@@ -153,10 +153,10 @@ fn judge(
     let Reading { mut configuration, faults } = read(&sources);
     let lacking = lacking(&configuration.org, imported);
     for need in &lacking {
-        configuration.org.roles.push((need.role.clone(), stand_in(need)));
+        configuration.org.roles.push((need.role.clone(), placeholder_role(need)));
     }
     let findings = match Rules::new(configuration.project.clone(), configuration.org.clone()) {
-        Ok((_, findings)) | Err(findings) => placed(&configuration, findings),
+        Ok((_, findings)) | Err(findings) => diagnostics_of(&configuration, findings),
     };
     let mut diagnostics: Vec<Diagnostic> = faults.into_iter().chain(findings).collect();
     diagnostics.retain(|found| is_new(&found.file) && found.code != "no_default_workflow");
@@ -192,7 +192,7 @@ fn lacking(org: &Org, imported: &Imported) -> Vec<RoleNeed> {
 }
 
 /// Somebody who could work in a role that is not there yet.
-fn stand_in(need: &RoleNeed) -> Role {
+fn placeholder_role(need: &RoleNeed) -> Role {
     let agent = if need.people { "human-you" } else { "agent-1" };
     Role { agents: agent.parse().into_iter().collect(), ..Role::default() }
 }

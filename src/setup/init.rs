@@ -12,7 +12,7 @@ use crate::history::merge_driver::{
 };
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
-use crate::project::open::{FOLDER, Patience, check_out, check_out_new, home};
+use crate::project::open::{CheckoutWait, FOLDER, check_out, check_out_new, home};
 use crate::project::rule_files::compiled;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
@@ -278,7 +278,7 @@ pub(crate) fn init_on_branch(
     branch: &BranchName,
     now: Timestamp,
     open: &dyn Fn(&Path) -> Result<Workspace, ProjectError>,
-    patience: &Patience,
+    checkout_wait: &CheckoutWait,
     dry_run: DryRun,
 ) -> Result<CreatedProject, ProjectError> {
     let repository = repository_around(&new.folder)?.filter(|_| new.folder.is_dir());
@@ -335,9 +335,9 @@ pub(crate) fn init_on_branch(
         return Ok(CreatedProject { checkout: told(None), ..init(&inside, now, open, dry_run)? });
     }
     if is_begun {
-        check_out(&home, &repository, (branch, &Git::default()), patience)?;
+        check_out(&home, &repository, (branch, &Git::default()), checkout_wait)?;
     } else {
-        check_out_new(&home, &repository, branch, &beginning(branch), patience)?;
+        check_out_new(&home, &repository, branch, &beginning(branch), checkout_wait)?;
     }
     let begun = init(&inside, now, open, dry_run)?;
     let mut outside = open(&new.folder)?;

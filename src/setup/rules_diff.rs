@@ -6,7 +6,7 @@ use crate::files::task_file::Origin;
 use crate::git::CommitId;
 use crate::project::error::ProjectError;
 use crate::project::rule_files::compiled;
-use crate::project::rule_files::{committed, standing_files};
+use crate::project::rule_files::{committed, worktree_rule_files};
 use crate::project::workspace::Workspace;
 use crate::rules::{
     Act, Decision, Difference, Rules, Workplace, decide, differences, owed, preview,
@@ -101,7 +101,7 @@ pub(crate) fn diff_rules(
             .0;
         (&other, &*in_force.rules, Some(commit), in_force.commit, Vec::new())
     } else {
-        let (rules, diagnostics) = compiled(&standing_files(&workspace.repository)?)
+        let (rules, diagnostics) = compiled(&worktree_rule_files(&workspace.repository)?)
             .map_err(ProjectError::InvalidRules)?;
         other = rules;
         (&*in_force.rules, &other, in_force.commit, None, diagnostics)

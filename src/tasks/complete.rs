@@ -18,7 +18,7 @@ use crate::files::diagnostic::Diagnostic;
 use crate::files::event::line::{self, event_line};
 use crate::files::event::render::event_value;
 use crate::files::task_file::Origin;
-use crate::git::{Asking, GitError, SshKey};
+use crate::git::{GitError, PassphrasePrompt, SshKey};
 use crate::project::active_rules::in_force;
 use crate::project::error::ProjectError;
 use crate::project::workspace::{Workspace, agent_author};
@@ -231,7 +231,7 @@ pub(crate) struct Signing<'f> {
     /// The key file; without it, git's signing key or a key of the ssh agent.
     pub key_file: Option<&'f Path>,
     /// How a person is asked for the passphrase.
-    pub asking: Asking,
+    pub asking: PassphrasePrompt,
 }
 
 /// Completes the visit. Signs the completion first if org.yaml requires a signature and it has none; then it can count only for the visit
@@ -255,7 +255,7 @@ pub(crate) fn complete_signed(
             {
                 completion.ticket = wanted.ticket.clone();
                 completion.signature = Some(sign(workspace, &wanted, signing)?);
-                done = complete(&workspace.after_asking()?, &completion, dry_run);
+                done = complete(&workspace.reopened_with_full_wait()?, &completion, dry_run);
                 signed = Some(wanted.text);
             }
             done => return done,
@@ -367,7 +367,7 @@ fn keys(
     workspace: &Workspace,
     wanted: &ToSign,
     signing: Signing<'_>,
-) -> Result<Vec<(SshKey, Asking)>, ProjectError> {
+) -> Result<Vec<(SshKey, PassphrasePrompt)>, ProjectError> {
     if let Some(file) = signing.key_file {
         return Ok(vec![(SshKey::File(file.to_owned()), signing.asking)]);
     }
@@ -378,7 +378,11 @@ fn keys(
         return Ok(vec![(key, signing.asking)]);
     }
     // The ssh agent asks for passphrases itself.
-    Ok(wanted.keys.iter().map(|key| (SshKey::Agent(key.to_string()), Asking::Window)).collect())
+    Ok(wanted
+        .keys
+        .iter()
+        .map(|key| (SshKey::Agent(key.to_string()), PassphrasePrompt::Window))
+        .collect())
 }
 
 /// Returns the public key, if it can be read without a passphrase.

@@ -77,7 +77,7 @@ pub(crate) fn publish(
         warn!("the commit is made, but cleaning up after it failed: {fault}");
     }
     let took = start.elapsed();
-    workspace.note_commit(took);
+    workspace.record_commit_time(took);
     let commits = last_of_each(&prepared, writes);
     for (write, commit) in writes.iter().zip(&commits) {
         let task = write.id.as_ref().map(TaskId::as_str);

@@ -25,7 +25,7 @@ use crate::observability::notices::delivery::{
     Receiver, Round, Tried, deliver_channel, deliver_notices, receivers,
 };
 use crate::project::error::ProjectError;
-use crate::project::workspace::{Seed, Workspace};
+use crate::project::workspace::{Workspace, WorkspaceOpener};
 use crate::storage::StoreError;
 
 /// A worker thread. It ends when this is dropped, after the current job.
@@ -149,7 +149,7 @@ impl StreamKeeper {
             Err(error) => return self.note(Err(error), reporter),
         }
         if self.worker.is_none() {
-            let project = workspace.seed(wait);
+            let project = workspace.opener(wait);
             let started = Worker::start("events", move |stop| {
                 let goes_on = || !stop.load(Ordering::Relaxed);
                 let kept = project.open().and_then(|own| keep_events(&own, &goes_on));
@@ -317,7 +317,7 @@ pub(crate) struct SyncRequests {
 
 impl SyncRequests {
     pub(crate) fn start(workspace: &Workspace, wait: Duration) -> io::Result<Self> {
-        let project = workspace.seed(wait);
+        let project = workspace.opener(wait);
         let mut failed = 0_u32;
         let worker = Worker::start("sync", move |_| {
             let start = Instant::now();
@@ -380,7 +380,11 @@ impl SyncRequests {
     }
 }
 
-fn sync_project(project: &Seed, wait: Duration, every: &mut Option<Duration>) -> SyncOutcome {
+fn sync_project(
+    project: &WorkspaceOpener,
+    wait: Duration,
+    every: &mut Option<Duration>,
+) -> SyncOutcome {
     let mut workspace = project.open()?;
     let period = owed_to_remote(&workspace)?.0;
     *every = period.map(|period| Duration::from_secs(period.seconds()));
@@ -439,7 +443,7 @@ fn report_synced(synced: Vec<SyncResult>, reporter: &mut Reporter<'_>) {
 }
 
 fn problem_and_fix(error: &ProjectError, workspace: &Workspace) -> (String, Option<String>) {
-    (error.problem(), error.fix().map(|fix| workspace.git_words.said(fix)))
+    (error.problem(), error.fix().map(|fix| workspace.git_prefix.add_to(fix)))
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use crate::dispatch::claim::claim;
 use crate::dispatch::workplaces::left_behind;
 use crate::domain::{Completion, CompletionId, Outcome};
 use crate::files::completion_file::Answer;
-use crate::git::Asking;
+use crate::git::PassphrasePrompt;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::RefusalKind;
@@ -359,7 +359,7 @@ impl<'a> VisitRun<'a> {
         let is_completed = completed.is_ok();
         let ruling = completed
             .map(|outcome| Ruling { source, outcome, completion: run.clone() })
-            .map_err(|why| format!("what it said was refused: {why}"));
+            .map_err(|why| format!("its verdict was refused: {why}"));
         self.note_ruling(record, folder, ruling);
         if is_completed { Err(VisitEnd::Completed.into()) } else { Ok(()) }
     }
@@ -379,7 +379,7 @@ impl<'a> VisitRun<'a> {
         let blockers =
             failures.iter().zip(1..).map(|(why, number)| format!("attempt {number}: {why}"));
         let fields = Answer {
-            summary: Some(format!("{attempts} of `{agent}` came to nothing; the last one: {last}")),
+            summary: Some(format!("{attempts} of `{agent}` failed; the last one: {last}")),
             blockers: Some(blockers.collect()),
             ..Answer::default()
         };
@@ -402,7 +402,7 @@ impl<'a> VisitRun<'a> {
         took: Duration,
     ) -> Result<Result<String, String>, VisitStop> {
         let completion = self.completion(answer, run, end, took);
-        let signing = Signing { key_file: None, asking: Asking::Window };
+        let signing = Signing { key_file: None, asking: PassphrasePrompt::Window };
         let act = |workspace: &_| complete_signed(workspace, &completion, signing, DryRun::No);
         let changed = match self.retry(act) {
             Err(VisitStop::Error(ProjectError::Refused(refusal))) => {

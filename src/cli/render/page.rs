@@ -65,7 +65,7 @@ impl TaskPage {
         }
     }
 
-    /// Adds what a reviewer wants. The brief for an agent leaves the gate out: agents do not learn the workflow.
+    /// Adds what a reviewer asked for. The brief for an agent leaves the gate out: agents are not told the workflow.
     pub(crate) fn review(&mut self, review: &ReviewContext, gate: Option<&GateId>, now: Timestamp) {
         let from = gate.map(|gate| format!(" from {gate}")).unwrap_or_default();
         let by = review.from_agent.as_ref().map(|agent| format!(" by {agent}")).unwrap_or_default();
@@ -80,7 +80,7 @@ impl TaskPage {
     }
 }
 
-/// Warns when the given visit is not the open one: the task is shown as it is now.
+/// Warns if the given visit is not the open one: the task is shown as it is now.
 pub(crate) fn warn_of_visit(session: &Session, asked: &Ticket, task: &Task) {
     let open = task.ticket();
     if asked.visit.is_none() || asked.visit == open.visit {
@@ -125,7 +125,7 @@ fn candidates(rules: &Rules, task: &Task, role: &RoleId, agents: &[AgentId]) -> 
 
 /// Returns the branches of an open fork, each with its state and whose turn it is.
 pub(crate) fn branches(rules: &Rules, task: &Task) -> Vec<(String, String)> {
-    // A fork that new rules turned into a plain gate has no branches.
+    // If new rules turned the fork into a plain gate, its branches are not shown.
     let fork = task.gate.as_ref().filter(|_| Workplace::of(rules, task).is_none());
     let branches = fork.map(|open| &open.branches[..]).unwrap_or_default();
     branches.iter().map(|branch| (branch.id.to_string(), turn_at(rules, task, branch))).collect()

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::cli::render::page::{TaskPage, not_adopted, warn_of_visit};
-use crate::cli::{ActingAgent, Away, CliResult, Rehearsal, Session, Words, now, words};
+use crate::cli::{ActingAgent, CliResult, DryRunOption, OfflineOption, Session, Words, now, words};
 use crate::dispatch::next::{self, Next, Wanted};
 use crate::domain::{RoleId, Ticket, listed};
 use crate::files::printable::one_line;
@@ -52,11 +52,11 @@ pub(crate) struct NextArgs {
     #[arg(long)]
     another: bool,
     #[command(flatten)]
-    away: Away,
+    offline_option: OfflineOption,
     #[command(flatten)]
     who: ActingAgent,
     #[command(flatten)]
-    rehearsal: Rehearsal,
+    dry_run_option: DryRunOption,
 }
 
 pub(crate) fn run(session: &Session, args: &BriefArgs) -> CliResult {
@@ -123,12 +123,12 @@ fn page(file: &TaskFile, context: &GateContext) -> String {
 /// Claims the agent's next task, and shows its brief.
 pub(crate) fn next(session: &Session, args: &NextArgs) -> CliResult {
     let (mut workspace, in_force) = session.open("task next")?;
-    workspace.network = args.away.network();
+    workspace.network = args.offline_option.network();
     let rules = &in_force.rules;
     let agent = session.agent(&workspace, &in_force, args.who.agent.as_ref())?;
     let role = args.role.as_ref();
     known_worker(rules, &agent, role)?;
-    let mode = args.rehearsal.mode();
+    let mode = args.dry_run_option.mode();
     let wanted = if args.another { Wanted::Another } else { Wanted::Next };
     match next::next(&workspace, &in_force, &agent, role, wanted, mode)? {
         Next::Task { changed, ticket, .. } => show_next(session, rules, &changed, &ticket, mode),

@@ -16,7 +16,7 @@ use crate::tasks::headers::list::{Filter, Sort, known_names, list};
 use crate::tasks::headers::summary::{NEW, TaskSummary, summary_value};
 use crate::tasks::view::task_view::warnings_value;
 
-/// The states to ask for; none is that of a hand-made file.
+/// The states to filter by; `None` is that of a hand-made file.
 const STATES: Words<Option<Status>> = &[
     ("ready", Some(Status::Ready), "Waits for an agent"),
     ("in_progress", Some(Status::InProgress), "An agent has it"),
@@ -78,7 +78,7 @@ pub(crate) struct ListArgs {
 
 pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
     let (workspace, in_force) = session.open("task list")?;
-    // Reading needs no proof of identity, so git's user will do anywhere.
+    // Reading needs no proof of identity, so git's user counts even without a terminal.
     let me = || acting_agent(&workspace, &in_force.rules.org, args.me.as_ref(), true);
     let filter = Filter {
         mine: args.mine.then(me).transpose()?,

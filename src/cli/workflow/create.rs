@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::cli::render::changes;
 use crate::cli::{
-    CYAN, CliError, CliResult, DIM, RED, Rehearsal, Session, YELLOW, bold, cyan, of_commit, one_of,
-    painted, styled, template, text_input,
+    CYAN, CliError, CliResult, DIM, DryRunOption, RED, Session, YELLOW, bold, cyan, of_commit,
+    one_of, painted, styled, template, text_input,
 };
 use crate::domain::{AgentId, FieldFate, ImportRemark, WorkflowName, listed};
 use crate::files::printable::inert;
@@ -44,7 +44,7 @@ pub(crate) struct WorkflowCreateArgs {
     #[arg(long, conflicts_with_all = ["name", "template"])]
     list: bool,
     #[command(flatten)]
-    rehearsal: Rehearsal,
+    dry_run_option: DryRunOption,
 }
 
 pub(crate) fn run_create(session: &Session, args: &WorkflowCreateArgs) -> CliResult {
@@ -54,11 +54,11 @@ pub(crate) fn run_create(session: &Session, args: &WorkflowCreateArgs) -> CliRes
     };
     let workspace = session.workspace("workflow create")?;
     let new = NewWorkflow { name: name.clone(), template };
-    let mode = args.rehearsal.mode();
+    let mode = args.dry_run_option.mode();
     let made = create_workflow(&workspace, &new, mode)?;
     session.warn_of_rules(&made.before);
     if session.output.is_json() {
-        session.output.data_of_act(created_value(&new, &made), mode);
+        session.output.change_data(created_value(&new, &made), mode);
     } else {
         show_created(session, &new, &made, mode);
     }
@@ -96,20 +96,20 @@ fn show_created(session: &Session, new: &NewWorkflow, made: &WorkflowFile, mode:
                 format!("aof workflow graph {name}"),
                 format!("aof task new \"...\" --workflow {name}"),
             );
-            output.line(format!("  {graph:<38}  see the ways that a task can go"));
-            output.line(format!("  {new:<38}  create a task that goes them"));
+            output.line(format!("  {graph:<38}  see the routes that a task can take"));
+            output.line(format!("  {new:<38}  create a task that follows it"));
         }
         WorkflowFate::Lacks { roles, agents } => {
             let names: Vec<String> = roles.iter().map(|part| part.role.to_string()).collect();
             let s = if names.len() == 1 { "" } else { "s" };
             let lacks = format!("org.yaml lacks the role{s} {}", listed(&names));
-            let told = match mode {
+            let outcome = match mode {
                 DryRun::Yes => "dry run: nothing was written; it could not be committed yet",
                 DryRun::No => &format!("wrote {path}, and did not commit it"),
             };
             let snippet = missing_roles(roles, agents);
             output.say(format!(
-                "{told}: {lacks}\n\n{snippet}\nthen commit both: `git add org.yaml {path} && git commit -m \"Begin workflow {name}\" -- org.yaml {path}`"
+                "{outcome}: {lacks}\n\n{snippet}\nthen commit both: `git add org.yaml {path} && git commit -m \"Begin workflow {name}\" -- org.yaml {path}`"
             ));
         }
     }
@@ -173,11 +173,11 @@ pub(crate) struct WorkflowImportArgs {
     #[arg(long)]
     lossy: bool,
     #[command(flatten)]
-    rehearsal: Rehearsal,
+    dry_run_option: DryRunOption,
 }
 
 pub(crate) fn run_import(session: &Session, args: &WorkflowImportArgs) -> CliResult {
-    let mode = args.rehearsal.mode();
+    let mode = args.dry_run_option.mode();
     let bytes = match args.file.as_str() {
         "-" => text_input::bytes(Path::new("-"))?,
         name => std::fs::read(session.directory.join(name))
@@ -188,7 +188,7 @@ pub(crate) fn run_import(session: &Session, args: &WorkflowImportArgs) -> CliRes
     let fidelity = if args.lossy { Fidelity::Lossy } else { Fidelity::Whole };
     let brought = bring_in(workspace.as_ref(), &imported, fidelity, mode);
     if session.output.is_json() {
-        session.output.data_of_act(import_value(&imported, &brought?), mode);
+        session.output.change_data(import_value(&imported, &brought?), mode);
     } else {
         // The report explains a refusal as well. A dry run prints the workflow, so its report goes to stderr.
         let report = report(args, &imported);
@@ -205,7 +205,7 @@ pub(crate) fn run_import(session: &Session, args: &WorkflowImportArgs) -> CliRes
 fn workspace(session: &Session, mode: DryRun) -> CliResult<Option<Workspace>> {
     let opened = session.workspace("workflow import");
     let is_missing = matches!(
-        opened.as_ref().err().and_then(CliError::ops),
+        opened.as_ref().err().and_then(CliError::operation_error),
         Some(
             ProjectError::Store(StoreError::NoProject { .. })
                 | ProjectError::Git(GitError::NoRepository { .. })

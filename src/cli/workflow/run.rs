@@ -10,7 +10,7 @@ use super::create::missing_roles;
 use crate::agents::runner::report::shortened;
 use crate::agents::runner::{Pace, RunTarget, preview_of};
 use crate::cli::agents::run;
-use crate::cli::agents::run::{RunOptions, ended, go, project};
+use crate::cli::agents::run::{RunOptions, ended, run_and_report, runner_setup};
 use crate::cli::{CliError, CliResult, Session, context, cyan};
 use crate::domain::{Map, Workflow, WorkflowName};
 use crate::files::printable::one_line;
@@ -23,7 +23,7 @@ use crate::tasks::create::{NewTask, check_new, create};
 use crate::tasks::headers::list::workflow_named;
 use crate::tasks::plan::DryRun;
 
-/// The longest title that is made of an input, in characters.
+/// The longest title that is made from an input, in characters.
 const TITLE: usize = 80;
 
 #[derive(Debug, clap::Args)]
@@ -74,7 +74,7 @@ fn start(session: &Session, args: &WorkflowRunArgs) -> CliResult {
         Some(template) => Workflow { name: args.workflow.clone(), ..template.workflow() },
         None => known(&in_force.rules, &args.workflow)?.clone(),
     };
-    // What is wrong with the task is reported before anything is written for it.
+    // Errors in the task are reported before anything is written for it.
     let new = new_task(&workspace, &workflow, args, &session.directory)?;
     check_new(&workflow, &new)?;
     if let Some(template) = template {
@@ -89,8 +89,8 @@ fn start(session: &Session, args: &WorkflowRunArgs) -> CliResult {
         CliError::refused("not_created", "no task was created", fix)
     })?;
     if args.how.dry_run {
-        let project = project(session, &workspace)?;
-        let previews = preview_of(&project, &workspace, &changed.after, &changed.path)?;
+        let setup = runner_setup(session, &workspace)?;
+        let previews = preview_of(&setup, &workspace, &changed.after, &changed.path)?;
         run::show_previews(session, &previews, &[]);
         return Ok(ExitCode::SUCCESS);
     }
@@ -101,7 +101,7 @@ fn start(session: &Session, args: &WorkflowRunArgs) -> CliResult {
     }
     session.warn_all(&changed.warnings);
     let pace = if args.step { Pace::OneVisit } else { Pace::Through };
-    go(session, &workspace, &RunTarget::Task(id.clone()), pace, &args.how)
+    run_and_report(session, &workspace, &RunTarget::Task(id.clone()), pace, &args.how)
 }
 
 /// Returns the workflow of that name. The error names the templates as well.
@@ -125,7 +125,7 @@ fn template_to_begin(rules: &Rules, name: &WorkflowName) -> Option<Template> {
     name.as_str().parse().ok().filter(|_| !exists)
 }
 
-/// Creates the workflow from its template, or shows that it would. Fails where org.yaml lacks its roles.
+/// Creates the workflow from its template, or shows that it would. Fails if org.yaml lacks its roles.
 fn begin(
     session: &Session,
     workspace: &Workspace,
@@ -212,7 +212,7 @@ fn new_task(
     })
 }
 
-/// Returns the files by their paths in the project. Fails for a file outside of it.
+/// Returns the paths of the files in the project. Fails for a file outside of it.
 fn files(workspace: &Workspace, names: &[String], here: &Path) -> CliResult<Vec<String>> {
     let root = workspace.paths.root();
     let in_project = |name: &String| {

@@ -239,7 +239,7 @@ fn page(diff: &RulesDiff) -> String {
     let (from, to) = (named(diff.from, "no rules"), named(diff.to, "the worktree"));
     let mut text = format!("{}\n", dim(format!("from the rules of {from} to those of {to}")));
     if diff.differences.is_empty() {
-        text.push_str("the rules decide the same\n");
+        text.push_str("the rules are equivalent\n");
     }
     let mut about = None;
     for difference in &diff.differences {
@@ -253,7 +253,7 @@ fn page(diff: &RulesDiff) -> String {
     if !diff.prospects.is_empty() {
         text.push_str(&format!("\n{}\n", bold("Tasks")));
     }
-    text.extend(diff.prospects.iter().map(of_task));
+    text.extend(diff.prospects.iter().map(task_text));
     let rest = diff.untouched;
     text + &match (diff.prospects.len(), rest) {
         (0, 0) => "\nno task is under way\n".to_owned(),
@@ -289,8 +289,8 @@ fn line(difference: &Difference) -> String {
     format!("{indent}{} {name}{what}\n", styled(style, sign))
 }
 
-fn of_task(prospect: &TaskForecast) -> String {
-    let what = match &prospect.fate {
+fn task_text(forecast: &TaskForecast) -> String {
+    let what = match &forecast.fate {
         TaskFate::Stays => "stays".to_owned(),
         TaskFate::Moves { to: Some(to), why } => format!("goes to {to}: {why}"),
         TaskFate::Moves { to: None, why } => format!("ends: {why}"),
@@ -298,8 +298,8 @@ fn of_task(prospect: &TaskForecast) -> String {
         TaskFate::Follows { what, details } => format!("{what}: {}", details.join("; ")),
         TaskFate::Stranded => "its workflow is gone, and nobody can move it".to_owned(),
     };
-    let mut text = format!("  {}  {}  {}\n", cyan(&prospect.task), prospect.gate, inert(&what));
-    for RouteChange { outcome, before, after } in &prospect.turns {
+    let mut text = format!("  {}  {}  {}\n", cyan(&forecast.task), forecast.gate, inert(&what));
+    for RouteChange { outcome, before, after } in &forecast.turns {
         text.push_str(&format!("    {outcome} leads to {after}, no longer to {before}\n"));
     }
     text
@@ -330,23 +330,23 @@ fn diff_value(diff: &RulesDiff) -> Value {
     })
 }
 
-fn task_value(prospect: &TaskForecast) -> Value {
-    let (fate, to, what) = match &prospect.fate {
-        TaskFate::Stays => ("stays", Some(&prospect.gate), Vec::new()),
+fn task_value(forecast: &TaskForecast) -> Value {
+    let (fate, to, what) = match &forecast.fate {
+        TaskFate::Stays => ("stays", Some(&forecast.gate), Vec::new()),
         TaskFate::Moves { to, why } => ("moves", to.as_ref(), vec![why]),
         TaskFate::Follows { what, details } => {
-            ("follows", Some(&prospect.gate), [what].into_iter().chain(details).collect())
+            ("follows", Some(&forecast.gate), [what].into_iter().chain(details).collect())
         }
         TaskFate::Stranded => ("stranded", None, Vec::new()),
     };
     let turn = |RouteChange { outcome, before, after }: &RouteChange| json!({"outcome": outcome, "before": before, "after": after});
     json!({
-        "task": prospect.task,
-        "title": prospect.title,
-        "gate": prospect.gate,
+        "task": forecast.task,
+        "title": forecast.title,
+        "gate": forecast.gate,
         "fate": fate,
         "to": to,
         "what": what,
-        "outcomes": prospect.turns.iter().map(turn).collect::<Vec<_>>(),
+        "outcomes": forecast.turns.iter().map(turn).collect::<Vec<_>>(),
     })
 }

@@ -295,16 +295,16 @@ impl Repository {
     }
 }
 
-/// By what git shows another history than the one that there is.
+/// A setting by which git shows another history than the commits have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pretence {
+pub enum HistoryOverride {
     /// The file `info/grafts`, which names other parents.
     Grafts,
-    /// What `git replace` made.
+    /// The references of `git replace`.
     Replacements,
 }
 
-impl Pretence {
+impl HistoryOverride {
     /// Returns its name in JSON.
     pub const fn word(self) -> &'static str {
         match self {
@@ -333,15 +333,18 @@ impl Repository {
         Ok(self.walked().ends.get_or_init(|| ends))
     }
 
-    /// Returns by what git shows another history here. Nothing of aof goes by it.
-    pub fn pretences(&self) -> Result<Vec<Pretence>, GitError> {
+    /// Returns the settings by which git shows another history here. aof ignores them.
+    pub fn history_overrides(&self) -> Result<Vec<HistoryOverride>, GitError> {
         let grafts =
             git_file::read_text(&self.common_dir().join("info/grafts")).unwrap_or_default();
         let has_grafts =
             grafts.lines().any(|line| !line.trim().is_empty() && !line.starts_with('#'));
         let has_replacements = !self.references_below("refs/replace/")?.is_empty();
-        let grafts = has_grafts.then_some(Pretence::Grafts);
-        Ok(grafts.into_iter().chain(has_replacements.then_some(Pretence::Replacements)).collect())
+        let grafts = has_grafts.then_some(HistoryOverride::Grafts);
+        Ok(grafts
+            .into_iter()
+            .chain(has_replacements.then_some(HistoryOverride::Replacements))
+            .collect())
     }
 }
 

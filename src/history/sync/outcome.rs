@@ -146,7 +146,7 @@ impl SyncResult {
             ),
             SyncEnd::Rejected { said } => (format!("{name} would not take it: {said}"), waits),
             SyncEnd::Unsettled => (
-                format!("{name} went on each of {} times", self.rounds),
+                format!("{name} moved during each of {} tries", self.rounds),
                 format!("{waits}; sync again"),
             ),
             SyncEnd::Manual(left) => (left.problem.clone(), left.fix.clone()),

@@ -16,7 +16,7 @@ use crate::git::{CommitId, Head};
 use crate::history::commit_events::EventDeriver;
 use crate::history::unreported::{Remaining, UnreportedCommits};
 use crate::project::error::ProjectError;
-use crate::project::workspace::{Workspace, side_by_side};
+use crate::project::workspace::{Workspace, process_in_parallel};
 use crate::storage::event_log::{StreamReader, StreamRecord, StreamState, StreamWriter};
 use crate::storage::{EventStream, ToldCursor};
 use crate::system::crash_points;
@@ -177,7 +177,7 @@ fn step(
             let mut telling = EventDeriver::new(workspace);
             share.iter().map(|commit| of_commit(workspace, &mut telling, &news, *commit)).collect()
         };
-        let _ = side_by_side(workspace, &news.commits, of, &mut |told: OfCommit| {
+        let _ = process_in_parallel(workspace, &news.commits, of, &mut |told: OfCommit| {
             while let Some(apart) = waiting.next_if(|apart| apart.at < told.committed) {
                 take(&mut lines, apart);
             }
@@ -359,16 +359,17 @@ pub(crate) fn rebuild_with(
             share.iter().map(|commit| of_commit(workspace, &mut telling, &news, *commit)).collect()
         };
         crash_points::point("events.making");
-        let made = side_by_side(workspace, &news.commits, of, &mut |of_commit: OfCommit| {
-            if !go_on() {
-                return Ok(ControlFlow::Break(()));
-            }
-            while let Some(line) = apart.next_if(|line| line.at < of_commit.committed) {
-                write(&[line.line])?;
-            }
-            write(&of_commit.lines)?;
-            Ok(ControlFlow::Continue(()))
-        })?;
+        let made =
+            process_in_parallel(workspace, &news.commits, of, &mut |of_commit: OfCommit| {
+                if !go_on() {
+                    return Ok(ControlFlow::Break(()));
+                }
+                while let Some(line) = apart.next_if(|line| line.at < of_commit.committed) {
+                    write(&[line.line])?;
+                }
+                write(&of_commit.lines)?;
+                Ok(ControlFlow::Continue(()))
+            })?;
         if made.is_break() {
             return Ok(None);
         }

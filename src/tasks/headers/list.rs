@@ -226,7 +226,7 @@ pub(crate) fn known_names(
 }
 
 /// Returns the workflows that the viewer may start, in the order of the rules; without a viewer, all.
-pub(crate) fn startable<'a>(
+pub(crate) fn startable_workflows<'a>(
     rules: &'a Rules,
     viewer: Option<&'a AgentId>,
 ) -> impl Iterator<Item = &'a Workflow> {
@@ -236,7 +236,7 @@ pub(crate) fn startable<'a>(
 /// Returns them as `--json` shows them. `input` says what a task of the workflow begins with: a name that has no value must be
 /// given one.
 pub(crate) fn workflows_value(rules: &Rules, viewer: Option<&AgentId>) -> Value {
-    startable(rules, viewer)
+    startable_workflows(rules, viewer)
         .map(|workflow| {
             let gates: Vec<&str> = workflow.gates.iter().map(|gate| gate.id.as_str()).collect();
             json!({

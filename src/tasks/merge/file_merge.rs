@@ -9,7 +9,7 @@ use super::versions::{
 use crate::domain::{Map, Task, TaskId, Ticket, Timestamp};
 use crate::files::task_file;
 use crate::files::task_file::{Defaults, Origin, Scope, Spliced, TaskFile};
-use crate::git::{Both, Marks, merge_texts};
+use crate::git::{Marks, MergedText, merge_texts};
 use crate::project::error::ProjectError;
 use crate::rules::Rules;
 use crate::rules::merge::{Keys, Merged, Side, apart, merge, merge_keys, with_people_of};
@@ -77,7 +77,7 @@ struct ReadVersions {
 
 /// A merged file, with what is disputed each way.
 struct MergedFile {
-    bytes: Both,
+    bytes: MergedText,
     disputed: Vec<Vec<String>>,
     conflicts: Vec<Conflict>,
     merged: Merged,
@@ -141,7 +141,7 @@ impl ReadVersions {
             (Err(why), _) | (_, Err(why)) => return Ok(Err(why)),
         };
         let left_out = one.comments_missing(base, other);
-        let bytes = Both { ours: one.bytes().to_vec(), theirs: two.bytes().to_vec() };
+        let bytes = MergedText { ours: one.bytes().to_vec(), theirs: two.bytes().to_vec() };
         let mut conflicts: Vec<Conflict> =
             keys.disputed.iter().map(|own| Conflict::Key(own.path.join("."))).collect();
         conflicts.extend((bodies[0] != bodies[1]).then_some(Conflict::Body));
@@ -271,7 +271,8 @@ impl MergedFile {
             return self.marked(sides, marks);
         };
         let bytes = |file: &TaskFile| file.body().as_bytes().to_vec();
-        let body = Both { ours: bytes(&ours), theirs: bytes(&theirs) }.undecided(UNDECIDED)?;
+        let body =
+            MergedText { ours: bytes(&ours), theirs: bytes(&theirs) }.undecided(UNDECIDED)?;
         let body = String::from_utf8_lossy(&body);
         // A key that cannot have any text is left out.
         let written = [true, false].into_iter().find_map(|is_text| {

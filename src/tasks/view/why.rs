@@ -9,7 +9,7 @@ use crate::domain::{
     Task, TaskId, Timestamp, Verdict,
 };
 use crate::files::task_file::{Origin, TaskFile};
-use crate::project::active_rules::{InForce, in_force_and_seen};
+use crate::project::active_rules::{InForce, rules_with_remarks};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{
@@ -58,7 +58,7 @@ pub(crate) fn why(
     id: &TaskId,
 ) -> Result<(TaskExplanation, Rc<InForce>), ProjectError> {
     let head = workspace.repository.look()?;
-    let in_force = Rc::new(in_force_and_seen(workspace, &head)?);
+    let in_force = Rc::new(rules_with_remarks(workspace, &head)?);
     let state = TaskState::read_under(workspace, id, head, in_force)?;
     let (rules, task) = (&state.in_force.rules, &state.file.task);
     let mut outcomes = Vec::new();
@@ -170,9 +170,9 @@ fn reasons(workspace: &Workspace, state: &TaskState) -> Vec<String> {
         ));
     }
     if let Some(reason) = workspace.underway() {
-        list.push(format!("nothing moves it now: {}", workspace.git_words.said(reason)));
+        list.push(format!("nothing moves it now: {}", workspace.git_prefix.add_to(reason)));
     } else if let Some(frozen) = state.frozen() {
-        let (problem, fix) = (frozen.of("its file"), workspace.git_words.said(frozen.fix));
+        let (problem, fix) = (frozen.of("its file"), workspace.git_prefix.add_to(frozen.fix));
         list.push(format!("nothing moves it: {problem}; {fix}"));
     }
     if !task.status.is_finished() && !task.depends_on.is_empty() {

@@ -257,7 +257,7 @@ fn a_task_that_came_while_git_read_its_index_is_named_and_stays_in_git() {
     let told = env.aof_aside(&["status"]).success().stdout;
     assert!(
         told.contains(&format!(
-            "git's index does not have a task whose file stands: {}",
+            "git's index does not have a task whose file exists: {}",
             env.plain(&path)
         )),
         "{told}"

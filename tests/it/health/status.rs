@@ -317,5 +317,5 @@ fn init_says_which_hook_it_leaves_alone_and_what_that_lacks() {
     env.git(&["config", "core.hooksPath", "hooks"]);
     let told = env.aof(&["init"]).success().stdout;
     let line = told.lines().find(|line| line.contains("hooks/pre-commit")).unwrap();
-    assert!(line.contains("is where git looks for hooks here, and is not made"), "{told}");
+    assert!(line.contains("is where git looks for hooks here, and was not created"), "{told}");
 }

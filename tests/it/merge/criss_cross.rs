@@ -206,7 +206,7 @@ fn what_was_disputed_before_is_asked_again_and_nothing_else() {
     --- stderr
     conflict: tasks/AOF-xxxxx.md: both sides changed `title`, each otherwise
     conflict: tasks/AOF-xxxxx.md: both sides changed the same lines of the text
-    edit `tasks/AOF-xxxxx.md`, then `git add tasks/AOF-xxxxx.md`; until then this task waits, and no other
+    edit `tasks/AOF-xxxxx.md`, then `git add tasks/AOF-xxxxx.md`; until then only this task waits
     ");
     let text = env.task_text(&id);
     let marked = |ours: &str, theirs: &str| {

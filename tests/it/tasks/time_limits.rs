@@ -482,7 +482,7 @@ fn a_person_hands_a_task_over() {
     assert_snapshot!(env.aof(&["task", "assign", &id, "agent-8"]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: assigned to agent-8 (it was so already)
+    AOF-xxxxx: assigned to agent-8 (nothing changed)
       now at implement, in progress with agent-8
     ");
     assert_snapshot!(env.aof(&["task", "assign", &id, "agent-3"]), @"
