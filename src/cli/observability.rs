@@ -27,7 +27,7 @@ use crate::observability::events::catch_up::{
 use crate::observability::metrics::exposition::{ExpositionFormat, render, value};
 use crate::observability::metrics::families::numbers;
 use crate::observability::notices::delivery::{
-    OutgoingMessage, OutgoingState, Tried, deliver_notices, outgoing,
+    MessageScope, OutgoingMessage, OutgoingState, deliver_notices, outgoing,
 };
 use crate::storage::Outbox;
 
@@ -290,8 +290,11 @@ pub(crate) fn run_notices(session: &Session, args: &NoticesArgs) -> CliResult {
         );
         return Ok(ExitCode::SUCCESS);
     }
-    let rounds =
-        if args.deliver { deliver_notices(&workspace, Tried::All, TIMEOUT)? } else { Vec::new() };
+    let rounds = if args.deliver {
+        deliver_notices(&workspace, MessageScope::All, TIMEOUT)?
+    } else {
+        Vec::new()
+    };
     let delivered: usize = rounds.iter().map(|round| round.delivered).sum();
     let messages = outgoing(&workspace)?;
     let value = || {

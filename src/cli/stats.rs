@@ -13,7 +13,7 @@ use crate::files::printable::{inert, one_line};
 use crate::observability::stats::breakdowns::{AgentStats, Direction, Week};
 use crate::observability::stats::gates::{GateStats, MANY as MANY_PASSES};
 use crate::observability::stats::numbers::{Share, Spread};
-use crate::observability::stats::report::{Question, Stats, stats};
+use crate::observability::stats::report::{Stats, StatsQuery, stats};
 use crate::tasks::headers::summary::time;
 
 /// How many tasks with wrong clocks are named.
@@ -58,7 +58,7 @@ const TABLES: Words<StatsTable> = &[
 pub(crate) fn run_stats(session: &Session, args: &StatsArgs) -> CliResult {
     let (workspace, in_force) = session.open("stats")?;
     let since = args.since.map(|since| since.from(workspace.now()));
-    let question = Question { since, workflow: args.workflow.clone() };
+    let question = StatsQuery { since, workflow: args.workflow.clone() };
     let stats = stats(&workspace, &in_force, &question)?;
     let output = session.output;
     let has_no_visits = stats.tally.visits == 0;

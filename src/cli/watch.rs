@@ -22,7 +22,7 @@ use crate::dispatch::sweep::sweep;
 use crate::files::printable::{inert, one_line};
 use crate::observability::events::catch_up::catch_up_events;
 use crate::observability::metrics::endpoint::{Endpoint, address};
-use crate::observability::notices::delivery::{Tried, deliver_notices};
+use crate::observability::notices::delivery::{MessageScope, deliver_notices};
 use crate::project::error::{ProjectError, reason_of};
 use crate::storage::layout::{BRANCH, INBOX};
 use crate::tasks::plan::{Changed, DryRun};
@@ -145,7 +145,7 @@ pub(crate) fn run_sweep(session: &Session, args: &SweepArgs) -> CliResult {
         }
     }
     if mode == DryRun::No {
-        let rounds = deliver_notices(&workspace, Tried::Due, NOTICES)?;
+        let rounds = deliver_notices(&workspace, MessageScope::Due, NOTICES)?;
         for trouble in rounds.into_iter().filter_map(|round| round.trouble) {
             session.warn(&format!("a notice could not be delivered: {}", inert(&trouble)));
         }

@@ -20,9 +20,9 @@ use crate::history::sync::outcome::{SyncEnd, SyncResult};
 use crate::history::sync::remote_state::owed_to_remote;
 use crate::history::unreported::Remaining;
 use crate::observability::events::catch_up::{are_events_kept, catch_up_events, keep_events};
-use crate::observability::notices::compose::put_out;
+use crate::observability::notices::compose::write_notices;
 use crate::observability::notices::delivery::{
-    Receiver, Round, Tried, deliver_channel, deliver_notices, receivers,
+    MessageScope, Receiver, Round, deliver_channel, deliver_notices, receivers,
 };
 use crate::project::error::ProjectError;
 use crate::project::workspace::{Workspace, WorkspaceOpener};
@@ -214,7 +214,7 @@ impl Notices {
     pub(crate) fn send(&mut self, workspace: &Workspace, reporter: &mut Reporter<'_>) -> Remaining {
         self.take_outcomes(reporter);
         let mut left = Remaining::Nothing;
-        match put_out(workspace) {
+        match write_notices(workspace) {
             Ok(written) => {
                 left = written.left;
                 written.restarted.into_iter().for_each(|problem| self.tell(problem, reporter));
@@ -230,7 +230,7 @@ impl Notices {
 
     /// Delivers all due notices before it returns.
     pub(crate) fn send_now(&mut self, workspace: &Workspace, reporter: &mut Reporter<'_>) {
-        match deliver_notices(workspace, Tried::Due, ONCE_TIMEOUT) {
+        match deliver_notices(workspace, MessageScope::Due, ONCE_TIMEOUT) {
             Ok(rounds) => rounds.into_iter().for_each(|round| self.note(round, reporter)),
             Err(error) => self.tell(error.to_string(), reporter),
         }
@@ -251,13 +251,13 @@ impl Notices {
     /// Has a channel delivered; a running delivery follows the current rules.
     fn deliver(&mut self, receiver: Receiver, reporter: &mut Reporter<'_>) {
         if let Some((own, worker)) = self.channels.get(&receiver.key) {
-            own.follow(&receiver);
+            own.update_channel(&receiver);
             return worker.ask();
         }
         let own = receiver.clone();
         let started = Worker::start("notices", move |stop| {
             let end = Instant::now() + DELIVERY_TIMEOUT;
-            (deliver_channel(&own, Tried::Due, end, stop), NextRun::default())
+            (deliver_channel(&own, MessageScope::Due, end, stop), NextRun::default())
         });
         match started {
             Ok(worker) => {

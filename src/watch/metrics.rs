@@ -138,7 +138,7 @@ fn watcher_families(shown: &ShownMetrics, project: &str) -> [Family; 2] {
         },
         Family {
             name: "aof_watcher_last_scan_timestamp_seconds",
-            help: "When this watcher last looked at everything and nothing stood in its way.",
+            help: "When this watcher last checked everything without an error.",
             samples: Samples::Gauge(looked.into_iter().collect()),
         },
     ]

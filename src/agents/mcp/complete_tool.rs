@@ -110,7 +110,7 @@ pub(crate) fn complete_task(
     let outcome = ended.first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
     let (now, _) = task_standing(project, &changed);
     let again =
-        if changed.settled { "this had counted already, and nothing was done twice; " } else { "" };
+        if changed.settled { "this was counted before, and nothing was done twice; " } else { "" };
     Ok(json!({
         "task": task.id.as_str(),
         "outcome": outcome,

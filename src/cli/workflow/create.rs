@@ -19,7 +19,7 @@ use crate::setup::create_workflow::{NewWorkflow, WorkflowFate, WorkflowFile, cre
 use crate::setup::import::import_file::Imported;
 use crate::setup::import::source::ForeignSystem;
 use crate::setup::import_workflow::{
-    Fidelity, ImportOutcome, bring_in, read_foreign, roles_snippet,
+    Fidelity, ImportOutcome, import_into_project, read_foreign, roles_snippet,
 };
 use crate::setup::template::{RoleCast, Template};
 use crate::storage::{ProjectPath, StoreError};
@@ -186,7 +186,7 @@ pub(crate) fn run_import(session: &Session, args: &WorkflowImportArgs) -> CliRes
     let imported = read_foreign(&args.file, &bytes, args.from, args.name.as_ref())?;
     let workspace = workspace(session, mode)?;
     let fidelity = if args.lossy { Fidelity::Lossy } else { Fidelity::Whole };
-    let brought = bring_in(workspace.as_ref(), &imported, fidelity, mode);
+    let brought = import_into_project(workspace.as_ref(), &imported, fidelity, mode);
     if session.output.is_json() {
         session.output.change_data(import_value(&imported, &brought?), mode);
     } else {
@@ -263,10 +263,10 @@ fn show_imported(session: &Session, imported: &Imported, brought: &ImportOutcome
             "\nwrote {paths}; not committed, because the rules would not be valid yet"
         ));
     }
-    if !brought.lacking.is_empty() {
+    if !brought.missing_roles.is_empty() {
         let lacks = "\norg.yaml lacks roles of this workflow; add them, with agents of yours:";
         lines.push(lacks.to_owned());
-        lines.push(roles_snippet(&brought.lacking).trim_end().to_owned());
+        lines.push(roles_snippet(&brought.missing_roles).trim_end().to_owned());
     }
     if is_uncommitted {
         lines.push(format!(
@@ -289,15 +289,16 @@ fn import_value(imported: &Imported, brought: &ImportOutcome) -> Value {
     let workflows = imported.workflows.iter().zip(&brought.paths);
     let workflows = workflows
         .map(|(draft, path)| json!({"name": draft.name, "path": path, "text": draft.text}));
-    let lacking = brought.lacking.iter().map(
+    let missing_roles = brought.missing_roles.iter().map(
         |need| json!({"role": need.role, "description": need.description, "people": need.people}),
     );
-    let snippet = (!brought.lacking.is_empty()).then(|| roles_snippet(&brought.lacking));
+    let snippet =
+        (!brought.missing_roles.is_empty()).then(|| roles_snippet(&brought.missing_roles));
     json!({
         "from": imported.system,
         "workflows": workflows.collect::<Vec<_>>(),
         "report": imported.remarks.iter().map(ImportRemark::to_value).collect::<Vec<_>>(),
-        "lackingRoles": lacking.collect::<Vec<_>>(),
+        "lackingRoles": missing_roles.collect::<Vec<_>>(),
         "orgSnippet": snippet,
         "diagnostics": changes::diagnostic_values(&brought.diagnostics),
         "commit": brought.commit,

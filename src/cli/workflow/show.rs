@@ -299,7 +299,7 @@ fn task_text(forecast: &TaskForecast) -> String {
         TaskFate::Stranded => "its workflow is gone, and nobody can move it".to_owned(),
     };
     let mut text = format!("  {}  {}  {}\n", cyan(&forecast.task), forecast.gate, inert(&what));
-    for RouteChange { outcome, before, after } in &forecast.turns {
+    for RouteChange { outcome, before, after } in &forecast.route_changes {
         text.push_str(&format!("    {outcome} leads to {after}, no longer to {before}\n"));
     }
     text
@@ -347,6 +347,6 @@ fn task_value(forecast: &TaskForecast) -> Value {
         "fate": fate,
         "to": to,
         "what": what,
-        "outcomes": forecast.turns.iter().map(turn).collect::<Vec<_>>(),
+        "outcomes": forecast.route_changes.iter().map(turn).collect::<Vec<_>>(),
     })
 }

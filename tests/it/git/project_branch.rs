@@ -148,7 +148,7 @@ fn what_is_missing_for_it_is_said() {
     assert_snapshot!(env.aof(&["init", "--branch", "aof"]).code(4).stderr, @"
     error: nothing is committed on `main` yet
 
-    hint: commit something there first: it will say where the project is
+    hint: commit something there first: it will name the project's branch
     ");
     let env = repository();
     env.git(&["branch", "aof"]);

@@ -121,7 +121,7 @@ fn attempts_that_failed_count_after_a_restart() {
     AOF-xxxxx: work -> complete (complete) after TIME: Did it
     ");
     assert!(prompt(&env, &format!("{id}@0"), 2).starts_with(
-        "## Another attempt\n\nThis is attempt 2 of 2. The attempt before came to no good end: `sh agents/coder.sh` ended with exit status 3.\n"
+        "## Another attempt\n\nThis is attempt 2 of 2. The attempt before failed: `sh agents/coder.sh` ended with exit status 3.\n"
     ));
     check(&env);
 }
