@@ -206,10 +206,10 @@ fn what_cannot_be_judged_is_committed_all_the_same_and_told() {
     let head = env.head();
     let committed = env.try_git(&["commit", "--quiet", "--message", "mine"]).code(0);
     let told: Vec<&str> =
-        committed.stderr.lines().filter(|line| line.starts_with("not judged: ")).collect();
+        committed.stderr.lines().filter(|line| line.starts_with("not checked: ")).collect();
     assert_eq!(told.len(), 1, "{committed}");
     assert!(
-        told[0].contains("is damaged") && told[0].contains("`aof verify` judges the commit"),
+        told[0].contains("is damaged") && told[0].contains("`aof verify` checks the commit"),
         "{committed}"
     );
     assert_eq!(env.git(&["rev-parse", "HEAD^"]).trim(), head.trim());

@@ -339,7 +339,12 @@ fn the_committed_project_yaml_says_where_it_lives() {
     assert!(shown.stdout.contains("Add login"), "{shown}");
     assert_snapshot!(env.plain(&shown.stderr), @"warning: `$PROJECT/project.yaml` differs from what is committed; the committed file says which branch the project is on");
     let status = env.aof(&["status"]).success();
-    assert!(status.stdout.contains("differs from what is committed; which branch"), "{status}");
+    assert!(
+        status
+            .stdout
+            .contains("differs from what is committed; the committed file says which branch"),
+        "{status}"
+    );
     // What nobody committed decides nothing.
     let env = TestEnvironment::new();
     env.git(&["branch", "other"]);

@@ -101,8 +101,8 @@ fn a_new_task_taken_for_a_finished_one_is_not_mixed_with_it() {
     tasks/AOF-xxxxx.md: would be merged and staged
     tasks/AOF-xxxxx.md: would be merged and staged
     --- stderr
-    AOF-xxxxx@0: `complete` by agent-8 counts no more: the visit was ended by agent-7 on the branch that is merged into
-    AOF-xxxxx@1: `complete` by agent-3 counts no more: the visit was ended by agent-7 on the branch that is merged into
+    AOF-xxxxx@0: `complete` by agent-8 no longer counts: agent-7 ended the visit on the branch that is merged into
+    AOF-xxxxx@1: `complete` by agent-3 no longer counts: agent-7 ended the visit on the branch that is merged into
     dry run: nothing was written
     ");
     assert_eq!(env.git(&["status", "--porcelain"]), before);

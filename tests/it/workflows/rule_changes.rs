@@ -331,7 +331,7 @@ fn a_new_gate_counts_where_it_is_still_ahead() {
     assert!(status.stdout.contains("2 came to a gate under earlier rules"), "{status}");
     assert_eq!(env.aof(&["status", "--json"]).success().json()["drifted"], 2);
     let shown = env.aof(&["task", "show", &before]).success();
-    assert!(shown.stdout.contains("it came here under earlier ones"), "{shown}");
+    assert!(shown.stdout.contains("the task came here under earlier rules"), "{shown}");
     let _ = env.complete(&before, "agent-7");
     assert!(
         env.aof(&["task", "show", &before, "--json"]).success().json().get("drifted").is_none()
