@@ -289,7 +289,7 @@ impl HandOutResult {
         match want {
             Want::Give(ticket, agent) => self.given.push(WorkAssignment { ticket, agent, changed }),
             Want::Depend(task, lost) => {
-                self.dependents.push(DependencyChange { task, lost, changed })
+                self.dependents.push(DependencyChange { task, lost, changed });
             }
         }
     }

@@ -234,7 +234,7 @@ pub(crate) fn rules_report(workspace: &Workspace) -> Result<RulesReport, Project
         match remark {
             Remark::Uncommitted(files) => report.uncommitted = files,
             Remark::UncommittedProjectFile(file) => {
-                report.uncommitted.push(file.display().to_string())
+                report.uncommitted.push(file.display().to_string());
             }
             Remark::Superseded { diagnostics, .. } => {
                 (report.valid, report.diagnostics) = (false, diagnostics);

@@ -71,7 +71,7 @@ impl Checks {
                 match remark {
                     Remark::Uncommitted(files) => uncommitted = files,
                     Remark::UncommittedProjectFile(file) => {
-                        uncommitted.push(file.display().to_string())
+                        uncommitted.push(file.display().to_string());
                     }
                     Remark::Superseded { commit: in_force, diagnostics } => {
                         valid = false;
