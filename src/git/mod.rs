@@ -48,7 +48,7 @@ pub(crate) use repository::environment::{editor, is_program_there};
 pub(crate) use repository::handle::HistoryOverride;
 pub(crate) use repository::handle::{Repository, TreeFile};
 pub(crate) use repository::references::Head;
-pub(crate) use signing::{PassphrasePrompt, SshKey};
+pub(crate) use signing::{PromptPlace, SshKey};
 pub(crate) use text_merge::{Comparison, Marks, MergedText, merge_texts, merge_texts_by};
 pub(crate) use transaction::locks::{BranchLock, End, IncomingFiles, Locks};
 pub(crate) use transaction::prepare::can_be_committed;

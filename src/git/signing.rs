@@ -110,7 +110,7 @@ impl Signer {
 
     fn sign_ssh(&self, bytes: &[u8]) -> Result<String, String> {
         // The writer lock is held: nobody may be asked at the terminal.
-        signature(&self.program, &named_key(&self.key), "git", bytes, PassphrasePrompt::Window)
+        signature(&self.program, &named_key(&self.key), "git", bytes, PromptPlace::Window)
     }
 }
 
@@ -181,7 +181,7 @@ pub enum SshKey {
 
 /// Who is asked for a passphrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PassphrasePrompt {
+pub enum PromptPlace {
     /// Whoever sits at the terminal, for as long as it takes.
     Terminal,
     /// Nobody there: a window may open, and nothing waits for it for ever.
@@ -195,7 +195,7 @@ impl Repository {
         key: &SshKey,
         namespace: &str,
         text: &[u8],
-        asking: PassphrasePrompt,
+        asking: PromptPlace,
     ) -> Result<String, GitError> {
         let program = program(self.config()?.text("gpg.ssh.program"));
         let made = signature(&program, key, namespace, text, asking);
@@ -230,7 +230,7 @@ pub(crate) fn signature(
     key: &SshKey,
     namespace: &str,
     text: &[u8],
-    asking: PassphrasePrompt,
+    asking: PromptPlace,
 ) -> Result<String, String> {
     let folder =
         tempfile::tempdir().map_err(|error| format!("no folder for temp files: {error}"))?;
@@ -242,7 +242,7 @@ pub(crate) fn signature(
     };
     let message = put("text", text)?;
     let mut command = Command::new(program);
-    if asking == PassphrasePrompt::Terminal {
+    if asking == PromptPlace::Terminal {
         // It still asks, and says when a token is to be touched.
         command.arg("-q");
     }
@@ -253,8 +253,8 @@ pub(crate) fn signature(
     };
     command.arg(&message);
     match asking {
-        PassphrasePrompt::Terminal => at_terminal(command)?,
-        PassphrasePrompt::Window => in_background(command)?,
+        PromptPlace::Terminal => at_terminal(command)?,
+        PromptPlace::Window => in_background(command)?,
     }
     armored(
         fs::read(folder.path().join("text.sig"))

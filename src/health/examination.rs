@@ -73,7 +73,7 @@ pub(crate) fn examine(context: &CheckContext<'_>) -> Result<Vec<Issue>, ProjectE
     drop_repeated(&mut issues);
     for issue in &mut issues {
         for text in [&mut issue.problem, &mut issue.fix] {
-            *text = context.workspace.git_prefix.add_to(std::mem::take(text));
+            *text = context.workspace.git_commands.with_folder(std::mem::take(text));
         }
     }
     Ok(issues)

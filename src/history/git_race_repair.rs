@@ -200,7 +200,7 @@ pub(crate) fn tend_branch(
     }
     let reported = found.iter().map(|dropped| {
         let issue = lost_steps_issue(workspace, dropped, &now.0);
-        let fix = workspace.git_prefix.add_to(issue.fix.clone());
+        let fix = workspace.git_commands.with_folder(issue.fix.clone());
         RecoveredSteps::Reported(Issue { fix, ..issue })
     });
     let reported = reported.collect();

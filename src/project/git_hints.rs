@@ -36,12 +36,12 @@ pub(crate) fn missing(id: &TaskId, path: &ProjectPath) -> String {
 
 /// The prefix that git commands need to work from where the reader is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct GitCommandPrefix {
+pub struct GitCommands {
     /// The folder that git has to work in, quoted for a shell; nothing if people are in it.
     folder: Option<String>,
 }
 
-impl GitCommandPrefix {
+impl GitCommands {
     /// Returns a prefix for commands that have to work in that folder, named as from where people are.
     pub fn in_folder(folder: &Path) -> Self {
         Self { folder: Some(quoted(&folder.display().to_string()).into_owned()) }
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn commands_of_git_say_where_they_work() {
-        let words = GitCommandPrefix::in_folder(Path::new(".aof/branch"));
+        let words = GitCommands::in_folder(Path::new(".aof/branch"));
         let add_to = |text: &str| words.add_to(text.to_owned());
         assert_eq!(
             add_to("run `git add x && git commit`, or not"),
@@ -88,9 +88,9 @@ mod tests {
         ] {
             assert_eq!(add_to(other), other);
         }
-        assert_eq!(GitCommandPrefix::default().add_to("`git add x`".to_owned()), "`git add x`");
+        assert_eq!(GitCommands::default().add_to("`git add x`".to_owned()), "`git add x`");
         assert_eq!(
-            GitCommandPrefix::in_folder(Path::new("/a b")).add_to("`git gc`".to_owned()),
+            GitCommands::in_folder(Path::new("/a b")).add_to("`git gc`".to_owned()),
             "`git -C '/a b' gc`"
         );
     }

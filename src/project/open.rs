@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tracing::info;
 
 use super::error::ProjectError;
-use super::git_hints::GitCommandPrefix;
+use super::git_hints::GitCommands;
 use super::workspace::{Clock, ProgressMessage, Tell, Workspace};
 use crate::domain::{BranchName, Git, RemoteName, Timestamp};
 use crate::files::config::configuration::{PROJECT_FILE, Source, read};
@@ -44,8 +44,8 @@ impl Workspace {
                 // With a folder given by `-C`, the person may be in another one.
                 let here = (start == Path::new(".")).then(|| start.canonicalize().ok()).flatten();
                 let near = here.as_deref().and_then(|here| folder.strip_prefix(here).ok());
-                let git_prefix = GitCommandPrefix::in_folder(near.unwrap_or(&folder));
-                Ok(workspace.checked_out_for(root, uncommitted_project_file, git_prefix))
+                let git_commands = GitCommands::in_folder(near.unwrap_or(&folder));
+                Ok(workspace.checked_out_for(root, uncommitted_project_file, git_commands))
             }
         }
     }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tracing::{info, warn};
 
 use super::error::ProjectError;
-use super::git_hints::GitCommandPrefix;
+use super::git_hints::GitCommands;
 use super::rule_files::LastRules;
 use crate::domain::period::Histogram;
 use crate::domain::{AgentId, Org, Timestamp};
@@ -48,7 +48,7 @@ pub struct WorkspaceOpener {
     root: PathBuf,
     kind: WorkspaceKind,
     checkout: PathBuf,
-    git_prefix: GitCommandPrefix,
+    git_commands: GitCommands,
     command: String,
     clock: Clock,
     wait: Duration,
@@ -68,8 +68,8 @@ impl WorkspaceOpener {
                 Workspace::of_commits(&self.root, folder, command, self.clock)
             }
         }?;
-        let (checkout, git_prefix) = (self.checkout.clone(), self.git_prefix.clone());
-        Ok(Workspace { network: self.network, checkout, git_prefix, ..workspace })
+        let (checkout, git_commands) = (self.checkout.clone(), self.git_commands.clone());
+        Ok(Workspace { network: self.network, checkout, git_commands, ..workspace })
     }
 }
 
@@ -82,7 +82,7 @@ pub struct Workspace {
     /// The project.yaml there that names the branch, if it has uncommitted changes.
     pub(crate) uncommitted_project_file: Option<PathBuf>,
     /// The prefix of git commands in messages.
-    pub git_prefix: GitCommandPrefix,
+    pub git_commands: GitCommands,
     /// The running command, as waiting commands show it: `aof task complete`.
     pub command: String,
     kind: WorkspaceKind,
@@ -125,9 +125,9 @@ impl Workspace {
         self,
         checkout: &Path,
         uncommitted_project_file: Option<PathBuf>,
-        git_prefix: GitCommandPrefix,
+        git_commands: GitCommands,
     ) -> Self {
-        Self { checkout: checkout.to_owned(), uncommitted_project_file, git_prefix, ..self }
+        Self { checkout: checkout.to_owned(), uncommitted_project_file, git_commands, ..self }
     }
 
     /// Opens the commits of the nearest repository, with or without a worktree, to read the history of the project in that folder of
@@ -162,7 +162,7 @@ impl Workspace {
             kind,
             checkout: root.to_owned(),
             uncommitted_project_file: None,
-            git_prefix: GitCommandPrefix::default(),
+            git_commands: GitCommands::default(),
             network: Network::Used,
             clock,
             wait: Duration::ZERO,
@@ -198,7 +198,7 @@ impl Workspace {
         WorkspaceOpener {
             root,
             checkout: self.checkout.clone(),
-            git_prefix: self.git_prefix.clone(),
+            git_commands: self.git_commands.clone(),
             kind,
             command,
             clock: self.clock,
@@ -249,7 +249,7 @@ impl Workspace {
             match self.repository.head() {
                 Err(GitError::Waiting { reason }) if Instant::now() < self.deadline => {
                     if !is_reported {
-                        (self.tell)(ProgressMessage::Wait(&self.git_prefix.add_to(reason)));
+                        (self.tell)(ProgressMessage::Wait(&self.git_commands.with_folder(reason)));
                         is_reported = true;
                     }
                     std::thread::sleep(Duration::from_millis(50));
@@ -292,7 +292,7 @@ impl Workspace {
 
     /// Reports a warning.
     pub(crate) fn warn(&self, text: String) {
-        (self.tell)(ProgressMessage::Warning(&self.git_prefix.add_to(text)));
+        (self.tell)(ProgressMessage::Warning(&self.git_commands.with_folder(text)));
     }
 
     /// Fails if git has something in `.aof`. Its journal, completions, messages and runs belong to this clone alone: otherwise, whoever

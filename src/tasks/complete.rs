@@ -18,7 +18,7 @@ use crate::files::diagnostic::Diagnostic;
 use crate::files::event::line::{self, event_line};
 use crate::files::event::render::event_value;
 use crate::files::task_file::Origin;
-use crate::git::{GitError, PassphrasePrompt, SshKey};
+use crate::git::{GitError, PromptPlace, SshKey};
 use crate::project::active_rules::in_force;
 use crate::project::error::ProjectError;
 use crate::project::workspace::{Workspace, agent_author};
@@ -231,7 +231,7 @@ pub(crate) struct Signing<'f> {
     /// The key file; without it, git's signing key or a key of the ssh agent.
     pub key_file: Option<&'f Path>,
     /// How a person is asked for the passphrase.
-    pub asking: PassphrasePrompt,
+    pub asking: PromptPlace,
 }
 
 /// Completes the visit. Signs the completion first if org.yaml requires a signature and it has none; then it can count only for the visit
@@ -367,7 +367,7 @@ fn keys(
     workspace: &Workspace,
     wanted: &ToSign,
     signing: Signing<'_>,
-) -> Result<Vec<(SshKey, PassphrasePrompt)>, ProjectError> {
+) -> Result<Vec<(SshKey, PromptPlace)>, ProjectError> {
     if let Some(file) = signing.key_file {
         return Ok(vec![(SshKey::File(file.to_owned()), signing.asking)]);
     }
@@ -381,7 +381,7 @@ fn keys(
     Ok(wanted
         .keys
         .iter()
-        .map(|key| (SshKey::Agent(key.to_string()), PassphrasePrompt::Window))
+        .map(|key| (SshKey::Agent(key.to_string()), PromptPlace::Window))
         .collect())
 }
 

@@ -21,7 +21,7 @@ use crate::cli::{
 };
 use crate::domain::{AgentId, Completion, Status, Ticket, listed};
 use crate::files::printable::one_line;
-use crate::project::git_hints::GitCommandPrefix;
+use crate::project::git_hints::GitCommands;
 use crate::project::workspace::Workspace;
 use crate::project::workspace::acting_agent;
 use crate::tasks::view::task_view::{show as show_task, task_value};
@@ -273,7 +273,7 @@ pub(crate) struct RunView {
     live: Option<Live>,
     /// Who can be asked, and where the project is.
     person: Option<(AgentId, PathBuf)>,
-    git_prefix: GitCommandPrefix,
+    git_commands: GitCommands,
     stop: Arc<AtomicBool>,
 }
 
@@ -294,8 +294,8 @@ impl RunView {
             person = who.map(|who| (who, workspace.paths.root().to_owned()));
         }
         let live = if output.is_json() { None } else { Live::at_terminal() };
-        let git_prefix = workspace.git_prefix.clone();
-        Ok(Self { output, live, person, git_prefix, stop: Arc::clone(stop) })
+        let git_commands = workspace.git_commands.clone();
+        Ok(Self { output, live, person, git_commands, stop: Arc::clone(stop) })
     }
 
     /// Returns a sentence of aof with its git commands changed to work here; an agent's text stays as it is.
@@ -304,7 +304,7 @@ impl RunView {
             RunEvent::WaitingWork(_)
             | RunEvent::Unavailable { .. }
             | RunEvent::Obstacle(_)
-            | RunEvent::Remark { .. } => self.git_prefix.add_to(text),
+            | RunEvent::Remark { .. } => self.git_commands.with_folder(text),
             _ => text,
         }
     }

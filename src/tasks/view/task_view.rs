@@ -75,7 +75,7 @@ pub(crate) fn frozen(workspace: &Workspace, id: &TaskId) -> Option<FrozenFile> {
     let state = TaskState::read_under(workspace, id, head, in_force).ok()?;
     let frozen = state.frozen()?;
     let (problem, fields) = (frozen.of("it"), frozen.fields.to_vec());
-    Some(FrozenFile { problem, fields, fix: workspace.git_prefix.add_to(frozen.fix) })
+    Some(FrozenFile { problem, fields, fix: workspace.git_commands.with_folder(frozen.fix) })
 }
 
 /// Returns the task for `--json`: its frontmatter unchanged, and `body`, `path`, `version`, `ticket`, `available`.
