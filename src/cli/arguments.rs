@@ -14,7 +14,7 @@ use jiff::tz::TimeZone;
 
 use crate::domain::{AgentId, CompletionId, Map, Period, PeriodFault, Ticket, Timestamp, Unknown};
 use crate::files::json;
-use crate::git::Asking;
+use crate::git::PromptPlace;
 use crate::project::workspace::Network;
 use crate::setup::template::Template;
 use crate::tasks::complete::Signing;
@@ -117,7 +117,7 @@ pub(crate) struct SignWith {
 
 impl SignWith {
     pub(crate) fn signing(&self) -> Signing<'_> {
-        let asking = if std::io::stdin().is_terminal() { Asking::Terminal } else { Asking::Window };
+        let asking = if std::io::stdin().is_terminal() { PromptPlace::Terminal } else { PromptPlace::Window };
         Signing { key_file: self.sign_with.as_deref(), asking }
     }
 }

@@ -13,7 +13,7 @@ use crate::domain::AgentId;
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::files::allowed_signers;
 use crate::files::printable::inert;
-use crate::git::{GitError, Marks, Pretence, Prompts, Repository};
+use crate::git::{GitError, Marks, HistoryOverride, Prompts, Repository};
 use crate::history::merge_driver::{broken_histories, drive, is_virtual_base};
 use crate::history::sync::outcome::{CommitLine, SyncEnd, SyncResult};
 use crate::history::sync::sync_loop::{ForeignCommits, SyncOptions, SyncStart, sync};
@@ -441,13 +441,13 @@ fn show(output: Output, verified: &Verification) {
             "history ends at commit {end} here: what was before cannot be judged; `git fetch --unshallow` brings it"
         ));
     }
-    for pretence in &verified.pretences {
+    for pretence in &verified.history_overrides {
         let text = match pretence {
-            Pretence::Grafts => {
+            HistoryOverride::Grafts => {
                 "git is told other parents of commits here (`.git/info/grafts`); that is ignored: what is judged is the history that the \
                  commits name; delete the file unless you know what it is for"
             }
-            Pretence::Replacements => {
+            HistoryOverride::Replacements => {
                 "git shows other objects in place of some here (`git replace --list`); that is ignored: what is judged is the history that \
                  the commits name; `git replace --delete` takes one away"
             }

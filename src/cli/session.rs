@@ -20,7 +20,7 @@ use crate::files::printable::inert;
 use crate::history::verify::commit_archive::CommitArchive;
 use crate::project::active_rules::{InForce, Remark};
 use crate::project::error::ProjectError;
-use crate::project::git_hints::GitWords;
+use crate::project::git_hints::GitCommands;
 use crate::project::open::Patience;
 use crate::project::workspace::acting_agent;
 use crate::project::workspace::{Aside, Tell, Workspace, warn_in_log};
@@ -34,7 +34,7 @@ pub(crate) struct Session {
     pub verbose: bool,
     pub log_format: LogFormat,
     /// How git's commands are written for people; known once a project is open.
-    git_words: OnceCell<GitWords>,
+    git_commands: OnceCell<GitCommands>,
 }
 
 impl Session {
@@ -46,7 +46,7 @@ impl Session {
             wait: global.wait,
             verbose: global.verbose > 0,
             log_format: global.log_format,
-            git_words: OnceCell::new(),
+            git_commands: OnceCell::new(),
         }
     }
 
@@ -97,8 +97,8 @@ impl Session {
 
     /// Returns a text whose git commands work from where the person is.
     pub(crate) fn git_said(&self, text: String) -> String {
-        match self.git_words.get() {
-            Some(words) => words.said(text),
+        match self.git_commands.get() {
+            Some(words) => words.with_folder(text),
             None => text,
         }
     }
@@ -133,7 +133,7 @@ impl Session {
         let workspace =
             Workspace::open(&self.directory, format!("aof {command}"), now, self.wait, tell)
                 .map_err(|error| self.unopened(error))?;
-        self.git_words.get_or_init(|| workspace.git_words.clone());
+        self.git_commands.get_or_init(|| workspace.git_commands.clone());
         Ok(workspace)
     }
 

@@ -42,7 +42,7 @@ pub(crate) fn sweep(
     rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
 ) -> Result<SweepResult, ProjectError> {
     let now = workspace.now();
-    let commit = workspace.repository.look()?.commit.map(|commit| commit.to_string());
+    let commit = workspace.repository.head_for_reading()?.commit.map(|commit| commit.to_string());
     let horizon = DueHorizon::load(&workspace.paths).filter(|horizon| {
         Some(&horizon.commit) == commit.as_ref()
             && is_ahead(horizon, now)

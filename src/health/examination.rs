@@ -73,7 +73,7 @@ pub(crate) fn examine(subject: &CheckContext<'_>) -> Result<Vec<Issue>, ProjectE
     drop_repeated(&mut issues);
     for issue in &mut issues {
         for text in [&mut issue.problem, &mut issue.fix] {
-            *text = subject.workspace.git_words.said(std::mem::take(text));
+            *text = subject.workspace.git_commands.with_folder(std::mem::take(text));
         }
     }
     Ok(issues)

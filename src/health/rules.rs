@@ -84,7 +84,7 @@ fn of_remark(workspace: &Workspace, remark: &Remark) -> Vec<Issue> {
             let repository = &workspace.repository;
             // In the middle of a merge, what is there and what is not is git's to tell.
             let is_gone = |file: &&String| {
-                repository.go_on().is_none() && is_gone(&repository.worktree_path(file))
+                repository.continue_command().is_none() && is_gone(&repository.worktree_path(file))
             };
             let (gone, others): (Vec<_>, Vec<_>) = files.iter().partition(is_gone);
             let gone = gone.into_iter().map(|file| {
@@ -136,7 +136,7 @@ fn differing(workspace: &Workspace, files: &[&String]) -> Option<Issue> {
     let names = || files.iter().map(|file| file.as_str());
     let files_text = names().collect::<Vec<_>>().join(", ");
     let named = all_quoted(names());
-    let fix = match (workspace.repository.go_on(), valid) {
+    let fix = match (workspace.repository.continue_command(), valid) {
         (Some(go_on), true) => {
             format!("it counts once that is done; when all is solved: `git add {named} && {go_on}`")
         }
@@ -203,7 +203,7 @@ fn of_task(rules: &Rules, header: &TaskSummary) -> Option<Issue> {
                 [] => format!("{id} is blocked, and nobody said why"),
                 blockers => format!("{id} is blocked: {}", blockers.join("; ")),
             },
-            way_out(header),
+            abort_command(header),
         ));
     }
     if header.is_overdue() {
@@ -286,7 +286,7 @@ pub(crate) fn behind_rules(subject: &CheckContext<'_>) -> CheckResult {
 }
 
 /// Returns how a blocked task is set going.
-fn way_out(header: &TaskSummary) -> String {
+fn abort_command(header: &TaskSummary) -> String {
     let id = &header.id;
     let lost =
         header.blockers.iter().filter_map(|blocker| LostDependency::read(blocker)).next_back();

@@ -109,7 +109,7 @@ pub(crate) fn rules_at(
 impl Workspace {
     /// Returns the rules that decide now: the committed ones. Reading waits for nobody.
     pub fn rules(&self) -> Result<InForce, ProjectError> {
-        in_force_and_seen(self, &self.repository.look()?).map_err(|error| match error {
+        in_force_and_seen(self, &self.repository.head_for_reading()?).map_err(|error| match error {
             ProjectError::Unfit { code: code @ "rules_not_committed", problem, .. }
                 if journal::is_pending(&self.paths) =>
             {

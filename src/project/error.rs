@@ -72,7 +72,7 @@ pub enum ProjectError {
         Some(failure) => format!("{}; and what it had written could not be taken back: {}", failure.problem(), .fault.problem()),
         None => format!("what a command failed in could not be taken back yet: {}", .fault.problem()),
     })]
-    NotPutBack {
+    RestoreFailed {
         /// Why it failed; nothing where that was another command's, which said so.
         failure: Option<Box<ProjectError>>,
         fault: Box<ProjectError>,
@@ -266,7 +266,7 @@ impl ProjectError {
             Self::Frozen { thaw, .. } => Facts::of("task_frozen").fix(thaw).passes(),
             Self::Splice { path, .. } => Facts::of("unsafe_change")
                 .fix(format!("write that part of `{path}` more plainly, then try again")),
-            Self::NotPutBack { failure, fault, noted } => {
+            Self::RestoreFailed { failure, fault, noted } => {
                 let facts = Facts::of("not_put_back").general().fix(match failure {
                     Some(_) if !noted => {
                         "once the disk is well, the next command carries it out: look with `aof task show` before you say it again"
@@ -374,7 +374,7 @@ fn of_git(error: &GitError) -> Facts {
         | E::BadPath { .. }
         | E::BadPerson { .. }
         | E::BadTime { .. } => facts,
-        E::Waiting { .. } | E::Locked { .. } | E::NotStored { .. } => facts.general().passes(),
+        E::Waiting { .. } | E::Locked { .. } | E::FetchNotStored { .. } => facts.general().passes(),
         _ => facts.general(),
     }
 }
@@ -389,11 +389,11 @@ fn is_exhausted(cause: &std::io::Error) -> bool {
 }
 
 /// Returns how aof's own folder is taken out of git; what is not this clone's own is deleted first, so that nothing acts on it meanwhile.
-fn take_out(OwnFolder { name, is_committed, is_staged, around }: &OwnFolder) -> String {
+fn take_out(OwnFolder { name, is_committed, is_staged, enclosing_checkout }: &OwnFolder) -> String {
     let name = quoted(name);
-    let git = match around {
+    let git = match enclosing_checkout {
         // Without a folder, git would act on the project's own worktree.
-        Some(around) => format!("git -C {}", quoted(&around.display().to_string())),
+        Some(enclosing) => format!("git -C {}", quoted(&enclosing.display().to_string())),
         None => "git".to_owned(),
     };
     if !is_staged {

@@ -36,19 +36,19 @@ pub(crate) fn missing(id: &TaskId, path: &ProjectPath) -> String {
 
 /// How git's commands are written for whoever reads them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct GitWords {
+pub struct GitCommands {
     /// The folder that git is to work in, quoted for a shell; nothing where people stand in it.
     folder: Option<String>,
 }
 
-impl GitWords {
+impl GitCommands {
     /// Returns commands that work in that folder, as it is called from where people stand.
     pub fn in_folder(folder: &Path) -> Self {
         Self { folder: Some(quoted(&folder.display().to_string()).into_owned()) }
     }
 
     /// Returns the text with every command of git in it, each of which stands between backticks, as it has to be.
-    pub fn said(&self, text: String) -> String {
+    pub fn with_folder(&self, text: String) -> String {
         let Some(folder) = &self.folder else { return text };
         let parts = text.split('`').enumerate().map(|(at, part)| match part.strip_prefix("git ") {
             Some(rest) if at % 2 == 1 && !is_for_all(rest) => {
@@ -72,25 +72,25 @@ mod tests {
 
     #[test]
     fn commands_of_git_say_where_they_work() {
-        let words = GitWords::in_folder(Path::new(".aof/branch"));
-        let said = |text: &str| words.said(text.to_owned());
+        let words = GitCommands::in_folder(Path::new(".aof/branch"));
+        let with_folder = |text: &str| words.with_folder(text.to_owned());
         assert_eq!(
-            said("run `git add x && git commit`, or not"),
+            with_folder("run `git add x && git commit`, or not"),
             "run `git -C .aof/branch add x && git -C .aof/branch commit`, or not"
         );
-        let once = said("`git diff HEAD -- x`");
-        assert_eq!(said(&once), once);
+        let once = with_folder("`git diff HEAD -- x`");
+        assert_eq!(with_folder(&once), once);
         for other in [
             "git is good",
             "`aof sync`",
             "`git config --global user.name \"You\"`",
             "`tasks/x.md` git `x`",
         ] {
-            assert_eq!(said(other), other);
+            assert_eq!(with_folder(other), other);
         }
-        assert_eq!(GitWords::default().said("`git add x`".to_owned()), "`git add x`");
+        assert_eq!(GitCommands::default().with_folder("`git add x`".to_owned()), "`git add x`");
         assert_eq!(
-            GitWords::in_folder(Path::new("/a b")).said("`git gc`".to_owned()),
+            GitCommands::in_folder(Path::new("/a b")).with_folder("`git gc`".to_owned()),
             "`git -C '/a b' gc`"
         );
     }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tracing::info;
 
 use super::error::ProjectError;
-use super::git_hints::GitWords;
+use super::git_hints::GitCommands;
 use super::workspace::{Aside, Clock, Tell, Workspace};
 use crate::domain::{BranchName, Git, RemoteName, Timestamp};
 use crate::files::config::configuration::{PROJECT_FILE, Source, read};
@@ -44,8 +44,8 @@ impl Workspace {
                 // Whoever named a folder may stand in another one.
                 let here = (start == Path::new(".")).then(|| start.canonicalize().ok()).flatten();
                 let near = here.as_deref().and_then(|here| place.strip_prefix(here).ok());
-                let git_words = GitWords::in_folder(near.unwrap_or(&place));
-                Ok(workspace.checked_out_for(root, unheeded, git_words))
+                let git_commands = GitCommands::in_folder(near.unwrap_or(&place));
+                Ok(workspace.checked_out_for(root, unheeded, git_commands))
             }
         }
     }
@@ -107,7 +107,7 @@ pub(crate) fn follow_branch(
 /// the code that knows nothing of it.
 fn checked_out_beside(root: &Path, repository: &Repository) -> Option<PathBuf> {
     let is_here = |name: &str| fs::symlink_metadata(root.join(name)).is_ok();
-    let committed = || repository.read(repository.look().ok()?.commit?, PROJECT_FILE).ok()?;
+    let committed = || repository.read(repository.head_for_reading().ok()?.commit?, PROJECT_FILE).ok()?;
     if is_here(PROJECT_FILE) || is_here("tasks") || root.ends_with(FOLDER) || committed().is_some()
     {
         return None;
@@ -129,7 +129,7 @@ pub(crate) fn worktree_beside(start: &Path) -> Option<PathBuf> {
 /// any further.
 fn said_of_git(root: &Path, repository: &Repository) -> Option<(Git, Option<PathBuf>)> {
     // Whatever is the matter with HEAD is told by who needs it.
-    let commit = repository.look().ok()?.commit?;
+    let commit = repository.head_for_reading().ok()?.commit?;
     let bytes = repository.read(commit, PROJECT_FILE).ok()??;
     let says = |word: &[u8]| bytes.windows(word.len()).any(|window| window == word);
     if !says(b"branch") || !says(b"git") {

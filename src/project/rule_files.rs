@@ -153,7 +153,7 @@ fn gone_project_file(
     repository: &Repository,
     standing: &[Source],
 ) -> Result<Option<Diagnostic>, ProjectError> {
-    let Some(commit) = repository.look()?.commit else { return Ok(None) };
+    let Some(commit) = repository.head_for_reading()?.commit else { return Ok(None) };
     let is_there = standing.iter().any(|source| source.name == PROJECT_FILE);
     if is_there || repository.blob_id(commit, PROJECT_FILE)?.is_none() {
         return Ok(None);

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tracing::{info, warn};
 
 use super::error::ProjectError;
-use super::git_hints::GitWords;
+use super::git_hints::GitCommands;
 use super::rule_files::LastRules;
 use crate::domain::period::Histogram;
 use crate::domain::{AgentId, Org, Timestamp};
@@ -48,7 +48,7 @@ pub struct Seed {
     root: PathBuf,
     ground: WorkspaceKind,
     checkout: PathBuf,
-    git_words: GitWords,
+    git_commands: GitCommands,
     command: String,
     clock: Clock,
     wait: Duration,
@@ -65,11 +65,11 @@ impl Seed {
                 Workspace::at(&self.root, command, self.clock, self.wait, self.tell)
             }
             WorkspaceKind::Commits(folder) => {
-                Workspace::of_commits(&self.root, folder, command, self.clock)
+                Workspace::for_commits(&self.root, folder, command, self.clock)
             }
         }?;
-        let (checkout, git_words) = (self.checkout.clone(), self.git_words.clone());
-        Ok(Workspace { network: self.network, checkout, git_words, ..workspace })
+        let (checkout, git_commands) = (self.checkout.clone(), self.git_commands.clone());
+        Ok(Workspace { network: self.network, checkout, git_commands, ..workspace })
     }
 }
 
@@ -82,7 +82,7 @@ pub struct Workspace {
     /// The project.yaml there that names the branch, where it says something else than what is committed of it.
     pub(crate) unheeded: Option<PathBuf>,
     /// How commands of git are written for whoever reads them.
-    pub git_words: GitWords,
+    pub git_commands: GitCommands,
     /// What runs, in the words that waiting commands are shown: `aof task complete`.
     pub command: String,
     ground: WorkspaceKind,
@@ -125,20 +125,20 @@ impl Workspace {
         self,
         checkout: &Path,
         unheeded: Option<PathBuf>,
-        git_words: GitWords,
+        git_commands: GitCommands,
     ) -> Self {
-        Self { checkout: checkout.to_owned(), unheeded, git_words, ..self }
+        Self { checkout: checkout.to_owned(), unheeded, git_commands, ..self }
     }
 
     /// Opens the commits of the nearest repository, whether or not it has a worktree, for whoever only reads what they say of the
     /// project in that folder of their trees.
-    pub(crate) fn of_commits(
+    pub(crate) fn for_commits(
         start: &Path,
         folder: &str,
         command: String,
         clock: Clock,
     ) -> Result<Self, ProjectError> {
-        let repository = Repository::of_commits(start, folder)?;
+        let repository = Repository::for_commits(start, folder)?;
         Ok(Self::begin(
             start,
             repository,
@@ -162,7 +162,7 @@ impl Workspace {
             ground,
             checkout: root.to_owned(),
             unheeded: None,
-            git_words: GitWords::default(),
+            git_commands: GitCommands::default(),
             network: Network::Used,
             clock,
             wait: Duration::ZERO,
@@ -198,7 +198,7 @@ impl Workspace {
         Seed {
             root,
             checkout: self.checkout.clone(),
-            git_words: self.git_words.clone(),
+            git_commands: self.git_commands.clone(),
             ground,
             command,
             clock: self.clock,
@@ -235,7 +235,7 @@ impl Workspace {
     /// Gives a long-running command its full wait again, and has it see what git's configuration says by now.
     pub fn restart_wait(&mut self, wait: Duration) {
         self.deadline = Instant::now() + wait;
-        self.repository.look_anew();
+        self.repository.forget_cached_settings();
     }
 
     pub(crate) fn deadline(&self) -> Instant {
@@ -249,7 +249,7 @@ impl Workspace {
             match self.repository.head() {
                 Err(GitError::Waiting { reason }) if Instant::now() < self.deadline => {
                     if !told {
-                        (self.tell)(Aside::Wait(&self.git_words.said(reason)));
+                        (self.tell)(Aside::Wait(&self.git_commands.with_folder(reason)));
                         told = true;
                     }
                     std::thread::sleep(Duration::from_millis(50));
@@ -290,7 +290,7 @@ impl Workspace {
 
     /// Tells of what was come upon, and nothing stops at.
     pub(crate) fn warn(&self, text: String) {
-        (self.tell)(Aside::Warning(&self.git_words.said(text)));
+        (self.tell)(Aside::Warning(&self.git_commands.with_folder(text)));
     }
 
     /// Refuses where git has something in `.aof`: records to heal by, completions, messages and what runners left are this clone's own, or

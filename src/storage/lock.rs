@@ -103,7 +103,7 @@ impl Presence {
 /// Returns whether a watcher of the project lives.
 pub(crate) fn is_watched(paths: &Paths) -> bool {
     let Ok(Some(folder)) = Folder::open_existing(paths.root(), LOCAL) else { return false };
-    // Asking makes no file.
+    // PromptPlace makes no file.
     let Ok(Some((file, _))) = folder.open_to_write(WATCHER) else { return false };
     matches!(FileLock::attempt(file, folder.path()), Ok(None))
 }

@@ -18,7 +18,7 @@ use crate::files::diagnostic::Diagnostic;
 use crate::files::event::line::{self, event_line};
 use crate::files::event::render::event_value;
 use crate::files::task_file::Origin;
-use crate::git::{Asking, GitError, SshKey};
+use crate::git::{PromptPlace, GitError, SshKey};
 use crate::project::active_rules::in_force;
 use crate::project::error::ProjectError;
 use crate::project::workspace::{Workspace, agent_author};
@@ -195,7 +195,7 @@ pub(crate) fn record_conflict(
     let Refusal::VisitEnded { ticket, gate, agent: Some(loser), winner, .. } = refusal else {
         return Ok(());
     };
-    let project = in_force(workspace, &workspace.repository.look()?)?.rules.project.name.clone();
+    let project = in_force(workspace, &workspace.repository.head_for_reading()?)?.rules.project.name.clone();
     let task = TaskState::read(workspace, &ticket.task)?.file.task;
     let event = Event::Conflict {
         gate: gate.clone(),
@@ -231,7 +231,7 @@ pub(crate) struct Signing<'f> {
     /// The key file; without it, git's signing key or a key of the ssh agent.
     pub key_file: Option<&'f Path>,
     /// How a person is asked for the passphrase.
-    pub asking: Asking,
+    pub asking: PromptPlace,
 }
 
 /// Completes the visit. Signs the completion first if org.yaml requires a signature and it has none; then it can count only for the visit
@@ -367,7 +367,7 @@ fn keys(
     workspace: &Workspace,
     wanted: &ToSign,
     signing: Signing<'_>,
-) -> Result<Vec<(SshKey, Asking)>, ProjectError> {
+) -> Result<Vec<(SshKey, PromptPlace)>, ProjectError> {
     if let Some(file) = signing.key_file {
         return Ok(vec![(SshKey::File(file.to_owned()), signing.asking)]);
     }
@@ -378,7 +378,7 @@ fn keys(
         return Ok(vec![(key, signing.asking)]);
     }
     // The ssh agent asks for passphrases itself.
-    Ok(wanted.keys.iter().map(|key| (SshKey::Agent(key.to_string()), Asking::Window)).collect())
+    Ok(wanted.keys.iter().map(|key| (SshKey::Agent(key.to_string()), PromptPlace::Window)).collect())
 }
 
 /// Returns the public key, if it can be read without a passphrase.

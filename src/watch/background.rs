@@ -439,7 +439,7 @@ fn report_synced(synced: Vec<SyncResult>, reporter: &mut Reporter<'_>) {
 }
 
 fn problem_and_fix(error: &ProjectError, workspace: &Workspace) -> (String, Option<String>) {
-    (error.problem(), error.fix().map(|fix| workspace.git_words.said(fix)))
+    (error.problem(), error.fix().map(|fix| workspace.git_commands.with_folder(fix)))
 }
 
 #[cfg(test)]

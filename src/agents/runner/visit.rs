@@ -17,7 +17,7 @@ use crate::dispatch::claim::claim;
 use crate::dispatch::workplaces::left_behind;
 use crate::domain::{Completion, CompletionId, Outcome};
 use crate::files::completion_file::Answer;
-use crate::git::Asking;
+use crate::git::PromptPlace;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::RefusalKind;
@@ -402,7 +402,7 @@ impl<'a> VisitRun<'a> {
         took: Duration,
     ) -> Result<Result<String, String>, VisitStop> {
         let completion = self.completion(answer, run, end, took);
-        let signing = Signing { key_file: None, asking: Asking::Window };
+        let signing = Signing { key_file: None, asking: PromptPlace::Window };
         let act = |workspace: &_| complete_signed(workspace, &completion, signing, DryRun::No);
         let changed = match self.retry(act) {
             Err(VisitStop::Error(ProjectError::Refused(refusal))) => {

@@ -21,7 +21,7 @@ use crate::cli::{
 };
 use crate::domain::{AgentId, Completion, Status, Ticket, listed};
 use crate::files::printable::one_line;
-use crate::project::git_hints::GitWords;
+use crate::project::git_hints::GitCommands;
 use crate::project::workspace::Workspace;
 use crate::project::workspace::acting_agent;
 use crate::tasks::view::task_view::{show as show_task, task_value};
@@ -274,7 +274,7 @@ pub(crate) struct RunView {
     live: Option<Live>,
     /// Who can be asked, and where the project is.
     person: Option<(AgentId, PathBuf)>,
-    git_words: GitWords,
+    git_commands: GitCommands,
     stop: Arc<AtomicBool>,
 }
 
@@ -295,8 +295,8 @@ impl RunView {
             person = who.map(|who| (who, workspace.paths.root().to_owned()));
         }
         let live = if output.is_json() { None } else { Live::at_terminal() };
-        let git_words = workspace.git_words.clone();
-        Ok(Self { output, live, person, git_words, stop: Arc::clone(stop) })
+        let git_commands = workspace.git_commands.clone();
+        Ok(Self { output, live, person, git_commands, stop: Arc::clone(stop) })
     }
 
     /// Returns a sentence of ours whose git commands work here; an agent's text stays as it is.
@@ -305,7 +305,7 @@ impl RunView {
             RunEvent::WaitingWork(_)
             | RunEvent::Unavailable { .. }
             | RunEvent::Obstacle(_)
-            | RunEvent::Remark { .. } => self.git_words.said(text),
+            | RunEvent::Remark { .. } => self.git_commands.with_folder(text),
             _ => text,
         }
     }

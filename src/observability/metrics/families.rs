@@ -281,7 +281,7 @@ fn committed_versions(
     if listing.unreadable.is_empty() {
         return Ok(versions);
     }
-    let Some(head) = workspace.repository.look()?.commit else { return Ok(versions) };
+    let Some(head) = workspace.repository.head_for_reading()?.commit else { return Ok(versions) };
     let mut counted: HashSet<_> = listing.tasks.iter().map(|(task, _)| task.id.clone()).collect();
     for file in &listing.unreadable {
         let Ok(path) = file.path.parse::<ProjectPath>() else { continue };

@@ -143,7 +143,7 @@ pub(crate) fn put_conflict(
     let Refusal::VisitEnded { ticket, gate, agent: Some(loser), winner, .. } = refusal else {
         return Ok(());
     };
-    let rules = Rc::clone(&in_force(workspace, &workspace.repository.look()?)?.rules);
+    let rules = Rc::clone(&in_force(workspace, &workspace.repository.head_for_reading()?)?.rules);
     if rules.channels().next().is_none() {
         return Ok(());
     }
@@ -179,7 +179,7 @@ pub(crate) struct Put {
 /// The first time, there is nothing to say.
 pub(crate) fn put_out(workspace: &Workspace) -> Result<Put, ProjectError> {
     let outbox = Outbox::of(&workspace.paths);
-    let head = workspace.repository.look()?;
+    let head = workspace.repository.head_for_reading()?;
     let Some(newest) = head.commit.filter(|_| head.reference != "HEAD") else {
         return Ok(Put::default());
     };

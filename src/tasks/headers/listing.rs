@@ -279,7 +279,7 @@ pub(crate) fn open_in_archive(workspace: &Workspace) -> Vec<TaskEntry> {
 /// only its content goes into it.
 fn open_in_head(workspace: &Workspace) -> Result<BTreeSet<ProjectPath>, ProjectError> {
     let repository = &workspace.repository;
-    let Some(head) = repository.look()?.commit else { return Ok(BTreeSet::new()) };
+    let Some(head) = repository.head_for_reading()?.commit else { return Ok(BTreeSet::new()) };
     let known = ArchiveScan::load(&workspace.paths).and_then(|known| {
         let since = known.commit.parse().ok().filter(|since| repository.has_commit(*since))?;
         Some((since, known.paths().collect::<BTreeSet<ProjectPath>>()))

@@ -271,7 +271,7 @@ impl MergedFile {
             return self.marked(sides, marks);
         };
         let bytes = |file: &TaskFile| file.body().as_bytes().to_vec();
-        let body = Both { ours: bytes(&ours), theirs: bytes(&theirs) }.undecided(UNDECIDED)?;
+        let body = Both { ours: bytes(&ours), theirs: bytes(&theirs) }.with_line_for_conflicts(UNDECIDED)?;
         let body = String::from_utf8_lossy(&body);
         // A key that cannot have any text is left out.
         let written = [true, false].into_iter().find_map(|is_text| {

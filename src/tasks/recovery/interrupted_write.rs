@@ -45,7 +45,7 @@ impl InterruptedWrite<'_> {
     ) -> Result<(), ProjectError> {
         match self.record.aim {
             RecoveryAim::Finish => warn_unless_general(self.workspace, result),
-            RecoveryAim::Undo => result.map_err(|fault| ProjectError::NotPutBack {
+            RecoveryAim::Undo => result.map_err(|fault| ProjectError::RestoreFailed {
                 failure: None,
                 fault: Box::new(fault),
                 noted: true,

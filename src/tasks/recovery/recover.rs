@@ -15,7 +15,7 @@ use serde::Deserialize;
 use tracing::info;
 
 use crate::git::{
-    BranchLock, CheckoutRecovery, CommitId, End, GitError, Head, IncomingFiles, Locks, Unsettled,
+    BranchLock, CheckoutRecovery, CommitId, CrashKind, GitError, Head, IncomingFiles, Locks, Unsettled,
 };
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -53,7 +53,7 @@ pub(crate) fn recover(workspace: &Workspace, lock: &WriterLock) -> Result<bool, 
     info!(pid = record.pid, "finishing what a crash left");
     let locks = record.locks.as_ref().and_then(|locks| Locks::deserialize(locks).ok());
     let landed = match &locks {
-        Some(locks) => workspace.repository.clear_stale(locks, end_of(&record))?.landed,
+        Some(locks) => workspace.repository.clear_stale(locks, crash_kind(&record))?.landed,
         None => false,
     };
     workspace.repository.sweep_temps()?;
@@ -100,14 +100,14 @@ fn finish(left: &InterruptedWrite<'_>, landed: bool) -> Result<(), ProjectError>
     let InterruptedWrite { workspace, record, .. } = left;
     let head = workspace.head()?;
     match &left.branch {
-        Some(branch) if !landed => settle_index(left, branch, Some(branch.to))?,
+        Some(branch) if !landed => update_stale_entries(left, branch, Some(branch.to))?,
         // After a kill alone nothing is behind: whatever is as it was before was put back by somebody. On another branch it is as that
         // one has it.
-        Some(branch) if end_of(record) == End::Restart && head.reference == branch.reference => {
+        Some(branch) if crash_kind(record) == CrashKind::MachineRestarted && head.reference == branch.reference => {
             for write in &record.writes {
                 warn_unless_general(workspace, left.bring_forward(&head, branch, write))?;
             }
-            settle_index(left, branch, branch.from)?;
+            update_stale_entries(left, branch, branch.from)?;
         }
         _ => {}
     }
@@ -132,8 +132,8 @@ fn finish(left: &InterruptedWrite<'_>, landed: bool) -> Result<(), ProjectError>
 }
 
 /// Says how whoever wrote the record ended. After a start of the machine, names that were not on the disk are lost.
-fn end_of(record: &JournalRecord) -> End {
-    if record.boot.is_some() && record.boot == boot() { End::Kill } else { End::Restart }
+fn crash_kind(record: &JournalRecord) -> CrashKind {
+    if record.boot.is_some() && record.boot == boot() { CrashKind::ProcessKilled } else { CrashKind::MachineRestarted }
 }
 
 fn sweep_folders(lock: &WriterLock, record: &JournalRecord) -> Result<(), ProjectError> {
@@ -146,7 +146,7 @@ fn sweep_folders(lock: &WriterLock, record: &JournalRecord) -> Result<(), Projec
 /// kill in between leaves it at the commit that was to come; a power cut may leave it at the one before: either way the next
 /// `git commit` of a person would say what nobody meant. The record goes on saying where the branch was to move, because a kill
 /// in here must be healed as well.
-fn settle_index(
+fn update_stale_entries(
     left: &InterruptedWrite<'_>,
     branch: &BranchLock,
     stale: Option<CommitId>,
@@ -156,7 +156,7 @@ fn settle_index(
         record.writes.iter().flat_map(IntendedWrite::paths).map(ProjectPath::as_str).collect();
     let files: Vec<&str> = files.into_iter().collect();
     let deadline = Instant::now().max(workspace.deadline());
-    workspace.repository.settle_index(stale, &files, deadline, &mut |locks| {
+    workspace.repository.update_stale_entries(stale, &files, deadline, &mut |locks| {
         let locks = Locks { branch: Some(branch.clone()), ..locks.clone() };
         let record = JournalRecord { locks: serde_json::to_value(locks).ok(), ..(*record).clone() };
         let waiting = journal::write(lock, &record).and_then(|written| written.unsynced(lock));
@@ -181,7 +181,7 @@ fn finish_sync(
     let begin = &mut |locks: &Locks| record(lock, locks);
     let repository = &workspace.repository;
     let CheckoutRecovery { unsettled: files, failed } =
-        repository.finish_bringing(branch, deadline, FILTERS, begin)?;
+        repository.recover_fast_forward(branch, deadline, FILTERS, begin)?;
     atomic_write::sweep_tasks(lock)?;
     if let Some(why) = failed {
         workspace.warn(format!("a sync was interrupted, and not all that was to come could be brought in: {why}; see `aof sync` and `git status`"));
@@ -210,9 +210,9 @@ pub(crate) fn record(lock: &WriterLock, locks: &Locks) -> std::io::Result<Vec<Un
 }
 
 /// What became of it.
-pub(crate) enum BringOutcome {
+pub(crate) enum FastForwardOutcome {
     /// The branch is there.
-    There,
+    Done,
     /// Somebody committed meanwhile: it has to be looked at again.
     Moved,
     /// Files are in the way; nothing was changed.
@@ -220,24 +220,24 @@ pub(crate) enum BringOutcome {
 }
 
 /// Brings branch, index and worktree to a later commit. Filters run while the lock is held.
-pub(crate) fn bring(
+pub(crate) fn fast_forward(
     workspace: &Workspace,
     head: &Head,
     to: CommitId,
     subject: &str,
-) -> Result<BringOutcome, ProjectError> {
+) -> Result<FastForwardOutcome, ProjectError> {
     // What may not come is told before anybody waits for a lock.
-    match workspace.repository.may_come(head.commit, to) {
-        Err(error) if is_blocked(&error) => return Ok(BringOutcome::Blocked(error)),
+    match workspace.repository.check_incoming_commits(head.commit, to) {
+        Err(error) if is_blocked(&error) => return Ok(FastForwardOutcome::Blocked(error)),
         asked => asked?,
     }
     let lock = &workspace.lock()?;
     if recover(workspace, lock)? {
-        return Ok(BringOutcome::Moved);
+        return Ok(FastForwardOutcome::Moved);
     }
     let deadline = Instant::now().max(workspace.deadline());
     let brought =
-        workspace.repository.bring(head, to, subject, deadline, &mut |locks| record(lock, locks));
+        workspace.repository.fast_forward(head, to, subject, deadline, &mut |locks| record(lock, locks));
     match brought {
         Ok(published) => {
             if let Some(fault) = published.not_synced {
@@ -245,20 +245,20 @@ pub(crate) fn bring(
                 return Err(StoreError::from(fault).into());
             }
             journal::clear(lock)?;
-            Ok(BringOutcome::There)
+            Ok(FastForwardOutcome::Done)
         }
         // That is asked before any file is changed.
         Err(error) if is_blocked(&error) => {
             journal::clear(lock)?;
-            Ok(BringOutcome::Blocked(error))
+            Ok(FastForwardOutcome::Blocked(error))
         }
         Err(error) => {
             // It may have got half-way; before the first file the record is only cleared, and nobody waited for. If that cannot be
             // healed now, the record stays, and the next command does it.
             recover(workspace, lock)?;
             match error {
-                GitError::Moved { .. } | GitError::Waiting { .. } => Ok(BringOutcome::Moved),
-                _ if workspace.head()?.commit == Some(to) => Ok(BringOutcome::There),
+                GitError::Moved { .. } | GitError::Waiting { .. } => Ok(FastForwardOutcome::Moved),
+                _ if workspace.head()?.commit == Some(to) => Ok(FastForwardOutcome::Done),
                 error => Err(error.into()),
             }
         }

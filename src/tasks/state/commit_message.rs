@@ -3,7 +3,7 @@
 use crate::domain::{
     AgentId, Destination, GateId, RoleId, Station, Status, Task, TaskId, Visit, WorkflowName,
 };
-use crate::git::BESIDE_A_TASK;
+use crate::git::COMPANIONS_EDITED;
 use crate::git::log::trailers::{Trailer, message};
 use crate::rules::{Act, Actor, lost_dependencies};
 
@@ -145,7 +145,7 @@ pub(crate) fn of_edit(task: &Task, what: &str) -> String {
 
 /// Returns the message of the commit of a person's edits beside a task. The task itself is not in it, so it has no trailers.
 pub(crate) fn of_companions(id: &TaskId) -> String {
-    build(&format!("{id}{BESIDE_A_TASK}"), "", Vec::new())
+    build(&format!("{id}{COMPANIONS_EDITED}"), "", Vec::new())
 }
 
 /// Returns the message of the commit that restores what a commit took back by mistake.

@@ -332,7 +332,7 @@ pub(crate) fn find(
     let paths = &workspace.paths;
     let found = task_files::find(paths, id).map_err(|error| match error {
         StoreError::TaskNotFound { id } => {
-            let head = workspace.repository.look().ok().and_then(|head| head.commit);
+            let head = workspace.repository.head_for_reading().ok().and_then(|head| head.commit);
             let committed = head.and_then(|commit| path_in(workspace, commit, &id).ok().flatten());
             let known = task_files::known_ids(paths);
             let nearest = nearest(id.as_str(), known.iter().map(TaskId::as_str))

@@ -57,7 +57,7 @@ pub(crate) fn why(
     workspace: &Workspace,
     id: &TaskId,
 ) -> Result<(TaskExplanation, Rc<InForce>), ProjectError> {
-    let head = workspace.repository.look()?;
+    let head = workspace.repository.head_for_reading()?;
     let in_force = Rc::new(in_force_and_seen(workspace, &head)?);
     let state = TaskState::read_under(workspace, id, head, in_force)?;
     let (rules, task) = (&state.in_force.rules, &state.file.task);
@@ -170,9 +170,9 @@ fn reasons(workspace: &Workspace, state: &TaskState) -> Vec<String> {
         ));
     }
     if let Some(reason) = workspace.underway() {
-        list.push(format!("nothing moves it now: {}", workspace.git_words.said(reason)));
+        list.push(format!("nothing moves it now: {}", workspace.git_commands.with_folder(reason)));
     } else if let Some(frozen) = state.frozen() {
-        let (problem, fix) = (frozen.of("its file"), workspace.git_words.said(frozen.fix));
+        let (problem, fix) = (frozen.of("its file"), workspace.git_commands.with_folder(frozen.fix));
         list.push(format!("nothing moves it: {problem}; {fix}"));
     }
     if !task.status.is_finished() && !task.depends_on.is_empty() {
