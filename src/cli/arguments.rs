@@ -117,7 +117,11 @@ pub(crate) struct SignWith {
 
 impl SignWith {
     pub(crate) fn signing(&self) -> Signing<'_> {
-        let asking = if std::io::stdin().is_terminal() { PromptPlace::Terminal } else { PromptPlace::Window };
+        let asking = if std::io::stdin().is_terminal() {
+            PromptPlace::Terminal
+        } else {
+            PromptPlace::Window
+        };
         Signing { key_file: self.sign_with.as_deref(), asking }
     }
 }

@@ -13,7 +13,7 @@ use crate::domain::AgentId;
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::files::allowed_signers;
 use crate::files::printable::inert;
-use crate::git::{GitError, Marks, HistoryOverride, Prompts, Repository};
+use crate::git::{GitError, HistoryOverride, Marks, Prompts, Repository};
 use crate::history::merge_driver::{broken_histories, drive, is_virtual_base};
 use crate::history::sync::outcome::{CommitLine, SyncEnd, SyncResult};
 use crate::history::sync::sync_loop::{ForeignCommits, SyncOptions, SyncStart, sync};

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use super::remote_answers::{
-    FetchObstacle, Pushed, RemoteError, Upstream, push_outcome, objects_error, fetch_obstacle, remote_error, readable_output,
+    FetchObstacle, Pushed, RemoteError, Upstream, fetch_obstacle, objects_error, push_outcome,
+    readable_output, remote_error,
 };
 use crate::git::command;
 use crate::git::command::GroupMode;
@@ -189,7 +190,10 @@ impl Prompts {
 }
 
 /// Runs a command of [`Repository::remote_git_command`]. The error says why it did not run or end.
-pub(crate) fn run_remote_git(command: Command, prompts: Prompts) -> Result<command::GitOutput, String> {
+pub(crate) fn run_remote_git(
+    command: Command,
+    prompts: Prompts,
+) -> Result<command::GitOutput, String> {
     // A program that prompts must be in the terminal's foreground process group.
     let (group, patience) = if prompts.has_people() {
         (GroupMode::Shared, PATIENCE_WITH_PEOPLE)
@@ -227,12 +231,16 @@ impl Repository {
         loop {
             let message = match self.fetch_once(upstream, prompts)? {
                 Ok(()) => return self.tracked_commit(upstream).map(Ok),
-                Err(message) if message.contains("couldn't find remote ref") => return Ok(Ok(None)),
+                Err(message) if message.contains("couldn't find remote ref") => {
+                    return Ok(Ok(None));
+                }
                 Err(message) => message,
             };
             let remote = &upstream.remote;
             match fetch_obstacle(&message) {
-                Some(FetchObstacle::Lock(path)) if is_last || !wait_until_unlocked(&path, deadline) => {
+                Some(FetchObstacle::Lock(path))
+                    if is_last || !wait_until_unlocked(&path, deadline) =>
+                {
                     return Err(locked(path));
                 }
                 Some(FetchObstacle::Lock(_)) => is_last = Instant::now() >= deadline,

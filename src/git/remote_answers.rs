@@ -28,7 +28,7 @@ pub enum RemoteError {
     #[error("there is no remote to sync with")]
     NoRemote,
     /// It has several, and none is configured for this branch.
-    #[error("there are several remotes, and none of them is message to be the one to sync with")]
+    #[error("there are several remotes, and none of them is said to be the one to sync with")]
     Ambiguous {
         /// All remotes.
         known: Vec<String>,
@@ -97,9 +97,12 @@ pub(crate) fn push_outcome(
     let line = stdout.lines().find(|line| line.contains(&format!(":{}\t", upstream.reference)));
     match line {
         // The connection broke after everything was sent.
-        Some(line) if line.contains("[remote failure]") => Err(remote_error(&upstream.remote, stderr)),
+        Some(line) if line.contains("[remote failure]") => {
+            Err(remote_error(&upstream.remote, stderr))
+        }
         Some(line) if line.starts_with('!') => {
-            let (is_moved, message) = (is_moved(line) && !is_unwritable(stderr), readable_output(stderr, line));
+            let (is_moved, message) =
+                (is_moved(line) && !is_unwritable(stderr), readable_output(stderr, line));
             Ok(if is_moved { Pushed::Moved { message } } else { Pushed::Rejected { message } })
         }
         // The remote has it, whatever git failed at afterwards.
@@ -127,11 +130,11 @@ pub(crate) fn remote_error(remote: &str, message: &str) -> RemoteError {
         "error: 401",
         "error: 403",
     ];
-    let (remote, message) = (remote.to_owned(), readable_output(message, "it says nothing"));
+    let (remote, readable) = (remote.to_owned(), readable_output(message, "it says nothing"));
     if DENIED.iter().any(|word| message.contains(word)) {
-        RemoteError::Denied { remote, message: message }
+        RemoteError::Denied { remote, message: readable }
     } else {
-        RemoteError::Unreachable { remote, message: message }
+        RemoteError::Unreachable { remote, message: readable }
     }
 }
 
@@ -192,8 +195,9 @@ fn is_away(message: &str) -> bool {
     ];
     // A server that is down for a while.
     let is_down = ["error: 50", "error: 429"].iter().any(|code| message.contains(code));
-    let has_reason =
-        message.lines().any(|line| line.starts_with("ERROR: ") || line.starts_with("remote: ERROR: "));
+    let has_reason = message
+        .lines()
+        .any(|line| line.starts_with("ERROR: ") || line.starts_with("remote: ERROR: "));
     !has_reason && (is_down || AWAY.iter().any(|word| message.contains(word)))
 }
 
@@ -202,7 +206,8 @@ fn is_away(message: &str) -> bool {
 pub(crate) fn objects_error(remote: &str, message: &str) -> Option<GitError> {
     const FAILED: [&str; 3] = ["fsck error", "index-pack failed", "unpack-objects failed"];
     let failed = FAILED.iter().any(|word| message.contains(word)) && !is_unreachable(message);
-    let (is_refused, remote, message) = (message.contains(FAILED[0]), remote.to_owned(), readable_output(message, ""));
+    let (is_refused, remote, message) =
+        (message.contains(FAILED[0]), remote.to_owned(), readable_output(message, ""));
     let refusal = if is_refused {
         GitError::ObjectsRejected { remote, message }
     } else {

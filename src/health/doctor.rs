@@ -62,7 +62,9 @@ pub(crate) fn treat(
             (Some(_), DryRun::Yes) => TreatmentOutcome::Curable,
             (Some(cure), DryRun::No) => match cure(workspace) {
                 Ok(()) => TreatmentOutcome::Cured,
-                Err(error) => TreatmentOutcome::Uncured(workspace.git_commands.with_folder(error.problem())),
+                Err(error) => {
+                    TreatmentOutcome::Uncured(workspace.git_commands.with_folder(error.problem()))
+                }
             },
         };
         Treated { issue, outcome }

@@ -118,7 +118,9 @@ fn hand_made(listing: &Listing) -> impl Iterator<Item = (TaskId, &ProjectPath)> 
 
 /// Returns those of hand-made files that git's index has, and otherwise than they stand.
 fn staged_otherwise(workspace: &Workspace, files: &[&ProjectPath]) -> Vec<ProjectPath> {
-    if files.is_empty() || workspace.repository.head_for_reading().is_ok_and(|head| head.commit.is_none()) {
+    if files.is_empty()
+        || workspace.repository.head_for_reading().is_ok_and(|head| head.commit.is_none())
+    {
         return Vec::new();
     }
     // Whatever is the matter with the index is told by who looks at it.

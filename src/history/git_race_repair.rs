@@ -334,9 +334,9 @@ pub(crate) fn catch_up(workspace: &Workspace) -> Result<Vec<String>, ProjectErro
     let IndexDifferences { behind, .. } =
         IndexDifferences::classify(workspace, head, workspace.repository.staged_below(TASKS)?)?;
     let caught_up =
-        workspace
-            .repository
-            .update_entries_to(head, &behind, workspace.deadline(), &mut |locks| record(&lock, locks));
+        workspace.repository.update_entries_to(head, &behind, workspace.deadline(), &mut |locks| {
+            record(&lock, locks)
+        });
     if caught_up.is_err() {
         // The first error is reported; if the journal cannot be cleared now, the next command does it.
         let _ = recover(workspace, &lock);
@@ -357,7 +357,8 @@ pub(crate) fn tend_index(
     seen: &mut IndexSeen,
 ) -> Result<Vec<String>, ProjectError> {
     let index = fs::metadata(workspace.repository.git_dir().join("index")).ok();
-    let now = (workspace.repository.head_for_reading()?.commit, index.map(|index| FileStat::of(&index)));
+    let now =
+        (workspace.repository.head_for_reading()?.commit, index.map(|index| FileStat::of(&index)));
     if seen.0.as_ref() == Some(&now) {
         return Ok(Vec::new());
     }

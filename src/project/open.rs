@@ -107,7 +107,8 @@ pub(crate) fn follow_branch(
 /// the code that knows nothing of it.
 fn checked_out_beside(root: &Path, repository: &Repository) -> Option<PathBuf> {
     let is_here = |name: &str| fs::symlink_metadata(root.join(name)).is_ok();
-    let committed = || repository.read(repository.head_for_reading().ok()?.commit?, PROJECT_FILE).ok()?;
+    let committed =
+        || repository.read(repository.head_for_reading().ok()?.commit?, PROJECT_FILE).ok()?;
     if is_here(PROJECT_FILE) || is_here("tasks") || root.ends_with(FOLDER) || committed().is_some()
     {
         return None;

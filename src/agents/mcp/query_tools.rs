@@ -9,9 +9,10 @@ use super::tool_schema::{ArgForm, Argument, Arguments, TASK, Tool, ToolEffect};
 use crate::dispatch::next::claimed;
 use crate::domain::{RoleId, Status};
 use crate::health::doctor::{overview, overview_value};
+use crate::project::rule_lookup::workflows_value;
 use crate::rules::Workplace;
 use crate::storage::lock::is_watched;
-use crate::tasks::headers::list::{Filter, Sort, known_names, list, workflows_value};
+use crate::tasks::headers::list::{Filter, Sort, check_filter_names, list};
 use crate::tasks::headers::listing::unreadable_value;
 use crate::tasks::headers::summary::{NEW, summary_value};
 use crate::tasks::view::brief::brief_value;
@@ -127,7 +128,7 @@ pub(crate) fn list_tasks(project: &OpenProject<'_>, given: &Arguments) -> Result
         all: given.flag("all"),
     };
     let listing = list(&project.workspace, &project.in_force, &filter, Sort::Priority);
-    known_names(&filter, project.rules(), &listing)?;
+    check_filter_names(&filter, project.rules(), &listing)?;
     let (from, limit) =
         (given.count("offset").unwrap_or(0), given.count("limit").unwrap_or(PAGE_SIZE).max(1));
     let total = listing.tasks.len();

@@ -12,12 +12,12 @@ use crate::domain::{Branch, Gate, Workflow, WorkflowName};
 use crate::files::printable::inert;
 use crate::git::CommitId;
 use crate::observability::stats::gates::{GateReport, gate_report_value, gate_status};
+use crate::project::rule_lookup::find_workflow;
 use crate::rules::{
     Difference, DifferenceKind, Edge, EdgeKind, RuleSubject, Rules, TimeLimits, Workplace, edges,
     reads,
 };
 use crate::setup::rules_diff::{RouteChange, RulesDiff, TaskFate, TaskForecast, diff_rules};
-use crate::tasks::headers::list::workflow_named;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct WorkflowShowArgs {
@@ -78,7 +78,7 @@ pub(crate) fn graph(session: &Session, args: &GraphArgs) -> CliResult {
 
 /// Returns the workflow of that name; without one the project's default.
 fn named<'a>(rules: &'a Rules, name: Option<&WorkflowName>) -> CliResult<&'a Workflow> {
-    Ok(workflow_named(rules, name.unwrap_or(&rules.project.default_workflow))?)
+    Ok(find_workflow(rules, name.unwrap_or(&rules.project.default_workflow))?)
 }
 
 fn workflow_value(rules: &Rules, workflow: &Workflow) -> Value {

@@ -61,7 +61,11 @@ impl Repository {
     }
 
     /// Fails if these commits change something that no clone may receive.
-    pub fn check_incoming_commits(&self, from: Option<CommitId>, to: CommitId) -> Result<(), GitError> {
+    pub fn check_incoming_commits(
+        &self,
+        from: Option<CommitId>,
+        to: CommitId,
+    ) -> Result<(), GitError> {
         self.check_incoming(&self.changes(from, to)?)
     }
 

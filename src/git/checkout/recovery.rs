@@ -138,8 +138,13 @@ impl Repository {
             if self.progress(was, &self.head()?, &changes, &entries)? == MoveProgress::Landed {
                 return Ok(CheckoutRecovery::default());
             }
-            let lock =
-                self.begin_fast_forward(&start, was.to, IncomingFiles::Coming, deadline, &mut *record)?;
+            let lock = self.begin_fast_forward(
+                &start,
+                was.to,
+                IncomingFiles::Coming,
+                deadline,
+                &mut *record,
+            )?;
             match self.recover_under_lock(was, &changes, lock, deadline, until) {
                 // Somebody has committed, or switched branches: decide again.
                 Err(GitError::Moved { .. }) if Instant::now() < deadline => {}
@@ -189,8 +194,14 @@ impl Repository {
             // Half of the time is kept for undoing a failure.
             match self.check_out_rest(&copy, was, changes, &known, left(until) / 2) {
                 Ok(()) => {
-                    let landed =
-                        self.move_branch_and_index(lock, &copy, &head, was.to, "sync: finished", deadline)?;
+                    let landed = self.move_branch_and_index(
+                        lock,
+                        &copy,
+                        &head,
+                        was.to,
+                        "sync: finished",
+                        deadline,
+                    )?;
                     return match landed.not_synced {
                         Some(fault) => Err(fault.cause).at("sync", &fault.path),
                         None => Ok(CheckoutRecovery::default()),
@@ -266,7 +277,8 @@ impl Repository {
         lock: FastForwardLocks,
         until: Instant,
     ) -> Result<Vec<Unsettled>, GitError> {
-        let going: Vec<&PathState> = known.iter().filter(|known| known.should_move(aim).0).collect();
+        let going: Vec<&PathState> =
+            known.iter().filter(|known| known.should_move(aim).0).collect();
         let sides = |known: &PathState| match aim {
             Version::Before => (known.sides.1, known.sides.0),
             _ => known.sides,
@@ -287,7 +299,8 @@ impl Repository {
             }
         }
         self.sync_worktree(going.iter().map(|known| known.path.as_slice()))?;
-        let entries: Vec<&PathState> = known.iter().filter(|known| known.should_move(aim).1).collect();
+        let entries: Vec<&PathState> =
+            known.iter().filter(|known| known.should_move(aim).1).collect();
         if !entries.is_empty() {
             let copy = self.index_copy()?;
             self.set_entries(

@@ -16,7 +16,7 @@ use crate::git::error::{At, GitError, OwnFolder};
 use crate::git::id::CommitId;
 use crate::git::objects::git_file;
 use crate::git::objects::tree::text;
-use crate::git::repository::handle::{Repository, OwnFolderCheck};
+use crate::git::repository::handle::{OwnFolderCheck, Repository};
 
 /// How much of an index is read at first. The folder's name comes early in it, unless the project is far down in a large repository.
 const BEGINNING: u64 = 1 << 16;
@@ -39,10 +39,20 @@ impl Repository {
         self.ensure_untracked(head)?;
         let Some(enclosing) = self.enclosing_checkout()? else { return Ok(()) };
         enclosing.check_own_folder().map_err(|error| match error {
-            GitError::OwnFolderInGit(OwnFolder { enclosing_checkout: None, name, is_committed, is_staged }) => {
+            GitError::OwnFolderInGit(OwnFolder {
+                enclosing_checkout: None,
+                name,
+                is_committed,
+                is_staged,
+            }) => {
                 let enclosing_checkout =
                     Some(enclosing.worktree_root().join(enclosing.prefix()).components().collect());
-                GitError::OwnFolderInGit(OwnFolder { name, is_committed, is_staged, enclosing_checkout })
+                GitError::OwnFolderInGit(OwnFolder {
+                    name,
+                    is_committed,
+                    is_staged,
+                    enclosing_checkout,
+                })
             }
             other => other,
         })

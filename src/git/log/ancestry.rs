@@ -73,7 +73,11 @@ impl Repository {
         let mut range = CommitRange { commits: Vec::new(), ends: Vec::new() };
         for number in in_order(graph.commits(), last) {
             let commit = &graph.commits()[number];
-            if commit.is_cut_off { range.ends.push(commit.id) } else { range.commits.push(commit.id) }
+            if commit.is_cut_off {
+                range.ends.push(commit.id)
+            } else {
+                range.commits.push(commit.id)
+            }
         }
         Ok(range)
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::open::{GitConfig, outside_repositories};
-use super::open::{open, add_quarantine};
+use super::open::{add_quarantine, open};
 use crate::git::command;
 use crate::git::error::{At, During, GitError};
 use crate::git::id::{CommitId, ObjectId};
@@ -269,7 +269,9 @@ impl Repository {
         let bytes = self.reader().read(ObjectKind::Commit, id.object())?;
         let mut entry = match ParsedCommit::read(&bytes) {
             Some(plain) => plain.entry(id),
-            None => LogEntry { parents: named_parents(&bytes), ..entry(id, &self.libgit2_commit(id)?) },
+            None => {
+                LogEntry { parents: named_parents(&bytes), ..entry(id, &self.libgit2_commit(id)?) }
+            }
         };
         if self.is_cut_off(id)? {
             entry.parents.clear();
@@ -341,7 +343,10 @@ impl Repository {
             grafts.lines().any(|line| !line.trim().is_empty() && !line.starts_with('#'));
         let has_replacements = !self.references_below("refs/replace/")?.is_empty();
         let grafts = has_grafts.then_some(HistoryOverride::Grafts);
-        Ok(grafts.into_iter().chain(has_replacements.then_some(HistoryOverride::Replacements)).collect())
+        Ok(grafts
+            .into_iter()
+            .chain(has_replacements.then_some(HistoryOverride::Replacements))
+            .collect())
     }
 }
 

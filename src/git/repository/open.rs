@@ -49,7 +49,9 @@ pub(crate) fn open(folder: &Path) -> Result<git2::Repository, GitError> {
         if let Some(error) = common.as_deref().and_then(hidden) {
             return error;
         }
-        if let Some(error) = common.and_then(|common| read_shallow_commits(&common.join("shallow")).err()) {
+        if let Some(error) =
+            common.and_then(|common| read_shallow_commits(&common.join("shallow")).err())
+        {
             return error;
         }
         let path = folder.to_owned();

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use crate::git::error::At;
-use crate::git::transaction::publish::{RecordLocks, Published};
+use crate::git::transaction::publish::{Published, RecordLocks};
 use crate::git::{Draft, FileChange, GitError, Locks, Person, Prepared, Repository};
 use crate::system::disk::Unsynced;
 

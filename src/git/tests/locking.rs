@@ -184,7 +184,11 @@ fn locks_of_others_are_never_cleared() {
         let mut forged = locks.clone();
         forged.index.temp = name.to_owned();
         forged.branch.as_mut().unwrap().file.temp = name.to_owned();
-        assert_eq!(repository.clear_stale(&forged, CrashKind::ProcessKilled).unwrap(), nothing, "{name}");
+        assert_eq!(
+            repository.clear_stale(&forged, CrashKind::ProcessKilled).unwrap(),
+            nothing,
+            "{name}"
+        );
     }
     assert!(victim.exists() && test.path(".git/config").exists());
 }
@@ -210,7 +214,9 @@ fn an_index_left_behind_is_brought_up_but_for_what_is_staged() {
     let healed = repository.update_stale_entries(before, &files, soon(), &mut no_intent).unwrap();
     assert_eq!(healed, files[..3]);
     assert_eq!(test.status(), "M  src/x.txt\n");
-    assert!(repository.update_stale_entries(before, &files, soon(), &mut no_intent).unwrap().is_empty());
+    assert!(
+        repository.update_stale_entries(before, &files, soon(), &mut no_intent).unwrap().is_empty()
+    );
     test.git(&["commit", "-qm", "mine"]);
     test.assert_clean();
 
@@ -220,7 +226,9 @@ fn an_index_left_behind_is_brought_up_but_for_what_is_staged() {
     fs::write(test.path(".git/index"), behind).unwrap();
     test.write("tasks/AOF-aaa.md", "staged by a person\n");
     test.git(&["add", "."]);
-    assert!(repository.update_stale_entries(before, &files, soon(), &mut no_intent).unwrap().is_empty());
+    assert!(
+        repository.update_stale_entries(before, &files, soon(), &mut no_intent).unwrap().is_empty()
+    );
     assert_eq!(test.git(&["show", ":tasks/AOF-aaa.md"]), "staged by a person\n");
 }
 
@@ -308,8 +316,9 @@ fn a_kill_at_any_point_leaves_nothing_that_recovery_cannot_clear() {
         let intent = fs::read(test.beside("intent"))
             .ok()
             .map(|text| serde_json::from_slice::<Locks>(&text).unwrap());
-        let landed =
-            intent.is_some_and(|locks| repository.clear_stale(&locks, CrashKind::ProcessKilled).unwrap().landed);
+        let landed = intent.is_some_and(|locks| {
+            repository.clear_stale(&locks, CrashKind::ProcessKilled).unwrap().landed
+        });
         assert_eq!(landed, *point == "git.ref-moved", "{point}");
         let files = ["tasks/AOF-aaa.md", "tasks/AOF-new.md"];
         if landed {

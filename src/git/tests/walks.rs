@@ -387,7 +387,10 @@ fn grafts_and_replacements_change_no_history() {
     assert_eq!(repository.line_to(commits[4]).unwrap(), commits);
     assert_eq!(repository.log_entry(commits[4]).unwrap().parents, [commits[3]]);
     assert_eq!(repository.log(commits[4]).unwrap().count(), 5);
-    assert_eq!(repository.history_overrides().unwrap(), [HistoryOverride::Grafts, HistoryOverride::Replacements]);
+    assert_eq!(
+        repository.history_overrides().unwrap(),
+        [HistoryOverride::Grafts, HistoryOverride::Replacements]
+    );
 }
 
 #[test]

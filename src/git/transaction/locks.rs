@@ -112,8 +112,8 @@ impl Repository {
             {
                 cleared.branch_lock = branch.file.remove_if_same(&lock)?;
             }
-            cleared.branch_lock |=
-                crash == CrashKind::MachineRestarted && branch.file.remove_if_older(&lock, &place)?;
+            cleared.branch_lock |= crash == CrashKind::MachineRestarted
+                && branch.file.remove_if_older(&lock, &place)?;
             remove_temp(self.common_dir(), &branch.file.temp)?;
             let now = self.resolve(&branch.reference)?;
             cleared.landed =

@@ -144,7 +144,9 @@ impl SyncResult {
                 format!("{name} cannot be reached: {message}"),
                 format!("{waits}; sync again when it can"),
             ),
-            SyncEnd::Rejected { message } => (format!("{name} would not take it: {message}"), waits),
+            SyncEnd::Rejected { message } => {
+                (format!("{name} would not take it: {message}"), waits)
+            }
             SyncEnd::Unsettled => (
                 format!("{name} went on each of {} times", self.rounds),
                 format!("{waits}; sync again"),

@@ -161,9 +161,11 @@ pub(crate) fn note_contact(
             let held = format!("`{}` is held by another git process", path.display());
             (error.code(), format!("{held}; if no git is running, delete that file"))
         }
-        Err(error @ ProjectError::Git(GitError::FetchNotStored { .. } | GitError::ObjectsRejected { .. })) => {
-            (error.code(), error.to_string())
-        }
+        Err(
+            error @ ProjectError::Git(
+                GitError::FetchNotStored { .. } | GitError::ObjectsRejected { .. },
+            ),
+        ) => (error.code(), error.to_string()),
         // It says nothing about the remote.
         Err(_) => return Ok(()),
     };

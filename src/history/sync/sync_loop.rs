@@ -164,7 +164,9 @@ impl SyncRun<'_> {
             (Some(local), Some(remote)) => {
                 // Commits that the remote has dropped are not silently pushed again.
                 let seen = self.remembered;
-                if let Some(had) = repository.commit_lost_by_rewrite(&self.upstream, seen, local, remote)? {
+                if let Some(had) =
+                    repository.commit_lost_by_rewrite(&self.upstream, seen, local, remote)?
+                {
                     return Ok(Some(SyncEnd::Manual(self.names.rewritten(had, remote))));
                 }
                 if repository.is_ancestor(remote, local)? {

@@ -149,7 +149,11 @@ impl CommitArchive {
     /// Returns the last commit of a range; nothing if nothing was committed yet.
     fn until(&self, range: &Range) -> Result<Option<CommitId>, ProjectError> {
         match self.repository().commit_named(&range.until)? {
-            None if range.until == "HEAD" && self.repository().head_for_reading()?.commit.is_none() => Ok(None),
+            None if range.until == "HEAD"
+                && self.repository().head_for_reading()?.commit.is_none() =>
+            {
+                Ok(None)
+            }
             None => Err(unknown(range)),
             found => Ok(found),
         }

@@ -172,7 +172,8 @@ fn reasons(workspace: &Workspace, state: &TaskState) -> Vec<String> {
     if let Some(reason) = workspace.underway() {
         list.push(format!("nothing moves it now: {}", workspace.git_commands.with_folder(reason)));
     } else if let Some(frozen) = state.frozen() {
-        let (problem, fix) = (frozen.of("its file"), workspace.git_commands.with_folder(frozen.fix));
+        let (problem, fix) =
+            (frozen.of("its file"), workspace.git_commands.with_folder(frozen.fix));
         list.push(format!("nothing moves it: {problem}; {fix}"));
     }
     if !task.status.is_finished() && !task.depends_on.is_empty() {
