@@ -38,7 +38,7 @@ pub struct Project {
 
 impl Project {
     /// Returns how tasks of the role come to its agents.
-    pub fn way_of(&self, role: &Role) -> HandOut {
+    pub fn hand_out_policy(&self, role: &Role) -> HandOut {
         role.hand_out.unwrap_or(self.hand_out)
     }
 

@@ -15,7 +15,7 @@ use tracing::{info, warn};
 use super::error::ProjectError;
 use super::git_hints::GitCommands;
 use super::rule_files::LastRules;
-use crate::domain::period::Histogram;
+use crate::domain::histogram::Histogram;
 use crate::domain::{AgentId, Org, Timestamp};
 use crate::git::{CommitId, GitError, Head, Person, Repository};
 use crate::rules::Actor;

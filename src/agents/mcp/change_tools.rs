@@ -269,8 +269,8 @@ pub(crate) fn next_task(project: &OpenProject<'_>, given: &Arguments) -> Result<
             return Ok(no_task(&format!("nothing to do for `{agent}`{of}{others}")));
         }
     };
-    let post = Workplace::meant(rules, &changed.after.task, ticket.branch.as_ref());
-    let context = post.and_then(|post| brief_of(rules, &changed.after, &post));
+    let workplace = Workplace::find(rules, &changed.after.task, ticket.branch.as_ref());
+    let context = workplace.and_then(|workplace| brief_of(rules, &changed.after, &workplace));
     let (ticket, task) = match &context {
         Some(context) => (context.ticket.to_string(), brief_json(&changed.after, context)),
         None => {

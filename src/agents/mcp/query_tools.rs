@@ -54,8 +54,9 @@ pub(crate) fn get(project: &OpenProject<'_>, given: &Arguments) -> Result<Value,
     let (view, _) = show(&project.workspace, &ticket.task)?;
     let rules = project.rules();
     let mut value = task_value(rules, &view.file, &view.path);
-    let post = Workplace::meant(rules, &view.file.task, ticket.branch.as_ref());
-    let context = post.and_then(|post| brief_of(rules, &view.file, &post)).or(view.context);
+    let workplace = Workplace::find(rules, &view.file.task, ticket.branch.as_ref());
+    let context =
+        workplace.and_then(|workplace| brief_of(rules, &view.file, &workplace)).or(view.context);
     if let (Value::Object(map), Some(context)) = (&mut value, &context) {
         let Value::Object(brief) = brief_value(&view.file, context) else {
             unreachable!("a brief is an object")

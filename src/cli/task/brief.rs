@@ -154,8 +154,8 @@ pub(crate) fn next(session: &Session, args: &NextArgs) -> CliResult {
 }
 
 fn show_next(session: &Session, rules: &Rules, changed: &Changed, ticket: &Ticket, mode: DryRun) {
-    let context = Workplace::meant(rules, &changed.after.task, ticket.branch.as_ref())
-        .and_then(|post| brief_of(rules, &changed.after, &post));
+    let context = Workplace::find(rules, &changed.after.task, ticket.branch.as_ref())
+        .and_then(|workplace| brief_of(rules, &changed.after, &workplace));
     if session.output.is_json() {
         let mut value =
             context.map_or_else(|| json!({}), |context| brief_value(&changed.after, &context));

@@ -31,7 +31,7 @@ pub(crate) fn draw(rules: &Rules, workflow: &Workflow, rows: &[GateRow]) -> Stri
             text.push_str(&format!("{rail}│  {:widest$}  {}\n", "", dim(note)));
         }
         for branch in gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default() {
-            let staff = post_staff(rules, &Workplace::at_branch(gate, branch));
+            let staff = workplace_staff(rules, &Workplace::at_branch(gate, branch));
             text.push_str(&format!("{rail}├  {:widest$}  {}  {staff}\n", "", cyan(branch.id())));
             for note in branch_notes(workflow, branch) {
                 text.push_str(&format!("{rail}│  {:widest$}    {}\n", "", dim(note)));
@@ -61,7 +61,7 @@ pub(crate) fn standing(workflow: &Workflow, gate: &Gate, rows: &[GateRow]) -> Op
 fn staff(rules: &Rules, gate: &Gate) -> String {
     match (gate.fork(), Workplace::at(gate)) {
         (Some(fork), _) => joining(fork),
-        (None, Some(post)) => post_staff(rules, &post),
+        (None, Some(workplace)) => workplace_staff(rules, &workplace),
         (None, None) => "decides by itself".to_owned(),
     }
 }
@@ -76,16 +76,17 @@ pub(crate) fn joining(fork: &Fork) -> String {
     format!("{} branches at once, until {how}", fork.branches.len())
 }
 
-fn post_staff(rules: &Rules, post: &Workplace<'_>) -> String {
-    let human = post.requires_human(rules);
-    let members = rules.org.role(post.role).map(|role| role.agents.as_slice()).unwrap_or_default();
+fn workplace_staff(rules: &Rules, workplace: &Workplace<'_>) -> String {
+    let human = workplace.requires_human(rules);
+    let members =
+        rules.org.role(workplace.role).map(|role| role.agents.as_slice()).unwrap_or_default();
     let names: Vec<&str> =
         members.iter().filter(|agent| !human || agent.is_human()).map(AgentId::as_str).collect();
     let people = if human { ", people only" } else { "" };
     match &names[..] {
-        _ if rules.is_open(post.role) => "any agent".to_owned(),
-        [] => format!("{} (nobody{people})", post.role),
-        names => format!("{} ({}{people})", post.role, names.join(", ")),
+        _ if rules.is_open(workplace.role) => "any agent".to_owned(),
+        [] => format!("{} (nobody{people})", workplace.role),
+        names => format!("{} ({}{people})", workplace.role, names.join(", ")),
     }
 }
 

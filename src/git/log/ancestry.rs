@@ -74,9 +74,9 @@ impl Repository {
         for number in in_order(graph.commits(), last) {
             let commit = &graph.commits()[number];
             if commit.is_cut_off {
-                range.ends.push(commit.id)
+                range.ends.push(commit.id);
             } else {
-                range.commits.push(commit.id)
+                range.commits.push(commit.id);
             }
         }
         Ok(range)

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::count::{self, By, Counts, KnownSeries, known_series};
-use crate::domain::period::Histogram;
+use crate::domain::histogram::Histogram;
 use crate::domain::{EventKind, Timestamp};
 use crate::observability::events::catch_up::{EventCount, event_counts};
 use crate::observability::metrics::exposition::{Family, Labels, Samples};

@@ -23,9 +23,9 @@ impl Transition<'_> {
         let open = self.open()?;
         let ticket = Ticket { task: task.id.clone(), visit: None, branch: branch.cloned() };
         let branch = fork::find_branch(rules, task, &ticket, agent)?;
-        let post = self.workplace(open, branch.as_ref())?;
-        may_complete(rules, task, &post, agent)?;
-        if post.holder.is_some() {
+        let workplace = self.workplace(open, branch.as_ref())?;
+        may_complete(rules, task, &workplace, agent)?;
+        if workplace.holder.is_some() {
             return Ok(Decision::Settled { visit: open.visit });
         }
         let own = branch.as_ref().and_then(|id| open.branch(id));
@@ -71,9 +71,9 @@ impl Transition<'_> {
         let open = self.open()?;
         let meant = Ticket { branch: branch.cloned(), ..self.task.ticket() };
         let branch = fork::find_branch(self.rules, self.task, &meant, agent)?;
-        let post = self.workplace(open, branch.as_ref())?;
-        if post.holder != Some(agent) {
-            return Err(held_by_another(self.task, &post, agent));
+        let workplace = self.workplace(open, branch.as_ref())?;
+        if workplace.holder != Some(agent) {
+            return Err(held_by_another(self.task, &workplace, agent));
         }
         let mut after = self.changed();
         let mut updated = after.updated;
@@ -243,10 +243,10 @@ pub fn deadlines(rules: &Rules, task: &Task) -> Vec<Deadline> {
     let Some(workflow) = rules.workflow_of(task) else { return Vec::new() };
     let mut all: Vec<Deadline> = Workplace::open(rules, task)
         .iter()
-        .filter_map(|post| Some((post, stay(task, post.branch())?)))
-        .flat_map(|(post, stay)| {
-            let branch = post.branch().cloned();
-            let ends = TimeLimits::of(workflow, post.duty).of_stay(stay);
+        .filter_map(|workplace| Some((workplace, stay(task, workplace.branch())?)))
+        .flat_map(|(workplace, stay)| {
+            let branch = workplace.branch().cloned();
+            let ends = TimeLimits::of(workflow, workplace.duty).of_stay(stay);
             ends.map(move |(at, limit)| Deadline { at, limit, branch: branch.clone() })
         })
         .collect();
@@ -304,9 +304,9 @@ impl Transition<'_> {
         let Self { rules, task, .. } = *self;
         let open = self.due(Limit::Timeout, branch)?;
         let mut after = self.changed();
-        let post = Workplace::meant(rules, task, branch);
-        let Some((post, role)) =
-            post.and_then(|post| Some((post, post.duty.escalate_to.as_ref()?)))
+        let workplace = Workplace::find(rules, task, branch);
+        let Some((workplace, role)) =
+            workplace.and_then(|workplace| Some((workplace, workplace.duty.escalate_to.as_ref()?)))
         else {
             let overdue = Some(after.updated);
             match after.branch_mut(branch) {
@@ -316,12 +316,12 @@ impl Transition<'_> {
             return Ok(WorkflowStep::silent(after));
         };
         let workflow = rules.workflow_of(task);
-        let limit = workflow.and_then(|workflow| TimeLimits::of(workflow, post.duty).timeout);
+        let limit = workflow.and_then(|workflow| TimeLimits::of(workflow, workplace.duty).timeout);
         let limit = limit.map(|period| format!(" after {period}")).unwrap_or_default();
         let to = branch.is_none().then_some(&open.current);
         let mut visit = Visit {
-            role: Some(post.role.clone()),
-            agent: post.holder.cloned(),
+            role: Some(workplace.role.clone()),
+            agent: workplace.holder.cloned(),
             branch: branch.cloned(),
             escalated_to: Some(role.clone()),
             ..self.ended(open, Ending::Timeout, to, &format!("Timed out{limit}"))
@@ -351,16 +351,16 @@ impl Transition<'_> {
 }
 
 /// Returns the conflict of an agent whose own visit took too long: another role has stepped in meanwhile.
-pub(crate) fn too_late(task: &Task, post: &Workplace<'_>, agent: &AgentId) -> Option<Refusal> {
+pub(crate) fn too_late(task: &Task, workplace: &Workplace<'_>, agent: &AgentId) -> Option<Refusal> {
     let last = task
         .history
         .iter()
         .enumerate()
         .rev()
-        .find(|(_, entry)| entry.branch.as_ref() == post.branch());
+        .find(|(_, entry)| entry.branch.as_ref() == workplace.branch());
     let (visit, entry) = last.filter(|(_, entry)| {
         entry.outcome == Ending::Timeout && entry.agent.as_ref() == Some(agent)
     })?;
-    let ticket = Ticket { visit: Some(visit), ..task.ticket_of(post.branch()) };
+    let ticket = Ticket { visit: Some(visit), ..task.ticket_of(workplace.branch()) };
     Some(Refusal::visit_ended(&ticket, entry, Some(agent)))
 }

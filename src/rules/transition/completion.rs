@@ -2,7 +2,7 @@
 
 use super::claims;
 use super::fold::{self, arrive, not_looping};
-use super::visit::{Transition, blank, may_mean};
+use super::visit::{Transition, blank, check_ticket};
 use crate::domain::workflow::gate::Mark;
 use crate::domain::{
     BODY_LIMIT, Completion, Ending, Event, Fork, GateId, GateKind, Map, OpenVisit, Outcome, Signal,
@@ -27,7 +27,7 @@ pub(crate) fn complete(
     if let Some(settled) = redelivered(task, &stamp)? {
         return Ok(Decision::Settled { visit: settled });
     }
-    let meant = may_mean(task, &completion.ticket, Some(&completion.agent));
+    let meant = check_ticket(task, &completion.ticket, Some(&completion.agent));
     if let Err(ended @ Refusal::VisitEnded { .. }) = meant {
         return Err(ended);
     }
@@ -35,17 +35,18 @@ pub(crate) fn complete(
     meant?;
     let (workflow, index) = transition.gate(open)?;
     let branch = fork::find_branch(rules, task, &completion.ticket, &completion.agent)?;
-    let post = transition.workplace(open, branch.as_ref())?;
+    let workplace = transition.workplace(open, branch.as_ref())?;
     not_looping(rules, task)?;
     if open.held.is_some() {
         return Err(transition.held());
     }
-    may_complete(rules, task, &post, &completion.agent)
-        .map_err(|refusal| claims::too_late(task, &post, &completion.agent).unwrap_or(refusal))?;
-    check_separate_session(task, &post, completion)?;
+    may_complete(rules, task, &workplace, &completion.agent).map_err(|refusal| {
+        claims::too_late(task, &workplace, &completion.agent).unwrap_or(refusal)
+    })?;
+    check_separate_session(task, &workplace, completion)?;
     let Interpreted { outcome, completion, warnings } =
-        interpret(rules, workflow, task, &post, completion)?;
-    let mut visit = entry(&post, open, &completion, stamp, outcome.clone());
+        interpret(rules, workflow, task, &workplace, completion)?;
+    let mut visit = entry(&workplace, open, &completion, stamp, outcome.clone());
     let said = match workflow.gates[index].fork().zip(branch) {
         Some((fork, id)) => record_branch_verdict(rules, task, fork, &id, &outcome, &mut visit),
         None => Some(outcome),
@@ -63,8 +64,8 @@ pub(crate) fn check_text_agrees(
     completion: &Completion,
 ) -> Result<(), Refusal> {
     let branch = fork::find_branch(rules, task, &completion.ticket, &completion.agent)?;
-    match Workplace::meant(rules, task, branch.as_ref()) {
-        Some(post) => check_contradiction(&post, completion),
+    match Workplace::find(rules, task, branch.as_ref()) {
+        Some(workplace) => check_contradiction(&workplace, completion),
         None => Ok(()),
     }
 }
@@ -188,7 +189,7 @@ fn end_visit(
 }
 
 fn entry(
-    post: &Workplace<'_>,
+    workplace: &Workplace<'_>,
     open: &OpenVisit,
     completion: &Completion,
     stamp: Stamp,
@@ -197,7 +198,7 @@ fn entry(
     let blockers =
         completion.blockers.iter().flatten().filter(|blocker| !blocker.trim().is_empty());
     Visit {
-        role: Some(post.role.clone()),
+        role: Some(workplace.role.clone()),
         agent: Some(completion.agent.clone()),
         summary: completion.summary.clone().unwrap_or_default(),
         blockers: blockers.cloned().collect(),
@@ -222,15 +223,15 @@ pub(crate) const OBJECT_LIMIT: usize = 32 * 1024;
 /// Returns the outcome that the completion means at the gate, or why it means none.
 fn outcome_at(
     rules: &Rules,
-    post: &Workplace<'_>,
+    workplace: &Workplace<'_>,
     default: &Outcome,
     completion: &Completion,
 ) -> Result<Outcome, Refusal> {
-    let valid = post.outcomes(rules);
-    let gate = post.station();
+    let valid = workplace.outcomes(rules);
+    let gate = workplace.station();
     let word = match completion.outcome.as_deref() {
         Some(word) => word,
-        None if post.judges() => return Err(Refusal::MissingOutcome { gate, valid }),
+        None if workplace.judges() => return Err(Refusal::MissingOutcome { gate, valid }),
         None => default.as_str(),
     };
     if let Some(outcome) = valid.iter().find(|outcome| outcome.is_meant_by(word)) {
@@ -238,7 +239,7 @@ fn outcome_at(
     }
     Err(match word.parse() {
         Ok(Outcome::Skip) => {
-            Refusal::SkipNotAllowed { gate, human: post.requires_human(rules), valid }
+            Refusal::SkipNotAllowed { gate, human: workplace.requires_human(rules), valid }
         }
         Ok(Outcome::NeedsReview) => Refusal::RejectNotAllowed { gate, valid },
         _ => Refusal::InvalidOutcome { given: word.to_owned(), gate, valid },
@@ -330,28 +331,28 @@ pub(crate) fn interpret(
     rules: &Rules,
     workflow: &Workflow,
     task: &Task,
-    post: &Workplace<'_>,
+    workplace: &Workplace<'_>,
     given: &Completion,
 ) -> Result<Interpreted, Refusal> {
     let mut completion = given.clone();
-    completion.outcome = take_outcome_word(post, &mut completion)?;
+    completion.outcome = take_outcome_word(workplace, &mut completion)?;
     // A document that says its outcome says all there is: its first line stands for the summary.
     if completion.summary.is_none() && given.outputs.contains_key(STATUS) {
         completion.summary = completion.body.as_deref().and_then(first_line);
     }
     let mut warnings = Vec::new();
     if completion.outcome.is_none()
-        && let Some(signal) = &post.duty.signal
+        && let Some(signal) = &workplace.duty.signal
     {
-        warnings.extend(fill_from_text(workflow, task, post, signal, &mut completion));
+        warnings.extend(fill_from_text(workflow, task, workplace, signal, &mut completion));
     }
-    let outcome = outcome_at(rules, post, &workflow.default_outcome, &completion)?;
+    let outcome = outcome_at(rules, workplace, &workflow.default_outcome, &completion)?;
     check_content(&outcome, &completion)?;
-    let problems = settle_at(workflow, post.duty, &outcome, &mut completion.outputs);
+    let problems = settle_at(workflow, workplace.duty, &outcome, &mut completion.outputs);
     if !problems.is_empty() {
-        let shape = shape_of(post.duty, &outcome).unwrap_or_default();
+        let shape = shape_of(workplace.duty, &outcome).unwrap_or_default();
         let example = if shape.kinds.is_empty() { serde_json::json!({}) } else { example(&shape) };
-        let gate = post.station();
+        let gate = workplace.station();
         return Err(Refusal::InvalidOutputs {
             gate,
             outcome,
@@ -363,11 +364,14 @@ pub(crate) fn interpret(
 }
 
 /// Returns whether the completion's text agrees with its outcome, where it says one.
-pub(crate) fn check_contradiction(post: &Workplace<'_>, given: &Completion) -> Result<(), Refusal> {
+pub(crate) fn check_contradiction(
+    workplace: &Workplace<'_>,
+    given: &Completion,
+) -> Result<(), Refusal> {
     let mut completion = given.clone();
-    let Some(word) = take_outcome_word(post, &mut completion)? else { return Ok(()) };
-    let Some(signal) = &post.duty.signal else { return Ok(()) };
-    let possible = post.gate.possible();
+    let Some(word) = take_outcome_word(workplace, &mut completion)? else { return Ok(()) };
+    let Some(signal) = &workplace.duty.signal else { return Ok(()) };
+    let possible = workplace.gate.possible();
     let Some(outcome) = possible.iter().find(|outcome| outcome.is_meant_by(&word)) else {
         return Ok(());
     };
@@ -375,9 +379,9 @@ pub(crate) fn check_contradiction(post: &Workplace<'_>, given: &Completion) -> R
     if matches!(outcome, Outcome::Blocked | Outcome::Failed | Outcome::Skip) {
         return Ok(());
     }
-    match verdict(post, signal, &reading(post, signal, text(&completion))) {
+    match verdict(workplace, signal, &reading(workplace, signal, text(&completion))) {
         Some(verdict) if verdict != *outcome => Err(Refusal::ContradictoryVerdict {
-            gate: post.station(),
+            gate: workplace.station(),
             outcome: outcome.clone(),
             verdict,
         }),
@@ -387,7 +391,7 @@ pub(crate) fn check_contradiction(post: &Workplace<'_>, given: &Completion) -> R
 
 /// Returns the outcome that is given, as such or as `$status`, and takes the latter out of what is handed on.
 fn take_outcome_word(
-    post: &Workplace<'_>,
+    workplace: &Workplace<'_>,
     completion: &mut Completion,
 ) -> Result<Option<String>, Refusal> {
     let status = completion.outputs.remove(STATUS).map(|status| match status {
@@ -395,7 +399,7 @@ fn take_outcome_word(
         other => other.to_string(),
     });
     // `_` stands for the only way out there is.
-    let status = status.filter(|status| status != "_" || post.judges());
+    let status = status.filter(|status| status != "_" || workplace.judges());
     match (completion.outcome.clone(), status) {
         (Some(outcome), Some(status)) if !outcome.eq_ignore_ascii_case(&status) => {
             Err(Refusal::ContradictoryStatus { outcome, status })
@@ -409,12 +413,16 @@ fn text(completion: &Completion) -> &str {
     texts.into_iter().flatten().find(|text| !text.trim().is_empty()).map_or("", String::as_str)
 }
 
-fn reading(post: &Workplace<'_>, signal: &Signal, text: &str) -> VerdictReading {
-    read_at(signal, &post.gate.possible(), &post.duty.outputs, text)
+fn reading(workplace: &Workplace<'_>, signal: &Signal, text: &str) -> VerdictReading {
+    read_at(signal, &workplace.gate.possible(), &workplace.duty.outputs, text)
 }
 
-fn verdict(post: &Workplace<'_>, signal: &Signal, reading: &VerdictReading) -> Option<Outcome> {
-    outcome(signal, &post.gate.possible(), &reading.verdict)
+fn verdict(
+    workplace: &Workplace<'_>,
+    signal: &Signal,
+    reading: &VerdictReading,
+) -> Option<Outcome> {
+    outcome(signal, &workplace.gate.possible(), &reading.verdict)
 }
 
 /// Returns what stands in a text in place of a verdict.
@@ -436,16 +444,16 @@ fn text_instead(signal: &Signal, reading: TextVerdict) -> Option<String> {
 fn fill_from_text(
     workflow: &Workflow,
     task: &Task,
-    post: &Workplace<'_>,
+    workplace: &Workplace<'_>,
     signal: &Signal,
     completion: &mut Completion,
 ) -> Option<Warning> {
     let text = text(completion).to_owned();
-    let reading = reading(post, signal, &text);
-    let found = verdict(post, signal, &reading);
+    let reading = reading(workplace, signal, &text);
+    let found = verdict(workplace, signal, &reading);
     let outcome = found.clone().or_else(|| signal.missing.clone()).unwrap_or(Outcome::NeedsReview);
     completion.outcome = Some(outcome.to_string());
-    if let Some(shape) = shape_of(post.duty, &outcome) {
+    if let Some(shape) = shape_of(workplace.duty, &outcome) {
         for (name, value) in &reading.values {
             let declared = shape.fields().and_then(|fields| fields.get(name));
             if let Some(shape) = declared.filter(|_| !completion.outputs.contains_key(name)) {
@@ -457,7 +465,7 @@ fn fill_from_text(
         completion.summary = Some(first_line(&text).unwrap_or_else(|| SILENCE.to_owned()));
     }
     let back = matches!(outcome, Outcome::NeedsReview | Outcome::Blocked)
-        || goes_back(workflow, post.gate, &outcome);
+        || goes_back(workflow, workplace.gate, &outcome);
     if back {
         if completion.blockers.is_none() {
             let items = if reading.items.is_empty() {
@@ -477,17 +485,17 @@ fn fill_from_text(
         return None;
     }
     Some(Warning::NoVerdict {
-        gate: post.station(),
-        attempt: attempt_number(task, post),
-        looked_for: looked_for_at(&signal.mark, &post.gate.possible()),
+        gate: workplace.station(),
+        attempt: attempt_number(task, workplace),
+        looked_for: looked_for_at(&signal.mark, &workplace.gate.possible()),
         found: text_instead(signal, reading.verdict),
         outcome,
     })
 }
 
 /// Returns which visit of its gate or branch this is, from 1.
-fn attempt_number(task: &Task, post: &Workplace<'_>) -> usize {
-    let here = post.station();
+fn attempt_number(task: &Task, workplace: &Workplace<'_>) -> usize {
+    let here = workplace.station();
     let earlier =
         task.history.iter().filter(|visit| visit.gate == here.gate && visit.branch == here.branch);
     earlier.count() + 1

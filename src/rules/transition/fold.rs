@@ -140,9 +140,14 @@ pub(crate) fn hold_if_stuck(rules: &Rules, task: &mut Task) -> Vec<Event> {
             None => Event::CircularLoop { gate, from_gate: from, loop_count: count },
         });
     }
-    if let Some(post) = Workplace::of(rules, task).filter(|post| !post.is_staffed(rules)) {
-        blockers.push(nobody(post.role));
-        events.push(Event::BlockedNoAgents { gate: open.current.clone(), role: post.role.clone() });
+    if let Some(workplace) =
+        Workplace::of(rules, task).filter(|workplace| !workplace.is_staffed(rules))
+    {
+        blockers.push(nobody(workplace.role));
+        events.push(Event::BlockedNoAgents {
+            gate: open.current.clone(),
+            role: workplace.role.clone(),
+        });
     }
     let held = fork::hold_unstaffed(rules, task);
     if !held.is_empty() {

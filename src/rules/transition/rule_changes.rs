@@ -201,10 +201,10 @@ fn with_current_roles(rules: &Rules, task: &Task) -> Option<Task> {
         reroute_task(rules, task, &mut after);
     } else {
         for own in after.branches_mut() {
-            if let Some(post) =
+            if let Some(workplace) =
                 Workplace::of_branch(rules, task, &own.id).filter(|_| own.status.is_open())
             {
-                reroute_branch(rules, &post, own);
+                reroute_branch(rules, &workplace, own);
             }
         }
         fork::hold_unstaffed(rules, &mut after);
@@ -217,11 +217,11 @@ fn with_current_roles(rules: &Rules, task: &Task) -> Option<Task> {
 }
 
 fn reroute_task(rules: &Rules, task: &Task, after: &mut Task) {
-    let post = Workplace::of(rules, task);
-    if let Some(post) = &post {
-        after.routing.role = Some(post.role.clone());
+    let workplace = Workplace::of(rules, task);
+    if let Some(workplace) = &workplace {
+        after.routing.role = Some(workplace.role.clone());
         if task.routing.agent.as_ref().is_some_and(|agent| {
-            is_misplaced(rules, post, task.routing.role.as_ref(), agent, task.routing.claimed)
+            is_misplaced(rules, workplace, task.routing.role.as_ref(), agent, task.routing.claimed)
         }) {
             (after.routing.agent, after.routing.claimed, after.routing.lost) = (None, None, None);
             if after.status == Status::InProgress {
@@ -235,19 +235,20 @@ fn reroute_task(rules: &Rules, task: &Task, after: &mut Task) {
         after.status =
             if after.routing.agent.is_some() { Status::InProgress } else { Status::Ready };
     }
-    if let Some(post) = post.filter(|post| after.status == Status::Ready && !post.is_staffed(rules))
+    if let Some(workplace) =
+        workplace.filter(|workplace| after.status == Status::Ready && !workplace.is_staffed(rules))
     {
         after.status = Status::Blocked;
-        after.blockers = vec![nobody(post.role)];
+        after.blockers = vec![nobody(workplace.role)];
     }
 }
 
-fn reroute_branch(rules: &Rules, post: &Workplace<'_>, own: &mut OpenBranch) {
+fn reroute_branch(rules: &Rules, workplace: &Workplace<'_>, own: &mut OpenBranch) {
     let misplaced = own
         .agent
         .as_ref()
-        .is_some_and(|agent| is_misplaced(rules, post, Some(&own.role), agent, own.claimed));
-    own.role = post.role.clone();
+        .is_some_and(|agent| is_misplaced(rules, workplace, Some(&own.role), agent, own.claimed));
+    own.role = workplace.role.clone();
     if misplaced {
         (own.agent, own.claimed, own.lost) = (None, None, None);
     }
@@ -266,15 +267,15 @@ fn reroute_branch(rules: &Rules, post: &Workplace<'_>, own: &mut OpenBranch) {
 /// was written there by hand, and may not have been in the role at all.
 fn is_misplaced(
     rules: &Rules,
-    post: &Workplace<'_>,
+    workplace: &Workplace<'_>,
     before: Option<&RoleId>,
     agent: &AgentId,
     claimed: Option<Timestamp>,
 ) -> bool {
-    let member = || rules.org.role(post.role).is_some_and(|role| role.agents.contains(agent));
-    let elsewhere = before != Some(post.role) || claimed.is_none();
-    let moved = elsewhere && !rules.is_open(post.role) && !member();
-    moved || (post.requires_human(rules) && !agent.is_human())
+    let member = || rules.org.role(workplace.role).is_some_and(|role| role.agents.contains(agent));
+    let elsewhere = before != Some(workplace.role) || claimed.is_none();
+    let moved = elsewhere && !rules.is_open(workplace.role) && !member();
+    moved || (workplace.requires_human(rules) && !agent.is_human())
 }
 
 /// Returns whether only the lack of people is in the way.

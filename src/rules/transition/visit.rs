@@ -71,8 +71,8 @@ impl<'a> Transition<'a> {
         branch: Option<&GateId>,
     ) -> Result<Workplace<'a>, Refusal> {
         self.gate(open)?;
-        match (Workplace::meant(self.rules, self.task, branch), branch) {
-            (Some(post), _) => Ok(post),
+        match (Workplace::find(self.rules, self.task, branch), branch) {
+            (Some(workplace), _) => Ok(workplace),
             (None, None) => {
                 let (task, gate) = (self.task.id.clone(), open.current.clone());
                 Err(Refusal::NobodyWorksHere { task, gate })
@@ -142,7 +142,7 @@ impl<'a> Transition<'a> {
 }
 
 /// Refuses a ticket whose visit has ended, or has not begun.
-pub fn may_mean(task: &Task, ticket: &Ticket, agent: Option<&AgentId>) -> Result<(), Refusal> {
+pub fn check_ticket(task: &Task, ticket: &Ticket, agent: Option<&AgentId>) -> Result<(), Refusal> {
     let Some(visit) = ticket.visit else { return Ok(()) };
     let current = task.gate.as_ref().map_or(task.history.len(), |open| open.visit);
     if visit > current {

@@ -335,7 +335,7 @@ pub(crate) fn time_limits(rules: &Rules, task: &Task) -> Vec<String> {
 }
 
 fn deadline_text(rules: &Rules, task: &Task, Deadline { at, limit, branch }: &Deadline) -> String {
-    let place = Workplace::meant(rules, task, branch.as_ref());
+    let place = Workplace::find(rules, task, branch.as_ref());
     if *limit == Limit::Lease {
         let agent = place.and_then(|place| place.holder).map(ToString::to_string);
         let agent = agent.unwrap_or_default();
