@@ -45,13 +45,13 @@ pub(crate) struct HandOutResult {
     pub left: usize,
     /// Whether work is left that `sync_and_hand_out` has to give.
     pub to_share: bool,
-    /// Why the remote has not confirmed more than was given.
+    /// Why the remote confirmed no more assignments.
     pub unconfirmed: Option<ProjectError>,
     /// Tasks that a person has to look at, with why.
     pub troubled: Vec<(TaskId, ProjectError)>,
 }
 
-/// Something that was given to an agent.
+/// Work that was assigned to an agent.
 pub(crate) struct Given {
     pub ticket: Ticket,
     /// To whom.

@@ -67,7 +67,7 @@ pub(crate) fn sweep(
     }
     if let Some(commit) = commit.filter(|_| dry_run == DryRun::No && swept.is_at_rest()) {
         let (left, next) = (swept.handed_out.left, swept.ran_out.next);
-        // It only saves time: a sweep works without the note too.
+        // The note only saves time.
         let _ = DueHorizon { commit, examined: now, left, next }.save(&workspace.paths);
     }
     Ok(swept)

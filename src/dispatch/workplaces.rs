@@ -26,7 +26,7 @@ pub(crate) fn waiting(in_force: &InForce, task: &TaskSummary) -> Vec<UnclaimedWo
         .collect()
 }
 
-/// Returns the task or its branch as an opening; nothing if the rules let nobody work there.
+/// Returns the task or its branch as unclaimed work; `None` if it has no workplace under the rules.
 fn waiting_at(
     in_force: &InForce,
     task: &TaskSummary,
@@ -62,8 +62,8 @@ fn waiting_at(
     })
 }
 
-/// Returns what agents hold of these tasks, and what each role gave last. A visit that has ended counts as given when it began, since
-/// the time of its claim is not kept.
+/// Returns the workload of agents and each role's last assignment. An ended visit counts as assigned when it began, since the
+/// time of its claim is not kept.
 pub(crate) fn agent_loads<'t>(tasks: impl IntoIterator<Item = &'t TaskSummary>) -> AgentLoads {
     let mut loads = AgentLoads::default();
     for task in tasks {

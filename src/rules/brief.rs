@@ -1,4 +1,4 @@
-//! The brief: what an agent is told at a gate.
+//! The brief: the instructions that an agent gets at a gate.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! A completion: judged, and turned into the entry that ends the visit.
+//! Completions: checks one, and turns it into the entry that ends the visit.
 
 use super::claims;
 use super::fold::{self, arrive, not_looping};
@@ -17,7 +17,7 @@ use crate::rules::verdict::{TextVerdict, VerdictReading, looked_for_at, outcome,
 use crate::rules::workflow::graph::goes_back;
 use crate::rules::workflow::rules::Rules;
 
-/// Decides a completion. `stamp` is its mark in the history; the time is never taken to be earlier than the visit's beginning.
+/// Decides a completion. `stamp` identifies it in the history; its time is never before the beginning of the visit.
 pub(crate) fn complete(
     transition: &Transition<'_>,
     completion: &Completion,
@@ -70,7 +70,7 @@ pub(crate) fn check_text_agrees(
     }
 }
 
-/// Lets a gate that decides by itself decide.
+/// Lets an automatic gate decide.
 pub(crate) fn pass(transition: &Transition<'_>) -> Result<WorkflowStep, Refusal> {
     let Transition { rules, task, .. } = *transition;
     let open = transition.open()?;
@@ -103,7 +103,7 @@ pub(crate) fn pass(transition: &Transition<'_>) -> Result<WorkflowStep, Refusal>
     Ok(step)
 }
 
-/// Returns whether the task stands at a gate that decides by itself, and can go on: then `Act::Pass` is the next thing to do.
+/// Returns whether the task is at an automatic gate and can go on: then `Act::Pass` is due.
 pub fn passes_by_itself(rules: &Rules, task: &Task) -> bool {
     let goes = matches!(task.status, Status::Ready | Status::InProgress);
     let Some(open) = task.gate.as_ref().filter(|_| goes) else { return false };
@@ -115,7 +115,7 @@ pub fn passes_by_itself(rules: &Rules, task: &Task) -> bool {
     })
 }
 
-/// Records the branch and its verdict in the entry. Returns the outcome of the fork, or nothing while other branches are open.
+/// Records the branch and its verdict in the entry. Returns the outcome of the fork; `None` while other branches are open.
 fn record_branch_verdict(
     rules: &Rules,
     task: &Task,
@@ -145,8 +145,8 @@ fn redelivered(task: &Task, stamp: &Stamp) -> Result<Option<usize>, Refusal> {
     Err(Refusal::CompletionReused { id: stamp.id.clone(), task: task.id.clone(), visit })
 }
 
-/// Ends the visit with what the gate says, which is nothing while other branches of it are open: finds where it leads, and moves
-/// the task by its entry.
+/// Ends the visit with the gate's outcome, which is `None` while other branches are open: finds the route, and moves the task by
+/// the entry.
 fn end_visit(
     transition: &Transition<'_>,
     workflow: &Workflow,
@@ -214,13 +214,13 @@ fn entry(
     }
 }
 
-/// The longest summary, note or blocker that the history takes, in bytes.
+/// The longest summary, note or blocker of an entry, in bytes.
 pub(crate) const TEXT_LIMIT: usize = 16 * 1024;
 
-/// The most that outputs, metadata or all blockers together may have, in bytes: an entry stays for ever, and a frontmatter ends.
+/// The limit for outputs, metadata, and all blockers together, in bytes: entries stay for ever, and frontmatter has a limit.
 pub(crate) const OBJECT_LIMIT: usize = 32 * 1024;
 
-/// Returns the outcome that the completion means at the gate, or why it means none.
+/// Returns the outcome of the completion at the gate. Fails if it has no valid one.
 fn outcome_at(
     rules: &Rules,
     workplace: &Workplace<'_>,
@@ -246,7 +246,7 @@ fn outcome_at(
     })
 }
 
-/// Refuses a reason or a note that is too long to be kept.
+/// Refuses a reason or a note that is too long for the history.
 pub(crate) fn check_reason(act: &Act) -> Result<(), Refusal> {
     let (field, text) = match act {
         Act::Hold { reason, .. }
@@ -264,7 +264,7 @@ fn within(field: &'static str, bytes: usize, limit: usize) -> Result<(), Refusal
     if bytes > limit { Err(Refusal::TooLong { field, bytes, limit }) } else { Ok(()) }
 }
 
-/// Refuses a completion that says too little for its outcome, or too much for a history.
+/// Refuses a completion that lacks what its outcome requires, or is too large for the history.
 fn check_content(outcome: &Outcome, completion: &Completion) -> Result<(), Refusal> {
     let outcome = || outcome.clone();
     if completion.summary.as_deref().is_none_or(|summary| summary.trim().is_empty()) {
@@ -291,13 +291,13 @@ fn check_content(outcome: &Outcome, completion: &Completion) -> Result<(), Refus
     within("body", length(&completion.body), BODY_LIMIT)
 }
 
-/// Words that, alone, name nothing that could be mended.
+/// Words that by themselves name nothing that could be fixed.
 const EMPTY_WORDS: &str = "a again all and bad better broken change changes doesnt done enough fix fixes fixing good \
      great improve improvement improvements incomplete is issue issues it looks more much need needed needs nice no not \
      ok please poor problem problems quality redo required review rework some something stuff the this to todo very \
      work working works wrong";
 
-/// Returns the blockers that name nothing in particular: every word of them fits any work.
+/// Returns the vague blockers: every word of them fits any work.
 pub(crate) fn vague(blockers: &[String]) -> Vec<String> {
     blockers.iter().filter(|blocker| is_vague(blocker)).cloned().collect()
 }
@@ -310,13 +310,13 @@ fn is_vague(text: &str) -> bool {
         .all(|word| is_empty(&word))
 }
 
-/// The key in the outputs that says the outcome.
+/// The key of the outcome in the outputs.
 const STATUS: &str = "$status";
 
 /// The longest notes that are taken from a text, in bytes.
 const NOTES_LIMIT: usize = 4 * 1024;
 
-/// The summary of a text in which there is nothing.
+/// The summary for a text without content.
 const SILENCE: &str = "Handed in nothing that could be read";
 
 /// A completion whose outcome is known, with the values that its text gives.
@@ -326,7 +326,7 @@ pub(crate) struct Interpreted {
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// Returns the outcome and the completed fields. Refuses missing or wrong fields.
+/// Returns the outcome and the filled-in fields. Refuses missing or wrong fields.
 pub(crate) fn interpret(
     rules: &Rules,
     workflow: &Workflow,
@@ -336,7 +336,7 @@ pub(crate) fn interpret(
 ) -> Result<Interpreted, Refusal> {
     let mut completion = given.clone();
     completion.outcome = take_outcome_word(workplace, &mut completion)?;
-    // A document that says its outcome says all there is: its first line stands for the summary.
+    // In a document with its own outcome, the first line is the summary.
     if completion.summary.is_none() && given.outputs.contains_key(STATUS) {
         completion.summary = completion.body.as_deref().and_then(first_line);
     }
@@ -363,7 +363,7 @@ pub(crate) fn interpret(
     Ok(Interpreted { outcome, completion, warnings })
 }
 
-/// Returns whether the completion's text agrees with its outcome, where it says one.
+/// Refuses a completion whose text states another outcome.
 pub(crate) fn check_contradiction(
     workplace: &Workplace<'_>,
     given: &Completion,
@@ -375,7 +375,7 @@ pub(crate) fn check_contradiction(
     let Some(outcome) = possible.iter().find(|outcome| outcome.is_meant_by(&word)) else {
         return Ok(());
     };
-    // Who cannot go on, or tried and failed, has no verdict to stand by.
+    // A blocked or failed agent has no verdict to contradict.
     if matches!(outcome, Outcome::Blocked | Outcome::Failed | Outcome::Skip) {
         return Ok(());
     }
@@ -389,7 +389,7 @@ pub(crate) fn check_contradiction(
     }
 }
 
-/// Returns the outcome that is given, as such or as `$status`, and takes the latter out of what is handed on.
+/// Returns the given outcome, as such or as `$status`, and removes `$status` from the outputs.
 fn take_outcome_word(
     workplace: &Workplace<'_>,
     completion: &mut Completion,
@@ -425,7 +425,7 @@ fn verdict(
     outcome(signal, &workplace.gate.possible(), &reading.verdict)
 }
 
-/// Returns what stands in a text in place of a verdict.
+/// Returns what a text has instead of a valid verdict.
 fn text_instead(signal: &Signal, reading: TextVerdict) -> Option<String> {
     let tagged = |word: &str| match &signal.mark {
         Mark::Tag { tag, .. } => format!("<{tag}>{word}</{tag}>"),
@@ -440,7 +440,7 @@ fn text_instead(signal: &Signal, reading: TextVerdict) -> Option<String> {
     }
 }
 
-/// Fills in what the text says: the outcome, the outputs, and what is to be mended. Returns what is to be said if it says none.
+/// Fills in outcome, outputs and requested changes from the text. Returns a warning if it has no verdict.
 fn fill_from_text(
     workflow: &Workflow,
     task: &Task,
@@ -493,7 +493,7 @@ fn fill_from_text(
     })
 }
 
-/// Returns which visit of its gate or branch this is, from 1.
+/// Returns the number of this visit of its gate or branch, from 1.
 fn attempt_number(task: &Task, workplace: &Workplace<'_>) -> usize {
     let here = workplace.station();
     let earlier =
