@@ -33,7 +33,7 @@ pub(crate) struct Session {
     pub wait: Duration,
     pub verbose: bool,
     pub log_format: LogFormat,
-    /// The prefix of git commands in messages; known once a project is open.
+    /// How git commands are written in messages; known once a project is open.
     git_commands: OnceCell<GitCommands>,
 }
 

@@ -12,14 +12,14 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use super::claim::{is_shared, is_task_error};
-use super::workplaces::{hands, waiting};
+use super::workplaces::{agent_loads, waiting};
 use crate::domain::{AgentId, HandOut, LostDependency, TaskId, Ticket};
 use crate::git::{CommitId, GitError, Head};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::project::workspace::agent_author;
-use crate::rules::{Act, Rules, Waiting, dispatch};
+use crate::rules::{Act, Rules, UnclaimedWork, dispatch};
 use crate::tasks::actions::decide_act;
 use crate::tasks::apply::{BATCH_SIZE, carry_out_together};
 use crate::tasks::headers::dependencies::Dependencies;
@@ -45,7 +45,7 @@ pub(crate) struct HandOutResult {
     pub left: usize,
     /// Whether work is left that `sync_and_hand_out` has to give.
     pub to_share: bool,
-    /// Why the remote has not confirmed more than was given.
+    /// Why the remote confirmed no more assignments.
     pub unconfirmed: Option<ProjectError>,
     /// Tasks that a person has to look at, with why.
     pub failures: Vec<(TaskId, ProjectError)>,
@@ -75,7 +75,7 @@ pub(crate) struct NothingToHandOut(Option<CommitId>);
 
 /// Returns whether the rules have anything handed out.
 pub(crate) fn hands_out(rules: &Rules) -> bool {
-    rules.org.roles.iter().any(|(_, role)| rules.project.way_of(role) != HandOut::Ask)
+    rules.org.roles.iter().any(|(_, role)| rules.project.hand_out_policy(role) != HandOut::Ask)
 }
 
 /// A change of a task that the rules want.
@@ -167,15 +167,18 @@ pub(crate) fn find_wants(
     if !hands_out(rules) {
         return (wants, 0);
     }
-    let handed = |place: &Waiting| {
-        rules.org.role(&place.role).is_some_and(|role| rules.project.way_of(role) != HandOut::Ask)
+    let handed = |place: &UnclaimedWork| {
+        rules
+            .org
+            .role(&place.role)
+            .is_some_and(|role| rules.project.hand_out_policy(role) != HandOut::Ask)
     };
-    let places: Vec<Waiting> = headers()
+    let places: Vec<UnclaimedWork> = headers()
         .filter(|header| is_ready(header, &dependencies) && considered(&header.id))
         .flat_map(|header| waiting(in_force, header))
         .filter(handed)
         .collect();
-    let given = dispatch(rules, &places, &hands(headers()));
+    let given = dispatch(rules, &places, &agent_loads(headers()));
     let left = places.len() - given.len();
     wants.extend(given.into_iter().map(|(place, agent)| Want::Give(place.ticket.clone(), agent)));
     (wants, left)

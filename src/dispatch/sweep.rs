@@ -42,7 +42,7 @@ pub(crate) fn sweep(
     rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
 ) -> Result<SweepResult, ProjectError> {
     let now = workspace.now();
-    let commit = workspace.repository.look()?.commit.map(|commit| commit.to_string());
+    let commit = workspace.repository.head_for_reading()?.commit.map(|commit| commit.to_string());
     let horizon = DueHorizon::load(&workspace.paths).filter(|horizon| {
         Some(&horizon.commit) == commit.as_ref()
             && is_ahead(horizon, now)
@@ -67,7 +67,7 @@ pub(crate) fn sweep(
     }
     if let Some(commit) = commit.filter(|_| dry_run == DryRun::No && swept.is_at_rest()) {
         let (left, next) = (swept.handed_out.left, swept.ran_out.next);
-        // It only saves time: a sweep works without the note too.
+        // The note only saves time.
         let _ = DueHorizon { commit, examined: now, left, next }.save(&workspace.paths);
     }
     Ok(swept)

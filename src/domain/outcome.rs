@@ -1,4 +1,4 @@
-//! What an agent says of its work, how a visit ended, and where a task stands.
+//! Outcomes of completions, endings of visits, and the status of tasks.
 
 use std::fmt;
 use std::str::FromStr;
@@ -42,7 +42,7 @@ impl Outcome {
         }
     }
 
-    /// Returns whether it says how the work went; the others say that there is no result.
+    /// Returns whether it judges the work; the others mean that there is no result.
     pub fn judges(&self) -> bool {
         !matches!(self, Self::Blocked | Self::Skip | Self::Failed)
     }
@@ -153,7 +153,7 @@ impl fmt::Display for Ending {
 /// The longest text that a completion may bring for the body of a task, in bytes.
 pub const BODY_LIMIT: usize = 64 * 1024;
 
-/// A completion as it came: nothing in it has been judged yet but its shape.
+/// A completion as delivered: only its shape has been checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Completion {
     /// The task, or the visit of it, that is meant.
@@ -187,8 +187,8 @@ pub struct Stamp {
 }
 
 impl Completion {
-    /// Returns the mark that the history keeps: the id, and the digest of all that was said but the visit's number and the
-    /// signature. A redelivery with or without a ticket is the same completion.
+    /// Returns the stamp for the history: the id, and a digest of everything except the visit's number and the signature. So a
+    /// redelivery with or without a ticket is the same completion.
     pub fn stamp(&self) -> Stamp {
         let said = json!({
             "task": self.ticket.task,

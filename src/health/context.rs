@@ -64,7 +64,7 @@ impl<'w> CheckContext<'w> {
         let repository = &workspace.repository;
         // Reading the tasks rewrites the cache.
         let cache_damaged = HeaderCache::<TaskSummary>::is_damaged(&workspace.paths, SCHEMA);
-        let head = repository.look()?;
+        let head = repository.head_for_reading()?;
         let busy = workspace.head_now().err();
         let index_fault = repository.index_fault();
         let project = match rules_with_remarks(workspace, &head) {

@@ -62,7 +62,9 @@ pub(crate) fn repair_issues(
             (Some(_), DryRun::Yes) => RepairOutcome::Repairable,
             (Some(repair), DryRun::No) => match repair(workspace) {
                 Ok(()) => RepairOutcome::Repaired,
-                Err(error) => RepairOutcome::Failed(workspace.git_commands.with_folder(error.problem())),
+                Err(error) => {
+                    RepairOutcome::Failed(workspace.git_commands.with_folder(error.problem()))
+                }
             },
         };
         HandledIssue { issue, outcome }

@@ -8,7 +8,7 @@ use jiff::Unit;
 use super::context::{CheckContext, CheckResult, count};
 use crate::domain::age;
 use crate::domain::project::some;
-use crate::git::{Distance, GitError, Storage, is_program_there};
+use crate::git::{Distance, GitError, Storage, is_program_installed};
 use crate::history::git_race_repair::{
     IndexDifferences, catch_up, dropped_steps, lost_steps_issue, restore_steps,
 };
@@ -275,7 +275,7 @@ pub(crate) fn check_signing(context: &CheckContext<'_>) -> CheckResult {
         .filter(|(_, agent)| !agent.signing_keys.is_empty())
         .map(|(id, _)| id.as_str())
         .collect();
-    let trouble = repository.signing_trouble()?;
+    let trouble = repository.signing_problem()?;
     let lost_key = repository.missing_ssh_key()?.filter(|_| trouble.is_none()).map(|file| {
         Issue::new(
             "signing_key_missing",
@@ -356,7 +356,7 @@ fn check_merge_setup(workspace: &Workspace) -> CheckResult {
         let fix = "`aof doctor --fix` puts them in place".to_owned();
         issues.push(advice(problem, fix).repaired_by(put_in_place));
     }
-    if !is_program_there("aof") {
+    if !is_program_installed("aof") {
         issues.push(Issue::new(
             "merge_driver_not_found",
             "no folder of `PATH` has `aof`, so git cannot run it when it merges",

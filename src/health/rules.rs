@@ -86,7 +86,7 @@ fn remark_issues(workspace: &Workspace, remark: &Remark) -> Vec<Issue> {
             let repository = &workspace.repository;
             // During a merge a missing file may be part of it.
             let is_gone = |file: &&String| {
-                repository.go_on().is_none() && is_gone(&repository.worktree_path(file))
+                repository.continue_command().is_none() && is_gone(&repository.worktree_path(file))
             };
             let (gone, others): (Vec<_>, Vec<_>) = files.iter().partition(is_gone);
             let gone = gone.into_iter().map(|file| {
@@ -138,7 +138,7 @@ fn differing_files_issue(workspace: &Workspace, files: &[&String]) -> Option<Iss
     let names = || files.iter().map(|file| file.as_str());
     let files_text = names().collect::<Vec<_>>().join(", ");
     let named = all_quoted(names());
-    let fix = match (workspace.repository.go_on(), valid) {
+    let fix = match (workspace.repository.continue_command(), valid) {
         (Some(go_on), true) => {
             format!("it counts once that is done; when all is solved: `git add {named} && {go_on}`")
         }

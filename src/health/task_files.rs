@@ -226,7 +226,7 @@ fn companion_fix(
     OrphanedCompanion { path, task }: &OrphanedCompanion,
 ) -> Result<String, ProjectError> {
     let to = task.sibling(path.name())?;
-    let head = workspace.repository.look()?.commit;
+    let head = workspace.repository.head_for_reading()?.commit;
     let blob = head.map(|head| workspace.repository.blob_id(head, path.as_str())).transpose()?;
     let named = all_quoted([path.as_str(), to.as_str()]);
     Ok(match blob.flatten() {

@@ -126,7 +126,9 @@ fn hand_made(listing: &Listing) -> impl Iterator<Item = (TaskId, &ProjectPath)> 
 
 /// Returns the hand-made files whose staged version differs from the file.
 fn staged_otherwise(workspace: &Workspace, files: &[&ProjectPath]) -> Vec<ProjectPath> {
-    if files.is_empty() || workspace.repository.look().is_ok_and(|head| head.commit.is_none()) {
+    if files.is_empty()
+        || workspace.repository.head_for_reading().is_ok_and(|head| head.commit.is_none())
+    {
         return Vec::new();
     }
     // Another check reports an unreadable index.

@@ -50,7 +50,7 @@ pub(crate) fn drive(
 ) -> Result<FileMerge, ProjectError> {
     let root = Repository::discover(here)?.worktree_root().to_owned();
     let top = open(&root)?;
-    let head = top.repository.look()?.commit;
+    let head = top.repository.head_for_reading()?.commit;
     let Some((folder, id)) = task_at(&top.repository, head, path)? else {
         return FileMerge::as_text(versions, None, marks);
     };
@@ -121,7 +121,7 @@ struct Broken {
 /// Returns the staged files of tasks whose history continues neither HEAD's nor that of a commit being merged, by their paths in the
 /// repository. New, removed and unreadable tasks pass.
 pub(crate) fn broken_histories(repository: &Repository) -> Result<Vec<String>, ProjectError> {
-    let Some(head) = repository.look()?.commit else { return Ok(Vec::new()) };
+    let Some(head) = repository.head_for_reading()?.commit else { return Ok(Vec::new()) };
     let mut broken = broken_since(repository, head)?;
     let others = if broken.is_empty() { Vec::new() } else { repository.merge_heads() };
     for theirs in others {
@@ -290,7 +290,7 @@ enum AttributesFile {
 /// Returns whether the file has uncommitted changes, so that the line is not added.
 pub(crate) fn has_uncommitted_attributes(workspace: &Workspace) -> Result<bool, ProjectError> {
     Ok(matches!(
-        read_attributes(workspace, &workspace.repository.look()?)?,
+        read_attributes(workspace, &workspace.repository.head_for_reading()?)?,
         AttributesFile::Changed
     ))
 }

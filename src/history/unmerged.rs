@@ -137,7 +137,7 @@ pub(crate) fn unmerged_tasks(workspace: &Workspace) -> Result<Vec<UnmergedTask>,
     }
     let commits = JoinedCommits::read(workspace, unmerged.values().flatten())?;
     let Some(head) =
-        repository.look()?.commit.filter(|_| commits.is_some() || !unmerged.is_empty())
+        repository.head_for_reading()?.commit.filter(|_| commits.is_some() || !unmerged.is_empty())
     else {
         return Ok(Vec::new());
     };

@@ -109,18 +109,20 @@ pub(crate) fn rules_at(
 impl Workspace {
     /// Returns the rules in force, the committed ones. Never waits for a lock.
     pub fn rules(&self) -> Result<InForce, ProjectError> {
-        rules_with_remarks(self, &self.repository.look()?).map_err(|error| match error {
-            ProjectError::Unfit { code: code @ "rules_not_committed", problem, .. }
-                if journal::is_pending(&self.paths) =>
-            {
-                ProjectError::Unfit {
-                    code,
-                    problem,
-                    fix: "`aof init` was interrupted here: run it again".to_owned(),
+        rules_with_remarks(self, &self.repository.head_for_reading()?).map_err(
+            |error| match error {
+                ProjectError::Unfit { code: code @ "rules_not_committed", problem, .. }
+                    if journal::is_pending(&self.paths) =>
+                {
+                    ProjectError::Unfit {
+                        code,
+                        problem,
+                        fix: "`aof init` was interrupted here: run it again".to_owned(),
+                    }
                 }
-            }
-            error => error,
-        })
+                error => error,
+            },
+        )
     }
 }
 

@@ -72,7 +72,7 @@ pub enum ProjectError {
         Some(failure) => format!("{}; and what it had written could not be reverted: {}", failure.problem(), .fault.problem()),
         None => format!("the failed change of another command could not be reverted yet: {}", .fault.problem()),
     })]
-    NotPutBack {
+    RestoreFailed {
         /// Why it failed; nothing if it was the change of another command, which reported that.
         failure: Option<Box<ProjectError>>,
         fault: Box<ProjectError>,
@@ -266,7 +266,7 @@ impl ProjectError {
             Self::Frozen { thaw, .. } => Facts::of("task_frozen").fix(thaw).passes(),
             Self::Splice { path, .. } => Facts::of("unsafe_change")
                 .fix(format!("simplify that part of `{path}`, then try again")),
-            Self::NotPutBack { failure, fault, noted } => {
+            Self::RestoreFailed { failure, fault, noted } => {
                 let facts = Facts::of("not_put_back").general().fix(match failure {
                     Some(_) if !noted => {
                         "once the disk works again, the next command finishes the change: check with `aof task show` before you repeat it"
@@ -374,7 +374,7 @@ fn of_git(error: &GitError) -> Facts {
         | E::BadPath { .. }
         | E::BadPerson { .. }
         | E::BadTime { .. } => facts,
-        E::Waiting { .. } | E::Locked { .. } | E::NotStored { .. } => facts.general().passes(),
+        E::Waiting { .. } | E::Locked { .. } | E::FetchNotStored { .. } => facts.general().passes(),
         _ => facts.general(),
     }
 }
@@ -389,11 +389,13 @@ fn is_exhausted(cause: &std::io::Error) -> bool {
 }
 
 /// Returns how to remove aof's own folder from git. What is not this clone's own is deleted first, so that nothing acts on it meanwhile.
-fn untrack_hint(OwnFolder { name, is_committed, is_staged, around }: &OwnFolder) -> String {
+fn untrack_hint(
+    OwnFolder { name, is_committed, is_staged, enclosing_checkout }: &OwnFolder,
+) -> String {
     let name = quoted(name);
-    let git = match around {
+    let git = match enclosing_checkout {
         // Otherwise the prefix of the project's own worktree would be added.
-        Some(around) => format!("git -C {}", quoted(&around.display().to_string())),
+        Some(enclosing) => format!("git -C {}", quoted(&enclosing.display().to_string())),
         None => "git".to_owned(),
     };
     if !is_staged {

@@ -42,13 +42,13 @@ pub struct GitCommands {
 }
 
 impl GitCommands {
-    /// Returns a prefix for commands that have to work in that folder, named as from where people are.
+    /// Returns git commands that work in that folder, named as from where people are.
     pub fn in_folder(folder: &Path) -> Self {
         Self { folder: Some(quoted(&folder.display().to_string()).into_owned()) }
     }
 
-    /// Returns the text with the prefix added to every git command in it. Commands are recognized by their backticks.
-    pub fn add_to(&self, text: String) -> String {
+    /// Returns the text with each git command changed to work in that folder. Commands are recognized by their backticks.
+    pub fn with_folder(&self, text: String) -> String {
         let Some(folder) = &self.folder else { return text };
         let parts = text.split('`').enumerate().map(|(at, part)| match part.strip_prefix("git ") {
             Some(rest) if at % 2 == 1 && !names_folder(rest) => {
@@ -73,24 +73,24 @@ mod tests {
     #[test]
     fn commands_of_git_say_where_they_work() {
         let words = GitCommands::in_folder(Path::new(".aof/branch"));
-        let add_to = |text: &str| words.add_to(text.to_owned());
+        let with_folder = |text: &str| words.with_folder(text.to_owned());
         assert_eq!(
-            add_to("run `git add x && git commit`, or not"),
+            with_folder("run `git add x && git commit`, or not"),
             "run `git -C .aof/branch add x && git -C .aof/branch commit`, or not"
         );
-        let once = add_to("`git diff HEAD -- x`");
-        assert_eq!(add_to(&once), once);
+        let once = with_folder("`git diff HEAD -- x`");
+        assert_eq!(with_folder(&once), once);
         for other in [
             "git is good",
             "`aof sync`",
             "`git config --global user.name \"You\"`",
             "`tasks/x.md` git `x`",
         ] {
-            assert_eq!(add_to(other), other);
+            assert_eq!(with_folder(other), other);
         }
-        assert_eq!(GitCommands::default().add_to("`git add x`".to_owned()), "`git add x`");
+        assert_eq!(GitCommands::default().with_folder("`git add x`".to_owned()), "`git add x`");
         assert_eq!(
-            GitCommands::in_folder(Path::new("/a b")).add_to("`git gc`".to_owned()),
+            GitCommands::in_folder(Path::new("/a b")).with_folder("`git gc`".to_owned()),
             "`git -C '/a b' gc`"
         );
     }

@@ -6,4 +6,5 @@ pub(crate) mod git_hints;
 pub(crate) mod issue;
 pub(crate) mod open;
 pub(crate) mod rule_files;
+pub(crate) mod rule_lookup;
 pub mod workspace;

@@ -108,7 +108,8 @@ pub(crate) fn follow_branch(
 /// not name it.
 fn checked_out_beside(root: &Path, repository: &Repository) -> Option<PathBuf> {
     let is_here = |name: &str| fs::symlink_metadata(root.join(name)).is_ok();
-    let committed = || repository.read(repository.look().ok()?.commit?, PROJECT_FILE).ok()?;
+    let committed =
+        || repository.read(repository.head_for_reading().ok()?.commit?, PROJECT_FILE).ok()?;
     if is_here(PROJECT_FILE) || is_here("tasks") || root.ends_with(FOLDER) || committed().is_some()
     {
         return None;
@@ -129,7 +130,7 @@ pub(crate) fn worktree_beside(start: &Path) -> Option<PathBuf> {
 /// Returns the git settings of the committed project.yaml, and the file if it differs. A file without such settings is not parsed.
 fn git_settings(root: &Path, repository: &Repository) -> Option<(Git, Option<PathBuf>)> {
     // Whoever needs HEAD reports what is wrong with it.
-    let commit = repository.look().ok()?.commit?;
+    let commit = repository.head_for_reading().ok()?.commit?;
     let bytes = repository.read(commit, PROJECT_FILE).ok()??;
     let says = |word: &[u8]| bytes.windows(word.len()).any(|window| window == word);
     if !says(b"branch") || !says(b"git") {

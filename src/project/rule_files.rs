@@ -159,7 +159,7 @@ fn missing_project_file(
     repository: &Repository,
     worktree: &[Source],
 ) -> Result<Option<Diagnostic>, ProjectError> {
-    let Some(commit) = repository.look()?.commit else { return Ok(None) };
+    let Some(commit) = repository.head_for_reading()?.commit else { return Ok(None) };
     let is_there = worktree.iter().any(|source| source.name == PROJECT_FILE);
     if is_there || repository.blob_id(commit, PROJECT_FILE)?.is_none() {
         return Ok(None);

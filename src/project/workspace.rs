@@ -15,7 +15,7 @@ use tracing::{info, warn};
 use super::error::ProjectError;
 use super::git_hints::GitCommands;
 use super::rule_files::LastRules;
-use crate::domain::period::Histogram;
+use crate::domain::histogram::Histogram;
 use crate::domain::{AgentId, Org, Timestamp};
 use crate::git::{CommitId, GitError, Head, Person, Repository};
 use crate::rules::Actor;
@@ -65,7 +65,7 @@ impl WorkspaceOpener {
                 Workspace::at(&self.root, command, self.clock, self.wait, self.tell)
             }
             WorkspaceKind::Commits(folder) => {
-                Workspace::of_commits(&self.root, folder, command, self.clock)
+                Workspace::for_commits(&self.root, folder, command, self.clock)
             }
         }?;
         let (checkout, git_commands) = (self.checkout.clone(), self.git_commands.clone());
@@ -81,7 +81,7 @@ pub struct Workspace {
     pub checkout: PathBuf,
     /// The project.yaml there that names the branch, if it has uncommitted changes.
     pub(crate) uncommitted_project_file: Option<PathBuf>,
-    /// The prefix of git commands in messages.
+    /// How git commands are written in messages.
     pub git_commands: GitCommands,
     /// The running command, as waiting commands show it: `aof task complete`.
     pub command: String,
@@ -132,13 +132,13 @@ impl Workspace {
 
     /// Opens the commits of the nearest repository, with or without a worktree, to read the history of the project in that folder of
     /// their trees.
-    pub(crate) fn of_commits(
+    pub(crate) fn for_commits(
         start: &Path,
         folder: &str,
         command: String,
         clock: Clock,
     ) -> Result<Self, ProjectError> {
-        let repository = Repository::of_commits(start, folder)?;
+        let repository = Repository::for_commits(start, folder)?;
         Ok(Self::begin(
             start,
             repository,
@@ -235,7 +235,7 @@ impl Workspace {
     /// Gives a long-running command its full wait again, and reads git's configuration again.
     pub fn restart_wait(&mut self, wait: Duration) {
         self.deadline = Instant::now() + wait;
-        self.repository.look_anew();
+        self.repository.forget_cached_settings();
     }
 
     pub(crate) fn deadline(&self) -> Instant {

@@ -134,7 +134,7 @@ pub(crate) fn agents_to_wire(folder: &Path) -> Result<WiredAgents, ProjectError>
         Ok(_) | Err(GitError::NoRepository { .. }) => None,
         Err(error) => return Err(error.into()),
     };
-    let head = repository.as_ref().map(Repository::look).transpose()?;
+    let head = repository.as_ref().map(Repository::head_for_reading).transpose()?;
     plan(folder, repository.as_ref().zip(head.as_ref()))
 }
 

@@ -26,7 +26,7 @@ use crate::rules::{Act, Flaw, NAMESPACE, Refusal, ToSign, branch_of, decide, reh
 use crate::storage::EventStream;
 use crate::tasks::actions::choice_of_decision;
 use crate::tasks::apply::{DryRunPlan, NextStep, apply, apply_together, plan_dry_run};
-use crate::tasks::headers::list::held_by;
+use crate::tasks::headers::list::task_held_by;
 use crate::tasks::plan::{Changed, DryRun, first_due_step};
 use crate::tasks::state::task_state::TaskState;
 
@@ -177,7 +177,7 @@ fn point_to_own_task(
         return error;
     };
     let attempted = &completion.ticket.task;
-    match held_by(workspace, &completion.agent) {
+    match task_held_by(workspace, &completion.agent) {
         Ok(Some(assigned)) if assigned != *attempted => {
             let role = matches!(refusal, Refusal::WrongRole { .. }).then(|| Box::new(refusal));
             Refusal::WrongTask { assigned, attempted: attempted.clone(), role }.into()
@@ -195,7 +195,8 @@ pub(crate) fn record_conflict(
     let Refusal::VisitEnded { ticket, gate, agent: Some(loser), winner, .. } = refusal else {
         return Ok(());
     };
-    let project = in_force(workspace, &workspace.repository.look()?)?.rules.project.name.clone();
+    let project =
+        in_force(workspace, &workspace.repository.head_for_reading()?)?.rules.project.name.clone();
     let task = TaskState::read(workspace, &ticket.task)?.file.task;
     let event = Event::Conflict {
         gate: gate.clone(),

@@ -9,7 +9,7 @@ use tracing::debug;
 use super::background::{NextRun, Worker};
 use super::report::{Reporter, WatchReport};
 use crate::domain::Timestamp;
-use crate::domain::period::Histogram;
+use crate::domain::histogram::Histogram;
 use crate::observability::metrics::exposition::{
     ExpositionFormat, Family, Labels, Samples, render,
 };

@@ -368,7 +368,7 @@ impl<'a> VisitRun<'a> {
     fn give_up(&self, attempt: &Attempt<'_>) -> Result<VisitEnd, VisitStop> {
         let failures: Vec<String> =
             self.failures()?.iter().map(RunRecord::failure_reason).collect();
-        let outcomes = attempt.post.outcomes(&attempt.open.in_force.rules);
+        let outcomes = attempt.workplace.outcomes(&attempt.open.in_force.rules);
         let can_fail = outcomes.contains(&Outcome::Failed);
         let attempts = match failures.len() {
             1 => "1 attempt".to_owned(),

@@ -18,10 +18,10 @@ use crate::cli::{
 use crate::domain::{AgentId, RoleId, TaskId, listed};
 use crate::files::printable::{inert, one_line};
 use crate::project::active_rules::InForce;
+use crate::project::rule_lookup::check_agent;
 use crate::project::workspace::Workspace;
 use crate::system::terminal;
 use crate::system::terminal::all_quoted;
-use crate::tasks::headers::list::known_worker;
 use crate::tasks::view::task_view;
 
 #[derive(Debug, clap::Args)]
@@ -122,7 +122,7 @@ fn agents(
         return Err(CliError::refused("not_startable", problem, HOW_TO_START));
     }
     for agent in &wanted {
-        known_worker(&in_force.rules, agent, args.role.as_ref())?;
+        check_agent(&in_force.rules, agent, args.role.as_ref())?;
         if is_startable(agent) {
             continue;
         }

@@ -10,8 +10,8 @@ use crate::cli::{CliResult, DryRunOption, Session, cyan, red};
 use crate::domain::{TaskId, WorkflowName};
 use crate::files::printable::inert;
 use crate::project::error::{ProjectError, reason_of};
+use crate::project::rule_lookup::find_workflow;
 use crate::setup::migrate::{MigrationReport, add_gates};
-use crate::tasks::headers::list::workflow_named;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::task_view::warnings_value;
 
@@ -51,7 +51,7 @@ pub(crate) fn run(session: &Session, command: &MigrateCommand) -> CliResult {
     let MigrateCommand::Tasks(args) = command;
     let (mut workspace, in_force) = session.open("migrate tasks")?;
     if let Some(name) = &args.workflow {
-        workflow_named(&in_force.rules, name)?;
+        find_workflow(&in_force.rules, name)?;
     }
     let mode = args.dry_run_option.mode();
     let migrated = add_gates(&mut workspace, session.wait, args.workflow.as_ref(), mode)?;

@@ -445,7 +445,7 @@ fn role_value(rules: &Rules, load: &Workload, id: &RoleId, role: &Role) -> Value
         "agents": agents(role).collect::<Vec<_>>(),
         "people": people(role).collect::<Vec<_>>(),
         "requireHuman": role.require_human,
-        "handOut": rules.project.way_of(role),
+        "handOut": rules.project.hand_out_policy(role),
         "gates": gates(rules, id),
         "work": load.of_role(id),
     })

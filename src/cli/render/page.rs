@@ -99,7 +99,7 @@ pub(crate) fn warn_of_visit(session: &Session, asked: &Ticket, task: &Task) {
 pub(crate) fn turn(rules: &Rules, file: &TaskFile) -> String {
     let task = &file.task;
     let role = Workplace::of(rules, task)
-        .map(|post| post.role.clone())
+        .map(|workplace| workplace.role.clone())
         .or_else(|| task.routing.role.clone());
     let agents = || eligible_agents(rules, file);
     match (role, &task.routing.agent) {
@@ -132,20 +132,21 @@ pub(crate) fn branches(rules: &Rules, task: &Task) -> Vec<(String, String)> {
 }
 
 fn turn_at(rules: &Rules, task: &Task, branch: &OpenBranch) -> String {
-    let post = Workplace::of_branch(rules, task, &branch.id);
-    let role = post.as_ref().map_or(&branch.role, |post| post.role);
+    let workplace = Workplace::of_branch(rules, task, &branch.id);
+    let role = workplace.as_ref().map_or(&branch.role, |workplace| workplace.role);
     match (branch.status, &branch.agent) {
         (BranchStatus::Complete | BranchStatus::Rejected | BranchStatus::Skipped, _) => {
             branch.status.to_string()
         }
-        _ if post.is_none() => "nobody: it is not in the rules any more".to_owned(),
+        _ if workplace.is_none() => "nobody: it is not in the rules any more".to_owned(),
         (BranchStatus::Blocked, _) => {
             format!("blocked: {} (role {role})", inert(&branch.blockers.join("; ")))
         }
         (_, Some(holder)) => format!("{holder}, who has claimed it (role {role})"),
         (_, None) => {
-            let agents =
-                post.map(|post| eligible_agents_at(rules, task, &post)).unwrap_or_default();
+            let agents = workplace
+                .map(|workplace| eligible_agents_at(rules, task, &workplace))
+                .unwrap_or_default();
             candidates(rules, task, role, &agents)
         }
     }

@@ -167,9 +167,10 @@ fn edit_texts(
     let outcome = completion.outcome.as_deref().unwrap_or("complete");
     let title = one_line(&task.title);
     template.push_str(&format!("# {} \"{title}\": outcome `{outcome}`\n", task.id));
-    if let Some(post) = Workplace::meant(rules, task, completion.ticket.branch.as_ref()) {
-        let outcomes = listed(post.outcomes(rules));
-        template.push_str(&format!("# At gate `{}`; its outcomes: {outcomes}.\n", post.station()));
+    if let Some(workplace) = Workplace::find(rules, task, completion.ticket.branch.as_ref()) {
+        let outcomes = listed(workplace.outcomes(rules));
+        template
+            .push_str(&format!("# At gate `{}`; its outcomes: {outcomes}.\n", workplace.station()));
     }
     template.push_str(HOW_TO_WRITE);
     let text = text_input::edited(session, &template, ".md")?;

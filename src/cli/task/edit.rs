@@ -12,11 +12,11 @@ use crate::cli::{
 use crate::domain::{Map, TaskId, Ticket, WorkflowName};
 use crate::files::json;
 use crate::project::error::ProjectError;
+use crate::project::rule_lookup::find_workflow;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::tasks::create::{NewTask, check_new, create};
 use crate::tasks::edit::{self, Comment, EditedFields, edit_fields, edit_text, open_for_edit};
-use crate::tasks::headers::list::workflow_named;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::task_view::{changed_value, show};
 
@@ -307,7 +307,7 @@ fn task_of(entry: Value, rules: &Rules) -> Result<NewTask, String> {
         depends_on: task.depends_on.unwrap_or_default(),
     };
     let workflow = task.workflow.as_ref().unwrap_or(&rules.project.default_workflow);
-    let checked = workflow_named(rules, workflow).and_then(|workflow| check_new(workflow, &task));
+    let checked = find_workflow(rules, workflow).and_then(|workflow| check_new(workflow, &task));
     checked.map_err(|error| error.problem())?;
     Ok(task)
 }

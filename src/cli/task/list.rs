@@ -12,7 +12,7 @@ use crate::domain::{AgentId, GateId, OpenBranch, Priority, RoleId, Status, Workf
 use crate::project::workspace::acting_agent;
 use crate::rules::Warning;
 use crate::storage::ProjectPath;
-use crate::tasks::headers::list::{Filter, Sort, known_names, list};
+use crate::tasks::headers::list::{Filter, Sort, check_filter_names, list};
 use crate::tasks::headers::summary::{NEW, TaskSummary, summary_value};
 use crate::tasks::view::task_view::warnings_value;
 
@@ -94,7 +94,7 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
         all: args.all,
     };
     let listing = list(&workspace, &in_force, &filter, args.sort);
-    known_names(&filter, &in_force.rules, &listing)?;
+    check_filter_names(&filter, &in_force.rules, &listing)?;
     let circles: Vec<Warning> =
         listing.circles.iter().cloned().map(|tasks| Warning::DependencyCircle { tasks }).collect();
     if session.output.is_json() {

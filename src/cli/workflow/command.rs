@@ -13,10 +13,10 @@ use crate::cli::{ActingAgent, CYAN, CliError, CliResult, Session, counted, width
 use crate::domain::Workflow;
 use crate::files::config::configuration::RuleFile;
 use crate::project::rule_files::check_worktree;
+use crate::project::rule_lookup::{startable_workflows, workflows_value};
 use crate::project::workspace::Workspace;
 use crate::project::workspace::viewer;
 use crate::rules::Rules;
-use crate::tasks::headers::list::{startable_workflows, workflows_value};
 
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]

@@ -66,7 +66,7 @@ pub(crate) fn task_counts(workflow: &Workflow, gate: &Gate, rows: &[GateRow]) ->
 fn gate_staff(rules: &Rules, gate: &Gate) -> String {
     match (gate.fork(), Workplace::at(gate)) {
         (Some(fork), _) => joining(fork),
-        (None, Some(post)) => workplace_staff(rules, &post),
+        (None, Some(workplace)) => workplace_staff(rules, &workplace),
         (None, None) => "decides by itself".to_owned(),
     }
 }
@@ -81,16 +81,17 @@ pub(crate) fn joining(fork: &Fork) -> String {
     format!("{} branches at once, until {how}", fork.branches.len())
 }
 
-fn workplace_staff(rules: &Rules, post: &Workplace<'_>) -> String {
-    let human = post.requires_human(rules);
-    let members = rules.org.role(post.role).map(|role| role.agents.as_slice()).unwrap_or_default();
+fn workplace_staff(rules: &Rules, workplace: &Workplace<'_>) -> String {
+    let human = workplace.requires_human(rules);
+    let members =
+        rules.org.role(workplace.role).map(|role| role.agents.as_slice()).unwrap_or_default();
     let names: Vec<&str> =
         members.iter().filter(|agent| !human || agent.is_human()).map(AgentId::as_str).collect();
     let people = if human { ", people only" } else { "" };
     match &names[..] {
-        _ if rules.is_open(post.role) => "any agent".to_owned(),
-        [] => format!("{} (nobody{people})", post.role),
-        names => format!("{} ({}{people})", post.role, names.join(", ")),
+        _ if rules.is_open(workplace.role) => "any agent".to_owned(),
+        [] => format!("{} (nobody{people})", workplace.role),
+        names => format!("{} ({}{people})", workplace.role, names.join(", ")),
     }
 }
 

@@ -15,12 +15,12 @@ use crate::cli::{CliError, CliResult, Session, context, cyan};
 use crate::domain::{Map, Workflow, WorkflowName};
 use crate::files::printable::one_line;
 use crate::project::error::ProjectError;
+use crate::project::rule_lookup::find_workflow;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::setup::create_workflow::{NewWorkflow, WorkflowFate, create_workflow};
 use crate::setup::template::Template;
 use crate::tasks::create::{NewTask, check_new, create};
-use crate::tasks::headers::list::workflow_named;
 use crate::tasks::plan::DryRun;
 
 /// The longest title that is made from an input, in characters.
@@ -106,7 +106,7 @@ fn start(session: &Session, args: &WorkflowRunArgs) -> CliResult {
 
 /// Returns the workflow of that name. The error names the templates as well.
 fn known<'a>(rules: &'a Rules, name: &WorkflowName) -> Result<&'a Workflow, ProjectError> {
-    workflow_named(rules, name).map_err(|mut error| {
+    find_workflow(rules, name).map_err(|mut error| {
         if let ProjectError::Unknown { known, .. } = &mut error {
             for template in Template::ALL.iter().map(ToString::to_string) {
                 if !known.contains(&template) {

@@ -12,12 +12,12 @@ use crate::domain::{Branch, Gate, Workflow, WorkflowName};
 use crate::files::printable::inert;
 use crate::git::CommitId;
 use crate::observability::stats::gates::{GateReport, gate_report_value, gate_status};
+use crate::project::rule_lookup::find_workflow;
 use crate::rules::{
     Difference, DifferenceKind, Edge, EdgeKind, RuleSubject, Rules, TimeLimits, Workplace, edges,
     reads,
 };
 use crate::setup::rules_diff::{RouteChange, RulesDiff, TaskFate, TaskForecast, diff_rules};
-use crate::tasks::headers::list::workflow_named;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct WorkflowShowArgs {
@@ -78,7 +78,7 @@ pub(crate) fn graph(session: &Session, args: &GraphArgs) -> CliResult {
 
 /// Returns the workflow of that name; without one the project's default.
 fn named<'a>(rules: &'a Rules, name: Option<&WorkflowName>) -> CliResult<&'a Workflow> {
-    Ok(workflow_named(rules, name.unwrap_or(&rules.project.default_workflow))?)
+    Ok(find_workflow(rules, name.unwrap_or(&rules.project.default_workflow))?)
 }
 
 fn workflow_value(rules: &Rules, workflow: &Workflow) -> Value {
@@ -95,7 +95,7 @@ fn workflow_value(rules: &Rules, workflow: &Workflow) -> Value {
 }
 
 fn gate_value(rules: &Rules, workflow: &Workflow, gate: &Gate) -> Value {
-    let post = Workplace::at(gate);
+    let workplace = Workplace::at(gate);
     let duty = gate.duty();
     let routes: Map<String, Value> = gate
         .exits
@@ -117,10 +117,10 @@ fn gate_value(rules: &Rules, workflow: &Workflow, gate: &Gate) -> Value {
         "canReject": gate.can_reject(),
         "rejectTo": gate.exits.reject_to,
         "canSkip": duty.is_some_and(|duty| duty.can_skip),
-        "requireHuman": post.is_some_and(|post| post.requires_human(rules)),
+        "requireHuman": workplace.is_some_and(|workplace| workplace.requires_human(rules)),
         "timeout": duty.and_then(|duty| TimeLimits::of(workflow, duty).timeout),
         "escalateTo": duty.and_then(|duty| duty.escalate_to.as_ref()),
-        "outcomes": post.map(|post| post.outcomes(rules)).unwrap_or_default(),
+        "outcomes": workplace.map(|workplace| workplace.outcomes(rules)).unwrap_or_default(),
         "reads": duty.map(reads).unwrap_or_default(),
         "handsOn": duty.map(|duty| duty.outputs.names()).unwrap_or_default(),
     });
@@ -133,8 +133,8 @@ fn gate_value(rules: &Rules, workflow: &Workflow, gate: &Gate) -> Value {
 }
 
 fn branch_value(rules: &Rules, workflow: &Workflow, fork: &Gate, branch: &Branch) -> Value {
-    let post = Workplace::at_branch(fork, branch);
-    let verdicts: Map<String, Value> = post
+    let workplace = Workplace::at_branch(fork, branch);
+    let verdicts: Map<String, Value> = workplace
         .outcomes(rules)
         .iter()
         .map(|outcome| (outcome.to_string(), json!(branch.verdict(outcome).as_str())))
@@ -146,7 +146,7 @@ fn branch_value(rules: &Rules, workflow: &Workflow, fork: &Gate, branch: &Branch
         "description": branch.gate().description,
         "when": branch.gate().when,
         "canSkip": duty.can_skip,
-        "requireHuman": post.requires_human(rules),
+        "requireHuman": workplace.requires_human(rules),
         "timeout": TimeLimits::of(workflow, duty).timeout,
         "escalateTo": duty.escalate_to,
         "outcomes": verdicts,

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use crate::git::error::At;
-use crate::git::transaction::publish::{Intent, Published};
+use crate::git::transaction::publish::{Published, RecordLocks};
 use crate::git::{Draft, FileChange, GitError, Locks, Person, Prepared, Repository};
 use crate::system::disk::Unsynced;
 
@@ -200,12 +200,12 @@ pub(crate) fn publish(
     repository: &Repository,
     prepared: &Prepared,
     deadline: Instant,
-    intent: Intent<'_>,
+    record: RecordLocks<'_>,
     write_files: &mut dyn FnMut() -> Vec<Unsynced>,
 ) -> Result<Published, GitError> {
     let publication = repository.begin(prepared, deadline)?;
     let unsynced =
-        intent(publication.locks()).at("record the intended locks on", Path::new("x"))?;
+        record(publication.locks()).at("record the intended locks on", Path::new("x"))?;
     publication.lock_index(unsynced)?.finish(write_files())
 }
 

@@ -105,7 +105,7 @@ fn what_is_staged_is_read_alike_in_every_layout() {
         test.git(&["add", "tasks/AOF-bbb.md", "tasks/AOF-new.md"]);
         test.write("tasks/AOF-new.md", "newer\n");
         let repository = test.open();
-        let head = repository.look().unwrap().commit.unwrap();
+        let head = repository.head_for_reading().unwrap().commit.unwrap();
         let staged = repository.staged(".md").unwrap();
         told.push((
             repository.unmerged().unwrap(),

@@ -93,7 +93,7 @@ pub(crate) fn verify(
             fix: "write `A..B`".to_owned(),
         });
     }
-    if range.until == "HEAD" && repository.look()?.commit.is_none() {
+    if range.until == "HEAD" && repository.head_for_reading()?.commit.is_none() {
         return Ok(Verification::default());
     }
     let until = named(&range.until)?;

@@ -253,7 +253,7 @@ impl BranchTip {
         workspace: &Workspace,
         cursor: Option<&ToldCursor>,
     ) -> Result<Option<Self>, ProjectError> {
-        let head = workspace.repository.look()?;
+        let head = workspace.repository.head_for_reading()?;
         let knows = cursor.is_some_and(|cursor| cursor.commits().next().is_some());
         let Some(newest) = head.commit.filter(|_| head.reference != "HEAD" || !knows) else {
             return Ok(None);

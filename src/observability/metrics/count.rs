@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::period::Histogram;
+use crate::domain::histogram::Histogram;
 use crate::domain::{
     Branch, Destination, Ending, Gate, GateId, GateKind, Outcome, Status, Workflow,
 };

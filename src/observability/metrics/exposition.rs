@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use crate::domain::period::Histogram;
+use crate::domain::histogram::Histogram;
 
 /// The labels of one value, in the order in which they are written.
 pub(crate) type Labels = Vec<(&'static str, String)>;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::count::{self, By, Counts, KnownSeries, known_series};
-use crate::domain::period::Histogram;
+use crate::domain::histogram::Histogram;
 use crate::domain::{EventKind, Timestamp};
 use crate::observability::events::catch_up::{EventCount, event_counts};
 use crate::observability::metrics::exposition::{Family, Labels, Samples};
@@ -281,7 +281,7 @@ fn committed_versions(
     if listing.unreadable.is_empty() {
         return Ok(versions);
     }
-    let Some(head) = workspace.repository.look()?.commit else { return Ok(versions) };
+    let Some(head) = workspace.repository.head_for_reading()?.commit else { return Ok(versions) };
     let mut counted: HashSet<_> = listing.tasks.iter().map(|(task, _)| task.id.clone()).collect();
     for file in &listing.unreadable {
         let Ok(path) = file.path.parse::<ProjectPath>() else { continue };

@@ -143,7 +143,7 @@ pub(crate) fn write_conflict_notice(
     let Refusal::VisitEnded { ticket, gate, agent: Some(loser), winner, .. } = refusal else {
         return Ok(());
     };
-    let rules = Rc::clone(&in_force(workspace, &workspace.repository.look()?)?.rules);
+    let rules = Rc::clone(&in_force(workspace, &workspace.repository.head_for_reading()?)?.rules);
     if rules.channels().next().is_none() {
         return Ok(());
     }
@@ -179,7 +179,7 @@ pub(crate) struct WrittenNotices {
 /// time.
 pub(crate) fn write_notices(workspace: &Workspace) -> Result<WrittenNotices, ProjectError> {
     let outbox = Outbox::of(&workspace.paths);
-    let head = workspace.repository.look()?;
+    let head = workspace.repository.head_for_reading()?;
     let Some(newest) = head.commit.filter(|_| head.reference != "HEAD") else {
         return Ok(WrittenNotices::default());
     };

@@ -76,7 +76,7 @@ pub(crate) fn receivers(workspace: &Workspace) -> Result<Vec<Receiver>, ProjectE
         return Ok(Vec::new());
     }
     workspace.check_own_folder()?;
-    let rules = in_force(workspace, &workspace.repository.look()?)?.rules;
+    let rules = in_force(workspace, &workspace.repository.head_for_reading()?)?.rules;
     let receiver = |key: ChannelKey| Receiver {
         channel: Arc::new(Mutex::new(
             rules.channels().find(|channel| channel.key() == key).cloned(),
@@ -105,7 +105,7 @@ pub(crate) fn deliver_notices(
             .collect();
         started.into_iter().map(std::thread::ScopedJoinHandle::join).collect::<Vec<_>>()
     });
-    let rules = in_force(workspace, &workspace.repository.look()?)?.rules;
+    let rules = in_force(workspace, &workspace.repository.head_for_reading()?)?.rules;
     report_dropped(workspace, &Outbox::of(&workspace.paths), &rules)?;
     Ok(rounds.into_iter().flatten().collect::<Result<_, StoreError>>()?)
 }

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::numbers::{Share, Span, Spread, gate_of, rounded, took_time, verdicts};
 use crate::domain::{Ending, GateId, Status, Workflow};
 use crate::project::active_rules::InForce;
+use crate::project::rule_lookup::gates_with_branches;
 use crate::project::workspace::Workspace;
-use crate::tasks::headers::list::stations;
 use crate::tasks::headers::listing::{ListScope, Unreadable, read_all, unreadable_value};
 use crate::tasks::headers::summary::{EndedVisit, TaskSummary};
 
@@ -152,7 +152,7 @@ impl<'a> Gates<'a> {
         };
         let mut rows = Vec::new();
         for workflow in workflows {
-            for (station, gate) in stations(workflow) {
+            for (station, gate) in gates_with_branches(workflow) {
                 let key = (workflow.name.as_str(), station.into());
                 let mut row = self.counts.remove(&key).unwrap_or_default();
                 row.role = gate.role().map(ToString::to_string);
@@ -226,7 +226,7 @@ pub(crate) fn gate_status(workspace: &Workspace, in_force: &InForce) -> GateRepo
     let mut places: HashMap<(&str, String), usize> = HashMap::new();
     let mut can_reject = Vec::new();
     for workflow in &in_force.rules.project.workflows {
-        for (station, gate) in stations(workflow) {
+        for (station, gate) in gates_with_branches(workflow) {
             places.insert((workflow.name.as_str(), station.clone()), rows.len());
             can_reject.push(gate.can_reject());
             let (workflow, role) =

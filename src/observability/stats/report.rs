@@ -10,7 +10,7 @@ use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
-use crate::tasks::headers::list::{Filter, known_names};
+use crate::tasks::headers::list::{Filter, check_filter_names};
 use crate::tasks::headers::listing::{ListScope, Unreadable, read_all, unreadable_value};
 use crate::tasks::headers::summary::{TaskSummary, time};
 
@@ -141,7 +141,7 @@ pub(crate) fn stats(
     let mut listing = read_all(workspace, in_force, ListScope::All);
     if let Some(workflow) = &query.workflow {
         let filter = Filter { workflows: vec![workflow.clone()], ..Filter::default() };
-        known_names(&filter, &in_force.rules, &listing)?;
+        check_filter_names(&filter, &in_force.rules, &listing)?;
         listing.tasks.retain(|(task, _)| task.routing.workflow == *workflow);
     }
     let tasks: Vec<&TaskSummary> = listing.tasks.iter().map(|(header, _)| header).collect();

@@ -70,7 +70,7 @@ pub(crate) fn frozen(workspace: &Workspace, id: &TaskId) -> Option<FrozenFile> {
     if workspace.underway().is_some() {
         return None;
     }
-    let head = workspace.repository.look().ok()?;
+    let head = workspace.repository.head_for_reading().ok()?;
     let in_force = Rc::new(in_force(workspace, &head).ok()?);
     let state = TaskState::read_under(workspace, id, head, in_force).ok()?;
     let frozen = state.frozen()?;

@@ -57,7 +57,7 @@ pub(crate) fn why(
     workspace: &Workspace,
     id: &TaskId,
 ) -> Result<(TaskExplanation, Rc<InForce>), ProjectError> {
-    let head = workspace.repository.look()?;
+    let head = workspace.repository.head_for_reading()?;
     let in_force = Rc::new(rules_with_remarks(workspace, &head)?);
     let state = TaskState::read_under(workspace, id, head, in_force)?;
     let (rules, task) = (&state.in_force.rules, &state.file.task);
@@ -172,7 +172,8 @@ fn reasons(workspace: &Workspace, state: &TaskState) -> Vec<String> {
     if let Some(reason) = workspace.underway() {
         list.push(format!("nothing moves it now: {}", workspace.git_commands.with_folder(reason)));
     } else if let Some(frozen) = state.frozen() {
-        let (problem, fix) = (frozen.of("its file"), workspace.git_commands.with_folder(frozen.fix));
+        let (problem, fix) =
+            (frozen.of("its file"), workspace.git_commands.with_folder(frozen.fix));
         list.push(format!("nothing moves it: {problem}; {fix}"));
     }
     if !task.status.is_finished() && !task.depends_on.is_empty() {
@@ -334,7 +335,7 @@ pub(crate) fn time_limits(rules: &Rules, task: &Task) -> Vec<String> {
 }
 
 fn deadline_text(rules: &Rules, task: &Task, Deadline { at, limit, branch }: &Deadline) -> String {
-    let place = Workplace::meant(rules, task, branch.as_ref());
+    let place = Workplace::find(rules, task, branch.as_ref());
     if *limit == Limit::Lease {
         let agent = place.and_then(|place| place.holder).map(ToString::to_string);
         let agent = agent.unwrap_or_default();
