@@ -52,7 +52,7 @@ pub(crate) use signing::{PromptPlace, SshKey};
 pub(crate) use text_merge::{Both, Comparison, Marks, merge_texts, merge_texts_by};
 pub(crate) use transaction::locks::{BranchLock, CrashKind, IncomingFiles, Locks};
 pub(crate) use transaction::prepare::can_be_committed;
-pub(crate) use transaction::prepare::{Draft, FileChange, Prepared};
+pub(crate) use transaction::prepare::{CommitDraft, FileChange, Prepared};
 pub(crate) use transaction::publish::Published;
 
 #[cfg(test)]

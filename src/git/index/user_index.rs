@@ -118,7 +118,7 @@ impl Index {
                 || entry == change.after
                 || entry.is_some_and(|leaf| change.passed.contains(&leaf.id));
             if !ours && !is_old_version(repository, &change.path, entry)? {
-                return Err(GitError::StagedElsewise { path: change.path.clone() });
+                return Err(GitError::StagedDifferently { path: change.path.clone() });
             }
         }
         Ok(())

@@ -223,7 +223,7 @@ fn same_worker_visit<'a>(
 ) -> Option<&'a Visit> {
     let duty = workplace.duty;
     let worked = |visit: &&Visit| {
-        let somebody = visit.agent.is_some() && matches!(visit.outcome, Ending::Said(_));
+        let somebody = visit.agent.is_some() && matches!(visit.outcome, Ending::Completed(_));
         somebody && duty.separate_from.contains(&visit.gate) && same(visit)
     };
     task.history.iter().rev().filter(|_| duty.separate_by == by).find(worked)

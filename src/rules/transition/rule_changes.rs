@@ -158,7 +158,7 @@ fn came_from<'h>(history: &'h [Visit], gate: &GateId) -> Option<&'h GateId> {
     let first = history.iter().position(|visit| visit.gate == *gate).unwrap_or(history.len());
     let to = Some(Destination::Gate(gate.clone()));
     let arrival = history[..first].iter().rfind(|visit| visit.to == to)?;
-    let forward = arrival.retry.is_none() && matches!(arrival.outcome, Ending::Said(_));
+    let forward = arrival.retry.is_none() && matches!(arrival.outcome, Ending::Completed(_));
     forward.then_some(&arrival.gate)
 }
 
