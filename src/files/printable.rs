@@ -20,8 +20,7 @@ pub(crate) fn one_line(text: &str) -> String {
     inert(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// Returns whether a character prints as itself on one line. Characters that reorder text are escaped, so that nothing hides in a
-/// diff.
+/// Returns whether a character prints as itself on one line. Characters that reorder text are escaped, so that nothing hides in a diff.
 pub(crate) fn is_printable(c: char) -> bool {
     !matches!(c,
         '\0'..='\x1f' | '\x7f'..='\u{9f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}'

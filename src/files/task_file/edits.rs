@@ -156,8 +156,7 @@ pub(crate) fn edits_between(file: &TaskFile, then: &Map, mut now: Map) -> Vec<Ed
     edits
 }
 
-/// Returns the edits between two values: mappings key by key, lists of mappings and of texts item by item, everything else as a
-/// whole.
+/// Returns the edits between two values: mappings key by key, lists of mappings and of texts item by item, everything else as a whole.
 fn change(path: &Path, old: &Value, new: Value, written: Option<&Node<'_>>, edits: &mut Vec<Edit>) {
     if *old == new {
         return;

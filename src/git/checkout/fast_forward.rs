@@ -203,8 +203,7 @@ impl Repository {
         Ok(())
     }
 
-    /// Runs `git read-tree -m -u`, which outlives this process if that is killed. Its lock keeps others from the files until it
-    /// ends.
+    /// Runs `git read-tree -m -u`, which outlives this process if that is killed. Its lock keeps others from the files until it ends.
     fn read_tree_holding(
         &self,
         copy: &Temp,

@@ -124,8 +124,7 @@ impl Index {
         Ok(())
     }
 
-    /// Fails if there is no index though there are commits: an index of only our changes would stage the deletion of all other
-    /// files.
+    /// Fails if there is no index though there are commits: an index of only our changes would stage the deletion of all other files.
     fn is_there(&self, repository: &Repository) -> Result<(), GitError> {
         if self.file.is_none() && repository.head_for_reading()?.commit.is_some() {
             return Err(GitError::NoIndex { path: self.path.clone() });

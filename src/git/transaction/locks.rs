@@ -328,8 +328,7 @@ impl HeldLock {
         &self.temp.file
     }
 
-    /// Returns the file to be synced, under the name that it is about to have. If its bytes were lost, git would find a broken
-    /// index.
+    /// Returns the file to be synced, under the name that it is about to have. If its bytes were lost, git would find a broken index.
     pub(crate) fn unsynced(&self, target: &Path) -> Result<Unsynced, GitError> {
         Unsynced::new(self.file(), target, SyncPart::Everything).at("hold open", target)
     }

@@ -178,8 +178,7 @@ impl<'r> Publication<'r> {
 }
 
 impl LockedIndex<'_> {
-    /// Moves the index and the branch, after the caller has written the committed files. `folders` are synced together with the
-    /// branch.
+    /// Moves the index and the branch, after the caller has written the committed files. `folders` are synced together with the branch.
     pub fn finish(self, mut folders: Vec<Unsynced>) -> Result<Published, GitError> {
         let Self { repository, prepared, deadline, branch, index_lock, reread } = self;
         let reference = &prepared.base.reference;

@@ -328,8 +328,7 @@ pub(crate) fn depend(
 /// The dependency graph: tasks, each with its dependencies.
 pub type Waits<'t> = BTreeMap<&'t str, Vec<&'t str>>;
 
-/// Returns circles of tasks that wait for each other, each starting with the first by name; of circles that share tasks, at least
-/// one.
+/// Returns circles of tasks that wait for each other, each starting with the first by name; of circles that share tasks, at least one.
 pub fn circles<'t>(waits: &Waits<'t>) -> Vec<Vec<&'t str>> {
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();

@@ -1,5 +1,4 @@
-//! An interrupted write: its record, what git still has of it, the state of its files, and the commit of files that are ahead of
-//! HEAD.
+//! An interrupted write: its record, what git still has of it, the state of its files, and the commit of files that are ahead of HEAD.
 
 use std::rc::Rc;
 use std::slice;
@@ -141,8 +140,7 @@ impl InterruptedWrite<'_> {
         })
     }
 
-    /// Returns the state of the task's file, at either of its paths. A person's file that was only to be committed counts as
-    /// unchanged.
+    /// Returns the state of the task's file, at either of its paths. A person's file that was only to be committed counts as unchanged.
     fn file_state(&self, head: &Head, write: &IntendedWrite) -> Result<FileState, ProjectError> {
         let Some(old) = &write.old else {
             return Ok(match self.read(&write.new)? {
@@ -198,8 +196,7 @@ pub(crate) fn warn_unless_general(
     }
 }
 
-/// Warns that an interrupted write stays unfinished. The record is cleared all the same: `aof status` shows the files from then
-/// on.
+/// Warns that an interrupted write stays unfinished. The record is cleared all the same: `aof status` shows the files from then on.
 pub(crate) fn warn_unfinished(workspace: &Workspace, error: &ProjectError) {
     let fix = error.fix().map(|fix| format!("; {fix}")).unwrap_or_default();
     let problem = error.problem();
