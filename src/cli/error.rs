@@ -159,11 +159,11 @@ pub(crate) fn exit_code(error: &ProjectError) -> u8 {
         | ProjectError::ClaimLost { .. }
         | ProjectError::Unfit { code: "edit_conflict", .. }
         | ProjectError::Git(
-            GitError::StagedElsewise { .. }
+            GitError::StagedDifferently { .. }
             | GitError::Unmerged { .. }
             | GitError::IntentToAdd { .. }
             | GitError::Converted { .. }
-            | GitError::InTheWay { .. },
+            | GitError::WouldOverwrite { .. },
         ) => 5,
         ProjectError::UnreadableTask { .. }
         | ProjectError::InvalidRules(_)

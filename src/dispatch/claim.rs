@@ -316,7 +316,7 @@ pub(crate) fn is_task_error(error: &ProjectError) -> bool {
             | StoreError::TooLarge { .. },
         )
         | ProjectError::Git(
-            GitError::StagedElsewise { .. }
+            GitError::StagedDifferently { .. }
             | GitError::Unmerged { .. }
             | GitError::IntentToAdd { .. }
             | GitError::Converted { .. },

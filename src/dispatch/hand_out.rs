@@ -252,7 +252,7 @@ pub(crate) fn choose_for(
             match decide_act(workspace, &state, &act, agent_author(&in_force.rules.org, agent)?)? {
                 Choice::Step { step, author, authored, .. } => {
                     let message =
-                        commit_message::of_gift(agent, ticket.branch.as_ref(), &step.task);
+                        commit_message::of_hand_out(agent, ticket.branch.as_ref(), &step.task);
                     Choice::Step { step, message, author, authored }
                 }
                 settled => settled,
@@ -272,7 +272,7 @@ fn needs_person(error: &ProjectError) -> bool {
     matches!(
         error,
         ProjectError::Git(
-            GitError::StagedElsewise { .. }
+            GitError::StagedDifferently { .. }
                 | GitError::Unmerged { .. }
                 | GitError::IntentToAdd { .. }
         )

@@ -102,7 +102,7 @@ impl Status {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Ending {
     /// A completion said so.
-    Said(Outcome),
+    Completed(Outcome),
     /// The task was called off.
     Cancelled,
     /// It took too long, and another role steps in.
@@ -123,7 +123,7 @@ impl Ending {
     /// Returns the word that stands in the history's `outcome`.
     pub fn as_str(&self) -> &str {
         match self {
-            Self::Said(outcome) => outcome.as_str(),
+            Self::Completed(outcome) => outcome.as_str(),
             Self::Cancelled => "cancelled",
             Self::Timeout => "timeout",
             Self::Moved => "moved",
@@ -139,7 +139,7 @@ impl FromStr for Ending {
     fn from_str(text: &str) -> Result<Self, IdFault> {
         match Self::FROM_OUTSIDE.iter().find(|ending| ending.as_str() == text) {
             Some(ending) => Ok(ending.clone()),
-            None => text.parse().map(Self::Said),
+            None => text.parse().map(Self::Completed),
         }
     }
 }
@@ -227,7 +227,7 @@ mod tests {
         let decision = Outcome::Decision("needs_fixes".parse().unwrap());
         for outcome in Outcome::BUILT_IN.iter().chain([&decision]) {
             assert_eq!(outcome.as_str().parse::<Outcome>().as_ref(), Ok(outcome));
-            assert_eq!(outcome.as_str().parse::<Ending>(), Ok(Ending::Said(outcome.clone())));
+            assert_eq!(outcome.as_str().parse::<Ending>(), Ok(Ending::Completed(outcome.clone())));
         }
         for ending in Ending::FROM_OUTSIDE {
             assert_eq!(ending.as_str().parse::<Ending>().as_ref(), Ok(ending));

@@ -389,12 +389,12 @@ impl Visit {
 
     /// Returns the outcome of the gate as a whole: the completion's, or that of the joined branches. `None` if no completion
     /// ended the visit, or branches are still open.
-    pub fn said(&self) -> Option<&Outcome> {
+    pub fn gate_outcome(&self) -> Option<&Outcome> {
         match (&self.outcome, self.join) {
-            (Ending::Said(_), Some(Join::Passed)) => Some(&Outcome::Complete),
-            (Ending::Said(_), Some(Join::Failed)) => Some(&Outcome::NeedsReview),
-            (Ending::Said(_), None) if self.leaves_open() => None,
-            (Ending::Said(outcome), None) => Some(outcome),
+            (Ending::Completed(_), Some(Join::Passed)) => Some(&Outcome::Complete),
+            (Ending::Completed(_), Some(Join::Failed)) => Some(&Outcome::NeedsReview),
+            (Ending::Completed(_), None) if self.leaves_open() => None,
+            (Ending::Completed(outcome), None) => Some(outcome),
             _ => None,
         }
     }

@@ -122,9 +122,10 @@ impl Repository {
             let mut git = self.git_command();
             git.args(["check-attr", "-z"]).args(names).arg("--").arg(&full_path);
             let index = self.git_dir().join("index");
-            let told = command::run_git(git, &[]).map_err(|error| as_index_error(&index, error))?;
+            let output =
+                command::run_git(git, &[]).map_err(|error| as_index_error(&index, error))?;
             // The path, the attribute, and its value.
-            told.split(|byte| *byte == 0).skip(2).step_by(3).map(Attribute::of_git).collect()
+            output.split(|byte| *byte == 0).skip(2).step_by(3).map(Attribute::of_git).collect()
         };
         let mut values = values.into_iter();
         Ok(names.map(|_| values.next().unwrap_or(Attribute::Unspecified)))

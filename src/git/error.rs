@@ -43,7 +43,7 @@ pub enum GitError {
         "another version of `{path}` is staged in git's index; commit it, or take it back with `git restore --staged {}`",
         quoted(.path)
     )]
-    StagedElsewise { path: String },
+    StagedDifferently { path: String },
     #[error("`{path}` has an unresolved merge conflict in git's index; resolve it, then `git add {}` and commit", quoted(.path))]
     Unmerged { path: String },
     #[error(
@@ -65,7 +65,7 @@ pub enum GitError {
     #[error(
         "{} not committed here, and what comes would change {}; nothing was changed", files_text(.files), if .files.len() == 1 { "it" } else { "them" }
     )]
-    InTheWay {
+    WouldOverwrite {
         /// Relative to the worktree.
         files: Vec<String>,
     },
@@ -169,7 +169,7 @@ pub enum GitError {
         "the {word} `{id}` is not here: `{file}` names `{folder}`, from which this repository borrows, and that cannot be read ({detail}); bring \
          it back, or correct the line; what is lost for good comes with `git fetch --refetch` once the line is gone"
     )]
-    NotLent {
+    AlternateUnreadable {
         /// The expected object kind.
         word: &'static str,
         id: ObjectId,

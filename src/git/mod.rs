@@ -1,9 +1,8 @@
 //! The git repository: reads what is committed, and commits changes. Knows neither `rules` nor `storage`.
 //!
-//! A transition passes through here twice. `prepare` writes blobs, trees and the commit from bytes in memory, on no branch;
-//! `begin`, `lock_index` and `finish` make them durable and move the branch by compare-and-swap, and the user's index with it,
-//! under git's own locks.
-//! Trees are spliced from HEAD's and never built from the index; no hook runs; staged, modified and untracked files stay
+//! A transition passes through here twice. `prepare` writes blobs, trees and the commit from bytes in memory, on no branch; `begin`,
+//! `lock_index` and `finish` make them durable and move the branch by compare-and-swap, and the user's index with it, under git's own
+//! locks. Trees are spliced from HEAD's and never built from the index; no hook runs; staged, modified and untracked files stay
 //! untouched. After a kill, `clear_stale` and `update_stale_entries` recover.
 //!
 //! All paths are the project's, with `/`. The caller holds the project's writer lock; a user's git may run at any time.
@@ -52,7 +51,7 @@ pub(crate) use signing::{PromptPlace, SshKey};
 pub(crate) use text_merge::{Comparison, Marks, MergedText, merge_texts, merge_texts_by};
 pub(crate) use transaction::locks::{BranchLock, CrashKind, IncomingFiles, Locks};
 pub(crate) use transaction::prepare::can_be_committed;
-pub(crate) use transaction::prepare::{Draft, FileChange, Prepared};
+pub(crate) use transaction::prepare::{CommitDraft, FileChange, Prepared};
 pub(crate) use transaction::publish::Published;
 
 #[cfg(test)]

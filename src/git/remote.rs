@@ -36,8 +36,7 @@ pub enum Prompts {
 }
 
 impl Repository {
-    /// Returns where a branch is synced: on the named remote, else on the one that it tracks, else on `origin`, else on the only
-    /// one.
+    /// Returns where a branch is synced: on the named remote, else on the one that it tracks, else on `origin`, else on the only one.
     pub fn upstream(
         &self,
         head: &Head,

@@ -264,7 +264,7 @@ fn is_unreachable(message: &str) -> bool {
 
 /// Returns git's output without its hints and boilerplate; `line` if nothing is left.
 pub(crate) fn readable_output(message: &str, line: &str) -> String {
-    let told: Vec<&str> = message
+    let lines: Vec<&str> = message
         .lines()
         .map(|line| line.strip_prefix("remote: ").unwrap_or(line).trim())
         .filter(|line| {
@@ -278,15 +278,15 @@ pub(crate) fn readable_output(message: &str, line: &str) -> String {
                 && *line != "and the repository exists."
         })
         .collect();
-    let told = told.join("\n").replace("fatal: ", "").replace("error: ", "");
-    let told = if told.is_empty() {
+    let text = lines.join("\n").replace("fatal: ", "").replace("error: ", "");
+    let text = if text.is_empty() {
         line.rsplit('\t').next().unwrap_or_default().to_owned()
     } else {
-        told
+        text
     };
-    match told.char_indices().nth(WORDS) {
-        Some((at, _)) => format!("{}...", &told[..at]),
-        None => told,
+    match text.char_indices().nth(WORDS) {
+        Some((at, _)) => format!("{}...", &text[..at]),
+        None => text,
     }
 }
 

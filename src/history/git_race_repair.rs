@@ -24,7 +24,7 @@ use crate::project::workspace::Workspace;
 use crate::storage::layout::{TASKS, companion_of, task_id};
 use crate::storage::{FileStat, StoreError, journal, task_files};
 use crate::system::terminal::all_quoted;
-use crate::tasks::recovery::recover::{FastForwardOutcome, fast_forward, record, recover};
+use crate::tasks::recovery::recover::{FastForwardOutcome, fast_forward, record_sync, recover};
 
 /// Returns the steps that have to be restored. Steps that the files still have are left out: they are committed again like any edit.
 pub(crate) fn dropped_steps(
@@ -67,7 +67,7 @@ pub(crate) fn lost_steps_issue(
     let how = if is_unmoved(dropped, head) { "merge --ff-only" } else { "merge" };
     let merge = format!("`git {how} {}`; `aof doctor --fix` does it", short(dropped.had));
     let fix = match workspace.repository.check_fast_forward(head, dropped.had) {
-        Err(GitError::InTheWay { files }) if is_unmoved(dropped, head) => {
+        Err(GitError::WouldOverwrite { files }) if is_unmoved(dropped, head) => {
             let files: Vec<&str> = files.iter().map(String::as_str).collect();
             format!("put aside what you changed in {} (`git stash`); then {merge}", some(&files))
         }
@@ -194,7 +194,7 @@ pub(crate) fn tend_branch(
             Ok(Some(Some(restored))) => return Ok(vec![RecoveredSteps::Restored(restored)]),
             Ok(Some(None) | None) => return Ok(Vec::new()),
             // A person's changes are in the way: the steps are reported.
-            Err(ProjectError::Git(GitError::InTheWay { .. })) => {}
+            Err(ProjectError::Git(GitError::WouldOverwrite { .. })) => {}
             Err(error) => return Err(error),
         }
     }
@@ -335,7 +335,7 @@ pub(crate) fn catch_up(workspace: &Workspace) -> Result<Vec<String>, ProjectErro
         IndexDifferences::classify(workspace, head, workspace.repository.staged_below(TASKS)?)?;
     let caught_up =
         workspace.repository.update_entries_to(head, &behind, workspace.deadline(), &mut |locks| {
-            record(&lock, locks)
+            record_sync(&lock, locks)
         });
     if caught_up.is_err() {
         // The first error is reported; if the journal cannot be cleared now, the next command does it.

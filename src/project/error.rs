@@ -348,9 +348,9 @@ fn of_git(error: &GitError) -> Facts {
         E::Locked { .. } => "git_locked",
         E::NoRepository { .. } => "no_repository",
         E::NoIdentity { .. } => "no_identity",
-        E::StagedElsewise { .. } => "staged_elsewise",
+        E::StagedDifferently { .. } => "staged_elsewise",
         E::Unmerged { .. } => "unmerged",
-        E::InTheWay { .. } => "in_the_way",
+        E::WouldOverwrite { .. } => "in_the_way",
         E::OwnFolderInGit(_) => "own_folder_in_git",
         _ => "git",
     };
@@ -365,7 +365,7 @@ fn of_git(error: &GitError) -> Facts {
         _ => None,
     });
     match error {
-        E::StagedElsewise { .. }
+        E::StagedDifferently { .. }
         | E::Unmerged { .. }
         | E::IntentToAdd { .. }
         | E::Converted { .. } => facts.passes(),

@@ -153,7 +153,8 @@ fn own_wishes(workplace: &Workplace<'_>, review: &ReviewContext) -> Option<Revie
 /// Returns the entry that brought the task to its gate. Entries that stay there, and those of other branches of an open fork, do
 /// not count.
 fn entered_by<'a>(task: &'a Task, gate: &GateId) -> Option<&'a Visit> {
-    let waited = |visit: &Visit| visit.gate == *gate && visit.said() == Some(&Outcome::Blocked);
+    let waited =
+        |visit: &Visit| visit.gate == *gate && visit.gate_outcome() == Some(&Outcome::Blocked);
     let visit = task.history.iter().rev().find(|visit| !visit.leaves_open() && !waited(visit))?;
     (visit.to == Some(Destination::Gate(gate.clone()))).then_some(visit)
 }
@@ -161,7 +162,7 @@ fn entered_by<'a>(task: &'a Task, gate: &GateId) -> Option<&'a Visit> {
 /// Returns the prompt of the route that an entry took. At a fork, the route is the fork's.
 fn prompt_of<'a>(workflow: &'a Workflow, visit: &Visit) -> Option<&'a str> {
     let (_, gate) = workflow.gate(&visit.gate)?;
-    gate.exits.route(visit.said()?)?.prompt.as_deref()
+    gate.exits.route(visit.gate_outcome()?)?.prompt.as_deref()
 }
 
 /// Returns the unanswered rejections, except the one that the review is about.

@@ -69,7 +69,7 @@ fn events_of_entry(
     let own = || Box::new(visit.clone());
     let mut events = vec![Event::Transition(own())];
     match &visit.outcome {
-        Ending::Said(_) => events.extend(rejection(history, after, visit)),
+        Ending::Completed(_) => events.extend(rejection(history, after, visit)),
         Ending::Timeout => events.push(Event::TimedOut {
             gate: visit.station(),
             role: visit.role.clone(),
@@ -110,7 +110,7 @@ fn visit_timeout(rules: &Rules, task: &Task, visit: &Visit) -> Option<Period> {
 
 /// Returns the event of a rejection: the gate sent the task back, or its branch requests changes.
 fn rejection(history: &[Visit], after: &Task, visit: &Visit) -> Option<Event> {
-    let gate_says = visit.said() == Some(&Outcome::NeedsReview)
+    let gate_says = visit.gate_outcome() == Some(&Outcome::NeedsReview)
         || (visit.retry.is_some() && visit.to.is_some());
     let branch_says = visit.leaves_open() && visit.verdict == Some(Verdict::Reject);
     if !gate_says && !branch_says {

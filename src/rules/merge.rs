@@ -219,7 +219,7 @@ fn decide_again(
     let open = task.gate.as_ref()?;
     let is_open =
         ticket.visit == Some(open.visit) && apart.shares(open.visit) && open.current == entry.gate;
-    let is_said = matches!(entry.outcome, Ending::Said(_)) && entry.branch.is_some();
+    let is_said = matches!(entry.outcome, Ending::Completed(_)) && entry.branch.is_some();
     if !is_open || !is_said {
         return None;
     }

@@ -205,8 +205,8 @@ pub(crate) fn act_of_entry(before: &Task, entry: &Visit) -> Option<(Act, Timesta
         _ => None,
     };
     let act = match &entry.outcome {
-        Ending::Said(_) if entry.agent.is_none() => Act::Pass,
-        Ending::Said(outcome) => Act::Complete(Completion {
+        Ending::Completed(_) if entry.agent.is_none() => Act::Pass,
+        Ending::Completed(outcome) => Act::Complete(Completion {
             ticket: Ticket { branch: entry.branch.clone(), ..before.ticket() },
             agent: entry.agent.clone()?,
             outcome: Some(outcome.to_string()),

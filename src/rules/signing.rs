@@ -22,7 +22,7 @@ pub fn flaw(rules: &Rules, task: &Task, place: usize) -> Option<Flaw> {
     let keys = entry.agent.as_ref().map(|agent| rules.org.signing_keys(agent)).unwrap_or_default();
     let Some(signature) = &entry.signature else {
         // Other endings are not signed by anybody.
-        let is_said = matches!(entry.outcome, Ending::Said(_)) && entry.completion.is_some();
+        let is_said = matches!(entry.outcome, Ending::Completed(_)) && entry.completion.is_some();
         return (is_said && !keys.is_empty()).then_some(Flaw::Missing);
     };
     if signature.namespace() != NAMESPACE {
@@ -67,7 +67,7 @@ const FORM: &str = "aof-completion: 1\n";
 /// Returns the text to sign for the entry at that index; `None` if no completion made it.
 pub fn to_sign(rules: &Rules, task: &Task, place: usize) -> Option<String> {
     let entry = task.history.get(place)?;
-    let (Ending::Said(outcome), Some(agent), Some(stamp)) =
+    let (Ending::Completed(outcome), Some(agent), Some(stamp)) =
         (&entry.outcome, &entry.agent, &entry.completion)
     else {
         return None;

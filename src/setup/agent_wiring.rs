@@ -109,7 +109,7 @@ pub(crate) fn wire_agents(
 fn staged_elsewise(error: &ProjectError) -> Option<&str> {
     match error {
         ProjectError::Git(
-            GitError::StagedElsewise { path }
+            GitError::StagedDifferently { path }
             | GitError::Unmerged { path }
             | GitError::IntentToAdd { path },
         ) => Some(path),

@@ -10,11 +10,10 @@
 //! The record is only a hint: recovery compares files and HEAD, and the record names the files and our locks. It must be synced
 //! before the first lock is taken ([`UnsyncedRecord::unsynced`]): nobody would remove a lock that no record names.
 //!
-//! The file is kept, filled with spaces while no write runs, and a record overwrites them in place, so syncing it writes one
-//! block. A power cut before the sync may leave a partial record, which is [`JournalState::Unreadable`]; no lock was taken and no
-//! file changed by then. Blanking is not synced, so a power cut may bring back the record of a finished write: recovery finds
-//! everything in place. Only spaces are overwritten, except by the mark for rollback ([`note_undo`]). Any other content is
-//! replaced by a new file.
+//! The file is kept, filled with spaces while no write runs, and a record overwrites them in place, so syncing it writes one block. A
+//! power cut before the sync may leave a partial record, which is [`JournalState::Unreadable`]; no lock was taken and no file changed
+//! by then. Blanking is not synced, so a power cut may bring back the record of a finished write: recovery finds everything in place.
+//! Only spaces are overwritten, except by the mark for rollback ([`note_undo`]). Any other content is replaced by a new file.
 //!
 //! The text is a SHA-256, a line break, and JSON. The digest is needed because a mix of two records may be valid JSON.
 

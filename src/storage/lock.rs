@@ -163,8 +163,7 @@ pub(crate) enum LockAttempt {
 }
 
 impl OwnedFile {
-    /// Tries to lock the file of that name, and creates it if it is missing. Fails on a network file system, with the project's
-    /// path.
+    /// Tries to lock the file of that name, and creates it if it is missing. Fails on a network file system, with the project's path.
     pub(crate) fn attempt(
         folder: &Folder,
         name: &str,

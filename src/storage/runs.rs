@@ -10,9 +10,8 @@
 //!       output                        what it left there: `AOF_OUTPUT`
 //!       run.json                      the record
 //! ```
-//! Only the owner can read it, since a prompt may have secrets. A record is complete after a kill; after a power cut all may be
-//! lost, since attempts do not wait for the disk. The history does not depend on it: without the folder, attempts are counted
-//! from one again.
+//! Only the owner can read it, since a prompt may have secrets. A record is complete after a kill; after a power cut all may be lost,
+//! since attempts do not wait for the disk. The history does not depend on it: without the folder, attempts are counted from one again.
 //!
 //! Old runs are removed: at the start of a run, all but the last [`MOST_ATTEMPTS`] attempts of its visit; at the start of a
 //! runner, visits without a run for [`KEPT`].

@@ -253,9 +253,9 @@ fn of_role(role: Option<&RoleId>) -> String {
 
 fn outcome(ending: &Ending) -> String {
     match ending {
-        Ending::Said(Outcome::Complete) => green(ending),
-        Ending::Said(Outcome::NeedsReview) => red(ending),
-        Ending::Said(Outcome::Blocked) => yellow(ending),
+        Ending::Completed(Outcome::Complete) => green(ending),
+        Ending::Completed(Outcome::NeedsReview) => red(ending),
+        Ending::Completed(Outcome::Blocked) => yellow(ending),
         _ => ending.to_string(),
     }
 }

@@ -34,7 +34,7 @@ use crate::git::objects::tree::{Leaf, MODE_EXECUTABLE, MODE_FILE, text};
 use crate::git::repository::handle::Repository;
 use crate::git::repository::references::{Head, ReflogEntry};
 use crate::git::transaction::locks::{
-    BranchLock, Held, INDEX_COPY, IncomingFiles, Locks, Unlocked, is_held,
+    BranchLock, HeldLock, INDEX_COPY, IncomingFiles, Locks, PendingLock, is_held,
 };
 use crate::git::transaction::publish::{Published, RecordLocks, record_locks};
 use crate::system::disk::{SyncPart, Unsynced};
@@ -47,8 +47,8 @@ const OPEN_AT_ONCE: usize = 64;
 
 /// The locks of a fast-forward.
 pub(crate) struct FastForwardLocks {
-    pub(crate) index: Held,
-    branch: Unlocked,
+    pub(crate) index: HeldLock,
+    branch: PendingLock,
     locks: Locks,
 }
 
@@ -203,8 +203,7 @@ impl Repository {
         Ok(())
     }
 
-    /// Runs `git read-tree -m -u`, which outlives this process if that is killed. Its lock keeps others from the files until it
-    /// ends.
+    /// Runs `git read-tree -m -u`, which outlives this process if that is killed. Its lock keeps others from the files until it ends.
     fn read_tree_holding(
         &self,
         copy: &Temp,
@@ -397,7 +396,7 @@ impl Repository {
     }
 }
 
-impl Held {
+impl HeldLock {
     /// Copies another file's bytes and modification time.
     pub(crate) fn write_all_of(&self, other: &Temp) -> Result<(), GitError> {
         let bytes = fs::read(&other.path).at("read", &other.path)?;

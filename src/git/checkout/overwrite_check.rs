@@ -63,14 +63,14 @@ impl Repository {
     ) -> Result<(), GitError> {
         let files = self.untracked_in_the_way(index, changes)?;
         if !files.is_empty() {
-            return Err(GitError::InTheWay { files });
+            return Err(GitError::WouldOverwrite { files });
         }
         let mut git = self.read_tree(index, from, to);
         git.arg("-n");
         let Err(error) = command::run_git(git, &[]) else { return Ok(()) };
         let files = self.changed_in_the_way(changes)?;
         if !files.is_empty() {
-            return Err(GitError::InTheWay { files });
+            return Err(GitError::WouldOverwrite { files });
         }
         let marked = self.commands_to_unmark(changes)?;
         let detail = if marked.is_empty() {

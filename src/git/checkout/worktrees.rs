@@ -187,8 +187,7 @@ pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
     fs::canonicalize(one).is_ok_and(|one| fs::canonicalize(other).is_ok_and(|other| one == other))
 }
 
-/// Returns whether a checkout has finished. Git locks a worktree meanwhile, with a localized reason, and writes the index at the
-/// end.
+/// Returns whether a checkout has finished. Git locks a worktree meanwhile, with a localized reason, and writes the index at the end.
 fn is_whole(git_dir: &Path) -> bool {
     let reason = git_file::read_text(&git_dir.join("locked"));
     !reason.is_ok_and(|text| text.trim() == "initializing" || !git_dir.join("index").exists())

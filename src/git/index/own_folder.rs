@@ -138,8 +138,8 @@ impl Repository {
         let mut git = self.git_command();
         git.args(["ls-files", "-z", "--full-name", "--"]);
         git.arg(format!(":(top,icase,literal){}", self.full_path(OWN_FOLDER)));
-        let told = command::run_git(git, &[]).map_err(|error| as_index_error(&path, error))?;
-        Ok(told.split(|byte| *byte == 0).find_map(|path| own_name(&folder, path)))
+        let output = command::run_git(git, &[]).map_err(|error| as_index_error(&path, error))?;
+        Ok(output.split(|byte| *byte == 0).find_map(|path| own_name(&folder, path)))
     }
 
     /// Returns whether the index may be split, with most entries in a shared file.

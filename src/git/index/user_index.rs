@@ -118,14 +118,13 @@ impl Index {
                 || entry == change.after
                 || entry.is_some_and(|leaf| change.passed.contains(&leaf.id));
             if !ours && !is_old_version(repository, &change.path, entry)? {
-                return Err(GitError::StagedElsewise { path: change.path.clone() });
+                return Err(GitError::StagedDifferently { path: change.path.clone() });
             }
         }
         Ok(())
     }
 
-    /// Fails if there is no index though there are commits: an index of only our changes would stage the deletion of all other
-    /// files.
+    /// Fails if there is no index though there are commits: an index of only our changes would stage the deletion of all other files.
     fn is_there(&self, repository: &Repository) -> Result<(), GitError> {
         if self.file.is_none() && repository.head_for_reading()?.commit.is_some() {
             return Err(GitError::NoIndex { path: self.path.clone() });

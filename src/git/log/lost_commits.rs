@@ -129,8 +129,8 @@ impl Repository {
 }
 
 fn is_of_the_engine(entry: &LogEntry) -> bool {
-    let said = trailers_of(entry);
-    let has = |key: &str| said.iter().any(|one| one.key() == key);
+    let trailers = trailers_of(entry);
+    let has = |key: &str| trailers.iter().any(|one| one.key() == key);
     entry.parents.len() == 1 && has("Aof-Task") && (has("Aof-Event") || has("Aof-Outcome"))
 }
 
@@ -193,9 +193,10 @@ impl Repository {
     /// Returns whether a sync brought that commit in. Without a reflog this is `false`.
     fn came_by_sync(&self, commit: CommitId) -> Result<bool, GitError> {
         let Ok(log) = self.git().reflog("HEAD") else { return Ok(false) };
-        let told = format!("commit: {SYNCED}");
-        let is_sync =
-            |said: Option<&[u8]>| said.is_some_and(|said| said.starts_with(told.as_bytes()));
+        let prefix = format!("commit: {SYNCED}");
+        let is_sync = |message: Option<&[u8]>| {
+            message.is_some_and(|message| message.starts_with(prefix.as_bytes()))
+        };
         for line in log.iter().take(LINES).filter(|line| is_sync(line.message_bytes())) {
             let [before, after] =
                 [line.id_old(), line.id_new()].map(|id| CommitId::new(ObjectId::from_git(id)));
@@ -211,7 +212,7 @@ impl Repository {
 fn is_own(entry: &LogEntry) -> bool {
     let title = entry.message.lines().next().unwrap_or_default();
     title.ends_with(COMPANIONS_EDITED)
-        || trailers::parse(&entry.message).iter().any(|said| said.key() == OF_A_TASK)
+        || trailers::parse(&entry.message).iter().any(|trailer| trailer.key() == OF_A_TASK)
 }
 
 #[cfg(test)]

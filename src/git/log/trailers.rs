@@ -110,7 +110,7 @@ struct Block<'m> {
 impl<'m> Block<'m> {
     fn of(message: &'m str) -> Self {
         let none = Self { above: "", lines: Vec::new() };
-        let said = |line: &&str| !line.starts_with('#');
+        let is_content = |line: &&str| !line.starts_with('#');
         let mut at = 0;
         let mut paragraphs: Vec<(usize, Vec<&str>)> = Vec::new();
         let (mut is_apart, mut title_ends) = (true, None);
@@ -119,7 +119,7 @@ impl<'m> Block<'m> {
             if text.trim().is_empty() {
                 is_apart = true;
                 title_ends = title_ends.or(Some(at));
-            } else if said(&text) {
+            } else if is_content(&text) {
                 match paragraphs.last_mut().filter(|_| !is_apart) {
                     Some((_, lines)) => lines.push(text),
                     None => paragraphs.push((at, vec![text])),

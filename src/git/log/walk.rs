@@ -199,11 +199,11 @@ impl Repository {
         let mut git = self.git_command();
         git.args(["rev-parse", "--verify", "--quiet", "--end-of-options"]);
         git.arg(format!("{name}^{{commit}}"));
-        let told = match command::run_git(git, &[]) {
-            Ok(told) => {
-                return Ok(str::from_utf8(&told).ok().and_then(|id| id.trim().parse().ok()));
+        let resolved = match command::run_git(git, &[]) {
+            Ok(resolved) => {
+                return Ok(str::from_utf8(&resolved).ok().and_then(|id| id.trim().parse().ok()));
             }
-            Err(told) => told,
+            Err(resolved) => resolved,
         };
         let start = name.split(['~', '^']).next().unwrap_or(name);
         if let Some(object) = self.object_of_reference(start)?
@@ -213,10 +213,10 @@ impl Repository {
                 entry?;
             }
         }
-        match told {
+        match resolved {
             // With `--quiet`, git prints nothing about an unknown name.
             GitError::Command { detail, .. } if detail.is_empty() => Ok(None),
-            told => Err(told),
+            resolved => Err(resolved),
         }
     }
 

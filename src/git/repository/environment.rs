@@ -74,8 +74,8 @@ pub(crate) fn editor(folder: &Path) -> Option<String> {
     let mut git = Command::new("git");
     git.args(["var", "GIT_EDITOR"]).current_dir(folder);
     let finished = command::run(git, &[], PATIENCE).ok()?;
-    let said = String::from_utf8(finished.stdout).ok()?.trim().to_owned();
-    (finished.status.success() && !said.is_empty()).then_some(said)
+    let editor = String::from_utf8(finished.stdout).ok()?.trim().to_owned();
+    (finished.status.success() && !editor.is_empty()).then_some(editor)
 }
 
 /// Returns whether a program of that name is executable, by its path or in `PATH`.

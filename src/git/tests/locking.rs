@@ -366,7 +366,7 @@ fn git_and_the_engine_take_turns() {
                 fs::write(root.join("tasks/AOF-aaa.md"), format!("{made}\n")).unwrap();
                 match publish(&repository, &prepared, soon(), &mut no_intent, &mut Vec::new) {
                     Ok(_) => made += 1,
-                    Err(GitError::Moved { .. } | GitError::StagedElsewise { .. }) => {}
+                    Err(GitError::Moved { .. } | GitError::StagedDifferently { .. }) => {}
                     Err(error) => panic!("{error}"),
                 }
             }

@@ -235,12 +235,12 @@ fn born(data: &Metadata) -> Option<u64> {
 }
 
 /// A file that is ready to become a lock.
-pub(crate) struct Unlocked {
+pub(crate) struct PendingLock {
     pub temp: Temp,
     pub file: LockFile,
 }
 
-impl Unlocked {
+impl PendingLock {
     pub(crate) fn create(folder: &Path, what: &str, mode: u32) -> Result<Self, GitError> {
         let temp = Temp::create(folder, what, mode)?;
         let file = LockFile::describe(&temp)?;
@@ -248,7 +248,7 @@ impl Unlocked {
     }
 
     /// Renames the file to the lock's name; waits until the deadline while another process holds the lock.
-    pub(crate) fn lock(mut self, place: PathBuf, deadline: Instant) -> Result<Held, GitError> {
+    pub(crate) fn lock(mut self, place: PathBuf, deadline: Instant) -> Result<HeldLock, GitError> {
         let mut nap = SHORTEST_NAP;
         let mut parent_made = false;
         loop {
@@ -271,7 +271,7 @@ impl Unlocked {
             }
         }
         self.temp.named = true;
-        Ok(Held { place, temp: self.temp, mark: self.file, released: false })
+        Ok(HeldLock { place, temp: self.temp, mark: self.file, released: false })
     }
 }
 
@@ -312,14 +312,14 @@ fn create_parent(place: &Path) -> Result<(), GitError> {
 }
 
 /// A lock that we hold; released when dropped.
-pub(crate) struct Held {
+pub(crate) struct HeldLock {
     place: PathBuf,
     temp: Temp,
     mark: LockFile,
     released: bool,
 }
 
-impl Held {
+impl HeldLock {
     pub(crate) fn path(&self) -> &Path {
         &self.place
     }
@@ -328,8 +328,7 @@ impl Held {
         &self.temp.file
     }
 
-    /// Returns the file to be synced, under the name that it is about to have. If its bytes were lost, git would find a broken
-    /// index.
+    /// Returns the file to be synced, under the name that it is about to have. If its bytes were lost, git would find a broken index.
     pub(crate) fn unsynced(&self, target: &Path) -> Result<Unsynced, GitError> {
         Unsynced::new(self.file(), target, SyncPart::Everything).at("hold open", target)
     }
@@ -356,7 +355,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldLock {
     fn drop(&mut self) {
         if !self.released {
             // If this fails, the next `clear_stale` removes it.

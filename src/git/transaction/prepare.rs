@@ -42,17 +42,17 @@ impl FileChange {
     }
 
     /// Returns a deletion.
-    pub fn gone(path: &impl ToString) -> Self {
+    pub fn deleted(path: &impl ToString) -> Self {
         Self { path: path.to_string(), content: None, is_program: false }
     }
 }
 
 /// A commit to be made.
 #[derive(Debug, Clone)]
-pub struct Draft {
+pub struct CommitDraft {
     pub changes: Vec<FileChange>,
     /// Its files as they are in the worktree, if the branch lacks them: a person may have staged them so.
-    pub standing: Vec<FileChange>,
+    pub worktree_versions: Vec<FileChange>,
     pub message: String,
     pub author: Person,
     pub authored: Timestamp,
@@ -99,12 +99,12 @@ impl Prepared {
 
 impl Repository {
     /// Prepares one commit on top of the branch.
-    pub fn prepare(&self, head: &Head, draft: &Draft) -> Result<Prepared, GitError> {
+    pub fn prepare(&self, head: &Head, draft: &CommitDraft) -> Result<Prepared, GitError> {
         self.prepare_batch(head, std::slice::from_ref(draft))
     }
 
     /// Prepares a chain of commits on top of the branch, oldest first.
-    pub fn prepare_batch(&self, head: &Head, drafts: &[Draft]) -> Result<Prepared, GitError> {
+    pub fn prepare_batch(&self, head: &Head, drafts: &[CommitDraft]) -> Result<Prepared, GitError> {
         let mut signers = Signers::default();
         let sign = &mut |committer: &Person, unsigned: Vec<u8>| match signers.of(self, committer)? {
             Some(signer) => Ok(with_signature(&unsigned, &signer.sign(&unsigned)?)),
@@ -123,14 +123,14 @@ impl Repository {
     }
 
     /// Fails where `prepare_batch` would; writes nothing and signs nothing.
-    pub fn check_prepare(&self, head: &Head, drafts: &[Draft]) -> Result<(), GitError> {
+    pub fn check_prepare(&self, head: &Head, drafts: &[CommitDraft]) -> Result<(), GitError> {
         self.compose(head, drafts, &mut |_, unsigned| Ok(unsigned)).map(drop)
     }
 
     fn compose(
         &self,
         head: &Head,
-        drafts: &[Draft],
+        drafts: &[CommitDraft],
         sign: &mut Sign<'_>,
     ) -> Result<Composed, GitError> {
         let base_root = head.commit.map(|commit| self.root_tree(commit)).transpose()?;
@@ -171,11 +171,11 @@ impl Repository {
         &self,
         trees: &mut Trees<'_>,
         root: Option<ObjectId>,
-        draft: &Draft,
+        draft: &CommitDraft,
         objects: &mut Vec<Object>,
         passed: &mut BTreeMap<String, Vec<ObjectId>>,
     ) -> Result<ObjectId, GitError> {
-        for change in &draft.standing {
+        for change in &draft.worktree_versions {
             let path = self.full_path(&change.path);
             if let Some(content) = &change.content {
                 passed.entry(path).or_default().push(name(ObjectKind::Blob, content));

@@ -29,7 +29,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Instant;
 
-use super::locks::{BranchLock, Held, IncomingFiles, Locks, Unlocked, wait_while_held};
+use super::locks::{BranchLock, HeldLock, IncomingFiles, Locks, PendingLock, wait_while_held};
 use super::prepare::{Prepared, path_changes, paths};
 use crate::git::error::{At, GitError};
 use crate::git::id::CommitId;
@@ -50,8 +50,8 @@ pub struct Publication<'r> {
     repository: &'r Repository,
     prepared: &'r Prepared,
     deadline: Instant,
-    branch: Unlocked,
-    index: Unlocked,
+    branch: PendingLock,
+    index: PendingLock,
     locks: Locks,
 }
 
@@ -61,8 +61,8 @@ pub struct LockedIndex<'r> {
     repository: &'r Repository,
     prepared: &'r Prepared,
     deadline: Instant,
-    branch: Unlocked,
-    index_lock: Held,
+    branch: PendingLock,
+    index_lock: HeldLock,
     /// The current index, if it changed since the commit was prepared.
     reread: Option<Index>,
 }
@@ -114,17 +114,17 @@ impl Repository {
         self.objects().name_staged(&mut objects)
     }
 
-    pub(crate) fn temp_index(&self, mode: Option<u32>) -> Result<Unlocked, GitError> {
-        Unlocked::create(
+    pub(crate) fn temp_index(&self, mode: Option<u32>) -> Result<PendingLock, GitError> {
+        PendingLock::create(
             self.git_dir(),
             "aof-index",
             mode.unwrap_or_else(|| self.shared_file_mode()),
         )
     }
 
-    pub(crate) fn branch_temp(&self, commit: CommitId) -> Result<Unlocked, GitError> {
+    pub(crate) fn branch_temp(&self, commit: CommitId) -> Result<PendingLock, GitError> {
         let mut unlocked =
-            Unlocked::create(self.common_dir(), "aof-branch", self.shared_file_mode())?;
+            PendingLock::create(self.common_dir(), "aof-branch", self.shared_file_mode())?;
         unlocked.temp.write(format!("{commit}\n").as_bytes())?;
         Ok(unlocked)
     }
@@ -178,8 +178,7 @@ impl<'r> Publication<'r> {
 }
 
 impl LockedIndex<'_> {
-    /// Moves the index and the branch, after the caller has written the committed files. `folders` are synced together with the
-    /// branch.
+    /// Moves the index and the branch, after the caller has written the committed files. `folders` are synced together with the branch.
     pub fn finish(self, mut folders: Vec<Unsynced>) -> Result<Published, GitError> {
         let Self { repository, prepared, deadline, branch, index_lock, reread } = self;
         let reference = &prepared.base.reference;
@@ -219,7 +218,7 @@ impl Prepared {
     }
 }
 
-pub(crate) fn write_index(lock: &Held, patched: &Patched) -> Result<(), GitError> {
+pub(crate) fn write_index(lock: &HeldLock, patched: &Patched) -> Result<(), GitError> {
     let mut file = lock.file();
     file.write_all(&patched.bytes).at("write", lock.path())?;
     if let Some(modified) = patched.modified {
@@ -269,11 +268,11 @@ impl Repository {
         deadline: Instant,
         record: RecordLocks<'_>,
     ) -> Result<Vec<String>, GitError> {
-        let told: BTreeMap<_, _> =
+        let expected: BTreeMap<_, _> =
             files.iter().map(|file| (self.full_path(&file.path), file.entry())).collect();
-        let wanted = told.keys().map(|path| (path.clone(), Vec::new())).collect();
+        let wanted = expected.keys().map(|path| (path.clone(), Vec::new())).collect();
         let changes = path_changes(&self.trees(), None, Some(self.root_tree(head)?), wanted)?;
-        let changes = changes.into_iter().zip(told.into_values());
+        let changes = changes.into_iter().zip(expected.into_values());
         let changes = changes.map(|(change, before)| PathChange { before, ..change }).collect();
         self.update_entries(changes, &|| Ok(self.head()?.commit == Some(head)), deadline, record)
     }

@@ -248,7 +248,7 @@ impl SyncNames {
     pub(crate) fn blocked(&self, error: GitError) -> Result<ManualFix, GitError> {
         let Self { remote, branch, upstream, .. } = self;
         let (left, files) = match error {
-            GitError::InTheWay { files } => {
+            GitError::WouldOverwrite { files } => {
                 let (are, them) = if files.len() == 1 { ("is", "it") } else { ("are", "them") };
                 let problem = format!(
                     "{} {are} not committed here, and `{upstream}` has other versions of {them}",

@@ -85,7 +85,7 @@ pub(crate) fn open_wishes(history: &[Visit]) -> Vec<ReviewContext> {
 fn unanswered_at(history: &[Visit]) -> Vec<usize> {
     let mut open: Vec<usize> = Vec::new();
     for (index, visit) in history.iter().enumerate() {
-        match (&visit.outcome, visit.said()) {
+        match (&visit.outcome, visit.gate_outcome()) {
             (Ending::Override | Ending::Reopened | Ending::Cancelled, _) => open.clear(),
             (_, Some(outcome)) if sends_back(visit, outcome) => {
                 open.retain(|other| history[*other].gate != visit.gate);
@@ -104,7 +104,7 @@ fn unanswered_at(history: &[Visit]) -> Vec<usize> {
         }
     }
     // A decision may lead back regularly; only `needs_review` must be answered.
-    open.retain(|index| history[*index].said() == Some(&Outcome::NeedsReview));
+    open.retain(|index| history[*index].gate_outcome() == Some(&Outcome::NeedsReview));
     open
 }
 

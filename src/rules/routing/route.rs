@@ -48,8 +48,7 @@ pub fn preview(rules: &Rules, task: &Task, outcome: &Outcome) -> Option<Passage>
     Some(route(rules, workflow, task, &task.history, index, outcome))
 }
 
-/// Returns where the outcome at the gate with this index leads. `history` includes the visit that ends now, as far as it is
-/// known.
+/// Returns where the outcome at the gate with this index leads. `history` includes the visit that ends now, as far as it is known.
 pub(crate) fn route(
     rules: &Rules,
     workflow: &Workflow,

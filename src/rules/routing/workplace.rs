@@ -35,8 +35,7 @@ impl<'a> Workplace<'a> {
         })
     }
 
-    /// Returns the workplace of a branch of the task's open visit; `None` without such a branch, or if the rules no longer have
-    /// it.
+    /// Returns the workplace of a branch of the task's open visit; `None` without such a branch, or if the rules no longer have it.
     pub fn of_branch(rules: &'a Rules, task: &'a Task, branch: &GateId) -> Option<Self> {
         let open = task.gate.as_ref()?;
         let (_, fork) = rules.workflow_of(task)?.gate(&open.current)?;
@@ -223,7 +222,7 @@ fn same_worker_visit<'a>(
 ) -> Option<&'a Visit> {
     let duty = workplace.duty;
     let worked = |visit: &&Visit| {
-        let somebody = visit.agent.is_some() && matches!(visit.outcome, Ending::Said(_));
+        let somebody = visit.agent.is_some() && matches!(visit.outcome, Ending::Completed(_));
         somebody && duty.separate_from.contains(&visit.gate) && same(visit)
     };
     task.history.iter().rev().filter(|_| duty.separate_by == by).find(worked)

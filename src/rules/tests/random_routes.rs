@@ -110,7 +110,7 @@ fn legal(workflow: &Workflow, before: &[Visit], visit: &Visit) -> bool {
     let (index, gate) = workflow.gate(&visit.gate).unwrap();
     let Some(Destination::Gate(to)) = &visit.to else { return true };
     let (place, entered) = workflow.gate(to).unwrap();
-    let Ending::Said(outcome) = &visit.outcome else { return false };
+    let Ending::Completed(outcome) = &visit.outcome else { return false };
     let back = place <= index || entered.detour || gate.detour;
     let written = gate.exits.route(outcome).is_some() || *outcome == Outcome::NeedsReview;
     let held = *to == visit.gate;

@@ -97,7 +97,8 @@ pub(crate) fn pass(transition: &Transition<'_>) -> Result<WorkflowStep, Refusal>
     };
     let (join, unfinished) = joined.unzip();
     let unfinished = unfinished.unwrap_or_default();
-    let visit = Visit { join, unfinished, summary, ..blank(open, Ending::Said(outcome.clone())) };
+    let visit =
+        Visit { join, unfinished, summary, ..blank(open, Ending::Completed(outcome.clone())) };
     let mut step = end_visit(transition, workflow, index, Some(&outcome), visit, None);
     step.met(trouble);
     Ok(step)
@@ -105,8 +106,8 @@ pub(crate) fn pass(transition: &Transition<'_>) -> Result<WorkflowStep, Refusal>
 
 /// Returns whether the task is at an automatic gate and can go on: then `Act::Pass` is due.
 pub fn passes_by_itself(rules: &Rules, task: &Task) -> bool {
-    let goes = matches!(task.status, Status::Ready | Status::InProgress);
-    let Some(open) = task.gate.as_ref().filter(|_| goes) else { return false };
+    let can_go_on = matches!(task.status, Status::Ready | Status::InProgress);
+    let Some(open) = task.gate.as_ref().filter(|_| can_go_on) else { return false };
     let gate = rules.workflow_of(task).and_then(|workflow| workflow.gate(&open.current));
     gate.is_some_and(|(_, gate)| {
         gate.kind == GateKind::Condition
@@ -132,7 +133,7 @@ fn record_branch_verdict(
     let (join, unfinished) = fork::join_after(rules, task, fork, id, verdict)?;
     visit.join = Some(join);
     visit.unfinished = unfinished;
-    visit.said().cloned()
+    visit.gate_outcome().cloned()
 }
 
 /// Returns the visit that the completion ended before, if it was delivered before.
@@ -210,7 +211,7 @@ fn entry(
         metadata: completion.metadata.clone(),
         completion: Some(stamp),
         signature: completion.signature.clone(),
-        ..blank(open, Ending::Said(outcome))
+        ..blank(open, Ending::Completed(outcome))
     }
 }
 

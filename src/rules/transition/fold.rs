@@ -60,7 +60,7 @@ pub(crate) fn apply(rules: &Rules, task: &mut Task, visit: Visit) {
 /// Returns the status after an entry. A task that stays at its gate without a way back is blocked.
 fn status_after(visit: &Visit) -> Status {
     match (&visit.to, &visit.outcome) {
-        (Some(Destination::Gate(gate)), Ending::Said(_))
+        (Some(Destination::Gate(gate)), Ending::Completed(_))
             if *gate == visit.gate && visit.retry.is_none() =>
         {
             Status::Blocked

@@ -158,7 +158,7 @@ fn came_from<'h>(history: &'h [Visit], gate: &GateId) -> Option<&'h GateId> {
     let first = history.iter().position(|visit| visit.gate == *gate).unwrap_or(history.len());
     let to = Some(Destination::Gate(gate.clone()));
     let arrival = history[..first].iter().rfind(|visit| visit.to == to)?;
-    let forward = arrival.retry.is_none() && matches!(arrival.outcome, Ending::Said(_));
+    let forward = arrival.retry.is_none() && matches!(arrival.outcome, Ending::Completed(_));
     forward.then_some(&arrival.gate)
 }
 
@@ -328,8 +328,7 @@ pub(crate) fn depend(
 /// The dependency graph: tasks, each with its dependencies.
 pub type Waits<'t> = BTreeMap<&'t str, Vec<&'t str>>;
 
-/// Returns circles of tasks that wait for each other, each starting with the first by name; of circles that share tasks, at least
-/// one.
+/// Returns circles of tasks that wait for each other, each starting with the first by name; of circles that share tasks, at least one.
 pub fn circles<'t>(waits: &Waits<'t>) -> Vec<Vec<&'t str>> {
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();

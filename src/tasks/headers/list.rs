@@ -137,8 +137,7 @@ pub(crate) fn task_held_by(
     Ok(listing.tasks.first().map(|(task, _)| task.id.clone()))
 }
 
-/// Checks the names of a filter. Fails for a name that is in neither the rules nor the listing; rules change, so an old name is
-/// valid.
+/// Checks the names of a filter. Fails for a name that is in neither the rules nor the listing; rules change, so an old name is valid.
 pub(crate) fn check_filter_names(
     filter: &Filter,
     rules: &Rules,

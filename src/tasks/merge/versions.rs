@@ -81,8 +81,7 @@ pub(crate) fn unreadable(side: &dyn Display, bytes: &[u8], faults: &[Fault]) -> 
     format!("{side} cannot be read as a task{}", fault.unwrap_or_default())
 }
 
-/// Returns the versions, without a base of another task. If the two sides are of two tasks, returns this task's side as a
-/// conflict.
+/// Returns the versions, without a base of another task. If the two sides are of two tasks, returns this task's side as a conflict.
 pub(crate) fn ensure_one_task<'v>(
     id: &TaskId,
     versions: Versions<'v>,

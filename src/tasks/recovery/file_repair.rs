@@ -17,7 +17,7 @@ use crate::tasks::recovery::interrupted_write::InterruptedWrite;
 
 impl InterruptedWrite<'_> {
     /// Writes those files that the moved branch has, and the worktree still has in their old version.
-    pub(crate) fn bring_forward(
+    pub(crate) fn update_to_branch(
         &self,
         head: &Head,
         branch: &BranchLock,
@@ -162,10 +162,14 @@ impl InterruptedWrite<'_> {
 
 impl InterruptedWrite<'_> {
     /// Restores the task's file at its old path, and removes the new version. A person's change meanwhile stays.
-    pub(crate) fn put_back(&self, head: &Head, write: &IntendedWrite) -> Result<(), ProjectError> {
+    pub(crate) fn restore_file(
+        &self,
+        head: &Head,
+        write: &IntendedWrite,
+    ) -> Result<(), ProjectError> {
         let lock = self.lock;
         if let Some(old) = &write.old {
-            let Some(before) = self.before(head, old)? else { return Ok(()) };
+            let Some(before) = self.old_bytes(head, old)? else { return Ok(()) };
             let here = self.read_if(&old.path, &write.sha256)?;
             if let Some(here) = here.filter(|here| *here != before) {
                 unless_changed(atomic_write::replace_if(lock, &old.path, &here, &before))?;

@@ -1,5 +1,4 @@
-//! An interrupted write: its record, what git still has of it, the state of its files, and the commit of files that are ahead of
-//! HEAD.
+//! An interrupted write: its record, what git still has of it, the state of its files, and the commit of files that are ahead of HEAD.
 
 use std::rc::Rc;
 use std::slice;
@@ -17,7 +16,9 @@ use crate::storage::task_files::TaskPlace;
 use crate::storage::{ProjectPath, StoreError, WriterLock, journal};
 use crate::tasks::plan::{Choice, plan};
 use crate::tasks::publish::publish;
-use crate::tasks::recovery::table::{EngineVerdict, FileState, RecoveryFacts, RecoveryStep, step};
+use crate::tasks::recovery::table::{
+    EngineVerdict, FileState, RecoveryFacts, RecoveryStep, recovery_step,
+};
 use crate::tasks::state::task_state::{Pending, TaskState, TaskVersion};
 use crate::tasks::write::Write;
 
@@ -94,7 +95,7 @@ impl InterruptedWrite<'_> {
 
     /// Returns the old bytes of the file: from HEAD, or, if a person's edit was to be committed first, from one of the
     /// unpublished commits. `None` if no commit has them.
-    pub(crate) fn before(
+    pub(crate) fn old_bytes(
         &self,
         head: &Head,
         old: &FileBefore,
@@ -116,7 +117,7 @@ impl InterruptedWrite<'_> {
     }
 
     /// Returns what the decision about a recorded task file depends on. `state` is the task, if it can be read.
-    pub(crate) fn facts(
+    pub(crate) fn recovery_facts(
         &self,
         head: &Head,
         write: &IntendedWrite,
@@ -139,8 +140,7 @@ impl InterruptedWrite<'_> {
         })
     }
 
-    /// Returns the state of the task's file, at either of its paths. A person's file that was only to be committed counts as
-    /// unchanged.
+    /// Returns the state of the task's file, at either of its paths. A person's file that was only to be committed counts as unchanged.
     fn file_state(&self, head: &Head, write: &IntendedWrite) -> Result<FileState, ProjectError> {
         let Some(old) = &write.old else {
             return Ok(match self.read(&write.new)? {
@@ -154,7 +154,7 @@ impl InterruptedWrite<'_> {
             Ok(!was_there && self.read_if(path, &write.sha256)?.is_some())
         };
         if is_at(&write.new)? || is_at(&old.path)? {
-            let is_known = self.before(head, old)?.is_some();
+            let is_known = self.old_bytes(head, old)?.is_some();
             return Ok(if is_known { FileState::AsIntended } else { FileState::Unrecoverable });
         }
         let is_before = self.read_if(&old.path, &old.sha256)?.is_some();
@@ -196,8 +196,7 @@ pub(crate) fn warn_unless_general(
     }
 }
 
-/// Warns that an interrupted write stays unfinished. The record is cleared all the same: `aof status` shows the files from then
-/// on.
+/// Warns that an interrupted write stays unfinished. The record is cleared all the same: `aof status` shows the files from then on.
 pub(crate) fn warn_unfinished(workspace: &Workspace, error: &ProjectError) {
     let fix = error.fix().map(|fix| format!("; {fix}")).unwrap_or_default();
     let problem = error.problem();
@@ -229,7 +228,7 @@ impl InterruptedWrite<'_> {
     fn commit_ahead(&self, writes: &[IntendedWrite]) -> Result<(), ProjectError> {
         loop {
             let head = self.workspace.head()?;
-            let ahead = self.ahead_of(&head, writes)?;
+            let ahead = self.files_ahead(&head, writes)?;
             if ahead.is_empty() {
                 return Ok(());
             }
@@ -248,7 +247,11 @@ impl InterruptedWrite<'_> {
 
     /// Returns the writes for files that are ahead of HEAD by a change that the engine itself would have made. Restores or keeps
     /// the other files, as `table` says.
-    fn ahead_of(&self, head: &Head, writes: &[IntendedWrite]) -> Result<Vec<Write>, ProjectError> {
+    fn files_ahead(
+        &self,
+        head: &Head,
+        writes: &[IntendedWrite],
+    ) -> Result<Vec<Write>, ProjectError> {
         let workspace = self.workspace;
         let in_force = Rc::new(in_force(workspace, head)?);
         let mut ahead = Vec::new();
@@ -265,15 +268,15 @@ impl InterruptedWrite<'_> {
                 ) => None,
                 Err(error) => return Err(error),
             };
-            let done = self.facts(head, intended, state.as_ref()).and_then(|facts| {
-                match step(facts) {
+            let done = self.recovery_facts(head, intended, state.as_ref()).and_then(|facts| {
+                match recovery_step(facts) {
                     RecoveryStep::Commit => {
                         if let Some(state) = state {
-                            ahead.extend(self.write_of(&state, intended)?);
+                            ahead.extend(self.write_for(&state, intended)?);
                         }
                     }
                     RecoveryStep::PutBack => {
-                        self.put_back(head, intended)?;
+                        self.restore_file(head, intended)?;
                         self.warn_undone(head, intended);
                     }
                     RecoveryStep::Warn => self.warn_kept(head, intended),
@@ -287,7 +290,7 @@ impl InterruptedWrite<'_> {
     }
 
     /// Returns the write for a file that is ahead of HEAD; `None` if there is nothing to commit.
-    fn write_of(
+    fn write_for(
         &self,
         state: &TaskState,
         intended: &IntendedWrite,
@@ -299,7 +302,7 @@ impl InterruptedWrite<'_> {
         // If this is interrupted too, the rollback still goes to the first version.
         write.recorded =
             intended.old.clone().filter(|_| Digest::of(write.bytes()) == intended.sha256);
-        let mut first = self.prepared(state, intended)?;
+        let mut first = self.prepared_versions(state, intended)?;
         first.truncate(first.len().saturating_sub(versions.len()));
         write.versions.splice(0..0, first);
         Ok(Some(write))
@@ -307,7 +310,7 @@ impl InterruptedWrite<'_> {
 
     /// Returns the versions that were to be committed, oldest first, if the file has the last of them. They separate a person's
     /// edit, which gets a commit of its own, from the interrupted act.
-    fn prepared(
+    fn prepared_versions(
         &self,
         state: &TaskState,
         intended: &IntendedWrite,

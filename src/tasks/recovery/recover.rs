@@ -106,7 +106,7 @@ fn finish(left: &InterruptedWrite<'_>, landed: bool) -> Result<(), ProjectError>
                 && head.reference == branch.reference =>
         {
             for write in &record.writes {
-                warn_unless_general(workspace, left.bring_forward(&head, branch, write))?;
+                warn_unless_general(workspace, left.update_to_branch(&head, branch, write))?;
             }
             update_stale_entries(left, branch, branch.from)?;
         }
@@ -182,7 +182,7 @@ fn finish_sync(
     /// How long all filters together may take: the lock is held meanwhile.
     const FILTERS: Duration = Duration::from_mins(2);
     let deadline = workspace.deadline().max(Instant::now() + LEFT);
-    let begin = &mut |locks: &Locks| record(lock, locks);
+    let begin = &mut |locks: &Locks| record_sync(lock, locks);
     let repository = &workspace.repository;
     let CheckoutRecovery { unsettled: files, failed } =
         repository.recover_fast_forward(branch, deadline, FILTERS, begin)?;
@@ -200,7 +200,7 @@ fn finish_sync(
 }
 
 /// Writes a journal record without task files, as for a sync: its locks tell which commits the branch moves between.
-pub(crate) fn record(lock: &WriterLock, locks: &Locks) -> std::io::Result<Vec<Unsynced>> {
+pub(crate) fn record_sync(lock: &WriterLock, locks: &Locks) -> std::io::Result<Vec<Unsynced>> {
     let locks = serde_json::to_value(locks).ok();
     let record = JournalRecord {
         pid: std::process::id(),
@@ -242,7 +242,7 @@ pub(crate) fn fast_forward(
     let deadline = Instant::now().max(workspace.deadline());
     let brought = workspace
         .repository
-        .fast_forward(head, to, subject, deadline, &mut |locks| record(lock, locks));
+        .fast_forward(head, to, subject, deadline, &mut |locks| record_sync(lock, locks));
     match brought {
         Ok(published) => {
             if let Some(fault) = published.not_synced {
@@ -273,7 +273,7 @@ pub(crate) fn fast_forward(
 fn is_blocked(error: &GitError) -> bool {
     matches!(
         error,
-        GitError::InTheWay { .. }
+        GitError::WouldOverwrite { .. }
             | GitError::OwnFolder { .. }
             | GitError::OwnFolderTakenOut { .. }
             | GitError::Forbidden { .. }

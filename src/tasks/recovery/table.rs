@@ -66,7 +66,7 @@ pub(crate) enum RecoveryStep {
 }
 
 /// Returns what to do with a recorded file.
-pub(crate) fn step(facts: RecoveryFacts) -> RecoveryStep {
+pub(crate) fn recovery_step(facts: RecoveryFacts) -> RecoveryStep {
     let RecoveryFacts { is_own_branch, aim, file, is_head_unchanged, verdict } = facts;
     let is_to_be_finished = is_own_branch && aim == RecoveryAim::Finish;
     let is_intact = file == FileState::AsIntended && is_head_unchanged;
@@ -126,13 +126,14 @@ mod tests {
     fn what_is_committed_is_what_the_engine_made_for_that_branch_and_nobody_was_told_failed() {
         for facts in everything() {
             let is_ours = is_to_be_finished(facts) && facts.verdict == EngineVerdict::Made;
-            assert_eq!(step(facts) == RecoveryStep::Commit, is_ours, "{facts:?}");
+            assert_eq!(recovery_step(facts) == RecoveryStep::Commit, is_ours, "{facts:?}");
         }
     }
 
     #[test]
     fn what_is_somebodys_is_never_put_back() {
-        for facts in everything().into_iter().filter(|facts| step(*facts) == RecoveryStep::PutBack)
+        for facts in
+            everything().into_iter().filter(|facts| recovery_step(*facts) == RecoveryStep::PutBack)
         {
             assert_eq!(facts.file, FileState::AsIntended, "{facts:?}");
             assert_ne!(facts.verdict, EngineVerdict::Same, "{facts:?}: somebody committed it");
@@ -145,7 +146,7 @@ mod tests {
         for facts in everything() {
             let is_as_left = facts.file == FileState::AsIntended && facts.is_head_unchanged;
             if is_as_left && facts.verdict == EngineVerdict::Foreign {
-                assert_eq!(step(facts), RecoveryStep::PutBack, "{facts:?}");
+                assert_eq!(recovery_step(facts), RecoveryStep::PutBack, "{facts:?}");
             }
         }
     }
@@ -155,7 +156,7 @@ mod tests {
         for facts in everything().into_iter().filter(|facts| !is_to_be_finished(*facts)) {
             let could_be_committed =
                 facts.verdict == EngineVerdict::Made && facts.file != FileState::Before;
-            let step = step(facts);
+            let step = recovery_step(facts);
             assert!(
                 !could_be_committed || matches!(step, RecoveryStep::PutBack | RecoveryStep::Warn),
                 "{facts:?}: {step:?}"
@@ -166,17 +167,18 @@ mod tests {
 
     #[test]
     fn what_was_put_back_stays_so() {
-        for facts in everything().into_iter().filter(|facts| step(*facts) == RecoveryStep::PutBack)
+        for facts in
+            everything().into_iter().filter(|facts| recovery_step(*facts) == RecoveryStep::PutBack)
         {
             // What it was before may be an edit, which is its author's to commit; only on its own branch it was to be committed as well.
             for verdict in VERDICTS {
                 let after = RecoveryFacts { file: FileState::Before, verdict, ..facts };
                 assert!(
-                    matches!(step(after), RecoveryStep::Leave | RecoveryStep::Commit),
+                    matches!(recovery_step(after), RecoveryStep::Leave | RecoveryStep::Commit),
                     "{after:?}"
                 );
                 assert!(
-                    is_to_be_finished(after) || step(after) == RecoveryStep::Leave,
+                    is_to_be_finished(after) || recovery_step(after) == RecoveryStep::Leave,
                     "{after:?}"
                 );
             }

@@ -104,7 +104,7 @@ pub(crate) fn of_reroute(before: &Task, after: &Task) -> String {
 }
 
 /// Returns the message of the commit that hands work out to an agent.
-pub(crate) fn of_gift(agent: &AgentId, branch: Option<&GateId>, after: &Task) -> String {
+pub(crate) fn of_hand_out(agent: &AgentId, branch: Option<&GateId>, after: &Task) -> String {
     let station = station_of(after, branch);
     let what = format!("handed to {agent}{}", at(station.as_ref()));
     event_message(after, ("assigned", &what), station, Some(agent), "")

@@ -121,8 +121,7 @@ pub(crate) fn refreshed(
     Ok(merged.conflicts.is_empty().then_some(merged.bytes))
 }
 
-/// Returns the committed version that the file is based on: an identical one, else the most similar one with the same engine
-/// fields.
+/// Returns the committed version that the file is based on: an identical one, else the most similar one with the same engine fields.
 fn base_of(
     workspace: &Workspace,
     in_force: &InForce,

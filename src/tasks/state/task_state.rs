@@ -279,7 +279,7 @@ impl TaskState {
             let message = match (act, before) {
                 // The claiming agent got no answer, so it learns of the claim as of a hand-out.
                 (Act::Claim { agent, branch }, _) => {
-                    commit_message::of_gift(agent, branch.as_ref(), state)
+                    commit_message::of_hand_out(agent, branch.as_ref(), state)
                 }
                 (Act::Reroute, Some(before)) => commit_message::of_reroute(before, state),
                 _ => commit_message::of_act(act, known, state),

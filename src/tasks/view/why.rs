@@ -264,7 +264,7 @@ fn arrival_reason(task: &Task) -> String {
     let who = named(last.agent.as_ref(), "somebody");
     let Some(to) = &last.to else {
         return match &last.outcome {
-            Ending::Said(Outcome::Blocked) => {
+            Ending::Completed(Outcome::Blocked) => {
                 format!("{who} said at {at} that it cannot go on at gate `{gate}`")
             }
             Ending::Cancelled => format!("{who} called it off at {at}: {why}"),
@@ -273,29 +273,29 @@ fn arrival_reason(task: &Task) -> String {
     };
     let is_same_gate = *to == Destination::Gate(gate.clone());
     match &last.outcome {
-        Ending::Said(outcome) if last.agent.is_none() => {
+        Ending::Completed(outcome) if last.agent.is_none() => {
             format!("gate `{gate}` came to `{outcome}` by itself at {at}, which led to `{to}`")
         }
-        Ending::Said(_) if last.join.is_some() => {
+        Ending::Completed(_) if last.join.is_some() => {
             let join = if last.join == Some(Join::Passed) { "passed" } else { "rejected" };
             format!(
                 "the branches of gate `{gate}` {join} it at {at}, the last was `{}`, which led to `{to}`",
                 last.station()
             )
         }
-        Ending::Said(Outcome::NeedsReview) if is_same_gate => {
+        Ending::Completed(Outcome::NeedsReview) if is_same_gate => {
             format!("{who} said at {at} that it needs mending, at gate `{to}`")
         }
-        Ending::Said(Outcome::NeedsReview) => {
+        Ending::Completed(Outcome::NeedsReview) => {
             format!("{who} sent it back from gate `{gate}` to `{to}` at {at}")
         }
-        Ending::Said(Outcome::Blocked) => {
+        Ending::Completed(Outcome::Blocked) => {
             format!("{who} said at {at} that it cannot go on at gate `{gate}`")
         }
-        Ending::Said(outcome) if *to == Destination::End => {
+        Ending::Completed(outcome) if *to == Destination::End => {
             format!("{who} ended its last gate `{gate}` with `{outcome}` at {at}")
         }
-        Ending::Said(outcome) => {
+        Ending::Completed(outcome) => {
             format!("{who} ended gate `{gate}` with `{outcome}` at {at}, which led to `{to}`")
         }
         Ending::Override => format!("{who} moved it to `{to}` at {at}: {why}"),
