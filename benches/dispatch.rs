@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use aof::domain::{AgentId, Priority, RoleId, Ticket, Timestamp};
 use aof::files::config::configuration::{Source, load};
-use aof::rules::{AgentLoads, Rules, Waiting, dispatch};
+use aof::rules::{AgentLoads, Rules, UnclaimedWork, dispatch};
 use criterion::{Criterion, criterion_group, criterion_main};
 
 const TASKS: usize = 1_000;
@@ -36,11 +36,11 @@ fn agent(number: usize) -> AgentId {
 }
 
 /// Returns places of every urgency; each third has been worked at before, each fourth keeps apart from three agents.
-fn waiting() -> Vec<Waiting> {
+fn waiting() -> Vec<UnclaimedWork> {
     let place = |number: usize| {
         let role: RoleId = format!("role-{}", number % ROLES).parse().expect("it is a name");
         let seconds = i64::try_from(number * 7919 % TASKS).expect("it is small");
-        Waiting {
+        UnclaimedWork {
             ticket: Ticket {
                 task: format!("AOF-t{number:04}").parse().expect("it is an id"),
                 visit: None,
@@ -50,13 +50,13 @@ fn waiting() -> Vec<Waiting> {
             people_only: false,
             priority: Priority::ALL[number % Priority::ALL.len()],
             created: Timestamp::from_second(1_771_236_000 + seconds).expect("it is a time"),
-            before: (number.is_multiple_of(3)).then(|| agent(number)),
-            apart: if number.is_multiple_of(4) {
+            previous_agent: (number.is_multiple_of(3)).then(|| agent(number)),
+            excluded: if number.is_multiple_of(4) {
                 (0..3).map(|more| agent(number + more)).collect()
             } else {
                 Vec::new()
             },
-            lost: None,
+            lapsed_agent: None,
         }
     };
     (0..TASKS).map(place).collect()

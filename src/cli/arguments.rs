@@ -14,13 +14,13 @@ use jiff::tz::TimeZone;
 
 use crate::domain::{AgentId, CompletionId, Map, Period, PeriodFault, Ticket, Timestamp, Unknown};
 use crate::files::json;
-use crate::git::Asking;
+use crate::git::PromptPlace;
 use crate::project::workspace::Network;
 use crate::setup::template::Template;
 use crate::tasks::complete::Signing;
 use crate::tasks::plan::DryRun;
 
-/// Who acts, when `--agent` does not say it.
+/// The environment variable that names the agent, unless `--agent` does.
 pub(crate) const AGENT: &str = "AOF_AGENT";
 
 // Options of every command.
@@ -65,30 +65,29 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-// No doc comment: clap would take it for the description of each command that has these options.
-// Whether a command only shows what it would do.
+// Whether a command only shows what it would do. No doc comment: clap would use it as the description of each command with these options.
 #[derive(Debug, Clone, Copy, Args)]
-pub(crate) struct Rehearsal {
+pub(crate) struct DryRunOption {
     /// Show what would be done, and do nothing
     #[arg(long)]
     dry_run: bool,
 }
 
-impl Rehearsal {
+impl DryRunOption {
     pub(crate) fn mode(self) -> DryRun {
         if self.dry_run { DryRun::Yes } else { DryRun::No }
     }
 }
 
-// Whether the remote of a synced project is asked before work is claimed.
+// Whether claims in a synced project are confirmed by the remote.
 #[derive(Debug, Clone, Copy, Args)]
-pub(crate) struct Away {
+pub(crate) struct OfflineOption {
     /// In a synced project: do not ask the remote whether somebody elsewhere has it
     #[arg(long)]
     offline: bool,
 }
 
-impl Away {
+impl OfflineOption {
     pub(crate) fn network(self) -> Network {
         if self.offline { Network::Spared } else { Network::Used }
     }
@@ -117,7 +116,11 @@ pub(crate) struct SignWith {
 
 impl SignWith {
     pub(crate) fn signing(&self) -> Signing<'_> {
-        let asking = if std::io::stdin().is_terminal() { Asking::Terminal } else { Asking::Window };
+        let asking = if std::io::stdin().is_terminal() {
+            PromptPlace::Terminal
+        } else {
+            PromptPlace::Window
+        };
         Signing { key_file: self.sign_with.as_deref(), asking }
     }
 }
@@ -137,7 +140,7 @@ pub(crate) fn words<T: Copy + Send + Sync + 'static>(
     })
 }
 
-/// Returns a parser for one of these words, which need no help.
+/// Returns a parser for one of these words, which have no help.
 pub(crate) fn one_of<T>(
     words: impl IntoIterator<Item = &'static str>,
 ) -> impl TypedValueParser<Value = T>
@@ -182,20 +185,20 @@ pub(crate) fn context(text: &str) -> Result<Vec<(String, serde_json::Value)>, St
     key_value(text).map(|pair| vec![pair])
 }
 
-/// Returns a typed value: JSON where it is JSON (a number, `true`, a list), else a text. A number that JSON would write differently
-/// is a text as well: `1.10` is a version.
+/// Returns a value from the command line: JSON if it is valid JSON (a number, `true`, a list), else a text. A number that JSON would
+/// write differently is a text too: `1.10` is a version.
 pub(crate) fn value_of(text: &str) -> serde_json::Value {
     json::typed(text).unwrap_or_else(|_| text.into())
 }
 
 /// Returns the visit and the run that a runner started this process for.
-pub(crate) fn run_under_way() -> Option<(Ticket, String)> {
+pub(crate) fn current_run() -> Option<(Ticket, String)> {
     let ticket = std::env::var("AOF_TASK").ok()?.parse().ok()?;
     let run = std::env::var("AOF_RUN").ok().filter(|run| run.parse::<CompletionId>().is_ok())?;
     Some((ticket, run))
 }
 
-/// Returns pairs as an object; of two pairs with one key the later counts.
+/// Returns pairs as an object; of two pairs with the same key, the later one counts.
 pub(crate) fn object(pairs: &[(String, serde_json::Value)]) -> Map {
     pairs.iter().cloned().collect()
 }
@@ -223,7 +226,7 @@ pub(crate) fn length(seconds: u64) -> String {
     }
 }
 
-/// Returns how long it is from one time to a later one; `0s` where the clocks disagree.
+/// Returns the time from `start` to `end`; `0s` if the clocks disagree.
 pub(crate) fn between(start: Timestamp, end: Timestamp) -> String {
     length(u64::try_from(end.as_second() - start.as_second()).unwrap_or(0))
 }
@@ -236,7 +239,7 @@ pub(crate) enum PastTime {
 }
 
 impl PastTime {
-    /// Returns the time that it means now.
+    /// Returns the point in time, relative to `now`.
     pub(crate) fn from(self, now: Timestamp) -> Timestamp {
         match self {
             Self::For(period) => {

@@ -67,8 +67,8 @@ fn play(output: Output, stage: &mut DemoStage) -> CliResult<()> {
     let words = ["task", "complete", login.as_str(), "-o", "complete", "-s", summary];
     let typed = format!("aof task complete {login} -o complete -s \"{summary}\"");
     output.line(format!("    {} `{typed}`", speaker(person)));
-    let said = stage.aof(Some(person), &words)?;
-    output.line(format!("      {}", green(said.lines().next().unwrap_or_default())));
+    let printed = stage.aof(Some(person), &words)?;
+    output.line(format!("      {}", green(printed.lines().next().unwrap_or_default())));
     stage.stop_watcher();
 
     heading("The log of git: every transition is a commit");
@@ -83,7 +83,7 @@ fn play(output: Output, stage: &mut DemoStage) -> CliResult<()> {
     Ok(())
 }
 
-/// Returns who speaks, as wide as any of them.
+/// Returns the agent's name, padded to the width of the longest one.
 fn speaker(agent: &str) -> String {
     bold(format!("{agent:<12}"))
 }
@@ -96,7 +96,7 @@ fn new_task(output: Output, stage: &DemoStage, title: &str, more: &[&str]) -> Cl
     Ok(id)
 }
 
-/// Waits until the watcher has taken or refused the file, and returns what it says.
+/// Waits until the watcher has accepted or refused the file, and returns its answer.
 fn answer(stage: &DemoStage, events: &Receiver<Value>, turn: &DemoTurn) -> CliResult<String> {
     loop {
         let event = events
@@ -233,7 +233,7 @@ impl DemoStage {
         Ok(stage)
     }
 
-    /// Leaves the folder, and returns it.
+    /// Keeps the project's folder, and returns it.
     fn keep(&mut self) -> PathBuf {
         let folder = self.folder.take();
         folder.map_or_else(|| self.project.clone(), |folder| folder.keep().join("project"))
@@ -278,7 +278,7 @@ impl DemoStage {
         thread::spawn(move || {
             let lines = lines.into_iter().flat_map(BufRead::lines).map_while(Result::ok);
             let mut events = lines.filter_map(|line| serde_json::from_str(&line).ok());
-            // The demo has ended once nobody receives any more.
+            // The receiver is gone once the demo has ended.
             events.try_for_each(|event| sender.send(event))
         });
         let deadline = Instant::now() + PATIENCE;
@@ -291,7 +291,7 @@ impl DemoStage {
         Ok(events)
     }
 
-    /// Ends the watcher; it may end at any moment.
+    /// Kills the watcher, which is safe at any moment.
     fn stop_watcher(&mut self) {
         if let Some(mut watcher) = self.watcher.take() {
             let _ = watcher.kill();
@@ -299,7 +299,7 @@ impl DemoStage {
         }
     }
 
-    /// Returns the error that the demo does not go on, with what the watcher logged.
+    /// Returns the error that the demo is stuck, with the watcher's log.
     fn stuck(&self, what: &str) -> CliError {
         let log = fs::read_to_string(self.project.with_file_name("watcher.log"));
         let log = log.ok().filter(|log| !log.trim().is_empty());
@@ -310,7 +310,7 @@ impl DemoStage {
 
     fn finish(&self, command: &mut Command, words: &str) -> CliResult<String> {
         let output = command.stdin(Stdio::null()).output().map_err(|cause| match cause.kind() {
-            // Another run would be no better, and there is nothing to look at.
+            // Without git, another run would fail too, and there is nothing to look at.
             ErrorKind::NotFound if words.starts_with("git ") => {
                 GitError::NotRun { command: words.to_owned(), cause }.into()
             }
@@ -323,7 +323,7 @@ impl DemoStage {
         Err(self.stuck(&format!("`{words}` failed: {}", String::from_utf8_lossy(&printed))))
     }
 
-    /// Returns a command in the project that sees nobody's settings.
+    /// Returns a command in the project that ignores the user's settings.
     fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         for (name, _) in std::env::vars_os() {

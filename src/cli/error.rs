@@ -1,4 +1,4 @@
-//! Errors of commands: a sentence, a way out, a code for programs, and an exit code.
+//! Errors of commands: a problem, a fix, a code for programs, and an exit code.
 
 use std::fmt::Display;
 use std::io;
@@ -17,8 +17,8 @@ use crate::storage::StoreError;
 #[derive(Debug)]
 pub(crate) enum CliError {
     /// An operation failed.
-    Ops(Box<ProjectError>),
-    /// A completion was not accepted; `command` is the command up to the outcome.
+    Operation(Box<ProjectError>),
+    /// A completion was refused; `command` is the command up to its outcome.
     Completion { command: String, error: Box<ProjectError> },
     /// The command itself failed.
     Command { code: &'static str, problem: String, fix: Option<String>, exit_code: u8 },
@@ -29,12 +29,12 @@ pub(crate) type CliResult<T = ExitCode> = Result<T, CliError>;
 
 impl<E: Into<ProjectError>> From<E> for CliError {
     fn from(error: E) -> Self {
-        Self::Ops(Box::new(error.into()))
+        Self::Operation(Box::new(error.into()))
     }
 }
 
 impl CliError {
-    /// The arguments do not fit the project or each other.
+    /// Returns the error that the arguments do not fit the project or each other.
     pub(crate) fn refused(
         code: &'static str,
         problem: impl Into<String>,
@@ -44,28 +44,28 @@ impl CliError {
         Self::Command { code, problem, fix, exit_code: 4 }
     }
 
-    /// A file that the command line names, or stdin, cannot be read.
+    /// Returns the error that a file of the command line, or stdin, cannot be read.
     pub(crate) fn input(name: impl Display, cause: &io::Error) -> Self {
         Self::failed("unreadable_input", format!("cannot read `{name}`: {cause}"), None)
     }
 
-    /// A file or folder that the command line names cannot be written.
+    /// Returns the error that a file or folder of the command line cannot be written.
     pub(crate) fn output(path: &Path, cause: &io::Error) -> Self {
         let problem = format!("cannot write into `{}`: {cause}", path.display());
         Self::failed("unwritable_output", problem, None)
     }
 
-    /// The folder given with `-C` cannot be entered.
+    /// Returns the error that the folder given with `-C` cannot be entered.
     pub(crate) fn directory(path: &Path, cause: &io::Error) -> Self {
         Self::failed("no_directory", format!("cannot enter `{}`: {cause}", path.display()), None)
     }
 
-    /// The editor failed, or nothing was written in it.
+    /// Returns the error that the editor failed, or that nothing was written in it.
     pub(crate) fn editor(problem: String, fix: &str) -> Self {
         Self::failed("editor", problem, Some(fix.to_owned()))
     }
 
-    /// Metrics cannot be served at an address.
+    /// Returns the error that metrics cannot be served at an address.
     pub(crate) fn endpoint(fault: &EndpointFault) -> Self {
         Self::failed("no_endpoint", fault.problem.clone(), Some(fault.fix.to_owned()))
     }
@@ -75,9 +75,9 @@ impl CliError {
     }
 
     /// Returns the error of the operation, if one failed.
-    pub(crate) fn ops(&self) -> Option<&ProjectError> {
+    pub(crate) fn operation_error(&self) -> Option<&ProjectError> {
         match self {
-            Self::Ops(error) | Self::Completion { error, .. } => Some(error),
+            Self::Operation(error) | Self::Completion { error, .. } => Some(error),
             Self::Command { .. } => None,
         }
     }
@@ -85,7 +85,7 @@ impl CliError {
     /// Returns what is wrong, in a sentence.
     pub(crate) fn problem(&self) -> String {
         match self {
-            Self::Ops(error) | Self::Completion { error, .. } => error.problem(),
+            Self::Operation(error) | Self::Completion { error, .. } => error.problem(),
             Self::Command { problem, .. } => problem.clone(),
         }
     }
@@ -93,12 +93,12 @@ impl CliError {
     /// Returns what to do about it, where that is known.
     pub(crate) fn fix(&self) -> Option<String> {
         match self {
-            Self::Ops(error) | Self::Completion { error, .. } => error.fix(),
+            Self::Operation(error) | Self::Completion { error, .. } => error.fix(),
             Self::Command { fix, .. } => fix.clone(),
         }
     }
 
-    /// Returns a command that would be accepted in place of the refused completion.
+    /// Returns a command that would be accepted instead of the refused completion.
     pub(crate) fn example(&self) -> Option<String> {
         let Self::Completion { command, error } = self else { return None };
         let ProjectError::Refused(refusal) = &**error else { return None };
@@ -109,7 +109,7 @@ impl CliError {
             text.push_str(&format!(" \\\n    --blocker {blocker}"));
         }
         for (name, value) in example["outputs"].as_object().into_iter().flatten() {
-            // A text that reads as JSON must be written as JSON.
+            // A text that would be parsed as JSON must be quoted as JSON.
             let value = match value {
                 Value::String(text) if serde_json::from_str::<Value>(text).is_err() => text.clone(),
                 other => other.to_string(),
@@ -122,7 +122,7 @@ impl CliError {
     /// Returns the error as `--json` shows it.
     pub(crate) fn value(&self) -> Value {
         match self {
-            Self::Ops(error) | Self::Completion { error, .. } => reason_of(error),
+            Self::Operation(error) | Self::Completion { error, .. } => reason_of(error),
             Self::Command { code, problem, fix, .. } => {
                 let fix = fix.as_ref().map(|fix| format!("\n\n{fix}")).unwrap_or_default();
                 json!({"error": code, "message": format!("{problem}{fix}")})
@@ -133,7 +133,7 @@ impl CliError {
     /// Returns the exit code.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Self::Ops(error) | Self::Completion { error, .. } => exit_code(error),
+            Self::Operation(error) | Self::Completion { error, .. } => exit_code(error),
             Self::Command { exit_code, .. } => *exit_code,
         }
     }
@@ -159,11 +159,11 @@ pub(crate) fn exit_code(error: &ProjectError) -> u8 {
         | ProjectError::ClaimLost { .. }
         | ProjectError::Unfit { code: "edit_conflict", .. }
         | ProjectError::Git(
-            GitError::StagedElsewise { .. }
+            GitError::StagedDifferently { .. }
             | GitError::Unmerged { .. }
             | GitError::IntentToAdd { .. }
             | GitError::Converted { .. }
-            | GitError::InTheWay { .. },
+            | GitError::WouldOverwrite { .. },
         ) => 5,
         ProjectError::UnreadableTask { .. }
         | ProjectError::InvalidRules(_)

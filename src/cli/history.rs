@@ -6,14 +6,14 @@ use std::process::ExitCode;
 use clap::builder::NonEmptyStringValueParser;
 
 use crate::cli::{
-    CliError, CliResult, Output, Rehearsal, Session, bold, counted, cyan, dim, green, indented,
+    CliError, CliResult, DryRunOption, Output, Session, bold, counted, cyan, dim, green, indented,
     red, short, text_input, yellow,
 };
 use crate::domain::AgentId;
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::files::allowed_signers;
 use crate::files::printable::inert;
-use crate::git::{GitError, Marks, Pretence, Prompts, Repository};
+use crate::git::{GitError, HistoryOverride, Marks, Prompts, Repository};
 use crate::history::merge_driver::{broken_histories, drive, is_virtual_base};
 use crate::history::sync::outcome::{CommitLine, SyncEnd, SyncResult};
 use crate::history::sync::sync_loop::{ForeignCommits, SyncOptions, SyncStart, sync};
@@ -76,7 +76,7 @@ pub(crate) struct MergeDriverArgs {
 pub(crate) fn run_merge_driver(session: &Session, args: &MergeDriverArgs) -> CliResult {
     match (&args.base, &args.ours, &args.theirs, &args.path) {
         _ if args.settle => {
-            settle_all(session, if args.dry_run { DryRun::Yes } else { DryRun::No })
+            merge_all_unmerged(session, if args.dry_run { DryRun::Yes } else { DryRun::No })
         }
         _ if args.check_staged => Ok(check_staged(session)),
         (Some(base), Some(ours), Some(theirs), Some(path)) => {
@@ -95,7 +95,7 @@ fn merge(session: &Session, args: &MergeDriverArgs, files: [&PathBuf; 3], path: 
     let (base, ours, theirs) = (base?, ours?, theirs?);
     let base = Some(&base[..]).filter(|base| !base.is_empty());
     let versions = Versions { base, ours: &ours, theirs: &theirs };
-    // A git that does not know a placeholder passes it on as it stands.
+    // A git that does not know a placeholder passes it on literally.
     let label = |label: &str, default: &str| {
         if label.starts_with('%') { default } else { label }.to_owned()
     };
@@ -108,7 +108,7 @@ fn merge(session: &Session, args: &MergeDriverArgs, files: [&PathBuf; 3], path: 
     let merged = drive(&open, &session.directory, path, versions, &marks)?;
     let place = session.directory.join(files[1]);
     std::fs::write(&place, &merged.bytes).map_err(|cause| CliError::output(&place, &cause))?;
-    // Nobody sees a virtual base.
+    // The merge of a virtual base is not shown.
     if !is_virtual_base(&marks) {
         show_merge(session, path, &merged);
     }
@@ -123,13 +123,13 @@ fn show_merge(session: &Session, path: &str, merged: &FileMerge) {
         };
         let (outcome, agent, by) = (&visit.outcome, who(&visit.agent), who(by));
         output.say(format!(
-            "{ticket}: `{outcome}` by {agent} counts no more: the visit was ended by {by} on the branch that is merged into"
+            "{ticket}: `{outcome}` by {agent} no longer counts: {by} ended the visit on the branch that is merged into"
         ));
     }
     for dropped in &merged.dropped {
         output.say(match dropped {
-            Dropped::Claim { ticket, agent } => format!("{ticket}: {agent} has it no more"),
-            Dropped::Hold { ticket } => format!("{ticket}: it is not held any more"),
+            Dropped::Claim { ticket, agent } => format!("{ticket}: {agent} no longer has it"),
+            Dropped::Hold { ticket } => format!("{ticket}: it is no longer held"),
             Dropped::Unblocking { ticket } => format!("{ticket}: it is blocked again"),
         });
     }
@@ -141,15 +141,15 @@ fn show_merge(session: &Session, path: &str, merged: &FileMerge) {
         ));
     }
     let mut fix =
-        format!("edit `{shown}`, then `git add {named}`; until then this task waits, and no other");
+        format!("edit `{shown}`, then `git add {named}`; until then only this task waits");
     for conflict in &merged.conflicts {
         let problem = match conflict {
-            Conflict::Key(key) => format!("both sides changed `{key}`, each otherwise"),
+            Conflict::Key(key) => format!("both sides changed `{key}` differently"),
             Conflict::Body => "both sides changed the same lines of the text".to_owned(),
             Conflict::File(why) => format!("it was not merged by its meaning: {why}"),
             Conflict::OtherTask(other) => {
                 fix = format!(
-                    "`aof merge-driver --settle` merges both tasks; what is added before that loses what was done with `{other}`"
+                    "`aof merge-driver --settle` merges both tasks; adding the file before that loses what was done with `{other}`"
                 );
                 format!("git takes it for the file of `{other}`, renamed; the two were not mixed")
             }
@@ -157,11 +157,11 @@ fn show_merge(session: &Session, path: &str, merged: &FileMerge) {
         session.output.say(format!("{} {shown}: {}", red("conflict:"), inert(&problem)));
     }
     if !merged.conflicts.is_empty() {
-        session.output.say(session.git_said(fix));
+        session.output.say(session.with_git_prefix(fix));
     }
 }
 
-fn settle_all(session: &Session, mode: DryRun) -> CliResult {
+fn merge_all_unmerged(session: &Session, mode: DryRun) -> CliResult {
     let workspace = session.workspace("merge-driver")?;
     let tasks = merge_unmerged(&workspace, mode)?;
     let mut code = ExitCode::SUCCESS;
@@ -179,7 +179,7 @@ fn settle_all(session: &Session, mode: DryRun) -> CliResult {
             continue;
         }
         let (problem, fix) = task.problem_and_fix();
-        let fix = session.git_said(fix);
+        let fix = session.with_git_prefix(fix);
         session.output.say(format!("{} {shown}: {problem}\n{fix}", red("conflict:")));
     }
     if tasks.is_empty() {
@@ -191,20 +191,20 @@ fn settle_all(session: &Session, mode: DryRun) -> CliResult {
     Ok(code)
 }
 
-/// Refuses a commit that takes entries out of a history. What cannot be judged is committed all the same.
+/// Refuses a commit that removes entries from a history. Accepts a commit that cannot be checked.
 fn check_staged(session: &Session) -> ExitCode {
     let broken = Repository::discover(&session.directory)
         .map_err(ProjectError::from)
         .and_then(|repository| broken_histories(&repository));
     let paths = match broken {
         Ok(paths) if paths.is_empty() => return ExitCode::SUCCESS,
-        // `git --git-dir` keeps git's folder where no project is found.
+        // With `git --git-dir`, git's folder may be where no project is found.
         Err(ProjectError::Git(GitError::NoRepository { .. })) => return ExitCode::SUCCESS,
         Err(error) => {
-            let why = inert(&session.git_said(error.problem())).replace('\n', " ");
+            let why = inert(&session.with_git_prefix(error.problem())).replace('\n', " ");
             session.output.say(format!(
-                "{} {why}; `aof verify` judges the commit once it is made",
-                yellow("not judged:")
+                "{} {why}; `aof verify` checks the commit once it is made",
+                yellow("not checked:")
             ));
             return ExitCode::SUCCESS;
         }
@@ -218,7 +218,7 @@ fn check_staged(session: &Session) -> ExitCode {
         "{} this would take entries out of the history of {}: what is staged is older than what is committed, or was changed by hand\n{}",
         red("not committed:"),
         inert(&paths.join(", ")),
-        inert(&session.git_said(fix))
+        inert(&session.with_git_prefix(fix))
     ));
     ExitCode::FAILURE
 }
@@ -243,28 +243,28 @@ pub(crate) struct SyncArgs {
     #[arg(long, value_name = "NAME")]
     remote: Option<String>,
     #[command(flatten)]
-    rehearsal: Rehearsal,
+    dry_run_option: DryRunOption,
 }
 
 pub(crate) fn run_sync(session: &Session, args: &SyncArgs) -> CliResult {
     let workspace = session.workspace("sync")?;
-    let mode = args.rehearsal.mode();
-    let wish = SyncOptions {
+    let mode = args.dry_run_option.mode();
+    let options = SyncOptions {
         remote: args.remote.as_deref(),
         first: SyncStart::Fetch,
         foreign: ForeignCommits::Pushed,
         prompts: Prompts::AtTerminal,
         dry_run: mode,
     };
-    let synced = sync(&workspace, &wish)?;
+    let synced = sync(&workspace, &options)?;
     if session.output.is_json() {
         let mut value = synced.value();
-        session.git_said_in(&mut value);
-        session.output.data_of_act(value, mode);
+        session.add_git_prefix(&mut value);
+        session.output.change_data(value, mode);
     } else {
         session.output.print(&page(session, &synced, mode));
     }
-    // Being offline is no failure: what is here waits.
+    // Being offline is no failure: the commits here wait.
     Ok(ExitCode::from(match synced.end {
         SyncEnd::Same | SyncEnd::Rehearsed | SyncEnd::Offline { .. } => 0,
         SyncEnd::Rejected { .. } => 1,
@@ -290,7 +290,8 @@ fn page(session: &Session, synced: &SyncResult, mode: DryRun) -> String {
     let upstream = inert(&synced.upstream.name());
     match (synced.trouble(), &synced.end) {
         (Some((problem, fix)), _) => {
-            let [problem, fix] = [problem, fix].map(|text| indented(&session.git_said(text), "  "));
+            let [problem, fix] =
+                [problem, fix].map(|text| indented(&session.with_git_prefix(text), "  "));
             lines.push(format!("{} {problem}\n  {fix}", yellow("!")));
         }
         (None, SyncEnd::Rehearsed) => lines.push("dry run: nothing was changed".to_owned()),
@@ -370,7 +371,7 @@ pub(crate) fn run_verify(session: &Session, args: &VerifyArgs) -> CliResult {
     }
     let range = args.range();
     let verified = if project.is_some() || !session.is_in_worktree()? {
-        session.past("verify")?.verify(project, &range, keys)?
+        session.commit_archive("verify")?.verify(project, &range, keys)?
     } else {
         verify(&session.workspace("verify")?, &range, keys)?
     };
@@ -389,14 +390,14 @@ fn verify_push(
     keys: Option<&TrustedKeys>,
 ) -> CliResult {
     let output = session.output;
-    let past = session.past("verify")?;
+    let commit_archive = session.commit_archive("verify")?;
     let updates: Result<Vec<Update>, _> = text_input::text("-")?.lines().map(str::parse).collect();
     let updates = updates.map_err(|fault| {
         let fix =
             "`--stdin` is for what git tells a `pre-receive` hook: `OLD NEW REF`, line by line";
         CliError::refused("bad_update", fault.to_string(), fix)
     })?;
-    let pushed = verify_pushed(&past, project, &updates, keys)?;
+    let pushed = verify_pushed(&commit_archive, project, &updates, keys)?;
     if output.is_json() {
         output.data(pushed_value(&pushed));
     } else if pushed.is_empty() {
@@ -433,22 +434,22 @@ fn trusted_keys(file: &Path) -> CliResult<TrustedKeys> {
 }
 
 fn show(output: Output, verified: &Verification) {
-    verified.findings.iter().for_each(|wrong| output.line(finding(wrong)));
+    verified.findings.iter().for_each(|finding| output.line(finding_text(finding)));
     let note = |text: String| output.line(format!("{} {text}", yellow("note:")));
     for end in &verified.ends {
         let end = short(end);
         note(format!(
-            "history ends at commit {end} here: what was before cannot be judged; `git fetch --unshallow` brings it"
+            "history ends at commit {end} here: earlier commits cannot be checked; `git fetch --unshallow` gets them"
         ));
     }
-    for pretence in &verified.pretences {
+    for pretence in &verified.history_overrides {
         let text = match pretence {
-            Pretence::Grafts => {
-                "git is told other parents of commits here (`.git/info/grafts`); that is ignored: what is judged is the history that the \
+            HistoryOverride::Grafts => {
+                "`.git/info/grafts` replaces parents of commits here; that is ignored: `aof verify` checks the history that the \
                  commits name; delete the file unless you know what it is for"
             }
-            Pretence::Replacements => {
-                "git shows other objects in place of some here (`git replace --list`); that is ignored: what is judged is the history that \
+            HistoryOverride::Replacements => {
+                "git replaces some objects here (`git replace --list`); that is ignored: `aof verify` checks the history that \
                  the commits name; `git replace --delete` takes one away"
             }
         };
@@ -456,7 +457,7 @@ fn show(output: Output, verified: &Verification) {
     }
     if verified.renamed > 0 {
         let changes = counted(verified.renamed, "change");
-        note(format!("{changes} made by rules that this version calls by another hash"));
+        note(format!("{changes} made by rules whose hash this version computes differently"));
     }
     let changes = if verified.changes == 1 { "change" } else { "changes" };
     let commits = counted(verified.commits, "commit");
@@ -467,26 +468,26 @@ fn show(output: Output, verified: &Verification) {
     });
 }
 
-fn finding(wrong: &HistoryFinding) -> String {
-    let head = match wrong.covered {
-        None if !wrong.rule.is_fault() => yellow("note:"),
+fn finding_text(finding: &HistoryFinding) -> String {
+    let head = match finding.covered {
+        None if !finding.rule.is_fault() => yellow("note:"),
         None => red("wrong:"),
         Some(_) => yellow("put right:"),
     };
-    let task = wrong.task.as_ref().map(|task| format!("{}: ", bold(task)));
+    let task = finding.task.as_ref().map(|task| format!("{}: ", bold(task)));
     let mut text = format!(
         "{head} {}{} [{}]\n  commit   {} {}\n  by       {}, {}\n  expected {}\n  found    {}",
         task.unwrap_or_default(),
-        wrong.rule.sentence(),
-        wrong.rule,
-        short(wrong.commit),
-        inert(&wrong.subject),
-        inert(&wrong.author),
-        wrong.authored,
-        inert(&wrong.expected),
-        inert(&wrong.found),
+        finding.rule.sentence(),
+        finding.rule,
+        short(finding.commit),
+        inert(&finding.subject),
+        inert(&finding.author),
+        finding.authored,
+        inert(&finding.expected),
+        inert(&finding.found),
     );
-    if let Some(commit) = wrong.covered {
+    if let Some(commit) = finding.covered {
         text.push_str(&format!("\n  put right by commit {}", short(commit)));
     }
     text

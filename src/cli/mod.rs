@@ -18,9 +18,9 @@ pub(crate) mod watch;
 pub(crate) mod workflow;
 
 pub(crate) use arguments::{
-    AGENT, ActingAgent, Away, LogFormat, PastTime, Rehearsal, SignWith, Words, agent_variable,
-    between, context, key_value, length, now, object, one_of, run_under_way, template, value_of,
-    words,
+    AGENT, ActingAgent, DryRunOption, LogFormat, OfflineOption, PastTime, SignWith, Words,
+    agent_variable, between, context, current_run, key_value, length, now, object, one_of,
+    template, value_of, words,
 };
 pub(crate) use error::{CliError, CliResult, exit_code};
 pub(crate) use output::{

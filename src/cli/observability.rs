@@ -27,7 +27,7 @@ use crate::observability::events::catch_up::{
 use crate::observability::metrics::exposition::{ExpositionFormat, render, value};
 use crate::observability::metrics::families::numbers;
 use crate::observability::notices::delivery::{
-    OutgoingMessage, OutgoingState, Tried, deliver_notices, outgoing,
+    MessageScope, OutgoingMessage, OutgoingState, deliver_notices, outgoing,
 };
 use crate::storage::Outbox;
 
@@ -127,7 +127,7 @@ pub(crate) fn run_events(session: &Session, args: &EventsArgs) -> CliResult {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Workload over every wanted event that is there by now, and warns of damaged lines.
+/// Passes every wanted event written so far to `take`, and warns of damaged lines.
 fn read(
     session: &Session,
     reader: &mut EventReader,
@@ -237,13 +237,13 @@ pub(crate) fn run_metrics(session: &Session, args: &MetricsArgs) -> CliResult {
     }
     if let Some(error) = &numbers.untold {
         let error = inert(&error.to_string());
-        session.warn(&format!("what only the event stream tells is left out: {error}"));
+        session.warn(&format!("metrics of the event stream are left out: {error}"));
     }
-    // The metrics count unreadable files as they were last committed.
+    // The metrics count unreadable files by their last committed version.
     Ok(changes::tell_unreadable(session, &numbers.unreadable))
 }
 
-/// Replaces the file at once, so that a collector never reads half of it. Its permissions stay.
+/// Replaces the file atomically, so that a collector never reads half of it. Keeps its permissions.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let (path, mode) = match fs::metadata(path) {
         Ok(found) if !found.is_file() => return Err(io::Error::other("it is no file")),
@@ -290,8 +290,11 @@ pub(crate) fn run_notices(session: &Session, args: &NoticesArgs) -> CliResult {
         );
         return Ok(ExitCode::SUCCESS);
     }
-    let rounds =
-        if args.deliver { deliver_notices(&workspace, Tried::All, TIMEOUT)? } else { Vec::new() };
+    let rounds = if args.deliver {
+        deliver_notices(&workspace, MessageScope::All, TIMEOUT)?
+    } else {
+        Vec::new()
+    };
     let delivered: usize = rounds.iter().map(|round| round.delivered).sum();
     let messages = outgoing(&workspace)?;
     let value = || {

@@ -1,4 +1,4 @@
-//! What is printed: data on stdout, everything else on stderr. Nothing else prints.
+//! Prints: data to stdout, everything else to stderr. No other module prints.
 
 use std::fmt::Display;
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -50,8 +50,8 @@ impl Output {
         }
     }
 
-    /// Prints bytes that are signed or checked: unchanged, but made harmless at a terminal.
-    pub(crate) fn exactly(self, text: &str) {
+    /// Prints a text that is signed or checked: unchanged, but made harmless at a terminal.
+    pub(crate) fn print_exactly(self, text: &str) {
         if std::io::stdout().is_terminal() {
             return self.print(&inert(text));
         }
@@ -68,7 +68,7 @@ impl Output {
     /// Notes that stdout takes nothing more.
     fn lose(self, cause: &std::io::Error) {
         CLOSED.store(true, Ordering::Relaxed);
-        // A reader that closes the pipe has seen enough: `aof task list | head` is no error.
+        // A reader may close the pipe early: `aof task list | head` is no error.
         if cause.kind() != ErrorKind::BrokenPipe && !LOST.swap(true, Ordering::Relaxed) {
             self.say(format!("{} cannot write to standard output: {cause}", red("error:")));
         }
@@ -103,8 +103,8 @@ impl Output {
         if self.json { self.data(value()) } else { self.print(&text()) }
     }
 
-    /// Prints a JSON document about an act; `dryRun` says when nothing was done.
-    pub(crate) fn data_of_act(self, value: impl Serialize, mode: DryRun) {
+    /// Prints a JSON document about a change, with `dryRun` if nothing was done.
+    pub(crate) fn change_data(self, value: impl Serialize, mode: DryRun) {
         let mut value = json!(value);
         if mode == DryRun::Yes {
             value["dryRun"] = json!(true);
@@ -151,7 +151,7 @@ pub(crate) fn json_line(fields: Value) -> Value {
     merged(json!({"jsonVersion": JSON_VERSION}), fields)
 }
 
-/// Returns an object with the fields of another one behind its own.
+/// Returns an object with the fields of another one after its own.
 pub(crate) fn merged(mut value: Value, more: Value) -> Value {
     if let (Value::Object(map), Value::Object(more)) = (&mut value, more) {
         map.extend(more);
@@ -159,7 +159,7 @@ pub(crate) fn merged(mut value: Value, more: Value) -> Value {
     value
 }
 
-/// Returns how wide the output may be: `COLUMNS`, else the terminal's width. A file or a pipe takes whole lines.
+/// Returns how wide the output may be: `COLUMNS`, else the terminal's width. For a file or a pipe, lines are not limited.
 pub(crate) fn width() -> usize {
     let named =
         std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|width| *width > 0);
@@ -180,12 +180,12 @@ pub(crate) fn first_of<T: Display>(items: &[T], few: usize) -> String {
     if more == 0 { shown.join(", ") } else { format!("{} and {more} more", shown.join(", ")) }
 }
 
-/// Returns the lines of a text, made harmless, each but the first behind an indent.
+/// Returns the lines of a text, made harmless, all but the first indented.
 pub(crate) fn indented(text: &str, indent: &str) -> String {
     text.lines().map(inert).collect::<Vec<_>>().join(&format!("\n{indent}"))
 }
 
-/// Returns the first letters of a commit's name.
+/// Returns the first seven characters of a commit's id.
 pub(crate) fn short(commit: impl Display) -> String {
     commit.to_string().chars().take(7).collect()
 }

@@ -46,7 +46,7 @@ Examples:
   aof task complete AOF-7qk --outcome complete --summary \"Login works\"
   git log tasks/                  see who did what, and when
 
-`aof COMMAND --help` tells more of a command.")]
+`aof COMMAND --help` says more about a command.")]
 struct Cli {
     #[command(flatten)]
     global: Global,
@@ -54,8 +54,8 @@ struct Cli {
     command: Option<TopCommand>,
 }
 
-// The arguments of a command are described when it is called (`defer`): describing all takes longer than most commands run.
-// So the sentence for the list of commands stands here, not at the arguments.
+// The arguments of a command are built when it is called (`defer`): building all of them takes longer than most commands run.
+// So the descriptions for the list of commands are here, not at the arguments.
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 enum TopCommand {
@@ -128,7 +128,7 @@ pub fn main() -> ExitCode {
         command().try_get_matches_from(words).and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {
         Ok(cli) => cli,
-        Err(error) => return misread(&naming_the_variable(error).format(&mut command())),
+        Err(error) => return print_usage_error(&name_agent_variable(error).format(&mut command())),
     };
     let session = Session::new(cli.global);
     let outcome = match cli.command {
@@ -161,9 +161,9 @@ pub fn main() -> ExitCode {
         Some(TopCommand::Workflow(command)) => workflow::command::run(&session, &command),
         Some(TopCommand::Org(command)) => org::run_org(&session, &command),
         Some(TopCommand::Demo(_)) if session.output.is_json() => {
-            let told =
+            let message =
                 "`aof demo` is for people, and has no JSON; a program reads `aof events --follow`";
-            return misread(&command().error(ErrorKind::ArgumentConflict, told));
+            return print_usage_error(&command().error(ErrorKind::ArgumentConflict, message));
         }
         Some(TopCommand::Demo(args)) => run_demo(&session, &args),
     };
@@ -174,8 +174,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Returns the error, naming the environment variable where the invalid value came from there and not from an option.
-fn naming_the_variable(mut error: clap::Error) -> clap::Error {
+/// Returns the error; it names the environment variable if the invalid value came from there, not from an option.
+fn name_agent_variable(mut error: clap::Error) -> clap::Error {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         _ => None,
@@ -194,10 +194,10 @@ fn naming_the_variable(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Prints a usage error, or the help that was asked for in place of a command.
-fn misread(error: &clap::Error) -> ExitCode {
+/// Prints a usage error, or the requested help. Returns the exit code.
+fn print_usage_error(error: &clap::Error) -> ExitCode {
     let _ = error.print();
-    // The arguments could not be parsed, so the word alone says whether JSON is wanted.
+    // The arguments could not be parsed, so only the word itself tells whether JSON is wanted.
     if error.use_stderr() && std::env::args_os().any(|word| word == "--json") {
         let text = error.render().to_string();
         let message = text.trim().strip_prefix("error: ").unwrap_or(text.trim());
@@ -212,7 +212,7 @@ pub(crate) fn command() -> clap::Command {
     grouped(Cli::command())
 }
 
-/// Clap wraps at this width as well.
+/// The width at which clap wraps too.
 const WIDEST: usize = 100;
 
 /// A heading, and the commands below it.
@@ -242,11 +242,11 @@ fn grouped(command: clap::Command) -> clap::Command {
 }
 
 fn with_list(command: clap::Command, groups: &[HelpGroup]) -> clap::Command {
-    let list = list(&command, groups);
-    command.before_help(list).help_template(TEMPLATE)
+    let command_list = command_list(&command, groups);
+    command.before_help(command_list).help_template(TEMPLATE)
 }
 
-fn list(command: &clap::Command, groups: &[HelpGroup]) -> String {
+fn command_list(command: &clap::Command, groups: &[HelpGroup]) -> String {
     let style = command.get_styles();
     let (heading, literal) = (*style.get_header(), *style.get_literal());
     let name_width = command.get_subcommands().map(|sub| sub.get_name().len()).max().unwrap_or(0);
@@ -256,7 +256,7 @@ fn list(command: &clap::Command, groups: &[HelpGroup]) -> String {
         text.push_str(&format!("{heading}{title}:{heading:#}\n"));
         for sub in names.iter().filter_map(|name| command.find_subcommand(name)) {
             let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
-            let about = hanging(&about, room, name_width + 4);
+            let about = wrap(&about, room, name_width + 4);
             let name = sub.get_name();
             text.push_str(&format!("  {literal}{name:<name_width$}{literal:#}  {about}\n"));
         }
@@ -265,8 +265,8 @@ fn list(command: &clap::Command, groups: &[HelpGroup]) -> String {
     text
 }
 
-/// Returns a text wrapped to so many columns, its further lines indented.
-fn hanging(text: &str, room: usize, indent: usize) -> String {
+/// Returns a text wrapped to so many columns, all lines but the first indented.
+fn wrap(text: &str, room: usize, indent: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
         match lines.last_mut() {
@@ -338,7 +338,7 @@ pub(crate) fn man(session: &Session, args: &ManArgs, command: clap::Command) -> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints the schema unchanged, with `--json` too: a `jsonVersion` would be no part of it.
+/// Prints the schema unchanged, even with `--json`: `jsonVersion` is not part of it.
 pub(crate) fn schema(session: &Session, args: &SchemaArgs) -> ExitCode {
     session.output.line(format!("{:#}", args.kind.document()));
     ExitCode::SUCCESS

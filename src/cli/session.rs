@@ -20,10 +20,10 @@ use crate::files::printable::inert;
 use crate::history::verify::commit_archive::CommitArchive;
 use crate::project::active_rules::{InForce, Remark};
 use crate::project::error::ProjectError;
-use crate::project::git_hints::GitWords;
-use crate::project::open::Patience;
+use crate::project::git_hints::GitCommands;
+use crate::project::open::CheckoutWait;
 use crate::project::workspace::acting_agent;
-use crate::project::workspace::{Aside, Tell, Workspace, warn_in_log};
+use crate::project::workspace::{ProgressMessage, Tell, Workspace, warn_in_log};
 use crate::rules::Warning;
 
 /// One run of the command line.
@@ -33,8 +33,8 @@ pub(crate) struct Session {
     pub wait: Duration,
     pub verbose: bool,
     pub log_format: LogFormat,
-    /// How git's commands are written for people; known once a project is open.
-    git_words: OnceCell<GitWords>,
+    /// How git commands are written in messages; known once a project is open.
+    git_commands: OnceCell<GitCommands>,
 }
 
 impl Session {
@@ -46,14 +46,14 @@ impl Session {
             wait: global.wait,
             verbose: global.verbose > 0,
             log_format: global.log_format,
-            git_words: OnceCell::new(),
+            git_commands: OnceCell::new(),
         }
     }
 
     /// Shows an error and returns the exit code.
     pub(crate) fn fail(&self, error: &CliError) -> ExitCode {
         let output = self.output;
-        let problem = inert(&self.git_said(error.problem()));
+        let problem = inert(&self.with_git_prefix(error.problem()));
         if output.is_json() {
             output.data(self.error_value(error));
             output.say(problem);
@@ -64,12 +64,12 @@ impl Session {
             ProjectError::UnreadableTask { diagnostics, .. }
             | ProjectError::InvalidRules(diagnostics)
             | ProjectError::InvalidImport { diagnostics, .. },
-        ) = error.ops()
+        ) = error.operation_error()
         {
             output.say(format!("\n{}", painted(diagnostics)));
         }
         if let Some(fix) = error.fix() {
-            output.say(format!("\n{} {}", bold("hint:"), inert(&self.git_said(fix))));
+            output.say(format!("\n{} {}", bold("hint:"), inert(&self.with_git_prefix(fix))));
         }
         if let Some(example) = error.example() {
             output.say(format!("\nexample:\n{example}"));
@@ -79,7 +79,7 @@ impl Session {
 
     /// Shows an error as the last line of a stream of JSON, and returns the exit code.
     pub(crate) fn fail_stream(&self, error: &CliError) -> ExitCode {
-        let problem = self.git_said(error.problem());
+        let problem = self.with_git_prefix(error.problem());
         let mut value = self.error_value(error);
         // The stream has the sentence under `error`, so the code is under `code`.
         let code = value.as_object_mut().and_then(|map| map.shift_remove("error"));
@@ -91,30 +91,30 @@ impl Session {
 
     fn error_value(&self, error: &CliError) -> Value {
         let mut value = error.value();
-        self.git_said_in(&mut value);
+        self.add_git_prefix(&mut value);
         value
     }
 
-    /// Returns a text whose git commands work from where the person is.
-    pub(crate) fn git_said(&self, text: String) -> String {
-        match self.git_words.get() {
-            Some(words) => words.said(text),
+    /// Returns the text with its git commands changed to work from where the person is.
+    pub(crate) fn with_git_prefix(&self, text: String) -> String {
+        match self.git_commands.get() {
+            Some(words) => words.with_folder(text),
             None => text,
         }
     }
 
-    /// Does so with the sentences of an object that people may read.
-    pub(crate) fn git_said_in(&self, value: &mut Value) {
+    /// Changes the sentences of a JSON object in the same way.
+    pub(crate) fn add_git_prefix(&self, value: &mut Value) {
         for key in ["message", "problem", "fix"] {
             if let Some(Value::String(text)) = value.get_mut(key) {
-                *text = self.git_said(std::mem::take(text));
+                *text = self.with_git_prefix(std::mem::take(text));
             }
         }
     }
 
     /// Opens the project for a command: `task complete`.
     pub(crate) fn workspace(&self, command: &str) -> CliResult<Workspace> {
-        self.open_telling(command, print_aside)
+        self.open_telling(command, print_progress)
     }
 
     /// Opens the project for a command that runs unattended: short waits are not printed.
@@ -132,12 +132,12 @@ impl Session {
     fn open_telling(&self, command: &str, tell: Tell) -> CliResult<Workspace> {
         let workspace =
             Workspace::open(&self.directory, format!("aof {command}"), now, self.wait, tell)
-                .map_err(|error| self.unopened(error))?;
-        self.git_words.get_or_init(|| workspace.git_words.clone());
+                .map_err(|error| self.open_error(error))?;
+        self.git_commands.get_or_init(|| workspace.git_commands.clone());
         Ok(workspace)
     }
 
-    fn unopened(&self, error: ProjectError) -> CliError {
+    fn open_error(&self, error: ProjectError) -> CliError {
         match self.enter() {
             Err(no_directory) => no_directory,
             Ok(_) => error.into(),
@@ -150,15 +150,15 @@ impl Session {
         directory.canonicalize().map_err(|cause| CliError::directory(directory, &cause))
     }
 
-    /// Opens the commits of the repository, for a command that reads no files.
-    pub(crate) fn past(&self, command: &str) -> CliResult<CommitArchive> {
+    /// Opens the commits of the repository, for a command that reads no worktree.
+    pub(crate) fn commit_archive(&self, command: &str) -> CliResult<CommitArchive> {
         let opened = CommitArchive::open(&self.directory, format!("aof {command}"), now);
-        opened.map_err(|error| self.unopened(error))
+        opened.map_err(|error| self.open_error(error))
     }
 
     /// Returns whether the repository has a worktree.
     pub(crate) fn is_in_worktree(&self) -> CliResult<bool> {
-        CommitArchive::has_files(&self.directory).map_err(|error| self.unopened(error))
+        CommitArchive::has_files(&self.directory).map_err(|error| self.open_error(error))
     }
 
     /// Opens the project in this folder for `aof init`.
@@ -166,18 +166,18 @@ impl Session {
         self.workspace_at(root, "init")
     }
 
-    /// Opens the project in this very folder.
+    /// Opens the project in exactly this folder.
     pub(crate) fn workspace_at(
         &self,
         root: &Path,
         command: &str,
     ) -> Result<Workspace, ProjectError> {
-        Workspace::at(root, format!("aof {command}"), now, self.wait, print_aside)
+        Workspace::at(root, format!("aof {command}"), now, self.wait, print_progress)
     }
 
     /// Returns how a command waits for others that check out the project's branch.
-    pub(crate) fn patience(&self, command: &str) -> Patience {
-        Patience::new(format!("aof {command}"), now(), self.wait, print_aside)
+    pub(crate) fn checkout_wait(&self, command: &str) -> CheckoutWait {
+        CheckoutWait::new(format!("aof {command}"), now(), self.wait, print_progress)
     }
 
     /// Returns the rules in force, and warns where the worktree's differ.
@@ -206,8 +206,8 @@ impl Session {
                     let files = files.join(", ");
                     format!("{files} {differ} from what is committed; the committed rules count")
                 }
-                Remark::Unheeded(file) => format!(
-                    "`{}` differs from what is committed; which branch the project lives on is said by what is committed",
+                Remark::UncommittedProjectFile(file) => format!(
+                    "`{}` differs from what is committed; the committed file says which branch the project is on",
                     file.display()
                 ),
                 Remark::Superseded { commit, .. } => format!(
@@ -230,21 +230,21 @@ impl Session {
         }
     }
 
-    /// Returns whether a person can answer questions.
+    /// Returns whether a person at a terminal can answer questions.
     pub(crate) fn at_terminal() -> bool {
         io::stdin().is_terminal()
     }
 }
 
-fn print_aside(aside: Aside<'_>) {
+fn print_progress(aside: ProgressMessage<'_>) {
     let (label, text) = match aside {
-        Aside::Wait(what) => ("waiting:".to_owned(), what),
-        Aside::Warning(text) => (yellow("warning:"), text),
+        ProgressMessage::Wait(what) => ("waiting:".to_owned(), what),
+        ProgressMessage::Warning(text) => (yellow("warning:"), text),
     };
     let _ = writeln!(anstream::stderr(), "{label} {}", inert(text));
 }
 
-/// Starts the log on stderr: nothing by default, changes with `-v`, reads as well with `-vv`.
+/// Starts the log on stderr: none by default, changes with `-v`, reads too with `-vv`.
 fn start_log(verbosity: u8, format: LogFormat) {
     let level = match verbosity {
         0 => return,

@@ -13,7 +13,7 @@ use crate::files::printable::{inert, one_line};
 use crate::observability::stats::breakdowns::{AgentStats, Direction, Week};
 use crate::observability::stats::gates::{GateStats, MANY as MANY_PASSES};
 use crate::observability::stats::numbers::{Share, Spread};
-use crate::observability::stats::report::{Question, Stats, stats};
+use crate::observability::stats::report::{Stats, StatsQuery, stats};
 use crate::tasks::headers::summary::time;
 
 /// How many tasks with wrong clocks are named.
@@ -39,7 +39,7 @@ pub(crate) struct StatsArgs {
     by: Option<StatsTable>,
 }
 
-/// What a table is of.
+/// The subject of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StatsTable {
     Agent,
@@ -58,7 +58,7 @@ const TABLES: Words<StatsTable> = &[
 pub(crate) fn run_stats(session: &Session, args: &StatsArgs) -> CliResult {
     let (workspace, in_force) = session.open("stats")?;
     let since = args.since.map(|since| since.from(workspace.now()));
-    let question = Question { since, workflow: args.workflow.clone() };
+    let question = StatsQuery { since, workflow: args.workflow.clone() };
     let stats = stats(&workspace, &in_force, &question)?;
     let output = session.output;
     let has_no_visits = stats.tally.visits == 0;
@@ -88,7 +88,7 @@ pub(crate) fn run_stats(session: &Session, args: &StatsArgs) -> CliResult {
     Ok(changes::tell_unreadable(session, &stats.unreadable))
 }
 
-/// Warns of numbers that wrong clocks spoilt.
+/// Warns of visits with wrong clocks, whose durations count as zero.
 fn warn_of_clocks(session: &Session, stats: &Stats) {
     let names = match stats.skewed.as_slice() {
         [] => return,
@@ -110,14 +110,14 @@ const IDLE: usize = 4;
 /// The lines of a screen without the prompt, and at least so many agents.
 const LINES: usize = 23;
 const AGENTS: usize = 3;
-/// An agent with fewer completed visits is no example of anything.
-const SOME: u64 = 5;
+/// An agent with fewer completed visits is not compared with others.
+const LEAST_VISITS: u64 = 5;
 /// How many tasks with the most passes are named.
 const WORST: usize = 3;
 /// The column in which answers begin.
 const MARGIN: usize = 12;
 
-/// Returns the screen.
+/// Returns the text of the screen.
 fn page(stats: &Stats) -> String {
     let mut text = title(stats);
     if stats.tally.visits == 0 {
@@ -138,17 +138,17 @@ fn page(stats: &Stats) -> String {
         }
     }
     text.push_str(&format!("\n{}", gates(stats, Some(GATES))));
-    more(&mut text, stats.gates.len(), GATES, "gate");
+    add_rest(&mut text, stats.gates.len(), GATES, "gate");
     if !stats.agents.is_empty() {
         // Three lines around the agents: a blank one, the titles, and "... and more".
         let room = LINES.saturating_sub(text.lines().count() + 3).max(AGENTS);
         text.push_str(&format!("\n{}", agents(stats, room)));
-        more(&mut text, stats.agents.len(), room, "agent");
+        add_rest(&mut text, stats.agents.len(), room, "agent");
     }
     text
 }
 
-fn more(text: &mut String, all: usize, shown: usize, what: &str) {
+fn add_rest(text: &mut String, all: usize, shown: usize, what: &str) {
     if all > shown {
         let rest = format!("... and {} more: `aof stats --by {what}`", all - shown);
         text.push_str(&format!("{}\n", dim(rest)));
@@ -180,7 +180,7 @@ fn title(stats: &Stats) -> String {
 fn throughput(stats: &Stats) -> Option<String> {
     let rate = stats.throughput()?;
     let completed = |week: &Week| Some(u32::try_from(week.completed).map_or(f64::MAX, f64::from));
-    Some(format!("{rate:.1} tasks completed a week{}", drawn(stats, completed)))
+    Some(format!("{rate:.1} tasks completed a week{}", sparkline(stats, completed)))
 }
 
 fn lead(stats: &Stats) -> Option<String> {
@@ -196,7 +196,7 @@ fn first_pass(stats: &Stats) -> Option<String> {
 
 fn rejections(stats: &Stats) -> Option<String> {
     stats.rejections.rate()?;
-    let drawn = drawn(stats, |week| week.rejections.rate());
+    let sparkline = sparkline(stats, |week| week.rejections.rate());
     let halves = format!("{}, then {}", percent(stats.trend.earlier), percent(stats.trend.later));
     let trend = match stats.trend.direction() {
         Some(Direction::Rising) => format!("  {}: {halves}", red("rising")),
@@ -204,7 +204,7 @@ fn rejections(stats: &Stats) -> Option<String> {
         Some(Direction::Steady) => "  steady".to_owned(),
         None => String::new(),
     };
-    Some(format!("{} of verdicts{drawn}{trend}", percent(stats.rejections)))
+    Some(format!("{} of verdicts{sparkline}{trend}", percent(stats.rejections)))
 }
 
 fn loops(stats: &Stats) -> Option<String> {
@@ -233,14 +233,14 @@ fn idle(stats: &Stats) -> Option<String> {
         times => format!("{} (passed over {})", one_line(&gate.gate), counted(times, "time")),
     };
     let names: Vec<String> = stats.gates.iter().filter(|gate| gate.is_idle()).map(name).collect();
-    let more = if names.len() > IDLE { ", ..." } else { "" };
+    let add_rest = if names.len() > IDLE { ", ..." } else { "" };
     let shown = names[..names.len().min(IDLE)].join(", ");
-    (!names.is_empty()).then(|| format!("{shown}{more}: no task was there"))
+    (!names.is_empty()).then(|| format!("{shown}{add_rest}: no task was there"))
 }
 
-/// Returns the fastest and the slowest agent, measured by their gates, and whose work comes back most.
+/// Returns the fastest and the slowest agent relative to others at their gates, and the agent whose work is sent back most.
 fn agent_lines(stats: &Stats) -> Option<String> {
-    let known = || stats.agents.iter().filter(|agent| agent.rejects.whole >= SOME);
+    let known = || stats.agents.iter().filter(|agent| agent.rejects.whole >= LEAST_VISITS);
     let pace = |agent: &AgentStats| agent.pace.unwrap_or(1.0);
     let fastest = known().min_by(|a, b| pace(a).total_cmp(&pace(b)))?;
     let slowest = known().max_by(|a, b| pace(a).total_cmp(&pace(b)))?;
@@ -257,8 +257,8 @@ fn agent_lines(stats: &Stats) -> Option<String> {
     (!facts.is_empty()).then(|| facts.join(", "))
 }
 
-/// Returns the weeks as a line of bars. A first week that is cut off is left out: it would look like a bad one.
-fn drawn(stats: &Stats, value: impl Fn(&Week) -> Option<f64>) -> String {
+/// Returns the weeks as a line of bars. A shorter first week is left out: it would look like a bad one.
+fn sparkline(stats: &Stats, value: impl Fn(&Week) -> Option<f64>) -> String {
     let length = |week: &Week| week.until.saturating_sub(week.from);
     let weeks = match &stats.weeks[..] {
         [first, .., last] if length(first) < length(last) => &stats.weeks[1..],
@@ -268,15 +268,15 @@ fn drawn(stats: &Stats, value: impl Fn(&Week) -> Option<f64>) -> String {
     if weeks.len() < 2 {
         return String::new();
     }
-    format!("  {}", cyan(spark(&weeks.iter().map(value).collect::<Vec<_>>())))
+    format!("  {}", cyan(bars(&weeks.iter().map(value).collect::<Vec<_>>())))
 }
 
-/// The longest bar, in letters.
-const LETTERS: u32 = 12;
-/// More than this part of the work sent back is too much.
-const MUCH: f64 = 0.5;
+/// The longest bar, in characters.
+const BAR_WIDTH: u32 = 12;
+/// A rejection rate above this is shown as a problem.
+const HIGH_RATE: f64 = 0.5;
 
-/// Returns the gates: all that is known of each, or what the screen shows of those where most of the time is spent.
+/// Returns the table of gates: in full, or at most `most` of them, where most of the time is spent, with fewer columns.
 fn gates(stats: &Stats, most: Option<usize>) -> String {
     let mut shown: Vec<(usize, &GateStats)> = stats.gates.iter().enumerate().collect();
     shown.sort_by(|a, b| b.1.time.part.cmp(&a.1.time.part).then(a.0.cmp(&b.0)));
@@ -292,7 +292,7 @@ fn gates(stats: &Stats, most: Option<usize>) -> String {
         match gate.time.rate().unwrap_or(0.0) {
             _ if is_full => Cell::from(""),
             _ if gate.is_idle() => Cell::styled(DIM, "idle"),
-            rate => Cell::styled(style, bar(rate, LETTERS)),
+            rate => Cell::styled(style, bar(rate, BAR_WIDTH)),
         }
     };
     let table = Table::of(&rows)
@@ -307,9 +307,9 @@ fn gates(stats: &Stats, most: Option<usize>) -> String {
         .left("ROLE", |gate| in_full(Cell::styled(DIM, gate.role.as_deref().unwrap_or_default())))
         .extra(0)
         .right("VISITS", |gate| in_full(gate.spread.map_or(0, |own| own.count).into()))
-        .right("P50", |gate| point(gate.spread, |own| own.p50))
-        .right("P85", |gate| point(gate.spread, |own| own.p85))
-        .right("P95", |gate| point(gate.spread, |own| own.p95))
+        .right("P50", |gate| percentile_cell(gate.spread, |own| own.p50))
+        .right("P85", |gate| percentile_cell(gate.spread, |own| own.p85))
+        .right("P95", |gate| percentile_cell(gate.spread, |own| own.p95))
         .extra(3)
         // A branch has no share of all time: its time is that of the fork above it.
         .right("TIME", |gate| {
@@ -317,10 +317,9 @@ fn gates(stats: &Stats, most: Option<usize>) -> String {
         })
         .left("", |gate| share(gate))
         .extra(2)
-        .right(
-            "REJECTED",
-            |gate| if gate.can_reject { rejected(gate.rejections) } else { or_dash(None) },
-        )
+        .right("REJECTED", |gate| {
+            if gate.can_reject { rejection_cell(gate.rejections) } else { or_dash(None) }
+        })
         .right("FIRST PASS", |gate| {
             in_full(or_dash(gate.can_reject.then(|| percent(gate.first_pass))))
         })
@@ -339,18 +338,18 @@ fn agents(stats: &Stats, most: usize) -> String {
     let table = Table::of(&stats.agents[..most.min(stats.agents.len())])
         .left("AGENT", |agent| Cell::styled(CYAN, &agent.agent))
         .right("VISITS", |agent| agent.rejects.whole.into())
-        .right("P50", |agent| point(agent.spread, |own| own.p50))
-        .right("P85", |agent| point(agent.spread, |own| own.p85))
-        .right("P95", |agent| point(agent.spread, |own| own.p95))
+        .right("P50", |agent| percentile_cell(agent.spread, |own| own.p50))
+        .right("P85", |agent| percentile_cell(agent.spread, |own| own.p85))
+        .right("P95", |agent| percentile_cell(agent.spread, |own| own.p95))
         .extra(1)
         .right("PACE", |agent| or_dash(agent.pace.map(|pace| format!("{pace:.1}x"))))
         .left("", |agent| {
-            let pace = agent.pace.map(|pace| bar(pace / slowest, LETTERS));
+            let pace = agent.pace.map(|pace| bar(pace / slowest, BAR_WIDTH));
             Cell::styled(CYAN, pace.unwrap_or_default())
         })
         .extra(0)
-        .right("SENT BACK", |agent| rejected(agent.sent_back))
-        .right("REJECTS", |agent| rejected(agent.rejects));
+        .right("SENT BACK", |agent| rejection_cell(agent.sent_back))
+        .right("REJECTS", |agent| rejection_cell(agent.rejects));
     table.render(width())
 }
 
@@ -364,13 +363,13 @@ fn tags(stats: &Stats) -> String {
         })
         .right("TASKS", |tag| tag.loops.tasks.into())
         .right("COMPLETED", |tag| tag.lead.map_or(0, |lead| lead.count).into())
-        .right("LEAD P50", |tag| point(tag.lead, |own| own.p50))
-        .right("P85", |tag| point(tag.lead, |own| own.p85))
-        .right("P95", |tag| point(tag.lead, |own| own.p95))
+        .right("LEAD P50", |tag| percentile_cell(tag.lead, |own| own.p50))
+        .right("P85", |tag| percentile_cell(tag.lead, |own| own.p85))
+        .right("P95", |tag| percentile_cell(tag.lead, |own| own.p95))
         .extra(0)
         .right("PASSES", |tag| or_dash(tag.loops.average().map(|passes| format!("{passes:.1}"))))
         .right("OVER 3", |tag| tag.loops.many.len().into())
-        .right("REJECTED", |tag| rejected(tag.rejections));
+        .right("REJECTED", |tag| rejection_cell(tag.rejections));
     table.render(width())
 }
 
@@ -385,21 +384,21 @@ fn weeks(stats: &Stats) -> String {
         .right("COMPLETED", |week| week.completed.into())
         .left("", |week| {
             let part = Share { part: week.completed, whole: most };
-            Cell::styled(CYAN, bar(part.rate().unwrap_or(0.0), LETTERS))
+            Cell::styled(CYAN, bar(part.rate().unwrap_or(0.0), BAR_WIDTH))
         })
         .extra(0)
-        .right("LEAD P50", |week| point(week.lead, |own| own.p50))
-        .right("P85", |week| point(week.lead, |own| own.p85))
-        .right("REJECTED", |week| rejected(week.rejections));
+        .right("LEAD P50", |week| percentile_cell(week.lead, |own| own.p50))
+        .right("P85", |week| percentile_cell(week.lead, |own| own.p85))
+        .right("REJECTED", |week| rejection_cell(week.rejections));
     table.render(width())
 }
 
-fn point(spread: Option<Spread>, of: fn(&Spread) -> u64) -> Cell {
+fn percentile_cell(spread: Option<Spread>, of: fn(&Spread) -> u64) -> Cell {
     or_dash(spread.as_ref().map(of).map(length))
 }
 
-fn rejected(share: Share) -> Cell {
-    let is_much = share.part > 0 && share.rate().is_some_and(|rate| rate > MUCH);
+fn rejection_cell(share: Share) -> Cell {
+    let is_much = share.part > 0 && share.rate().is_some_and(|rate| rate > HIGH_RATE);
     if is_much { Cell::styled(RED, percent(share)) } else { Cell::from(percent(share)) }
 }
 
@@ -412,7 +411,7 @@ fn percent(share: Share) -> String {
     share.rate().map_or_else(|| "-".to_owned(), |rate| format!("{:.0}%", rate * 100.0))
 }
 
-/// Returns a bar of that part of so many letters; a part above zero is always visible.
+/// Returns a bar that fills this part of so many characters; a part above zero is always visible.
 fn bar(part: f64, letters: u32) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let part = part.clamp(0.0, 1.0);
@@ -420,8 +419,8 @@ fn bar(part: f64, letters: u32) -> String {
     format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
 }
 
-/// Returns a small bar for each value, relative to the highest; a gap where there is no value.
-fn spark(values: &[Option<f64>]) -> String {
+/// Returns a bar of one character for each value, relative to the highest; a blank for no value.
+fn bars(values: &[Option<f64>]) -> String {
     const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let highest = values.iter().flatten().fold(0.0_f64, |highest, value| highest.max(*value));
     let letter = |value: &Option<f64>| match value {
@@ -463,8 +462,8 @@ mod tests {
 
     #[test]
     fn a_line_of_bars_stands_for_its_highest() {
-        assert_eq!(spark(&[]), "");
-        assert_eq!(spark(&[Some(0.0), Some(0.0)]), "▁▁");
-        assert_eq!(spark(&[Some(0.0), None, Some(1.0), Some(2.0)]), "▁ ▅█");
+        assert_eq!(bars(&[]), "");
+        assert_eq!(bars(&[Some(0.0), Some(0.0)]), "▁▁");
+        assert_eq!(bars(&[Some(0.0), None, Some(1.0), Some(2.0)]), "▁ ▅█");
     }
 }

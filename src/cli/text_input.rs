@@ -1,4 +1,4 @@
-//! Texts from files, from stdin, and from the person's editor.
+//! Reads texts from files, from stdin, and from the person's editor.
 
 use std::fs;
 use std::io::{BufRead, Read};
@@ -35,20 +35,20 @@ pub(crate) fn given(text: &str) -> CliResult<String> {
     if text == "-" { self::text("-") } else { Ok(text.to_owned()) }
 }
 
-/// Opens a text in the editor that git would use, and returns what it has become.
+/// Opens a text in git's editor, and returns the edited text.
 pub(crate) fn edited(session: &Session, text: &str, suffix: &str) -> CliResult<String> {
     let bytes = edited_bytes(session, text.as_bytes(), suffix)?;
     String::from_utf8(bytes).map_err(|_| fault("what was edited is not UTF-8".to_owned()))
 }
 
-/// Opens bytes in the editor that git would use, and returns what they have become.
+/// Opens bytes in git's editor, and returns the edited bytes.
 pub(crate) fn edited_bytes(session: &Session, bytes: &[u8], suffix: &str) -> CliResult<Vec<u8>> {
     let editor = git::editor(&session.directory).unwrap_or_else(editor);
     let file =
         temporary(suffix).map_err(|cause| fault(format!("cannot make a file to edit: {cause}")))?;
     fs::write(file.path(), bytes)
         .map_err(|cause| fault(format!("cannot write the file to edit: {cause}")))?;
-    // Like git: a shell splits an editor with arguments, and the file is an argument of its own.
+    // Like git: a shell splits an editor command with arguments, and the file is one more argument.
     let script = format!("{editor} \"$1\"");
     let status = Command::new("sh").args(["-c", &script, "aof-editor"]).arg(file.path()).status();
     match status {
@@ -61,7 +61,7 @@ pub(crate) fn edited_bytes(session: &Session, bytes: &[u8], suffix: &str) -> Cli
     }
 }
 
-/// Keeps a text that was written and refused, and returns where.
+/// Keeps a refused text in a temporary file, and returns its path.
 pub(crate) fn kept(bytes: &[u8], suffix: &str) -> CliResult<PathBuf> {
     let fault = |cause: std::io::Error| fault(format!("cannot keep what was edited: {cause}"));
     let (_, path) = temporary(suffix).map_err(fault)?.keep().map_err(|error| fault(error.error))?;
@@ -85,7 +85,7 @@ fn fault(problem: String) -> CliError {
     CliError::editor(problem, fix)
 }
 
-/// Returns the editor where git names none.
+/// Returns the editor to use if git does not name one.
 fn editor() -> String {
     let named = ["GIT_EDITOR", "VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok());
     named.filter(|editor| !editor.trim().is_empty()).unwrap_or_else(|| "vi".to_owned())

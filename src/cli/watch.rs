@@ -1,4 +1,4 @@
-//! `aof watch` and `aof sweep`: reports for people as lines, for programs as JSON.
+//! `aof watch` and `aof sweep`, with their reports as lines for people and as JSON for programs.
 
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -10,18 +10,19 @@ use serde_json::{Value, json};
 use tracing::Level;
 
 use crate::cli::render::changes::{
-    change_value, dependent, dependent_value, diagnostic_values, followed, given_value, lapsed,
-    show_sweep, sweep_value, tell_unreadable, time_limit_value, timed_out,
+    assignment_value, change_value, dependency_text, dependency_value, diagnostic_values,
+    expired_claim_text, rule_change_text, show_sweep, sweep_value, tell_unreadable,
+    time_limit_value, timeout_text,
 };
 use crate::cli::{
-    Away, CliError, CliResult, JSON_VERSION, LogFormat, Rehearsal, Session, bold, cyan, exit_code,
-    merged, now, painted, red, short, yellow,
+    CliError, CliResult, DryRunOption, JSON_VERSION, LogFormat, OfflineOption, Session, bold, cyan,
+    exit_code, merged, now, painted, red, short, yellow,
 };
 use crate::dispatch::sweep::sweep;
 use crate::files::printable::{inert, one_line};
 use crate::observability::events::catch_up::catch_up_events;
 use crate::observability::metrics::endpoint::{Endpoint, address};
-use crate::observability::notices::delivery::{Tried, deliver_notices};
+use crate::observability::notices::delivery::{MessageScope, deliver_notices};
 use crate::project::error::{ProjectError, reason_of};
 use crate::storage::layout::{BRANCH, INBOX};
 use crate::tasks::plan::{Changed, DryRun};
@@ -30,7 +31,7 @@ use crate::watch::report::DeliveryOutcome;
 use crate::watch::report::{EventSource, WatchReport};
 use crate::watch::watcher::{watch, watch_once};
 
-/// The exit code where the command waited for others in vain.
+/// The exit code if the command timed out waiting for others.
 const TIMED_OUT: u8 = 7;
 
 #[derive(Debug, clap::Args)]
@@ -42,17 +43,17 @@ pub(crate) struct WatchArgs {
     #[arg(long, value_name = "ADDRESS", value_parser = address, conflicts_with = "once")]
     metrics: Option<String>,
     #[command(flatten)]
-    away: Away,
+    offline_option: OfflineOption,
 }
 
 pub(crate) fn run_watch(session: &Session, args: &WatchArgs) -> CliResult {
     let mut workspace = session.workspace_in_background("watch")?;
-    workspace.network = args.away.network();
+    workspace.network = args.offline_option.network();
     if args.once {
         let mut failure = ExitCode::FAILURE;
         let done = watch_once(workspace, session.wait, &mut |report| {
             let timed_out = match &report {
-                WatchReport::Trouble(error)
+                WatchReport::Failed(error)
                 | WatchReport::Delivered(DeliveryOutcome::Waiting { error, .. }) => {
                     exit_code(error) == TIMED_OUT
                 }
@@ -76,17 +77,17 @@ pub(crate) fn run_watch(session: &Session, args: &WatchArgs) -> CliResult {
 fn show_report(session: &Session, report: &WatchReport, retries: bool) {
     let time = now();
     let (level, mut fields, text) = shown(session, report, retries);
-    session.git_said_in(&mut fields);
+    session.add_git_prefix(&mut fields);
     if let Some(reason) = fields.get_mut("reason") {
-        session.git_said_in(reason);
+        session.add_git_prefix(reason);
     }
     if session.output.is_json() {
         let head = json!({"jsonVersion": JSON_VERSION, "time": time});
         session.output.line(merged(head, fields).to_string());
     } else if session.log_format == LogFormat::Json {
-        // A line of a log: time, level and sentence, then the fields of `--json`.
+        // A log line: time, level and sentence, then the fields of `--json`.
         if let Value::Object(map) = &mut fields {
-            // The stream of events calls it `taskId`.
+            // The event stream calls it `taskId`.
             let key = |key: String| if key == "task" { "taskId".to_owned() } else { key };
             *map = std::mem::take(map).into_iter().map(|(own, value)| (key(own), value)).collect();
         }
@@ -118,33 +119,33 @@ Any number of sweeps may run at once: everything happens once. In a synced proje
 what is handed out counts once the remote has it; without a network nothing is.")]
 pub(crate) struct SweepArgs {
     #[command(flatten)]
-    away: Away,
+    offline_option: OfflineOption,
     #[command(flatten)]
-    rehearsal: Rehearsal,
+    dry_run_option: DryRunOption,
 }
 
 pub(crate) fn run_sweep(session: &Session, args: &SweepArgs) -> CliResult {
     let mut workspace = session.workspace("sweep")?;
-    workspace.network = args.away.network();
-    let mode = args.rehearsal.mode();
+    workspace.network = args.offline_option.network();
+    let mode = args.dry_run_option.mode();
     session.rules(&workspace)?;
     let swept = sweep(&mut workspace, session.wait, mode, &mut |_| ControlFlow::Continue(()))?;
     if session.output.is_json() {
-        session.output.data_of_act(sweep_value(&swept), mode);
+        session.output.change_data(sweep_value(&swept), mode);
     } else {
         show_sweep(session, &swept, mode);
     }
-    for (task, error) in swept.troubled() {
+    for (task, error) in swept.failures() {
         session.warn(&format!("{task}: {}", inert(&error.to_string())));
     }
     if let Some(error) = &swept.handed_out.unconfirmed {
         session.warn(&inert(&error.to_string()));
         if let Some(fix) = error.fix() {
-            session.output.say(format!("  {}", inert(&session.git_said(fix))));
+            session.output.say(format!("  {}", inert(&session.with_git_prefix(fix))));
         }
     }
     if mode == DryRun::No {
-        let rounds = deliver_notices(&workspace, Tried::Due, NOTICES)?;
+        let rounds = deliver_notices(&workspace, MessageScope::Due, NOTICES)?;
         for trouble in rounds.into_iter().filter_map(|round| round.trouble) {
             session.warn(&format!("a notice could not be delivered: {}", inert(&trouble)));
         }
@@ -154,7 +155,7 @@ pub(crate) fn run_sweep(session: &Session, args: &SweepArgs) -> CliResult {
         }
     }
     let code = tell_unreadable(session, &swept.ran_out.unreadable);
-    let is_done = swept.troubled().next().is_none() && swept.is_confirmed();
+    let is_done = swept.failures().next().is_none() && swept.is_confirmed();
     Ok(if is_done { code } else { ExitCode::FAILURE })
 }
 
@@ -164,16 +165,16 @@ type ShownReport = (Level, Value, String);
 /// Returns a report as it is shown. `retries` says whether what failed is tried again.
 #[expect(clippy::too_many_lines, reason = "an arm for each report")]
 fn shown(session: &Session, report: &WatchReport, retries: bool) -> ShownReport {
-    let git_said = |text: &str| inert(&session.git_said(text.to_owned()));
+    let with_git_prefix = |text: &str| inert(&session.with_git_prefix(text.to_owned()));
     let line = |changed: &Changed, text: String| {
         format!("{}  {}", cyan(&changed.after.task.id), inert(&text))
     };
     let of = |event: &str, changed: &Changed, text: String| {
-        (Level::INFO, of_change(event, changed), line(changed, text))
+        (Level::INFO, change_fields(event, changed), line(changed, text))
     };
     let info = |value: Value, text: String| (Level::INFO, value, text);
     let warn = |value: Value, text: String| (Level::WARN, value, warning(&text));
-    let late = |event: &str, what: &str, problem: &str| {
+    let outdated = |event: &str, what: &str, problem: &str| {
         warn(json!({"event": event, "problem": problem}), format!("{what}: {}", inert(problem)))
     };
     match report {
@@ -205,11 +206,11 @@ fn shown(session: &Session, report: &WatchReport, retries: bool) -> ShownReport 
             if !exposed {
                 return info(value, text);
             }
-            let told = format!(
-                "whoever reaches this machine can read them; `--metrics 127.0.0.1:{}` is for this machine alone",
+            let warning_text = format!(
+                "everybody who reaches this machine can read them; with `--metrics 127.0.0.1:{}` only this machine can",
                 address.port()
             );
-            (Level::WARN, value, format!("{text}\n{}", warning(&told)))
+            (Level::WARN, value, format!("{text}\n{}", warning(&warning_text)))
         }
         WatchReport::EventSource(sight) => {
             let polling = polling(sight);
@@ -220,18 +221,18 @@ fn shown(session: &Session, report: &WatchReport, retries: bool) -> ShownReport 
             }
         }
         WatchReport::Uncounted { problem } => {
-            late("uncounted", "metrics are not up to date", problem)
+            outdated("uncounted", "metrics are not up to date", problem)
         }
         WatchReport::Undelivered { problem } => {
-            late("undelivered", "a notice could not be delivered", problem)
+            outdated("undelivered", "a notice could not be delivered", problem)
         }
         WatchReport::Unrecorded { problem } => {
-            late("unrecorded", "the event stream is not up to date", problem)
+            outdated("unrecorded", "the event stream is not up to date", problem)
         }
         WatchReport::IndexRepaired { files } => info(
             json!({"event": "index_caught_up", "files": files}),
             format!(
-                "git's index had an earlier version of {}, left by a git command that another one overtook; it has what is committed again",
+                "git's index had an earlier version of {}, left by a git command that raced with another one; it has HEAD's version again",
                 inert(&files.join(", "))
             ),
         ),
@@ -246,7 +247,8 @@ fn shown(session: &Session, report: &WatchReport, retries: bool) -> ShownReport 
             info(value, format!("{steps} {why}: {tasks}"))
         }
         WatchReport::StepsDropped { problem, fix } => {
-            let text = format!("{} {}\n  {}", yellow("needs a look:"), inert(problem), inert(fix));
+            let text =
+                format!("{} {}\n  {}", yellow("needs attention:"), inert(problem), inert(fix));
             (Level::WARN, json!({"event": "taken_back", "problem": problem, "fix": fix}), text)
         }
         WatchReport::Stray { path, reason } => warn(
@@ -286,22 +288,22 @@ fn shown(session: &Session, report: &WatchReport, retries: bool) -> ShownReport 
             info(merged(synced.value(), json!({"event": "synced"})), text)
         }
         WatchReport::Unsynced { problem, fix } => {
-            let below = fix.as_ref().map(|fix| format!("\n  {}", git_said(fix)));
+            let below = fix.as_ref().map(|fix| format!("\n  {}", with_git_prefix(fix)));
             warn(
                 json!({"event": "unsynced", "problem": problem, "fix": fix}),
-                format!("not synced: {}{}", git_said(problem), below.unwrap_or_default()),
+                format!("not synced: {}{}", with_git_prefix(problem), below.unwrap_or_default()),
             )
         }
         WatchReport::Paused { reason } => {
-            let text = format!("{} {}", yellow("waiting:"), git_said(reason));
+            let text = format!("{} {}", yellow("waiting:"), with_git_prefix(reason));
             (Level::WARN, json!({"event": "paused", "message": reason}), text)
         }
-        WatchReport::Trouble(error) => {
+        WatchReport::Failed(error) => {
             let again = if retries { "\nit is tried again until it works" } else { "" };
             let text = format!("{} {}{again}", red("error:"), error_text(session, error));
             (Level::ERROR, json!({"event": "trouble", "reason": reason_of(error)}), text)
         }
-        WatchReport::Resumed => info(json!({"event": "resumed"}), bold("going on")),
+        WatchReport::Resumed => info(json!({"event": "resumed"}), bold("resumed")),
         WatchReport::Stopped => info(json!({"event": "stopped"}), "stopped".to_owned()),
         WatchReport::Delivered(delivered) => shown_delivery(session, delivered),
         WatchReport::Adopted(changed) => {
@@ -314,7 +316,7 @@ fn shown(session: &Session, report: &WatchReport, retries: bool) -> ShownReport 
             let text = format!("went on by itself, now{}", at_gate(changed));
             of("passed", changed, text)
         }
-        WatchReport::Followed(changed) => of("followed", changed, followed(changed)),
+        WatchReport::RulesFollowed(changed) => of("followed", changed, rule_change_text(changed)),
         WatchReport::Moved(changed) => {
             let text = format!("moved to `{}`, where it belongs", changed.path.folder());
             of("moved", changed, text)
@@ -323,22 +325,23 @@ fn shown(session: &Session, report: &WatchReport, retries: bool) -> ShownReport 
             of("edited", changed, "edited by hand, committed".to_owned())
         }
         WatchReport::TimedOut(changed) => {
-            let text = line(changed, timed_out(changed));
+            let text = line(changed, timeout_text(changed));
             (Level::WARN, time_limit_value("timeout", changed), text)
         }
-        WatchReport::Lapsed(changed) => {
-            let text = line(changed, lapsed(changed));
+        WatchReport::ClaimExpired(changed) => {
+            let text = line(changed, expired_claim_text(changed));
             (Level::WARN, time_limit_value("lapsed", changed), text)
         }
-        WatchReport::Given(given) => {
-            info(given_value(given), format!("{}  given to {}", cyan(&given.ticket), given.agent))
+        WatchReport::Assigned(given) => info(
+            assignment_value(given),
+            format!("{}  given to {}", cyan(&given.ticket), given.agent),
+        ),
+        WatchReport::DependencyChanged(own) => {
+            let text = format!("{}  {}", cyan(&own.task), inert(&dependency_text(own)));
+            info(dependency_value(own), text)
         }
-        WatchReport::Dependent(own) => {
-            let text = format!("{}  {}", cyan(&own.task), inert(&dependent(own)));
-            info(dependent_value(own), text)
-        }
-        WatchReport::Troubled { task, error } => {
-            let needs = yellow("needs a look:");
+        WatchReport::TaskFailed { task, error } => {
+            let needs = yellow("needs attention:");
             let text = format!("{}  {needs} {}", cyan(task), error_text(session, error));
             let value = json!({"event": "troubled", "task": task, "reason": reason_of(error)});
             (Level::WARN, value, text)
@@ -351,7 +354,7 @@ fn shown_delivery(session: &Session, delivered: &DeliveryOutcome) -> ShownReport
         DeliveryOutcome::Completed { changed, name } => {
             let event = if changed.settled { "settled" } else { "completed" };
             let more = json!({"file": name, "warnings": warnings_value(&changed.warnings)});
-            let mut value = merged(of_change(event, changed), more);
+            let mut value = merged(change_fields(event, changed), more);
             let visit = changed.after.task.history.last();
             if let Some(visit) = visit {
                 value["outcome"] = json!(visit.outcome);
@@ -361,7 +364,7 @@ fn shown_delivery(session: &Session, delivered: &DeliveryOutcome) -> ShownReport
             }
             let id = cyan(&changed.after.task.id);
             if changed.settled {
-                let text = format!("{id}  `{}` had counted already", flat(name));
+                let text = format!("{id}  `{}` was counted before", on_one_line(name));
                 return (Level::INFO, value, text);
             }
             let outcome = visit.map(|visit| visit.outcome.to_string()).unwrap_or_default();
@@ -373,11 +376,11 @@ fn shown_delivery(session: &Session, delivered: &DeliveryOutcome) -> ShownReport
         DeliveryOutcome::Refused { name, reason, path } => {
             let message = first_line(reason["message"].as_str().unwrap_or_default());
             let place = path.file_name().unwrap_or_default().to_string_lossy();
-            let place = format!(".aof/refused/{}", flat(&place));
+            let place = format!(".aof/refused/{}", on_one_line(&place));
             let text = format!(
                 "{} `{}`: {message}{}\nit is now `{place}`, with the whole reason in `{place}.reason.json`",
                 red("refused"),
-                flat(name),
+                on_one_line(name),
                 hint(session, reason)
             );
             let path = path.display().to_string();
@@ -385,15 +388,19 @@ fn shown_delivery(session: &Session, delivered: &DeliveryOutcome) -> ShownReport
             (Level::WARN, value, text)
         }
         DeliveryOutcome::Waiting { name, error } => {
-            let text =
-                format!("{} `{}`: {}", yellow("waiting"), flat(name), error_text(session, error));
+            let text = format!(
+                "{} `{}`: {}",
+                yellow("waiting"),
+                on_one_line(name),
+                error_text(session, error)
+            );
             let value = json!({"event": "waiting", "file": name, "reason": reason_of(error)});
             (Level::WARN, value, text)
         }
     }
 }
 
-fn of_change(event: &str, changed: &Changed) -> Value {
+fn change_fields(event: &str, changed: &Changed) -> Value {
     change_value(event, changed.after.task.id.as_str(), Some(changed))
 }
 
@@ -402,7 +409,7 @@ fn polling(sight: &EventSource) -> Option<String> {
     match sight {
         EventSource::Events => None,
         EventSource::Polling { reason } => {
-            Some(format!("{reason}; so everything is looked at every second"))
+            Some(format!("{reason}; so everything is checked every second"))
         }
     }
 }
@@ -419,16 +426,16 @@ fn with_warnings(mut text: String, changed: &Changed) -> String {
     text
 }
 
-/// Returns an error with its diagnostics and the way out below it.
+/// Returns an error, with its diagnostics and its fix below it.
 fn error_text(session: &Session, error: &ProjectError) -> String {
-    let mut text = inert(&session.git_said(error.to_string()));
+    let mut text = inert(&session.with_git_prefix(error.to_string()));
     if let ProjectError::UnreadableTask { diagnostics, .. }
     | ProjectError::InvalidRules(diagnostics) = error
     {
         text.push_str(&format!("\n{}", painted(diagnostics)));
     }
     if let Some(fix) = error.fix() {
-        text.push_str(&format!("\n{}", inert(&session.git_said(fix))));
+        text.push_str(&format!("\n{}", inert(&session.with_git_prefix(fix))));
     }
     text
 }
@@ -443,14 +450,14 @@ fn hint(session: &Session, reason: &Value) -> String {
     let fix = || reason["message"].as_str().and_then(|message| Some(message.split_once("\n\n")?.1));
     match help.or_else(fix).map(str::trim).filter(|text| !text.is_empty()) {
         Some(text) => {
-            format!("\n{} {}", bold("hint:"), first_line(&session.git_said(text.to_owned())))
+            format!("\n{} {}", bold("hint:"), first_line(&session.with_git_prefix(text.to_owned())))
         }
         None => String::new(),
     }
 }
 
-/// Returns a name on one line: names of files may have line breaks.
-fn flat(name: &str) -> String {
+/// Returns a file name on one line: it may have line breaks.
+fn on_one_line(name: &str) -> String {
     inert(&name.replace('\n', "\\n"))
 }
 

@@ -118,7 +118,7 @@ pub(crate) fn is_shared_now(workspace: &Workspace, dry_run: DryRun) -> Result<bo
     if dry_run == DryRun::Yes {
         return Ok(false);
     }
-    Ok(is_shared(workspace, &in_force(workspace, &workspace.repository.look()?)?))
+    Ok(is_shared(workspace, &in_force(workspace, &workspace.repository.head_for_reading()?)?))
 }
 
 /// Syncs before something is claimed. Fails where no claim could be confirmed.
@@ -157,7 +157,7 @@ pub(crate) fn confirm_or(
     });
     match confirmed {
         Ok(merge) => {
-            let head = workspace.repository.look()?.commit;
+            let head = workspace.repository.head_for_reading()?.commit;
             // An agent of the same name that was first elsewhere is another one.
             let theirs = match (changed.commit, head) {
                 (Some(claim), Some(head)) => remote_before_merge(workspace, claim, head)?,
@@ -245,17 +245,17 @@ pub(crate) fn unconfirmed(
     let upstream = upstream.name();
     let (problem, fix) = match end {
         SyncEnd::Same | SyncEnd::Rehearsed => return None,
-        SyncEnd::Offline { said } => (
-            format!("nothing can be {what}, because `{upstream}` cannot be reached: {said}"),
+        SyncEnd::Offline { message } => (
+            format!("nothing can be {what}, because `{upstream}` cannot be reached: {message}"),
             "a claim counts once the remote has it (`git.sync` in project.yaml); try again with a network, or take the risk that \
              somebody else does the same work with `--offline`",
         ),
-        SyncEnd::Rejected { said } => (
-            format!("nothing can be {what}, because `{upstream}` would not take it: {said}"),
+        SyncEnd::Rejected { message } => (
+            format!("nothing can be {what}, because `{upstream}` would not take it: {message}"),
             "see what it wants, then `aof sync`",
         ),
         SyncEnd::Unsettled => (
-            format!("nothing was {what}: `{upstream}` went on each of {rounds} times"),
+            format!("nothing was {what}: `{upstream}` moved during each of {rounds} tries"),
             "try again",
         ),
         SyncEnd::Manual(left) => (
@@ -272,7 +272,7 @@ fn remote_has_file(workspace: &Workspace, changed: &Changed) -> Result<bool, Pro
     let head = workspace.head()?;
     let named = workspace.rules()?.rules.project.git.remote.as_ref().map(ToString::to_string);
     let Ok(upstream) = repository.upstream(&head, named.as_deref())? else { return Ok(false) };
-    let (Some(here), Some(there)) = (head.commit, repository.remembered(&upstream)?) else {
+    let (Some(here), Some(there)) = (head.commit, repository.tracked_commit(&upstream)?) else {
         return Ok(false);
     };
     let blob = |commit| repository.blob_id(commit, changed.path.as_str());
@@ -288,7 +288,7 @@ fn holds(
     agent: &AgentId,
 ) -> Result<bool, ProjectError> {
     let Some(commit) = commit else { return Ok(false) };
-    let in_force = in_force(workspace, &workspace.repository.look()?)?;
+    let in_force = in_force(workspace, &workspace.repository.head_for_reading()?)?;
     let Some(file) = committed_task(workspace, &in_force, commit, &ticket.task)? else {
         return Ok(false);
     };
@@ -316,7 +316,7 @@ pub(crate) fn is_task_error(error: &ProjectError) -> bool {
             | StoreError::TooLarge { .. },
         )
         | ProjectError::Git(
-            GitError::StagedElsewise { .. }
+            GitError::StagedDifferently { .. }
             | GitError::Unmerged { .. }
             | GitError::IntentToAdd { .. }
             | GitError::Converted { .. },

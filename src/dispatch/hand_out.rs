@@ -12,14 +12,14 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use super::claim::{is_shared, is_task_error};
-use super::workplaces::{hands, waiting};
+use super::workplaces::{agent_loads, waiting};
 use crate::domain::{AgentId, HandOut, LostDependency, TaskId, Ticket};
 use crate::git::{CommitId, GitError, Head};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::project::workspace::agent_author;
-use crate::rules::{Act, Rules, Waiting, dispatch};
+use crate::rules::{Act, Rules, UnclaimedWork, dispatch};
 use crate::tasks::actions::decide_act;
 use crate::tasks::apply::{BATCH_SIZE, carry_out_together};
 use crate::tasks::headers::dependencies::Dependencies;
@@ -37,22 +37,22 @@ const ATTEMPTS: usize = 100;
 #[derive(Default)]
 pub(crate) struct HandOutResult {
     /// What was given to whom, the most urgent first.
-    pub given: Vec<Given>,
-    pub dependents: Vec<Dependent>,
+    pub given: Vec<WorkAssignment>,
+    pub dependents: Vec<DependencyChange>,
     /// Whether any role has its work handed out; else agents ask for it.
     pub hands_out: bool,
     /// How many openings are left because no agent has room for them, or may work there.
     pub left: usize,
     /// Whether work is left that `sync_and_hand_out` has to give.
     pub to_share: bool,
-    /// Why the remote has not confirmed more than was given.
+    /// Why the remote confirmed no more assignments.
     pub unconfirmed: Option<ProjectError>,
     /// Tasks that a person has to look at, with why.
-    pub troubled: Vec<(TaskId, ProjectError)>,
+    pub failures: Vec<(TaskId, ProjectError)>,
 }
 
 /// Something that was given to an agent.
-pub(crate) struct Given {
+pub(crate) struct WorkAssignment {
     pub ticket: Ticket,
     /// To whom.
     pub agent: AgentId,
@@ -61,7 +61,7 @@ pub(crate) struct Given {
 }
 
 /// A task that was blocked or unblocked by its dependencies.
-pub(crate) struct Dependent {
+pub(crate) struct DependencyChange {
     pub task: TaskId,
     /// The ended dependencies that block it; empty if it is unblocked.
     pub lost: Vec<LostDependency>,
@@ -75,7 +75,7 @@ pub(crate) struct NothingToHandOut(Option<CommitId>);
 
 /// Returns whether the rules have anything handed out.
 pub(crate) fn hands_out(rules: &Rules) -> bool {
-    rules.org.roles.iter().any(|(_, role)| rules.project.way_of(role) != HandOut::Ask)
+    rules.org.roles.iter().any(|(_, role)| rules.project.hand_out_policy(role) != HandOut::Ask)
 }
 
 /// A change of a task that the rules want.
@@ -167,15 +167,18 @@ pub(crate) fn find_wants(
     if !hands_out(rules) {
         return (wants, 0);
     }
-    let handed = |place: &Waiting| {
-        rules.org.role(&place.role).is_some_and(|role| rules.project.way_of(role) != HandOut::Ask)
+    let handed = |place: &UnclaimedWork| {
+        rules
+            .org
+            .role(&place.role)
+            .is_some_and(|role| rules.project.hand_out_policy(role) != HandOut::Ask)
     };
-    let places: Vec<Waiting> = headers()
+    let places: Vec<UnclaimedWork> = headers()
         .filter(|header| is_ready(header, &dependencies) && considered(&header.id))
         .flat_map(|header| waiting(in_force, header))
         .filter(handed)
         .collect();
-    let given = dispatch(rules, &places, &hands(headers()));
+    let given = dispatch(rules, &places, &agent_loads(headers()));
     let left = places.len() - given.len();
     wants.extend(given.into_iter().map(|(place, agent)| Want::Give(place.ticket.clone(), agent)));
     (wants, left)
@@ -249,7 +252,7 @@ pub(crate) fn choose_for(
             match decide_act(workspace, &state, &act, agent_author(&in_force.rules.org, agent)?)? {
                 Choice::Step { step, author, authored, .. } => {
                     let message =
-                        commit_message::of_gift(agent, ticket.branch.as_ref(), &step.task);
+                        commit_message::of_hand_out(agent, ticket.branch.as_ref(), &step.task);
                     Choice::Step { step, message, author, authored }
                 }
                 settled => settled,
@@ -269,7 +272,7 @@ fn needs_person(error: &ProjectError) -> bool {
     matches!(
         error,
         ProjectError::Git(
-            GitError::StagedElsewise { .. }
+            GitError::StagedDifferently { .. }
                 | GitError::Unmerged { .. }
                 | GitError::IntentToAdd { .. }
         )
@@ -280,15 +283,17 @@ impl HandOutResult {
     /// Adds what the remote confirmed.
     pub(crate) fn add(&mut self, shared: Self) {
         self.given.extend(shared.given);
-        self.troubled.extend(shared.troubled);
+        self.failures.extend(shared.failures);
         self.left = shared.left;
         (self.to_share, self.unconfirmed) = (shared.to_share, shared.unconfirmed);
     }
 
     pub(crate) fn note(&mut self, want: Want, changed: Option<Box<Changed>>) {
         match want {
-            Want::Give(ticket, agent) => self.given.push(Given { ticket, agent, changed }),
-            Want::Depend(task, lost) => self.dependents.push(Dependent { task, lost, changed }),
+            Want::Give(ticket, agent) => self.given.push(WorkAssignment { ticket, agent, changed }),
+            Want::Depend(task, lost) => {
+                self.dependents.push(DependencyChange { task, lost, changed });
+            }
         }
     }
 
@@ -305,7 +310,7 @@ impl HandOutResult {
         let task = want.task().clone();
         passed_over.insert(task.clone());
         if !is_task_error(&error) || needs_person(&error) {
-            self.troubled.push((task, error));
+            self.failures.push((task, error));
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use crate::domain::{AgentId, RoleId, Ticket, listed};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::rules::Waiting;
+use crate::rules::UnclaimedWork;
 use crate::tasks::automatic::follow_rules_now;
 use crate::tasks::headers::dependencies::Dependencies;
 use crate::tasks::headers::list::{Filter, Sort, is_ready, list};
@@ -129,7 +129,7 @@ fn search(
     }
     ensure_room(limit, agent, &held)?;
     let dependencies = Dependencies::of(workspace, in_force, &listing);
-    let mut free: Vec<Waiting> = headers()
+    let mut free: Vec<UnclaimedWork> = headers()
         .filter(|header| is_ready(header, &dependencies))
         .flat_map(|header| {
             waiting(in_force, header)
@@ -139,9 +139,10 @@ fn search(
         .filter(|place| role.is_none_or(|role| *role == place.role) && place.suits(rules, agent))
         .collect();
     // Among equally urgent tasks, those that return to this agent come first.
-    let order = |place: &Waiting| (place.priority, place.before.as_ref() != Some(agent));
+    let order =
+        |place: &UnclaimedWork| (place.priority, place.previous_agent.as_ref() != Some(agent));
     free.sort_by(|a, b| order(a).cmp(&order(b)).then_with(|| a.urgency().cmp(&b.urgency())));
-    for Waiting { ticket, .. } in free {
+    for UnclaimedWork { ticket, .. } in free {
         if let Some(changed) = try_claim(workspace, seen, &ticket, agent, dry_run)? {
             return Ok(Next::Task { changed, ticket });
         }

@@ -42,7 +42,7 @@ pub(crate) fn sweep(
     rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
 ) -> Result<SweepResult, ProjectError> {
     let now = workspace.now();
-    let commit = workspace.repository.look()?.commit.map(|commit| commit.to_string());
+    let commit = workspace.repository.head_for_reading()?.commit.map(|commit| commit.to_string());
     let horizon = DueHorizon::load(&workspace.paths).filter(|horizon| {
         Some(&horizon.commit) == commit.as_ref()
             && is_ahead(horizon, now)
@@ -67,7 +67,7 @@ pub(crate) fn sweep(
     }
     if let Some(commit) = commit.filter(|_| dry_run == DryRun::No && swept.is_at_rest()) {
         let (left, next) = (swept.handed_out.left, swept.ran_out.next);
-        // It only saves time: a sweep works without the note too.
+        // The note only saves time.
         let _ = DueHorizon { commit, examined: now, left, next }.save(&workspace.paths);
     }
     Ok(swept)
@@ -100,12 +100,12 @@ impl SweepResult {
     fn is_at_rest(&self) -> bool {
         self.is_idle()
             && self.is_confirmed()
-            && self.troubled().next().is_none()
+            && self.failures().next().is_none()
             && self.ran_out.unreadable.is_empty()
     }
 
     /// Returns the tasks that need a person, each with the reason.
-    pub(crate) fn troubled(&self) -> impl Iterator<Item = &(TaskId, ProjectError)> {
-        self.settled.troubled.iter().chain(&self.ran_out.troubled).chain(&self.handed_out.troubled)
+    pub(crate) fn failures(&self) -> impl Iterator<Item = &(TaskId, ProjectError)> {
+        self.settled.failures.iter().chain(&self.ran_out.failures).chain(&self.handed_out.failures)
     }
 }

@@ -27,7 +27,7 @@ use crate::project::workspace::Workspace;
 use crate::tasks::apply::carry_out_together;
 use crate::tasks::plan::{Changed, Choice, Plan, plan};
 use crate::tasks::publish::{last_of_each, prepare};
-use crate::tasks::recovery::recover::{BringOutcome, bring, recover_if_pending};
+use crate::tasks::recovery::recover::{FastForwardOutcome, fast_forward, recover_if_pending};
 use crate::tasks::state::task_state::Pending;
 use crate::tasks::write::Write;
 
@@ -96,7 +96,7 @@ impl Offers {
             self.done.unconfirmed = Some(ProjectError::NotConfirmed {
                 code: "unsettled",
                 problem: format!(
-                    "nothing more can be handed out: `{}` went on each of {ROUNDS} times",
+                    "nothing more can be handed out: `{}` moved during each of {ROUNDS} tries",
                     upstream.name()
                 ),
                 fix: "try again".to_owned(),
@@ -122,7 +122,7 @@ impl Offers {
             if !self.done.hands_out || !is_shared(workspace, &in_force) {
                 return Ok(OfferOutcome::Done);
             }
-            if head.commit != workspace.repository.remembered(upstream)? {
+            if head.commit != workspace.repository.tracked_commit(upstream)? {
                 return Ok(OfferOutcome::Behind);
             }
             let (mut wants, left) = find_wants(workspace, &in_force, &self.passed_over);
@@ -175,7 +175,7 @@ impl Offers {
             for (task, result) in tasks.into_iter().zip(results) {
                 if let Err(error) = result {
                     self.passed_over.insert(task.clone());
-                    self.done.troubled.push((task, error));
+                    self.done.failures.push((task, error));
                 }
             }
             return Ok(OfferOutcome::Behind);
@@ -184,7 +184,7 @@ impl Offers {
             // What could not be prepared is passed over from now on.
             return Ok(OfferOutcome::Given);
         };
-        workspace.repository.keep(&prepared)?;
+        workspace.repository.make_durable(&prepared)?;
         match workspace.repository.push(upstream, prepared.last(), self.prompts)? {
             Ok(Pushed::Done) => {}
             Ok(Pushed::Moved { .. }) => {
@@ -194,11 +194,11 @@ impl Offers {
                 );
                 return Ok(OfferOutcome::Behind);
             }
-            Ok(Pushed::Rejected { said }) => {
-                return Ok(self.refused(upstream, &SyncEnd::Rejected { said }));
+            Ok(Pushed::Rejected { message }) => {
+                return Ok(self.refused(upstream, &SyncEnd::Rejected { message }));
             }
-            Err(RemoteError::Unreachable { said, .. }) => {
-                return Ok(self.refused(upstream, &SyncEnd::Offline { said }));
+            Err(RemoteError::Unreachable { message, .. }) => {
+                return Ok(self.refused(upstream, &SyncEnd::Offline { message }));
             }
             Err(error) => return Err(error.into()),
         }
@@ -207,10 +207,10 @@ impl Offers {
             self.done.note(claim.want, Some(Box::new(changed)));
         }
         let subject = format!("{SYNCED}handed out with {}", upstream.name());
-        Ok(match bring(workspace, head, prepared.last(), &subject)? {
-            BringOutcome::There => OfferOutcome::Given,
+        Ok(match fast_forward(workspace, head, prepared.last(), &subject)? {
+            FastForwardOutcome::Done => OfferOutcome::Given,
             // The next sync merges what was committed here meanwhile, or reports what is in the way.
-            BringOutcome::Moved | BringOutcome::Blocked(_) => OfferOutcome::Behind,
+            FastForwardOutcome::Moved | FastForwardOutcome::Blocked(_) => OfferOutcome::Behind,
         })
     }
 

@@ -11,13 +11,13 @@ use crate::git::{Repository, UncommittedChanges};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::rules::{AgentLoads, LastAssignment, Rules, Waiting, Workplace};
+use crate::rules::{AgentLoads, LastAssignment, Rules, UnclaimedWork, Workplace};
 use crate::tasks::headers::listing::{ListScope, Unreadable, read_all};
 use crate::tasks::headers::summary::{EndedVisit, TaskSummary, gate_of, time};
 use crate::tasks::view::task_view::eligible_agents_at;
 
 /// Returns what can be claimed of the task: the whole, or branches of it. Does not check whether the task is ready.
-pub(crate) fn waiting(in_force: &InForce, task: &TaskSummary) -> Vec<Waiting> {
+pub(crate) fn waiting(in_force: &InForce, task: &TaskSummary) -> Vec<UnclaimedWork> {
     let is_whole = task.routing.agent.is_none() && task.open_branches.is_empty();
     let whole = is_whole.then_some(None).into_iter();
     whole
@@ -26,15 +26,15 @@ pub(crate) fn waiting(in_force: &InForce, task: &TaskSummary) -> Vec<Waiting> {
         .collect()
 }
 
-/// Returns the task or its branch as an opening; nothing if the rules let nobody work there.
+/// Returns the task or its branch as unclaimed work; `None` if it has no workplace under the rules.
 fn waiting_at(
     in_force: &InForce,
     task: &TaskSummary,
     branch: Option<&OpenBranch>,
-) -> Option<Waiting> {
+) -> Option<UnclaimedWork> {
     let rules = &in_force.rules;
     let gate = gate_of(rules, task)?;
-    let post = match branch {
+    let workplace = match branch {
         None => Workplace::at(gate)?,
         Some(branch) => {
             let own = gate.fork()?.branches.iter().find(|own| *own.id() == branch.id)?;
@@ -42,32 +42,32 @@ fn waiting_at(
         }
     };
     let role = branch.map_or(task.role.as_ref(), |branch| Some(&branch.role))?;
-    let post = Workplace { role, ..post };
-    let station = post.station().to_string();
+    let workplace = Workplace { role, ..workplace };
+    let station = workplace.station().to_string();
     let worked = || task.visits.iter().rev().filter(|visit| visit.completed);
-    let kept_apart = |visit: &&EndedVisit| {
+    let is_separate_gate = |visit: &&EndedVisit| {
         let gate = visit.gate.split('/').next().unwrap_or_default();
-        post.duty.separate_by == Identity::Agent
-            && post.duty.separate_from.iter().any(|from| from.as_str() == gate)
+        workplace.duty.separate_by == Identity::Agent
+            && workplace.duty.separate_from.iter().any(|from| from.as_str() == gate)
     };
-    Some(Waiting {
+    Some(UnclaimedWork {
         ticket: ticket(task, branch),
-        people_only: post.requires_human(rules),
+        people_only: workplace.requires_human(rules),
         priority: task.priority(),
         created: task.created,
-        before: worked().find(|visit| visit.gate.as_str() == station).and_then(agent),
-        apart: worked().filter(kept_apart).filter_map(agent).collect(),
-        lost: branch.map_or(&task.routing.lost, |branch| &branch.lost).clone(),
+        previous_agent: worked().find(|visit| visit.gate.as_str() == station).and_then(agent),
+        excluded: worked().filter(is_separate_gate).filter_map(agent).collect(),
+        lapsed_agent: branch.map_or(&task.routing.lost, |branch| &branch.lost).clone(),
         role: role.clone(),
     })
 }
 
-/// Returns what agents hold of these tasks, and what each role gave last. A visit that has ended counts as given when it began, since
-/// the time of its claim is not kept.
-pub(crate) fn hands<'t>(tasks: impl IntoIterator<Item = &'t TaskSummary>) -> AgentLoads {
-    let mut hands = AgentLoads::default();
+/// Returns the workload of agents and each role's last assignment. An ended visit counts as assigned when it began, since the
+/// time of its claim is not kept.
+pub(crate) fn agent_loads<'t>(tasks: impl IntoIterator<Item = &'t TaskSummary>) -> AgentLoads {
+    let mut loads = AgentLoads::default();
     for task in tasks {
-        let gift = |at, branch: Option<&OpenBranch>, agent| LastAssignment {
+        let assignment = |at, branch: Option<&OpenBranch>, agent| LastAssignment {
             at,
             priority: task.priority(),
             created: task.created,
@@ -81,20 +81,20 @@ pub(crate) fn hands<'t>(tasks: impl IntoIterator<Item = &'t TaskSummary>) -> Age
             .map(|own| (&own.agent, Some(&own.role), own.claimed, Some(own)));
         for (holder, role, claimed, branch) in std::iter::once(whole).chain(branches) {
             let Some(holder) = holder else { continue };
-            hands.hold(holder.clone());
+            loads.add_claim(holder.clone());
             if let Some(role) = role {
-                let given = gift(claimed.unwrap_or(task.updated), branch, holder.clone());
-                hands.give(role.clone(), given);
+                let given = assignment(claimed.unwrap_or(task.updated), branch, holder.clone());
+                loads.record_assignment(role.clone(), given);
             }
         }
         for visit in &task.visits {
             let role = visit.role.as_deref().and_then(|role| role.parse().ok());
             if let (Some(role), Some(agent)) = (role, agent(visit)) {
-                hands.give(role, gift(time(visit.entered), None, agent));
+                loads.record_assignment(role, assignment(time(visit.entered), None, agent));
             }
         }
     }
-    hands
+    loads
 }
 
 /// Returns the ticket of the task, or of a branch of its open visit.
@@ -140,20 +140,20 @@ pub struct Opening {
 
 /// Returns the openings of the task, in the order of the workflow.
 pub(crate) fn openings(rules: &Rules, task: &Task) -> Vec<Opening> {
-    let opening = |post: &Workplace<'_>| {
-        let own = post.branch().and_then(|id| task.gate.as_ref()?.branch(id));
+    let opening = |workplace: &Workplace<'_>| {
+        let own = workplace.branch().and_then(|id| task.gate.as_ref()?.branch(id));
         let blockers = match own {
             Some(own) if own.status == BranchStatus::Blocked => Some(own.blockers.clone()),
             _ if task.status == Status::Blocked => Some(task.blockers.clone()),
             _ => None,
         };
         Opening {
-            ticket: task.ticket_of(post.branch()),
-            station: post.station(),
-            role: post.role.clone(),
-            holder: post.holder.cloned(),
-            agents: eligible_agents_at(rules, task, post),
-            people_only: post.requires_human(rules),
+            ticket: task.ticket_of(workplace.branch()),
+            station: workplace.station(),
+            role: workplace.role.clone(),
+            holder: workplace.holder.cloned(),
+            agents: eligible_agents_at(rules, task, workplace),
+            people_only: workplace.requires_human(rules),
             blockers,
         }
     };

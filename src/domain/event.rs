@@ -41,7 +41,7 @@ pub enum Event {
         holders: Vec<AgentId>,
         blockers: Vec<String>,
     },
-    /// A blocked or held task was set going again.
+    /// A blocked or held task was unblocked.
     Unblocked { gate: GateId },
     /// The rules changed, and another role, or other people, have the work. At a fork the role is the branches'.
     Rerouted { gate: GateId, role: Option<RoleId> },
@@ -49,7 +49,7 @@ pub enum Event {
     Edited,
     /// Somebody commented on the task.
     Commented { agent: Option<AgentId>, comment: String },
-    /// What a commit took back by mistake was brought back.
+    /// A change that a commit had reverted by mistake was restored.
     Restored,
     /// A visit ended: a completion came, time ran out, or a person stepped in.
     Transition(#[serde(serialize_with = "transition")] Box<Visit>),
@@ -233,7 +233,7 @@ pub struct EventTask {
     pub workflow: WorkflowName,
 }
 
-/// How whoever reads of an event stands to it.
+/// A reader's relation to an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoticeReader {
     /// Somebody who keeps an eye on the project.
@@ -247,7 +247,7 @@ pub enum NoticeReader {
 words!(
     /// How bad an event is.
     Level, "a level", {
-        /// It goes its way.
+        /// Normal progress.
         Info = "info",
         /// Worth a look.
         Warn = "warn",

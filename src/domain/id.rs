@@ -22,7 +22,7 @@ fn shown(text: &str) -> String {
     format!("`{escaped}`")
 }
 
-/// Returns the question whether the id of a task was meant that differs in case, or has a prefix. A file may be called anything.
+/// Returns a hint if the text differs from a task id only in case or lacks a prefix.
 fn meant(text: &str, rule: &str) -> String {
     let (task, visit) = text.find('@').map_or((text, ""), |at| text.split_at(at));
     let written = match task.split_once('-') {
@@ -142,7 +142,7 @@ identifier!(
     Digest, "a SHA-256", "it is 64 of `0-9a-f`", |text| is_hex(text, 64)
 );
 identifier!(
-    /// The id of an event that is in no commit: `aof_` and 32 hex digits, in small letters.
+    /// The id of an event that comes from no commit: `aof_` and 32 lower-case hex digits.
     EventId, "an event id", "it is `aof_` and 32 of `0-9a-f`",
     |text| text.strip_prefix("aof_").is_some_and(|digits| is_hex(digits, 32))
 );
@@ -166,7 +166,7 @@ impl EventId {
 }
 
 impl ChannelKey {
-    /// Returns the name of what is said so.
+    /// Returns the key of this description.
     pub(crate) fn of(said: &str) -> Self {
         Self(Digest::of(said.as_bytes()).as_str()[..16].to_owned())
     }
@@ -190,7 +190,7 @@ fn is_branch(text: &str) -> bool {
     text.split('/').all(is_part_of_reference) && text.len() <= 128 && text != "HEAD"
 }
 
-/// Part of what git takes for a name, and all that people use.
+/// A subset of what git allows in a name.
 fn is_part_of_reference(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
         && text

@@ -4,6 +4,7 @@
 //! wrong is parsed once, at the edge, into a type that cannot be.
 
 pub(crate) mod event;
+pub(crate) mod histogram;
 pub(crate) mod id;
 pub(crate) mod outcome;
 pub(crate) mod period;

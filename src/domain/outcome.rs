@@ -1,4 +1,4 @@
-//! What an agent says of its work, how a visit ended, and where a task stands.
+//! Outcomes of completions, endings of visits, and the status of tasks.
 
 use std::fmt;
 use std::str::FromStr;
@@ -42,7 +42,7 @@ impl Outcome {
         }
     }
 
-    /// Returns whether it says how the work went; the others say that there is no result.
+    /// Returns whether it judges the work; the others mean that there is no result.
     pub fn judges(&self) -> bool {
         !matches!(self, Self::Blocked | Self::Skip | Self::Failed)
     }
@@ -102,7 +102,7 @@ impl Status {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Ending {
     /// A completion said so.
-    Said(Outcome),
+    Completed(Outcome),
     /// The task was called off.
     Cancelled,
     /// It took too long, and another role steps in.
@@ -123,7 +123,7 @@ impl Ending {
     /// Returns the word that stands in the history's `outcome`.
     pub fn as_str(&self) -> &str {
         match self {
-            Self::Said(outcome) => outcome.as_str(),
+            Self::Completed(outcome) => outcome.as_str(),
             Self::Cancelled => "cancelled",
             Self::Timeout => "timeout",
             Self::Moved => "moved",
@@ -139,7 +139,7 @@ impl FromStr for Ending {
     fn from_str(text: &str) -> Result<Self, IdFault> {
         match Self::FROM_OUTSIDE.iter().find(|ending| ending.as_str() == text) {
             Some(ending) => Ok(ending.clone()),
-            None => text.parse().map(Self::Said),
+            None => text.parse().map(Self::Completed),
         }
     }
 }
@@ -153,7 +153,7 @@ impl fmt::Display for Ending {
 /// The longest text that a completion may bring for the body of a task, in bytes.
 pub const BODY_LIMIT: usize = 64 * 1024;
 
-/// A completion as it came: nothing in it has been judged yet but its shape.
+/// A completion as delivered: only its shape has been checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Completion {
     /// The task, or the visit of it, that is meant.
@@ -187,8 +187,8 @@ pub struct Stamp {
 }
 
 impl Completion {
-    /// Returns the mark that the history keeps: the id, and the digest of all that was said but the visit's number and the
-    /// signature. A redelivery with or without a ticket is the same completion.
+    /// Returns the stamp for the history: the id, and a digest of everything except the visit's number and the signature. So a
+    /// redelivery with or without a ticket is the same completion.
     pub fn stamp(&self) -> Stamp {
         let said = json!({
             "task": self.ticket.task,
@@ -227,7 +227,7 @@ mod tests {
         let decision = Outcome::Decision("needs_fixes".parse().unwrap());
         for outcome in Outcome::BUILT_IN.iter().chain([&decision]) {
             assert_eq!(outcome.as_str().parse::<Outcome>().as_ref(), Ok(outcome));
-            assert_eq!(outcome.as_str().parse::<Ending>(), Ok(Ending::Said(outcome.clone())));
+            assert_eq!(outcome.as_str().parse::<Ending>(), Ok(Ending::Completed(outcome.clone())));
         }
         for ending in Ending::FROM_OUTSIDE {
             assert_eq!(ending.as_str().parse::<Ending>().as_ref(), Ok(ending));

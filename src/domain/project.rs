@@ -25,7 +25,7 @@ pub struct Project {
     pub hand_out: HandOut,
     /// Whether the watcher commits people's edits of task files.
     pub commit_edits: bool,
-    /// How it lives with other clones.
+    /// How it syncs with other clones.
     pub git: Git,
     /// Who is told of what.
     pub notify: Vec<Subscription>,
@@ -38,7 +38,7 @@ pub struct Project {
 
 impl Project {
     /// Returns how tasks of the role come to its agents.
-    pub fn way_of(&self, role: &Role) -> HandOut {
+    pub fn hand_out_policy(&self, role: &Role) -> HandOut {
         role.hand_out.unwrap_or(self.hand_out)
     }
 
@@ -58,10 +58,10 @@ words!(
     }
 );
 
-/// How often a synced project is synced when nothing else is said.
+/// The default interval of syncs.
 const EVERY: Period = Period::of_seconds(60);
 
-/// What is said of git.
+/// The settings for git.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Git {
     /// Whether claims are confirmed by the remote, and the watcher syncs.
@@ -90,7 +90,7 @@ pub struct Subscription {
 /// What somebody wants to be told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum On {
-    /// What concerns whoever it is.
+    /// Events that concern the subscriber.
     Concerning,
     /// Everything.
     All,
@@ -98,7 +98,7 @@ pub enum On {
     Only(Vec<EventKind>),
 }
 
-/// A way to tell something.
+/// A notification channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Channel {
     /// A program with its arguments; it gets the message on stdin. Never empty.
@@ -148,7 +148,7 @@ impl fmt::Display for Channel {
     }
 }
 
-/// So many ids are named before it is enough.
+/// How many ids a message names.
 pub(crate) const FEW: usize = 5;
 
 /// Names a few of many.
@@ -241,8 +241,8 @@ pub struct Agent {
     pub email: Option<String>,
     /// What it may do besides completing its own tasks.
     pub may: Vec<Permission>,
-    /// How many tasks it may have at once. Absent: one at a time is handed out to it, none if it is a person's, and what it
-    /// asks for itself has no limit.
+    /// How many tasks it may hold at once. By default, agents are handed one at a time and people none; work that an agent asks
+    /// for itself is not limited.
     pub max_tasks: Option<u32>,
     /// How it is told of what concerns it.
     pub notify: Vec<Subscription>,
@@ -312,8 +312,8 @@ impl Org {
         self.agents.as_ref().is_none_or(|agents| agents.contains_key(id))
     }
 
-    /// Returns how many tasks may be handed to the agent, those that it has included; none if it is not known, or a person who
-    /// did not ask for it.
+    /// Returns how many tasks the agent may have by hand-out, including those it holds; 0 if it is unknown, or a person without a
+    /// limit of their own.
     pub fn room(&self, id: &AgentId) -> u32 {
         let usual = u32::from(!id.is_human());
         if self.is_registered(id) {

@@ -35,7 +35,7 @@ pub struct Task {
     /// The visits that have ended, oldest first.
     #[serde(skip)]
     pub history: Vec<Visit>,
-    /// What the last rejection wants, until the gate that sent the task back has passed it.
+    /// The requests of the last rejection, until the gate that sent the task back passes it.
     #[serde(skip)]
     pub review: Option<ReviewContext>,
     pub blockers: Vec<String>,
@@ -54,7 +54,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// Returns whether the task stands at no gate and never has: then all that it says is people's.
+    /// Returns whether the task was never at a gate: then all its fields are people's.
     pub fn is_new(&self) -> bool {
         self.gate.is_none() && self.history.is_empty()
     }
@@ -101,7 +101,7 @@ impl Task {
             .unwrap_or(Priority::Medium)
     }
 
-    /// Returns the time before which nothing can happen to this task any more: its history only moves forward.
+    /// Returns the earliest possible time of the task's next change: its history only moves forward.
     pub fn latest(&self) -> Timestamp {
         let entered = self.gate.as_ref().map(|gate| gate.entered);
         let exited = self.history.last().map(|visit| visit.exited);
@@ -134,7 +134,7 @@ pub struct Routing {
     /// When it was claimed, or the claim last renewed.
     #[serde(with = "nanosecond::optional")]
     pub claimed: Option<Timestamp>,
-    /// Who had claimed it in this visit and let the lease run out.
+    /// The agent whose claim expired in this visit.
     pub lost: Option<AgentId>,
 }
 
@@ -145,7 +145,7 @@ impl Routing {
     }
 }
 
-/// The stay of a task at a gate that has not ended.
+/// An open visit of a gate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenVisit {
     pub current: GateId,
@@ -160,7 +160,7 @@ pub struct OpenVisit {
     pub resumed: Option<Timestamp>,
     /// When its time limit ran out, where nobody steps in for that.
     pub overdue: Option<Timestamp>,
-    /// Since when a person holds it: nothing is completed meanwhile.
+    /// When a person put it on hold; nothing can be completed meanwhile.
     pub held: Option<Timestamp>,
     /// The branches, where the gate is a fork; in the order of the workflow when it opened.
     pub branches: Vec<OpenBranch>,
@@ -197,7 +197,7 @@ pub struct OpenBranch {
     pub agent: Option<AgentId>,
     /// When it was claimed, or the claim last renewed.
     pub claimed: Option<Timestamp>,
-    /// Who had claimed it and let the lease run out.
+    /// The agent whose claim expired.
     pub lost: Option<AgentId>,
     /// When it was last set going again: time limits count from then on.
     pub resumed: Option<Timestamp>,
@@ -250,13 +250,13 @@ impl BranchStatus {
     }
 }
 
-/// What the last rejection wants (spec 1, appendix B).
+/// The requests of the last rejection (spec 1, appendix B).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReviewContext {
     /// The gate that sent the task back.
     pub from_gate: GateId,
     pub from_agent: Option<AgentId>,
-    /// In what role; absent where nobody decided.
+    /// The role of the rejecting agent; `None` if nobody decided.
     pub from_role: Option<RoleId>,
     pub timestamp: Timestamp,
     pub blockers: Vec<String>,
@@ -299,7 +299,7 @@ words!(
 );
 
 impl LostDependency {
-    /// Returns the loss of a task in that state, if it is one. `why` is what was said of it; its first line counts.
+    /// Returns the loss of a task in that state, if it is one. The first line of `why` is its reason.
     pub fn of(task: TaskId, status: Status, why: &str) -> Option<Self> {
         let how = match status {
             Status::Failed => Loss::Failed,
@@ -314,7 +314,7 @@ impl LostDependency {
         Some(Self { task, how, why })
     }
 
-    /// Returns the loss that a blocker tells of, if it does.
+    /// Parses a blocker that reports a loss; `None` for other blockers.
     pub fn read(blocker: &str) -> Option<Self> {
         let (task, rest) = blocker.strip_prefix("Depends on ")?.split_once(", which ")?;
         let (how, why) = rest.split_once(": ").unwrap_or((rest, ""));
@@ -342,9 +342,9 @@ pub struct Visit {
     pub gate: GateId,
     /// The branch of it, where it is a fork and a completion was one branch's.
     pub branch: Option<GateId>,
-    /// What the outcome means there; there where `branch` is.
+    /// The branch's verdict; set if `branch` is.
     pub verdict: Option<Verdict>,
-    /// What the branches came to, on the entry that closes their fork.
+    /// How the branches joined, on the entry that closes their fork.
     pub join: Option<Join>,
     /// Branches that nobody had finished when their fork was left.
     pub unfinished: Vec<GateId>,
@@ -380,7 +380,7 @@ pub struct Visit {
     pub workflow: Option<String>,
     /// The completion that ended the visit.
     pub completion: Option<Stamp>,
-    /// What its agent signed of it, where it did.
+    /// The agent's signature, if it signed.
     pub signature: Option<SshSignature>,
 }
 
@@ -390,19 +390,19 @@ impl Visit {
         Station { gate: self.gate.clone(), branch: self.branch.clone() }
     }
 
-    /// Returns whether the task is still at the gate in the same visit: a branch has spoken, and others are open.
+    /// Returns whether the visit stays open: this is one branch's entry, and others are open.
     pub fn leaves_open(&self) -> bool {
         self.branch.is_some() && self.to.is_none()
     }
 
-    /// Returns what the gate as a whole said by this entry: what the completion said, or what the branches came to. Nothing
-    /// where no completion ended it, or where others are still open.
-    pub fn said(&self) -> Option<&Outcome> {
+    /// Returns the outcome of the gate as a whole: the completion's, or that of the joined branches. `None` if no completion
+    /// ended the visit, or branches are still open.
+    pub fn gate_outcome(&self) -> Option<&Outcome> {
         match (&self.outcome, self.join) {
-            (Ending::Said(_), Some(Join::Passed)) => Some(&Outcome::Complete),
-            (Ending::Said(_), Some(Join::Failed)) => Some(&Outcome::NeedsReview),
-            (Ending::Said(_), None) if self.leaves_open() => None,
-            (Ending::Said(outcome), None) => Some(outcome),
+            (Ending::Completed(_), Some(Join::Passed)) => Some(&Outcome::Complete),
+            (Ending::Completed(_), Some(Join::Failed)) => Some(&Outcome::NeedsReview),
+            (Ending::Completed(_), None) if self.leaves_open() => None,
+            (Ending::Completed(outcome), None) => Some(outcome),
             _ => None,
         }
     }
@@ -415,7 +415,7 @@ impl Visit {
 }
 
 words!(
-    /// What the branches of a fork came to.
+    /// How the branches of a fork joined.
     Join, "a join", {
         /// Enough of them passed the task.
         Passed = "passed",

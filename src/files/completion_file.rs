@@ -1,4 +1,4 @@
-//! Completion files: what agents drop, as YAML, JSON, or Markdown with frontmatter.
+//! Completion files, which agents drop as YAML, JSON, or Markdown with frontmatter.
 
 use serde_json::{Value, json};
 
@@ -8,14 +8,14 @@ use super::yaml::{Fault, Node, ParseLimits};
 use super::{frontmatter, json as json_file, yaml};
 use crate::domain::{AgentId, Completion, CompletionId, Map, SshSignature, Ticket};
 
-/// How a completion file is written; its suffix says so.
+/// The syntax of a completion file, by its suffix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Syntax {
     /// `.yaml`, `.yml`
     Yaml,
     /// `.json`
     Json,
-    /// `.md`, `.markdown`: the body is a text for the task.
+    /// `.md`, `.markdown`: the body is text for the task.
     Markdown,
 }
 
@@ -32,8 +32,7 @@ impl Syntax {
     }
 }
 
-/// Returns the completion that the bytes say, or everything that is wrong with them. `id` counts where the file has none of
-/// its own.
+/// Parses a completion; fails with all faults. `id` is used if the file has none.
 pub fn parse(bytes: &[u8], syntax: Syntax, id: &CompletionId) -> Result<Completion, Vec<Fault>> {
     let faults = Faults::default();
     let answer = match syntax {
@@ -65,21 +64,21 @@ pub fn parse(bytes: &[u8], syntax: Syntax, id: &CompletionId) -> Result<Completi
     faults.or_value(completion)
 }
 
-/// A completion whose task and agent are known from elsewhere: what a program says that was started for one visit.
+/// A completion whose task and agent are known already: the answer of a program that was started for one visit.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Answer {
     /// The task, if it names one.
     pub ticket: Option<Ticket>,
     /// The agent, if it names one.
     pub agent: Option<AgentId>,
-    /// What makes it count once, if it says so.
+    /// Its completion id, if it has one.
     pub id: Option<CompletionId>,
     pub outcome: Option<String>,
     pub summary: Option<String>,
     /// What blocks the work, or has to be fixed.
     pub blockers: Option<Vec<String>>,
     pub rejection_notes: Option<String>,
-    /// What is handed on; `$status` and what stands beside it included.
+    /// The outputs, including `$status`.
     pub outputs: Map,
     /// What is added for the record.
     pub metadata: Map,
@@ -90,7 +89,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Returns the word that says the outcome, as such or as `$status`; nothing where two are given.
+    /// Returns the outcome's word, given as such or as `$status`; `None` if both are given.
     pub fn word(&self) -> Option<&str> {
         let status = self.outputs.get(STATUS).and_then(Value::as_str);
         match (self.outcome.as_deref(), status) {
@@ -100,15 +99,14 @@ impl Answer {
     }
 }
 
-/// Returns the answer that the bytes say, or everything that is wrong with them. How they begin tells JSON and Markdown from
-/// YAML.
+/// Parses an answer; fails with all faults. JSON, Markdown and YAML are told apart by their beginning.
 pub fn answer(bytes: &[u8]) -> Result<Answer, Vec<Fault>> {
     let text = utf8(bytes)?;
     let start = text.trim_start();
     if start.starts_with(['{', '[']) {
         return json_answer(text);
     }
-    // YAML may begin with the same line; frontmatter has an end.
+    // YAML may begin with the same line, but only frontmatter has an end.
     if frontmatter::split(text.as_bytes()).is_ok() {
         let front = frontmatter::parse(text.as_bytes())?;
         return answer_in(front.root(), Some(front.body()));
@@ -116,12 +114,12 @@ pub fn answer(bytes: &[u8]) -> Result<Answer, Vec<Fault>> {
     answer_in(&yaml::parse(text, &ParseLimits::default())?, None)
 }
 
-/// Returns the answer that a JSON text says, or everything that is wrong with it.
+/// Parses an answer in JSON; fails with all faults.
 pub fn json_answer(text: &str) -> Result<Answer, Vec<Fault>> {
     answer_in(&json_tree(text)?, None)
 }
 
-/// Returns the answer that an object says, or everything that is wrong with it.
+/// Converts an object to an answer; fails with all faults.
 pub fn answer_of(object: Map) -> Result<Answer, Vec<Fault>> {
     answer_in(&json_file::placeless(Value::Object(object)), None)
 }
@@ -146,7 +144,7 @@ fn utf8(bytes: &[u8]) -> Result<&str, Vec<Fault>> {
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
-/// Returns what the frontmatter of a text hands on, and the text behind it, if it says a `$status`.
+/// Returns the outputs in the frontmatter of a text, and the rest of the text, if the frontmatter has a `$status`.
 pub fn front_of(text: &str) -> Option<(Map, String)> {
     let front = frontmatter::parse(text.as_bytes()).ok()?;
     front.root().entry(STATUS)?;
@@ -154,11 +152,11 @@ pub fn front_of(text: &str) -> Option<(Map, String)> {
     Some((outputs, front.body().to_owned()))
 }
 
-/// The key that says the outcome among outputs.
+/// The key of the outcome among outputs.
 const STATUS: &str = "$status";
 
-/// Reads the fields; a file has to say whose it is. Other keys are refused, but in a text that an agent wrote: with `$status` it
-/// says all in its frontmatter, so they are outputs.
+/// Reads the fields; task and agent are required for a file. Other keys are refused, except in an agent's text with `$status`,
+/// where they are outputs.
 fn fields(node: &Node<'_>, body: Option<&str>, faults: &Faults, is_file: bool) -> Option<Answer> {
     let fields = FieldReader::of(node, "a completion", faults)?;
     let mut answer = Answer {
@@ -209,7 +207,7 @@ pub fn write(completion: &Completion) -> Value {
     Value::Object(map)
 }
 
-/// Returns the file with what the completion has more than it: ticket, id and signature. Nothing where they cannot be written into it.
+/// Returns the file with the completion's ticket, id and signature added; `None` if they cannot be written into it.
 pub(crate) fn signed_file(
     bytes: &[u8],
     syntax: Syntax,
@@ -229,7 +227,7 @@ pub(crate) fn signed_file(
     (parse(&file, syntax, &completion.id).as_ref() == Ok(completion)).then_some(file)
 }
 
-/// JSON numbers lose their notation when they are read. The signature is of the completion, so its texts are written.
+/// Parsing JSON numbers loses their notation. The signature is of the parsed completion, so that is written.
 fn signed_json(bytes: &[u8], completion: &Completion) -> Option<Vec<u8>> {
     let mut object: Map = json_file::read(std::str::from_utf8(bytes).ok()?).ok()?;
     let Value::Object(said) = write(completion) else { return None };
@@ -239,7 +237,7 @@ fn signed_json(bytes: &[u8], completion: &Completion) -> Option<Vec<u8>> {
     Some(text.into_bytes())
 }
 
-/// What stands in a YAML file is changed as if it were the head of a Markdown file.
+/// A YAML file is edited like the frontmatter of a Markdown file.
 fn signed_yaml(bytes: &[u8], facts: [(&str, String); 3]) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(bytes).ok()?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);

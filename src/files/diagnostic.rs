@@ -1,4 +1,4 @@
-//! A fault in a file as people see it: the line, underlined, with the fix. Only this module uses `annotate_snippets`.
+//! Shows a fault in a file: the line, underlined, with the fix. Only this module uses `annotate_snippets`.
 //!
 //! The text may come from an untrusted file: invisible characters are replaced, and long lines are cut.
 
@@ -14,11 +14,11 @@ use self::excerpt::{Excerpt, SourceLines, visible_text};
 use crate::domain::Severity;
 use crate::files::yaml::{Fault, Label};
 
-/// Something to say about a place in a file.
+/// A finding about a place in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnostic {
     pub severity: Severity,
-    /// What kind it is: stable, for programs.
+    /// Its stable code, for programs.
     pub code: &'static str,
     /// The file, as people name it.
     pub file: String,
@@ -55,12 +55,12 @@ impl Diagnostic {
         Self::at(severity, code, file, &SourceLines::of(source), span, None, message)
     }
 
-    /// Returns the diagnostic for what was found when the file was read.
+    /// Returns the diagnostic for a fault.
     pub fn from_fault(file: &str, source: &str, fault: &Fault) -> Self {
         Self::of_fault(file, &SourceLines::of(source), fault)
     }
 
-    /// Returns the diagnostics for all that was found when the file was read.
+    /// Returns the diagnostics for all faults.
     pub fn from_faults(file: &str, source: &str, faults: &[Fault]) -> Vec<Self> {
         let lines = SourceLines::of(source);
         faults.iter().map(|fault| Self::of_fault(file, &lines, fault)).collect()
@@ -128,7 +128,7 @@ impl Diagnostic {
                 AnnotationKind::Context.span(span.clone()).label(text.as_str())
             }));
         let shown = renderer.render(&[title.element(snippet).elements(help)]);
-        // The renderer would count the column in the line as it is cut, so the place is our own line.
+        // The renderer would count the column in the cut line, so we write the place ourselves.
         let (title, rest) = shown.split_once('\n').unwrap_or((&shown, ""));
         format!("{title}\n{}\n{rest}", self.place(excerpt, paint))
     }

@@ -1,7 +1,7 @@
-//! JSON as the same tree that YAML gives: with places, with duplicate keys refused, and with numbers as they are written.
+//! Parses JSON to the same tree as YAML: with spans, without duplicate keys, and with numbers as written.
 //!
-//! A number that 64 bits cannot hold with all its digits (an order, an account) is the text that is written, as in YAML:
-//! `serde_json` alone would round it, or refuse all.
+//! A number that 64 bits cannot hold exactly (an order or account number) becomes its text, as in YAML: `serde_json` alone would
+//! round it, or fail.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -19,7 +19,7 @@ use crate::domain::Map;
 /// How deep lists and objects may be.
 const DEEPEST: usize = 128;
 
-/// Returns the tree of a JSON text, or the first thing that is wrong with it.
+/// Parses a JSON text; fails with the first fault.
 pub(crate) fn parse(text: &str) -> Result<Node<'_>, Fault> {
     let (node, twice) = tree(text).map_err(|error| fault(text, &error))?;
     twice.into_iter().next().map_or(Ok(node), Err)
@@ -50,7 +50,7 @@ pub(crate) fn read_below(text: &str, key: &str) -> Result<Value, Error> {
     Ok(Value::Object(map))
 }
 
-/// Returns what somebody typed as JSON. A number that would not be written as it was typed is kept as a text: `1.10` is a version.
+/// Parses typed JSON. A number that would be written differently is kept as text: `1.10` is a version.
 pub(crate) fn typed(text: &str) -> Result<Value, Error> {
     fn typed_value(node: &Node<'_>) -> Value {
         match &node.kind {
@@ -70,7 +70,7 @@ pub(crate) fn typed(text: &str) -> Result<Value, Error> {
     Ok(typed_value(&tree(text)?.0))
 }
 
-/// Returns the tree of a value, without places.
+/// Returns the tree of a value, without spans.
 pub(crate) fn placeless(value: Value) -> Node<'static> {
     let kind = match value {
         Value::Null => NodeKind::Null,
@@ -89,7 +89,7 @@ pub(crate) fn placeless(value: Value) -> Node<'static> {
     Node::plain(kind, 0..0)
 }
 
-/// Returns the tree of a text, with the faults of keys that are there twice.
+/// Returns the tree of a text, with the faults of duplicate keys.
 fn tree(text: &str) -> Result<(Node<'_>, Vec<Fault>), Error> {
     // Raw values would report a syntax error without its place in the text.
     serde_json::from_str::<IgnoredAny>(text)?;
@@ -142,7 +142,7 @@ fn value<'t>(
     Ok(Node::plain(kind, start..start + written.len()))
 }
 
-/// The members of an object, in order; of a key that is there twice, both.
+/// The members of an object, in order, including duplicate keys.
 struct Members<'t>(Vec<(String, &'t RawValue)>);
 
 impl<'de> Deserialize<'de> for Members<'de> {

@@ -1,4 +1,4 @@
-//! Bytes to nouns and back: what people and agents write, as `domain` values.
+//! Parses and writes files: what people and agents write, as `domain` values.
 
 pub mod config;
 pub mod diagnostic;

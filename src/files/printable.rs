@@ -1,6 +1,6 @@
 //! Untrusted texts made safe to print: nothing in them moves the cursor or reverses a line.
 
-/// Returns the text fit for a terminal: control characters shown, not obeyed, and so those that turn a line around.
+/// Returns the text safe for a terminal: control characters and those that reorder a line are escaped.
 pub(crate) fn inert(text: &str) -> String {
     let turns = |c| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let harmless = |c: char| matches!(c, '\n' | '\t') || !(c.is_control() || turns(c));
@@ -15,13 +15,12 @@ pub(crate) fn inert(text: &str) -> String {
     shown
 }
 
-/// Returns the text as one line, fit for a terminal.
+/// Returns the text as one line, safe for a terminal.
 pub(crate) fn one_line(text: &str) -> String {
     inert(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// Tells whether a character shows as itself, on one line, for every reader. Those that turn the direction of text are
-/// escaped, so that nothing hides in a diff.
+/// Returns whether a character prints as itself on one line. Characters that reorder text are escaped, so that nothing hides in a diff.
 pub(crate) fn is_printable(c: char) -> bool {
     !matches!(c,
         '\0'..='\x1f' | '\x7f'..='\u{9f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}'

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::domain::words::words;
 
 words!(
-    /// What a schema is of.
+    /// The kind of file that a schema describes.
     Schema, "a kind of file", {
         /// The frontmatter of a task file.
         Task = "task",
@@ -19,7 +19,7 @@ words!(
         Workflow = "workflow",
         /// A completion file.
         Completion = "completion",
-        /// What `--json` says when the rules say no.
+        /// The `--json` output of a refusal.
         Refusal = "refusal",
         /// A line of the event stream.
         Event = "event",
@@ -27,12 +27,12 @@ words!(
 );
 
 impl Schema {
-    /// Returns the schema: draft 2020-12, complete in itself.
+    /// Returns the self-contained schema, draft 2020-12.
     pub(crate) fn document(self) -> Value {
         let mut document = parsed(self.source());
         let own = document.get_mut("$defs").and_then(Value::as_object_mut);
         if let (Self::Project, Some(own)) = (self, own) {
-            // A project holds workflows: one definition serves both.
+            // A project contains workflows: both share one definition.
             let mut workflow = parsed(Self::Workflow.source());
             own.extend(workflow["$defs"].as_object_mut().map(std::mem::take).unwrap_or_default());
         }

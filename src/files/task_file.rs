@@ -1,7 +1,7 @@
-//! Task files: frontmatter and body as a `Task`, and a changed `Task` as the smallest change of the file.
+//! Task files: parses frontmatter and body to a `Task`, and writes a changed `Task` as a minimal change of the file.
 //!
-//! Reading is strict where the engine's fields are concerned and blind to everything else: a person's keys are theirs. A file
-//! without `gate` and `gateHistory` is a hand-made one: what it lacks is filled in when the engine takes it up.
+//! Reading is strict for engine fields, and ignores people's own keys. A file without `gate` and `gateHistory` is hand-made:
+//! missing fields are filled in when the engine adopts it.
 
 pub(crate) mod body;
 pub(crate) mod comments;
@@ -24,14 +24,14 @@ pub use body::{passages, set_aside, works};
 pub use edits::Scope;
 pub use fields::review_value;
 
-/// A task file that was read: what it says, and the text and tree that say it. A change is made from the tree, so that the file
-/// is read once to be changed; it is kept as long as a command needs it, and no list keeps one.
+/// A parsed task file: the task, and the text and tree that it was parsed from. Changes start from the tree, so that the file is
+/// parsed once. Lists do not keep it, since it is large.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskFile {
     pub task: Task,
-    /// Whether the engine has taken the task up.
+    /// Whether the engine has adopted the task.
     pub origin: Origin,
-    /// Shared, since it is never changed.
+    /// Shared, since it is immutable.
     source: Arc<Frontmatter<'static>>,
 }
 
@@ -51,7 +51,7 @@ pub struct Defaults {
     pub created: Timestamp,
 }
 
-/// Returns what the file of that id says, or everything that is wrong with it. Spans are bytes of the file.
+/// Parses the file of that task; fails with all faults. Spans are byte offsets in the file.
 pub fn parse(bytes: &[u8], id: &TaskId, defaults: &Defaults) -> Result<TaskFile, Vec<Fault>> {
     let source = frontmatter::parse(bytes)?;
     let (task, origin) = decode(source.root(), id, defaults)?;
@@ -99,7 +99,7 @@ pub fn read(
     Ok(TaskFile { task, origin, source: Arc::clone(source) })
 }
 
-/// Returns what stands before the closing fence of a file.
+/// Returns the part of a file before the closing fence.
 pub fn head<'f>(file: &'f Frontmatter<'_>) -> &'f str {
     &file.text()[..file.text().len() - file.rest().len()]
 }
@@ -118,7 +118,7 @@ impl TaskFile {
         self.source.body()
     }
 
-    /// Returns what stands before the closing fence.
+    /// Returns the part before the closing fence.
     pub fn head(&self) -> &str {
         head(&self.source)
     }
@@ -128,17 +128,17 @@ impl TaskFile {
         self.source.rest()
     }
 
-    /// Returns a field of the frontmatter as it stands, if it is there.
+    /// Returns a field of the frontmatter, if it is there.
     pub fn field(&self, key: &str) -> Option<&Node<'static>> {
         self.source.root().get(key)
     }
 
-    /// Returns the frontmatter as it stands, unknown keys included; what is a text is one, however it looks.
+    /// Returns the frontmatter, including unknown keys; texts stay texts, even if they look like numbers.
     pub fn raw(&self) -> Map {
         edits::read_entries(self.source.root().entries())
     }
 
-    /// Returns the file with everything changed in which `after` differs from what it says now. No other byte changes.
+    /// Returns the file changed to `after`. No other byte changes.
     pub fn update(&self, after: &Task) -> Spliced {
         self.splice(&edits::edits_for(self, after), self.source.rest())
     }
@@ -158,8 +158,8 @@ impl TaskFile {
         self.splice(&[], &body::with_comment(&self.source, name, at, text))
     }
 
-    /// Returns the file as it was when the task stood where `before` says, an earlier state of it: entries that came since are
-    /// taken back. What people wrote stays as it is, and so does the body.
+    /// Returns the file with the engine fields of `before`, an earlier state of the task: later entries are removed. People's
+    /// fields and the body stay.
     pub fn rewind(&self, before: &Task) -> Spliced {
         let mut edits = edits::edits_for(self, before);
         let history = Path::from("gateHistory");
@@ -207,7 +207,7 @@ pub fn create(task: &Task, body: &str) -> String {
     format!("---\n{}---\n{separator}{body}{end}", frontmatter::emit_document(&sorted))
 }
 
-/// Returns the id that a file states, if it states one. Fails where the frontmatter cannot be read.
+/// Returns the id in the file, if it has one. Fails if the frontmatter cannot be read.
 pub fn stated_id(bytes: &[u8]) -> Result<Option<TaskId>, Vec<Fault>> {
     let source = frontmatter::parse(bytes)?;
     let faults = Faults::default();

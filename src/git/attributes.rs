@@ -1,4 +1,4 @@
-//! Attributes of files, and which of them have git commit other bytes than stand in the worktree.
+//! Attributes of files, and which of them make git convert a file's bytes.
 //!
 //! The engine commits the bytes that it has written. Where git would convert them (line ends, filters, encodings), git would show the file
 //! as modified for ever, so such a file is refused.
@@ -38,8 +38,8 @@ impl Repository {
         })
     }
 
-    /// Returns the attribute or setting by which git would commit a file of the project with other bytes than these; nothing where it
-    /// commits them as they are.
+    /// Returns the attribute or setting by which git would convert these bytes of a file of the project; `None` if it commits
+    /// them as they are.
     pub fn conversion(&self, path: &str, bytes: &[u8]) -> Result<Option<&'static str>, GitError> {
         const NAMES: [&str; 6] =
             ["filter", "ident", "working-tree-encoding", "text", "crlf", "eol"];
@@ -83,20 +83,20 @@ impl Repository {
         by.map_or(Ok(()), |by| Err(GitError::Converted { path: path.to_owned(), by }))
     }
 
-    /// Returns whether git's attributes say that a file of the project is checked out with the line ends that were committed.
+    /// Returns whether git's attributes keep the committed line ends of a file of the project on checkout.
     pub fn keeps_line_endings(&self, path: &str) -> Result<bool, GitError> {
         let [eol, text, crlf] = self.attributes(path, ["eol", "text", "crlf"])?;
         Ok(eol == Attribute::Value("lf".to_owned()) || [text, crlf].contains(&Attribute::Unset))
     }
 
-    /// Returns whether these bytes of the worktree are those of a blob, but for LF that git may have written as CRLF.
+    /// Returns whether these bytes of the worktree equal a blob, apart from LF that git may have converted to CRLF.
     pub fn is_same_text(&self, bytes: &[u8], committed: ObjectId) -> bool {
         self.hash_blob(bytes) == committed
             || matches!(with_lf(bytes), Cow::Owned(plain) if self.hash_blob(&plain) == committed)
     }
 
-    /// Returns attributes of a file of the project, as git goes by them for what comes from the worktree. libgit2 tells them, unless it
-    /// cannot read the index, where some may be.
+    /// Returns attributes of a file of the project, as git applies them when it adds a file. libgit2 reads them; if it cannot
+    /// read the index, git does.
     fn attributes<const N: usize>(
         &self,
         path: &str,
@@ -122,9 +122,10 @@ impl Repository {
             let mut git = self.git_command();
             git.args(["check-attr", "-z"]).args(names).arg("--").arg(&full_path);
             let index = self.git_dir().join("index");
-            let told = command::run_git(git, &[]).map_err(|error| as_index_error(&index, error))?;
+            let output =
+                command::run_git(git, &[]).map_err(|error| as_index_error(&index, error))?;
             // The path, the attribute, and its value.
-            told.split(|byte| *byte == 0).skip(2).step_by(3).map(Attribute::of_git).collect()
+            output.split(|byte| *byte == 0).skip(2).step_by(3).map(Attribute::of_git).collect()
         };
         let mut values = values.into_iter();
         Ok(names.map(|_| values.next().unwrap_or(Attribute::Unspecified)))
@@ -162,7 +163,7 @@ pub(crate) fn with_lf(bytes: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(kept.map(|(_, byte)| *byte).collect())
 }
 
-/// Returns whether git takes these bytes for no text. It looks for characters that cannot be shown as well.
+/// Returns whether git takes these bytes for binary. Git also counts unprintable characters.
 fn looks_binary(bytes: &[u8]) -> bool {
     let is_lone_cr = |(at, byte): (usize, &u8)| *byte == b'\r' && bytes.get(at + 1) != Some(&b'\n');
     bytes.contains(&0) || bytes.iter().enumerate().any(is_lone_cr)

@@ -14,36 +14,36 @@ use super::error::GitError;
 /// Long enough for the largest index, short enough not to hold the writer lock for ever.
 const GIT_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// So many paths fit into one command line anywhere.
+/// How many paths are safe on one command line.
 pub(crate) const PATHS_A_COMMAND: usize = 200;
 
-/// What has git go by the history that there is, as this module's readers do: by no grafts, and no replacements.
+/// Environment that makes git show the stored history, as this module's readers do: without grafts and replacements.
 pub(crate) const TRUE_HISTORY: [(&str, &str); 2] =
     [("GIT_NO_REPLACE_OBJECTS", "1"), ("GIT_GRAFT_FILE", "/dev/null")];
 
-/// What a program left behind.
+/// How a program ended, and its output.
 pub(crate) struct GitOutput {
     pub status: ExitStatus,
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
 }
 
-/// Which processes a program is started among.
+/// The process group that a program is started in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GroupMode {
-    /// In a group of its own, which ends with it.
+    /// A group of its own, which is killed as a whole.
     Own,
-    /// In the group of this process, so that it may ask at the terminal.
+    /// The group of this process, so that it may prompt at the terminal.
     Shared,
 }
 
-/// Runs a program to its end with this input; kills it and all it started when the time is over.
+/// Runs a program to its end with this input; kills it and its children at the timeout.
 pub(crate) fn run(command: Command, input: &[u8], timeout: Duration) -> io::Result<GitOutput> {
     run_in(GroupMode::Own, command, input, timeout)
 }
 
-/// Runs a program that reads nothing and holds the file open as long as it lives, whatever becomes of this process: so does a lock
-/// on that file last.
+/// Runs a program that inherits the open file as its input, so a lock on that file lasts until the program ends, even if this
+/// process dies.
 pub(crate) fn run_holding(
     mut command: Command,
     held: &File,
@@ -53,7 +53,7 @@ pub(crate) fn run_holding(
     run_with(GroupMode::Own, command, &[], timeout)
 }
 
-/// Does so in that group; of a shared one, only the program itself is killed.
+/// Runs a program in that group; in a shared one, only the program itself is killed.
 pub(crate) fn run_in(
     group: GroupMode,
     mut command: Command,
@@ -64,7 +64,7 @@ pub(crate) fn run_in(
     run_with(group, command, input, timeout)
 }
 
-/// Does so with that as its input already, or a pipe.
+/// Runs a command whose input is already set up.
 fn run_with(
     group: GroupMode,
     mut command: Command,
@@ -78,7 +78,7 @@ fn run_with(
     }
     let mut child = command.spawn()?;
     let stdin = child.stdin.take();
-    // It would hold what the program was given.
+    // It would keep the inherited file open.
     drop(command);
     let (ended, outputs) = mpsc::channel();
     let streams: [Box<dyn Read + Send>; 2] = [
@@ -97,7 +97,7 @@ fn run_with(
     let input = input.to_vec();
     if let Some(mut stdin) = stdin {
         thread::spawn(move || {
-            // A program that does not read its input says so by its exit status.
+            // A program that does not read its input reports that by its exit status.
             let _ = stdin.write_all(&input);
         });
     }
@@ -138,7 +138,7 @@ fn kill(child: &mut std::process::Child, group: GroupMode, timeout: Duration) ->
     io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {} s", timeout.as_secs()))
 }
 
-/// Returns a git command for a repository that runs no hook, no monitor, asks nothing and inherits no redirection.
+/// Returns a git command for a repository that runs no hook and no file monitor, never prompts, and ignores `GIT_*` redirections.
 pub(crate) fn git(git_dir: &Path, worktree: &Path) -> Command {
     let mut command = Command::new("git");
     for (name, _) in std::env::vars_os() {
@@ -170,12 +170,12 @@ pub(crate) fn git(git_dir: &Path, worktree: &Path) -> Command {
     command
 }
 
-/// Runs such a command and returns what it printed.
+/// Runs a command of [`git`] and returns its output; fails if git does.
 pub(crate) fn run_git(command: Command, input: &[u8]) -> Result<Vec<u8>, GitError> {
     run_git_for(command, input, GIT_TIMEOUT)
 }
 
-/// Does so for as long as it may take.
+/// Does so with another timeout.
 pub(crate) fn run_git_for(
     command: Command,
     input: &[u8],
@@ -185,7 +185,7 @@ pub(crate) fn run_git_for(
     output_of(&words, run(command, input, timeout))
 }
 
-/// Does so while that open file is held, by git too: a lock on it lasts until both have ended.
+/// Runs git with the open file inherited: a lock on it lasts until both processes have ended.
 pub(crate) fn run_git_holding(
     command: Command,
     held: &File,

@@ -8,7 +8,7 @@ use super::id::{CommitId, ObjectId};
 use crate::domain::age;
 use crate::system::terminal::quoted;
 
-/// Everything that reading from or committing to the repository can fail with.
+/// Everything that can fail when reading from or committing to the repository.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     #[error("`{path}` is not in a git repository; run `aof init` or `git init` there")]
@@ -43,7 +43,7 @@ pub enum GitError {
         "another version of `{path}` is staged in git's index; commit it, or take it back with `git restore --staged {}`",
         quoted(.path)
     )]
-    StagedElsewise { path: String },
+    StagedDifferently { path: String },
     #[error("`{path}` has an unresolved merge conflict in git's index; resolve it, then `git add {}` and commit", quoted(.path))]
     Unmerged { path: String },
     #[error(
@@ -65,7 +65,7 @@ pub enum GitError {
     #[error(
         "{} not committed here, and what comes would change {}; nothing was changed", files_text(.files), if .files.len() == 1 { "it" } else { "them" }
     )]
-    InTheWay {
+    WouldOverwrite {
         /// Relative to the worktree.
         files: Vec<String>,
     },
@@ -78,7 +78,7 @@ pub enum GitError {
         "`{}` is {} {}, and it is each clone's alone: what lies there would act for you, whoever put it there, so nothing is done",
         .0.name,
         if .0.is_committed { "committed" } else { "staged" },
-        .0.around.as_ref().map_or_else(|| "here".to_owned(), |around| format!("in the checkout `{}`", around.display()))
+        .0.enclosing_checkout.as_ref().map_or_else(|| "here".to_owned(), |around| format!("in the checkout `{}`", around.display()))
     )]
     OwnFolderInGit(OwnFolder),
     #[error("`{}` is no path that git puts anything at; nothing was changed", .path.escape_debug())]
@@ -92,7 +92,7 @@ pub enum GitError {
         files: Vec<String>,
     },
     #[error("the files that came could not be written, so the branch stays where it was: {detail}")]
-    NotBrought {
+    CheckoutFailed {
         /// What git or the system said.
         detail: String,
     },
@@ -101,19 +101,19 @@ pub enum GitError {
         /// Those of which it is so.
         files: Vec<Unsettled>,
     },
-    #[error("git refuses what `{remote}` has, so nothing of it was taken: {said}; see `git fetch {}`, and mend it there", quoted(.remote))]
-    NotTaken {
+    #[error("git refuses what `{remote}` has, so nothing of it was taken: {message}; see `git fetch {}`, and mend it there", quoted(.remote))]
+    ObjectsRejected {
         /// The remote.
         remote: String,
         /// What git said.
-        said: String,
+        message: String,
     },
-    #[error("git could not take in what `{remote}` sent, so nothing was changed: {said}")]
-    NotStored {
+    #[error("git could not take in what `{remote}` sent, so nothing was changed: {message}")]
+    FetchNotStored {
         /// The remote.
         remote: String,
         /// What git said.
-        said: String,
+        message: String,
     },
     #[error("the change leaves every file as the branch has it, so there is nothing to commit")]
     Unchanged,
@@ -143,13 +143,13 @@ pub enum GitError {
     #[error("`{command}` failed: {cause}")]
     NotRun {
         command: String,
-        /// It could not be started, or it did not end in time.
+        /// It could not be started or did not end in time.
         cause: io::Error,
     },
 
     #[error("the {word} `{id}` is damaged: {detail}; `git fsck` tells what else is; {}", anew_text(.file))]
     Damaged {
-        /// What it is, or was taken for.
+        /// Its object kind, or the expected one.
         word: &'static str,
         id: ObjectId,
         /// Where it is stored.
@@ -158,10 +158,10 @@ pub enum GitError {
     },
     #[error("the {word} `{id}` is not here{}", absence_text(*.partial))]
     Missing {
-        /// What it was taken for.
+        /// The expected object kind.
         word: &'static str,
         id: ObjectId,
-        /// Whether git may get it from the remote when it needs it.
+        /// Whether this is a partial clone, so git may fetch it on demand.
         partial: bool,
     },
 
@@ -169,11 +169,11 @@ pub enum GitError {
         "the {word} `{id}` is not here: `{file}` names `{folder}`, from which this repository borrows, and that cannot be read ({detail}); bring \
          it back, or correct the line; what is lost for good comes with `git fetch --refetch` once the line is gone"
     )]
-    NotLent {
-        /// What it was taken for.
+    AlternateUnreadable {
+        /// The expected object kind.
         word: &'static str,
         id: ObjectId,
-        /// Where it is said.
+        /// The alternates file that names the folder.
         file: PathBuf,
         folder: PathBuf,
         /// What the system said.
@@ -202,31 +202,31 @@ pub enum GitError {
     },
 }
 
-/// What git has of aof's own folder.
+/// How git tracks aof's own folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnFolder {
-    /// As git has it, relative to the project.
+    /// Its name in git, relative to the project.
     pub name: String,
-    /// HEAD has it.
+    /// Whether HEAD has it.
     pub is_committed: bool,
-    /// The index has it.
+    /// Whether the index has it.
     pub is_staged: bool,
-    /// The folder of the checkout that has it, where it is the one around the project's worktree.
-    pub around: Option<PathBuf>,
+    /// The enclosing checkout that has it, if it is not the project's own worktree.
+    pub enclosing_checkout: Option<PathBuf>,
 }
 
-/// A file that what came of an interrupted sync could not be taken out of, or brought to.
+/// A file that recovery of an interrupted sync could neither finish nor undo.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsettled {
     /// Relative to the worktree.
     pub path: String,
     /// What git or the system said.
     pub reason: String,
-    /// What a person does instead.
+    /// What a person can do instead.
     pub fix: String,
 }
 
-/// Puts what was being done, and where, to an i/o error.
+/// Adds the action and the path to an I/O error.
 pub(crate) trait At<T> {
     fn at(self, action: &'static str, path: &Path) -> Result<T, GitError>;
 }
@@ -237,7 +237,7 @@ impl<T> At<T> for io::Result<T> {
     }
 }
 
-/// Puts what was being done to an error of libgit2.
+/// Adds the action to an error of libgit2.
 pub(crate) trait During<T> {
     fn during(self, action: impl FnOnce() -> String) -> Result<T, GitError>;
 }
@@ -248,7 +248,7 @@ impl<T> During<T> for Result<T, git2::Error> {
     }
 }
 
-/// A pack and its index go together, and the index can be made from the pack.
+/// Returns how to restore a damaged object file. A pack's index can be rebuilt from the pack.
 fn anew_text(file: &Path) -> String {
     if file.extension().is_some_and(|end| end == "idx") {
         let pack = file.with_extension("pack");
@@ -288,7 +288,7 @@ fn unsettled_text(files: &[Unsettled]) -> String {
     files.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
-/// Says an error with what it comes from.
+/// Returns an error's text with its cause.
 pub(crate) fn with_cause(error: &GitError) -> String {
     std::error::Error::source(error)
         .map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))

@@ -1,10 +1,9 @@
-//! The git repository: what is committed, and how a change is committed. Knows neither `rules` nor `storage`.
+//! The git repository: reads what is committed, and commits changes. Knows neither `rules` nor `storage`.
 //!
-//! A transition passes through here twice. `prepare` writes blobs, trees and the commit from bytes in memory, on no branch;
-//! `begin`, `lock_index` and `finish` make them durable and move the branch by compare-and-swap, and the user's index with it,
-//! under git's own locks.
-//! Trees are spliced from HEAD's and never built from the index; no hook is run; nothing that is staged, modified or
-//! untracked is touched. After a kill, `clear_stale` and `settle_index` put things right.
+//! A transition passes through here twice. `prepare` writes blobs, trees and the commit from bytes in memory, on no branch; `begin`,
+//! `lock_index` and `finish` make them durable and move the branch by compare-and-swap, and the user's index with it, under git's own
+//! locks. Trees are spliced from HEAD's and never built from the index; no hook runs; staged, modified and untracked files stay
+//! untouched. After a kill, `clear_stale` and `update_stale_entries` recover.
 //!
 //! All paths are the project's, with `/`. The caller holds the project's writer lock; a user's git may run at any time.
 
@@ -34,7 +33,7 @@ pub(crate) use index::entries::UncommittedChanges;
 pub(crate) use index::entries::{ConflictSides, StagedVersion, Unmerged};
 pub(crate) use log::ancestry::Distance;
 pub(crate) use log::lost_commits::DroppedSteps;
-pub(crate) use log::lost_commits::{BESIDE_A_TASK, SYNCED};
+pub(crate) use log::lost_commits::{COMPANIONS_EDITED, SYNCED};
 pub(crate) use log::merge_commit::MergeInProgress;
 pub(crate) use log::merge_commit::{MergeDraft, Unshared};
 pub(crate) use log::tree_diff::ChangedFile;
@@ -44,15 +43,15 @@ pub(crate) use remote::Prompts;
 pub(crate) use remote_answers::{Pushed, RemoteError, Upstream};
 pub(crate) use repository::environment::Hooks;
 pub(crate) use repository::environment::Storage;
-pub(crate) use repository::environment::{editor, is_program_there};
-pub(crate) use repository::handle::Pretence;
+pub(crate) use repository::environment::{editor, is_program_installed};
+pub(crate) use repository::handle::HistoryOverride;
 pub(crate) use repository::handle::{Repository, TreeFile};
 pub(crate) use repository::references::Head;
-pub(crate) use signing::{Asking, SshKey};
-pub(crate) use text_merge::{Both, Comparison, Marks, merge_texts, merge_texts_by};
-pub(crate) use transaction::locks::{BranchLock, End, IncomingFiles, Locks};
+pub(crate) use signing::{PromptPlace, SshKey};
+pub(crate) use text_merge::{Comparison, Marks, MergedText, merge_texts, merge_texts_by};
+pub(crate) use transaction::locks::{BranchLock, CrashKind, IncomingFiles, Locks};
 pub(crate) use transaction::prepare::can_be_committed;
-pub(crate) use transaction::prepare::{Draft, FileChange, Prepared};
+pub(crate) use transaction::prepare::{CommitDraft, FileChange, Prepared};
 pub(crate) use transaction::publish::Published;
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Another repository that this one is synced with, spoken to through git's own command line, so that addresses, credentials,
-//! ssh and proxies are those of the user's git. Moves remote-tracking branches, and the remote's by a plain push; never forces,
-//! never moves a local branch. Holds no lock: what it waits for may take long.
+//! Fetches from and pushes to the remote that this repository is synced with. Runs git's own command line, so addresses,
+//! credentials, ssh and proxies are those of the user's git. Moves remote-tracking branches, and the remote's branch by a plain
+//! push; never forces, never moves a local branch. Holds no lock, since a remote may take long.
 //!
-//! A push is a compare-and-swap: the remote takes it only if its branch led to what is pushed. The user's `pre-push` hook runs.
+//! A push is a compare-and-swap: the remote accepts it only as a fast-forward. The user's `pre-push` hook runs.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use super::remote_answers::{
-    FetchObstacle, Pushed, RemoteError, Upstream, answered, not_taken, obstacle, trouble, words,
+    FetchObstacle, Pushed, RemoteError, Upstream, fetch_obstacle, objects_error, push_outcome,
+    readable_output, remote_error,
 };
 use crate::git::command;
 use crate::git::command::GroupMode;
@@ -20,22 +21,22 @@ use crate::git::id::{CommitId, ObjectId};
 use crate::git::repository::handle::Repository;
 use crate::git::repository::references::Head;
 
-/// How long a remote may take where nobody sits who could be asked for something.
+/// How long a remote may take when nobody can be prompted.
 const PATIENCE: Duration = Duration::from_mins(2);
-/// How long it may take where somebody does.
+/// How long it may take when somebody at a terminal can be prompted.
 const PATIENCE_WITH_PEOPLE: Duration = Duration::from_mins(15);
 
-/// Whether somebody may be asked for a passphrase or a password.
+/// Whether git may prompt for a passphrase or a password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prompts {
-    /// Whoever sits at the terminal, if anybody does.
+    /// At the terminal, if there is one.
     AtTerminal,
-    /// Nobody: this goes on in the background.
+    /// Never: git runs in the background.
     Never,
 }
 
 impl Repository {
-    /// Returns where a branch is synced: on that remote, else on the one that it follows, else on `origin`, else on the only one.
+    /// Returns where a branch is synced: on the named remote, else on the one that it tracks, else on `origin`, else on the only one.
     pub fn upstream(
         &self,
         head: &Head,
@@ -73,29 +74,30 @@ impl Repository {
         }))
     }
 
-    /// Returns where the remote's branch was when it was last looked at or pushed to; nothing if it never was.
-    pub fn remembered(&self, upstream: &Upstream) -> Result<Option<CommitId>, GitError> {
+    /// Returns where the remote's branch was at the last fetch or push; `None` before the first one.
+    pub fn tracked_commit(&self, upstream: &Upstream) -> Result<Option<CommitId>, GitError> {
         self.read_reference(&upstream.tracking)
     }
 
-    /// Asks whether the remote has no branch at all; of one that does not answer, what git says of it.
-    pub fn is_empty_there(
+    /// Asks whether the remote has no branch at all. The inner error is git's message when the remote does not answer.
+    pub fn is_remote_empty(
         &self,
         upstream: &Upstream,
         prompts: Prompts,
     ) -> Result<Result<bool, String>, GitError> {
-        let mut git = self.speaking_git(prompts)?;
+        let mut git = self.remote_git_command(prompts)?;
         git.args(["ls-remote", "--heads", &upstream.remote]);
-        Ok(match speak(git, prompts) {
+        Ok(match run_remote_git(git, prompts) {
             Ok(finished) if finished.status.success() => Ok(finished.stdout.is_empty()),
             Ok(finished) => Err(text(&finished.stderr)),
-            Err(said) => Err(said),
+            Err(message) => Err(message),
         })
     }
 
-    /// Returns the newest commit here that the remote's branch had and has no more, since it was rewritten: it was elsewhere when it
-    /// was `seen` before, or git noted that a fetch found it so. Nothing where somebody merged both since, or went along.
-    pub fn rewritten(
+    /// Returns the newest local commit that the remote's branch lost when it was rewritten. The rewrite shows by where the branch
+    /// was `seen` before, or by a forced update in the reflog. Returns `None` if somebody has since merged both versions or
+    /// adopted the new one.
+    pub fn commit_lost_by_rewrite(
         &self,
         upstream: &Upstream,
         seen: Option<CommitId>,
@@ -118,7 +120,7 @@ impl Repository {
         Ok(None)
     }
 
-    /// Offers a commit to the remote's branch, which takes it only if it is among what led to it.
+    /// Pushes a commit to the remote's branch. The remote accepts it only as a fast-forward.
     pub fn push(
         &self,
         upstream: &Upstream,
@@ -126,23 +128,23 @@ impl Repository {
         prompts: Prompts,
     ) -> Result<Result<Pushed, RemoteError>, GitError> {
         let Upstream { remote, reference, .. } = upstream;
-        let mut git = self.speaking_git(prompts)?;
+        let mut git = self.remote_git_command(prompts)?;
         git.args(["push", "--porcelain", "--no-follow-tags", "--recurse-submodules=no", remote]);
         git.arg(format!("{commit}:{reference}"));
-        let finished = match speak(git, prompts) {
+        let finished = match run_remote_git(git, prompts) {
             Ok(finished) => finished,
-            Err(said) => return Ok(Err(trouble(remote, &said))),
+            Err(message) => return Ok(Err(remote_error(remote, &message))),
         };
         if finished.status.code().is_none() {
-            // Ended by a signal: whoever it wrote to was there no more, and it had no time to say so.
-            let said = words(&text(&finished.stderr), "git was ended in the middle");
-            return Ok(Err(RemoteError::Unreachable { remote: remote.clone(), said }));
+            // A signal ended git: its connection was gone, and it had no time to report that.
+            let message = readable_output(&text(&finished.stderr), "git was ended in the middle");
+            return Ok(Err(RemoteError::Unreachable { remote: remote.clone(), message }));
         }
-        Ok(answered(upstream, &text(&finished.stdout), &text(&finished.stderr)))
+        Ok(push_outcome(upstream, &text(&finished.stdout), &text(&finished.stderr)))
     }
 
-    /// Returns git as its user would call it here, asking nobody where nobody sits at a terminal.
-    pub(crate) fn speaking_git(&self, prompts: Prompts) -> Result<Command, GitError> {
+    /// Returns a git command as the user would run it here, without prompts unless somebody is at the terminal.
+    pub(crate) fn remote_git_command(&self, prompts: Prompts) -> Result<Command, GitError> {
         let mut git = Command::new("git");
         for name in [
             "GIT_DIR",
@@ -157,7 +159,7 @@ impl Repository {
         ] {
             git.env_remove(name);
         }
-        // An address may be a relative path, which counts from the main worktree whichever one this is.
+        // A remote's address may be a relative path, which git resolves from the main worktree.
         let common = self.common_dir();
         let main = common.file_name().filter(|name| *name == ".git").and_then(|_| common.parent());
         git.current_dir(main.unwrap_or_else(|| self.worktree_root()));
@@ -178,7 +180,7 @@ impl Repository {
 }
 
 impl Prompts {
-    /// Returns whether somebody sits there who can be asked.
+    /// Returns whether somebody can be prompted.
     fn has_people(self) -> bool {
         self == Self::AtTerminal
             && std::io::stdin().is_terminal()
@@ -186,9 +188,12 @@ impl Prompts {
     }
 }
 
-/// Runs such a command; what keeps it from ending is told in words.
-pub(crate) fn speak(command: Command, prompts: Prompts) -> Result<command::GitOutput, String> {
-    // Whatever asks at the terminal has to be of the group that the terminal listens to.
+/// Runs a command of [`Repository::remote_git_command`]. The error says why it did not run or end.
+pub(crate) fn run_remote_git(
+    command: Command,
+    prompts: Prompts,
+) -> Result<command::GitOutput, String> {
+    // A program that prompts must be in the terminal's foreground process group.
     let (group, patience) = if prompts.has_people() {
         (GroupMode::Shared, PATIENCE_WITH_PEOPLE)
     } else {
@@ -200,7 +205,7 @@ pub(crate) fn speak(command: Command, prompts: Prompts) -> Result<command::GitOu
     })
 }
 
-/// Says whether git noted in a branch's log that it did not go on from where it was.
+/// Returns whether a reflog message records a forced update.
 fn is_forced(message: &[u8]) -> bool {
     String::from_utf8_lossy(message).contains("forced-update")
 }
@@ -212,53 +217,57 @@ pub(crate) fn text(bytes: &[u8]) -> String {
 const NAP: Duration = Duration::from_millis(20);
 
 impl Repository {
-    /// Asks the remote where its branch is, and gets what led there; nothing if it has no such branch. Waits until the deadline while
-    /// somebody else here is at what is remembered of it.
+    /// Fetches the remote's branch and returns where it is; `None` if the remote has no such branch. Retries until the deadline
+    /// while another process updates the remote-tracking branch.
     pub fn fetch(
         &self,
         upstream: &Upstream,
         prompts: Prompts,
         deadline: Instant,
     ) -> Result<Result<Option<CommitId>, RemoteError>, GitError> {
-        // However long git itself took: what was only in the way a moment ago is tried once more.
+        // Retry once more after the deadline, however long git itself took.
         let mut is_last = false;
         loop {
-            let said = match self.fetch_once(upstream, prompts)? {
-                Ok(()) => return self.remembered(upstream).map(Ok),
-                Err(said) if said.contains("couldn't find remote ref") => return Ok(Ok(None)),
-                Err(said) => said,
+            let message = match self.fetch_once(upstream, prompts)? {
+                Ok(()) => return self.tracked_commit(upstream).map(Ok),
+                Err(message) if message.contains("couldn't find remote ref") => {
+                    return Ok(Ok(None));
+                }
+                Err(message) => message,
             };
             let remote = &upstream.remote;
-            match obstacle(&said) {
-                Some(FetchObstacle::Lock(path)) if is_last || !is_let_go(&path, deadline) => {
+            match fetch_obstacle(&message) {
+                Some(FetchObstacle::Lock(path))
+                    if is_last || !wait_until_unlocked(&path, deadline) =>
+                {
                     return Err(locked(path));
                 }
                 Some(FetchObstacle::Lock(_)) => is_last = Instant::now() >= deadline,
                 Some(FetchObstacle::Race) if Instant::now() < deadline => thread::sleep(NAP),
                 Some(FetchObstacle::Race | FetchObstacle::Other) => {
-                    return Err(GitError::NotStored {
+                    return Err(GitError::FetchNotStored {
                         remote: remote.clone(),
-                        said: words(&said, ""),
+                        message: readable_output(&message, ""),
                     });
                 }
                 None => {
-                    return match not_taken(remote, &said) {
+                    return match objects_error(remote, &message) {
                         Some(error) => Err(error),
-                        None => Ok(Err(trouble(remote, &said))),
+                        None => Ok(Err(remote_error(remote, &message))),
                     };
                 }
             }
         }
     }
 
-    /// Returns what git says where it fails.
+    /// Runs `git fetch` once. The inner error is git's message.
     fn fetch_once(
         &self,
         upstream: &Upstream,
         prompts: Prompts,
     ) -> Result<Result<(), String>, GitError> {
         let Upstream { remote, reference, tracking, .. } = upstream;
-        let mut git = self.speaking_git(prompts)?;
+        let mut git = self.remote_git_command(prompts)?;
         git.args([
             "fetch",
             "--quiet",
@@ -266,23 +275,23 @@ impl Repository {
             "--no-write-fetch-head",
             "--no-auto-maintenance",
         ]);
-        // Of what comes, a partial clone is to have all: it is compared, and may have to be merged.
+        // Even a partial clone needs all fetched objects: they are compared, and may have to be merged.
         git.args([
             "--no-recurse-submodules",
             "--no-filter",
             remote,
             &format!("+{reference}:{tracking}"),
         ]);
-        Ok(match speak(git, prompts) {
+        Ok(match run_remote_git(git, prompts) {
             Ok(finished) if finished.status.success() => Ok(()),
             Ok(finished) => Err(text(&finished.stderr)),
-            Err(said) => Err(said),
+            Err(message) => Err(message),
         })
     }
 }
 
-/// Waits until a lock is gone, and says whether it is. The remote is not asked meanwhile.
-fn is_let_go(lock: &Path, deadline: Instant) -> bool {
+/// Waits until a lock is gone; returns whether it is. Does not contact the remote meanwhile.
+fn wait_until_unlocked(lock: &Path, deadline: Instant) -> bool {
     while fs::symlink_metadata(lock).is_ok() {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {

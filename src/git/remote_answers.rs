@@ -1,11 +1,11 @@
-//! What git says of a remote, and what it means: somebody was faster, the remote does not want it, nobody is there, or it is something here
-//! that stands in the way. Only reads words.
+//! Interprets git's messages about a remote: somebody pushed first, the remote rejected the push, it cannot be reached, or a
+//! local obstacle. Pure text.
 
 use std::path::PathBuf;
 
 use crate::git::error::GitError;
 
-/// So much of what git or a hook said is shown.
+/// How many characters of a message from git or a hook are shown.
 const WORDS: usize = 2000;
 
 /// Where a branch is synced: the remote, and its branch there.
@@ -15,64 +15,64 @@ pub struct Upstream {
     pub remote: String,
     /// The full name of the branch there, as `refs/heads/main`.
     pub reference: String,
-    /// The full name of what is remembered of it here, as `refs/remotes/origin/main`.
+    /// The full name of its remote-tracking branch here, as `refs/remotes/origin/main`.
     pub tracking: String,
-    /// Whether the branch here follows it, as `git push` asks for.
+    /// Whether the local branch is set up to track it, which a plain `git push` requires.
     pub followed: bool,
 }
 
-/// Why a remote could not be spoken to.
+/// Why a remote could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
     /// The repository has none.
     #[error("there is no remote to sync with")]
     NoRemote,
-    /// It has several, and none is said to be the one.
+    /// It has several, and none is configured for this branch.
     #[error("there are several remotes, and none of them is said to be the one to sync with")]
     Ambiguous {
-        /// They.
+        /// All remotes.
         known: Vec<String>,
     },
-    /// There is none of that name.
+    /// There is no remote of that name.
     #[error("there is no remote `{name}`")]
     Unknown {
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
-        /// Those there are.
+        /// The remotes that exist.
         known: Vec<String>,
     },
     /// It does not answer.
-    #[error("`{remote}` cannot be reached: {said}")]
+    #[error("`{remote}` cannot be reached: {message}")]
     Unreachable {
         /// The remote.
         remote: String,
         /// What git said.
-        said: String,
+        message: String,
     },
-    /// It answers, and does not let this user in.
-    #[error("`{remote}` does not let you in: {said}")]
+    /// It answers, and denies this user access.
+    #[error("`{remote}` does not let you in: {message}")]
     Denied {
         /// The remote.
         remote: String,
         /// What git said.
-        said: String,
+        message: String,
     },
 }
 
-/// What became of a push.
+/// The result of a push.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pushed {
     /// The remote has it.
     Done,
-    /// The remote's branch has gone on meanwhile, or somebody has its lock.
+    /// The remote's branch has moved meanwhile, or is locked.
     Moved {
         /// In its own words.
-        said: String,
+        message: String,
     },
-    /// The remote, or a hook, would not take it.
+    /// The remote or a hook rejected it.
     Rejected {
         /// In its own words.
-        said: String,
+        message: String,
     },
 }
 
@@ -88,34 +88,37 @@ impl Upstream {
     }
 }
 
-/// Returns what became of a push, by what git said.
-pub(crate) fn answered(
+/// Returns the result of a push, read from git's output.
+pub(crate) fn push_outcome(
     upstream: &Upstream,
     stdout: &str,
     stderr: &str,
 ) -> Result<Pushed, RemoteError> {
     let line = stdout.lines().find(|line| line.contains(&format!(":{}\t", upstream.reference)));
     match line {
-        // The line broke when all was sent.
-        Some(line) if line.contains("[remote failure]") => Err(trouble(&upstream.remote, stderr)),
-        Some(line) if line.starts_with('!') => {
-            let (is_moved, said) = (is_moved(line) && !is_unwritable(stderr), words(stderr, line));
-            Ok(if is_moved { Pushed::Moved { said } } else { Pushed::Rejected { said } })
+        // The connection broke after everything was sent.
+        Some(line) if line.contains("[remote failure]") => {
+            Err(remote_error(&upstream.remote, stderr))
         }
-        // The remote has it, whatever git failed at behind that.
+        Some(line) if line.starts_with('!') => {
+            let (is_moved, message) =
+                (is_moved(line) && !is_unwritable(stderr), readable_output(stderr, line));
+            Ok(if is_moved { Pushed::Moved { message } } else { Pushed::Rejected { message } })
+        }
+        // The remote has it, whatever git failed at afterwards.
         Some(_) => Ok(Pushed::Done),
-        // A hook here that said no ends git before it comes to any branch, and so does a remote that takes nothing at all: it
-        // answered a moment ago, and may be read from.
-        None => match trouble(&upstream.remote, stderr) {
+        // A local hook that rejects the push ends git before it lists any branch, and so does a read-only remote. Such a remote
+        // did answer, so it is not unreachable.
+        None => match remote_error(&upstream.remote, stderr) {
             RemoteError::Unreachable { .. } if !is_away(stderr) => {
-                Ok(Pushed::Rejected { said: words(stderr, "it says nothing") })
+                Ok(Pushed::Rejected { message: readable_output(stderr, "it says nothing") })
             }
             trouble => Err(trouble),
         },
     }
 }
 
-pub(crate) fn trouble(remote: &str, said: &str) -> RemoteError {
+pub(crate) fn remote_error(remote: &str, message: &str) -> RemoteError {
     const DENIED: [&str; 9] = [
         "Authentication failed",
         "Permission denied",
@@ -127,15 +130,15 @@ pub(crate) fn trouble(remote: &str, said: &str) -> RemoteError {
         "error: 401",
         "error: 403",
     ];
-    let (remote, words) = (remote.to_owned(), words(said, "it says nothing"));
-    if DENIED.iter().any(|word| said.contains(word)) {
-        RemoteError::Denied { remote, said: words }
+    let (remote, readable) = (remote.to_owned(), readable_output(message, "it says nothing"));
+    if DENIED.iter().any(|word| message.contains(word)) {
+        RemoteError::Denied { remote, message: readable }
     } else {
-        RemoteError::Unreachable { remote, said: words }
+        RemoteError::Unreachable { remote, message: readable }
     }
 }
 
-/// Says whether a refused line of `git push --porcelain` means only that somebody was faster.
+/// Returns whether a rejected line of `git push --porcelain` only means that somebody else pushed first.
 fn is_moved(line: &str) -> bool {
     const FASTER: [&str; 8] = [
         "(fetch first)",
@@ -150,9 +153,9 @@ fn is_moved(line: &str) -> bool {
     FASTER.iter().any(|word| line.contains(word))
 }
 
-/// Says whether the remote could not write a branch that nobody else was at. Hooks, and warnings of whatever git met on the way, may say the
-/// same of other things.
-fn is_unwritable(said: &str) -> bool {
+/// Returns whether the remote failed to write its branch though nobody else was updating it. Only `error:` lines count: hooks and
+/// warnings may use the same words about other things.
+fn is_unwritable(message: &str) -> bool {
     const WHY: [&str; 5] = [
         "Permission denied",
         "couldn't write",
@@ -160,13 +163,13 @@ fn is_unwritable(said: &str) -> bool {
         "Read-only file system",
         "Disk quota exceeded",
     ];
-    let mut own = said.lines().map(|line| line.strip_prefix("remote: ").unwrap_or(line));
+    let mut own = message.lines().map(|line| line.strip_prefix("remote: ").unwrap_or(line));
     own.any(|line| line.starts_with("error: ") && WHY.iter().any(|word| line.contains(word)))
 }
 
-/// Says whether a push failed since nobody was there, or the line broke. Git says `Could not read from remote repository` of a host that
-/// refuses, too; such a host gives its reason as `ERROR: ..`.
-fn is_away(said: &str) -> bool {
+/// Returns whether a push failed because the remote was unreachable or the connection broke. Git reports `Could not read from
+/// remote repository` also for a host that refuses; such a host gives its reason as `ERROR: ..`.
+fn is_away(message: &str) -> bool {
     const AWAY: [&str; 21] = [
         "Could not resolve",
         "Couldn't resolve",
@@ -190,40 +193,42 @@ fn is_away(said: &str) -> bool {
         "does not appear to be a git repository",
         "RPC failed; curl",
     ];
-    // A server that is out of order for a while.
-    let is_down = ["error: 50", "error: 429"].iter().any(|code| said.contains(code));
-    let has_reason =
-        said.lines().any(|line| line.starts_with("ERROR: ") || line.starts_with("remote: ERROR: "));
-    !has_reason && (is_down || AWAY.iter().any(|word| said.contains(word)))
+    // A server that is down for a while.
+    let is_down = ["error: 50", "error: 429"].iter().any(|code| message.contains(code));
+    let has_reason = message
+        .lines()
+        .any(|line| line.starts_with("ERROR: ") || line.starts_with("remote: ERROR: "));
+    !has_reason && (is_down || AWAY.iter().any(|word| message.contains(word)))
 }
 
-/// Returns why what came was not taken in: git looked at it, as `transfer.fsckObjects` asks for, and found it wrong; or something here kept it
-/// from that, as a full disk does. Where the line broke, git says that of a pack as well.
-pub(crate) fn not_taken(remote: &str, said: &str) -> Option<GitError> {
+/// Returns the error if git could not store the fetched objects: `transfer.fsckObjects` rejected them, or a local problem such as
+/// a full disk. Git reports a broken connection in the same words, which is not such an error.
+pub(crate) fn objects_error(remote: &str, message: &str) -> Option<GitError> {
     const FAILED: [&str; 3] = ["fsck error", "index-pack failed", "unpack-objects failed"];
-    let failed = FAILED.iter().any(|word| said.contains(word)) && !is_unreachable(said);
-    let (is_refused, remote, said) = (said.contains(FAILED[0]), remote.to_owned(), words(said, ""));
+    let failed = FAILED.iter().any(|word| message.contains(word)) && !is_unreachable(message);
+    let (is_refused, remote, message) =
+        (message.contains(FAILED[0]), remote.to_owned(), readable_output(message, ""));
     let refusal = if is_refused {
-        GitError::NotTaken { remote, said }
+        GitError::ObjectsRejected { remote, message }
     } else {
-        GitError::NotStored { remote, said }
+        GitError::FetchNotStored { remote, message }
     };
     failed.then_some(refusal)
 }
 
-/// What of this clone's own keeps git from noting where a remote's branch is.
+/// What kept git from updating a remote-tracking branch in this clone.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum FetchObstacle {
-    /// Somebody has this lock.
+    /// Another process holds this lock.
     Lock(PathBuf),
-    /// Somebody else noted it at the same moment.
+    /// Another process updated it at the same moment.
     Race,
-    /// It lasts until somebody mends it.
+    /// Anything else: it lasts until somebody fixes it.
     Other,
 }
 
-/// Returns what of this clone's own a fetch says that it met. Whatever the remote did, it would not come to these.
-pub(crate) fn obstacle(said: &str) -> Option<FetchObstacle> {
+/// Returns the local obstacle that a failed fetch reports, if it does. No message of the remote leads to one.
+pub(crate) fn fetch_obstacle(message: &str) -> Option<FetchObstacle> {
     const NOTING: [&str; 5] = [
         "cannot lock ref",
         "cannot update ref",
@@ -233,7 +238,7 @@ pub(crate) fn obstacle(said: &str) -> Option<FetchObstacle> {
     ];
     const RACES: [&str; 3] =
         ["but expected", "reference already exists", "incorrect old value provided"];
-    let lines: Vec<&str> = said.lines().filter(|line| !line.starts_with("remote: ")).collect();
+    let lines: Vec<&str> = message.lines().filter(|line| !line.starts_with("remote: ")).collect();
     let held = |line: &&str| {
         Some(line.split_once("Unable to create '")?.1.split_once("': File exists")?.0.to_owned())
     };
@@ -245,7 +250,7 @@ pub(crate) fn obstacle(said: &str) -> Option<FetchObstacle> {
     has(&NOTING).then(|| if has(&RACES) { FetchObstacle::Race } else { FetchObstacle::Other })
 }
 
-fn is_unreachable(said: &str) -> bool {
+fn is_unreachable(message: &str) -> bool {
     [
         "remote end hung up",
         "Could not read from remote repository",
@@ -254,12 +259,12 @@ fn is_unreachable(said: &str) -> bool {
         "unexpected disconnect",
     ]
     .iter()
-    .any(|word| said.contains(word))
+    .any(|word| message.contains(word))
 }
 
-/// Returns what was said without git's own advice, or that where nothing was.
-pub(crate) fn words(said: &str, line: &str) -> String {
-    let told: Vec<&str> = said
+/// Returns git's output without its hints and boilerplate; `line` if nothing is left.
+pub(crate) fn readable_output(message: &str, line: &str) -> String {
+    let lines: Vec<&str> = message
         .lines()
         .map(|line| line.strip_prefix("remote: ").unwrap_or(line).trim())
         .filter(|line| {
@@ -273,15 +278,15 @@ pub(crate) fn words(said: &str, line: &str) -> String {
                 && *line != "and the repository exists."
         })
         .collect();
-    let told = told.join("\n").replace("fatal: ", "").replace("error: ", "");
-    let told = if told.is_empty() {
+    let text = lines.join("\n").replace("fatal: ", "").replace("error: ", "");
+    let text = if text.is_empty() {
         line.rsplit('\t').next().unwrap_or_default().to_owned()
     } else {
-        told
+        text
     };
-    match told.char_indices().nth(WORDS) {
-        Some((at, _)) => format!("{}...", &told[..at]),
-        None => told,
+    match text.char_indices().nth(WORDS) {
+        Some((at, _)) => format!("{}...", &text[..at]),
+        None => text,
     }
 }
 
@@ -301,10 +306,10 @@ mod tests {
         let after = |line: &str, stderr: &str| {
             let stdout =
                 if line.is_empty() { String::new() } else { format!("To X\n{line}\nDone\n") };
-            match answered(&upstream, &stdout, stderr) {
+            match push_outcome(&upstream, &stdout, stderr) {
                 Ok(Pushed::Done) => "done".to_owned(),
                 Ok(Pushed::Moved { .. }) => "moved".to_owned(),
-                Ok(Pushed::Rejected { said }) => format!("rejected: {said}"),
+                Ok(Pushed::Rejected { message }) => format!("rejected: {message}"),
                 Err(RemoteError::Denied { .. }) => "denied".to_owned(),
                 Err(RemoteError::Unreachable { .. }) => "away".to_owned(),
                 Err(other) => panic!("{other:?}"),
@@ -412,7 +417,7 @@ mod tests {
     #[test]
     fn what_is_in_the_way_here_is_no_fault_of_the_remote() {
         let lock = "/c/.git/refs/remotes/origin/main.lock";
-        for (said, expected) in [
+        for (message, expected) in [
             (
                 format!(
                     "error: cannot lock ref 'refs/remotes/origin/main': Unable to create '{lock}': File exists.\n\nAnother"
@@ -451,7 +456,7 @@ mod tests {
             ),
             ("fatal: unable to access 'https://x/': Could not resolve host: x".to_owned(), None),
         ] {
-            assert_eq!(obstacle(&said), expected, "{said}");
+            assert_eq!(fetch_obstacle(&message), expected, "{message}");
         }
     }
 }

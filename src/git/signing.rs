@@ -9,10 +9,10 @@ use std::time::Duration;
 use crate::git::command;
 use crate::git::error::GitError;
 use crate::git::objects::commit::Person;
-use crate::git::repository::environment::is_program_there;
+use crate::git::repository::environment::is_program_installed;
 use crate::git::repository::handle::Repository;
 
-/// Time enough to answer a passphrase dialog, or to touch a token.
+/// Long enough to answer a passphrase dialog or to touch a token.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How commits are signed here.
@@ -30,7 +30,7 @@ enum Format {
     Ssh,
 }
 
-/// The signer that git's configuration names, looked up once a committer.
+/// The signer that git's configuration names, cached for one committer.
 #[derive(Default)]
 pub(crate) struct Signers {
     found: Option<(Person, Option<Signer>)>,
@@ -75,12 +75,12 @@ impl Signer {
         Ok(Some(Self { program, format, key }))
     }
 
-    /// The program that makes the signatures.
+    /// Returns the program that makes the signatures.
     pub(crate) fn program(&self) -> &str {
         &self.program
     }
 
-    /// The SSH key that it signs with, if it is one.
+    /// Returns the SSH key that it signs with, if it signs with one.
     pub(crate) fn ssh_key(&self) -> Option<SshKey> {
         (self.format == Format::Ssh).then(|| named_key(&self.key))
     }
@@ -103,25 +103,25 @@ impl Signer {
         let status = String::from_utf8_lossy(&finished.stderr);
         let created = status.lines().any(|line| line.starts_with("[GNUPG:] SIG_CREATED "));
         if !finished.status.success() || !created {
-            return Err(last_words(&finished.stderr));
+            return Err(last_error_line(&finished.stderr));
         }
         armored(finished.stdout)
     }
 
     fn sign_ssh(&self, bytes: &[u8]) -> Result<String, String> {
-        // The writer lock is held: nobody may be asked at the terminal.
-        signature(&self.program, &named_key(&self.key), "git", bytes, Asking::Window)
+        // The writer lock is held, so it must not wait for input at the terminal.
+        signature(&self.program, &named_key(&self.key), "git", bytes, PromptPlace::Window)
     }
 }
 
 impl Repository {
-    /// Returns why commits that are to be signed cannot be, as far as that shows before one is made.
-    pub fn signing_trouble(&self) -> Result<Option<String>, GitError> {
+    /// Returns why commits cannot be signed though they have to be, as far as that can be told in advance.
+    pub fn signing_problem(&self) -> Result<Option<String>, GitError> {
         let Ok(committer) = self.identity() else { return Ok(None) };
         match Signer::configured(self, &committer) {
             Ok(None) => Ok(None),
             Ok(Some(signer)) => {
-                if !is_program_there(signer.program()) {
+                if !is_program_installed(signer.program()) {
                     return Ok(Some(format!("there is no program `{}`", signer.program())));
                 }
                 let missing = signer.ssh_key().and_then(|key| self.missing_key_file(key));
@@ -134,7 +134,7 @@ impl Repository {
         }
     }
 
-    /// Returns the file of the SSH key that git would sign with, where it is not there.
+    /// Returns the file of the SSH key that git would sign with, if that file is missing.
     pub fn missing_ssh_key(&self) -> Result<Option<PathBuf>, GitError> {
         let is_ssh = self.config()?.text("gpg.format") == Some("ssh");
         Ok(self.ssh_key()?.filter(|_| is_ssh).and_then(|key| self.missing_key_file(key)))
@@ -149,15 +149,15 @@ impl Repository {
         }
     }
 
-    /// Returns the program that would sign completions, where there is none of that name.
+    /// Returns the program that would sign completions, if it is not installed.
     pub fn missing_ssh_program(&self) -> Result<Option<String>, GitError> {
         let program = program(self.config()?.text("gpg.ssh.program"));
-        Ok(Some(program).filter(|program| !is_program_there(program)))
+        Ok(Some(program).filter(|program| !is_program_installed(program)))
     }
 }
 
 impl Signers {
-    /// Returns the signer of that committer.
+    /// Returns the signer for this committer.
     pub(crate) fn of(
         &mut self,
         repository: &Repository,
@@ -173,29 +173,29 @@ impl Signers {
 /// Which key signs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SshKey {
-    /// The one in a file; a public one stands for the private one beside it, or in the ssh agent.
+    /// The key in a file; a public key stands for the private key next to it or in the ssh agent.
     File(PathBuf),
     /// The one in the ssh agent that belongs to this public key.
     Agent(String),
 }
 
-/// Who is asked for a passphrase.
+/// Where the signing program may ask for a passphrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asking {
-    /// Whoever sits at the terminal, for as long as it takes.
+pub enum PromptPlace {
+    /// At the terminal, without a time limit.
     Terminal,
-    /// Nobody there: a window may open, and nothing waits for it for ever.
+    /// Not at the terminal: a dialog window may open, until the timeout.
     Window,
 }
 
 impl Repository {
-    /// Returns an armored signature of the text, made for that use.
+    /// Returns an armored signature of the text in this namespace.
     pub fn ssh_signature(
         &self,
         key: &SshKey,
         namespace: &str,
         text: &[u8],
-        asking: Asking,
+        asking: PromptPlace,
     ) -> Result<String, GitError> {
         let program = program(self.config()?.text("gpg.ssh.program"));
         let made = signature(&program, key, namespace, text, asking);
@@ -224,13 +224,13 @@ pub(crate) fn named_key(named: &str) -> SshKey {
     }
 }
 
-/// Signs; returns the armored signature, or what stood in the way.
+/// Returns the armored signature of the text, or why it could not be made.
 pub(crate) fn signature(
     program: &str,
     key: &SshKey,
     namespace: &str,
     text: &[u8],
-    asking: Asking,
+    asking: PromptPlace,
 ) -> Result<String, String> {
     let folder =
         tempfile::tempdir().map_err(|error| format!("no folder for temp files: {error}"))?;
@@ -242,8 +242,8 @@ pub(crate) fn signature(
     };
     let message = put("text", text)?;
     let mut command = Command::new(program);
-    if asking == Asking::Terminal {
-        // It still asks, and says when a token is to be touched.
+    if asking == PromptPlace::Terminal {
+        // `-q` keeps the prompts, also the one to touch a token.
         command.arg("-q");
     }
     command.args(["-Y", "sign", "-n", namespace, "-f"]);
@@ -253,8 +253,8 @@ pub(crate) fn signature(
     };
     command.arg(&message);
     match asking {
-        Asking::Terminal => at_terminal(command)?,
-        Asking::Window => in_background(command)?,
+        PromptPlace::Terminal => at_terminal(command)?,
+        PromptPlace::Window => in_background(command)?,
     }
     armored(
         fs::read(folder.path().join("text.sig"))
@@ -262,7 +262,7 @@ pub(crate) fn signature(
     )
 }
 
-/// Runs it in the foreground, where it can ask at the terminal.
+/// Runs the command in the foreground, where it can prompt at the terminal.
 fn at_terminal(mut command: Command) -> Result<(), String> {
     let status =
         command.stdin(Stdio::inherit()).stdout(Stdio::null()).stderr(Stdio::inherit()).status();
@@ -275,16 +275,16 @@ fn at_terminal(mut command: Command) -> Result<(), String> {
 }
 
 fn in_background(mut command: Command) -> Result<(), String> {
-    // Without a window to ask in, it must fail rather than ask at the terminal.
+    // Without a dialog program it must fail rather than prompt at the terminal.
     command.env("SSH_ASKPASS_REQUIRE", "force");
     if std::env::var_os("SSH_ASKPASS").is_none() {
         command.env("SSH_ASKPASS", "false");
     }
     let finished = command::run(command, &[], TIMEOUT).map_err(|error| error.to_string())?;
-    if finished.status.success() { Ok(()) } else { Err(last_words(&finished.stderr)) }
+    if finished.status.success() { Ok(()) } else { Err(last_error_line(&finished.stderr)) }
 }
 
-/// A signature must be plain lines of text, or it could write other headers into a commit.
+/// Checks that a signature is plain lines of text: anything else could inject headers into a commit.
 pub(crate) fn armored(signature: Vec<u8>) -> Result<String, String> {
     let text = String::from_utf8(signature).map_err(|_| "its signature is not text".to_owned())?;
     let plain = text.starts_with("-----BEGIN ")
@@ -292,8 +292,8 @@ pub(crate) fn armored(signature: Vec<u8>) -> Result<String, String> {
     if plain { Ok(text) } else { Err("what it wrote is not an armored signature".to_owned()) }
 }
 
-/// The last line that a person can read of what a program complained about.
-pub(crate) fn last_words(stderr: &[u8]) -> String {
+/// Returns the last human-readable line of a program's error output.
+pub(crate) fn last_error_line(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let words =
         text.lines().rev().find(|line| !line.trim().is_empty() && !line.starts_with("[GNUPG:]"));

@@ -1,26 +1,26 @@
-//! Texts merged line by line, as git merges them; no repository is needed for that.
+//! Merges texts line by line, as git does. Needs no repository.
 
 use git2::{FileFavor, MergeFileInput, MergeFileOptions};
 
 use super::error::{During, GitError};
 
-/// A merged text in two versions, which differ where both sides changed the same lines.
+/// A merged text in two versions, which differ where the sides conflict.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Both {
-    /// With ours in these places.
+pub(crate) struct MergedText {
+    /// With our lines at conflicts.
     pub ours: Vec<u8>,
-    /// With theirs.
+    /// With their lines at conflicts.
     pub theirs: Vec<u8>,
 }
 
-/// How what is disputed is marked.
+/// How conflicts are marked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Marks {
-    /// How long a marker is.
+    /// The length of a marker.
     pub size: u16,
-    /// What our side is called.
+    /// The label of our side.
     pub ours: String,
-    /// What theirs is called.
+    /// The label of their side.
     pub theirs: String,
 }
 
@@ -30,50 +30,50 @@ impl Default for Marks {
     }
 }
 
-/// Merges two texts that came of a third one.
-pub(crate) fn merge_texts(base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<Both, GitError> {
+/// Merges two texts with their common base.
+pub(crate) fn merge_texts(base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<MergedText, GitError> {
     merge_texts_by(base, ours, theirs, Comparison::Shortest)
 }
 
-/// How it is found out which lines of two texts are the same ones: where lines repeat, there are several answers.
+/// The diff algorithm, which decides how repeated lines are matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Comparison {
-    /// With few changes, found fast; git's `myers`.
+    /// Few changes, found fast; git's `myers`.
     Shortest,
-    /// With the fewest.
+    /// The fewest changes.
     Minimal,
-    /// By the lines that occur once, as git's `patience` and `histogram` do.
+    /// Anchored at unique lines, as git's `patience` and `histogram`.
     Unique,
 }
 
-/// Merges two texts that came of a third one, compared in that way.
+/// Merges two texts with their common base, using that algorithm.
 pub(crate) fn merge_texts_by(
     base: &[u8],
     ours: &[u8],
     theirs: &[u8],
     by: Comparison,
-) -> Result<Both, GitError> {
+) -> Result<MergedText, GitError> {
     if ours == theirs || theirs == base {
-        return Ok(Both { ours: ours.to_vec(), theirs: ours.to_vec() });
+        return Ok(MergedText { ours: ours.to_vec(), theirs: ours.to_vec() });
     }
     if ours == base {
-        return Ok(Both { ours: theirs.to_vec(), theirs: theirs.to_vec() });
+        return Ok(MergedText { ours: theirs.to_vec(), theirs: theirs.to_vec() });
     }
     let favoring = |favor| {
         let mut options = MergeFileOptions::new();
         options.favor(favor).minimal(by == Comparison::Minimal).patience(by == Comparison::Unique);
         merged(Some(base), ours, theirs, &mut options)
     };
-    Ok(Both { ours: favoring(FileFavor::Ours)?, theirs: favoring(FileFavor::Theirs)? })
+    Ok(MergedText { ours: favoring(FileFavor::Ours)?, theirs: favoring(FileFavor::Theirs)? })
 }
 
-impl Both {
-    /// Returns whether nothing is disputed.
+impl MergedText {
+    /// Returns whether there is no conflict.
     pub(crate) fn agree(&self) -> bool {
         self.ours == self.theirs
     }
 
-    /// Returns the text with markers around the lines in which the two versions differ, and around no others.
+    /// Returns the text with conflict markers.
     pub(crate) fn marked(&self, marks: &Marks) -> Result<Vec<u8>, GitError> {
         if self.agree() {
             return Ok(self.ours.clone());
@@ -93,9 +93,9 @@ impl Both {
         })
     }
 
-    /// Returns the text with one line, as it is given, in each place where the two versions differ.
-    pub(crate) fn undecided(&self, line: &str) -> Result<Vec<u8>, GitError> {
-        // Longer than anything of the kind in the text itself.
+    /// Returns the text with the given line in the place of each conflict.
+    pub(crate) fn with_line_for_conflicts(&self, line: &str) -> Result<Vec<u8>, GitError> {
+        // Longer than any marker-like line in the text itself.
         let longest =
             lines(&self.ours).chain(lines(&self.theirs)).map(arrows).max().unwrap_or_default();
         let size = u16::try_from(longest + usize::from(Marks::default().size)).unwrap_or(u16::MAX);
@@ -119,7 +119,7 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split_inclusive(|byte| *byte == b'\n')
 }
 
-/// Returns how many of the signs stand at the beginning of a line with which markers begin that are no rule between two sides.
+/// Returns how many `<` or `>` a line begins with.
 fn arrows(line: &[u8]) -> usize {
     line.iter().take_while(|byte| b"<>".contains(byte)).count()
 }
@@ -143,19 +143,19 @@ fn with_returns(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Merges two texts. Without a third one that they came of, all in which they differ is disputed.
+/// Merges two texts. Without a base, every difference is a conflict.
 fn merged(
     base: Option<&[u8]>,
     ours: &[u8],
     theirs: &[u8],
     options: &mut MergeFileOptions,
 ) -> Result<Vec<u8>, GitError> {
-    // A line break more at the end of each: a last line without one is a line like others then, and no text is empty.
+    // Append a line break to each: so a last line without one is like all others, and no text is empty.
     let end: &[u8] = if ours.windows(2).any(|pair| pair == b"\r\n") { b"\r\n" } else { b"\n" };
     let base = base.map(|base| [base, end].concat()).unwrap_or_default();
     let texts = [base, [ours, end].concat(), [theirs, end].concat()];
-    // libgit2 merges nothing in which it finds a zero, and has no result then.
-    let zero = texts.iter().any(|text| text.contains(&0)).then(|| stand_in(&texts));
+    // libgit2 does not merge texts with NUL bytes.
+    let zero = texts.iter().any(|text| text.contains(&0)).then(|| zero_replacement(&texts));
     let texts = texts
         .map(|text| zero.as_ref().map_or_else(|| text.clone(), |zero| replaced(&text, &[0], zero)));
     let inputs = texts.each_ref().map(|text| {
@@ -164,7 +164,7 @@ fn merged(
         input
     });
     let [base, ours, theirs] = &inputs;
-    // Merging texts is the one thing of libgit2's that does not start it.
+    // `merge_file` does not initialize libgit2 itself.
     drop(git2::Buf::new());
     let merged = git2::merge_file(base, ours, theirs, Some(options))
         .during(|| "merge two texts".to_owned())?;
@@ -173,9 +173,9 @@ fn merged(
     Ok(zero.map_or_else(|| text.to_vec(), |zero| replaced(text, &zero, &[0])))
 }
 
-/// Returns bytes that stand in none of the texts, and in nothing that comes of putting them there: they begin and end as they do nowhere
-/// between.
-fn stand_in(texts: &[Vec<u8>]) -> Vec<u8> {
+/// Returns bytes that occur in none of the texts, to stand in for NUL. Their first and last byte differ from those between, so
+/// they cannot overlap with what is around them.
+fn zero_replacement(texts: &[Vec<u8>]) -> Vec<u8> {
     let longest = |text: &Vec<u8>| {
         text.chunk_by(|one, other| one == other).filter(|run| run[0] == 2).map(<[u8]>::len).max()
     };
@@ -238,21 +238,21 @@ mod tests {
 
     #[test]
     fn what_is_undecided_is_one_line_that_neither_has() {
-        let undecided = |base: &str, ours: &str, theirs: &str| {
+        let with_line_for_conflicts = |base: &str, ours: &str, theirs: &str| {
             let both = merge_texts(base.as_bytes(), ours.as_bytes(), theirs.as_bytes()).unwrap();
-            String::from_utf8(both.undecided("?").unwrap()).unwrap()
+            String::from_utf8(both.with_line_for_conflicts("?").unwrap()).unwrap()
         };
         assert_eq!(
-            undecided("a\nb\nc\nd\ne\n", "a\nB\nc\nd\nE\n", "a\nX\nc\nd\ne\n"),
+            with_line_for_conflicts("a\nb\nc\nd\ne\n", "a\nB\nc\nd\nE\n", "a\nX\nc\nd\ne\n"),
             "a\n?\nc\nd\nE\n"
         );
-        assert_eq!(undecided("a\r\nb\r\n", "a\r\nB\r\n", "a\r\nX\r\n"), "a\r\n?\r\n");
+        assert_eq!(with_line_for_conflicts("a\r\nb\r\n", "a\r\nB\r\n", "a\r\nX\r\n"), "a\r\n?\r\n");
         let run = "<".repeat(20);
         assert_eq!(
-            undecided(&run, &format!("{run}\nA"), &format!("{run}\nB")),
+            with_line_for_conflicts(&run, &format!("{run}\nA"), &format!("{run}\nB")),
             format!("{run}\n?\n")
         );
-        assert_eq!(undecided("a\n", "a\n", "b\n"), "b\n");
+        assert_eq!(with_line_for_conflicts("a\n", "a\n", "b\n"), "b\n");
     }
 
     #[test]

@@ -1,19 +1,19 @@
-//! `aof doctor`: everything that is wrong with a project, why it matters and what to do, repaired where that is certain.
+//! `aof doctor`: finds what is wrong with a project, says why it matters and what to do, and makes the safe repairs.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::context::{CheckContext, View};
 use super::examination::examine;
-use super::subject::{CheckContext, View};
 use crate::history::sync::remote_state::{RemoteStanding, remote_value};
 use crate::project::error::ProjectError;
 use crate::project::issue::{Issue, Weight};
 use crate::project::workspace::Workspace;
 use crate::tasks::plan::DryRun;
 
-/// Returns what is wrong. `watcher` says whether a watcher runs.
-pub(crate) fn look_through(
+/// Returns every issue of a project, each with its reason. `watcher` says whether a watcher runs.
+pub(crate) fn find_issues(
     workspace: &Workspace,
     watcher: bool,
 ) -> Result<Vec<Issue>, ProjectError> {
@@ -24,65 +24,70 @@ pub(crate) fn look_through(
     Ok(issues)
 }
 
-/// What became of an issue.
+/// What was done about an issue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum TreatmentOutcome {
-    /// It was told.
-    Told,
-    /// It would be done away with.
-    Curable,
-    /// It was done away with.
-    Cured,
-    /// It could not be: why.
-    Uncured(String),
+pub(crate) enum RepairOutcome {
+    /// It was only reported.
+    Reported,
+    /// It would be repaired.
+    Repairable,
+    /// It was repaired.
+    Repaired,
+    /// Its repair failed, for this reason.
+    Failed(String),
 }
 
-/// An issue, and what became of it.
-pub(crate) struct Treated {
+/// An issue, and what was done about it.
+pub(crate) struct HandledIssue {
     pub issue: Issue,
-    pub outcome: TreatmentOutcome,
+    pub outcome: RepairOutcome,
 }
 
-impl Treated {
-    /// Returns whether something is wrong still.
+impl HandledIssue {
+    /// Returns whether something is still wrong.
     pub(crate) fn is_wrong(&self) -> bool {
-        self.issue.weight == Weight::Wrong && self.outcome != TreatmentOutcome::Cured
+        self.issue.weight == Weight::Wrong && self.outcome != RepairOutcome::Repaired
     }
 }
 
-/// Does what is certain, one thing after the other.
-pub(crate) fn treat(
+/// Repairs, one after the other, the issues that have a repair.
+pub(crate) fn repair_issues(
     workspace: &mut Workspace,
     issues: Vec<Issue>,
     dry_run: DryRun,
-) -> Vec<Treated> {
-    let treated = issues.into_iter().map(|issue| {
-        let outcome = match (&issue.cure, dry_run) {
-            (None, _) => TreatmentOutcome::Told,
-            (Some(_), DryRun::Yes) => TreatmentOutcome::Curable,
-            (Some(cure), DryRun::No) => match cure(workspace) {
-                Ok(()) => TreatmentOutcome::Cured,
-                Err(error) => TreatmentOutcome::Uncured(workspace.git_words.said(error.problem())),
+) -> Vec<HandledIssue> {
+    let handled = issues.into_iter().map(|issue| {
+        let outcome = match (&issue.repair, dry_run) {
+            (None, _) => RepairOutcome::Reported,
+            (Some(_), DryRun::Yes) => RepairOutcome::Repairable,
+            (Some(repair), DryRun::No) => match repair(workspace) {
+                Ok(()) => RepairOutcome::Repaired,
+                Err(error) => {
+                    RepairOutcome::Failed(workspace.git_commands.with_folder(error.problem()))
+                }
             },
         };
-        Treated { issue, outcome }
+        HandledIssue { issue, outcome }
     });
-    treated.collect()
+    handled.collect()
 }
 
-/// Leaves everything as it is.
-pub(crate) fn leave(issues: Vec<Issue>) -> Vec<Treated> {
-    issues.into_iter().map(|issue| Treated { issue, outcome: TreatmentOutcome::Told }).collect()
+/// Reports the issues, and repairs nothing.
+pub(crate) fn report_issues(issues: Vec<Issue>) -> Vec<HandledIssue> {
+    issues
+        .into_iter()
+        .map(|issue| HandledIssue { issue, outcome: RepairOutcome::Reported })
+        .collect()
 }
 
-/// Returns what was found, and done, as `--json` shows it.
-pub(crate) fn doctor_value(treated: &[Treated]) -> Value {
-    let complaints = treated.iter().map(|Treated { issue, outcome }| {
+/// Returns the issues, and what was done about them, as `--json` shows it.
+pub(crate) fn doctor_value(handled: &[HandledIssue]) -> Value {
+    let complaints = handled.iter().map(|HandledIssue { issue, outcome }| {
         let (word, error) = match outcome {
-            TreatmentOutcome::Told => ("told", None),
-            TreatmentOutcome::Curable => ("curable", None),
-            TreatmentOutcome::Cured => ("fixed", None),
-            TreatmentOutcome::Uncured(error) => ("failed", Some(error)),
+            RepairOutcome::Reported => ("told", None),
+            RepairOutcome::Repairable => ("curable", None),
+            RepairOutcome::Repaired => ("fixed", None),
+            RepairOutcome::Failed(error) => ("failed", Some(error)),
         };
         json!({
             "code": issue.code,
@@ -90,15 +95,15 @@ pub(crate) fn doctor_value(treated: &[Treated]) -> Value {
             "problem": issue.problem,
             "why": issue.why,
             "fix": issue.fix,
-            "fixable": issue.cure.is_some(),
+            "fixable": issue.repair.is_some(),
             "outcome": word,
             "error": error,
         })
     });
-    json!({"ok": !treated.iter().any(Treated::is_wrong), "complaints": complaints.collect::<Vec<_>>()})
+    json!({"ok": !handled.iter().any(HandledIssue::is_wrong), "complaints": complaints.collect::<Vec<_>>()})
 }
 
-/// Returns why something matters.
+/// Returns why an issue of this code matters.
 fn why(code: &str) -> &'static str {
     let of_code = |line: &'static str| {
         let (codes, why) = line.trim().split_once(": ")?;
@@ -107,71 +112,71 @@ fn why(code: &str) -> &'static str {
     WHY.lines().find_map(of_code).unwrap_or("it needs somebody's attention")
 }
 
-/// Why things matter, by the codes of issues.
+/// Why issues matter, by their codes.
 const WHY: &str = "
     own_folder_in_git: whoever commits files there could act for everybody who has the branch, so no command changes anything
-    git_fails: nothing is changed before it is known what git has in `.aof`
-    index_unreadable: git itself cannot go by it, and no command can commit
+    git_fails: no command changes anything before it knows what git has in `.aof`
+    index_unreadable: git itself cannot use it, and no command can commit
     git_busy: no command can commit until that is over
-    rules_not_committed: you see other rules than those that decide
-    workflow_config_invalid: the rules that people see are not those that decide
-    no_rules: whoever likes completes any task, those for people too
-    inbox_unreadable: what an agent says there is not taken
-    rules_not_followed: somebody may work on what is not theirs any more
-    task_unmerged: nothing can be committed until it is settled, and what is added unsolved is lost for one side
-    task_stranded: without its workflow it can go nowhere
+    rules_not_committed: the rules that you see are not those in force
+    workflow_config_invalid: the rules that people see are not those in force
+    no_rules: any agent can complete any task, even one that is meant for people
+    inbox_unreadable: completions that agents drop there are not processed
+    rules_not_followed: somebody may work on a task that is no longer theirs
+    task_unmerged: nothing can be committed until it is resolved, and `git add` of an unresolved file loses what one side did
+    task_stranded: without its workflow the task cannot move
     dependency_circle, dependency_missing: it will never be handed out
-    unreadable_task: no command can touch the task, and nobody is given it
-    tasks_left_out: nobody is given them here, and no command can touch them
-    task_missing: a task that has no file is not worked on, and HEAD says that it is there
-    task_left_behind: whoever clones this has the task at both places, and where it ended at one it goes on at the other
-    task_frozen: no command touches the task, so that nothing is overwritten
-    archive_changed: the archive shows what was done, and the next `git commit -a` takes the change along
-    not_adopted: a task that stands at no gate is nobody's work
+    unreadable_task: no command can change the task, and nobody is handed it
+    tasks_left_out: nobody is handed them here, and no command can change them
+    task_missing: nobody works on a task that has no file, and HEAD still has it
+    task_left_behind: every clone has two files of the task, and one may still be open when the other is finished
+    task_frozen: no command changes the task, so that nothing is overwritten
+    archive_changed: the archive is the record of finished work, and the next `git commit -a` would commit the change
+    not_adopted: a task that is at no gate is handed to nobody
     not_committed: what is not committed is in no history, and in no other clone
     inbox_astray: somebody did work that will never count
-    inbox_waiting, inbox_kept_back: what an agent said does not count until it is taken
-    no_watcher: nobody takes what is dropped into the inbox
+    inbox_waiting, inbox_kept_back: a completion does not count until it is processed
+    no_watcher: nothing processes what is dropped into the inbox
     notices_failing, notices_dropped: somebody waits for a message that does not come
     unfinished_write: until it is finished, a file may be ahead of what is committed
-    merge_driver_missing: two branches that moved the same task conflict as text, and the task waits until somebody solves that by hand
-    merge_driver_not_found: a task that both sides changed is left as ours alone, without a marker: whoever adds it loses what the other side did
-    merge_hook_missing: a commit of an outdated index or worktree takes completions back, and nobody is told before `aof verify`
+    merge_driver_missing: two branches that moved the same task conflict as text, and the task waits until somebody resolves that by hand
+    merge_driver_not_found: git leaves a task that both sides changed as our version, without markers: `git add` then loses what the other side did
+    merge_hook_missing: a commit from an outdated index or worktree reverts completions, and nothing reports that before `aof verify`
     no_identity: nothing can be committed without a committer
     no_git, git_old: fetching, pushing, unusual indexes and signatures go through git's own program
     index_layout: for this layout of the index git itself is started for each commit, which takes several times as long
     git_locked: while it is there, neither git nor a command can commit
-    lock_held: every command that changes something waits for it, and gives up
-    repack_pays: each read looks in all of them, and `.git` takes more room than it needs
+    lock_held: every command that changes something waits for it, then times out
+    repack_pays: each read searches all of them, and `.git` takes more room than it needs
     cannot_sign: nothing can be committed
     cannot_sign_completions: their completions are refused here without a signature
     signing_key_missing: `git commit -S` and `git tag -s` fail, and completions are signed with whatever key the ssh agent has
-    line_endings: files have other bytes than were committed in clones whose git converts them; they count as unedited here
+    line_endings: in clones whose git converts line ends, files differ from what was committed; they count as unedited here
     task_misplaced: people look for open tasks in `tasks`, and for finished ones in `tasks/archive`
-    companions_stayed: nobody looks for it there: what belongs to a task stands beside it, and goes where it goes
+    companions_stayed: nobody looks for it there: files that belong to a task stay beside it, and move with it
     index_behind: the next `git commit` would take back what was committed since
-    task_taken_out: the next `git commit` would take it out of git, and a task that was taken up never leaves its history
-    task_staged: a command that changes one that is staged otherwise than it stands is refused, so that what you staged is not lost
-    taken_back: what was acknowledged is on no branch, and git forgets it in time
-    temporary_files: they take room, and nobody will ever use them
+    task_taken_out: the next `git commit` would delete it from git, and an adopted task must stay in the history
+    task_staged: commands refuse to change a task whose staged version differs from its file, so that what you staged is not lost
+    taken_back: work that was acknowledged is on no branch, and git will delete it in time
+    temporary_files: they take room, and nothing will ever use them
     refused_waiting: somebody did work that did not count, and may not know it
     remote_ahead: what others did is not seen here, and may be done twice
     remote_diverged: two clones may have moved the same task, and each further step makes it harder to bring them together
-    events_damaged: `aof events`, and whoever reads the file, does not see all that happened
-    folder_large: git writes the whole listing of a folder anew with each commit, so `.git` grows by it each time
-    rules_drifted: a task follows the rules in force: what was promised when it came there may be otherwise by now
+    events_damaged: `aof events`, and every other reader of the file, misses events
+    folder_large: git writes the whole listing of a folder again with each commit, so `.git` grows by that much each time
+    rules_drifted: a task follows the rules in force, which may differ from those under which it came to its gate
     schemas_missing: your editor cannot check and complete project.yaml and org.yaml with them
-    cache_damaged: every task file is read once more until it is written anew; nothing else depends on it
+    cache_damaged: every task file is read again until the cache is rebuilt; nothing else depends on it
     network_file_system: locks there do not hold for everybody, so commands refuse to write
 ";
 
 /// The project at a glance.
 pub(crate) struct Overview {
-    /// What the project is called.
+    /// The project's name.
     pub name: Option<String>,
     /// The branch that changes are committed to; nothing while none can be.
     pub branch: Option<String>,
-    /// How it stands to its remote, if it has one.
+    /// How its branch compares with its remote, if it has one.
     pub remote: Option<RemoteStanding>,
     /// How many active tasks there are, by status.
     pub counts: BTreeMap<String, usize>,
@@ -183,14 +188,14 @@ pub(crate) struct Overview {
 
 /// Returns the project at a glance. `watcher` says whether a watcher runs.
 pub(crate) fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, ProjectError> {
-    let subject = CheckContext::of(workspace, View::Status, watcher)?;
-    let attention = examine(&subject)?;
+    let context = CheckContext::of(workspace, View::Status, watcher)?;
+    let attention = examine(&context)?;
     let mut counts = BTreeMap::new();
-    for (header, _) in subject.project().into_iter().flat_map(|project| &project.listing.tasks) {
+    for (header, _) in context.project().into_iter().flat_map(|project| &project.listing.tasks) {
         *counts.entry(header.state().to_owned()).or_default() += 1;
     }
-    let (branch, drifted) = (subject.branch().map(str::to_owned), subject.drifted());
-    let (name, remote) = match subject.project {
+    let (branch, drifted) = (context.branch().map(str::to_owned), context.drifted());
+    let (name, remote) = match context.project {
         Ok(project) => (project.in_force.rules.project.name.clone(), project.remote),
         Err(_) => (None, None),
     };

@@ -1,11 +1,11 @@
 //! The list of checks, in the order in which people see the issues.
 
-use super::subject::{CheckContext, CheckResult, View};
+use super::context::{CheckContext, CheckResult, View};
 use super::{git, local_files, rules, task_files, uncommitted};
 use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 
-/// Who shows what a check finds.
+/// Which view runs a check.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CheckScope {
     Both,
@@ -16,87 +16,89 @@ enum CheckScope {
 type Check = fn(&CheckContext<'_>) -> CheckResult;
 
 const CHECKS: [(CheckScope, Check); 37] = [
-    (CheckScope::Doctor, local_files::cache),
-    (CheckScope::Doctor, local_files::file_system),
-    (CheckScope::Both, git::busy),
-    (CheckScope::Doctor, git::version),
-    (CheckScope::Both, git::locks),
-    (CheckScope::Doctor, git::writer_lock),
-    (CheckScope::Both, git::identity),
-    (CheckScope::Doctor, git::index_layout),
-    (CheckScope::Doctor, task_files::line_endings),
+    (CheckScope::Doctor, local_files::check_cache),
+    (CheckScope::Doctor, local_files::check_file_system),
+    (CheckScope::Both, git::check_busy),
+    (CheckScope::Doctor, git::check_git_version),
+    (CheckScope::Both, git::check_git_locks),
+    (CheckScope::Doctor, git::check_writer_lock),
+    (CheckScope::Both, git::check_identity),
+    (CheckScope::Doctor, git::check_index_layout),
+    (CheckScope::Doctor, task_files::check_line_endings),
     (CheckScope::Doctor, git::check_signing),
-    (CheckScope::Both, rules::own_folder),
-    (CheckScope::Both, rules::in_force),
-    (CheckScope::Both, rules::standing_still),
-    (CheckScope::Both, rules::behind_rules),
-    (CheckScope::Both, rules::dependencies),
+    (CheckScope::Both, rules::check_own_folder),
+    (CheckScope::Both, rules::check_rules_in_force),
+    (CheckScope::Both, rules::check_stuck_tasks),
+    (CheckScope::Both, rules::check_unapplied_rules),
+    (CheckScope::Both, rules::check_dependencies),
     (CheckScope::Both, uncommitted::check_unreadable),
-    (CheckScope::Both, task_files::doubled),
-    (CheckScope::Both, task_files::misplaced),
-    (CheckScope::Both, task_files::missing_files),
+    (CheckScope::Both, task_files::check_duplicates),
+    (CheckScope::Both, task_files::check_misplaced),
+    (CheckScope::Both, task_files::check_missing_files),
     (CheckScope::Both, uncommitted::check_uncommitted),
-    (CheckScope::Both, task_files::companions),
-    (CheckScope::Both, uncommitted::archive),
+    (CheckScope::Both, task_files::check_companions),
+    (CheckScope::Both, uncommitted::check_archive),
     (CheckScope::Both, git::check_index),
-    (CheckScope::Both, git::lost_steps),
+    (CheckScope::Both, git::check_lost_steps),
     (CheckScope::Both, local_files::check_inbox),
     (CheckScope::Both, local_files::check_notices),
-    (CheckScope::Both, local_files::unfinished),
-    (CheckScope::Doctor, local_files::watcher),
-    (CheckScope::Doctor, local_files::temporary_files),
+    (CheckScope::Both, local_files::check_unfinished_write),
+    (CheckScope::Doctor, local_files::check_watcher),
+    (CheckScope::Doctor, local_files::check_temporary_files),
     (CheckScope::Both, git::check_merge_driver),
-    (CheckScope::Status, local_files::watcher),
+    (CheckScope::Status, local_files::check_watcher),
     (CheckScope::Both, git::check_remote),
-    (CheckScope::Doctor, local_files::event_stream),
-    (CheckScope::Doctor, rules::large_folders),
-    (CheckScope::Doctor, git::loose_objects),
-    (CheckScope::Doctor, rules::drifted),
-    (CheckScope::Doctor, local_files::schemas),
+    (CheckScope::Doctor, local_files::check_event_stream),
+    (CheckScope::Doctor, rules::check_folder_sizes),
+    (CheckScope::Doctor, git::check_loose_objects),
+    (CheckScope::Doctor, rules::check_drift),
+    (CheckScope::Doctor, local_files::check_schemas),
 ];
 
-/// Returns all that was found. Where `aof status` cannot look, it fails; `aof doctor` says so and goes on.
-pub(crate) fn examine(subject: &CheckContext<'_>) -> Result<Vec<Issue>, ProjectError> {
+/// Runs the checks of a view, and returns the issues. If a check fails, `aof doctor` reports that as an issue, and `aof status` fails.
+pub(crate) fn examine(context: &CheckContext<'_>) -> Result<Vec<Issue>, ProjectError> {
     let mut issues = Vec::new();
     for (scope, check) in CHECKS {
-        let elsewhere =
-            if subject.view == View::Status { CheckScope::Doctor } else { CheckScope::Status };
-        if scope == elsewhere {
+        let other_view =
+            if context.view == View::Status { CheckScope::Doctor } else { CheckScope::Status };
+        if scope == other_view {
             continue;
         }
-        match check(subject) {
+        match check(context) {
             Ok(found) => issues.extend(found),
-            Err(error) if subject.is_doctor() => issues.push(unchecked(&error)),
+            Err(error) if context.is_doctor() => issues.push(failed_check(&error)),
             Err(error) => return Err(error),
         }
     }
     drop_repeated(&mut issues);
     for issue in &mut issues {
         for text in [&mut issue.problem, &mut issue.fix] {
-            *text = subject.workspace.git_words.said(std::mem::take(text));
+            *text = context.workspace.git_commands.with_folder(std::mem::take(text));
         }
     }
     Ok(issues)
 }
 
-/// Drops what could not be looked at where another issue tells the same.
+/// Drops issues about failed checks whose error another issue already reports.
 fn drop_repeated(issues: &mut Vec<Issue>) {
-    let told: Vec<String> = issues.iter().map(|issue| issue.problem.clone()).collect();
+    let problems: Vec<String> = issues.iter().map(|issue| issue.problem.clone()).collect();
     let mut at = 0;
     issues.retain(|issue| {
         at += 1;
-        let (before, behind) = (&told[..at - 1], &told[at..]);
-        issue.problem.strip_prefix(UNCHECKED).is_none_or(|what| {
+        let (before, behind) = (&problems[..at - 1], &problems[at..]);
+        issue.problem.strip_prefix(FAILED_CHECK).is_none_or(|what| {
             !before.iter().any(|other| other.contains(what))
-                && !behind.iter().any(|other| !other.starts_with(UNCHECKED) && other.contains(what))
+                && !behind
+                    .iter()
+                    .any(|other| !other.starts_with(FAILED_CHECK) && other.contains(what))
         })
     });
 }
 
-const UNCHECKED: &str = "it could not be looked at: ";
+const FAILED_CHECK: &str = "a check failed: ";
 
-fn unchecked(error: &ProjectError) -> Issue {
-    let fix = error.fix().unwrap_or_else(|| "mend that, then run `aof doctor` again".to_owned());
-    let problem = format!("{UNCHECKED}{}", error.problem());
+fn failed_check(error: &ProjectError) -> Issue {
+    let fix = error.fix().unwrap_or_else(|| "fix that, then run `aof doctor` again".to_owned());
+    let problem = format!("{FAILED_CHECK}{}", error.problem());
     Issue::new(error.code(), problem, fix).because("something may be wrong that nobody sees")
 }

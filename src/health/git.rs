@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use jiff::Unit;
 
-use super::subject::{CheckContext, CheckResult, count};
+use super::context::{CheckContext, CheckResult, count};
 use crate::domain::age;
 use crate::domain::project::some;
-use crate::git::{Distance, GitError, Storage, is_program_there};
+use crate::git::{Distance, GitError, Storage, is_program_installed};
 use crate::history::git_race_repair::{
     IndexDifferences, catch_up, dropped_steps, lost_steps_issue, restore_steps,
 };
@@ -20,48 +20,48 @@ use crate::project::workspace::Workspace;
 use crate::storage::{Holder, StoreError, WriterLock};
 use crate::system::terminal::all_quoted;
 
-/// The oldest git that knows everything that is asked of it here.
+/// The oldest git that has every feature used here.
 const OLDEST: (u32, u32) = (2, 34);
 
-/// No git that was not killed holds a lock that long, but for a commit whose message is being written.
+/// A running git holds no lock that long, except for a commit whose message is being written.
 const OLD_LOCK: Duration = Duration::from_mins(5);
 
-/// No command of ours holds the lock that long, in seconds.
+/// No working command holds the writer lock that long, in seconds.
 const LONG: f64 = 60.0;
 
-/// What `git gc --auto` itself goes by, as long as nobody says otherwise.
+/// The default limits of `git gc --auto`.
 const MANY_LOOSE: usize = 6_700;
 const MANY_PACKS: usize = 50;
 
-/// How git is told who somebody is.
+/// The commands that tell git who the user is.
 const SAY_WHO: &str = "`git config user.name \"Your Name\"` and `git config user.email \"you@example.org\"`; with \
                        `--global`, for every repository that does not say otherwise";
 
-/// What git is in the middle of, and an index that cannot be read.
-pub(crate) fn busy(subject: &CheckContext<'_>) -> CheckResult {
-    let busy = subject.busy.as_ref().map(|error| {
+/// Reports a merge or rebase in progress, and an index that cannot be read.
+pub(crate) fn check_busy(context: &CheckContext<'_>) -> CheckResult {
+    let busy = context.busy.as_ref().map(|error| {
         Issue::new(
             "git_busy",
             format!("nothing can be committed: {error}"),
             "changes wait until that is done; dropped files stay in the inbox",
         )
     });
-    let index = subject.workspace.repository.index_fault().map(|fault| match fault {
+    let index = context.workspace.repository.index_fault().map(|fault| match fault {
         GitError::NotRun { .. } => failing(&fault.into()),
         fault => Issue { code: "index_unreadable", ..failing(&fault.into()) },
     });
     Ok(busy.into_iter().chain(index).collect())
 }
 
-/// Says that git did not answer.
+/// Returns the issue that git fails.
 pub(crate) fn failing(error: &ProjectError) -> Issue {
     let fix = error.fix().unwrap_or_else(|| "see `git status`".to_owned());
     Issue::new("git_fails", error.problem(), fix)
 }
 
-/// Without a committer nothing can be committed.
-pub(crate) fn identity(subject: &CheckContext<'_>) -> CheckResult {
-    let Err(GitError::NoIdentity { missing }) = subject.workspace.repository.identity() else {
+/// Reports that git has no committer, so nothing can be committed.
+pub(crate) fn check_identity(context: &CheckContext<'_>) -> CheckResult {
+    let Err(GitError::NoIdentity { missing }) = context.workspace.repository.identity() else {
         return Ok(Vec::new());
     };
     let problem = format!(
@@ -70,9 +70,9 @@ pub(crate) fn identity(subject: &CheckContext<'_>) -> CheckResult {
     Ok(vec![Issue::new("no_identity", problem, SAY_WHO)])
 }
 
-/// The lock of a command that hangs: it goes with its process.
-pub(crate) fn writer_lock(subject: &CheckContext<'_>) -> CheckResult {
-    let workspace = subject.workspace;
+/// Reports that a hanging command holds the writer lock, which it frees when it ends.
+pub(crate) fn check_writer_lock(context: &CheckContext<'_>) -> CheckResult {
+    let workspace = context.workspace;
     let us = Holder::this_process(workspace.command.clone(), workspace.now());
     let holder = match WriterLock::acquire(&workspace.paths, &us, Duration::ZERO, &mut |_| {}) {
         Ok(_) => return Ok(Vec::new()),
@@ -95,10 +95,10 @@ pub(crate) fn writer_lock(subject: &CheckContext<'_>) -> CheckResult {
     )])
 }
 
-/// Locks of git's that nobody seems to hold any more. Those that a kill of ours left are known by its record, and healed.
-pub(crate) fn locks(subject: &CheckContext<'_>) -> CheckResult {
-    let locks = match subject.workspace.repository.lock_files() {
-        Err(error) if !subject.is_doctor() => return Ok(vec![failing(&error.into())]),
+/// Reports old locks of git. Those that a killed command of ours left are in its journal, and recovery removes them.
+pub(crate) fn check_git_locks(context: &CheckContext<'_>) -> CheckResult {
+    let locks = match context.workspace.repository.lock_files() {
+        Err(error) if !context.is_doctor() => return Ok(vec![failing(&error.into())]),
         locks => locks?,
     };
     let old = locks.into_iter().filter(|(_, old)| *old >= OLD_LOCK);
@@ -112,9 +112,9 @@ pub(crate) fn locks(subject: &CheckContext<'_>) -> CheckResult {
     Ok(issues.collect())
 }
 
-/// Whether there is a git, and one that is new enough.
-pub(crate) fn version(subject: &CheckContext<'_>) -> CheckResult {
-    Ok(version_of(subject.workspace.repository.git_version().as_deref()).into_iter().collect())
+/// Reports that git is missing or too old.
+pub(crate) fn check_git_version(context: &CheckContext<'_>) -> CheckResult {
+    Ok(version_of(context.workspace.repository.git_version().as_deref()).into_iter().collect())
 }
 
 fn version_of(said: Option<&str>) -> Option<Issue> {
@@ -127,15 +127,15 @@ fn version_of(said: Option<&str>) -> Option<Issue> {
     let found = (numbers.next()?, numbers.next()?);
     (found < OLDEST).then(|| {
         let problem = format!(
-            "git is version {}.{}, and {}.{} is the oldest that is known to do",
+            "git is version {}.{}, and {}.{} is the oldest that works",
             found.0, found.1, OLDEST.0, OLDEST.1
         );
         Issue::new("git_old", problem, "install a newer one").advice()
     })
 }
 
-/// Layouts of the index for which each commit must start git.
-pub(crate) fn index_layout(subject: &CheckContext<'_>) -> CheckResult {
+/// Reports index layouts for which each commit must start git.
+pub(crate) fn check_index_layout(context: &CheckContext<'_>) -> CheckResult {
     let slow = [
         (
             "core.splitIndex",
@@ -152,7 +152,7 @@ pub(crate) fn index_layout(subject: &CheckContext<'_>) -> CheckResult {
     ];
     let mut issues = Vec::new();
     for (name, value, fix) in slow {
-        if subject.workspace.repository.setting(name)?.as_deref() == Some(value) {
+        if context.workspace.repository.setting(name)?.as_deref() == Some(value) {
             let fix = format!("if nothing else needs it: `{fix}`");
             issues.push(Issue::new("index_layout", format!("`{name}` is `{value}`"), fix).advice());
         }
@@ -160,38 +160,38 @@ pub(crate) fn index_layout(subject: &CheckContext<'_>) -> CheckResult {
     Ok(issues)
 }
 
-/// Many small objects are slow to find, and take more room than one pack.
-pub(crate) fn loose_objects(subject: &CheckContext<'_>) -> CheckResult {
-    let Storage { loose, packs } = subject.workspace.repository.storage()?;
+/// Reports many loose objects or packs: they are slower to search, and take more room than one pack.
+pub(crate) fn check_loose_objects(context: &CheckContext<'_>) -> CheckResult {
+    let Storage { loose, packs } = context.workspace.repository.storage()?;
     if loose <= MANY_LOOSE && packs <= MANY_PACKS {
         return Ok(Vec::new());
     }
     let problem = format!("git has {loose} loose objects and {packs} packs");
     let issue = Issue::new("repack_pays", problem, "`git gc`; `aof doctor --fix` does it").advice();
-    Ok(vec![issue.cured_by(|workspace| Ok(workspace.repository.repack()?))])
+    Ok(vec![issue.repaired_by(|workspace| Ok(workspace.repository.repack()?))])
 }
 
-/// The next `git commit` would take a step back, or bring one in.
-pub(crate) fn check_index(subject: &CheckContext<'_>) -> CheckResult {
+/// Reports task files whose index entry is not the committed one: the next `git commit` would change them.
+pub(crate) fn check_index(context: &CheckContext<'_>) -> CheckResult {
     let read;
-    let apart = match subject.project() {
-        _ if subject.is_doctor() => {
-            read = IndexDifferences::read(subject.workspace)?;
+    let differences = match context.project() {
+        _ if context.is_doctor() => {
+            read = IndexDifferences::read(context.workspace)?;
             &read
         }
         Some(project) => &project.index,
         None => return Ok(Vec::new()),
     };
     let mut issues = Vec::new();
-    if let Some((problem, fix)) = apart.stale_issue() {
+    if let Some((problem, fix)) = differences.stale_issue() {
         let issue = Issue::new("index_behind", problem, fix);
-        issues.push(issue.cured_by(|workspace| catch_up(workspace).map(drop)));
+        issues.push(issue.repaired_by(|workspace| catch_up(workspace).map(drop)));
     }
-    if let Some((problem, fix)) = apart.unstaged_issue() {
+    if let Some((problem, fix)) = differences.unstaged_issue() {
         issues.push(Issue::new("task_taken_out", problem, fix));
     }
-    let names: Vec<&str> = apart.staged.iter().map(|file| file.path.as_str()).collect();
-    if subject.is_doctor() && !names.is_empty() {
+    let names: Vec<&str> = differences.staged.iter().map(|file| file.path.as_str()).collect();
+    if context.is_doctor() && !names.is_empty() {
         let files = count(names.len(), "task file is", "task files are");
         let named = all_quoted(names.iter().copied());
         issues.push(
@@ -206,31 +206,31 @@ pub(crate) fn check_index(subject: &CheckContext<'_>) -> CheckResult {
     Ok(issues)
 }
 
-/// Steps that a git which was overtaken took off the branch.
-pub(crate) fn lost_steps(subject: &CheckContext<'_>) -> CheckResult {
-    let workspace = subject.workspace;
-    if matches!(subject.busy, Some(GitError::Waiting { .. })) {
+/// Reports steps that git commands dropped from the branch.
+pub(crate) fn check_lost_steps(context: &CheckContext<'_>) -> CheckResult {
+    let workspace = context.workspace;
+    if matches!(context.busy, Some(GitError::Waiting { .. })) {
         return Ok(Vec::new());
     }
-    let lost = match dropped_steps(workspace, &subject.head) {
-        // Whatever cannot do without history says what is wrong with it.
-        Err(_) if !subject.is_doctor() => return Ok(Vec::new()),
+    let lost = match dropped_steps(workspace, &context.head) {
+        // The checks that need the history report what is wrong with it.
+        Err(_) if !context.is_doctor() => return Ok(Vec::new()),
         lost => lost?,
     };
     let issues = lost.into_iter().map(|one| {
-        let issue = lost_steps_issue(workspace, &one, &subject.head);
+        let issue = lost_steps_issue(workspace, &one, &context.head);
         if one.partial {
             issue
         } else {
-            issue.cured_by(|workspace| restore_steps(workspace).map(drop))
+            issue.repaired_by(|workspace| restore_steps(workspace).map(drop))
         }
     });
     Ok(issues.collect())
 }
 
-pub(crate) fn check_remote(subject: &CheckContext<'_>) -> CheckResult {
-    // Who has no remote, or has not said which, works alone.
-    let Some(standing) = subject.project().and_then(|project| project.remote.as_ref()) else {
+pub(crate) fn check_remote(context: &CheckContext<'_>) -> CheckResult {
+    // Without a remote, or without a choice among several, there is nothing to compare.
+    let Some(standing) = context.project().and_then(|project| project.remote.as_ref()) else {
         return Ok(Vec::new());
     };
     let mut issues: Vec<Issue> = Vec::new();
@@ -238,10 +238,10 @@ pub(crate) fn check_remote(subject: &CheckContext<'_>) -> CheckResult {
         issues.push(Issue::new(code, problem, fix));
     }
     let RemoteStanding { upstream, distance, .. } = standing;
-    let Some(Distance { ahead, behind }) = distance.filter(|_| subject.is_doctor()) else {
+    let Some(Distance { ahead, behind }) = distance.filter(|_| context.is_doctor()) else {
         return Ok(issues);
     };
-    let (name, branch) = (upstream.name(), subject.branch().unwrap_or_default());
+    let (name, branch) = (upstream.name(), context.branch().unwrap_or_default());
     let (remote, there) = (&upstream.remote, upstream.branch());
     let (ours, theirs) = (count(ahead, "commit", "commits"), count(behind, "commit", "commits"));
     match (ahead, behind) {
@@ -265,9 +265,9 @@ pub(crate) fn check_remote(subject: &CheckContext<'_>) -> CheckResult {
     Ok(issues)
 }
 
-pub(crate) fn check_signing(subject: &CheckContext<'_>) -> CheckResult {
-    let repository = &subject.workspace.repository;
-    let agents = subject
+pub(crate) fn check_signing(context: &CheckContext<'_>) -> CheckResult {
+    let repository = &context.workspace.repository;
+    let agents = context
         .project()
         .into_iter()
         .flat_map(|project| project.in_force.rules.org.agents.iter().flatten());
@@ -275,7 +275,7 @@ pub(crate) fn check_signing(subject: &CheckContext<'_>) -> CheckResult {
         .filter(|(_, agent)| !agent.signing_keys.is_empty())
         .map(|(id, _)| id.as_str())
         .collect();
-    let trouble = repository.signing_trouble()?;
+    let trouble = repository.signing_problem()?;
     let lost_key = repository.missing_ssh_key()?.filter(|_| trouble.is_none()).map(|file| {
         Issue::new(
             "signing_key_missing",
@@ -308,21 +308,21 @@ pub(crate) fn check_signing(subject: &CheckContext<'_>) -> CheckResult {
 /// The line without which git does not ask for the driver.
 const LINE: &str = "the line `tasks/**/*.md merge=aof -text` in `.gitattributes`";
 
-pub(crate) fn check_merge_driver(subject: &CheckContext<'_>) -> CheckResult {
-    if subject.is_doctor() {
-        return look_through(subject.workspace);
+pub(crate) fn check_merge_driver(context: &CheckContext<'_>) -> CheckResult {
+    if context.is_doctor() {
+        return check_merge_setup(context.workspace);
     }
-    if subject.project().is_none() || subject.index_fault.is_some() {
+    if context.project().is_none() || context.index_fault.is_some() {
         return Ok(Vec::new());
     }
-    // Where a clone does not know the driver that its files ask for, git merges them as text and says nothing.
-    let missing = missing(&subject.workspace.repository)?;
+    // In a clone that does not know the driver, git silently merges task files as text.
+    let missing = missing(&context.workspace.repository)?;
     let problem = "git merges tasks as text in this clone: its configuration does not know the merge driver of `.gitattributes`";
     let issue = Issue::new("merge_driver_missing", problem, "`aof doctor --fix` puts it in place");
     Ok(Some(issue).filter(|_| missing.driver && !missing.attributes).into_iter().collect())
 }
 
-fn look_through(workspace: &Workspace) -> CheckResult {
+fn check_merge_setup(workspace: &Workspace) -> CheckResult {
     let missing = missing(&workspace.repository)?;
     let mut issues = Vec::new();
     let mut lacking = Vec::new();
@@ -338,7 +338,7 @@ fn look_through(workspace: &Workspace) -> CheckResult {
     if missing.driver {
         lacking.push("the command in git's configuration (`merge.aof.driver`)");
     }
-    let hooks = named(&missing.hooks.ours);
+    let hooks = listed_paths(&missing.hooks.ours);
     let advice =
         |problem: String, fix: String| Issue::new("merge_hook_missing", problem, fix).advice();
     if !lacking.is_empty() {
@@ -350,13 +350,13 @@ fn look_through(workspace: &Workspace) -> CheckResult {
             format!("git does not merge tasks by their meaning; missing: {}", lacking.join(", ")),
             "`aof doctor --fix` puts it in place; `.gitattributes` in a commit of its own",
         );
-        issues.push(issue.cured_by(put_in_place));
+        issues.push(issue.repaired_by(put_in_place));
     } else if !missing.hooks.ours.is_empty() {
         let problem = format!("git's hooks are not as aof makes them: {hooks}");
         let fix = "`aof doctor --fix` puts them in place".to_owned();
-        issues.push(advice(problem, fix).cured_by(put_in_place));
+        issues.push(advice(problem, fix).repaired_by(put_in_place));
     }
-    if !is_program_there("aof") {
+    if !is_program_installed("aof") {
         issues.push(Issue::new(
             "merge_driver_not_found",
             "no folder of `PATH` has `aof`, so git cannot run it when it merges",
@@ -369,11 +369,13 @@ fn look_through(workspace: &Workspace) -> CheckResult {
             former.display()
         );
         let fix = "`aof doctor --fix` removes it".to_owned();
-        issues.push(advice(problem, fix).cured_by(put_in_place));
+        issues.push(advice(problem, fix).repaired_by(put_in_place));
     }
     if !missing.hooks.foreign.is_empty() {
-        let problem =
-            format!("hooks that are not aof's do not call it: {}", named(&missing.hooks.foreign));
+        let problem = format!(
+            "hooks that are not aof's do not call it: {}",
+            listed_paths(&missing.hooks.foreign)
+        );
         let fix = format!(
             "have each of them run `{HOOK_LINE}`, and make it executable; for `pre-commit` and other hook managers see docs/guides/merging.md"
         );
@@ -382,7 +384,7 @@ fn look_through(workspace: &Workspace) -> CheckResult {
     Ok(issues)
 }
 
-fn named(paths: &[PathBuf]) -> String {
+fn listed_paths(paths: &[PathBuf]) -> String {
     let names: Vec<String> = paths.iter().map(|path| format!("`{}`", path.display())).collect();
     names.join(", ")
 }

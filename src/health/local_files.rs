@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::subject::{CheckContext, CheckResult, count};
+use super::context::{CheckContext, CheckResult, count};
 use crate::domain::project::some;
 use crate::files::event::line::EventLine;
 use crate::health::{git, rules};
@@ -20,9 +20,9 @@ use crate::tasks::headers::summary::{SCHEMA, TaskSummary};
 use crate::tasks::inbox::{refused, waiting};
 use crate::tasks::recovery::recover::recover_if_pending;
 
-/// A damaged cache costs time and no fact.
-pub(crate) fn cache(subject: &CheckContext<'_>) -> CheckResult {
-    if !subject.cache_damaged {
+/// Reports a damaged cache: it costs time, but loses nothing.
+pub(crate) fn check_cache(context: &CheckContext<'_>) -> CheckResult {
+    if !context.cache_damaged {
         return Ok(Vec::new());
     }
     let issue = Issue::new(
@@ -30,14 +30,14 @@ pub(crate) fn cache(subject: &CheckContext<'_>) -> CheckResult {
         "the cache of task headers, `.aof/cache`, is damaged",
         "`aof doctor --fix` removes it; the next `aof task list` makes it again",
     );
-    Ok(vec![issue.advice().cured_by(|workspace| {
+    Ok(vec![issue.advice().repaired_by(|workspace| {
         Ok(HeaderCache::<TaskSummary>::remove_damaged(&workspace.paths, SCHEMA)?)
     })])
 }
 
-/// A file system whose locks do not hold for everybody who can write there.
-pub(crate) fn file_system(subject: &CheckContext<'_>) -> CheckResult {
-    let root = subject.workspace.paths.root();
+/// Reports a file system whose locks do not hold for everybody who can write there.
+pub(crate) fn check_file_system(context: &CheckContext<'_>) -> CheckResult {
+    let root = context.workspace.paths.root();
     let issue = network_file_system(root)?.map(|kind| {
         Issue::new(
             "network_file_system",
@@ -48,9 +48,9 @@ pub(crate) fn file_system(subject: &CheckContext<'_>) -> CheckResult {
     Ok(issue.into_iter().collect())
 }
 
-/// A change that a command did not finish.
-pub(crate) fn unfinished(subject: &CheckContext<'_>) -> CheckResult {
-    if subject.project().is_none() || !journal::is_pending(&subject.workspace.paths) {
+/// Reports a change that a command did not finish.
+pub(crate) fn check_unfinished_write(context: &CheckContext<'_>) -> CheckResult {
+    if context.project().is_none() || !journal::is_pending(&context.workspace.paths) {
         return Ok(Vec::new());
     }
     let issue = Issue::new(
@@ -58,12 +58,12 @@ pub(crate) fn unfinished(subject: &CheckContext<'_>) -> CheckResult {
         "a command was stopped in the middle of a change",
         "the next command that changes a task finishes it, or takes it back; `aof doctor --fix` does",
     );
-    Ok(vec![issue.cured_by(|workspace| recover_if_pending(workspace).map(drop))])
+    Ok(vec![issue.repaired_by(|workspace| recover_if_pending(workspace).map(drop))])
 }
 
-/// Temporary files that nobody is writing any more: a kill leaves them.
-pub(crate) fn temporary_files(subject: &CheckContext<'_>) -> CheckResult {
-    let workspace = subject.workspace;
+/// Reports temporary files that killed commands left.
+pub(crate) fn check_temporary_files(context: &CheckContext<'_>) -> CheckResult {
+    let workspace = context.workspace;
     let ours = atomic_write::abandoned(&workspace.paths, workspace.clock()().into())?;
     let all = ours + workspace.repository.abandoned_temps()?.len();
     if all == 0 {
@@ -75,10 +75,10 @@ pub(crate) fn temporary_files(subject: &CheckContext<'_>) -> CheckResult {
         format!("{files} left by commands that were killed"),
         "`aof doctor --fix` removes them",
     );
-    Ok(vec![issue.cured_by(sweep)])
+    Ok(vec![issue.repaired_by(remove_temporary_files)])
 }
 
-fn sweep(workspace: &mut Workspace) -> Result<(), ProjectError> {
+fn remove_temporary_files(workspace: &mut Workspace) -> Result<(), ProjectError> {
     let lock = workspace.lock()?;
     atomic_write::sweep_tasks(&lock)?;
     atomic_write::sweep_local(&lock, workspace.clock()().into())?;
@@ -86,9 +86,9 @@ fn sweep(workspace: &mut Workspace) -> Result<(), ProjectError> {
     Ok(())
 }
 
-/// Schemas for editors that are missing, or of another version of aof.
-pub(crate) fn schemas(subject: &CheckContext<'_>) -> CheckResult {
-    if are_schemas_current(subject.workspace.paths.root()) {
+/// Reports schemas for editors that are missing, or of another version of aof.
+pub(crate) fn check_schemas(context: &CheckContext<'_>) -> CheckResult {
+    if are_schemas_current(context.workspace.paths.root()) {
         return Ok(Vec::new());
     }
     let issue = Issue::new(
@@ -96,12 +96,14 @@ pub(crate) fn schemas(subject: &CheckContext<'_>) -> CheckResult {
         "`.aof/schema` does not have the JSON Schemas of this version of aof",
         "any command that writes in `.aof/` makes them, as `aof doctor --fix` does",
     );
-    Ok(vec![issue.advice().cured_by(|workspace| Ok(keep_schemas_current(workspace.paths.root())?))])
+    Ok(vec![
+        issue.advice().repaired_by(|workspace| Ok(keep_schemas_current(workspace.paths.root())?)),
+    ])
 }
 
-/// Lines of the event stream that are no events. Its ends heal by themselves.
-pub(crate) fn event_stream(subject: &CheckContext<'_>) -> CheckResult {
-    let Some(mut reading) = EventStream::of(&subject.workspace.paths).open()? else {
+/// Reports damaged lines inside the event stream. A torn last line is repaired by the next write.
+pub(crate) fn check_event_stream(context: &CheckContext<'_>) -> CheckResult {
+    let Some(mut reading) = EventStream::of(&context.workspace.paths).open()? else {
         return Ok(Vec::new());
     };
     let mut damaged = 0;
@@ -116,23 +118,23 @@ pub(crate) fn event_stream(subject: &CheckContext<'_>) -> CheckResult {
         format!("{} of `.aof/events.jsonl` no event", count(damaged, "line is", "lines are")),
         "`aof events rebuild` makes it again from history; `aof doctor --fix` does it",
     );
-    Ok(vec![issue.cured_by(|workspace| rebuild_events(workspace).map(drop))])
+    Ok(vec![issue.repaired_by(|workspace| rebuild_events(workspace).map(drop))])
 }
 
-pub(crate) fn check_inbox(subject: &CheckContext<'_>) -> CheckResult {
-    let workspace = subject.workspace;
+pub(crate) fn check_inbox(context: &CheckContext<'_>) -> CheckResult {
+    let workspace = context.workspace;
     let mut issues = Vec::new();
-    if subject.project().is_some() {
-        let mut halting = git::busy(subject)?;
-        halting.extend(rules::own_folder(subject)?);
-        let is_halted = subject.busy.is_some()
-            || halting.iter().any(|own| matches!(own.code, "own_folder_in_git" | "git_fails"));
-        issues.extend(waiting(workspace, is_halted));
-        issues.extend(astray(workspace));
+    if context.project().is_some() {
+        let mut blocking = git::check_busy(context)?;
+        blocking.extend(rules::check_own_folder(context)?);
+        let is_blocked = context.busy.is_some()
+            || blocking.iter().any(|own| matches!(own.code, "own_folder_in_git" | "git_fails"));
+        issues.extend(waiting(workspace, is_blocked));
+        issues.extend(check_other_inboxes(workspace));
     }
-    if subject.is_doctor() || subject.project().is_some() {
+    if context.is_doctor() || context.project().is_some() {
         issues.extend(match refused(workspace) {
-            Err(error) if !subject.is_doctor() => {
+            Err(error) if !context.is_doctor() => {
                 let fix = "make it a folder that you may read".to_owned();
                 Some(Issue::new(error.code(), error.problem(), error.fix().unwrap_or(fix)))
             }
@@ -142,13 +144,13 @@ pub(crate) fn check_inbox(subject: &CheckContext<'_>) -> CheckResult {
     Ok(issues)
 }
 
-/// Commands work without a watcher; dropped files do not.
-pub(crate) fn watcher(subject: &CheckContext<'_>) -> CheckResult {
-    if subject.watcher || subject.project().is_none() {
+/// Reports that no watcher runs: commands work without one, dropped files wait.
+pub(crate) fn check_watcher(context: &CheckContext<'_>) -> CheckResult {
+    if context.watcher || context.project().is_none() {
         return Ok(Vec::new());
     }
     let waits = |issue: &Issue| matches!(issue.code, "inbox_waiting" | "inbox_kept_back");
-    if subject.is_doctor() && !check_inbox(subject)?.iter().any(waits) {
+    if context.is_doctor() && !check_inbox(context)?.iter().any(waits) {
         return Ok(Vec::new());
     }
     let fix =
@@ -156,8 +158,8 @@ pub(crate) fn watcher(subject: &CheckContext<'_>) -> CheckResult {
     Ok(vec![Issue::new("no_watcher", "no watcher is running", fix)])
 }
 
-/// Says which files lie in an inbox that is not the project's, of the folders around it.
-fn astray(workspace: &Workspace) -> Vec<Issue> {
+/// Reports completion files in inboxes of the folders around the project, which are not its own.
+fn check_other_inboxes(workspace: &Workspace) -> Vec<Issue> {
     let own = workspace.paths.root();
     let mut folders = vec![workspace.checkout.clone()];
     folders.extend(workspace.paths.around().map(|around| around.root().to_owned()));
@@ -165,13 +167,13 @@ fn astray(workspace: &Workspace) -> Vec<Issue> {
     folders
         .iter()
         .filter(|folder| folder.as_path() != own)
-        .filter_map(|folder| astray_in(workspace, folder))
+        .filter_map(|folder| other_inbox_issue(workspace, folder))
         .collect()
 }
 
-fn astray_in(workspace: &Workspace, folder: &Path) -> Option<Issue> {
+fn other_inbox_issue(workspace: &Workspace, folder: &Path) -> Option<Issue> {
     let paths = Paths::of_checkout(folder);
-    // Where nobody may look, nobody is told to look.
+    // An inbox that cannot be read is not reported.
     let dropped = Inbox::of(&paths).scan(workspace.clock()(), &|_| Witnessed::Renamed).ok()?;
     let dropped = dropped.into_iter().filter(|candidate| candidate.class != FileClass::Ignored);
     let names: Vec<String> = dropped.map(|candidate| candidate.file.name).collect();
@@ -194,12 +196,12 @@ fn astray_in(workspace: &Workspace, folder: &Path) -> Option<Issue> {
     })
 }
 
-pub(crate) fn check_notices(subject: &CheckContext<'_>) -> CheckResult {
+pub(crate) fn check_notices(context: &CheckContext<'_>) -> CheckResult {
     let mut issues = Vec::new();
-    if subject.project().is_none() {
+    if context.project().is_none() {
         return Ok(issues);
     }
-    let messages = outgoing(subject.workspace)?;
+    let messages = outgoing(context.workspace)?;
     let (dropped, failing): (Vec<_>, Vec<_>) = messages
         .iter()
         .filter(|message| message.error.is_some())

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use super::subject::{CheckContext, CheckResult, CheckedProject, count};
+use super::context::{CheckContext, CheckResult, CheckedProject, count};
 use crate::domain::project::some;
 use crate::domain::{LostDependency, Status, TaskId, TaskLayout};
 use crate::files::config::configuration::PROJECT_FILE;
 use crate::git::GitError;
 use crate::health::git::failing;
 use crate::health::task_files::is_gone;
-use crate::project::active_rules::{BRING_BACK, InForce, Remark};
+use crate::project::active_rules::{InForce, RESTORE_PROJECT_FILE, Remark};
 use crate::project::error::ProjectError;
-use crate::project::git_hints::bring_back;
+use crate::project::git_hints::restore_hint;
 use crate::project::issue::Issue;
 use crate::project::rule_files::check_worktree;
 use crate::project::workspace::Workspace;
@@ -28,36 +28,38 @@ use crate::tasks::headers::summary::TaskSummary;
 use crate::tasks::plan::{Choice, DryRun};
 use crate::tasks::state::commit_message;
 
-/// Where git has what is this clone's alone.
-pub(crate) fn own_folder(subject: &CheckContext<'_>) -> CheckResult {
-    if subject.index_fault.is_some() {
+/// Reports files of `.aof`, which belongs to this clone alone, that are in git.
+pub(crate) fn check_own_folder(context: &CheckContext<'_>) -> CheckResult {
+    if context.index_fault.is_some() {
         return Ok(Vec::new());
     }
-    let issue = match subject.workspace.check_own_folder() {
-        Err(error @ ProjectError::Git(GitError::OwnFolderInGit(_))) => Some(of_error(&error)),
+    let issue = match context.workspace.check_own_folder() {
+        Err(error @ ProjectError::Git(GitError::OwnFolderInGit(_))) => {
+            Some(rules_error_issue(&error))
+        }
         asked => asked.err().map(|error| failing(&error)),
     };
     Ok(issue.into_iter().collect())
 }
 
-/// Whether there are rules in force, and those that people see.
-pub(crate) fn in_force(subject: &CheckContext<'_>) -> CheckResult {
-    let workspace = subject.workspace;
-    let project = match &subject.project {
+/// Reports that no rules are in force, or that they differ from those in the worktree.
+pub(crate) fn check_rules_in_force(context: &CheckContext<'_>) -> CheckResult {
+    let workspace = context.workspace;
+    let project = match &context.project {
         Ok(project) => project,
-        Err(error) => return Ok(vec![of_error(error)]),
+        Err(error) => return Ok(vec![rules_error_issue(error)]),
     };
     let mut issues = Vec::new();
     for remark in &project.in_force.remarks {
-        issues.extend(of_remark(workspace, remark));
+        issues.extend(remark_issues(workspace, remark));
     }
-    issues.extend(no_rules(workspace, &project.in_force)?);
+    issues.extend(no_rules_issue(workspace, &project.in_force)?);
     Ok(issues)
 }
 
-/// Tasks that came to their gate under other rules.
-pub(crate) fn drifted(subject: &CheckContext<'_>) -> CheckResult {
-    let drifted = subject.drifted();
+/// Reports tasks that came to their gate under earlier rules.
+pub(crate) fn check_drift(context: &CheckContext<'_>) -> CheckResult {
+    let drifted = context.drifted();
     if drifted == 0 {
         return Ok(Vec::new());
     }
@@ -72,19 +74,19 @@ pub(crate) fn drifted(subject: &CheckContext<'_>) -> CheckResult {
     ])
 }
 
-fn of_error(error: &ProjectError) -> Issue {
+fn rules_error_issue(error: &ProjectError) -> Issue {
     let fix = "see `aof workflow validate`, mend it, and commit".to_owned();
     Issue::new(error.code(), error.to_string(), error.fix().unwrap_or(fix))
 }
 
-/// Returns what is to be said of rules that are not those that people see.
-fn of_remark(workspace: &Workspace, remark: &Remark) -> Vec<Issue> {
+/// Returns the issues of one remark about the rules in force.
+fn remark_issues(workspace: &Workspace, remark: &Remark) -> Vec<Issue> {
     match remark {
         Remark::Uncommitted(files) => {
             let repository = &workspace.repository;
-            // In the middle of a merge, what is there and what is not is git's to tell.
+            // During a merge a missing file may be part of it.
             let is_gone = |file: &&String| {
-                repository.go_on().is_none() && is_gone(&repository.worktree_path(file))
+                repository.continue_command().is_none() && is_gone(&repository.worktree_path(file))
             };
             let (gone, others): (Vec<_>, Vec<_>) = files.iter().partition(is_gone);
             let gone = gone.into_iter().map(|file| {
@@ -92,18 +94,18 @@ fn of_remark(workspace: &Workspace, remark: &Remark) -> Vec<Issue> {
                     "rules_not_committed",
                     format!("`{file}` is gone; the committed rules count"),
                     if file == PROJECT_FILE {
-                        bring_back(file)
+                        restore_hint(file)
                     } else {
-                        format!("{}, or commit that it is gone", bring_back(file))
+                        format!("{}, or commit that it is gone", restore_hint(file))
                     },
                 )
             });
-            gone.chain(differing(workspace, &others)).collect()
+            gone.chain(differing_files_issue(workspace, &others)).collect()
         }
-        Remark::Unheeded(file) => vec![Issue::new(
+        Remark::UncommittedProjectFile(file) => vec![Issue::new(
             "rules_not_committed",
             format!(
-                "`{}` differs from what is committed; which branch the project lives on is said by what is committed",
+                "`{}` differs from what is committed; the committed file says which branch the project is on",
                 file.display()
             ),
             "commit it where it stands to bring it into force, or take it back".to_owned(),
@@ -120,8 +122,8 @@ fn of_remark(workspace: &Workspace, remark: &Remark) -> Vec<Issue> {
     }
 }
 
-/// Files that say something else than what is committed.
-fn differing(workspace: &Workspace, files: &[&String]) -> Option<Issue> {
+/// Returns the issue that rule files differ from the committed ones.
+fn differing_files_issue(workspace: &Workspace, files: &[&String]) -> Option<Issue> {
     let valid = match check_worktree(&workspace.repository) {
         _ if files.is_empty() => return None,
         Ok((rules, _)) => rules.is_some(),
@@ -136,7 +138,7 @@ fn differing(workspace: &Workspace, files: &[&String]) -> Option<Issue> {
     let names = || files.iter().map(|file| file.as_str());
     let files_text = names().collect::<Vec<_>>().join(", ");
     let named = all_quoted(names());
-    let fix = match (workspace.repository.go_on(), valid) {
+    let fix = match (workspace.repository.continue_command(), valid) {
         (Some(go_on), true) => {
             format!("it counts once that is done; when all is solved: `git add {named} && {go_on}`")
         }
@@ -164,37 +166,40 @@ fn differing(workspace: &Workspace, files: &[&String]) -> Option<Issue> {
     ))
 }
 
-/// Where nothing that is committed says which gates there are, whoever likes completes any task.
-fn no_rules(workspace: &Workspace, in_force: &InForce) -> Result<Option<Issue>, ProjectError> {
+/// Returns the issue that no project.yaml is committed, so any agent may complete any task.
+fn no_rules_issue(
+    workspace: &Workspace,
+    in_force: &InForce,
+) -> Result<Option<Issue>, ProjectError> {
     let Some(commit) = in_force.commit.filter(|_| in_force.rules.project.implicit_workflow) else {
         return Ok(None);
     };
     let is_there = workspace.repository.blob_id(commit, PROJECT_FILE)?.is_some();
     Ok((!is_there).then(|| Issue::new("no_rules", format!(
             "there is no {PROJECT_FILE}, so every task has one gate, and any agent may complete it"
-        ), BRING_BACK.to_owned())))
+        ), RESTORE_PROJECT_FILE.to_owned())))
 }
 
 /// How long each batch waits for the lock.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// Tasks that stand still. That work is blocked or late is nothing that is wrong with the project.
-pub(crate) fn standing_still(subject: &CheckContext<'_>) -> CheckResult {
-    let Some(CheckedProject { in_force, listing, .. }) = subject.project() else {
+/// Reports tasks that cannot move. `aof doctor` leaves out blocked and overdue ones: they are no fault of the project.
+pub(crate) fn check_stuck_tasks(context: &CheckContext<'_>) -> CheckResult {
+    let Some(CheckedProject { in_force, listing, .. }) = context.project() else {
         return Ok(Vec::new());
     };
     let mut issues = Vec::new();
     for (header, _) in &listing.tasks {
-        issues.extend(of_task(&in_force.rules, header));
+        issues.extend(stuck_task_issue(&in_force.rules, header));
     }
     issues.retain(|issue| {
-        !subject.is_doctor() || !matches!(issue.code, "task_blocked" | "task_overdue")
+        !context.is_doctor() || !matches!(issue.code, "task_blocked" | "task_overdue")
     });
     Ok(issues)
 }
 
-/// Returns why a task stands still.
-fn of_task(rules: &Rules, header: &TaskSummary) -> Option<Issue> {
+/// Returns why a task cannot move.
+fn stuck_task_issue(rules: &Rules, header: &TaskSummary) -> Option<Issue> {
     let id = &header.id;
     if header.status == Status::Blocked {
         return Some(Issue::new(
@@ -203,7 +208,7 @@ fn of_task(rules: &Rules, header: &TaskSummary) -> Option<Issue> {
                 [] => format!("{id} is blocked, and nobody said why"),
                 blockers => format!("{id} is blocked: {}", blockers.join("; ")),
             },
-            way_out(header),
+            unblock_hint(header),
         ));
     }
     if header.is_overdue() {
@@ -225,9 +230,9 @@ fn of_task(rules: &Rules, header: &TaskSummary) -> Option<Issue> {
     })
 }
 
-/// Tasks that wait for each other, or for tasks that are not there.
-pub(crate) fn dependencies(subject: &CheckContext<'_>) -> CheckResult {
-    let Some(CheckedProject { in_force, listing, .. }) = subject.project() else {
+/// Reports tasks that wait for each other, or for tasks that do not exist.
+pub(crate) fn check_dependencies(context: &CheckContext<'_>) -> CheckResult {
+    let Some(CheckedProject { in_force, listing, .. }) = context.project() else {
         return Ok(Vec::new());
     };
     let circle = |circle: &Vec<String>| {
@@ -243,7 +248,7 @@ pub(crate) fn dependencies(subject: &CheckContext<'_>) -> CheckResult {
             ),
         )
     };
-    let dependencies = Dependencies::of(subject.workspace, in_force, listing);
+    let dependencies = Dependencies::of(context.workspace, in_force, listing);
     let missing = |header: &TaskSummary, missing: &TaskId| {
         Issue::new(
             "dependency_missing",
@@ -261,9 +266,9 @@ pub(crate) fn dependencies(subject: &CheckContext<'_>) -> CheckResult {
     Ok(all)
 }
 
-/// Tasks that stand where the rules have changed, and do not follow them yet.
-pub(crate) fn behind_rules(subject: &CheckContext<'_>) -> CheckResult {
-    let Some(CheckedProject { in_force, listing, .. }) = subject.project() else {
+/// Reports tasks at gates that new rules have changed, to which these rules have not been applied yet.
+pub(crate) fn check_unapplied_rules(context: &CheckContext<'_>) -> CheckResult {
+    let Some(CheckedProject { in_force, listing, .. }) = context.project() else {
         return Ok(Vec::new());
     };
     let owed = listing.tasks.iter().filter(|(task, _)| task.is_owed(&in_force.rules));
@@ -278,15 +283,15 @@ pub(crate) fn behind_rules(subject: &CheckContext<'_>) -> CheckResult {
         format!("{} {what} changed: {}", ids.len(), some(&ids)),
         "`aof watch` has them follow; `aof org reload` does it now, and so does `aof doctor --fix`",
     );
-    Ok(vec![issue.cured_by(|workspace| {
+    Ok(vec![issue.repaired_by(|workspace| {
         let go_on = &mut |_: Duration| ControlFlow::Continue(());
         let settled = follow_rules(workspace, WAIT, DryRun::No, go_on)?;
-        settled.troubled.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
+        settled.failures.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
     })])
 }
 
-/// Returns how a blocked task is set going.
-fn way_out(header: &TaskSummary) -> String {
+/// Returns how to unblock a blocked task.
+fn unblock_hint(header: &TaskSummary) -> String {
     let id = &header.id;
     let lost =
         header.blockers.iter().filter_map(|blocker| LostDependency::read(blocker)).next_back();
@@ -305,20 +310,17 @@ fn way_out(header: &TaskSummary) -> String {
     }
 }
 
-/// The listing of so many tasks is about as large as everything else that a transition adds to `.git`.
+/// From this many tasks on, a folder's listing adds more to `.git` per transition than everything else.
 const LARGE: usize = 1_000;
 
-/// How long each batch waits for the lock.
-const FOLDERS_WAIT: Duration = Duration::from_secs(10);
-
-pub(crate) fn large_folders(subject: &CheckContext<'_>) -> CheckResult {
+pub(crate) fn check_folder_sizes(context: &CheckContext<'_>) -> CheckResult {
     let mut folders: BTreeMap<String, usize> = BTreeMap::new();
-    for entry in walk_active(&subject.workspace.paths) {
+    for entry in walk_active(&context.workspace.paths) {
         if let WalkEntry::Task(entry) = entry {
             *folders.entry(entry.path.folder().to_owned()).or_default() += 1;
         }
     }
-    let layout = subject.project().map(|project| project.in_force.rules.project.layout);
+    let layout = context.project().map(|project| project.in_force.rules.project.layout);
     let large = folders.into_iter().filter(|(_, tasks)| *tasks > LARGE);
     let issues = large.map(|(folder, tasks)| {
         let tasks = count(tasks, "active task", "active tasks");
@@ -327,7 +329,7 @@ pub(crate) fn large_folders(subject: &CheckContext<'_>) -> CheckResult {
         };
         match layout {
             Some(TaskLayout::Sharded) if folder == TASKS => {
-                issue("`aof doctor --fix` moves them to `tasks/ab/`, where new ones go").cured_by(shard)
+                issue("`aof doctor --fix` moves them to `tasks/ab/`, where new ones go").repaired_by(move_to_shards)
             }
             _ if folder == TASKS => issue(
                 "write `tasks: {layout: sharded}` into project.yaml and commit it; then `aof doctor --fix` moves them",
@@ -338,15 +340,15 @@ pub(crate) fn large_folders(subject: &CheckContext<'_>) -> CheckResult {
     Ok(issues.collect())
 }
 
-/// Moves the tasks that stand flat to where new ones go, each in a commit of its own.
-fn shard(workspace: &mut Workspace) -> Result<(), ProjectError> {
+/// Moves the tasks directly in `tasks/` to where new ones go, each in a commit of its own.
+fn move_to_shards(workspace: &mut Workspace) -> Result<(), ProjectError> {
     let flat: Vec<TaskId> = walk_active(&workspace.paths)
         .filter_map(|entry| match entry {
             WalkEntry::Task(entry) if entry.path.folder() == TASKS => Some(entry.id),
             _ => None,
         })
         .collect();
-    change_all(workspace, FOLDERS_WAIT, &flat, &|task| {
+    change_all(workspace, WAIT, &flat, &|task| {
         let to = task_path(&task.id, TaskLayout::Sharded);
         if task.snapshot.path.folder() != TASKS {
             return Ok(Choice::Settled);

@@ -5,14 +5,14 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
-use super::subject::{CheckContext, CheckResult, CheckedProject, count};
+use super::context::{CheckContext, CheckResult, CheckedProject, count};
 use crate::domain::project::some;
 use crate::domain::{TaskId, listed};
 use crate::git::{CommitId, ObjectId};
 use crate::history::merge_driver::commit_attributes;
 use crate::project::error::ProjectError;
 use crate::project::git_hints::missing;
-use crate::project::issue::{Issue, of_left_out};
+use crate::project::issue::{Issue, take_left_out};
 use crate::project::workspace::Workspace;
 use crate::storage::layout::is_archived;
 use crate::storage::task_files::OrphanedCompanion;
@@ -26,20 +26,20 @@ use crate::tasks::plan::{Choice, relocation};
 /// How long each batch waits for the lock.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// Tasks with two files, in the archive too. Which of them counts is a person's to say, unless one is a copy of the other that was never
-/// committed, or was left behind where the other moved from.
-pub(crate) fn doubled(subject: &CheckContext<'_>) -> CheckResult {
-    if !subject.is_doctor() {
+/// Reports tasks with several files, in the archive too. A person decides which one counts, unless one is an uncommitted copy or was
+/// left behind by a move.
+pub(crate) fn check_duplicates(context: &CheckContext<'_>) -> CheckResult {
+    if !context.is_doctor() {
         return Ok(Vec::new());
     }
-    let tasks = doubled_files(subject.workspace).into_iter();
-    Ok(tasks.map(|(id, files)| doubled_task(subject, &id, files)).collect())
+    let tasks = doubled_files(context.workspace).into_iter();
+    Ok(tasks.map(|(id, files)| doubled_task(context, &id, files)).collect())
 }
 
-/// Returns the tasks with two files among those that cannot be read, and takes their files out of the list: each of them can be read, and
-/// the task cannot.
+/// Returns the issues of tasks with several files, and removes these files from the unreadable ones: each file can be read, but not
+/// the task.
 pub(crate) fn doubled_among(
-    subject: &CheckContext<'_>,
+    context: &CheckContext<'_>,
     unreadable: &mut Vec<Unreadable>,
 ) -> Vec<Issue> {
     let stands = |own: &Unreadable, files: &[ProjectPath]| {
@@ -49,19 +49,19 @@ pub(crate) fn doubled_among(
     if unreadable.iter().all(|own| !own.diagnostics.is_empty()) {
         return issues;
     }
-    for (id, files) in doubled_files(subject.workspace) {
+    for (id, files) in doubled_files(context.workspace) {
         if unreadable.iter().any(|own| stands(own, &files)) {
             unreadable.retain(|own| !stands(own, &files));
-            if !subject.is_doctor() {
-                issues.push(doubled_task(subject, &id, files));
+            if !context.is_doctor() {
+                issues.push(doubled_task(context, &id, files));
             }
         }
     }
     issues
 }
 
-fn doubled_task(subject: &CheckContext<'_>, id: &TaskId, files: Vec<ProjectPath>) -> Issue {
-    let (workspace, head) = (subject.workspace, subject.head.commit);
+fn doubled_task(context: &CheckContext<'_>, id: &TaskId, files: Vec<ProjectPath>) -> Issue {
+    let (workspace, head) = (context.workspace, context.head.commit);
     let why = match task_files::counting(id, &files) {
         Some(path) => {
             let active = files.iter().filter(|path| !is_archived(path)).count();
@@ -80,14 +80,14 @@ fn doubled_task(subject: &CheckContext<'_>, id: &TaskId, files: Vec<ProjectPath>
         );
         return Issue::new("task_doubled", problem, fix)
             .because(why)
-            .cured_by(move |workspace| remove_spare(workspace, &files));
+            .repaired_by(move |workspace| remove_spare(workspace, &files));
     }
     let removal = removal(workspace, head, &files);
     let fix = format!("see what differs, keep one, and remove the others{removal}");
     Issue::new("task_doubled", problem, fix).because(why)
 }
 
-/// Returns the tasks that have several files, with them.
+/// Returns the tasks that have several files, with these files.
 fn doubled_files(workspace: &Workspace) -> BTreeMap<TaskId, Vec<ProjectPath>> {
     let mut files: BTreeMap<TaskId, Vec<ProjectPath>> = BTreeMap::new();
     for entry in walk_active(&workspace.paths).chain(walk_archived(&workspace.paths)) {
@@ -102,7 +102,7 @@ fn doubled_files(workspace: &Workspace) -> BTreeMap<TaskId, Vec<ProjectPath>> {
     files
 }
 
-/// Says how a file is removed: `git rm` refuses one that git does not know.
+/// Returns how to remove the files: `git rm` refuses one that git does not know.
 fn removal(workspace: &Workspace, head: Option<CommitId>, files: &[ProjectPath]) -> String {
     let is_known = |path: &&ProjectPath| is_committed(workspace, head, path).unwrap_or(true);
     let (known, unknown): (Vec<_>, Vec<_>) = files.iter().partition(is_known);
@@ -120,8 +120,8 @@ fn is_committed(workspace: &Workspace, head: Option<CommitId>, path: &ProjectPat
     workspace.repository.blob_id(head?, path.as_str()).ok().map(|found| found.is_some())
 }
 
-/// Returns of two files the one that HEAD does not have, if it says what the other does, or what HEAD once had at its place: what could
-/// not be removed there when the task moved.
+/// Returns the one of two files that can be removed: HEAD does not have it, and its text is that of the other file, or an earlier
+/// committed one of its own path, left behind when the task moved.
 fn spare<'f>(
     workspace: &Workspace,
     head: Option<CommitId>,
@@ -148,16 +148,16 @@ fn remove_spare(workspace: &Workspace, files: &[ProjectPath]) -> Result<(), Proj
     Ok(atomic_write::remove_if(&lock, spare, &bytes)?)
 }
 
-/// Finished tasks among the active ones, and active tasks in the archive: git leaves them there where it follows renames. The doctor looks
-/// through the archive, too.
-pub(crate) fn misplaced(subject: &CheckContext<'_>) -> CheckResult {
-    let Some(CheckedProject { in_force, listing, .. }) = subject.project() else {
+/// Reports finished tasks outside the archive and active ones in it, which git leaves there when it follows renames. The doctor
+/// checks the archive too.
+pub(crate) fn check_misplaced(context: &CheckContext<'_>) -> CheckResult {
+    let Some(CheckedProject { in_force, listing, .. }) = context.project() else {
         return Ok(Vec::new());
     };
-    let workspace = subject.workspace;
+    let workspace = context.workspace;
     let mut ids: Vec<TaskId> = Vec::new();
-    if subject.is_doctor() {
-        // Which of two files counts is asked elsewhere.
+    if context.is_doctor() {
+        // Another check reports these.
         let doubled = doubled_files(workspace);
         for (header, path) in read_all(workspace, in_force, ListScope::All).tasks {
             if is_misplaced(&header, &path) {
@@ -165,7 +165,7 @@ pub(crate) fn misplaced(subject: &CheckContext<'_>) -> CheckResult {
             }
         }
         ids.sort();
-    } else if subject.busy.is_none() {
+    } else if context.busy.is_none() {
         let tasks = listing.tasks.iter().filter(|(header, path)| is_misplaced(header, path));
         ids.extend(tasks.map(|(header, _)| header.id.clone()));
     }
@@ -179,22 +179,22 @@ pub(crate) fn misplaced(subject: &CheckContext<'_>) -> CheckResult {
         format!("{tasks} where its status does not belong: {}", some(&names)),
         "`aof watch` moves it to where it belongs; `aof doctor --fix` does it now",
     );
-    Ok(vec![issue.cured_by(move |workspace| put_in_place(workspace, &ids))])
+    Ok(vec![issue.repaired_by(move |workspace| put_in_place(workspace, &ids))])
 }
 
 fn put_in_place(workspace: &mut Workspace, misplaced: &[TaskId]) -> Result<(), ProjectError> {
     change_all(workspace, WAIT, misplaced, &|task| Ok(relocation(task).unwrap_or(Choice::Settled)))
 }
 
-/// Companions that stayed behind when their task was finished, or when a person moved it.
-pub(crate) fn companions(subject: &CheckContext<'_>) -> CheckResult {
-    let workspace = subject.workspace;
+/// Reports companions that stayed behind when their task was finished, or when a person moved it.
+pub(crate) fn check_companions(context: &CheckContext<'_>) -> CheckResult {
+    let workspace = context.workspace;
     let Some(CheckedProject { orphaned_companions, .. }) =
-        subject.project().filter(|_| subject.is_doctor() || subject.busy.is_none())
+        context.project().filter(|_| context.is_doctor() || context.busy.is_none())
     else {
         return Ok(Vec::new());
     };
-    // What is on its way into the archive may be looked at in between.
+    // The files may be on their way into the archive.
     if journal::is_pending(&workspace.paths) {
         return Ok(Vec::new());
     }
@@ -212,7 +212,7 @@ pub(crate) fn companions(subject: &CheckContext<'_>) -> CheckResult {
             [_] => format!("file stayed behind when its task {one}"),
             _ => format!("files stayed behind when their tasks {many}"),
         };
-        let named = if subject.is_doctor() { names.join(", ") } else { some(&names) };
+        let named = if context.is_doctor() { names.join(", ") } else { some(&names) };
         let problem = format!("{} {what}: {named}", names.len());
         issues.push(
             Issue::new("companions_stayed", problem, companion_fix(workspace, first)?).advice(),
@@ -226,7 +226,7 @@ fn companion_fix(
     OrphanedCompanion { path, task }: &OrphanedCompanion,
 ) -> Result<String, ProjectError> {
     let to = task.sibling(path.name())?;
-    let head = workspace.repository.look()?.commit;
+    let head = workspace.repository.head_for_reading()?.commit;
     let blob = head.map(|head| workspace.repository.blob_id(head, path.as_str())).transpose()?;
     let named = all_quoted([path.as_str(), to.as_str()]);
     Ok(match blob.flatten() {
@@ -237,13 +237,13 @@ fn companion_fix(
     })
 }
 
-/// Stands for every task where git's attributes are asked.
+/// An example path, to read the attributes that git gives to task files.
 const TASK: &str = "tasks/AOF-abc.md";
 
-/// Whether git keeps the line endings of task files as they were committed.
-pub(crate) fn line_endings(subject: &CheckContext<'_>) -> CheckResult {
-    let repository = &subject.workspace.repository;
-    // Where git does not merge tasks by meaning, one line is missing for both.
+/// Reports that git may convert the line endings of task files.
+pub(crate) fn check_line_endings(context: &CheckContext<'_>) -> CheckResult {
+    let repository = &context.workspace.repository;
+    // If the merge driver is missing too, its check reports the line that sets both.
     if repository.keeps_line_endings(TASK)?
         || repository.merge_attribute(TASK)?.as_deref() != Some("aof")
     {
@@ -253,7 +253,7 @@ pub(crate) fn line_endings(subject: &CheckContext<'_>) -> CheckResult {
     let fix = "`aof doctor --fix` adds `-text` to the line in `.gitattributes`, in a commit of its own; in clones that had converted \
                their files, `git rm -r --cached tasks`, then `git reset --hard`, writes them as committed";
     let issue = Issue::new("line_endings", problem, fix).advice();
-    Ok(vec![issue.cured_by(keep_line_endings)])
+    Ok(vec![issue.repaired_by(keep_line_endings)])
 }
 
 fn keep_line_endings(workspace: &mut Workspace) -> Result<(), ProjectError> {
@@ -277,11 +277,11 @@ fn keep_line_endings(workspace: &mut Workspace) -> Result<(), ProjectError> {
     Ok(())
 }
 
-/// Active tasks that HEAD has, and no file in the worktree. In the middle of a merge that is git's to tell.
-pub(crate) fn missing_files(subject: &CheckContext<'_>) -> CheckResult {
-    let workspace = subject.workspace;
+/// Reports active tasks of HEAD that have no file in the worktree, unless a merge is in progress.
+pub(crate) fn check_missing_files(context: &CheckContext<'_>) -> CheckResult {
+    let workspace = context.workspace;
     let Some(CheckedProject { committed, .. }) =
-        subject.project().filter(|_| subject.busy.is_none())
+        context.project().filter(|_| context.busy.is_none())
     else {
         return Ok(Vec::new());
     };
@@ -293,13 +293,13 @@ pub(crate) fn missing_files(subject: &CheckContext<'_>) -> CheckResult {
         .filter_map(|path| Some((layout::task_id(path.name())?.ok()?, path)))
         .collect();
     if !gone.is_empty() {
-        // What was moved stands elsewhere.
+        // A moved task has a file elsewhere.
         let known = task_files::known_ids(&workspace.paths);
         let moved;
         (moved, gone) = gone.into_iter().partition(|(id, _)| known.binary_search(id).is_ok());
         issues.extend(half_moved(workspace, committed, &moved));
     }
-    issues.extend(of_left_out(workspace, &mut gone));
+    issues.extend(take_left_out(workspace, &mut gone));
     gone.sort();
     issues.extend(gone.iter().map(|(id, path)| {
         Issue::new("task_missing", format!("the file of {id} is gone: `{path}`"), missing(id, path))
@@ -307,7 +307,7 @@ pub(crate) fn missing_files(subject: &CheckContext<'_>) -> CheckResult {
     Ok(issues)
 }
 
-/// A move of which HEAD has the new place, and the old one still: whoever clones it has the task twice.
+/// Returns the issues of moved tasks that HEAD has at both the new and the old place.
 fn half_moved(
     workspace: &Workspace,
     committed: &HashMap<String, ObjectId>,
@@ -321,7 +321,7 @@ fn half_moved(
     let arrived: HashSet<String> = elsewhere.map(|path| path.name().to_owned()).collect();
     let mut left: Vec<_> = moved.iter().filter(|(_, path)| arrived.contains(path.name())).collect();
     left.sort();
-    let point = |(id, path): &(TaskId, ProjectPath)| {
+    let issue = |(id, path): &(TaskId, ProjectPath)| {
         Issue::new(
             "task_left_behind",
             format!("HEAD has {id} twice: `{path}`, which is gone here, as well"),
@@ -331,10 +331,10 @@ fn half_moved(
             ),
         )
     };
-    left.into_iter().map(point).collect()
+    left.into_iter().map(issue).collect()
 }
 
-/// Returns whether nothing stands there. Where the system does not let anybody look, that is told as what it is.
+/// Returns whether no file is there. A path that cannot be looked up is not gone.
 pub(crate) fn is_gone(path: &Path) -> bool {
     path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::subject::{CheckContext, CheckResult, CheckedProject};
+use super::context::{CheckContext, CheckResult, CheckedProject};
 use crate::domain::TaskId;
 use crate::domain::project::{FEW, some};
 use crate::git::ObjectId;
@@ -10,7 +10,7 @@ use crate::health::task_files::doubled_among;
 use crate::history::unmerged::{UnmergedState, unmerged_tasks};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
-use crate::project::git_hints::mend_unreadable;
+use crate::project::git_hints::unreadable_hint;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::layout::{ARCHIVE, is_archived};
@@ -21,11 +21,11 @@ use crate::tasks::state::frozen::Frozen;
 use crate::tasks::state::task_state;
 use crate::tasks::state::task_state::{Pending, TaskState};
 
-/// Hand-made tasks, edits, and what nobody may have done. In the middle of a merge that is git's to tell.
-pub(crate) fn check_uncommitted(subject: &CheckContext<'_>) -> CheckResult {
-    let workspace = subject.workspace;
+/// Reports hand-made tasks, edits, and forbidden changes that are not committed, unless a merge is in progress.
+pub(crate) fn check_uncommitted(context: &CheckContext<'_>) -> CheckResult {
+    let workspace = context.workspace;
     let Some(CheckedProject { in_force, committed, listing, .. }) =
-        subject.project().filter(|_| subject.busy.is_none())
+        context.project().filter(|_| context.busy.is_none())
     else {
         return Ok(Vec::new());
     };
@@ -33,10 +33,18 @@ pub(crate) fn check_uncommitted(subject: &CheckContext<'_>) -> CheckResult {
     let (mut new, mut edited) = (Vec::new(), Vec::new());
     let staged: Vec<_> = hand_made(listing).map(|(_, path)| path).collect();
     let staged = staged_otherwise(workspace, &staged);
-    issues.extend(staged.iter().map(|path| Issue::new("task_staged", format!("`{path}` is staged otherwise than it stands, and in no commit yet, so nobody takes it up"), format!(
-            "stage it as it stands (`git add {0}`), or not at all (`git restore --staged {0}`)",
-            quoted(path.as_str())
-        ))));
+    issues.extend(staged.iter().map(|path| {
+        Issue::new(
+            "task_staged",
+            format!(
+                "`{path}` is staged with other contents and not committed yet, so it is not adopted"
+            ),
+            format!(
+                "stage it as it is (`git add {0}`), or not at all (`git restore --staged {0}`)",
+                quoted(path.as_str())
+            ),
+        )
+    }));
     let mut freeze = |id: &TaskId, frozen: Frozen<'_>| {
         issues.push(Issue::new("task_frozen", frozen.of(id), frozen.fix));
     };
@@ -48,9 +56,9 @@ pub(crate) fn check_uncommitted(subject: &CheckContext<'_>) -> CheckResult {
         }
     }
     for id in changed_files(workspace, committed, listing) {
-        // Files that cannot be read are told of already.
-        let Ok(standing) = TaskState::read(workspace, &id) else { continue };
-        match (standing.frozen(), &standing.pending) {
+        // Another check reports files that cannot be read.
+        let Ok(state) = TaskState::read(workspace, &id) else { continue };
+        match (state.frozen(), &state.pending) {
             (Some(frozen), _) => freeze(&id, frozen),
             (None, Pending::Versions(_)) => edited.push(id),
             (None, _) => {}
@@ -74,11 +82,11 @@ pub(crate) fn check_uncommitted(subject: &CheckContext<'_>) -> CheckResult {
     Ok(issues)
 }
 
-/// Archived files that somebody edited or removed without committing that: no command comes across them, and `git commit -a` takes the
-/// change along. What git's index lacks because it was left behind is nobody's edit.
-pub(crate) fn archive(subject: &CheckContext<'_>) -> CheckResult {
-    let is_asked = subject.busy.is_none() && subject.index_fault.is_none();
-    let Some(CheckedProject { committed, index, .. }) = subject.project().filter(|_| is_asked)
+/// Reports archived files with uncommitted edits or deletions: no command notices these, and `git commit -a` would commit them.
+/// Files that only an outdated index lacks are left out.
+pub(crate) fn check_archive(context: &CheckContext<'_>) -> CheckResult {
+    let is_asked = context.busy.is_none() && context.index_fault.is_none();
+    let Some(CheckedProject { committed, index, .. }) = context.project().filter(|_| is_asked)
     else {
         return Ok(Vec::new());
     };
@@ -86,13 +94,13 @@ pub(crate) fn archive(subject: &CheckContext<'_>) -> CheckResult {
     if !committed.keys().any(|path| is_known(path)) {
         return Ok(Vec::new());
     }
-    let mut files = subject.workspace.repository.uncommitted_below(ARCHIVE)?;
-    // Those are told of as what they are.
-    let is_told =
+    let mut files = context.workspace.repository.uncommitted_below(ARCHIVE)?;
+    // The check of the index reports these.
+    let is_reported =
         |path: &str| index.behind.iter().chain(&index.taken_out).any(|file| file.path == path);
-    files.retain(|path| committed.contains_key(path) && !is_told(path));
-    // What a killed command left is told as that.
-    if files.is_empty() || journal::is_pending(&subject.workspace.paths) {
+    files.retain(|path| committed.contains_key(path) && !is_reported(path));
+    // Another check reports what a killed command left.
+    if files.is_empty() || journal::is_pending(&context.workspace.paths) {
         return Ok(Vec::new());
     }
     files.sort();
@@ -110,33 +118,36 @@ pub(crate) fn archive(subject: &CheckContext<'_>) -> CheckResult {
     )])
 }
 
-/// Returns the tasks that nobody has taken up.
+/// Returns the tasks that are not adopted yet.
 fn hand_made(listing: &Listing) -> impl Iterator<Item = (TaskId, &ProjectPath)> {
     let new = listing.tasks.iter().filter(|(task, _)| task.is_new);
     new.map(|(task, path)| (task.id.clone(), path))
 }
 
-/// Returns those of hand-made files that git's index has, and otherwise than they stand.
+/// Returns the hand-made files whose staged version differs from the file.
 fn staged_otherwise(workspace: &Workspace, files: &[&ProjectPath]) -> Vec<ProjectPath> {
-    if files.is_empty() || workspace.repository.look().is_ok_and(|head| head.commit.is_none()) {
+    if files.is_empty()
+        || workspace.repository.head_for_reading().is_ok_and(|head| head.commit.is_none())
+    {
         return Vec::new();
     }
-    // Whatever is the matter with the index is told by who looks at it.
+    // Another check reports an unreadable index.
     let staged = workspace.repository.staged_below(layout::TASKS).unwrap_or_default();
     let staged: HashMap<String, ObjectId> = staged
         .into_iter()
         .filter_map(|file| Some((file.path, file.staged.filter(|_| file.head.is_none())?)))
         .collect();
-    let stands_so = |path: &ProjectPath, blob: &ObjectId| {
+    let is_staged_as_is = |path: &ProjectPath, blob: &ObjectId| {
         let here = task_files::read(&workspace.paths, path);
         here.is_ok_and(|here| workspace.repository.is_same_text(&here.bytes, *blob))
     };
-    let differs =
-        |path: &ProjectPath| staged.get(path.as_str()).is_some_and(|blob| !stands_so(path, blob));
+    let differs = |path: &ProjectPath| {
+        staged.get(path.as_str()).is_some_and(|blob| !is_staged_as_is(path, blob))
+    };
     files.iter().copied().filter(|path| differs(path)).cloned().collect()
 }
 
-/// Returns what keeps a hand-made file from being taken up. Where HEAD has such files does not matter, and would have to be looked for.
+/// Returns the fields that keep a hand-made file from being adopted. HEAD is not searched for other files of the task.
 fn unearned(
     workspace: &Workspace,
     in_force: &InForce,
@@ -148,7 +159,7 @@ fn unearned(
         .map_or(Vec::new(), |file| file.dropped_fields())
 }
 
-/// Returns the tasks that were taken up and whose files differ from HEAD's, by content; line ends that git may have written are none.
+/// Returns the adopted tasks whose files differ from HEAD's in more than line endings.
 fn changed_files(
     workspace: &Workspace,
     committed: &HashMap<String, ObjectId>,
@@ -166,21 +177,21 @@ fn changed_files(
     changed
 }
 
-/// No file is named twice.
-pub(crate) fn check_unreadable(subject: &CheckContext<'_>) -> CheckResult {
-    let Some(project) = subject.project() else { return Ok(Vec::new()) };
+/// Reports unmerged, duplicate and unreadable task files, each file once.
+pub(crate) fn check_unreadable(context: &CheckContext<'_>) -> CheckResult {
+    let Some(project) = context.project() else { return Ok(Vec::new()) };
     let mut unreadable = project.listing.unreadable.clone();
     let mut issues = Vec::new();
-    if subject.index_fault.is_none() {
-        issues.extend(unmerged(subject.workspace, &mut unreadable)?);
+    if context.index_fault.is_none() {
+        issues.extend(unmerged_issues(context.workspace, &mut unreadable)?);
     }
-    issues.extend(doubled_among(subject, &mut unreadable));
-    issues.extend(of_unreadable(&unreadable));
+    issues.extend(doubled_among(context, &mut unreadable));
+    issues.extend(unreadable_issues(&unreadable));
     Ok(issues)
 }
 
-fn of_unreadable(files: &[Unreadable]) -> Vec<Issue> {
-    let point = |file: &Unreadable| {
+fn unreadable_issues(files: &[Unreadable]) -> Vec<Issue> {
+    let issue = |file: &Unreadable| {
         let first = file.diagnostics.first();
         let fix = match first {
             None if file.path == layout::TASKS => {
@@ -193,23 +204,23 @@ fn of_unreadable(files: &[Unreadable]) -> Vec<Issue> {
             }
             Some(first) => {
                 let help = first.help.as_ref().map(|help| format!("{help}; ")).unwrap_or_default();
-                format!("{help}{}", mend_unreadable(&file.path))
+                format!("{help}{}", unreadable_hint(&file.path))
             }
         };
         let problem = format!("`{}` cannot be read: {}", file.place(), file.reason);
         Issue::new("unreadable_task", problem, fix)
     };
-    files.iter().map(point).collect()
+    files.iter().map(issue).collect()
 }
 
-/// Returns what git left unmerged. Markers that `--settle` resolves are no reason why a file cannot be read, and all others are reason enough.
-fn unmerged(
+/// Returns the issues of task files that git left unmerged. A file is reported either here or as unreadable: here if `--settle` can merge it.
+fn unmerged_issues(
     workspace: &Workspace,
     unreadable: &mut Vec<Unreadable>,
 ) -> Result<Vec<Issue>, ProjectError> {
     let mut issues = Vec::new();
     let mut tasks = unmerged_tasks(workspace)?;
-    // What somebody may lose comes first.
+    // Changes that may get lost come first.
     tasks.sort_by_key(|task| !matches!(task.state, UnmergedState::OneSided(_)));
     for task in tasks {
         let is_settled = match &task.state {

@@ -9,7 +9,7 @@ use crate::files::task_file;
 use crate::files::task_file::{Defaults, Extent};
 use crate::git::log::trailers::Trailer;
 use crate::git::{ChangedFile, CommitId, LogEntry, Marks, ObjectId, Repository};
-use crate::project::active_rules::{rules_at, stand_in};
+use crate::project::active_rules::{default_rules, rules_at};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
@@ -164,7 +164,7 @@ impl KnownRules {
         };
         match before {
             Some(rules) => Ok(rules),
-            None => rules_at(workspace, entry.id)?.map_or_else(stand_in, Ok),
+            None => rules_at(workspace, entry.id)?.map_or_else(default_rules, Ok),
         }
     }
 

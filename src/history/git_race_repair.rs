@@ -24,7 +24,7 @@ use crate::project::workspace::Workspace;
 use crate::storage::layout::{TASKS, companion_of, task_id};
 use crate::storage::{FileStat, StoreError, journal, task_files};
 use crate::system::terminal::all_quoted;
-use crate::tasks::recovery::recover::{BringOutcome, bring, record, recover};
+use crate::tasks::recovery::recover::{FastForwardOutcome, fast_forward, record_sync, recover};
 
 /// Returns the steps that have to be restored. Steps that the files still have are left out: they are committed again like any edit.
 pub(crate) fn dropped_steps(
@@ -66,8 +66,8 @@ pub(crate) fn lost_steps_issue(
     let short = |commit: CommitId| commit.to_string()[..12].to_owned();
     let how = if is_unmoved(dropped, head) { "merge --ff-only" } else { "merge" };
     let merge = format!("`git {how} {}`; `aof doctor --fix` does it", short(dropped.had));
-    let fix = match workspace.repository.may_bring(head, dropped.had) {
-        Err(GitError::InTheWay { files }) if is_unmoved(dropped, head) => {
+    let fix = match workspace.repository.check_fast_forward(head, dropped.had) {
+        Err(GitError::WouldOverwrite { files }) if is_unmoved(dropped, head) => {
             let files: Vec<&str> = files.iter().map(String::as_str).collect();
             format!("put aside what you changed in {} (`git stash`); then {merge}", some(&files))
         }
@@ -106,13 +106,13 @@ pub(crate) fn restore_steps(workspace: &Workspace) -> Result<Option<RestoredStep
         merge_dropped(workspace, &head, dropped)?
     };
     let Some(to) = to else { return Ok(None) };
-    workspace.repository.may_bring(&head, to)?;
-    Ok(match bring(workspace, &head, to, "put back what an overtaken git took back")? {
-        BringOutcome::There => {
+    workspace.repository.check_fast_forward(&head, to)?;
+    Ok(match fast_forward(workspace, &head, to, "put back what an overtaken git took back")? {
+        FastForwardOutcome::Done => {
             Some(RestoredSteps { tasks: tasks_of(&dropped.steps), steps: dropped.steps.len() })
         }
         // Something has changed meanwhile: the next check tries again.
-        BringOutcome::Moved | BringOutcome::Blocked(_) => None,
+        FastForwardOutcome::Moved | FastForwardOutcome::Blocked(_) => None,
     })
 }
 
@@ -194,13 +194,13 @@ pub(crate) fn tend_branch(
             Ok(Some(Some(restored))) => return Ok(vec![RecoveredSteps::Restored(restored)]),
             Ok(Some(None) | None) => return Ok(Vec::new()),
             // A person's changes are in the way: the steps are reported.
-            Err(ProjectError::Git(GitError::InTheWay { .. })) => {}
+            Err(ProjectError::Git(GitError::WouldOverwrite { .. })) => {}
             Err(error) => return Err(error),
         }
     }
     let reported = found.iter().map(|dropped| {
         let issue = lost_steps_issue(workspace, dropped, &now.0);
-        let fix = workspace.git_words.said(issue.fix.clone());
+        let fix = workspace.git_commands.with_folder(issue.fix.clone());
         RecoveredSteps::Reported(Issue { fix, ..issue })
     });
     let reported = reported.collect();
@@ -285,7 +285,7 @@ impl IndexDifferences {
     pub(crate) fn unstaged_issue(&self) -> Option<(String, String)> {
         let (names, restore) = restore_command(&self.taken_out)?;
         let is_one = self.taken_out.len() == 1;
-        let files = if is_one { "a task whose file stands" } else { "tasks whose files stand" };
+        let files = if is_one { "a task whose file exists" } else { "tasks whose files exist" };
         Some((format!("git's index does not have {files}: {names}"), restore))
     }
 }
@@ -334,9 +334,9 @@ pub(crate) fn catch_up(workspace: &Workspace) -> Result<Vec<String>, ProjectErro
     let IndexDifferences { behind, .. } =
         IndexDifferences::classify(workspace, head, workspace.repository.staged_below(TASKS)?)?;
     let caught_up =
-        workspace
-            .repository
-            .catch_up(head, &behind, workspace.deadline(), &mut |locks| record(&lock, locks));
+        workspace.repository.update_entries_to(head, &behind, workspace.deadline(), &mut |locks| {
+            record_sync(&lock, locks)
+        });
     if caught_up.is_err() {
         // The first error is reported; if the journal cannot be cleared now, the next command does it.
         let _ = recover(workspace, &lock);
@@ -357,7 +357,8 @@ pub(crate) fn tend_index(
     seen: &mut IndexSeen,
 ) -> Result<Vec<String>, ProjectError> {
     let index = fs::metadata(workspace.repository.git_dir().join("index")).ok();
-    let now = (workspace.repository.look()?.commit, index.map(|index| FileStat::of(&index)));
+    let now =
+        (workspace.repository.head_for_reading()?.commit, index.map(|index| FileStat::of(&index)));
     if seen.0.as_ref() == Some(&now) {
         return Ok(Vec::new());
     }

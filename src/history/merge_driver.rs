@@ -17,9 +17,9 @@ use crate::files::task_file;
 use crate::files::task_file::Defaults;
 use crate::git::{ChangedFile, CommitId, Head, Hooks, Marks, ObjectId, Repository, with_lf};
 use crate::history::commit_tasks::{id_of, project_folders};
-use crate::project::active_rules::{rules_at, stand_in};
+use crate::project::active_rules::{default_rules, rules_at};
 use crate::project::error::ProjectError;
-use crate::project::rule_files::rules_mark;
+use crate::project::rule_files::rule_blobs;
 use crate::project::workspace::Workspace;
 use crate::storage::task_files::read;
 use crate::storage::{Folder, ProjectPath, StoreError};
@@ -50,7 +50,7 @@ pub(crate) fn drive(
 ) -> Result<FileMerge, ProjectError> {
     let root = Repository::discover(here)?.worktree_root().to_owned();
     let top = open(&root)?;
-    let head = top.repository.look()?.commit;
+    let head = top.repository.head_for_reading()?.commit;
     let Some((folder, id)) = task_at(&top.repository, head, path)? else {
         return FileMerge::as_text(versions, None, marks);
     };
@@ -63,7 +63,9 @@ pub(crate) fn drive(
         Some(head) if project.is_dir() => {
             let workspace = open(&project)?;
             match rules_at(&workspace, head)? {
-                None if rules_mark(&workspace.repository, head)?.is_empty() => Some(stand_in()?),
+                None if rule_blobs(&workspace.repository, head)?.is_empty() => {
+                    Some(default_rules()?)
+                }
                 rules => rules,
             }
         }
@@ -119,7 +121,7 @@ struct Broken {
 /// Returns the staged files of tasks whose history continues neither HEAD's nor that of a commit being merged, by their paths in the
 /// repository. New, removed and unreadable tasks pass.
 pub(crate) fn broken_histories(repository: &Repository) -> Result<Vec<String>, ProjectError> {
-    let Some(head) = repository.look()?.commit else { return Ok(Vec::new()) };
+    let Some(head) = repository.head_for_reading()?.commit else { return Ok(Vec::new()) };
     let mut broken = broken_since(repository, head)?;
     let others = if broken.is_empty() { Vec::new() } else { repository.merge_heads() };
     for theirs in others {
@@ -140,7 +142,7 @@ fn broken_since(
         }
     }
     let defaults = Defaults {
-        workflow: stand_in()?.project.default_workflow.clone(),
+        workflow: default_rules()?.project.default_workflow.clone(),
         created: Timestamp::UNIX_EPOCH,
     };
     let mut broken = BTreeMap::new();
@@ -288,7 +290,7 @@ enum AttributesFile {
 /// Returns whether the file has uncommitted changes, so that the line is not added.
 pub(crate) fn has_uncommitted_attributes(workspace: &Workspace) -> Result<bool, ProjectError> {
     Ok(matches!(
-        read_attributes(workspace, &workspace.repository.look()?)?,
+        read_attributes(workspace, &workspace.repository.head_for_reading()?)?,
         AttributesFile::Changed
     ))
 }

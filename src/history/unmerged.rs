@@ -9,9 +9,9 @@ use std::rc::Rc;
 use crate::domain::TaskId;
 use crate::git::{CommitId, ConflictSides, MergeInProgress, ObjectId, StagedVersion, Unmerged};
 use crate::history::commit_tasks::{CommitTasks, id_of, merge_versions};
-use crate::project::active_rules::{rules_at, stand_in};
+use crate::project::active_rules::{default_rules, rules_at};
 use crate::project::error::ProjectError;
-use crate::project::rule_files::rules_mark;
+use crate::project::rule_files::rule_blobs;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::storage::{Durability, Folder, ProjectPath, StoreError, task_files};
@@ -137,12 +137,12 @@ pub(crate) fn unmerged_tasks(workspace: &Workspace) -> Result<Vec<UnmergedTask>,
     }
     let commits = JoinedCommits::read(workspace, unmerged.values().flatten())?;
     let Some(head) =
-        repository.look()?.commit.filter(|_| commits.is_some() || !unmerged.is_empty())
+        repository.head_for_reading()?.commit.filter(|_| commits.is_some() || !unmerged.is_empty())
     else {
         return Ok(Vec::new());
     };
     let rules = match rules_at(workspace, head)? {
-        None if rules_mark(repository, head)?.is_empty() => Some(stand_in()?),
+        None if rule_blobs(repository, head)?.is_empty() => Some(default_rules()?),
         rules => rules,
     };
     let mut staged: BTreeMap<TaskId, Vec<(String, StagedVersion)>> = BTreeMap::new();

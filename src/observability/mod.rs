@@ -1,4 +1,4 @@
-//! What happened, told and counted: the event stream, notices, metrics, statistics.
+//! The event stream, notices, metrics and statistics.
 
 pub mod events;
 pub(crate) mod metrics;

@@ -1,4 +1,4 @@
-//! The rules in force: the committed ones. Where HEAD's are invalid, the newest valid ones before them stay in force.
+//! The rules in force: the committed ones. If those of HEAD are invalid, the newest valid ones before them stay in force.
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use tracing::info;
 
 use super::error::ProjectError;
 use super::rule_files::{
-    RULE_FILES, check_committed, committed, compiled, rules_mark, standing_files, uncommitted,
+    RULE_FILES, check_committed, committed, compiled, rule_blobs, uncommitted, worktree_rule_files,
 };
 use super::workspace::Workspace;
 use crate::domain::Timestamp;
@@ -21,10 +21,10 @@ use crate::storage::journal;
 use crate::system::terminal::all_quoted;
 
 /// What to do where HEAD has no project.yaml.
-pub(crate) const BRING_BACK: &str = "where there was one, bring it back with `git restore --source=\"$(git rev-list -1 HEAD -- \
+pub(crate) const RESTORE_PROJECT_FILE: &str = "where there was one, bring it back with `git restore --source=\"$(git rev-list -1 HEAD -- \
     project.yaml)^\" --staged --worktree project.yaml` and commit it; else write one, and commit it";
 
-/// The rules in force, and what is to be said about them.
+/// The rules in force, with remarks about them.
 pub struct InForce {
     pub rules: Rc<Rules>,
     /// The commit that they are from; absent for a project without any.
@@ -35,10 +35,10 @@ pub struct InForce {
 /// Something that people should know about the rules in force.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Remark {
-    /// These files say something else in the worktree; it counts once it is committed.
+    /// These files differ in the worktree; the changes count once they are committed.
     Uncommitted(Vec<String>),
-    /// The project lives on a branch of its own, and this file, which names it, says something else than what is committed of it.
-    Unheeded(PathBuf),
+    /// The project is kept on a branch of its own, and this file, which names the branch, has uncommitted changes.
+    UncommittedProjectFile(PathBuf),
     /// The rules of HEAD are invalid; those of an earlier commit stay in force.
     Superseded {
         /// The commit whose rules are in force.
@@ -49,35 +49,35 @@ pub enum Remark {
 }
 
 impl InForce {
-    /// Returns what a hand-made task file means where it says nothing.
+    /// Returns the defaults for fields that a hand-made task file lacks.
     pub(crate) fn defaults(&self, created: Timestamp) -> Defaults {
         Defaults { workflow: self.rules.project.default_workflow.clone(), created }
     }
 
-    /// Returns what the project is called: as project.yaml has it, else as its folder.
+    /// Returns the project's name: from project.yaml, else that of its folder.
     pub(crate) fn project_name(&self, workspace: &Workspace) -> String {
         let name = self.rules.project.name.clone();
         name.or_else(|| workspace.paths.folder_name()).unwrap_or_default()
     }
 }
 
-/// Returns the rules that decide under this HEAD, and whether they are its own.
+/// Returns the rules in force under this HEAD, with a remark if they are those of an earlier commit.
 pub(crate) fn in_force(workspace: &Workspace, head: &Head) -> Result<InForce, ProjectError> {
     let repository = &workspace.repository;
     let Some(commit) = head.commit else {
-        return without_commit(repository);
+        return rules_without_commit(repository);
     };
-    let mark = rules_mark(repository, commit)?;
-    match workspace.last_rules.compiled(repository, &mark)? {
+    let blobs = rule_blobs(repository, commit)?;
+    match workspace.last_rules.compiled(repository, &blobs)? {
         Ok(rules) => {
-            if rules.project.implicit_workflow && mark.iter().all(|file| file.path != PROJECT_FILE)
+            if rules.project.implicit_workflow && blobs.iter().all(|file| file.path != PROJECT_FILE)
             {
-                never_committed(repository, &mark)?;
+                refuse_uncommitted_rules(repository, &blobs)?;
             }
             Ok(InForce { rules, commit: Some(commit), remarks: Vec::new() })
         }
         Err(diagnostics) => {
-            let (rules, earlier) = newest_valid(repository, commit, &diagnostics)?;
+            let (rules, earlier) = newest_valid_rules(repository, commit, &diagnostics)?;
             info!(%commit, inForce = %earlier, "the rules of HEAD are invalid; older ones are in force");
             let remarks = vec![Remark::Superseded { commit: earlier, diagnostics }];
             Ok(InForce { rules: Rc::new(rules), commit: Some(earlier), remarks })
@@ -85,20 +85,20 @@ pub(crate) fn in_force(workspace: &Workspace, head: &Head) -> Result<InForce, Pr
     }
 }
 
-/// Returns the rules that were in force under a commit of the past, whatever stands in the worktree now; nothing where it has no
-/// rules, or none that were ever valid.
+/// Returns the rules that were in force under an earlier commit, whatever the worktree has now; nothing if it has no rules, or none
+/// that were ever valid.
 pub(crate) fn rules_at(
     workspace: &Workspace,
     commit: CommitId,
 ) -> Result<Option<Rc<Rules>>, ProjectError> {
     let repository = &workspace.repository;
-    let mark = rules_mark(repository, commit)?;
-    if mark.is_empty() {
+    let blobs = rule_blobs(repository, commit)?;
+    if blobs.is_empty() {
         return Ok(None);
     }
-    match workspace.last_rules.compiled(repository, &mark)? {
+    match workspace.last_rules.compiled(repository, &blobs)? {
         Ok(rules) => Ok(Some(rules)),
-        Err(diagnostics) => match newest_valid(repository, commit, &diagnostics) {
+        Err(diagnostics) => match newest_valid_rules(repository, commit, &diagnostics) {
             Ok((rules, _)) => Ok(Some(Rc::new(rules))),
             Err(ProjectError::InvalidRules(_)) => Ok(None),
             Err(error) => Err(error),
@@ -107,30 +107,32 @@ pub(crate) fn rules_at(
 }
 
 impl Workspace {
-    /// Returns the rules that decide now: the committed ones. Reading waits for nobody.
+    /// Returns the rules in force, the committed ones. Never waits for a lock.
     pub fn rules(&self) -> Result<InForce, ProjectError> {
-        in_force_and_seen(self, &self.repository.look()?).map_err(|error| match error {
-            ProjectError::Unfit { code: code @ "rules_not_committed", problem, .. }
-                if journal::is_pending(&self.paths) =>
-            {
-                ProjectError::Unfit {
-                    code,
-                    problem,
-                    fix: "`aof init` was interrupted here: run it again".to_owned(),
+        rules_with_remarks(self, &self.repository.head_for_reading()?).map_err(
+            |error| match error {
+                ProjectError::Unfit { code: code @ "rules_not_committed", problem, .. }
+                    if journal::is_pending(&self.paths) =>
+                {
+                    ProjectError::Unfit {
+                        code,
+                        problem,
+                        fix: "`aof init` was interrupted here: run it again".to_owned(),
+                    }
                 }
-            }
-            error => error,
-        })
+                error => error,
+            },
+        )
     }
 }
 
-/// Returns the rules of a project that has none.
-pub(crate) fn stand_in() -> Result<Rc<Rules>, ProjectError> {
+/// Returns the default rules of a project that defines none.
+pub(crate) fn default_rules() -> Result<Rc<Rules>, ProjectError> {
     compiled(&[]).map(|(rules, _)| Rc::new(rules)).map_err(ProjectError::InvalidRules)
 }
 
-/// Returns the rules that decide under this HEAD, and where the worktree says something else.
-pub(crate) fn in_force_and_seen(
+/// Returns the rules in force under this HEAD, with remarks about rule files of the worktree that differ.
+pub(crate) fn rules_with_remarks(
     workspace: &Workspace,
     head: &Head,
 ) -> Result<InForce, ProjectError> {
@@ -142,18 +144,23 @@ pub(crate) fn in_force_and_seen(
     if !differing.is_empty() {
         in_force.remarks.insert(0, Remark::Uncommitted(differing));
     }
-    in_force.remarks.extend(workspace.unheeded.clone().map(Remark::Unheeded));
+    in_force
+        .remarks
+        .extend(workspace.uncommitted_project_file.clone().map(Remark::UncommittedProjectFile));
     Ok(in_force)
 }
 
-fn without_commit(repository: &Repository) -> Result<InForce, ProjectError> {
-    never_committed(repository, &[])?;
-    Ok(InForce { rules: stand_in()?, commit: None, remarks: Vec::new() })
+fn rules_without_commit(repository: &Repository) -> Result<InForce, ProjectError> {
+    refuse_uncommitted_rules(repository, &[])?;
+    Ok(InForce { rules: default_rules()?, commit: None, remarks: Vec::new() })
 }
 
-/// Rules that were written but never committed do not count, and nobody means the stand-in then.
-fn never_committed(repository: &Repository, committed: &[TreeFile]) -> Result<(), ProjectError> {
-    let files = standing_files(repository)?;
+/// Fails if the worktree has rules that were never committed: the default rules would not be what anybody meant.
+fn refuse_uncommitted_rules(
+    repository: &Repository,
+    committed: &[TreeFile],
+) -> Result<(), ProjectError> {
+    let files = worktree_rule_files(repository)?;
     if files.is_empty() {
         return Ok(());
     }
@@ -165,7 +172,7 @@ fn never_committed(repository: &Repository, committed: &[TreeFile]) -> Result<()
             problem: format!(
                 "no {PROJECT_FILE} is committed, and without it nothing says which gates there are"
             ),
-            fix: BRING_BACK.to_owned(),
+            fix: RESTORE_PROJECT_FILE.to_owned(),
         });
     }
     Err(ProjectError::Unfit {
@@ -178,7 +185,7 @@ fn never_committed(repository: &Repository, committed: &[TreeFile]) -> Result<()
     })
 }
 
-fn newest_valid(
+fn newest_valid_rules(
     repository: &Repository,
     from: CommitId,
     diagnostics: &[Diagnostic],
@@ -196,14 +203,14 @@ fn newest_valid(
     Err(ProjectError::InvalidRules(diagnostics.to_vec()))
 }
 
-/// The rules in force, seen from outside.
+/// A report on the rules in force.
 #[derive(Debug)]
 pub(crate) struct RulesReport {
-    /// The commit that brought them; nothing in a project without any.
+    /// The commit that brought them; nothing if no rules are committed.
     pub since: Option<Since>,
-    /// Whether HEAD's are valid; if not, they are not those in force.
+    /// Whether HEAD's rules are valid; if not, they are not in force.
     pub valid: bool,
-    /// What is to be said of HEAD's.
+    /// The diagnostics of HEAD's rules.
     pub diagnostics: Vec<Diagnostic>,
     /// Files whose changes are not committed, and do not count.
     pub uncommitted: Vec<String>,
@@ -215,7 +222,7 @@ pub(crate) struct Since {
     pub commit: CommitId,
     /// When it was made.
     pub at: Timestamp,
-    /// What it says of itself, in short.
+    /// The first line of its message.
     pub subject: String,
     pub author: String,
 }
@@ -228,7 +235,9 @@ pub(crate) fn rules_report(workspace: &Workspace) -> Result<RulesReport, Project
     for remark in in_force.remarks {
         match remark {
             Remark::Uncommitted(files) => report.uncommitted = files,
-            Remark::Unheeded(file) => report.uncommitted.push(file.display().to_string()),
+            Remark::UncommittedProjectFile(file) => {
+                report.uncommitted.push(file.display().to_string());
+            }
             Remark::Superseded { diagnostics, .. } => {
                 (report.valid, report.diagnostics) = (false, diagnostics);
             }

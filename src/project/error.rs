@@ -1,4 +1,4 @@
-//! What an operation can fail with: what is wrong, what to do about it, its code, whether it passes, its JSON.
+//! The errors of operations: the problem, the fix, the code, whether it is temporary, the JSON.
 
 use std::io::ErrorKind::{NotFound, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
 
@@ -8,25 +8,25 @@ use crate::domain::{IdFault, ImportRemark, TaskId, Ticket, listed, nearest};
 use crate::files::diagnostic::Diagnostic;
 use crate::files::frontmatter::SpliceRefusal;
 use crate::git::{GitError, OwnFolder, RemoteError};
-use crate::project::git_hints::{mend_unreadable, missing};
+use crate::project::git_hints::{missing, unreadable_hint};
 use crate::rules::Refusal;
 use crate::storage::fs::project_path::BadPath;
 use crate::storage::{ProjectPath, StoreError, io_hint};
 use crate::system::terminal::quoted;
 
-/// Why an operation was not carried out. Nothing was changed.
+/// Why an operation failed. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProjectError {
-    /// The rules said no.
+    /// The rules refuse it.
     #[error("{}", .0.problem())]
     Refused(Refusal),
-    /// Files.
+    /// An error of files.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The repository.
+    /// An error of the repository.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// The remote.
+    /// An error of the remote.
     #[error(transparent)]
     Remote(#[from] RemoteError),
     /// A claim could not be confirmed by the remote. Nothing is claimed.
@@ -35,7 +35,7 @@ pub enum ProjectError {
     /// Somebody on another machine claimed it first.
     #[error("`{ticket}` was claimed on another machine first")]
     ClaimLost { ticket: Ticket },
-    /// A text that is no id.
+    /// The text is not an id.
     #[error(transparent)]
     Id(#[from] IdFault),
     /// There is no such task.
@@ -50,59 +50,59 @@ pub enum ProjectError {
         nearest: Option<TaskId>,
         /// Its file in HEAD, if only the worktree lacks it.
         committed: Option<ProjectPath>,
-        /// How it comes into this checkout, if git leaves it out.
+        /// How to get it into this checkout, if git leaves it out.
         left_out: Option<String>,
-        /// What git is in the middle of, which may be why: what it makes of the file is in no commit yet.
+        /// The operation of git in progress, which may be the reason: its result is not committed yet.
         underway: Option<String>,
     },
     /// The task's file cannot be read.
     #[error("`{path}` cannot be read as a task")]
     UnreadableTask { id: TaskId, path: ProjectPath, diagnostics: Vec<Diagnostic> },
-    /// The rules in force, or a file of theirs, are invalid.
+    /// The rules, or one of their files, are invalid.
     #[error("the configuration is invalid")]
     InvalidRules(Vec<Diagnostic>),
-    /// The task's file was changed by hand where it is the engine's, or says what only the engine says.
+    /// Fields of the task file that only the engine may write were changed by hand.
     #[error("{problem}")]
     Frozen { id: TaskId, path: ProjectPath, problem: String, fields: Vec<String>, thaw: String },
-    /// The change cannot be made without touching more than it.
+    /// The change cannot be made without touching other parts of the file.
     #[error("`{path}` cannot be changed safely: {refusal}")]
     Splice { path: ProjectPath, refusal: SpliceRefusal },
-    /// A change failed, and what it had written could not be put back as it was.
+    /// A change failed, and what it had written could not be reverted.
     #[error("{}", match .failure {
-        Some(failure) => format!("{}; and what it had written could not be taken back: {}", failure.problem(), .fault.problem()),
-        None => format!("what a command failed in could not be taken back yet: {}", .fault.problem()),
+        Some(failure) => format!("{}; and what it had written could not be reverted: {}", failure.problem(), .fault.problem()),
+        None => format!("the failed change of another command could not be reverted yet: {}", .fault.problem()),
     })]
-    NotPutBack {
-        /// Why it failed; nothing where that was another command's, which said so.
+    RestoreFailed {
+        /// Why it failed; nothing if it was the change of another command, which reported that.
         failure: Option<Box<ProjectError>>,
         fault: Box<ProjectError>,
-        /// Whether it is noted that this is still to be done. Otherwise what was left is finished like anything that a kill leaves.
+        /// Whether the journal says that it is to be reverted. Otherwise recovery finishes it, as after a kill.
         noted: bool,
     },
-    /// The task kept changing while it was worked on.
+    /// The task kept changing while a command tried to change it.
     #[error("task `{id}` changed each time it was about to be written")]
     Contended { id: TaskId },
-    /// Nobody is named who acts.
-    #[error("it is not known which agent you are")]
+    /// It is unknown who acts.
+    #[error("it is unknown which agent you are")]
     NoAgent {
-        /// The user's address that no agent has.
+        /// The email of git's user, which no agent has.
         email: Option<String>,
-        /// An agent of that address that is a person's, away from a terminal.
+        /// The person's id with that email, which counts only at a terminal.
         human: Option<String>,
     },
     /// There is a project here already.
     #[error("there is a project here already: `{path}`")]
     ProjectExists { path: ProjectPath },
-    /// A file of another system cannot be imported, or what it would become is no workflow.
+    /// A file of another system cannot be imported, or would become no valid workflow.
     #[error("{problem}")]
     InvalidImport { problem: String, diagnostics: Vec<Diagnostic> },
-    /// A file of another system says of the way of a task what cannot be said here.
-    #[error("the import would lose where tasks go: {}", .lost.iter().map(|remark| format!("`{}`", remark.field)).collect::<Vec<_>>().join(", "))]
+    /// A file of another system has routes that cannot be expressed here.
+    #[error("the import would lose routes: {}", .lost.iter().map(|remark| format!("`{}`", remark.field)).collect::<Vec<_>>().join(", "))]
     LossyImport { lost: Vec<ImportRemark> },
-    /// A name that stands for nothing here.
+    /// A name is unknown here.
     #[error("there is no {} `{given}`", .kind.noun())]
     Unknown { kind: Named, given: String, known: Vec<String> },
-    /// What was given for a new task or an edit does not fit.
+    /// The arguments of an operation, or the state of the project, do not allow it.
     #[error("{problem}")]
     Unfit { code: &'static str, problem: String, fix: String },
 }
@@ -114,7 +114,7 @@ impl From<Refusal> for ProjectError {
 }
 
 impl ProjectError {
-    /// Returns what is wrong, with what the system or git said of it.
+    /// Returns the problem, with its causes in the system or git.
     pub fn problem(&self) -> String {
         let mut text = self.to_string();
         let mut cause = std::error::Error::source(self);
@@ -132,7 +132,7 @@ impl From<BadPath> for ProjectError {
     }
 }
 
-/// What a name stands for.
+/// What kind of thing a name is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Named {
     Agent,
@@ -162,15 +162,15 @@ impl Named {
     }
 }
 
-/// The facts of one error, in one place for each.
+/// The properties of one error, in one place.
 #[derive(Default)]
 struct Facts {
     /// The code that stands for the error in JSON.
     code: &'static str,
     fix: Option<String>,
-    /// Whether every other change would meet it: it is the disk's, the repository's or the rules', and no single task's.
+    /// Whether every other change would fail with it: it is about the disk, the repository or the rules, not about one task.
     is_general: bool,
-    /// Whether the same command may be tried again once somebody else is done.
+    /// Whether the same command may succeed later, once somebody else is done.
     passes: bool,
 }
 
@@ -202,22 +202,22 @@ impl ProjectError {
         self.facts().code
     }
 
-    /// Returns what to do about it.
+    /// Returns how to fix it.
     pub fn fix(&self) -> Option<String> {
         self.facts().fix
     }
 
-    /// Returns whether every other change would meet the same error.
+    /// Returns whether every other change would fail with the same error.
     pub fn is_general(&self) -> bool {
         self.facts().is_general
     }
 
-    /// Returns whether it is over once somebody else is done: the same command may be tried again as it is.
+    /// Returns whether the error is temporary: the same command may succeed once somebody else is done.
     pub fn passes(&self) -> bool {
         self.facts().passes
     }
 
-    /// Returns the task files that it is about: it hardly ends before one of them changes.
+    /// Returns the task files that the error is about: it will probably last until one of them changes.
     pub fn task_files(&self) -> Vec<&ProjectPath> {
         match self {
             Self::Frozen { path, .. }
@@ -251,7 +251,7 @@ impl ProjectError {
                     (_, _, Some(left_out), _) => left_out.clone(),
                     (Some(path), ..) => missing(id, path),
                     (.., Some(near)) => format!("did you mean `{near}`?"),
-                    _ => "see what there is with `aof task list --all`".to_owned(),
+                    _ => "`aof task list --all` lists them all".to_owned(),
                 })
             }
             Self::UnreadableTask { path, diagnostics, .. } => {
@@ -259,29 +259,29 @@ impl ProjectError {
                 Facts::of("unreadable_task").fix(if is_conflict {
                     "a merge that is still in progress can be taken back with `git merge --abort`".to_owned()
                 } else {
-                    mend_unreadable(path.as_str())
+                    unreadable_hint(path.as_str())
                 })
             }
             Self::InvalidRules(_) => Facts::of("workflow_config_invalid").general(),
             Self::Frozen { thaw, .. } => Facts::of("task_frozen").fix(thaw).passes(),
             Self::Splice { path, .. } => Facts::of("unsafe_change")
-                .fix(format!("write that part of `{path}` more plainly, then try again")),
-            Self::NotPutBack { failure, fault, noted } => {
+                .fix(format!("simplify that part of `{path}`, then try again")),
+            Self::RestoreFailed { failure, fault, noted } => {
                 let facts = Facts::of("not_put_back").general().fix(match failure {
                     Some(_) if !noted => {
-                        "once the disk is well, the next command carries it out: look with `aof task show` before you say it again"
+                        "once the disk works again, the next command finishes the change: check with `aof task show` before you repeat it"
                             .to_owned()
                     }
-                    Some(_) => after(
+                    Some(_) => fix_then(
                         fault,
-                        "nothing counts: the next command takes back first what was written, and then it can be said again",
+                        "the change does not count: the next command first reverts what was written, then you can repeat it",
                     ),
-                    None => after(
+                    None => fix_then(
                         fault,
-                        "until that can be done nothing is changed; `git status` shows the file",
+                        "until then no command changes anything; `git status` shows the file",
                     ),
                 });
-                // What the next command carries out would be done twice.
+                // A retry would repeat what the next command finishes anyway.
                 Facts { passes: *noted, ..facts }
             }
             Self::Contended { .. } => {
@@ -320,7 +320,7 @@ impl ProjectError {
     }
 }
 
-fn after(fault: &ProjectError, next: &str) -> String {
+fn fix_then(fault: &ProjectError, next: &str) -> String {
     fault.fix().map_or_else(|| next.to_owned(), |fix| format!("{fix}; {next}"))
 }
 
@@ -348,14 +348,14 @@ fn of_git(error: &GitError) -> Facts {
         E::Locked { .. } => "git_locked",
         E::NoRepository { .. } => "no_repository",
         E::NoIdentity { .. } => "no_identity",
-        E::StagedElsewise { .. } => "staged_elsewise",
+        E::StagedDifferently { .. } => "staged_elsewise",
         E::Unmerged { .. } => "unmerged",
-        E::InTheWay { .. } => "in_the_way",
+        E::WouldOverwrite { .. } => "in_the_way",
         E::OwnFolderInGit(_) => "own_folder_in_git",
         _ => "git",
     };
     let facts = Facts::of(code).fix_if_any(match error {
-        E::OwnFolderInGit(folder) => Some(take_out(folder)),
+        E::OwnFolderInGit(folder) => Some(untrack_hint(folder)),
         E::Index { .. } => Some("make it anew with `git read-tree HEAD`".to_owned()),
         E::NoIndex { .. } => Some("make it anew with `git reset`".to_owned()),
         E::NotRun { cause, .. } if cause.kind() == NotFound => {
@@ -365,7 +365,7 @@ fn of_git(error: &GitError) -> Facts {
         _ => None,
     });
     match error {
-        E::StagedElsewise { .. }
+        E::StagedDifferently { .. }
         | E::Unmerged { .. }
         | E::IntentToAdd { .. }
         | E::Converted { .. } => facts.passes(),
@@ -374,12 +374,12 @@ fn of_git(error: &GitError) -> Facts {
         | E::BadPath { .. }
         | E::BadPerson { .. }
         | E::BadTime { .. } => facts,
-        E::Waiting { .. } | E::Locked { .. } | E::NotStored { .. } => facts.general().passes(),
+        E::Waiting { .. } | E::Locked { .. } | E::FetchNotStored { .. } => facts.general().passes(),
         _ => facts.general(),
     }
 }
 
-/// Returns whether the system has no more of something for anybody.
+/// Returns whether a resource of the system is exhausted.
 fn is_exhausted(cause: &std::io::Error) -> bool {
     // Too many open files, here or in the whole system: these have no kind of their own.
     const EMFILE: i32 = 24;
@@ -388,12 +388,14 @@ fn is_exhausted(cause: &std::io::Error) -> bool {
         || matches!(cause.raw_os_error(), Some(EMFILE | ENFILE))
 }
 
-/// Returns how aof's own folder is taken out of git; what is not this clone's own is deleted first, so that nothing acts on it meanwhile.
-fn take_out(OwnFolder { name, is_committed, is_staged, around }: &OwnFolder) -> String {
+/// Returns how to remove aof's own folder from git. What is not this clone's own is deleted first, so that nothing acts on it meanwhile.
+fn untrack_hint(
+    OwnFolder { name, is_committed, is_staged, enclosing_checkout }: &OwnFolder,
+) -> String {
     let name = quoted(name);
-    let git = match around {
-        // Without a folder, git would act on the project's own worktree.
-        Some(around) => format!("git -C {}", quoted(&around.display().to_string())),
+    let git = match enclosing_checkout {
+        // Otherwise the prefix of the project's own worktree would be added.
+        Some(enclosing) => format!("git -C {}", quoted(&enclosing.display().to_string())),
         None => "git".to_owned(),
     };
     if !is_staged {
@@ -411,7 +413,7 @@ fn take_out(OwnFolder { name, is_committed, is_staged, around }: &OwnFolder) -> 
     )
 }
 
-/// Returns an error as the file beside a refused one, and `--json`, show it.
+/// Returns an error as `--json` and the reason file of a refused completion show it.
 pub(crate) fn reason_of(error: &ProjectError) -> Value {
     use ProjectError as E;
     let mut value = json!({"error": error.code()});

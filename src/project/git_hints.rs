@@ -1,5 +1,5 @@
-//! Commands of git that people are told to run, as they have to be where people stand: in a project on a branch of its own git is told
-//! where that is checked out, since paths and `HEAD` mean something else in the checkout of the code. Runs nothing.
+//! Hints with git commands for people to run. If the project is kept on a branch of its own, they need `-C` with its checkout, since
+//! paths and `HEAD` mean something else in the checkout of the code. Runs nothing.
 
 use std::path::Path;
 
@@ -8,13 +8,13 @@ use crate::storage::ProjectPath;
 use crate::storage::layout::is_archived;
 use crate::system::terminal::quoted;
 
-/// Returns how to bring a file back that HEAD has.
-pub(crate) fn bring_back(path: &str) -> String {
+/// Returns how to restore a file that HEAD has.
+pub(crate) fn restore_hint(path: &str) -> String {
     format!("bring it back with `git restore --source=HEAD --staged --worktree {}`", quoted(path))
 }
 
 /// Returns what to do about a file that cannot be read.
-pub(crate) fn mend_unreadable(path: &str) -> String {
+pub(crate) fn unreadable_hint(path: &str) -> String {
     let path = quoted(path);
     format!(
         "mend it there, or bring back what is committed with `git restore --source=HEAD {path}`; `git log -p -- {path}` shows what it \
@@ -24,7 +24,7 @@ pub(crate) fn mend_unreadable(path: &str) -> String {
 
 /// Returns what to do about the file of a task that HEAD has and the worktree lacks.
 pub(crate) fn missing(id: &TaskId, path: &ProjectPath) -> String {
-    let back = bring_back(path.as_str());
+    let back = restore_hint(path.as_str());
     if is_archived(path) {
         return back;
     }
@@ -34,24 +34,24 @@ pub(crate) fn missing(id: &TaskId, path: &ProjectPath) -> String {
     )
 }
 
-/// How git's commands are written for whoever reads them.
+/// The prefix that git commands need to work from where the reader is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct GitWords {
-    /// The folder that git is to work in, quoted for a shell; nothing where people stand in it.
+pub struct GitCommands {
+    /// The folder that git has to work in, quoted for a shell; nothing if people are in it.
     folder: Option<String>,
 }
 
-impl GitWords {
-    /// Returns commands that work in that folder, as it is called from where people stand.
+impl GitCommands {
+    /// Returns git commands that work in that folder, named as from where people are.
     pub fn in_folder(folder: &Path) -> Self {
         Self { folder: Some(quoted(&folder.display().to_string()).into_owned()) }
     }
 
-    /// Returns the text with every command of git in it, each of which stands between backticks, as it has to be.
-    pub fn said(&self, text: String) -> String {
+    /// Returns the text with each git command changed to work in that folder. Commands are recognized by their backticks.
+    pub fn with_folder(&self, text: String) -> String {
         let Some(folder) = &self.folder else { return text };
         let parts = text.split('`').enumerate().map(|(at, part)| match part.strip_prefix("git ") {
-            Some(rest) if at % 2 == 1 && !is_for_all(rest) => {
+            Some(rest) if at % 2 == 1 && !names_folder(rest) => {
                 let rest = rest.replace("&& git ", &format!("&& git -C {folder} "));
                 format!("git -C {folder} {rest}")
             }
@@ -61,8 +61,8 @@ impl GitWords {
     }
 }
 
-/// Returns whether a command says by itself where it works, or works for the whole machine.
-fn is_for_all(rest: &str) -> bool {
+/// Returns whether a command names its folder itself, or works for the whole machine.
+fn names_folder(rest: &str) -> bool {
     ["-C ", "init", "config --global"].iter().any(|start| rest.starts_with(start))
 }
 
@@ -72,25 +72,25 @@ mod tests {
 
     #[test]
     fn commands_of_git_say_where_they_work() {
-        let words = GitWords::in_folder(Path::new(".aof/branch"));
-        let said = |text: &str| words.said(text.to_owned());
+        let words = GitCommands::in_folder(Path::new(".aof/branch"));
+        let with_folder = |text: &str| words.with_folder(text.to_owned());
         assert_eq!(
-            said("run `git add x && git commit`, or not"),
+            with_folder("run `git add x && git commit`, or not"),
             "run `git -C .aof/branch add x && git -C .aof/branch commit`, or not"
         );
-        let once = said("`git diff HEAD -- x`");
-        assert_eq!(said(&once), once);
+        let once = with_folder("`git diff HEAD -- x`");
+        assert_eq!(with_folder(&once), once);
         for other in [
             "git is good",
             "`aof sync`",
             "`git config --global user.name \"You\"`",
             "`tasks/x.md` git `x`",
         ] {
-            assert_eq!(said(other), other);
+            assert_eq!(with_folder(other), other);
         }
-        assert_eq!(GitWords::default().said("`git add x`".to_owned()), "`git add x`");
+        assert_eq!(GitCommands::default().with_folder("`git add x`".to_owned()), "`git add x`");
         assert_eq!(
-            GitWords::in_folder(Path::new("/a b")).said("`git gc`".to_owned()),
+            GitCommands::in_folder(Path::new("/a b")).with_folder("`git gc`".to_owned()),
             "`git -C '/a b' gc`"
         );
     }

@@ -1,5 +1,4 @@
-//! Something that a person should see to, as `aof status` and `aof doctor` show it; for one, task files that git leaves out of this
-//! checkout.
+//! Issues that `aof status` and `aof doctor` show; one of them, here, is about task files that git leaves out of this checkout.
 
 use std::collections::HashSet;
 
@@ -13,28 +12,28 @@ use crate::storage::layout::TASKS;
 use crate::system::terminal::all_quoted;
 
 words!(
-    /// How much something matters.
+    /// How serious an issue is.
     Weight, "a weight", {
-        /// Something does not work, or will not.
+        /// Something does not work, or soon will not.
         Wrong = "wrong",
-        /// Everything works, and could be better.
+        /// Everything works, but could be better.
         Advice = "advice",
     }
 );
 
-/// What repairs something, where that is certain.
-pub(crate) type Cure = Box<dyn Fn(&mut Workspace) -> Result<(), ProjectError>>;
+/// A function that repairs an issue safely.
+pub(crate) type Repair = Box<dyn Fn(&mut Workspace) -> Result<(), ProjectError>>;
 
-/// Something that is not as it should be.
+/// A problem of a project, with its fix.
 pub(crate) struct Issue {
-    /// What kind it is: stable, for JSON.
+    /// Its kind, stable for JSON.
     pub code: &'static str,
     pub weight: Weight,
     pub problem: String,
-    /// Why it matters; nothing where the code says it.
+    /// Why it matters; empty if that follows from the code.
     pub why: String,
     pub fix: String,
-    pub cure: Option<Cure>,
+    pub repair: Option<Repair>,
 }
 
 impl Issue {
@@ -44,7 +43,7 @@ impl Issue {
         fix: impl Into<String>,
     ) -> Self {
         let (problem, fix) = (problem.into(), fix.into());
-        Self { code, weight: Weight::Wrong, problem, why: String::new(), fix, cure: None }
+        Self { code, weight: Weight::Wrong, problem, why: String::new(), fix, repair: None }
     }
 
     pub(crate) fn because(self, why: impl Into<String>) -> Self {
@@ -55,21 +54,21 @@ impl Issue {
         Self { weight: Weight::Advice, ..self }
     }
 
-    pub(crate) fn cured_by(
+    pub(crate) fn repaired_by(
         self,
-        cure: impl Fn(&mut Workspace) -> Result<(), ProjectError> + 'static,
+        repair: impl Fn(&mut Workspace) -> Result<(), ProjectError> + 'static,
     ) -> Self {
-        Self { cure: Some(Box::new(cure)), ..self }
+        Self { repair: Some(Box::new(repair)), ..self }
     }
 }
 
-/// Returns how the file comes into this checkout, if git leaves it out.
+/// Returns how to get the file into this checkout, if git leaves it out.
 pub(crate) fn left_out(workspace: &Workspace, path: &ProjectPath) -> Option<String> {
     let out = workspace.repository.skipped_below(path.as_str()).unwrap_or_default();
-    (!out.is_empty()).then(|| include(workspace, &[path]))
+    (!out.is_empty()).then(|| include_command(workspace, &[path]))
 }
 
-fn include(workspace: &Workspace, paths: &[&ProjectPath]) -> String {
+fn include_command(workspace: &Workspace, paths: &[&ProjectPath]) -> String {
     if workspace.repository.is_sparse_checkout() {
         return format!("`git sparse-checkout add {TASKS}`");
     }
@@ -77,15 +76,15 @@ fn include(workspace: &Workspace, paths: &[&ProjectPath]) -> String {
     format!("`git update-index --no-skip-worktree {names}`, then `git restore {names}`")
 }
 
-/// Takes the tasks that git leaves out of those whose files are gone, and returns how all of them come here.
-pub(crate) fn of_left_out(
+/// Removes the tasks that git leaves out of this checkout from those whose files are gone, and returns an issue about them.
+pub(crate) fn take_left_out(
     workspace: &Workspace,
     gone: &mut Vec<(TaskId, ProjectPath)>,
 ) -> Option<Issue> {
     if gone.is_empty() {
         return None;
     }
-    // Where git cannot be asked, whatever cannot do without it says so.
+    // Another check reports that git fails.
     let left_out: HashSet<String> =
         workspace.repository.skipped_below(TASKS).unwrap_or_default().into_iter().collect();
     let (out, others): (Vec<_>, Vec<_>) =
@@ -99,11 +98,11 @@ pub(crate) fn of_left_out(
             names.len(),
             some(&names)
         );
-        let include = include(workspace, &paths);
+        let command = include_command(workspace, &paths);
         Issue::new(
             "tasks_left_out",
             problem,
-            format!("{include}; what is dropped for them waits until then"),
+            format!("{command}; what is dropped for them waits until then"),
         )
     })
 }

@@ -1,4 +1,4 @@
-//! A project opened: its workspace, rules in force, errors.
+//! An opened project: its workspace, rules in force, errors.
 
 pub(crate) mod active_rules;
 pub(crate) mod error;
@@ -6,4 +6,5 @@ pub(crate) mod git_hints;
 pub(crate) mod issue;
 pub(crate) mod open;
 pub(crate) mod rule_files;
+pub(crate) mod rule_lookup;
 pub mod workspace;

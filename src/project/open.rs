@@ -1,8 +1,8 @@
-//! Opens the project around a folder, also one that lives on a branch of its own.
+//! Opens the project around a folder, even if the project is kept on a branch of its own.
 //!
 //! Such a project has its tasks, history and rules on a branch that is checked out in a worktree beside the code. project.yaml of the
 //! other branches says only `git: {branch: NAME}`, so every clone finds it. The worktree is `.aof/branch` below the project's folder
-//! in the main worktree: people and agents can open task files there, git ignores it, and it is made again when somebody removes it.
+//! in the main worktree. People and agents can open task files there, git ignores it, and it is created again if somebody removes it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use tracing::info;
 
 use super::error::ProjectError;
-use super::git_hints::GitWords;
-use super::workspace::{Aside, Clock, Tell, Workspace};
+use super::git_hints::GitCommands;
+use super::workspace::{Clock, ProgressMessage, Tell, Workspace};
 use crate::domain::{BranchName, Git, RemoteName, Timestamp};
 use crate::files::config::configuration::{PROJECT_FILE, Source, read};
 use crate::git::{BranchSource, GitError, Repository, Worktree};
@@ -21,7 +21,7 @@ use crate::storage::{Folder, Holder, Paths, StoreError, WriterLock};
 use crate::system::terminal::quoted;
 
 impl Workspace {
-    /// Opens the project around a folder. `tell` is told, once, what a wait is for, and what is to be known besides.
+    /// Opens the project around a folder. `tell` receives warnings, and once for each wait its reason.
     pub fn open(
         start: &Path,
         command: String,
@@ -35,23 +35,23 @@ impl Workspace {
         })?;
         let root = paths.root();
         let repository = Repository::discover(root)?;
-        let patience = Patience::new(command.clone(), clock(), wait, tell);
-        match follow_branch(root, &repository, &patience)? {
+        let wait_limit = CheckoutWait::new(command.clone(), clock(), wait, tell);
+        match follow_branch(root, &repository, &wait_limit)? {
             None => Ok(Self::of_files(root, repository, command, clock, wait, tell)),
-            Some(Elsewhere { root: place, unheeded }) => {
-                let workspace = Self::at(&place, command, clock, patience.left(), tell)?;
+            Some(BranchCheckout { root: folder, uncommitted_project_file }) => {
+                let workspace = Self::at(&folder, command, clock, wait_limit.left(), tell)?;
                 workspace.paths.hide_branch();
-                // Whoever named a folder may stand in another one.
+                // With a folder given by `-C`, the person may be in another one.
                 let here = (start == Path::new(".")).then(|| start.canonicalize().ok()).flatten();
-                let near = here.as_deref().and_then(|here| place.strip_prefix(here).ok());
-                let git_words = GitWords::in_folder(near.unwrap_or(&place));
-                Ok(workspace.checked_out_for(root, unheeded, git_words))
+                let near = here.as_deref().and_then(|here| folder.strip_prefix(here).ok());
+                let git_commands = GitCommands::in_folder(near.unwrap_or(&folder));
+                Ok(workspace.checked_out_for(root, uncommitted_project_file, git_commands))
             }
         }
     }
 }
 
-/// A bare repository has no project to be found: that is not for want of one.
+/// Returns the error that no project was found, or that the repository is bare.
 fn no_project(start: &Path, fault: StoreError) -> ProjectError {
     match Repository::discover(start) {
         Err(bare @ GitError::Bare { .. }) => bare.into(),
@@ -59,34 +59,33 @@ fn no_project(start: &Path, fault: StoreError) -> ProjectError {
     }
 }
 
-/// Where a project lives that lives on a branch of its own.
-pub(crate) struct Elsewhere {
+/// The checkout of a project that is kept on a branch of its own.
+pub(crate) struct BranchCheckout {
     /// The folder that the branch is checked out in.
     pub root: PathBuf,
-    /// The project.yaml that names the branch, where it says something else by now than what is committed of it.
-    pub unheeded: Option<PathBuf>,
+    /// The project.yaml that names the branch, if it differs from the committed one.
+    pub uncommitted_project_file: Option<PathBuf>,
 }
 
-/// Returns where the project in this folder lives, if not there: in the worktree of the branch that its committed project.yaml names,
-/// which is made if it is not there.
+/// Returns the checkout of the branch that the folder's committed project.yaml names, and creates it if it is missing. Returns nothing
+/// if the project is in the folder itself.
 pub(crate) fn follow_branch(
     root: &Path,
     repository: &Repository,
-    patience: &Patience,
-) -> Result<Option<Elsewhere>, ProjectError> {
-    let Some((git, unheeded)) = said_of_git(root, repository) else {
-        return Ok(
-            checked_out_beside(root, repository).map(|root| Elsewhere { root, unheeded: None })
-        );
+    wait_limit: &CheckoutWait,
+) -> Result<Option<BranchCheckout>, ProjectError> {
+    let Some((git, uncommitted_project_file)) = git_settings(root, repository) else {
+        return Ok(checked_out_beside(root, repository)
+            .map(|root| BranchCheckout { root, uncommitted_project_file: None }));
     };
     let Some(branch) = git.branch.clone() else { return Ok(None) };
-    let checked_out = |home: &Path, unheeded| {
-        let root = check_out(home, repository, (&branch, &git), patience).or_else(|error| {
-            // What is in its place may be there by git.
+    let checked_out = |home: &Path, uncommitted_project_file| {
+        let root = check_out(home, repository, (&branch, &git), wait_limit).or_else(|error| {
+            // Git may have committed something at that path.
             Repository::discover(home)?.check_own_folder()?;
             Err(error)
         })?;
-        Ok(Some(Elsewhere { root, unheeded }))
+        Ok(Some(BranchCheckout { root, uncommitted_project_file }))
     };
     if repository.has_checked_out(branch.as_str()) {
         let home = root.ancestors().nth(2).filter(|_| root.ends_with(FOLDER));
@@ -98,16 +97,19 @@ pub(crate) fn follow_branch(
     let home = home(root, repository);
     refuse_link(&home, &branch)?;
     match repository.worktree_of(branch.as_str()) {
-        Some(Worktree { folder, is_whole: true }) => Ok(Some(Elsewhere { root: folder, unheeded })),
-        _ => checked_out(&home, unheeded),
+        Some(Worktree { folder, is_whole: true }) => {
+            Ok(Some(BranchCheckout { root: folder, uncommitted_project_file }))
+        }
+        _ => checked_out(&home, uncommitted_project_file),
     }
 }
 
-/// Returns the folder in which a branch of a project is checked out for this one: where nothing of a project is here, as on a branch of
-/// the code that knows nothing of it.
+/// Returns the checkout of a project's branch beside a worktree that has nothing of a project, such as one of a code branch that does
+/// not name it.
 fn checked_out_beside(root: &Path, repository: &Repository) -> Option<PathBuf> {
     let is_here = |name: &str| fs::symlink_metadata(root.join(name)).is_ok();
-    let committed = || repository.read(repository.look().ok()?.commit?, PROJECT_FILE).ok()?;
+    let committed =
+        || repository.read(repository.head_for_reading().ok()?.commit?, PROJECT_FILE).ok()?;
     if is_here(PROJECT_FILE) || is_here("tasks") || root.ends_with(FOLDER) || committed().is_some()
     {
         return None;
@@ -119,26 +121,26 @@ fn checked_out_beside(root: &Path, repository: &Repository) -> Option<PathBuf> {
     folder.canonicalize().ok().filter(|folder| repository.has_worktree_at(folder))
 }
 
-/// Returns the top of the worktree around a folder, where it has nothing of a project, and one is checked out beside it.
+/// Returns the top of the worktree around a folder, if it has nothing of a project, and one is checked out beside it.
 pub(crate) fn worktree_beside(start: &Path) -> Option<PathBuf> {
     let root = Repository::discover(start).ok()?.worktree_root().to_owned();
     checked_out_beside(&root, &Repository::discover(&root).ok()?).map(|_| root)
 }
 
-/// Returns what the committed project.yaml says of git, and where the file says something else. Most say nothing, and are not read
-/// any further.
-fn said_of_git(root: &Path, repository: &Repository) -> Option<(Git, Option<PathBuf>)> {
-    // Whatever is the matter with HEAD is told by who needs it.
-    let commit = repository.look().ok()?.commit?;
+/// Returns the git settings of the committed project.yaml, and the file if it differs. A file without such settings is not parsed.
+fn git_settings(root: &Path, repository: &Repository) -> Option<(Git, Option<PathBuf>)> {
+    // Whoever needs HEAD reports what is wrong with it.
+    let commit = repository.head_for_reading().ok()?.commit?;
     let bytes = repository.read(commit, PROJECT_FILE).ok()??;
     let says = |word: &[u8]| bytes.windows(word.len()).any(|window| window == word);
     if !says(b"branch") || !says(b"git") {
         return None;
     }
     let file = root.join(PROJECT_FILE);
-    let unheeded = fs::read(&file).is_ok_and(|standing| standing != bytes).then_some(file);
+    let uncommitted_project_file =
+        fs::read(&file).is_ok_and(|standing| standing != bytes).then_some(file);
     let reading = read(&[Source { name: PROJECT_FILE.to_owned(), bytes }]);
-    Some((reading.configuration.project.git, unheeded))
+    Some((reading.configuration.project.git, uncommitted_project_file))
 }
 
 /// Returns the same folder in the main worktree, which stays when others are removed.
@@ -152,15 +154,15 @@ pub(crate) fn home(root: &Path, repository: &Repository) -> PathBuf {
 /// Where the branch is checked out, below the project's folder.
 pub(crate) const FOLDER: &str = BRANCH;
 
-/// Who waits for others that check the branch out, and until when.
-pub(crate) struct Patience {
+/// How long a command waits for others that check the branch out.
+pub(crate) struct CheckoutWait {
     us: Holder,
     deadline: Instant,
     tell: Tell,
 }
 
-impl Patience {
-    /// Returns that of a command, which begins to wait now; `tell` is told what it waits for.
+impl CheckoutWait {
+    /// Returns the wait of a command, which starts now; `tell` receives the reason for waiting.
     pub(crate) fn new(
         command: impl Into<String>,
         now: Timestamp,
@@ -175,59 +177,58 @@ impl Patience {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
-    /// Takes the lock under which the branch is checked out. Git holds it as well, so whoever gets it knows that no git of ours works
-    /// there.
+    /// Takes the lock under which the branch is checked out. The git that checks it out holds it too, so none is running once it is taken.
     fn lock(&self, home: &Path) -> Result<WriterLock, ProjectError> {
-        let what = "another command is checking out the branch that the project lives on";
-        let tell = &mut |_: Option<&Holder>| (self.tell)(Aside::Wait(what));
+        let what = "another command is checking out the project's branch";
+        let tell = &mut |_: Option<&Holder>| (self.tell)(ProgressMessage::Wait(what));
         Ok(WriterLock::acquire(&Paths::of_checkout(home), &self.us, self.left(), tell)?)
     }
 }
 
-/// Checks the branch out, unless another command does so meanwhile. What a killed one left of it is made again.
+/// Checks the branch out, unless another command has done so meanwhile. Repairs what a killed command left.
 pub(crate) fn check_out(
     home: &Path,
     repository: &Repository,
     (branch, git): (&BranchName, &Git),
-    patience: &Patience,
+    wait_limit: &CheckoutWait,
 ) -> Result<PathBuf, ProjectError> {
     let find = || {
         let remote = git.remote.as_ref().map(RemoteName::as_str);
         repository.branch_source(branch.as_str(), remote)?.ok_or_else(|| ProjectError::Unfit {
             code: "branch_missing",
             problem: format!(
-                "the project lives on the branch `{branch}` (`git.branch` in project.yaml), which is not here"
+                "the project is kept on the branch `{branch}` (`git.branch` in project.yaml), which is not here"
             ),
             fix: format!("get it with `git fetch {} {branch}:{branch}`", remote.unwrap_or("origin")),
         })
     };
-    // Without it nothing is written.
+    // Fails before anything is written.
     find()?;
     let here = || repository.worktree_of(branch.as_str());
-    let lock = patience.lock(home)?;
+    let lock = wait_limit.lock(home)?;
     match here() {
         Some(Worktree { folder, is_whole: true }) => Ok(folder),
-        Some(Worktree { folder, .. }) => Err(unfinished(&folder)),
-        None => begin(home, repository, branch, &find()?, &lock),
+        Some(Worktree { folder, .. }) => Err(unfinished_checkout(&folder)),
+        None => check_out_locked(home, repository, branch, &find()?, &lock),
     }
 }
 
-/// Begins the branch with a commit of that message that holds nothing, and checks it out. Nothing is begun where there is no room.
+/// Creates the branch with an empty commit of that message, and checks it out. Fails first if its folder is occupied.
 pub(crate) fn check_out_new(
     home: &Path,
     repository: &Repository,
     branch: &BranchName,
     message: &str,
-    patience: &Patience,
+    wait_limit: &CheckoutWait,
 ) -> Result<PathBuf, ProjectError> {
-    let lock = patience.lock(home)?;
+    let lock = wait_limit.lock(home)?;
     refuse_occupied(home, branch)?;
     repository.begin_branch(branch.as_str(), message)?;
-    begin(home, repository, branch, &BranchSource::Here, &lock)
+    check_out_locked(home, repository, branch, &BranchSource::Here, &lock)
 }
 
 /// Checks the branch out under the lock.
-fn begin(
+fn check_out_locked(
     home: &Path,
     repository: &Repository,
     branch: &BranchName,
@@ -235,68 +236,70 @@ fn begin(
     lock: &WriterLock,
 ) -> Result<PathBuf, ProjectError> {
     refuse_occupied(home, branch)?;
-    let folder = place(home)?;
+    let folder = create_folder(home)?;
     repository.add_worktree(&folder, branch.as_str(), source, &lock.share()?)?;
     info!(%branch, folder = %folder.display(), "checked out the branch of the project");
     Ok(folder)
 }
 
-/// Makes the folder, and returns its path as git calls it.
-fn place(home: &Path) -> Result<PathBuf, ProjectError> {
+/// Creates the folder, and returns its canonical path, as git has it.
+fn create_folder(home: &Path) -> Result<PathBuf, ProjectError> {
     let folder = Folder::create(home, FOLDER)?.path().canonicalize();
     Ok(folder.map_err(|cause| StoreError::Io { doing: "find", path: home.join(FOLDER), cause })?)
 }
 
-/// Refuses to check the branch out where anything stands already: it is a person's.
+/// Fails if the folder is not empty: its content is a person's.
 fn refuse_occupied(home: &Path, branch: &BranchName) -> Result<(), ProjectError> {
     refuse_link(home, branch)?;
-    let folder = place(home)?;
+    let folder = create_folder(home)?;
     let fault = |cause| StoreError::Io { doing: "look into", path: folder.clone(), cause };
     if std::fs::read_dir(&folder).map_err(fault)?.next().is_none() {
         return Ok(());
     }
-    let (home, here) = (named(home), named(&folder));
+    let (home, here) = (shell_quoted(home), shell_quoted(&folder));
     let fix = format!(
         "if it has another branch checked out, or none: `git -C {here} switch {branch}`; if it lost its `.git`: `git -C {home} worktree \
          repair`; if it was moved: `git -C {home} worktree repair {here}`; else move it elsewhere, with all that is in it, and the branch \
          is checked out anew"
     );
-    Err(taken(branch, &folder, "is not a worktree of this repository with that branch", fix))
+    Err(folder_taken(branch, &folder, "is not a worktree of this repository with that branch", fix))
 }
 
-/// Refuses a symbolic link in the place of the folder: git would take it for a folder of its own.
+/// Fails if the folder is a symbolic link, which git would follow.
 pub(crate) fn refuse_link(home: &Path, branch: &BranchName) -> Result<(), ProjectError> {
     let link = home.join(FOLDER);
     let Ok(target) = std::fs::read_link(&link) else { return Ok(()) };
     let what = format!("is a symbolic link to `{}`", target.display());
-    let fix =
-        format!("remove the link with `rm {}`, and the branch is checked out anew", named(&link));
-    Err(taken(branch, &link, &what, fix))
+    let fix = format!(
+        "remove the link with `rm {}`, and the branch is checked out anew",
+        shell_quoted(&link)
+    );
+    Err(folder_taken(branch, &link, &what, fix))
 }
 
-fn taken(branch: &BranchName, folder: &Path, what: &str, fix: String) -> ProjectError {
+fn folder_taken(branch: &BranchName, folder: &Path, what: &str, fix: String) -> ProjectError {
     let here = folder.display();
     ProjectError::Unfit {
         code: "branch_folder_taken",
         problem: format!(
-            "the project lives on the branch `{branch}`, and `{here}`, where that is checked out, {what}"
+            "the project is kept on the branch `{branch}`, and `{here}`, where that is checked out, {what}"
         ),
         fix,
     }
 }
 
-fn unfinished(folder: &Path) -> ProjectError {
+fn unfinished_checkout(folder: &Path) -> ProjectError {
     ProjectError::Unfit {
         code: "branch_unfinished",
-        problem: format!("`{}` was never checked out to the end", folder.display()),
+        problem: format!("`{}` was not checked out completely", folder.display()),
         fix: format!(
             "if no git works there, remove it with `git worktree remove --force --force {}`",
-            named(folder)
+            shell_quoted(folder)
         ),
     }
 }
 
-/// Returns the path as a shell takes it.
-fn named(path: &Path) -> String {
+/// Returns the path quoted for a shell.
+fn shell_quoted(path: &Path) -> String {
     quoted(&path.display().to_string()).into_owned()
 }

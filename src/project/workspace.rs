@@ -1,4 +1,4 @@
-//! An opened project: where it is, its repository, the clock and how long to wait; which agent acts, and the author of a commit.
+//! An opened project: its folder, repository, clock and wait limit; which agent acts, and the author of a commit.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,42 +13,42 @@ use std::time::{Duration, Instant};
 use tracing::{info, warn};
 
 use super::error::ProjectError;
-use super::git_hints::GitWords;
+use super::git_hints::GitCommands;
 use super::rule_files::LastRules;
-use crate::domain::period::Histogram;
+use crate::domain::histogram::Histogram;
 use crate::domain::{AgentId, Org, Timestamp};
 use crate::git::{CommitId, GitError, Head, Person, Repository};
 use crate::rules::Actor;
 use crate::storage::{Holder, Paths, WriterLock};
 
-/// How long others may have git's index before that is told: most are done at once.
+/// How long git's index may be locked before that is reported: most locks are short.
 const SHORT: Duration = Duration::from_millis(200);
 
-/// What of a project is worked on.
+/// Which part of a project a workspace reads.
 #[derive(Debug, Clone)]
 enum WorkspaceKind {
-    /// The files in its folder, and what is committed of them.
+    /// Its files, and their commits.
     Files,
-    /// Its commits alone, seen from that folder of their trees.
+    /// Its commits alone, below that folder of their trees.
     Commits(String),
 }
 
-/// Whether the remote of a synced project is asked before something is claimed.
+/// Whether claims in a synced project are confirmed by the remote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network {
-    /// It is: a claim counts once the remote has it.
+    /// They are: a claim counts once the remote has it.
     Used,
-    /// It is not: whoever claims takes the risk that somebody elsewhere does the same.
+    /// They are not: somebody elsewhere may claim the same.
     Spared,
 }
 
-/// What it takes to open a project once more, on another thread.
+/// Opens the same project again, on another thread.
 #[derive(Clone)]
-pub struct Seed {
+pub struct WorkspaceOpener {
     root: PathBuf,
-    ground: WorkspaceKind,
+    kind: WorkspaceKind,
     checkout: PathBuf,
-    git_words: GitWords,
+    git_commands: GitCommands,
     command: String,
     clock: Clock,
     wait: Duration,
@@ -56,37 +56,37 @@ pub struct Seed {
     network: Network,
 }
 
-impl Seed {
-    /// Opens it.
+impl WorkspaceOpener {
+    /// Opens the project.
     pub fn open(&self) -> Result<Workspace, ProjectError> {
         let command = self.command.clone();
-        let workspace = match &self.ground {
+        let workspace = match &self.kind {
             WorkspaceKind::Files => {
                 Workspace::at(&self.root, command, self.clock, self.wait, self.tell)
             }
             WorkspaceKind::Commits(folder) => {
-                Workspace::of_commits(&self.root, folder, command, self.clock)
+                Workspace::for_commits(&self.root, folder, command, self.clock)
             }
         }?;
-        let (checkout, git_words) = (self.checkout.clone(), self.git_words.clone());
-        Ok(Workspace { network: self.network, checkout, git_words, ..workspace })
+        let (checkout, git_commands) = (self.checkout.clone(), self.git_commands.clone());
+        Ok(Workspace { network: self.network, checkout, git_commands, ..workspace })
     }
 }
 
-/// A project that is worked on by one command.
+/// A project opened by one command.
 pub struct Workspace {
     pub paths: Paths,
     pub repository: Repository,
-    /// Where people work: the same folder, unless the project lives on a branch of its own.
+    /// The folder where people work: the same one, unless the project is kept on a branch of its own.
     pub checkout: PathBuf,
-    /// The project.yaml there that names the branch, where it says something else than what is committed of it.
-    pub(crate) unheeded: Option<PathBuf>,
-    /// How commands of git are written for whoever reads them.
-    pub git_words: GitWords,
-    /// What runs, in the words that waiting commands are shown: `aof task complete`.
+    /// The project.yaml there that names the branch, if it has uncommitted changes.
+    pub(crate) uncommitted_project_file: Option<PathBuf>,
+    /// How git commands are written in messages.
+    pub git_commands: GitCommands,
+    /// The running command, as waiting commands show it: `aof task complete`.
     pub command: String,
-    ground: WorkspaceKind,
-    /// Whether its remote is asked before something is claimed.
+    kind: WorkspaceKind,
+    /// Whether claims are confirmed by the remote.
     pub network: Network,
     clock: Clock,
     wait: Duration,
@@ -97,7 +97,7 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Opens the project in that very folder, whether or not anything of it stands there yet.
+    /// Opens the project in exactly that folder, even if it has no files yet.
     pub fn at(
         root: &Path,
         command: String,
@@ -120,25 +120,25 @@ impl Workspace {
         Self { wait, deadline: Instant::now() + wait, tell, ..begun }
     }
 
-    /// Returns it as the branch of its own on which the project of another checkout lives.
+    /// Returns the workspace as the checkout of a project's own branch, opened from another checkout.
     pub(super) fn checked_out_for(
         self,
         checkout: &Path,
-        unheeded: Option<PathBuf>,
-        git_words: GitWords,
+        uncommitted_project_file: Option<PathBuf>,
+        git_commands: GitCommands,
     ) -> Self {
-        Self { checkout: checkout.to_owned(), unheeded, git_words, ..self }
+        Self { checkout: checkout.to_owned(), uncommitted_project_file, git_commands, ..self }
     }
 
-    /// Opens the commits of the nearest repository, whether or not it has a worktree, for whoever only reads what they say of the
-    /// project in that folder of their trees.
-    pub(crate) fn of_commits(
+    /// Opens the commits of the nearest repository, with or without a worktree, to read the history of the project in that folder of
+    /// their trees.
+    pub(crate) fn for_commits(
         start: &Path,
         folder: &str,
         command: String,
         clock: Clock,
     ) -> Result<Self, ProjectError> {
-        let repository = Repository::of_commits(start, folder)?;
+        let repository = Repository::for_commits(start, folder)?;
         Ok(Self::begin(
             start,
             repository,
@@ -151,7 +151,7 @@ impl Workspace {
     fn begin(
         root: &Path,
         repository: Repository,
-        ground: WorkspaceKind,
+        kind: WorkspaceKind,
         command: String,
         clock: Clock,
     ) -> Self {
@@ -159,10 +159,10 @@ impl Workspace {
             paths: Paths::at(root),
             repository,
             command,
-            ground,
+            kind,
             checkout: root.to_owned(),
-            unheeded: None,
-            git_words: GitWords::default(),
+            uncommitted_project_file: None,
+            git_commands: GitCommands::default(),
             network: Network::Used,
             clock,
             wait: Duration::ZERO,
@@ -173,9 +173,9 @@ impl Workspace {
         }
     }
 
-    /// Opens the project of that folder again: what stands there may be another one by now.
+    /// Opens the project of the same folder again, which may be another one by now.
     pub fn reopened(&self, wait: Duration) -> Result<Self, ProjectError> {
-        let again = self.seed(wait).open()?;
+        let again = self.opener(wait).open()?;
         Ok(Self { commits: self.commits.clone(), ..again })
     }
 
@@ -186,20 +186,20 @@ impl Workspace {
         Ok(Self { network: self.network, ..other })
     }
 
-    /// Opens it again after somebody was asked, who took their time: the whole wait is still to come.
-    pub(crate) fn after_asking(&self) -> Result<Self, ProjectError> {
+    /// Opens the project again with its full wait, after a person took time to answer.
+    pub(crate) fn reopened_with_full_wait(&self) -> Result<Self, ProjectError> {
         self.reopened(self.wait)
     }
 
-    /// Returns what it takes to open the project of that folder again.
-    pub fn seed(&self, wait: Duration) -> Seed {
+    /// Returns an opener for the project of that folder.
+    pub fn opener(&self, wait: Duration) -> WorkspaceOpener {
         let root = self.paths.root().to_owned();
-        let (ground, command) = (self.ground.clone(), self.command.clone());
-        Seed {
+        let (kind, command) = (self.kind.clone(), self.command.clone());
+        WorkspaceOpener {
             root,
             checkout: self.checkout.clone(),
-            git_words: self.git_words.clone(),
-            ground,
+            git_commands: self.git_commands.clone(),
+            kind,
             command,
             clock: self.clock,
             wait,
@@ -213,44 +213,44 @@ impl Workspace {
         Timestamp::from_second((self.clock)().as_second()).expect("a second of a time is a time")
     }
 
-    /// Returns how long it is until then, to the nanosecond; nothing where it is over.
+    /// Returns how long it is until then, to the nanosecond; zero if that time is past.
     pub fn until(&self, time: Timestamp) -> Duration {
         Duration::try_from(time.duration_since((self.clock)())).unwrap_or(Duration::ZERO)
     }
 
-    /// Returns what tells the time, to the nanosecond.
+    /// Returns the clock, which is exact to the nanosecond.
     pub fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// Returns how long its commits took, those of several changes at once as one.
+    /// Returns how long its commits took; a batch counts as one.
     pub fn commit_times(&self) -> Histogram {
         self.commits.borrow().clone()
     }
 
-    pub(crate) fn note_commit(&self, took: Duration) {
+    pub(crate) fn record_commit_time(&self, took: Duration) {
         self.commits.borrow_mut().observe(took.as_secs_f64());
     }
 
-    /// Gives a long-running command its full wait again, and has it see what git's configuration says by now.
+    /// Gives a long-running command its full wait again, and reads git's configuration again.
     pub fn restart_wait(&mut self, wait: Duration) {
         self.deadline = Instant::now() + wait;
-        self.repository.look_anew();
+        self.repository.forget_cached_settings();
     }
 
     pub(crate) fn deadline(&self) -> Instant {
         self.deadline
     }
 
-    /// Returns the branch; waits while git is in the middle of something.
+    /// Returns the branch; waits while a merge, a rebase or the like is in progress.
     pub(crate) fn head(&self) -> Result<Head, ProjectError> {
-        let mut told = false;
+        let mut is_reported = false;
         loop {
             match self.repository.head() {
                 Err(GitError::Waiting { reason }) if Instant::now() < self.deadline => {
-                    if !told {
-                        (self.tell)(Aside::Wait(&self.git_words.said(reason)));
-                        told = true;
+                    if !is_reported {
+                        (self.tell)(ProgressMessage::Wait(&self.git_commands.with_folder(reason)));
+                        is_reported = true;
                     }
                     std::thread::sleep(Duration::from_millis(50));
                 }
@@ -259,28 +259,30 @@ impl Workspace {
         }
     }
 
-    /// Waits while another git has the index. Where that lasts too long, whoever needs it says so.
+    /// Waits while another git process holds the index. After a timeout, whoever needs the index reports the lock.
     pub(crate) fn wait_for_index(&self) {
         let start = Instant::now();
-        let mut told = false;
+        let mut is_reported = false;
         while self.repository.is_index_locked() && Instant::now() < self.deadline {
-            if !told && start.elapsed() >= SHORT {
-                (self.tell)(Aside::Wait("another git process has the index (`.git/index.lock`)"));
-                told = true;
+            if !is_reported && start.elapsed() >= SHORT {
+                (self.tell)(ProgressMessage::Wait(
+                    "another git process has the index (`.git/index.lock`)",
+                ));
+                is_reported = true;
             }
             std::thread::sleep(Duration::from_millis(2));
         }
-        if told {
+        if is_reported {
             info!(seconds = start.elapsed().as_secs_f64(), "waited for git's index");
         }
     }
 
-    /// Returns the branch as it is now, or why nothing can be committed to it; never waits.
+    /// Returns the current branch, or why nothing can be committed to it. Never waits.
     pub fn head_now(&self) -> Result<Head, GitError> {
         self.repository.head()
     }
 
-    /// Returns what git is in the middle of, if it is. Until that is over HEAD is not what files are to be held against.
+    /// Returns the operation of git that is in progress, if any. Until it ends, files must not be compared with HEAD.
     pub(crate) fn underway(&self) -> Option<String> {
         match self.head_now() {
             Err(GitError::Waiting { reason }) => Some(reason),
@@ -288,18 +290,18 @@ impl Workspace {
         }
     }
 
-    /// Tells of what was come upon, and nothing stops at.
+    /// Reports a warning.
     pub(crate) fn warn(&self, text: String) {
-        (self.tell)(Aside::Warning(&self.git_words.said(text)));
+        (self.tell)(ProgressMessage::Warning(&self.git_commands.with_folder(text)));
     }
 
-    /// Refuses where git has something in `.aof`: records to heal by, completions, messages and what runners left are this clone's own, or
-    /// whoever commits them could act for its user. Whoever acts on any of these without the lock asks for it.
+    /// Fails if git has something in `.aof`. Its journal, completions, messages and runs belong to this clone alone: otherwise, whoever
+    /// commits them could act for its user. Everything that uses them without the lock must call this.
     pub fn check_own_folder(&self) -> Result<(), ProjectError> {
         Ok(self.repository.check_own_folder()?)
     }
 
-    /// Takes the right to write; waits for whoever has it.
+    /// Takes the writer lock; waits for its holder.
     pub(crate) fn lock(&self) -> Result<WriterLock, ProjectError> {
         self.check_own_folder()?;
         let holder = Holder::this_process(self.command.clone(), self.now());
@@ -308,7 +310,7 @@ impl Workspace {
         let mut waited_for = None;
         let mut tell = |holder: Option<&Holder>| {
             let who = holder.map_or_else(|| "another command".to_owned(), ToString::to_string);
-            (self.tell)(Aside::Wait(&format!("{who} is at work")));
+            (self.tell)(ProgressMessage::Wait(&format!("{who} is at work")));
             waited_for = Some(who);
         };
         let lock = WriterLock::acquire(&self.paths, &holder, wait, &mut tell)?;
@@ -319,35 +321,36 @@ impl Workspace {
     }
 }
 
-/// Tells the time. It comes from the door, so that tests can move it.
+/// Tells the time. The caller passes it, so that tests can set it.
 pub type Clock = fn() -> Timestamp;
 
-/// What a command has to say besides what comes of it.
+/// What a command reports besides its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Aside<'a> {
-    /// What it waits for.
+pub enum ProgressMessage<'a> {
+    /// The reason for waiting.
     Wait(&'a str),
-    /// What it came upon, and nothing stops at.
+    /// A warning, which stops nothing.
     Warning(&'a str),
 }
 
-/// Who is told of it.
-pub type Tell = fn(Aside<'_>);
+/// Receives progress messages.
+pub type Tell = fn(ProgressMessage<'_>);
 
-/// Tells the log what is to be known, where nobody reads along.
-pub fn warn_in_log(aside: Aside<'_>) {
-    if let Aside::Warning(text) = aside {
+/// Logs warnings, for commands that run unattended.
+pub fn warn_in_log(aside: ProgressMessage<'_>) {
+    if let ProgressMessage::Warning(text) = aside {
         warn!("{text}");
     }
 }
 
-/// So many commits are looked at sooner than another thread is started.
+/// Up to this many commits are processed faster than another thread starts.
 const FEW: usize = 200;
-/// So many are looked at by one thread in one go, at most: neighbours have to do with the same tasks.
+/// The most commits in one share of a thread: neighbours are about the same tasks.
 const SHARE: usize = 1_000;
 
-/// Has `of` look at the commits, in shares, and tells `each` what it found, in the order of the commits, until `each` breaks off.
-pub(crate) fn side_by_side<T: Send>(
+/// Has `of` process the commits in shares on several threads, and passes its results to `each` in the order of the commits, until
+/// `each` breaks.
+pub(crate) fn process_in_parallel<T: Send>(
     workspace: &Workspace,
     commits: &[CommitId],
     of: impl Fn(&Workspace, &[CommitId]) -> Result<Vec<T>, ProjectError> + Sync,
@@ -356,7 +359,7 @@ pub(crate) fn side_by_side<T: Send>(
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     if commits.len() <= FEW || cores == 1 {
         for share in commits.chunks(SHARE) {
-            if tell(of(workspace, share)?, each)?.is_break() {
+            if pass_on(of(workspace, share)?, each)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -364,21 +367,21 @@ pub(crate) fn side_by_side<T: Send>(
     }
     let shares: Vec<_> =
         commits.chunks(commits.len().div_ceil(cores * 4).clamp(FEW, SHARE)).collect();
-    let (seed, next) = (workspace.seed(Duration::ZERO), AtomicUsize::new(0));
+    let (opener, next) = (workspace.opener(Duration::ZERO), AtomicUsize::new(0));
     thread::scope(|scope| {
-        // Whoever is far ahead waits: what is found and not told yet is kept in memory.
+        // A bounded channel: results that are not passed on yet stay in memory.
         let (sender, receiver) = mpsc::sync_channel::<(usize, Result<Vec<T>, ProjectError>)>(cores);
         for _ in 0..cores {
-            let (sender, seed, next, shares, of) = (sender.clone(), &seed, &next, &shares, &of);
+            let (sender, opener, next, shares, of) = (sender.clone(), &opener, &next, &shares, &of);
             scope.spawn(move || {
-                let own = match seed.open() {
+                let own = match opener.open() {
                     Ok(own) => own,
                     Err(error) => return drop(sender.send((0, Err(error)))),
                 };
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     let Some(share) = shares.get(number) else { return };
-                    // Nobody listens any more once something has failed, or was enough.
+                    // The receiver is gone after a failure or a break.
                     if sender.send((number, of(&own, share))).is_err() {
                         return;
                     }
@@ -391,7 +394,7 @@ pub(crate) fn side_by_side<T: Send>(
         for (number, found) in receiver {
             early.insert(number, found?);
             while let Some(found) = early.remove(&wanted) {
-                if tell(found, each)?.is_break() {
+                if pass_on(found, each)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
                 wanted += 1;
@@ -401,7 +404,7 @@ pub(crate) fn side_by_side<T: Send>(
     })
 }
 
-fn tell<T>(
+fn pass_on<T>(
     found: Vec<T>,
     each: &mut dyn FnMut(T) -> Result<ControlFlow<()>, ProjectError>,
 ) -> Result<ControlFlow<()>, ProjectError> {
@@ -413,8 +416,8 @@ fn tell<T>(
     Ok(ControlFlow::Continue(()))
 }
 
-/// Returns the agent that acts: the one named, else the one of git's user in org.yaml. A person's is taken from git's user only
-/// at a terminal: anywhere else a program may be behind it.
+/// Returns the agent that acts: the named one, else that of git's user in org.yaml. A person's id comes from git's user only at a
+/// terminal: elsewhere a program may be acting. Fails if there is no such agent.
 pub(crate) fn acting_agent(
     workspace: &Workspace,
     org: &Org,
@@ -434,7 +437,7 @@ pub(crate) fn acting_agent(
     }
 }
 
-/// Returns the agent whose address in org.yaml is git's user's.
+/// Returns the agent of org.yaml with the email of git's user.
 pub(crate) fn known_as(workspace: &Workspace, org: &Org) -> Option<AgentId> {
     let person = workspace.repository.author_identity().ok()?;
     let agents = org.agents.as_ref()?;
@@ -444,7 +447,7 @@ pub(crate) fn known_as(workspace: &Workspace, org: &Org) -> Option<AgentId> {
         .map(|(id, _)| id.clone())
 }
 
-/// Returns who acts where both people and agents may: the agent named, else git's user.
+/// Returns who acts where both people and agents may: the named agent, else git's user.
 pub(crate) fn actor(workspace: &Workspace, org: &Org, named: Option<&AgentId>) -> Actor {
     match named {
         Some(agent) if agent.is_human() => Actor::Person(Some(agent.clone())),
@@ -453,12 +456,12 @@ pub(crate) fn actor(workspace: &Workspace, org: &Org, named: Option<&AgentId>) -
     }
 }
 
-/// Returns the agent id of whoever looks: the one named, else the one of git's user, if org.yaml knows one.
+/// Returns the agent id of the reader: the named one, else that of git's user, if org.yaml has it.
 pub(crate) fn viewer(workspace: &Workspace, org: &Org, named: Option<&AgentId>) -> Option<AgentId> {
     actor(workspace, org, named).agent().cloned()
 }
 
-/// Returns the author of what an agent did. An agent without an address gets one that can never be anybody's.
+/// Returns the commit author for an agent. An agent without an email gets one that can be nobody's.
 pub(crate) fn agent_author(org: &Org, agent: &AgentId) -> Result<Person, ProjectError> {
     let email = org
         .agent(agent)
@@ -467,7 +470,7 @@ pub(crate) fn agent_author(org: &Org, agent: &AgentId) -> Result<Person, Project
     Ok(Person::new(agent.as_str(), &email)?)
 }
 
-/// Returns the author of what an actor did: people are who git says they are.
+/// Returns the commit author for an actor; for a person, git's user.
 pub(crate) fn actor_author(
     workspace: &Workspace,
     org: &Org,

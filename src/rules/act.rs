@@ -11,40 +11,40 @@ use crate::domain::{
 /// How often a gate may be entered by a rejection; the next time blocks the task (spec 1, 9.9).
 pub const LOOP_LIMIT: u32 = 5;
 
-/// What somebody wants done with a task. A `branch` names the branch that is meant where the task stands at a fork.
+/// A change that somebody asks for. At a fork, `branch` names the branch that it concerns.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Act {
-    /// Put a task that stands nowhere, a new one or a hand-made file, at the first gate that applies to it.
+    /// Put a new task, or a hand-made file, at the first gate that applies to it.
     Open,
-    /// The same, and give it to an agent there.
+    /// The same, and assign it to an agent there.
     OpenFor { agent: AgentId },
     /// End the visit.
     Complete(Completion),
-    /// Let a gate that decides by itself decide.
+    /// Let an automatic gate decide.
     Pass,
-    /// End a visit that the rules in force have no place for any more.
+    /// End a visit whose gate the rules in force no longer have.
     Move,
-    /// Give the work to the role, and to the people in it, that the rules in force name.
+    /// Follow the rules in force in the role of the open visit, and in who may hold it.
     Reroute,
-    /// Take the task.
+    /// Claim the task.
     Claim { agent: AgentId, branch: Option<GateId> },
-    /// Give the task to an agent, whoever has it now.
+    /// Assign the task to an agent, whoever holds it now.
     Assign { by: Actor, agent: AgentId, branch: Option<GateId> },
     /// Renew a claim.
     Renew { agent: AgentId, branch: Option<GateId>, note: Option<String> },
     /// End a claim that nobody renewed.
     Lapse { branch: Option<GateId> },
-    /// End a visit that has taken too long, or mark it where nobody steps in.
+    /// End a visit that exceeded its time limit, or mark it overdue if nobody steps in.
     Timeout { branch: Option<GateId> },
     /// Hold the task where it is.
     Hold { by: Actor, reason: String },
-    /// Have the task wait for these lost dependencies, and for no others.
+    /// Block the task on exactly these lost dependencies; on none, unblock it.
     Depend { lost: Vec<LostDependency> },
-    /// Give the task back.
+    /// Release a claim.
     Release { by: Actor, branch: Option<GateId> },
-    /// Set a blocked task going again; without a branch, all that are blocked. The reason is needed where the history must say it.
+    /// Unblock a task; without a branch, all blocked branches. A reason is required if the history must record it.
     Unblock { by: Actor, branch: Option<GateId>, reason: Option<String> },
-    /// Call the task off.
+    /// Cancel the task.
     Cancel { by: Actor, reason: String },
     /// Reopen a finished task.
     Reopen { by: Actor, to: GateId, reason: String },
@@ -52,12 +52,12 @@ pub enum Act {
     Override { by: Actor, to: GateId, reason: String },
 }
 
-/// Who acts where both people and agents may.
+/// Who acts, for acts that are open to people and agents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Actor {
-    /// A program: it may what org.yaml lets it, and what belongs to the tasks that it holds.
+    /// A program. It may do what org.yaml permits, and what concerns the tasks that it holds.
     Agent(AgentId),
-    /// A person, with the agent id by which org.yaml knows them.
+    /// A person, with their agent id in org.yaml, if they have one.
     Person(Option<AgentId>),
 }
 
@@ -70,12 +70,12 @@ impl Actor {
     }
 }
 
-/// What the engine answers when it does not refuse.
+/// The engine's answer, unless it refuses.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
     /// The task changes.
     Step(Box<WorkflowStep>),
-    /// It was done before: the completion ended that visit, or the agent holds it.
+    /// Nothing is to be done: the completion has ended that visit before, or the agent holds it already.
     Settled { visit: usize },
 }
 
@@ -83,19 +83,19 @@ pub enum Decision {
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkflowStep {
     pub task: Task,
-    /// A text for the body of the file.
+    /// Text to append to the body of the file.
     pub work: Option<Work>,
     pub events: Vec<Event>,
     pub warnings: Vec<Warning>,
 }
 
 impl WorkflowStep {
-    /// Returns the change to that task of which nothing else is to be told.
+    /// Returns a change to that task without events and warnings.
     pub(crate) fn silent(task: Task) -> Self {
         Self { task, work: None, events: Vec::new(), warnings: Vec::new() }
     }
 
-    /// Adds that these conditions failed on the way.
+    /// Adds events and warnings for these failed conditions.
     pub(crate) fn met(&mut self, trouble: Vec<ConditionTrouble>) {
         self.events.extend(trouble.iter().cloned().map(Event::ConditionError));
         self.warnings.extend(trouble.into_iter().map(Warning::ConditionError));
@@ -114,34 +114,34 @@ impl From<WorkflowStep> for Decision {
 pub enum Warning {
     /// Blockers that do not say what to do (spec 1, 9.5).
     VagueBlockers { vague_blockers: Vec<String> },
-    /// The text at a gate with a signal came to no verdict, in this attempt at the gate, counted from 1.
+    /// The text at a gate with a signal has no verdict. Attempts at the gate are counted from 1.
     NoVerdict {
         gate: Station,
         attempt: usize,
         looked_for: String,
-        /// What was there in its place.
+        /// What was found instead.
         found: Option<String>,
-        /// What it was taken for.
+        /// The outcome that is assumed.
         outcome: Outcome,
     },
-    /// Names in the texts of a gate stand for nothing yet.
+    /// Names in the texts of a gate have no value yet.
     MissingValues { gate: GateId, names: Vec<String> },
     /// Values were too long for the texts of a gate.
     CutValues { gate: GateId, names: Vec<String> },
-    /// `metadata.priority` is no priority.
+    /// `metadata.priority` is not a priority.
     UnknownPriority { given: Value },
     /// Tasks wait for each other.
     DependencyCircle { tasks: Vec<String> },
     /// A condition failed to evaluate (spec 1, 9.8).
     ConditionError(ConditionTrouble),
-    /// A hand-made file names an agent, and the rules do not let the task be given to that one.
+    /// A hand-made file names an agent that may not have the task.
     NotGiven {
         task: TaskId,
         agent: AgentId,
         #[serde(skip)]
         why: String,
     },
-    /// Files beside a task did not move with it.
+    /// Companions did not move with their task.
     CompanionsStay {
         ignored: Vec<String>,
         /// Those that git encrypts, or stores elsewhere.
@@ -153,14 +153,14 @@ pub enum Warning {
 }
 
 impl Warning {
-    /// Returns the warning about a `metadata.priority` that is none.
+    /// Returns a warning if `metadata.priority` is not a priority.
     pub fn of_priority(metadata: &Map) -> Option<Self> {
         let given = metadata.get("priority").filter(|given| !given.is_null())?;
         let known = given.as_str().is_some_and(|word| word.parse::<Priority>().is_ok());
         (!known).then(|| Self::UnknownPriority { given: given.clone() })
     }
 
-    /// Returns the code that stands for the warning in JSON.
+    /// Returns its code in JSON.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::VagueBlockers { .. } => "vague_blockers",
@@ -175,7 +175,7 @@ impl Warning {
         }
     }
 
-    /// Returns what is wrong and how to do better.
+    /// Returns the problem and the fix as a text.
     pub fn message(&self) -> String {
         match self {
             Self::VagueBlockers { vague_blockers: blockers } => {
@@ -259,7 +259,7 @@ impl Warning {
         }
     }
 
-    /// Returns the fields beside code and message, in their order.
+    /// Returns its fields for JSON, besides code and message.
     pub fn fields(&self) -> Map {
         match serde_json::to_value(self) {
             Ok(Value::Object(fields)) => fields,

@@ -1,4 +1,4 @@
-//! The brief: what an agent is told at a gate.
+//! The brief: the instructions that an agent gets at a gate.
 
 use serde_json::Value;
 
@@ -20,9 +20,9 @@ use crate::rules::workflow::rules::Rules;
 #[derive(Debug, Clone, PartialEq)]
 pub struct GateContext {
     pub ticket: Ticket,
-    /// What whoever sent the task here says of it.
+    /// The prompt of the route that led here.
     pub prompt: Option<String>,
-    /// Who the agent is here, in plain words.
+    /// The description of the agent's role.
     pub role: String,
     /// The gate, or the branch of it.
     pub gate: Station,
@@ -31,15 +31,15 @@ pub struct GateContext {
     pub outcomes: Vec<(Outcome, String)>,
     pub tips: Vec<String>,
     pub instructions: Option<String>,
-    /// What in a text stands for the outcome, where the gate reads it there.
+    /// How a text states the outcome, if the gate reads it from the text.
     pub verdict: Option<String>,
-    /// What is to be handed on with each outcome; nothing where anything goes.
+    /// The outputs declared for each outcome; empty if none are declared.
     pub outputs: Vec<OutputForm>,
-    /// What the work may touch, as patterns of paths; nothing where nobody says.
+    /// Path patterns of the files that the work may change; empty if not declared.
     pub files: Vec<String>,
-    /// What the last rejection wants.
+    /// The changes that the last rejection requests.
     pub review: Option<ReviewContext>,
-    /// What earlier rejections want that nobody has answered either, oldest first.
+    /// Requests of earlier rejections that are unanswered too, oldest first.
     pub earlier: Vec<ReviewContext>,
     /// When the claim ends unless it is renewed.
     pub claimed_until: Option<Timestamp>,
@@ -47,54 +47,55 @@ pub struct GateContext {
     pub warnings: Vec<Warning>,
 }
 
-/// What is to be handed on with an outcome.
+/// The outputs of an outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutputForm {
     pub outcome: Outcome,
     pub fields: Vec<Field>,
-    /// Outputs as they could be.
+    /// Example outputs.
     pub example: Value,
 }
 
-/// Returns the brief of the open visit; nothing when the task stands at no gate of its workflow, or at a fork.
+/// Returns the brief of the open visit; `None` if the task is at no gate of its workflow, or at a fork.
 pub(crate) fn brief(rules: &Rules, task: &Task, body: &Body<'_>) -> Option<GateContext> {
     brief_at(rules, task, &Workplace::of(rules, task)?, body)
 }
 
-/// Returns the brief at a post of the open visit: the gate's, or a branch's. Nothing when the task's workflow is gone.
+/// Returns the brief for a workplace of the open visit: the gate, or a branch. `None` if the task's workflow is gone.
 pub(crate) fn brief_at(
     rules: &Rules,
     task: &Task,
-    post: &Workplace<'_>,
+    workplace: &Workplace<'_>,
     body: &Body<'_>,
 ) -> Option<GateContext> {
     let workflow = rules.workflow_of(task)?;
-    let gate = post.gate;
-    let own = task.review.as_ref().and_then(|review| own_wishes(post, review));
+    let gate = workplace.gate;
+    let own = task.review.as_ref().and_then(|review| own_wishes(workplace, review));
     let mut gaps = Gaps::default();
     let values = Values { workflow, task, body, incoming: None };
-    let entered = entered_by(task, &post.station().gate);
+    let entered = entered_by(task, &workplace.station().gate);
     let prompt = entered.and_then(|visit| Some((visit, prompt_of(workflow, visit)?))).map(
         |(visit, prompt)| {
             let values = Values { incoming: Some(visit), ..values };
             gaps.fill(&values, prompt)
         },
     );
-    // Wishes are for whoever mends; the gate that has them is told what it asked for, as a checklist.
+    // Requests are for whoever makes the changes; the gate that requested them gets a checklist of them.
     let occasion = match &task.review {
-        Some(review) if review.from_gate == post.station().gate => match &own {
+        Some(review) if review.from_gate == workplace.station().gate => match &own {
             Some(own) => Occasion::Again(own),
             None => Occasion::Review,
         },
         Some(review) if !gate.can_reject() => Occasion::Mending(review),
         _ if gate.can_reject() => Occasion::Review,
         _ if gate.exits.decides() => Occasion::Decision,
-        _ if post.requires_human(rules) => Occasion::Approval,
+        _ if workplace.requires_human(rules) => Occasion::Approval,
         _ => Occasion::Work,
     };
-    let mut written = filled(written(&post.duty.brief, &occasion, entered), &values, &mut gaps);
-    // What is to be done, and what its outcomes mean, does not change because it has to be done again.
-    let entry = &post.duty.brief.entry;
+    let mut written =
+        filled(written(&workplace.duty.brief, &occasion, entered), &values, &mut gaps);
+    // A repeated visit falls back to the texts of the first one.
+    let entry = &workplace.duty.brief.entry;
     for (outcome, text) in &entry.outcomes {
         if written.outcomes.iter().all(|(of, _)| !of.is_meant_by(outcome.as_str())) {
             written.outcomes.push((outcome.clone(), gaps.fill(&values, text)));
@@ -104,12 +105,12 @@ pub(crate) fn brief_at(
     let instructions =
         instructions.or_else(|| entry.instructions.as_ref().map(|text| gaps.fill(&values, text)));
     Some(GateContext {
-        ticket: task.ticket_of(post.branch()),
+        ticket: task.ticket_of(workplace.branch()),
         prompt,
         role: written.role.clone().unwrap_or_else(|| role(gate, &occasion)),
-        gate: post.station(),
+        gate: workplace.station(),
         expectations: written.expectations.clone().unwrap_or_else(|| expectations(gate, &occasion)),
-        outcomes: post
+        outcomes: workplace
             .outcomes(rules)
             .into_iter()
             .map(|outcome| {
@@ -119,26 +120,26 @@ pub(crate) fn brief_at(
             .collect(),
         tips: written.tips.clone().unwrap_or_else(|| tips(gate)),
         instructions,
-        verdict: post
+        verdict: workplace
             .duty
             .signal
             .as_ref()
-            .map(|signal| looked_for_at(&signal.mark, &post.gate.possible())),
-        outputs: forms(post, rules),
-        files: post.duty.files.clone(),
+            .map(|signal| looked_for_at(&signal.mark, &workplace.gate.possible())),
+        outputs: forms(workplace, rules),
+        files: workplace.duty.files.clone(),
         review: task.review.clone(),
         earlier: earlier(task),
         claimed_until: deadlines(rules, task)
             .into_iter()
-            .find(|end| end.limit == Limit::Lease && end.branch.as_ref() == post.branch())
+            .find(|end| end.limit == Limit::Lease && end.branch.as_ref() == workplace.branch())
             .map(|end| end.at),
         warnings: gaps.warnings(&gate.id),
     })
 }
 
-/// Returns what of a review the post itself asked for: of a fork's, a branch has only its own part.
-fn own_wishes(post: &Workplace<'_>, review: &ReviewContext) -> Option<ReviewContext> {
-    let Some(branch) = post.branch() else { return Some(review.clone()) };
+/// Returns the requests that the workplace itself made; of a fork's review, only the branch's part.
+fn own_wishes(workplace: &Workplace<'_>, review: &ReviewContext) -> Option<ReviewContext> {
+    let Some(branch) = workplace.branch() else { return Some(review.clone()) };
     let mark = format!("{branch}: ");
     let own: Vec<String> = review
         .blockers
@@ -149,21 +150,22 @@ fn own_wishes(post: &Workplace<'_>, review: &ReviewContext) -> Option<ReviewCont
     (!own.is_empty()).then(|| ReviewContext { blockers: own, ..review.clone() })
 }
 
-/// Returns the entry that brought the task to where it stands; neither waiting there counts, nor what other branches of an open
-/// fork have said.
+/// Returns the entry that brought the task to its gate. Entries that stay there, and those of other branches of an open fork, do
+/// not count.
 fn entered_by<'a>(task: &'a Task, gate: &GateId) -> Option<&'a Visit> {
-    let waited = |visit: &Visit| visit.gate == *gate && visit.said() == Some(&Outcome::Blocked);
+    let waited =
+        |visit: &Visit| visit.gate == *gate && visit.gate_outcome() == Some(&Outcome::Blocked);
     let visit = task.history.iter().rev().find(|visit| !visit.leaves_open() && !waited(visit))?;
     (visit.to == Some(Destination::Gate(gate.clone()))).then_some(visit)
 }
 
-/// Returns what the route that an entry took says to whoever comes next. At a fork it is the fork's, whatever was said last.
+/// Returns the prompt of the route that an entry took. At a fork, the route is the fork's.
 fn prompt_of<'a>(workflow: &'a Workflow, visit: &Visit) -> Option<&'a str> {
     let (_, gate) = workflow.gate(&visit.gate)?;
-    gate.exits.route(visit.said()?)?.prompt.as_deref()
+    gate.exits.route(visit.gate_outcome()?)?.prompt.as_deref()
 }
 
-/// Returns the rejections that nobody has answered, but for the one that the review is about.
+/// Returns the unanswered rejections, except the one that the review is about.
 fn earlier(task: &Task) -> Vec<ReviewContext> {
     let latest = task.review.as_ref().map(|review| (&review.from_gate, review.timestamp));
     let mut open = open_wishes(&task.history);
@@ -171,18 +173,18 @@ fn earlier(task: &Task) -> Vec<ReviewContext> {
     open
 }
 
-/// Returns what is to be handed on, outcome by outcome, as far as somebody declares it.
-fn forms(post: &Workplace<'_>, rules: &Rules) -> Vec<OutputForm> {
+/// Returns the declared outputs, by outcome.
+fn forms(workplace: &Workplace<'_>, rules: &Rules) -> Vec<OutputForm> {
     let judging = |outcome: &Outcome| {
         matches!(outcome, Outcome::Complete | Outcome::Decision(_))
-            || post.duty.outputs.shape(outcome.as_str()).is_some()
+            || workplace.duty.outputs.shape(outcome.as_str()).is_some()
     };
-    let outcomes = post
+    let outcomes = workplace
         .outcomes(rules)
         .into_iter()
         .filter(|outcome| judging(outcome) && *outcome != Outcome::Blocked);
     let form = |outcome: Outcome| {
-        let shape = shape_of(post.duty, &outcome)?;
+        let shape = shape_of(workplace.duty, &outcome)?;
         let open = shape.kinds.iter().all(
             |kind| !matches!(kind, ShapeKind::Object(fields) if !fields.properties.is_empty()),
         );
@@ -200,7 +202,7 @@ struct Gaps {
 
 impl Gaps {
     fn fill(&mut self, values: &Values<'_>, text: &str) -> String {
-        // A text that is no template has been refused when the rules were read.
+        // Invalid templates are rejected when the rules are read.
         let Ok(template) = Template::parse(text) else { return text.to_owned() };
         let rendered = template.render(|reference| values.find(reference));
         for (all, new) in [(&mut self.missing, rendered.missing), (&mut self.cut, rendered.cut)] {
@@ -237,7 +239,7 @@ fn filled(written: &BriefText, values: &Values<'_>, gaps: &mut Gaps) -> BriefTex
     }
 }
 
-/// Returns the texts for the occasion. A decision that led back without a word of blame is a return, too.
+/// Returns the texts for the occasion. A decision that led back without requests is a return too.
 fn written<'a>(
     brief: &'a Brief,
     occasion: &Occasion<'_>,

@@ -1,4 +1,4 @@
-//! Events between two states of a task, and who is told of them.
+//! Events between two states of a task, and who is notified of them.
 
 use crate::domain::{
     AgentId, BranchStatus, Cause, Channel, Destination, Ending, Event, EventKind, GateId,
@@ -11,13 +11,13 @@ use crate::rules::routing::workplace::Workplace;
 use crate::rules::transition::claims::TimeLimits;
 use crate::rules::workflow::rules::Rules;
 
-/// Returns all that happened to a task between two of its states; nothing before means that it is new.
+/// Returns the events between two states of a task; `before` is `None` for a new one.
 pub fn events(rules: &Rules, before: Option<&Task>, after: &Task) -> Vec<Event> {
     let (act, besides) = match explain(rules, before, after) {
         StateChange::Same => return Vec::new(),
         StateChange::Edit => return vec![Event::Edited],
         StateChange::Act(found) => (Some(found.act), found.events),
-        // Moves that no act explains happened all the same: by hand, or several at once in a merge.
+        // Changes that no act explains are reported too: hand edits, or several acts in one merge.
         StateChange::Foreign(_) => (None, Vec::new()),
     };
     let before = before.filter(|task| task.gate.is_some() || !task.history.is_empty());
@@ -44,7 +44,7 @@ pub fn events(rules: &Rules, before: Option<&Task>, after: &Task) -> Vec<Event> 
     if let Some(before) = before.filter(|_| ended.is_empty()) {
         events.extend(events_of_fields(rules, before, after, act.as_ref()));
     }
-    // What was passed over is told by the entries; a new task has none yet.
+    // Entries report their own skips; a new task has none yet.
     let skips: Vec<&GateId> = ended.iter().flat_map(|visit| &visit.skipped).collect();
     events.extend(skips.iter().map(|gate| Event::Skipped { gate: (*gate).clone() }));
     events.extend(besides.into_iter().filter(|event| match event {
@@ -56,7 +56,7 @@ pub fn events(rules: &Rules, before: Option<&Task>, after: &Task) -> Vec<Event> 
     events
 }
 
-/// Returns what an entry says. `history` ends with it; `before` is the task when the visit ended.
+/// Returns the events of an entry. `history` ends with it; `before` is the task when the visit ended.
 fn events_of_entry(
     rules: &Rules,
     before: Option<&Task>,
@@ -69,7 +69,7 @@ fn events_of_entry(
     let own = || Box::new(visit.clone());
     let mut events = vec![Event::Transition(own())];
     match &visit.outcome {
-        Ending::Said(_) => events.extend(rejection(history, after, visit)),
+        Ending::Completed(_) => events.extend(rejection(history, after, visit)),
         Ending::Timeout => events.push(Event::TimedOut {
             gate: visit.station(),
             role: visit.role.clone(),
@@ -108,9 +108,9 @@ fn visit_timeout(rules: &Rules, task: &Task, visit: &Visit) -> Option<Period> {
     TimeLimits::of(workflow, duty).timeout
 }
 
-/// Returns the rejection that the entry is: the gate sent the task back, or its branch wants something mended.
+/// Returns the event of a rejection: the gate sent the task back, or its branch requests changes.
 fn rejection(history: &[Visit], after: &Task, visit: &Visit) -> Option<Event> {
-    let gate_says = visit.said() == Some(&Outcome::NeedsReview)
+    let gate_says = visit.gate_outcome() == Some(&Outcome::NeedsReview)
         || (visit.retry.is_some() && visit.to.is_some());
     let branch_says = visit.leaves_open() && visit.verdict == Some(Verdict::Reject);
     if !gate_says && !branch_says {
@@ -134,7 +134,7 @@ fn rejection(history: &[Visit], after: &Task, visit: &Visit) -> Option<Event> {
     })
 }
 
-/// Returns what changed where no visit ended.
+/// Returns the events of changes that end no visit.
 fn events_of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act>) -> Vec<Event> {
     let Some(open) = &after.gate else { return Vec::new() };
     let gate = || open.current.clone();
@@ -168,13 +168,14 @@ fn events_of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act
             );
         }
         Some(Act::Timeout { branch }) => {
-            let post = Workplace::meant(rules, after, branch.as_ref());
-            let limits = post.zip(rules.workflow_of(after));
+            let workplace = Workplace::find(rules, after, branch.as_ref());
+            let limits = workplace.zip(rules.workflow_of(after));
             events.push(Event::TimedOut {
                 gate: Station { gate: gate(), branch: branch.clone() },
-                role: post.map(|post| post.role.clone()),
+                role: workplace.map(|workplace| workplace.role.clone()),
                 agent: holders(after, branch.as_ref(), false).pop(),
-                timeout: limits.and_then(|(post, own)| TimeLimits::of(own, post.duty).timeout),
+                timeout: limits
+                    .and_then(|(workplace, own)| TimeLimits::of(own, workplace.duty).timeout),
                 escalate_to: None,
             });
         }
@@ -184,7 +185,7 @@ fn events_of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act
             blockers: vec![reason.clone()],
         }),
         Some(Act::Reroute) => {
-            // The work was taken from whom it is not by the rules now (spec 1, 9.13).
+            // The rules no longer allow the holder (spec 1, 9.13).
             events.extend(newly_free(before, after).map(|(gate, agent)| Event::AssignmentError {
                 expected_role:
                     places(after).find(|place| place.0 == gate).and_then(|own| own.1.cloned()),
@@ -199,7 +200,7 @@ fn events_of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act
     events
 }
 
-/// Returns who has the branch; or the task, and where that is asked any branch of it, each once.
+/// Returns the holder of the branch, or of the task and, if `any_branch`, of its branches, each once.
 fn holders(task: &Task, branch: Option<&GateId>, any_branch: bool) -> Vec<AgentId> {
     let mut holders: Vec<AgentId> = Vec::new();
     for (at, _, agent, _) in places(task) {
@@ -209,7 +210,7 @@ fn holders(task: &Task, branch: Option<&GateId>, any_branch: bool) -> Vec<AgentI
     holders
 }
 
-/// A place of work: where it is, whose, who has it, and since when.
+/// A held gate or branch: station, role, holder, and time of the claim.
 type HeldPlace<'a> = (Station, Option<&'a RoleId>, Option<&'a AgentId>, Option<Timestamp>);
 
 fn places(task: &Task) -> impl Iterator<Item = HeldPlace<'_>> {
@@ -225,7 +226,7 @@ fn places(task: &Task) -> impl Iterator<Item = HeldPlace<'_>> {
     })
 }
 
-/// Returns where somebody has it now who had not, or, if asked, whose claim is newer.
+/// Returns gates and branches with a new holder, or, if asked, with a newer claim.
 fn newly_held<'t>(
     before: &'t Task,
     after: &'t Task,
@@ -238,7 +239,7 @@ fn newly_held<'t>(
     })
 }
 
-/// Returns where nobody has it any more, and who had.
+/// Returns gates and branches that lost their holder, with the earlier holder.
 fn newly_free<'t>(
     before: &'t Task,
     after: &'t Task,
@@ -249,7 +250,7 @@ fn newly_free<'t>(
     old.filter(move |(at, _)| gone(at))
 }
 
-/// Returns what waits for something outside from now on.
+/// Returns the events of tasks and branches that became blocked.
 fn new_blocks(before: Option<&Task>, after: &Task) -> Vec<Event> {
     let Some(open) = &after.gate else { return Vec::new() };
     let was = |id: &GateId| {
@@ -284,7 +285,7 @@ fn new_blocks(before: Option<&Task>, after: &Task) -> Vec<Event> {
     events
 }
 
-/// Returns how the task ended, if it did just now.
+/// Returns the event of the task's end, if it just ended.
 fn ending_event(before: Option<&Task>, after: &Task) -> Option<Event> {
     if before.is_some_and(|task| task.status == after.status) {
         return None;
@@ -303,16 +304,16 @@ fn ending_event(before: Option<&Task>, after: &Task) -> Option<Event> {
 /// A message to be sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Notice<'a> {
-    /// Which of the events it tells, from 0.
+    /// The index of its event.
     pub event: usize,
     pub channel: &'a Channel,
-    /// Whom it is for: agents, roles, the owner; nobody by name where the project itself wants to be told.
+    /// Its recipients: agents, roles, the owner; empty for the project's own channels.
     pub to: Vec<String>,
-    /// How they stand to what happened.
+    /// The recipient's relation to the event.
     pub reader: NoticeReader,
 }
 
-/// Whom an event concerns, how, and whether they are told without having asked for that very event.
+/// A recipient of an event, their relation to it, and whether they are notified without a subscription.
 type Concern<'e> = (Who<'e>, NoticeReader, bool);
 
 enum Who<'e> {
@@ -321,7 +322,7 @@ enum Who<'e> {
     Owner,
 }
 
-/// Returns the messages about what happened in one change, which led to `after`.
+/// Returns the notices about the events of one change, which led to `after`.
 pub fn audience<'a>(rules: &'a Rules, after: Option<&Task>, events: &[Event]) -> Vec<Notice<'a>> {
     let mut notices: Vec<Notice<'a>> = Vec::new();
     for (index, event) in events.iter().enumerate() {
@@ -358,7 +359,7 @@ fn subscribes(own: &Subscription, kind: EventKind) -> bool {
     }
 }
 
-/// One channel is told one thing once, whoever it is for.
+/// Each channel gets one notice for an event, with all recipients.
 fn add_notice<'a>(
     notices: &mut Vec<Notice<'a>>,
     event: usize,
@@ -396,7 +397,7 @@ fn concerns<'e>(
         Event::AssignmentError { agent, .. } | Event::Conflict { losing_agent: agent, .. } => {
             (vec![agent], true)
         }
-        // What blocks it is told by itself where it is known.
+        // Skipped if a more specific event tells the cause.
         Event::Blocked { .. } => (Vec::new(), !events.iter().any(says_why)),
         Event::ConditionError(_)
         | Event::Failed
@@ -431,7 +432,7 @@ fn of_role<'e>(rules: &'e Rules, role: &'e RoleId, is_told: bool, all: &mut Vec<
     all.extend(members.map(|id| (Who::Agent(id), NoticeReader::Successor, is_told)));
 }
 
-/// Adds whom it concerns that work has come to a gate: its role, and each agent of it that asks for that.
+/// Adds the recipients of work that arrived at a gate: its role, and each agent of it that subscribed.
 fn arrivals<'e>(
     rules: &'e Rules,
     after: Option<&'e Task>,
@@ -440,7 +441,7 @@ fn arrivals<'e>(
 ) {
     let Some(task) = after.filter(|task| task.status == Status::Ready) else { return };
     let came = match event {
-        // An escalation tells by itself whose it is.
+        // An escalation has an event of its own.
         Event::Transition(visit) => visit.to.is_some() && visit.escalated_to.is_none(),
         Event::Rerouted { .. } => true,
         _ => task.history.is_empty(),

@@ -1,8 +1,8 @@
 //! Merges two diverged states of one task. The same states and the same rules give the same task on any machine.
 //!
-//! What is the engine's is taken whole from one side, which stands. A visit ends once: of two entries that end the same one, what
-//! stands counts, and the other is superseded with all that followed it. Only what was said at a branch of a fork that is still
-//! open where the other side stands is decided again on top of it. What is people's is merged key by key, by `keys`.
+//! Engine fields are taken as a whole from one side, the winning one. A visit ends once: of two entries that end the same visit,
+//! the winning side's counts, and the other is superseded with all that followed it. Only verdicts of branches of a fork that is
+//! still open on the winning side are decided again on top of it. People's fields are merged key by key, by `merge_keys`.
 
 use std::fmt;
 
@@ -19,25 +19,25 @@ use crate::rules::workflow::rules::Rules;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Merged {
     pub task: Task,
-    /// Entries of the other side that count no more, oldest first.
+    /// Entries of the other side that no longer count, oldest first.
     pub superseded: Vec<Superseded>,
-    /// How many entries of the other side were decided again: they are the last of the history.
+    /// How many entries of the other side were decided again: the last ones of the history.
     pub carried: usize,
-    /// What the other side had said without an entry, and is said no more.
+    /// Acts of the other side without an entry that no longer count.
     pub dropped: Vec<Dropped>,
 }
 
-/// An entry that counts no more: its visit had ended otherwise.
+/// An entry that no longer counts, since its visit ended otherwise.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Superseded {
-    /// The visit that it ended, by the count of its own side.
+    /// The visit that it ended, as numbered on its own side.
     pub ticket: Ticket,
     pub visit: Visit,
-    /// Who ended the visit that stands in its place, if it was anybody in org.yaml.
+    /// Who ended the visit on the winning side, if that is an agent of org.yaml.
     pub by: Option<AgentId>,
 }
 
-/// Merges the two. What people say of the task is taken from `people`: conditions see it.
+/// Merges the two states. People's fields are taken from `people`, since conditions read them.
 pub(crate) fn merge(rules: &Rules, apart: &Apart<'_>, people: &Task) -> Merged {
     let standing = apart.standing();
     let mut task =
@@ -63,9 +63,9 @@ pub(crate) fn merge(rules: &Rules, apart: &Apart<'_>, people: &Task) -> Merged {
 /// One of two states that are merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// What is merged into.
+    /// The side that is merged into.
     Ours,
-    /// What comes in.
+    /// The side that is merged.
     Theirs,
 }
 
@@ -81,26 +81,26 @@ impl fmt::Display for Side {
 /// Why two states are not merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum MergeRefusal {
-    /// One side has fewer entries than both had: a history only grows.
+    /// One side has fewer entries than the base, though a history only grows.
     #[error("{side} has {left} of the {had} entries that there were before: a history only grows")]
     Removed { side: Side, had: usize, left: usize },
-    /// The two have no common beginning: they are two tasks of one name.
+    /// The two have no common beginning: they are two tasks with one id.
     #[error("they are two tasks with one id: one was created at {ours}, the other at {theirs}")]
     TwoTasks { ours: Timestamp, theirs: Timestamp },
 }
 
-/// Two states that can be merged, held against each other.
+/// Two states that can be merged.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Apart<'t> {
     base: Option<&'t Task>,
     ours: &'t Task,
     theirs: &'t Task,
-    /// So many entries they share from the beginning.
+    /// The number of entries that they share.
     common: usize,
     stands: Side,
 }
 
-/// Holds two states against each other, and against what both were before where that is known.
+/// Compares two states with each other and with their base, if known. Fails if they cannot be merged.
 pub(crate) fn apart<'t>(
     base: Option<&'t Task>,
     ours: &'t Task,
@@ -130,7 +130,7 @@ pub(crate) fn apart<'t>(
     Ok(Apart { base, ours, theirs, common, stands })
 }
 
-/// Returns which of two states with the same history stands.
+/// Returns the winning one of two states with the same history.
 fn standing_side_without_entries(base: Option<&Task>, ours: &Task, theirs: &Task) -> Side {
     let only_theirs = match (ours.is_new(), theirs.is_new()) {
         (true, false) => true,
@@ -164,13 +164,13 @@ impl<'t> Apart<'t> {
         self.base
     }
 
-    /// Returns whether both sides have seen the visit of that number open.
+    /// Returns whether the visit of that number was open on both sides.
     pub(crate) fn shares(&self, visit: usize) -> bool {
         visit <= self.common
     }
 
-    /// Returns the entries of the other side that the standing one does not have, each with the visit it ended. What was settled
-    /// before is none of them: a rebase merges one commit after the other.
+    /// Returns the entries that only the losing side has, each with the visit that it ended. Entries that were carried over
+    /// before are left out: a rebase merges one commit after the other.
     pub(crate) fn contested(&self) -> Vec<(Ticket, &'t Visit)> {
         let (standing, other) = (self.standing(), self.other());
         let settled = |index: usize, entry: &Visit| {
@@ -198,7 +198,7 @@ impl<'t> Apart<'t> {
         contested
     }
 
-    /// Returns who ended the visit that stands in the place of the one that the ticket names.
+    /// Returns who ended the visit of this ticket on the winning side.
     pub(crate) fn in_place_of(&self, ticket: &Ticket) -> Option<AgentId> {
         let history = &self.standing().history;
         let shared = ticket.visit.is_some_and(|visit| self.shares(visit));
@@ -207,8 +207,8 @@ impl<'t> Apart<'t> {
     }
 }
 
-/// Returns the task with the entry decided again on top of it; nothing where its visit has ended, or the rules refuse it, or it is
-/// not signed as they want it.
+/// Returns the task with the entry decided again on top of it; `None` if its visit has ended, the rules refuse it, or its
+/// signature does not fit.
 fn decide_again(
     rules: &Rules,
     apart: &Apart<'_>,
@@ -219,31 +219,31 @@ fn decide_again(
     let open = task.gate.as_ref()?;
     let is_open =
         ticket.visit == Some(open.visit) && apart.shares(open.visit) && open.current == entry.gate;
-    let is_said = matches!(entry.outcome, Ending::Said(_)) && entry.branch.is_some();
+    let is_said = matches!(entry.outcome, Ending::Completed(_)) && entry.branch.is_some();
     if !is_open || !is_said {
         return None;
     }
     let carried = apply_entry(rules, task, entry).ok()?;
-    // What its agent signed under other rules is not what it says under these.
+    // Under other rules, the signed text differs.
     flaw(rules, &carried, task.history.len()).is_none().then_some(carried)
 }
 
-/// Something that one side said, and that is said no more.
+/// An act of the losing side that no longer counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Dropped {
-    /// The agent had taken the task.
+    /// A claim.
     Claim {
         /// The visit, or the branch of it.
         ticket: Ticket,
         agent: AgentId,
     },
-    /// A person had it held.
+    /// A person's hold.
     Hold { ticket: Ticket },
-    /// It was set going again.
+    /// An unblocking.
     Unblocking { ticket: Ticket },
 }
 
-/// Returns what the side that does not stand had said of a visit that both have seen.
+/// Returns the dropped acts of the losing side on a visit that was open on both.
 fn dropped(apart: &Apart<'_>, merged: &Task) -> Vec<Dropped> {
     let other = apart.other();
     let Some(open) = other.gate.as_ref().filter(|open| apart.shares(open.visit)) else {
@@ -268,7 +268,7 @@ fn dropped(apart: &Apart<'_>, merged: &Task) -> Vec<Dropped> {
     dropped
 }
 
-/// Returns who has taken what of the open visit.
+/// Returns the claims on the open visit.
 fn claims(task: &Task) -> impl Iterator<Item = (Ticket, &AgentId)> {
     let branches = task.gate.iter().flat_map(|open| &open.branches);
     let at = branches.filter_map(|own| Some((task.ticket_of(Some(&own.id)), own.agent.as_ref()?)));
@@ -285,24 +285,24 @@ const NAMES: [&str; 2] = ["tags", "dependsOn"];
 /// Keys that were merged.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Keys {
-    /// All that is not disputed, and of what is, what is ours.
+    /// The merged keys, with our value at conflicts.
     pub merged: Map,
-    /// What both sides changed, each otherwise.
+    /// The conflicts.
     pub disputed: Vec<Disputed>,
 }
 
-/// A key that both sides changed, each otherwise.
+/// A key that both sides changed differently.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Disputed {
-    /// The key, and those that lead to it, the outermost first.
+    /// The path of the key, outermost first.
     pub path: Vec<String>,
-    /// Ours; nothing where it is gone.
+    /// Our value; `None` if it was removed.
     pub ours: Option<Value>,
-    /// Theirs; nothing where it is gone.
+    /// Their value; `None` if it was removed.
     pub theirs: Option<Value>,
 }
 
-/// Merges two mappings that came of a third one. What is ours keeps its order, and what is new of theirs comes behind it.
+/// Merges two mappings with their base. Our keys keep their order; their new keys follow.
 pub(crate) fn merge_keys(base: &Map, ours: &Map, theirs: &Map) -> Keys {
     let mut keys = Keys::default();
     keys.merged = keys.inside(&[], base, ours, theirs);

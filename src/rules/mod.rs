@@ -25,7 +25,7 @@ pub(crate) mod verdict;
 mod tests;
 
 pub use act::{Act, Actor, Decision, LOOP_LIMIT, Warning, WorkflowStep};
-pub use assignment::{AgentLoads, LastAssignment, Waiting, dispatch};
+pub use assignment::{AgentLoads, LastAssignment, UnclaimedWork, dispatch};
 pub use events::{Notice, audience, events};
 pub use refusal::{Flaw, NAMESPACE, Refusal, RefusalKind, ToSign};
 pub use replay::{
@@ -42,7 +42,7 @@ pub use transition::completion::passes_by_itself;
 pub use transition::decide::{begin, decide, rehearse};
 pub use transition::fold::is_looping;
 pub use transition::rule_changes::{Waits, circle_of, circles, owed};
-pub use transition::visit::may_mean;
+pub use transition::visit::check_ticket;
 pub use validate::checker::Finding;
 pub use workflow::difference::{Difference, DifferenceKind, RuleSubject, differences};
 pub use workflow::graph::{Edge, EdgeKind, edges, first};

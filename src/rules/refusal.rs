@@ -12,7 +12,7 @@ use crate::domain::{
     Station, Status, TaskId, Ticket, Timestamp, Visit, WorkflowName, listed,
 };
 
-/// The namespace of signatures here: one that was made for git, or for a file, does not count.
+/// The namespace of our signatures: one that was made for git or for a file does not count.
 pub const NAMESPACE: &str = "aof";
 
 /// Why an act was not carried out.
@@ -155,7 +155,7 @@ pub enum Refusal {
     Signature(Box<ToSign>),
 }
 
-/// What is to be signed of a completion, by whom, and what is wrong with the signature that it has.
+/// What has to be signed of a completion, by whom, and what is wrong with its signature.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{}", flawed(self))]
 pub struct ToSign {
@@ -188,14 +188,14 @@ pub enum Flaw {
 /// The family of a refusal, which decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusalKind {
-    /// The rules say no.
+    /// The rules forbid it.
     Refused,
     /// The task has moved on.
     Conflict,
 }
 
 impl Refusal {
-    /// Returns the conflict with the entry that ended what the ticket names.
+    /// Returns the conflict with the entry that ended the ticket's visit.
     pub(crate) fn visit_ended(ticket: &Ticket, entry: &Visit, agent: Option<&AgentId>) -> Self {
         Self::VisitEnded {
             ticket: ticket.clone(),
@@ -218,7 +218,7 @@ impl Refusal {
         }
     }
 
-    /// Returns what is wrong, and why: one sentence.
+    /// Returns the problem and its reason in one sentence.
     pub fn problem(&self) -> String {
         self.to_string()
     }
@@ -324,7 +324,7 @@ fn flawed(wanted: &ToSign) -> String {
     }
 }
 
-/// Returns a completion of that outcome which would be accepted.
+/// Returns an acceptable completion with that outcome.
 fn sample(outcome: &Outcome) -> Value {
     let summary = match outcome {
         Outcome::Complete => "Added login with tokens; 14 tests, coverage 85%",

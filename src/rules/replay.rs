@@ -11,7 +11,7 @@ use crate::rules::transition::decide::decide;
 use crate::rules::transition::visit::Transition;
 use crate::rules::workflow::rules::Rules;
 
-/// How a later state of a task came of an earlier one.
+/// What led from an earlier state of a task to a later one.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StateChange {
     /// Nothing.
@@ -28,8 +28,7 @@ pub enum StateChange {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReplayedAct {
     pub act: Act,
-    /// The task after it, and after each decision that a gate made by itself right behind it; the last says what the later state
-    /// does.
+    /// The task after the act, and after each automatic gate that followed it. The last one equals the later state.
     pub states: Vec<Task>,
     /// What happened besides, on the way.
     pub events: Vec<Event>,
@@ -47,16 +46,16 @@ pub fn explain(rules: &Rules, before: Option<&Task>, after: &Task) -> StateChang
             if ours.is_empty() || (before.is_new() && after.is_new()) {
                 return StateChange::Edit;
             }
-            // People may have edited beside what the engine did; the act is looked for on what they left.
+            // People may have edited the task too: search for the act on top of their edit.
             let mut edited = with_people_of(before, after);
             if before.is_new() {
-                // Until it stands somewhere, people decide which workflow a task follows.
+                // Until a task is at a gate, people decide which workflow it follows.
                 edited.routing.workflow.clone_from(&after.routing.workflow);
             }
             (edited, ours)
         }
     };
-    // A completion's text is not in its entry, so its digest cannot be made again: the recorded one stands.
+    // A completion's text is not in its entry, so its digest cannot be recomputed: take the recorded one.
     let stamp = after.history.get(start.history.len()).and_then(|visit| visit.completion.as_ref());
     let found = candidates(&start, after).into_iter().find_map(|(act, now)| {
         let steps = states(rules, &start, &act, now, after, stamp)?;
@@ -73,8 +72,7 @@ fn beginnings(after: &Task) -> Vec<(Act, Timestamp)> {
     std::iter::once(Act::Open).chain(given).map(|act| (act, opened_at(after))).collect()
 }
 
-/// Returns what the task was before it stood anywhere. Nothing that people or agents did since can be known of a file that was not
-/// there before; what gates decided by themselves can.
+/// Returns the task before its first gate. For a new file, only decisions of automatic gates can be known.
 pub(crate) fn before_first_gate(rules: &Rules, after: &Task) -> Task {
     let mut bare = after.clone();
     bare.gate = None;
@@ -101,7 +99,7 @@ impl ReplayedAct {
     }
 }
 
-/// Returns the steps that the act leads through, if the last of them is what `after` says.
+/// Returns the states that the act leads through, if the last one equals `after`.
 fn states(
     rules: &Rules,
     before: &Task,
@@ -114,7 +112,7 @@ fn states(
     steps.last().is_some_and(|last| same_engine_fields(&last.task, after)).then_some(steps)
 }
 
-/// Lets gates that decide by themselves decide, as far as `after` has gone: they do so right behind the act.
+/// Applies the automatic gates after the act, as far as `after` has gone.
 fn with_automatic_passes(rules: &Rules, first: WorkflowStep, after: &Task) -> Vec<WorkflowStep> {
     let pass = |step: &WorkflowStep| {
         let entry = after.history.get(step.task.history.len())?;
@@ -174,7 +172,7 @@ fn candidates(before: &Task, after: &Task) -> Vec<(Act, Timestamp)> {
         Act::Timeout { branch: None },
     ];
     acts.push(Act::Depend { lost: lost_dependencies(after) });
-    // Whoever holds a task adds the reason to what stands in its way.
+    // A hold adds its reason to the blockers.
     let reason = after.blockers.last().cloned().unwrap_or_default();
     acts.push(Act::Hold { by: person.clone(), reason });
     for own in after.gate.iter().flat_map(|open| &open.branches) {
@@ -189,7 +187,7 @@ fn candidates(before: &Task, after: &Task) -> Vec<(Act, Timestamp)> {
     acts.into_iter().map(|act| (act, after.updated)).collect()
 }
 
-/// Returns the acts after which the agent has it.
+/// Returns the acts after which the agent holds it.
 fn acts_giving_to(agent: &AgentId, branch: Option<&GateId>) -> [Act; 3] {
     let (agent, branch) = (agent.clone(), branch.cloned());
     [
@@ -207,8 +205,8 @@ pub(crate) fn act_of_entry(before: &Task, entry: &Visit) -> Option<(Act, Timesta
         _ => None,
     };
     let act = match &entry.outcome {
-        Ending::Said(_) if entry.agent.is_none() => Act::Pass,
-        Ending::Said(outcome) => Act::Complete(Completion {
+        Ending::Completed(_) if entry.agent.is_none() => Act::Pass,
+        Ending::Completed(outcome) => Act::Complete(Completion {
             ticket: Ticket { branch: entry.branch.clone(), ..before.ticket() },
             agent: entry.agent.clone()?,
             outcome: Some(outcome.to_string()),
@@ -230,7 +228,7 @@ pub(crate) fn act_of_entry(before: &Task, entry: &Visit) -> Option<(Act, Timesta
     Some((act, entry.exited))
 }
 
-/// Returns what the act makes of the task, or why the rules refuse it.
+/// Applies the act to the task again. Fails if the rules refuse it.
 fn reapply(
     rules: &Rules,
     task: &Task,
@@ -251,29 +249,29 @@ fn reapply(
     }
 }
 
-/// What the states say.
+/// The result of a proof.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Proof {
-    /// The engine's part is as it was.
+    /// The engine fields are unchanged.
     Kept,
     /// The engine did this.
     Done(Box<ReplayedAct>),
-    /// The engine could have done all this, one step after the other: so many entries came at once.
+    /// The engine could have made all these entries, one after the other: so many came at once.
     Several(usize),
-    /// It cannot have been the engine.
+    /// The engine cannot have made the change.
     Breach(Breach),
 }
 
-/// What cannot have been the engine.
+/// A change that the engine cannot have made.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Breach {
     /// Entries are gone: how many there were, and are.
     Removed { before: usize, after: usize },
-    /// An entry says something else than it did: the first such one, counted from 0.
+    /// An entry was changed: the index of the first one.
     Rewritten { entry: usize },
-    /// The rules refuse what the entry says.
+    /// The rules refuse the entry.
     Refused { entry: usize, why: String },
-    /// By the rules, something else comes of what the entry says.
+    /// By the rules, the entry leads to another state.
     Otherwise {
         entry: usize,
         /// The fields that differ from what the engine makes of it.
@@ -281,16 +279,16 @@ pub enum Breach {
         /// What the engine makes of it.
         expected: Box<Task>,
     },
-    /// What is the engine's was moved, and no entry says so.
+    /// Engine fields were changed without an entry.
     Moved {
         /// The fields that differ from before.
         fields: Vec<&'static str>,
     },
-    /// A task that is new has been somewhere already: so many entries.
+    /// A new task has this many entries already.
     Begun { entries: usize },
 }
 
-/// Returns what becomes of `before` (nothing for a new task) in `after`, by these rules.
+/// Judges by these rules how `before` (`None` for a new task) became `after`.
 pub fn prove(rules: &Rules, before: Option<&Task>, after: &Task) -> Proof {
     if let Some(breach) = before.and_then(|before| find_rewrite(before, after)) {
         return Proof::Breach(breach);
@@ -307,7 +305,7 @@ pub fn prove(rules: &Rules, before: Option<&Task>, after: &Task) -> Proof {
     match &after.history[before.history.len()..] {
         [] => Proof::Breach(Breach::Moved { fields }),
         ended => {
-            // What people changed at the same time counts for the rules, and is theirs.
+            // People's changes at the same time are allowed, and conditions read them.
             let edited = with_people_of(before, after);
             check_entries(rules, edited, ended, after)
                 .map_or(Proof::Several(ended.len()), Proof::Breach)
@@ -330,8 +328,8 @@ fn judge_new_task(rules: &Rules, after: &Task) -> Breach {
     }
 }
 
-/// Returns the states with the hash of the rules in place of what the later one names them by, and nothing where that is the same.
-/// Another version of the engine may have called the same rules something else.
+/// Returns the states with the current hash of the rules; `None` if the later one has it already. Another version of the engine
+/// may hash the same rules otherwise.
 pub fn rehashed(
     rules: &Rules,
     before: Option<&Task>,
@@ -365,8 +363,8 @@ fn find_rewrite(before: &Task, after: &Task) -> Option<Breach> {
     }
 }
 
-/// Returns what is wrong with entries that came at once; nothing where the engine could have made them one after the other, with
-/// claims and the like between them.
+/// Returns what is wrong with several entries at once; `None` if the engine could have made them one after the other, with claims
+/// and the like in between.
 fn check_entries(rules: &Rules, mut task: Task, ended: &[Visit], after: &Task) -> Option<Breach> {
     for entry in ended {
         let number = task.history.len();
@@ -387,7 +385,7 @@ fn check_entries(rules: &Rules, mut task: Task, ended: &[Visit], after: &Task) -
     (!fields.is_empty()).then(|| Breach::Otherwise { entry, fields, expected: Box::new(task) })
 }
 
-/// Returns what the engine makes of the entry, or why it refuses it.
+/// Applies the entry as the engine would. Fails if the rules refuse it.
 pub(crate) fn apply_entry(rules: &Rules, before: &Task, entry: &Visit) -> Result<Task, String> {
     let Some((act, now)) = act_of_entry(before, entry) else {
         return Err("it does not say who ended the visit, or by which completion".to_owned());
@@ -395,7 +393,7 @@ pub(crate) fn apply_entry(rules: &Rules, before: &Task, entry: &Visit) -> Result
     reapply(rules, before, &act, now, entry.completion.as_ref()).map(|step| step.task)
 }
 
-/// Returns the task as if nobody had taken it: claims leave no entry, so they are lost where commits are put together.
+/// Returns the task without claims: they leave no entry, so they are lost when commits are squashed.
 fn without_claims(task: &Task) -> Task {
     let mut task = task.clone();
     (task.routing.agent, task.routing.claimed, task.routing.lost) = (None, None, None);

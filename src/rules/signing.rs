@@ -1,4 +1,4 @@
-//! What is signed of a completion, and whether the signature holds.
+//! What is signed of a completion, and the check of its signature.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +15,14 @@ use crate::rules::condition::value::format_number;
 use crate::rules::refusal::{Flaw, NAMESPACE, Refusal, ToSign};
 use crate::rules::workflow::rules::Rules;
 
-/// Returns what is wrong with the signature of the entry of that place, by the keys that these rules name; nothing where it is as it should
-/// be, and where none is wanted.
+/// Returns what is wrong with the signature of the entry at that index, by the keys in these rules; `None` if it is valid or not
+/// required.
 pub fn flaw(rules: &Rules, task: &Task, place: usize) -> Option<Flaw> {
     let entry = task.history.get(place)?;
     let keys = entry.agent.as_ref().map(|agent| rules.org.signing_keys(agent)).unwrap_or_default();
     let Some(signature) = &entry.signature else {
-        // Whatever else ends a visit is nobody's word.
-        let is_said = matches!(entry.outcome, Ending::Said(_)) && entry.completion.is_some();
+        // Other endings are not signed by anybody.
+        let is_said = matches!(entry.outcome, Ending::Completed(_)) && entry.completion.is_some();
         return (is_said && !keys.is_empty()).then_some(Flaw::Missing);
     };
     if signature.namespace() != NAMESPACE {
@@ -39,12 +39,12 @@ pub fn flaw(rules: &Rules, task: &Task, place: usize) -> Option<Flaw> {
     }
 }
 
-/// Returns the ticket of the visit that the entry of that place ended.
+/// Returns the ticket of the visit that the entry at that index ended.
 pub fn entry_ticket(task: &Task, place: usize) -> Option<Ticket> {
     task.history.get(place).map(|entry| ticket(task, place, entry))
 }
 
-/// Returns why the entry of that place is not taken, if its signature is not as it should be.
+/// Refuses the entry at that index if its signature is missing or invalid.
 pub(crate) fn check_signature(rules: &Rules, task: &Task, place: usize) -> Result<(), Refusal> {
     let Some(flaw) = flaw(rules, task, place) else { return Ok(()) };
     let (Some(entry), Some(text)) = (task.history.get(place), to_sign(rules, task, place)) else {
@@ -61,13 +61,13 @@ pub(crate) fn check_signature(rules: &Rules, task: &Task, place: usize) -> Resul
     })))
 }
 
-/// What the text begins with; another form would have another number.
+/// The first line of the signed text, with the version of its format.
 const FORM: &str = "aof-completion: 1\n";
 
-/// Returns what is signed of the entry of that place in the history; nothing where no completion made it.
+/// Returns the text to sign for the entry at that index; `None` if no completion made it.
 pub fn to_sign(rules: &Rules, task: &Task, place: usize) -> Option<String> {
     let entry = task.history.get(place)?;
-    let (Ending::Said(outcome), Some(agent), Some(stamp)) =
+    let (Ending::Completed(outcome), Some(agent), Some(stamp)) =
         (&entry.outcome, &entry.agent, &entry.completion)
     else {
         return None;
@@ -95,7 +95,7 @@ pub fn to_sign(rules: &Rules, task: &Task, place: usize) -> Option<String> {
     Some(canonical)
 }
 
-/// Returns the ticket of an entry: the visit began where the one before it ended, and at a fork several entries are of one visit.
+/// Returns the ticket of an entry. At a fork, several entries belong to one visit.
 fn ticket(task: &Task, place: usize, entry: &Visit) -> Ticket {
     let before = task.history.get(..place).unwrap_or_default();
     let visit =
@@ -103,8 +103,8 @@ fn ticket(task: &Task, place: usize, entry: &Visit) -> Ticket {
     Ticket { task: task.id.clone(), visit: Some(visit), branch: entry.branch.clone() }
 }
 
-/// Returns a value as JSON in the one way there is: keys in the order of their bytes, no blanks, numbers as JavaScript writes them
-/// but for integers of up to 64 bits, which keep their digits; in texts only quotes, backslashes and control characters are escaped.
+/// Returns a value as canonical JSON: keys sorted by bytes, no blanks, numbers as JavaScript writes them, except that integers of
+/// up to 64 bits keep their digits; in texts, only quotes, backslashes and control characters are escaped.
 fn json(value: &Value) -> String {
     match value {
         Value::Object(map) => {
@@ -138,7 +138,7 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// Returns whether the key that the signature names has signed the text.
+/// Returns whether the signature of the text is valid for the key that it names.
 pub(crate) fn is_valid_signature(signature: &SshSignature, text: &[u8]) -> bool {
     let hash = match signature.hash() {
         HashName::Sha256 => &digest::SHA256,
@@ -165,7 +165,7 @@ pub(crate) fn is_valid_signature(signature: &SshSignature, text: &[u8]) -> bool 
     UnparsedPublicKey::new(algorithm, &key.point).verify(&signed, &scheme.bytes).is_ok()
 }
 
-/// Returns what a hardware token signs in place of the bytes it is given.
+/// Returns the bytes that a hardware token signs for a text.
 fn signed_by_token(application: &[u8], flags: u8, counter: u32, signed: &[u8]) -> Vec<u8> {
     let mut whole = digest::digest(&digest::SHA256, application).as_ref().to_vec();
     whole.push(flags);

@@ -318,7 +318,7 @@ impl<'a> Values<'a> {
             return Some(text(work.trim_matches('\n').to_owned()));
         }
         let visit = self.latest(gate)?;
-        match (what, visit.said()) {
+        match (what, visit.gate_outcome()) {
             ("outcome", Some(outcome)) => Some(text(outcome.to_string())),
             _ => of_visit(visit, what),
         }

@@ -1,5 +1,5 @@
-//! A verdict, read from what an agent wrote. What is quoted, code or a comment never decides; the last mark counts; what
-//! cannot be read is said to be so, and is never taken for a yes.
+//! Reads a verdict from an agent's text. Quotes, code and comments never decide; the last mark counts; an unreadable verdict is
+//! reported, and never taken for a pass.
 //!
 //! Everything here takes time that grows with the length of the text, whatever is in it.
 
@@ -13,9 +13,9 @@ pub(crate) mod mask;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct VerdictReading {
     pub verdict: TextVerdict,
-    /// The values of the keys that were asked for, under the names that they were asked for by.
+    /// The values of the requested keys, under the requested names.
     pub values: Vec<(String, String)>,
-    /// The items of the text's lists: what a reviewer wants mended.
+    /// The items of the text's lists: the changes that a reviewer requests.
     pub items: Vec<String>,
 }
 
@@ -26,11 +26,11 @@ pub(crate) enum TextVerdict {
     Passed,
     /// `FAIL`.
     Failed,
-    /// One of the words that were asked for, as it was asked for.
+    /// One of the requested words, as requested.
     Named(String),
     /// There is no mark.
     Nothing,
-    /// There is a mark, and what it says is none of the words; this is what stands there.
+    /// There is a mark with this text, which is none of the words.
     Unreadable(String),
 }
 

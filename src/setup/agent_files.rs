@@ -1,5 +1,5 @@
-//! The files by which coding agents find a project's tasks: what they should say, given what they say now. What others wrote in
-//! them stays as it is; what cannot be merged is refused, with what to write by hand.
+//! The files that tell coding agents of a project's tasks: returns their new text, given the current one. Text by others stays as it
+//! is; a file that cannot be merged is refused, with a snippet to add by hand.
 
 use std::ops::Range;
 
@@ -15,13 +15,13 @@ const BLOCK_BEGIN: &str = "<!-- AOF:BEGIN";
 const BLOCK_END: &str = "<!-- AOF:END -->";
 /// The block in AGENTS.md, between two markers.
 const BLOCK: &str = include_str!("agent_files/block.md");
-/// The line of CLAUDE.md that has Claude Code read AGENTS.md: it reads CLAUDE.md only, and takes in what that imports.
+/// The line of CLAUDE.md that imports AGENTS.md, which Claude Code does not read otherwise.
 const IMPORT: &str = "@AGENTS.md";
-/// What the server is called in everybody's configuration.
+/// The server's name in all configurations.
 const NAME: &str = "aof";
 /// The table of servers in Codex's configuration.
 const SERVERS: &str = "mcp_servers";
-/// What the server takes from the environment: who acts, and for which run. Codex hands on only the variables that are named.
+/// The server's environment variables: who acts, and for which run. Codex passes on only named variables.
 const VARIABLES: [&str; 3] = ["AOF_AGENT", "AOF_TASK", "AOF_RUN"];
 
 /// A file that a coding agent reads.
@@ -29,7 +29,7 @@ const VARIABLES: [&str; 3] = ["AOF_AGENT", "AOF_TASK", "AOF_RUN"];
 pub(crate) enum AgentFile {
     /// `AGENTS.md`, which most of them read.
     Instructions,
-    /// `CLAUDE.md`, which Claude Code reads in its place, and which imports it.
+    /// `CLAUDE.md`, which Claude Code reads instead, and which imports it.
     ClaudeInstructions,
     /// `.mcp.json` of Claude Code.
     ClaudeCode,
@@ -41,10 +41,10 @@ pub(crate) enum AgentFile {
     OpenCode,
 }
 
-/// Why a file was left alone.
+/// Why a file cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UnmergeableFile {
-    /// The line, if it is one.
+    /// The line, if the problem has one.
     pub line: Option<usize>,
     /// What is wrong.
     pub problem: String,
@@ -73,7 +73,7 @@ impl AgentFile {
         Self::OpenCode,
     ];
 
-    /// Returns where the file is. Where there are several places, the one that is there counts, and the first if none is.
+    /// Returns the possible paths of the file: the existing one counts, else the first.
     pub(crate) fn places(self) -> &'static [&'static str] {
         match self {
             Self::Instructions => &["AGENTS.md"],
@@ -97,25 +97,25 @@ impl AgentFile {
         }
     }
 
-    /// Returns what the file should say, given what it says now: the same text if nothing is missing.
-    pub(crate) fn merged(self, standing: Option<&str>) -> Result<String, UnmergeableFile> {
-        let standing = standing.unwrap_or_default();
+    /// Returns the new text of the file, given the current one: the same if nothing is missing. Fails if it cannot be merged.
+    pub(crate) fn merged(self, current: Option<&str>) -> Result<String, UnmergeableFile> {
+        let current = current.unwrap_or_default();
         match self {
-            Self::Instructions => with_block(standing),
-            Self::ClaudeInstructions => Ok(with_import(standing)),
-            Self::Codex => with_table(standing),
-            Self::ClaudeCode | Self::GeminiCli => with_member(standing, &["mcpServers"], &server()),
-            Self::OpenCode => with_member(standing, open_code_path(standing), &open_code_server()),
+            Self::Instructions => with_block(current),
+            Self::ClaudeInstructions => Ok(with_import(current)),
+            Self::Codex => with_table(current),
+            Self::ClaudeCode | Self::GeminiCli => with_member(current, &["mcpServers"], &server()),
+            Self::OpenCode => with_member(current, open_code_path(current), &open_code_server()),
         }
     }
 
-    /// Returns what to write into the file by hand, where it cannot be merged.
+    /// Returns what to write into the file by hand if it cannot be merged.
     pub(crate) fn snippet(self) -> String {
         self.merged(None).unwrap_or_default()
     }
 }
 
-/// How the MCP server is started, as Claude Code and Gemini CLI write it.
+/// The start of the MCP server, in the format of Claude Code and Gemini CLI.
 fn server() -> Value {
     json!({"command": "aof", "args": ["mcp"]})
 }
@@ -124,16 +124,16 @@ fn open_code_server() -> Value {
     json!({"type": "local", "command": ["aof", "mcp"], "enabled": true})
 }
 
-/// OpenCode reads the servers below `mcp`; files of its second version may have them below `mcp.servers`, and then all are there.
-fn open_code_path(standing: &str) -> &'static [&'static str] {
-    let servers = json_value(standing).and_then(|value| value.pointer("/mcp/servers").cloned());
+/// Returns the path of the servers: below `mcp`, or, in files of OpenCode's second version, perhaps below `mcp.servers`.
+fn open_code_path(current: &str) -> &'static [&'static str] {
+    let servers = json_value(current).and_then(|value| value.pointer("/mcp/servers").cloned());
     match servers {
         Some(Value::Object(servers)) if !servers.contains_key("type") => &["mcp", "servers"],
         _ => &["mcp"],
     }
 }
 
-/// Returns whether an entry starts the MCP server; what a person added behind it is theirs.
+/// Returns whether an entry starts the MCP server; arguments that a person added at the end do not matter.
 fn starts_server(entry: &Value) -> bool {
     let texts = |key| match entry.get(key) {
         Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).collect(),
@@ -145,9 +145,9 @@ fn starts_server(entry: &Value) -> bool {
     program == Some("aof") && line.get(1) == Some(&"mcp")
 }
 
-/// Returns what a file says with the server below the members of the path. Of an entry that starts something else only those
-/// members change that say how it is started.
-fn expected(mut file: Value, path: &[&str], server: &Value) -> Option<Value> {
+/// Returns the file's content with the server at that path. In an entry that starts something else, only the members that define its
+/// start change.
+fn expected_value(mut file: Value, path: &[&str], server: &Value) -> Option<Value> {
     let mut place = &mut file;
     for name in path {
         place = place.as_object_mut()?.entry(*name).or_insert_with(|| json!({}));
@@ -155,15 +155,15 @@ fn expected(mut file: Value, path: &[&str], server: &Value) -> Option<Value> {
     let servers = place.as_object_mut()?;
     match servers.get_mut(NAME) {
         Some(Value::Object(entry)) => {
-            entry.extend(of_start(server).map(|(key, value)| (key.clone(), value.clone())));
+            entry.extend(start_members(server).map(|(key, value)| (key.clone(), value.clone())));
         }
         _ => drop(servers.insert(NAME.to_owned(), server.clone())),
     }
     Some(file)
 }
 
-/// Returns the members that say how the server is started.
-fn of_start(server: &Value) -> impl Iterator<Item = (&String, &Value)> {
+/// Returns the members that define the start of the server.
+fn start_members(server: &Value) -> impl Iterator<Item = (&String, &Value)> {
     server.as_object().into_iter().flatten().filter(|(key, _)| *key != "enabled")
 }
 
@@ -175,23 +175,23 @@ fn line_break(text: &str) -> &'static str {
     }
 }
 
-/// Returns the text with the block as it should be: in its place, or at the end where there is none yet.
+/// Returns the text with the current block: in its old place, or at the end if there is none yet.
 fn with_block(text: &str) -> Result<String, UnmergeableFile> {
     let newline = line_break(text);
     let block = BLOCK.replace('\n', newline);
-    if let Some(standing) = block_in(text)? {
-        let ends = text[standing.clone()].ends_with('\n');
+    if let Some(current) = block_in(text)? {
+        let ends = text[current.clone()].ends_with('\n');
         let block = if ends { block.as_str() } else { block.trim_end() };
-        return Ok(format!("{}{block}{}", &text[..standing.start], &text[standing.end..]));
+        return Ok(format!("{}{block}{}", &text[..current.start], &text[current.end..]));
     }
     if text.trim_start_matches('\u{feff}').is_empty() {
         return Ok(format!("{text}{block}"));
     }
-    let apart = if text.ends_with('\n') { newline.to_owned() } else { newline.repeat(2) };
-    Ok(format!("{text}{apart}{block}"))
+    let separator = if text.ends_with('\n') { newline.to_owned() } else { newline.repeat(2) };
+    Ok(format!("{text}{separator}{block}"))
 }
 
-/// Returns where the block is, its markers and the last line break included.
+/// Returns the range of the block, with its markers and the last line break. Fails if its markers do not match.
 fn block_in(text: &str) -> Result<Option<Range<usize>>, UnmergeableFile> {
     let mut markers: Vec<(usize, bool, Range<usize>)> = Vec::new();
     let mut at = 0;
@@ -209,7 +209,7 @@ fn block_in(text: &str) -> Result<Option<Range<usize>>, UnmergeableFile> {
         [(number, true, _)] => Err(UnmergeableFile::new(
             Some(*number),
             format!("the block that begins on line {number} never ends"),
-            format!("put `{BLOCK_END}` on a line behind it, or remove line {number}"),
+            format!("put `{BLOCK_END}` on a line after it, or remove line {number}"),
         )),
         [(number, false, _), ..] => Err(UnmergeableFile::new(
             Some(*number),
@@ -230,21 +230,21 @@ fn doubled(number: usize, first: usize) -> UnmergeableFile {
     )
 }
 
-/// Returns the text with the line, at its end if it has none.
+/// Returns the text with the import line, added at its end if it is missing.
 fn with_import(text: &str) -> String {
     if imports(text) {
         return text.to_owned();
     }
     let newline = line_break(text);
-    let apart = match text.trim_start_matches('\u{feff}') {
+    let separator = match text.trim_start_matches('\u{feff}') {
         "" => String::new(),
         text if text.ends_with('\n') => newline.to_owned(),
         _ => newline.repeat(2),
     };
-    format!("{text}{apart}{IMPORT}{newline}")
+    format!("{text}{separator}{IMPORT}{newline}")
 }
 
-/// Imports count anywhere in a line, but not in code.
+/// Returns whether the text imports AGENTS.md: anywhere in a line, but not in code.
 fn imports(text: &str) -> bool {
     let mut in_code = false;
     text.lines().any(|line| {
@@ -256,16 +256,16 @@ fn imports(text: &str) -> bool {
     })
 }
 
-/// Returns what the text says; nothing if that is not JSON, comments and trailing commas aside.
+/// Parses JSON with comments and trailing commas; returns nothing if it is invalid.
 fn json_value(text: &str) -> Option<Value> {
     CstRootNode::parse(text, &json_options()).ok()?.to_serde_value()
 }
 
-/// Returns the text with the server below the members of the path, comments and layout of everything else kept. What the new text
-/// says is read back and compared. An entry that starts the server stays as it is.
+/// Returns the text with the server at that path, and keeps comments and layout of everything else. The result is parsed again and
+/// compared. An entry that starts the server stays as it is.
 fn with_member(text: &str, path: &[&str], server: &Value) -> Result<String, UnmergeableFile> {
     if text.trim_start_matches('\u{feff}').trim().is_empty() {
-        return Ok(format!("{:#}\n", expected(json!({}), path, server).unwrap_or_default()));
+        return Ok(format!("{:#}\n", expected_value(json!({}), path, server).unwrap_or_default()));
     }
     let root = CstRootNode::parse(text, &json_options()).map_err(|error| {
         let line = error.line_display();
@@ -290,19 +290,19 @@ fn with_member(text: &str, path: &[&str], server: &Value) -> Result<String, Unme
         return Ok(text.to_owned());
     }
     match object.object_value(NAME) {
-        Some(own) => of_start(server).for_each(|(key, value)| set_json(&own, key, value)),
+        Some(own) => start_members(server).for_each(|(key, value)| set_json(&own, key, value)),
         None => set_json(&object, NAME, server),
     }
     let merged = root.to_string();
-    let expected = expected(before, path, server);
-    if expected.is_none() || json_value(&merged) != expected {
+    let expected_value = expected_value(before, path, server);
+    if expected_value.is_none() || json_value(&merged) != expected_value {
         let fix = "a key may be there twice: leave one of them";
         return Err(UnmergeableFile::new(None, "it cannot be changed safely", fix));
     }
     Ok(merged)
 }
 
-/// Only what people write in such files besides plain JSON.
+/// Returns the options for what people write in such files besides plain JSON.
 fn json_options() -> ParseOptions {
     ParseOptions {
         allow_comments: true,
@@ -338,7 +338,7 @@ fn json_input(value: &Value) -> CstInputValue {
     }
 }
 
-/// Returns the text with the server. An entry that starts it stays as it is; of one that starts something else only `command`,
+/// Returns the text with the server. An entry that starts it stays as it is; in one that starts something else, only `command`,
 /// `args` and `env_vars` change.
 fn with_table(text: &str) -> Result<String, UnmergeableFile> {
     let newline = line_break(text);
@@ -378,13 +378,13 @@ fn with_table(text: &str) -> Result<String, UnmergeableFile> {
     set_toml(own, "env_vars", Array::from_iter(VARIABLES).into());
     let merged = document.to_string();
     let server = json!({"command": "aof", "args": ["mcp"], "env_vars": VARIABLES});
-    if Some(toml_value(&merged)?) != expected(before, &[SERVERS], &server) {
+    if Some(toml_value(&merged)?) != expected_value(before, &[SERVERS], &server) {
         return Err(unsafe_change());
     }
     Ok(merged.replace('\n', newline))
 }
 
-/// Sets a value; what stands around the old one stays.
+/// Sets a value, and keeps the comments and spaces around the old one.
 fn set_toml(table: &mut dyn TableLike, key: &str, mut value: TomlValue) {
     if let Some(old) = table.get(key).and_then(Item::as_value) {
         *value.decor_mut() = old.decor().clone();
@@ -400,7 +400,7 @@ fn unsafe_change() -> UnmergeableFile {
     )
 }
 
-/// Returns what a text says, by another reader than the one that changes it.
+/// Parses TOML with another parser than the one that edits it.
 fn toml_value(text: &str) -> Result<Value, UnmergeableFile> {
     let tree = toml_tree::parse(text).map_err(|faults| {
         let line = faults.first().map(|fault| fault.line_column(text).0);

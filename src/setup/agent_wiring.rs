@@ -1,5 +1,5 @@
-//! The files by which coding agents find the project, brought up to date in one commit that holds nothing else. A file with
-//! uncommitted changes, or one that cannot be merged, is left alone; the others are written.
+//! Updates the files that tell coding agents of the project, in one commit of their own. A file with uncommitted changes, or one that
+//! cannot be merged, is left alone; the others are written.
 
 use std::path::Path;
 
@@ -13,33 +13,33 @@ use crate::storage::{Paths, ProjectPath, StoreError};
 use crate::tasks::plan::DryRun;
 use crate::tasks::write::PlainFile;
 
-/// The files of coding agents, and what became of them.
+/// The files of coding agents, and what was done with them.
 pub(crate) struct WiredAgents {
     /// All of them.
     pub files: Vec<WiredFile>,
-    /// The commit; nothing where none was made.
+    /// The commit; nothing if none was made.
     pub commit: Option<CommitId>,
 }
 
 /// One of the files.
 pub(crate) struct WiredFile {
-    /// Which one.
+    /// Which file it is.
     pub file: AgentFile,
-    /// Where it is.
+    /// Its path.
     pub path: ProjectPath,
-    /// What became of it, or would.
+    /// What was done with it, or would be.
     pub fate: Wiring,
 }
 
-/// What becomes of such a file.
+/// What is done with such a file.
 pub(crate) enum Wiring {
-    /// It says what it should.
+    /// It is up to date.
     Unchanged,
     /// It is written.
     Written {
-        /// What it said; nothing if it was not there.
+        /// Its old text; nothing if it is new.
         before: Option<String>,
-        /// What it says now.
+        /// Its new text.
         after: String,
     },
     /// It is left alone.
@@ -62,7 +62,7 @@ impl WiredAgents {
         self.files.iter().any(|file| matches!(file.fate, Wiring::Written { .. }))
     }
 
-    /// Returns those that were left alone, with why.
+    /// Returns the files that were left alone, with the reasons.
     pub(crate) fn refused(&self) -> impl Iterator<Item = (&WiredFile, &WiringRefusal)> {
         self.files.iter().filter_map(|file| match &file.fate {
             Wiring::Refused(obstacle) => Some((file, obstacle)),
@@ -76,21 +76,21 @@ pub(crate) fn wire_agents(
     workspace: &Workspace,
     dry_run: DryRun,
 ) -> Result<WiredAgents, ProjectError> {
-    // Only the commit finds out what the index has staged.
+    // Only the commit detects other versions in git's index.
     let mut staged: Vec<ProjectError> = Vec::new();
     loop {
         let plan = |head: &Head| {
             let mut wired = plan(workspace.paths.root(), Some((&workspace.repository, head)))?;
             for file in &mut wired.files {
-                let is_its = |error: &&ProjectError| {
+                let is_about = |error: &&ProjectError| {
                     staged_elsewise(error).is_some_and(|path| is_path_of(path, &file.path))
                 };
-                if let Some(error) = staged.iter().find(is_its) {
+                if let Some(error) = staged.iter().find(is_about) {
                     let fix = "the others are done; do that, then run this again";
                     file.fate = refused("staged", &error.to_string(), fix);
                 }
             }
-            let files = wired.files.iter().filter_map(beside).collect();
+            let files = wired.files.iter().filter_map(plain_file).collect();
             Ok(PlannedFiles { outcome: wired, files, is_committed: true })
         };
         match write_planned(workspace, dry_run, MESSAGE, plan) {
@@ -105,11 +105,11 @@ pub(crate) fn wire_agents(
     }
 }
 
-/// Returns the file that git's index has another version of.
+/// Returns the file of which git's index has another version.
 fn staged_elsewise(error: &ProjectError) -> Option<&str> {
     match error {
         ProjectError::Git(
-            GitError::StagedElsewise { path }
+            GitError::StagedDifferently { path }
             | GitError::Unmerged { path }
             | GitError::IntentToAdd { path },
         ) => Some(path),
@@ -117,7 +117,7 @@ fn staged_elsewise(error: &ProjectError) -> Option<&str> {
     }
 }
 
-/// Git names files from the top of the worktree, where the project need not be.
+/// Returns whether a path from the top of the worktree is the file's; the project may be in a subfolder.
 fn is_path_of(full: &str, path: &ProjectPath) -> bool {
     full.strip_suffix(path.as_str())
         .is_some_and(|before| before.is_empty() || before.ends_with('/'))
@@ -125,7 +125,7 @@ fn is_path_of(full: &str, path: &ProjectPath) -> bool {
 
 const MESSAGE: &str = "Tell coding agents how to work on tasks";
 
-/// Returns what would be written for a project that is not there yet.
+/// Returns what would be written for a project that does not exist yet.
 pub(crate) fn agents_to_wire(folder: &Path) -> Result<WiredAgents, ProjectError> {
     let standing =
         folder.ancestors().find(|folder| folder.is_dir() && !folder.as_os_str().is_empty());
@@ -134,7 +134,7 @@ pub(crate) fn agents_to_wire(folder: &Path) -> Result<WiredAgents, ProjectError>
         Ok(_) | Err(GitError::NoRepository { .. }) => None,
         Err(error) => return Err(error.into()),
     };
-    let head = repository.as_ref().map(Repository::look).transpose()?;
+    let head = repository.as_ref().map(Repository::head_for_reading).transpose()?;
     plan(folder, repository.as_ref().zip(head.as_ref()))
 }
 
@@ -235,7 +235,7 @@ fn refused(code: &'static str, problem: &str, fix: &str) -> Wiring {
     Wiring::Refused(WiringRefusal { code, problem: problem.to_owned(), fix: fix.to_owned() })
 }
 
-fn beside(file: &WiredFile) -> Option<PlainFile> {
+fn plain_file(file: &WiredFile) -> Option<PlainFile> {
     let Wiring::Written { before, after } = &file.fate else { return None };
     let before = before.as_ref().map(|text| text.as_bytes().to_vec());
     Some(PlainFile { path: file.path.clone(), before, bytes: after.as_bytes().to_vec() })

@@ -1,4 +1,4 @@
-//! A new file of `workflows/`, in a commit that holds nothing else. Files of rules are only ever added here, never changed.
+//! Adds a workflow file in a commit of its own. Existing rule files are never changed.
 
 use super::planned_files::{PlannedFiles, new_file, write_planned};
 use super::template::{Founder, RoleCast, Template};
@@ -17,44 +17,44 @@ use crate::tasks::plan::DryRun;
 use crate::tasks::state::commit_message;
 use crate::tasks::write::existing_file;
 
-/// A workflow that is to be made of a template.
+/// A workflow to create from a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewWorkflow {
-    /// What it will be called.
+    /// Its name.
     pub name: WorkflowName,
-    /// What it begins as.
+    /// Its template.
     pub template: Template,
 }
 
-/// A workflow that was made, or would be.
+/// A workflow that was created, or would be.
 pub(crate) struct WorkflowFile {
     /// Its file.
     pub path: ProjectPath,
-    /// What the file says.
+    /// The text of the file.
     pub text: String,
     /// The rules that were in force before.
     pub before: InForce,
-    /// What became of it.
+    /// The result.
     pub fate: WorkflowFate,
 }
 
-/// What became of a new workflow.
+/// The result of creating a workflow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum WorkflowFate {
     /// It is committed, and in force.
     Committed(CommitId),
-    /// Nothing was written; it could be committed as it is.
+    /// A dry run: it could be committed.
     Ready,
-    /// With it alone the rules would be invalid, so it waits to be committed together with an org.yaml that has these roles.
+    /// The rules need these roles first, so it waits to be committed together with an org.yaml that has them.
     Lacks {
-        /// The roles, with agents to begin with.
+        /// The missing roles, with suggested agents.
         roles: Vec<RoleCast>,
-        /// Those of their agents that the register of org.yaml does not have; empty where it has no register.
+        /// The suggested agents that are missing under `agents` in org.yaml; empty if it has no `agents`.
         agents: Vec<AgentId>,
     },
 }
 
-/// Makes the workflow. What is there already is never written over, and org.yaml is never touched.
+/// Creates the workflow. Overwrites no file, and does not touch org.yaml. Fails if a workflow of that name exists.
 pub(crate) fn create_workflow(
     workspace: &Workspace,
     new: &NewWorkflow,
@@ -65,7 +65,7 @@ pub(crate) fn create_workflow(
         let before = in_force(workspace, head)?;
         let path = free_path(workspace, head, &before, &new.name)?;
         let text = new.template.workflow_file();
-        let fate = judge(workspace, head, &before, new, &path, &text)?;
+        let fate = check_rules(workspace, head, &before, new, &path, &text)?;
         let files = vec![new_file(path.clone(), text.clone())];
         let is_committed = fate == WorkflowFate::Ready;
         let outcome = WorkflowFile { path, text, before, fate };
@@ -78,14 +78,14 @@ pub(crate) fn create_workflow(
     Ok(made)
 }
 
-/// Returns where the file goes, if nothing of that name is there: neither in the worktree nor in HEAD.
+/// Returns the path of the new file. Fails if a workflow of that name is in the worktree or in HEAD.
 fn free_path(
     workspace: &Workspace,
     head: &Head,
     before: &InForce,
     name: &WorkflowName,
 ) -> Result<ProjectPath, ProjectError> {
-    let taken = |at: &str| {
+    let workflow_exists = |at: &str| {
         ProjectError::Unfit {
         code: "workflow_exists",
         problem: format!("there is a workflow `{name}` already: `{at}`"),
@@ -95,17 +95,17 @@ fn free_path(
     let paths = ["yaml", "yml"].map(|suffix| format!("{WORKFLOWS_FOLDER}/{name}.{suffix}").parse());
     let paths = paths.into_iter().collect::<Result<Vec<ProjectPath>, _>>()?;
     if let Some(path) = existing_file(workspace, head, &paths)? {
-        return Err(taken(path.as_str()));
+        return Err(workflow_exists(path.as_str()));
     }
     let project = &before.rules.project;
     if !project.implicit_workflow && project.workflow(name).is_some() {
-        return Err(taken("project.yaml"));
+        return Err(workflow_exists("project.yaml"));
     }
     Ok(format!("{WORKFLOWS_FOLDER}/{name}.yaml").parse()?)
 }
 
-/// Returns what the rules of HEAD would be with the file: valid, or without some roles. Any other fault refuses it.
-fn judge(
+/// Returns whether the rules of HEAD would be valid with the file, or which roles are missing. Fails with any other error.
+fn check_rules(
     workspace: &Workspace,
     head: &Head,
     before: &InForce,

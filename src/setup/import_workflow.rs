@@ -1,4 +1,4 @@
-//! Workflows of other systems, brought into the project: judged with the rules that are there, written, committed.
+//! Imports workflows of other systems into the project: checks them with the existing rules, writes and commits them.
 
 use super::import::import_file::{Imported, ImportedWorkflow, RoleNeed, import};
 use super::import::source::ForeignSystem;
@@ -8,8 +8,8 @@ use crate::files::config::configuration::{Reading, Source, WORKFLOWS_FOLDER, rea
 use crate::files::diagnostic::Diagnostic;
 use crate::git::{CommitId, Head};
 use crate::project::error::ProjectError;
-use crate::project::rule_files::{RULES_LIMIT, standing_files};
-use crate::project::rule_files::{compiled, placed};
+use crate::project::rule_files::{RULES_LIMIT, worktree_rule_files};
+use crate::project::rule_files::{compiled, diagnostics_of};
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::storage::ProjectPath;
@@ -17,26 +17,26 @@ use crate::tasks::plan::DryRun;
 use crate::tasks::write::PlainFile;
 use crate::tasks::write::existing_file;
 
-/// Whether a workflow may be brought in that sends tasks another way than its source.
+/// Whether routes of the source may be lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fidelity {
-    /// It may not.
+    /// They may not.
     Whole,
-    /// It may.
+    /// They may.
     Lossy,
 }
 
-/// What was brought in, or would be.
+/// The result of an import, or of its dry run.
 pub(crate) struct ImportOutcome {
     /// The files, in the order of the workflows.
     pub paths: Vec<ProjectPath>,
     /// The roles that org.yaml lacks.
-    pub lacking: Vec<RoleNeed>,
-    /// What else is to be said of the rules with the new files.
+    pub missing_roles: Vec<RoleNeed>,
+    /// Other diagnostics of the rules with the new files.
     pub diagnostics: Vec<Diagnostic>,
-    /// Whether the rules are valid with the new files as they stand, so that they can be committed.
+    /// Whether the rules are valid with the new files, so that they can be committed.
     pub valid: bool,
-    /// The commit; nothing where none was made.
+    /// The commit; nothing if none was made.
     pub commit: Option<CommitId>,
 }
 
@@ -53,11 +53,11 @@ pub(crate) fn read_foreign(
     })
 }
 
-/// Brings the workflows into the project; without a project they are only judged.
+/// Imports the workflows into the project; without a project, only checks them.
 ///
-/// Files are committed if the rules are valid with them. Where org.yaml lacks a role they would not be, and rules that nobody
-/// can follow are not put in force: then the files stand in the worktree, for a person to complete and commit.
-pub(crate) fn bring_in(
+/// Files are committed if the rules are valid with them. If org.yaml lacks a role they are not, and the files are left in the worktree,
+/// for a person to complete and commit.
+pub(crate) fn import_into_project(
     workspace: Option<&Workspace>,
     imported: &Imported,
     fidelity: Fidelity,
@@ -69,7 +69,7 @@ pub(crate) fn bring_in(
     }
     let files: Vec<PlainFile> =
         imported.workflows.iter().map(file).collect::<Result<_, ProjectError>>()?;
-    let mut brought = judge(workspace, imported, &files)?;
+    let mut brought = check_rules(workspace, imported, &files)?;
     if let Some(workspace) = workspace.filter(|_| dry_run == DryRun::No) {
         brought.commit = write(workspace, &files, &message(imported), brought.valid)?;
     }
@@ -100,10 +100,10 @@ fn write(
     Ok(write_planned(workspace, DryRun::No, message, plan)?.1)
 }
 
-/// Returns what is to be added to org.yaml for these roles.
-pub(crate) fn roles_snippet(lacking: &[RoleNeed]) -> String {
+/// Returns the text to add to org.yaml for these roles.
+pub(crate) fn roles_snippet(missing_roles: &[RoleNeed]) -> String {
     let mut text = String::from("roles:\n");
-    for need in lacking {
+    for need in missing_roles {
         let agent =
             if need.people { "human-you".to_owned() } else { format!("agent-{}", need.role) };
         text.push_str(&format!("  {}:\n", need.role));
@@ -134,15 +134,14 @@ fn file(draft: &ImportedWorkflow) -> Result<PlainFile, ProjectError> {
     Ok(new_file(path, draft.text.clone()))
 }
 
-/// Judges the rules with the new files: as they stand, and with the roles that org.yaml lacks. What is wrong even then is wrong
-/// with the import.
-fn judge(
+/// Checks the rules with the new files, alone and with the roles that org.yaml lacks. Fails if they are invalid even with these roles.
+fn check_rules(
     workspace: Option<&Workspace>,
     imported: &Imported,
     files: &[PlainFile],
 ) -> Result<ImportOutcome, ProjectError> {
     let mut sources = match workspace {
-        Some(workspace) => standing_files(&workspace.repository)?,
+        Some(workspace) => worktree_rule_files(&workspace.repository)?,
         None => Vec::new(),
     };
     let is_new = |name: &str| files.iter().any(|file| file.path.as_str() == name);
@@ -151,12 +150,12 @@ fn judge(
         files.iter().map(|file| Source { name: file.path.to_string(), bytes: file.bytes.clone() });
     sources.extend(added);
     let Reading { mut configuration, faults } = read(&sources);
-    let lacking = lacking(&configuration.org, imported);
-    for need in &lacking {
-        configuration.org.roles.push((need.role.clone(), stand_in(need)));
+    let missing_roles = missing_roles(&configuration.org, imported);
+    for need in &missing_roles {
+        configuration.org.roles.push((need.role.clone(), placeholder_role(need)));
     }
     let findings = match Rules::new(configuration.project.clone(), configuration.org.clone()) {
-        Ok((_, findings)) | Err(findings) => placed(&configuration, findings),
+        Ok((_, findings)) | Err(findings) => diagnostics_of(&configuration, findings),
     };
     let mut diagnostics: Vec<Diagnostic> = faults.into_iter().chain(findings).collect();
     diagnostics.retain(|found| is_new(&found.file) && found.code != "no_default_workflow");
@@ -169,30 +168,30 @@ fn judge(
     let compiled = compiled(&sources);
     let valid = workspace.is_some() && compiled.is_ok();
     if let (Some(_), Err(faults)) = (workspace, compiled) {
-        // What is wrong besides: a role that is lacking is told as such.
+        // Other errors; missing roles are reported as such.
         let error =
             |found: &Diagnostic| found.severity == Severity::Error && found.code != "unknown_role";
         diagnostics.extend(faults.into_iter().filter(error));
     }
     let paths = files.iter().map(|file| file.path.clone()).collect();
-    Ok(ImportOutcome { paths, lacking, diagnostics, valid, commit: None })
+    Ok(ImportOutcome { paths, missing_roles, diagnostics, valid, commit: None })
 }
 
-fn lacking(org: &Org, imported: &Imported) -> Vec<RoleNeed> {
-    let mut lacking: Vec<RoleNeed> = Vec::new();
+fn missing_roles(org: &Org, imported: &Imported) -> Vec<RoleNeed> {
+    let mut missing_roles: Vec<RoleNeed> = Vec::new();
     for need in imported.workflows.iter().flat_map(|draft| &draft.roles) {
         let known = org.roles.iter().any(|(role, _)| *role == need.role);
-        match lacking.iter_mut().find(|other| other.role == need.role) {
+        match missing_roles.iter_mut().find(|other| other.role == need.role) {
             Some(other) => other.people |= need.people,
             None if known => {}
-            None => lacking.push(need.clone()),
+            None => missing_roles.push(need.clone()),
         }
     }
-    lacking
+    missing_roles
 }
 
-/// Somebody who could work in a role that is not there yet.
-fn stand_in(need: &RoleNeed) -> Role {
+/// Returns a role with a placeholder agent, for a role that org.yaml lacks.
+fn placeholder_role(need: &RoleNeed) -> Role {
     let agent = if need.people { "human-you" } else { "agent-1" };
     Role { agents: agent.parse().into_iter().collect(), ..Role::default() }
 }

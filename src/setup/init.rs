@@ -1,4 +1,4 @@
-//! A new project: its configuration and a first task, in one commit that holds nothing else. It may live on a branch of its own.
+//! Creates a project: its configuration and a first task, in one commit, perhaps on a branch of its own.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use crate::history::merge_driver::{
 };
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
-use crate::project::open::{FOLDER, Patience, check_out, check_out_new, home};
+use crate::project::open::{CheckoutWait, FOLDER, check_out, check_out_new, home};
 use crate::project::rule_files::compiled;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
@@ -24,58 +24,58 @@ use crate::tasks::recovery::recover::{recover, recover_if_pending};
 use crate::tasks::state::commit_message;
 use crate::tasks::write::{PlainFile, Write};
 
-/// What a project begins as.
+/// The options of a new project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewProject {
     /// Its folder; it is made if it is missing.
     pub folder: PathBuf,
     /// The process.
     pub template: Template,
-    /// What it is called; absent means as its folder.
+    /// Its name; without one, that of its folder.
     pub name: Option<String>,
-    /// The branch that it lives on, if that is one of its own.
+    /// The branch of its own, if it has one.
     pub branch: Option<BranchName>,
 }
 
-/// A project that was begun, or would be.
+/// A project that was created, or would be.
 pub(crate) struct CreatedProject {
     /// Its folder.
     pub root: PathBuf,
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its rules.
     pub rules: Rc<Rules>,
     /// The first task.
     pub first: Changed,
-    /// What the commit holds.
+    /// The files of the commit.
     pub committed: Vec<ProjectPath>,
-    /// The branch of the commit; nothing for a repository that is not there yet.
+    /// The branch of the commit; nothing if the repository does not exist yet.
     pub branch: Option<String>,
-    /// The pointer on the branch where people work, if the project lives on a branch of its own.
+    /// The pointer on the branch where people work, if the project is on a branch of its own.
     pub checkout: Option<BranchPointer>,
-    /// Whether git had no repository there.
+    /// Whether the repository is new.
     pub new_repository: bool,
-    /// Whether the file that has git merge tasks by their meaning was left alone, since it has changes that are not committed.
+    /// Whether `.gitattributes` was left alone because of uncommitted changes.
     pub attributes_held: bool,
-    /// The settings of this clone, which no commit holds.
+    /// The settings in `.git`, which no commit has.
     pub set_up: SetupPlan,
 }
 
-/// The commit on the branch where people work that says where the project is.
+/// The commit on the branch where people work that names the project's branch.
 pub(crate) struct BranchPointer {
     /// The folder.
     pub root: PathBuf,
     /// The branch.
     pub branch: String,
-    /// The commit, once it is made.
+    /// The commit; nothing in a dry run.
     pub commit: Option<CommitId>,
-    /// What the commit holds.
+    /// The files of the commit.
     pub committed: Vec<ProjectPath>,
 }
 
-/// Begins a project. `open` opens it, once its folder and a repository are there.
+/// Creates a project. `open` opens it, once its folder and a repository exist.
 ///
-/// Whatever can be refused is refused before anything is written.
+/// All refusals come before anything is written.
 pub(crate) fn init(
     new: &NewProject,
     now: Timestamp,
@@ -86,7 +86,7 @@ pub(crate) fn init(
     let repository = repository_around(&new.folder)?;
     let head = repository.as_ref().map(Repository::head).transpose();
     if dry_run == DryRun::No && journal::is_pending(&Paths::at(&new.folder)) {
-        // An earlier beginning may have been interrupted: then there is no project yet.
+        // An earlier `aof init` may have been interrupted.
         recover_if_pending(&open(&new.folder)?)?;
     }
     refuse_existing(&new.folder, repository.as_ref(), head.as_ref().ok().and_then(Option::as_ref))?;
@@ -98,21 +98,21 @@ pub(crate) fn init(
         }
         None => Repository::user()?,
     };
-    let (mut begun, mut write) = plan(new, &author, now)?;
+    let (mut created, mut write) = plan(new, &author, now)?;
     let commit_of_head = head.as_ref().ok().and_then(Option::as_ref).and_then(|head| head.commit);
     match attributes(&new.folder, repository.as_ref().zip(commit_of_head))? {
         Attributes::Added(attributes) => {
-            begun.committed.push(attributes.path.clone());
+            created.committed.push(attributes.path.clone());
             write.plain_files.push(attributes);
         }
-        Attributes::Held => begun.attributes_held = true,
-        Attributes::Whole => {}
+        Attributes::Held => created.attributes_held = true,
+        Attributes::UpToDate => {}
     }
-    begun.new_repository = repository.is_none();
-    begun.set_up = to_set_up(repository.as_ref(), &new.folder)?;
+    created.new_repository = repository.is_none();
+    created.set_up = to_set_up(repository.as_ref(), &new.folder)?;
     if dry_run == DryRun::Yes {
-        begun.branch = head?.map(|head| head.branch().to_owned());
-        return Ok(begun);
+        created.branch = head?.map(|head| head.branch().to_owned());
+        return Ok(created);
     }
     make_folder(&new.folder)?;
     if repository.is_none() {
@@ -124,13 +124,13 @@ pub(crate) fn init(
     recover(&workspace, &lock)?;
     refuse_existing(workspace.paths.root(), Some(&workspace.repository), Some(&head))?;
     install_here(&workspace)?;
-    begun.first.commit = commit(&workspace, &lock, &head, &[write])?.last().copied();
-    begun.branch = Some(head.branch().to_owned());
-    workspace.paths.root().clone_into(&mut begun.root);
-    Ok(begun)
+    created.first.commit = commit(&workspace, &lock, &head, &[write])?.last().copied();
+    created.branch = Some(head.branch().to_owned());
+    workspace.paths.root().clone_into(&mut created.root);
+    Ok(created)
 }
 
-/// Returns what is shown, and what is written.
+/// Returns the new project as it is shown, and what to write.
 fn plan(
     new: &NewProject,
     author: &Person,
@@ -159,8 +159,9 @@ fn plan(
 
     let project = &in_force.rules.project;
     let id = fresh_id(&Paths::at(&new.folder), project)?;
-    let told = new.template.first_task(&id, &founder);
-    let wanted = NewTask { title: told.title.to_owned(), body: told.body, ..NewTask::default() };
+    let first_task = new.template.first_task(&id, &founder);
+    let wanted =
+        NewTask { title: first_task.title.to_owned(), body: first_task.body, ..NewTask::default() };
     let task = new_from(&wanted, id, project.default_workflow.clone(), now);
     let (mut write, first) = plan_new_task(&in_force.rules, &task, &wanted.body, author, now)?;
     for version in &mut write.versions {
@@ -169,7 +170,7 @@ fn plan(
     let committed = plain_files.iter().map(|file| &file.path).chain([&write.to]).cloned().collect();
     write.plain_files = plain_files;
     let root = new.folder.clone();
-    let begun = CreatedProject {
+    let created = CreatedProject {
         root,
         name,
         rules: in_force.rules,
@@ -181,11 +182,10 @@ fn plan(
         attributes_held: false,
         set_up: SetupPlan::default(),
     };
-    Ok((begun, write))
+    Ok((created, write))
 }
 
-/// Returns the file that has git merge tasks by their meaning: it is committed, and what a person wrote there stays. One with changes
-/// that are not committed is left alone.
+/// Returns what to do with `.gitattributes`. Existing lines stay, and a file with uncommitted changes is left alone.
 fn attributes(
     folder: &Path,
     committed: Option<(&Repository, CommitId)>,
@@ -193,7 +193,7 @@ fn attributes(
     let standing = std::fs::read(folder.join(ATTRIBUTES)).ok();
     let is_committed = match committed.filter(|_| folder.is_dir()) {
         Some((_, commit)) => {
-            // The folder may be one below where the repository was looked for.
+            // The folder may be in a nested repository.
             let repository = Repository::discover(folder)?;
             is_as_committed(
                 &repository,
@@ -208,21 +208,21 @@ fn attributes(
             Attributes::Added(PlainFile { path: ATTRIBUTES.parse()?, before: standing, bytes })
         }
         Some(_) => Attributes::Held,
-        None => Attributes::Whole,
+        None => Attributes::UpToDate,
     })
 }
 
-/// What becomes of the file that has git merge tasks by their meaning.
+/// What is done with `.gitattributes`.
 enum Attributes {
-    /// It has the line.
-    Whole,
+    /// It has the line for the merge driver.
+    UpToDate,
     /// The line is added.
     Added(PlainFile),
-    /// It has changes that are not committed.
+    /// It has uncommitted changes, and is left alone.
     Held,
 }
 
-/// Returns the repository that the folder lies in, or would lie in.
+/// Returns the repository that the folder is in, or would be in.
 pub(crate) fn repository_around(folder: &Path) -> Result<Option<Repository>, ProjectError> {
     let standing = folder.ancestors().find(|folder| folder.is_dir());
     let standing =
@@ -234,7 +234,7 @@ pub(crate) fn repository_around(folder: &Path) -> Result<Option<Repository>, Pro
     }
 }
 
-/// A project that is there is never written over: neither what stands in the folder nor what is committed.
+/// Fails if a project exists, in the folder or in HEAD.
 pub(crate) fn refuse_existing(
     folder: &Path,
     repository: Option<&Repository>,
@@ -271,22 +271,22 @@ pub(crate) fn folder_name(folder: &Path) -> String {
         .map_or_else(|| "project".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// Begins a project on a branch of its own, in a repository that there is. The branch that is checked out gets one commit, with a
-/// project.yaml that says where the project is.
+/// Creates a project on a branch of its own, in an existing repository. The checked-out branch gets one commit, with a project.yaml
+/// that names the project's branch.
 pub(crate) fn init_on_branch(
     new: &NewProject,
     branch: &BranchName,
     now: Timestamp,
     open: &dyn Fn(&Path) -> Result<Workspace, ProjectError>,
-    patience: &Patience,
+    checkout_wait: &CheckoutWait,
     dry_run: DryRun,
 ) -> Result<CreatedProject, ProjectError> {
     let repository = repository_around(&new.folder)?.filter(|_| new.folder.is_dir());
     let Some(repository) = repository else {
         return Err(unfit(
             "no_repository_yet",
-            "a branch of its own is for a project in a repository that there is already".to_owned(),
-            "begin one with `git init` and a first commit, or leave `--branch` out".to_owned(),
+            "a branch of its own needs an existing repository".to_owned(),
+            "create one with `git init` and a first commit, or leave `--branch` out".to_owned(),
         ));
     };
     let head = repository.head()?;
@@ -294,15 +294,15 @@ pub(crate) fn init_on_branch(
         return Err(unfit(
             "no_commit_yet",
             format!("nothing is committed on `{}` yet", head.branch()),
-            "commit something there first: it will say where the project is".to_owned(),
+            "commit something there first: it will name the project's branch".to_owned(),
         ));
     }
     refuse_existing(&new.folder, Some(&repository), Some(&head))?;
     let source = repository.branch_source(branch.as_str(), None)?;
-    // An interrupted run that had only made the branch is continued.
-    let is_begun =
-        matches!(source, Some(BranchSource::Here)) && is_only_begun(&repository, branch)?;
-    if source.is_some() && !is_begun {
+    // A run that was interrupted after creating the branch is continued.
+    let is_interrupted =
+        matches!(source, Some(BranchSource::Here)) && has_only_first_commit(&repository, branch)?;
+    if source.is_some() && !is_interrupted {
         return Err(unfit(
             "branch_exists",
             format!("there is a branch `{branch}` already"),
@@ -322,7 +322,7 @@ pub(crate) fn init_on_branch(
         ..new.clone()
     };
     let path = PROJECT_FILE.parse::<ProjectPath>()?;
-    let told = |commit| {
+    let branch_pointer = |commit| {
         let branch = head.branch().to_owned();
         Some(BranchPointer {
             root: new.folder.clone(),
@@ -332,45 +332,51 @@ pub(crate) fn init_on_branch(
         })
     };
     if dry_run == DryRun::Yes {
-        return Ok(CreatedProject { checkout: told(None), ..init(&inside, now, open, dry_run)? });
+        return Ok(CreatedProject {
+            checkout: branch_pointer(None),
+            ..init(&inside, now, open, dry_run)?
+        });
     }
-    if is_begun {
-        check_out(&home, &repository, (branch, &Git::default()), patience)?;
+    if is_interrupted {
+        check_out(&home, &repository, (branch, &Git::default()), checkout_wait)?;
     } else {
-        check_out_new(&home, &repository, branch, &beginning(branch), patience)?;
+        check_out_new(&home, &repository, branch, &first_message(branch), checkout_wait)?;
     }
-    let begun = init(&inside, now, open, dry_run)?;
+    let created = init(&inside, now, open, dry_run)?;
     let mut outside = open(&new.folder)?;
     outside.paths = Paths::of_checkout(outside.paths.root());
-    let bytes = pointer(branch).into_bytes();
+    let bytes = pointer_file(branch).into_bytes();
     let files = [PlainFile { path: path.clone(), before: None, bytes }];
     let message = format!("Tasks live on the branch {branch}");
     loop {
         let commit = commit_files(&outside, &outside.head()?, &files, &message)?;
         if commit.is_some() {
-            return Ok(CreatedProject { checkout: told(commit), ..begun });
+            return Ok(CreatedProject { checkout: branch_pointer(commit), ..created });
         }
         refuse_existing(&new.folder, Some(&outside.repository), Some(&outside.head()?))?;
     }
 }
 
-/// Returns what the first commit of a branch says, which holds nothing.
-fn beginning(branch: &BranchName) -> String {
+/// Returns the message of the branch's first commit, which is empty.
+fn first_message(branch: &BranchName) -> String {
     format!("Begin {branch}: a branch for tasks")
 }
 
-/// Returns whether a branch has that commit, and nothing else.
-fn is_only_begun(repository: &Repository, branch: &BranchName) -> Result<bool, ProjectError> {
+/// Returns whether the branch has only that commit.
+fn has_only_first_commit(
+    repository: &Repository,
+    branch: &BranchName,
+) -> Result<bool, ProjectError> {
     let Some(commit) = repository.commit_named(&format!("refs/heads/{branch}"))? else {
         return Ok(false);
     };
     let first = repository.log_entry(commit)?;
-    let is_first = first.parents.is_empty() && first.message.trim_end() == beginning(branch);
+    let is_first = first.parents.is_empty() && first.message.trim_end() == first_message(branch);
     Ok(is_first && repository.changed_anywhere(commit)?.is_empty())
 }
 
-/// Returns what project.yaml of the other branches says.
-fn pointer(branch: &BranchName) -> String {
+/// Returns the project.yaml for the other branches.
+fn pointer_file(branch: &BranchName) -> String {
     format!(
         "# The tasks of this repository, and the rules that they follow, live on a branch of their own: every `aof` command works\n\
          # there. It is checked out in `.aof/branch`.\n\
@@ -404,13 +410,13 @@ mod tests {
                 name: None,
                 branch: None,
             };
-            let (begun, write) = plan(&new, &ada(), noon()).unwrap();
-            assert_eq!(begun.name, "garden");
-            let task = &begun.first.after.task;
-            let first = &begun.rules.project.workflows[0].gates[0];
+            let (created, write) = plan(&new, &ada(), noon()).unwrap();
+            assert_eq!(created.name, "garden");
+            let task = &created.first.after.task;
+            let first = &created.rules.project.workflows[0].gates[0];
             assert_eq!(task.gate.as_ref().map(|open| &open.current), Some(&first.id));
-            assert!(begun.first.after.body().contains(&format!("aof task complete {}", task.id)));
-            let committed: Vec<&str> = begun.committed.iter().map(ProjectPath::as_str).collect();
+            assert!(created.first.after.body().contains(&format!("aof task complete {}", task.id)));
+            let committed: Vec<&str> = created.committed.iter().map(ProjectPath::as_str).collect();
             assert_eq!(committed, ["project.yaml", "org.yaml", &format!("tasks/{}.md", task.id)]);
             let message = &write.versions[0].message;
             assert!(

@@ -1,5 +1,5 @@
-//! Task files from before there were gates: all of them are put at the first gate of their workflow in one go, a commit each, as
-//! `aof watch` does it one by one. A history holds visits that ended, so none is made up for them.
+//! Migrates task files without gates: each is put at the first gate of its workflow, in a commit of its own, as `aof watch` does. Their
+//! histories begin empty.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -17,16 +17,16 @@ use crate::tasks::plan::adoption_choice;
 use crate::tasks::recovery::recover::recover_if_pending;
 use crate::tasks::state::task_state::TaskState;
 
-/// What became of the task files.
+/// The result of a migration.
 pub(crate) struct MigrationReport {
-    /// Those that stand at a gate now, those in trouble, and files that cannot be read as tasks.
+    /// The tasks that are at a gate now, the failures, and the unreadable files.
     pub adopted: RuleChanges,
-    /// Tasks that had a gate already, and stood where the rules have changed.
+    /// Tasks that had a gate already, and were changed by new rules.
     pub settled: RuleChanges,
 }
 
-/// Puts every task file without a gate at the first gate of its workflow; those that name none follow `workflow`, or the project's
-/// default. Tasks whose gate is gone are moved, too.
+/// Puts every task file without a gate at the first gate of its workflow; files that name none follow `workflow`, or the project's
+/// default. Also moves tasks whose gate is gone.
 pub(crate) fn add_gates(
     workspace: &mut Workspace,
     wait: Duration,
@@ -43,7 +43,7 @@ pub(crate) fn add_gates(
     let new = listing.tasks.iter().filter(|(task, _)| task.is_new);
     let ids: Vec<TaskId> = new.map(|(task, _)| task.id.clone()).collect();
     let begin =
-        |workspace: &Workspace, state: &mut TaskState| beginning(workspace, state, workflow);
+        |workspace: &Workspace, state: &mut TaskState| adoption_step(workspace, state, workflow);
     let mut adopted = RuleChanges { unreadable: listing.unreadable, ..RuleChanges::default() };
     let mut on = |_| ControlFlow::Continue(());
     apply_to_each(workspace, wait, &ids, dry_run, &begin, &mut adopted, &mut on)?;
@@ -51,7 +51,7 @@ pub(crate) fn add_gates(
     Ok(MigrationReport { adopted, settled })
 }
 
-fn beginning(
+fn adoption_step(
     workspace: &Workspace,
     state: &mut TaskState,
     workflow: Option<&WorkflowName>,

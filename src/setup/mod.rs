@@ -1,4 +1,4 @@
-//! What a project begins with and is given: init, templates, imports, editor and agent files.
+//! Sets up projects: init, templates, imports, monitoring, and files for coding agents.
 
 pub(crate) mod agent_files;
 pub(crate) mod agent_wiring;

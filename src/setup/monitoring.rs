@@ -1,5 +1,4 @@
-//! Alerts, a dashboard and a runbook for the metrics, brought into a project: new files, in a commit that holds nothing else. What is
-//! there already stays.
+//! Adds alerts, a dashboard and a runbook for the metrics to a project, in a commit of their own. Existing files stay as they are.
 
 use std::path::Path;
 
@@ -17,13 +16,13 @@ const MESSAGE: &str = "Add alerts, a dashboard and a runbook";
 /// A file of `monitoring/`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MonitoringFile {
-    /// What Prometheus scrapes.
+    /// The configuration of Prometheus.
     Scrape,
     /// The alerts.
     Rules,
     /// The dashboard.
     Dashboard,
-    /// What each alert means.
+    /// The meaning of each alert.
     Runbook,
 }
 
@@ -31,7 +30,7 @@ impl MonitoringFile {
     /// All of them.
     pub(crate) const ALL: [Self; 4] = [Self::Scrape, Self::Rules, Self::Dashboard, Self::Runbook];
 
-    /// Returns where it goes.
+    /// Returns its path.
     pub(crate) const fn place(self) -> &'static str {
         match self {
             Self::Scrape => "monitoring/prometheus.yml",
@@ -41,7 +40,7 @@ impl MonitoringFile {
         }
     }
 
-    /// Returns what it is, in a few words.
+    /// Returns a short description.
     pub(crate) const fn what(self) -> &'static str {
         match self {
             Self::Scrape => "what Prometheus scrapes, to begin with",
@@ -51,7 +50,7 @@ impl MonitoringFile {
         }
     }
 
-    /// Returns what it says. In a project the runbook lies beside the alerts, and the rest of the manual nowhere.
+    /// Returns its text, with links changed: in a project, the runbook is beside the alerts, and the rest of the manual is missing.
     pub(crate) fn text(self) -> String {
         match self {
             Self::Scrape => include_str!("../../monitoring/prometheus.yml").to_owned(),
@@ -64,37 +63,37 @@ impl MonitoringFile {
     }
 }
 
-/// The files, and what became of them.
+/// The files, and what was done with them.
 pub(crate) struct MonitoringReport {
     /// All of them.
     pub files: Vec<(MonitoringFile, MonitoringFate)>,
-    /// The commit; nothing where none was made.
+    /// The commit; nothing if none was made.
     pub commit: Option<CommitId>,
 }
 
-/// What becomes of such a file.
+/// What is done with such a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MonitoringFate {
     /// It is written, and committed.
     New,
-    /// It is there, and says the same.
+    /// It exists with the same text.
     Unchanged,
-    /// It is there, or was there when somebody committed last, and says something else.
+    /// It exists, perhaps only in HEAD, with another text.
     Kept,
-    /// It was taken away, and that is not committed.
+    /// It was deleted, and that is not committed.
     TakenAway,
     /// Git ignores it, so nobody else would get it.
     Ignored,
 }
 
 impl MonitoringReport {
-    /// Returns the files of which that became.
+    /// Returns the files with that fate.
     pub(crate) fn of(&self, fate: MonitoringFate) -> impl Iterator<Item = MonitoringFile> {
         self.files.iter().filter(move |(_, own)| *own == fate).map(|(file, _)| *file)
     }
 }
 
-/// Writes the files that are not there, and commits exactly them.
+/// Writes the missing files, and commits exactly them.
 pub(crate) fn add_monitoring(
     workspace: &Workspace,
     dry_run: DryRun,
@@ -104,7 +103,7 @@ pub(crate) fn add_monitoring(
         for file in MonitoringFile::ALL {
             let path: ProjectPath = file.place().parse()?;
             let fate = match existing_file(workspace, head, [&path])? {
-                Some(_) => fate_of_standing(workspace.paths.root(), file, &path),
+                Some(_) => fate_of_existing(workspace.paths.root(), file, &path),
                 None if workspace.repository.is_ignored(path.as_str())? => MonitoringFate::Ignored,
                 None => {
                     files.push(new_file(path, file.text()));
@@ -119,18 +118,18 @@ pub(crate) fn add_monitoring(
     Ok(MonitoringReport { files, commit })
 }
 
-/// Returns what would become of the files in a folder that is no project yet.
+/// Returns what would be done with the files in a folder that is no project yet.
 pub(crate) fn monitoring_to_add(folder: &Path) -> Result<MonitoringReport, ProjectError> {
     let fate = |file: MonitoringFile| {
         let path: ProjectPath = file.place().parse()?;
         let stands = path.below(folder).symlink_metadata().is_ok();
-        Ok((file, if stands { fate_of_standing(folder, file, &path) } else { MonitoringFate::New }))
+        Ok((file, if stands { fate_of_existing(folder, file, &path) } else { MonitoringFate::New }))
     };
     let files = MonitoringFile::ALL.into_iter().map(fate).collect::<Result<_, ProjectError>>()?;
     Ok(MonitoringReport { files, commit: None })
 }
 
-fn fate_of_standing(root: &Path, file: MonitoringFile, path: &ProjectPath) -> MonitoringFate {
+fn fate_of_existing(root: &Path, file: MonitoringFile, path: &ProjectPath) -> MonitoringFate {
     match read(&Paths::at(root), path) {
         Ok(snapshot) if snapshot.bytes == file.text().as_bytes() => MonitoringFate::Unchanged,
         Err(StoreError::Gone { .. }) => MonitoringFate::TakenAway,

@@ -1,4 +1,4 @@
-//! Files that are planned, written and committed in one go: planned again whenever another commit came first.
+//! Plans, writes and commits files; plans again whenever another commit came first.
 
 use crate::git::{CommitId, Head};
 use crate::project::error::ProjectError;
@@ -9,7 +9,7 @@ use crate::tasks::plan::DryRun;
 use crate::tasks::recovery::recover::recover_if_pending;
 use crate::tasks::write::PlainFile;
 
-/// What is to be written, and what becomes of it.
+/// The files to write, and the outcome to report.
 pub(crate) struct PlannedFiles<T> {
     pub(crate) outcome: T,
     pub(crate) files: Vec<PlainFile>,
@@ -17,7 +17,7 @@ pub(crate) struct PlannedFiles<T> {
     pub(crate) is_committed: bool,
 }
 
-/// Returns a file that is not there yet.
+/// Returns a new file.
 pub(crate) fn new_file(path: ProjectPath, bytes: impl Into<Vec<u8>>) -> PlainFile {
     PlainFile { path, before: None, bytes: bytes.into() }
 }

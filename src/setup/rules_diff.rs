@@ -1,4 +1,4 @@
-//! The effect of other rules on open tasks. Reads only.
+//! The effect of changed rules on open tasks. Reads only.
 
 use crate::domain::{Gate, GateId, Outcome, Task, TaskId, Timestamp};
 use crate::files::diagnostic::Diagnostic;
@@ -6,7 +6,7 @@ use crate::files::task_file::Origin;
 use crate::git::CommitId;
 use crate::project::error::ProjectError;
 use crate::project::rule_files::compiled;
-use crate::project::rule_files::{committed, standing_files};
+use crate::project::rule_files::{committed, worktree_rule_files};
 use crate::project::workspace::Workspace;
 use crate::rules::{
     Act, Decision, Difference, Rules, Workplace, decide, differences, owed, preview,
@@ -17,56 +17,56 @@ use crate::tasks::headers::listing::{ListScope, Unreadable, read_all, unreadable
 use crate::tasks::state::commit_message::rule_effect;
 use crate::tasks::state::task_state::parse;
 
-/// Two sets of rules, what differs between them, and what that means for each task.
+/// The differences of two sets of rules, and their effect on each task.
 pub(crate) struct RulesDiff {
     /// The commit of the older rules.
     pub from: Option<CommitId>,
-    /// The commit of the newer ones; nothing where they are the worktree's.
+    /// The commit of the newer ones; nothing if they are the worktree's.
     pub to: Option<CommitId>,
-    /// What differs.
+    /// The differences.
     pub differences: Vec<Difference>,
-    /// Tasks that it means something for.
+    /// The affected tasks.
     pub prospects: Vec<TaskForecast>,
-    /// How many others there are.
+    /// How many tasks are not affected.
     pub untouched: usize,
     /// Files that cannot be read as tasks.
     pub unreadable: Vec<Unreadable>,
-    /// What is to be noted about the newer rules.
+    /// The diagnostics of the newer rules.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// What becomes of a task.
+/// The effect on a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TaskForecast {
     /// The task.
     pub task: TaskId,
-    /// What it is called.
+    /// Its title.
     pub title: String,
-    /// The gate where it stands.
+    /// Its current gate.
     pub gate: GateId,
-    /// What is done with it.
+    /// What happens to it.
     pub fate: TaskFate,
-    /// Outcomes that lead elsewhere from where it stands then.
-    pub turns: Vec<RouteChange>,
+    /// Outcomes that lead elsewhere, at its gate after the change.
+    pub route_changes: Vec<RouteChange>,
 }
 
-/// What is done with a task.
+/// What happens to a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TaskFate {
     /// Nothing.
     Stays,
     /// It goes to a gate, or ends.
     Moves {
-        /// Where it stands then; nothing where it has ended.
+        /// Its new gate; nothing if it ends.
         to: Option<GateId>,
         /// Why.
         why: String,
     },
-    /// It stays at its gate, with others.
+    /// It stays at its gate, and its role or agent changes.
     Follows {
-        /// What is done, in short.
+        /// The change in short.
         what: String,
-        /// One by one.
+        /// Each change.
         details: Vec<String>,
     },
     /// Its workflow is gone: nobody can move it.
@@ -101,7 +101,7 @@ pub(crate) fn diff_rules(
             .0;
         (&other, &*in_force.rules, Some(commit), in_force.commit, Vec::new())
     } else {
-        let (rules, diagnostics) = compiled(&standing_files(&workspace.repository)?)
+        let (rules, diagnostics) = compiled(&worktree_rule_files(&workspace.repository)?)
             .map_err(ProjectError::InvalidRules)?;
         other = rules;
         (&*in_force.rules, &other, in_force.commit, None, diagnostics)
@@ -125,11 +125,14 @@ pub(crate) fn diff_rules(
         };
         match file {
             Ok(file) if file.origin == Origin::Adopted => {
-                // Steps that the rules in force still owe are no effect of the new ones.
-                let stands =
-                    if to.is_none() { apply_owed_steps(old, &file.task, now) } else { file.task };
-                match prospect(old, new, &stands, now) {
-                    Some(prospect) => diff.prospects.push(prospect),
+                // Pending steps of the rules in force are no effect of the new ones.
+                let stands = if to.is_none() {
+                    apply_pending_steps(old, &file.task, now)
+                } else {
+                    file.task
+                };
+                match forecast(old, new, &stands, now) {
+                    Some(forecast) => diff.prospects.push(forecast),
                     None => diff.untouched += 1,
                 }
             }
@@ -148,10 +151,10 @@ fn commit_named(workspace: &Workspace, revision: &str) -> Result<CommitId, Proje
     })
 }
 
-/// Returns the task after everything that the rules owe it.
-fn apply_owed_steps(rules: &Rules, task: &Task, now: Timestamp) -> Task {
+/// Returns the task after all pending automatic steps of the rules.
+fn apply_pending_steps(rules: &Rules, task: &Task, now: Timestamp) -> Task {
     let mut task = task.clone();
-    // The rules bound what they owe; this limit is a safeguard.
+    // The rules bound the pending steps; this limit is a safeguard.
     for _ in
         0..rules.project.workflows.iter().map(|workflow| workflow.gates.len()).sum::<usize>() + 10
     {
@@ -162,41 +165,41 @@ fn apply_owed_steps(rules: &Rules, task: &Task, now: Timestamp) -> Task {
     task
 }
 
-/// Returns what becomes of the task; nothing where nothing does.
-fn prospect(old: &Rules, new: &Rules, task: &Task, now: Timestamp) -> Option<TaskForecast> {
+/// Returns the effect on the task, if there is one.
+fn forecast(old: &Rules, new: &Rules, task: &Task, now: Timestamp) -> Option<TaskForecast> {
     let gate = task.gate.as_ref()?.current.clone();
-    let prospect = |fate, turns| {
+    let forecast = |fate, route_changes| {
         Some(TaskForecast {
             task: task.id.clone(),
             title: task.title.clone(),
             gate: gate.clone(),
             fate,
-            turns,
+            route_changes,
         })
     };
     if new.workflow_of(task).is_none() {
-        return prospect(TaskFate::Stranded, Vec::new());
+        return forecast(TaskFate::Stranded, Vec::new());
     }
-    let after = apply_owed_steps(new, task, now);
+    let after = apply_pending_steps(new, task, now);
     if let Some(visit) = after.history.get(task.history.len()) {
         let why = match owed(new, task) {
             Some(Act::Pass) => "it decides by itself now".to_owned(),
             _ => visit.summary.clone(),
         };
-        return prospect(
+        return forecast(
             TaskFate::Moves { to: after.gate.map(|open| open.current), why },
             Vec::new(),
         );
     }
-    let turns = route_changes(old, new, task);
+    let route_changes = route_changes(old, new, task);
     if after != *task {
         let following = rule_effect(task, &after);
-        return prospect(
+        return forecast(
             TaskFate::Follows { what: following.what, details: following.details },
-            turns,
+            route_changes,
         );
     }
-    if turns.is_empty() { None } else { prospect(TaskFate::Stays, turns) }
+    if route_changes.is_empty() { None } else { forecast(TaskFate::Stays, route_changes) }
 }
 
 /// Returns the outcomes at the task's gate that lead elsewhere than they did.

@@ -1,7 +1,7 @@
-//! Processes to begin with: each is one file of this folder, a workflow with comments for whoever meets it first.
+//! Templates of workflows: each is one file of this folder, with comments for newcomers.
 //!
-//! `aof workflow create` writes it as a file of `workflows/`, `aof init` as the `workflow` of project.yaml, with the org.yaml
-//! that it needs and a first task that explains itself. The first line of each says what it is for.
+//! `aof workflow create` writes one as a file of `workflows/`, `aof init` as the `workflow` of project.yaml, with the org.yaml that
+//! it needs and a first task that explains itself. The first line of each file says what it is for.
 
 use crate::domain::words::words;
 use crate::domain::{AgentId, RoleId, Shape, TaskId, Workflow};
@@ -9,7 +9,7 @@ use crate::files::config::configuration::{Source, read};
 use crate::files::printable::is_printable;
 
 words!(
-    /// A process to begin with.
+    /// A template of a workflow.
     Template, "a template", {
         /// Work and review: two gates.
         Basic = "basic",
@@ -17,19 +17,19 @@ words!(
         Sdlc = "sdlc",
         /// A sale.
         Sales = "sales",
-        /// A text on its way to its readers.
+        /// The publication of a text.
         Publishing = "publishing",
-        /// A review with three decisions, and what was learned is kept.
+        /// A review with three decisions; lessons are recorded.
         Compound = "compound",
-        /// A feature with a plan that a person accepts.
+        /// A feature, with a plan that a person accepts.
         FeatureDevelopment = "feature-development",
         /// A bug.
         BugFix = "bug-fix",
         /// Tests of all kinds at once.
         ComprehensiveTest = "comprehensive-test",
-        /// A change of form.
+        /// A refactoring.
         Refactor = "refactor",
-        /// A release that can be taken back.
+        /// A release that can be rolled back.
         Deploy = "deploy",
         /// An issue, by five roles.
         SolveIssue = "solve-issue",
@@ -58,27 +58,27 @@ pub struct ConfigFiles {
 /// The first task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FirstTask {
-    /// What it is called.
+    /// Its title.
     pub title: &'static str,
-    /// What it says, in Markdown.
+    /// Its text, in Markdown.
     pub body: String,
 }
 
-/// Where the review goes that several templates share; what follows it belongs to its last gate.
+/// The place of the review that several templates share; what follows it belongs to its last gate.
 const REVIEW_MARK: &str = "@review\n";
 
-/// Who begins the project.
+/// The person who creates the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Founder {
-    /// The id that org.yaml will know them by.
+    /// Their id in org.yaml.
     pub agent: AgentId,
     /// Their name, as git has it.
     pub name: String,
-    /// Their address, as git has it: it tells later who acts.
+    /// Their email, as git has it, by which they are recognized later.
     pub email: String,
 }
 
-/// A role of a template, and who is in it to begin with.
+/// A role of a template, with its first agents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoleCast {
     pub role: RoleId,
@@ -122,7 +122,7 @@ impl Template {
         }
     }
 
-    /// Returns who does what in roles of it.
+    /// Returns these roles with their first agents.
     pub fn cast(self, roles: &[&RoleId], founder: &Founder) -> Vec<RoleCast> {
         roles.iter().filter_map(|role| role_cast(self, role, founder)).collect()
     }
@@ -137,7 +137,7 @@ impl Template {
         workflows.pop().expect("a test reads every template")
     }
 
-    /// Returns the task that shows how it is done; its text speaks of itself by its id.
+    /// Returns the first task, which shows how to work; its text contains its id.
     pub fn first_task(self, id: &TaskId, founder: &Founder) -> FirstTask {
         let (title, body) = match self {
             Self::Basic => ("Get to know aof", include_str!("template/basic.task.md")),
@@ -207,7 +207,7 @@ fn indented(text: &str) -> String {
         .collect()
 }
 
-/// Returns the text with every `{{key}}` replaced, in one pass: what a value holds is never looked at.
+/// Returns the text with every `{{key}}` replaced, in one pass: values are not searched for keys.
 fn filled(text: &str, values: &[(&str, &str)]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -223,20 +223,20 @@ fn filled(text: &str, values: &[(&str, &str)]) -> String {
     out
 }
 
-/// Who is in a role to begin with.
+/// The first agents of a role.
 enum Staff {
     /// These agents.
     Agents(&'static [&'static str]),
-    /// That agent, and whoever begins the project.
-    Both(&'static str),
-    /// Whoever begins the project.
+    /// That agent and the founder.
+    AgentAndFounder(&'static str),
+    /// The founder.
     Founder,
-    /// The same, and only people may act in it.
+    /// The founder, and only people may act in the role.
     Person,
 }
 
 const ROLES: &[(&str, &str, Staff)] = &[
-    ("worker", "Does the work", Staff::Both("agent-1")),
+    ("worker", "Does the work", Staff::AgentAndFounder("agent-1")),
     ("planner", "Says what will be done, and how", Staff::Agents(&["agent-plan-1"])),
     ("developer", "Writes code and tests", Staff::Agents(&["agent-dev-1", "agent-dev-2"])),
     ("reviewer", "Looks for what is wrong with the work", Staff::Agents(&["agent-review-1"])),
@@ -259,7 +259,7 @@ const ROLES: &[(&str, &str, Staff)] = &[
 ];
 
 impl Founder {
-    /// Returns the founder of that name and address, as git has them; the id is made of the name.
+    /// Returns the founder with that name and email, as git has them; the id is derived from the name.
     pub fn new(name: &str, email: &str) -> Self {
         let words = [name, email.split('@').next().unwrap_or_default(), "me"];
         let agent =
@@ -272,7 +272,7 @@ impl Founder {
 }
 
 impl RoleCast {
-    /// Returns it as org.yaml says it under `roles`.
+    /// Returns its text under `roles` in org.yaml.
     pub fn text(&self) -> String {
         let agents: Vec<&str> = self.agents.iter().map(AgentId::as_str).collect();
         let mut text = format!(
@@ -288,17 +288,19 @@ impl RoleCast {
     }
 }
 
-/// Returns who does what in the role, if a template has it.
+/// Returns the role with its first agents, if a template has it.
 fn role_cast(template: Template, role: &RoleId, founder: &Founder) -> Option<RoleCast> {
     let (_, does, staff) = ROLES.iter().find(|(name, _, _)| *name == role.as_str())?;
     let agents = |names: &[&str]| {
         names.iter().map(|name| name.parse().expect("a test reads every name")).collect()
     };
     let agents: Vec<AgentId> = match staff {
-        // Where two gates are all there is, one person can go through them alone.
+        // In the basic template, one person can do everything.
         Staff::Agents(_) if template == Template::Basic => vec![founder.agent.clone()],
         Staff::Agents(names) => agents(names),
-        Staff::Both(name) => agents(&[*name]).into_iter().chain([founder.agent.clone()]).collect(),
+        Staff::AgentAndFounder(name) => {
+            agents(&[*name]).into_iter().chain([founder.agent.clone()]).collect()
+        }
         Staff::Founder | Staff::Person => vec![founder.agent.clone()],
     };
     Some(RoleCast {
@@ -309,7 +311,7 @@ fn role_cast(template: Template, role: &RoleId, founder: &Founder) -> Option<Rol
     })
 }
 
-/// Returns the org.yaml of a project in which these do the work.
+/// Returns the org.yaml of a project with these roles.
 fn org_file(cast: &[RoleCast], founder: &Founder) -> String {
     let mut text = include_str!("template/org.yaml").to_owned();
     text.extend(cast.iter().map(RoleCast::text));
@@ -330,12 +332,12 @@ fn org_file(cast: &[RoleCast], founder: &Founder) -> String {
     )
 }
 
-/// Returns the text without what git leaves out of an author, too.
+/// Removes the characters that git removes from an author.
 fn signature(text: &str) -> String {
     text.chars().filter(|c| is_printable(*c) && !matches!(c, '<' | '>')).collect()
 }
 
-/// Returns a text as it can stand between double quotes in YAML.
+/// Escapes a text for double quotes in YAML.
 fn quotable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars().filter(|c| !c.is_control()) {
@@ -347,7 +349,7 @@ fn quotable(text: &str) -> String {
     out
 }
 
-/// Returns the agent id of a person, made of their name: `human-ada-lovelace`.
+/// Returns the agent id for a person's name: `human-ada-lovelace`.
 fn human_id(name: &str) -> Option<AgentId> {
     let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let slug = words.collect::<Vec<_>>().join("-").to_ascii_lowercase();

@@ -1,7 +1,7 @@
-//! Changing task files: whole, durable, and only while the file is what its writer had read.
+//! Changes task files: atomically, durably, and only if the file is still what its writer has read.
 //!
-//! Each change is: temporary file in the same folder, fsync, look again, rename, fsync of the folder. A kill before the
-//! rename leaves the old file and a temporary one, which [`sweep`] removes; a kill after it leaves the new file.
+//! Each change is: temporary file in the same folder, fsync, compare again, rename, fsync of the folder. A kill before the rename
+//! leaves the old file and a temporary one, which [`sweep`] removes; a kill after it leaves the new file.
 
 use std::ffi::OsString;
 use std::fs::DirEntry;
@@ -15,19 +15,19 @@ use crate::storage::layout::{DROPPED, INBOX, LOCAL, OUTBOX, REFUSED, SCHEMAS, UN
 use crate::storage::{Durability, Folder, Outbox, Paths, ProjectPath, StoreError, WriterLock};
 use crate::system::disk::Unsynced;
 
-/// No write of one file takes that long.
+/// Temporary files older than this are abandoned: no write takes that long.
 const ABANDONED: Duration = Duration::from_mins(1);
 
-/// What a file may be put over.
+/// What a write may replace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Over {
-    /// A file that still says this; else the fault is [`StoreError::Changed`] or [`StoreError::Gone`].
+    /// A file with these bytes; else the write fails with [`StoreError::Changed`] or [`StoreError::Gone`].
     Only(Vec<u8>),
-    /// Nothing; else the fault is [`StoreError::Exists`].
+    /// Nothing; else the write fails with [`StoreError::Exists`].
     Nothing,
 }
 
-/// A file that is written, and has no name yet. Dropped, it is gone.
+/// A file under a temporary name, removed when dropped.
 #[derive(Debug)]
 pub(crate) struct StagedWrite {
     file: TemporaryFile<Folder>,
@@ -36,7 +36,7 @@ pub(crate) struct StagedWrite {
 }
 
 impl StagedWrite {
-    /// Writes a file that is to have this path.
+    /// Writes a temporary file that is to get this path.
     pub(crate) fn new(
         lock: &WriterLock,
         path: &ProjectPath,
@@ -55,7 +55,7 @@ impl StagedWrite {
         Ok(Self { file, path: path.clone(), over })
     }
 
-    /// Has whoever may read it run it as well, if that is so.
+    /// Makes the file executable for whoever may read it, if asked.
     pub(crate) fn runnable_if(self, is_program: bool) -> Result<Self, StoreError> {
         if is_program {
             self.file.make_runnable()?;
@@ -63,17 +63,17 @@ impl StagedWrite {
         Ok(self)
     }
 
-    /// Returns the file if it is not on the disk yet. Whoever takes it syncs it before [`StagedWrite::put`].
+    /// Returns the file if it still has to be synced. The caller syncs it before [`StagedWrite::put`].
     pub(crate) fn unsynced(&mut self) -> Result<Option<Unsynced>, StoreError> {
         self.file.unsynced()
     }
 
-    /// Gives the file its name, once its bytes are on the disk. A power cut may still take the name back.
+    /// Renames the file to its path, after syncing its bytes. The name itself is not synced.
     pub(crate) fn put(&mut self) -> Result<(), StoreError> {
         self.file.flush()?;
         match &self.over {
             Over::Only(expected) => {
-                // As late as can be: people's editors know nothing of the lock.
+                // Compared as late as possible: editors do not take the lock.
                 check(self.file.folder(), self.path.name(), expected)?;
                 self.file.replace(self.path.name())
             }
@@ -81,7 +81,7 @@ impl StagedWrite {
         }
     }
 
-    /// Returns the path that it is to have, or has.
+    /// Returns the path that it is to get, or has.
     pub(crate) fn path(&self) -> &ProjectPath {
         &self.path
     }
@@ -92,7 +92,7 @@ impl StagedWrite {
     }
 }
 
-/// Makes a file that must not exist yet.
+/// Creates a file. Fails if it exists.
 pub(crate) fn create_new(
     lock: &WriterLock,
     path: &ProjectPath,
@@ -101,7 +101,7 @@ pub(crate) fn create_new(
     write(lock, path, Over::Nothing, bytes)
 }
 
-/// Replaces a file if it still says what was expected; else nothing changes, and the fault is [`StoreError::Changed`] or [`StoreError::Gone`].
+/// Replaces a file that still has the expected bytes; else fails with [`StoreError::Changed`] or [`StoreError::Gone`].
 pub(crate) fn replace_if(
     lock: &WriterLock,
     path: &ProjectPath,
@@ -122,7 +122,7 @@ fn write(
     staged.folder().sync()
 }
 
-/// Removes a file if it still says what was expected; one that is gone already is as good.
+/// Removes a file that still has the expected bytes. A missing file is no error.
 pub(crate) fn remove_if(
     lock: &WriterLock,
     path: &ProjectPath,
@@ -140,19 +140,19 @@ pub(crate) fn remove_if(
     folder.sync()
 }
 
-/// Removes the temporary files that a crash left in one folder of tasks. The lock is held, so nobody can be writing them.
+/// Removes the temporary files that a crash left in one folder of tasks. The lock is held, so nobody is writing them.
 pub(crate) fn sweep(lock: &WriterLock, folder: &str) -> Result<(), StoreError> {
     let Some(folder) = Folder::open_existing(lock.paths().root(), folder)? else { return Ok(()) };
     remove(&folder, &temporary_files(&folder, None)?)
 }
 
-/// Removes the temporary files that a crash left anywhere among the tasks.
+/// Removes the temporary files that a crash left anywhere below `tasks/`.
 pub(crate) fn sweep_tasks(lock: &WriterLock) -> Result<(), StoreError> {
     folders(lock.paths()).try_for_each(|folder| sweep(lock, folder.as_str()))
 }
 
-/// Removes the temporary files that a crash left in `.aof/`. Completions and the cache are written without the lock, so only
-/// those go that are too old for anybody to be writing them.
+/// Removes the temporary files that a crash left in `.aof/`. Completions and the cache are written without the lock, so only old
+/// ones are removed.
 pub(crate) fn sweep_local(lock: &WriterLock, now: SystemTime) -> Result<(), StoreError> {
     for folder in local_folders(lock.paths())? {
         if let Some(folder) = Folder::open_existing(lock.paths().root(), &folder)? {
@@ -162,7 +162,7 @@ pub(crate) fn sweep_local(lock: &WriterLock, now: SystemTime) -> Result<(), Stor
     Ok(())
 }
 
-/// Returns how many temporary files there are that nobody is writing any more.
+/// Returns the number of abandoned temporary files.
 pub(crate) fn abandoned(paths: &Paths, now: SystemTime) -> Result<usize, StoreError> {
     let tasks = folders(paths).map(|folder| folder.as_str().to_owned());
     tasks.chain(local_folders(paths)?).try_fold(0, |count, folder| {
@@ -171,7 +171,7 @@ pub(crate) fn abandoned(paths: &Paths, now: SystemTime) -> Result<usize, StoreEr
     })
 }
 
-/// Returns the temporary files in a folder; with a time only those that are too old for anybody to be writing them.
+/// Returns the temporary files in a folder; with a time, only the abandoned ones.
 fn temporary_files(folder: &Folder, now: Option<SystemTime>) -> Result<Vec<OsString>, StoreError> {
     let is_old = |entry: &DirEntry, now: SystemTime| {
         let written = entry.metadata().and_then(|metadata| metadata.modified());
@@ -186,11 +186,11 @@ fn temporary_files(folder: &Folder, now: Option<SystemTime>) -> Result<Vec<OsStr
 
 fn remove(folder: &Folder, names: &[OsString]) -> Result<(), StoreError> {
     names.iter().try_for_each(|name| folder.remove(name))?;
-    // The record that told of them goes next, and no power cut may bring them back without it.
+    // Their journal record is cleared next, so a power cut must not bring them back.
     if names.is_empty() { Ok(()) } else { folder.sync() }
 }
 
-/// Returns the folders of `.aof/` in which files are made.
+/// Returns the folders of `.aof/` in which files are created.
 fn local_folders(paths: &Paths) -> Result<Vec<String>, StoreError> {
     let mut folders: Vec<String> =
         [LOCAL, INBOX, REFUSED, SCHEMAS, OUTBOX, UNTOLD, DROPPED].map(str::to_owned).into();

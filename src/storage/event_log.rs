@@ -1,14 +1,13 @@
-//! `.aof/events.jsonl`, the event stream: one JSON object a line; and `.aof/events/`, what its writers know of it.
+//! `.aof/events.jsonl`, the event stream, one JSON object a line; and `.aof/events/`, its writers' state.
 //!
 //! ```text
 //!   record      how far the stream goes, and what its writer keeps with that
 //!   lock        whoever writes the stream has it
 //!   ID.json     a line that is in no commit, on its way into the stream
 //! ```
-//! Lines are appended in one write, and then the record says so. A kill in between leaves lines that the record does not speak
-//! of: the next writer takes out those that it writes again, and whatever of a line is torn. Nothing waits for the disk: where
-//! the line that the record knows as the last one is not at its place, by a power cut or by a person, the stream is lost as far
-//! as its writer is concerned, and made again.
+//! Lines are appended in one write, and then recorded. A kill in between leaves unrecorded lines: the next writer removes those
+//! that it writes again, and a torn line. Nothing is synced: if the last recorded line is not in its place, because of a power
+//! cut or a person, the stream counts as lost and is written anew.
 
 use std::fs::{self, File, Metadata};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -29,11 +28,11 @@ use crate::system::crash_points;
 const NAME: &str = "events.jsonl";
 const RECORD: &str = "record";
 const SUFFIX: &str = ".json";
-/// The form of the record and of the lines: a stream of another form is made again.
+/// The format of the record and the lines: a stream of another format is written anew.
 const FORM: &str = "aof-events 3";
-/// More than any line on its way has.
+/// The largest pending line that is read.
 const LIMIT: u64 = 4 * 1024 * 1024;
-/// More than what one write adds; and longer than any line.
+/// More than one write appends, and longer than any line.
 const LONGEST: u64 = 64 * 1024 * 1024;
 
 /// The event stream of a project.
@@ -42,30 +41,30 @@ pub struct EventStream {
     paths: Paths,
 }
 
-/// How far the stream goes, with what its writer keeps about that.
+/// How long the recorded stream is, with its writer's state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StreamRecord<K> {
     form: String,
     end: StreamEnd,
-    /// What the writer keeps.
+    /// The writer's state.
     pub kept: K,
 }
 
-/// How long the stream is, and its last line: its length with its end, and its digest.
+/// The length of the stream, with length and digest of its last line.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct StreamEnd {
     size: u64,
     last: Option<(u64, Digest)>,
 }
 
-/// The state of the stream that somebody is about to write.
+/// The state of the stream before a write.
 #[derive(Debug)]
 pub(crate) enum StreamState<K> {
     /// There is none.
     Missing,
-    /// There is one, and nobody knows how far it goes.
+    /// There is one that does not match the record.
     Lost,
-    /// It goes as far as is recorded, and then there are these lines that somebody else wrote.
+    /// It matches the record, followed by these lines of somebody else.
     Known(StreamRecord<K>, Vec<String>),
 }
 
@@ -76,7 +75,7 @@ impl<K: Default> Default for StreamRecord<K> {
 }
 
 impl StreamEnd {
-    /// Returns the end after these whole lines were added.
+    /// Returns the end after these whole lines.
     fn after(&self, lines: &[u8]) -> Self {
         let Some(before) = lines.len().checked_sub(1) else { return self.clone() };
         let start = lines[..before].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
@@ -87,10 +86,10 @@ impl StreamEnd {
         }
     }
 
-    /// Returns whether the last line is where it was.
+    /// Returns whether the file has the last line in its place.
     fn stands_in(&self, file: &File) -> bool {
         let Some((length, digest)) = &self.last else { return self.size == 0 };
-        // The record may be damaged, and no line is longer.
+        // Checked because the record may be damaged.
         let length = Some(*length).filter(|length| *length <= LONGEST);
         let Some(start) = length.and_then(|length| self.size.checked_sub(length)) else {
             return false;
@@ -106,7 +105,7 @@ impl EventStream {
         Self { paths: paths.clone() }
     }
 
-    /// Takes the right to write the stream; nothing if somebody else has it.
+    /// Locks the stream for writing; `None` if another process has the lock.
     pub(crate) fn writing(&self) -> Result<Option<StreamWriter>, StoreError> {
         let local = self.paths.prepare_local()?;
         let folder = Folder::create(self.paths.root(), EVENTS)?;
@@ -114,7 +113,7 @@ impl EventStream {
         Ok(lock.map(|lock| StreamWriter { local, folder, _lock: lock }))
     }
 
-    /// Returns the record, and whether the stream is as long as it says; nothing where there is none that can be read.
+    /// Returns the record, and whether the stream has the recorded length; `None` without a readable record.
     pub(crate) fn record<K: DeserializeOwned>(
         &self,
     ) -> Result<Option<(StreamRecord<K>, bool)>, StoreError> {
@@ -127,14 +126,14 @@ impl EventStream {
         Ok(Some((record, is_whole)))
     }
 
-    /// Opens the stream for reading, at its beginning; nothing where there is none.
+    /// Opens the stream for reading from its beginning; `None` if there is none.
     pub(crate) fn open(&self) -> Result<Option<StreamReader>, StoreError> {
         let Some(local) = Folder::open_existing(self.paths.root(), LOCAL)? else { return Ok(None) };
         let opened = local.open_to_read(NAME)?;
         Ok(opened.map(|(file, metadata)| StreamReader::new(file, &metadata, self.paths.clone())))
     }
 
-    /// Leaves a line that is in no commit for the next writer; one of that id that is there already stays as it is.
+    /// Leaves a line that comes from no commit for the next writer, unless one of that id is pending.
     pub(crate) fn leave(&self, id: &EventId, line: &str) -> Result<(), StoreError> {
         self.paths.prepare_local()?;
         let folder = Folder::create(self.paths.root(), EVENTS)?;
@@ -145,7 +144,7 @@ impl EventStream {
         }
     }
 
-    /// Returns the lines that were left, with the ids that their files are named by. Other files are ignored.
+    /// Returns the pending lines with their ids. Other files are ignored.
     pub(crate) fn left(&self) -> Result<Vec<(EventId, String)>, StoreError> {
         let entries = list(&self.paths.root().join(EVENTS))?.into_iter();
         let id = |name: &str| name.strip_suffix(SUFFIX).and_then(|id| id.parse::<EventId>().ok());
@@ -158,7 +157,7 @@ impl EventStream {
         };
         for id in ids {
             let name = format!("{id}{SUFFIX}");
-            // Whoever wrote the stream may have removed it in between.
+            // A writer may have removed it in between.
             let Some(FileKind::File) = folder.kind(&name)? else { continue };
             let Some((bytes, _)) = folder.read(&name, LIMIT)? else { continue };
             left.push((id, String::from_utf8_lossy(&bytes).into_owned()));
@@ -172,7 +171,7 @@ fn record_in<K: DeserializeOwned>(folder: &Folder) -> Result<Option<StreamRecord
     Ok(record.filter(|record| record.form == FORM))
 }
 
-/// The right to write the stream, until it is dropped.
+/// The write lock of the stream, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct StreamWriter {
     local: Folder,
@@ -181,8 +180,8 @@ pub(crate) struct StreamWriter {
 }
 
 impl StreamWriter {
-    /// Returns the state of the stream. What a kill left behind its known end is taken out: lines of which `again` says that
-    /// they are written again, and a part of one.
+    /// Returns the state of the stream. Removes what a kill left after its recorded end: lines that will be written `again`, and
+    /// a torn line.
     pub(crate) fn settle<K: DeserializeOwned>(
         &self,
         again: &dyn Fn(&str) -> bool,
@@ -215,7 +214,7 @@ impl StreamWriter {
         Ok(StreamState::Known(record, strays))
     }
 
-    /// Adds whole lines to the stream that has this record, and records them, with what is kept now.
+    /// Appends whole lines to the stream, and writes the record with the writer's state.
     pub(crate) fn append<K: Serialize>(
         &self,
         record: &mut StreamRecord<K>,
@@ -236,19 +235,19 @@ impl StreamWriter {
         Ok(())
     }
 
-    /// Begins a new stream, which takes the place of this one when it is whole.
+    /// Begins a new stream, which replaces this one when it is finished.
     pub(crate) fn rewrite(&self) -> Result<StreamRewrite<'_>, StoreError> {
         let file = TemporaryFile::new(&self.local, NAME, b"", Durability::Volatile)?;
         Ok(StreamRewrite { writer: self, file, end: StreamEnd::default() })
     }
 
-    /// Removes lines that were left and are in the stream now.
+    /// Removes pending lines that are in the stream now.
     pub(crate) fn clear(&self, ids: &[EventId]) -> Result<(), StoreError> {
         ids.iter().try_for_each(|id| self.folder.remove(format!("{id}{SUFFIX}")))
     }
 }
 
-/// A stream that is being made. Dropped, it is gone, and the old one stays.
+/// A new stream being written. Dropped, it is discarded, and the old one stays.
 pub(crate) struct StreamRewrite<'w> {
     writer: &'w StreamWriter,
     file: TemporaryFile<&'w Folder>,
@@ -263,9 +262,9 @@ impl StreamRewrite<'_> {
         Ok(())
     }
 
-    /// Puts it in the place of the old one, and records it.
+    /// Replaces the old stream, and writes the record.
     pub(crate) fn finish<K: Serialize>(mut self, kept: K) -> Result<StreamRecord<K>, StoreError> {
-        // What is known of the old one says nothing of the new one: without a record a stream is made again.
+        // The record goes first, since it does not match the new stream: after a kill the stream is written anew.
         self.writer.folder.remove(RECORD)?;
         self.file.replace(NAME)?;
         crash_points::point("events.replaced");
@@ -275,8 +274,8 @@ impl StreamRewrite<'_> {
     }
 }
 
-/// The stream, being read: whole lines, from its beginning or from a place where one begins. It stays the one that was opened,
-/// whatever takes its place.
+/// A reader of the stream: whole lines, from its beginning or from the start of a line. It keeps reading the opened file even if
+/// that is replaced.
 #[derive(Debug)]
 pub(crate) struct StreamReader {
     reader: BufReader<File>,
@@ -291,14 +290,14 @@ impl StreamReader {
         Self { reader, at: 0, inode: metadata.ino(), paths }
     }
 
-    /// Returns the next whole line without its end, in which what is no UTF-8 is replaced; nothing where there is none yet.
+    /// Returns the next whole line without its end; `None` if there is none yet. Invalid UTF-8 is replaced.
     pub(crate) fn line(&mut self) -> Result<Option<String>, StoreError> {
         let mut bytes = Vec::new();
         let path = self.paths.events();
         let read = (&mut self.reader).take(LONGEST).read_until(b'\n', &mut bytes);
         let read = read.or_io("read", &path)?;
         if bytes.pop() != Some(b'\n') {
-            // Somebody may be about to write the rest.
+            // The rest may not be written yet.
             self.reader.seek(SeekFrom::Start(self.at)).or_io("read", &path)?;
             return Ok(None);
         }
@@ -309,19 +308,19 @@ impl StreamReader {
         ))
     }
 
-    /// Returns how far it was read.
+    /// Returns the offset up to which it was read.
     pub(crate) fn place(&self) -> u64 {
         self.at
     }
 
-    /// Goes on at a place where a line begins.
+    /// Moves to an offset where a line begins.
     pub(crate) fn go_to(&mut self, place: u64) -> Result<(), StoreError> {
         self.at = place;
         let sought = self.reader.seek(SeekFrom::Start(place));
         sought.map(drop).or_io("read", self.paths.events())
     }
 
-    /// Returns whether another stream has taken the place of this one, or it was cut off.
+    /// Returns whether the stream was replaced or truncated.
     pub(crate) fn is_over(&self) -> bool {
         let now = fs::symlink_metadata(self.paths.events());
         now.is_ok_and(|now| now.ino() != self.inode || now.len() < self.at)

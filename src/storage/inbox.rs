@@ -1,14 +1,15 @@
-//! `.aof/inbox`: completion files. A file is in exactly one place at any time, whoever dies when.
+//! `.aof/inbox`: completion files. A file is in exactly one place at any time, whatever is killed.
 //!
-//! `NAME` is taken by renaming it to `.taken/ID-NAME`; from then on that id is the completion's, over crashes. A kill leaves:
-//! - before the rename: the file in the inbox, to be taken by whoever looks next;
-//! - after it: the file among the [`Inbox::taken`] ones, with its id, to be completed (again: the id makes it count once).
+//! A file is taken by renaming `NAME` to `.taken/ID-NAME`; from then on the completion has that id, also after a crash. A kill
+//! leaves:
+//! - before the rename: the file in the inbox, for the next delivery;
+//! - after it: a [taken](Inbox::taken) file with its id, to be completed again; by the id it counts only once.
 //!
-//! A taken file that has to wait is renamed once more, to `.taken/ID-.VISIT@BRANCH@NAME`. No file is taken whose name begins with
-//! a dot, so no name is mistaken for one with such a mark.
+//! A taken file that has to wait is renamed once more, to `.taken/ID-.VISIT@BRANCH@NAME`. Files whose names begin with a dot are
+//! never taken, so the mark is unambiguous.
 //!
-//! Nothing here needs the writer lock: two who take the same file race for one rename, and whoever has a taken file
-//! [open](Inbox::open) is the only one who works on it.
+//! Nothing here needs the writer lock: two processes that take the same file race for one rename, and a taken file is processed
+//! only by who has it [open](Inbox::open).
 
 use std::cmp::Reverse;
 use std::ffi::{OsStr, OsString};
@@ -33,11 +34,11 @@ use crate::system::crash_points;
 
 /// The largest completion file that is read.
 const FILE_LIMIT: u64 = 1024 * 1024;
-/// The longest name of one, in bytes: a taken file's has its id and a visit besides.
+/// The longest file name, in bytes: a taken file's name also has the id and a visit.
 const LONGEST_NAME: usize = 120;
-/// How long a file must have been left alone before it counts as written, when nobody saw it being closed.
+/// How long a file must be unchanged to count as complete, if nobody saw it being closed.
 pub(crate) const QUIET: Duration = Duration::from_secs(2);
-/// What the file of a reason ends with, after the name of the refused file.
+/// The suffix of a reason's file, after the name of the refused file.
 const REASON: &str = ".reason.json";
 /// How many refused files of one name are numbered.
 const COUNTED: usize = 9;
@@ -53,24 +54,24 @@ pub(crate) struct Inbox<'p> {
 pub(crate) struct InboxFile {
     /// The name that it was dropped under.
     pub name: String,
-    /// Its completion's id, once it is taken. A file among the taken ones without an id was put there by somebody else.
+    /// Its completion's id, once it is taken. A taken file without an id was put there by somebody else.
     pub id: Option<CompletionId>,
-    /// The visit that it was found to mean when it had to wait.
+    /// The visit that it was bound to when it had to wait.
     pub visit: Option<VisitMark>,
     folder: &'static str,
     /// Its name there.
     file: OsString,
 }
 
-/// A visit of the task that a file is about, or a branch of one; kept over crashes in the file's name.
+/// The visit, or branch of one, that a file is bound to; stored in the file's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct VisitMark {
     pub visit: usize,
-    /// The branch; absent outside of forks, and where it was left open.
+    /// The branch; `None` outside of forks, and if the file leaves it open.
     pub branch: Option<GateId>,
 }
 
-/// Something in the inbox that is not taken yet.
+/// A file in the inbox that is not taken yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Candidate {
     pub file: InboxFile,
@@ -78,33 +79,33 @@ pub(crate) struct Candidate {
     pub class: FileClass,
 }
 
-/// What may be done with a file in the inbox.
+/// How to treat a file in the inbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FileClass {
     /// Take it.
     Ready,
-    /// Take it if it can be read as a whole completion; else look again later: whoever closed it may add to it.
+    /// Take it if it parses as a complete completion; else check again later, since more may be appended.
     Closed,
-    /// Look again later: somebody is still writing it, or may be.
+    /// Check again later: it may still be being written.
     Growing,
-    /// Leave it alone: an editor's or a download's own file.
+    /// Ignore it: a temporary file of an editor or a download.
     Ignored,
-    /// Refuse it: it can be no completion file, for this reason.
+    /// Refuse it: it cannot be a completion file, for this reason.
     Odd(String),
 }
 
-/// What somebody saw of a file in the inbox.
+/// What the watcher saw of a file in the inbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Witnessed {
-    /// It was renamed in, so it is whole.
+    /// It was renamed into the inbox, so it is complete.
     Renamed,
-    /// It was closed after writing, and left alone for a moment since.
+    /// It was closed after writing, and unchanged for a moment since.
     Closed,
-    /// Nothing by which it could be said to be whole.
+    /// Nothing that tells whether it is complete.
     Nothing,
 }
 
-/// A taken file, read. Nobody else works on it until this is dropped.
+/// A taken file, read and locked until this is dropped.
 #[derive(Debug)]
 pub(crate) struct OpenInboxFile {
     pub bytes: Vec<u8>,
@@ -118,7 +119,7 @@ impl InboxFile {
         Self { name, id: None, visit: None, folder: INBOX, file }
     }
 
-    /// Returns the file that has this name among the taken ones.
+    /// Returns the taken file of this name.
     fn taken(file: OsString) -> Self {
         let parts = file.to_str().and_then(|text| {
             let (id, rest) = text.split_at_checked(ULID_LENGTH).filter(|(id, _)| is_ulid(id))?;
@@ -137,7 +138,7 @@ impl InboxFile {
 }
 
 impl VisitMark {
-    /// Divides the name of a taken file, without its id, into the mark and the name that it was dropped under.
+    /// Splits the name of a taken file, without its id, into the visit mark and the original name.
     fn split(name: &str) -> (Option<Self>, &str) {
         let marked = || {
             let (visit, rest) = name.strip_prefix('.')?.split_once('@')?;
@@ -162,8 +163,8 @@ impl<'p> Inbox<'p> {
         Self { paths }
     }
 
-    /// Returns what is in the inbox, the oldest first, without opening it. `witnessed` tells what the watcher saw of the file of that
-    /// name; without such a witness a file is ready once nobody has written to it for [`QUIET`].
+    /// Returns the files in the inbox, oldest first, without opening them. `witnessed` tells what the watcher saw of a file; an
+    /// unwitnessed file is ready once it is unchanged for [`QUIET`].
     pub(crate) fn scan(
         &self,
         now: Timestamp,
@@ -178,7 +179,7 @@ impl<'p> Inbox<'p> {
                     let stat = FileStat::of(&metadata);
                     candidates.push(Candidate { file: InboxFile::dropped(name), stat, class });
                 }
-                // Somebody took it since the folder was listed.
+                // It was taken since the folder was listed.
                 Err(cause) if cause.kind() == ErrorKind::NotFound => {}
                 Err(cause) => return Err(StoreError::io("look at", &entry.path(), cause)),
             }
@@ -187,7 +188,7 @@ impl<'p> Inbox<'p> {
         Ok(candidates)
     }
 
-    /// Returns the names of what is in the inbox, each with its inode. Asks nothing of the files.
+    /// Returns names and inodes of the files in the inbox, without reading their metadata.
     pub(crate) fn names(&self) -> Result<Vec<(OsString, u64)>, StoreError> {
         Ok(self.entries()?.iter().map(|entry| (entry.file_name(), entry.ino())).collect())
     }
@@ -198,7 +199,7 @@ impl<'p> Inbox<'p> {
         Ok(entries)
     }
 
-    /// Returns what stands taken: after a crash, the files of whoever was killed; the oldest ids first.
+    /// Returns the taken files, oldest ids first: those of a killed process too.
     pub(crate) fn taken(&self) -> Result<Vec<InboxFile>, StoreError> {
         let entries = list(&self.paths.taken())?;
         let mut names: Vec<OsString> = entries.iter().map(DirEntry::file_name).collect();
@@ -206,8 +207,8 @@ impl<'p> Inbox<'p> {
         Ok(names.into_iter().map(InboxFile::taken).collect())
     }
 
-    /// Takes a file under that id; nothing if it is gone: somebody else was faster, or its owner took it back. A power cut may
-    /// take that back until [`Inbox::sync_taken`] returns.
+    /// Takes a file under that id; `None` if it is gone, because another process took it or its owner removed it. Not durable
+    /// until [`Inbox::sync_taken`] returns.
     pub(crate) fn take(
         &self,
         file: &InboxFile,
@@ -221,30 +222,30 @@ impl<'p> Inbox<'p> {
         }
     }
 
-    /// Has the ids of what stands taken survive a power cut.
+    /// Syncs the names of the taken files.
     pub(crate) fn sync_taken(&self) -> Result<(), StoreError> {
         self.folder(TAKEN)?.sync()?;
         self.folder(INBOX)?.sync()
     }
 
-    /// Reads a file without taking it; nothing if it is gone.
+    /// Reads a file without taking it; `None` if it is gone.
     pub(crate) fn peek(&self, file: &InboxFile) -> Result<Option<Vec<u8>>, StoreError> {
         Ok(self.folder(file.folder)?.read(&file.file, FILE_LIMIT)?.map(|(bytes, _)| bytes))
     }
 
-    /// Locks and reads a taken file; nothing where another process works on it, or where it is gone.
+    /// Locks and reads a taken file; `None` if another process has it open, or it is gone.
     pub(crate) fn open(&self, file: &InboxFile) -> Result<Option<OpenInboxFile>, StoreError> {
         let folder = self.folder(TAKEN)?;
         let Some((handle, metadata)) = folder.open_to_read(&file.file)? else { return Ok(None) };
         let path = folder.path().join(&file.file);
         let Some(lock) = FileLock::attempt(handle, &path)? else { return Ok(None) };
-        // The lock goes with the file wherever that is moved: whoever had it until now may have settled it since it was opened.
+        // The previous holder of the lock may have removed or renamed the file since it was opened here.
         let read = folder.read(&file.file, FILE_LIMIT)?;
         let read = read.filter(|(_, stat)| stat.inode == metadata.ino());
         Ok(read.map(|(bytes, stat)| OpenInboxFile { bytes, stat, _lock: lock }))
     }
 
-    /// Has a taken file say which visit it means, over crashes too; one that is gone need not. Whoever does so has it open.
+    /// Binds a taken file durably to a visit, by renaming it. A missing file is no error. The caller has it open.
     pub(crate) fn mark(&self, file: &InboxFile, visit: &VisitMark) -> Result<(), StoreError> {
         let Some(id) = &file.id else { return Ok(()) };
         let folder = self.folder(TAKEN)?;
@@ -256,12 +257,12 @@ impl<'p> Inbox<'p> {
         }
     }
 
-    /// Removes a taken file whose completion is in the history, if it still is the file that was opened.
+    /// Removes a taken file whose completion has counted, if it still is the file that was opened.
     pub(crate) fn settle(&self, file: &InboxFile, open: &OpenInboxFile) -> Result<(), StoreError> {
         let folder = self.folder(TAKEN)?;
         match folder.stat(&file.file)? {
             None => Ok(()),
-            // No fsync: a file that comes back has its id, and the history knows it.
+            // No fsync: a file that a power cut brings back has its id, which the history has.
             Some(stat) if (stat.inode, stat.size) == (open.stat.inode, open.stat.size) => {
                 folder.remove(&file.file)
             }
@@ -269,7 +270,7 @@ impl<'p> Inbox<'p> {
         }
     }
 
-    /// Returns the names of the files that were refused, and that nobody took away, the last one first.
+    /// Returns the names of the refused files that are still there, newest first.
     pub(crate) fn refused(&self) -> Result<Vec<String>, StoreError> {
         let Some(folder) = Folder::open_existing(self.paths.root(), REFUSED)? else {
             return Ok(Vec::new());
@@ -279,7 +280,7 @@ impl<'p> Inbox<'p> {
             let file = entry.file_name();
             let name = file.to_string_lossy().into_owned();
             if !name.ends_with(REASON) && !is_debris(&name) {
-                // The reason was written when it was refused; the file may be as old as it likes.
+                // Sorted by the time of the reason, which was written at the refusal.
                 let refused = folder.stat(with_reason(&file)).ok().flatten().map(|stat| stat.mtime);
                 names.push((Reverse(refused), name));
             }
@@ -288,7 +289,7 @@ impl<'p> Inbox<'p> {
         Ok(names.into_iter().map(|(_, name)| name).collect())
     }
 
-    /// Moves a file to the refused ones under a name that is free, beside its reason, and returns where it is now; nothing if it is gone.
+    /// Moves a file and its reason to the refused ones under a free name. Returns the new path; `None` if the file is gone.
     pub(crate) fn refuse(
         &self,
         file: &InboxFile,
@@ -306,7 +307,7 @@ impl<'p> Inbox<'p> {
             let name = match attempt {
                 1 => wanted.clone(),
                 2..=COUNTED => tagged(&wanted, &attempt.to_string()),
-                // A name that everybody uses: counting on would take longer each time.
+                // For a frequent name, counting on would take longer each time.
                 _ => tagged(&wanted, &random_local(6)?),
             };
             match put_aside(&from, &file.file, &refused, &name, text.as_bytes()) {
@@ -345,7 +346,7 @@ fn class_of(name: &OsStr, metadata: &Metadata, now: Timestamp, witnessed: Witnes
     }
 }
 
-/// Returns why an ordinary file can be no completion file, if it can be none.
+/// Returns why an ordinary file cannot be a completion file; `None` if it can.
 fn oddity(name: &OsStr, metadata: &Metadata) -> Option<String> {
     let size = metadata.size();
     let why = match name.to_str() {
@@ -354,7 +355,7 @@ fn oddity(name: &OsStr, metadata: &Metadata) -> Option<String> {
             "its name must end in `.yaml`, `.yml`, `.json` or `.md`, which says how to read it"
         }
         Some(name) if name.len() > LONGEST_NAME => "its name is too long: use at most 120 bytes",
-        // Whoever has the other name could change what was read.
+        // The file could be changed by its other name.
         Some(_) if metadata.nlink() > 1 => "it has a second name (a hard link): copy it instead",
         Some(_) if size > FILE_LIMIT => {
             return Some(format!(
@@ -366,8 +367,8 @@ fn oddity(name: &OsStr, metadata: &Metadata) -> Option<String> {
     Some(why.to_owned())
 }
 
-/// Returns whether the last write is far from now. One that seems to lie ahead is far as well: writing sets the time to now,
-/// so it was set by hand (`touch`), or the clock was set back.
+/// Returns whether the last write is long ago. A time in the future counts too: it was set by hand (`touch`), or the clock was
+/// set back.
 fn is_quiet(metadata: &Metadata, now: Timestamp) -> bool {
     let age = now.as_nanosecond() - i128::from(FileStat::of(metadata).mtime);
     age.unsigned_abs() >= QUIET.as_nanos()
@@ -379,7 +380,7 @@ fn taken_name(id: &CompletionId, mark: &str, name: &OsStr) -> OsString {
     taken
 }
 
-/// Returns the name that a file came under, cut where that leaves no room for a number and for the reason's suffix.
+/// Returns a file's original name, truncated if too long to add a number and the reason's suffix.
 fn refused_name(file: &InboxFile) -> OsString {
     let name = if file.id.is_some() { OsStr::new(&file.name) } else { &file.file };
     if name.len() <= LONGEST_NAME {
@@ -388,8 +389,8 @@ fn refused_name(file: &InboxFile) -> OsString {
     name.to_string_lossy().chars().take(LONGEST_NAME / 4).collect::<String>().into()
 }
 
-/// Writes the reason, then moves the file, so that no file is without. What has the name of either keeps it; but the same reason
-/// without a file is what a kill left in between.
+/// Writes the reason, then moves the file, so that no refused file lacks a reason. Fails if either name is taken, except by the
+/// same reason without a file, which a kill left.
 fn put_aside(
     from: &Folder,
     file: &OsStr,
@@ -412,7 +413,7 @@ fn put_aside(
     }
     crash_points::point("inbox.reason-written");
     from.move_new(file, refused, name).inspect_err(|_| {
-        // A reason for nothing confuses, no more; the fault is what counts.
+        // A left-over reason would only confuse; the error counts.
         if let Ok(None) = refused.kind(name) {
             let _ = refused.remove(&reason);
         }

@@ -1,23 +1,21 @@
-//! The record of a write under way, `.aof/intent`: what the next command needs to finish or undo what a kill interrupted.
+//! The journal `.aof/intent`: the record of a running write, which the next command needs to finish or undo it after a kill.
 //!
-//! Written when the commit is prepared, before git's locks are taken and the first task file changes; blanked when all is done.
-//! A kill leaves:
+//! Written when the commit is prepared, before git's locks are taken and the first task file changes; blanked at the end. A kill
+//! leaves:
 //! - before the record: nothing to recover, at most temporary files;
-//! - after it, before the files: files as they were; the record is dropped;
+//! - after it, before the files: unchanged files; the record is dropped;
 //! - after the files, before the branch moved: files ahead of HEAD;
-//! - after the branch moved: old files of moved tasks and git's locks may be left over; `locks` tells which are ours.
+//! - after the branch moved: old files of moved tasks and git's locks may be left; `locks` tells which are ours.
 //!
-//! The record is no proof: recovery compares files and HEAD, and the record says only where to look and which locks are ours.
-//! It must be on the disk before the first lock is taken ([`UnsyncedRecord::unsynced`]): nobody would remove a lock that a power
-//! cut left and that no record names.
+//! The record is only a hint: recovery compares files and HEAD, and the record names the files and our locks. It must be synced
+//! before the first lock is taken ([`UnsyncedRecord::unsynced`]): nobody would remove a lock that no record names.
 //!
-//! The file stays, full of spaces while nothing is under way, and the record is written over them. So its sync is that of one
-//! block. A power cut before the sync may leave parts of a record, which read as [`JournalState::Unreadable`]; no lock was taken and
-//! no file changed by then. The spaces are not synced, so a power cut may bring back a record whose write was done: recovery
-//! finds everything in place. Only spaces are written over, but for the note that the write is to be undone ([`note_undo`]).
-//! Any other content is replaced by a new file.
+//! The file is kept, filled with spaces while no write runs, and a record overwrites them in place, so syncing it writes one block. A
+//! power cut before the sync may leave a partial record, which is [`JournalState::Unreadable`]; no lock was taken and no file changed
+//! by then. Blanking is not synced, so a power cut may bring back the record of a finished write: recovery finds everything in place.
+//! Only spaces are overwritten, except by the mark for rollback ([`note_undo`]). Any other content is replaced by a new file.
 //!
-//! The text is the SHA-256 of what follows, a line break, JSON: parts of two records may be JSON as well.
+//! The text is a SHA-256, a line break, and JSON. The digest is needed because a mix of two records may be valid JSON.
 
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -33,29 +31,29 @@ use crate::system::disk::{self, SyncPart, Unsynced};
 
 const NAME: &str = "intent";
 const LIMIT: u64 = 16 * 1024 * 1024;
-/// How long the file is that waits for a record: one block of a disk, one page of memory, which a kill cannot leave half-written.
+/// The length of the blank file: one disk block and one memory page, which a kill cannot leave half-written.
 const ROOM: usize = 4096;
 
 /// What a process was about to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct JournalRecord {
-    /// What is to become of it. First, so that [`note_undo`] changes the first block alone.
+    /// What recovery should do. The first field, so that [`note_undo`] changes only the first block.
     pub aim: RecoveryAim,
     pub pid: u32,
-    /// In which start of the machine it ran, where the system tells: what another one left may have lost names in a power cut.
+    /// The boot id at that time, if the system has one: after another boot, names may have been lost in a power cut.
     pub boot: Option<String>,
     pub writes: Vec<IntendedWrite>,
     /// Git's locks, as `git` describes them, once they are about to be taken.
     pub locks: Option<serde_json::Value>,
 }
 
-/// What is to become of what a process left. The words have the same length, so that one can be written over the other.
+/// What recovery should do. The words have the same length, so that one can overwrite the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum RecoveryAim {
-    /// It was under way, and nobody was told how it ended: it is finished, if it can be.
+    /// Finish the write if possible: its result was not reported.
     #[serde(rename = "redo")]
     Finish,
-    /// It failed, and somebody was told so: it is undone.
+    /// Undo the write: it was reported as failed.
     #[serde(rename = "undo")]
     Undo,
 }
@@ -63,26 +61,26 @@ pub(crate) enum RecoveryAim {
 /// One change: of a task, or of the rules.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct IntendedWrite {
-    /// The task; absent where a file of the rules is made.
+    /// The task; `None` for files that are not a task's.
     pub task: Option<TaskId>,
-    /// Its file before; absent for a new one.
+    /// Its file before; `None` for a new one.
     pub old: Option<FileBefore>,
-    /// Where it goes, and what it is to say.
+    /// The path of its new file, and the digest of the new bytes.
     pub new: ProjectPath,
     pub sha256: Digest,
-    /// The files that go with it.
+    /// The files that move with it.
     pub companions: Vec<MovedCompanion>,
-    /// All other files that are being written with this one: of a project, of its rules, for agents.
+    /// All other files that are written with this one: a project's, rules, files for agents.
     pub made: Vec<CreatedFile>,
 }
 
 impl IntendedWrite {
-    /// Returns where the file stood, and where it goes.
+    /// Returns the old and the new path of the file.
     pub(crate) fn places(&self) -> impl Iterator<Item = &ProjectPath> {
         self.old.iter().map(|old| &old.path).chain([&self.new])
     }
 
-    /// Returns every place that this changes.
+    /// Returns every path that this changes.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &ProjectPath> {
         let companions = self.companions.iter().flat_map(|file| [&file.from, &file.to]);
         self.places().chain(companions).chain(self.made.iter().map(|made| &made.path))
@@ -96,7 +94,7 @@ pub(crate) struct FileBefore {
     pub sha256: Digest,
 }
 
-/// A file that goes with a task.
+/// A file that moves with a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MovedCompanion {
     pub from: ProjectPath,
@@ -104,23 +102,23 @@ pub(crate) struct MovedCompanion {
     pub sha256: Digest,
 }
 
-/// A file that is no task's.
+/// A file that is not a task's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CreatedFile {
     pub path: ProjectPath,
     pub sha256: Digest,
-    /// What it said before, which is what HEAD has; absent if there was none.
+    /// The digest of the old bytes, which HEAD has; `None` if there was none.
     pub before: Option<Digest>,
 }
 
-/// What the record says.
+/// The content of the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum JournalState {
-    /// Nothing: the last write was finished.
+    /// No record: the last write was finished.
     Nothing,
-    /// That was under way.
+    /// A write was running.
     Record(JournalRecord),
-    /// Something was under way, but the record is damaged, or of another version of aof: only the files can tell.
+    /// A write was running, but the record is damaged, or of another version of aof: only the files can tell.
     Unreadable,
 }
 
@@ -128,11 +126,11 @@ pub(crate) enum JournalState {
 #[derive(Debug)]
 #[must_use = "a power cut takes it back until it is synced"]
 pub(crate) struct UnsyncedRecord {
-    /// The file that was there and was written over; nothing where one was put in its place.
+    /// The file that was overwritten in place; `None` if it was replaced.
     over: Option<File>,
 }
 
-/// Writes the record, or replaces it by what is known now.
+/// Writes the record, or replaces an earlier one.
 pub(crate) fn write(
     lock: &WriterLock,
     intent: &JournalRecord,
@@ -141,7 +139,7 @@ pub(crate) fn write(
     if text.len() <= ROOM {
         text.resize(ROOM, b' ');
     }
-    // Where somebody removed `.aof/` since the lock was taken, it is made again.
+    // Somebody may have removed `.aof/` since the lock was taken.
     let folder = Folder::create(lock.paths().root(), LOCAL)?;
     if text.len() == ROOM
         && let Some(file) = blank_file(&folder)
@@ -153,8 +151,7 @@ pub(crate) fn write(
     Ok(UnsyncedRecord { over: None })
 }
 
-/// Notes on a record that what it says is to be undone. It is written over where it stands: only its first block changes.
-/// Fails where something else stands there.
+/// Marks the record for rollback, in place: only its first block changes. Fails if the journal has something else.
 pub(crate) fn note_undo(
     lock: &WriterLock,
     intent: &JournalRecord,
@@ -175,12 +172,12 @@ pub(crate) fn note_undo(
 }
 
 impl UnsyncedRecord {
-    /// Returns the record if it still has to be synced, before any of the locks in it is taken. Fails where somebody removed
-    /// it meanwhile: nothing would tell whose the locks are.
+    /// Returns the record's file if it still has to be synced, before any of its locks is taken. Fails if somebody removed it
+    /// meanwhile: nothing would tell whose the locks are.
     pub(crate) fn unsynced(self, lock: &WriterLock) -> Result<Option<Unsynced>, StoreError> {
         let path = lock.paths().intent();
         let Some(file) = self.over else {
-            // Looked for where the next command will, not in the folder that the lock was taken in.
+            // By path, as the next command will look for it, not in the open folder of the lock.
             let folder = Folder::open(lock.paths().root(), LOCAL)?;
             return if folder.sync_file(NAME)? { Ok(None) } else { Err(StoreError::Gone { path }) };
         };
@@ -191,7 +188,7 @@ impl UnsyncedRecord {
         waiting.map(|file| Some(file.ahead())).or_io("hold open", &path)
     }
 
-    /// Has the record survive a power cut.
+    /// Syncs the record.
     pub(crate) fn sync(self, lock: &WriterLock) -> Result<(), StoreError> {
         let file = self.unsynced(lock)?;
         disk::sync(file.into_iter().collect())
@@ -204,7 +201,7 @@ pub(crate) fn read(lock: &WriterLock) -> Result<JournalState, StoreError> {
     read_in(lock.local())
 }
 
-/// Returns whether a write was not finished, or is under way. Only whoever has the lock can tell which.
+/// Returns whether a write is running or was interrupted. Only the holder of the lock can tell which.
 pub(crate) fn is_pending(paths: &Paths) -> bool {
     let folder = Folder::open_existing(paths.root(), LOCAL).ok().flatten();
     folder.is_some_and(|folder| !matches!(read_in(&folder), Ok(JournalState::Nothing)))
@@ -224,7 +221,7 @@ fn read_in(folder: &Folder) -> Result<JournalState, StoreError> {
     }
 }
 
-/// Takes the record back: all is done, or undone.
+/// Clears the record: the write is finished or undone.
 pub(crate) fn clear(lock: &WriterLock) -> Result<(), StoreError> {
     let folder = lock.local();
     let blanked = folder.open_to_write(NAME).ok().flatten().is_some_and(|(file, metadata)| {
@@ -251,7 +248,7 @@ fn write_over(lock: &WriterLock, file: &File, text: &[u8]) -> Result<(), StoreEr
     file.write_all_at(text, 0).or_io("write", lock.paths().intent())
 }
 
-/// Returns the file if it waits for a record. One that is not this user's to write is replaced.
+/// Returns the file if it is blank and writable; else it has to be replaced.
 fn blank_file(folder: &Folder) -> Option<File> {
     let (file, metadata) = folder.open_to_write(NAME).ok()??;
     let mut bytes = [0; ROOM];
@@ -260,7 +257,7 @@ fn blank_file(folder: &Folder) -> Option<File> {
 }
 
 fn is_blank(bytes: &[u8]) -> bool {
-    // An empty file is one whose bytes a power cut took.
+    // An empty file is not blank: a power cut took its bytes.
     !bytes.is_empty() && bytes.iter().all(|byte| *byte == b' ')
 }
 

@@ -1,4 +1,4 @@
-//! Where everything of a project stands on disk. Computes paths; of the disk it only asks whether something is there.
+//! Where the files of a project are. Computes paths, and sets up `.aof/`.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -17,30 +17,30 @@ use crate::files::schema::Schema;
 pub const TASKS: &str = "tasks";
 /// Files of finished tasks.
 pub const ARCHIVE: &str = "tasks/archive";
-/// What is local to this clone.
+/// Files that are local to this clone.
 pub const LOCAL: &str = ".aof";
-/// The checkout of a project on a branch of its own, below the folder where people work.
+/// The checkout of a project on its own branch, below the folder where people work.
 pub const BRANCH: &str = ".aof/branch";
 /// Where completion files are dropped.
 pub const INBOX: &str = ".aof/inbox";
-/// Completion files that are being worked on.
+/// Completion files that are being processed.
 pub const TAKEN: &str = ".aof/inbox/.taken";
 /// Completion files that were refused.
 pub const REFUSED: &str = ".aof/refused";
-/// Messages that are to be delivered.
+/// Messages to deliver.
 pub const OUTBOX: &str = ".aof/outbox";
-/// Messages that were given up, which nobody has been told of yet.
+/// Messages that were given up, not reported yet.
 pub const UNTOLD: &str = ".aof/outbox/untold";
 /// Messages that were given up.
 pub const DROPPED: &str = ".aof/outbox/dropped";
-/// What writers of the event stream know of it.
+/// State of the writers of the event stream.
 pub const EVENTS: &str = ".aof/events";
-/// Where stale task files are kept that were brought up to HEAD's version.
+/// Old versions of stale task files that were updated to HEAD's.
 pub const STALE: &str = ".aof/stale";
-/// What agents did that were run.
+/// Runs of agents.
 pub const RUNS: &str = ".aof/runs";
 
-/// The places of one project on this machine.
+/// The paths of one project on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paths {
     root: PathBuf,
@@ -49,18 +49,18 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// Returns the places of the project in that folder.
+    /// Returns the paths of the project in that folder.
     pub(crate) fn at(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into(), has_inbox: true }
     }
 
-    /// Returns the places of a folder around a project on a branch of its own: whoever dropped a completion there would wait for ever.
+    /// Returns the paths of the checkout that encloses a project on its own branch. It gets no inbox, since nobody would read it.
     pub(crate) fn of_checkout(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into(), has_inbox: false }
     }
 
-    /// Returns the project that a folder belongs to: the nearest one, from there upwards, with `project.yaml` or `.aof/`. The
-    /// search ends at the git worktree.
+    /// Finds the project of a folder: the nearest ancestor with `project.yaml` or `.aof/`. The search ends at the root of the git
+    /// worktree.
     pub(crate) fn find(start: &Path) -> Result<Self, StoreError> {
         let real = fs::canonicalize(start).or_io("find the folder", start)?;
         for folder in real.ancestors() {
@@ -116,7 +116,7 @@ impl Paths {
         self.local().join("events.jsonl")
     }
 
-    /// Returns the project's spelling of a path that was made by joining names to the root, if it is UTF-8.
+    /// Returns the project path of a path that was made by joining names to the root, if it is UTF-8.
     pub(crate) fn relative_joined(&self, path: &Path) -> Option<ProjectPath> {
         let root = self.root.as_os_str().as_bytes();
         let rest = path.as_os_str().as_bytes().strip_prefix(root)?;
@@ -124,7 +124,7 @@ impl Paths {
         std::str::from_utf8(rest).ok().map(|text| ProjectPath::trusted(text.to_owned()))
     }
 
-    /// Makes `.aof/` with its `.gitignore`, the inbox, the folder of refusals and the schemas, as far as they are missing, and opens it.
+    /// Creates `.aof/` with its `.gitignore`, inbox, refused folder and schemas, as far as they are missing, and opens it.
     pub(crate) fn prepare_local(&self) -> Result<Folder, StoreError> {
         self.hide_branch();
         let local = self.hide_local()?;
@@ -134,12 +134,12 @@ impl Paths {
                 Folder::create(&self.root, folder)?;
             }
         }
-        // They serve editors alone: where they cannot be written, everything else goes on, and `aof doctor` tells of it.
+        // Schemas serve only editors: if they cannot be written, nothing else fails, and `aof doctor` reports it.
         let _ = keep_schema_edition(self.root());
         Ok(local)
     }
 
-    /// Makes `.aof/` with its `.gitignore`, and opens it.
+    /// Creates `.aof/` with its `.gitignore`, and opens it.
     fn hide_local(&self) -> Result<Folder, StoreError> {
         let local = Folder::create(&self.root, LOCAL)?;
         match local.create_new(".gitignore", b"*\n") {
@@ -148,19 +148,19 @@ impl Paths {
         }
     }
 
-    /// Makes the `.gitignore` around a project on a branch of its own again: `git clean` removes it and leaves the worktree,
-    /// which the next `git add` would take for a submodule. A failure keeps nobody from working.
+    /// Restores the `.gitignore` of the checkout that encloses a project on its own branch: `git clean` removes it but not the
+    /// worktree, which the next `git add` would add as a submodule. Failures are ignored.
     pub(crate) fn hide_branch(&self) {
         let _ = self.around().map(|around| around.hide_local());
     }
 
-    /// Returns the places around a project that stands where one on a branch of its own does.
+    /// Returns the paths of the enclosing checkout, for a project in `.aof/branch`.
     pub(crate) fn around(&self) -> Option<Self> {
         self.root.ancestors().nth(2).filter(|_| self.root.ends_with(BRANCH)).map(Self::of_checkout)
     }
 }
 
-/// Returns where the file of a new task goes.
+/// Returns the path of a new task's file.
 pub fn task_path(id: &TaskId, layout: TaskLayout) -> ProjectPath {
     ProjectPath::trusted(match layout {
         TaskLayout::Flat => format!("{TASKS}/{id}.md"),
@@ -168,34 +168,34 @@ pub fn task_path(id: &TaskId, layout: TaskLayout) -> ProjectPath {
     })
 }
 
-/// Returns where the file of a task goes that was finished at that time: by day, UTC.
+/// Returns the archive path of a task that was finished at that time: by day, UTC.
 pub(crate) fn archive_path(id: &TaskId, finished: Timestamp) -> ProjectPath {
     let day = finished.to_zoned(TimeZone::UTC).date();
     let (year, month, day) = (day.year(), day.month(), day.day());
     ProjectPath::trusted(format!("{ARCHIVE}/{year:04}/{month:02}/{day:02}/{id}.md"))
 }
 
-/// Returns whether the path is one of a finished task.
+/// Returns whether the path is in the archive.
 pub(crate) fn is_archived(path: &ProjectPath) -> bool {
     path.as_str().strip_prefix(ARCHIVE).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Returns the id that a file's name gives its task: `AOF-abc.md` is `AOF-abc`. Nothing for a name that does not end in `.md`, and for a readme.
+/// Returns the task id of a file name: `AOF-abc.md` is `AOF-abc`. `None` for a name without `.md`, and for a readme.
 pub(crate) fn task_id(name: &str) -> Option<Result<TaskId, IdFault>> {
     let stem = name.strip_suffix(".md")?;
-    // A folder may explain itself.
+    // A folder may have a readme.
     (!stem.eq_ignore_ascii_case("readme")).then(|| stem.parse())
 }
 
-/// Returns the file of the task that a file of that name goes with, where it stands beside it: `AOF-abc.md` for `AOF-abc.plan.md`. What
-/// programs leave of a file, as `AOF-abc.md~` and `AOF-abc.md.orig`, goes with none.
+/// Returns the task file that a companion of that name belongs to: `AOF-abc.md` for `AOF-abc.plan.md`. Backup files such as
+/// `AOF-abc.md~` and `AOF-abc.md.orig` are no companions.
 pub(crate) fn companion_of(name: &str) -> Option<String> {
     let (stem, rest) = name.split_once('.')?;
     let task = stem.parse::<TaskId>().ok().filter(|_| !rest.starts_with("md") && !is_debris(name));
     task.map(|id| format!("{id}.md"))
 }
 
-/// Returns the files that go where a task's file goes: `AOF-abc.tests.yaml` beside `AOF-abc.md`. Reads the whole folder.
+/// Returns the companions next to a task's file: `AOF-abc.tests.yaml` for `AOF-abc.md`. Reads the whole folder.
 pub(crate) fn companions(
     paths: &Paths,
     task: &ProjectPath,
@@ -215,7 +215,7 @@ pub(crate) fn companions(
     Ok(found)
 }
 
-/// Returns whether a name is one that editors and downloads give to files of their own.
+/// Returns whether a name is that of a temporary file of an editor or a download.
 pub(crate) fn is_debris(name: &str) -> bool {
     let suffix = name.rsplit_once('.').map_or("", |(_, suffix)| suffix);
     name.starts_with('.')
@@ -225,13 +225,13 @@ pub(crate) fn is_debris(name: &str) -> bool {
         || ["swp", "swx", "tmp", "part"].contains(&suffix)
 }
 
-/// Where the schemas are.
+/// The schemas for editors.
 pub const SCHEMAS: &str = ".aof/schema";
-/// Tells which schemas stand there. It is written last, so what a kill leaves half done is done again.
+/// The version of the written schemas. Written last, so that an interrupted update is repeated.
 const EDITION: &str = "edition";
 const EDITION_LIMIT: u64 = 256;
 
-/// Returns whether every schema stands there, as this program has it.
+/// Returns whether every schema of this program is there.
 pub(crate) fn are_schemas_current(root: &Path) -> bool {
     let stands = |folder: &Folder, schema: Schema| {
         matches!(folder.kind(schema_file(schema)), Ok(Some(FileKind::File)))
@@ -240,12 +240,12 @@ pub(crate) fn are_schemas_current(root: &Path) -> bool {
     matches!(folder, Ok(Some(folder)) if is_schema_edition(&folder) && Schema::ALL.iter().all(|schema| stands(&folder, *schema)))
 }
 
-/// Writes the schemas unless each stands there as this program has it.
+/// Writes the schemas unless all are current.
 pub(crate) fn keep_schemas_current(root: &Path) -> Result<(), StoreError> {
     if are_schemas_current(root) { Ok(()) } else { write_schemas(&Folder::create(root, SCHEMAS)?) }
 }
 
-/// Writes the schemas unless this program has written them. For whoever takes the lock: what somebody removed since is not looked for.
+/// Writes the schemas unless their version is current. Does not check for removed files.
 fn keep_schema_edition(root: &Path) -> Result<(), StoreError> {
     let folder = Folder::create(root, SCHEMAS)?;
     if is_schema_edition(&folder) { Ok(()) } else { write_schemas(&folder) }

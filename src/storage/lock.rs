@@ -1,7 +1,7 @@
 //! The writer lock: one writer per project. Holding a [`WriterLock`] is the right to change task files.
 //!
-//! It is on `.aof/lock`, and never on a task file: a rename slips out from under it. Not re-entrant: a second attempt in the
-//! same process waits like any other.
+//! It is on `.aof/lock`, never on a task file, since a rename would escape it. Not re-entrant: a second attempt in the same
+//! process waits like any other.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -18,17 +18,17 @@ const NAME: &str = "lock";
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
-/// The right to write, until it is dropped.
+/// The writer lock, held until it is dropped.
 #[derive(Debug)]
 pub struct WriterLock {
     held: OwnedFile,
     paths: Paths,
-    /// `.aof/`, in which the lock stands.
+    /// The folder `.aof/` of the lock.
     local: Folder,
 }
 
 impl WriterLock {
-    /// Takes the lock, waiting for it as long as told; `on_wait` is called once, before the first pause, with who has it.
+    /// Takes the lock; waits for it up to `wait`. Calls `on_wait` once, before the first pause, with the holder.
     pub(crate) fn acquire(
         paths: &Paths,
         holder: &Holder,
@@ -39,7 +39,7 @@ impl WriterLock {
         let mut pause = SHORTEST_PAUSE;
         let mut told = false;
         loop {
-            // Where git sees nothing that is local.
+            // This also writes the `.gitignore` of `.aof/`.
             let local = paths.prepare_local()?;
             let other = match OwnedFile::attempt(&local, NAME, paths.root(), holder)? {
                 LockAttempt::Locked(held) => return Ok(Self { held, paths: paths.clone(), local }),
@@ -59,17 +59,18 @@ impl WriterLock {
         }
     }
 
-    /// Returns the lock for another program to hold as well: should this process be killed, it is held until that one has ended.
+    /// Returns a handle that keeps the lock for another program to inherit: if this process is killed, the lock lasts until that
+    /// program ends.
     pub(crate) fn share(&self) -> Result<File, StoreError> {
         self.held.share()
     }
 
-    /// Returns the places of the project that is locked.
+    /// Returns the paths of the locked project.
     pub(crate) fn paths(&self) -> &Paths {
         &self.paths
     }
 
-    /// Returns the folder in which the lock stands, as it was when the lock was taken.
+    /// Returns the folder of the lock, as opened when the lock was taken.
     pub(crate) fn local(&self) -> &Folder {
         &self.local
     }
@@ -77,7 +78,7 @@ impl WriterLock {
 
 const WATCHER: &str = "watcher";
 
-/// The mark of one living watcher, until it is dropped.
+/// The presence of a running watcher, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Presence {
     file: File,
@@ -85,43 +86,43 @@ pub(crate) struct Presence {
 }
 
 impl Presence {
-    /// Says that a watcher lives.
+    /// Announces a running watcher.
     pub(crate) fn announce(paths: &Paths) -> Result<Self, StoreError> {
         let file = paths.prepare_local()?.open_lock(WATCHER)?;
         let path = paths.local().join(WATCHER);
-        // Whoever only asks holds the file for microseconds.
+        // A process that only checks holds the lock for microseconds.
         fs4::FileExt::lock_shared(&file).or_io("lock", &path)?;
         Ok(Self { file, path })
     }
 
-    /// Returns whether others can see the mark: somebody may have removed `.aof/`.
+    /// Returns whether other processes can see it: somebody may have removed `.aof/`.
     pub(crate) fn is_visible(&self) -> bool {
         stands_at(&self.file, &self.path)
     }
 }
 
-/// Returns whether a watcher of the project lives.
+/// Returns whether a watcher of the project runs.
 pub(crate) fn is_watched(paths: &Paths) -> bool {
     let Ok(Some(folder)) = Folder::open_existing(paths.root(), LOCAL) else { return false };
-    // Asking makes no file.
+    // The check creates no file.
     let Ok(Some((file, _))) = folder.open_to_write(WATCHER) else { return false };
     matches!(FileLock::attempt(file, folder.path()), Ok(None))
 }
 
-/// More than any record of a holder has; the rest of a foreign file is not read.
+/// The largest record of a holder that is read.
 const RECORD_LIMIT: u64 = 4096;
 
-/// A file, or a folder, that is locked until this is dropped.
+/// A file or folder, locked until this is dropped.
 #[derive(Debug)]
 pub(crate) struct FileLock(File);
 
 impl FileLock {
-    /// Locks an open file; `None` if somebody else has it.
+    /// Locks an open file; `None` if another process has the lock.
     pub(crate) fn attempt(file: File, path: &Path) -> Result<Option<Self>, StoreError> {
         Ok(try_lock(&file, path)?.then_some(Self(file)))
     }
 
-    /// Locks the file `lock` in a folder, making it if need be; `None` if somebody else has it.
+    /// Locks the file `lock` in a folder, and creates it if it is missing; `None` if another process has the lock.
     pub(crate) fn in_folder(folder: &Folder) -> Result<Option<Self>, StoreError> {
         Self::attempt(folder.open_lock("lock")?, &folder.path().join("lock"))
     }
@@ -129,7 +130,7 @@ impl FileLock {
 
 impl Drop for FileLock {
     fn drop(&mut self) {
-        // Closing the file would do, but for a process that is just being started and still has a copy of it.
+        // Closing alone is not enough: a child process between fork and exec still has a copy.
         let _ = fs4::FileExt::unlock(&self.0);
     }
 }
@@ -142,27 +143,27 @@ fn try_lock(file: &File, path: &Path) -> Result<bool, StoreError> {
     }
 }
 
-/// A locked file with the record of who has it. A kill leaves the record, which means nothing while the lock is free.
+/// A locked file with a record of its holder. A kill leaves the record, which is meaningless while the lock is free.
 #[derive(Debug)]
 pub(crate) struct OwnedFile {
     lock: FileLock,
     path: PathBuf,
-    /// How many bytes the file has that somebody could read.
+    /// The length of the record.
     size: usize,
 }
 
-/// What came of an attempt to get such a file.
+/// The result of an attempt to lock such a file.
 #[derive(Debug)]
 pub(crate) enum LockAttempt {
     Locked(OwnedFile),
-    /// Somebody else has it: who, as far as the file tells.
+    /// Another process has it: which, as far as the file tells.
     Held(Option<Holder>),
-    /// It was removed or exchanged while it was being locked.
+    /// It was removed or replaced while it was being locked.
     Replaced,
 }
 
 impl OwnedFile {
-    /// Tries to get the file of that name, which is made if need be. The project is named where its file system has no such locks.
+    /// Tries to lock the file of that name, and creates it if it is missing. Fails on a network file system, with the project's path.
     pub(crate) fn attempt(
         folder: &Folder,
         name: &str,
@@ -184,7 +185,7 @@ impl OwnedFile {
         if !try_lock(&file, &path)? {
             return Ok(LockAttempt::Held(record_in(&mut file)));
         }
-        // By its path again: the folder itself may have been exchanged.
+        // Checked by path: the folder itself may have been replaced.
         if !stands_at(&file, &path) {
             return Ok(LockAttempt::Replaced);
         }
@@ -192,8 +193,8 @@ impl OwnedFile {
         if length > RECORD_LIMIT {
             file.set_len(0).or_io("lock", &path)?;
         }
-        // The file keeps its size, the rest is blanked: to cut it off costs far more, because the system then waits until what
-        // was written before is on the disk.
+        // The file keeps its size, and the rest is blanked: truncating is far slower, because the system then waits for earlier
+        // writes to reach the disk.
         let mut record = serde_json::to_vec(us).expect("a record of plain fields is JSON");
         let blanked = if length > RECORD_LIMIT { 0 } else { usize::try_from(length).unwrap_or(0) };
         record.resize(record.len().max(blanked), b' ');
@@ -201,7 +202,7 @@ impl OwnedFile {
         Ok(LockAttempt::Locked(Self { lock: FileLock(file), path, size: record.len() }))
     }
 
-    /// Returns another hold on the file: it stays ours until that one is closed too, unless this is dropped.
+    /// Returns a second handle of the lock, which keeps it after this process is killed; dropping this one unlocks both.
     pub(crate) fn share(&self) -> Result<File, StoreError> {
         self.lock.0.try_clone().or_io("lock", &self.path)
     }
@@ -209,7 +210,7 @@ impl OwnedFile {
 
 impl Drop for OwnedFile {
     fn drop(&mut self) {
-        // The next holder's waiters shall not be shown this one.
+        // So that nobody who waits later is shown this holder.
         let _ = self.lock.0.write_all_at(&vec![b' '; self.size], 0);
     }
 }

@@ -1,7 +1,7 @@
 //! Files: layout, atomic writes, the lock, the journal, the inbox. Knows nothing of the rules.
 //!
-//! Bytes and paths only: nothing here knows what a task file says. Whatever is opened below the project's root is reached
-//! through [`Folder`], which follows no symlink, so nothing outside the project is read or written.
+//! Bytes and paths only: nothing here parses a task file. Files below the project's root are accessed through [`Folder`], which
+//! follows no symlink, so nothing outside the project is read or written.
 
 pub(crate) mod atomic_write;
 pub(crate) mod event_log;

@@ -1,4 +1,4 @@
-//! `.aof/outbox`: messages on their way to whoever is to be told, one small file each, in a folder for each channel.
+//! `.aof/outbox`: messages to be delivered, one small file each, in a folder for each channel.
 //!
 //! ```text
 //!   cursor                  the commits up to which all messages are written, by branch
@@ -9,8 +9,8 @@
 //!   untold/NAME.json        a message that was given up, with the reason, before others are told of that
 //!   dropped/NAME.json       the same, afterwards
 //! ```
-//! Messages are durable before the cursor moves past what they tell, and are removed after they were delivered. So a kill or
-//! a power cut at any point delivers at least once, and a message that is delivered twice has the same id both times.
+//! Messages are durable before the cursor moves past their commit, and are removed after their delivery. So a kill or a power cut
+//! at any point delivers at least once, and a message that is delivered twice has the same id.
 
 use std::ffi::OsStr;
 
@@ -27,11 +27,11 @@ use super::{Durability, Folder, Paths, StoreError};
 use crate::domain::ChannelKey;
 use crate::system::{crash_points, disk};
 
-/// How many messages of one channel wait at most; the oldest are given up for newer ones.
+/// The most waiting messages of one channel; the oldest are given up for newer ones.
 pub(crate) const MOST_WAITING: usize = 10_000;
 /// How many messages that were given up are kept.
 const MOST_DROPPED: usize = 1_000;
-/// How many messages are written before the disk is waited for.
+/// How many messages are synced together.
 const BATCH: usize = 64;
 const SUFFIX: &str = ".json";
 
@@ -46,37 +46,37 @@ pub struct Outbox {
 pub(crate) struct OutboxMessage {
     /// Stays the same however often it is delivered.
     pub id: String,
-    /// What it is sorted by, with the id: seconds, then what came later in them.
+    /// Its sort key, with the id: seconds, then the order within a second.
     pub order: (i64, usize, usize),
-    /// The channel as people know it.
+    /// The channel's display name.
     pub channel: String,
-    /// When it was put here.
+    /// When it was queued.
     pub since: Timestamp,
     /// What is delivered.
     pub message: Value,
-    /// How often that was tried.
+    /// How many deliveries were tried.
     pub attempts: u32,
-    /// When it is tried again.
+    /// When the next attempt is due.
     pub next: Option<Timestamp>,
     /// Why the last attempt failed, or why it was given up.
     pub error: Option<String>,
 }
 
-/// Why a channel is left alone after nobody answered there.
+/// Why a channel pauses after failed deliveries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ChannelRest {
-    /// How often nobody answered, one attempt after the other.
+    /// How many attempts in a row were not answered.
     pub attempts: u32,
     pub since: Timestamp,
     pub until: Timestamp,
-    /// What the last attempt met.
+    /// The error of the last attempt.
     pub error: String,
     /// The file of the message that was tried last.
     pub last: String,
 }
 
 impl OutboxMessage {
-    /// Returns the name of its file: it sorts by when the message was made.
+    /// Returns the name of its file, which sorts by creation.
     pub(crate) fn name(&self) -> String {
         let (seconds, later, place) = self.order;
         format!("{:012}-{later:010}-{place:03}-{}{SUFFIX}", seconds.max(0), self.id)
@@ -89,18 +89,18 @@ impl Outbox {
         Self { paths: paths.clone() }
     }
 
-    /// Takes the right to write messages; nothing if somebody else has it.
+    /// Takes the lock for writing messages; `None` if another process has it.
     pub(crate) fn writing(&self) -> Result<Option<FileLock>, StoreError> {
         self.paths.prepare_local()?;
         FileLock::in_folder(&self.make(OUTBOX)?)
     }
 
-    /// Takes the right to deliver the messages of a channel; nothing if somebody else has it.
+    /// Takes the lock for delivering messages of a channel; `None` if another process has it.
     pub(crate) fn delivering(&self, channel: &ChannelKey) -> Result<Option<FileLock>, StoreError> {
         FileLock::in_folder(&self.make(&folder_of(channel))?)
     }
 
-    /// Returns the cursor; one that cannot be read is none.
+    /// Returns the cursor; `None` if it is missing or unreadable.
     pub(crate) fn cursor(&self) -> Result<Option<ToldCursor>, StoreError> {
         self.read_json(OUTBOX, "cursor")
     }
@@ -114,12 +114,12 @@ impl Outbox {
         self.make(OUTBOX)?.replace_json("cursor", cursor, Durability::Durable)
     }
 
-    /// Forgets the cursor: the next one begins with what is then.
+    /// Removes the cursor: the next one starts at the then current commits.
     pub(crate) fn forget_cursor(&self) -> Result<(), StoreError> {
         self.remove(OUTBOX, "cursor")
     }
 
-    /// Puts messages into a channel, durably; one that is there already stays as it is.
+    /// Adds messages to a channel durably, unless they are there already.
     pub(crate) fn put(
         &self,
         channel: &ChannelKey,
@@ -150,7 +150,7 @@ impl Outbox {
         self.names_in(&folder_of(channel))
     }
 
-    /// Reads a message; nothing if it is gone. One that cannot be read is removed: it is debris of a power cut.
+    /// Reads a message; `None` if it is gone. Removes an unreadable one, which a power cut left.
     pub(crate) fn read(
         &self,
         channel: &ChannelKey,
@@ -164,7 +164,7 @@ impl Outbox {
         Ok(message)
     }
 
-    /// Notes what came of an attempt to deliver a message.
+    /// Records the result of an attempt to deliver a message.
     pub(crate) fn note(
         &self,
         channel: &ChannelKey,
@@ -184,7 +184,7 @@ impl Outbox {
         self.remove(&folder_of(channel), &message.name())
     }
 
-    /// Gives a message up: it is kept aside, with the reason, for others to be told of.
+    /// Gives a message up: it is moved aside with the reason, to be reported.
     pub(crate) fn give_up(
         &self,
         channel: &ChannelKey,
@@ -199,12 +199,12 @@ impl Outbox {
         Ok(())
     }
 
-    /// Returns the messages that were given up and that nobody was told of, the oldest first.
+    /// Returns the given-up messages that are not reported yet, oldest first.
     pub(crate) fn untold(&self) -> Result<Vec<OutboxMessage>, StoreError> {
         self.read_all(UNTOLD)
     }
 
-    /// Notes that whoever wants to know was told that these messages were given up.
+    /// Records that the loss of these messages was reported.
     pub(crate) fn note_told(
         &self,
         _right: &FileLock,
@@ -225,12 +225,12 @@ impl Outbox {
         kept[..surplus].iter().try_for_each(|old| dropped.remove(old))
     }
 
-    /// Returns the messages that were given up, the oldest first of those that others were told of, then of the others.
+    /// Returns the given-up messages: the reported ones, then the others, each oldest first.
     pub(crate) fn dropped(&self) -> Result<Vec<OutboxMessage>, StoreError> {
         Ok([self.read_all(DROPPED)?, self.read_all(UNTOLD)?].concat())
     }
 
-    /// Forgets the messages that were given up, and returns how many there were.
+    /// Deletes the given-up messages, and returns how many there were.
     pub(crate) fn forget_dropped(&self) -> Result<usize, StoreError> {
         let mut count = 0;
         for place in [DROPPED, UNTOLD] {
@@ -242,12 +242,12 @@ impl Outbox {
         Ok(count)
     }
 
-    /// Returns why a channel is left alone, if it is.
+    /// Returns the channel's pause, if there is one.
     pub(crate) fn rest(&self, channel: &ChannelKey) -> Result<Option<ChannelRest>, StoreError> {
         self.read_json(&folder_of(channel), "rest")
     }
 
-    /// Leaves a channel alone for a while, or no longer.
+    /// Sets or ends the channel's pause.
     pub(crate) fn set_rest(
         &self,
         channel: &ChannelKey,
@@ -299,7 +299,7 @@ fn folder_of(channel: &ChannelKey) -> String {
     format!("{OUTBOX}/{}", channel.as_str())
 }
 
-/// Writes messages that wait for the disk together.
+/// Writes messages and syncs them together.
 fn write(folder: &Folder, messages: &[OutboxMessage]) -> Result<(), StoreError> {
     let (mut files, mut unsynced) = (Vec::new(), Vec::new());
     for message in messages {
@@ -322,40 +322,40 @@ fn write(folder: &Folder, messages: &[OutboxMessage]) -> Result<(), StoreError> 
     Ok(())
 }
 
-/// So many branches are remembered.
+/// The most branches that are remembered.
 const MOST_BRANCHES: usize = 50;
-/// So many commits are remembered that are gone from their branch.
+/// The most dropped commits that are remembered.
 const MOST_GONE: usize = 200;
 
-/// Up to which commit all is told, by branch; the branch that moved last stands last.
+/// The last reported commit of each branch; the most recently moved branch comes last.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ToldCursor {
     branches: Vec<(String, String)>,
-    /// The commits that were told and are gone from their branch; those that went last stand last, each behind its parent.
+    /// Reported commits that were dropped from their branch; the most recently dropped come last, each after its parent.
     #[serde(default)]
     gone: Vec<String>,
-    /// How many commits were told of so far: what comes later sorts behind.
+    /// How many commits were reported so far; part of the sort key of later messages.
     pub told: usize,
 }
 
 impl ToldCursor {
-    /// Returns up to which commit all is told on a branch.
+    /// Returns the last reported commit of a branch.
     pub(crate) fn commit(&self, branch: &str) -> Option<&str> {
         self.branches.iter().find(|(known, _)| known == branch).map(|(_, commit)| commit.as_str())
     }
 
-    /// Returns these commits of all branches.
+    /// Returns the last reported commits of all branches.
     pub(crate) fn commits(&self) -> impl Iterator<Item = &str> {
         self.branches.iter().map(|(_, commit)| commit.as_str())
     }
 
-    /// Returns the commits that were told and are gone from their branch.
+    /// Returns the reported commits that were dropped from their branch.
     pub(crate) fn gone(&self) -> impl Iterator<Item = &str> {
         self.gone.iter().map(String::as_str)
     }
 
-    /// Notes commits that were told and are gone from their branch, the oldest first: they may come back. Of too many, those that
-    /// went longest ago are forgotten.
+    /// Records reported commits that were dropped from their branch, oldest first: they may come back. Forgets the earliest if
+    /// there are too many.
     pub(crate) fn lose(&mut self, commits: &[String]) {
         self.gone.retain(|known| !commits.contains(known));
         self.gone.extend_from_slice(commits);
@@ -363,7 +363,7 @@ impl ToldCursor {
         self.gone.drain(..surplus);
     }
 
-    /// Notes up to which commit that is on a branch. Where there are too many, the branch that moved longest ago is forgotten.
+    /// Records the last reported commit of a branch. Forgets the least recently moved branch if there are too many.
     pub(crate) fn set(&mut self, branch: &str, commit: &str) {
         self.branches.retain(|(known, _)| known != branch);
         self.branches.push((branch.to_owned(), commit.to_owned()));

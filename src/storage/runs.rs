@@ -1,4 +1,4 @@
-//! `.aof/runs`: what agents did that were run, a folder for each visit and in it one for each attempt.
+//! `.aof/runs`: runs of agents, a folder for each visit, and in it one for each attempt.
 //!
 //! ```text
 //!   AOF-abc@3/, AOF-abc@3+security/   a visit, a visit of a branch
@@ -10,12 +10,11 @@
 //!       output                        what it left there: `AOF_OUTPUT`
 //!       run.json                      the record
 //! ```
-//! Only the owner can look into it, for there may be secrets in a prompt. A record is whole after a kill; after a power cut all of it
-//! may be lost, for an attempt is not to wait for the disk. Nothing here is a fact that the history does not have: without the folder,
-//! attempts are counted from one again.
+//! Only the owner can read it, since a prompt may have secrets. A record is complete after a kill; after a power cut all may be lost,
+//! since attempts do not wait for the disk. The history does not depend on it: without the folder, attempts are counted from one again.
 //!
-//! Old ones go: when a run begins, the attempts of its visit but the last [`MOST_ATTEMPTS`]; when a runner does, the visits that
-//! nobody has run anything at for [`KEPT`].
+//! Old runs are removed: at the start of a run, all but the last [`MOST_ATTEMPTS`] attempts of its visit; at the start of a
+//! runner, visits without a run for [`KEPT`].
 
 use std::fs::{self, DirEntry, File};
 use std::io::Write;
@@ -37,7 +36,7 @@ use crate::storage::{Durability, FileKind, Folder, Holder, Paths, StoreError};
 use crate::system::process::ProcessGroup;
 
 const LOCK: &str = "lock";
-/// Whoever only asks whether a visit is run holds the lock for microseconds.
+/// How long to wait for a lock: a process that only checks holds it for microseconds.
 const PATIENCE: Duration = Duration::from_millis(50);
 /// How many attempts of a visit are kept.
 pub(crate) const MOST_ATTEMPTS: usize = 20;
@@ -50,29 +49,29 @@ pub(crate) struct Runs {
     paths: Paths,
 }
 
-/// The right to run a visit.
+/// The result of locking a visit to run it.
 #[derive(Debug)]
 pub(crate) enum RunRight {
     Ours(VisitRuns),
-    /// Somebody else has it: who, as far as is known.
+    /// Another process has the lock: which, if known.
     Taken(Option<Holder>),
 }
 
-/// The runs of one visit, which is ours to run until this is dropped.
+/// The runs of one visit, locked for us until this is dropped.
 #[derive(Debug)]
 pub(crate) struct VisitRuns {
     _held: OwnedFile,
     folder: Folder,
 }
 
-/// How the attempts of a visit stand.
+/// The state of a visit's last attempt.
 #[derive(Debug)]
 pub(crate) enum LatestRun {
     /// There was none.
     None,
     /// The last one ended.
     Ended(RunAttempt, RunRecord),
-    /// The last one has no end: its runner was killed. Without a record, it was killed before the program was started.
+    /// The last one has no end: its runner was killed; without a record, before the program was started.
     Open(RunAttempt, Option<RunRecord>),
 }
 
@@ -82,7 +81,7 @@ impl Runs {
         Self { paths: paths.clone() }
     }
 
-    /// Takes the right to run a visit, if it is free. Its oldest attempts go.
+    /// Locks a visit to run it, if it is free. Removes its oldest attempts.
     pub(crate) fn open(&self, ticket: &Ticket, holder: &Holder) -> Result<RunRight, StoreError> {
         let name = folder_name(ticket)?;
         self.paths.prepare_local()?;
@@ -93,7 +92,7 @@ impl Runs {
             match OwnedFile::attempt(&folder, LOCK, self.paths.root(), holder)? {
                 LockAttempt::Locked(held) => {
                     let visit = VisitRuns { _held: held, folder };
-                    // What cannot be removed keeps nobody from work.
+                    // A failure to remove old attempts is ignored.
                     let _ = visit.remove_oldest();
                     return Ok(RunRight::Ours(visit));
                 }
@@ -101,13 +100,13 @@ impl Runs {
                     return Ok(RunRight::Taken(other));
                 }
                 LockAttempt::Held(_) => thread::sleep(Duration::from_millis(1)),
-                // It was old, and somebody removed it.
+                // Another process removed the old visit.
                 LockAttempt::Replaced => {}
             }
         }
     }
 
-    /// Removes the visits that nobody has run anything at for [`KEPT`], until `stop` is set; one that somebody runs stays.
+    /// Removes visits without a run for [`KEPT`], until `stop` is set. Locked visits stay.
     pub(crate) fn prune(&self, now: SystemTime, stop: &AtomicBool) -> Result<(), StoreError> {
         let Some(runs) = Folder::open_existing(self.paths.root(), RUNS)? else { return Ok(()) };
         for entry in list(runs.path())? {
@@ -119,7 +118,7 @@ impl Runs {
                 && is_old(&entry, now)
                 && runs.kind(name)? == Some(FileKind::Folder)
             {
-                // One that cannot be removed keeps none of the others.
+                // A failure for one visit does not stop the others.
                 let _ = remove_visit(&runs, name);
             }
         }
@@ -128,12 +127,12 @@ impl Runs {
 }
 
 impl VisitRuns {
-    /// Returns how many attempts there were, those that are kept no longer included.
+    /// Returns the number of attempts, including removed ones.
     pub(crate) fn attempts(&self) -> Result<u32, StoreError> {
         Ok(numbers(self.folder.path())?.last().copied().unwrap_or(0))
     }
 
-    /// Returns how the last attempt stands.
+    /// Returns the state of the last attempt.
     pub(crate) fn latest(&self) -> Result<LatestRun, StoreError> {
         let Some(attempt) = RunAttempt::open(&self.folder, self.attempts()?)? else {
             return Ok(LatestRun::None);
@@ -144,7 +143,7 @@ impl VisitRuns {
         })
     }
 
-    /// Returns the records of all attempts that are kept, the first one first.
+    /// Returns the records of all kept attempts, oldest first.
     pub(crate) fn records(&self) -> Result<Vec<RunRecord>, StoreError> {
         let mut records = Vec::new();
         for number in numbers(self.folder.path())? {
@@ -167,7 +166,7 @@ impl VisitRuns {
     }
 }
 
-/// Returns the name of a visit's folder: the ticket, with a sign that a file's name may have.
+/// Returns the name of a visit's folder: the ticket, with `+` for `/`.
 fn folder_name(ticket: &Ticket) -> Result<String, StoreError> {
     let text = ticket.to_string();
     match ticket.visit {
@@ -176,9 +175,9 @@ fn folder_name(ticket: &Ticket) -> Result<String, StoreError> {
     }
 }
 
-/// Returns the numbers that folders there have as names, the lowest first.
+/// Returns the folder names that are numbers, in ascending order.
 fn numbers(folder: &Path) -> Result<Vec<u32>, StoreError> {
-    // `01` is none of ours.
+    // `01` is not ours.
     let number = |name: &str| name.parse().ok().filter(|number: &u32| *name == *number.to_string());
     let mut numbers: Vec<u32> = list(folder)?
         .iter()
@@ -188,13 +187,13 @@ fn numbers(folder: &Path) -> Result<Vec<u32>, StoreError> {
     Ok(numbers)
 }
 
-/// Returns whether nobody has begun an attempt for long: the folder changes with each.
+/// Returns whether no attempt has begun for [`KEPT`]: each changes the folder's time.
 fn is_old(visit: &DirEntry, now: SystemTime) -> bool {
     let changed = visit.metadata().and_then(|metadata| metadata.modified());
     changed.is_ok_and(|changed| now.duration_since(changed).is_ok_and(|age| age >= KEPT))
 }
 
-/// Removes a visit unless somebody runs it. A kill in between leaves some of its attempts.
+/// Removes a visit unless it is locked. A kill in between leaves some of its attempts.
 fn remove_visit(runs: &Folder, name: &str) -> Result<(), StoreError> {
     let visit = runs.child(name)?;
     match FileLock::attempt(visit.open_lock(LOCK)?, visit.path())? {
@@ -218,13 +217,13 @@ pub(crate) struct RunAttempt {
 /// A file of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunFile {
-    /// What the agent is told.
+    /// The agent's prompt.
     Prompt,
     /// How it reaches us.
     Mcp,
     /// What it printed.
     Transcript,
-    /// What it leaves for us.
+    /// The agent's output file.
     Output,
     Record,
 }
@@ -242,7 +241,7 @@ impl RunFile {
 }
 
 impl RunAttempt {
-    /// Opens an attempt that there is.
+    /// Opens an attempt; `None` if it does not exist.
     pub(crate) fn open(visit: &Folder, number: u32) -> Result<Option<Self>, StoreError> {
         match visit.child(&number.to_string()) {
             Ok(folder) => Ok(Some(Self { number, folder })),
@@ -251,39 +250,39 @@ impl RunAttempt {
         }
     }
 
-    /// Makes the folder of an attempt.
+    /// Creates the folder of an attempt.
     pub(crate) fn begin(visit: &Folder, number: u32) -> Result<Self, StoreError> {
         Ok(Self { number, folder: visit.private_child(&number.to_string())? })
     }
 
-    /// Returns which attempt of its visit it is, from 1.
+    /// Returns the number of the attempt in its visit, from 1.
     pub(crate) fn number(&self) -> u32 {
         self.number
     }
 
-    /// Returns where one of its files is, or would be.
+    /// Returns the path of one of its files.
     pub(crate) fn path_of(&self, file: RunFile) -> PathBuf {
         self.folder.path().join(file.name())
     }
 
-    /// Makes a file, which must not exist yet, and opens it for writing.
+    /// Creates a file and opens it for writing. Fails if it exists.
     pub(crate) fn create(&self, file: RunFile) -> Result<File, StoreError> {
         self.folder.create_private(file.name())
     }
 
-    /// Makes a file that says this.
+    /// Creates a file with these bytes.
     pub(crate) fn write(&self, file: RunFile, bytes: &[u8]) -> Result<(), StoreError> {
         self.create(file)?.write_all(bytes).or_io("write", self.path_of(file))
     }
 
-    /// Reads a file of at most that many bytes; `None` when it is not there.
+    /// Reads a file of at most `limit` bytes; `None` if it does not exist.
     pub(crate) fn read(&self, file: RunFile, limit: u64) -> Result<Option<Vec<u8>>, StoreError> {
         Ok(self.folder.read(file.name(), limit)?.map(|(bytes, _)| bytes))
     }
 
-    /// Writes the record: it is whole, whenever a kill comes.
+    /// Writes the record atomically.
     pub(crate) fn note(&self, record: &RunRecord) -> Result<(), StoreError> {
-        // What is replaced keeps its mode.
+        // Created privately first, since replacing keeps the mode.
         match self.create(RunFile::Record) {
             Ok(_) | Err(StoreError::Exists { .. }) => {}
             Err(fault) => return Err(fault),
@@ -293,38 +292,38 @@ impl RunAttempt {
         self.folder.replace(RunFile::Record.name(), text.as_bytes(), Durability::Volatile)
     }
 
-    /// Reads the record; `None` when there is none, or none that is whole.
+    /// Reads the record; `None` if it is missing or damaged.
     pub(crate) fn record(&self) -> Result<Option<RunRecord>, StoreError> {
         self.folder.read_json(RunFile::Record.name())
     }
 }
 
-/// What is known of an attempt.
+/// The record of an attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RunRecord {
-    /// What the program is told to be: no two attempts share one.
+    /// The unique id of the run, which the program gets.
     pub run: String,
     pub ticket: Ticket,
     pub agent: AgentId,
-    /// Which attempt of the visit it is, from 1.
+    /// The number of the attempt in its visit, from 1.
     pub attempt: u32,
     pub started: Timestamp,
-    /// The words that the program was started with.
+    /// The command line of the program.
     pub command: Vec<String>,
-    /// By what it is known whether it lives; absent before it was started.
+    /// Its process group, which tells whether it runs; `None` before it is started.
     pub group: Option<ProcessGroup>,
-    /// What came of it; absent while it goes on, and when whoever started it was killed.
+    /// How it ended; `None` while it runs, and if its runner was killed.
     pub end: Option<RunEnd>,
 }
 
-/// What came of an attempt.
+/// The end of an attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RunEnd {
     pub at: Timestamp,
     pub how: RunEnding,
-    /// Its exit status, if it came to that by itself.
+    /// Its exit status, if it ended by itself.
     pub status: Option<i32>,
     /// What went wrong, as a sentence.
     pub reason: Option<String>,
@@ -338,39 +337,39 @@ pub(crate) struct RunEnd {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RunEnding {
     Verdict,
-    /// The program ended badly, and said nothing that counts.
+    /// The program failed, without a valid verdict.
     Crash,
     /// Its time was over.
     Timeout,
-    /// It was silent for too long.
+    /// It printed nothing for too long.
     Idle,
-    /// It ended well, and what it said is no verdict.
+    /// It succeeded, without a valid verdict.
     BadVerdict,
-    /// It could not begin to work.
+    /// It could not be started.
     Unavailable,
     /// A person stopped it.
     Stopped,
-    /// The task had moved on by somebody else's doing.
+    /// Somebody else moved the task on meanwhile.
     Overtaken,
-    /// Whoever ran it was killed: nobody knows.
+    /// Its runner was killed, so its end is unknown.
     Lost,
 }
 
-/// By what a transcript is recognised.
+/// What identifies a transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TranscriptMark {
     pub sha256: String,
     pub bytes: u64,
-    /// How many of those that were printed it has not.
+    /// How many printed bytes are left out.
     pub left_out: u64,
 }
 
-/// What an agent said of its own work, as far as its program tells.
+/// What an agent's program reports about its work.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AgentReport {
-    /// Its session, by which it can be asked to go on.
+    /// Its session, which can be resumed.
     pub session: Option<String>,
     pub model: Option<String>,
     pub cost_usd: Option<f64>,
@@ -387,23 +386,23 @@ pub(crate) struct TokenCounts {
 /// Why an attempt without an end failed.
 pub(crate) const RUNNER_KILLED: &str = "its runner was killed";
 
-/// A verdict, and what it came to.
+/// A verdict, and its completion.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Ruling {
     pub source: String,
     pub outcome: String,
-    /// The completion that it was made into, or that the agent made itself.
+    /// The completion that was made from it, or by the agent itself.
     pub completion: CompletionId,
 }
 
 impl RunRecord {
-    /// Returns whether it goes on: it has no end, and its program lives.
+    /// Returns whether it is running: it has no end, and its program lives.
     pub(crate) fn is_alive(&self) -> bool {
         self.end.is_none() && self.group.as_ref().is_some_and(ProcessGroup::is_alive)
     }
 
-    /// Returns whether the attempt failed by itself, and so uses up one of those that a visit has.
+    /// Returns whether the attempt failed by itself, and so counts against the limit of attempts.
     pub(crate) fn has_failed(&self) -> bool {
         let ending = self.end.as_ref().map(|end| end.how);
         matches!(
@@ -412,7 +411,7 @@ impl RunRecord {
         )
     }
 
-    /// Returns why the attempt failed; empty while it goes on.
+    /// Returns why the attempt failed; empty while it runs.
     pub(crate) fn failure_reason(&self) -> String {
         let Some(end) = &self.end else { return String::new() };
         let usual =

@@ -1,4 +1,4 @@
-//! Task files as bytes: finding the one of an id, and reading it. Writes nothing.
+//! Task files as bytes: finds the file of an id, reads it, and walks all files. Writes nothing.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -17,31 +17,31 @@ use crate::storage::{FileKind, FileStat, Folder, Paths, ProjectPath, StoreError}
 /// The largest task file that is read.
 pub(crate) const FILE_LIMIT: u64 = 16 * 1024 * 1024;
 
-/// Where a task's file stands, and among which tasks.
+/// The path of a task's file, and whether it is active or archived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FoundFile {
     pub path: ProjectPath,
     pub place: TaskPlace,
 }
 
-/// Among which tasks a file stands.
+/// Whether a file is among the active or the archived tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TaskPlace {
     Active,
     Archived,
 }
 
-/// A file as it was read. Its bytes are its version: no time stamp tells two versions apart for certain.
+/// A file as read. Versions are compared by bytes: time stamps cannot tell them apart for certain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Snapshot {
     pub path: ProjectPath,
     pub bytes: Vec<u8>,
-    /// What the system told of it, for the cache of headers.
+    /// Its metadata, for the cache of headers.
     pub stat: FileStat,
 }
 
 impl Snapshot {
-    /// Returns whether the file still says the same.
+    /// Returns whether the file still has the same bytes.
     pub(crate) fn is_current(&self, paths: &Paths) -> Result<bool, StoreError> {
         match read(paths, &self.path) {
             Ok(now) => Ok(now.bytes == self.bytes),
@@ -50,18 +50,18 @@ impl Snapshot {
         }
     }
 
-    /// Returns whether the system sees no difference to what was read: enough to go on by, not to write by.
+    /// Returns whether the metadata is unchanged. That is enough to continue, but not to overwrite the file.
     pub(crate) fn seems_current(&self, paths: &Paths) -> bool {
         fs::symlink_metadata(self.path.below(paths.root()))
             .is_ok_and(|now| FileStat::of(&now) == self.stat)
     }
 }
 
-/// Finds the file of a task: at its usual places, else anywhere below `tasks/`, else in the archive, newest days first, else
-/// anywhere there: people sort finished tasks, too.
+/// Finds the file of a task: at its usual paths, else anywhere below `tasks/`, else in the archive by day, newest first, else
+/// anywhere in the archive, since people may sort it.
 ///
-/// A second file of the id is noticed where the search meets it; to look at all files each time would cost the more the more
-/// tasks there are. So a file at a usual place counts, whatever stands elsewhere: see [`counting`].
+/// A second file of the id is an error only if the search meets it, since listing all files each time would be slow. So a file at
+/// a usual path counts, whatever is elsewhere: see [`counting`].
 pub(crate) fn find(paths: &Paths, id: &TaskId) -> Result<FoundFile, StoreError> {
     let mut standing = Vec::new();
     for path in usual_places(id) {
@@ -85,14 +85,14 @@ pub(crate) fn find(paths: &Paths, id: &TaskId) -> Result<FoundFile, StoreError> 
     if is_file(paths, &found.path)? {
         return Ok(found);
     }
-    // Something else than a file hides no finished task; of any other task it is what is wrong.
+    // A folder or link of that name does not hide a finished task; without one, it is the error.
     match in_archive() {
         Err(StoreError::TaskNotFound { .. }) => Ok(found),
         archived => archived,
     }
 }
 
-/// Returns the one file there is; which of several counts nobody can tell.
+/// Returns the only file; fails if there are several, or none.
 fn only(
     id: &TaskId,
     mut standing: Vec<ProjectPath>,
@@ -110,8 +110,7 @@ fn usual_places(id: &TaskId) -> [ProjectPath; 2] {
     [TaskLayout::Flat, TaskLayout::Sharded].map(|layout| task_path(id, layout))
 }
 
-/// Returns which of the files of one id, all that there are, is the task's wherever that id is named, as [`find`] has it; nothing
-/// where nobody can tell.
+/// Returns the file that [`find`] would return, given all files of one id; `None` if it would fail.
 pub(crate) fn counting<'f>(id: &TaskId, files: &'f [ProjectPath]) -> Option<&'f ProjectPath> {
     let only = |mut among: Vec<&'f ProjectPath>| if among.len() == 1 { among.pop() } else { None };
     let active: Vec<_> = files.iter().filter(|path| !is_archived(path)).collect();
@@ -128,7 +127,7 @@ pub(crate) fn counting<'f>(id: &TaskId, files: &'f [ProjectPath]) -> Option<&'f 
     }
 }
 
-/// Returns whether a file stands in the archive where the engine puts it: in the folder of a day.
+/// Returns whether a file is in the archive folder of a day, where the engine puts it.
 fn is_of_a_day(path: &ProjectPath) -> bool {
     let inside = path.folder().strip_prefix(ARCHIVE).and_then(|rest| rest.strip_prefix('/'));
     inside.is_some_and(|day| day.split('/').count() == 3 && day.split('/').all(is_number))
@@ -138,7 +137,7 @@ fn is_number(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Returns whether a task of that id stands at a usual place, or where the engine puts it in the archive: an id is given once.
+/// Returns whether the id is in use: at a usual path, or in the archive by day.
 pub(crate) fn is_taken(paths: &Paths, id: &TaskId) -> Result<bool, StoreError> {
     for path in usual_places(id) {
         if kind(paths, &path)?.is_some() {
@@ -157,24 +156,24 @@ pub(crate) fn read(paths: &Paths, path: &ProjectPath) -> Result<Snapshot, StoreE
     }
 }
 
-/// Goes through the files of active tasks, in no order.
+/// Walks the files of active tasks, unordered.
 pub(crate) fn walk_active(paths: &Paths) -> impl Iterator<Item = WalkEntry> + '_ {
     entries(paths, TASKS)
 }
 
-/// Goes through the files of finished tasks, in no order.
+/// Walks the files of finished tasks, unordered.
 pub(crate) fn walk_archived(paths: &Paths) -> impl Iterator<Item = WalkEntry> + '_ {
     entries(paths, ARCHIVE)
 }
 
-/// Goes through the files of the tasks that finished on the last day that the archive has, in no order.
+/// Walks the files of the latest day in the archive, unordered.
 pub(crate) fn walk_latest(paths: &Paths) -> impl Iterator<Item = WalkEntry> + '_ {
     let latest = |inside: String| numbered(paths, &inside).ok()?.into_iter().next();
     let day = latest(ARCHIVE.to_owned()).and_then(latest).and_then(latest);
     day.into_iter().flat_map(|day| entries(paths, &day).collect::<Vec<_>>())
 }
 
-/// Returns why nobody can go through the tasks: something else stands in place of their folder, or it may not be looked into.
+/// Returns why the tasks cannot be listed: `tasks` is not a folder, or not readable.
 pub(crate) fn hidden(paths: &Paths) -> Option<StoreError> {
     let path = paths.tasks();
     let found = FileKind::from(path.symlink_metadata().ok()?.file_type());
@@ -185,7 +184,7 @@ pub(crate) fn hidden(paths: &Paths) -> Option<StoreError> {
     }
 }
 
-/// Returns every id that has a file, active or archived: for suggesting what may have been meant.
+/// Returns every id that has a file, active or archived, for suggestions.
 pub(crate) fn known_ids(paths: &Paths) -> Vec<TaskId> {
     let mut ids: Vec<TaskId> = walk_active(paths)
         .chain(walk_archived(paths))
@@ -199,7 +198,7 @@ pub(crate) fn known_ids(paths: &Paths) -> Vec<TaskId> {
     ids
 }
 
-/// Looks for the task in the folders of the days, newest first.
+/// Finds the task in the archive folders of days, newest first.
 fn find_archived(paths: &Paths, id: &TaskId) -> Result<Option<ProjectPath>, StoreError> {
     for year in numbered(paths, ARCHIVE)? {
         for month in numbered(paths, &year)? {
@@ -214,7 +213,7 @@ fn find_archived(paths: &Paths, id: &TaskId) -> Result<Option<ProjectPath>, Stor
     Ok(None)
 }
 
-/// Returns what has a number as its name in a folder, the highest first.
+/// Returns the entries of a folder whose names are numbers, in descending order.
 fn numbered(paths: &Paths, inside: &str) -> Result<Vec<String>, StoreError> {
     let entries = match list(&paths.root().join(inside)) {
         Err(StoreError::WrongKind { .. }) => return Ok(Vec::new()),
@@ -228,7 +227,7 @@ fn numbered(paths: &Paths, inside: &str) -> Result<Vec<String>, StoreError> {
 
 fn is_file(paths: &Paths, path: &ProjectPath) -> Result<bool, StoreError> {
     match kind(paths, path) {
-        // Nobody sees a file where nobody may look.
+        // An unreadable folder hides its files.
         Err(StoreError::Io { cause, .. }) if cause.kind() == ErrorKind::PermissionDenied => {
             Ok(false)
         }
@@ -236,7 +235,7 @@ fn is_file(paths: &Paths, path: &ProjectPath) -> Result<bool, StoreError> {
     }
 }
 
-/// Returns what stands at a path, if anything does.
+/// Returns the kind of file at a path, if there is one.
 fn kind(paths: &Paths, path: &ProjectPath) -> Result<Option<FileKind>, StoreError> {
     let path = path.below(paths.root());
     match fs::symlink_metadata(&path) {
@@ -248,12 +247,12 @@ fn kind(paths: &Paths, path: &ProjectPath) -> Result<Option<FileKind>, StoreErro
     }
 }
 
-/// Something that stands among the tasks.
+/// An entry found below `tasks/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum WalkEntry {
     /// A task file, not yet read.
     Task(TaskEntry),
-    /// Something that looks like one and is none.
+    /// Something that looks like a task file but is not.
     Stray(Stray),
 }
 
@@ -265,16 +264,16 @@ pub(crate) struct TaskEntry {
     pub stat: FileStat,
 }
 
-/// What cannot be a task file, and why.
+/// Something that cannot be a task file, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stray {
-    /// Where it stands, below the project's root.
+    /// Its path, relative to the project's root.
     pub path: PathBuf,
     pub reason: StrayReason,
 }
 
 impl Stray {
-    /// Returns the task file that it goes with, if it has the name of a companion and stands elsewhere.
+    /// Returns the task file that it belongs to, if it is named like a companion.
     pub(crate) fn companion_of(&self) -> Option<String> {
         let is_misnamed = matches!(self.reason, StrayReason::NotAnId(_));
         self.path.file_name().and_then(OsStr::to_str).filter(|_| is_misnamed).and_then(companion_of)
@@ -284,15 +283,15 @@ impl Stray {
 /// Why something cannot be a task file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StrayReason {
-    /// It ends in `.md`, but its name is no task id.
+    /// It ends in `.md`, but its name is not a task id.
     NotAnId(IdFault),
-    /// It is no ordinary file.
+    /// It is not an ordinary file.
     WrongKind(FileKind),
-    /// It stands where the folder should.
+    /// It is in the place of a folder.
     NotAFolder(FileKind),
     /// Its path is not UTF-8.
     NotText,
-    /// The system does not let it be looked at.
+    /// The system denies access to it.
     Unreadable(String),
 }
 
@@ -308,20 +307,20 @@ impl fmt::Display for StrayReason {
     }
 }
 
-/// Goes through the task files in a folder of tasks; below `tasks/` itself those of active tasks.
+/// Walks the task files below a folder of tasks; for `tasks/` itself, without the archive.
 pub(crate) fn entries<'p>(
     paths: &'p Paths,
     folder: &str,
 ) -> impl Iterator<Item = WalkEntry> + use<'p> {
     walk(paths, folder, folder == TASKS).filter_map(|item| match item {
         Ok(entry) => entry_of(paths, &entry),
-        // No folder of tasks: no tasks.
+        // A missing folder has no tasks.
         Err(fault) if fault.depth() == 0 && is_gone(&fault) => None,
         Err(fault) => Some(stray(paths, fault.path().unwrap_or(paths.root()), unreadable(&fault))),
     })
 }
 
-/// Goes through what has that name in a folder of tasks, whatever it is; below `tasks/` itself among active tasks.
+/// Walks the entries of that name below a folder of tasks, of any kind; for `tasks/` itself, without the archive.
 pub(crate) fn named<'p>(
     paths: &'p Paths,
     folder: &str,
@@ -333,7 +332,7 @@ pub(crate) fn named<'p>(
         .filter_map(|entry| paths.relative_joined(entry.path()))
 }
 
-/// Goes through all ordinary files in a folder of tasks; below `tasks/` itself among active tasks.
+/// Walks all ordinary files below a folder of tasks; for `tasks/` itself, without the archive.
 pub(crate) fn files<'p>(
     paths: &'p Paths,
     folder: &str,
@@ -344,7 +343,7 @@ pub(crate) fn files<'p>(
         .filter_map(|entry| paths.relative_joined(entry.path()))
 }
 
-/// Goes through the folders of the tasks, finished ones as well, `tasks/` first.
+/// Walks the folders of tasks, including the archive, `tasks/` first.
 pub(crate) fn folders(paths: &Paths) -> impl Iterator<Item = ProjectPath> + '_ {
     walk(paths, TASKS, false)
         .flatten()
@@ -375,7 +374,7 @@ fn entry_of(paths: &Paths, entry: &DirEntry) -> Option<WalkEntry> {
         _ if entry.depth() == 0 && kind != FileKind::Folder => {
             return as_stray(StrayReason::NotAFolder(kind));
         }
-        // A linked folder hides the tasks that somebody expects in it.
+        // A linked folder is reported, since the tasks in it are not found.
         FileKind::Symlink if named_like_one || entry.path().is_dir() => {
             return as_stray(StrayReason::WrongKind(kind));
         }
@@ -390,7 +389,7 @@ fn entry_of(paths: &Paths, entry: &DirEntry) -> Option<WalkEntry> {
     };
     let id = match task_id(name)? {
         Ok(id) => id,
-        // The text of a plan, say, goes with its task.
+        // A companion with `.md`, such as a plan, belongs to its task.
         Err(_)
             if companion_of(name)
                 .is_some_and(|task| entry.path().with_file_name(task).is_file()) =>
@@ -403,7 +402,7 @@ fn entry_of(paths: &Paths, entry: &DirEntry) -> Option<WalkEntry> {
         Ok(metadata) => {
             Some(WalkEntry::Task(TaskEntry { id, path, stat: FileStat::of(&metadata) }))
         }
-        // It went away since the folder was listed.
+        // It was removed since the folder was listed.
         Err(fault) if fault.io_error().is_some_and(|e| e.kind() == ErrorKind::NotFound) => None,
         Err(fault) => as_stray(unreadable(&fault)),
     }
@@ -422,17 +421,17 @@ fn stray(paths: &Paths, path: &Path, reason: StrayReason) -> WalkEntry {
     WalkEntry::Stray(Stray { path, reason })
 }
 
-/// A companion file that is not beside its task file.
+/// A companion file that is not next to its task file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OrphanedCompanion {
-    /// Where the companion is.
+    /// The path of the companion.
     pub path: ProjectPath,
-    /// The file of its task.
+    /// The path of its task's file.
     pub task: ProjectPath,
 }
 
-/// Returns the companions among the active tasks whose task has its file elsewhere, in another folder or in the archive, sorted. The
-/// archive is gone through only where there may be some.
+/// Returns the companions among active tasks whose task file is elsewhere, in another folder or in the archive, sorted. Walks the
+/// archive only if necessary.
 pub(crate) fn orphaned_companions(paths: &Paths) -> Vec<OrphanedCompanion> {
     let (mut active, mut beside) = (HashMap::<String, Vec<ProjectPath>>::new(), Vec::new());
     for path in files(paths, TASKS) {
@@ -458,7 +457,7 @@ pub(crate) fn orphaned_companions(paths: &Paths) -> Vec<OrphanedCompanion> {
             *latest = path;
         }
     }
-    // Which of several files is the task is asked first.
+    // With several files of the task, that error comes first.
     let only = |task: &str| {
         active.get(task).filter(|files| files.len() == 1).and_then(|files| files.first())
     };

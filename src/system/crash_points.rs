@@ -1,10 +1,10 @@
-//! Named points at which a crash test may stop the process. A leaf: every floor may call it, it calls nothing.
+//! Named points at which a crash test may stop the process. Every layer may call it; it calls nothing.
 //!
-//! `AOF_STOP_AT=name` aborts the process the first time it passes that point, `AOF_STOP_AT=name:3` the third time:
-//! no destructor runs, as after `kill -9`. `AOF_WAIT_AT=name:PIPE` has each thread that passes that point wait there until somebody opens
-//! the named pipe to write; the file `PIPE.reached` says that somebody waits. Release builds contain none of this.
+//! `AOF_STOP_AT=name` aborts the process the first time it passes that point, `AOF_STOP_AT=name:3` the third time: no destructor
+//! runs, as after `kill -9`. `AOF_WAIT_AT=name:PIPE` makes each thread that passes that point wait until the named pipe is opened
+//! for writing; the file `PIPE.reached` tells that a thread waits. Release builds contain none of this.
 
-/// Every point there is, in the order in which one transition passes them.
+/// The points of a transition, in order.
 pub const POINTS: &[&str] = &[
     "ops.prepared",
     "git.temps-made",
@@ -23,25 +23,24 @@ pub const POINTS: &[&str] = &[
     "ops.settled",
 ];
 
-/// Those that a sync passes besides when it brings in what others did: the locks are taken; a file has its place; all are there.
+/// Additional points of a fast-forward: the locks are taken; a file is in place; all files are in place.
 pub const BRING_POINTS: &[&str] = &["git.bring-begun", "git.bring-placed", "git.bring-files"];
 
-/// Those that a message passes behind it, in order: it is written, and the cursor not moved; it is delivered, and not removed.
+/// The points of a message, in order: it is written, but the cursor not moved; it is delivered, but not removed.
 pub const OUTBOX_POINTS: &[&str] = &["outbox.written", "outbox.delivered"];
 
-/// The one that a message passes which is given up: it is kept aside, and nobody was told.
+/// The point of a given-up message: it is moved aside, but not reported.
 pub const GIVEN_UP_POINTS: &[&str] = &["outbox.given-up"];
 
-/// Those that lines of the event stream pass: a new stream is begun; lines are written, and not recorded; a new stream is there, and
-/// not recorded; it is recorded, and what was left for it is still there.
+/// The points of the event stream: a new stream is begun; lines are written, but not recorded; a new stream is in place, but not
+/// recorded; it is recorded, but pending lines are not removed.
 pub const EVENT_POINTS: &[&str] =
     &["events.making", "events.written", "events.replaced", "events.recorded"];
 
-/// Those that a completion file passes that is refused, in order: it was judged, and stands where it was; its reason is written, and
-/// the file not moved.
+/// The points of a refused completion file, in order: it is judged, but not moved; its reason is written, but the file not moved.
 pub const INBOX_POINTS: &[&str] = &["inbox.judged", "inbox.reason-written"];
 
-/// Aborts here if the environment asks for it, or waits.
+/// Aborts or waits here if the environment asks for it.
 #[cfg(debug_assertions)]
 pub fn point(name: &str) {
     use std::sync::OnceLock;
@@ -66,13 +65,13 @@ pub fn point(name: &str) {
     wait_at(name);
 }
 
-/// Waits, if the environment asks for that here, until somebody writes into the pipe that it names.
+/// Waits, if the environment asks for that here, until the named pipe is opened for writing.
 #[cfg(debug_assertions)]
 fn wait_at(name: &str) {
     let asked = std::env::var("AOF_WAIT_AT").unwrap_or_default();
     if let Some(pipe) = asked.strip_prefix(name).and_then(|rest| rest.strip_prefix(':')) {
         let _ = std::fs::write(format!("{pipe}.reached"), name);
-        // Opening it waits for whoever opens the other end; where there is none, nothing is waited for.
+        // Opening blocks until the other end is opened; without a pipe, it does not block.
         let _ = std::fs::File::open(pipe);
     }
 }

@@ -1,8 +1,7 @@
-//! Files that wait for the disk, and the wait for all of them at once. A leaf: every floor may call it, it calls nothing.
+//! Syncs files to the disk in parallel. Every layer may call it; it calls nothing.
 //!
-//! A sync ends with the question to the disk whether all that it was given is down. Of the files that ask side by side many are
-//! answered at once; of those that ask one after the other each waits for an answer of its own, and a busy disk takes
-//! milliseconds for each. None may need another one to be there first.
+//! A sync ends with a flush of the disk's cache. One flush can serve many parallel syncs, while sequential ones each wait for a
+//! flush of their own, which takes milliseconds on a busy disk. So the files of one call must not depend on an order.
 
 use std::fs::File;
 use std::io;
@@ -10,23 +9,23 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 
-/// How many ask side by side: as many as one transition has written. Whoever asks behind an answer waits for one more.
+/// How many threads sync in parallel: about as many as a transition writes files.
 const SIDE_BY_SIDE: usize = 8;
-/// All that such a thread does is to wait.
+/// The stack size of such a thread, which only waits.
 const STACK: usize = 64 * 1024;
 
-/// What of a file or a folder is to survive a power cut.
+/// What to sync of a file or a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyncPart {
     /// Its bytes.
     Bytes,
-    /// Its mode and its times as well.
+    /// Its bytes, mode and times.
     Everything,
-    /// The names in a folder. Not every file system can be asked for them; those that cannot need not be.
+    /// The names in a folder. File systems that cannot sync folders do not need it.
     Names,
 }
 
-/// A file that is written, and that a power cut may still take back.
+/// A file that is written but not synced.
 #[derive(Debug)]
 #[must_use = "a power cut takes it back until it is synced"]
 pub struct Unsynced {
@@ -36,23 +35,23 @@ pub struct Unsynced {
     is_ahead: bool,
 }
 
-/// The file that could not be synced, and why. What it has on the disk is not known; a second try would tell nothing.
+/// The file that could not be synced, and why. Its state on the disk is unknown; a retry would tell nothing.
 #[derive(Debug)]
 pub struct NotSynced {
     /// The file.
     pub path: PathBuf,
-    /// What the system said.
+    /// The system's error.
     pub cause: io::Error,
 }
 
 impl Unsynced {
-    /// Returns this file as one that waits.
+    /// Returns this file for a sync.
     pub fn new(file: &File, path: &Path, part: SyncPart) -> io::Result<Self> {
         Ok(Self { file: file.try_clone()?, path: path.to_owned(), part, is_ahead: false })
     }
 
-    /// Returns it as one that is asked for before all others. While the disk answers for it, the bytes of the others get there, and
-    /// the journal of a file system then takes them in one entry; asked for at once, some would miss that one and wait for a second.
+    /// Marks it to be synced before all others. Meanwhile the bytes of the others reach the disk, so the file system's journal
+    /// commits them in one transaction; in parallel, some would miss it and wait for a second one.
     pub fn ahead(self) -> Self {
         Self { is_ahead: true, ..self }
     }
@@ -70,8 +69,7 @@ impl Unsynced {
     }
 }
 
-/// Has what was written to a file start on its way to the disk, so that it is there by the time that others are asked for. Advice:
-/// where it is not taken, the sync alone does it, and an error of the disk is told to the sync.
+/// Starts writing a file back to the disk, so that a later sync is fast. This is only advice; the sync reports errors.
 pub(crate) fn start(file: &File) {
     #[cfg(target_os = "linux")]
     let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
@@ -79,7 +77,7 @@ pub(crate) fn start(file: &File) {
     let _ = file;
 }
 
-/// Has these files survive a power cut; returns when all of them do.
+/// Syncs these files; returns when all are done. Fails with the first error.
 pub(crate) fn sync(files: Vec<Unsynced>) -> Result<(), NotSynced> {
     let (ahead, files): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| file.is_ahead);
     for file in ahead {
@@ -88,7 +86,7 @@ pub(crate) fn sync(files: Vec<Unsynced>) -> Result<(), NotSynced> {
     let queue = Arc::new(Queue { files, state: Mutex::default(), answered: Condvar::new() });
     for _ in 1..queue.files.len().min(SIDE_BY_SIDE) {
         let other = Arc::clone(&queue);
-        // Where the system has no thread to spare, whoever is there does it.
+        // Without more threads, the existing ones do the work.
         if Builder::new().stack_size(STACK).spawn(move || other.ask()).is_err() {
             break;
         }
@@ -97,8 +95,7 @@ pub(crate) fn sync(files: Vec<Unsynced>) -> Result<(), NotSynced> {
     queue.wait()
 }
 
-/// The files, and whoever asks for them. A thread that comes too late finds nothing left and is not waited for: on a busy machine
-/// it may come long after a fast disk has answered.
+/// The files and the progress of their syncs. A thread that starts late finds nothing to do and is not waited for.
 struct Queue {
     files: Vec<Unsynced>,
     state: Mutex<SyncProgress>,

@@ -1,4 +1,4 @@
-//! The operating system: waits for the disk, other people's programs, signals. Knows no noun of ours.
+//! The operating system: syncs, child processes, signals. Knows nothing of tasks.
 
 pub mod crash_points;
 pub(crate) mod disk;

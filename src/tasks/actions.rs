@@ -5,7 +5,7 @@ use crate::git::Person;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::project::workspace::{actor, actor_author, agent_author};
-use crate::rules::{Act, Actor, Decision, Refusal, branch_of, decide, may_mean};
+use crate::rules::{Act, Actor, Decision, Refusal, branch_of, check_ticket, decide};
 use crate::tasks::apply::{apply, change, due_step_or};
 use crate::tasks::plan::{Changed, Choice, DryRun};
 use crate::tasks::state::commit_message;
@@ -20,7 +20,7 @@ pub(crate) fn decide_claim(
 ) -> Result<Choice, ProjectError> {
     let rules = &state.in_force.rules;
     let task = &state.file.task;
-    may_mean(task, ticket, Some(agent))?;
+    check_ticket(task, ticket, Some(agent))?;
     let branch = ticket.branch.clone().or_else(|| branch_of(rules, task, agent));
     let author = agent_author(&rules.org, agent)?;
     decide_act(workspace, state, &Act::Claim { agent: agent.clone(), branch }, author)
@@ -63,7 +63,7 @@ pub(crate) fn renew(
     dry_run: DryRun,
 ) -> Result<Changed, ProjectError> {
     change(workspace, &ticket.task, dry_run, &mut |state| {
-        may_mean(&state.file.task, ticket, Some(agent))?;
+        check_ticket(&state.file.task, ticket, Some(agent))?;
         let author = agent_author(&state.in_force.rules.org, agent)?;
         let act = Act::Renew {
             agent: agent.clone(),
@@ -192,7 +192,7 @@ fn decide_as_actor(
 ) -> Result<Choice, ProjectError> {
     let org = &state.in_force.rules.org;
     let by = actor(workspace, org, agent);
-    may_mean(&state.file.task, ticket, by.agent())?;
+    check_ticket(&state.file.task, ticket, by.agent())?;
     let author = actor_author(workspace, org, &by)?;
     decide_act(workspace, state, &act(by), author)
 }

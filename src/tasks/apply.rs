@@ -140,7 +140,7 @@ impl DryRunPlan {
             return Ok(());
         }
         ensure_destinations_free(&workspace.paths, &self.writes)?;
-        Ok(workspace.repository.rehearse(&self.head, &drafts(workspace, &self.writes)?)?)
+        Ok(workspace.repository.check_prepare(&self.head, &drafts(workspace, &self.writes)?)?)
     }
 }
 
@@ -443,7 +443,7 @@ pub(crate) fn commit(
         // Without the mark, recovery would finish the write instead: the error says so.
         Some(FailedRollback { fault, noted }) => {
             let (failure, fault) = (Some(Box::new(error)), Box::new(ProjectError::from(fault)));
-            return Err(ProjectError::NotPutBack { failure, fault, noted });
+            return Err(ProjectError::RestoreFailed { failure, fault, noted });
         }
     }
     Err(error)

@@ -13,7 +13,7 @@ use crate::files::task_file::Origin;
 use crate::git::{CommitId, Head, ObjectId, TreeFile};
 use crate::project::active_rules::in_force;
 use crate::project::error::ProjectError;
-use crate::project::rule_files::rules_mark;
+use crate::project::rule_files::rule_blobs;
 use crate::project::workspace::Workspace;
 use crate::rules::{Act, Limit, Refusal, Rules, TimeLimits, passes_by_itself};
 use crate::storage::layout::TASKS;
@@ -50,7 +50,7 @@ pub(crate) struct UpkeepReport {
     /// The commits, in the order of their reasons.
     pub changed: Vec<(UpkeepReason, Changed)>,
     /// Tasks that need a person, with the error.
-    pub troubled: Vec<(TaskId, ProjectError)>,
+    pub failures: Vec<(TaskId, ProjectError)>,
     /// Entries that are named like task files but are not.
     pub strays: Vec<Stray>,
     /// The number of files that changed so recently that a person may still be editing.
@@ -77,7 +77,7 @@ impl SeenFiles {
         let (mut files, mut rules) = (Vec::new(), Vec::new());
         if let Some(commit) = head.commit {
             files = workspace.repository.list(commit, TASKS)?;
-            rules = rules_mark(&workspace.repository, commit)?;
+            rules = rule_blobs(&workspace.repository, commit)?;
         }
         self.committed = files.into_iter().map(|file| (file.path, file.id)).collect();
         if rules != self.rules {
@@ -172,7 +172,7 @@ pub(crate) fn keep_up_files(
         // An error is reported once, until the file changes.
         (Err(error), _) => {
             seen.learn(&all[place]);
-            report.troubled.push((all[place].id.clone(), error));
+            report.failures.push((all[place].id.clone(), error));
         }
     };
     apply_in_batches(workspace, wait, &tasks, DryRun::No, decide, receive, pause)?;
@@ -216,7 +216,7 @@ pub(crate) struct RuleChanges {
     /// Tasks that were moved, given to another role, blocked or unblocked.
     pub changed: Vec<Changed>,
     /// Tasks that need a person, with the error.
-    pub troubled: Vec<(TaskId, ProjectError)>,
+    pub failures: Vec<(TaskId, ProjectError)>,
     /// Files that cannot be read as tasks.
     pub unreadable: Vec<Unreadable>,
 }
@@ -265,7 +265,7 @@ pub(crate) fn apply_to_each(
         Ok(changed) => done.changed.extend(changed),
         // The task was finished or deleted meanwhile.
         Err(ProjectError::NoTask { .. } | ProjectError::Store(StoreError::Gone { .. })) => {}
-        Err(error) => done.troubled.push((tasks[place].clone(), error)),
+        Err(error) => done.failures.push((tasks[place].clone(), error)),
     };
     apply_in_batches(workspace, wait, &ids, dry_run, decide, receive, pause)
 }
@@ -297,7 +297,7 @@ pub(crate) struct ExpiredLimits {
     /// When the next time limit ends.
     pub next: Option<Timestamp>,
     /// Tasks that are due but cannot be changed, with the error.
-    pub troubled: Vec<(TaskId, ProjectError)>,
+    pub failures: Vec<(TaskId, ProjectError)>,
     /// Files that cannot be read as tasks.
     pub unreadable: Vec<Unreadable>,
 }
@@ -353,7 +353,7 @@ pub(crate) fn end_expired_limits(
             )
             | ProjectError::NoTask { .. },
         ) => {}
-        Err(error) => expired.troubled.push((due[place].task.clone(), error)),
+        Err(error) => expired.failures.push((due[place].task.clone(), error)),
     };
     apply_in_batches(workspace, wait, &tasks, dry_run, decide, receive, pause)?;
     Ok(expired)

@@ -18,7 +18,7 @@ use crate::files::diagnostic::Diagnostic;
 use crate::files::event::line::{self, event_line};
 use crate::files::event::render::event_value;
 use crate::files::task_file::Origin;
-use crate::git::{Asking, GitError, SshKey};
+use crate::git::{GitError, PromptPlace, SshKey};
 use crate::project::active_rules::in_force;
 use crate::project::error::ProjectError;
 use crate::project::workspace::{Workspace, agent_author};
@@ -26,7 +26,7 @@ use crate::rules::{Act, Flaw, NAMESPACE, Refusal, ToSign, branch_of, decide, reh
 use crate::storage::EventStream;
 use crate::tasks::actions::choice_of_decision;
 use crate::tasks::apply::{DryRunPlan, NextStep, apply, apply_together, plan_dry_run};
-use crate::tasks::headers::list::held_by;
+use crate::tasks::headers::list::task_held_by;
 use crate::tasks::plan::{Changed, DryRun, first_due_step};
 use crate::tasks::state::task_state::TaskState;
 
@@ -177,7 +177,7 @@ fn point_to_own_task(
         return error;
     };
     let attempted = &completion.ticket.task;
-    match held_by(workspace, &completion.agent) {
+    match task_held_by(workspace, &completion.agent) {
         Ok(Some(assigned)) if assigned != *attempted => {
             let role = matches!(refusal, Refusal::WrongRole { .. }).then(|| Box::new(refusal));
             Refusal::WrongTask { assigned, attempted: attempted.clone(), role }.into()
@@ -195,7 +195,8 @@ pub(crate) fn record_conflict(
     let Refusal::VisitEnded { ticket, gate, agent: Some(loser), winner, .. } = refusal else {
         return Ok(());
     };
-    let project = in_force(workspace, &workspace.repository.look()?)?.rules.project.name.clone();
+    let project =
+        in_force(workspace, &workspace.repository.head_for_reading()?)?.rules.project.name.clone();
     let task = TaskState::read(workspace, &ticket.task)?.file.task;
     let event = Event::Conflict {
         gate: gate.clone(),
@@ -231,7 +232,7 @@ pub(crate) struct Signing<'f> {
     /// The key file; without it, git's signing key or a key of the ssh agent.
     pub key_file: Option<&'f Path>,
     /// How a person is asked for the passphrase.
-    pub asking: Asking,
+    pub asking: PromptPlace,
 }
 
 /// Completes the visit. Signs the completion first if org.yaml requires a signature and it has none; then it can count only for the visit
@@ -255,7 +256,7 @@ pub(crate) fn complete_signed(
             {
                 completion.ticket = wanted.ticket.clone();
                 completion.signature = Some(sign(workspace, &wanted, signing)?);
-                done = complete(&workspace.after_asking()?, &completion, dry_run);
+                done = complete(&workspace.reopened_with_full_wait()?, &completion, dry_run);
                 signed = Some(wanted.text);
             }
             done => return done,
@@ -367,7 +368,7 @@ fn keys(
     workspace: &Workspace,
     wanted: &ToSign,
     signing: Signing<'_>,
-) -> Result<Vec<(SshKey, Asking)>, ProjectError> {
+) -> Result<Vec<(SshKey, PromptPlace)>, ProjectError> {
     if let Some(file) = signing.key_file {
         return Ok(vec![(SshKey::File(file.to_owned()), signing.asking)]);
     }
@@ -378,7 +379,11 @@ fn keys(
         return Ok(vec![(key, signing.asking)]);
     }
     // The ssh agent asks for passphrases itself.
-    Ok(wanted.keys.iter().map(|key| (SshKey::Agent(key.to_string()), Asking::Window)).collect())
+    Ok(wanted
+        .keys
+        .iter()
+        .map(|key| (SshKey::Agent(key.to_string()), PromptPlace::Window))
+        .collect())
 }
 
 /// Returns the public key, if it can be read without a passphrase.

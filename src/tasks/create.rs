@@ -10,6 +10,7 @@ use crate::files::task_file;
 use crate::files::task_file::Defaults;
 use crate::git::Person;
 use crate::project::error::ProjectError;
+use crate::project::rule_lookup::find_workflow;
 use crate::project::workspace::Workspace;
 use crate::project::workspace::{actor, actor_author};
 use crate::rules::{Act, Actor, Decision, Refusal, Rules, Warning, WorkflowStep, begin, decide};
@@ -19,7 +20,6 @@ use crate::storage::random::random_local;
 use crate::storage::task_files::is_taken;
 use crate::tasks::apply::commit_unless_changed;
 use crate::tasks::edit::{check_dependencies, check_title};
-use crate::tasks::headers::list::workflow_named;
 use crate::tasks::plan::{Changed, DryRun, pass_automatic_gates};
 use crate::tasks::recovery::recover::recover_if_pending;
 use crate::tasks::state::commit_message;
@@ -168,7 +168,7 @@ fn task(paths: &Paths, rules: &Rules, new: &NewTask, now: Timestamp) -> Result<T
     let project = &rules.project;
     check_title(&new.title)?;
     let workflow = new.workflow.clone().unwrap_or_else(|| project.default_workflow.clone());
-    let own = workflow_named(rules, &workflow)?;
+    let own = find_workflow(rules, &workflow)?;
     let new = NewTask { input: begin(own, &new.input)?, ..new.clone() };
     Ok(new_from(&new, fresh_id(paths, project)?, workflow, now))
 }

@@ -253,7 +253,7 @@ pub(crate) fn find_meant_visit(
     if let Some(visit) = ticket.visit {
         return Some(VisitMark { visit, branch: ticket.branch.clone() });
     }
-    let head = workspace.repository.look().ok()?;
+    let head = workspace.repository.head_for_reading().ok()?;
     let in_force = in_force(workspace, &head).ok()?;
     let task = committed_task(workspace, &in_force, head.commit?, &ticket.task).ok()??.task;
     let visit = task.gate.as_ref()?.visit;
@@ -267,7 +267,7 @@ pub(crate) fn is_temporary(error: &ProjectError) -> bool {
         | ProjectError::InvalidRules(_)
         | ProjectError::Contended { .. }
         | ProjectError::Frozen { .. }
-        | ProjectError::NotPutBack { .. }
+        | ProjectError::RestoreFailed { .. }
         | ProjectError::UnreadableTask { .. }
         // The style in which a person wrote the task file; it may change.
         | ProjectError::Splice {

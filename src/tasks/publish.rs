@@ -6,7 +6,7 @@ use std::time::Instant;
 use tracing::{info, warn};
 
 use crate::domain::TaskId;
-use crate::git::{CommitId, Draft, Head, Prepared, Published};
+use crate::git::{CommitDraft, CommitId, Head, Prepared, Published};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::journal::{JournalRecord, RecoveryAim};
@@ -77,7 +77,7 @@ pub(crate) fn publish(
         warn!("the commit is made, but cleaning up after it failed: {fault}");
     }
     let took = start.elapsed();
-    workspace.note_commit(took);
+    workspace.record_commit_time(took);
     let commits = last_of_each(&prepared, writes);
     for (write, commit) in writes.iter().zip(&commits) {
         let task = write.id.as_ref().map(TaskId::as_str);
@@ -140,7 +140,10 @@ pub(crate) fn prepare(
 }
 
 /// Returns the drafts of the commits of these writes, oldest first.
-pub(crate) fn drafts(workspace: &Workspace, writes: &[Write]) -> Result<Vec<Draft>, ProjectError> {
+pub(crate) fn drafts(
+    workspace: &Workspace,
+    writes: &[Write],
+) -> Result<Vec<CommitDraft>, ProjectError> {
     let committer = workspace.repository.identity()?;
     let by_user = writes.iter().any(Write::is_by_user);
     let user = if by_user { workspace.repository.author_identity()? } else { committer.clone() };

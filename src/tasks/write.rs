@@ -8,7 +8,7 @@ use std::mem;
 use std::path::PathBuf;
 
 use crate::domain::{Digest, TaskId, Timestamp};
-use crate::git::{Draft, FileChange, Head, Person};
+use crate::git::{CommitDraft, FileChange, Head, Person};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::atomic_write;
@@ -134,10 +134,15 @@ impl Write {
     }
 
     /// Returns the drafts of its commits, oldest first.
-    pub(crate) fn drafts(&self, user: &Person, committer: &Person, now: Timestamp) -> Vec<Draft> {
-        let draft = |changes, message: &str, author: &Person, authored| Draft {
+    pub(crate) fn drafts(
+        &self,
+        user: &Person,
+        committer: &Person,
+        now: Timestamp,
+    ) -> Vec<CommitDraft> {
+        let draft = |changes, message: &str, author: &Person, authored| CommitDraft {
             changes,
-            standing: Vec::new(),
+            worktree_versions: Vec::new(),
             message: message.to_owned(),
             author: author.clone(),
             authored,
@@ -160,7 +165,7 @@ impl Write {
             let is_program = self.is_program;
             let own = FileChange { is_program, ..FileChange::plain(path, version.bytes.clone()) };
             let removed =
-                committed_path.filter(|old| old != path).map(|old| FileChange::gone(&old));
+                committed_path.filter(|old| old != path).map(|old| FileChange::deleted(&old));
             let changes = std::iter::once(own).chain(removed).collect();
             let author = version.author.as_ref().unwrap_or(user);
             drafts.push(draft(changes, &version.message, author, version.authored));
@@ -169,14 +174,14 @@ impl Write {
         if let Some(last) = drafts.last_mut().filter(|_| !self.versions.is_empty()) {
             for Companion { from, to, bytes, is_program, .. } in &self.companions {
                 let copy = FileChange::plain(to, bytes.clone());
-                last.changes.push(FileChange::gone(from));
+                last.changes.push(FileChange::deleted(from));
                 last.changes.push(FileChange { is_program: *is_program, ..copy });
             }
             let plain_files = self.plain_files.iter();
             last.changes
                 .extend(plain_files.map(|file| FileChange::plain(&file.path, file.bytes.clone())));
             let own = self.from.iter().filter(|_| self.head_path.is_none());
-            last.standing = own
+            last.worktree_versions = own
                 .map(|(path, bytes)| (path, bytes))
                 .chain(self.companions.iter().map(|file| (&file.from, &file.bytes)))
                 .map(|(path, bytes)| FileChange::plain(path, bytes.clone()))

@@ -20,12 +20,12 @@ use crate::history::sync::outcome::{SyncEnd, SyncResult};
 use crate::history::sync::remote_state::owed_to_remote;
 use crate::history::unreported::Remaining;
 use crate::observability::events::catch_up::{are_events_kept, catch_up_events, keep_events};
-use crate::observability::notices::compose::put_out;
+use crate::observability::notices::compose::write_notices;
 use crate::observability::notices::delivery::{
-    Receiver, Round, Tried, deliver_channel, deliver_notices, receivers,
+    MessageScope, Receiver, Round, deliver_channel, deliver_notices, receivers,
 };
 use crate::project::error::ProjectError;
-use crate::project::workspace::{Seed, Workspace};
+use crate::project::workspace::{Workspace, WorkspaceOpener};
 use crate::storage::StoreError;
 
 /// A worker thread. It ends when this is dropped, after the current job.
@@ -149,7 +149,7 @@ impl StreamKeeper {
             Err(error) => return self.note(Err(error), reporter),
         }
         if self.worker.is_none() {
-            let project = workspace.seed(wait);
+            let project = workspace.opener(wait);
             let started = Worker::start("events", move |stop| {
                 let goes_on = || !stop.load(Ordering::Relaxed);
                 let kept = project.open().and_then(|own| keep_events(&own, &goes_on));
@@ -214,7 +214,7 @@ impl Notices {
     pub(crate) fn send(&mut self, workspace: &Workspace, reporter: &mut Reporter<'_>) -> Remaining {
         self.take_outcomes(reporter);
         let mut left = Remaining::Nothing;
-        match put_out(workspace) {
+        match write_notices(workspace) {
             Ok(written) => {
                 left = written.left;
                 written.restarted.into_iter().for_each(|problem| self.tell(problem, reporter));
@@ -230,7 +230,7 @@ impl Notices {
 
     /// Delivers all due notices before it returns.
     pub(crate) fn send_now(&mut self, workspace: &Workspace, reporter: &mut Reporter<'_>) {
-        match deliver_notices(workspace, Tried::Due, ONCE_TIMEOUT) {
+        match deliver_notices(workspace, MessageScope::Due, ONCE_TIMEOUT) {
             Ok(rounds) => rounds.into_iter().for_each(|round| self.note(round, reporter)),
             Err(error) => self.tell(error.to_string(), reporter),
         }
@@ -251,13 +251,13 @@ impl Notices {
     /// Has a channel delivered; a running delivery follows the current rules.
     fn deliver(&mut self, receiver: Receiver, reporter: &mut Reporter<'_>) {
         if let Some((own, worker)) = self.channels.get(&receiver.key) {
-            own.follow(&receiver);
+            own.update_channel(&receiver);
             return worker.ask();
         }
         let own = receiver.clone();
         let started = Worker::start("notices", move |stop| {
             let end = Instant::now() + DELIVERY_TIMEOUT;
-            (deliver_channel(&own, Tried::Due, end, stop), NextRun::default())
+            (deliver_channel(&own, MessageScope::Due, end, stop), NextRun::default())
         });
         match started {
             Ok(worker) => {
@@ -317,7 +317,7 @@ pub(crate) struct SyncRequests {
 
 impl SyncRequests {
     pub(crate) fn start(workspace: &Workspace, wait: Duration) -> io::Result<Self> {
-        let project = workspace.seed(wait);
+        let project = workspace.opener(wait);
         let mut failed = 0_u32;
         let worker = Worker::start("sync", move |_| {
             let start = Instant::now();
@@ -380,7 +380,11 @@ impl SyncRequests {
     }
 }
 
-fn sync_project(project: &Seed, wait: Duration, every: &mut Option<Duration>) -> SyncOutcome {
+fn sync_project(
+    project: &WorkspaceOpener,
+    wait: Duration,
+    every: &mut Option<Duration>,
+) -> SyncOutcome {
     let mut workspace = project.open()?;
     let period = owed_to_remote(&workspace)?.0;
     *every = period.map(|period| Duration::from_secs(period.seconds()));
@@ -439,7 +443,7 @@ fn report_synced(synced: Vec<SyncResult>, reporter: &mut Reporter<'_>) {
 }
 
 fn problem_and_fix(error: &ProjectError, workspace: &Workspace) -> (String, Option<String>) {
-    (error.problem(), error.fix().map(|fix| workspace.git_words.said(fix)))
+    (error.problem(), error.fix().map(|fix| workspace.git_commands.with_folder(fix)))
 }
 
 #[cfg(test)]

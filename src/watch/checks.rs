@@ -15,7 +15,7 @@ use crate::history::git_race_repair::{
 };
 use crate::project::active_rules::Remark;
 use crate::project::error::ProjectError;
-use crate::project::rule_files::rules_mark;
+use crate::project::rule_files::rule_blobs;
 use crate::project::workspace::Workspace;
 use crate::storage::inbox::QUIET;
 use crate::tasks::automatic::{SeenFiles, UpkeepReason, end_expired_limits, keep_up_files};
@@ -63,14 +63,16 @@ impl Checks {
         if seen == Some(commit) {
             return Ok(());
         }
-        let mark = rules_mark(&workspace.repository, commit)?;
+        let mark = rule_blobs(&workspace.repository, commit)?;
         let (is_first, is_new) = (known.is_none(), known.is_some_and(|known| *known != mark));
         if seen.is_none() || is_new {
             let (mut uncommitted, mut valid) = (Vec::new(), true);
             for remark in workspace.rules()?.remarks {
                 match remark {
                     Remark::Uncommitted(files) => uncommitted = files,
-                    Remark::Unheeded(file) => uncommitted.push(file.display().to_string()),
+                    Remark::UncommittedProjectFile(file) => {
+                        uncommitted.push(file.display().to_string());
+                    }
                     Remark::Superseded { commit: in_force, diagnostics } => {
                         valid = false;
                         if is_first || is_new {
@@ -109,13 +111,13 @@ impl Checks {
             let report = match reason {
                 UpkeepReason::Adopt => WatchReport::Adopted,
                 UpkeepReason::Pass => WatchReport::Passed,
-                UpkeepReason::Follow => WatchReport::Followed,
+                UpkeepReason::Follow => WatchReport::RulesFollowed,
                 UpkeepReason::Move => WatchReport::Moved,
                 UpkeepReason::Commit => WatchReport::Committed,
             };
             reporter.tell(report(Box::new(changed)));
         }
-        reporter.report_troubled(tended.troubled);
+        reporter.report_failures(tended.failures);
         for stray in tended.strays.iter().take(MOST_STRAYS) {
             let (path, reason) = (stray.path.display().to_string(), stray.reason.to_string());
             if reporter.errors.is_new(format!("{path}: {reason}")) {
@@ -197,21 +199,21 @@ pub(crate) fn check_limits(
     let next = ran_out.next.map(|next| workspace.until(next));
     schedule.checked_limits(start, Instant::now(), next);
     let timed_out = ran_out.timed_out.into_iter().map(Box::new).map(WatchReport::TimedOut);
-    let lapsed = ran_out.lapsed.into_iter().map(Box::new).map(WatchReport::Lapsed);
+    let lapsed = ran_out.lapsed.into_iter().map(Box::new).map(WatchReport::ClaimExpired);
     timed_out.chain(lapsed).for_each(|report| reporter.tell(report));
-    reporter.report_troubled(ran_out.troubled);
+    reporter.report_failures(ran_out.failures);
     Ok(())
 }
 
 /// Reports what was handed out, and which tasks their dependencies blocked or unblocked.
 pub(crate) fn report_handed_out(done: HandOutResult, reporter: &mut Reporter<'_>) {
     for dependent in done.dependents {
-        reporter.tell(WatchReport::Dependent(dependent));
+        reporter.tell(WatchReport::DependencyChanged(dependent));
     }
     for given in done.given {
-        reporter.tell(WatchReport::Given(given));
+        reporter.tell(WatchReport::Assigned(given));
     }
-    reporter.report_troubled(done.troubled);
+    reporter.report_failures(done.failures);
 }
 
 /// How often everything is checked, whatever events say.

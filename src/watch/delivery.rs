@@ -16,7 +16,7 @@ use tracing::warn;
 use super::report::{DeliveryOutcome, Reporter};
 use crate::dispatch::hand_out::next_batch;
 use crate::domain::{Completion, Digest};
-use crate::observability::notices::compose::put_conflict;
+use crate::observability::notices::compose::write_conflict_notice;
 use crate::project::error::{ProjectError, reason_of};
 use crate::project::workspace::Workspace;
 use crate::rules::Refusal;
@@ -357,7 +357,7 @@ impl DeliveryWork<'_, '_> {
             // The late agent may not look here again, so the notice is written before the file is refused. But no file waits for
             // notices or for the event stream.
             let digest = Digest::of(&open.bytes);
-            if let Err(error) = put_conflict(workspace, &refusal, &digest) {
+            if let Err(error) = write_conflict_notice(workspace, &refusal, &digest) {
                 self.reporter.report_undelivered(error.to_string());
             }
             if let Err(error) = record_conflict(workspace, &refusal, digest.as_str()) {

@@ -9,12 +9,12 @@ use tracing::debug;
 use super::background::{NextRun, Worker};
 use super::report::{Reporter, WatchReport};
 use crate::domain::Timestamp;
-use crate::domain::period::Histogram;
+use crate::domain::histogram::Histogram;
 use crate::observability::metrics::exposition::{
     ExpositionFormat, Family, Labels, Samples, render,
 };
 use crate::observability::metrics::families::{Numbers, numbers};
-use crate::project::workspace::{Clock, Seed, Workspace};
+use crate::project::workspace::{Clock, Workspace, WorkspaceOpener};
 
 /// How often metrics are counted without a known change.
 const INTERVAL: Duration = Duration::from_secs(30);
@@ -54,7 +54,7 @@ impl Metrics {
         let commits = Histogram::new(Histogram::WRITES);
         let shown = Mutex::new(ShownMetrics { numbers: None, commits, looked: None });
         let board = Arc::new(Board { clock: workspace.clock(), shown, changed: Condvar::new() });
-        let (own, project) = (Arc::clone(&board), workspace.seed(wait));
+        let (own, project) = (Arc::clone(&board), workspace.opener(wait));
         let worker = Worker::start("metrics", move |_| {
             let start = Instant::now();
             let trouble = own.count(&project);
@@ -106,7 +106,7 @@ impl Board {
     }
 
     /// Counts; returns the error, if there was one.
-    fn count(&self, project: &Seed) -> Option<String> {
+    fn count(&self, project: &WorkspaceOpener) -> Option<String> {
         let counted = project.open().and_then(|own| numbers(&own, &own.rules()?));
         match counted {
             Ok(counted) => {
@@ -138,7 +138,7 @@ fn watcher_families(shown: &ShownMetrics, project: &str) -> [Family; 2] {
         },
         Family {
             name: "aof_watcher_last_scan_timestamp_seconds",
-            help: "When this watcher last looked at everything and nothing stood in its way.",
+            help: "When this watcher last checked everything without an error.",
             samples: Samples::Gauge(looked.into_iter().collect()),
         },
     ]

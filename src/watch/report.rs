@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::file_events::{FileSign, Wakeup};
-use crate::dispatch::hand_out::{Dependent, Given};
+use crate::dispatch::hand_out::{DependencyChange, WorkAssignment};
 use crate::domain::TaskId;
 use crate::files::diagnostic::Diagnostic;
 use crate::git::CommitId;
@@ -40,9 +40,9 @@ pub(crate) enum WatchReport {
     /// A visit ended by its time limit.
     TimedOut(Box<Changed>),
     /// A claim that nobody renewed ended.
-    Lapsed(Box<Changed>),
+    ClaimExpired(Box<Changed>),
     /// A task follows rules that have changed.
-    Followed(Box<Changed>),
+    RulesFollowed(Box<Changed>),
     /// A task file that a merge left in the wrong folder was moved.
     Moved(Box<Changed>),
     /// A person's edit was committed.
@@ -54,11 +54,11 @@ pub(crate) enum WatchReport {
     /// A git command dropped steps that a person has to restore.
     StepsDropped { problem: String, fix: String },
     /// Work was given to an agent.
-    Given(Given),
+    Assigned(WorkAssignment),
     /// A task was blocked or unblocked by its dependencies.
-    Dependent(Dependent),
+    DependencyChanged(DependencyChange),
     /// A task needs a person.
-    Troubled { task: TaskId, error: ProjectError },
+    TaskFailed { task: TaskId, error: ProjectError },
     /// A file among the tasks looks like a task and is none.
     Stray { path: String, reason: String },
     /// New rules are in force.
@@ -78,7 +78,7 @@ pub(crate) enum WatchReport {
     /// During an operation of git, or without a branch, nothing is committed.
     Paused { reason: String },
     /// An error stops all work; it is retried.
-    Trouble(ProjectError),
+    Failed(ProjectError),
     /// A pause or an error has ended.
     Resumed,
     /// It stops.
@@ -164,12 +164,12 @@ impl<'t> Reporter<'t> {
     }
 
     /// Reports tasks that need a person, sorted, each error once while it lasts.
-    pub(crate) fn report_troubled(&mut self, mut troubled: Vec<(TaskId, ProjectError)>) {
-        troubled.sort_by(|(a, _), (b, _)| a.cmp(b));
-        for (task, error) in troubled {
+    pub(crate) fn report_failures(&mut self, mut failures: Vec<(TaskId, ProjectError)>) {
+        failures.sort_by(|(a, _), (b, _)| a.cmp(b));
+        for (task, error) in failures {
             self.failed = true;
             if self.errors.is_new(format!("{task}: {error}")) {
-                self.tell(WatchReport::Troubled { task, error });
+                self.tell(WatchReport::TaskFailed { task, error });
             }
         }
     }

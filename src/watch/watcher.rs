@@ -210,7 +210,7 @@ impl<'t> Watcher<'t> {
                         .tell(WatchReport::Delivered(DeliveryOutcome::Waiting { name, error }));
                 }
             }
-            Err(error) => self.reporter.tell(WatchReport::Trouble(error)),
+            Err(error) => self.reporter.tell(WatchReport::Failed(error)),
         }
     }
 
@@ -284,7 +284,7 @@ impl<'t> Watcher<'t> {
         }
         let (until, is_new) = self.pause.back_off(text, Instant::now());
         if is_new {
-            self.reporter.tell(WatchReport::Trouble(error));
+            self.reporter.tell(WatchReport::Failed(error));
         }
         until
     }

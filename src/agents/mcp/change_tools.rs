@@ -9,11 +9,11 @@ use super::resources::brief_json;
 use super::tool_schema::{ArgForm, Argument, Arguments, TASK, Tool, ToolEffect};
 use crate::dispatch::next::{Next, Wanted, next};
 use crate::domain::{RoleId, Ticket, listed};
+use crate::project::rule_lookup::{check_agent, find_workflow};
 use crate::rules::{Limit, Warning, Workplace, deadlines};
 use crate::tasks::actions::{release, renew};
 use crate::tasks::create::{NewTask, create};
 use crate::tasks::edit::{Comment, comment};
-use crate::tasks::headers::list::{known_worker, workflow_named};
 use crate::tasks::plan::DryRun;
 use crate::tasks::view::brief::task_brief;
 use crate::tasks::view::task_view::{brief_of, show, warnings_value};
@@ -215,7 +215,7 @@ pub(crate) fn start_workflow(
 ) -> Result<Value, ToolError> {
     let workflow = given.id("workflow")?;
     if let Some(name) = &workflow {
-        workflow_named(project.rules(), name)?;
+        find_workflow(project.rules(), name)?;
     }
     let body = given.text("input").unwrap_or_default();
     create_and_answer(
@@ -249,7 +249,7 @@ pub(crate) fn next_task(project: &OpenProject<'_>, given: &Arguments) -> Result<
     let agent = project.agent()?;
     let role: Option<RoleId> = given.id("role")?;
     let rules = project.rules();
-    known_worker(rules, &agent, role.as_ref())?;
+    check_agent(rules, &agent, role.as_ref())?;
     if let Some((ticket, _)) = project.run() {
         return task_of_run(project, ticket);
     }
@@ -269,8 +269,8 @@ pub(crate) fn next_task(project: &OpenProject<'_>, given: &Arguments) -> Result<
             return Ok(no_task(&format!("nothing to do for `{agent}`{of}{others}")));
         }
     };
-    let post = Workplace::meant(rules, &changed.after.task, ticket.branch.as_ref());
-    let context = post.and_then(|post| brief_of(rules, &changed.after, &post));
+    let workplace = Workplace::find(rules, &changed.after.task, ticket.branch.as_ref());
+    let context = workplace.and_then(|workplace| brief_of(rules, &changed.after, &workplace));
     let (ticket, task) = match &context {
         Some(context) => (context.ticket.to_string(), brief_json(&changed.after, context)),
         None => {

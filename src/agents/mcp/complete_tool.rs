@@ -12,7 +12,7 @@ use super::open_project::{OpenProject, ToolError};
 use super::tool_schema::{ArgForm, Argument, Arguments, TASK, Tool, ToolEffect};
 use crate::domain::ssh::SshFault;
 use crate::domain::{AgentId, BODY_LIMIT, Completion, SshSignature, Status};
-use crate::git::Asking;
+use crate::git::PromptPlace;
 use crate::project::error::ProjectError;
 use crate::rules::{Flaw, Refusal, Workplace};
 use crate::storage::fs::random::ulid;
@@ -110,7 +110,7 @@ pub(crate) fn complete_task(
     let outcome = ended.first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
     let (now, _) = task_standing(project, &changed);
     let again =
-        if changed.settled { "this had counted already, and nothing was done twice; " } else { "" };
+        if changed.settled { "this was counted before, and nothing was done twice; " } else { "" };
     Ok(json!({
         "task": task.id.as_str(),
         "outcome": outcome,
@@ -136,7 +136,7 @@ fn complete_visit(
         }
         done => return done,
     };
-    let signing = Signing { key_file: None, asking: Asking::Window };
+    let signing = Signing { key_file: None, asking: PromptPlace::Window };
     match complete_signed(&project.workspace, completion, signing, DryRun::No) {
         Err(ProjectError::Unfit { code: "cannot_sign", .. }) => {
             Err(Refusal::Signature(refused).into())

@@ -9,9 +9,10 @@ use super::tool_schema::{ArgForm, Argument, Arguments, TASK, Tool, ToolEffect};
 use crate::dispatch::next::claimed;
 use crate::domain::{RoleId, Status};
 use crate::health::doctor::{overview, overview_value};
+use crate::project::rule_lookup::workflows_value;
 use crate::rules::Workplace;
 use crate::storage::lock::is_watched;
-use crate::tasks::headers::list::{Filter, Sort, known_names, list, workflows_value};
+use crate::tasks::headers::list::{Filter, Sort, check_filter_names, list};
 use crate::tasks::headers::listing::unreadable_value;
 use crate::tasks::headers::summary::{NEW, summary_value};
 use crate::tasks::view::brief::brief_value;
@@ -53,8 +54,9 @@ pub(crate) fn get(project: &OpenProject<'_>, given: &Arguments) -> Result<Value,
     let (view, _) = show(&project.workspace, &ticket.task)?;
     let rules = project.rules();
     let mut value = task_value(rules, &view.file, &view.path);
-    let post = Workplace::meant(rules, &view.file.task, ticket.branch.as_ref());
-    let context = post.and_then(|post| brief_of(rules, &view.file, &post)).or(view.context);
+    let workplace = Workplace::find(rules, &view.file.task, ticket.branch.as_ref());
+    let context =
+        workplace.and_then(|workplace| brief_of(rules, &view.file, &workplace)).or(view.context);
     if let (Value::Object(map), Some(context)) = (&mut value, &context) {
         let Value::Object(brief) = brief_value(&view.file, context) else {
             unreachable!("a brief is an object")
@@ -127,7 +129,7 @@ pub(crate) fn list_tasks(project: &OpenProject<'_>, given: &Arguments) -> Result
         all: given.flag("all"),
     };
     let listing = list(&project.workspace, &project.in_force, &filter, Sort::Priority);
-    known_names(&filter, project.rules(), &listing)?;
+    check_filter_names(&filter, project.rules(), &listing)?;
     let (from, limit) =
         (given.count("offset").unwrap_or(0), given.count("limit").unwrap_or(PAGE_SIZE).max(1));
     let total = listing.tasks.len();

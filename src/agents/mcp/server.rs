@@ -368,7 +368,7 @@ fn refusal(error: &ToolError, setup: &ServerSetup, tool: &Tool, given: &Map) -> 
     let mut message = value["message"].as_str().map(in_tools).unwrap_or_default();
     let project = setup.open(tool.name).ok();
     if let Some(project) = &project {
-        message = project.workspace.git_words.said(message);
+        message = project.workspace.git_commands.with_folder(message);
     }
     let state = project
         .as_ref()

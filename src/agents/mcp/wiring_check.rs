@@ -13,9 +13,9 @@ use super::server::{META_CAPABILITIES, META_VERSION, NEWEST_HANDSHAKE, SELF_CONT
 use crate::agents::runner::doctor::run_and_listen;
 use crate::domain::{AgentId, Gate, Workflow, listed};
 use crate::project::error::ProjectError;
+use crate::project::rule_lookup::check_agent;
 use crate::rules::Rules;
 use crate::system::process::{How, Program, Secrets};
-use crate::tasks::headers::list::known_worker;
 
 /// A server that has not ended by then counts as broken.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -110,7 +110,7 @@ fn identify(setup: &ServerSetup, report: &mut WiringReport) {
     };
     report.roles = rules.org.roles_of(&agent).map(ToString::to_string).collect();
     report.gates = gates(rules, &agent);
-    if let Err(error) = known_worker(rules, &agent, None) {
+    if let Err(error) = check_agent(rules, &agent, None) {
         let role =
             rules.org.roles.first().map_or_else(|| "ROLE".to_owned(), |(role, _)| role.to_string());
         let fix = format!(

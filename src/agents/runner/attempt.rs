@@ -44,7 +44,7 @@ pub(crate) struct Attempt<'a> {
     pub project: &'a RunnerSetup,
     pub agent: &'a AgentId,
     pub open: &'a RunnableVisit,
-    pub post: Workplace<'a>,
+    pub workplace: Workplace<'a>,
     pub launch: &'a Launch,
     pub bounds: RunBounds,
     /// Which attempt of the visit it is, from 1.
@@ -74,9 +74,10 @@ impl<'a> Attempt<'a> {
         run: CompletionId,
     ) -> Result<Self, VisitEnd> {
         let branch = open.opening.station.branch.as_ref();
-        let post = Workplace::meant(&open.in_force.rules, &open.file.task, branch);
-        let post = post.ok_or_else(|| VisitEnd::Overtaken("its gate is gone".to_owned()))?;
-        Self::at(project, agent, open, post, run)
+        let workplace = Workplace::find(&open.in_force.rules, &open.file.task, branch);
+        let workplace =
+            workplace.ok_or_else(|| VisitEnd::Overtaken("its gate is gone".to_owned()))?;
+        Self::at(project, agent, open, workplace, run)
     }
 
     /// Returns the first attempt at a workplace.
@@ -84,7 +85,7 @@ impl<'a> Attempt<'a> {
         project: &'a RunnerSetup,
         agent: &'a AgentId,
         open: &'a RunnableVisit,
-        post: Workplace<'a>,
+        workplace: Workplace<'a>,
         run: CompletionId,
     ) -> Result<Self, VisitEnd> {
         let rules = &open.in_force.rules;
@@ -94,10 +95,10 @@ impl<'a> Attempt<'a> {
             )));
         };
         let workflow = rules.workflow_of(&open.file.task).map(|workflow| &workflow.run);
-        let limits = [&post.duty.run.limits, &launch.limits].into_iter().chain(workflow);
+        let limits = [&workplace.duty.run.limits, &launch.limits].into_iter().chain(workflow);
         let bounds = RunBounds::of(&limits.collect::<Vec<_>>());
         let (number, earlier, since) = (1, None, 0);
-        Ok(Self { project, agent, open, post, launch, bounds, number, earlier, since, run })
+        Ok(Self { project, agent, open, workplace, launch, bounds, number, earlier, since, run })
     }
 
     fn ticket(&self) -> &Ticket {
@@ -106,11 +107,11 @@ impl<'a> Attempt<'a> {
 
     /// Returns the question to the agent, with that prompt.
     pub(crate) fn question(&self, prompt: &str) -> RunQuestion<'_> {
-        let (open, post) = (self.open, &self.post);
-        let possible = post.outcomes(&open.in_force.rules);
+        let (open, workplace) = (self.open, &self.workplace);
+        let possible = workplace.outcomes(&open.in_force.rules);
         let workflow = open.in_force.rules.workflow_of(&open.file.task);
         let sends_back =
-            |outcome: &&_| workflow.is_some_and(|workflow| post.sends_back(workflow, outcome));
+            |outcome: &&_| workflow.is_some_and(|workflow| workplace.sends_back(workflow, outcome));
         let program = match self.launch.command.as_slice() {
             [] => self.launch.preset.to_string(),
             [program, first, ..] if !first.starts_with('-') && !first.contains('{') => {
@@ -123,10 +124,12 @@ impl<'a> Attempt<'a> {
             agent: self.agent,
             back: possible.iter().filter(sends_back).cloned().collect(),
             possible,
-            default: workflow.filter(|_| !post.judges()).map(|workflow| &workflow.default_outcome),
-            signal: post.duty.signal.as_ref(),
-            outputs: &post.duty.outputs,
-            exit: &post.duty.run.exit,
+            default: workflow
+                .filter(|_| !workplace.judges())
+                .map(|workflow| &workflow.default_outcome),
+            signal: workplace.duty.signal.as_ref(),
+            outputs: &workplace.duty.outputs,
+            exit: &workplace.duty.run.exit,
             program,
             prompt: prompt.to_owned(),
         }
@@ -302,7 +305,7 @@ impl<'a> Attempt<'a> {
 
     fn lease(&self) -> Option<Duration> {
         let workflow = self.open.in_force.rules.workflow_of(&self.open.file.task);
-        let lease = self.post.duty.lease.or_else(|| workflow?.lease);
+        let lease = self.workplace.duty.lease.or_else(|| workflow?.lease);
         lease.map(|lease| Duration::from_secs(lease.seconds()))
     }
 }

@@ -73,24 +73,24 @@ pub fn preview_of(
     for gate in workflow.iter().flat_map(|workflow| &workflow.gates) {
         let branches = gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default();
         let branches = branches.iter().map(|branch| Workplace::at_branch(gate, branch));
-        for post in Workplace::at(gate).into_iter().chain(branches) {
-            let agents = eligible_agents_at(rules, &file.task, &post);
+        for workplace in Workplace::at(gate).into_iter().chain(branches) {
+            let agents = eligible_agents_at(rules, &file.task, &workplace);
             let can_start =
                 |agent: &&AgentId| rules.org.agent(agent).is_some_and(|known| known.run.is_some());
             let Some(agent) = agents.iter().find(can_start).cloned() else { continue };
-            let Some(context) = brief_of(rules, file, &post) else { continue };
+            let Some(context) = brief_of(rules, file, &workplace) else { continue };
             let opening = Opening {
-                ticket: file.task.ticket_of(post.branch()),
-                station: post.station(),
-                role: post.role.clone(),
+                ticket: file.task.ticket_of(workplace.branch()),
+                station: workplace.station(),
+                role: workplace.role.clone(),
                 holder: None,
                 agents,
-                people_only: post.requires_human(rules),
+                people_only: workplace.requires_human(rules),
                 blockers: None,
             };
             let (file, path, in_force) = (file.clone(), path.clone(), workspace.rules()?);
             let open = RunnableVisit { in_force, file, path, opening, context };
-            let attempt = Attempt::at(project, &agent, &open, post, preview_id());
+            let attempt = Attempt::at(project, &agent, &open, workplace, preview_id());
             previews.extend(attempt.ok().map(|attempt| preview_attempt(&attempt)));
         }
     }

@@ -111,7 +111,7 @@ What you say of it elsewhere does not count. Saying nothing is a failed attempt.
 fn describe_earlier(earlier: &EarlierAttempt, count: AttemptCount) -> String {
     let happened = match earlier.how {
         RunEnding::Timeout | RunEnding::Idle => "was stopped",
-        RunEnding::Crash => "came to no good end",
+        RunEnding::Crash => "failed",
         RunEnding::BadVerdict => "ended, and its answer does not count",
         _ => "was interrupted, and does not count",
     };
@@ -256,7 +256,7 @@ mod tests {
         This is attempt 2 of 3. The attempt before was interrupted, and does not count: its runner was killed.
         Do not begin anew: look at what is there, keep what is good, and finish it.
 
-        This is attempt 2 of 3. The attempt before came to no good end: `claude` was ended by signal 9.
+        This is attempt 2 of 3. The attempt before failed: `claude` was ended by signal 9.
         Do not begin anew: look at what is there, keep what is good, and finish it.
 
         This is attempt 2 of 3. The attempt before ended, and its answer does not count: nothing was said.

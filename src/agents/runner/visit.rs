@@ -17,7 +17,7 @@ use crate::dispatch::claim::claim;
 use crate::dispatch::workplaces::left_behind;
 use crate::domain::{Completion, CompletionId, Outcome};
 use crate::files::completion_file::Answer;
-use crate::git::Asking;
+use crate::git::PromptPlace;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::RefusalKind;
@@ -359,7 +359,7 @@ impl<'a> VisitRun<'a> {
         let is_completed = completed.is_ok();
         let ruling = completed
             .map(|outcome| Ruling { source, outcome, completion: run.clone() })
-            .map_err(|why| format!("what it said was refused: {why}"));
+            .map_err(|why| format!("its verdict was refused: {why}"));
         self.note_ruling(record, folder, ruling);
         if is_completed { Err(VisitEnd::Completed.into()) } else { Ok(()) }
     }
@@ -368,7 +368,7 @@ impl<'a> VisitRun<'a> {
     fn give_up(&self, attempt: &Attempt<'_>) -> Result<VisitEnd, VisitStop> {
         let failures: Vec<String> =
             self.failures()?.iter().map(RunRecord::failure_reason).collect();
-        let outcomes = attempt.post.outcomes(&attempt.open.in_force.rules);
+        let outcomes = attempt.workplace.outcomes(&attempt.open.in_force.rules);
         let can_fail = outcomes.contains(&Outcome::Failed);
         let attempts = match failures.len() {
             1 => "1 attempt".to_owned(),
@@ -379,7 +379,7 @@ impl<'a> VisitRun<'a> {
         let blockers =
             failures.iter().zip(1..).map(|(why, number)| format!("attempt {number}: {why}"));
         let fields = Answer {
-            summary: Some(format!("{attempts} of `{agent}` came to nothing; the last one: {last}")),
+            summary: Some(format!("{attempts} of `{agent}` failed; the last one: {last}")),
             blockers: Some(blockers.collect()),
             ..Answer::default()
         };
@@ -402,7 +402,7 @@ impl<'a> VisitRun<'a> {
         took: Duration,
     ) -> Result<Result<String, String>, VisitStop> {
         let completion = self.completion(answer, run, end, took);
-        let signing = Signing { key_file: None, asking: Asking::Window };
+        let signing = Signing { key_file: None, asking: PromptPlace::Window };
         let act = |workspace: &_| complete_signed(workspace, &completion, signing, DryRun::No);
         let changed = match self.retry(act) {
             Err(VisitStop::Error(ProjectError::Refused(refusal))) => {

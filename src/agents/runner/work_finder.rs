@@ -234,8 +234,8 @@ pub(crate) fn visit_state(
     let found =
         openings(&in_force.rules, task).into_iter().find(|opening| opening.ticket == *ticket);
     let context = found.as_ref().and_then(|opening| {
-        let post = Workplace::meant(&in_force.rules, task, opening.station.branch.as_ref())?;
-        brief_of(&in_force.rules, &view.file, &post)
+        let workplace = Workplace::find(&in_force.rules, task, opening.station.branch.as_ref())?;
+        brief_of(&in_force.rules, &view.file, &workplace)
     });
     if let (Some(opening), Some(context)) = (found, context) {
         let (file, path) = (view.file, view.path);

@@ -15,7 +15,7 @@ use super::work_finder::{Assignment, VisitEnd};
 use super::work_finder::{AvailableWork, WorkFinder};
 use crate::dispatch::workplaces::openings;
 use crate::domain::{Completion, Ticket};
-use crate::git::Asking;
+use crate::git::PromptPlace;
 use crate::project::error::ProjectError;
 use crate::rules::RefusalKind;
 use crate::storage::runs::Runs;
@@ -289,7 +289,7 @@ fn complete_by_person(
     loop {
         let workspace = project.open()?;
         // A passphrase is asked for at the same terminal.
-        let signing = Signing { key_file: None, asking: Asking::Terminal };
+        let signing = Signing { key_file: None, asking: PromptPlace::Terminal };
         let mut done = None;
         audience.aside(&mut || {
             done = Some(complete_signed(&workspace, &completion, signing, DryRun::No));
@@ -331,7 +331,7 @@ fn complete_by_person(
             }
             Err(error) => return Err(error),
         };
-        let fix = workspace.git_words.said(fix);
+        let fix = workspace.git_commands.with_folder(fix);
         return Ok(Err(Refused { completion, why, fix }));
     }
 }

@@ -1,4 +1,4 @@
-//! A gate for people, asked at the terminal: yes, no with what to fix, the diff, or later. The answer becomes a completion.
+//! Asks a person at the terminal to decide at a gate: yes, no with what to fix, show the diff, or later. Returns a completion.
 
 use std::io::{self, BufRead, Write};
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::files::printable::{inert, one_line};
 use crate::storage::ProjectPath;
 use crate::storage::random::ulid;
 
-/// How often a wait for a line looks whether the run is to stop.
+/// How often a wait for a line checks whether the run has to stop.
 const TICK: Duration = Duration::from_millis(50);
 
 /// An answer at the prompt.
@@ -26,7 +26,7 @@ enum PromptAnswer {
     Later,
 }
 
-/// Asks the person. Returns nothing when the decision is not theirs, or not now.
+/// Asks the person for a decision. Returns nothing if they may not decide, or leave it for later.
 pub(crate) fn ask(
     output: Output,
     person: &AgentId,
@@ -104,7 +104,7 @@ struct Terminal<'a> {
 }
 
 impl Terminal<'_> {
-    /// Returns what the person says of an outcome; nothing when that is left for later.
+    /// Asks for the rest of a completion with this outcome. Returns nothing if that is left for later.
     fn completion(
         &self,
         person: &AgentId,
@@ -125,7 +125,7 @@ impl Terminal<'_> {
             Outcome::Complete => "Approved".to_owned(),
             outcome => format!("Decided: {outcome}"),
         });
-        let summary = self.line(&format!("A word on it ({}): ", one_line(&usual)))?;
+        let summary = self.line(&format!("Summary ({}): ", one_line(&usual)))?;
         Some(Completion {
             ticket: asked.opening.ticket.clone(),
             agent: person.clone(),
@@ -141,7 +141,7 @@ impl Terminal<'_> {
         })
     }
 
-    /// Returns what has to be fixed or waited for; `before` is what was said before.
+    /// Asks what has to be fixed or waited for; `before` is the last, refused answer.
     fn blockers(&self, before: Option<&Vec<String>>) -> Option<Vec<String>> {
         self.output.say("What has to be fixed, or what does it wait for? A line for each; an empty line ends, `l` leaves it for later.");
         if let Some(before) = before {
@@ -159,7 +159,7 @@ impl Terminal<'_> {
         }
     }
 
-    /// Returns the outputs that the gate requires with the outcome.
+    /// Asks for the outputs that the gate requires with the outcome.
     fn outputs(
         &self,
         asked: &PersonQuestion<'_>,
@@ -209,7 +209,7 @@ impl Terminal<'_> {
         let mut stderr = anstream::stderr();
         let _ = write!(stderr, "{question}").and_then(|()| stderr.flush());
         let (sender, lines) = mpsc::channel();
-        // No signal ends a read. When the run stops, this thread is left waiting, and the program ends soon.
+        // No signal interrupts a read. When the run stops, this thread keeps waiting until the program ends, which is soon.
         thread::spawn(move || {
             let mut line = Vec::new();
             let read = io::stdin().lock().read_until(b'\n', &mut line);
@@ -231,7 +231,7 @@ impl Terminal<'_> {
     }
 }
 
-/// Shows what changed in the project since the task was made, its tasks left out, and the names of untracked files.
+/// Shows what changed in the project outside `tasks/` since the task was created, and the names of untracked files.
 fn show_diff(output: Output, project: &Path, task: &ProjectPath) {
     const ALL: [&str; 3] = ["--", ".", ":(exclude)tasks"];
     let (revision, which) = base(project, task);
@@ -250,7 +250,7 @@ fn show_diff(output: Output, project: &Path, task: &ProjectPath) {
     }
 }
 
-/// Returns the commit before the one that added the task's file, and in words which commit that is.
+/// Returns the commit before the one that added the task's file, and a description of it.
 fn base(project: &Path, task: &ProjectPath) -> (String, &'static str) {
     let last_line = |words: &[&str]| git(project, words).ok()?.lines().last().map(str::to_owned);
     let added = ["log", "--diff-filter=A", "--format=%h", "--", task.as_str()];

@@ -7,14 +7,14 @@ use crate::agents::mcp::open_project::ServerSetup;
 use crate::agents::mcp::server::serve;
 use crate::agents::mcp::wiring_check::{WiringReport, check};
 use crate::cli::{
-    ActingAgent, Away, CliResult, Session, bold, cyan, green, now, run_under_way, yellow,
+    ActingAgent, CliResult, OfflineOption, Session, bold, current_run, cyan, green, now, yellow,
 };
 use crate::files::printable::inert;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 An agent tool starts this itself: configure the command `aof` with the arguments `mcp --agent ID`.
-The start of the server decides who acts, never what a model says: `--agent`, else `AOF_AGENT`,
+Who acts is fixed when the server starts, whatever a model says: `--agent`, else `AOF_AGENT`,
 else the agent of org.yaml with git's email. A person's id (`human-...`) is refused.
 
 Examples:
@@ -27,7 +27,7 @@ pub(crate) struct McpArgs {
     #[arg(long)]
     read_only: bool,
     #[command(flatten)]
-    away: Away,
+    offline_option: OfflineOption,
     /// Start the server, speak to it as a client would, and say what is wrong
     #[arg(long)]
     check: bool,
@@ -38,14 +38,14 @@ pub(crate) fn run(session: &Session, args: &McpArgs) -> CliResult {
     let setup = ServerSetup {
         directory: session.directory.clone(),
         agent: args.who.agent.clone(),
-        run: run_under_way(),
+        run: current_run(),
         read_only: args.read_only,
-        network: args.away.network(),
+        network: args.offline_option.network(),
         wait: session.wait,
         clock: now,
     };
     if args.check {
-        return Ok(show(session, &check(&setup, &words(session, args))));
+        return Ok(show(session, &check(&setup, &server_arguments(session, args))));
     }
     if Session::at_terminal() {
         session.output.say("serving the Model Context Protocol on stdin and stdout; `aof mcp --check` tries it out");
@@ -55,16 +55,16 @@ pub(crate) fn run(session: &Session, args: &McpArgs) -> CliResult {
 }
 
 /// Returns the arguments that start the same server again.
-fn words(session: &Session, args: &McpArgs) -> Vec<OsString> {
+fn server_arguments(session: &Session, args: &McpArgs) -> Vec<OsString> {
     let wait = format!("{}s", session.wait.as_secs());
-    let mut words: Vec<OsString> =
+    let mut server_arguments: Vec<OsString> =
         vec!["-C".into(), session.directory.clone().into(), "mcp".into()];
     if let Some(agent) = &args.who.agent {
-        words.extend(["--agent".into(), agent.to_string().into()]);
+        server_arguments.extend(["--agent".into(), agent.to_string().into()]);
     }
-    words.extend(args.read_only.then(|| "--read-only".into()));
-    words.extend(["--wait".into(), wait.into()]);
-    words
+    server_arguments.extend(args.read_only.then(|| "--read-only".into()));
+    server_arguments.extend(["--wait".into(), wait.into()]);
+    server_arguments
 }
 
 fn show(session: &Session, checked: &WiringReport) -> ExitCode {

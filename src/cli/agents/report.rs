@@ -1,4 +1,4 @@
-//! What is shown of a run: its events live or as lines, and its result.
+//! Shows a run: its events, live or as lines, and its result.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -21,26 +21,26 @@ use crate::cli::{
 };
 use crate::domain::{AgentId, Completion, Status, Ticket, listed};
 use crate::files::printable::one_line;
-use crate::project::git_hints::GitWords;
+use crate::project::git_hints::GitCommands;
 use crate::project::workspace::Workspace;
 use crate::project::workspace::acting_agent;
 use crate::tasks::view::task_view::{show as show_task, task_value};
 
 /// The exit code of a program that a signal stopped.
 const INTERRUPTED: u8 = 130;
-/// The exit code where the work waits for somebody.
+/// The exit code if the work waits for somebody.
 const WAITS: u8 = 7;
 
 /// Shows the result of a run, and returns the exit code.
 pub(crate) fn show(
     session: &Session,
     workspace: &Workspace,
-    wish: &RunTarget,
-    account: &RunSummary,
+    target: &RunTarget,
+    result: &RunSummary,
 ) -> CliResult {
-    let mut value = json!({"visits": account.visits});
+    let mut value = json!({"visits": result.visits});
     let (mut subject, mut last) = (String::new(), String::new());
-    if let RunTarget::Task(id) = wish {
+    if let RunTarget::Task(id) = target {
         let (view, in_force) = show_task(workspace, id)?;
         let task = &view.file.task;
         subject = format!("{}: ", cyan(id));
@@ -48,12 +48,12 @@ pub(crate) fn show(
         value["context"] = Value::Object(task.context.clone());
         value["task"] = task_value(&in_force.rules, &view.file, &view.path);
     }
-    if let RunOutcome::Waiting(waits) = &account.end
-        && account.unavailable.is_empty()
+    if let RunOutcome::Waiting(waits) = &result.end
+        && result.unavailable.is_empty()
     {
         value["waits"] = waits.iter().map(waits_value).collect();
     }
-    let (code, error, text) = summary(account, &last);
+    let (code, error, text) = summary(result, &last);
     if session.output.is_json() {
         let ended = json!({"event": "ended", "success": code == 0, "error": error});
         session.output.line(json_line(merged(ended, value)).to_string());
@@ -64,18 +64,17 @@ pub(crate) fn show(
 }
 
 /// Returns the exit code, the error for programs, and the line for people.
-fn summary(account: &RunSummary, last: &str) -> (u8, Option<String>, String) {
-    let visits = counted(account.visits, "visit");
-    let unavailable = account.unavailable.iter();
+fn summary(result: &RunSummary, last: &str) -> (u8, Option<String>, String) {
+    let visits = counted(result.visits, "visit");
+    let unavailable = result.unavailable.iter();
     let unavailable: Vec<String> =
         unavailable.map(|(agent, why)| format!("{agent} cannot work: {}", one_line(why))).collect();
     let unavailable = unavailable.join("; ");
-    let given_up = account.given_up.iter();
-    let given_up: Vec<String> = given_up
-        .map(|(ticket, why)| format!("{ticket} came to nothing: {}", one_line(why)))
-        .collect();
+    let given_up = result.given_up.iter();
+    let given_up: Vec<String> =
+        given_up.map(|(ticket, why)| format!("{ticket} failed: {}", one_line(why))).collect();
     let given_up = given_up.join("; ");
-    match &account.end {
+    match &result.end {
         RunOutcome::Finished(Status::Complete) => {
             (0, None, format!("{}, {visits}", green("complete")))
         }
@@ -109,9 +108,9 @@ fn summary(account: &RunSummary, last: &str) -> (u8, Option<String>, String) {
     }
 }
 
-/// Returns the line for a piece of news; none for what only a live view shows.
-pub(crate) fn line(news: &RunEvent) -> Option<String> {
-    Some(match news {
+/// Returns the line for an event; nothing for events that only a live view shows.
+pub(crate) fn line(event: &RunEvent) -> Option<String> {
+    Some(match event {
         RunEvent::Printed { .. } => return None,
         RunEvent::StartedAttempt(started) => {
             let (step, attempt) = (step(started), attempt(started));
@@ -119,9 +118,9 @@ pub(crate) fn line(news: &RunEvent) -> Option<String> {
         }
         RunEvent::AttemptFailed { ticket, attempt, why, again_in } => {
             let then = again_in.map(|time| format!("again in {}", rounded(time)));
-            let then = then.unwrap_or_else(|| "there is no other".to_owned());
+            let then = then.unwrap_or_else(|| "that was the last one".to_owned());
             let (warning, why) = (yellow("warning:"), one_line(why));
-            format!("{warning} {ticket}: attempt {attempt} came to nothing: {why}; {then}")
+            format!("{warning} {ticket}: attempt {attempt} failed: {why}; {then}")
         }
         RunEvent::Moved { ticket, from, outcome, summary, to, status, took } => {
             let to = match (to, status) {
@@ -165,7 +164,7 @@ pub(crate) fn waits_line(waits: &WaitingWork) -> String {
     format!("{} {}: {}", cyan(&waits.ticket), waits.station, why(waits))
 }
 
-/// Returns why work waits, and who could do something.
+/// Returns why work waits, and how it can go on.
 pub(crate) fn why(waits: &WaitingWork) -> String {
     let WaitingWork { ticket, role, agents, .. } = waits;
     let agents = match &agents[..] {
@@ -199,9 +198,9 @@ fn rounded(time: Duration) -> String {
     length((time + Duration::from_millis(500)).as_secs())
 }
 
-/// Returns a piece of news as JSON.
-pub(crate) fn value(news: &RunEvent) -> Value {
-    match news {
+/// Returns an event as JSON.
+pub(crate) fn value(event: &RunEvent) -> Value {
+    match event {
         RunEvent::StartedAttempt(started) => json!({
             "event": "started",
             "task": started.ticket.task,
@@ -268,13 +267,13 @@ pub(crate) fn waits_value(waits: &WaitingWork) -> Value {
     })
 }
 
-/// The person who looks on, and who can be asked at a terminal.
+/// Shows a run to a person, who can be asked at a terminal.
 pub(crate) struct RunView {
     output: Output,
     live: Option<Live>,
     /// Who can be asked, and where the project is.
     person: Option<(AgentId, PathBuf)>,
-    git_words: GitWords,
+    git_commands: GitCommands,
     stop: Arc<AtomicBool>,
 }
 
@@ -289,42 +288,42 @@ impl RunView {
         let output = session.output;
         let mut person = None;
         if !output.is_json() && may_ask && Session::at_terminal() {
-            // A person whom org.yaml does not know is not asked.
+            // A person who is not in org.yaml is not asked.
             let who = acting_agent(workspace, &workspace.rules()?.rules.org, None, true);
             let who = who.ok().filter(AgentId::is_human);
             person = who.map(|who| (who, workspace.paths.root().to_owned()));
         }
         let live = if output.is_json() { None } else { Live::at_terminal() };
-        let git_words = workspace.git_words.clone();
-        Ok(Self { output, live, person, git_words, stop: Arc::clone(stop) })
+        let git_commands = workspace.git_commands.clone();
+        Ok(Self { output, live, person, git_commands, stop: Arc::clone(stop) })
     }
 
-    /// Returns a sentence of ours whose git commands work here; an agent's text stays as it is.
-    fn git_said(&self, news: &RunEvent, text: String) -> String {
-        match news {
+    /// Returns a sentence of aof with its git commands changed to work here; an agent's text stays as it is.
+    fn with_git_prefix(&self, event: &RunEvent, text: String) -> String {
+        match event {
             RunEvent::WaitingWork(_)
             | RunEvent::Unavailable { .. }
             | RunEvent::Obstacle(_)
-            | RunEvent::Remark { .. } => self.git_words.said(text),
+            | RunEvent::Remark { .. } => self.git_commands.with_folder(text),
             _ => text,
         }
     }
 }
 
 impl Audience for RunView {
-    fn hear(&mut self, news: &RunEvent) {
+    fn hear(&mut self, event: &RunEvent) {
         if self.output.is_json() {
-            let mut value = json_line(value(news));
+            let mut value = json_line(value(event));
             for key in ["text", "why"] {
                 if let Some(Value::String(text)) = value.get_mut(key) {
-                    *text = self.git_said(news, std::mem::take(text));
+                    *text = self.with_git_prefix(event, std::mem::take(text));
                 }
             }
             return self.output.line(value.to_string());
         }
-        let line = line(news).map(|line| self.git_said(news, line));
+        let line = line(event).map(|line| self.with_git_prefix(event, line));
         match (&mut self.live, line) {
-            (Some(live), line) => live.hear(news, line),
+            (Some(live), line) => live.hear(event, line),
             (None, Some(line)) => self.output.say(line),
             (None, None) => {}
         }
@@ -356,10 +355,10 @@ impl Audience for RunView {
 /// How often a spinner turns.
 const TURN: Duration = Duration::from_millis(100);
 
-/// Lines on stderr that are drawn again: one for each agent at work.
+/// Lines on stderr that are redrawn: one for each agent at work.
 struct Live {
     all: MultiProgress,
-    /// The visits under way, each with its line and how that begins.
+    /// The running visits, each with its line and the fixed start of the line.
     running: BTreeMap<Ticket, (ProgressBar, String)>,
 }
 
@@ -371,9 +370,9 @@ impl Live {
         can_draw.then(|| Self { all, running: BTreeMap::new() })
     }
 
-    /// Shows a piece of news; `line` is its sentence.
-    fn hear(&mut self, news: &RunEvent, line: Option<String>) {
-        match news {
+    /// Shows an event; `line` is its sentence.
+    fn hear(&mut self, event: &RunEvent, line: Option<String>) {
+        match event {
             RunEvent::StartedAttempt(started) => return self.start(started),
             RunEvent::Printed { ticket, line } => return self.note(ticket, &dim(one_line(line))),
             RunEvent::AttemptFailed { ticket, .. } => {
@@ -387,7 +386,7 @@ impl Live {
             _ => {}
         }
         if let Some(line) = line {
-            // A terminal that cannot be drawn on any more hides nothing: the task files say it all.
+            // If the terminal fails nothing is lost: the task files have everything.
             let _ = self.all.println(line);
         }
     }

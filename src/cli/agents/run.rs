@@ -12,14 +12,16 @@ use super::report::{RunView, waits_line, waits_value};
 use crate::agents::runner::{
     Checkup, Depth, Pace, Preview, RunTarget, RunnerSetup, WaitingWork, checkups, preview, work,
 };
-use crate::cli::{AGENT, Away, CliError, CliResult, Session, bold, cyan, dim, green, now, red};
+use crate::cli::{
+    AGENT, CliError, CliResult, OfflineOption, Session, bold, cyan, dim, green, now, red,
+};
 use crate::domain::{AgentId, RoleId, TaskId, listed};
 use crate::files::printable::{inert, one_line};
 use crate::project::active_rules::InForce;
+use crate::project::rule_lookup::check_agent;
 use crate::project::workspace::Workspace;
 use crate::system::terminal;
 use crate::system::terminal::all_quoted;
-use crate::tasks::headers::list::known_worker;
 use crate::tasks::view::task_view;
 
 #[derive(Debug, clap::Args)]
@@ -61,7 +63,7 @@ pub(crate) struct RunOptions {
     #[arg(long)]
     no_ask: bool,
     #[command(flatten)]
-    away: Away,
+    offline_option: OfflineOption,
     /// Show the commands and the prompts, and start nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -82,7 +84,7 @@ pub(crate) fn ended(session: &Session, how: &RunOptions, outcome: CliResult) -> 
 fn start(session: &Session, args: &RunArgs) -> CliResult {
     let workspace = session.workspace_in_background("run")?;
     let in_force = session.rules(&workspace)?;
-    let wish = match &args.task {
+    let target = match &args.task {
         Some(task) => {
             task_view::show(&workspace, task)?;
             RunTarget::Task(task.clone())
@@ -93,13 +95,13 @@ fn start(session: &Session, args: &RunArgs) -> CliResult {
         },
     };
     if args.how.dry_run {
-        return show_next(session, &workspace, &wish);
+        return show_next(session, &workspace, &target);
     }
     let pace = if args.once { Pace::OneVisit } else { Pace::Through };
-    go(session, &workspace, &wish, pace, &args.how)
+    run_and_report(session, &workspace, &target, pace, &args.how)
 }
 
-/// Returns the agents to start. Fails where one of them cannot be.
+/// Returns the agents to start. Fails if one of them cannot be started.
 fn agents(
     session: &Session,
     workspace: &Workspace,
@@ -116,11 +118,11 @@ fn agents(
         named => named.to_vec(),
     };
     if wanted.is_empty() {
-        let problem = "org.yaml does not say of any agent how it is started";
+        let problem = "org.yaml says for no agent how to start it";
         return Err(CliError::refused("not_startable", problem, HOW_TO_START));
     }
     for agent in &wanted {
-        known_worker(&in_force.rules, agent, args.role.as_ref())?;
+        check_agent(&in_force.rules, agent, args.role.as_ref())?;
         if is_startable(agent) {
             continue;
         }
@@ -139,7 +141,7 @@ fn agents(
     Ok(wanted)
 }
 
-/// Returns the agent that the shell names for all commands. Unlike `--agent` it conflicts with no other option.
+/// Returns the agent of `AOF_AGENT`. Unlike `--agent`, it conflicts with no other option.
 fn agent_of_shell() -> CliResult<Option<AgentId>> {
     let name = std::env::var(AGENT).ok().filter(|name| !name.is_empty());
     name.map(|name| name.parse()).transpose().map_err(|error| {
@@ -149,27 +151,28 @@ fn agent_of_shell() -> CliResult<Option<AgentId>> {
 }
 
 /// Runs agents, shows them at work, and shows the result.
-pub(crate) fn go(
+pub(crate) fn run_and_report(
     session: &Session,
     workspace: &Workspace,
-    wish: &RunTarget,
+    target: &RunTarget,
     pace: Pace,
     how: &RunOptions,
 ) -> CliResult {
-    let project = RunnerSetup { network: how.away.network(), ..project(session, workspace)? };
+    let setup =
+        RunnerSetup { network: how.offline_option.network(), ..runner_setup(session, workspace)? };
     let stop = Arc::new(AtomicBool::new(false));
     terminal::set_on_stop(&stop).map_err(|cause| {
         CliError::refused("signals", format!("cannot listen for signals: {cause}"), "try again")
     })?;
     let mut view = RunView::new(session, workspace, !how.no_ask, &stop)?;
-    let account = work(&project, wish, usize::from(how.jobs), pace, &stop, &mut view);
+    let result = work(&setup, target, usize::from(how.jobs), pace, &stop, &mut view);
     drop(view);
-    report::show(session, workspace, wish, &account?)
+    report::show(session, workspace, target, &result?)
 }
 
 /// Shows what a runner would start next.
-pub(crate) fn show_next(session: &Session, workspace: &Workspace, wish: &RunTarget) -> CliResult {
-    let (previews, waits) = preview(&project(session, workspace)?, wish)?;
+pub(crate) fn show_next(session: &Session, workspace: &Workspace, target: &RunTarget) -> CliResult {
+    let (previews, waits) = preview(&runner_setup(session, workspace)?, target)?;
     show_previews(session, &previews, &waits);
     if !session.output.is_json() && previews.is_empty() && waits.is_empty() {
         session.output.line("nothing would be started");
@@ -223,7 +226,7 @@ fn preview_value(preview: &Preview) -> Value {
     })
 }
 
-/// How to say how an agent is started.
+/// How to configure the start of an agent.
 pub(crate) const HOW_TO_START: &str = "say it in org.yaml, as in `agents: {coder: {run: {preset: claude}}}`; see docs/guides/running.md";
 
 #[derive(Debug, Subcommand)]
@@ -254,12 +257,12 @@ pub(crate) fn run_runner(session: &Session, command: &RunnerCommand) -> CliResul
     let workspace = session.workspace_in_background("runner doctor")?;
     session.rules(&workspace)?;
     let depth = if args.ask { Depth::Answer } else { Depth::Start };
-    let found = checkups(&project(session, &workspace)?, &args.agents, depth)?;
+    let found = checkups(&runner_setup(session, &workspace)?, &args.agents, depth)?;
     let is_unknown = |agent: &&AgentId| found.iter().all(|checkup| checkup.agent != **agent);
     let unknown: Vec<&AgentId> = args.agents.iter().filter(is_unknown).collect();
     if !unknown.is_empty() || found.is_empty() {
         let problem = match unknown.as_slice() {
-            [] => "org.yaml does not say of any agent how it is started".to_owned(),
+            [] => "org.yaml says for no agent how to start it".to_owned(),
             unknown => format!("org.yaml does not say how {} is started", listed(unknown)),
         };
         return Err(CliError::refused("not_startable", problem, HOW_TO_START));
@@ -276,8 +279,8 @@ pub(crate) fn run_runner(session: &Session, command: &RunnerCommand) -> CliResul
     Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Returns the project as a runner takes it.
-pub(crate) fn project(session: &Session, workspace: &Workspace) -> CliResult<RunnerSetup> {
+/// Returns the setup of a runner for this project.
+pub(crate) fn runner_setup(session: &Session, workspace: &Workspace) -> CliResult<RunnerSetup> {
     Ok(RunnerSetup {
         root: workspace.paths.root().to_owned(),
         checkout: workspace.checkout.clone(),

@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
-use crate::cli::{CliResult, Rehearsal, Session, bold, cyan, dim, green, indented, red, yellow};
+use crate::cli::{CliResult, DryRunOption, Session, bold, cyan, dim, green, indented, red, yellow};
 use crate::domain::Status;
 use crate::files::printable::inert;
 use crate::health::doctor::{
-    Overview, Treated, TreatmentOutcome, doctor_value, leave, look_through, overview,
-    overview_value, treat,
+    HandledIssue, Overview, RepairOutcome, doctor_value, find_issues, overview, overview_value,
+    repair_issues, report_issues,
 };
 use crate::project::issue::Weight;
 use crate::storage::lock::is_watched;
@@ -31,67 +31,72 @@ pub(crate) struct DoctorArgs {
     #[arg(long)]
     fix: bool,
     #[command(flatten)]
-    rehearsal: Rehearsal,
+    dry_run_option: DryRunOption,
 }
 
 pub(crate) fn run_doctor(session: &Session, args: &DoctorArgs) -> CliResult {
     let mut workspace = session.workspace("doctor")?;
-    let issues = look_through(&workspace, is_watched(&workspace.paths))?;
-    let treated = match (args.fix, args.rehearsal.mode()) {
-        (false, DryRun::No) => leave(issues),
-        (_, mode) => treat(&mut workspace, issues, mode),
+    let issues = find_issues(&workspace, is_watched(&workspace.paths))?;
+    let handled = match (args.fix, args.dry_run_option.mode()) {
+        (false, DryRun::No) => report_issues(issues),
+        (_, mode) => repair_issues(&mut workspace, issues, mode),
     };
-    session.output.show(|| doctor_value(&treated), || doctor_page(&treated));
-    Ok(if treated.iter().any(Treated::is_wrong) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    session.output.show(|| doctor_value(&handled), || doctor_page(&handled));
+    Ok(if handled.iter().any(HandledIssue::is_wrong) {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
-fn doctor_page(treated: &[Treated]) -> String {
+fn doctor_page(handled: &[HandledIssue]) -> String {
     let mut text = String::new();
-    for alike in treated.chunk_by(|a, b| a.issue.code == b.issue.code && a.outcome == b.outcome) {
-        text.extend(alike.iter().take(FEW).map(shown));
+    for alike in handled.chunk_by(|a, b| a.issue.code == b.issue.code && a.outcome == b.outcome) {
+        text.extend(alike.iter().take(FEW).map(issue_text));
         if alike.len() > FEW {
             let (more, code) = (alike.len() - FEW, &alike[0].issue.code);
             text.push_str(&format!("... and {more} more of the kind [{code}]\n"));
         }
     }
-    text + &summary(treated)
+    text + &summary(handled)
 }
 
-fn shown(treated: &Treated) -> String {
-    let Treated { issue, outcome } = treated;
+fn issue_text(handled: &HandledIssue) -> String {
+    let HandledIssue { issue, outcome } = handled;
     let head = match (outcome, issue.weight) {
-        (TreatmentOutcome::Cured, _) => green("mended:"),
-        (TreatmentOutcome::Curable, _) => yellow("would mend:"),
-        (TreatmentOutcome::Uncured(_), _) => red("not mended:"),
-        (TreatmentOutcome::Told, Weight::Wrong) => red("wrong:"),
-        (TreatmentOutcome::Told, Weight::Advice) => yellow("advice:"),
+        (RepairOutcome::Repaired, _) => green("repaired:"),
+        (RepairOutcome::Repairable, _) => yellow("would repair:"),
+        (RepairOutcome::Failed(_), _) => red("not repaired:"),
+        (RepairOutcome::Reported, Weight::Wrong) => red("wrong:"),
+        (RepairOutcome::Reported, Weight::Advice) => yellow("advice:"),
     };
     let lines = |text: &str| indented(text, "       ");
     let code = dim(format!("[{}]", issue.code));
     let mut text = format!("{head} {} {code}\n", lines(&issue.problem));
-    if matches!(outcome, TreatmentOutcome::Told | TreatmentOutcome::Uncured(_)) {
+    if matches!(outcome, RepairOutcome::Reported | RepairOutcome::Failed(_)) {
         text.push_str(&format!("  why  {}\n", lines(&issue.why)));
     }
     match outcome {
-        TreatmentOutcome::Told => text.push_str(&format!("  fix  {}\n", lines(&issue.fix))),
-        TreatmentOutcome::Uncured(error) => text.push_str(&format!("  but  {}\n", lines(error))),
-        TreatmentOutcome::Cured | TreatmentOutcome::Curable => {}
+        RepairOutcome::Reported => text.push_str(&format!("  fix  {}\n", lines(&issue.fix))),
+        RepairOutcome::Failed(error) => text.push_str(&format!("  but  {}\n", lines(error))),
+        RepairOutcome::Repaired | RepairOutcome::Repairable => {}
     }
     text
 }
 
-fn summary(treated: &[Treated]) -> String {
-    let count = |is: &dyn Fn(&Treated) -> bool| treated.iter().filter(|one| is(one)).count();
-    let wrong = match count(&Treated::is_wrong) {
-        0 if treated.is_empty() => return format!("{}\n", green("all is well")),
+fn summary(handled: &[HandledIssue]) -> String {
+    let count = |is: &dyn Fn(&HandledIssue) -> bool| handled.iter().filter(|one| is(one)).count();
+    let wrong = match count(&HandledIssue::is_wrong) {
+        0 if handled.is_empty() => return format!("{}\n", green("all is well")),
         0 => return format!("{}\n", green("nothing is wrong")),
         1 => "1 thing is wrong".to_owned(),
         wrong => format!("{wrong} things are wrong"),
     };
-    let curable = count(&|one| one.outcome == TreatmentOutcome::Told && one.issue.cure.is_some());
-    let offer = match curable {
+    let repairable =
+        count(&|one| one.outcome == RepairOutcome::Reported && one.issue.repair.is_some());
+    let offer = match repairable {
         0 => String::new(),
-        _ => format!("; `aof doctor --fix` mends {curable} of what was found"),
+        _ => format!("; `aof doctor --fix` repairs {repairable} of what was found"),
     };
     format!("{}{offer}\n", bold(wrong))
 }
@@ -124,9 +129,9 @@ fn status_page(overview: &Overview) -> String {
         lines.push(bold("Needs attention"));
     }
     for alike in overview.attention.chunk_by(|a, b| a.code == b.code) {
-        for point in alike.iter().take(FEW) {
-            lines.push(format!("  {} {}", yellow("!"), indented(&point.problem, "    ")));
-            lines.push(format!("    {}", indented(&point.fix, "    ")));
+        for issue in alike.iter().take(FEW) {
+            lines.push(format!("  {} {}", yellow("!"), indented(&issue.problem, "    ")));
+            lines.push(format!("    {}", indented(&issue.fix, "    ")));
         }
         if alike.len() > FEW {
             lines.push(format!("    ... and {} more of the kind", alike.len() - FEW));

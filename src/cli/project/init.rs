@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::cli::{
-    CliResult, Output, Rehearsal, Session, bold, cyan, now, of_commit, template, yellow,
+    CliResult, DryRunOption, Output, Session, bold, cyan, now, of_commit, template, yellow,
 };
 use crate::domain::BranchName;
 use crate::files::printable::inert;
@@ -29,7 +29,7 @@ use crate::tasks::view::task_view::task_value;
 #[command(after_help = "\
 In `.git`, where no commit holds it, two things are set up, so that git merges tasks by their meaning and loses none of their
 history: the merge driver `merge.aof` in its configuration, and the hooks `pre-commit` and `pre-merge-commit`, unless there are
-some already. Out they go again with `git config --remove-section merge.aof`, and by deleting the hooks.
+some already. `git config --remove-section merge.aof` removes the driver; deleting the hooks removes them.
 
 Examples:
   aof init                           here, in an empty folder or a git repository
@@ -61,15 +61,15 @@ pub(crate) struct InitArgs {
     #[arg(long)]
     observability: bool,
     #[command(flatten)]
-    rehearsal: Rehearsal,
+    dry_run_option: DryRunOption,
 }
 
 pub(crate) fn run(session: &Session, args: &InitArgs) -> CliResult {
     let folder: PathBuf = session.enter()?.join(&args.folder).components().collect();
-    let mode = args.rehearsal.mode();
-    let begins = args.template.is_some() || args.name.is_some() || args.branch.is_some();
+    let mode = args.dry_run_option.mode();
+    let is_new_project = args.template.is_some() || args.name.is_some() || args.branch.is_some();
     if (args.agents || args.observability)
-        && !begins
+        && !is_new_project
         && folder.is_dir()
         && let Ok(existing) = Paths::find(&folder)
     {
@@ -78,9 +78,9 @@ pub(crate) fn run(session: &Session, args: &InitArgs) -> CliResult {
     let template = args.template.unwrap_or(Template::Basic);
     let new = NewProject { folder, template, name: args.name.clone(), branch: None };
     let open = |root: &Path| session.new_workspace(root);
-    let begun = match &args.branch {
+    let created = match &args.branch {
         Some(branch) => {
-            init_on_branch(&new, branch, now(), &open, &session.patience("init"), mode)?
+            init_on_branch(&new, branch, now(), &open, &session.checkout_wait("init"), mode)?
         }
         None => init(&new, now(), &open, mode)?,
     };
@@ -90,14 +90,14 @@ pub(crate) fn run(session: &Session, args: &InitArgs) -> CliResult {
             monitoring: args.observability.then(|| monitoring_to_add(&new.folder)).transpose()?,
         }
     } else {
-        added(session, args, &begun.root, mode)?
+        added(session, args, &created.root, mode)?
     };
     if session.output.is_json() {
-        let mut value = value(template, &begun);
+        let mut value = value(template, &created);
         added.put(&mut value);
-        session.output.data_of_act(value, mode);
+        session.output.change_data(value, mode);
     } else {
-        show(session, args, &begun, &added, mode);
+        show(session, args, &created, &added, mode);
     }
     Ok(added.exit_code())
 }
@@ -108,7 +108,7 @@ fn add(session: &Session, args: &InitArgs, root: &Path, mode: DryRun) -> CliResu
     if session.output.is_json() {
         let mut value = json!({"root": root.display().to_string()});
         added.put(&mut value);
-        session.output.data_of_act(value, mode);
+        session.output.change_data(value, mode);
     } else {
         added.show(session, mode, "");
         if mode == DryRun::Yes {
@@ -126,30 +126,31 @@ fn added(session: &Session, args: &InitArgs, root: &Path, mode: DryRun) -> CliRe
     })
 }
 
-fn show(session: &Session, args: &InitArgs, begun: &CreatedProject, added: &Added, mode: DryRun) {
+fn show(session: &Session, args: &InitArgs, created: &CreatedProject, added: &Added, mode: DryRun) {
     let output = session.output;
     let verb = if mode == DryRun::Yes { "would begin" } else { "began" };
-    let repository = if begun.new_repository { ", in a new git repository" } else { "" };
-    let (name, root, commit) = (&begun.name, begun.root.display(), of_commit(begun.first.commit));
+    let repository = if created.new_repository { ", in a new git repository" } else { "" };
+    let (name, root, commit) =
+        (&created.name, created.root.display(), of_commit(created.first.commit));
     output.line(inert(&format!("{verb} `{name}` in {root}{repository}{commit}")));
     item(output, "project.yaml", "the gates that every task goes through");
     item(output, "org.yaml", "who works at them");
-    item(output, begun.first.path.as_str(), "a first task, which explains itself");
-    if begun.committed.iter().any(|path| path.as_str() == ATTRIBUTES) {
+    item(output, created.first.path.as_str(), "a first task, which explains itself");
+    if created.committed.iter().any(|path| path.as_str() == ATTRIBUTES) {
         item(output, ATTRIBUTES, "has git merge tasks by their meaning");
     }
-    if begun.checkout.is_none() {
+    if created.checkout.is_none() {
         item(output, ".aof/", "local, never committed: the inbox, the lock, schemas for editors");
     }
-    if let Some(told) = &begun.checkout {
+    if let Some(checkout) = &created.checkout {
         let what = "local, never committed: completion files are dropped there";
         item(output, &format!("{BRANCH}/{INBOX}/"), what);
-        let (branch, commit) = (inert(&told.branch), of_commit(told.commit));
+        let (branch, commit) = (inert(&checkout.branch), of_commit(checkout.commit));
         let what =
             format!("on your branch `{branch}`{commit}: says which branch the project is on");
-        told.committed.iter().for_each(|path| item(output, path.as_str(), &what));
+        checkout.committed.iter().for_each(|path| item(output, path.as_str(), &what));
     }
-    show_set_up(output, &session.directory.join(&args.folder), begun);
+    show_set_up(output, &session.directory.join(&args.folder), created);
     added.show(session, mode, "\n");
     if mode == DryRun::Yes {
         output.line("dry run: nothing was written");
@@ -161,42 +162,42 @@ fn show(session: &Session, args: &InitArgs, begun: &CreatedProject, added: &Adde
         let end_of_options = if folder.starts_with('-') { "-- " } else { "" };
         output.line(format!("  cd {end_of_options}{}", inert(&quoted(&folder))));
     }
-    let first = &begun.first.after.task.id;
+    let first = &created.first.after.task.id;
     let show = format!("aof task show {first}");
-    output.line(format!("  {show:<26}  read the first task, and take it through"));
-    output.line("  aof workflow show           see the way that a task goes");
+    output.line(format!("  {show:<26}  read the first task, and complete it"));
+    output.line("  aof workflow show           see the gates that a task goes through");
     output.line("  aof task new \"Add login\"    create a task of your own");
 }
 
 /// Shows what was set up in `.git`.
-fn show_set_up(output: Output, folder: &Path, begun: &CreatedProject) {
-    let held = begun.attributes_held;
+fn show_set_up(output: Output, folder: &Path, created: &CreatedProject) {
+    let held = created.attributes_held;
     if held {
         let what = "is left alone, since it has changes that are not committed: git merges tasks as text until these \
              are, and `aof doctor --fix` has added a line to it";
         item(output, ATTRIBUTES, what);
     }
     let item = |path: &Path, what: &str| item(output, &in_git(path, folder), what);
-    if let Some(path) = &begun.set_up.driver {
+    if let Some(path) = &created.set_up.driver {
         let what = if held { "knows how" } else { "merges tasks by their meaning" };
         let undo = "`git config --remove-section merge.aof` takes that out";
         item(path, &format!("{what}; {undo}"));
     }
-    for path in &begun.set_up.hooks {
+    for path in &created.set_up.hooks {
         let what =
             "refuses commits that take entries out of a task's history; delete it to go without";
         item(path, what);
     }
-    for path in &begun.set_up.foreign {
+    for path in &created.set_up.foreign {
         let what = if path.exists() {
             "is yours, and stays as it is"
         } else {
-            "is where git looks for hooks here, and is not made"
+            "is where git looks for hooks here, and was not created"
         };
         item(
             path,
             &format!(
-                "{what}; with the line `{HOOK_LINE}` it keeps the history of tasks whole (`aof doctor` tells more)"
+                "{what}; with the line `{HOOK_LINE}` it protects the history of tasks (`aof doctor` says more)"
             ),
         );
     }
@@ -206,7 +207,7 @@ fn item(output: Output, path: &str, what: &str) {
     output.line(format!("  {}  {what}", cyan(inert(&format!("{path:<18}")))));
 }
 
-/// Returns the path from `.git` on, where that is in a folder above; a linked worktree has its `.git` elsewhere.
+/// Returns the path from `.git` on, if that is in a folder above; a linked worktree has its `.git` elsewhere.
 fn in_git(path: &Path, folder: &Path) -> String {
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let top = folder.ancestors().find(|above| above.join(".git").exists()).unwrap_or(&folder);
@@ -214,39 +215,39 @@ fn in_git(path: &Path, folder: &Path) -> String {
     rest.unwrap_or(path).display().to_string()
 }
 
-fn value(template: Template, begun: &CreatedProject) -> Value {
+fn value(template: Template, created: &CreatedProject) -> Value {
     let mut value = json!({
-        "project": begun.name,
-        "root": begun.root.display().to_string(),
+        "project": created.name,
+        "root": created.root.display().to_string(),
         "template": template,
-        "newRepository": begun.new_repository,
-        "branch": begun.branch,
-        "commit": begun.first.commit,
-        "committed": begun.committed,
-        "setUp": {"mergeDriver": begun.set_up.driver, "hook": begun.set_up.hooks.first(),
-            "attributesHeld": begun.attributes_held,
-            "foreignHook": begun.set_up.foreign.first()},
-        "task": task_value(&begun.rules, &begun.first.after, &begun.first.path),
+        "newRepository": created.new_repository,
+        "branch": created.branch,
+        "commit": created.first.commit,
+        "committed": created.committed,
+        "setUp": {"mergeDriver": created.set_up.driver, "hook": created.set_up.hooks.first(),
+            "attributesHeld": created.attributes_held,
+            "foreignHook": created.set_up.foreign.first()},
+        "task": task_value(&created.rules, &created.first.after, &created.first.path),
     });
-    if let Some(told) = &begun.checkout {
+    if let Some(checkout) = &created.checkout {
         value["checkout"] = json!({
-            "root": told.root.display().to_string(),
-            "branch": told.branch,
-            "commit": told.commit,
-            "committed": told.committed,
+            "root": checkout.root.display().to_string(),
+            "branch": checkout.branch,
+            "commit": checkout.commit,
+            "committed": checkout.committed,
         });
     }
     value
 }
 
-/// What was added to the project besides its rules.
+/// What was added to the project besides its rules: files for agents and for monitoring.
 pub(crate) struct Added {
     pub agents: Option<WiredAgents>,
     pub monitoring: Option<MonitoringReport>,
 }
 
 impl Added {
-    /// Adds it to the JSON of the command.
+    /// Adds them to the JSON of the command.
     pub(crate) fn put(&self, value: &mut Value) {
         if let Some(wired) = &self.agents {
             value["agents"] = agents_value(wired);
@@ -264,7 +265,7 @@ impl Added {
         }
     }
 
-    /// Shows it, each part behind `gap`.
+    /// Shows them, each part after `gap`.
     pub(crate) fn show(&self, session: &Session, mode: DryRun, gap: &str) {
         if let Some(wired) = &self.agents {
             session.output.print(gap);
@@ -276,7 +277,7 @@ impl Added {
         }
     }
 
-    /// Returns the exit code: files that cannot be merged are invalid, uncommitted changes are a conflict.
+    /// Returns the exit code: 6 for files that cannot be merged, 5 for uncommitted changes, 1 for ignored files.
     pub(crate) fn exit_code(&self) -> ExitCode {
         let refused = self.agents.iter().flat_map(WiredAgents::refused);
         let codes = refused.map(|(_, obstacle)| match obstacle.code {
@@ -310,13 +311,13 @@ fn agents_value(wired: &WiredAgents) -> Value {
 }
 
 fn show_agents(output: Output, wired: &WiredAgents, mode: DryRun) {
-    let told = match (wired.changes(), mode, wired.refused().count()) {
+    let summary = match (wired.changes(), mode, wired.refused().count()) {
         (true, DryRun::Yes, _) => "would tell coding agents how to work on tasks",
         (true, DryRun::No, _) => "told coding agents how to work on tasks",
         (false, _, 0) => "coding agents know how to work on tasks already: nothing to change",
         (false, ..) => "nothing was changed",
     };
-    output.line(format!("{told}{}", of_commit(wired.commit)));
+    output.line(format!("{summary}{}", of_commit(wired.commit)));
     for file in &wired.files {
         let fate = match &file.fate {
             Wiring::Unchanged => "  (as it was)",

@@ -5,13 +5,13 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use crate::cli::render::changes::{self, INVALID, followed};
-use crate::cli::{CliResult, Rehearsal, Session, cyan, red};
+use crate::cli::render::changes::{self, INVALID, rule_change_text};
+use crate::cli::{CliResult, DryRunOption, Session, cyan, red};
 use crate::domain::{TaskId, WorkflowName};
 use crate::files::printable::inert;
 use crate::project::error::{ProjectError, reason_of};
+use crate::project::rule_lookup::find_workflow;
 use crate::setup::migrate::{MigrationReport, add_gates};
-use crate::tasks::headers::list::workflow_named;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::task_view::warnings_value;
 
@@ -44,37 +44,37 @@ pub(crate) struct MigrateArgs {
     #[arg(long, value_name = "NAME")]
     workflow: Option<WorkflowName>,
     #[command(flatten)]
-    rehearsal: Rehearsal,
+    dry_run_option: DryRunOption,
 }
 
 pub(crate) fn run(session: &Session, command: &MigrateCommand) -> CliResult {
     let MigrateCommand::Tasks(args) = command;
     let (mut workspace, in_force) = session.open("migrate tasks")?;
     if let Some(name) = &args.workflow {
-        workflow_named(&in_force.rules, name)?;
+        find_workflow(&in_force.rules, name)?;
     }
-    let mode = args.rehearsal.mode();
+    let mode = args.dry_run_option.mode();
     let migrated = add_gates(&mut workspace, session.wait, args.workflow.as_ref(), mode)?;
     if session.output.is_json() {
-        session.output.data_of_act(value(&migrated), mode);
+        session.output.change_data(value(&migrated), mode);
     } else {
         show(session, &migrated, mode);
     }
     for changed in &migrated.adopted.changed {
         session.warn_all(&changed.warnings);
     }
-    for (task, error) in troubled(&migrated) {
+    for (task, error) in failures(&migrated) {
         let hint = error.fix().map(|fix| format!("; {fix}")).unwrap_or_default();
-        let text =
-            session.git_said(format!("`{task}` is left as it is: {}{hint}", error.problem()));
+        let text = session
+            .with_git_prefix(format!("`{task}` is left as it is: {}{hint}", error.problem()));
         session.output.say(format!("{} {}", red("error:"), inert(&text)));
     }
     let code = changes::tell_unreadable(session, &migrated.adopted.unreadable);
-    Ok(if troubled(&migrated).next().is_some() { ExitCode::from(INVALID) } else { code })
+    Ok(if failures(&migrated).next().is_some() { ExitCode::from(INVALID) } else { code })
 }
 
-fn troubled(migrated: &MigrationReport) -> impl Iterator<Item = &(TaskId, ProjectError)> {
-    migrated.adopted.troubled.iter().chain(&migrated.settled.troubled)
+fn failures(migrated: &MigrationReport) -> impl Iterator<Item = &(TaskId, ProjectError)> {
+    migrated.adopted.failures.iter().chain(&migrated.settled.failures)
 }
 
 fn show(session: &Session, migrated: &MigrationReport, mode: DryRun) {
@@ -90,7 +90,11 @@ fn show(session: &Session, migrated: &MigrationReport, mode: DryRun) {
         output.line(format!("... and {} more", adopted.len() - shown));
     }
     for changed in &migrated.settled.changed {
-        output.line(format!("{}: {}", cyan(&changed.after.task.id), inert(&followed(changed))));
+        output.line(format!(
+            "{}: {}",
+            cyan(&changed.after.task.id),
+            inert(&rule_change_text(changed))
+        ));
     }
     let tasks = if adopted.len() == 1 { "1 task" } else { &format!("{} tasks", adopted.len()) };
     let have = if adopted.len() == 1 { "has" } else { "have" };
@@ -115,7 +119,7 @@ fn value(migrated: &MigrationReport) -> Value {
         })
     };
     let skipped =
-        troubled(migrated).map(|(task, error)| json!({"task": task, "reason": reason_of(error)}));
+        failures(migrated).map(|(task, error)| json!({"task": task, "reason": reason_of(error)}));
     json!({
         "adopted": migrated.adopted.changed.iter().map(of).collect::<Vec<_>>(),
         "followed": migrated.settled.changed.iter().map(of).collect::<Vec<_>>(),

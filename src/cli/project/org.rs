@@ -8,11 +8,11 @@ use anstyle::Style;
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use crate::cli::render::changes::{self, INVALID, followed};
+use crate::cli::render::changes::{self, INVALID, rule_change_text};
 use crate::cli::render::table::{Cell, Table};
 use crate::cli::{
-    CYAN, CliResult, DIM, RED, Rehearsal, Session, YELLOW, counted, cyan, first_of, green, length,
-    merged, red, short, width,
+    CYAN, CliResult, DIM, DryRunOption, RED, Session, YELLOW, counted, cyan, first_of, green,
+    length, merged, red, short, width,
 };
 use crate::dispatch::workplaces::{Workload, workload};
 use crate::domain::{AgentId, PublicKey, Role, RoleId, nearest};
@@ -52,14 +52,14 @@ Examples:
   git commit -m 'qa is gone' -- org.yaml && aof org reload")]
 pub(crate) struct ReloadArgs {
     #[command(flatten)]
-    rehearsal: Rehearsal,
+    dry_run_option: DryRunOption,
 }
 
 pub(crate) fn run_org(session: &Session, command: &OrgCommand) -> CliResult {
     match command {
         OrgCommand::Show(args) => show_org(session, args),
         OrgCommand::Validate => validate(session),
-        OrgCommand::Reload(args) => reload(session, args.rehearsal.mode()),
+        OrgCommand::Reload(args) => reload(session, args.dry_run_option.mode()),
     }
 }
 
@@ -82,16 +82,16 @@ fn reload(session: &Session, mode: DryRun) -> CliResult {
     let settled =
         follow_rules(&mut workspace, session.wait, mode, &mut |_| ControlFlow::Continue(()))?;
     if session.output.is_json() {
-        session.output.data_of_act(value(&report, &settled), mode);
+        session.output.change_data(value(&report, &settled), mode);
     } else {
         show(session, &report, &settled, mode);
     }
-    for (task, error) in &settled.troubled {
-        let problem = session.git_said(error.problem());
-        session.warn(&inert(&format!("`{task}` cannot follow: {problem}")));
+    for (task, error) in &settled.failures {
+        let problem = session.with_git_prefix(error.problem());
+        session.warn(&inert(&format!("`{task}` cannot follow the rules: {problem}")));
     }
     let code = changes::tell_unreadable(session, &settled.unreadable);
-    Ok(match (report.valid, settled.troubled.is_empty()) {
+    Ok(match (report.valid, settled.failures.is_empty()) {
         (false, _) => ExitCode::from(INVALID),
         (true, false) => ExitCode::FAILURE,
         (true, true) => code,
@@ -117,13 +117,17 @@ fn show(session: &Session, report: &RulesReport, settled: &RuleChanges, mode: Dr
         ));
     }
     for changed in &settled.changed {
-        output.line(format!("{}: {}", cyan(&changed.after.task.id), inert(&followed(changed))));
+        output.line(format!(
+            "{}: {}",
+            cyan(&changed.after.task.id),
+            inert(&rule_change_text(changed))
+        ));
     }
     let count = settled.changed.len();
     let tasks = if count == 1 { "1 task" } else { &format!("{count} tasks") };
     let follow = if count == 1 { "follows" } else { "follow" };
     output.line(match (mode, count) {
-        (_, 0) => "every task is where they want it".to_owned(),
+        (_, 0) => "every task already follows them".to_owned(),
         (DryRun::No, _) => format!("{tasks} {follow} them now"),
         (DryRun::Yes, _) => format!("{tasks} would follow them (dry run: nothing was written)"),
     });
@@ -140,7 +144,7 @@ fn value(report: &RulesReport, settled: &RuleChanges) -> Value {
         let task = &changed.after.task;
         json!({
             "task": task.id,
-            "what": followed(changed),
+            "what": rule_change_text(changed),
             "gate": task.gate.as_ref().map(|open| &open.current),
             "role": task.routing.role,
             "agent": task.routing.agent,
@@ -148,11 +152,11 @@ fn value(report: &RulesReport, settled: &RuleChanges) -> Value {
             "commit": changed.commit,
         })
     });
-    let troubled = settled.troubled.iter();
-    let troubled = troubled.map(|(task, error)| json!({"task": task, "reason": reason_of(error)}));
+    let failures = settled.failures.iter();
+    let failures = failures.map(|(task, error)| json!({"task": task, "reason": reason_of(error)}));
     let more = json!({
         "changed": changed.collect::<Vec<_>>(),
-        "troubled": troubled.collect::<Vec<_>>(),
+        "troubled": failures.collect::<Vec<_>>(),
         "unreadable": changes::unreadable_values(&settled.unreadable),
     });
     merged(report.to_value(), more)
@@ -213,7 +217,7 @@ fn drawn(report: &GateReport) -> String {
 
 /// How many tasks are named.
 const FEW: usize = 8;
-/// What is said of an agent that org.yaml does not register.
+/// The remark on an agent that org.yaml does not register.
 const UNREGISTERED: &str = "not under `agents:`, so never handed work";
 
 #[derive(Debug, clap::Args)]
@@ -236,7 +240,7 @@ pub(crate) fn show_org(session: &Session, args: &OrgShowArgs) -> CliResult {
         let (value, text) = one(rules, &load, name)?;
         session.output.show(|| value, || text);
     } else {
-        // Reading needs no proof of identity, so git's user will do anywhere.
+        // Reading needs no proof of identity, so git's user counts even without a terminal.
         let you = match acting_agent(&workspace, &rules.org, None, true) {
             Ok(agent) => Ok(agent),
             Err(ProjectError::NoAgent { email, .. }) => Err(email),
@@ -260,7 +264,7 @@ fn all_value(rules: &Rules, load: &Workload, you: Option<&AgentId>) -> Value {
     })
 }
 
-/// Returns all roles, who is at work, and who you are: an agent, or nobody with this email.
+/// Returns the page of all roles, who is at work, and who you are: an agent, or nobody with this email.
 fn all(rules: &Rules, load: &Workload, you: &Result<AgentId, Option<String>>) -> String {
     let mut text = if rules.org.roles.is_empty() {
         "no roles: org.yaml defines none\n".to_owned()
@@ -283,7 +287,7 @@ fn all(rules: &Rules, load: &Workload, you: &Result<AgentId, Option<String>>) ->
     }
 }
 
-/// Returns the role or the agent of that name, or both, as JSON and as text. Fails where there is neither.
+/// Returns the role or the agent of that name, or both, as JSON and as text. Fails if there is neither.
 fn one(rules: &Rules, load: &Workload, name: &str) -> CliResult<(Value, String)> {
     let role = name.parse::<RoleId>().ok().and_then(|id| Some((rules.org.role(&id)?, id)));
     let agents = rules.org.all_agents();
@@ -399,14 +403,14 @@ fn people(role: &Role) -> impl Iterator<Item = &AgentId> {
     role.agents.iter().filter(|agent| agent.is_human())
 }
 
-/// Returns the gates whose work is the role's.
+/// Returns the gates of the role.
 fn gates<'r>(rules: &'r Rules, role: &RoleId) -> Vec<&'r str> {
     let all = rules.project.workflows.iter().flat_map(|workflow| &workflow.gates);
     let of_role = all.filter(|gate| gate.roles().contains(&role));
     of_role.map(|gate| gate.id.as_str()).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Returns what a reader would have to find out by comparing rows.
+/// Returns remarks that a reader would have to find out by comparing rows.
 fn remarks(rules: &Rules) -> String {
     let (mut several, mut idle, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
     for agent in rules.org.all_agents() {
@@ -441,7 +445,7 @@ fn role_value(rules: &Rules, load: &Workload, id: &RoleId, role: &Role) -> Value
         "agents": agents(role).collect::<Vec<_>>(),
         "people": people(role).collect::<Vec<_>>(),
         "requireHuman": role.require_human,
-        "handOut": rules.project.way_of(role),
+        "handOut": rules.project.hand_out_policy(role),
         "gates": gates(rules, id),
         "work": load.of_role(id),
     })

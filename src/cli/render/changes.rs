@@ -1,4 +1,4 @@
-//! Changes that no command asked for: time limits, ended claims, dependencies, work handed out, new rules.
+//! Shows automatic changes: time limits, expired claims, dependencies, handed out work, new rules; and unreadable files.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::cli::{Session, between, counted, cyan, green, merged, now, red};
-use crate::dispatch::hand_out::{Dependent, Given};
+use crate::dispatch::hand_out::{DependencyChange, WorkAssignment};
 use crate::dispatch::sweep::SweepResult;
 use crate::domain::{AgentId, Ending, OpenBranch, Severity, Task, Visit};
 use crate::files::diagnostic::{ColorMode, Diagnostic, render_all};
@@ -20,7 +20,7 @@ use crate::tasks::state::commit_message::{RuleEffect, rule_effect};
 use crate::tasks::view::task_view::{ended_visits, gates_passed};
 
 /// Returns what new rules did to a task.
-pub(crate) fn followed(changed: &Changed) -> String {
+pub(crate) fn rule_change_text(changed: &Changed) -> String {
     let task = &changed.after.task;
     let before = changed.before.as_ref().map_or(task, |file| &file.task);
     if let Some(visit) = task.history.get(before.history.len()) {
@@ -31,10 +31,10 @@ pub(crate) fn followed(changed: &Changed) -> String {
 }
 
 /// Returns what happened to a visit that took too long.
-pub(crate) fn timed_out(changed: &Changed) -> String {
+pub(crate) fn timeout_text(changed: &Changed) -> String {
     let task = &changed.after.task;
     let Some(visit) = timeout(changed) else {
-        let place = place(task, overdue(changed));
+        let place = place_text(task, overdue_branch(changed));
         return format!("is overdue at {place}, and goes on: the gate has no `escalateTo`");
     };
     let holder = visit.agent.as_ref();
@@ -48,17 +48,17 @@ pub(crate) fn timed_out(changed: &Changed) -> String {
     format!("timed out at {}{holder}{role}{blocked}", visit.station())
 }
 
-/// Returns what happened to a claim that nobody renewed.
-pub(crate) fn lapsed(changed: &Changed) -> String {
-    let holder = loser(changed).map(|agent| format!(" of {agent}")).unwrap_or_default();
-    let place = place(&changed.after.task, lost_branch(changed));
+/// Returns what happened to a claim that expired.
+pub(crate) fn expired_claim_text(changed: &Changed) -> String {
+    let holder = former_holder(changed).map(|agent| format!(" of {agent}")).unwrap_or_default();
+    let place = place_text(&changed.after.task, expired_claim_branch(changed));
     format!("the claim{holder} ran out at {place}; it is free again")
 }
 
-/// Returns what became of a task because of its dependencies.
-pub(crate) fn dependent(dependent: &Dependent) -> String {
+/// Returns how a task's dependencies blocked or unblocked it.
+pub(crate) fn dependency_text(dependent: &DependencyChange) -> String {
     if dependent.lost.is_empty() {
-        return "goes on: none of its dependencies is lost any more".to_owned();
+        return "unblocked: none of its dependencies is lost any more".to_owned();
     }
     let lost: Vec<String> = dependent.lost.iter().map(ToString::to_string).collect();
     format!("blocked: {}", lost.join("; "))
@@ -69,16 +69,16 @@ pub(crate) fn time_limit_value(event: &str, changed: &Changed) -> Value {
     let task = &changed.after.task;
     let visit = timeout(changed);
     let branch = match (event, visit) {
-        ("lapsed", _) => lost_branch(changed).map(|own| own.id.clone()),
+        ("lapsed", _) => expired_claim_branch(changed).map(|own| own.id.clone()),
         (_, Some(visit)) => visit.branch.clone(),
-        (_, None) => overdue(changed).map(|own| own.id.clone()),
+        (_, None) => overdue_branch(changed).map(|own| own.id.clone()),
     };
     json!({
         "event": event,
         "task": task.id,
         "gate": task.gate.as_ref().map(|open| &open.current),
         "branch": branch,
-        "agent": visit.and_then(|visit| visit.agent.as_ref()).or_else(|| loser(changed)),
+        "agent": visit.and_then(|visit| visit.agent.as_ref()).or_else(|| former_holder(changed)),
         "escalatedTo": visit.and_then(|visit| visit.escalated_to.as_ref()),
         "status": task.status,
         "path": changed.path,
@@ -86,14 +86,14 @@ pub(crate) fn time_limit_value(event: &str, changed: &Changed) -> Value {
     })
 }
 
-/// Returns work that was given to an agent as JSON.
-pub(crate) fn given_value(given: &Given) -> Value {
+/// Returns work that was handed to an agent, as JSON.
+pub(crate) fn assignment_value(given: &WorkAssignment) -> Value {
     let change = change_value("claimed", given.ticket.task.as_str(), given.changed.as_deref());
     merged(change, json!({"ticket": given.ticket, "agent": given.agent}))
 }
 
-/// Returns what became of a task because of its dependencies as JSON.
-pub(crate) fn dependent_value(dependent: &Dependent) -> Value {
+/// Returns how a task's dependencies blocked or unblocked it, as JSON.
+pub(crate) fn dependency_value(dependent: &DependencyChange) -> Value {
     let event = if dependent.lost.is_empty() { "unblocked" } else { "blocked" };
     let lost: Vec<String> = dependent.lost.iter().map(ToString::to_string).collect();
     let change = change_value(event, dependent.task.as_str(), dependent.changed.as_deref());
@@ -117,33 +117,33 @@ fn timeout(changed: &Changed) -> Option<&Visit> {
     ended_visits(changed).iter().find(|visit| visit.outcome == Ending::Timeout)
 }
 
-/// Returns whose claim the change ended.
-fn loser(changed: &Changed) -> Option<&AgentId> {
-    lost_branch(changed)
+/// Returns the agent whose claim the change ended.
+fn former_holder(changed: &Changed) -> Option<&AgentId> {
+    expired_claim_branch(changed)
         .map_or(changed.after.task.routing.lost.as_ref(), |branch| branch.lost.as_ref())
 }
 
-fn lost_branch(changed: &Changed) -> Option<&OpenBranch> {
-    newly(changed, |branch| branch.lost.is_some() && branch.agent.is_none())
+fn expired_claim_branch(changed: &Changed) -> Option<&OpenBranch> {
+    new_branch(changed, |branch| branch.lost.is_some() && branch.agent.is_none())
 }
 
-fn overdue(changed: &Changed) -> Option<&OpenBranch> {
-    newly(changed, |branch| branch.overdue.is_some())
+fn overdue_branch(changed: &Changed) -> Option<&OpenBranch> {
+    new_branch(changed, |branch| branch.overdue.is_some())
 }
 
-/// Returns the branch that became so by the change.
-fn newly(changed: &Changed, is: impl Fn(&OpenBranch) -> bool) -> Option<&OpenBranch> {
+/// Returns the branch for which `is` holds since the change.
+fn new_branch(changed: &Changed, is: impl Fn(&OpenBranch) -> bool) -> Option<&OpenBranch> {
     let before = changed.before.as_ref().and_then(|file| file.task.gate.as_ref());
     let was = |own: &OpenBranch| before.and_then(|open| open.branch(&own.id)).is_some_and(&is);
     changed.after.task.gate.iter().flat_map(|open| &open.branches).find(|own| is(own) && !was(own))
 }
 
-fn place(task: &Task, branch: Option<&OpenBranch>) -> String {
+fn place_text(task: &Task, branch: Option<&OpenBranch>) -> String {
     let gate = task.gate.as_ref().map(|open| open.current.to_string()).unwrap_or_default();
     branch.map_or(gate.clone(), |own| format!("{gate}/{}", own.id))
 }
 
-/// The exit code of invalid rules, and of a list in which files are missing.
+/// The exit code for invalid rules, and for lists that leave out unreadable files.
 pub(crate) const INVALID: u8 = 6;
 /// How many unreadable files are named without `-v`.
 const FEW: usize = 20;
@@ -216,7 +216,7 @@ pub(crate) fn tell_unreadable(session: &Session, files: &[Unreadable]) -> ExitCo
         return ExitCode::SUCCESS;
     }
     if !session.verbose && files.iter().any(|file| !file.diagnostics.is_empty()) {
-        output.say("see more of each, and all of them, with `-v`");
+        output.say("`-v` shows all of them, with details");
     }
     ExitCode::from(INVALID)
 }
@@ -229,10 +229,10 @@ pub(crate) fn show_sweep(session: &Session, swept: &SweepResult, mode: DryRun) {
     };
     let of = |changed: &Changed, text: String| line(&changed.after.task.id, &text);
     let SweepResult { settled, ran_out, handed_out, superseded } = swept;
-    settled.changed.iter().for_each(|changed| of(changed, followed(changed)));
-    ran_out.timed_out.iter().for_each(|changed| of(changed, timed_out(changed)));
-    ran_out.lapsed.iter().for_each(|changed| of(changed, lapsed(changed)));
-    handed_out.dependents.iter().for_each(|own| line(&own.task, &dependent(own)));
+    settled.changed.iter().for_each(|changed| of(changed, rule_change_text(changed)));
+    ran_out.timed_out.iter().for_each(|changed| of(changed, timeout_text(changed)));
+    ran_out.lapsed.iter().for_each(|changed| of(changed, expired_claim_text(changed)));
+    handed_out.dependents.iter().for_each(|own| line(&own.task, &dependency_text(own)));
     for loss in superseded {
         let why = "superseded, because the remote had another one first";
         line(&loss.task, &format!("{why}: {}", loss.what));
@@ -245,13 +245,13 @@ pub(crate) fn show_sweep(session: &Session, swept: &SweepResult, mode: DryRun) {
     }
     if handed_out.left > 0 {
         let places = match handed_out.left {
-            1 => "1 place of work waits".to_owned(),
-            left => format!("{left} places of work wait"),
+            1 => "1 piece of work waits".to_owned(),
+            left => format!("{left} pieces of work wait"),
         };
-        output.line(format!("{places}: nobody has room there, or may claim it"));
+        output.line(format!("{places}: no agent has room for it, or may claim it"));
     }
     if let Some(next) = ran_out.next {
-        output.line(format!("the next is due in {}, at {next}", between(now(), next)));
+        output.line(format!("the next time limit ends in {}, at {next}", between(now(), next)));
     }
 }
 
@@ -260,21 +260,20 @@ pub(crate) fn sweep_value(swept: &SweepResult) -> Value {
     let loss = |loss: &Loss| json!({"task": loss.task.as_str(), "what": loss.what});
     let timed_out = ran_out.timed_out.iter().map(|changed| time_limit_value("timeout", changed));
     let lapsed = ran_out.lapsed.iter().map(|changed| time_limit_value("lapsed", changed));
-    let task =
-        |changed: &Changed| json!({"task": changed.after.task.id, "change": followed(changed)});
-    let troubled =
-        swept.troubled().map(|(task, error)| json!({"task": task, "reason": reason_of(error)}));
+    let task = |changed: &Changed| json!({"task": changed.after.task.id, "change": rule_change_text(changed)});
+    let failures =
+        swept.failures().map(|(task, error)| json!({"task": task, "reason": reason_of(error)}));
     json!({
         "followed": settled.changed.iter().map(task).collect::<Vec<_>>(),
         "ranOut": timed_out.chain(lapsed).collect::<Vec<_>>(),
         "next": ran_out.next.map(|next| next.to_string()),
-        "dependents": handed_out.dependents.iter().map(dependent_value).collect::<Vec<_>>(),
-        "given": handed_out.given.iter().map(given_value).collect::<Vec<_>>(),
+        "dependents": handed_out.dependents.iter().map(dependency_value).collect::<Vec<_>>(),
+        "given": handed_out.given.iter().map(assignment_value).collect::<Vec<_>>(),
         "superseded": superseded.iter().map(loss).collect::<Vec<_>>(),
         "handsOut": handed_out.hands_out,
         "left": handed_out.left,
         "unconfirmed": handed_out.unconfirmed.as_ref().map(reason_of),
-        "troubled": troubled.collect::<Vec<_>>(),
+        "troubled": failures.collect::<Vec<_>>(),
         "unreadable": unreadable_values(&ran_out.unreadable),
     })
 }

@@ -65,7 +65,7 @@ impl TaskPage {
         }
     }
 
-    /// Adds what a reviewer wants. The brief for an agent leaves the gate out: agents do not learn the workflow.
+    /// Adds what a reviewer asked for. The brief for an agent leaves the gate out: agents are not told the workflow.
     pub(crate) fn review(&mut self, review: &ReviewContext, gate: Option<&GateId>, now: Timestamp) {
         let from = gate.map(|gate| format!(" from {gate}")).unwrap_or_default();
         let by = review.from_agent.as_ref().map(|agent| format!(" by {agent}")).unwrap_or_default();
@@ -80,7 +80,7 @@ impl TaskPage {
     }
 }
 
-/// Warns when the given visit is not the open one: the task is shown as it is now.
+/// Warns if the given visit is not the open one: the task is shown as it is now.
 pub(crate) fn warn_of_visit(session: &Session, asked: &Ticket, task: &Task) {
     let open = task.ticket();
     if asked.visit.is_none() || asked.visit == open.visit {
@@ -99,7 +99,7 @@ pub(crate) fn warn_of_visit(session: &Session, asked: &Ticket, task: &Task) {
 pub(crate) fn turn(rules: &Rules, file: &TaskFile) -> String {
     let task = &file.task;
     let role = Workplace::of(rules, task)
-        .map(|post| post.role.clone())
+        .map(|workplace| workplace.role.clone())
         .or_else(|| task.routing.role.clone());
     let agents = || eligible_agents(rules, file);
     match (role, &task.routing.agent) {
@@ -125,27 +125,28 @@ fn candidates(rules: &Rules, task: &Task, role: &RoleId, agents: &[AgentId]) -> 
 
 /// Returns the branches of an open fork, each with its state and whose turn it is.
 pub(crate) fn branches(rules: &Rules, task: &Task) -> Vec<(String, String)> {
-    // A fork that new rules turned into a plain gate has no branches.
+    // If new rules turned the fork into a plain gate, its branches are not shown.
     let fork = task.gate.as_ref().filter(|_| Workplace::of(rules, task).is_none());
     let branches = fork.map(|open| &open.branches[..]).unwrap_or_default();
     branches.iter().map(|branch| (branch.id.to_string(), turn_at(rules, task, branch))).collect()
 }
 
 fn turn_at(rules: &Rules, task: &Task, branch: &OpenBranch) -> String {
-    let post = Workplace::of_branch(rules, task, &branch.id);
-    let role = post.as_ref().map_or(&branch.role, |post| post.role);
+    let workplace = Workplace::of_branch(rules, task, &branch.id);
+    let role = workplace.as_ref().map_or(&branch.role, |workplace| workplace.role);
     match (branch.status, &branch.agent) {
         (BranchStatus::Complete | BranchStatus::Rejected | BranchStatus::Skipped, _) => {
             branch.status.to_string()
         }
-        _ if post.is_none() => "nobody: it is not in the rules any more".to_owned(),
+        _ if workplace.is_none() => "nobody: it is not in the rules any more".to_owned(),
         (BranchStatus::Blocked, _) => {
             format!("blocked: {} (role {role})", inert(&branch.blockers.join("; ")))
         }
         (_, Some(holder)) => format!("{holder}, who has claimed it (role {role})"),
         (_, None) => {
-            let agents =
-                post.map(|post| eligible_agents_at(rules, task, &post)).unwrap_or_default();
+            let agents = workplace
+                .map(|workplace| eligible_agents_at(rules, task, &workplace))
+                .unwrap_or_default();
             candidates(rules, task, role, &agents)
         }
     }

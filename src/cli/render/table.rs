@@ -1,4 +1,4 @@
-//! Tables: columns that line up however wide the letters are, cut to the terminal.
+//! Tables: columns aligned by display width, and cut to the width of the terminal.
 
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -6,11 +6,11 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use crate::cli::{BOLD, styled};
 use crate::files::printable::one_line;
 
-/// Between two columns.
+/// The space between two columns.
 const GAP: usize = 2;
-/// A column that may be cut keeps this much.
+/// The least width of a column that may be cut.
 const NARROWEST: usize = 16;
-/// A column that may be cut never has more, even where lines may be as long as they like.
+/// The greatest width of a column that may be cut, even where lines may be of any length.
 const WIDEST: usize = 160;
 
 /// A table of rows. Empty columns are not shown.
@@ -25,7 +25,7 @@ struct Column<'a, R> {
     cell: Box<dyn Fn(&R) -> Cell + 'a>,
     is_right_aligned: bool,
     may_be_cut: bool,
-    /// Where there is little room, the column of the lowest rank is left out first; those without a rank stay.
+    /// If there is little room, the column of the lowest rank is left out first; those without a rank stay.
     rank: Option<u8>,
 }
 
@@ -71,7 +71,7 @@ impl<'a, R> Table<'a, R> {
         self.left(title, cell).last(|column| column.may_be_cut = true)
     }
 
-    /// Lets the last column be left out where there is little room.
+    /// Lets the last column be left out if there is little room.
     pub(crate) fn extra(self, rank: u8) -> Self {
         self.last(|column| column.rank = Some(rank))
     }
@@ -151,7 +151,7 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     let mut used = 0;
     for letter in text.chars() {
         used += letter.width().unwrap_or(0);
-        // One column is for the sign.
+        // One column is for the ellipsis.
         if used + 1 > width {
             break;
         }

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use crate::cli::{
-    ActingAgent, Away, CliError, CliResult, Rehearsal, Session, SignWith, cyan, green, now, yellow,
+    ActingAgent, CliError, CliResult, DryRunOption, OfflineOption, Session, SignWith, cyan, green,
+    now, yellow,
 };
 use crate::dispatch::claim;
 use crate::domain::{AgentId, Event, GateId, Status, Task, Ticket};
@@ -20,7 +21,7 @@ use crate::tasks::complete::{parse_completion, sign_file, what_to_sign};
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::task_view::{changed_value, eligible_agents, gates_passed};
 
-// What each of these commands takes.
+// The arguments of each of these commands.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ActionArgs {
     /// The task, as in `AOF-abc`; a branch of a fork is `AOF-abc@3/security`
@@ -29,7 +30,7 @@ pub(crate) struct ActionArgs {
     #[command(flatten)]
     who: ActingAgent,
     #[command(flatten)]
-    rehearsal: Rehearsal,
+    dry_run_option: DryRunOption,
 }
 
 #[derive(Debug, clap::Args)]
@@ -49,7 +50,7 @@ pub(crate) struct AssignArgs {
     #[arg(value_name = "AGENT")]
     to: AgentId,
     #[command(flatten)]
-    away: Away,
+    offline_option: OfflineOption,
 }
 
 // The engine refuses a missing reason of `hold` and `cancel`, with the fix.
@@ -94,7 +95,7 @@ pub(crate) fn renew(session: &Session, args: &RenewArgs) -> CliResult {
 
 pub(crate) fn assign(session: &Session, args: &AssignArgs) -> CliResult {
     act(session, "task assign", &args.action, |workspace, ticket, by, mode| {
-        workspace.network = args.away.network();
+        workspace.network = args.offline_option.network();
         let changed = claim::assign(workspace, ticket, by, &args.to, mode)?;
         Ok((format!("assigned to {}", args.to), changed))
     })
@@ -135,7 +136,7 @@ pub(crate) fn override_to(session: &Session, args: &MoveArgs) -> CliResult {
     })
 }
 
-/// Changes a task, and shows the sentence that `change` returns with it.
+/// Runs `change`, and shows the sentence that it returns and the changed task.
 fn act(
     session: &Session,
     command: &str,
@@ -148,13 +149,13 @@ fn act(
     ) -> Result<(String, Changed), ProjectError>,
 ) -> CliResult {
     let (mut workspace, in_force) = session.open(command)?;
-    let mode = args.rehearsal.mode();
+    let mode = args.dry_run_option.mode();
     let (done, changed) = change(&mut workspace, &args.ticket, args.who.agent.as_ref(), mode)?;
     show(session, &in_force.rules, &changed, &done, mode);
     Ok(ExitCode::SUCCESS)
 }
 
-/// Does so as an agent, who must be known.
+/// Runs `change` as the acting agent. Fails if that is unknown.
 fn act_as_agent(
     session: &Session,
     command: &str,
@@ -176,7 +177,7 @@ pub(crate) fn show(session: &Session, rules: &Rules, changed: &Changed, done: &s
     }
     let (remark, now) = match (mode, changed.settled) {
         (DryRun::Yes, _) => (" (dry run: nothing was written)", "it would be"),
-        (DryRun::No, true) => (" (it was so already)", "now"),
+        (DryRun::No, true) => (" (nothing changed)", "now"),
         (DryRun::No, false) => ("", "now"),
     };
     output.line(format!("{}: {}{remark}", cyan(&changed.after.task.id), inert(done)));
@@ -274,7 +275,7 @@ pub(crate) fn run_sign(session: &Session, args: &SignArgs) -> CliResult {
         }
         let wanted = what_to_sign(&workspace, &completion)?;
         if !output.is_json() {
-            output.exactly(&wanted.text);
+            output.print_exactly(&wanted.text);
             return Ok(ExitCode::SUCCESS);
         }
         output.data(json!({

@@ -5,14 +5,14 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::cli::render::page::{TaskPage, not_adopted, warn_of_visit};
-use crate::cli::{ActingAgent, Away, CliResult, Rehearsal, Session, Words, now, words};
+use crate::cli::{ActingAgent, CliResult, DryRunOption, OfflineOption, Session, Words, now, words};
 use crate::dispatch::next::{self, Next, Wanted};
 use crate::domain::{RoleId, Ticket, listed};
 use crate::files::printable::one_line;
 use crate::files::task_file::{Origin, TaskFile};
+use crate::project::rule_lookup::check_agent;
 use crate::rules::brief::GateContext;
 use crate::rules::{Rules, Workplace};
-use crate::tasks::headers::list::known_worker;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::brief::{
     brief_markdown, brief_value, output_lines, task_brief, verdict_in_words,
@@ -52,11 +52,11 @@ pub(crate) struct NextArgs {
     #[arg(long)]
     another: bool,
     #[command(flatten)]
-    away: Away,
+    offline_option: OfflineOption,
     #[command(flatten)]
     who: ActingAgent,
     #[command(flatten)]
-    rehearsal: Rehearsal,
+    dry_run_option: DryRunOption,
 }
 
 pub(crate) fn run(session: &Session, args: &BriefArgs) -> CliResult {
@@ -123,12 +123,12 @@ fn page(file: &TaskFile, context: &GateContext) -> String {
 /// Claims the agent's next task, and shows its brief.
 pub(crate) fn next(session: &Session, args: &NextArgs) -> CliResult {
     let (mut workspace, in_force) = session.open("task next")?;
-    workspace.network = args.away.network();
+    workspace.network = args.offline_option.network();
     let rules = &in_force.rules;
     let agent = session.agent(&workspace, &in_force, args.who.agent.as_ref())?;
     let role = args.role.as_ref();
-    known_worker(rules, &agent, role)?;
-    let mode = args.rehearsal.mode();
+    check_agent(rules, &agent, role)?;
+    let mode = args.dry_run_option.mode();
     let wanted = if args.another { Wanted::Another } else { Wanted::Next };
     match next::next(&workspace, &in_force, &agent, role, wanted, mode)? {
         Next::Task { changed, ticket, .. } => show_next(session, rules, &changed, &ticket, mode),
@@ -154,8 +154,8 @@ pub(crate) fn next(session: &Session, args: &NextArgs) -> CliResult {
 }
 
 fn show_next(session: &Session, rules: &Rules, changed: &Changed, ticket: &Ticket, mode: DryRun) {
-    let context = Workplace::meant(rules, &changed.after.task, ticket.branch.as_ref())
-        .and_then(|post| brief_of(rules, &changed.after, &post));
+    let context = Workplace::find(rules, &changed.after.task, ticket.branch.as_ref())
+        .and_then(|workplace| brief_of(rules, &changed.after, &workplace));
     if session.output.is_json() {
         let mut value =
             context.map_or_else(|| json!({}), |context| brief_value(&changed.after, &context));

@@ -20,7 +20,7 @@ pub(crate) enum TaskCommand {
     Sign(actions::SignArgs),
     /// Give a claimed task back
     Release(actions::ActionArgs),
-    /// Say that you are still at work, so that your claim lasts
+    /// Say that you are still at work, so that your claim does not expire
     #[command(after_help = "\
 Where a workflow or a gate has a `lease`, a claim that is not renewed ends, and the task is free again.
 

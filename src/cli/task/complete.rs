@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use super::actions;
 use crate::cli::{
-    ActingAgent, CliError, CliResult, Rehearsal, Session, SignWith, key_value, now, object,
-    run_under_way, text_input,
+    ActingAgent, CliError, CliResult, DryRunOption, Session, SignWith, current_run, key_value, now,
+    object, text_input,
 };
 use crate::domain::{AgentId, Completion, CompletionId, Ticket, listed};
 use crate::files::printable::one_line;
@@ -21,7 +21,7 @@ const HOW_TO_WRITE: &str = "\
 #
 # Write first what was done, in one or two sentences. Then write a line that begins with `- ` for
 # each thing that has to be fixed or that the work waits for. Lines that begin with `#` do not count.
-# An empty text gives up.
+# An empty text cancels.
 ";
 
 #[derive(Debug, clap::Args)]
@@ -71,14 +71,14 @@ pub(crate) struct CompleteArgs {
     #[command(flatten)]
     signing: SignWith,
     #[command(flatten)]
-    rehearsal: Rehearsal,
+    dry_run_option: DryRunOption,
 }
 
 pub(crate) fn run(session: &Session, args: &CompleteArgs) -> CliResult {
     let (mut workspace, in_force) = session.open("task complete")?;
     let rules = &in_force.rules;
     let agent = session.agent(&workspace, &in_force, args.who.agent.as_ref())?;
-    let mode = args.rehearsal.mode();
+    let mode = args.dry_run_option.mode();
     let mut completion = completion(args, agent)?;
     let refused = |error| {
         let agent = args.who.agent.as_ref().map(|agent| format!(" --agent {agent}"));
@@ -87,15 +87,15 @@ pub(crate) fn run(session: &Session, args: &CompleteArgs) -> CliResult {
     };
     let mut written = None;
     if wants_editor(&completion) && Session::at_terminal() && !session.output.is_json() {
-        // A completion that is refused for other reasons is refused before anybody writes a word.
+        // A completion that is refused for other reasons is refused before anybody writes a text.
         let seen = complete(&workspace, &with_any_text(&completion), DryRun::Yes);
         let seen = seen.map_err(refused)?;
-        // The text is for the visit that the person sees, whatever happens while they write.
+        // The text is for the visit that the person sees, even if it ends while they write.
         if let Some(file) = seen.before.filter(|_| completion.ticket.visit.is_none()) {
             completion.ticket =
                 file.task.ticket_of(branch_of(rules, &file.task, &completion.agent).as_ref());
         }
-        written = Some(ask(session, &workspace, rules, &mut completion)?);
+        written = Some(edit_texts(session, &workspace, rules, &mut completion)?);
         workspace.restart_wait(session.wait);
     }
     let completed = complete_signed(&workspace, &completion, args.signing.signing(), mode);
@@ -130,8 +130,8 @@ fn completion(args: &CompleteArgs, agent: AgentId) -> CliResult<Completion> {
     if let Some(text) = args.file.as_deref().map(text_input::text).transpose()? {
         add_text(&mut completion, text);
     }
-    // A completion of another task is no part of the run.
-    if let Some((_, run)) = run_under_way().filter(|(ticket, _)| ticket.task == args.ticket.task) {
+    // A completion of another task does not belong to the run.
+    if let Some((_, run)) = current_run().filter(|(ticket, _)| ticket.task == args.ticket.task) {
         note_run(&mut completion, &run);
     }
     Ok(completion)
@@ -142,7 +142,7 @@ fn wants_editor(completion: &Completion) -> bool {
     completion.summary.is_none() || (rejects && completion.blockers.is_none())
 }
 
-/// Returns the completion with a text where the person is still to write one.
+/// Returns the completion with placeholders for the texts that the person has still to write.
 fn with_any_text(completion: &Completion) -> Completion {
     let text = "to be written".to_owned();
     let mut completion = completion.clone();
@@ -152,7 +152,7 @@ fn with_any_text(completion: &Completion) -> Completion {
 }
 
 /// Lets a person write the summary and the blockers, like a commit message. Returns the text.
-fn ask(
+fn edit_texts(
     session: &Session,
     workspace: &Workspace,
     rules: &Rules,
@@ -167,13 +167,14 @@ fn ask(
     let outcome = completion.outcome.as_deref().unwrap_or("complete");
     let title = one_line(&task.title);
     template.push_str(&format!("# {} \"{title}\": outcome `{outcome}`\n", task.id));
-    if let Some(post) = Workplace::meant(rules, task, completion.ticket.branch.as_ref()) {
-        let outcomes = listed(post.outcomes(rules));
-        template.push_str(&format!("# At gate `{}`; its outcomes: {outcomes}.\n", post.station()));
+    if let Some(workplace) = Workplace::find(rules, task, completion.ticket.branch.as_ref()) {
+        let outcomes = listed(workplace.outcomes(rules));
+        template
+            .push_str(&format!("# At gate `{}`; its outcomes: {outcomes}.\n", workplace.station()));
     }
     template.push_str(HOW_TO_WRITE);
     let text = text_input::edited(session, &template, ".md")?;
-    let (summary, blockers) = read(&text);
+    let (summary, blockers) = parse_text(&text);
     if summary.is_empty() && blockers.is_empty() {
         let problem = "nothing was written, so nothing was completed".to_owned();
         return Err(CliError::editor(problem, "write a summary, or give it with `--summary`"));
@@ -183,8 +184,8 @@ fn ask(
     Ok(text)
 }
 
-/// Reads what was written: a summary, and lines of blockers.
-fn read(text: &str) -> (String, Vec<String>) {
+/// Parses the edited text: a summary, and lines of blockers.
+fn parse_text(text: &str) -> (String, Vec<String>) {
     let lines = || text.lines().filter(|line| !line.starts_with('#'));
     let blockers =
         lines().filter_map(|line| line.strip_prefix("- ")).map(|line| line.trim().to_owned());
@@ -200,9 +201,9 @@ mod tests {
     fn a_written_completion_is_read_like_a_commit_message() {
         let text = "Two things\nto mend.\n\n- first: a\n-  \n- second\n# - no blocker\n";
         assert_eq!(
-            read(text),
+            parse_text(text),
             ("Two things\nto mend.".to_owned(), vec!["first: a".to_owned(), "second".to_owned()])
         );
-        assert_eq!(read("# only comments\n"), (String::new(), Vec::new()));
+        assert_eq!(parse_text("# only comments\n"), (String::new(), Vec::new()));
     }
 }

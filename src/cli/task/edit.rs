@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 
 use super::actions;
 use crate::cli::{
-    ActingAgent, CliError, CliResult, Rehearsal, Session, context, key_value, object, text_input,
+    ActingAgent, CliError, CliResult, DryRunOption, Session, context, key_value, object, text_input,
 };
 use crate::domain::{Map, TaskId, Ticket, WorkflowName};
 use crate::files::json;
 use crate::project::error::ProjectError;
+use crate::project::rule_lookup::find_workflow;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::tasks::create::{NewTask, check_new, create};
 use crate::tasks::edit::{self, Comment, EditedFields, edit_fields, edit_text, open_for_edit};
-use crate::tasks::headers::list::workflow_named;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::task_view::{changed_value, show};
 
@@ -62,7 +62,7 @@ pub(crate) struct EditArgs {
     #[command(flatten)]
     who: ActingAgent,
     #[command(flatten)]
-    rehearsal: Rehearsal,
+    dry_run_option: DryRunOption,
 }
 
 #[derive(Debug, clap::Args)]
@@ -76,12 +76,12 @@ pub(crate) struct CommentArgs {
     #[command(flatten)]
     who: ActingAgent,
     #[command(flatten)]
-    rehearsal: Rehearsal,
+    dry_run_option: DryRunOption,
 }
 
 pub(crate) fn run_edit(session: &Session, args: &EditArgs) -> CliResult {
     let (workspace, in_force) = session.open("task edit")?;
-    let mode = args.rehearsal.mode();
+    let mode = args.dry_run_option.mode();
     let id = &args.ticket.task;
     let fields = EditedFields {
         title: args.title.clone(),
@@ -115,7 +115,7 @@ fn show_edited(session: &Session, rules: &Rules, changed: &Changed, mode: DryRun
     ExitCode::SUCCESS
 }
 
-/// Opens the editor until its text is accepted, or its author gives up.
+/// Opens the editor until its text is accepted, or the person gives up.
 fn edit_by_hand(
     session: &Session,
     workspace: &Workspace,
@@ -125,11 +125,11 @@ fn edit_by_hand(
 ) -> CliResult {
     let (id, agent) = (&args.ticket.task, args.who.agent.as_ref());
     let suffix = format!("-{id}.md");
-    let manuscript = open_for_edit(workspace, id, agent, mode)?;
-    let mut text = manuscript.bytes.clone();
+    let opened = open_for_edit(workspace, id, agent, mode)?;
+    let mut text = opened.bytes.clone();
     loop {
         text = text_input::edited_bytes(session, &text, &suffix)?;
-        let error = match edit_text(workspace, id, agent, &manuscript, &text, mode) {
+        let error = match edit_text(workspace, id, agent, &opened, &text, mode) {
             Ok(changed) => return Ok(show_edited(session, rules, &changed, mode)),
             Err(error) => error,
         };
@@ -139,7 +139,7 @@ fn edit_by_hand(
         );
         let code = session.fail(&error.into());
         if can_be_corrected {
-            session.output.say("\ngo on editing? [Y/n]");
+            session.output.say("\nedit it again? [Y/n]");
             if text_input::agreed() {
                 continue;
             }
@@ -157,7 +157,7 @@ pub(crate) fn comment(session: &Session, args: &CommentArgs) -> CliResult {
     let text = match &args.text {
         Some(text) => text_input::given(text)?,
         None if Session::at_terminal() => {
-            // A missing task is noticed before anybody writes about it.
+            // A missing task is reported before anybody writes about it.
             show(&workspace, id)?;
             let hint =
                 format!("<!-- Your comment on {id}, as Markdown. This line does not count. -->");
@@ -167,14 +167,14 @@ pub(crate) fn comment(session: &Session, args: &CommentArgs) -> CliResult {
         // The operation refuses an empty comment.
         None => String::new(),
     };
-    let mode = args.rehearsal.mode();
+    let mode = args.dry_run_option.mode();
     let comment = Comment { text, agent: args.who.agent.clone() };
     let changed = edit::comment(&workspace, id, &comment, mode)?;
     actions::show(session, &in_force.rules, &changed, "commented", mode);
     Ok(ExitCode::SUCCESS)
 }
 
-/// How many faults of a list are shown.
+/// How many errors of a list are shown.
 const FEW: usize = 10;
 
 #[derive(Debug, clap::Args)]
@@ -217,7 +217,7 @@ pub(crate) struct NewArgs {
     #[command(flatten)]
     who: ActingAgent,
     #[command(flatten)]
-    rehearsal: Rehearsal,
+    dry_run_option: DryRunOption,
 }
 
 /// A task in a list; `null` leaves a field out.
@@ -250,7 +250,7 @@ pub(crate) fn run_new(session: &Session, args: &NewArgs) -> CliResult {
             depends_on: args.depends_on.clone(),
         }],
     };
-    let mode = args.rehearsal.mode();
+    let mode = args.dry_run_option.mode();
     let tasks = create(&workspace, &wanted, args.who.agent.as_ref(), mode)?;
     if args.from.is_some() && session.output.is_json() {
         let values = tasks.iter().map(|changed| changed_value(rules, changed, mode));
@@ -293,7 +293,7 @@ fn listed(name: &str, text: &str, rules: &Rules) -> CliResult<Vec<NewTask>> {
     Err(refused(&faults.join("; ")))
 }
 
-/// Reads one task, and checks it as its creation does, while it is known which one of the list it is.
+/// Parses one task, and checks it as its creation does, so that the error can name its place in the list.
 fn task_of(entry: Value, rules: &Rules) -> Result<NewTask, String> {
     let task: ListedTask = serde_json::from_value(entry).map_err(|error| error.to_string())?;
     let task = NewTask {
@@ -307,7 +307,7 @@ fn task_of(entry: Value, rules: &Rules) -> Result<NewTask, String> {
         depends_on: task.depends_on.unwrap_or_default(),
     };
     let workflow = task.workflow.as_ref().unwrap_or(&rules.project.default_workflow);
-    let checked = workflow_named(rules, workflow).and_then(|workflow| check_new(workflow, &task));
+    let checked = find_workflow(rules, workflow).and_then(|workflow| check_new(workflow, &task));
     checked.map_err(|error| error.problem())?;
     Ok(task)
 }

@@ -12,11 +12,11 @@ use crate::domain::{AgentId, GateId, OpenBranch, Priority, RoleId, Status, Workf
 use crate::project::workspace::acting_agent;
 use crate::rules::Warning;
 use crate::storage::ProjectPath;
-use crate::tasks::headers::list::{Filter, Sort, known_names, list};
+use crate::tasks::headers::list::{Filter, Sort, check_filter_names, list};
 use crate::tasks::headers::summary::{NEW, TaskSummary, summary_value};
 use crate::tasks::view::task_view::warnings_value;
 
-/// The states to ask for; none is that of a hand-made file.
+/// The states to filter by; `None` is that of a hand-made file.
 const STATES: Words<Option<Status>> = &[
     ("ready", Some(Status::Ready), "Waits for an agent"),
     ("in_progress", Some(Status::InProgress), "An agent has it"),
@@ -78,7 +78,7 @@ pub(crate) struct ListArgs {
 
 pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
     let (workspace, in_force) = session.open("task list")?;
-    // Reading needs no proof of identity, so git's user will do anywhere.
+    // Reading needs no proof of identity, so git's user counts even without a terminal.
     let me = || acting_agent(&workspace, &in_force.rules.org, args.me.as_ref(), true);
     let filter = Filter {
         mine: args.mine.then(me).transpose()?,
@@ -94,7 +94,7 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
         all: args.all,
     };
     let listing = list(&workspace, &in_force, &filter, args.sort);
-    known_names(&filter, &in_force.rules, &listing)?;
+    check_filter_names(&filter, &in_force.rules, &listing)?;
     let circles: Vec<Warning> =
         listing.circles.iter().cloned().map(|tasks| Warning::DependencyCircle { tasks }).collect();
     if session.output.is_json() {

@@ -86,7 +86,7 @@ fn facts(rules: &Rules, view: &TaskView, now: Timestamp) -> Vec<(&'static str, S
         }
     }
     if is_drifted(rules, task) {
-        let drifted = "it came here under earlier ones; `aof why` says what that means";
+        let drifted = "the task came here under earlier rules; `aof why` says what that means";
         facts.push(("rules", drifted.to_owned()));
     }
     if rules.project.workflows.len() > 1 {
@@ -141,7 +141,7 @@ pub(crate) fn run_history(session: &Session, args: &HistoryArgs) -> CliResult {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes what `ssh-keygen` needs to check a signature.
+/// Writes the files that `ssh-keygen` needs to check a signature.
 fn export(session: &Session, workspace: &Workspace, ticket: &Ticket, folder: &Path) -> CliResult {
     let found = evidence(workspace, ticket)?;
     std::fs::create_dir_all(folder).map_err(|cause| CliError::output(folder, &cause))?;
@@ -152,7 +152,7 @@ fn export(session: &Session, workspace: &Workspace, ticket: &Ticket, folder: &Pa
     ];
     for (name, text) in &files {
         let path = folder.join(name);
-        // An existing file may be anything, even the list that ssh itself uses.
+        // An existing file is never overwritten: it may be the list that ssh itself uses.
         let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path);
         file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|cause| {
             if cause.kind() != ErrorKind::AlreadyExists {
@@ -187,7 +187,7 @@ fn export(session: &Session, workspace: &Workspace, ticket: &Ticket, folder: &Pa
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns a visit: where it was, and a line for each fact that is known.
+/// Returns the text of a visit: its gate, and a line for each known fact.
 fn visit_text(place: &str, facts: Vec<(&str, Option<String>)>) -> String {
     let lines = facts.into_iter().filter_map(|(name, fact)| {
         let fact = fact.filter(|fact| !fact.is_empty())?;
@@ -253,9 +253,9 @@ fn of_role(role: Option<&RoleId>) -> String {
 
 fn outcome(ending: &Ending) -> String {
     match ending {
-        Ending::Said(Outcome::Complete) => green(ending),
-        Ending::Said(Outcome::NeedsReview) => red(ending),
-        Ending::Said(Outcome::Blocked) => yellow(ending),
+        Ending::Completed(Outcome::Complete) => green(ending),
+        Ending::Completed(Outcome::NeedsReview) => red(ending),
+        Ending::Completed(Outcome::Blocked) => yellow(ending),
         _ => ending.to_string(),
     }
 }

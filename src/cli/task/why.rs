@@ -123,7 +123,7 @@ fn effect(rules: &Rules, preview: &OutcomePreview, explanation: &TaskExplanation
     text
 }
 
-/// Returns what a route to a gate does. `retry` is the number of this way back, and how many are allowed.
+/// Returns what a route to a gate does. `retry` is the number of this return, and how many are allowed.
 fn leads_to(
     rules: &Rules,
     retry: Option<(u32, u32)>,
@@ -148,7 +148,7 @@ fn leads_to(
     format!("sends it back to {place}, {time}")
 }
 
-/// Returns what happens in place of a way back that was taken too often.
+/// Returns what happens instead of a return that was taken too often.
 fn too_often(
     rules: &Rules,
     passage: &Passage,

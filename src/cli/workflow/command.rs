@@ -13,10 +13,10 @@ use crate::cli::{ActingAgent, CYAN, CliError, CliResult, Session, counted, width
 use crate::domain::Workflow;
 use crate::files::config::configuration::RuleFile;
 use crate::project::rule_files::check_worktree;
+use crate::project::rule_lookup::{startable_workflows, workflows_value};
 use crate::project::workspace::Workspace;
 use crate::project::workspace::viewer;
 use crate::rules::Rules;
-use crate::tasks::headers::list::{startable, workflows_value};
 
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
@@ -66,7 +66,7 @@ fn list(session: &Session, who: &ActingAgent) -> CliResult {
         session.output.data(json!({"workflows": workflows_value(rules, viewer.as_ref())}));
         return Ok(ExitCode::SUCCESS);
     }
-    let workflows: Vec<&Workflow> = startable(rules, viewer.as_ref()).collect();
+    let workflows: Vec<&Workflow> = startable_workflows(rules, viewer.as_ref()).collect();
     if let Some(viewer) = viewer.as_ref().filter(|_| workflows.is_empty()) {
         session.output.say(format!("no workflow is for `{viewer}` to start"));
         return Ok(ExitCode::SUCCESS);

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::cli::render::changes;
 use crate::cli::{
-    CYAN, CliError, CliResult, DIM, RED, Rehearsal, Session, YELLOW, bold, cyan, of_commit, one_of,
-    painted, styled, template, text_input,
+    CYAN, CliError, CliResult, DIM, DryRunOption, RED, Session, YELLOW, bold, cyan, of_commit,
+    one_of, painted, styled, template, text_input,
 };
 use crate::domain::{AgentId, FieldFate, ImportRemark, WorkflowName, listed};
 use crate::files::printable::inert;
@@ -19,7 +19,7 @@ use crate::setup::create_workflow::{NewWorkflow, WorkflowFate, WorkflowFile, cre
 use crate::setup::import::import_file::Imported;
 use crate::setup::import::source::ForeignSystem;
 use crate::setup::import_workflow::{
-    Fidelity, ImportOutcome, bring_in, read_foreign, roles_snippet,
+    Fidelity, ImportOutcome, import_into_project, read_foreign, roles_snippet,
 };
 use crate::setup::template::{RoleCast, Template};
 use crate::storage::{ProjectPath, StoreError};
@@ -44,7 +44,7 @@ pub(crate) struct WorkflowCreateArgs {
     #[arg(long, conflicts_with_all = ["name", "template"])]
     list: bool,
     #[command(flatten)]
-    rehearsal: Rehearsal,
+    dry_run_option: DryRunOption,
 }
 
 pub(crate) fn run_create(session: &Session, args: &WorkflowCreateArgs) -> CliResult {
@@ -54,11 +54,11 @@ pub(crate) fn run_create(session: &Session, args: &WorkflowCreateArgs) -> CliRes
     };
     let workspace = session.workspace("workflow create")?;
     let new = NewWorkflow { name: name.clone(), template };
-    let mode = args.rehearsal.mode();
+    let mode = args.dry_run_option.mode();
     let made = create_workflow(&workspace, &new, mode)?;
     session.warn_of_rules(&made.before);
     if session.output.is_json() {
-        session.output.data_of_act(created_value(&new, &made), mode);
+        session.output.change_data(created_value(&new, &made), mode);
     } else {
         show_created(session, &new, &made, mode);
     }
@@ -96,20 +96,20 @@ fn show_created(session: &Session, new: &NewWorkflow, made: &WorkflowFile, mode:
                 format!("aof workflow graph {name}"),
                 format!("aof task new \"...\" --workflow {name}"),
             );
-            output.line(format!("  {graph:<38}  see the ways that a task can go"));
-            output.line(format!("  {new:<38}  create a task that goes them"));
+            output.line(format!("  {graph:<38}  see the routes that a task can take"));
+            output.line(format!("  {new:<38}  create a task that follows it"));
         }
         WorkflowFate::Lacks { roles, agents } => {
             let names: Vec<String> = roles.iter().map(|part| part.role.to_string()).collect();
             let s = if names.len() == 1 { "" } else { "s" };
             let lacks = format!("org.yaml lacks the role{s} {}", listed(&names));
-            let told = match mode {
+            let outcome = match mode {
                 DryRun::Yes => "dry run: nothing was written; it could not be committed yet",
                 DryRun::No => &format!("wrote {path}, and did not commit it"),
             };
             let snippet = missing_roles(roles, agents);
             output.say(format!(
-                "{told}: {lacks}\n\n{snippet}\nthen commit both: `git add org.yaml {path} && git commit -m \"Begin workflow {name}\" -- org.yaml {path}`"
+                "{outcome}: {lacks}\n\n{snippet}\nthen commit both: `git add org.yaml {path} && git commit -m \"Begin workflow {name}\" -- org.yaml {path}`"
             ));
         }
     }
@@ -173,11 +173,11 @@ pub(crate) struct WorkflowImportArgs {
     #[arg(long)]
     lossy: bool,
     #[command(flatten)]
-    rehearsal: Rehearsal,
+    dry_run_option: DryRunOption,
 }
 
 pub(crate) fn run_import(session: &Session, args: &WorkflowImportArgs) -> CliResult {
-    let mode = args.rehearsal.mode();
+    let mode = args.dry_run_option.mode();
     let bytes = match args.file.as_str() {
         "-" => text_input::bytes(Path::new("-"))?,
         name => std::fs::read(session.directory.join(name))
@@ -186,9 +186,9 @@ pub(crate) fn run_import(session: &Session, args: &WorkflowImportArgs) -> CliRes
     let imported = read_foreign(&args.file, &bytes, args.from, args.name.as_ref())?;
     let workspace = workspace(session, mode)?;
     let fidelity = if args.lossy { Fidelity::Lossy } else { Fidelity::Whole };
-    let brought = bring_in(workspace.as_ref(), &imported, fidelity, mode);
+    let brought = import_into_project(workspace.as_ref(), &imported, fidelity, mode);
     if session.output.is_json() {
-        session.output.data_of_act(import_value(&imported, &brought?), mode);
+        session.output.change_data(import_value(&imported, &brought?), mode);
     } else {
         // The report explains a refusal as well. A dry run prints the workflow, so its report goes to stderr.
         let report = report(args, &imported);
@@ -205,7 +205,7 @@ pub(crate) fn run_import(session: &Session, args: &WorkflowImportArgs) -> CliRes
 fn workspace(session: &Session, mode: DryRun) -> CliResult<Option<Workspace>> {
     let opened = session.workspace("workflow import");
     let is_missing = matches!(
-        opened.as_ref().err().and_then(CliError::ops),
+        opened.as_ref().err().and_then(CliError::operation_error),
         Some(
             ProjectError::Store(StoreError::NoProject { .. })
                 | ProjectError::Git(GitError::NoRepository { .. })
@@ -263,10 +263,10 @@ fn show_imported(session: &Session, imported: &Imported, brought: &ImportOutcome
             "\nwrote {paths}; not committed, because the rules would not be valid yet"
         ));
     }
-    if !brought.lacking.is_empty() {
+    if !brought.missing_roles.is_empty() {
         let lacks = "\norg.yaml lacks roles of this workflow; add them, with agents of yours:";
         lines.push(lacks.to_owned());
-        lines.push(roles_snippet(&brought.lacking).trim_end().to_owned());
+        lines.push(roles_snippet(&brought.missing_roles).trim_end().to_owned());
     }
     if is_uncommitted {
         lines.push(format!(
@@ -289,15 +289,16 @@ fn import_value(imported: &Imported, brought: &ImportOutcome) -> Value {
     let workflows = imported.workflows.iter().zip(&brought.paths);
     let workflows = workflows
         .map(|(draft, path)| json!({"name": draft.name, "path": path, "text": draft.text}));
-    let lacking = brought.lacking.iter().map(
+    let missing_roles = brought.missing_roles.iter().map(
         |need| json!({"role": need.role, "description": need.description, "people": need.people}),
     );
-    let snippet = (!brought.lacking.is_empty()).then(|| roles_snippet(&brought.lacking));
+    let snippet =
+        (!brought.missing_roles.is_empty()).then(|| roles_snippet(&brought.missing_roles));
     json!({
         "from": imported.system,
         "workflows": workflows.collect::<Vec<_>>(),
         "report": imported.remarks.iter().map(ImportRemark::to_value).collect::<Vec<_>>(),
-        "lackingRoles": lacking.collect::<Vec<_>>(),
+        "lackingRoles": missing_roles.collect::<Vec<_>>(),
         "orgSnippet": snippet,
         "diagnostics": changes::diagnostic_values(&brought.diagnostics),
         "commit": brought.commit,

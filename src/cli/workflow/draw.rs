@@ -1,4 +1,4 @@
-//! A workflow drawn: as text, as a Graphviz graph, and as a Mermaid flowchart.
+//! Draws a workflow as text, as a Graphviz graph, and as a Mermaid flowchart.
 
 use unicode_width::UnicodeWidthStr;
 
@@ -11,7 +11,7 @@ use crate::files::printable::one_line;
 use crate::observability::stats::gates::GateRow;
 use crate::rules::{Edge, EdgeKind, Rules, TimeLimits, Workplace, asked_for, edges, first, reads};
 
-/// Returns the drawing; `rows` say how many tasks are where, if that is to be seen.
+/// Returns the drawing; `rows` say how many tasks are at which gate, if that has to be shown.
 pub(crate) fn draw(rules: &Rules, workflow: &Workflow, rows: &[GateRow]) -> String {
     let mut text = bold(&workflow.name);
     if let Some(description) = &workflow.description {
@@ -22,17 +22,22 @@ pub(crate) fn draw(rules: &Rules, workflow: &Workflow, rows: &[GateRow]) -> Stri
     let widest = workflow.gates.iter().map(|gate| gate.id.as_str().width()).max().unwrap_or(0);
     for (index, gate) in workflow.gates.iter().enumerate() {
         let space = " ".repeat(widest - gate.id.as_str().width());
-        let (id, staff) = (cyan(&gate.id), staff(rules, gate));
-        let standing = standing(workflow, gate, rows).map(|what| format!("  {}", yellow(what)));
-        let standing = standing.unwrap_or_default();
-        text.push_str(&format!("{}○  {id}{space}  {staff}{standing}\n", rail.at(index)));
+        let (id, gate_staff) = (cyan(&gate.id), gate_staff(rules, gate));
+        let task_counts =
+            task_counts(workflow, gate, rows).map(|what| format!("  {}", yellow(what)));
+        let task_counts = task_counts.unwrap_or_default();
+        text.push_str(&format!("{}○  {id}{space}  {gate_staff}{task_counts}\n", rail.at(index)));
         let rail = rail.after(index);
         for note in notes(workflow, index, gate) {
             text.push_str(&format!("{rail}│  {:widest$}  {}\n", "", dim(note)));
         }
         for branch in gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default() {
-            let staff = post_staff(rules, &Workplace::at_branch(gate, branch));
-            text.push_str(&format!("{rail}├  {:widest$}  {}  {staff}\n", "", cyan(branch.id())));
+            let gate_staff = workplace_staff(rules, &Workplace::at_branch(gate, branch));
+            text.push_str(&format!(
+                "{rail}├  {:widest$}  {}  {gate_staff}\n",
+                "",
+                cyan(branch.id())
+            ));
             for note in branch_notes(workflow, branch) {
                 text.push_str(&format!("{rail}│  {:widest$}    {}\n", "", dim(note)));
             }
@@ -43,8 +48,8 @@ pub(crate) fn draw(rules: &Rules, workflow: &Workflow, rows: &[GateRow]) -> Stri
     text
 }
 
-/// Returns how many tasks are at the gate; nothing where none is.
-pub(crate) fn standing(workflow: &Workflow, gate: &Gate, rows: &[GateRow]) -> Option<String> {
+/// Returns how many tasks are at the gate; nothing if there are none.
+pub(crate) fn task_counts(workflow: &Workflow, gate: &Gate, rows: &[GateRow]) -> Option<String> {
     let is_own =
         |row: &&GateRow| row.workflow == workflow.name.as_str() && row.gate == gate.id.as_str();
     let row = rows.iter().find(is_own)?;
@@ -58,10 +63,10 @@ pub(crate) fn standing(workflow: &Workflow, gate: &Gate, rows: &[GateRow]) -> Op
     (!counts.is_empty()).then(|| counts.join(", "))
 }
 
-fn staff(rules: &Rules, gate: &Gate) -> String {
+fn gate_staff(rules: &Rules, gate: &Gate) -> String {
     match (gate.fork(), Workplace::at(gate)) {
         (Some(fork), _) => joining(fork),
-        (None, Some(post)) => post_staff(rules, &post),
+        (None, Some(workplace)) => workplace_staff(rules, &workplace),
         (None, None) => "decides by itself".to_owned(),
     }
 }
@@ -76,16 +81,17 @@ pub(crate) fn joining(fork: &Fork) -> String {
     format!("{} branches at once, until {how}", fork.branches.len())
 }
 
-fn post_staff(rules: &Rules, post: &Workplace<'_>) -> String {
-    let human = post.requires_human(rules);
-    let members = rules.org.role(post.role).map(|role| role.agents.as_slice()).unwrap_or_default();
+fn workplace_staff(rules: &Rules, workplace: &Workplace<'_>) -> String {
+    let human = workplace.requires_human(rules);
+    let members =
+        rules.org.role(workplace.role).map(|role| role.agents.as_slice()).unwrap_or_default();
     let names: Vec<&str> =
         members.iter().filter(|agent| !human || agent.is_human()).map(AgentId::as_str).collect();
     let people = if human { ", people only" } else { "" };
     match &names[..] {
-        _ if rules.is_open(post.role) => "any agent".to_owned(),
-        [] => format!("{} (nobody{people})", post.role),
-        names => format!("{} ({}{people})", post.role, names.join(", ")),
+        _ if rules.is_open(workplace.role) => "any agent".to_owned(),
+        [] => format!("{} (nobody{people})", workplace.role),
+        names => format!("{} ({}{people})", workplace.role, names.join(", ")),
     }
 }
 
@@ -94,7 +100,7 @@ fn notes(workflow: &Workflow, index: usize, gate: &Gate) -> Vec<String> {
     if let Some(when) = &gate.when {
         let otherwise = match gate.on_condition_error {
             OnConditionError::Skip => "",
-            OnConditionError::Enter => " (also if that cannot be told)",
+            OnConditionError::Enter => " (also if that cannot be evaluated)",
         };
         notes.push(format!("when {}{otherwise}", one_line(when)));
     }
@@ -102,11 +108,11 @@ fn notes(workflow: &Workflow, index: usize, gate: &Gate) -> Vec<String> {
         notes.push(format!("needs_review -> {}", rejection(workflow, index, gate)));
     }
     for (outcome, route) in gate.exits.written() {
-        let told = match &route.prompt.as_deref().map(asked_for).unwrap_or_default()[..] {
+        let suffix = match &route.prompt.as_deref().map(asked_for).unwrap_or_default()[..] {
             [] => String::new(),
-            told => format!(", telling {}", told.join(", ")),
+            suffix => format!(", telling {}", suffix.join(", ")),
         };
-        notes.push(format!("{outcome} -> {}{told}", route.to));
+        notes.push(format!("{outcome} -> {}{suffix}", route.to));
     }
     if let Some(most) = gate.exits.retries().filter(|_| leads_back(workflow, index, gate)) {
         let then = exhausted(&gate.exits.on_exhausted);
@@ -138,12 +144,12 @@ fn duty_notes(workflow: &Workflow, duty: &Duty) -> Vec<String> {
     notes
 }
 
-/// Returns which values a gate's texts read, and which its completions hand on.
+/// Returns which values a gate's texts read, and which values its completions hand on.
 pub(crate) fn keys(duty: &Duty) -> Vec<String> {
     let handed = duty.outputs.names().into_iter().map(str::to_owned).collect();
     let lists = [("reads", reads(duty)), ("hands on", handed)];
-    let told = lists.iter().filter(|(_, names)| !names.is_empty());
-    told.map(|(what, names)| format!("{what} {}", names.join(", "))).collect()
+    let suffix = lists.iter().filter(|(_, names)| !names.is_empty());
+    suffix.map(|(what, names)| format!("{what} {}", names.join(", "))).collect()
 }
 
 fn branch_notes(workflow: &Workflow, branch: &Branch) -> Vec<String> {
@@ -200,7 +206,7 @@ fn rejection(workflow: &Workflow, index: usize, gate: &Gate) -> String {
             "the gate before it that was visited last".to_owned()
         }
         _ => {
-            // Up to the first gate that always applies.
+            // Up to the nearest earlier gate that always applies.
             let before = workflow.gates[..index].split_inclusive(|gate| gate.when.is_none()).next();
             let before = before.unwrap_or(&workflow.gates[..1]);
             let names: Vec<&str> = before.iter().map(|gate| gate.id.as_str()).collect();
@@ -209,7 +215,7 @@ fn rejection(workflow: &Workflow, index: usize, gate: &Gate) -> String {
     }
 }
 
-/// The ways back: a lane for each gate that tasks come back to, the innermost column last.
+/// The routes back: a lane for each gate that tasks return to, the innermost column last.
 ///
 /// ```text
 /// ╭──▸○  plan
@@ -221,7 +227,7 @@ struct Rail {
     columns: Vec<Vec<Lane>>,
 }
 
-/// All ways back to one gate.
+/// All routes back to one gate.
 struct Lane {
     to: usize,
     from: Vec<usize>,
@@ -339,7 +345,7 @@ pub(crate) fn dot(workflow: &Workflow, rows: &[GateRow]) -> String {
     }
     lines.push(format!("  \"$start\" -> {};", dot_string(first(workflow).id.as_str())));
     for edge in &edges {
-        // `constraint=false`: a way back does not move its gate below the one that it leads from.
+        // `constraint=false`: a route back does not move its target below the gate that it leaves.
         let style = match (edge.way, &edge.to) {
             (EdgeKind::On | EdgeKind::Return, _) => "",
             (EdgeKind::Back(_), _) => ", style=bold, constraint=false",
@@ -427,7 +433,7 @@ fn gate_lines(workflow: &Workflow, gate: &Gate, rows: &[GateRow]) -> Vec<String>
     }));
     lines.extend(gate.duty().into_iter().flat_map(keys));
     lines.extend(gate.detour.then(|| "detour".to_owned()));
-    lines.extend(standing(workflow, gate, rows));
+    lines.extend(task_counts(workflow, gate, rows));
     lines
 }
 

@@ -10,20 +10,20 @@ use super::create::missing_roles;
 use crate::agents::runner::report::shortened;
 use crate::agents::runner::{Pace, RunTarget, preview_of};
 use crate::cli::agents::run;
-use crate::cli::agents::run::{RunOptions, ended, go, project};
+use crate::cli::agents::run::{RunOptions, ended, run_and_report, runner_setup};
 use crate::cli::{CliError, CliResult, Session, context, cyan};
 use crate::domain::{Map, Workflow, WorkflowName};
 use crate::files::printable::one_line;
 use crate::project::error::ProjectError;
+use crate::project::rule_lookup::find_workflow;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::setup::create_workflow::{NewWorkflow, WorkflowFate, create_workflow};
 use crate::setup::template::Template;
 use crate::tasks::create::{NewTask, check_new, create};
-use crate::tasks::headers::list::workflow_named;
 use crate::tasks::plan::DryRun;
 
-/// The longest title that is made of an input, in characters.
+/// The longest title that is made from an input, in characters.
 const TITLE: usize = 80;
 
 #[derive(Debug, clap::Args)]
@@ -74,7 +74,7 @@ fn start(session: &Session, args: &WorkflowRunArgs) -> CliResult {
         Some(template) => Workflow { name: args.workflow.clone(), ..template.workflow() },
         None => known(&in_force.rules, &args.workflow)?.clone(),
     };
-    // What is wrong with the task is reported before anything is written for it.
+    // Errors in the task are reported before anything is written for it.
     let new = new_task(&workspace, &workflow, args, &session.directory)?;
     check_new(&workflow, &new)?;
     if let Some(template) = template {
@@ -89,8 +89,8 @@ fn start(session: &Session, args: &WorkflowRunArgs) -> CliResult {
         CliError::refused("not_created", "no task was created", fix)
     })?;
     if args.how.dry_run {
-        let project = project(session, &workspace)?;
-        let previews = preview_of(&project, &workspace, &changed.after, &changed.path)?;
+        let setup = runner_setup(session, &workspace)?;
+        let previews = preview_of(&setup, &workspace, &changed.after, &changed.path)?;
         run::show_previews(session, &previews, &[]);
         return Ok(ExitCode::SUCCESS);
     }
@@ -101,12 +101,12 @@ fn start(session: &Session, args: &WorkflowRunArgs) -> CliResult {
     }
     session.warn_all(&changed.warnings);
     let pace = if args.step { Pace::OneVisit } else { Pace::Through };
-    go(session, &workspace, &RunTarget::Task(id.clone()), pace, &args.how)
+    run_and_report(session, &workspace, &RunTarget::Task(id.clone()), pace, &args.how)
 }
 
 /// Returns the workflow of that name. The error names the templates as well.
 fn known<'a>(rules: &'a Rules, name: &WorkflowName) -> Result<&'a Workflow, ProjectError> {
-    workflow_named(rules, name).map_err(|mut error| {
+    find_workflow(rules, name).map_err(|mut error| {
         if let ProjectError::Unknown { known, .. } = &mut error {
             for template in Template::ALL.iter().map(ToString::to_string) {
                 if !known.contains(&template) {
@@ -125,7 +125,7 @@ fn template_to_begin(rules: &Rules, name: &WorkflowName) -> Option<Template> {
     name.as_str().parse().ok().filter(|_| !exists)
 }
 
-/// Creates the workflow from its template, or shows that it would. Fails where org.yaml lacks its roles.
+/// Creates the workflow from its template, or shows that it would. Fails if org.yaml lacks its roles.
 fn begin(
     session: &Session,
     workspace: &Workspace,
@@ -212,7 +212,7 @@ fn new_task(
     })
 }
 
-/// Returns the files by their paths in the project. Fails for a file outside of it.
+/// Returns the paths of the files in the project. Fails for a file outside of it.
 fn files(workspace: &Workspace, names: &[String], here: &Path) -> CliResult<Vec<String>> {
     let root = workspace.paths.root();
     let in_project = |name: &String| {

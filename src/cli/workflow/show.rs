@@ -12,12 +12,12 @@ use crate::domain::{Branch, Gate, Workflow, WorkflowName};
 use crate::files::printable::inert;
 use crate::git::CommitId;
 use crate::observability::stats::gates::{GateReport, gate_report_value, gate_status};
+use crate::project::rule_lookup::find_workflow;
 use crate::rules::{
     Difference, DifferenceKind, Edge, EdgeKind, RuleSubject, Rules, TimeLimits, Workplace, edges,
     reads,
 };
 use crate::setup::rules_diff::{RouteChange, RulesDiff, TaskFate, TaskForecast, diff_rules};
-use crate::tasks::headers::list::workflow_named;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct WorkflowShowArgs {
@@ -78,7 +78,7 @@ pub(crate) fn graph(session: &Session, args: &GraphArgs) -> CliResult {
 
 /// Returns the workflow of that name; without one the project's default.
 fn named<'a>(rules: &'a Rules, name: Option<&WorkflowName>) -> CliResult<&'a Workflow> {
-    Ok(workflow_named(rules, name.unwrap_or(&rules.project.default_workflow))?)
+    Ok(find_workflow(rules, name.unwrap_or(&rules.project.default_workflow))?)
 }
 
 fn workflow_value(rules: &Rules, workflow: &Workflow) -> Value {
@@ -95,7 +95,7 @@ fn workflow_value(rules: &Rules, workflow: &Workflow) -> Value {
 }
 
 fn gate_value(rules: &Rules, workflow: &Workflow, gate: &Gate) -> Value {
-    let post = Workplace::at(gate);
+    let workplace = Workplace::at(gate);
     let duty = gate.duty();
     let routes: Map<String, Value> = gate
         .exits
@@ -117,10 +117,10 @@ fn gate_value(rules: &Rules, workflow: &Workflow, gate: &Gate) -> Value {
         "canReject": gate.can_reject(),
         "rejectTo": gate.exits.reject_to,
         "canSkip": duty.is_some_and(|duty| duty.can_skip),
-        "requireHuman": post.is_some_and(|post| post.requires_human(rules)),
+        "requireHuman": workplace.is_some_and(|workplace| workplace.requires_human(rules)),
         "timeout": duty.and_then(|duty| TimeLimits::of(workflow, duty).timeout),
         "escalateTo": duty.and_then(|duty| duty.escalate_to.as_ref()),
-        "outcomes": post.map(|post| post.outcomes(rules)).unwrap_or_default(),
+        "outcomes": workplace.map(|workplace| workplace.outcomes(rules)).unwrap_or_default(),
         "reads": duty.map(reads).unwrap_or_default(),
         "handsOn": duty.map(|duty| duty.outputs.names()).unwrap_or_default(),
     });
@@ -133,8 +133,8 @@ fn gate_value(rules: &Rules, workflow: &Workflow, gate: &Gate) -> Value {
 }
 
 fn branch_value(rules: &Rules, workflow: &Workflow, fork: &Gate, branch: &Branch) -> Value {
-    let post = Workplace::at_branch(fork, branch);
-    let verdicts: Map<String, Value> = post
+    let workplace = Workplace::at_branch(fork, branch);
+    let verdicts: Map<String, Value> = workplace
         .outcomes(rules)
         .iter()
         .map(|outcome| (outcome.to_string(), json!(branch.verdict(outcome).as_str())))
@@ -146,7 +146,7 @@ fn branch_value(rules: &Rules, workflow: &Workflow, fork: &Gate, branch: &Branch
         "description": branch.gate().description,
         "when": branch.gate().when,
         "canSkip": duty.can_skip,
-        "requireHuman": post.requires_human(rules),
+        "requireHuman": workplace.requires_human(rules),
         "timeout": TimeLimits::of(workflow, duty).timeout,
         "escalateTo": duty.escalate_to,
         "outcomes": verdicts,
@@ -239,7 +239,7 @@ fn page(diff: &RulesDiff) -> String {
     let (from, to) = (named(diff.from, "no rules"), named(diff.to, "the worktree"));
     let mut text = format!("{}\n", dim(format!("from the rules of {from} to those of {to}")));
     if diff.differences.is_empty() {
-        text.push_str("the rules decide the same\n");
+        text.push_str("the rules are equivalent\n");
     }
     let mut about = None;
     for difference in &diff.differences {
@@ -253,7 +253,7 @@ fn page(diff: &RulesDiff) -> String {
     if !diff.prospects.is_empty() {
         text.push_str(&format!("\n{}\n", bold("Tasks")));
     }
-    text.extend(diff.prospects.iter().map(of_task));
+    text.extend(diff.prospects.iter().map(task_text));
     let rest = diff.untouched;
     text + &match (diff.prospects.len(), rest) {
         (0, 0) => "\nno task is under way\n".to_owned(),
@@ -289,8 +289,8 @@ fn line(difference: &Difference) -> String {
     format!("{indent}{} {name}{what}\n", styled(style, sign))
 }
 
-fn of_task(prospect: &TaskForecast) -> String {
-    let what = match &prospect.fate {
+fn task_text(forecast: &TaskForecast) -> String {
+    let what = match &forecast.fate {
         TaskFate::Stays => "stays".to_owned(),
         TaskFate::Moves { to: Some(to), why } => format!("goes to {to}: {why}"),
         TaskFate::Moves { to: None, why } => format!("ends: {why}"),
@@ -298,8 +298,8 @@ fn of_task(prospect: &TaskForecast) -> String {
         TaskFate::Follows { what, details } => format!("{what}: {}", details.join("; ")),
         TaskFate::Stranded => "its workflow is gone, and nobody can move it".to_owned(),
     };
-    let mut text = format!("  {}  {}  {}\n", cyan(&prospect.task), prospect.gate, inert(&what));
-    for RouteChange { outcome, before, after } in &prospect.turns {
+    let mut text = format!("  {}  {}  {}\n", cyan(&forecast.task), forecast.gate, inert(&what));
+    for RouteChange { outcome, before, after } in &forecast.route_changes {
         text.push_str(&format!("    {outcome} leads to {after}, no longer to {before}\n"));
     }
     text
@@ -330,23 +330,23 @@ fn diff_value(diff: &RulesDiff) -> Value {
     })
 }
 
-fn task_value(prospect: &TaskForecast) -> Value {
-    let (fate, to, what) = match &prospect.fate {
-        TaskFate::Stays => ("stays", Some(&prospect.gate), Vec::new()),
+fn task_value(forecast: &TaskForecast) -> Value {
+    let (fate, to, what) = match &forecast.fate {
+        TaskFate::Stays => ("stays", Some(&forecast.gate), Vec::new()),
         TaskFate::Moves { to, why } => ("moves", to.as_ref(), vec![why]),
         TaskFate::Follows { what, details } => {
-            ("follows", Some(&prospect.gate), [what].into_iter().chain(details).collect())
+            ("follows", Some(&forecast.gate), [what].into_iter().chain(details).collect())
         }
         TaskFate::Stranded => ("stranded", None, Vec::new()),
     };
     let turn = |RouteChange { outcome, before, after }: &RouteChange| json!({"outcome": outcome, "before": before, "after": after});
     json!({
-        "task": prospect.task,
-        "title": prospect.title,
-        "gate": prospect.gate,
+        "task": forecast.task,
+        "title": forecast.title,
+        "gate": forecast.gate,
         "fate": fate,
         "to": to,
         "what": what,
-        "outcomes": prospect.turns.iter().map(turn).collect::<Vec<_>>(),
+        "outcomes": forecast.route_changes.iter().map(turn).collect::<Vec<_>>(),
     })
 }

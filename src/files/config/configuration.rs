@@ -1,6 +1,6 @@
-//! The configuration as a whole: project.yaml, org.yaml and `workflows/`, read together, with everything wrong in any of them.
+//! The configuration as a whole: reads project.yaml, org.yaml and `workflows/` together, and reports all faults.
 //!
-//! Only shapes are judged here. What the rules mean is the engine's to judge: it names places as nouns, and
+//! Only the syntax and types are checked here. `rules` validates the meaning: it names places in the model, and
 //! [`Configuration::diagnostic`] finds them in the files.
 
 use std::ops::Range;
@@ -21,33 +21,33 @@ use crate::files::diagnostic::Diagnostic;
 use crate::files::yaml;
 use crate::files::yaml::{Fault, Node, ParseLimits, line_column};
 
-/// The project's own file, at its top.
+/// The project's own file, in its root.
 pub const PROJECT_FILE: &str = "project.yaml";
-/// Who there is, beside it.
+/// The file of roles and agents.
 pub const ORG_FILE: &str = "org.yaml";
-/// The folder of further workflows, one a file.
+/// The folder of more workflows, one a file.
 pub const WORKFLOWS_FOLDER: &str = "workflows";
 
-/// A file of the configuration, by its name from the top of the project: `workflows/release.yaml`.
+/// A file of the configuration, by its path in the project: `workflows/release.yaml`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     pub name: String,
     pub bytes: Vec<u8>,
 }
 
-/// What a file of the configuration is about; its name says so.
+/// The kind of a file of the configuration, by its path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RuleFile {
     /// The project.
     Project,
     /// Who there is.
     Org,
-    /// One workflow; the file's name without its suffix, which is the workflow's name if it says none.
+    /// One workflow; with the file's stem, the default of its name.
     Workflow(String),
 }
 
 impl RuleFile {
-    /// Returns what a file of that name is about, if it belongs to the configuration.
+    /// Returns the kind of a file, if it belongs to the configuration.
     pub fn of(name: &str) -> Option<Self> {
         match name {
             PROJECT_FILE => Some(Self::Project),
@@ -62,12 +62,12 @@ impl RuleFile {
     }
 }
 
-/// A configuration whose shape is sound.
+/// A configuration without faults of syntax and types.
 #[derive(Debug, Clone)]
 pub struct Configuration {
     /// What project.yaml and `workflows/` say.
     pub project: Project,
-    /// What org.yaml says; nobody where there is none.
+    /// The content of org.yaml; empty without one.
     pub org: Org,
     pub(crate) files: Vec<File>,
     pub(crate) definitions: Vec<(WorkflowName, Site)>,
@@ -88,23 +88,22 @@ pub(crate) struct Site {
     pub(crate) steps: Vec<Step>,
 }
 
-/// What the files of a configuration say together.
+/// The result of reading the files of a configuration.
 #[derive(Debug, Clone)]
 pub struct Reading {
-    /// What could be read of it: all, where there are no faults.
+    /// What could be read: everything, if there are no faults.
     pub configuration: Configuration,
-    /// Everything that is wrong with the shape of any of the files.
+    /// All faults of syntax and types in any of the files.
     pub faults: Vec<Diagnostic>,
 }
 
-/// Returns the configuration that the files say together, or everything that is wrong with the shape of any of them.
+/// Reads the configuration; fails with all faults in any of the files.
 pub fn load(sources: &[Source]) -> Result<Configuration, Vec<Diagnostic>> {
     let Reading { configuration, faults } = read(sources);
     if faults.is_empty() { Ok(configuration) } else { Err(faults) }
 }
 
-/// Returns what the files say as far as they can be read. Files that are no part of a configuration are passed over; all of
-/// them may be missing.
+/// Reads the files as far as possible. Ignores files that do not belong to a configuration; all of them may be missing.
 pub fn read(sources: &[Source]) -> Reading {
     let mut loading = Loading::default();
     let mut sources: Vec<(RuleFile, &Source)> = sources
@@ -119,7 +118,7 @@ pub fn read(sources: &[Source]) -> Reading {
 }
 
 impl Configuration {
-    /// Returns whether findings about a place hold although other parts could not be read: all gates of its workflow could.
+    /// Returns whether findings about a place are valid despite faults elsewhere: all gates of its workflow could be read.
     pub fn is_whole_at(&self, at: &ConfigPlace) -> bool {
         let (ConfigPlace::Gate { workflow, .. }
         | ConfigPlace::Route { workflow, .. }
@@ -135,7 +134,7 @@ impl Configuration {
         written.is_some_and(|node| node.items().len() == read)
     }
 
-    /// Returns the diagnostic for what was found at a place; `part` is what is meant of the text that stands there.
+    /// Returns the diagnostic for a finding at a place; `part` is the range within the text there.
     pub fn diagnostic(
         &self,
         severity: Severity,
@@ -151,7 +150,7 @@ impl Configuration {
         Diagnostic::new(severity, code, name, text, span, message).help(help)
     }
 
-    /// Returns the file of a place, and its bytes there: the value's, or those of what it would be part of.
+    /// Returns the file of a place, and its byte range: the value's, or that of its parent if it is missing.
     pub fn locate(&self, at: &ConfigPlace) -> (&str, Range<usize>) {
         let (file, span) = self.span(at, None);
         (file.map_or(default_file(at), |file| file.name.as_str()), span)
@@ -164,7 +163,7 @@ impl Configuration {
         (Some(file), part.unwrap_or(whole))
     }
 
-    /// Returns the file of a place and the way to it from the top of the file.
+    /// Returns the file of a place, and the path to it in the file.
     fn path_to(&self, at: &ConfigPlace) -> Option<(&File, Vec<Step>)> {
         let key = |key: &str| Step::Key(key.to_owned());
         let (file, mut steps) = match at {
@@ -338,8 +337,8 @@ impl Loading {
         Reading { configuration, faults: self.diagnostics }
     }
 
-    /// Returns the workflow of tasks that name none: the one that is said to be, the project's own, the only one, or the one
-    /// that is called so. Which of several comes first in a list decides nothing.
+    /// Returns the default workflow: the configured one, the project's own, the only one, or the one named `default`. The order
+    /// of a list does not matter.
     fn default_workflow(&self) -> Result<WorkflowName, Diagnostic> {
         if let Some(name) = &self.project.default_workflow {
             return Ok(name.clone());
@@ -377,19 +376,19 @@ impl Loading {
     }
 }
 
-/// Returns the text of a file without a byte order mark, and what is wrong where it is none.
+/// Decodes a file without its byte order mark; with a fault if it is not UTF-8.
 fn decoded(bytes: &[u8]) -> (String, Option<Fault>) {
     let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
     let text = String::from_utf8_lossy(bytes).into_owned();
     let fault = std::str::from_utf8(bytes).err().map(|error| {
-        // Up to the first wrong byte the lossy text is the same.
+        // Up to the first invalid byte, the lossy text is the same.
         let at = error.valid_up_to();
         Fault::new("not_utf8", at..at + 1, "this is not UTF-8 text").help("save the file as UTF-8")
     });
     (text, fault)
 }
 
-/// Returns the workflow of a project that has none (spec 1, 10.2): work is done when its agent says so.
+/// Returns the workflow of a project without one (spec 1, 10.2): work is complete when its agent says so.
 fn implicit() -> Workflow {
     let gate = Gate {
         id: "complete".parse().expect("it is letters"),

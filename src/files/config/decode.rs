@@ -1,4 +1,4 @@
-//! From a tree to nouns: reads the fields of a mapping, says everything that is wrong with them, and everything nobody reads.
+//! Decodes the fields of a mapping into domain types, and reports all faults and all unread fields.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 use crate::domain::{Map, Timestamp, listed, nearest};
 use crate::files::yaml::{EntryKey, Fault, MappingEntry, Node, NodeKind};
 
-/// What is wrong with a file, as it is found while the file is read.
+/// Collects the faults of a file while it is read.
 #[derive(Default)]
 pub(crate) struct Faults(RefCell<Vec<Fault>>);
 
@@ -21,7 +21,7 @@ impl Faults {
         self.0.borrow_mut().push(fault);
     }
 
-    /// Reports a fault at a place; an empty `help` is none.
+    /// Reports a fault at a place; an empty `help` means none.
     pub(crate) fn add(
         &self,
         code: &'static str,
@@ -33,7 +33,7 @@ impl Faults {
         self.push(Fault { help, ..Fault::new(code, span.clone(), message) });
     }
 
-    /// Reports a value that is not what it should be.
+    /// Reports an invalid value.
     pub(crate) fn invalid(
         &self,
         node: &Node<'_>,
@@ -43,7 +43,7 @@ impl Faults {
         self.add("invalid_value", &node.span, message, help);
     }
 
-    /// Reports what was wanted and what is there.
+    /// Reports a value of the wrong kind.
     pub(crate) fn wrong_kind(&self, node: &Node<'_>, wanted: impl Display, help: &str) {
         let message = format!("{wanted}, and this is {}", node.noun());
         self.add("wrong_kind", &node.span, message, help);
@@ -57,14 +57,14 @@ impl Faults {
         self.0.into_inner()
     }
 
-    /// Returns what was read, if there is no fault.
+    /// Returns the value if there is no fault, else the faults.
     pub(crate) fn or_value<T>(self, value: Option<T>) -> Result<T, Vec<Fault>> {
         let faults = self.into_inner();
         value.filter(|_| faults.is_empty()).ok_or(faults)
     }
 }
 
-/// The fields of one mapping. What has been asked for is known; what remains at the end is refused.
+/// Reads the fields of one mapping. Fields that were never asked for are refused at the end.
 pub(crate) struct FieldReader<'n, 's> {
     node: &'n Node<'s>,
     what: &'static str,
@@ -96,17 +96,17 @@ impl<'n, 's> FieldReader<'n, 's> {
         Self::of(self.take(key)?, what, self.faults)
     }
 
-    /// Tells whether the key is written, be it with nothing behind it.
+    /// Returns whether the key is there, even without a value.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.node.entry(key).is_some()
     }
 
-    /// Returns where the key stands, for faults about the field as a whole; the mapping's beginning where it is absent.
+    /// Returns the span of the key, for faults about the field as a whole; the mapping's beginning if it is missing.
     pub(crate) fn key_span(&self, key: &str) -> Range<usize> {
         self.node.entry(key).map_or_else(|| self.node.first_key(), |entry| entry.key.span.clone())
     }
 
-    /// Reports a fault about a field as a whole; an empty `help` is none.
+    /// Reports a fault about a field as a whole; an empty `help` means none.
     pub(crate) fn fault(
         &self,
         key: &str,
@@ -117,7 +117,7 @@ impl<'n, 's> FieldReader<'n, 's> {
         self.faults.add(code, &self.key_span(key), message, help);
     }
 
-    /// Returns a text. Numbers count as what is written, yes or no as what it looks like.
+    /// Returns a text. Numbers count as they are written, booleans as `true` or `false`.
     pub(crate) fn text(&self, key: &'static str) -> Option<String> {
         let node = self.take(key)?;
         let text = text_of(node);
@@ -127,12 +127,12 @@ impl<'n, 's> FieldReader<'n, 's> {
         text.map(Cow::into_owned)
     }
 
-    /// Returns a text that reads as a `T`.
+    /// Returns a text parsed as a `T`.
     pub(crate) fn parsed<T: FromStr<Err: Display>>(&self, key: &'static str) -> Option<T> {
         parse_node(self.take(key)?, format_args!("`{key}` is a text"), self.faults)
     }
 
-    /// Returns a text that reads as a `T`; reports a field that is missing.
+    /// Returns a text parsed as a `T`; reports a missing field.
     pub(crate) fn required<T: FromStr<Err: Display>>(&self, key: &'static str) -> Option<T> {
         self.require(key, self.parsed(key))
     }
@@ -146,7 +146,7 @@ impl<'n, 's> FieldReader<'n, 's> {
         self.take(key).map(|node| read(node, self.faults))
     }
 
-    /// Returns a point in time: RFC 3339, or a day, which is its first second in UTC.
+    /// Returns a time: RFC 3339, or a date, which means its first second in UTC.
     pub(crate) fn time(&self, key: &'static str) -> Option<Timestamp> {
         let node = self.take(key)?;
         let time = point_in_time(node.as_str().unwrap_or_default());
@@ -162,7 +162,7 @@ impl<'n, 's> FieldReader<'n, 's> {
         time
     }
 
-    /// Returns a yes or no.
+    /// Returns a boolean.
     pub(crate) fn flag(&self, key: &'static str) -> Option<bool> {
         let node = self.take(key)?;
         if let NodeKind::Bool(value) = node.kind {
@@ -192,7 +192,7 @@ impl<'n, 's> FieldReader<'n, 's> {
         count
     }
 
-    /// Returns a list whose items read as a `T`; one item alone counts as a list of one.
+    /// Returns a list of items parsed as `T`; a single item counts as a list of one.
     pub(crate) fn list<T: FromStr<Err: Display>>(&self, key: &'static str) -> Option<Vec<T>> {
         let node = self.take(key)?;
         if matches!(node.kind, NodeKind::Sequence(_) | NodeKind::String(_)) {
@@ -202,7 +202,7 @@ impl<'n, 's> FieldReader<'n, 's> {
         None
     }
 
-    /// Returns a mapping as it stands.
+    /// Returns a mapping as JSON.
     pub(crate) fn object(&self, key: &'static str) -> Option<Map> {
         let node = self.take(key)?;
         if let serde_json::Value::Object(map) = node.to_value() {
@@ -212,7 +212,7 @@ impl<'n, 's> FieldReader<'n, 's> {
         None
     }
 
-    /// Returns the value, or says that the field is missing (unless a fault about it has been said).
+    /// Returns the value, or reports a missing field, unless a fault about it was reported.
     pub(crate) fn require<T>(&self, key: &'static str, value: Option<T>) -> Option<T> {
         if value.is_none() && self.node.get(key).is_none_or(Node::is_null) {
             self.fault(key, "missing_field", format!("{} needs `{key}`", self.what), "");
@@ -220,18 +220,18 @@ impl<'n, 's> FieldReader<'n, 's> {
         value
     }
 
-    /// Returns the fields that nobody asked for.
+    /// Returns the fields that were never asked for.
     pub(crate) fn unknown(&self) -> impl Iterator<Item = &'n MappingEntry<'s>> {
         let known = self.known.borrow().clone();
         self.node.entries().iter().filter(move |entry| !known.contains(&entry.key.text.as_ref()))
     }
 
-    /// Refuses every field that nobody asked for: it would be ignored.
+    /// Refuses every field that was never asked for: it would be ignored.
     pub(crate) fn refuse_unknown(&self) {
         self.refuse_unknown_but(|_| None);
     }
 
-    /// Refuses every field that nobody asked for; `explain` may know what was meant by one that is no slip of the pen.
+    /// Refuses every field that was never asked for; `explain` may have a better help than the nearest name.
     pub(crate) fn refuse_unknown_but(&self, explain: impl Fn(&str) -> Option<String>) {
         let known = self.known.borrow();
         for entry in self.unknown() {
@@ -246,7 +246,7 @@ impl<'n, 's> FieldReader<'n, 's> {
     }
 }
 
-/// Returns the items of a list that read as a `T`, or the one text in its place.
+/// Parses the items of a list, or a single text, as `T`.
 pub(crate) fn parse_text_list<T: FromStr<Err: Display>>(
     node: &Node<'_>,
     what: impl Display,
@@ -261,7 +261,7 @@ pub(crate) fn parse_text_list<T: FromStr<Err: Display>>(
     }
 }
 
-/// Returns the node as a `T`.
+/// Parses the node as a `T`.
 pub(crate) fn parse_node<T: FromStr<Err: Display>>(
     node: &Node<'_>,
     wanted: impl Display,
@@ -276,7 +276,7 @@ pub(crate) fn parse_node<T: FromStr<Err: Display>>(
     parse_text(&text, &node.span, faults)
 }
 
-/// Returns a key as a `T`: the name of what stands under it.
+/// Parses a key as a `T`.
 pub(crate) fn parse_key<T: FromStr<Err: Display>>(
     key: &EntryKey<'_>,
     faults: &Faults,
@@ -296,9 +296,9 @@ fn parse_text<T: FromStr<Err: Display>>(
     text.parse().map_err(report).ok()
 }
 
-/// Splits what is wrong from what to do: an id's rule stands behind a colon, the words there are and a form behind a semicolon.
+/// Splits an error text into problem and help: an id's rule follows a colon; known words or a form follow a semicolon.
 fn advice(error: &str) -> (String, String) {
-    // What a person wrote may hold either; it ends where the judgement begins.
+    // The quoted text may contain either; skip it.
     let from = error.rfind("` is ").unwrap_or(0);
     let split = |separator: &str| {
         let at = from + error[from..].find(separator)?;
@@ -310,7 +310,7 @@ fn advice(error: &str) -> (String, String) {
     split(": ").or_else(|| split("; ")).unwrap_or_else(|| (error.to_owned(), String::new()))
 }
 
-/// Returns a text, a number as it is written, or what a yes or no looks like.
+/// Returns a text, a number as written, or a boolean as text.
 pub(crate) fn text_of<'n>(node: &'n Node<'_>) -> Option<Cow<'n, str>> {
     match &node.kind {
         NodeKind::String(text) => Some(Cow::Borrowed(text)),
@@ -320,7 +320,7 @@ pub(crate) fn text_of<'n>(node: &'n Node<'_>) -> Option<Cow<'n, str>> {
     }
 }
 
-/// Returns the items of a list, or the one value in its place.
+/// Returns the items of a list, or a single value.
 pub(crate) fn one_or_many<'n, 's>(node: &'n Node<'s>) -> &'n [Node<'s>] {
     match &node.kind {
         NodeKind::Sequence(items) => items,
@@ -328,7 +328,7 @@ pub(crate) fn one_or_many<'n, 's>(node: &'n Node<'s>) -> &'n [Node<'s>] {
     }
 }
 
-/// Returns the point in time that a text says.
+/// Parses a time.
 pub(crate) fn point_in_time(text: &str) -> Option<Timestamp> {
     let day = || Some(text.parse::<Date>().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp());
     text.parse().ok().or_else(day)

@@ -8,7 +8,7 @@ use crate::domain::{
 };
 use crate::files::yaml::{MappingEntry, Node, NodeKind};
 
-/// Returns the gate that the node says.
+/// Reads a gate.
 pub(crate) fn read(node: &Node<'_>, faults: &Faults) -> Option<Gate> {
     let fields = FieldReader::of(node, "a gate", faults)?;
     let of = fields.parsed("type").unwrap_or(GateType::Work);
@@ -40,7 +40,7 @@ pub(crate) fn read(node: &Node<'_>, faults: &Faults) -> Option<Gate> {
             fields.require("when", has_condition.then_some(GateKind::Condition))
         }
     };
-    // What a gate without work has is asked of its branches, or of nobody.
+    // Fields of a duty are not allowed at a gate without work.
     let is_duty = |key: &str| OF_WORK.contains(&key) && kind.is_some();
     fields.refuse_unknown_but(|key| match of {
         GateType::Condition if is_duty(key) => Some(
@@ -60,7 +60,7 @@ pub(crate) fn read(node: &Node<'_>, faults: &Faults) -> Option<Gate> {
     gate
 }
 
-/// What is asked of whoever works, and so of each branch of a fork.
+/// The fields of a duty, which gates with work and branches have.
 const OF_WORK: [&str; 14] = [
     "role",
     "canReject",
@@ -78,7 +78,7 @@ const OF_WORK: [&str; 14] = [
     "run",
 ];
 
-/// Returns what gates and branches have in common.
+/// Reads the fields that gates and branches have in common.
 fn read_common(fields: &FieldReader<'_, '_>) -> Option<Gate> {
     let id = fields.required("id");
     let description = fields.text("description");
@@ -96,7 +96,7 @@ fn read_common(fields: &FieldReader<'_, '_>) -> Option<Gate> {
     })
 }
 
-/// Returns what is asked of whoever works there.
+/// Reads the duty.
 fn read_duty(fields: &FieldReader<'_, '_>) -> Option<Duty> {
     let role = fields.required("role");
     let separate = fields.with("separateFrom", read_separate).flatten();
@@ -139,7 +139,7 @@ fn read_separate(node: &Node<'_>, faults: &Faults) -> Option<(Vec<GateId>, Ident
     }
 }
 
-/// What only gates have, with why a branch has none.
+/// Fields that only gates have, with the reason why a branch has none.
 const OF_GATES: [(&str, &str); 8] = [
     ("type", "a branch is always somebody's work: a fork has no forks and no conditions inside"),
     ("branches", "a fork has no forks inside: name all branches side by side"),
@@ -173,7 +173,7 @@ fn read_branch(node: &Node<'_>, faults: &Faults) -> Option<Branch> {
     Branch::new(Gate { exits, kind: GateKind::Work(Box::new(duty?)), ..gate? })
 }
 
-/// Returns the ways out that every kind of gate may have.
+/// Reads the exits that every kind of gate may have.
 pub(crate) fn read_exits(fields: &FieldReader<'_, '_>) -> Exits {
     Exits {
         routes: fields.with("routes", read_routes).unwrap_or_default(),
@@ -183,12 +183,12 @@ pub(crate) fn read_exits(fields: &FieldReader<'_, '_>) -> Exits {
     }
 }
 
-/// Returns where a failure leads.
+/// Reads the route of a failure.
 pub(crate) fn read_failure(node: &Node<'_>, faults: &Faults) -> Option<Route> {
     read_route(node, "`onFailure`", faults)
 }
 
-/// Returns the routes that are written.
+/// Reads the routes.
 pub(crate) fn read_routes(node: &Node<'_>, faults: &Faults) -> Vec<(Outcome, Route)> {
     let mut routes: Vec<(Outcome, Route)> = Vec::new();
     for (outcome, entry) in by_outcome(node, "`routes` says where each outcome leads", faults) {
@@ -286,7 +286,7 @@ fn read_brief_text(fields: &FieldReader<'_, '_>) -> BriefText {
     }
 }
 
-/// Returns what each outcome means at a gate.
+/// Reads the meanings of the outcomes at a gate.
 fn read_meanings(node: &Node<'_>, faults: &Faults) -> Vec<(Outcome, String)> {
     let entries = by_outcome(node, "`outcomes` says what each outcome means here", faults);
     let meaning = |(outcome, entry): (Outcome, &MappingEntry<'_>)| {
@@ -296,7 +296,7 @@ fn read_meanings(node: &Node<'_>, faults: &Faults) -> Vec<(Outcome, String)> {
     entries.into_iter().filter_map(meaning).collect()
 }
 
-/// Returns the entries of a mapping from outcomes.
+/// Reads the entries of a mapping from outcomes.
 pub(crate) fn by_outcome<'n, 's>(
     node: &'n Node<'s>,
     wanted: &str,

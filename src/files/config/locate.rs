@@ -1,22 +1,21 @@
-//! From a place in the model to bytes of a file: what to underline.
+//! Finds the byte range of a place in the model, to underline it.
 
 use std::ops::Range;
 
 use crate::files::yaml::{EntryKey, Node, NodeKind, NodeLayout};
 
-/// One step of the way from the top of a file to a value.
+/// One step of the path to a value in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Into a mapping.
     Key(String),
-    /// Into a list, from 0; one value in place of a list is its own first item.
+    /// Into a list, from 0; a single value counts as a list of one.
     Index(usize),
-    /// To what has that id: a key of a mapping, or the item of a list with such an `id`.
+    /// To an id: a key of a mapping, or the item of a list with this `id`.
     Id(String),
 }
 
-/// Returns the bytes to show for the value at the end of the way, and the value, if it is there. Where it is not, they are
-/// those of what it would be part of.
+/// Returns the byte range to show for the value at the path, and the value. For a missing value, the range is its parent's.
 pub(crate) fn find<'n, 's>(
     source: &str,
     root: &'n Node<'s>,
@@ -48,7 +47,7 @@ pub(crate) fn find<'n, 's>(
     (shown(source, key, node), Some(node))
 }
 
-/// Returns the bytes of a value that fits on its line, or of its key.
+/// Returns the byte range of a one-line value, or of its key.
 fn shown(source: &str, key: Option<&EntryKey<'_>>, node: &Node<'_>) -> Range<usize> {
     let inline = !matches!(node.layout, NodeLayout::Block | NodeLayout::Absent)
         && !source[node.span.clone()].contains('\n');
@@ -69,7 +68,7 @@ fn headline(source: &str, key: Option<&EntryKey<'_>>, node: &Node<'_>) -> Range<
     first.key.span.start..end
 }
 
-/// Returns the bytes of a file that a part of a text is written with; `None` where the text is written in some other way.
+/// Returns the byte range in the file of a part of a text; `None` if the text is not written literally.
 pub(crate) fn within(source: &str, node: &Node<'_>, part: &Range<usize>) -> Option<Range<usize>> {
     let text = node.as_str()?;
     let written = &source[node.span.clone()];
@@ -97,8 +96,7 @@ fn unquoted(written: &str) -> Option<&str> {
     written.get(1..written.len().checked_sub(1)?)
 }
 
-/// Returns for each byte of the text, and for its end, where it is written; `None` for escapes and folds that do not show
-/// their character.
+/// Returns the offset in the file for each byte of the text and for its end; `None` for escapes and folds that hide characters.
 fn unfold(text: &str, written: &str, escapes: Escapes) -> Option<Vec<usize>> {
     let mut offsets = Vec::with_capacity(text.len() + 1);
     let mut at = 0;

@@ -1,11 +1,11 @@
-//! `notify` of project.yaml, of a role and of an agent: who is told of what, and how.
+//! `notify` of project.yaml, of a role and of an agent: who is notified of what, and how.
 
 use super::decode::{Faults, FieldReader, one_or_many, parse_text_list};
 use crate::domain::{Channel, EventKind, NetworkReach, On, Subscription, Webhook, listed, nearest};
 use crate::files::yaml::{Fault, Node, NodeKind};
 
-/// Returns the subscriptions that the field lists; one alone counts as a list of one. A project has to say what it wants to be told,
-/// a role or an agent is told what concerns it.
+/// Reads the subscriptions; a single one counts as a list of one. A project must list its events; a role or an agent defaults to
+/// events that concern it.
 pub(crate) fn read(fields: &FieldReader<'_, '_>, is_project: bool) -> Vec<Subscription> {
     let Some(node) = fields.take("notify") else { return Vec::new() };
     if !matches!(node.kind, NodeKind::Sequence(_) | NodeKind::Mapping(_)) {
@@ -56,7 +56,7 @@ fn read_one(node: &Node<'_>, is_project: bool, faults: &Faults) -> Option<Subscr
             None
         }
         (None, None) => {
-            // An unreadable one has been told of.
+            // A fault of an unreadable channel is reported already.
             if !fields.has("command") && !fields.has("webhook") {
                 let help = "write `command: [program, argument]` or `webhook: https://...`";
                 let message = "an item of `notify` needs `command` or `webhook`";
@@ -157,7 +157,7 @@ fn fault_of(rest: &str) -> Option<(&'static str, &'static str)> {
 pub(crate) fn is_variable(name: &str) -> bool {
     let mut characters = name.chars();
     let first = characters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
-    // Whoever writes the secret itself there has told everybody.
+    // A name that begins with `whsec_` is the secret itself.
     first
         && !name.starts_with("whsec_")
         && name.len() <= 128

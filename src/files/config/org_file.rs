@@ -1,4 +1,4 @@
-//! org.yaml: roles, the agents in them, and what is known of each agent.
+//! org.yaml: roles, their agents, and the register of agents.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use crate::domain::{Agent, AgentId, Org, PublicKey, Role, RoleId};
 use crate::files::printable::is_printable;
 use crate::files::yaml::{Fault, Node, NodeKind};
 
-/// Returns what the file says, as far as it can be read.
+/// Reads the file as far as possible.
 pub(crate) fn read(root: &Node<'_>, faults: &Faults) -> Org {
     if root.is_null() {
         return Org::default();
@@ -123,7 +123,7 @@ impl Register {
         self.agents.extend(id.map(|id| (id, agent)));
     }
 
-    /// What an agent signs with tells who it is, so no two have the same key.
+    /// A key identifies its agent, so two agents must not share one.
     fn keys(&mut self, fields: &FieldReader<'_, '_>) -> Vec<PublicKey> {
         let Some(node) = fields.take("signingKey") else { return Vec::new() };
         if matches!(&node.kind, NodeKind::Sequence(items) if items.is_empty()) {
@@ -150,7 +150,7 @@ impl Register {
             let help = "write it as git has it: see `git config user.email`";
             return faults.invalid(node, message, help);
         }
-        // Whose address a commit carries must be one agent's: people write it in either case.
+        // An email address identifies one agent; case is ignored.
         if let Some(first) = self.emails.insert(email.to_lowercase(), node.span.clone()) {
             let message = format!("`{email}` is already another agent's");
             faults.push(

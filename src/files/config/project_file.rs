@@ -8,7 +8,7 @@ use super::workflow_file::{Definition, default_name};
 use crate::domain::{Git, HandOut, IdPrefix, Subscription, TaskLayout, WorkflowName};
 use crate::files::yaml::{Fault, Node, NodeKind};
 
-/// What project.yaml says; everything in it is optional.
+/// The content of project.yaml; everything in it is optional.
 #[derive(Default)]
 pub(crate) struct ProjectFile {
     pub(crate) name: Option<String>,
@@ -23,7 +23,7 @@ pub(crate) struct ProjectFile {
     pub(crate) workflows: Vec<Definition>,
 }
 
-/// Returns what the file says, as far as it can be read.
+/// Reads the file as far as possible.
 pub(crate) fn read(root: &Node<'_>, faults: &Faults) -> ProjectFile {
     let mut file = ProjectFile::default();
     if root.is_null() {
@@ -31,7 +31,7 @@ pub(crate) fn read(root: &Node<'_>, faults: &Faults) -> ProjectFile {
     }
     let Some(fields) = FieldReader::of(root, "project.yaml", faults) else { return file };
     if let Some(project) = fields.below("project", "`project`") {
-        // A name that looks like a number is that number's text: signatures are of it, and older ones have to stay good.
+        // A name that looks like a number is normalized: signatures contain it, and older ones must stay valid.
         file.name = match project.take("name").map(|node| &node.kind) {
             Some(NodeKind::Number(number)) => Some(number.number().to_string()),
             _ => project.text("name"),
@@ -81,7 +81,7 @@ pub(crate) fn read(root: &Node<'_>, faults: &Faults) -> ProjectFile {
 fn read_workflows(fields: &FieldReader<'_, '_>) -> Vec<Definition> {
     let faults = fields.faults;
     let (own, several) = (fields.take("workflow"), fields.take("workflows"));
-    // A process that is announced and not there must not fall back to the one without any gates.
+    // An empty `workflow` or `workflows` must not fall back to the workflow without gates.
     for (key, node) in [("workflow", own), ("workflows", several)] {
         if node.is_none() && fields.has(key) {
             let help = "add `gates` to it, or remove the line";

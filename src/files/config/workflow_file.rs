@@ -14,16 +14,15 @@ use crate::files::yaml::{Node, NodeKind};
 /// A workflow and where it is defined.
 pub(crate) struct Definition {
     pub(crate) workflow: Workflow,
-    /// The way from the top of the file to the workflow.
+    /// The path to the workflow in the file.
     pub(crate) steps: Vec<Step>,
-    /// What names it, in the text.
+    /// The span of its name.
     pub(crate) span: Range<usize>,
     /// Whether it is the project's own, by `workflow:` in project.yaml: tasks that name no workflow follow it.
     pub(crate) is_own: bool,
 }
 
-/// Returns the workflow of a file: its fields stand at the top, or under `workflow`. The file's name is its name if it says
-/// none.
+/// Reads the workflow of a file, whose fields are at the top or under `workflow`. The file's stem is its default name.
 pub(crate) fn read_file(root: &Node<'_>, stem: &str, faults: &Faults) -> Option<Definition> {
     let mut steps = Vec::new();
     let mut node = root;
@@ -52,7 +51,7 @@ pub(crate) fn read_file(root: &Node<'_>, stem: &str, faults: &Faults) -> Option<
     Some(Definition { workflow, steps, span: span.unwrap_or(0..0), is_own: false })
 }
 
-/// Returns the workflow that the node says. `name` counts where it has none of its own.
+/// Reads a workflow; `name` is used if it has none.
 pub(crate) fn read(
     node: &Node<'_>,
     name: Option<WorkflowName>,
@@ -80,19 +79,19 @@ pub(crate) fn read(
         context: fields.with("context", read_context).unwrap_or_default(),
         gates,
     };
-    // What cannot be used is read all the same, for its faults.
+    // Read the rest even if it cannot be used, to report its faults.
     let is_usable = name.is_some() && gates.is_some();
     let workflow = workflow(name.unwrap_or_else(default_name), gates.unwrap_or_default());
     fields.refuse_unknown();
     is_usable.then_some(workflow)
 }
 
-/// Returns the name of a workflow that says none.
+/// Returns the name of a workflow without one.
 pub(crate) fn default_name() -> WorkflowName {
     "default".parse().expect("it is letters")
 }
 
-/// Returns where a workflow says its name.
+/// Returns the span of a workflow's name.
 pub(crate) fn name_span(node: &Node<'_>) -> Option<Range<usize>> {
     node.get("name").filter(|name| !name.is_null()).map(|name| name.span.clone())
 }
@@ -111,8 +110,8 @@ fn read_gates(node: &Node<'_>, faults: &Faults) -> Option<Vec<Gate>> {
     (gates.len() == items.len()).then_some(gates)
 }
 
-/// Reads what each outcome does, and returns whether a rejection is held. What an outcome does is fixed but for
-/// `needs_review`: anything else would turn the process upside down, so it is refused.
+/// Reads the effects of outcomes; returns whether a rejection holds the task. Only the effect of `needs_review` can be changed;
+/// other effects are refused.
 fn read_outcomes(node: &Node<'_>, faults: &Faults) -> bool {
     let mut holds = false;
     for (outcome, entry) in by_outcome(node, "`outcomes` says what each outcome does", faults) {

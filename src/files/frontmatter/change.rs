@@ -1,4 +1,4 @@
-//! Edits gathered into one tree of changes beside the nodes of a file, so that several of them meet in one patch.
+//! Collects edits into one tree of changes that parallels the file's nodes, so that they become one patch.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use super::edit::{Edit, EditAct, Misfit, Path, Segment};
 use super::patch::{EditResult, SpliceRefusal};
 use crate::files::yaml::{Node, NodeKind, Sharing, line_column};
 
-/// What becomes of a node.
+/// The change of a node.
 #[derive(Debug)]
 pub(crate) enum NodeChange {
-    /// It goes, with its key or dash.
+    /// It is removed, with its key or dash.
     Remove,
-    /// Another value takes its place.
+    /// Its value is replaced.
     Replace(Value),
     /// Some of its children change.
     Inside(Inside),
@@ -34,7 +34,7 @@ impl Inside {
     }
 }
 
-/// Returns what a node says once a change is made.
+/// Returns the value of a node after a change.
 pub(crate) fn value_after(node: &Node<'_>, change: Option<&NodeChange>) -> Value {
     match change {
         None => node.to_value(),
@@ -44,7 +44,7 @@ pub(crate) fn value_after(node: &Node<'_>, change: Option<&NodeChange>) -> Value
     }
 }
 
-/// Returns what a list or mapping says once the changes inside are made.
+/// Returns the value of a list or mapping after the changes inside.
 pub(crate) fn collection_after(node: &Node<'_>, inside: &Inside) -> Value {
     let stays = |index: &usize| !inside.removes(*index);
     match &node.kind {
@@ -66,7 +66,7 @@ pub(crate) fn collection_after(node: &Node<'_>, inside: &Inside) -> Value {
     }
 }
 
-/// Returns what the edits, one after the other, do to the root.
+/// Returns the combined change of the root by these edits, in order.
 pub(crate) fn gather(
     source: &str,
     root: &Node<'_>,
@@ -87,7 +87,7 @@ pub(crate) fn gather(
     }
 }
 
-/// One edit on its way through the nodes.
+/// Adds one edit to the tree of changes.
 struct Gathering<'a> {
     source: &'a str,
     path: &'a Path,
@@ -170,7 +170,7 @@ impl Gathering<'_> {
         if !matches!(change, Some(NodeChange::Remove)) {
             self.edit(node, &mut change, rest)?;
         } else if !self.act.is_remove() {
-            // Removed before, wanted again: it comes back in its old place.
+            // Removed by an earlier edit: it is set again in its old place.
             change = Some(NodeChange::Replace(self.built(node, rest)?));
         }
         inside.children.extend(change.map(|change| (index, change)));
@@ -184,7 +184,7 @@ impl Gathering<'_> {
                 self.unshared(node)?;
                 *change = Some(NodeChange::Remove);
             }
-            // Decided against the original: whatever changed inside before is overwritten.
+            // Compared with the original: earlier changes inside are overwritten.
             (EditAct::Set(value), _) => *change = self.difference(node, value)?,
             (EditAct::Append(value), NodeKind::Sequence(_)) => {
                 self.own(node)?;

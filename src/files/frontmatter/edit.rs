@@ -1,4 +1,4 @@
-//! What is to change, said in terms of values, and what a value says once it is changed.
+//! Edits of a frontmatter in terms of values, and their effect on a value.
 
 use std::fmt;
 
@@ -14,40 +14,40 @@ pub struct Edit {
     pub act: EditAct,
 }
 
-/// What an edit does where its path ends.
+/// The action of an edit at its path.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EditAct {
-    /// Gives the place a value; keys that are missing on the way are created.
+    /// Sets the value; missing keys on the path are created.
     Set(Value),
-    /// Adds an item at the end of a list; a missing or empty place becomes a list.
+    /// Appends an item to a list; a missing or empty value becomes a list.
     Append(Value),
-    /// Takes a key or an item away; nothing happens where there is none.
+    /// Removes a key or an item, if there is one.
     Remove,
 }
 
-/// Why a value has no such place.
+/// Why a value has no such path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Misfit {
     Kind {
         found: &'static str,
         expected: &'static str,
     },
-    /// A list has only so many items.
+    /// The list has only this many items.
     OutOfRange(usize),
 }
 
 impl Edit {
-    /// Returns an edit that gives a place a value.
+    /// Returns an edit that sets a value.
     pub fn set(path: impl Into<Path>, value: impl Into<Value>) -> Self {
         Self { path: path.into(), act: EditAct::Set(value.into()) }
     }
 
-    /// Returns an edit that adds an item to a list.
+    /// Returns an edit that appends an item to a list.
     pub fn append(path: impl Into<Path>, value: impl Into<Value>) -> Self {
         Self { path: path.into(), act: EditAct::Append(value.into()) }
     }
 
-    /// Returns an edit that takes a key or an item away.
+    /// Returns an edit that removes a key or an item.
     pub fn remove(path: impl Into<Path>) -> Self {
         Self { path: path.into(), act: EditAct::Remove }
     }
@@ -58,7 +58,7 @@ impl EditAct {
         matches!(self, Self::Remove)
     }
 
-    /// Makes the edit in a value, at a path below it.
+    /// Applies the edit to a value, at a path below it.
     pub(crate) fn apply(&self, value: &mut Value, path: &[Segment]) -> Result<(), Misfit> {
         let Some((segment, rest)) = path.split_first() else {
             match (self, &mut *value) {
@@ -71,7 +71,7 @@ impl EditAct {
                         expected: "a list",
                     });
                 }
-                // Whoever holds the value removes it.
+                // The caller removes the value from its parent.
                 (Self::Remove, _) => {}
             }
             return Ok(());
@@ -108,7 +108,7 @@ impl EditAct {
     }
 }
 
-/// The way from the root to a place: `gate.current`, `tags[2]`.
+/// A path from the root: `gate.current`, `tags[2]`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Path(pub Vec<Segment>);
 

@@ -7,9 +7,9 @@ use super::patch::{EditResult, Lines, Patches, SpliceRefusal};
 use super::split::{Frontmatter, parse};
 use crate::files::yaml::{Node, NodeKind, NodeLayout, line_column};
 
-/// Returns the file with the edits made, in order, and with `rest` from the closing fence on (`file.rest()` where nothing changes
-/// there); every byte that they are not about is as it was. What is returned is what was read back from the new bytes to prove
-/// them: whoever writes it need not read it again. A result that cannot be proved is refused.
+/// Returns the file with the edits applied in order, and with `rest` from the closing fence on (`file.rest()` if nothing changes
+/// there). All other bytes stay the same. The result was parsed from the new bytes to verify them, so the caller need not parse
+/// it again. Fails if the verification does.
 pub fn splice(
     file: &Frontmatter<'_>,
     edits: &[Edit],
@@ -31,8 +31,8 @@ pub fn splice(
     Ok(new.into_owned())
 }
 
-/// Reads a changed file whole and checks it against the original: the frontmatter says what the edits mean, what stands before it
-/// is the same, and from the closing fence on it is `rest`.
+/// Parses a changed file and verifies it: the frontmatter has the edited values, the part before it is the same, and the part
+/// from the closing fence on is `rest`.
 fn verify<'n>(
     original: &Frontmatter<'_>,
     edits: &[Edit],

@@ -253,7 +253,7 @@ fn the_words_of_the_schemas_are_those_of_the_model() {
     let endings =
         [Ending::Cancelled, Ending::Timeout, Ending::Moved, Ending::Override, Ending::Reopened];
     let endings: Vec<Ending> =
-        Outcome::BUILT_IN.iter().cloned().map(Ending::Said).chain(endings).collect();
+        Outcome::BUILT_IN.iter().cloned().map(Ending::Completed).chain(endings).collect();
     assert_eq!(at(Schema::Task, "/$defs/visit/properties/outcome/examples"), words(&endings));
     let keys = |pointer: &str| -> Value {
         at(Schema::Workflow, pointer).as_object().unwrap().keys().cloned().collect()
@@ -469,7 +469,7 @@ fn full_task() -> Task {
         agent: Some("agent-1".parse().unwrap()),
         entered: time,
         exited: time,
-        outcome: Ending::Said(Outcome::NeedsReview),
+        outcome: Ending::Completed(Outcome::NeedsReview),
         summary: "no".to_owned(),
         blockers: vec!["mend it".to_owned()],
         rejection_notes: Some("please".to_owned()),

@@ -1,10 +1,9 @@
-//! What follows the frontmatter of a task file, from the closing fence on: texts that completions and comments bring, in the
-//! file's own line endings.
+//! The body of a task file, from the closing fence on: appends texts of completions and comments, in the file's own line endings.
 
 use crate::domain::{TaskId, Ticket, Timestamp, Work};
 use crate::files::frontmatter::Frontmatter;
 
-/// What begins a marker of ours in a body.
+/// The start of our markers in a body.
 const MARKER: &str = "<!-- aof:";
 
 /// Returns the rest of the file with another text as its body.
@@ -30,8 +29,8 @@ pub(crate) fn with_comment(
     followed(file, file.rest(), comment)
 }
 
-/// Returns the rest of the file with a completion's text at its end, under a heading; the marker says which visit it belongs to. A
-/// text cannot bring a marker of its own: it would speak for another visit.
+/// Returns the rest of the file with a completion's text appended under a heading, with a marker that names the visit. Markers in
+/// the text itself are escaped, so that it cannot pose as another visit's.
 pub(crate) fn with_work(file: &Frontmatter<'_>, work: &Work) -> String {
     let agent = work.agent.as_ref().map(|agent| format!(" by {agent}")).unwrap_or_default();
     let text = unmarked(&work.text);
@@ -42,7 +41,7 @@ pub(crate) fn with_work(file: &Frontmatter<'_>, work: &Work) -> String {
     )
 }
 
-/// Returns the texts that completions brought into the body, with the numbers of their visits.
+/// Returns the texts of completions in the body, with the numbers of their visits.
 pub fn works<'b>(task: &TaskId, body: &'b str) -> Vec<(usize, &'b str)> {
     let mut works = Vec::new();
     let mut rest = body;
@@ -64,8 +63,8 @@ pub fn works<'b>(task: &TaskId, body: &'b str) -> Vec<(usize, &'b str)> {
     works
 }
 
-/// Returns the parts of a body, which side by side are all of it: what stands before the first marker of ours, and each comment
-/// and each work with what follows it, from the blank line before its marker on.
+/// Splits a body into consecutive parts: the text before our first marker, and each comment and work with what follows it, from
+/// the blank line before its marker on.
 pub fn passages(body: &str) -> Vec<&str> {
     let mut cuts = vec![0];
     let lines = body
@@ -94,12 +93,12 @@ pub fn set_aside(passage: &str, tickets: &[Ticket]) -> String {
     }
 }
 
-/// Returns the text without anything that would be taken for a marker; it looks the same when it is shown.
+/// Returns the text with our markers escaped; it renders the same.
 fn unmarked(text: &str) -> String {
     text.replace(MARKER, "<!--  aof:")
 }
 
-/// Returns what stands there with a text behind it, in the file's own line endings.
+/// Appends a text, in the file's own line endings.
 fn followed(file: &Frontmatter<'_>, standing: &str, mut text: String) -> String {
     let crlf = file.text().contains("\r\n");
     if !text.ends_with('\n') {

@@ -1,5 +1,4 @@
-//! Comments in the frontmatter: what people wrote behind a key, and above it. A rewritten file of
-//! the same task can take them over.
+//! Comments in the frontmatter, after a key and above it. Another version of the same task file can take them over.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -8,32 +7,32 @@ use std::ops::Range;
 use super::{Defaults, TaskFile, parse};
 use crate::files::yaml::{Node, NodeKind, NodeLayout, Sharing};
 
-/// A key that begins a line, and the comments at it.
+/// A key at the start of a line, with its comments.
 #[derive(Default)]
 struct CommentPlace {
-    /// Where its line begins, and how far in the key stands.
+    /// The offset of its line, and the key's column.
     line: usize,
     indent: String,
     /// The lines directly above, without their indentation.
     above: Vec<String>,
     behind: Option<String>,
-    /// The bytes that a comment behind has, or would take; nothing where there is no room for one.
+    /// The byte range of a comment after the value, or for one; `None` if none can be there.
     room: Option<Range<usize>>,
 }
 
-/// All comments of a file, as far as keys have them or they have lines of their own.
+/// All comments of a file: of keys, and on lines of their own.
 #[derive(Default)]
 struct Comments {
     places: HashMap<Vec<String>, CommentPlace>,
-    /// Behind items of lists, and keys in them: which item is which may change.
+    /// Comments in lists, whose items may move.
     listed: Vec<(Vec<String>, String)>,
-    /// On lines of their own.
+    /// Comments on lines of their own.
     lines: Vec<String>,
 }
 
 impl TaskFile {
-    /// Returns the file with the comments that `other` has and `base` has not, each at the key where it stands there. What the file says is the
-    /// same; a comment for which there is no sure place is not taken over.
+    /// Returns the file with the comments that `other` has and `base` lacks, each at the same key. The values stay the same; a
+    /// comment without an unambiguous place is not taken over.
     #[must_use]
     pub fn with_comments_of(&self, base: Option<&Self>, other: &Self, defaults: &Defaults) -> Self {
         // Most files have none.
@@ -58,7 +57,7 @@ impl TaskFile {
             }
             let above: HashSet<&String> = known.iter().flat_map(|known| &known.above).collect();
             let now: HashSet<&String> = theirs.above.iter().collect();
-            // A line that was replaced there may have been replaced here, too.
+            // A comment that was replaced there may have been replaced here too.
             if above.is_subset(&now) {
                 let added = theirs
                     .above
@@ -129,14 +128,14 @@ impl TaskFile {
 }
 
 impl Comments {
-    /// Returns those behind keys and items.
+    /// Returns the comments after keys and items.
     fn behind(&self) -> impl Iterator<Item = (&Vec<String>, &String)> {
         let places =
             self.places.iter().filter_map(|(path, place)| Some((path, place.behind.as_ref()?)));
         places.chain(self.listed.iter().map(|(path, comment)| (path, comment)))
     }
 
-    /// Goes through what is written by indentation. `texts` gets the bytes of values of several lines, in which nothing is a comment.
+    /// Walks the block-style nodes. `texts` gets the byte ranges of multi-line values, in which nothing is a comment.
     fn gather(
         &mut self,
         head: &str,
@@ -186,7 +185,7 @@ impl Comments {
 }
 
 impl CommentPlace {
-    /// Returns the place of a key; nothing where something else begins its line.
+    /// Returns the place of a key; `None` if it does not start its line.
     fn of(head: &str, key: usize, value: &Node<'_>) -> Option<Self> {
         let line = head.get(..key)?.rfind('\n').map_or(0, |end| end + 1);
         let indent = head[line..key].to_owned();
@@ -208,7 +207,7 @@ impl CommentPlace {
     }
 }
 
-/// Returns the comment between a place and the end of its line, and the bytes there; nothing where something else stands there.
+/// Returns the comment between an offset and the end of its line, and the byte range; `None` if something else is there.
 fn behind(head: &str, at: usize) -> Option<(Option<String>, Range<usize>)> {
     let rest = head.get(at..)?.lines().next().unwrap_or_default();
     let comment = rest.trim();

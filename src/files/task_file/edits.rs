@@ -1,4 +1,4 @@
-//! A changed task as the smallest edits of its file, and what people keep there: keys of their own, and the body.
+//! Minimal edits of a task file for a changed task; and people's own keys and body.
 
 use serde_json::Value;
 
@@ -10,10 +10,10 @@ use crate::files::config::decode::text_of;
 use crate::files::frontmatter::{Edit, Path};
 use crate::files::yaml::{MappingEntry, Node, NodeKind};
 
-/// The keys whose values are texts, or lists of them: what looks like a number there is the text that is written.
+/// The keys whose values are texts, or lists of texts, even if they look like numbers.
 const TEXTS: [&str; 4] = ["title", "description", "tags", "blockers"];
 
-/// The keys that are the engine's.
+/// The engine's keys.
 const OWN: [&str; 11] = [
     "id",
     "status",
@@ -28,24 +28,24 @@ const OWN: [&str; 11] = [
     "workflowHash",
 ];
 
-/// The engine's keys that count for nothing in a hand-made file.
+/// The engine's keys that are ignored in a hand-made file.
 const GIVEN: [&str; 4] = ["reviewContext", "blockers", "context", "workflowHash"];
 
-/// Whose keys are meant.
+/// A set of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// All but the engine's.
     People,
-    /// All: nobody has taken the task up, so there are no others.
+    /// All, for a task that is not adopted.
     All,
 }
 
-/// Returns whether only the engine gives that key a value.
+/// Returns whether only the engine sets that key.
 pub(crate) fn is_given(key: &str) -> bool {
     GIVEN.contains(&key)
 }
 
-/// Returns the values of entries. What looks like a number where a text belongs is a text: `1.10` and `1.1` differ.
+/// Returns the values of entries. Where texts are expected, numbers are read as texts: `1.10` and `1.1` differ.
 pub(crate) fn read_entries<'n, 's: 'n>(
     entries: impl IntoIterator<Item = &'n MappingEntry<'s>>,
 ) -> Map {
@@ -65,7 +65,7 @@ fn texts(node: &Node<'_>) -> Value {
 }
 
 impl TaskFile {
-    /// Returns these keys, as they stand.
+    /// Returns these keys with their values.
     pub fn keys(&self, scope: Scope) -> Map {
         let mut keys = self.raw();
         keys.retain(|key, _| scope == Scope::All || !OWN.contains(&key.as_str()));
@@ -103,7 +103,7 @@ impl TaskFile {
             .and_then(|agent| text_of(agent)?.parse().ok())
     }
 
-    /// Returns the file with these keys replaced, and with that body, to the byte.
+    /// Returns the file with these keys replaced, and with exactly that body.
     pub fn with_keys(&self, scope: Scope, keys: Map, body: &str) -> Spliced {
         let close = self.source.close();
         let end = match close.ends_with('\n') || body.is_empty() {
@@ -115,13 +115,13 @@ impl TaskFile {
     }
 }
 
-/// Returns the edits that make the file say `after` where it says something else now.
+/// Returns the edits that change the file to `after`.
 pub(crate) fn edits_for(file: &TaskFile, after: &Task) -> Vec<Edit> {
     let before = &file.task;
     let now = fields(after);
     let then: Map = match file.origin {
         Origin::Adopted => fields(before),
-        // What a hand-made file says is compared as it is written: foreign words give way, and what only the engine gives goes.
+        // A hand-made file is compared as written: foreign words are replaced, and keys that only the engine sets are removed.
         Origin::HandMade => {
             let changes = |key: &str| now.contains_key(key) || is_given(key);
             read_entries(
@@ -144,7 +144,7 @@ pub(crate) fn edits_for(file: &TaskFile, after: &Task) -> Vec<Edit> {
 pub(crate) fn edits_between(file: &TaskFile, then: &Map, mut now: Map) -> Vec<Edit> {
     let mut edits = Vec::new();
     for (key, old) in then {
-        // What is new stands in the order in which it is written: `remove` would put the last in place of what is removed.
+        // Keeps the order of new keys: `remove` would move the last one into the gap.
         match now.shift_remove(key) {
             None => edits.push(Edit::remove(Path::from(key.as_str()))),
             Some(new) => change(&Path::from(key.as_str()), old, new, file.field(key), &mut edits),
@@ -156,7 +156,7 @@ pub(crate) fn edits_between(file: &TaskFile, then: &Map, mut now: Map) -> Vec<Ed
     edits
 }
 
-/// Says how a value becomes another: mappings key by key, lists of mappings and of texts item by item, everything else as a whole.
+/// Returns the edits between two values: mappings key by key, lists of mappings and of texts item by item, everything else as a whole.
 fn change(path: &Path, old: &Value, new: Value, written: Option<&Node<'_>>, edits: &mut Vec<Edit>) {
     if *old == new {
         return;
@@ -198,8 +198,8 @@ fn change(path: &Path, old: &Value, new: Value, written: Option<&Node<'_>>, edit
     }
 }
 
-/// Says how a list of texts becomes another, so that those which stay are left as they are written. Those at its start stay, and at
-/// its end if it does not grow.
+/// Returns the edits between two lists of texts. Equal items at the start stay as written, and at the end too if the list does
+/// not grow.
 fn change_texts(path: &Path, old: &[Value], new: Vec<Value>, edits: &mut Vec<Edit>) {
     let same = |(old, new): &(&Value, &Value)| old == new;
     let start = old.iter().zip(&new).take_while(same).count();

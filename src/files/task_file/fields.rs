@@ -1,4 +1,4 @@
-//! A task as the fields of its file, and back: strict with the engine's fields, blind to all others.
+//! Converts a task to the fields of its file and back: strict for engine fields, ignoring all others.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::domain::{Map, ReviewContext, Routing, Status, Task, TaskId};
 use crate::files::config::decode::{Faults, FieldReader};
 use crate::files::yaml::{Fault, Node};
 
-/// Where `context` has what a task began with.
+/// The key of a task's input in `context`.
 pub(crate) const INPUT: &str = "input";
 
 /// Returns the fields of a task without its history: people's fields first, then the engine's.
@@ -55,7 +55,7 @@ pub fn review_value(review: &ReviewContext) -> Value {
     Value::Object(fields)
 }
 
-/// Returns the task, and whether the engine has taken it up; or everything that is wrong with it.
+/// Decodes a task, and whether it is adopted; fails with all faults.
 pub(crate) fn decode(
     node: &Node<'_>,
     id: &TaskId,
@@ -100,7 +100,7 @@ fn decoded(
     let title = fields.text("title");
     let title = fields.require("title", title);
     let (status, updated) = match origin {
-        // A hand-made file may carry another tool's words here; taking it up writes ours.
+        // A hand-made file may have another tool's words here; adoption writes ours.
         Origin::HandMade => (Some(Status::Ready), None),
         Origin::Adopted => {
             let status = fields.parsed("status");
@@ -130,7 +130,7 @@ fn decoded(
     Some((task, origin))
 }
 
-/// Clears what only the engine sets: a task at no gate yet was never sent back, claimed or handed anything.
+/// Clears the fields that only the engine sets: a task at no gate yet was never sent back or claimed, and has no outputs.
 fn clear_engine_fields(task: &mut Task) {
     // A task without a workflow has its role from its file.
     task.routing =

@@ -1,4 +1,4 @@
-//! The visits of a task: the open one (`gate`), and the entries of `gateHistory`. Read strictly, written as they stand.
+//! The visits of a task: the open one (`gate`), and the entries of `gateHistory`. Read strictly.
 
 use serde_json::{Value, json};
 
@@ -7,8 +7,7 @@ use crate::domain::{Ending, OpenBranch, OpenVisit, Stamp, Station, Visit};
 use crate::files::config::decode::{Faults, FieldReader, point_in_time, text_of};
 use crate::files::yaml::{MappingEntry, Node, NodeKind};
 
-/// Returns the open visit that the node says. Its number follows from the history: the length without the entries that
-/// branches of the open fork have added.
+/// Reads the open visit. Its number is the length of the history without the entries of the open fork's branches.
 pub(crate) fn read_open_visit(
     node: &Node<'_>,
     history: &[Visit],
@@ -89,7 +88,7 @@ pub(crate) fn branch_value(branch: &OpenBranch) -> Value {
     })))
 }
 
-/// Returns the visits that the node lists; none where there is no node.
+/// Reads the ended visits; none without a node.
 pub(crate) fn read_history(node: Option<&Node<'_>>, faults: &Faults) -> Vec<Visit> {
     node.map(Node::items)
         .unwrap_or_default()
@@ -106,7 +105,7 @@ fn read_visit(node: &Node<'_>, faults: &Faults) -> Option<Visit> {
     let entered = fields.time("entered");
     let exited = fields.time("exited");
     let outcome = fields.parsed("outcome");
-    // The seconds are derived; they stand in the file for people and for other programs.
+    // The duration is derived; it is in the file for people and other programs.
     let _: Option<u64> = fields.parsed("duration");
     let verdict = fields.parsed("verdict");
     // A branch that timed out has no verdict.
@@ -182,14 +181,13 @@ pub(crate) fn visit_value(visit: &Visit) -> Value {
 const TIMES: [&str; 2] = ["entered", "exited"];
 
 impl TaskFile {
-    /// Returns whether the history begins with that of an earlier version: entry by entry all that it says, what only people know
-    /// included.
+    /// Returns whether the history starts with that of an earlier version, comparing entries completely, also unknown keys.
     pub fn continues(&self, before: &Self) -> bool {
         let (old, new) = (before.entries(), self.entries());
         old.len() <= new.len() && old.iter().zip(new).all(|(old, new)| is_same_entry(old, new))
     }
 
-    /// Returns whether the history is that of another version.
+    /// Returns whether the history equals that of another version.
     pub fn has_history_of(&self, other: &Self) -> bool {
         self.entries().len() == other.entries().len() && self.continues(other)
     }

@@ -1,4 +1,4 @@
-//! The tree under construction. Keeps a cursor over the source, since events do not say where dashes, colons, block
+//! Builds the tree from parser events. Keeps a cursor over the source, since events do not tell where dashes, colons, block
 //! scalar headers and absent values are.
 
 use std::borrow::Cow;
@@ -33,7 +33,7 @@ pub(crate) struct Builder<'s, 'l> {
 struct Frame<'s> {
     node: Node<'s>,
     anchor: usize,
-    /// The key whose value is still to come, and whether it can be used: if not, its value is read all the same.
+    /// The key whose value is pending, and whether it is valid: the value of an invalid key is read all the same.
     key: Option<(EntryKey<'s>, bool)>,
     explicit_key: bool,
 }
@@ -55,7 +55,7 @@ impl<'s, 'l> Builder<'s, 'l> {
         }
     }
 
-    /// Returns the tree, or everything that is wrong with it.
+    /// Returns the tree; fails with all faults.
     pub(crate) fn finish(mut self) -> Result<Node<'s>, Vec<Fault>> {
         if !self.faults.is_empty() {
             self.faults.sort_by_key(|fault| fault.span.start);
@@ -71,7 +71,7 @@ impl<'s, 'l> Builder<'s, 'l> {
         }))
     }
 
-    /// Takes in one event; an error ends the reading.
+    /// Processes one event; an error ends the parsing.
     pub(crate) fn event(&mut self, event: Event<'s>, span: &Span) -> Result<(), Fault> {
         // A parser over a string always knows its byte offsets.
         let range = span.byte_range().unwrap_or(0..0);
@@ -152,7 +152,7 @@ impl<'s, 'l> Builder<'s, 'l> {
             let message = "this alias stands inside the value that it names";
             return Err(Fault::new("recursive_alias", span, message));
         };
-        // Paid for before it is copied.
+        // Counted against the limits before it is copied.
         let weight = weight(target);
         self.copy(weight.0, &span)?;
         self.spend(weight, &span)?;
@@ -298,7 +298,7 @@ fn sharing(anchor: usize) -> Sharing {
     if anchor == 0 { Sharing::Own } else { Sharing::Anchored }
 }
 
-/// Returns what a subtree costs its reader: nodes, and bytes of text.
+/// Returns the size of a subtree: nodes, and bytes of text.
 fn weight(node: &Node<'_>) -> (usize, usize) {
     let own = match &node.kind {
         NodeKind::String(text) => text.len(),
@@ -311,7 +311,7 @@ fn weight(node: &Node<'_>) -> (usize, usize) {
     below.fold((1 + node.entries().len(), own + keys), |sum, one| (sum.0 + one.0, sum.1 + one.1))
 }
 
-/// Reports every key that was defined before in the same mapping, with both lines.
+/// Reports every duplicate key of a mapping, with both lines.
 pub(crate) fn report_duplicates(
     source: &str,
     entries: &[MappingEntry<'_>],

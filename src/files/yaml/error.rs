@@ -1,4 +1,4 @@
-//! What is wrong with a text, where, and what to do about it.
+//! Faults of a text: what is wrong, where, and the fix; and parse limits.
 
 use std::fmt;
 use std::ops::Range;
@@ -59,14 +59,14 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// How much a text may ask of its reader.
+/// The limits of parsing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParseLimits {
     /// Lists and mappings inside each other.
     pub depth: usize,
     /// Nodes in all, aliases expanded.
     pub nodes: usize,
-    /// Nodes that come out of aliases: a few lines can stand for billions.
+    /// Nodes from expanded aliases: a few lines can expand to billions.
     pub alias_nodes: usize,
     /// Bytes of text in the tree, aliases expanded.
     pub text: usize,

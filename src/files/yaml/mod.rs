@@ -1,4 +1,4 @@
-//! YAML as a tree with byte spans: the one grammar that everything reads by. Never writes.
+//! Parses YAML to a tree with byte spans: the one grammar for all files. Never writes.
 //!
 //! Scalars follow the YAML 1.2 core schema, narrowed so that what a person wrote stays what it is: `no`, `010`,
 //! `1_000`, `0x1f`, `1:30`, `.inf` and dates are strings. Refused: duplicate keys, keys that are no strings, merge

@@ -1,4 +1,4 @@
-//! The tree: what a text says, and where it says it.
+//! The parsed tree: values with their spans.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -22,12 +22,12 @@ pub struct Node<'s> {
     pub(crate) indicator: Option<usize>,
 }
 
-/// What a node says.
+/// The value of a node.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NodeKind<'s> {
     /// Nothing.
     Null,
-    /// Yes or no.
+    /// A boolean.
     Bool(bool),
     /// A decimal number.
     Number(Decimal<'s>),
@@ -148,7 +148,7 @@ impl<'s> Node<'s> {
         }
     }
 
-    /// Tells whether nothing is said: `null`, `~` or an absent value.
+    /// Returns whether the value is `null`, `~` or absent.
     pub fn is_null(&self) -> bool {
         matches!(self.kind, NodeKind::Null)
     }
@@ -207,7 +207,7 @@ impl<'s> Node<'s> {
         }
     }
 
-    /// Tells whether the node says the same as a value, key order aside.
+    /// Returns whether the node equals a value, ignoring the order of keys.
     pub fn says(&self, value: &Value) -> bool {
         match (&self.kind, value) {
             (NodeKind::Null, Value::Null) => true,
@@ -229,7 +229,7 @@ impl<'s> Node<'s> {
         }
     }
 
-    /// Tells whether two nodes say the same, however they are written and in whatever order their keys are.
+    /// Returns whether two nodes have equal values, ignoring notation and the order of keys.
     pub fn agrees(&self, other: &Node<'_>) -> bool {
         match (&self.kind, &other.kind) {
             (NodeKind::Null, NodeKind::Null) => true,
@@ -267,7 +267,7 @@ impl<'s> Node<'s> {
     }
 }
 
-/// A decimal number and its text. Where a text is wanted, what is written counts: `1.10` may be a version.
+/// A decimal number and its text. Where a text is expected, the text counts: `1.10` may be a version.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decimal<'s> {
     number: Number,

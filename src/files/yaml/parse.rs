@@ -1,4 +1,4 @@
-//! From text to tree: drives the event parser and holds it to the limits.
+//! Parses a text to a tree: drives the event parser, and enforces the limits.
 
 use std::ops::Range;
 
@@ -56,7 +56,7 @@ fn options(limits: &ParseLimits) -> Options {
     }
 }
 
-/// Returns what is wrong with a text that was understood only so far.
+/// Returns the fault of a text that was parsed only up to an offset.
 fn syntax(
     text: &str,
     base: usize,

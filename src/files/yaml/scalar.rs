@@ -1,4 +1,4 @@
-//! What a plain scalar means: the YAML 1.2 core schema, minus everything that would not keep what a person wrote.
+//! Resolves plain scalars: by the YAML 1.2 core schema, without conversions that would lose what a person wrote.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use serde_json::Number;
 use super::error::Fault;
 use super::node::{Decimal, NodeKind, NodeLayout};
 
-/// Returns what a plain (unquoted) scalar means.
+/// Returns the value of a plain (unquoted) scalar.
 pub(crate) fn resolve(text: Cow<'_, str>) -> NodeKind<'_> {
     match text.as_ref() {
         "" | "~" | "null" | "Null" | "NULL" => NodeKind::Null,
@@ -65,7 +65,7 @@ fn number(text: &str) -> Option<Number> {
     positive.parse::<f64>().ok().and_then(Number::from_f64)
 }
 
-/// What an older reader (YAML 1.1) takes a plain string for.
+/// The type that a YAML 1.1 reader gives to a plain string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Legacy {
     /// A yes or no.

@@ -1,6 +1,6 @@
-//! The worktree moved to another commit, and recovered after a kill; other worktrees.
+//! Moves the worktree to another commit, and recovers that after a kill; other worktrees.
 
-pub(crate) mod bring;
+pub(crate) mod fast_forward;
 pub(crate) mod overwrite_check;
 pub(crate) mod recovery;
 pub(crate) mod worktrees;

@@ -1,5 +1,5 @@
-//! What keeps a worktree from being brought to another commit: what people staged, changed, left untracked or have ignored where
-//! something is to change, and aof's own folder, which nothing may come into. Looks, and changes nothing.
+//! Checks whether a worktree may be moved to another commit. Staged, changed, untracked and ignored files must not be
+//! overwritten, and nothing may write into aof's own folder. Changes nothing.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -18,12 +18,12 @@ use crate::git::objects::tree::text;
 use crate::git::repository::handle::Repository;
 use crate::system::terminal::quoted;
 
-/// So many files in the way are told.
+/// How many files an error lists.
 const MOST_TOLD: usize = 20;
 
 impl Repository {
-    /// Refuses changes of aof's own folder, of whichever project, and files below `tasks/` whose names are not UTF-8. What only goes from
-    /// aof's folder would go from here as well, where it may be in use.
+    /// Refuses changes in any project's `.aof`, and files below `tasks/` whose names are not UTF-8. A deletion in `.aof` would
+    /// delete this clone's file too, which may be in use.
     pub(crate) fn check_incoming(&self, changes: &Changes) -> Result<(), GitError> {
         let is_own = |path: &[u8]| path.split(|byte| *byte == b'/').any(is_own_folder);
         let own = |comes: bool| {
@@ -43,7 +43,7 @@ impl Repository {
         let is_odd =
             |path: &[u8]| path.starts_with(tasks.as_bytes()) && str::from_utf8(path).is_err();
         match coming.find(|(path, _)| is_odd(path)) {
-            Some((path, _)) => Err(GitError::NotBrought {
+            Some((path, _)) => Err(GitError::CheckoutFailed {
                 detail: format!(
                     "the name of `{}` is not UTF-8, which is not allowed below `tasks/`; rename it where it was committed, with `git mv`",
                     text(path.clone())
@@ -53,7 +53,7 @@ impl Repository {
         }
     }
 
-    /// Refuses changes where people have staged, changed or untracked files, by this index.
+    /// Refuses changes that would overwrite staged, changed or untracked files, by this index.
     pub(crate) fn check_overwrites(
         &self,
         index: &Path,
@@ -63,16 +63,16 @@ impl Repository {
     ) -> Result<(), GitError> {
         let files = self.untracked_in_the_way(index, changes)?;
         if !files.is_empty() {
-            return Err(GitError::InTheWay { files });
+            return Err(GitError::WouldOverwrite { files });
         }
         let mut git = self.read_tree(index, from, to);
         git.arg("-n");
         let Err(error) = command::run_git(git, &[]) else { return Ok(()) };
         let files = self.changed_in_the_way(changes)?;
         if !files.is_empty() {
-            return Err(GitError::InTheWay { files });
+            return Err(GitError::WouldOverwrite { files });
         }
-        let marked = self.marked_in_the_way(changes)?;
+        let marked = self.commands_to_unmark(changes)?;
         let detail = if marked.is_empty() {
             error.to_string()
         } else {
@@ -81,11 +81,11 @@ impl Repository {
                 listed(&marked)
             )
         };
-        Err(GitError::NotBrought { detail })
+        Err(GitError::CheckoutFailed { detail })
     }
 
-    /// Returns what takes back that git takes files for unchanged.
-    fn marked_in_the_way(&self, changes: &Changes) -> Result<Vec<String>, GitError> {
+    /// Returns the commands that clear `assume-unchanged` and `skip-worktree` at these paths.
+    fn commands_to_unmark(&self, changes: &Changes) -> Result<Vec<String>, GitError> {
         let mut commands = Vec::new();
         let paths: Vec<&OsStr> = changes.keys().map(|path| OsStr::from_bytes(path)).collect();
         for paths in paths.chunks(PATHS_A_COMMAND) {
@@ -94,7 +94,7 @@ impl Repository {
                 .args(paths);
             for line in command::run_git(git, &[])?.split(|byte| *byte == 0) {
                 let [mark, b' ', path @ ..] = line else { continue };
-                // A small letter says that it is assumed unchanged, an `S` of either size that it is passed over.
+                // A lower-case letter means assume-unchanged, an `S` of either case skip-worktree.
                 let marks = [
                     (mark.is_ascii_lowercase(), "assume-unchanged"),
                     (mark.eq_ignore_ascii_case(&b'S'), "skip-worktree"),
@@ -111,8 +111,8 @@ impl Repository {
         Ok(commands)
     }
 
-    /// Returns files that git does not know, where something new is to come. Git itself takes those for expendable that it was told
-    /// to ignore; but they may be somebody's only copy.
+    /// Returns untracked files where new ones would be written. Git itself overwrites ignored files, but they may be somebody's
+    /// only copy.
     fn untracked_in_the_way(
         &self,
         index: &Path,
@@ -148,7 +148,7 @@ impl Repository {
         Ok(found.into_iter().take(MOST_TOLD).map(text).collect())
     }
 
-    /// Returns what people staged, changed or left untracked where something is to change.
+    /// Returns the staged, changed and untracked files at these paths.
     fn changed_in_the_way(&self, changes: &Changes) -> Result<Vec<String>, GitError> {
         let mut files = Vec::new();
         let paths: Vec<&OsStr> = changes.keys().map(|path| OsStr::from_bytes(path)).collect();
@@ -161,7 +161,7 @@ impl Repository {
     }
 }
 
-/// Adds the file at a path, or all those below it; what is a repository of its own is git's to judge.
+/// Adds the file at a path, or all files below it. A nested repository is left to git.
 fn files_at(root: &Path, path: &[u8], found: &mut BTreeSet<Vec<u8>>) -> Result<(), GitError> {
     let place = root.join(OsStr::from_bytes(path));
     let Ok(data) = fs::symlink_metadata(&place) else { return Ok(()) };

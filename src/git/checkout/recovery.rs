@@ -1,5 +1,5 @@
-//! Finishes a move of the worktree that a kill or a failure interrupted, or takes it back. Each path is compared with what both commits
-//! have there; whatever is neither is somebody's, or torn, and stays.
+//! Finishes or undoes a fast-forward that a kill or a failure interrupted. Each path is compared with both commits; content that
+//! is in neither belongs to a person or is torn, and stays.
 //!
 //! ```text
 //!   branch and index               all paths are as one of the commits     otherwise, or a failure
@@ -8,7 +8,7 @@
 //!   moved, or merged further       nothing: what differs is somebody's     likewise
 //!   elsewhere                      back, where HEAD has the old version    likewise
 //! ```
-//! A path whose index entry is neither version is somebody's work, and stays as it is.
+//! A path whose index entry is neither version is a person's work, and stays as it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,7 +16,7 @@ use std::io::ErrorKind;
 use std::ops::Bound;
 use std::time::{Duration, Instant};
 
-use super::bring::Bringing;
+use super::fast_forward::FastForwardLocks;
 use crate::domain::listed;
 use crate::git::command;
 use crate::git::error::{At, GitError, Unsettled, with_cause};
@@ -27,28 +27,28 @@ use crate::git::objects::tree::{Leaf, MODE_TREE, text};
 use crate::git::repository::handle::Repository;
 use crate::git::repository::references::Head;
 use crate::git::transaction::locks::{BranchLock, INDEX_COPY, IncomingFiles};
-use crate::git::transaction::publish::Intent;
+use crate::git::transaction::publish::RecordLocks;
 use crate::system::terminal::quoted;
 
 /// The result of a recovery.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct CheckoutRecovery {
-    /// The paths that could not be written; all others are settled.
+    /// The paths that could not be written; all others are done.
     pub unsettled: Vec<Unsettled>,
-    /// Why not everything came.
+    /// Why the move was not finished.
     pub failed: Option<String>,
 }
 
-/// Where the branch and the index are.
+/// How far the interrupted move got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stand {
-    /// HEAD is the branch, where it was before the move.
+enum MoveProgress {
+    /// The branch is checked out and has not moved.
     Before,
-    /// The branch has moved, and the index has not: a power cut.
+    /// The branch has moved, but not the index: a power cut.
     Ahead,
-    /// The branch and the index have moved, or HEAD has the new commit in its history.
+    /// The branch and the index have moved, or HEAD contains the new commit.
     Landed,
-    /// HEAD is another commit, without the new one in its history.
+    /// HEAD is another commit that does not contain the new one.
     Elsewhere,
 }
 
@@ -57,12 +57,12 @@ enum Stand {
 enum Version {
     Before,
     After,
-    /// Nothing stands there, though both commits have a file.
+    /// There is no file, though both commits have one.
     Missing,
     Other,
 }
 
-/// What is known of a path.
+/// The state of a path.
 struct PathState {
     path: Vec<u8>,
     sides: BeforeAfter,
@@ -73,7 +73,7 @@ struct PathState {
     is_left_out: bool,
 }
 
-/// An entry of the index; no leaf where it has several versions, or where an entry nearby is somebody's.
+/// An entry of the index; without a leaf if it is unmerged, or if a conflicting path has a person's entry.
 #[derive(Clone, Copy)]
 struct IndexState {
     leaf: Option<Leaf>,
@@ -81,7 +81,7 @@ struct IndexState {
 }
 
 impl PathState {
-    /// Says whether nobody has changed anything at the path.
+    /// Returns whether nobody else has changed anything at the path.
     fn is_ours(&self) -> bool {
         match self.file {
             Version::Before => self.entry == Version::Before,
@@ -93,10 +93,10 @@ impl PathState {
         }
     }
 
-    /// Says whether the file, and the index entry, are to become this version.
-    fn goes(&self, to: Version) -> (bool, bool) {
+    /// Returns whether the file, and whether the index entry, should become this version.
+    fn should_move(&self, to: Version) -> (bool, bool) {
         match to {
-            // What somebody has committed is theirs.
+            // HEAD has another version: somebody committed it.
             Version::Before if self.head != Version::Before => (false, false),
             Version::Before => (
                 self.file == Version::After && self.entry != Version::Other,
@@ -115,19 +115,19 @@ impl PathState {
 }
 
 impl Repository {
-    /// Finishes an interrupted move, or takes it back where somebody has changed something since or it fails again. Filters have that
-    /// patience in all; a file that they have not answered for by then stays as it is.
-    pub fn finish_bringing(
+    /// Finishes an interrupted fast-forward, or undoes it if somebody has changed something since or it fails again. `patience`
+    /// is the time for all filters; a file whose filter takes longer stays as it is.
+    pub fn recover_fast_forward(
         &self,
         was: &BranchLock,
         deadline: Instant,
         patience: Duration,
-        intent: Intent<'_>,
+        record: RecordLocks<'_>,
     ) -> Result<CheckoutRecovery, GitError> {
-        self.wait_for_left_git(deadline)?;
+        self.wait_for_orphaned_git(deadline)?;
         let changes = match self.changes(was.from, was.to) {
             Ok(changes) => changes,
-            // Nothing of the kind is ever begun.
+            // Such a move is never begun.
             Err(GitError::Forbidden { .. }) => return Ok(CheckoutRecovery::default()),
             Err(error) => return self.without_commits(was, error),
         };
@@ -135,12 +135,17 @@ impl Repository {
         let start = Head { reference: was.reference.clone(), commit: was.from };
         loop {
             let entries = self.entries_at(&changes)?;
-            if self.stand(was, &self.head()?, &changes, &entries)? == Stand::Landed {
+            if self.progress(was, &self.head()?, &changes, &entries)? == MoveProgress::Landed {
                 return Ok(CheckoutRecovery::default());
             }
-            let lock =
-                self.begin_bringing(&start, was.to, IncomingFiles::Coming, deadline, &mut *intent)?;
-            match self.settle(was, &changes, lock, deadline, until) {
+            let lock = self.begin_fast_forward(
+                &start,
+                was.to,
+                IncomingFiles::Coming,
+                deadline,
+                &mut *record,
+            )?;
+            match self.recover_under_lock(was, &changes, lock, deadline, until) {
                 // Somebody has committed, or switched branches: decide again.
                 Err(GitError::Moved { .. }) if Instant::now() < deadline => {}
                 settled => return settled,
@@ -148,7 +153,7 @@ impl Repository {
         }
     }
 
-    /// Git has pruned one of the commits, so nobody knows what came, or from where: the files stay as they are.
+    /// Handles a pruned commit: nobody can tell what was checked out, so all files stay as they are.
     fn without_commits(
         &self,
         was: &BranchLock,
@@ -164,33 +169,39 @@ impl Repository {
         Ok(CheckoutRecovery { unsettled: Vec::new(), failed: Some(failed) })
     }
 
-    /// Decides and acts while nobody else can change the index.
-    fn settle(
+    /// Decides and acts while the index is locked.
+    fn recover_under_lock(
         &self,
         was: &BranchLock,
         changes: &Changes,
-        lock: Bringing,
+        lock: FastForwardLocks,
         deadline: Instant,
         until: Instant,
     ) -> Result<CheckoutRecovery, GitError> {
         let head = self.head()?;
         let mut known = self.known(changes, head.commit, until)?;
         let may_come = self.check_incoming(changes).is_ok();
-        let aim = match self.stand(was, &head, changes, &self.entries_at(changes)?)? {
-            Stand::Landed => return Ok(CheckoutRecovery::default()),
-            Stand::Ahead if !may_come => return Ok(CheckoutRecovery::default()),
-            Stand::Ahead => Version::After,
-            Stand::Before | Stand::Elsewhere => Version::Before,
+        let aim = match self.progress(was, &head, changes, &self.entries_at(changes)?)? {
+            MoveProgress::Landed => return Ok(CheckoutRecovery::default()),
+            MoveProgress::Ahead if !may_come => return Ok(CheckoutRecovery::default()),
+            MoveProgress::Ahead => Version::After,
+            MoveProgress::Before | MoveProgress::Elsewhere => Version::Before,
         };
         let mut failed = None;
         let is_before = head.reference == was.reference && head.commit == was.from;
         if is_before && may_come && known.iter().all(PathState::is_ours) {
             let copy = self.index_copy()?;
-            // What fails goes back, which takes its time as well.
-            match self.bring_rest(&copy, was, changes, &known, left(until) / 2) {
+            // Half of the time is kept for undoing a failure.
+            match self.check_out_rest(&copy, was, changes, &known, left(until) / 2) {
                 Ok(()) => {
-                    let landed =
-                        self.land(lock, &copy, &head, was.to, "sync: finished", deadline)?;
+                    let landed = self.move_branch_and_index(
+                        lock,
+                        &copy,
+                        &head,
+                        was.to,
+                        "sync: finished",
+                        deadline,
+                    )?;
                     return match landed.not_synced {
                         Some(fault) => Err(fault.cause).at("sync", &fault.path),
                         None => Ok(CheckoutRecovery::default()),
@@ -213,35 +224,35 @@ impl Repository {
                 listed(&others)
             ));
         }
-        let unsettled = self.go_each(aim, &known, lock, until)?;
+        let unsettled = self.move_each_path(aim, &known, lock, until)?;
         Ok(CheckoutRecovery { unsettled, failed })
     }
 
-    fn stand(
+    fn progress(
         &self,
         was: &BranchLock,
         head: &Head,
         changes: &Changes,
         entries: &BTreeMap<Vec<u8>, IndexState>,
-    ) -> Result<Stand, GitError> {
+    ) -> Result<MoveProgress, GitError> {
         let is_on_it = head.reference == was.reference;
         if is_on_it && head.commit == was.from {
-            return Ok(Stand::Before);
+            return Ok(MoveProgress::Before);
         }
         if is_on_it && head.commit == Some(was.to) {
-            // The index moves as a whole.
+            // The index is replaced as a whole, so any path tells.
             let has_moved = changes.is_empty()
                 || changes.iter().any(|(path, sides)| {
                     entry_version(*sides, entries.get(path)) == Version::After
                 });
-            return Ok(if has_moved { Stand::Landed } else { Stand::Ahead });
+            return Ok(if has_moved { MoveProgress::Landed } else { MoveProgress::Ahead });
         }
         let has_it = head.commit.map(|commit| self.is_ancestor(was.to, commit)).transpose()?;
-        Ok(if has_it == Some(true) { Stand::Landed } else { Stand::Elsewhere })
+        Ok(if has_it == Some(true) { MoveProgress::Landed } else { MoveProgress::Elsewhere })
     }
 
-    /// Brings the files that have not come yet.
-    fn bring_rest(
+    /// Checks out the files that have not been written yet.
+    fn check_out_rest(
         &self,
         copy: &Temp,
         was: &BranchLock,
@@ -257,16 +268,17 @@ impl Repository {
         self.check_out(copy, was.from, was.to, changes, patience)
     }
 
-    /// Gives each path that can go there the version of that side, and returns those whose file could not be written. Files go first:
-    /// after a kill the index still tells that there is something to do.
-    fn go_each(
+    /// Moves each path that can be moved to that version; returns those whose file could not be written. Files go first: after a
+    /// kill, the old index still shows that there is something to do.
+    fn move_each_path(
         &self,
         aim: Version,
         known: &[PathState],
-        lock: Bringing,
+        lock: FastForwardLocks,
         until: Instant,
     ) -> Result<Vec<Unsettled>, GitError> {
-        let going: Vec<&PathState> = known.iter().filter(|known| known.goes(aim).0).collect();
+        let going: Vec<&PathState> =
+            known.iter().filter(|known| known.should_move(aim).0).collect();
         let sides = |known: &PathState| match aim {
             Version::Before => (known.sides.1, known.sides.0),
             _ => known.sides,
@@ -287,7 +299,8 @@ impl Repository {
             }
         }
         self.sync_worktree(going.iter().map(|known| known.path.as_slice()))?;
-        let entries: Vec<&PathState> = known.iter().filter(|known| known.goes(aim).1).collect();
+        let entries: Vec<&PathState> =
+            known.iter().filter(|known| known.should_move(aim).1).collect();
         if !entries.is_empty() {
             let copy = self.index_copy()?;
             self.set_entries(
@@ -301,7 +314,7 @@ impl Repository {
         Ok(unsettled)
     }
 
-    /// Has git move these files from one version to the other. It looks at all of them before it changes one.
+    /// Has git move these files from one version to the other. Git checks all of them before it changes one.
     fn move_files(&self, files: &[(&[u8], BeforeAfter)], until: Instant) -> Result<(), GitError> {
         if files.is_empty() {
             return Ok(());
@@ -330,7 +343,7 @@ impl Repository {
         Unsettled { path, reason: with_cause(error), fix }
     }
 
-    /// Marks again the entries that a sparse checkout leaves out.
+    /// Restores the skip-worktree bit of entries that a sparse checkout leaves out.
     fn leave_out(&self, copy: &Temp, aim: Version, entries: &[&PathState]) -> Result<(), GitError> {
         let left_out: Vec<u8> = entries
             .iter()
@@ -345,7 +358,7 @@ impl Repository {
         command::run_git(git, &left_out).map(drop)
     }
 
-    /// Looks at every path that was to change.
+    /// Returns the state of every path that the move changes.
     fn known(
         &self,
         changes: &Changes,
@@ -364,7 +377,7 @@ impl Repository {
             let in_head = root.map(|root| trees.lookup(root, path)).transpose()?.flatten();
             let entry = entries.get(path);
             let is_gone = match fs::symlink_metadata(self.place_of(path)) {
-                // A folder of files that change is nothing that stands in the way.
+                // A folder that only holds changing files does not count as content.
                 Ok(data) => data.is_dir() && below(path, changes).next().is_some(),
                 Err(error) => {
                     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
@@ -391,7 +404,7 @@ impl Repository {
         Ok(known)
     }
 
-    /// Returns which of these files stand in the worktree just so, as git sees them through its filters.
+    /// Returns those files that are unmodified in the worktree, as git sees them through its filters.
     fn standing_as(
         &self,
         files: &[(&[u8], Leaf)],
@@ -403,7 +416,7 @@ impl Repository {
         let index = self.index_of(files, until)?;
         let mut git = self.git_on(&index.path);
         git.args(["diff-files", "-z", "--name-only", "--ignore-submodules=dirty"]);
-        // What git does not say in time is taken for somebody's.
+        // At a timeout all files count as changed by a person.
         let Ok(others) = command::run_git_for(git, &[], left(until)) else {
             return Ok(BTreeSet::new());
         };
@@ -412,14 +425,14 @@ impl Repository {
         Ok(same.map(<[u8]>::to_vec).collect())
     }
 
-    /// Makes an index of these files alone that knows which of them stand so.
+    /// Creates a refreshed index of these files alone.
     fn index_of(&self, files: &[(&[u8], Leaf)], until: Instant) -> Result<Temp, GitError> {
         let index = Temp::create(self.git_dir(), INDEX_COPY, 0o600)?;
-        // Git takes an empty file for a broken index, and none for an empty one.
+        // To git, an empty file is a broken index, and a missing one is empty.
         fs::remove_file(&index.path).at("remove", &index.path)?;
         self.set_entries(&index.path, files.iter().map(|(path, leaf)| (*path, Some(*leaf))))?;
         let paths: Vec<&[u8]> = files.iter().map(|(path, _)| *path).collect();
-        // One filter that fails ends git.
+        // One failing filter ends git, so try each path alone.
         if !self.refresh(&index.path, &paths, left(until)) {
             for path in &paths {
                 self.refresh(&index.path, &[path], left(until));
@@ -428,7 +441,7 @@ impl Repository {
         Ok(index)
     }
 
-    /// Returns what the index has at these paths, which is read once as a whole.
+    /// Returns the index entries at these paths. Reads the index once.
     fn entries_at(&self, changes: &Changes) -> Result<BTreeMap<Vec<u8>, IndexState>, GitError> {
         const THEIRS: IndexState = IndexState { leaf: None, is_left_out: false };
         let mut git = self.git_command();
@@ -438,7 +451,7 @@ impl Repository {
         for (path, entry) in listed.split(|byte| *byte == 0).filter_map(parse_entry) {
             let change = changes.get(path);
             if change.is_none_or(|sides| entry_version(*sides, Some(&entry)) == Version::Other) {
-                around.extend(around_of(path, changes));
+                around.extend(conflicting_changes(path, changes));
             }
             if change.is_some() {
                 found.insert(path.to_vec(), entry);
@@ -449,8 +462,8 @@ impl Repository {
     }
 }
 
-/// Returns the changed paths that cannot have an entry beside this one: the folders above it, and what is below.
-fn around_of(path: &[u8], changes: &Changes) -> Vec<Vec<u8>> {
+/// Returns the changed paths that conflict with this one: folders above it, and paths below it.
+fn conflicting_changes(path: &[u8], changes: &Changes) -> Vec<Vec<u8>> {
     let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
     let above = slashes.filter_map(|(at, _)| changes.get_key_value(&path[..at]));
     above.chain(below(path, changes)).map(|(path, _)| path.clone()).collect()

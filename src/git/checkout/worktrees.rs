@@ -1,4 +1,4 @@
-//! Other worktrees of the repository: where a branch is checked out, and checking one out beside the one that people work in.
+//! Other worktrees of the repository: finds where a branch is checked out, and adds worktrees.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -19,18 +19,18 @@ const CHECKOUT_TIMEOUT: Duration = Duration::from_mins(30);
 /// Another worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worktree {
-    /// Where its files are.
+    /// The folder of its files.
     pub folder: PathBuf,
-    /// Whether git has checked it out to the end.
+    /// Whether git has finished checking it out.
     pub is_whole: bool,
 }
 
-/// Where a branch can be had from.
+/// Where a branch can be checked out from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BranchSource {
-    /// It is here.
+    /// A local branch.
     Here,
-    /// It was fetched from a remote, as `origin/aof`.
+    /// A remote-tracking branch, as `origin/aof`.
     Remote(String),
 }
 
@@ -40,19 +40,19 @@ impl Repository {
         has_it(self.git_dir(), branch)
     }
 
-    /// Returns whether git has checked this worktree out to the end.
+    /// Returns whether git has finished checking out this worktree.
     pub fn is_whole(&self) -> bool {
         is_whole(self.git_dir())
     }
 
-    /// Returns the other worktree that has the branch checked out, if one has. One whose folder belongs to another repository, as in
-    /// a copy of a whole one, has not.
+    /// Returns the other worktree that has the branch checked out. A folder that belongs to another repository, as in a copied
+    /// repository, does not count.
     pub fn worktree_of(&self, branch: &str) -> Option<Worktree> {
         let mut others = self.records().into_iter().filter(|record| has_it(record, branch));
         let linked = others.find_map(|record| {
             let folder = folder_of(&record)?;
             let is_whole = is_whole(&record);
-            // Git makes the folder before it says there what it belongs to.
+            // Git creates the folder before it writes the `.git` file into it.
             let is_its = !is_whole || link_of(&folder).is_some_and(|link| is_same(&link, &record));
             (folder.is_dir() && is_its).then_some(Worktree { folder, is_whole })
         });
@@ -62,7 +62,7 @@ impl Repository {
         })
     }
 
-    /// Returns whether another worktree is in that folder, checked out to the end.
+    /// Returns whether another completely checked-out worktree is in that folder.
     pub fn has_worktree_at(&self, folder: &Path) -> bool {
         self.records().iter().any(|record| {
             is_whole(record) && folder_of(record).is_some_and(|other| other == folder)
@@ -77,7 +77,7 @@ impl Repository {
         self.common_dir().ends_with(".git").then(|| folder.to_owned())
     }
 
-    /// Returns the folders in which git keeps what it knows of other worktrees.
+    /// Returns the folders below `.git/worktrees`.
     pub(crate) fn records(&self) -> Vec<PathBuf> {
         let listing = fs::read_dir(self.common_dir().join("worktrees"));
         let mut records: Vec<PathBuf> =
@@ -86,7 +86,7 @@ impl Repository {
         records
     }
 
-    /// Returns where the branch can be had from; the remote that is named comes before others.
+    /// Returns where the branch can be checked out from; the named remote is preferred.
     pub fn branch_source(
         &self,
         branch: &str,
@@ -106,8 +106,8 @@ impl Repository {
         Ok(None)
     }
 
-    /// Checks the branch out in a folder of its own; one that is not there yet begins where the remote has it. Git holds the lock on the
-    /// open file until it has ended.
+    /// Checks the branch out in a folder; creates it from the remote's if it does not exist. Git inherits the lock on the open
+    /// file until it ends.
     pub fn add_worktree(
         &self,
         folder: &Path,
@@ -116,7 +116,7 @@ impl Repository {
         held: &File,
     ) -> Result<(), GitError> {
         let mut git = self.worktree_git();
-        // What is remembered of a folder that somebody removed is no hindrance.
+        // `--force` ignores the record of a worktree that somebody removed.
         git.args(["worktree", "add", "--force", "--quiet"]);
         match source {
             BranchSource::Here => git.arg("--").arg(folder).arg(branch),
@@ -128,7 +128,7 @@ impl Repository {
         Ok(())
     }
 
-    /// Begins a branch with a commit of that message that holds nothing.
+    /// Creates a branch with one empty commit.
     pub fn begin_branch(&self, branch: &str, message: &str) -> Result<CommitId, GitError> {
         let doing = || format!("begin the branch `{branch}`");
         let (author, committer) = (self.author_identity()?, self.identity()?);
@@ -144,10 +144,10 @@ impl Repository {
         Ok(CommitId::new(ObjectId::from_git(id)))
     }
 
-    /// Returns git for commands that look for the repository themselves, and run none of its hooks.
+    /// Returns a git command that runs in the common directory, and runs no hooks.
     fn worktree_git(&self) -> Command {
         let mut git = self.git_command();
-        // The folder of this worktree may be the very one that is taken away and made again.
+        // The folder of this worktree may be the one that is removed and created again.
         git.current_dir(self.common_dir())
             .env_remove("GIT_WORK_TREE")
             .env("GIT_DIR", self.common_dir());
@@ -155,7 +155,7 @@ impl Repository {
     }
 }
 
-/// Returns whether that worktree has the branch checked out; what is rebased or bisected there is, though HEAD does not say so.
+/// Returns whether that worktree has the branch checked out, or is rebasing or bisecting it with a detached HEAD.
 fn has_it(git_dir: &Path, branch: &str) -> bool {
     branch_of(git_dir).as_deref() == Some(branch)
 }
@@ -173,22 +173,21 @@ pub(crate) fn branch_of(git_dir: &Path) -> Option<String> {
     rebased.or_else(|| read("BISECT_START").map(|name| name.trim_end().to_owned()))
 }
 
-/// Returns where the files of the worktree are that this folder of git's is about.
+/// Returns the worktree's folder of files, given its folder below `.git/worktrees`.
 pub(crate) fn folder_of(record: &Path) -> Option<PathBuf> {
     let link = git_file::read_text(&record.join("gitdir")).ok()?;
-    // Git may write it relative to its own folder.
+    // The path may be relative to the record's folder.
     let link = record.join(link.trim_end_matches(['\n', '\r']));
     let folder = link.parent()?;
     Some(fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned()))
 }
 
-/// Returns whether both are one folder that is there.
+/// Returns whether both are the same existing folder.
 pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
     fs::canonicalize(one).is_ok_and(|one| fs::canonicalize(other).is_ok_and(|other| one == other))
 }
 
-/// Git locks a worktree while it checks it out, and gives the reason in the user's language; it writes the index when all files are
-/// there.
+/// Returns whether a checkout has finished. Git locks a worktree meanwhile, with a localized reason, and writes the index at the end.
 fn is_whole(git_dir: &Path) -> bool {
     let reason = git_file::read_text(&git_dir.join("locked"));
     !reason.is_ok_and(|text| text.trim() == "initializing" || !git_dir.join("index").exists())

@@ -200,8 +200,8 @@ impl Repository {
     /// Returns the blob with conflict markers that git wrote at this path, as `AUTO_MERGE` records it. Returns nothing without
     /// such a record.
     pub fn written_unmerged(&self, path: &str) -> Result<Option<ObjectId>, GitError> {
-        let told = git_file::read_text(&self.git_dir().join("AUTO_MERGE")).ok();
-        let Some(tree) = told.and_then(|text| text.trim_end().parse::<ObjectId>().ok()) else {
+        let recorded = git_file::read_text(&self.git_dir().join("AUTO_MERGE")).ok();
+        let Some(tree) = recorded.and_then(|text| text.trim_end().parse::<ObjectId>().ok()) else {
             return Ok(None);
         };
         Ok(self.trees().file(Some(tree), &self.full_path(path))?.map(|leaf| leaf.id))

@@ -1,4 +1,4 @@
-//! Git's index: read, patched for our paths, compared.
+//! Git's index: reading, patching our paths, comparing.
 
 pub(crate) mod entries;
 pub(crate) mod own_folder;

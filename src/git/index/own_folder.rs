@@ -1,6 +1,6 @@
-//! Whether git has a file of aof's own folder, `.aof`, in HEAD or in the index. Each clone has its own; files that git put there may be
-//! from anybody. If this worktree lies in another checkout's `.aof`, as that of a project on a branch of its own, that checkout is
-//! checked too. Only reads.
+//! Checks that git tracks no file of aof's own folder, `.aof`, in HEAD or the index. The folder belongs to one clone; files from
+//! git may be anybody's. If this worktree lies in another checkout's `.aof`, as that of a project on its own branch, that
+//! checkout is checked too.
 
 use std::fs;
 use std::io::{ErrorKind, Read};
@@ -16,41 +16,51 @@ use crate::git::error::{At, GitError, OwnFolder};
 use crate::git::id::CommitId;
 use crate::git::objects::git_file;
 use crate::git::objects::tree::text;
-use crate::git::repository::handle::{Repository, Seen};
+use crate::git::repository::handle::{OwnFolderCheck, Repository};
 
 /// How much of an index is read at first. The folder's name comes early in it, unless the project is far down in a large repository.
 const BEGINNING: u64 = 1 << 16;
 
-/// What each clone has for itself: locks, records, what is dropped there. Whoever could put files there would act for its user.
+/// The folder of each clone's own locks, records and inbox. Whoever can put files there acts for its user.
 pub(crate) const OWN_FOLDER: &str = ".aof";
-/// Returns whether a folder of that name is aof's own. Where names differ by case alone they may mean the same one.
+/// Returns whether a folder of that name is aof's own. Case is ignored, as some file systems do.
 pub(crate) fn is_own_folder(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(OWN_FOLDER.as_bytes())
 }
 
 impl Repository {
-    /// Refuses where git has anything of aof's own folder.
+    /// Fails if git tracks anything in aof's own folder.
     pub fn check_own_folder(&self) -> Result<(), GitError> {
-        self.check_own_folder_at(self.look()?.commit)
+        self.check_own_folder_at(self.head_for_reading()?.commit)
     }
 
     /// Fails if HEAD's commit, the index or the enclosing checkout has a file of `.aof`.
     pub(crate) fn check_own_folder_at(&self, head: Option<CommitId>) -> Result<(), GitError> {
         self.ensure_untracked(head)?;
-        let Some(around) = self.enclosing_checkout()? else { return Ok(()) };
-        around.check_own_folder().map_err(|error| match error {
-            GitError::OwnFolderInGit(OwnFolder { around: None, name, is_committed, is_staged }) => {
-                let around =
-                    Some(around.worktree_root().join(around.prefix()).components().collect());
-                GitError::OwnFolderInGit(OwnFolder { name, is_committed, is_staged, around })
+        let Some(enclosing) = self.enclosing_checkout()? else { return Ok(()) };
+        enclosing.check_own_folder().map_err(|error| match error {
+            GitError::OwnFolderInGit(OwnFolder {
+                enclosing_checkout: None,
+                name,
+                is_committed,
+                is_staged,
+            }) => {
+                let enclosing_checkout =
+                    Some(enclosing.worktree_root().join(enclosing.prefix()).components().collect());
+                GitError::OwnFolderInGit(OwnFolder {
+                    name,
+                    is_committed,
+                    is_staged,
+                    enclosing_checkout,
+                })
             }
             other => other,
         })
     }
 
-    /// Returns the checkout whose own folder this worktree stands in, if it stands in one: git writes what it has there right through.
+    /// Returns the checkout whose `.aof` this worktree lies in, if any: its git can write into this worktree.
     fn enclosing_checkout(&self) -> Result<Option<&Repository>, GitError> {
-        if let Some(known) = self.around.get() {
+        if let Some(known) = self.enclosing.get() {
             return Ok(known.as_deref());
         }
         let is_own =
@@ -64,13 +74,13 @@ impl Repository {
             ) => None,
             found => found?.map(Box::new),
         };
-        Ok(self.around.get_or_init(|| found).as_deref())
+        Ok(self.enclosing.get_or_init(|| found).as_deref())
     }
 
     fn ensure_untracked(&self, head: Option<CommitId>) -> Result<(), GitError> {
-        // Git replaces the index whenever it changes.
+        // Git replaces the index file at each change.
         let index = fs::metadata(self.git_dir().join("index")).ok();
-        let seen = Seen {
+        let seen = OwnFolderCheck {
             head,
             index: index
                 .map(|file| (file.dev(), file.ino(), file.len(), file.ctime(), file.ctime_nsec())),
@@ -85,7 +95,7 @@ impl Repository {
                 name,
                 is_committed,
                 is_staged,
-                around: None,
+                enclosing_checkout: None,
             }));
         }
         self.own_folder_seen.set(Some(seen));
@@ -124,15 +134,15 @@ impl Repository {
                 }
             }
         }
-        // Only git knows what is in this one.
+        // Git itself reads other layouts.
         let mut git = self.git_command();
         git.args(["ls-files", "-z", "--full-name", "--"]);
         git.arg(format!(":(top,icase,literal){}", self.full_path(OWN_FOLDER)));
-        let told = command::run_git(git, &[]).map_err(|error| as_index_error(&path, error))?;
-        Ok(told.split(|byte| *byte == 0).find_map(|path| own_name(&folder, path)))
+        let output = command::run_git(git, &[]).map_err(|error| as_index_error(&path, error))?;
+        Ok(output.split(|byte| *byte == 0).find_map(|path| own_name(&folder, path)))
     }
 
-    /// Returns whether the index may be in two files, of which the other one has most.
+    /// Returns whether the index may be split, with most entries in a shared file.
     fn is_split(&self) -> Result<bool, GitError> {
         let git_dir = self.git_dir();
         for entry in fs::read_dir(git_dir).at("read", git_dir)? {
@@ -149,7 +159,7 @@ impl Repository {
     }
 }
 
-/// Returns what the folder is called by that path, if that is it, or something in it.
+/// Returns the folder's name as spelled in the path, if the path is the folder or in it.
 fn own_name(project: &str, path: &[u8]) -> Option<String> {
     let below = match project {
         "" => path,
@@ -159,7 +169,7 @@ fn own_name(project: &str, path: &[u8]) -> Option<String> {
     is_own_folder(name).then(|| text(name.to_vec()))
 }
 
-/// Returns whether the folder, however it is written, would come before that path in an index.
+/// Returns whether the folder, however it is spelled, sorts before that path in an index.
 fn is_behind(project: &str, path: &[u8]) -> bool {
     let last = if project.is_empty() { ".aof0".to_owned() } else { format!("{project}/.aof0") };
     path >= last.as_bytes()

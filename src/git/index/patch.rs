@@ -1,7 +1,7 @@
 //! Writes a new index from the bytes of the old one and a few changed paths. Pure: no file is touched.
 //!
-//! Of the extensions, `TREE` forgets the folders that change, `REUC` kept, `UNTR` kept unless a name comes or goes (then git
-//! builds it anew); all others hold offsets or bitmaps of entries, or are unknown, and are left out, which is allowed.
+//! Extensions: `TREE` is invalidated for changed folders; `REUC` is kept; `UNTR` is kept unless a name is added or removed (git
+//! rebuilds it). All others are dropped, which is allowed: they hold offsets or bitmaps of entries, or are unknown.
 
 use std::ops::{ControlFlow, Range};
 use std::time::{Duration, SystemTime};
@@ -12,10 +12,10 @@ use super::entries::{PathChange, StagedEntry};
 use crate::git::id::ObjectId;
 use crate::git::objects::tree::Leaf;
 
-/// An index without entries, but for its checksum.
+/// An empty index, without its checksum.
 pub(crate) const EMPTY: &[u8; HEADER] = b"DIRC\0\0\0\x02\0\0\0\0";
 
-/// The ten words that start an entry, but for the mode: git cuts each to 32 bits.
+/// The stat data that starts an entry, without the mode; git truncates each to 32 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub created: [u32; 2],
@@ -28,7 +28,7 @@ pub(crate) struct Stat {
 }
 
 impl Stat {
-    /// Makes git read the file before it believes anything.
+    /// Makes git compare the file's content.
     pub(crate) const UNKNOWN: Self =
         Self { created: [0; 2], modified: [0; 2], device: 0, inode: 0, user: 0, group: 0, size: 0 };
 
@@ -37,7 +37,7 @@ impl Stat {
     }
 }
 
-/// Returns the index with these changes made; the scan's hits, the changes and the stats run in parallel.
+/// Returns the index with these changes. The scan's hits, the changes and the stats correspond by position.
 pub(crate) fn patch(
     old: &[u8],
     scan: &Scan,
@@ -73,7 +73,7 @@ pub(crate) fn patch(
         match &extension.signature {
             b"TREE" => {
                 let mut copy = Vec::with_capacity(body.len());
-                // One that cannot be read is better left out.
+                // A malformed one is dropped.
                 if copy_node(&mut &body[..], "", changes, &mut copy).is_some() {
                     write_extension(&mut new, *b"TREE", &copy);
                 }
@@ -99,7 +99,7 @@ fn old_range(hit: &Hit) -> std::ops::Range<usize> {
     }
 }
 
-/// Appends an entry; the flags that a person can set on the old one stay.
+/// Appends an entry; keeps the flags that a person can set on the old one.
 fn write_entry(
     index: &mut Vec<u8>,
     path: &str,
@@ -152,7 +152,7 @@ pub(crate) const FLAG_EXTENDED: u16 = 0x4000;
 pub(crate) const NAME_MASK: u16 = 0x0fff;
 const INTENT_TO_ADD: u16 = 0x2000;
 
-/// Whether our own patch knows the layout.
+/// Whether [`patch`] supports the layout.
 #[derive(Debug)]
 pub(crate) enum IndexLayout {
     Known(Scan),
@@ -168,7 +168,7 @@ pub(crate) struct Scan {
     pub extensions: Vec<Extension>,
     /// Git wrote no checksum (`index.skipHash`).
     pub unhashed: bool,
-    /// One a path that was looked for, in that order.
+    /// One for each path that was looked for, in that order.
     pub hits: Vec<Hit>,
 }
 
@@ -184,11 +184,11 @@ pub(crate) struct Extension {
 pub(crate) struct Hit {
     /// Where an entry for it belongs, if there is none.
     pub place: usize,
-    /// One, or up to three with conflict stages.
+    /// One entry, or up to three conflict stages.
     pub entries: Vec<ScannedEntry>,
 }
 
-/// An entry, with the bytes it takes up.
+/// An entry and its byte range.
 #[derive(Debug)]
 pub(crate) struct ScannedEntry {
     pub range: Range<usize>,
@@ -198,7 +198,7 @@ pub(crate) struct ScannedEntry {
 }
 
 impl Scan {
-    /// The scan of an index without entries.
+    /// Returns the scan of an empty index.
     pub(crate) fn empty(paths: usize) -> Self {
         let hits = (0..paths).map(|_| Hit { place: HEADER, entries: Vec::new() }).collect();
         Self { entries: 0, entries_end: HEADER, extensions: Vec::new(), unhashed: false, hits }
@@ -275,8 +275,8 @@ pub(crate) fn scan(bytes: &[u8], paths: &[&str]) -> Result<IndexLayout, String> 
     Ok(IndexLayout::Known(scan))
 }
 
-/// Goes through the names of the entries, in order, until it is to end. Returns whether it came so far: these bytes may be only the
-/// beginning of an index, and not every version has its names written out.
+/// Visits the names of the entries in order, until `look` breaks or at the end. Returns `false` if that is not possible: the
+/// bytes may be a truncated index, or a version with compressed names.
 pub(crate) fn each_name(bytes: &[u8], look: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> bool {
     if bytes.len() < HEADER || !bytes.starts_with(b"DIRC") || !matches!(be32(bytes, 4), 2 | 3) {
         return false;
@@ -309,7 +309,7 @@ fn entry(bytes: &[u8], at: usize) -> Option<(&[u8], u16, Option<u16>, usize)> {
     (end <= bytes.len()).then_some((name, flags, extended, end))
 }
 
-/// Rounds an entry up: 1 to 8 NULs follow the name, so that the next entry starts at a multiple of 8.
+/// Returns the padded length of an entry: 1 to 8 NULs follow the name, to a multiple of 8.
 pub(crate) const fn padded(unpadded: usize) -> usize {
     (unpadded + 8) & !7
 }
@@ -322,8 +322,8 @@ fn be32(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// Copies the node of a folder and those below it, and forgets the trees of the folders that changed paths lie in, as git itself does for
-/// what is staged. A node is its name, NUL, how many entries it covers (negative: not known), how many folders follow, and its tree.
+/// Copies the cache-tree node of a folder and those below it, and invalidates folders of changed paths, as git does on staging. A
+/// node is its name, NUL, its number of entries (negative: invalid), its number of subfolders, and its tree id.
 fn copy_node(
     rest: &mut &[u8],
     above: &str,

@@ -1,4 +1,4 @@
-//! The user's index: read once, checked for what is staged, and patched for exactly the engine's paths.
+//! The user's index: read once, checked for staged changes, and patched only at our paths.
 //!
 //! Versions 2 and 3 are patched byte for byte (`parse`, `patch`, `cache_tree`); every other layout goes through
 //! `git update-index` on a copy (`foreign`). Trees are never built from the index.
@@ -24,29 +24,29 @@ use crate::git::objects::loose::{ObjectKind, Temp, name};
 use crate::git::objects::tree::Leaf;
 use crate::git::repository::handle::Repository;
 
-/// The index as it was at one moment.
+/// The index at one moment.
 pub(crate) struct Index {
     path: PathBuf,
     bytes: Vec<u8>,
-    /// Its file and what that looked like; `None` if there is no index yet.
+    /// Its open file and metadata; `None` if there is no index yet.
     file: Option<Opened>,
     layout: IndexLayout,
 }
 
-/// A file kept open, so that no other can have its inode number.
+/// A file kept open, so that its inode number is not reused.
 struct Opened {
     _file: File,
     metadata: Metadata,
 }
 
-/// The bytes of a new index, and how its file must look.
+/// The bytes of a new index, and the modification time that its file must have.
 pub(crate) struct Patched {
     pub bytes: Vec<u8>,
     pub modified: Option<SystemTime>,
 }
 
 impl Repository {
-    /// Returns why nobody can go by git's index; nothing where all is well with it.
+    /// Returns what is wrong with git's index; `None` if it is sound.
     pub fn index_fault(&self) -> Option<GitError> {
         let looked = Index::read(self, &[])
             .and_then(|index| index.is_there(self))
@@ -75,7 +75,7 @@ impl Index {
         Ok(Self { path, bytes, file: Some(Opened { _file: file, metadata }), layout })
     }
 
-    /// Says whether the file at the index's path still is the one that was read.
+    /// Returns whether the index file still is the one that was read.
     pub(crate) fn is_current(&self) -> Result<bool, GitError> {
         let now = match fs::metadata(&self.path) {
             Ok(now) => Some(now),
@@ -92,12 +92,12 @@ impl Index {
         }))
     }
 
-    /// Mode bits for the file that replaces this one.
+    /// Returns the mode bits for the file that replaces this one.
     pub(crate) fn mode(&self) -> Option<u32> {
         self.file.as_ref().map(|file| file.metadata.permissions().mode() & 0o7777)
     }
 
-    /// Refuses if one of these paths holds something that a person staged.
+    /// Fails if a person staged something else at one of these paths.
     pub(crate) fn check(
         &self,
         repository: &Repository,
@@ -118,22 +118,21 @@ impl Index {
                 || entry == change.after
                 || entry.is_some_and(|leaf| change.passed.contains(&leaf.id));
             if !ours && !is_old_version(repository, &change.path, entry)? {
-                return Err(GitError::StagedElsewise { path: change.path.clone() });
+                return Err(GitError::StagedDifferently { path: change.path.clone() });
             }
         }
         Ok(())
     }
 
-    /// Refuses where there is none although something was committed: one that is made for these changes alone would have git take all
-    /// other files for deleted.
+    /// Fails if there is no index though there are commits: an index of only our changes would stage the deletion of all other files.
     fn is_there(&self, repository: &Repository) -> Result<(), GitError> {
-        if self.file.is_none() && repository.look()?.commit.is_some() {
+        if self.file.is_none() && repository.head_for_reading()?.commit.is_some() {
             return Err(GitError::NoIndex { path: self.path.clone() });
         }
         Ok(())
     }
 
-    /// Returns of these changes those whose entry still is what it was before them.
+    /// Returns the changes whose index entry is still in the state before the change.
     pub(crate) fn behind(
         &self,
         repository: &Repository,
@@ -156,7 +155,7 @@ impl Index {
             .collect())
     }
 
-    /// Returns the index with these changes made; they must be the paths it was read for, in that order.
+    /// Returns the index with these changes. Their paths must be those that it was read for, in that order.
     pub(crate) fn patched(
         &self,
         repository: &Repository,
@@ -195,8 +194,8 @@ impl Index {
     }
 }
 
-/// Tells whether an entry is an older committed version of its file. `git commit` reads the index before it locks it and
-/// writes back what it has read, so the engine's own change in between is taken out of the index again; nobody staged that.
+/// Returns whether an entry is an older committed version of its file. `git commit` reads the index before it locks it and writes
+/// that back, which reverts our own change in between; nobody staged that.
 fn is_old_version(
     repository: &Repository,
     path: &str,
@@ -208,7 +207,7 @@ fn is_old_version(
     }
 }
 
-/// Returns a file's stat data if it holds the blob; else git has to look for itself.
+/// Returns a file's stat data if its content is the blob.
 pub(crate) fn of_clean_file(
     repository: &Repository,
     full_path: &str,
@@ -219,7 +218,7 @@ pub(crate) fn of_clean_file(
         return None;
     }
     let file = File::open(&path).ok()?;
-    // Before the content: whoever writes in between changes the stat data too, and git looks again.
+    // Read before the content: a write in between changes the stat data too, so git compares the content.
     let data = file.metadata().ok()?;
     let bytes = read_to_end(&file, usize::try_from(data.len()).ok()?).ok()?;
     (name(ObjectKind::Blob, &bytes) == blob).then(|| of_metadata(&data))
@@ -249,7 +248,7 @@ fn staged_foreign(
 ) -> Result<Vec<Vec<StagedEntry>>, GitError> {
     let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
     let mut found = vec![Vec::new(); changes.len()];
-    // No commit of ours had an empty file, so one that is only meant to be added is somebody's all the same.
+    // An intent-to-add entry looks like an empty file. None of our commits has one, so it still counts as a person's.
     for ListedEntry { path, leaf, stage } in
         repository.list_entries(&repository.git_dir().join("index"), &paths)?
     {
@@ -266,7 +265,7 @@ fn patch_foreign(
     old: &[u8],
     changes: &[PathChange],
 ) -> Result<Vec<u8>, GitError> {
-    // Beside the index, because a split index is looked for relative to it.
+    // In the index's folder, because a split index finds its shared file there.
     let mut copy = Temp::create(repository.git_dir(), "aof-index-copy", 0o600)?;
     copy.file.write_all(old).at("write", &copy.path)?;
     let mut lines = Vec::new();

@@ -1,8 +1,8 @@
-//! Ranges of commits, ancestors, and merge bases. Each answer is exact, whatever the clocks said when the commits were made, and reads
-//! no more of a long history than it takes to be sure.
+//! Ranges of commits, ancestors, and merge bases. Each answer is exact, whatever the commit times say, and reads no more of a
+//! long history than necessary.
 //!
-//! No commit is an ancestor of its own ancestors. So if all commits that are still unread are ancestors of a parent of some commit, none
-//! of them descends from it. For a root commit, everything has to be read to be sure of that; a count for people is not worth it.
+//! No commit is an ancestor of its own ancestors. So if all unread commits are ancestors of a parent of some commit, none of them
+//! descends from it. For a root commit, everything has to be read to be sure; a count for people is not worth that.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
@@ -20,7 +20,7 @@ pub struct CommitRange {
     pub ends: Vec<CommitId>,
 }
 
-/// How far two branches are from each other.
+/// How many commits two branches do not share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Distance {
     /// Commits that only the first has.
@@ -37,22 +37,22 @@ const ONE: Colours = 1 << 1;
 const OTHER: Colours = 1 << 2;
 /// An ancestor of a common ancestor.
 const STALE: Colours = 1 << 3;
-/// How many first commits of a range are ruled out at a time, each by a colour of its own.
+/// How many oldest commits are checked at a time, each with its own colour.
 const BATCH: usize = 63;
-/// How many commits are read at least before a root commit is taken for new that is only `Likely` to be.
+/// How many commits `Likely` reads at least before it takes a root commit for new.
 const LEAST_READ: usize = 1_000;
 
-/// How far is read to rule out that a root commit is old.
+/// How far to read before a root commit counts as new.
 #[derive(Clone, Copy)]
 enum RootSearch {
-    /// Reads all that might descend from one.
+    /// Reads everything that might descend from it.
     Certain,
-    /// Reads about twice of what it would without one: wrong only where a clock was as well.
+    /// Reads about twice as much as without one; wrong only if commit times are wrong too.
     Likely,
 }
 
 impl RootSearch {
-    /// Returns how many commits may be read, where so many were.
+    /// Returns how many commits may be read in all.
     const fn most(self, read: usize) -> usize {
         match self {
             Self::Certain => usize::MAX,
@@ -62,8 +62,8 @@ impl RootSearch {
 }
 
 impl Repository {
-    /// Returns every commit that led to `until`, and to none of `since`, each behind those that it came from. Those whose parents are not
-    /// here, as in a shallow clone, are told apart: there is nothing to compare them with.
+    /// Returns the ancestors of `until` (inclusive) that are no ancestors of `since`, parents first. Commits whose parents a
+    /// shallow clone lacks are listed apart: there is nothing to compare them with.
     pub fn commits_between(
         &self,
         since: &[CommitId],
@@ -73,14 +73,17 @@ impl Repository {
         let mut range = CommitRange { commits: Vec::new(), ends: Vec::new() };
         for number in in_order(graph.commits(), last) {
             let commit = &graph.commits()[number];
-            if commit.is_end { range.ends.push(commit.id) } else { range.commits.push(commit.id) }
+            if commit.is_cut_off {
+                range.ends.push(commit.id);
+            } else {
+                range.commits.push(commit.id);
+            }
         }
         Ok(range)
     }
 
-    /// Returns the commits that were added to a branch since it was at `known`, oldest first. Of what was merged in, only the
-    /// merge counts. Where the branch was rewritten, those count that it did not have. Nothing is returned where history ends before
-    /// that is known, as it does in a shallow clone.
+    /// Returns the first-parent commits that were added to a branch since it was at `known`, oldest first. After a rewrite, these
+    /// are the commits that it did not have. Returns `None` if a shallow clone lacks the history to tell.
     pub fn added_since(
         &self,
         known: CommitId,
@@ -93,7 +96,7 @@ impl Repository {
         let line = loop {
             let line = new_line(graph.commits(), last);
             let Some(oldest) = line.last().copied() else { break line };
-            // Where the oldest one is new, so is all that came of it.
+            // If the oldest one is new, so are its descendants.
             for parent in graph.commits()[oldest].parents().to_vec() {
                 graph.propagate(parent, ONE);
             }
@@ -104,11 +107,11 @@ impl Repository {
             graph.keep_colours(KNOWN);
         };
         let added = line.into_iter().rev().map(|number| &graph.commits()[number]);
-        Ok(added.map(|commit| (!commit.is_end).then_some(commit.id)).collect())
+        Ok(added.map(|commit| (!commit.is_cut_off).then_some(commit.id)).collect())
     }
 
-    /// Counts what two commits have that the other has not, as far as history goes here. Tells people, and decides nothing: among what
-    /// began by itself, and was merged in, it believes the clocks.
+    /// Counts the commits that each of two commits has and the other lacks, as far as history goes here. For display only: merged
+    /// unrelated histories are judged by commit times.
     pub fn distance(&self, one: CommitId, other: CommitId) -> Result<Distance, GitError> {
         Ok(Distance {
             ahead: self.count_since(other, one, RootSearch::Likely)?,
@@ -116,7 +119,7 @@ impl Repository {
         })
     }
 
-    /// Returns whether a commit led to another one, or is the same, as far as history goes here.
+    /// Returns whether a commit is an ancestor of another one, or the same, as far as history goes here.
     pub fn is_ancestor(&self, commit: CommitId, later: CommitId) -> Result<bool, GitError> {
         if commit == later {
             return Ok(true);
@@ -130,8 +133,8 @@ impl Repository {
         Ok(graph.commits()[first].has(OTHER))
     }
 
-    /// Returns the commits at which two others parted, the newest first: several where both had merged the other before, and none where
-    /// they never met, as far as history goes here.
+    /// Returns the merge bases of two commits, newest first: several after criss-cross merges, none for unrelated histories, as
+    /// far as history goes here.
     pub fn merge_bases(&self, one: CommitId, other: CommitId) -> Result<Vec<CommitId>, GitError> {
         let inherited = |colours| {
             if colours & (ONE | OTHER) == ONE | OTHER { colours | STALE } else { colours }
@@ -150,7 +153,7 @@ impl Repository {
             .collect();
         bases.sort_by_key(|base| std::cmp::Reverse(base.committed));
         let bases: Vec<CommitId> = bases.into_iter().map(|base| base.id).collect();
-        // All of the best are among them. Where a clock was wrong, others may be as well.
+        // These include all best bases. With wrong commit times, there may be others.
         let mut best = Vec::with_capacity(bases.len());
         for base in &bases {
             let mut others = bases.iter().filter(|other| *other != base);
@@ -163,7 +166,7 @@ impl Repository {
         Ok(best)
     }
 
-    /// Returns the newest commit that led to `head` and to any of the others, if there is one here.
+    /// Returns the merge base of `head` and any of the others that is nearest to `head`.
     pub fn newest_common(
         &self,
         head: CommitId,
@@ -197,7 +200,7 @@ impl Repository {
         Ok(graph.commits().iter().filter(|commit| !commit.has(KNOWN)).count())
     }
 
-    /// Reads what led to `until` and gives what is known its colour, and nothing else. Returns the number of `until` as well.
+    /// Reads the ancestors of `until`, and colours exactly the known ones. Also returns the number of `until`.
     fn graph_between(
         &self,
         since: &[CommitId],
@@ -226,7 +229,7 @@ impl Repository {
         }
     }
 
-    /// Reads until all that is left to read is known. Something that it came from might be among what is not, if a clock was wrong.
+    /// Reads until all unread commits are known. With wrong commit times, known commits may still be uncoloured.
     fn start_graph(
         &self,
         since: &[CommitId],
@@ -243,8 +246,8 @@ impl Repository {
 }
 
 impl CommitGraph<'_> {
-    /// Reads until all that is left to read led to every commit that has one of these sets of parents, and so came from none, or until so
-    /// many commits were read. What it came from then has the colour of what is known, if it is among what was read.
+    /// Reads until all unread commits are ancestors of each of these sets of parents, and so descend from no commit with such
+    /// parents, or until `most` commits are read. Known commits among those read are then coloured.
     fn rule_out(&mut self, oldest_parents: &[Box<[usize]>], most: usize) -> Result<(), GitError> {
         let mut all = 0;
         for (place, parents) in oldest_parents.iter().enumerate() {
@@ -260,7 +263,7 @@ impl CommitGraph<'_> {
     }
 }
 
-/// Returns the parents of each first new commit: one of which no parent is new. Many have the same.
+/// Returns the parents of each oldest new commit, of which no parent is new. Many have the same parents.
 fn oldest_parents(commits: &[GraphCommit]) -> BTreeSet<Box<[usize]>> {
     let is_new = |commit: &GraphCommit| !commit.has(KNOWN);
     let new = commits.iter().filter(|commit| is_new(commit));
@@ -270,7 +273,7 @@ fn oldest_parents(commits: &[GraphCommit]) -> BTreeSet<Box<[usize]>> {
         .collect()
 }
 
-/// Returns the new commits of a branch, the newest first; of what was merged in, the merge.
+/// Returns the new first-parent commits of a branch, newest first.
 fn new_line(commits: &[GraphCommit], last: usize) -> Vec<usize> {
     let parent = |number: &usize| commits[*number].parents().first().copied();
     std::iter::successors(Some(last), parent)
@@ -278,8 +281,7 @@ fn new_line(commits: &[GraphCommit], last: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Returns the numbers of the new commits that led to the last one, and its own, each behind its parents. What came of one line of
-/// history stays together.
+/// Returns the numbers of the last commit and its new ancestors, parents first. Lines of history stay together.
 fn in_order(commits: &[GraphCommit], last: usize) -> Vec<usize> {
     let is_new = |number: usize| !commits[number].has(KNOWN);
     let mut children = vec![0_usize; commits.len()];
@@ -303,7 +305,7 @@ fn in_order(commits: &[GraphCommit], last: usize) -> Vec<usize> {
     order
 }
 
-/// A commit that is not here has no history here.
+/// Turns an error about the missing commit itself into `None`.
 fn present(number: Result<usize, GitError>, commit: CommitId) -> Result<Option<usize>, GitError> {
     match number {
         Err(GitError::Missing { id, .. }) if id == commit.object() => Ok(None),
@@ -314,40 +316,40 @@ fn present(number: Result<usize, GitError>, commit: CommitId) -> Result<Option<u
 /// A set of colours.
 pub(crate) type Colours = u64;
 
-/// A part of history with its colours. A commit is called by its number here.
+/// A part of history with colours. Commits are numbered.
 pub(crate) struct CommitGraph<'r> {
     repository: &'r Repository,
     commits: Vec<GraphCommit>,
     numbers: HashMap<CommitId, usize>,
-    /// Those that have not been gone through, the newest first.
+    /// Commits that are not expanded yet, newest first.
     waiting: BinaryHeap<(i64, Reverse<usize>)>,
-    /// The colours that settle a commit: what led to one that has them all need not be known. None outside of a run.
+    /// The colours that settle a commit: the ancestors of a commit with all of them need not be read. Zero outside of a run.
     settling: Colours,
-    /// How many are waiting that are not settled.
+    /// How many waiting commits are not settled.
     unsettled: usize,
-    /// What the parents get of a commit with these colours.
+    /// Which colours the parents inherit from a commit with these colours.
     inherited: fn(Colours) -> Colours,
 }
 
-/// A commit that was reached.
+/// A commit that was read.
 pub(crate) struct GraphCommit {
     pub id: CommitId,
     pub colours: Colours,
-    /// When it was committed, in seconds.
+    /// Commit time, in seconds since 1970.
     pub committed: i64,
-    /// Whether history was cut off here.
-    pub is_end: bool,
+    /// Whether a shallow clone is cut off here.
+    pub is_cut_off: bool,
     parents: Parents,
 }
 
 enum Parents {
-    /// As long as the commit is waiting.
+    /// While the commit is waiting.
     Named(Vec<CommitId>),
     Reached(Box<[usize]>),
 }
 
 impl GraphCommit {
-    /// Returns its parents, as far as they were reached.
+    /// Returns its parents, as far as they were read.
     pub(crate) fn parents(&self) -> &[usize] {
         match &self.parents {
             Parents::Named(_) => &[],
@@ -362,7 +364,7 @@ impl GraphCommit {
 }
 
 impl<'r> CommitGraph<'r> {
-    /// Begins with no commit. Parents get all colours of a commit, and what comes of them by that rule.
+    /// Returns an empty graph. `inherited` tells which colours the parents of a commit get.
     pub(crate) fn new(repository: &'r Repository, inherited: fn(Colours) -> Colours) -> Self {
         let (commits, numbers, waiting) = (Vec::new(), HashMap::new(), BinaryHeap::new());
         Self { repository, commits, numbers, waiting, settling: 0, unsettled: 0, inherited }
@@ -373,7 +375,7 @@ impl<'r> CommitGraph<'r> {
         &self.commits
     }
 
-    /// Gives a commit colours, and all that led to it as far as that was gone through. Returns its number.
+    /// Adds colours to a commit and its ancestors, as far as they were read. Returns its number.
     pub(crate) fn mark(&mut self, id: CommitId, colours: Colours) -> Result<usize, GitError> {
         let number = match self.numbers.get(&id) {
             Some(number) => *number,
@@ -383,7 +385,7 @@ impl<'r> CommitGraph<'r> {
         Ok(number)
     }
 
-    /// Gives colours to one that was reached.
+    /// Adds colours to a commit that was read, and to its ancestors.
     pub(crate) fn propagate(&mut self, number: usize, colours: Colours) {
         let mut below = vec![(number, colours)];
         while let Some((number, colours)) = below.pop() {
@@ -406,14 +408,14 @@ impl<'r> CommitGraph<'r> {
         }
     }
 
-    /// Takes all colours but these from every commit.
+    /// Removes all other colours from every commit.
     pub(crate) fn keep_colours(&mut self, colours: Colours) {
         for commit in &mut self.commits {
             commit.colours &= colours;
         }
     }
 
-    /// Goes through what is waiting until each commit that is has all of these colours, or `is_enough`.
+    /// Expands waiting commits until all that still wait have these colours, or `is_enough`.
     pub(crate) fn run_until(
         &mut self,
         settling: Colours,
@@ -426,12 +428,12 @@ impl<'r> CommitGraph<'r> {
             let Some((_, Reverse(number))) = self.waiting.pop() else { break };
             self.expand(number)?;
         }
-        // Nobody counts any more.
+        // Stop counting.
         self.settling = 0;
         Ok(())
     }
 
-    /// Reaches the parents of a commit that was waiting, and gives them its colours.
+    /// Reads the parents of a waiting commit, and passes its colours on.
     fn expand(&mut self, number: usize) -> Result<(), GitError> {
         let commit = &mut self.commits[number];
         let colours = (self.inherited)(commit.colours);
@@ -447,11 +449,11 @@ impl<'r> CommitGraph<'r> {
         for name in names {
             match self.mark(name, colours) {
                 Ok(parent) => parents.push(parent),
-                // Where history was cut off, not everything has to be here.
+                // A shallow clone may lack parents.
                 Err(GitError::Missing { id, .. })
                     if id == name.object() && self.repository.is_shallow()? =>
                 {
-                    self.commits[number].is_end = true;
+                    self.commits[number].is_cut_off = true;
                 }
                 Err(fault) => return Err(fault),
             }
@@ -467,7 +469,7 @@ impl<'r> CommitGraph<'r> {
             id,
             colours: 0,
             committed: links.committed,
-            is_end: self.repository.is_end(id)?,
+            is_cut_off: self.repository.is_cut_off(id)?,
             parents: Parents::Named(links.parents),
         });
         self.numbers.insert(id, number);

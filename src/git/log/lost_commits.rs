@@ -1,6 +1,6 @@
-//! What git took off the branch without meaning to. `git reset`, and `git stash` with it, ask where HEAD is, wait for the index's lock,
-//! and then move the branch there, wherever it is by then; `git rebase --abort` does the same at its end. What was committed in between
-//! is on no branch any more. The branch's reflog has it: nobody who means to go back says `HEAD`.
+//! Finds commits that git dropped from the branch by a race. `git reset`, also within `git stash`, reads HEAD, waits for the
+//! index's lock, and then moves the branch to the HEAD that it has read; `git rebase --abort` does the same at its end. Commits
+//! made in between are lost. The branch's reflog shows them: a person who means to go back does not reset to `HEAD`.
 
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::PathBuf;
@@ -14,29 +14,29 @@ use crate::git::objects::git_file;
 use crate::git::repository::handle::Repository;
 use crate::git::repository::references::Head;
 
-/// So much of a reflog's end is read: well over a thousand moves of the branch.
+/// How much of a reflog's end is read: well over a thousand moves of the branch.
 const TAIL: u64 = 256 * 1024;
 
-/// Steps that are on the branch no more.
+/// Commits that were dropped from the branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DroppedSteps {
     /// Where the branch was.
     pub had: CommitId,
     /// Where it was moved to.
     pub has: CommitId,
-    /// The commits that HEAD lacks for that, oldest first. All are the engine's.
+    /// The commits that HEAD lacks because of that, oldest first. All are aof's own.
     pub steps: Vec<LogEntry>,
-    /// Whether HEAD has others of those commits again, as a person picked them.
+    /// Whether HEAD has some of the dropped commits again, for example cherry-picked.
     pub partial: bool,
 }
 
 impl Repository {
-    /// Where a branch's moves are written down, for all worktrees.
+    /// Returns the path of the branch's reflog.
     pub fn reflog_place(&self, head: &Head) -> PathBuf {
         self.common_dir().join("logs").join(&head.reference)
     }
 
-    /// Returns what was taken back, the earliest first, as long as the reflog knows, and HEAD has it in no other way.
+    /// Returns what was dropped, earliest first, as far as the reflog tells, and HEAD does not have it otherwise.
     pub fn dropped_steps(&self, head: &Head) -> Result<Vec<DroppedSteps>, GitError> {
         let Some(commit) = head.commit else { return Ok(Vec::new()) };
         let mut found: Vec<DroppedSteps> = Vec::new();
@@ -44,7 +44,7 @@ impl Repository {
             let is_known = found.iter().any(|one| one.had == had)
                 || !self.has_commit(had)
                 || !self.has_commit(has);
-            // A person may have moved the branch elsewhere since.
+            // A person may have moved the branch since.
             let is_before_both =
                 || Ok(self.is_ancestor(has, had)? && self.is_ancestor(has, commit)?);
             if is_known || self.is_ancestor(had, commit)? || !is_before_both()? {
@@ -69,7 +69,7 @@ impl Repository {
         Ok(found)
     }
 
-    /// Returns the files that these steps changed, each with what it was behind the last of them.
+    /// Returns the files that these commits changed, each with its last version.
     pub fn resulting_files(
         &self,
         steps: &[LogEntry],
@@ -86,7 +86,7 @@ impl Repository {
         Ok(files)
     }
 
-    /// Leaves out what has come to HEAD since: the files as they were, in whatever commit, or the same commit anew, as a pick makes it.
+    /// Drops steps that are in HEAD again: the same files in some commit, or the same commit cherry-picked.
     fn lacking(
         &self,
         head: CommitId,
@@ -129,8 +129,8 @@ impl Repository {
 }
 
 fn is_of_the_engine(entry: &LogEntry) -> bool {
-    let said = trailers_of(entry);
-    let has = |key: &str| said.iter().any(|one| one.key() == key);
+    let trailers = trailers_of(entry);
+    let has = |key: &str| trailers.iter().any(|one| one.key() == key);
     entry.parents.len() == 1 && has("Aof-Task") && (has("Aof-Event") || has("Aof-Outcome"))
 }
 
@@ -138,7 +138,7 @@ fn trailers_of(entry: &LogEntry) -> Vec<trailers::Trailer> {
     trailers::parse(&entry.message)
 }
 
-/// Returns from where to where a reflog says that a git which was overtaken moved the branch.
+/// Returns the moves (from, to) in a reflog that such a race can have made.
 fn overtaken(reflog: &str) -> Vec<(CommitId, CommitId)> {
     let moves = reflog.lines().filter_map(|line| {
         let (who, what) = line.split_once('\t')?;
@@ -150,18 +150,18 @@ fn overtaken(reflog: &str) -> Vec<(CommitId, CommitId)> {
     moves.collect()
 }
 
-/// How the first line ends of a commit of what people wrote beside a task. It has no trailers, since the task itself is not in it.
-pub(crate) const BESIDE_A_TASK: &str = ": companions edited by hand";
-/// What names the task in the commits of aof's own.
+/// How the subject of a commit of companion edits ends. Such a commit has no trailers, since it does not change the task itself.
+pub(crate) const COMPANIONS_EDITED: &str = ": companions edited by hand";
+/// The trailer that names the task in aof's commits.
 const OF_A_TASK: &str = "Aof-Task";
-/// How the reflog tells that aof brought in what a remote has, whoever had committed it there.
+/// How reflog messages of a sync begin.
 pub(crate) const SYNCED: &str = "sync: ";
-/// So many lines of the reflog are looked at.
+/// How many lines of the reflog are read.
 const LINES: usize = 1_000;
 
 impl Repository {
-    /// Returns whether this is a version of a file of the project that HEAD had, and that nobody but aof has committed or brought in
-    /// anything of since.
+    /// Returns whether this is a committed version of a file of the project, and all changes to the file since are aof's or came
+    /// by a sync.
     pub fn is_old_version(
         &self,
         head: CommitId,
@@ -183,19 +183,20 @@ impl Repository {
             if self.trees().file(Some(root), path)?.is_some_and(|leaf| leaf.id == content) {
                 return Ok(true);
             }
-            if !is_own(&entry) && !self.was_synced(entry.id)? {
+            if !is_own(&entry) && !self.came_by_sync(entry.id)? {
                 return Ok(false);
             }
         }
         Ok(false)
     }
 
-    /// Returns whether aof brought in that commit from a remote. Where git keeps no reflog nobody can tell.
-    fn was_synced(&self, commit: CommitId) -> Result<bool, GitError> {
+    /// Returns whether a sync brought that commit in. Without a reflog this is `false`.
+    fn came_by_sync(&self, commit: CommitId) -> Result<bool, GitError> {
         let Ok(log) = self.git().reflog("HEAD") else { return Ok(false) };
-        let told = format!("commit: {SYNCED}");
-        let is_sync =
-            |said: Option<&[u8]>| said.is_some_and(|said| said.starts_with(told.as_bytes()));
+        let prefix = format!("commit: {SYNCED}");
+        let is_sync = |message: Option<&[u8]>| {
+            message.is_some_and(|message| message.starts_with(prefix.as_bytes()))
+        };
         for line in log.iter().take(LINES).filter(|line| is_sync(line.message_bytes())) {
             let [before, after] =
                 [line.id_old(), line.id_new()].map(|id| CommitId::new(ObjectId::from_git(id)));
@@ -210,8 +211,8 @@ impl Repository {
 
 fn is_own(entry: &LogEntry) -> bool {
     let title = entry.message.lines().next().unwrap_or_default();
-    title.ends_with(BESIDE_A_TASK)
-        || trailers::parse(&entry.message).iter().any(|said| said.key() == OF_A_TASK)
+    title.ends_with(COMPANIONS_EDITED)
+        || trailers::parse(&entry.message).iter().any(|trailer| trailer.key() == OF_A_TASK)
 }
 
 #[cfg(test)]

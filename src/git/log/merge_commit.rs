@@ -1,7 +1,7 @@
-//! Two histories joined: what the commits are about that only one of them has, and the merge commit, made in memory out of one
-//! side's tree and a few files. Looks at no index and no worktree, and moves no branch.
+//! Merges of two histories: what the unshared commits change, and the merge commit, made in memory from one side's tree and a few
+//! files. Reads no index and no worktree, and moves no branch.
 //!
-//! Paths are the worktree's here, not the project's: several projects may live in one repository, and a branch has all of them.
+//! Paths are relative to the worktree here, not to the project: a repository may have several projects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,25 +19,25 @@ use crate::git::signing::Signers;
 /// The file that makes a folder a project.
 const PROJECT_FILE: &str = "project.yaml";
 
-/// What is told apart of commits that a remote does not have.
+/// What the commits change that a remote does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unshared {
-    /// How many they are.
+    /// How many commits there are.
     pub commits: usize,
     /// The folders of the projects whose tasks they change; `""` is the worktree's own.
     pub projects: BTreeSet<String>,
-    /// The first of them that changes something else, and what.
+    /// The first commit that changes something else, with the path.
     pub stranger: Option<(CommitId, String)>,
 }
 
-/// A merge commit to be.
+/// A merge commit to be made.
 #[derive(Debug, Clone)]
 pub struct MergeDraft {
-    /// The commit whose tree it begins with: its first parent.
+    /// Its first parent, whose tree it starts from.
     pub ours: CommitId,
     /// Its second parent.
     pub theirs: CommitId,
-    /// What of that tree is to be otherwise, by path from the worktree's root; nothing for what is to be gone.
+    /// The files that differ from that tree, by path in the worktree; `None` deletes one.
     pub files: BTreeMap<String, Option<Vec<u8>>>,
     pub message: String,
     pub author: Person,
@@ -46,15 +46,14 @@ pub struct MergeDraft {
 }
 
 impl Repository {
-    /// Tells what the commits are about that led to `head` and not to `known`. A merge counts for what is as none of its parents has
-    /// it: what it brought in is told by the commits that it brought.
+    /// Returns what the commits in `known..head` change. A merge counts only for files that differ from all of its parents.
     pub fn unshared(&self, known: Option<CommitId>, head: CommitId) -> Result<Unshared, GitError> {
         let reach = self.commits_between(known.as_slice(), head)?;
         let commits = reach.commits.len() + reach.ends.len();
         let mut unshared = Unshared { commits, projects: BTreeSet::new(), stranger: None };
         for commit in reach.commits.into_iter().chain(reach.ends) {
             for path in self.changed_paths(commit)? {
-                // No task's file has a name that is no text.
+                // Names of task files are UTF-8.
                 let project =
                     str::from_utf8(&path).map_or(Ok(None), |path| self.project_of(commit, path))?;
                 match project {
@@ -70,7 +69,7 @@ impl Repository {
         Ok(unshared)
     }
 
-    /// Returns the folder of the project whose tasks folder a path lies in, as a commit has it.
+    /// Returns the folder of the project, in a commit, whose tasks folder contains the path.
     fn project_of(&self, commit: CommitId, path: &str) -> Result<Option<String>, GitError> {
         let root = self.root_tree(commit)?;
         for (at, _) in
@@ -82,7 +81,7 @@ impl Repository {
             } else {
                 format!("{folder}/{PROJECT_FILE}")
             };
-            // A project whose rules were never committed is told by its name alone.
+            // This project counts even if its rules were never committed.
             if folder == self.prefix() || self.trees().file(Some(root), &file)?.is_some() {
                 return Ok(Some(folder.to_owned()));
             }
@@ -90,7 +89,7 @@ impl Repository {
         Ok(None)
     }
 
-    /// Returns what is otherwise in a commit than in each of its parents; of a first commit, all.
+    /// Returns the paths that differ from each of a commit's parents; for a root commit, all.
     fn changed_paths(&self, commit: CommitId) -> Result<BTreeSet<Vec<u8>>, GitError> {
         let root = self.root_tree(commit)?;
         let parents =
@@ -112,8 +111,8 @@ impl Repository {
         Ok(changed.unwrap_or_default())
     }
 
-    /// Returns what was changed below a folder of the project, between two commits, that is more than what a file says: its kind, and
-    /// whether it can be run; each with the reason why it is git's to merge. What another commit has just so is left out.
+    /// Returns changes of a file's kind or executable bit below a folder of the project between two commits, each with the reason
+    /// why git has to merge it. Those that `unless_of` has too are left out.
     pub fn changed_kinds(
         &self,
         folder: &str,
@@ -128,7 +127,7 @@ impl Repository {
             below(to)?,
             folder.as_bytes(),
             &mut |path, before, after| {
-                // Whoever committed one whose name is no text is told so otherwise.
+                // Names that are not UTF-8 are reported elsewhere.
                 let Ok(path) = String::from_utf8(path) else { return };
                 found.extend(more_than_content(before, after).map(|why| (path, after, why)));
             },
@@ -143,7 +142,7 @@ impl Repository {
         Ok(kinds)
     }
 
-    /// Returns one of these files that has no place in that commit, with the reason: where it has a folder, for one.
+    /// Returns one of these files that cannot be added to that commit, with the reason: for example, a folder is there.
     pub fn misplaced(
         &self,
         ours: CommitId,
@@ -156,8 +155,8 @@ impl Repository {
         }
     }
 
-    /// Makes the tree of the first commit with these files in it, and what is new of it. What it has not yet can be run where it can in
-    /// the other.
+    /// Returns the first commit's tree with these files in it, and the new objects. A file that is new to it takes the other's
+    /// executable bit.
     fn merged_tree(
         &self,
         [ours, theirs]: [CommitId; 2],
@@ -178,7 +177,7 @@ impl Repository {
         Ok((root, objects))
     }
 
-    /// Writes a merge commit that is on no branch yet, durably.
+    /// Writes a merge commit durably; it is on no branch yet.
     pub fn write_merge(&self, draft: &MergeDraft) -> Result<CommitId, GitError> {
         let (root, mut objects) = self.merged_tree([draft.ours, draft.theirs], &draft.files)?;
         let stamps = [(&draft.author, draft.at), (&draft.committer, draft.at)];
@@ -197,7 +196,7 @@ impl Repository {
     }
 }
 
-/// Says what a change is besides one of what a file says; nothing where it is no more. A new file is what it is.
+/// Returns why a change is more than one of content; `None` if it is not. A new file's mode does not count.
 fn more_than_content(before: Option<Leaf>, after: Option<Leaf>) -> Option<&'static str> {
     let modes = || [before, after].into_iter().flatten().map(|leaf| leaf.mode);
     if modes().any(|mode| mode == MODE_SUBMODULE) {
@@ -210,30 +209,30 @@ fn more_than_content(before: Option<Leaf>, after: Option<Leaf>) -> Option<&'stat
     was_otherwise.then_some("whether it can be run was changed, which is git's to merge")
 }
 
-/// How git makes a commit again.
+/// How git replays a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Replay {
     Rebase,
     CherryPick,
     Revert,
 }
 
-/// Two commits that are brought together, or one that is applied to another.
+/// A merge of two commits, or a replay of one on another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergeInProgress {
-    /// Where they parted: several where each had merged the other before, and none where they have nothing in common.
+    /// The merge bases: several after criss-cross merges, none for unrelated histories.
     pub bases: Vec<CommitId>,
-    /// What it is brought into.
+    /// The commit that is merged into.
     pub ours: CommitId,
-    /// What comes in.
+    /// The commit that is merged.
     pub theirs: CommitId,
 }
 
 impl Repository {
-    /// Returns what a merge, a rebase, a cherry-pick or a revert that has stopped brings together. Nothing where git is in the middle of something else,
-    /// or of nothing, or a commit of several parents is picked.
+    /// Returns the commits of a stopped merge, rebase, cherry-pick or revert. Returns `None` without one, and if a merge commit
+    /// is replayed.
     pub fn merge_in_progress(&self) -> Result<Option<MergeInProgress>, GitError> {
-        let Some(ours) = self.look()?.commit else { return Ok(None) };
+        let Some(ours) = self.head_for_reading()?.commit else { return Ok(None) };
         match self.merge_heads()[..] {
             [] => {}
             [theirs] => {
@@ -245,35 +244,35 @@ impl Repository {
             }
             _ => return Ok(None),
         }
-        let Some((of, way)) = self.stopped_at() else { return Ok(None) };
+        let Some((of, replay)) = self.stopped_at() else { return Ok(None) };
         let parents = self.links(of)?.parents;
-        Ok(match (way, &parents[..]) {
-            (Way::Revert, [theirs]) => {
+        Ok(match (replay, &parents[..]) {
+            (Replay::Revert, [theirs]) => {
                 Some(MergeInProgress { bases: vec![of], ours, theirs: *theirs })
             }
-            (_, [_, _, ..]) | (Way::Revert, []) => None,
-            (Way::Rebase | Way::CherryPick, _) => {
+            (_, [_, _, ..]) | (Replay::Revert, []) => None,
+            (Replay::Rebase | Replay::CherryPick, _) => {
                 Some(MergeInProgress { bases: parents, ours, theirs: of })
             }
         })
     }
 
-    /// Returns the commit that git makes again and has stopped at, and how. A rebase that stopped behind a commit that it has made is at none: it keeps the
-    /// message until there is a commit with it.
-    fn stopped_at(&self) -> Option<(CommitId, Way)> {
+    /// Returns the commit that git stopped at while replaying it, and how. A rebase that stopped after committing is at none:
+    /// `MERGE_MSG` exists only before the commit.
+    fn stopped_at(&self) -> Option<(CommitId, Replay)> {
         let git_dir = self.git_dir();
         let commit =
             |name: &str| git_file::read_text(&git_dir.join(name)).ok()?.trim().parse().ok();
         let is_rebase =
             ["rebase-merge", "rebase-apply"].iter().any(|name| git_dir.join(name).is_dir());
         if let Some(of) = commit("REVERT_HEAD") {
-            return Some((of, Way::Revert));
+            return Some((of, Replay::Revert));
         }
         if let Some(of) = commit("CHERRY_PICK_HEAD") {
-            return Some((of, if is_rebase { Way::Rebase } else { Way::CherryPick }));
+            return Some((of, if is_rebase { Replay::Rebase } else { Replay::CherryPick }));
         }
         let is_made = git_dir.join("rebase-merge").is_dir() && !git_dir.join("MERGE_MSG").exists();
         let of = commit("REBASE_HEAD").filter(|_| is_rebase && !is_made)?;
-        Some((of, Way::Rebase))
+        Some((of, Replay::Rebase))
     }
 }

@@ -95,13 +95,13 @@ pub(crate) fn parse(message: &str) -> Vec<Trailer> {
     trailers.into_iter().filter_map(|(key, value)| Trailer::new(&key, value.trim()).ok()).collect()
 }
 
-/// Returns what a message says above its trailers; nothing where it has none.
+/// Returns the part of a message above its trailers; empty if it has none.
 pub(crate) fn text_above(message: &str) -> &str {
     Block::of(message).above
 }
 
-/// The last paragraph of a message, where that is not the first one and consists of trailers; beside a line that only git writes there, a
-/// quarter of trailers will do. Comments count for nothing, there and behind it: git leaves the list of conflicts there.
+/// The last paragraph of a message, if it is not the first one and consists of trailers. With a line that only git writes, a
+/// quarter of trailers is enough, as for git. Comments are ignored: git leaves the list of conflicts there.
 struct Block<'m> {
     above: &'m str,
     lines: Vec<&'m str>,
@@ -110,7 +110,7 @@ struct Block<'m> {
 impl<'m> Block<'m> {
     fn of(message: &'m str) -> Self {
         let none = Self { above: "", lines: Vec::new() };
-        let said = |line: &&str| !line.starts_with('#');
+        let is_content = |line: &&str| !line.starts_with('#');
         let mut at = 0;
         let mut paragraphs: Vec<(usize, Vec<&str>)> = Vec::new();
         let (mut is_apart, mut title_ends) = (true, None);
@@ -119,7 +119,7 @@ impl<'m> Block<'m> {
             if text.trim().is_empty() {
                 is_apart = true;
                 title_ends = title_ends.or(Some(at));
-            } else if said(&text) {
+            } else if is_content(&text) {
                 match paragraphs.last_mut().filter(|_| !is_apart) {
                     Some((_, lines)) => lines.push(text),
                     None => paragraphs.push((at, vec![text])),
@@ -147,13 +147,13 @@ impl<'m> Block<'m> {
     }
 }
 
-/// Returns whether git takes a text before a colon for the key of a trailer.
+/// Returns whether git accepts the text before a colon as the key of a trailer.
 fn is_token(text: &str) -> bool {
     let key = text.trim_end_matches([' ', '\t']);
     !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
 }
 
-/// One line, cut at a character, never empty, and not what git would take for a comment or a divider.
+/// Returns the subject as one line, truncated, never empty, and not mistaken for a comment or a divider.
 fn subject_line(subject: &str) -> String {
     let words = printable(subject, ' ');
     let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -166,7 +166,7 @@ fn subject_line(subject: &str) -> String {
     if short.is_empty() { "(no subject)".to_owned() } else { short.trim_end().to_owned() }
 }
 
-/// Makes each line of a text stand for nothing but itself.
+/// Escapes each line of a text that git could take for a trailer, a comment or a divider.
 fn inert(text: &str) -> String {
     let text = text.replace("\r\n", "\n");
     let mut lines: Vec<String> = Vec::new();
@@ -195,17 +195,17 @@ fn printable(text: &str, replacement: char) -> String {
     text.chars().filter(|c| !is_unseen(*c)).map(clean).collect()
 }
 
-/// Everything that some tool takes for the end of a line.
+/// Returns whether some tool takes the character for a line end.
 const fn is_line_end(c: char) -> bool {
     matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// Characters that change how the text around them is shown, and show nothing themselves.
+/// Returns whether the character is invisible, or reorders the text around it.
 const fn is_unseen(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// Says whether git, or a person who reads a log, would take a line for more than text.
+/// Returns whether git, or a reader of the log, could take a line for more than text.
 fn means_something(line: &str) -> bool {
     let key = line.trim_start().split(':').next().map_or("", str::trim_end);
     let is_trailer = line.contains(':') && is_key(key) && !line.starts_with(INDENT);

@@ -1,5 +1,4 @@
-//! In what two commits differ. Reads no worktree: folders are compared by the names of their objects, so what is the same in both costs
-//! nothing.
+//! How two commits differ. Reads no worktree; folders with equal tree ids are skipped.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,11 +22,11 @@ pub struct ChangedFile {
 
 /// What two commits have at a path.
 pub(crate) type BeforeAfter = (Option<Leaf>, Option<Leaf>);
-/// Everything in which two commits differ, by path from the top of the worktree; a path need not be UTF-8.
+/// All differences of two commits, by path in the worktree; a path need not be UTF-8.
 pub(crate) type Changes = BTreeMap<Vec<u8>, BeforeAfter>;
 
 impl Repository {
-    /// Returns the files in which the next commit differs from this one, by their paths from the top of the repository.
+    /// Returns the files that the next commit would change, by their paths in the repository.
     pub fn staged_changes(&self, commit: CommitId) -> Result<Vec<ChangedFile>, GitError> {
         let doing = || "read what git is about to commit".to_owned();
         let git = self.git();
@@ -53,8 +52,8 @@ impl Repository {
         Ok(changed.collect())
     }
 
-    /// Returns in what two commits differ. `Forbidden` where a path is one that git never writes: whoever made such a tree means a place
-    /// outside of the worktree, or git's own folder.
+    /// Returns the differences of two commits. Fails with `Forbidden` for a path that git never writes: a forged tree may point
+    /// outside of the worktree or into `.git`.
     pub(crate) fn changes(
         &self,
         from: Option<CommitId>,
@@ -77,16 +76,16 @@ impl Repository {
         }
     }
 
-    /// Returns what a commit changed in the project, compared with its first parent; sorted by path. Where a shallow clone ends, all
-    /// that there is counts as new.
+    /// Returns the files of the project that a commit changed against its first parent, sorted by path. At the end of a shallow
+    /// clone, all files count as new.
     pub fn changed_files(&self, id: CommitId) -> Result<Vec<ChangedFile>, GitError> {
         let (before, after) = self.own_trees(id)?;
         self.compare(self.prefix(), before, after)
     }
 
-    /// Returns one of the things that a commit changed besides, if there is any, as it is shown from the project's folder: what lies
-    /// outside of it, names that are no text, repositories of somebody else's. Compares the whole trees.
-    pub fn changed_besides(&self, id: CommitId) -> Result<Option<String>, GitError> {
+    /// Returns the first change of a commit that `changed_files` leaves out, as a path relative to the project: files outside of
+    /// it, names that are not UTF-8, submodules. Compares the whole trees.
+    pub fn first_change_outside_files(&self, id: CommitId) -> Result<Option<String>, GitError> {
         let (before, after) = self.own_trees(id)?;
         let mut first = None;
         self.trees().compare(before, Some(after), b"", &mut |path, before, after| {
@@ -101,7 +100,7 @@ impl Repository {
         Ok(first)
     }
 
-    /// Returns the trees of a commit and of its first parent, that of the parent first.
+    /// Returns the trees of a commit's first parent and of the commit.
     fn own_trees(&self, id: CommitId) -> Result<(Option<ObjectId>, ObjectId), GitError> {
         let links = self.links(id)?;
         let is_shallow = self.is_shallow()?;
@@ -110,15 +109,14 @@ impl Repository {
         Ok((parent.map(|parent| self.root_tree(*parent)).transpose()?, links.tree))
     }
 
-    /// Returns a path of the repository as it is written in the project's folder.
+    /// Returns a path of the repository relative to the project's folder.
     fn shown_from_here(&self, full: Vec<u8>) -> String {
         let full = text(full);
         self.own_path(&full)
             .unwrap_or_else(|| format!("{}{full}", "../".repeat(self.prefix().split('/').count())))
     }
 
-    /// Returns the paths of all files of the repository that a commit has otherwise than one of its parents, those of other projects
-    /// as well, from its top.
+    /// Returns the paths in the repository of all files that differ from any of a commit's parents, also outside of the project.
     pub fn changed_anywhere(&self, id: CommitId) -> Result<BTreeSet<String>, GitError> {
         let links = self.links(id)?;
         let mut parents = Vec::new();
@@ -135,12 +133,12 @@ impl Repository {
         Ok(paths)
     }
 
-    /// Returns whether a commit has a file, by its path from the top of the repository.
+    /// Returns whether a commit has a file, by its path in the repository.
     pub fn has_anywhere(&self, commit: CommitId, path: &str) -> Result<bool, GitError> {
         Ok(self.trees().file(Some(self.root_tree(commit)?), path)?.is_some())
     }
 
-    /// Returns in which files of the project two commits differ, sorted by path.
+    /// Returns the files of the project that differ between two commits, sorted by path.
     pub fn changed_between(
         &self,
         one: CommitId,
@@ -149,7 +147,7 @@ impl Repository {
         self.compare(self.prefix(), Some(self.root_tree(one)?), self.root_tree(other)?)
     }
 
-    /// Returns the files below a folder of the project that two commits have otherwise, of whatever branches.
+    /// Returns the files below a folder of the project that differ between two commits.
     pub fn changed_below(
         &self,
         folder: &str,
@@ -187,7 +185,7 @@ impl Repository {
 }
 
 impl ChangedFile {
-    /// A repository of somebody else's is no file, whatever its path.
+    /// Returns the change, unless it is only one of a submodule.
     fn of(path: String, before: Option<Leaf>, after: Option<Leaf>) -> Option<Self> {
         let id = |leaf: Option<Leaf>| {
             leaf.filter(|leaf| leaf.mode != MODE_SUBMODULE).map(|leaf| leaf.id)
@@ -197,8 +195,8 @@ impl ChangedFile {
     }
 }
 
-/// Says whether git takes a name for none, or for its own folder on some file system: HFS+ leaves characters out of a name, and NTFS
-/// ends it at a colon and leaves out what it has at its end.
+/// Returns whether git refuses a name, because it is empty or could mean `.git` on some file system: HFS+ ignores some
+/// characters, and NTFS ends a name at a colon and drops trailing dots and spaces.
 fn is_forbidden(name: &str) -> bool {
     let is_left_out = |c: &char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
     let is_git = |part: &str| {

@@ -1,7 +1,6 @@
 //! Reading history: commits newest first, all of them or those that touched given paths. Reads no worktree.
 //!
-//! Two commits are compared at the paths asked for by the names of the objects there, so a walk costs a few tree
-//! entries a commit, whatever else the commits changed.
+//! Two commits are compared by the object ids at the given paths, so a walk reads a few trees a commit, whatever else changed.
 
 use std::borrow::Cow;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -17,7 +16,7 @@ use crate::git::objects::loose::ObjectKind;
 use crate::git::objects::tree::Leaf;
 use crate::git::repository::handle::Repository;
 
-/// How many changes of a file are looked at to tell an old version of it from a new one.
+/// How many changes of a file are searched for an old version.
 pub(crate) const LOOK_BACK: usize = 100;
 
 /// Commits, newest first; a commit never comes before one of its children unless a clock was wrong.
@@ -27,20 +26,20 @@ pub struct Log<'r> {
     paths: Vec<String>,
     waiting: BinaryHeap<(i64, std::cmp::Reverse<u64>, CommitId)>,
     seen: HashSet<CommitId>,
-    /// What the paths stand for in commits that are still waiting.
+    /// The entries at the paths in commits that are still waiting.
     looked: HashMap<CommitId, Vec<Option<Leaf>>>,
     number: u64,
     shallow: bool,
 }
 
 impl Repository {
-    /// Walks every commit that led to this one.
+    /// Walks this commit and all of its ancestors.
     pub fn log(&self, from: CommitId) -> Result<Log<'_>, GitError> {
         Log::start(self, from, Vec::new())
     }
 
-    /// Walks the commits that changed one of these files or folders of the project; `""` is the whole project. At a
-    /// merge that took a parent's version over, only that parent is followed, as `git log PATH` does.
+    /// Walks the commits that changed one of these files or folders of the project; `""` is the whole project. At a merge with
+    /// the same version as a parent, only that parent is followed, as `git log PATH` does.
     pub fn log_of(&self, from: CommitId, paths: &[&str]) -> Result<Log<'_>, GitError> {
         Log::start(self, from, paths.iter().map(|path| self.full_path(path)).collect())
     }
@@ -55,7 +54,7 @@ impl Repository {
         Ok(false)
     }
 
-    /// Returns the same of the bytes of a file in the worktree, where git may have written other line ends.
+    /// Returns the same for the bytes of a worktree's file, whose line ends git may have converted.
     pub fn has_had_text(&self, from: CommitId, path: &str, bytes: &[u8]) -> Result<bool, GitError> {
         if self.has_had(from, path, self.hash_blob(bytes))? {
             return Ok(true);
@@ -66,8 +65,7 @@ impl Repository {
         }
     }
 
-    /// Returns the commits that a branch has grown by up to this one, oldest first, as far as history goes here. Of what was merged
-    /// in, only the merge counts.
+    /// Returns the first-parent history up to this commit, oldest first, as far as it goes here.
     pub fn line_to(&self, head: CommitId) -> Result<Vec<CommitId>, GitError> {
         let mut line = vec![head];
         let mut at = self.links(head)?;
@@ -84,7 +82,7 @@ impl Repository {
         Ok(line)
     }
 
-    /// Returns whether there is a commit of that name here; one that is damaged is one.
+    /// Returns whether the commit is here, even if damaged.
     pub fn has_commit(&self, id: CommitId) -> bool {
         !matches!(
             self.reader().read(ObjectKind::Commit, id.object()),
@@ -129,7 +127,7 @@ impl<'r> Log<'r> {
         Ok(())
     }
 
-    /// Takes commits off until one changed a path that was asked for.
+    /// Walks on to the next commit that changed one of the paths.
     fn advance(&mut self) -> Result<Option<CommitId>, GitError> {
         while let Some((_, _, id)) = self.waiting.pop() {
             let links = self.repository.links(id)?;
@@ -175,7 +173,7 @@ impl<'r> Log<'r> {
         links.parents.iter().copied().filter(is_here).collect()
     }
 
-    /// What the paths stand for in a commit with that tree.
+    /// Returns the entries at the paths below that tree.
     fn look(&self, root: ObjectId) -> Result<Vec<Option<Leaf>>, GitError> {
         let trees = self.repository.trees();
         self.paths.iter().map(|path| trees.lookup(root, path)).collect()
@@ -192,20 +190,20 @@ impl Iterator for Log<'_> {
 }
 
 impl Repository {
-    /// Returns the commit that git knows by that name: a branch, a tag, `HEAD~3`, the beginning of an id.
+    /// Resolves a revision to a commit: a branch, a tag, `HEAD~3`, an abbreviated id.
     pub fn commit_named(&self, name: &str) -> Result<Option<CommitId>, GitError> {
-        // The objects behind a reference are read here: a damaged one is named, with what to do.
+        // References are resolved here, so that the error for a damaged object names it and the fix.
         if let Some(object) = self.object_of_reference(name)? {
             return self.peeled(object);
         }
         let mut git = self.git_command();
         git.args(["rev-parse", "--verify", "--quiet", "--end-of-options"]);
         git.arg(format!("{name}^{{commit}}"));
-        let told = match command::run_git(git, &[]) {
-            Ok(told) => {
-                return Ok(str::from_utf8(&told).ok().and_then(|id| id.trim().parse().ok()));
+        let resolved = match command::run_git(git, &[]) {
+            Ok(resolved) => {
+                return Ok(str::from_utf8(&resolved).ok().and_then(|id| id.trim().parse().ok()));
             }
-            Err(told) => told,
+            Err(resolved) => resolved,
         };
         let start = name.split(['~', '^']).next().unwrap_or(name);
         if let Some(object) = self.object_of_reference(start)?
@@ -215,10 +213,10 @@ impl Repository {
                 entry?;
             }
         }
-        match told {
-            // With `--quiet`, git says nothing of a name that nothing has.
+        match resolved {
+            // With `--quiet`, git prints nothing about an unknown name.
             GitError::Command { detail, .. } if detail.is_empty() => Ok(None),
-            told => Err(told),
+            resolved => Err(resolved),
         }
     }
 
@@ -234,12 +232,12 @@ impl Repository {
         Ok(None)
     }
 
-    /// Returns the commit that an object is, or that it is a tag of; nothing where it is about something else.
+    /// Returns the commit that an object is, or that it is a tag of; else `None`.
     pub fn commit_behind(&self, id: ObjectId) -> Result<Option<CommitId>, GitError> {
         self.peeled(id)
     }
 
-    /// Returns the commits that any reference stands for: branches, tags, and whatever hosts keep besides.
+    /// Returns the commits of all references: branches, tags, and others such as pull requests.
     pub fn named_commits(&self) -> Result<Vec<CommitId>, GitError> {
         let mut commits = Vec::new();
         for object in self.references_below("refs/")? {
@@ -251,7 +249,7 @@ impl Repository {
         Ok(commits)
     }
 
-    /// Returns what the references name that begin so, as far as they lead to anything.
+    /// Returns the objects of all references with that prefix; broken references are skipped.
     pub(crate) fn references_below(&self, prefix: &str) -> Result<Vec<ObjectId>, GitError> {
         let doing = || "list the references".to_owned();
         self.check_reference("HEAD")?;

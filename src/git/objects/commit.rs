@@ -1,11 +1,11 @@
-//! Commit objects as bytes: read where they have the form that git gives them, and written.
+//! Commit objects as bytes: parsing, if they are in git's usual form, and encoding.
 
 use jiff::Timestamp;
 
 use crate::git::error::GitError;
 use crate::git::id::{CommitId, ObjectId};
 
-/// A commit as history tells it.
+/// A commit of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogEntry {
     pub id: CommitId,
@@ -18,7 +18,7 @@ pub struct LogEntry {
     pub message: String,
 }
 
-/// Where a commit stands in history, and what it has.
+/// A commit's tree, parents and time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Links {
     pub tree: ObjectId,
@@ -27,7 +27,7 @@ pub(crate) struct Links {
     pub committed: i64,
 }
 
-/// Reads the parents of a commit that may be odd otherwise.
+/// Reads the parents of a commit that may be malformed otherwise.
 pub(crate) fn named_parents(bytes: &[u8]) -> Vec<CommitId> {
     let lines =
         bytes.split(|byte| *byte == b'\n').skip(1).map_while(|line| line.strip_prefix(b"parent "));
@@ -56,7 +56,7 @@ fn parents(commit: &git2::Commit<'_>) -> Vec<CommitId> {
     commit.parent_ids().map(|id| CommitId::new(ObjectId::from_git(id))).collect()
 }
 
-/// A commit in the form that git gives it.
+/// A commit in git's usual form.
 pub(crate) struct ParsedCommit<'b> {
     tree: ObjectId,
     parents: Vec<CommitId>,
@@ -65,7 +65,7 @@ pub(crate) struct ParsedCommit<'b> {
     message: &'b [u8],
 }
 
-/// Who it was and when: `NAME <EMAIL> SECONDS +HHMM`.
+/// A signature line: `NAME <EMAIL> SECONDS +HHMM`.
 struct CommitSignature<'b> {
     name: &'b [u8],
     email: &'b [u8],
@@ -82,12 +82,12 @@ impl<'b> ParsedCommit<'b> {
         }
         let author = CommitSignature::read(b"author ", &mut rest)?;
         let committer = CommitSignature::read(b"committer ", &mut rest)?;
-        // Other headers follow: an encoding, a signature. The first empty line ends them.
+        // Other headers may follow, as `encoding` or `gpgsig`. The first empty line ends them.
         let message = match rest.strip_prefix(b"\n") {
             Some(message) => message,
             None => &rest[rest.windows(2).position(|pair| pair == b"\n\n")? + 2..],
         };
-        // libgit2 leaves empty lines out at the beginning, and takes a zero for the end.
+        // libgit2 drops empty lines at the beginning, and ends the message at a NUL.
         let message = &message[message.iter().take_while(|byte| **byte == b'\n').count()..];
         (!message.contains(&0)).then_some(Self { tree, parents, author, committer, message })
     }
@@ -132,13 +132,13 @@ fn object(word: &[u8], rest: &mut &[u8]) -> Option<ObjectId> {
     str::from_utf8(name).ok()?.parse().ok()
 }
 
-/// A commit may claim a year that no calendar has; the nearest one stands for it.
+/// Clamps a commit's time to the supported range.
 fn timestamp(seconds: i64) -> Timestamp {
     let latest = if seconds < 0 { Timestamp::MIN } else { Timestamp::MAX };
     Timestamp::from_second(seconds).unwrap_or(latest)
 }
 
-/// Returns the bytes of a commit object; its author stands before its committer.
+/// Returns the bytes of a commit object.
 pub(crate) fn encode(
     tree: ObjectId,
     parents: &[CommitId],
@@ -189,7 +189,7 @@ pub struct Person {
 }
 
 impl Person {
-    /// Cleans a name and an address as git does; refuses when nothing is left of one.
+    /// Cleans a name and an address as git does; fails if nothing is left of one.
     pub fn new(name: &str, email: &str) -> Result<Self, GitError> {
         let part = |part, text: &str| {
             let clean = clean(text);
@@ -210,7 +210,7 @@ impl Person {
         &self.email
     }
 
-    /// Reads the name and the address of an existing commit, whatever its tool let in.
+    /// Cleans the name and the address of an existing commit, which may be empty.
     pub(crate) fn of_signature(name: &[u8], email: &[u8]) -> Self {
         let text = |bytes| clean(&String::from_utf8_lossy(bytes));
         Self { name: text(name), email: text(email) }

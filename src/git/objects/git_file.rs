@@ -1,4 +1,4 @@
-//! Files below `.git`, opened without waiting: a pipe in the place of one would keep whoever opens it waiting for ever. Only reads.
+//! Reads files below `.git` without blocking: opening a pipe in the place of one would block for ever.
 
 use std::fs::{File, FileType};
 use std::io;
@@ -19,7 +19,7 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Returns all that a file says.
+/// Returns the bytes of a file.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let file = open(path)?;
     let size = usize::try_from(file.metadata()?.len()).unwrap_or(0);
@@ -32,7 +32,7 @@ pub(crate) fn read_text(path: &Path) -> io::Result<String> {
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// Fails where something is in the place of a file that cannot be read as one: libgit2 would wait for what a pipe brings.
+/// Fails if the path is neither a file nor a folder: libgit2 would block on a pipe.
 pub(crate) fn check(path: &Path) -> io::Result<()> {
     match std::fs::metadata(path) {
         Ok(found) if !found.is_dir() => {
@@ -42,8 +42,7 @@ pub(crate) fn check(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Reads a file on a local disk to its end, in one call if it has fewer bytes than that: a read that brings less than it may is
-/// the last one.
+/// Reads a file on a local disk to its end, in one call if it is no longer than expected: a short read is the last one.
 pub(crate) fn read_to_end(file: impl AsFd, expected: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(expected + 1);
     loop {

@@ -1,10 +1,10 @@
-//! Objects in memory, and their durable way into `objects/` as loose files. Never overwrites, never removes one.
+//! Objects in memory, and writing them durably into `objects/` as loose files or a pack. Never overwrites or removes one.
 //!
 //! libgit2 syncs nothing unless a process-wide switch says so, hence this writer. Order, so that a power cut leaves
 //! either no name or a whole file behind it: write every temp file (`stage_..`), sync every temp file, rename all
-//! (`name_staged`). Before the syncs, whoever has more to write for the same commit does so, and the disk takes all at once. The folders are
-//! not synced, which is what git does under `core.fsync=all`: a journal keeps the order, and the branch's folder, synced
-//! at the commit point, comes after these names. Temp files are called `tmp_obj_*`, which `git gc` sweeps.
+//! (`name_staged`). The caller's files for the same commit are synced together with them. The folders are not synced, which is
+//! what git does under `core.fsync=all`: a journal keeps the order, and the branch's folder, synced at the commit point, comes
+//! after these names. Temp files are called `tmp_obj_*`, which `git gc` sweeps.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -68,7 +68,7 @@ impl Object {
     }
 }
 
-/// Returns the name that git gives to these bytes.
+/// Returns the git object id of these bytes.
 pub(crate) fn name(kind: ObjectKind, bytes: &[u8]) -> ObjectId {
     let mut hash = Sha1::new();
     hash.update(format!("{} {}\0", kind.word(), bytes.len()));
@@ -76,7 +76,7 @@ pub(crate) fn name(kind: ObjectKind, bytes: &[u8]) -> ObjectId {
     ObjectId::new(hash.finalize().into())
 }
 
-/// Returns where an `objects/` folder has the loose file of an object.
+/// Returns the path of an object's loose file.
 pub(crate) fn place_in(objects: &Path, id: ObjectId) -> PathBuf {
     let hex = id.to_string();
     objects.join(&hex[..2]).join(&hex[2..])
@@ -105,7 +105,7 @@ impl ObjectFolder {
         self.mode & 0o444
     }
 
-    /// Writes these objects as loose files that have no names yet.
+    /// Writes these objects as loose files under temporary names.
     pub(crate) fn stage_loose(&self, objects: &[Object]) -> Result<StagedObjects, GitError> {
         let mut staged = StagedObjects {
             files: Vec::with_capacity(objects.len()),
@@ -124,7 +124,7 @@ impl ObjectFolder {
         Ok(staged)
     }
 
-    /// Gives synced objects their names. Done once, it does nothing more.
+    /// Renames synced objects to their final names. Calling it again does nothing.
     pub(crate) fn name_staged(&self, staged: &mut StagedObjects) -> Result<(), GitError> {
         for (temp, place) in staged.unnamed() {
             match fs::rename(&temp.path, &*place) {
@@ -166,23 +166,22 @@ impl ObjectFolder {
     }
 }
 
-/// Objects that are written, with the places that they are to have.
+/// Objects that are written under temporary names, with their final paths.
 pub(crate) struct StagedObjects {
     pub files: Vec<(Temp, PathBuf)>,
-    /// The places of loose objects that were there already.
+    /// The paths of loose objects that existed already.
     pub kept: Vec<PathBuf>,
-    /// The folder of all of them, if its names have to be synced.
+    /// The folder whose names have to be synced, if any.
     pub shared: Option<PathBuf>,
 }
 
 impl StagedObjects {
-    /// Returns those that have no names yet. They are synced before they get them.
+    /// Returns the files that still have temporary names, to be synced.
     pub(crate) fn unsynced(&mut self) -> Result<Vec<Unsynced>, GitError> {
         self.unnamed().map(|(temp, _)| temp.unsynced()).collect()
     }
 
-    /// Says whether they are all still there. Until a branch leads to them, `git prune --expire=now` takes them away, with or without
-    /// names.
+    /// Returns whether all of them still exist. Until a branch reaches them, `git prune --expire=now` removes them.
     pub(crate) fn are_there(&self) -> bool {
         let now =
             self.files.iter().map(|(temp, place)| if temp.named { place } else { &temp.path });
@@ -194,7 +193,7 @@ impl StagedObjects {
     }
 }
 
-/// A file under a name of its own, removed again unless it was renamed into place.
+/// A temporary file, removed when dropped unless it was renamed.
 pub(crate) struct Temp {
     pub path: PathBuf,
     pub file: File,
@@ -213,15 +212,14 @@ impl Temp {
     pub(crate) fn create_new(folder: &Path, prefix: &str, mode: u32) -> Result<Self, GitError> {
         let path = folder.join(format!("{prefix}_{}", nonce()?));
         let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&path);
-        // The name means nothing to anybody: it is the folder that it cannot be in.
+        // The error names the folder: the random name would tell nothing.
         let file = file.at("write in", folder)?;
         Ok(Self { path, file, named: false })
     }
 
-    /// Writes what the file is to hold, and has it start on its way to the disk: by the time that the first of several files is
-    /// synced, the others are there as well.
+    /// Writes the file's bytes, and starts writing them back to the disk, so that syncing several files waits about once.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), GitError> {
-        // As before, the name would mean nothing: the disk of that folder is full.
+        // As before, the error names the folder.
         self.file.write_all(bytes).at("write in", self.path.parent().unwrap_or(&self.path))?;
         disk::start(&self.file);
         Ok(())
@@ -249,7 +247,7 @@ pub(crate) fn nonce() -> Result<String, GitError> {
         .at("read random numbers for", Path::new("a temp file"))
 }
 
-/// Has these files survive a power cut.
+/// Syncs these files to the disk.
 pub(crate) fn sync_files(files: Vec<Unsynced>) -> Result<(), GitError> {
     disk::sync(files).or_else(|fault| Err(fault.cause).at("sync", &fault.path))
 }
@@ -259,16 +257,16 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<(), GitError> {
     sync_files(vec![unsynced_folder(folder)?])
 }
 
-/// Returns a folder as one whose names are still to be synced.
+/// Returns a folder whose names are still to be synced.
 pub(crate) fn unsynced_folder(folder: &Path) -> Result<Unsynced, GitError> {
     File::open(folder)
         .and_then(|open| Unsynced::new(&open, folder, SyncPart::Names))
         .at("open", folder)
 }
 
-/// Says whether the loose file is there, and keeps a concurrent `git prune` from taking it for old.
+/// Returns whether the loose file exists, and updates its time so that a concurrent `git prune` keeps it.
 ///
-/// An empty file is what a power cut leaves of an object that was never synced: it is written again.
+/// An empty file does not count: a power cut leaves one of an object that was never synced.
 fn freshen(place: &Path) -> bool {
     fs::metadata(place).is_ok_and(|found| found.len() > 0)
         && rustix::fs::utimensat(
@@ -286,12 +284,12 @@ fn freshen(place: &Path) -> bool {
         .is_ok()
 }
 
-/// Two blocks of a file system.
+/// Up to this size, about two file system blocks, compression does not pay off.
 const SHORT: usize = 8192;
-/// What zlib puts around bytes that it stores: two bytes of header, five for the block, four of checksum.
+/// The overhead of a stored zlib stream: two bytes of header, five for the block, four of checksum.
 const AROUND: usize = 11;
 
-/// Makes zlib streams; the compressor is set up when the first long one comes.
+/// Makes zlib streams; creates the compressor for the first long one.
 #[derive(Default)]
 pub(crate) struct Deflater {
     compressor: Option<Compress>,
@@ -333,7 +331,7 @@ fn stored(bytes: &[u8]) -> Vec<u8> {
 fn adler32(bytes: &[u8]) -> u32 {
     const BASE: u32 = 65_521;
     let (mut low, mut high) = (1, 0);
-    // So many can be summed up before the sums leave 32 bits.
+    // As many as can be added before the sums overflow 32 bits.
     for part in bytes.chunks(5552) {
         for byte in part {
             low += u32::from(*byte);
@@ -356,7 +354,7 @@ struct PackEntry {
 }
 
 impl ObjectFolder {
-    /// Writes these objects, all different, as one pack that has no name yet.
+    /// Writes these objects, all different, as one pack under a temporary name.
     pub(crate) fn stage_pack(&self, objects: &[Object]) -> Result<StagedObjects, GitError> {
         let (pack, entries) = pack(objects).at("pack objects into", self.path())?;
         let checksum = &pack[pack.len() - 20..];

@@ -209,13 +209,15 @@ impl<'r> ObjectReader<'r> {
         };
         Err(match (unreadable.into_iter().next(), lost.first()) {
             (Some(file), _) => damaged(file, fault.message().to_owned()),
-            (None, Some(UnreadableAlternate { folder, named_in, detail })) => GitError::NotLent {
-                word,
-                id,
-                file: named_in.clone(),
-                folder: folder.clone(),
-                detail: detail.clone(),
-            },
+            (None, Some(UnreadableAlternate { folder, named_in, detail })) => {
+                GitError::AlternateUnreadable {
+                    word,
+                    id,
+                    file: named_in.clone(),
+                    folder: folder.clone(),
+                    detail: detail.clone(),
+                }
+            }
             (None, None) if fault.code() == git2::ErrorCode::NotFound => {
                 GitError::Missing { word, id, partial: self.is_partial() }
             }

@@ -1,5 +1,5 @@
-//! Trees as raw bytes: looking a path up, listing, and splicing changes into copies. Never looks at the index or the
-//! worktree: a tree that the engine writes is the parent's tree but for the paths of the change.
+//! Trees as raw bytes: looking up paths, listing, and splicing changes into copies. Never reads the index or the worktree: a tree
+//! that aof writes is the parent's tree except for the changed paths.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -19,19 +19,19 @@ pub(crate) const MODE_EXECUTABLE: u32 = 0o100_755;
 pub(crate) const MODE_TREE: u32 = 0o040_000;
 pub(crate) const MODE_SUBMODULE: u32 = 0o160_000;
 
-/// A name in a tree, with what it stands for.
+/// The mode and the object id of a tree entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Leaf {
     pub mode: u32,
     pub id: ObjectId,
 }
 
-/// A path to put into a tree, or with `None` to take out of it.
+/// A path to set in a tree, or to remove if `blob` is `None`.
 #[derive(Debug, Clone)]
 pub(crate) struct TreeEdit<'a> {
     pub path: &'a str,
     pub blob: Option<ObjectId>,
-    /// Whether it can be run, where there is no file of that path yet.
+    /// Whether a new file is executable.
     pub is_program: bool,
 }
 
@@ -53,7 +53,7 @@ impl<'r> Trees<'r> {
         }
     }
 
-    /// Finds what a path stands for below a tree.
+    /// Finds the entry at a path below a tree.
     pub(crate) fn lookup(
         &self,
         root: ObjectId,
@@ -74,7 +74,7 @@ impl<'r> Trees<'r> {
         Ok(Some(at))
     }
 
-    /// Returns all that a folder has below a tree, by name; nothing where there is no such folder.
+    /// Returns the entries of a folder below a tree, by name; none if there is no such folder.
     pub(crate) fn names(
         &self,
         root: ObjectId,
@@ -104,7 +104,7 @@ impl<'r> Trees<'r> {
         Ok(self.lookup(root, path)?.filter(|leaf| matches!(leaf.mode, MODE_FILE | MODE_EXECUTABLE)))
     }
 
-    /// Lists every file below a tree, depth first, as `found(path, id)`. Names that are not UTF-8 are passed over.
+    /// Lists every file below a tree, depth first, as `found(path, id)`. Names that are not UTF-8 are skipped.
     pub(crate) fn walk(
         &self,
         tree: ObjectId,
@@ -126,7 +126,7 @@ impl<'r> Trees<'r> {
         Ok(())
     }
 
-    /// Compares two folders, as `found(path, before, after)` for whatever is not a folder and differs. Names need not be text.
+    /// Compares two trees; calls `found(path, before, after)` for each difference that is not a folder. Names need not be UTF-8.
     pub(crate) fn compare(
         &self,
         before: Option<ObjectId>,
@@ -137,7 +137,7 @@ impl<'r> Trees<'r> {
         let load =
             |tree: Option<ObjectId>| tree.map_or_else(|| Ok(Arc::from([])), |tree| self.load(tree));
         let (before, after) = (load(before)?, load(after)?);
-        // A commit changes few names of a folder, which may have thousands.
+        // Skip equal bytes at both ends: a commit changes few names of a folder, which may have thousands.
         let (start, end) = (same_entries(&before, &after), same_end(&before, &after));
         let (mut old, mut new) =
             (entries_from(&before, start).peekable(), entries_from(&after, start).peekable());
@@ -252,13 +252,13 @@ impl<'r> Trees<'r> {
     }
 }
 
-/// Returns the path of a name in a folder. A name with a slash in it would pass for something elsewhere.
+/// Returns the path of a name in a folder. Fails for a name with a slash, which would point elsewhere.
 fn path_of(below: &[u8], name: &[u8]) -> Result<Vec<u8>, GitError> {
     let path = if below.is_empty() { name.to_owned() } else { [below, b"/", name].concat() };
     if name.contains(&b'/') { Err(GitError::Forbidden { path: text(path) }) } else { Ok(path) }
 }
 
-/// Returns a path as it can be shown.
+/// Returns a path as text; invalid UTF-8 is replaced.
 pub(crate) fn text(path: Vec<u8>) -> String {
     String::from_utf8(path)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
@@ -268,10 +268,10 @@ fn first(path: &str) -> &str {
     path.split_once('/').map_or(path, |(name, _)| name)
 }
 
-/// So many bytes of two trees are compared at once.
+/// How many bytes of two trees are compared at once.
 const SPAN: usize = 256;
 
-/// One entry of a raw tree, with the bytes it takes up.
+/// One entry of a raw tree, with its byte range.
 pub(crate) struct TreeEntry<'a> {
     pub start: usize,
     pub end: usize,
@@ -286,13 +286,13 @@ impl TreeEntry<'_> {
         self.mode == MODE_TREE
     }
 
-    /// Returns what the name stands for.
+    /// Returns the entry's mode and id.
     pub(crate) fn leaf(&self) -> Leaf {
         Leaf { mode: self.mode, id: self.id }
     }
 }
 
-/// Puts an entry in the place of another, or where git's order wants it, or takes it out.
+/// Replaces, inserts in git's order, or removes an entry.
 pub(crate) fn replace(raw: &mut Vec<u8>, old: Option<Range<usize>>, name: &str, new: Option<Leaf>) {
     let bytes = new.map_or_else(Vec::new, |leaf| {
         let mut bytes = format!("{:o} {name}\0", leaf.mode).into_bytes();
@@ -315,7 +315,7 @@ pub(crate) fn sort_key(name: &[u8], is_tree: bool) -> impl Iterator<Item = u8> +
     name.iter().copied().chain(is_tree.then_some(b'/'))
 }
 
-/// Returns how many bytes of whole entries two trees begin with alike.
+/// Returns the length of the common prefix of two trees, in whole entries.
 pub(crate) fn same_entries(one: &[u8], other: &[u8]) -> usize {
     let pairs = one.chunks(SPAN).zip(other.chunks(SPAN));
     let spans = pairs.take_while(|(a, b)| a == b).map(|(span, _)| span.len()).sum::<usize>();
@@ -326,7 +326,7 @@ pub(crate) fn same_entries(one: &[u8], other: &[u8]) -> usize {
     end
 }
 
-/// Returns how many bytes two trees end with alike, at least.
+/// Returns a lower bound for the length of the common suffix of two trees.
 pub(crate) fn same_end(one: &[u8], other: &[u8]) -> usize {
     let pairs = one.rchunks(SPAN).zip(other.rchunks(SPAN));
     pairs.take_while(|(a, b)| a == b).map(|(span, _)| span.len()).sum()
@@ -343,7 +343,7 @@ pub(crate) fn entries(raw: &[u8]) -> impl Iterator<Item = TreeEntry<'_>> {
     entries_from(raw, 0)
 }
 
-/// Reads the entries from where one begins.
+/// Reads the entries from the start of one.
 pub(crate) fn entries_from(raw: &[u8], mut start: usize) -> impl Iterator<Item = TreeEntry<'_>> {
     iter::from_fn(move || {
         let rest = raw.get(start..)?;

@@ -1,4 +1,4 @@
-//! What git is here, how it is set, and which of its locks are taken. Only looks.
+//! The installed git, its configuration, and its locks. Reads only, except for the merge driver's settings and `git gc`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,11 +15,11 @@ use crate::git::id::CommitId;
 use crate::git::objects::commit::{Person, clean};
 use crate::git::objects::git_file;
 
-/// Git tells its version at once, or hangs.
+/// Git prints its version at once, or hangs.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Repository {
-    /// Returns what git says of its version; nothing where there is none.
+    /// Returns the output of `git --version`; `None` without a working git.
     pub fn git_version(&self) -> Option<String> {
         let mut git = Command::new("git");
         git.arg("--version").env("LC_ALL", "C");
@@ -30,30 +30,30 @@ impl Repository {
             .then(|| String::from_utf8_lossy(&finished.stdout).trim().to_owned())
     }
 
-    /// Returns what git's configuration says of a name, as it is now.
+    /// Returns a setting of git's configuration, read anew.
     pub fn setting(&self, name: &str) -> Result<Option<String>, GitError> {
         let doing = || "read git's configuration".to_owned();
         let config = self.git().config().and_then(|mut config| config.snapshot()).during(doing)?;
         Ok(config.get_string(name).ok())
     }
 
-    /// Returns whether git's configuration says yes or no to a name, in whichever of its words; nothing where it says neither.
+    /// Returns a boolean setting of git's configuration, read anew; `None` if it is unset or not a boolean.
     pub(crate) fn switch(&self, name: &str) -> Result<Option<bool>, GitError> {
         let doing = || "read git's configuration".to_owned();
         let config = self.git().config().and_then(|mut config| config.snapshot()).during(doing)?;
         Ok(config.get_bool(name).ok())
     }
 
-    /// Returns the locks of git's that are taken, each with its age.
+    /// Returns git's lock files that exist, each with its age.
     pub fn lock_files(&self) -> Result<Vec<(PathBuf, Duration)>, GitError> {
         let own = |folder: &Path, name: &str| folder.join(format!("{name}.lock"));
         let mut places =
             BTreeSet::from([own(self.git_dir(), "index"), own(self.git_dir(), "HEAD")]);
         places
             .extend(["packed-refs", "config", "shallow"].map(|name| own(self.common_dir(), name)));
-        let head = self.look()?;
+        let head = self.head_for_reading()?;
         places.insert(own(self.common_dir(), &head.reference));
-        // That of the branch whose remote is synced with keeps a fetch out.
+        // A lock on the remote-tracking branch blocks a fetch.
         places.extend(
             self.upstream(&head, None)?
                 .ok()
@@ -68,18 +68,18 @@ impl Repository {
     }
 }
 
-/// Returns the editor that git would start for whoever works in that folder: `GIT_EDITOR`, `core.editor`, `VISUAL`, `EDITOR`, or what git
-/// was built with. Nothing where git has none to name, or there is no git.
+/// Returns the editor that git would start in that folder: `GIT_EDITOR`, `core.editor`, `VISUAL`, `EDITOR`, or git's built-in
+/// default. Returns `None` if git names none or is not installed.
 pub(crate) fn editor(folder: &Path) -> Option<String> {
     let mut git = Command::new("git");
     git.args(["var", "GIT_EDITOR"]).current_dir(folder);
     let finished = command::run(git, &[], PATIENCE).ok()?;
-    let said = String::from_utf8(finished.stdout).ok()?.trim().to_owned();
-    (finished.status.success() && !said.is_empty()).then_some(said)
+    let editor = String::from_utf8(finished.stdout).ok()?.trim().to_owned();
+    (finished.status.success() && !editor.is_empty()).then_some(editor)
 }
 
-/// Returns whether the system would find a program of that name.
-pub(crate) fn is_program_there(program: &str) -> bool {
+/// Returns whether a program of that name is executable, by its path or in `PATH`.
+pub(crate) fn is_program_installed(program: &str) -> bool {
     if program.contains('/') {
         return is_program(Path::new(program));
     }
@@ -91,7 +91,7 @@ fn is_program(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// Which of git's two people is asked for.
+/// Which of a commit's two people is meant.
 #[derive(Debug, Clone, Copy)]
 enum PersonRole {
     Author,
@@ -109,7 +109,7 @@ impl Repository {
         self.person(PersonRole::Author)
     }
 
-    /// Returns git's user, as author, where there is no repository yet; refuses if the first commit would.
+    /// Returns git's user as author, outside of any repository. Fails if a first commit would fail.
     pub fn user() -> Result<Person, GitError> {
         let config = outside_repositories()?;
         person(&config, PersonRole::Committer)?;
@@ -142,7 +142,7 @@ fn person(config: &GitConfig, part: PersonRole) -> Result<Person, GitError> {
     Person::new(&name, &email)
 }
 
-/// The names under which git knows the driver.
+/// The settings that define our merge driver.
 const DRIVER: &str = "merge.aof.driver";
 const NAME: &str = "merge.aof.name";
 
@@ -156,7 +156,7 @@ pub enum Hooks {
 }
 
 impl Repository {
-    /// Returns what is being merged into HEAD just now.
+    /// Returns the commits of an unfinished merge into HEAD.
     pub fn merge_heads(&self) -> Vec<CommitId> {
         let text = git_file::read_text(&self.git_dir().join("MERGE_HEAD")).unwrap_or_default();
         text.lines().filter_map(|line| line.trim().parse().ok()).collect()
@@ -172,7 +172,7 @@ impl Repository {
         }
     }
 
-    /// Names the driver in the repository's own configuration.
+    /// Sets our merge driver in the repository's own configuration.
     pub fn set_merge_driver(&self, name: &str, command: &str) -> Result<(), GitError> {
         let doing = || format!("write git's configuration in `{}`", self.common_dir().display());
         let mut config = self
@@ -180,7 +180,7 @@ impl Repository {
             .config()
             .and_then(|config| config.open_level(git2::ConfigLevel::Local))
             .during(doing)?;
-        // A name without a command would stop every merge.
+        // The command first: a name without a command would stop every merge.
         config.set_str(DRIVER, command).during(doing)?;
         config.set_str(NAME, name).during(doing)
     }
@@ -202,20 +202,20 @@ fn reading() -> String {
     "read git's configuration".to_owned()
 }
 
-/// As long as it takes for the largest repository.
+/// Long enough for the largest repository.
 const GC_TIMEOUT: Duration = Duration::from_hours(1);
 
-/// How objects are kept.
+/// How many files git's objects are in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Storage {
-    /// Those in files of their own.
+    /// How many loose objects there are.
     pub loose: usize,
     /// How many packs there are.
     pub packs: usize,
 }
 
 impl Repository {
-    /// Counts the files that objects are kept in.
+    /// Counts loose objects and packs.
     pub fn storage(&self) -> Result<Storage, GitError> {
         let mut storage = Storage { loose: 0, packs: 0 };
         let folder = self.objects().path();
@@ -233,7 +233,7 @@ impl Repository {
         Ok(storage)
     }
 
-    /// Has git put what is loose into packs, and many packs into one.
+    /// Runs `git gc`.
     pub fn repack(&self) -> Result<(), GitError> {
         let mut git = self.git_command();
         git.args(["gc", "--quiet"]);

@@ -1,6 +1,6 @@
 //! The repository that a project lies in: found, checked, read. Paths are the project's, with `/`, everywhere.
 //!
-//! The environment's `GIT_DIR` and `GIT_INDEX_FILE` are not followed: inside a hook they point at half-made things.
+//! Ignores `GIT_DIR` and `GIT_INDEX_FILE` in the environment: inside a hook they point at unfinished state.
 
 use std::cell::{Cell, OnceCell};
 use std::collections::HashSet;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::open::{GitConfig, outside_repositories};
-use super::open::{open, see_through};
+use super::open::{add_quarantine, open};
 use crate::git::command;
 use crate::git::error::{At, During, GitError};
 use crate::git::id::{CommitId, ObjectId};
@@ -18,7 +18,7 @@ use crate::git::objects::git_file;
 use crate::git::objects::loose::{ObjectFolder, ObjectKind, name};
 use crate::git::objects::reader::{ObjectCache, ObjectReader};
 use crate::git::objects::tree::{MODE_EXECUTABLE, Trees};
-use crate::git::repository::open::read_ends;
+use crate::git::repository::open::read_shallow_commits;
 
 /// A file of a commit.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,34 +36,34 @@ pub struct Repository {
     objects: ObjectFolder,
     known: ObjectCache,
     config: OnceCell<GitConfig>,
-    walked: Walked,
-    pub(crate) own_folder_seen: Cell<Option<Seen>>,
-    pub(crate) around: OnceCell<Option<Box<Repository>>>,
+    history: HistoryCache,
+    pub(crate) own_folder_seen: Cell<Option<OwnFolderCheck>>,
+    pub(crate) enclosing: OnceCell<Option<Box<Repository>>>,
 }
 
-/// How history is walked here, once that was asked for.
+/// What is cached for walking history.
 #[derive(Default)]
-pub(crate) struct Walked {
-    /// The commits at which it was cut off.
-    pub ends: OnceCell<HashSet<CommitId>>,
+pub(crate) struct HistoryCache {
+    /// The commits at which a shallow clone cuts history off.
+    pub shallow_commits: OnceCell<HashSet<CommitId>>,
 }
 
-/// Where git had nothing of it when it was last looked at: HEAD, and which file the index was.
+/// HEAD and the identity of the index file when `.aof` was last found to be in neither.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct OwnFolderCheck {
     pub head: Option<CommitId>,
     pub index: Option<(u64, u64, u64, i64, i64)>,
 }
 
 impl Repository {
-    /// Finds the repository that a project folder lies in; refuses those that cannot be committed to safely.
+    /// Finds the repository that a project folder lies in. Fails for those that cannot be committed to safely.
     pub fn discover(project: &Path) -> Result<Self, GitError> {
         let folder = fs::canonicalize(project).at("find", project)?;
         let git = open(&folder)?;
         let Some(worktree_root) = git.workdir() else {
             return Err(GitError::Bare { path: git.path().to_owned() });
         };
-        // What a real path lies in is real as well.
+        // An ancestor of a canonical path is canonical.
         let worktree_root = match folder.ancestors().find(|above| *above == worktree_root) {
             Some(above) => above.to_owned(),
             None => fs::canonicalize(worktree_root).at("find", worktree_root)?,
@@ -85,19 +85,19 @@ impl Repository {
             git,
             known: ObjectCache::default(),
             config: OnceCell::new(),
-            walked: Walked::default(),
+            history: HistoryCache::default(),
             own_folder_seen: Cell::default(),
-            around: OnceCell::new(),
+            enclosing: OnceCell::new(),
         })
     }
 
-    /// Opens the nearest repository for its commits alone, with or without a worktree, as seen from a project in that folder of its
-    /// trees. Inside a hook that judges a push, what was pushed counts as well: git keeps it in quarantine until then.
-    pub fn of_commits(start: &Path, prefix: &str) -> Result<Self, GitError> {
+    /// Opens the nearest repository, which may be bare, only to read commits, as seen from a project at `prefix` in its trees.
+    /// Inside a `pre-receive` hook, the pushed objects, which git keeps in quarantine, can be read too.
+    pub fn for_commits(start: &Path, prefix: &str) -> Result<Self, GitError> {
         let folder = fs::canonicalize(start).at("find", start)?;
         let git = open(&folder)?;
         let objects = ObjectFolder::open(git.commondir().join("objects"))?;
-        see_through(&git, objects.path())?;
+        add_quarantine(&git, objects.path())?;
         Ok(Self {
             prefix: prefix.to_owned(),
             worktree_root: git.path().to_owned(),
@@ -105,13 +105,13 @@ impl Repository {
             git,
             known: ObjectCache::default(),
             config: OnceCell::new(),
-            walked: Walked::default(),
+            history: HistoryCache::default(),
             own_folder_seen: Cell::default(),
-            around: OnceCell::new(),
+            enclosing: OnceCell::new(),
         })
     }
 
-    /// Returns whether a folder stands in a worktree: not in a bare repository, nor in a repository's own folder.
+    /// Returns whether a folder is in a worktree, and not in a bare repository or in `.git`.
     pub fn is_in_worktree(folder: &Path) -> Result<bool, GitError> {
         let folder = fs::canonicalize(folder).at("find", folder)?;
         let git = open(&folder)?;
@@ -130,7 +130,7 @@ impl Repository {
         Self::discover(folder)
     }
 
-    /// The folder that git's paths start from. Where a repository was opened for its commits alone, it is the repository's own.
+    /// Returns the folder that git's paths start from; for a repository opened only for its commits, its git directory.
     pub fn worktree_root(&self) -> &Path {
         &self.worktree_root
     }
@@ -150,7 +150,7 @@ impl Repository {
         self.git.commondir()
     }
 
-    /// Reads a file as a commit has it.
+    /// Reads a file from a commit.
     pub fn read(&self, commit: CommitId, path: &str) -> Result<Option<Vec<u8>>, GitError> {
         self.blob_id(commit, path)?.map(|id| self.read_blob(id)).transpose()
     }
@@ -160,13 +160,13 @@ impl Repository {
         Ok(self.reader().read(ObjectKind::Blob, id)?.to_vec())
     }
 
-    /// Returns the name of a file's content in a commit.
+    /// Returns the blob id of a file in a commit.
     pub fn blob_id(&self, commit: CommitId, path: &str) -> Result<Option<ObjectId>, GitError> {
         let root = self.root_tree(commit)?;
         Ok(self.trees().file(Some(root), &self.full_path(path))?.map(|leaf| leaf.id))
     }
 
-    /// Returns whether a file of the project can be run: by what stands there, or, where git takes no heed of that here, by a commit.
+    /// Returns whether a file of the project is executable: in the worktree, or with `core.fileMode=false` in the commit.
     pub fn is_program(&self, head: Option<CommitId>, path: &str) -> Result<bool, GitError> {
         use std::os::unix::fs::PermissionsExt;
         let full = self.full_path(path);
@@ -192,13 +192,13 @@ impl Repository {
         Ok(files)
     }
 
-    /// Returns whether git leaves a file out that it does not have yet.
+    /// Returns whether git ignores an untracked file.
     pub fn is_ignored(&self, path: &str) -> Result<bool, GitError> {
         let full = self.full_path(path);
         self.git.is_path_ignored(&full).during(|| format!("see whether `{full}` is ignored"))
     }
 
-    /// Returns the name that git would give to these bytes as a file.
+    /// Returns the blob id of these bytes.
     pub fn hash_blob(&self, bytes: &[u8]) -> ObjectId {
         name(ObjectKind::Blob, bytes)
     }
@@ -217,7 +217,7 @@ impl Repository {
         &self.git
     }
 
-    /// Returns git's configuration as it was when it was first asked for.
+    /// Returns git's configuration, cached since its first use.
     pub(crate) fn config(&self) -> Result<&GitConfig, GitError> {
         if let Some(config) = self.config.get() {
             return Ok(config);
@@ -227,14 +227,14 @@ impl Repository {
         Ok(self.config.get_or_init(|| config))
     }
 
-    /// Lets the next question about git's configuration, and about where history ends, be answered by what is so then.
-    pub fn look_anew(&mut self) {
+    /// Drops the cached configuration and the cached shallow boundary.
+    pub fn forget_cached_settings(&mut self) {
         self.config.take();
-        self.walked = Walked::default();
+        self.history = HistoryCache::default();
     }
 
-    pub(crate) fn walked(&self) -> &Walked {
-        &self.walked
+    pub(crate) fn history(&self) -> &HistoryCache {
+        &self.history
     }
 
     pub(crate) fn objects(&self) -> &ObjectFolder {
@@ -269,42 +269,44 @@ impl Repository {
         let bytes = self.reader().read(ObjectKind::Commit, id.object())?;
         let mut entry = match ParsedCommit::read(&bytes) {
             Some(plain) => plain.entry(id),
-            None => LogEntry { parents: named_parents(&bytes), ..entry(id, &self.odd(id)?) },
+            None => {
+                LogEntry { parents: named_parents(&bytes), ..entry(id, &self.libgit2_commit(id)?) }
+            }
         };
-        if self.is_end(id)? {
+        if self.is_cut_off(id)? {
             entry.parents.clear();
         }
         Ok(entry)
     }
 
-    /// Reads where a commit stands.
+    /// Reads a commit's tree and parents.
     pub(crate) fn links(&self, id: CommitId) -> Result<Links, GitError> {
         let bytes = self.reader().read(ObjectKind::Commit, id.object())?;
         let mut links = match ParsedCommit::read(&bytes) {
             Some(plain) => plain.links(),
-            None => Links { parents: named_parents(&bytes), ..links(&self.odd(id)?) },
+            None => Links { parents: named_parents(&bytes), ..links(&self.libgit2_commit(id)?) },
         };
-        if self.is_end(id)? {
+        if self.is_cut_off(id)? {
             links.parents.clear();
         }
         Ok(links)
     }
 
-    fn odd(&self, id: CommitId) -> Result<git2::Commit<'_>, GitError> {
+    fn libgit2_commit(&self, id: CommitId) -> Result<git2::Commit<'_>, GitError> {
         self.git().find_commit(id.to_git()).during(|| format!("read the commit `{id}`"))
     }
 }
 
-/// By what git shows another history than the one that there is.
+/// How git can be made to show another history than the stored one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pretence {
+pub enum HistoryOverride {
     /// The file `info/grafts`, which names other parents.
     Grafts,
-    /// What `git replace` made.
+    /// References made by `git replace`.
     Replacements,
 }
 
-impl Pretence {
+impl HistoryOverride {
     /// Returns its name in JSON.
     pub const fn word(self) -> &'static str {
         match self {
@@ -315,33 +317,36 @@ impl Pretence {
 }
 
 impl Repository {
-    /// Returns whether history was cut off here, as in a shallow clone.
+    /// Returns whether this is a shallow clone.
     pub fn is_shallow(&self) -> Result<bool, GitError> {
-        Ok(!self.ends()?.is_empty())
+        Ok(!self.shallow_commits()?.is_empty())
     }
 
-    /// Says whether history was cut off at this commit: it has parents, and none of them counts here.
-    pub(crate) fn is_end(&self, commit: CommitId) -> Result<bool, GitError> {
-        Ok(self.ends()?.contains(&commit))
+    /// Returns whether a shallow clone is cut off at this commit, so that its parents are ignored.
+    pub(crate) fn is_cut_off(&self, commit: CommitId) -> Result<bool, GitError> {
+        Ok(self.shallow_commits()?.contains(&commit))
     }
 
-    fn ends(&self) -> Result<&HashSet<CommitId>, GitError> {
-        if let Some(known) = self.walked().ends.get() {
+    fn shallow_commits(&self) -> Result<&HashSet<CommitId>, GitError> {
+        if let Some(known) = self.history().shallow_commits.get() {
             return Ok(known);
         }
-        let ends = read_ends(&self.common_dir().join("shallow"))?;
-        Ok(self.walked().ends.get_or_init(|| ends))
+        let ends = read_shallow_commits(&self.common_dir().join("shallow"))?;
+        Ok(self.history().shallow_commits.get_or_init(|| ends))
     }
 
-    /// Returns by what git shows another history here. Nothing of aof goes by it.
-    pub fn pretences(&self) -> Result<Vec<Pretence>, GitError> {
+    /// Returns what makes git show another history here. Aof ignores it.
+    pub fn history_overrides(&self) -> Result<Vec<HistoryOverride>, GitError> {
         let grafts =
             git_file::read_text(&self.common_dir().join("info/grafts")).unwrap_or_default();
         let has_grafts =
             grafts.lines().any(|line| !line.trim().is_empty() && !line.starts_with('#'));
         let has_replacements = !self.references_below("refs/replace/")?.is_empty();
-        let grafts = has_grafts.then_some(Pretence::Grafts);
-        Ok(grafts.into_iter().chain(has_replacements.then_some(Pretence::Replacements)).collect())
+        let grafts = has_grafts.then_some(HistoryOverride::Grafts);
+        Ok(grafts
+            .into_iter()
+            .chain(has_replacements.then_some(HistoryOverride::Replacements))
+            .collect())
     }
 }
 
@@ -395,7 +400,7 @@ mod tests {
             let id = test.git(&["hash-object", "-t", "commit", "-w", "--literally", &path]);
             let id: CommitId = id.trim().parse().unwrap();
             plain += usize::from(ParsedCommit::read(text.as_bytes()).is_some());
-            let odd = repository.odd(id).unwrap();
+            let odd = repository.libgit2_commit(id).unwrap();
             assert_eq!(repository.log_entry(id).unwrap(), entry(id, &odd), "{text}");
             assert_eq!(repository.links(id).unwrap(), links(&odd), "{text}");
         }

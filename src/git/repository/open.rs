@@ -1,5 +1,4 @@
-//! Opening a repository by libgit2: which of the environment counts, what may be read without waiting for anybody, and why it does
-//! not open.
+//! Opens a repository with libgit2: which environment variables count, which files may block, and why opening fails.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -12,7 +11,7 @@ use crate::git::error::{At, During, GitError};
 use crate::git::id::CommitId;
 use crate::git::objects::git_file;
 
-/// The variables that would make libgit2 read from other places than this module writes to.
+/// Variables that would make libgit2 read from other places than this module writes to.
 const FOREIGN: [&str; 5] = [
     "GIT_WORK_TREE",
     "GIT_OBJECT_DIRECTORY",
@@ -21,7 +20,7 @@ const FOREIGN: [&str; 5] = [
     "GIT_NAMESPACE",
 ];
 
-/// What libgit2 reads of a repository when it is opened. It would wait for whoever writes into a pipe.
+/// Files that libgit2 reads when it opens a repository. It would block on a pipe in their place.
 const READ_AT_ONCE: [&str; 4] = ["HEAD", "config", "shallow", "info/grafts"];
 
 /// Returns the folder with the objects and branches of the nearest repository that has a worktree.
@@ -50,7 +49,9 @@ pub(crate) fn open(folder: &Path) -> Result<git2::Repository, GitError> {
         if let Some(error) = common.as_deref().and_then(hidden) {
             return error;
         }
-        if let Some(error) = common.and_then(|common| read_ends(&common.join("shallow")).err()) {
+        if let Some(error) =
+            common.and_then(|common| read_shallow_commits(&common.join("shallow")).err())
+        {
             return error;
         }
         let path = folder.to_owned();
@@ -70,7 +71,7 @@ pub(crate) fn open(folder: &Path) -> Result<git2::Repository, GitError> {
     })
 }
 
-/// Returns the error of a folder of git's that nobody may look into: what is in it only seems not to be there.
+/// Returns an error if the git directory may not be read; its files would only seem to be missing.
 fn hidden(folder: &Path) -> Option<GitError> {
     let error = fs::metadata(folder.join("HEAD"))
         .err()
@@ -78,12 +79,12 @@ fn hidden(folder: &Path) -> Option<GitError> {
     Some(GitError::Io { action: "look into", path: folder.to_owned(), source: error })
 }
 
-/// The folder that git compares with `safe.directory`.
+/// Returns the folder that git compares with `safe.directory`.
 fn owned_root(folder: &Path) -> PathBuf {
     folder.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(folder).to_owned()
 }
 
-/// Returns the folder of git's that a worktree says that it belongs to.
+/// Returns the git directory that a linked worktree's `.git` file names.
 pub(crate) fn link_of(folder: &Path) -> Option<PathBuf> {
     let file = folder.join(".git");
     let is_file = fs::symlink_metadata(&file).ok()?.is_file();
@@ -94,8 +95,8 @@ pub(crate) fn link_of(folder: &Path) -> Option<PathBuf> {
 /// The variable in which git names the folder to a hook.
 const QUARANTINE: &str = "GIT_QUARANTINE_PATH";
 
-/// Lets the repository, whose objects are in that folder, read what is in quarantine as well.
-pub(crate) fn see_through(git: &git2::Repository, objects: &Path) -> Result<(), GitError> {
+/// Lets the repository also read the objects that git keeps in quarantine during a push.
+pub(crate) fn add_quarantine(git: &git2::Repository, objects: &Path) -> Result<(), GitError> {
     let Some(named) = std::env::var_os(QUARANTINE) else { return Ok(()) };
     let (Ok(folder), Ok(objects)) = (fs::canonicalize(&named), fs::canonicalize(objects)) else {
         return Ok(());
@@ -108,8 +109,9 @@ pub(crate) fn see_through(git: &git2::Repository, objects: &Path) -> Result<(), 
     git.odb().during(doing)?.add_disk_alternate(text).during(doing)
 }
 
-/// Reads the names of the commits at which history was cut off. What cannot be read is not taken for none: all would be judged otherwise.
-pub(crate) fn read_ends(path: &Path) -> Result<HashSet<CommitId>, GitError> {
+/// Reads the `shallow` file: the commits at which history is cut off. An unreadable file is an error, not an empty list: history
+/// would be judged wrongly.
+pub(crate) fn read_shallow_commits(path: &Path) -> Result<HashSet<CommitId>, GitError> {
     const FIX: &str = "make it a file that can be read, with the name of a commit a line; or move it elsewhere, and `git fetch --refetch` \
                        brings the history that it cut off";
     let unreadable = |detail| GitError::Unreadable { path: path.to_owned(), detail, fix: FIX };
@@ -125,7 +127,7 @@ pub(crate) fn read_ends(path: &Path) -> Result<HashSet<CommitId>, GitError> {
     ends.collect()
 }
 
-/// All that is ever asked for.
+/// All settings that are read.
 const TEXTS: [&str; 15] = [
     "author.email",
     "author.name",
@@ -153,7 +155,7 @@ pub(crate) struct GitConfig {
 }
 
 impl GitConfig {
-    /// Takes out of a configuration what is asked for here.
+    /// Reads the settings that are used from a configuration.
     pub(crate) fn of(mut config: Config) -> Result<Self, GitError> {
         let config = config.snapshot().during(|| "read git's configuration".to_owned())?;
         let texts = TEXTS
@@ -163,14 +165,15 @@ impl GitConfig {
         Ok(Self { texts, signs_commits: config.get_bool("commit.gpgSign").unwrap_or(false) })
     }
 
-    /// Returns what is said of that name.
+    /// Returns the value of that setting.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         debug_assert!(TEXTS.contains(&name), "`{name}` is missing from `TEXTS`");
         self.texts.get(name).map(String::as_str)
     }
 }
 
-/// Reads the configuration. libgit2 follows `GIT_CONFIG_GLOBAL` and its like only when it opens a repository.
+/// Reads git's configuration outside of any repository. libgit2 honours `GIT_CONFIG_GLOBAL` and the like only when it opens a
+/// repository.
 pub(crate) fn outside_repositories() -> Result<GitConfig, GitError> {
     let named = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let is_off = |value: PathBuf| {

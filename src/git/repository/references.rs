@@ -1,4 +1,4 @@
-//! Branches on disk: reading one afresh, its reflog, and the move itself. Only ever under the branch's lock.
+//! Branches on disk: reading one uncached, its reflog, HEAD, and operations in progress.
 
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
@@ -29,7 +29,7 @@ impl Repository {
         self.common_dir().join(reference)
     }
 
-    /// Reads a branch past every cache: its own file, else its line in `packed-refs`.
+    /// Reads a branch uncached: its own file, else its line in `packed-refs`.
     pub(crate) fn read_reference(&self, reference: &str) -> Result<Option<CommitId>, GitError> {
         let path = self.reference_path(reference);
         let unreadable = |path: &PathBuf| GitError::Io {
@@ -67,7 +67,7 @@ impl Repository {
             .ok_or_else(|| unreadable(&packed))
     }
 
-    /// Appends what git would: one line a commit, to the branch's log and to HEAD's. Not synced, as git's are not.
+    /// Appends one line a commit to the reflogs of the branch and of HEAD, as git does. Like git's, they are not synced.
     pub(crate) fn write_reflogs(
         &self,
         reference: &str,
@@ -111,7 +111,7 @@ impl Repository {
         Ok(())
     }
 
-    /// `core.logAllRefUpdates`: where it is off, only logs that exist are carried on.
+    /// Returns whether reflogs are created, by `core.logAllRefUpdates`; if not, only existing ones are continued.
     fn creates_reflogs(&self) -> Result<bool, GitError> {
         Ok(self.config()?.text("core.logAllRefUpdates").is_none_or(|text| {
             text.eq_ignore_ascii_case("always") || git2::Config::parse_bool(text).unwrap_or(true)
@@ -136,7 +136,7 @@ impl Head {
 }
 
 impl Repository {
-    /// Returns the checked-out branch; `Waiting` while git is in the middle of something or no branch is checked out.
+    /// Returns the checked-out branch. Fails with `Waiting` during a merge, rebase or the like, and with a detached HEAD.
     pub fn head(&self) -> Result<Head, GitError> {
         if let Some((command, end)) = in_progress(self.git().state()) {
             let name = command.trim_start_matches("git ");
@@ -151,21 +151,20 @@ impl Repository {
         self.checked_out()
     }
 
-    /// Returns the command that goes on with what git is in the middle of, once all is solved and added. `git commit` would end a merge, and
-    /// leave the rest of a rebase undone.
-    pub fn go_on(&self) -> Option<String> {
+    /// Returns the command that continues the operation in progress once all conflicts are resolved and added; `git commit` would
+    /// not continue a rebase.
+    pub fn continue_command(&self) -> Option<String> {
         let (command, _) = in_progress(self.git().state())?;
         (command != BISECT).then(|| format!("{command} --continue"))
     }
 
-    /// Returns the command that takes back whatever git is in the middle of, so that a branch is checked out again; nothing where no more is
-    /// missing than that.
-    pub fn way_out(&self) -> Option<String> {
+    /// Returns the command that aborts the operation in progress; `None` without one.
+    pub fn abort_command(&self) -> Option<String> {
         in_progress(self.git().state()).map(|(command, end)| format!("{command} {end}"))
     }
 
-    /// Returns what is checked out, whatever git is in the middle of: enough to read by, never to commit to.
-    pub fn look(&self) -> Result<Head, GitError> {
+    /// Returns what is checked out, also in the middle of a merge or rebase: enough to read by, never to commit to.
+    pub fn head_for_reading(&self) -> Result<Head, GitError> {
         match self.checked_out() {
             Err(GitError::Waiting { .. }) => {
                 Ok(Head { reference: "HEAD".to_owned(), commit: self.resolve("HEAD")? })
@@ -183,7 +182,7 @@ impl Repository {
         Ok(Head { reference, commit })
     }
 
-    /// Reads HEAD and the branch where both are plain files, as they nearly always are; else says nothing.
+    /// Reads HEAD and the branch if both are plain files, as they nearly always are; else returns `None`.
     fn plain_branch(&self) -> Option<Head> {
         let text = read_small(&self.git_dir().join("HEAD"))?;
         let reference = text.strip_prefix("ref: ")?.trim_end();
@@ -217,7 +216,7 @@ impl Repository {
         }
     }
 
-    /// Fails where something stands in the place of a reference that nobody can read.
+    /// Fails if the file of a reference cannot be read without blocking, for example a pipe.
     pub(crate) fn check_reference(&self, name: &str) -> Result<(), GitError> {
         let folder = if name == "HEAD" { self.git_dir() } else { self.common_dir() };
         for path in [folder.join(name), self.common_dir().join("packed-refs")] {
@@ -236,7 +235,7 @@ impl Repository {
     }
 }
 
-/// Returns a file of a few lines; a symlink, which old versions of git wrote, is none.
+/// Returns the text of a small file; `None` for a symlink, which old versions of git wrote.
 fn read_small(path: &Path) -> Option<String> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
@@ -245,7 +244,7 @@ fn read_small(path: &Path) -> Option<String> {
 
 const BISECT: &str = "git bisect";
 
-/// Returns the command of what git is in the middle of, and the argument that takes it back.
+/// Returns the git command in progress, and the argument that aborts it.
 fn in_progress(state: RepositoryState) -> Option<(&'static str, &'static str)> {
     Some(match state {
         RepositoryState::Clean => return None,

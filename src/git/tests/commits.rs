@@ -344,7 +344,10 @@ impl Way {
             file,
         };
         let deadline = Instant::now() + Duration::from_secs(5);
-        self.test.open().finish_bringing(&was, deadline, patience, &mut |_| Ok(Vec::new())).unwrap()
+        self.test
+            .open()
+            .recover_fast_forward(&was, deadline, patience, &mut |_| Ok(Vec::new()))
+            .unwrap()
     }
 
     fn head(&self) -> String {

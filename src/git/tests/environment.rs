@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use crate::git::error::At;
-use crate::git::transaction::publish::{Intent, Published};
-use crate::git::{Draft, FileChange, GitError, Locks, Person, Prepared, Repository};
+use crate::git::transaction::publish::{Published, RecordLocks};
+use crate::git::{CommitDraft, FileChange, GitError, Locks, Person, Prepared, Repository};
 use crate::system::disk::Unsynced;
 
 /// What `git fsck` may say about a sound repository.
@@ -159,13 +159,13 @@ pub(crate) fn put(path: &str, content: &str) -> FileChange {
 }
 
 pub(crate) fn delete(path: &str) -> FileChange {
-    FileChange::gone(&path)
+    FileChange::deleted(&path)
 }
 
-pub(crate) fn draft(changes: Vec<FileChange>) -> Draft {
-    Draft {
+pub(crate) fn draft(changes: Vec<FileChange>) -> CommitDraft {
+    CommitDraft {
         changes,
-        standing: Vec::new(),
+        worktree_versions: Vec::new(),
         message: "AOF-aaa: implement -> review (complete)\n\nDone.\n\nAof-Task: AOF-aaa\n"
             .to_owned(),
         author: Person::new("agent-7", "agent-7@aof.invalid").unwrap(),
@@ -200,12 +200,12 @@ pub(crate) fn publish(
     repository: &Repository,
     prepared: &Prepared,
     deadline: Instant,
-    intent: Intent<'_>,
+    record: RecordLocks<'_>,
     write_files: &mut dyn FnMut() -> Vec<Unsynced>,
 ) -> Result<Published, GitError> {
     let publication = repository.begin(prepared, deadline)?;
     let unsynced =
-        intent(publication.locks()).at("record the intended locks on", Path::new("x"))?;
+        record(publication.locks()).at("record the intended locks on", Path::new("x"))?;
     publication.lock_index(unsynced)?.finish(write_files())
 }
 

@@ -105,7 +105,7 @@ fn what_is_staged_is_read_alike_in_every_layout() {
         test.git(&["add", "tasks/AOF-bbb.md", "tasks/AOF-new.md"]);
         test.write("tasks/AOF-new.md", "newer\n");
         let repository = test.open();
-        let head = repository.look().unwrap().commit.unwrap();
+        let head = repository.head_for_reading().unwrap().commit.unwrap();
         let staged = repository.staged(".md").unwrap();
         told.push((
             repository.unmerged().unwrap(),
@@ -151,7 +151,7 @@ fn a_staged_version_in_a_foreign_layout_is_refused_too() {
     let repository = test.open();
     let refused = repository
         .prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "engine\n")]));
-    assert!(matches!(refused, Err(GitError::StagedElsewise { .. })));
+    assert!(matches!(refused, Err(GitError::StagedDifferently { .. })));
 }
 
 #[test]
@@ -387,7 +387,7 @@ fn a_staged_version_of_the_same_task_is_never_overwritten() {
     test.write("tasks/AOF-aaa.md", "person\n");
     test.git(&["add", "tasks/AOF-aaa.md"]);
 
-    let refused = |error: &GitError| matches!(error, GitError::StagedElsewise { path } if path == "tasks/AOF-aaa.md");
+    let refused = |error: &GitError| matches!(error, GitError::StagedDifferently { path } if path == "tasks/AOF-aaa.md");
     assert!(repository.prepare(&head, &change()).is_err_and(|error| refused(&error)));
     assert!(
         publish(&repository, &early, soon(), &mut no_intent, &mut Vec::new)
@@ -410,7 +410,7 @@ fn staged_deletions_conflicts_and_intended_additions_are_refused() {
     let head = repository.head().unwrap();
     let prepare = |path: &str| repository.prepare(&head, &draft(vec![put(path, "engine\n")]));
     test.git(&["rm", "-q", "--cached", "tasks/AOF-aaa.md"]);
-    assert!(matches!(prepare("tasks/AOF-aaa.md"), Err(GitError::StagedElsewise { .. })));
+    assert!(matches!(prepare("tasks/AOF-aaa.md"), Err(GitError::StagedDifferently { .. })));
     test.write("tasks/AOF-ita.md", "meant\n");
     test.git(&["add", "-N", "tasks/AOF-ita.md"]);
     assert!(matches!(prepare("tasks/AOF-ita.md"), Err(GitError::IntentToAdd { .. })));

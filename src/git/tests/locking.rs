@@ -9,7 +9,7 @@ use super::environment::{
     TestRepository, commit, delete, draft, no_intent, publish, put, soon, write_and_publish,
 };
 use crate::git::transaction::locks::Cleared;
-use crate::git::{End, GitError, Locks, Repository};
+use crate::git::{CrashKind, GitError, Locks, Repository};
 use crate::system::crash_points;
 
 #[test]
@@ -167,10 +167,10 @@ fn locks_of_others_are_never_cleared() {
     .unwrap();
     let locks = seen.into_inner().unwrap();
     let nothing = Cleared { index_lock: false, branch_lock: false, landed: true };
-    assert_eq!(repository.clear_stale(&locks, End::Kill).unwrap(), nothing);
+    assert_eq!(repository.clear_stale(&locks, CrashKind::ProcessKilled).unwrap(), nothing);
     fs::write(test.path(".git/index.lock"), "git's").unwrap();
     fs::write(test.path(".git/refs/heads/main.lock"), format!("{}\n", prepared.last())).unwrap();
-    assert_eq!(repository.clear_stale(&locks, End::Kill).unwrap(), nothing);
+    assert_eq!(repository.clear_stale(&locks, CrashKind::ProcessKilled).unwrap(), nothing);
     assert!(
         test.path(".git/index.lock").exists() && test.path(".git/refs/heads/main.lock").exists()
     );
@@ -184,7 +184,11 @@ fn locks_of_others_are_never_cleared() {
         let mut forged = locks.clone();
         forged.index.temp = name.to_owned();
         forged.branch.as_mut().unwrap().file.temp = name.to_owned();
-        assert_eq!(repository.clear_stale(&forged, End::Kill).unwrap(), nothing, "{name}");
+        assert_eq!(
+            repository.clear_stale(&forged, CrashKind::ProcessKilled).unwrap(),
+            nothing,
+            "{name}"
+        );
     }
     assert!(victim.exists() && test.path(".git/config").exists());
 }
@@ -207,10 +211,12 @@ fn an_index_left_behind_is_brought_up_but_for_what_is_staged() {
 
     let files =
         ["tasks/AOF-aaa.md", "tasks/AOF-bbb.md", "tasks/AOF-new.md", "tasks/ccc/AOF-ccc.md"];
-    let healed = repository.settle_index(before, &files, soon(), &mut no_intent).unwrap();
+    let healed = repository.update_stale_entries(before, &files, soon(), &mut no_intent).unwrap();
     assert_eq!(healed, files[..3]);
     assert_eq!(test.status(), "M  src/x.txt\n");
-    assert!(repository.settle_index(before, &files, soon(), &mut no_intent).unwrap().is_empty());
+    assert!(
+        repository.update_stale_entries(before, &files, soon(), &mut no_intent).unwrap().is_empty()
+    );
     test.git(&["commit", "-qm", "mine"]);
     test.assert_clean();
 
@@ -220,7 +226,9 @@ fn an_index_left_behind_is_brought_up_but_for_what_is_staged() {
     fs::write(test.path(".git/index"), behind).unwrap();
     test.write("tasks/AOF-aaa.md", "staged by a person\n");
     test.git(&["add", "."]);
-    assert!(repository.settle_index(before, &files, soon(), &mut no_intent).unwrap().is_empty());
+    assert!(
+        repository.update_stale_entries(before, &files, soon(), &mut no_intent).unwrap().is_empty()
+    );
     assert_eq!(test.git(&["show", ":tasks/AOF-aaa.md"]), "staged by a person\n");
 }
 
@@ -264,7 +272,7 @@ fn locks_are_ours_also_if_the_disk_is_called_otherwise_after_a_restart() {
     // Without birthdays the device is all that tells one file from another that has its number.
     let told = locks.index.born.is_some();
     let cleared = Cleared { index_lock: told, branch_lock: told, landed: false };
-    assert_eq!(test.open().clear_stale(&locks, End::Kill).unwrap(), cleared);
+    assert_eq!(test.open().clear_stale(&locks, CrashKind::ProcessKilled).unwrap(), cleared);
     assert_ne!(test.path(".git/index.lock").exists(), told);
 }
 
@@ -281,15 +289,15 @@ fn a_lock_that_a_power_cut_brought_back_is_told_from_one_that_is_held() {
     let clear = |end| test.open().clear_stale(&locks, end).unwrap().branch_lock;
     let lock = heads.join("topic/one.lock");
     fs::write(&lock, "held\n").unwrap();
-    assert!(!clear(End::Restart), "it may be held by a process of now");
+    assert!(!clear(CrashKind::MachineRestarted), "it may be held by a process of now");
     fs::remove_file(&lock).unwrap();
 
     fs::rename(heads.join("topic/one"), heads.join("before/one")).unwrap();
     fs::remove_dir(heads.join("topic")).unwrap();
     fs::rename(heads.join("before"), heads.join("topic")).unwrap();
-    assert!(!clear(End::Kill), "a kill brings nothing back");
+    assert!(!clear(CrashKind::ProcessKilled), "a kill brings nothing back");
     let told = locks.branch.as_ref().unwrap().file.born.is_some();
-    assert_eq!(clear(End::Restart), told);
+    assert_eq!(clear(CrashKind::MachineRestarted), told);
     assert_ne!(lock.exists(), told);
     let moved = format!("{}\n", locks.branch.unwrap().to);
     assert_eq!(fs::read_to_string(heads.join("topic/one")).unwrap(), moved);
@@ -308,12 +316,13 @@ fn a_kill_at_any_point_leaves_nothing_that_recovery_cannot_clear() {
         let intent = fs::read(test.beside("intent"))
             .ok()
             .map(|text| serde_json::from_slice::<Locks>(&text).unwrap());
-        let landed =
-            intent.is_some_and(|locks| repository.clear_stale(&locks, End::Kill).unwrap().landed);
+        let landed = intent.is_some_and(|locks| {
+            repository.clear_stale(&locks, CrashKind::ProcessKilled).unwrap().landed
+        });
         assert_eq!(landed, *point == "git.ref-moved", "{point}");
         let files = ["tasks/AOF-aaa.md", "tasks/AOF-new.md"];
         if landed {
-            repository.settle_index(before.commit, &files, soon(), &mut no_intent).unwrap();
+            repository.update_stale_entries(before.commit, &files, soon(), &mut no_intent).unwrap();
         } else {
             assert_eq!(repository.head().unwrap(), before, "{point}");
             let again =
@@ -357,7 +366,7 @@ fn git_and_the_engine_take_turns() {
                 fs::write(root.join("tasks/AOF-aaa.md"), format!("{made}\n")).unwrap();
                 match publish(&repository, &prepared, soon(), &mut no_intent, &mut Vec::new) {
                     Ok(_) => made += 1,
-                    Err(GitError::Moved { .. } | GitError::StagedElsewise { .. }) => {}
+                    Err(GitError::Moved { .. } | GitError::StagedDifferently { .. }) => {}
                     Err(error) => panic!("{error}"),
                 }
             }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use super::environment::{TestRepository, commit, put};
-use crate::git::{ChangedFile, CommitId, GitError, Pretence, Repository};
+use crate::git::{ChangedFile, CommitId, GitError, HistoryOverride, Repository};
 
 const SIZE: usize = 24;
 
@@ -377,7 +377,7 @@ fn an_index_that_leads_nowhere_ends_every_walk() {
 fn grafts_and_replacements_change_no_history() {
     let test = TestRepository::empty();
     let commits = five(&test);
-    assert_eq!(test.open().pretences().unwrap(), []);
+    assert_eq!(test.open().history_overrides().unwrap(), []);
     let line = format!("{} {}\n", commits[4], commits[0]);
     fs::create_dir_all(test.path(".git/info")).unwrap();
     fs::write(test.path(".git/info/grafts"), line).unwrap();
@@ -387,7 +387,10 @@ fn grafts_and_replacements_change_no_history() {
     assert_eq!(repository.line_to(commits[4]).unwrap(), commits);
     assert_eq!(repository.log_entry(commits[4]).unwrap().parents, [commits[3]]);
     assert_eq!(repository.log(commits[4]).unwrap().count(), 5);
-    assert_eq!(repository.pretences().unwrap(), [Pretence::Grafts, Pretence::Replacements]);
+    assert_eq!(
+        repository.history_overrides().unwrap(),
+        [HistoryOverride::Grafts, HistoryOverride::Replacements]
+    );
 }
 
 #[test]

@@ -1,8 +1,8 @@
-//! Git's own lock files, taken so that after a kill it is certain which ones are ours.
+//! Git's own lock files, taken in a way that shows after a crash which ones are ours.
 //!
-//! A temp file is made first, so its inode number is known; the caller writes that down (`Locks`); only then does the
-//! file get its lock name, which fails if the name is taken. Whoever recovers later removes a lock file only if
-//! it is that very file, and for a branch only if it also holds the recorded commit.
+//! A temp file is created first, so its inode number is known; the caller records that (`Locks`); only then is the file renamed
+//! to the lock's name, which fails if the name is taken. Recovery removes a lock file only if it is that very file, and for a
+//! branch only if it also holds the recorded commit.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, Metadata};
@@ -24,30 +24,30 @@ use crate::git::repository::handle::Repository;
 use crate::system::disk::{SyncPart, Unsynced};
 
 const TEMP_PREFIX: &str = "aof-";
-/// What the copies of the index are called.
+/// The name prefix of copies of the index.
 pub(crate) const INDEX_COPY: &str = "aof-index-copy";
 const TEMP_AGE: Duration = Duration::from_hours(1);
 const SHORTEST_NAP: Duration = Duration::from_micros(500);
 const LONGEST_NAP: Duration = Duration::from_millis(10);
 
-/// What has to be written down before git's locks are taken, to tell afterwards whose they are.
+/// What is recorded before git's locks are taken, so that recovery can tell whose they are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Locks {
     pub index: LockFile,
-    /// `None` when only the index is being healed.
+    /// `None` if only the index changes.
     pub branch: Option<BranchLock>,
     /// Older records lack this: `Coming` is assumed.
     #[serde(default)]
     pub files: IncomingFiles,
 }
 
-/// What may have become of files that come into the worktree from a commit. Those that the caller itself writes are its own to tell.
+/// Whether files of the worktree may have been replaced by a commit's. Files that the caller itself writes do not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum IncomingFiles {
-    /// Each is as it was: none comes, or what is in the way is still being asked.
+    /// No: nothing is checked out, or not yet.
     Untouched,
-    /// Some may have come.
+    /// Some may have been.
     #[default]
     Coming,
 }
@@ -65,21 +65,21 @@ pub struct BranchLock {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LockFile {
-    /// Its name before it became a lock, in the folder of the index or of the branches.
+    /// Its name before it became a lock, in the git directory or the common directory.
     pub temp: String,
     pub device: u64,
     pub inode: u64,
-    /// Nanoseconds since 1970, where the file system knows; inode numbers are used again, birthdays are not.
+    /// Birth time in nanoseconds since 1970, if the file system has it; inode numbers are reused, birth times are not.
     pub born: Option<u64>,
 }
 
-/// How the process ended that had taken the locks.
+/// How the process that had taken the locks ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    /// By itself, or by a kill: its files are as it left them.
-    Kill,
-    /// With the machine, perhaps: a power cut may have brought back names that were gone.
-    Restart,
+pub enum CrashKind {
+    /// The process alone ended: its files are as it left them.
+    ProcessKilled,
+    /// The machine has restarted since: a power cut may have brought back removed names.
+    MachineRestarted,
 }
 
 /// What `clear_stale` found and removed.
@@ -87,22 +87,22 @@ pub enum End {
 pub struct Cleared {
     pub index_lock: bool,
     pub branch_lock: bool,
-    /// Whether the branch has got to the commit that the locks were taken for; it may have gone on since.
+    /// Whether the branch contains the commit that the locks were taken for.
     pub landed: bool,
 }
 
 impl Repository {
-    /// Removes the locks that a killed process left, if they are provably the recorded ones, or provably nobody's. The caller holds
-    /// the project's writer lock, so that process is gone. The removal is synced before the record may go.
-    pub fn clear_stale(&self, locks: &Locks, end: End) -> Result<Cleared, GitError> {
+    /// Removes the locks that a killed process left, if they are provably the recorded ones, or provably stale. The caller holds
+    /// the project's writer lock, so that process is gone. The removal is synced, so the caller may delete the record.
+    pub fn clear_stale(&self, locks: &Locks, crash: CrashKind) -> Result<Cleared, GitError> {
         let index_lock = self.git_dir().join("index.lock");
         let mut cleared = Cleared {
             index_lock: locks.index.remove_if_same(&index_lock)?,
             branch_lock: false,
             landed: false,
         };
-        cleared.index_lock |= end == End::Restart
-            && locks.index.remove_if_before(&index_lock, &self.git_dir().join("index"))?;
+        cleared.index_lock |= crash == CrashKind::MachineRestarted
+            && locks.index.remove_if_older(&index_lock, &self.git_dir().join("index"))?;
         remove_temp(self.git_dir(), &locks.index.temp)?;
         if let Some(branch) = &locks.branch {
             let place = self.reference_path(&branch.reference);
@@ -112,8 +112,8 @@ impl Repository {
             {
                 cleared.branch_lock = branch.file.remove_if_same(&lock)?;
             }
-            cleared.branch_lock |=
-                end == End::Restart && branch.file.remove_if_before(&lock, &place)?;
+            cleared.branch_lock |= crash == CrashKind::MachineRestarted
+                && branch.file.remove_if_older(&lock, &place)?;
             remove_temp(self.common_dir(), &branch.file.temp)?;
             let now = self.resolve(&branch.reference)?;
             cleared.landed =
@@ -127,9 +127,9 @@ impl Repository {
         Ok(cleared)
     }
 
-    /// Removes temp files of ours that a kill left before their names were told to anybody; returns how many.
+    /// Removes temp files that a kill left before they were recorded; returns how many.
     ///
-    /// They live for milliseconds, or are held locked, so an old one that nobody holds has no owner any more.
+    /// Temp files live for milliseconds or are kept locked, so an old unlocked one is abandoned.
     pub fn sweep_temps(&self) -> Result<usize, GitError> {
         let abandoned = self.abandoned_temps()?;
         for path in &abandoned {
@@ -138,7 +138,7 @@ impl Repository {
         Ok(abandoned.len())
     }
 
-    /// Returns those files.
+    /// Returns the files that `sweep_temps` would remove.
     pub fn abandoned_temps(&self) -> Result<Vec<PathBuf>, GitError> {
         let mut found = Vec::new();
         for folder in BTreeSet::from([self.git_dir(), self.common_dir()]) {
@@ -147,7 +147,7 @@ impl Repository {
                 let name = entry.file_name();
                 let name = name.to_string_lossy();
                 let is_ours = name.starts_with(TEMP_PREFIX);
-                // A copy has the time of what it is a copy of.
+                // A copy has the modification time of its original.
                 let since = |data: Metadata| {
                     let seconds = data.ctime().try_into().unwrap_or(0);
                     let made = UNIX_EPOCH + Duration::from_secs(seconds);
@@ -172,7 +172,7 @@ impl LockFile {
         Ok(Self { temp: name, device: data.dev(), inode: data.ino(), born: born(&data) })
     }
 
-    /// After a restart the device may be called otherwise (on btrfs any mount may), so a birthday has to be enough where there is one.
+    /// After a restart the device number may differ (on btrfs after any mount), so with a birth time it is not compared.
     fn is(&self, data: &Metadata) -> bool {
         let same_device = data.dev() == self.device;
         data.ino() == self.inode && born(data) == self.born && (same_device || self.born.is_some())
@@ -180,7 +180,7 @@ impl LockFile {
 
     fn remove_if_same(&self, lock: &Path) -> Result<bool, GitError> {
         match fs::symlink_metadata(lock) {
-            // Nobody can have put another file here in between: a lock's name is never replaced while it exists.
+            // No other file can have been put here in between: a lock is never replaced while it exists.
             Ok(data) if self.is(&data) => fs::remove_file(lock).at("remove", lock).map(|()| true),
             Ok(_) => Ok(false),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
@@ -188,9 +188,9 @@ impl LockFile {
         }
     }
 
-    /// Removes a lock that was there before this one was taken. This one has got to the place that both of them lock, so whoever had
-    /// the other had given it up by then: it is a name that was gone, and that a power cut has brought back (btrfs does that).
-    fn remove_if_before(&self, lock: &Path, place: &Path) -> Result<bool, GitError> {
+    /// Removes a lock that is older than this one. This one has become the file that both of them lock, so the other had been
+    /// released by then: a power cut has brought back its removed name, as btrfs does.
+    fn remove_if_older(&self, lock: &Path, place: &Path) -> Result<bool, GitError> {
         let look = |path: &Path| match fs::symlink_metadata(path) {
             Ok(data) => Ok(Some(data)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -199,7 +199,7 @@ impl LockFile {
         let (Some(born), Some(placed), Some(other)) = (self.born, look(place)?, look(lock)?) else {
             return Ok(false);
         };
-        // When it got that name: it may have been made long before.
+        // When it got that name: it may have been created long before.
         let named = u64::try_from(
             i128::from(other.ctime()) * 1_000_000_000 + i128::from(other.ctime_nsec()),
         );
@@ -210,7 +210,7 @@ impl LockFile {
     }
 }
 
-/// Says whether anybody holds a file locked.
+/// Returns whether any process holds an advisory lock on a file.
 pub(crate) fn is_held(path: &Path) -> bool {
     let held =
         |file: File| flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK);
@@ -218,7 +218,7 @@ pub(crate) fn is_held(path: &Path) -> bool {
 }
 
 fn remove_temp(folder: &Path, name: &str) -> Result<(), GitError> {
-    // A record may be damaged, or somebody else's.
+    // The name comes from a record, which may be damaged.
     if !name.starts_with(TEMP_PREFIX) || name.contains('/') {
         return Ok(());
     }
@@ -235,20 +235,20 @@ fn born(data: &Metadata) -> Option<u64> {
 }
 
 /// A file that is ready to become a lock.
-pub(crate) struct Unlocked {
+pub(crate) struct PendingLock {
     pub temp: Temp,
     pub file: LockFile,
 }
 
-impl Unlocked {
+impl PendingLock {
     pub(crate) fn create(folder: &Path, what: &str, mode: u32) -> Result<Self, GitError> {
         let temp = Temp::create(folder, what, mode)?;
         let file = LockFile::describe(&temp)?;
         Ok(Self { temp, file })
     }
 
-    /// Makes the file a lock; waits until the deadline while somebody else has it.
-    pub(crate) fn lock(mut self, place: PathBuf, deadline: Instant) -> Result<Held, GitError> {
+    /// Renames the file to the lock's name; waits until the deadline while another process holds the lock.
+    pub(crate) fn lock(mut self, place: PathBuf, deadline: Instant) -> Result<HeldLock, GitError> {
         let mut nap = SHORTEST_NAP;
         let mut parent_made = false;
         loop {
@@ -257,8 +257,8 @@ impl Unlocked {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                     nap = rest(&place, nap, deadline)?;
                 }
-                // `git pack-refs` removes folders of branches that it has emptied. That nobody waits does not matter the first
-                // time; later ones are a race with it.
+                // `git pack-refs` removes folders of branches that it has emptied. The first retry ignores the deadline; later
+                // ones are a race with it.
                 Err(error)
                     if error.kind() == ErrorKind::NotFound
                         && (!parent_made || Instant::now() < deadline)
@@ -271,11 +271,11 @@ impl Unlocked {
             }
         }
         self.temp.named = true;
-        Ok(Held { place, temp: self.temp, mark: self.file, released: false })
+        Ok(HeldLock { place, temp: self.temp, mark: self.file, released: false })
     }
 }
 
-/// Waits until nobody has a lock, without taking it: whoever has it should not meet what is written before one takes it oneself.
+/// Waits until nobody holds a lock, without taking it, so that its holder does not see files that are written before.
 pub(crate) fn wait_while_held(place: &Path, deadline: Instant) -> Result<(), GitError> {
     let mut nap = SHORTEST_NAP;
     while place.exists() {
@@ -284,7 +284,7 @@ pub(crate) fn wait_while_held(place: &Path, deadline: Instant) -> Result<(), Git
     Ok(())
 }
 
-/// Sleeps while somebody has that lock; returns how long the next time. It is a fault when the time is over.
+/// Sleeps before the next try to lock; returns the next delay. Fails with `Locked` after the deadline.
 fn rest(place: &Path, nap: Duration, deadline: Instant) -> Result<Duration, GitError> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() {
@@ -295,10 +295,10 @@ fn rest(place: &Path, nap: Duration, deadline: Instant) -> Result<Duration, GitE
     Ok((nap * 2).min(LONGEST_NAP))
 }
 
-/// Renames a file to a name that nothing may have yet.
+/// Renames a file; fails if the new name is taken.
 fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // Some file systems know no such rename: a second link is as good.
+        // Some file systems do not support that: a hard link does the same.
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
             fs::hard_link(from, to).and_then(|()| fs::remove_file(from))
         }
@@ -311,15 +311,15 @@ fn create_parent(place: &Path) -> Result<(), GitError> {
     fs::create_dir_all(folder).at("create", folder)
 }
 
-/// A lock that is ours; given back when dropped.
-pub(crate) struct Held {
+/// A lock that we hold; released when dropped.
+pub(crate) struct HeldLock {
     place: PathBuf,
     temp: Temp,
     mark: LockFile,
     released: bool,
 }
 
-impl Held {
+impl HeldLock {
     pub(crate) fn path(&self) -> &Path {
         &self.place
     }
@@ -328,21 +328,20 @@ impl Held {
         &self.temp.file
     }
 
-    /// Returns the file as one that waits for the disk, under the name that it is about to have. Without its bytes what has that name
-    /// would be no index, for git either.
+    /// Returns the file to be synced, under the name that it is about to have. If its bytes were lost, git would find a broken index.
     pub(crate) fn unsynced(&self, target: &Path) -> Result<Unsynced, GitError> {
         Unsynced::new(self.file(), target, SyncPart::Everything).at("hold open", target)
     }
 
-    /// Puts the file in the place of the one that it locks, for good.
+    /// Replaces the locked file by this one, durably.
     pub(crate) fn replace(self, target: &Path) -> Result<(), GitError> {
         sync_files(vec![self.unsynced(target)?])?;
         self.rename_to(target).at("replace", target)?;
         sync_folder(target.parent().expect("what is locked lies in a folder"))
     }
 
-    /// Puts the file in the place of the one that it locks. Whoever takes a lock away that looks stale, as ours does while the machine
-    /// sleeps, lets somebody else have it: what stands there by then is theirs.
+    /// Replaces the locked file by this one. Fails if the lock is not ours any more: while the machine slept, somebody may have
+    /// removed it as stale and another process may have taken it.
     pub(crate) fn rename_to(mut self, target: &Path) -> io::Result<()> {
         if !self.mark.is(&fs::symlink_metadata(&self.place)?) {
             let name = self.place.file_name().unwrap_or_default().display();
@@ -356,7 +355,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldLock {
     fn drop(&mut self) {
         if !self.released {
             // If this fails, the next `clear_stale` removes it.

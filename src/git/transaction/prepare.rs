@@ -1,7 +1,7 @@
-//! Everything that can fail before anything moves. Blobs, trees spliced from the parent's,
-//! commits (signed if git's configuration says so), all written, but neither named nor on a branch yet.
+//! Prepares commits: everything that can fail before anything moves. Blobs, trees spliced from the parent's, and commits (signed
+//! if git's configuration says so) are written to temp files, and are on no branch yet.
 //!
-//! Blobs are the bytes that stand in the worktree. A file that git would convert by its attributes is refused.
+//! A blob has exactly the bytes that the worktree's file has. A file that git would convert by its attributes is refused.
 //!
 //! Nothing here reads the worktree, runs a hook, or writes outside `objects/`. A crash leaves temp files, which `git gc` sweeps.
 
@@ -21,38 +21,38 @@ use crate::git::repository::handle::Repository;
 use crate::git::repository::references::{Head, ReflogEntry};
 use crate::git::signing::Signers;
 
-/// From this many commits on, their objects go into one pack: fewer syncs, but a pack more for `git gc`.
+/// From this many commits on, their objects go into one pack: fewer syncs, but one more pack for `git gc`.
 const PACK_FROM: usize = 4;
 
-/// One file of a commit. Its mode stays what the branch has.
+/// One file of a commit. An existing file keeps its mode.
 #[derive(Debug, Clone)]
 pub struct FileChange {
     /// Relative to the project.
     pub path: String,
     /// `None` deletes the file.
     pub content: Option<Vec<u8>>,
-    /// Whether a file can be run that the branch does not have.
+    /// Whether a new file is executable.
     pub is_program: bool,
 }
 
 impl FileChange {
-    /// A file that says this, and, where it is new, cannot be run.
+    /// Returns a change to this content; a new file is not executable.
     pub fn plain(path: &impl ToString, content: Vec<u8>) -> Self {
         Self { path: path.to_string(), content: Some(content), is_program: false }
     }
 
-    /// A file that goes.
-    pub fn gone(path: &impl ToString) -> Self {
+    /// Returns a deletion.
+    pub fn deleted(path: &impl ToString) -> Self {
         Self { path: path.to_string(), content: None, is_program: false }
     }
 }
 
-/// A commit to be.
+/// A commit to be made.
 #[derive(Debug, Clone)]
-pub struct Draft {
+pub struct CommitDraft {
     pub changes: Vec<FileChange>,
-    /// What its files say in the worktree where the branch does not have them: a person may have staged them so.
-    pub standing: Vec<FileChange>,
+    /// Its files as they are in the worktree, if the branch lacks them: a person may have staged them so.
+    pub worktree_versions: Vec<FileChange>,
     pub message: String,
     pub author: Person,
     pub authored: Timestamp,
@@ -60,7 +60,7 @@ pub struct Draft {
     pub committed: Timestamp,
 }
 
-/// Commits that are written but on no branch yet.
+/// Commits that are written but not yet on a branch.
 pub struct Prepared {
     pub(crate) objects: RefCell<StagedObjects>,
     pub(crate) base: Head,
@@ -69,10 +69,10 @@ pub struct Prepared {
     pub(crate) index: Index,
 }
 
-/// Makes of a commit of that committer what is to be written.
+/// Signs an encoded commit for its committer, if commits are signed.
 type Sign<'s> = dyn FnMut(&Person, Vec<u8>) -> Result<Vec<u8>, GitError> + 's;
 
-/// Commits that nothing is written of yet.
+/// Commits in memory.
 struct Composed {
     objects: Vec<Object>,
     steps: Vec<ReflogEntry>,
@@ -81,17 +81,17 @@ struct Composed {
 }
 
 impl Prepared {
-    /// The commits, oldest first.
+    /// Returns the commits, oldest first.
     pub fn commits(&self) -> impl Iterator<Item = CommitId> + '_ {
         self.steps.iter().map(|step| step.commit)
     }
 
-    /// The commit that the branch is going to be at.
+    /// Returns the commit that the branch will be at.
     pub fn last(&self) -> CommitId {
         self.steps.last().expect("a batch has at least one commit").commit
     }
 
-    /// The branch, and where it was when this was prepared.
+    /// Returns the branch, and where it was when this was prepared.
     pub fn base(&self) -> &Head {
         &self.base
     }
@@ -99,12 +99,12 @@ impl Prepared {
 
 impl Repository {
     /// Prepares one commit on top of the branch.
-    pub fn prepare(&self, head: &Head, draft: &Draft) -> Result<Prepared, GitError> {
+    pub fn prepare(&self, head: &Head, draft: &CommitDraft) -> Result<Prepared, GitError> {
         self.prepare_batch(head, std::slice::from_ref(draft))
     }
 
-    /// Prepares a chain of commits on top of the branch, the first of them first.
-    pub fn prepare_batch(&self, head: &Head, drafts: &[Draft]) -> Result<Prepared, GitError> {
+    /// Prepares a chain of commits on top of the branch, oldest first.
+    pub fn prepare_batch(&self, head: &Head, drafts: &[CommitDraft]) -> Result<Prepared, GitError> {
         let mut signers = Signers::default();
         let sign = &mut |committer: &Person, unsigned: Vec<u8>| match signers.of(self, committer)? {
             Some(signer) => Ok(with_signature(&unsigned, &signer.sign(&unsigned)?)),
@@ -122,15 +122,15 @@ impl Repository {
         Ok(Prepared { objects, base: head.clone(), steps, changes, index })
     }
 
-    /// Meets what would keep these commits from being prepared; writes nothing, and has nothing signed.
-    pub fn rehearse(&self, head: &Head, drafts: &[Draft]) -> Result<(), GitError> {
+    /// Fails where `prepare_batch` would; writes nothing and signs nothing.
+    pub fn check_prepare(&self, head: &Head, drafts: &[CommitDraft]) -> Result<(), GitError> {
         self.compose(head, drafts, &mut |_, unsigned| Ok(unsigned)).map(drop)
     }
 
     fn compose(
         &self,
         head: &Head,
-        drafts: &[Draft],
+        drafts: &[CommitDraft],
         sign: &mut Sign<'_>,
     ) -> Result<Composed, GitError> {
         let base_root = head.commit.map(|commit| self.root_tree(commit)).transpose()?;
@@ -171,11 +171,11 @@ impl Repository {
         &self,
         trees: &mut Trees<'_>,
         root: Option<ObjectId>,
-        draft: &Draft,
+        draft: &CommitDraft,
         objects: &mut Vec<Object>,
         passed: &mut BTreeMap<String, Vec<ObjectId>>,
     ) -> Result<ObjectId, GitError> {
-        for change in &draft.standing {
+        for change in &draft.worktree_versions {
             let path = self.full_path(&change.path);
             if let Some(content) = &change.content {
                 passed.entry(path).or_default().push(name(ObjectKind::Blob, content));
@@ -210,7 +210,7 @@ impl Repository {
     }
 }
 
-/// The first line of a message, as one line of the reflog.
+/// Returns the first line of a message, for the reflog.
 fn subject(message: &str) -> String {
     message
         .trim_start()
@@ -222,7 +222,7 @@ fn subject(message: &str) -> String {
         .collect()
 }
 
-/// The paths in the order of the index.
+/// Returns the paths, in the order of the index.
 pub(crate) fn paths(changes: &[PathChange]) -> Vec<&str> {
     changes.iter().map(|change| change.path.as_str()).collect()
 }
@@ -247,7 +247,7 @@ pub(crate) fn path_changes(
         .collect()
 }
 
-/// Tells whether a commit may have a file there.
+/// Returns whether a commit may have a file at this path.
 pub(crate) fn can_be_committed(path: &str) -> bool {
     check_path(path).is_ok()
 }
@@ -264,7 +264,7 @@ pub(crate) fn check_path(path: &str) -> Result<(), GitError> {
             _ if name.chars().any(char::is_control) => {
                 return refuse("it has a control character in it");
             }
-            // Some file systems drop these, so that `.g<U+200C>it` is `.git` to them.
+            // Some file systems drop these, so `.g<U+200C>it` is `.git` to them.
             _ if name.chars().any(is_ignorable) => {
                 return refuse("it has an invisible character in it");
             }

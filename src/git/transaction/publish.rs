@@ -16,11 +16,11 @@
 //!   REF.lock -> REF  renamed                                          the commit point
 //!   last sync        the folders of the branch and of the caller's files, and the index, side by side
 //! ```
-//! The index goes first, while the branch is locked: a person's `git commit` that reads HEAD before and the index after
-//! cannot move the branch. The other way round it would read the new HEAD and the old index, and take the change back.
-//! `clear_stale` removes what a kill leaves. A power cut after the folders are synced loses nothing; before that each of the branch,
-//! the index and the files is old or new, whichever came first, and the objects are there: `settle_index` brings up the index, and
-//! the caller its files. What goes wrong after the commit point does not take the commit back: it is told beside it.
+//! The index goes first, while the branch is locked: a person's `git commit` that reads HEAD before and the index after cannot
+//! move the branch. The other way round, it would read the new HEAD and the old index, and revert the change. `clear_stale`
+//! removes what a kill leaves. A power cut after the folders are synced loses nothing. Before that, each of the branch, the index
+//! and the files is old or new independently, and the objects exist: `update_stale_entries` updates the index, and the caller its
+//! files. A failure after the commit point does not undo the commit: it is reported with it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, FileTimes};
@@ -29,7 +29,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Instant;
 
-use super::locks::{BranchLock, Held, IncomingFiles, Locks, Unlocked, wait_while_held};
+use super::locks::{BranchLock, HeldLock, IncomingFiles, Locks, PendingLock, wait_while_held};
 use super::prepare::{Prepared, path_changes, paths};
 use crate::git::error::{At, GitError};
 use crate::git::id::CommitId;
@@ -41,29 +41,29 @@ use crate::git::repository::handle::Repository;
 use crate::system::disk::{NotSynced, Unsynced};
 use crate::system::{crash_points, disk};
 
-/// Called with the lock files that are about to appear; returns once they are written down, with what has to be on the disk
-/// before they do: that, and the files that the caller wrote under temporary names. The objects go there with them.
-pub(crate) type Intent<'a> = &'a mut dyn FnMut(&Locks) -> io::Result<Vec<Unsynced>>;
+/// Called with the locks that are about to be taken; records them. Returns what has to be synced before that: the record, and the
+/// files that the caller wrote under temporary names. The objects are synced with them.
+pub(crate) type RecordLocks<'a> = &'a mut dyn FnMut(&Locks) -> io::Result<Vec<Unsynced>>;
 
-/// A commit on its way: no lock is held yet. Dropped, it leaves nothing behind.
+/// A commit about to be published: no lock is held yet. Dropped, it leaves nothing behind.
 pub struct Publication<'r> {
     repository: &'r Repository,
     prepared: &'r Prepared,
     deadline: Instant,
-    branch: Unlocked,
-    index: Unlocked,
+    branch: PendingLock,
+    index: PendingLock,
     locks: Locks,
 }
 
-/// A commit on its way while git's index is locked, so that no other commit picks up its files half-way. Dropped, it gives the index
-/// back as it was.
+/// A commit about to be published while git's index is locked, so that no other commit picks up half of its files. Dropped, it
+/// unlocks the unchanged index.
 pub struct LockedIndex<'r> {
     repository: &'r Repository,
     prepared: &'r Prepared,
     deadline: Instant,
-    branch: Unlocked,
-    index_lock: Held,
-    /// The index as it is now, where it changed since the commit was prepared.
+    branch: PendingLock,
+    index_lock: HeldLock,
+    /// The current index, if it changed since the commit was prepared.
     reread: Option<Index>,
 }
 
@@ -72,18 +72,18 @@ pub struct LockedIndex<'r> {
 pub struct Published {
     /// Where it is now.
     pub commit: CommitId,
-    /// What the disk did not confirm: the branch has moved all the same, and what it is needed for stays on record.
+    /// A failed sync after the branch has moved: the journal record has to stay.
     pub not_synced: Option<NotSynced>,
 }
 
 impl Repository {
-    /// Tells whether somebody is about to change the index.
+    /// Returns whether another process is about to change the index.
     pub fn is_index_locked(&self) -> bool {
         self.git_dir().join("index.lock").exists()
     }
 
-    /// Begins to move the branch to what was prepared: makes the temporary files that become the locks. Waits while somebody holds
-    /// `index.lock`: `git add -A` holds it while it looks for new files, and would take in those that have no names yet.
+    /// Begins to publish: creates the temporary files that become the locks. Waits while another process holds `index.lock`: `git
+    /// add -A` holds it while it looks for new files, and would add our temporary ones.
     pub fn begin<'r>(
         &'r self,
         prepared: &'r Prepared,
@@ -107,29 +107,29 @@ impl Repository {
         Ok(Publication { repository: self, prepared, deadline, branch, index, locks })
     }
 
-    /// Has what was prepared survive, and moves nothing: for whoever asks a remote first.
-    pub fn keep(&self, prepared: &Prepared) -> Result<(), GitError> {
+    /// Makes the prepared objects durable without moving the branch, for a push that comes first.
+    pub fn make_durable(&self, prepared: &Prepared) -> Result<(), GitError> {
         let mut objects = prepared.objects.borrow_mut();
         sync_files(objects.unsynced()?)?;
         self.objects().name_staged(&mut objects)
     }
 
-    pub(crate) fn temp_index(&self, mode: Option<u32>) -> Result<Unlocked, GitError> {
-        Unlocked::create(
+    pub(crate) fn temp_index(&self, mode: Option<u32>) -> Result<PendingLock, GitError> {
+        PendingLock::create(
             self.git_dir(),
             "aof-index",
             mode.unwrap_or_else(|| self.shared_file_mode()),
         )
     }
 
-    pub(crate) fn branch_temp(&self, commit: CommitId) -> Result<Unlocked, GitError> {
+    pub(crate) fn branch_temp(&self, commit: CommitId) -> Result<PendingLock, GitError> {
         let mut unlocked =
-            Unlocked::create(self.common_dir(), "aof-branch", self.shared_file_mode())?;
+            PendingLock::create(self.common_dir(), "aof-branch", self.shared_file_mode())?;
         unlocked.temp.write(format!("{commit}\n").as_bytes())?;
         Ok(unlocked)
     }
 
-    /// Mode for new files of git's: what its own HEAD has, so that a shared repository stays shared.
+    /// Returns the mode for new files in the git directory: that of HEAD, so that a shared repository stays shared.
     fn shared_file_mode(&self) -> u32 {
         fs::metadata(self.git_dir().join("HEAD"))
             .map_or(0o644, |data| data.permissions().mode() & 0o666)
@@ -142,21 +142,21 @@ impl<'r> Publication<'r> {
         &self.locks
     }
 
-    /// Syncs the objects and what the caller wrote under temporary names, then locks git's index. Fails with `Moved` where somebody
-    /// has moved the branch, or pruned the objects: prepare again.
+    /// Syncs the objects and the caller's temporary files, then locks git's index. Fails with `Moved` if the branch has moved or
+    /// the objects were pruned: prepare again.
     pub fn lock_index(self, mut unsynced: Vec<Unsynced>) -> Result<LockedIndex<'r>, GitError> {
         let Self { repository, prepared, deadline, branch, index, locks: _ } = self;
         crash_points::point("git.intent-told");
         let mut objects = prepared.objects.borrow_mut();
         unsynced.extend(objects.unsynced()?);
         unsynced.push(branch.temp.unsynced()?);
-        // No lock has its name yet, no object and no file of the caller's: which of them gets there first does not matter.
+        // No lock, object or file of the caller has its final name yet, so the order of these syncs does not matter.
         sync_files(unsynced)?;
         crash_points::point("git.objects-written");
 
         let index_lock = index.lock(repository.git_dir().join("index.lock"), deadline)?;
         crash_points::point("git.index-locked");
-        // The lock may have been waited for, and a pruning git takes what nothing leads to.
+        // A `git prune` during the wait for the lock removes unreachable objects.
         if !objects.are_there() {
             return Err(prepared.pruned());
         }
@@ -165,7 +165,7 @@ impl<'r> Publication<'r> {
         if now != prepared.base {
             return Err(GitError::Moved { reference: now.reference, found: now.commit });
         }
-        // It may have come with what git just brought, and what is about to be committed out of it.
+        // `.aof` may have come with a checkout that just ended, and so may what is about to be committed.
         repository.check_own_folder_at(now.commit)?;
         let mut reread = None;
         if !prepared.index.is_current()? {
@@ -178,8 +178,7 @@ impl<'r> Publication<'r> {
 }
 
 impl LockedIndex<'_> {
-    /// Moves the index and the branch, once the caller has written the files that are committed. `folders` are those whose names are to
-    /// be on the disk when the commit is.
+    /// Moves the index and the branch, after the caller has written the committed files. `folders` are synced together with the branch.
     pub fn finish(self, mut folders: Vec<Unsynced>) -> Result<Published, GitError> {
         let Self { repository, prepared, deadline, branch, index_lock, reread } = self;
         let reference = &prepared.base.reference;
@@ -207,19 +206,19 @@ impl LockedIndex<'_> {
         crash_points::point("git.index-moved");
         branch_lock.rename_to(&branch_place).at("move the branch", &branch_place)?;
         crash_points::point("git.ref-moved");
-        // The commit point is passed: from here on nothing may read as if the branch had not moved.
+        // The commit point is passed: from here on, nothing may report that the branch has not moved.
         Ok(Published { commit: prepared.last(), not_synced: disk::sync(folders).err() })
     }
 }
 
 impl Prepared {
-    /// Returns the error of objects that a pruning git took away.
+    /// Returns the error for objects that `git prune` removed.
     fn pruned(&self) -> GitError {
         GitError::Moved { reference: self.base.reference.clone(), found: self.base.commit }
     }
 }
 
-pub(crate) fn write_index(lock: &Held, patched: &Patched) -> Result<(), GitError> {
+pub(crate) fn write_index(lock: &HeldLock, patched: &Patched) -> Result<(), GitError> {
     let mut file = lock.file();
     file.write_all(&patched.bytes).at("write", lock.path())?;
     if let Some(modified) = patched.modified {
@@ -230,27 +229,27 @@ pub(crate) fn write_index(lock: &Held, patched: &Patched) -> Result<(), GitError
     Ok(())
 }
 
-/// Tells the caller which lock files are to come, and returns what has to be on the disk before they do.
-pub(crate) fn tell(
-    intent: Intent<'_>,
+/// Has the caller record the locks, and returns what has to be synced before they are taken.
+pub(crate) fn record_locks(
+    record: RecordLocks<'_>,
     locks: &Locks,
     near: &Path,
 ) -> Result<Vec<Unsynced>, GitError> {
     crash_points::point("git.temps-made");
-    let waiting = intent(locks).at("record the intended locks on", near)?;
+    let waiting = record(locks).at("record the intended locks on", near)?;
     crash_points::point("git.intent-told");
     Ok(waiting)
 }
 
 impl Repository {
-    /// Brings entries of these files of the project that still are what the commit `left` has (`None`: no commit) to what
-    /// HEAD has. What a person staged stays. Returns the healed paths.
-    pub fn settle_index(
+    /// Updates index entries of these files that still are as in the commit `left` (`None`: no entry) to HEAD's version. Entries
+    /// that a person staged stay. Returns the updated paths.
+    pub fn update_stale_entries(
         &self,
         left: Option<CommitId>,
         files: &[&str],
         deadline: Instant,
-        intent: Intent<'_>,
+        record: RecordLocks<'_>,
     ) -> Result<Vec<String>, GitError> {
         let head = self.head()?;
         let root =
@@ -258,33 +257,33 @@ impl Repository {
         let wanted: BTreeMap<_, _> =
             files.iter().map(|file| (self.full_path(file), Vec::new())).collect();
         let changes = path_changes(&self.trees(), root(left)?, root(head.commit)?, wanted)?;
-        self.bring_up(changes, &|| Ok(true), deadline, intent)
+        self.update_entries(changes, &|| Ok(true), deadline, record)
     }
 
-    /// Brings entries that still are what was told of them to what that commit has, as long as HEAD is there. Returns their paths.
-    pub fn catch_up(
+    /// Updates index entries that still are as given to that commit's version, unless HEAD has moved. Returns the updated paths.
+    pub fn update_entries_to(
         &self,
         head: CommitId,
         files: &[StagedFile],
         deadline: Instant,
-        intent: Intent<'_>,
+        record: RecordLocks<'_>,
     ) -> Result<Vec<String>, GitError> {
-        let told: BTreeMap<_, _> =
+        let expected: BTreeMap<_, _> =
             files.iter().map(|file| (self.full_path(&file.path), file.entry())).collect();
-        let wanted = told.keys().map(|path| (path.clone(), Vec::new())).collect();
+        let wanted = expected.keys().map(|path| (path.clone(), Vec::new())).collect();
         let changes = path_changes(&self.trees(), None, Some(self.root_tree(head)?), wanted)?;
-        let changes = changes.into_iter().zip(told.into_values());
+        let changes = changes.into_iter().zip(expected.into_values());
         let changes = changes.map(|(change, before)| PathChange { before, ..change }).collect();
-        self.bring_up(changes, &|| Ok(self.head()?.commit == Some(head)), deadline, intent)
+        self.update_entries(changes, &|| Ok(self.head()?.commit == Some(head)), deadline, record)
     }
 
-    /// Makes those of these changes whose entries still are as before them, if that is still to be when the index is locked.
-    fn bring_up(
+    /// Makes the changes whose index entries are still in the state before, if `is_to_be` still holds once the index is locked.
+    fn update_entries(
         &self,
         changes: Vec<PathChange>,
         is_to_be: &dyn Fn() -> Result<bool, GitError>,
         deadline: Instant,
-        intent: Intent<'_>,
+        record: RecordLocks<'_>,
     ) -> Result<Vec<String>, GitError> {
         let index = Index::read(self, &paths(&changes))?;
         if index.behind(self, changes.clone())?.is_empty() {
@@ -294,7 +293,7 @@ impl Repository {
         let index_temp = self.temp_index(index.mode())?;
         let locks =
             Locks { index: index_temp.file.clone(), branch: None, files: IncomingFiles::Untouched };
-        sync_files(tell(intent, &locks, self.git_dir())?)?;
+        sync_files(record_locks(record, &locks, self.git_dir())?)?;
         let lock = index_temp.lock(self.git_dir().join("index.lock"), deadline)?;
         let behind = Index::read(self, &paths(&changes))?.behind(self, changes)?;
         if behind.is_empty() || !is_to_be()? {

@@ -14,7 +14,7 @@ use crate::git::{CommitId, MergeDraft, ObjectId, Unshared};
 use crate::history::commit_tasks::{
     CommitTasks, CommittedFile, id_of, merge_versions, superseded_trailer,
 };
-use crate::project::active_rules::{rules_at, stand_in};
+use crate::project::active_rules::{default_rules, rules_at};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
@@ -113,7 +113,7 @@ fn merge_project(
     let (base, remote, local) = (base?, remote?, local?);
     let rules = match rules_at(workspace, sides.remote)? {
         Some(rules) => rules,
-        None => stand_in()?,
+        None => default_rules()?,
     };
     let mut merging = Merging { workspace, rules, merged: MergedTasks::default() };
     for (path, why) in repository.changed_kinds("tasks", [sides.base, sides.local], sides.remote)? {

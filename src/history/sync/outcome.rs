@@ -65,9 +65,9 @@ pub(crate) enum SyncEnd {
     /// Both sides are the same.
     Same,
     /// The remote cannot be reached: commits wait here.
-    Offline { said: String },
+    Offline { message: String },
     /// The remote, or a hook, refused the push.
-    Rejected { said: String },
+    Rejected { message: String },
     /// A merge or a push is needed that a person has to make.
     Manual(ManualFix),
     /// Others pushed first each time.
@@ -140,13 +140,15 @@ impl SyncResult {
         };
         Some(match &self.end {
             SyncEnd::Same | SyncEnd::Rehearsed => return None,
-            SyncEnd::Offline { said } => (
-                format!("{name} cannot be reached: {said}"),
+            SyncEnd::Offline { message } => (
+                format!("{name} cannot be reached: {message}"),
                 format!("{waits}; sync again when it can"),
             ),
-            SyncEnd::Rejected { said } => (format!("{name} would not take it: {said}"), waits),
+            SyncEnd::Rejected { message } => {
+                (format!("{name} would not take it: {message}"), waits)
+            }
             SyncEnd::Unsettled => (
-                format!("{name} went on each of {} times", self.rounds),
+                format!("{name} moved during each of {} tries", self.rounds),
                 format!("{waits}; sync again"),
             ),
             SyncEnd::Manual(left) => (left.problem.clone(), left.fix.clone()),
@@ -157,7 +159,7 @@ impl SyncResult {
     pub(crate) fn value(&self) -> Value {
         let (problem, left) = match &self.end {
             SyncEnd::Same | SyncEnd::Rehearsed | SyncEnd::Unsettled => (None, None),
-            SyncEnd::Offline { said } | SyncEnd::Rejected { said } => (Some(said), None),
+            SyncEnd::Offline { message } | SyncEnd::Rejected { message } => (Some(message), None),
             SyncEnd::Manual(left) => (Some(&left.problem), Some(left)),
         };
         let loss = |loss: &Loss| json!({"task": loss.task.as_str(), "what": loss.what});
@@ -246,7 +248,7 @@ impl SyncNames {
     pub(crate) fn blocked(&self, error: GitError) -> Result<ManualFix, GitError> {
         let Self { remote, branch, upstream, .. } = self;
         let (left, files) = match error {
-            GitError::InTheWay { files } => {
+            GitError::WouldOverwrite { files } => {
                 let (are, them) = if files.len() == 1 { ("is", "it") } else { ("are", "them") };
                 let problem = format!(
                     "{} {are} not committed here, and `{upstream}` has other versions of {them}",

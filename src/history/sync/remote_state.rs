@@ -37,7 +37,7 @@ pub(crate) fn remote_standing(
     else {
         return Ok(None);
     };
-    let distance = match (head.commit, repository.remembered(&upstream)?) {
+    let distance = match (head.commit, repository.tracked_commit(&upstream)?) {
         (Some(here), Some(there)) => Some(repository.distance(here, there)?),
         _ => None,
     };
@@ -56,7 +56,7 @@ pub(crate) fn remote_standing(
 pub(crate) fn owed_to_remote(
     workspace: &Workspace,
 ) -> Result<(Option<Period>, bool), ProjectError> {
-    let head = workspace.repository.look()?;
+    let head = workspace.repository.head_for_reading()?;
     let in_force = in_force(workspace, &head)?;
     let git = &in_force.rules.project.git;
     if !git.sync {
@@ -64,7 +64,7 @@ pub(crate) fn owed_to_remote(
     }
     let waiting =
         match workspace.repository.upstream(&head, git.remote.as_ref().map(RemoteName::as_str))? {
-            Ok(upstream) => head.commit != workspace.repository.remembered(&upstream)?,
+            Ok(upstream) => head.commit != workspace.repository.tracked_commit(&upstream)?,
             Err(_) => false,
         };
     Ok((Some(git.every), waiting))
@@ -149,8 +149,8 @@ pub(crate) fn note_contact(
     let mut lock = None;
     let (code, said) = match end {
         Ok(SyncEnd::Same | SyncEnd::Rehearsed) => ("", String::new()),
-        Ok(end @ (SyncEnd::Offline { said } | SyncEnd::Rejected { said })) => {
-            (end.code(), said.clone())
+        Ok(end @ (SyncEnd::Offline { message } | SyncEnd::Rejected { message })) => {
+            (end.code(), message.clone())
         }
         Ok(SyncEnd::Manual(left)) => (left.code, left.problem.clone()),
         Ok(end @ SyncEnd::Unsettled) => (end.code(), "the remote went on each time".to_owned()),
@@ -161,9 +161,11 @@ pub(crate) fn note_contact(
             let held = format!("`{}` is held by another git process", path.display());
             (error.code(), format!("{held}; if no git is running, delete that file"))
         }
-        Err(error @ ProjectError::Git(GitError::NotStored { .. } | GitError::NotTaken { .. })) => {
-            (error.code(), error.to_string())
-        }
+        Err(
+            error @ ProjectError::Git(
+                GitError::FetchNotStored { .. } | GitError::ObjectsRejected { .. },
+            ),
+        ) => (error.code(), error.to_string()),
         // It says nothing about the remote.
         Err(_) => return Ok(()),
     };

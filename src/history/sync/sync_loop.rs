@@ -16,7 +16,7 @@ use crate::storage::fs::random::chance;
 use crate::system::terminal::quoted;
 use crate::tasks::plan::DryRun;
 use crate::tasks::recovery::recover;
-use crate::tasks::recovery::recover::{BringOutcome, bring};
+use crate::tasks::recovery::recover::{FastForwardOutcome, fast_forward};
 
 /// How often a push is tried at most.
 pub(crate) const ROUNDS: u32 = 10;
@@ -68,7 +68,7 @@ pub(crate) fn sync(
         None => workspace.rules()?.rules.project.git.remote.as_ref().map(ToString::to_string),
     };
     let upstream = workspace.repository.upstream(&head, named.as_deref())??;
-    let remembered = workspace.repository.remembered(&upstream)?;
+    let remembered = workspace.repository.tracked_commit(&upstream)?;
     let again = match wish.remote {
         Some(remote) => format!("aof sync --remote {}", quoted(remote)),
         None => "aof sync".to_owned(),
@@ -124,8 +124,8 @@ impl SyncRun<'_> {
                     (&self.workspace.repository, self.workspace.deadline());
                 match repository.fetch(&self.upstream, self.wish.prompts, deadline)? {
                     Ok(tip) => self.tip = tip,
-                    Err(RemoteError::Unreachable { said, .. }) => {
-                        return Ok(SyncEnd::Offline { said });
+                    Err(RemoteError::Unreachable { message, .. }) => {
+                        return Ok(SyncEnd::Offline { message });
                     }
                     Err(error) => return Err(error.into()),
                 }
@@ -142,8 +142,8 @@ impl SyncRun<'_> {
             pause(round);
         }
         // A remote that refuses twice at one commit has no new ones: something else is wrong, as a lock that a killed git left.
-        let said = self.refused.take().and_then(|(_, said)| said);
-        Ok(said.map_or(SyncEnd::Unsettled, |said| SyncEnd::Rejected { said }))
+        let message = self.refused.take().and_then(|(_, message)| message);
+        Ok(message.map_or(SyncEnd::Unsettled, |message| SyncEnd::Rejected { message }))
     }
 
     /// Compares the two branches, and merges or pushes. Returns nothing if another round is needed.
@@ -164,7 +164,9 @@ impl SyncRun<'_> {
             (Some(local), Some(remote)) => {
                 // Commits that the remote has dropped are not silently pushed again.
                 let seen = self.remembered;
-                if let Some(had) = repository.rewritten(&self.upstream, seen, local, remote)? {
+                if let Some(had) =
+                    repository.commit_lost_by_rewrite(&self.upstream, seen, local, remote)?
+                {
                     return Ok(Some(SyncEnd::Manual(self.names.rewritten(had, remote))));
                 }
                 if repository.is_ancestor(remote, local)? {
@@ -188,10 +190,10 @@ impl SyncRun<'_> {
         if rules.project.git.branch.as_ref().is_some_and(|own| own.as_str() == branch) {
             return Ok(None);
         }
-        match repository.is_empty_there(&self.upstream, self.wish.prompts)? {
+        match repository.is_remote_empty(&self.upstream, self.wish.prompts)? {
             Ok(true) => return Ok(None),
             Ok(false) => {}
-            Err(said) => return Ok(Some(SyncEnd::Offline { said })),
+            Err(message) => return Ok(Some(SyncEnd::Offline { message })),
         }
         // Git calls the upstream gone: it is configured, but neither there nor remembered.
         if self.upstream.followed {
@@ -205,16 +207,16 @@ impl SyncRun<'_> {
     /// Moves to the remote's commit: only the remote has new commits.
     fn fast_forward(&self, head: &Head, remote: CommitId) -> Result<Option<SyncEnd>, ProjectError> {
         if self.wish.dry_run == DryRun::Yes {
-            return Ok(Some(match self.workspace.repository.may_bring(head, remote) {
+            return Ok(Some(match self.workspace.repository.check_fast_forward(head, remote) {
                 Ok(()) => SyncEnd::Rehearsed,
                 Err(error) => self.blocked(error)?,
             }));
         }
         let subject = format!("{SYNCED}fast-forward to {}", self.upstream.name());
-        Ok(match bring(self.workspace, head, remote, &subject)? {
-            BringOutcome::There => Some(SyncEnd::Same),
-            BringOutcome::Moved => None,
-            BringOutcome::Blocked(error) => Some(self.blocked(error)?),
+        Ok(match fast_forward(self.workspace, head, remote, &subject)? {
+            FastForwardOutcome::Done => Some(SyncEnd::Same),
+            FastForwardOutcome::Moved => None,
+            FastForwardOutcome::Blocked(error) => Some(self.blocked(error)?),
         })
     }
 
@@ -266,7 +268,7 @@ impl SyncRun<'_> {
         let subject =
             format!("{SYNCED}merge {} {noun} into {}", unshared.commits, self.upstream.name());
         let joined = join(self.workspace, &sides, &subject, merged)?;
-        if let Err(error) = repository.may_bring(head, joined.commit) {
+        if let Err(error) = repository.check_fast_forward(head, joined.commit) {
             return Ok(Some(self.blocked(error)?));
         }
         // Even if the remote refuses it, the merge is brought in, since it has what others did.
@@ -276,10 +278,10 @@ impl SyncRun<'_> {
         }
         (self.merge, self.superseded) = (Some(joined.commit), joined.superseded);
         let subject = format!("{SYNCED}merge with {}", self.upstream.name());
-        Ok(match bring(self.workspace, head, joined.commit, &subject)? {
-            BringOutcome::Moved if end == SyncEnd::Same => None,
-            BringOutcome::There | BringOutcome::Moved => Some(end),
-            BringOutcome::Blocked(error) => Some(self.blocked(error)?),
+        Ok(match fast_forward(self.workspace, head, joined.commit, &subject)? {
+            FastForwardOutcome::Moved if end == SyncEnd::Same => None,
+            FastForwardOutcome::Done | FastForwardOutcome::Moved => Some(end),
+            FastForwardOutcome::Blocked(error) => Some(self.blocked(error)?),
         })
     }
 
@@ -289,13 +291,13 @@ impl SyncRun<'_> {
         let repository = &self.workspace.repository;
         Ok(match repository.push(&self.upstream, commit, self.wish.prompts)? {
             Ok(Pushed::Done) => Some(SyncEnd::Same),
-            Ok(Pushed::Moved { said }) => {
+            Ok(Pushed::Moved { message }) => {
                 let is_unmoved = self.refused.as_ref().is_some_and(|(tip, _)| *tip == self.tip);
-                self.refused = Some((self.tip, is_unmoved.then_some(said)));
+                self.refused = Some((self.tip, is_unmoved.then_some(message)));
                 None
             }
-            Ok(Pushed::Rejected { said }) => Some(SyncEnd::Rejected { said }),
-            Err(RemoteError::Unreachable { said, .. }) => Some(SyncEnd::Offline { said }),
+            Ok(Pushed::Rejected { message }) => Some(SyncEnd::Rejected { message }),
+            Err(RemoteError::Unreachable { message, .. }) => Some(SyncEnd::Offline { message }),
             Err(error) => return Err(error.into()),
         })
     }
@@ -308,7 +310,7 @@ impl SyncRun<'_> {
     /// Returns the outcome: what came, what went, and the distance of the two sides.
     fn synced(self, end: SyncEnd) -> Result<SyncResult, ProjectError> {
         let repository = &self.workspace.repository;
-        let now = repository.look()?.commit;
+        let now = repository.head_for_reading()?.commit;
         // Pushed commits did not come from the remote.
         let theirs = self.went.map_or(self.tip, |(before, _)| before);
         let has_come = match (theirs, now) {

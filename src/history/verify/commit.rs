@@ -60,7 +60,8 @@ pub(crate) fn judge_commit(
     if !tasks.is_empty() {
         let rules = &*reader.rules(entry)?;
         // Only a commit of the engine has to be of one task; people's commits may be as large as they like.
-        let besides = if names_one_of_them { repository.changed_besides(commit)? } else { None };
+        let besides =
+            if names_one_of_them { repository.first_change_outside_files(commit)? } else { None };
         let commit =
             Commit { entry, trailers: &trailers, rules, anchor, changed: &changed, besides };
         for (id, own) in tasks {

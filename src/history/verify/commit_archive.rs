@@ -55,7 +55,7 @@ pub(crate) struct CommitArchive {
 impl CommitArchive {
     /// Opens the repository of a folder, or of the nearest parent.
     pub(crate) fn open(start: &Path, command: String, clock: Clock) -> Result<Self, ProjectError> {
-        let whole = Workspace::of_commits(start, "", command.clone(), clock)?;
+        let whole = Workspace::for_commits(start, "", command.clone(), clock)?;
         Ok(Self { start: start.to_owned(), command, clock, whole })
     }
 
@@ -88,7 +88,7 @@ impl CommitArchive {
 
     /// Returns the project of a folder, without a worktree.
     pub(crate) fn project(&self, folder: &ProjectFolder) -> Result<Workspace, ProjectError> {
-        Workspace::of_commits(&self.start, &folder.0, self.command.clone(), self.clock)
+        Workspace::for_commits(&self.start, &folder.0, self.command.clone(), self.clock)
     }
 
     /// Returns the folders in which a commit has a project: rules, and tasks beside them.
@@ -149,7 +149,11 @@ impl CommitArchive {
     /// Returns the last commit of a range; nothing if nothing was committed yet.
     fn until(&self, range: &Range) -> Result<Option<CommitId>, ProjectError> {
         match self.repository().commit_named(&range.until)? {
-            None if range.until == "HEAD" && self.repository().look()?.commit.is_none() => Ok(None),
+            None if range.until == "HEAD"
+                && self.repository().head_for_reading()?.commit.is_none() =>
+            {
+                Ok(None)
+            }
             None => Err(unknown(range)),
             found => Ok(found),
         }
@@ -241,7 +245,7 @@ pub(crate) fn verify_pushed(
 ) -> Result<Vec<JudgedPush>, ProjectError> {
     let repository = past.repository();
     let mut known = repository.named_commits()?;
-    let head = repository.look()?;
+    let head = repository.head_for_reading()?;
     let mut pushed = Vec::new();
     for update in updates {
         let commit = |id: Option<ObjectId>| id.map(|id| repository.commit_behind(id)).transpose();
@@ -299,7 +303,7 @@ fn folders(
     commits: impl Iterator<Item = CommitId>,
 ) -> Result<BTreeSet<ProjectFolder>, ProjectError> {
     let mut folders = BTreeSet::new();
-    let head = past.repository().look()?.commit;
+    let head = past.repository().head_for_reading()?.commit;
     for commit in head.into_iter().chain(commits).collect::<BTreeSet<_>>() {
         folders.extend(past.folders(commit)?);
     }

@@ -10,11 +10,11 @@ use super::commit_reader::{CommitReader, longest};
 use super::finding::{BrokenRule, CommitJudgement, HistoryFinding, short, visit_summary};
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::domain::{Task, TaskId, Visit};
-use crate::git::{CommitId, Pretence, Repository};
+use crate::git::{CommitId, HistoryOverride, Repository};
 use crate::history::commit_tasks::{KnownTasks, changed_tasks, doubled, doubled_by};
-use crate::project::active_rules::{rules_at, stand_in};
+use crate::project::active_rules::{default_rules, rules_at};
 use crate::project::error::{Named, ProjectError};
-use crate::project::workspace::{Workspace, side_by_side};
+use crate::project::workspace::{Workspace, process_in_parallel};
 
 /// The commits to judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub(crate) struct Verification {
     /// The commits at which a shallow history ends.
     pub ends: Vec<CommitId>,
     /// Settings by which git shows another history than the judged one.
-    pub pretences: Vec<Pretence>,
+    pub history_overrides: Vec<HistoryOverride>,
 }
 
 impl Verification {
@@ -68,7 +68,7 @@ impl Verification {
             "findings": self.findings,
             "tasks": tasks.into_iter().map(TaskId::as_str).collect::<Vec<_>>(),
             "shallow": self.ends,
-            "ignored": self.pretences.iter().map(|pretence| pretence.word()).collect::<Vec<_>>(),
+            "ignored": self.history_overrides.iter().map(|own| own.word()).collect::<Vec<_>>(),
         })
     }
 }
@@ -93,7 +93,7 @@ pub(crate) fn verify(
             fix: "write `A..B`".to_owned(),
         });
     }
-    if range.until == "HEAD" && repository.look()?.commit.is_none() {
+    if range.until == "HEAD" && repository.head_for_reading()?.commit.is_none() {
         return Ok(Verification::default());
     }
     let until = named(&range.until)?;
@@ -123,7 +123,7 @@ pub(crate) fn verify_commits(
     let mut verified = Verification {
         commits: reach.commits.len(),
         ends: reach.ends,
-        pretences: repository.pretences()?,
+        history_overrides: repository.history_overrides()?,
         ..Verification::default()
     };
     let mut notable: Vec<(CommitId, CommitJudgement)> = Vec::new();
@@ -141,7 +141,7 @@ pub(crate) fn verify_commits(
         }
         Ok(ControlFlow::Continue(()))
     };
-    let _ = side_by_side(workspace, &reach.commits, judge, &mut take)?;
+    let _ = process_in_parallel(workspace, &reach.commits, judge, &mut take)?;
     note_corrections(workspace, &mut notable)?;
     for finding in doubled_tasks(workspace, until)? {
         let is_known = |known: &HistoryFinding| {
@@ -240,7 +240,7 @@ pub(crate) fn superseded(
     if !repository.is_ancestor(old, new)? {
         return Ok(Vec::new());
     }
-    let rules = rules_at(workspace, old)?.map_or_else(stand_in, Ok)?;
+    let rules = rules_at(workspace, old)?.map_or_else(default_rules, Ok)?;
     let entry = repository.log_entry(new)?;
     let mut tasks = KnownTasks::default();
     let mut decided = match main.filter(|main| *main != old) {

@@ -187,7 +187,7 @@ fn find_commit(
     id: &TaskId,
     completion: &CompletionId,
 ) -> Result<Option<(CommitId, CommitId)>, ProjectError> {
-    let Some(head) = workspace.repository.look()?.commit else { return Ok(None) };
+    let Some(head) = workspace.repository.head_for_reading()?.commit else { return Ok(None) };
     for entry in workspace.repository.log(head)? {
         let entry = entry?;
         let trailers = trailers::parse(&entry.message);

@@ -1,4 +1,4 @@
-//! Brings the event stream up to date with the commits, or makes it anew, and remembers how far it goes.
+//! Brings the event stream up to date with the commits, rebuilds it, and records how far it goes.
 
 use std::ops::ControlFlow;
 use std::thread;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tracing::warn;
 
 use super::lines::{
-    LeftForStream, LineKey, OfCommit, StreamedLine, UncommittedLine, key_of, of_commit,
+    CommitLines, LineKey, PendingEvents, StreamedLine, UncommittedLine, commit_lines, key_of,
 };
 use crate::domain::{AgentId, EventId, EventKind, Level, TaskId, Timestamp};
 use crate::files::event::line::EventLine;
@@ -16,23 +16,23 @@ use crate::git::{CommitId, Head};
 use crate::history::commit_events::EventDeriver;
 use crate::history::unreported::{Remaining, UnreportedCommits};
 use crate::project::error::ProjectError;
-use crate::project::workspace::{Workspace, side_by_side};
+use crate::project::workspace::{Workspace, process_in_parallel};
 use crate::storage::event_log::{StreamReader, StreamRecord, StreamState, StreamWriter};
 use crate::storage::{EventStream, ToldCursor};
 use crate::system::crash_points;
 
-/// How long whoever else writes is waited for: they are about to write the same.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How many commits are told of in one go: their lines are in memory until they are written.
-const MOST: usize = 5_000;
+/// How long to wait for another writer, which is about to write the same.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+/// How many commits are processed at once: their lines are in memory until they are written.
+const BATCH_SIZE: usize = 5_000;
 
-/// Returns whether all is in the stream that is to be told.
+/// Returns whether the stream is up to date.
 pub fn are_events_kept(workspace: &Workspace) -> Result<bool, ProjectError> {
     is_up_to_date(workspace, &EventStream::of(&workspace.paths))
 }
 
-/// Writes what is to be written as long as `go_on` says so, and returns whether something is left. If somebody else writes, they do
-/// it.
+/// Writes missing events as long as `go_on` returns true, and returns whether some are left. Leaves them to another writer, if there
+/// is one.
 pub fn keep_events(
     workspace: &Workspace,
     go_on: &dyn Fn() -> bool,
@@ -44,22 +44,22 @@ pub fn keep_events(
     }
 }
 
-/// Writes all that is to be written; something is left only where somebody else has been about to write it for long.
+/// Writes all missing events. Some are left only if another writer has held the stream for too long.
 pub fn catch_up_events(workspace: &Workspace) -> Result<Remaining, ProjectError> {
     let stream = EventStream::of(&workspace.paths);
     if is_up_to_date(workspace, &stream)? {
         return Ok(Remaining::Nothing);
     }
-    let patience = workspace.deadline().saturating_duration_since(Instant::now()).min(PATIENCE);
-    match patiently(&stream, patience)? {
+    let timeout = workspace.deadline().saturating_duration_since(Instant::now()).min(LOCK_TIMEOUT);
+    match lock_stream(&stream, timeout)? {
         Some(writer) => write_all(workspace, &stream, &writer, &|| true),
         None if is_up_to_date(workspace, &stream)? => Ok(Remaining::Nothing),
         None => Ok(Remaining::Commits),
     }
 }
 
-/// Returns how often each event is in the stream, which is brought up to date first; that reads what was committed since, and
-/// nothing of what was counted already. Events of kinds that this version does not know are left out.
+/// Brings the stream up to date, and returns how often each event is in it. Reads only commits that are not counted yet. Leaves out
+/// events of kinds that this version does not know.
 pub fn event_counts(workspace: &Workspace) -> Result<Vec<EventCount>, ProjectError> {
     catch_up_if_writable(workspace)?;
     let record = EventStream::of(&workspace.paths).record::<StreamProgress>()?;
@@ -70,7 +70,7 @@ pub fn event_counts(workspace: &Workspace) -> Result<Vec<EventCount>, ProjectErr
     Ok(known.collect())
 }
 
-/// Brings the stream up to date, unless nothing may be written there.
+/// Brings the stream up to date, unless its file system is read-only.
 pub(crate) fn catch_up_if_writable(workspace: &Workspace) -> Result<Remaining, ProjectError> {
     match catch_up_events(workspace) {
         Err(ProjectError::Store(fault)) if fault.is_read_only() => {
@@ -81,7 +81,7 @@ pub(crate) fn catch_up_if_writable(workspace: &Workspace) -> Result<Remaining, P
     }
 }
 
-/// Adds to a stream whose end is known, a part at a time; any other one is made again as a whole.
+/// Appends to a stream whose end is known, a part at a time; rebuilds any other one.
 fn write_all(
     workspace: &Workspace,
     stream: &EventStream,
@@ -90,18 +90,18 @@ fn write_all(
 ) -> Result<Remaining, ProjectError> {
     while go_on() {
         let StreamState::Known(record, strays) = settle(stream, writer)? else {
-            return remake(workspace, stream, writer, go_on);
+            return rebuild_all(workspace, stream, writer, go_on);
         };
         match step(workspace, stream, writer, record, &strays)? {
             StreamStep::Done(Remaining::Nothing) => return Ok(Remaining::Nothing),
             StreamStep::Done(Remaining::Commits) => {}
-            StreamStep::HistoryLost => return remake(workspace, stream, writer, go_on),
+            StreamStep::HistoryLost => return rebuild_all(workspace, stream, writer, go_on),
         }
     }
     Ok(Remaining::Commits)
 }
 
-fn remake(
+fn rebuild_all(
     workspace: &Workspace,
     stream: &EventStream,
     writer: &StreamWriter,
@@ -122,7 +122,7 @@ fn is_up_to_date(workspace: &Workspace, stream: &EventStream) -> Result<bool, Pr
     Ok(is_whole && reached && stream.left()?.is_empty())
 }
 
-/// Returns how the stream stands; what a kill left unrecorded is taken out, for it is written again.
+/// Returns the state of the stream. Removes lines that a killed writer left unrecorded, since they are written again.
 fn settle(
     stream: &EventStream,
     writer: &StreamWriter,
@@ -136,14 +136,14 @@ fn settle(
     Ok(writer.settle(&again)?)
 }
 
-/// What a step came to.
+/// The outcome of a step.
 enum StreamStep {
     Done(Remaining),
-    /// History does not lead to what was told any more.
+    /// The last reported commit is no longer in the history.
     HistoryLost,
 }
 
-/// Adds what is new, behind these lines that others have added.
+/// Appends new events after `strays`, lines that others have appended.
 fn step(
     workspace: &Workspace,
     stream: &EventStream,
@@ -154,41 +154,50 @@ fn step(
     for event in strays.iter().filter_map(|line| EventLine::read(line)) {
         record.kept.count(&key_of(&event));
     }
-    let left = LeftForStream::of(stream.left()?, &record.kept.taken);
+    let left = PendingEvents::of(stream.left()?, &record.kept.taken);
     left.clear_done(writer)?;
     let mut waiting = left.waiting.into_iter().peekable();
     let (mut lines, mut taken, mut rest) = (Vec::new(), Vec::new(), Remaining::Nothing);
-    let mut take = |lines: &mut Vec<StreamedLine>, apart: UncommittedLine| {
-        lines.push(apart.line);
-        taken.extend(apart.id);
+    let mut take = |lines: &mut Vec<StreamedLine>, uncommitted: UncommittedLine| {
+        lines.push(uncommitted.line);
+        taken.extend(uncommitted.id);
     };
-    if let Some(ground) = BranchTip::look(workspace, Some(&record.kept.cursor))? {
+    if let Some(tip) = BranchTip::look(workspace, Some(&record.kept.cursor))? {
         let cursor = &record.kept.cursor;
-        let news =
-            match UnreportedCommits::last_reported(workspace, cursor, &ground.head, ground.newest)?
-            {
+        let unreported =
+            match UnreportedCommits::last_reported(workspace, cursor, &tip.head, tip.newest)? {
                 Some(last) => {
-                    UnreportedCommits::since(workspace, cursor, (last, ground.newest), MOST)?
+                    UnreportedCommits::since(workspace, cursor, (last, tip.newest), BATCH_SIZE)?
                 }
-                None => Some(UnreportedCommits::whole(workspace, ground.newest, MOST)?),
+                None => Some(UnreportedCommits::whole(workspace, tip.newest, BATCH_SIZE)?),
             };
-        let Some(news) = news else { return Ok(StreamStep::HistoryLost) };
+        let Some(unreported) = unreported else { return Ok(StreamStep::HistoryLost) };
         let of = |workspace: &Workspace, share: &[CommitId]| {
-            let mut telling = EventDeriver::new(workspace);
-            share.iter().map(|commit| of_commit(workspace, &mut telling, &news, *commit)).collect()
+            let mut deriver = EventDeriver::new(workspace);
+            share
+                .iter()
+                .map(|commit| commit_lines(workspace, &mut deriver, &unreported, *commit))
+                .collect()
         };
-        let _ = side_by_side(workspace, &news.commits, of, &mut |told: OfCommit| {
-            while let Some(apart) = waiting.next_if(|apart| apart.at < told.committed) {
-                take(&mut lines, apart);
-            }
-            lines.extend(told.lines);
-            Ok(ControlFlow::Continue(()))
-        })?;
-        news.note_in(&mut record.kept.cursor, &ground.head.reference);
-        rest = news.left;
+        let _ = process_in_parallel(
+            workspace,
+            &unreported.commits,
+            of,
+            &mut |derived: CommitLines| {
+                while let Some(uncommitted) =
+                    waiting.next_if(|uncommitted| uncommitted.at < derived.committed)
+                {
+                    take(&mut lines, uncommitted);
+                }
+                lines.extend(derived.lines);
+                Ok(ControlFlow::Continue(()))
+            },
+        )?;
+        unreported.note_in(&mut record.kept.cursor, &tip.head.reference);
+        rest = unreported.left;
     }
     if rest == Remaining::Nothing {
-        waiting.for_each(|apart| take(&mut lines, apart));
+        waiting.for_each(|uncommitted| take(&mut lines, uncommitted));
     }
     for line in &lines {
         record.kept.count(&line.key);
@@ -204,14 +213,14 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// How many ids of what was left for the stream are remembered.
 const MOST_TAKEN: usize = 1_000;
 
-/// What is kept beside the stream.
+/// The record beside the stream.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct StreamProgress {
-    /// Up to which commits all is written.
+    /// The commits up to which all events are written.
     pub cursor: ToldCursor,
-    /// How often each event is in the stream, in the order of the keys.
+    /// How often each event is in the stream, sorted by key.
     pub counts: Vec<(LineKey, u64)>,
-    /// What was left for the stream and is in it, the last of it: somebody may leave it again.
+    /// The ids of the latest events that were left for the stream and are in it: they may be left again.
     pub taken: Vec<String>,
 }
 
@@ -223,7 +232,7 @@ impl StreamProgress {
         }
     }
 
-    /// Notes what is in the stream now.
+    /// Notes that these events are in the stream now.
     pub(crate) fn take(&mut self, ids: impl IntoIterator<Item = EventId>) {
         self.taken.extend(ids.into_iter().map(|id| id.to_string()));
         let surplus = self.taken.len().saturating_sub(MOST_TAKEN);
@@ -231,20 +240,20 @@ impl StreamProgress {
     }
 }
 
-/// The branch, and where it is.
+/// The branch and its newest commit.
 pub(crate) struct BranchTip {
     pub head: Head,
     pub newest: CommitId,
 }
 
 impl BranchTip {
-    /// Looks; there is nothing to tell of before the first commit. Where no branch is checked out only those are told of anything
-    /// who know of none: it may be any commit, for a moment.
+    /// Reads the branch. Returns nothing before the first commit; nor, with a cursor, while HEAD is detached: it may be at any commit, for
+    /// a moment.
     pub(crate) fn look(
         workspace: &Workspace,
         cursor: Option<&ToldCursor>,
     ) -> Result<Option<Self>, ProjectError> {
-        let head = workspace.repository.look()?;
+        let head = workspace.repository.head_for_reading()?;
         let knows = cursor.is_some_and(|cursor| cursor.commits().next().is_some());
         let Some(newest) = head.commit.filter(|_| head.reference != "HEAD" || !knows) else {
             return Ok(None);
@@ -253,12 +262,12 @@ impl BranchTip {
     }
 }
 
-/// Takes the right to write the stream; waits that long for whoever has it.
-pub(crate) fn patiently(
+/// Locks the stream for writing; waits that long for another writer.
+pub(crate) fn lock_stream(
     stream: &EventStream,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<Option<StreamWriter>, ProjectError> {
-    let until = Instant::now() + patience;
+    let until = Instant::now() + timeout;
     loop {
         match stream.writing()? {
             None if Instant::now() < until => thread::sleep(PAUSE),
@@ -274,16 +283,16 @@ pub struct EventCount {
     pub kind: EventKind,
     /// The workflow; an event about no task has none.
     pub workflow: Option<String>,
-    /// The gate that it is about first of all, as `gate` or `gate/branch`: the one that was left, or else the one that was entered.
+    /// The main gate of the event, as `gate` or `gate/branch`: the one that was left, else the one that was entered.
     pub gate: Option<String>,
     /// How often.
     pub count: u64,
 }
 
-/// What became of a stream that was made again.
+/// What a rebuild of the stream did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rebuilt {
-    /// How many commits were told.
+    /// How many commits it read.
     pub commits: usize,
     /// How many lines the stream has.
     pub lines: usize,
@@ -293,15 +302,15 @@ pub struct Rebuilt {
     pub damaged: usize,
 }
 
-/// Makes the stream again. Waits for whoever writes it.
+/// Rebuilds the stream. Waits for another writer. Fails if that takes too long.
 pub fn rebuild_events(workspace: &Workspace) -> Result<Rebuilt, ProjectError> {
     let stream = EventStream::of(&workspace.paths);
-    let patience = workspace.deadline().saturating_duration_since(Instant::now());
-    let writer = patiently(&stream, patience)?.ok_or_else(|| ProjectError::Unfit {
+    let timeout = workspace.deadline().saturating_duration_since(Instant::now());
+    let writer = lock_stream(&stream, timeout)?.ok_or_else(|| ProjectError::Unfit {
         code: "events_busy",
         problem: format!(
             "somebody else has been writing the event stream for {} s",
-            patience.as_secs()
+            timeout.as_secs()
         ),
         fix: "wait until it is done, or wait longer with `--wait 60s`; nothing was written"
             .to_owned(),
@@ -323,24 +332,24 @@ fn old_lines(stream: &EventStream) -> Result<(Vec<UncommittedLine>, usize), Proj
     Ok((old, damaged))
 }
 
-/// Makes the stream again, in one walk over history. Nothing is returned, and nothing changed, where `go_on` says that it is enough.
+/// Rebuilds the stream in one walk over the history. Returns nothing, and changes nothing, if `go_on` returns false.
 pub(crate) fn rebuild_with(
     workspace: &Workspace,
     stream: &EventStream,
     writer: &StreamWriter,
     go_on: &dyn Fn() -> bool,
 ) -> Result<Option<Rebuilt>, ProjectError> {
-    let (mut apart, damaged) = old_lines(stream)?;
+    let (mut uncommitted, damaged) = old_lines(stream)?;
     let known: Vec<String> =
-        apart.iter().filter_map(|line| line.id.as_ref()).map(ToString::to_string).collect();
-    // What is left from here on waits for the next writer.
+        uncommitted.iter().filter_map(|line| line.id.as_ref()).map(ToString::to_string).collect();
+    // Events that are left after this wait for the next writer.
     let left = stream.left()?;
-    let over: Vec<EventId> = left.iter().map(|(id, _)| id.clone()).collect();
-    apart.extend(LeftForStream::of(left, &known).waiting);
-    apart.sort_by_key(|line| line.at);
-    let taken: Vec<EventId> = apart.iter().filter_map(|line| line.id.clone()).collect();
-    let mut rebuilt = Rebuilt { commits: 0, lines: 0, kept: apart.len(), damaged };
-    let mut apart = apart.into_iter().peekable();
+    let pending_ids: Vec<EventId> = left.iter().map(|(id, _)| id.clone()).collect();
+    uncommitted.extend(PendingEvents::of(left, &known).waiting);
+    uncommitted.sort_by_key(|line| line.at);
+    let taken: Vec<EventId> = uncommitted.iter().filter_map(|line| line.id.clone()).collect();
+    let mut rebuilt = Rebuilt { commits: 0, lines: 0, kept: uncommitted.len(), damaged };
+    let mut uncommitted = uncommitted.into_iter().peekable();
     let mut rewriting = writer.rewrite()?;
     let mut kept = StreamProgress::default();
     let mut write = |lines: &[StreamedLine]| -> Result<(), ProjectError> {
@@ -351,42 +360,51 @@ pub(crate) fn rebuild_with(
         let text: String = lines.iter().map(|line| line.text.as_str()).collect();
         Ok(rewriting.add(text.as_bytes())?)
     };
-    let ground = BranchTip::look(workspace, None)?;
-    if let Some(ground) = &ground {
-        let news = UnreportedCommits::whole(workspace, ground.newest, usize::MAX)?;
+    let tip = BranchTip::look(workspace, None)?;
+    if let Some(tip) = &tip {
+        let unreported = UnreportedCommits::whole(workspace, tip.newest, usize::MAX)?;
         let of = |workspace: &Workspace, share: &[CommitId]| {
-            let mut telling = EventDeriver::new(workspace);
-            share.iter().map(|commit| of_commit(workspace, &mut telling, &news, *commit)).collect()
+            let mut deriver = EventDeriver::new(workspace);
+            share
+                .iter()
+                .map(|commit| commit_lines(workspace, &mut deriver, &unreported, *commit))
+                .collect()
         };
         crash_points::point("events.making");
-        let made = side_by_side(workspace, &news.commits, of, &mut |of_commit: OfCommit| {
-            if !go_on() {
-                return Ok(ControlFlow::Break(()));
-            }
-            while let Some(line) = apart.next_if(|line| line.at < of_commit.committed) {
-                write(&[line.line])?;
-            }
-            write(&of_commit.lines)?;
-            Ok(ControlFlow::Continue(()))
-        })?;
+        let made = process_in_parallel(
+            workspace,
+            &unreported.commits,
+            of,
+            &mut |commit_lines: CommitLines| {
+                if !go_on() {
+                    return Ok(ControlFlow::Break(()));
+                }
+                while let Some(line) = uncommitted.next_if(|line| line.at < commit_lines.committed)
+                {
+                    write(&[line.line])?;
+                }
+                write(&commit_lines.lines)?;
+                Ok(ControlFlow::Continue(()))
+            },
+        )?;
         if made.is_break() {
             return Ok(None);
         }
-        rebuilt.commits = news.commits.len();
+        rebuilt.commits = unreported.commits.len();
     }
-    for line in apart {
+    for line in uncommitted {
         write(&[line.line])?;
     }
-    if let Some(ground) = ground {
-        kept.cursor.set(&ground.head.reference, &ground.newest.to_string());
+    if let Some(tip) = tip {
+        kept.cursor.set(&tip.head.reference, &tip.newest.to_string());
     }
     kept.take(taken);
     rewriting.finish(kept)?;
-    writer.clear(&over)?;
+    writer.clear(&pending_ids)?;
     Ok(Some(rebuilt))
 }
 
-/// Which events are wanted; what is not said is no condition.
+/// A filter of events; an absent field is no condition.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WantedEvents {
     /// Those about this task.
@@ -395,9 +413,9 @@ pub(crate) struct WantedEvents {
     pub kinds: Vec<EventKind>,
     /// Those since then.
     pub since: Option<Timestamp>,
-    /// Those that this agent did, or met.
+    /// Those in which this agent has a part.
     pub agent: Option<AgentId>,
-    /// Those that are at least as bad.
+    /// Those of at least this level.
     pub level: Option<Level>,
 }
 
@@ -412,35 +430,35 @@ impl WantedEvents {
     }
 }
 
-/// What a line of the stream is.
+/// A line of the stream.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum StreamLine {
-    /// An event, and the line as it stands.
+    /// An event, and the text of its line.
     Event(Box<EventLine>, String),
-    /// No event: the number of the line.
+    /// A line that is no event, by its number.
     Damaged(u64),
 }
 
-/// The stream, being read.
+/// Reads the stream.
 pub(crate) struct EventReader {
     stream: EventStream,
     reading: Option<StreamReader>,
     number: u64,
     /// The line that was read last.
     last: Option<String>,
-    /// Whether something is not in the stream yet: nothing may be written there, or somebody else is about to.
+    /// Whether events are missing, because the stream is read-only, or another writer is about to add them.
     pub is_behind: bool,
 }
 
 impl EventReader {
-    /// Opens the stream, brought up to date where it may be written.
+    /// Brings the stream up to date if it may be written, and opens it.
     pub(crate) fn open(workspace: &Workspace) -> Result<Self, ProjectError> {
         let is_behind = catch_up_if_writable(workspace)? == Remaining::Commits;
         let stream = EventStream::of(&workspace.paths);
         Ok(Self { reading: stream.open()?, stream, number: 0, last: None, is_behind })
     }
 
-    /// Returns the next line, if there is one by now.
+    /// Returns the next line, if there is one yet.
     pub(crate) fn next_line(&mut self) -> Result<Option<StreamLine>, ProjectError> {
         let Some(reading) = &mut self.reading else { return Ok(None) };
         let Some(text) = reading.line()? else { return Ok(None) };
@@ -452,13 +470,13 @@ impl EventReader {
         }))
     }
 
-    /// Has the stream brought up to date again, and goes over to the one that has taken its place, if one has.
+    /// Brings the stream up to date again, and continues in the new file if it was replaced.
     pub(crate) fn refresh(&mut self, workspace: &Workspace) -> Result<(), ProjectError> {
         catch_up_if_writable(workspace)?;
         if self.reading.as_ref().is_some_and(|reading| !reading.is_over()) {
             return Ok(());
         }
-        // What is left of the old one was written before the new one was begun.
+        // The old file was read to its end.
         let Some(mut newer) = self.stream.open()? else { return Ok(()) };
         let mut number = 0;
         if let Some(last) = &self.last {
@@ -469,7 +487,7 @@ impl EventReader {
                     place = Some((number, newer.place()));
                 }
             }
-            // Where that line is not in it any more, what is in it was told as well as it can be.
+            // If the new file lacks that line, reading continues at its end.
             if let Some((line, place)) = place {
                 newer.go_to(place)?;
                 number = line;

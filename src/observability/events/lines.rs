@@ -1,4 +1,4 @@
-//! Lines of the event stream: how they are made, and how they are read.
+//! Lines of the event stream: writing and reading them.
 
 use std::collections::HashSet;
 
@@ -15,18 +15,18 @@ use crate::project::workspace::Workspace;
 use crate::storage::event_log::StreamWriter;
 use crate::storage::layout::EVENTS;
 
-/// A line of the stream, with its end.
+/// A line of the stream, with its line ending.
 #[derive(Debug, Clone)]
 pub(crate) struct StreamedLine {
     pub text: String,
-    /// What it is counted by.
+    /// The key by which it is counted.
     pub key: LineKey,
 }
 
-/// What lines are counted by: the event, the workflow, the gate.
+/// The key by which lines are counted: the event, the workflow, the gate.
 pub(crate) type LineKey = (String, Option<String>, Option<String>);
 
-/// Returns what an event is counted by.
+/// Returns the key by which an event is counted.
 pub(crate) fn key_of(event: &EventLine) -> LineKey {
     (event.name.clone(), event.text("workflow").map(str::to_owned), event.gate().map(str::to_owned))
 }
@@ -48,7 +48,7 @@ impl StreamedLine {
         origin: EventOrigin<'_>,
     ) -> Self {
         let mut occurrence = happened.occurrence(event);
-        // What has no name is called by its folder.
+        // A project without a name is called by its folder.
         occurrence.project = occurrence.project.or_else(|| workspace.paths.folder_name());
         let value = event_value(&occurrence);
         let gate = gate_of(&value).map(str::to_owned);
@@ -66,58 +66,59 @@ impl StreamedLine {
 }
 
 impl UncommittedLine {
-    /// Returns a line that was left, or stood in the stream, if it is an event in no commit.
+    /// Reads a line that was left for the stream or is in it; returns nothing unless it is an event in no commit.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let (line, event) = StreamedLine::read(text)?;
-        let is_apart = event.commit().is_none();
-        is_apart.then(|| Self { at: event.at, id: event.id(), line })
+        let is_uncommitted = event.commit().is_none();
+        is_uncommitted.then(|| Self { at: event.at, id: event.id(), line })
     }
 }
 
 /// The lines of one commit.
-pub(crate) struct OfCommit {
-    /// When it was made.
+pub(crate) struct CommitLines {
+    /// When the commit was made.
     pub committed: Timestamp,
     pub lines: Vec<StreamedLine>,
 }
 
 /// Returns the lines of a commit.
-pub(crate) fn of_commit(
+pub(crate) fn commit_lines(
     workspace: &Workspace,
-    telling: &mut EventDeriver<'_>,
-    news: &UnreportedCommits,
+    deriver: &mut EventDeriver<'_>,
+    unreported: &UnreportedCommits,
     commit: CommitId,
-) -> Result<OfCommit, ProjectError> {
-    let told = telling.of(news, commit, 0)?;
+) -> Result<CommitLines, ProjectError> {
+    let derived = deriver.of(unreported, commit, 0)?;
     let id = commit.to_string();
     let mut lines = Vec::new();
-    for happened in &told.happened {
+    for happened in &derived.happened {
         lines.extend(
             happened.events.iter().map(|event| {
                 StreamedLine::of(workspace, happened, event, EventOrigin::Commit(&id))
             }),
         );
     }
-    Ok(OfCommit { committed: told.committed, lines })
+    Ok(CommitLines { committed: derived.committed, lines })
 }
 
-/// What was left for the stream.
-pub(crate) struct LeftForStream {
-    /// What is not in it yet, the oldest first.
+/// Events that were left for the stream.
+pub(crate) struct PendingEvents {
+    /// Those that are not in it yet, the oldest first.
     pub waiting: Vec<UncommittedLine>,
-    /// What is in it already, or can never be: it is no event of the id that the file is named by.
+    /// Those that are in it already, or can never be, since the file's name is not the id of its event.
     done: Vec<EventId>,
 }
 
-impl LeftForStream {
-    /// Sorts what was left, when those of the ids in `taken` are in the stream.
+impl PendingEvents {
+    /// Sorts the events that were left; `taken` has the ids of those in the stream.
     pub(crate) fn of(left: Vec<(EventId, String)>, taken: &[String]) -> Self {
         let taken: HashSet<&str> = taken.iter().map(String::as_str).collect();
         let (mut waiting, mut done) = (Vec::new(), Vec::new());
         for (id, line) in left {
-            let apart = UncommittedLine::read(&line).filter(|apart| apart.id.as_ref() == Some(&id));
-            match apart {
-                Some(apart) if !taken.contains(id.as_str()) => waiting.push(apart),
+            let uncommitted = UncommittedLine::read(&line)
+                .filter(|uncommitted| uncommitted.id.as_ref() == Some(&id));
+            match uncommitted {
+                Some(uncommitted) if !taken.contains(id.as_str()) => waiting.push(uncommitted),
                 Some(_) => done.push(id),
                 None => {
                     warn!(
@@ -131,7 +132,7 @@ impl LeftForStream {
         Self { waiting, done }
     }
 
-    /// Removes what nobody waits for any more.
+    /// Removes the files of done events.
     pub(crate) fn clear_done(&self, writer: &StreamWriter) -> Result<(), ProjectError> {
         Ok(writer.clear(&self.done)?)
     }

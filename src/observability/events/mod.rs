@@ -1,5 +1,5 @@
-//! The event stream: what happened, one line an event, for logs, metrics and whoever follows along. Most of it is told by commits, and
-//! can be told again; what is in no commit is left for it where it happens, and nobody waits for it.
+//! The event stream: one line for each event, for logs, metrics and `aof events --follow`. Most events are derived from commits, and can
+//! be derived again. An event in no commit is left in a file where it happens, and the next writer adds it.
 
 pub mod catch_up;
 pub(crate) mod lines;

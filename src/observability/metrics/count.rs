@@ -1,8 +1,8 @@
-//! The project in numbers, counted from the task files, so that a restart resets nothing. No label names a task.
+//! Counts for metrics, from the task files, so that a restart resets nothing. No label names a task.
 
 use std::collections::BTreeMap;
 
-use crate::domain::period::Histogram;
+use crate::domain::histogram::Histogram;
 use crate::domain::{
     Branch, Destination, Ending, Gate, GateId, GateKind, Outcome, Status, Workflow,
 };
@@ -11,21 +11,21 @@ use crate::observability::stats::numbers::verdicts;
 use crate::rules::{Edge, EdgeKind, Rules, edges, is_circle, is_nobody};
 use crate::tasks::headers::summary::{EndedVisit, TaskSummary};
 
-/// Why a task is blocked, in one word.
+/// The reasons why a task is blocked, as labels.
 pub(crate) const REASONS: [&str; 5] = ["held", "loop", "dependency", "no_agents", "reported"];
 /// Why a gate was passed over: its condition did not hold.
 const CONDITION: &str = "condition_false";
 /// Why a gate was passed over: a route led past it.
 const ROUTE: &str = "route";
-/// Where a task goes that is complete.
+/// The destination of a completed task.
 const END: &str = "$end";
-/// Where a task goes that is called off.
+/// The destination of a cancelled task.
 const CANCELLED: &str = "$cancelled";
 
-/// Numbers by labels: those in the order in which the family has them, without the project.
+/// Numbers by labels, in the order in which the family has them, without the project.
 pub(crate) type By<'h, const N: usize, T> = BTreeMap<[&'h str; N], T>;
 
-/// All that was counted.
+/// All counts.
 #[derive(Debug, Default)]
 pub(crate) struct Counts<'h> {
     /// By workflow, gate, outcome.
@@ -42,9 +42,9 @@ pub(crate) struct Counts<'h> {
     pub active: By<'h, 2, u64>,
     /// By workflow, gate or branch: when the oldest open visit began.
     pub oldest: By<'h, 2, Option<i64>>,
-    /// By workflow: from when tasks were made to each time that they came to the end.
+    /// By workflow: the time from the creation of tasks to each completion.
     pub lead_times: By<'h, 1, Histogram>,
-    /// By workflow: how often tasks had gone through the same gates each time that they came to the end.
+    /// By workflow: how often tasks had gone through the same gates at each completion.
     pub passes: By<'h, 1, Histogram>,
     /// By workflow, reason.
     pub blocked: By<'h, 2, u64>,
@@ -54,7 +54,7 @@ pub(crate) struct Counts<'h> {
     pub skewed: u64,
 }
 
-fn stays<'c, 'h, const N: usize>(
+fn duration_histogram<'c, 'h, const N: usize>(
     by: &'c mut By<'h, N, Histogram>,
     key: [&'h str; N],
 ) -> &'c mut Histogram {
@@ -66,46 +66,47 @@ fn seconds(count: u64) -> f64 {
     count as f64
 }
 
-/// Counts tasks; what the rules in force know is there, whether or not it was met.
+/// Counts tasks. Every gate of the rules in force has counts, if only zeros.
 pub(crate) fn of<'h>(
     known: &'h [KnownSeries],
     headers: impl IntoIterator<Item = &'h TaskSummary>,
 ) -> Counts<'h> {
     let mut counts = Counts::default();
     for place in known {
-        counts.expect(place);
+        counts.add_series(place);
     }
     for header in headers {
-        counts.past(header);
-        counts.stands(header);
+        counts.count_history(header);
+        counts.count_current(header);
     }
     counts
 }
 
 impl<'h> Counts<'h> {
-    /// Counts all that has ended of the task. Each time that it came to the end counts, so that taking it up again takes nothing away.
-    fn past(&mut self, header: &'h TaskSummary) {
+    /// Counts the ended visits of the task. Each completion counts, so that reopening it takes nothing away.
+    fn count_history(&mut self, header: &'h TaskSummary) {
         let workflow = header.routing.workflow.as_str();
         for (index, visit) in header.visits.iter().enumerate() {
-            self.ended(workflow, visit);
+            self.count_visit(workflow, visit);
             if visit.to.as_deref() == Some(END) {
                 let end = visit.entered.saturating_add_unsigned(visit.seconds);
                 let lead =
                     u64::try_from(end.saturating_sub(header.created.as_second())).unwrap_or(0);
-                stays(&mut self.lead_times, [workflow]).observe(seconds(lead));
+                duration_histogram(&mut self.lead_times, [workflow]).observe(seconds(lead));
                 let passes = most_passes(&header.visits[..=index], None);
-                self.passes_of(workflow).observe(passes.into());
+                self.passes_histogram(workflow).observe(passes.into());
             }
         }
     }
 
-    /// Counts an ended visit: of a fork as its branch's, and the one that closes it as the fork's, too.
-    fn ended(&mut self, workflow: &'h str, visit: &'h EndedVisit) {
+    /// Counts an ended visit: that of a branch for the branch, and the one that closes a fork for the fork too.
+    fn count_visit(&mut self, workflow: &'h str, visit: &'h EndedVisit) {
         let (gate, outcome) = (visit.gate.as_str(), visit.ended.as_str());
         self.skewed += u64::from(visit.skewed);
-        // Between its end and being taken up again a task was at no gate.
+        // Between its end and its reopening, a task was at no gate.
         if outcome != Ending::Reopened.as_str() {
-            stays(&mut self.durations, [workflow, gate, outcome]).observe(seconds(visit.seconds));
+            duration_histogram(&mut self.durations, [workflow, gate, outcome])
+                .observe(seconds(visit.seconds));
         }
         let fork = gate.split_once('/').map(|(fork, _)| fork);
         let to = match (&visit.to, &visit.join, fork) {
@@ -127,14 +128,15 @@ impl<'h> Counts<'h> {
         }
         let Some((join, to)) = visit.join.as_ref().zip(visit.to.as_deref()) else { return };
         let said = if join.failed { "needs_review" } else { "complete" };
-        stays(&mut self.durations, [workflow, &join.fork, said]).observe(seconds(visit.seconds));
+        duration_histogram(&mut self.durations, [workflow, &join.fork, said])
+            .observe(seconds(visit.seconds));
         *self.transitions.entry([workflow, &join.fork, to, said]).or_default() += 1;
     }
 
-    fn expect(&mut self, known: &'h KnownSeries) {
+    fn add_series(&mut self, known: &'h KnownSeries) {
         let (workflow, gate) = (known.workflow.as_str(), known.gate.as_str());
         for outcome in &known.outcomes {
-            stays(&mut self.durations, [workflow, gate, outcome]);
+            duration_histogram(&mut self.durations, [workflow, gate, outcome]);
         }
         for (to, outcome) in &known.ways {
             self.transitions.entry([workflow, gate, to, outcome]).or_default();
@@ -151,19 +153,19 @@ impl<'h> Counts<'h> {
         if let Some(role) = &known.role {
             self.no_agents.entry([workflow, gate, role]).or_default();
         }
-        stays(&mut self.lead_times, [workflow]);
-        self.passes_of(workflow);
+        duration_histogram(&mut self.lead_times, [workflow]);
+        self.passes_histogram(workflow);
         for reason in REASONS {
             self.blocked.entry([workflow, reason]).or_default();
         }
     }
 
-    fn passes_of(&mut self, workflow: &'h str) -> &mut Histogram {
+    fn passes_histogram(&mut self, workflow: &'h str) -> &mut Histogram {
         self.passes.entry([workflow]).or_insert_with(|| Histogram::new(Histogram::PASSES))
     }
 
-    /// Counts where the task stands.
-    fn stands(&mut self, header: &'h TaskSummary) {
+    /// Counts the current place of the task.
+    fn count_current(&mut self, header: &'h TaskSummary) {
         let workflow = header.routing.workflow.as_str();
         let Some(gate) = header.current_gate().map(GateId::as_str) else { return };
         *self.active.entry([workflow, gate]).or_default() += 1;
@@ -189,7 +191,7 @@ impl<'h> Counts<'h> {
         }
     }
 
-    /// Returns the name under which the branch is known; nothing where the rules have it no more.
+    /// Returns the branch's name in the counts; nothing if the rules no longer have it.
     fn branch(&self, workflow: &str, fork: &str, branch: &str) -> Option<&'h str> {
         let mut known =
             self.oldest.keys().filter(|[own, _]| *own == workflow).map(|[_, gate]| *gate);
@@ -202,7 +204,7 @@ impl<'h> Counts<'h> {
     }
 }
 
-/// Returns what stands in the way, in one word; what a person must do comes first.
+/// Returns the label for why the task is blocked; reasons that need a person come first.
 fn reason(header: &TaskSummary) -> &'static str {
     let says = |test: fn(&str) -> bool| header.blockers.iter().any(|text| test(text));
     let [held, circle, dependency, no_agents, reported] = REASONS;
@@ -219,8 +221,8 @@ fn reason(header: &TaskSummary) -> &'static str {
     }
 }
 
-/// Returns why gates were passed over on the way that the visit took. By itself only `complete` and `skip` lead on, to the next gate
-/// that applies; all else goes where a route leads. An entry does not say whether `complete` had one, too: it counts as if not.
+/// Returns why gates were passed over after the visit. Without a route, only `complete` and `skip` lead on, to the next gate that
+/// applies. An entry does not say whether `complete` had a route: it counts as having none.
 fn skip_reason(visit: &EndedVisit) -> &'static str {
     let joined = visit
         .join
@@ -236,7 +238,7 @@ fn skip_reason(visit: &EndedVisit) -> &'static str {
 pub(crate) struct KnownSeries {
     pub workflow: String,
     pub gate: String,
-    /// Whose work it is; a fork and a condition have none.
+    /// Its role; a fork and a condition have none.
     pub role: Option<String>,
     /// How a visit there can end.
     pub outcomes: Vec<String>,
@@ -244,11 +246,11 @@ pub(crate) struct KnownSeries {
     pub ways: Vec<(String, String)>,
     /// Whether tasks may pass it over because of its condition.
     pub conditional: bool,
-    /// Whether it is a branch: the task stands at its fork.
+    /// Whether it is a branch: the task counts as being at its fork.
     pub branch: bool,
 }
 
-/// Returns the gates of all workflows in their order, each fork with its branches behind it.
+/// Returns the gates of all workflows in their order, each fork followed by its branches.
 pub(crate) fn known_series(rules: &Rules) -> Vec<KnownSeries> {
     rules.project.workflows.iter().flat_map(of_workflow).collect()
 }
@@ -266,7 +268,7 @@ fn of_workflow(workflow: &Workflow) -> Vec<KnownSeries> {
             }
         }
         let outcomes = outcomes(gate);
-        // A picture leaves out that who is blocked stays.
+        // The edges of a workflow leave out that a blocked task stays.
         let blocked = Outcome::Blocked.to_string();
         if outcomes.contains(&blocked) && !ways.iter().any(|(_, outcome)| *outcome == blocked) {
             ways.push((gate.id.to_string(), blocked));
@@ -279,10 +281,10 @@ fn of_workflow(workflow: &Workflow) -> Vec<KnownSeries> {
     all
 }
 
-/// Returns where a way can end: at its gate, or where that leads which tasks pass over.
+/// Returns where an edge can end: at its gate, or, if that is passed over, at a later one.
 fn ends<'e>(edges: &'e [Edge], edge: &'e Edge) -> Vec<&'e Destination> {
     let mut ends = vec![&edge.to];
-    // A gate is passed over by a way that goes on; what is sent back to it comes to it.
+    // A gate can be passed over on the way forward, but not when a task is sent back to it.
     let mut last = Some(&edge.to).filter(|_| edge.way == EdgeKind::On);
     while let Some(Destination::Gate(gate)) = last {
         last = edges

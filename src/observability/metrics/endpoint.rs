@@ -1,7 +1,7 @@
-//! A web server of one page, `GET /metrics`, for Prometheus. It answers from memory.
+//! A web server with one page, `GET /metrics`, for Prometheus. It answers from memory.
 //!
-//! Each client has a thread of its own, for a few seconds at most, and there are few of them: a client that is slow, says too
-//! much or never speaks costs only its own thread. Each connection is for one question.
+//! Each client has a thread of its own, for a few seconds at most, and their number is limited. A client that is slow, sends too much
+//! or sends nothing costs only its own thread. Each connection is for one request.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
@@ -11,23 +11,23 @@ use std::time::{Duration, Instant};
 
 use crate::observability::metrics::exposition::ExpositionFormat;
 
-/// So many clients are served at once; one more is turned away.
-const CLIENTS: usize = 32;
-/// How long a client may take to say what it wants.
-const ASKING: Duration = Duration::from_secs(5);
-/// How long it may take to read the answer.
-const READING: Duration = Duration::from_secs(10);
-/// How long what it says besides is listened to, so that the answer is not lost with it.
-const LINGERING: Duration = Duration::from_millis(500);
-/// How long there are no new clients while the system has no room for any.
-const BREATH: Duration = Duration::from_millis(20);
-/// The longest question that is heard, in bytes.
-const LONGEST: usize = 8 * 1024;
+/// The most clients that are served at once; one more is turned away.
+const MAX_CLIENTS: usize = 32;
+/// How long a client may take to send its request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a client may take to read the answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long further input is read and ignored after the answer, so that a reset does not lose the answer.
+const LINGER: Duration = Duration::from_millis(500);
+/// The pause after a failed accept.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
+/// The longest request, in bytes.
+const MAX_REQUEST: usize = 8 * 1024;
 
-/// Returns the page in that format; nothing where there is none yet.
+/// Returns the page in that format; nothing if there is none yet.
 pub(crate) type Page = dyn Fn(ExpositionFormat) -> Option<String> + Send + Sync;
 
-/// A place where clients may ask.
+/// A listening socket.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     listener: TcpListener,
@@ -51,7 +51,7 @@ pub(crate) fn address(given: &str) -> Result<String, String> {
 }
 
 impl Endpoint {
-    /// Begins to listen; nobody is answered yet.
+    /// Starts to listen; nobody is answered yet.
     pub(crate) fn bind(given: &str) -> Result<Self, EndpointFault> {
         let addresses = given.to_socket_addrs().map_err(|cause| EndpointFault {
             problem: format!("`{given}` cannot be found: {cause}"),
@@ -90,22 +90,22 @@ impl Endpoint {
 
     /// Answers from now on, until the process ends.
     pub(crate) fn serve(self, page: Arc<Page>) -> io::Result<()> {
-        // Each thread holds one; how many there are says how many are at work.
+        // Each thread holds a clone, so the reference count is the number of threads.
         let seats = Arc::new(());
         let accept = move || {
             loop {
                 let Ok((stream, _)) = self.listener.accept() else {
-                    thread::sleep(BREATH);
+                    thread::sleep(ACCEPT_PAUSE);
                     continue;
                 };
                 let (seat, page) = (Arc::clone(&seats), Arc::clone(&page));
-                if Arc::strong_count(&seats) > CLIENTS + 1 {
+                if Arc::strong_count(&seats) > MAX_CLIENTS + 1 {
                     continue;
                 }
-                // Where the system has no thread for it, this client is turned away like one too many.
+                // If no thread can be started, the client is turned away.
                 let _ = thread::Builder::new().name("scrape".to_owned()).spawn(move || {
-                    // A client that goes away, or is too slow, has no answer.
-                    let _ = attend(stream, &*page);
+                    // A client that goes away, or is too slow, gets no answer.
+                    let _ = serve_client(stream, &*page);
                     drop(seat);
                 });
             }
@@ -115,37 +115,37 @@ impl Endpoint {
     }
 }
 
-/// Hears one client and answers it.
-fn attend(mut stream: TcpStream, page: &Page) -> io::Result<()> {
+/// Reads the request of one client, and answers it.
+fn serve_client(mut stream: TcpStream, page: &Page) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(ASKING))?;
-    stream.set_write_timeout(Some(READING))?;
+    stream.set_read_timeout(Some(REQUEST_TIMEOUT))?;
+    stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
     let answer = match read(&mut stream)? {
         Some(head) => answer(&head, page),
-        None => plain("431 Request Header Fields Too Large", "", "that is too long a question\n"),
+        None => plain("431 Request Header Fields Too Large", "", "the request is too long\n"),
     };
     stream.write_all(answer.as_bytes())?;
     stream.shutdown(Shutdown::Write)?;
-    stream.set_read_timeout(Some(LINGERING))?;
-    let until = Instant::now() + LINGERING;
+    stream.set_read_timeout(Some(LINGER))?;
+    let until = Instant::now() + LINGER;
     while Instant::now() < until && stream.read(&mut [0; 4096])? > 0 {}
     Ok(())
 }
 
-/// Reads what a client asks, up to the empty line behind it; nothing where that is too long.
+/// Reads a request, up to the empty line after its headers; returns nothing if it is too long.
 fn read(stream: &mut TcpStream) -> io::Result<Option<String>> {
-    let until = Instant::now() + ASKING;
-    let (mut said, mut part) = (Vec::new(), [0; 1024]);
+    let until = Instant::now() + REQUEST_TIMEOUT;
+    let (mut request, mut part) = (Vec::new(), [0; 1024]);
     while Instant::now() < until {
         match stream.read(&mut part)? {
             0 => return Err(ErrorKind::UnexpectedEof.into()),
-            length => said.extend_from_slice(&part[..length]),
+            length => request.extend_from_slice(&part[..length]),
         }
-        let text = String::from_utf8_lossy(&said).replace("\r\n", "\n");
+        let text = String::from_utf8_lossy(&request).replace("\r\n", "\n");
         if let Some((head, _)) = text.split_once("\n\n") {
             return Ok(Some(head.to_owned()));
         }
-        if said.len() >= LONGEST {
+        if request.len() >= MAX_REQUEST {
             return Ok(None);
         }
     }
@@ -165,7 +165,7 @@ fn answer(head: &str, page: &Page) -> String {
         (Some("/metrics"), "GET" | "HEAD") => {
             let format = ExpositionFormat::wanted(&accept);
             match page(format) {
-                Some(text) => whole("200 OK", "", format.content_type(), &text),
+                Some(text) => response("200 OK", "", format.content_type(), &text),
                 None => plain(
                     "503 Service Unavailable",
                     "Retry-After: 5\r\n",
@@ -185,10 +185,10 @@ fn answer(head: &str, page: &Page) -> String {
 }
 
 fn plain(status: &str, more: &str, text: &str) -> String {
-    whole(status, more, "text/plain; charset=utf-8", text)
+    response(status, more, "text/plain; charset=utf-8", text)
 }
 
-fn whole(status: &str, more: &str, kind: &str, text: &str) -> String {
+fn response(status: &str, more: &str, kind: &str, text: &str) -> String {
     format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n{more}X-Content-Type-Options: nosniff\r\n\
          Cache-Control: no-store\r\nConnection: close\r\n\r\n{text}",
@@ -264,7 +264,7 @@ mod tests {
     fn clients_that_say_nothing_hold_up_nobody() {
         let address = endpoint(|format| Some(page(format)));
         let mut silent: Vec<TcpStream> =
-            (0..CLIENTS - 1).map(|_| TcpStream::connect(address).unwrap()).collect();
+            (0..MAX_CLIENTS - 1).map(|_| TcpStream::connect(address).unwrap()).collect();
         silent[0].write_all(b"GET /metr").unwrap();
         assert!(ask(address, "GET /metrics HTTP/1.1\r\n\r\n").ends_with("Text\n"));
         // One too many is turned away, and the first that goes leaves its seat to the next.

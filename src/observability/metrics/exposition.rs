@@ -1,20 +1,20 @@
-//! Metrics as Prometheus reads them: families of values, written as text in two formats, and as JSON.
+//! Metrics in the formats of Prometheus: families of samples, written as text in two formats, and as JSON.
 //!
 //! Bounds of histogram buckets are written alike in both formats (`le="1.0"`): for Prometheus the text identifies a series.
 
 use serde_json::{Value, json};
 
-use crate::domain::period::Histogram;
+use crate::domain::histogram::Histogram;
 
 /// The labels of one value, in the order in which they are written.
 pub(crate) type Labels = Vec<(&'static str, String)>;
 
-/// All values of one name.
+/// All samples of one name.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Family {
-    /// Its name, without what its kind adds: a counter's `_total`, a histogram's `_bucket`.
+    /// Its name, without the suffix of its kind: a counter's `_total`, a histogram's `_bucket`.
     pub name: &'static str,
-    /// What it tells, in one sentence.
+    /// What it counts, in one sentence.
     pub help: &'static str,
     pub samples: Samples,
 }
@@ -38,7 +38,7 @@ impl Samples {
     }
 }
 
-/// A way of writing metrics.
+/// A text format of metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExpositionFormat {
     /// Prometheus' own, version 0.0.4.
@@ -48,13 +48,13 @@ pub(crate) enum ExpositionFormat {
 }
 
 impl ExpositionFormat {
-    /// Returns the one that an `Accept` header asks for: the older one, unless the client knows `OpenMetrics`.
+    /// Returns the format that an `Accept` header asks for: the older one, unless the client knows `OpenMetrics`.
     pub(crate) fn wanted(accept: &str) -> Self {
         let knows = accept.to_ascii_lowercase().contains("application/openmetrics-text");
         if knows { Self::OpenMetrics } else { Self::Text }
     }
 
-    /// Returns what it is called in a `Content-Type` header.
+    /// Returns its `Content-Type`.
     pub(crate) const fn content_type(self) -> &'static str {
         match self {
             Self::Text => "text/plain; version=0.0.4; charset=utf-8",
@@ -63,7 +63,7 @@ impl ExpositionFormat {
     }
 }
 
-/// What a family is measured in, if its name says so.
+/// The suffix of names of families that are measured in seconds.
 const SECONDS: &str = "_seconds";
 
 /// Returns the families as text.
@@ -99,7 +99,7 @@ pub(crate) fn render<'f>(
     text
 }
 
-/// Writes what the family is. Only `OpenMetrics` knows units, and counters by their names without `_total`.
+/// Writes the header lines of a family. Only `OpenMetrics` has units, and names counters without `_total`.
 fn head(text: &mut String, family: &Family, format: ExpositionFormat) {
     let kind = family.samples.kind();
     let suffix = if format == ExpositionFormat::Text && kind == "counter" { "_total" } else { "" };
@@ -130,12 +130,12 @@ fn sample(text: &mut String, name: &str, labels: &Labels, bound: Option<&str>, v
     text.push_str(&format!("{name}{labels} {value}\n"));
 }
 
-/// Nothing in a value ends its quotes or its line.
+/// Escapes what would end the quotes or the line of a value.
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// Returns the families; a histogram's classes are cumulative, as in the texts, and the last has no bound.
+/// Returns the families as JSON; a histogram's buckets are cumulative, as in the texts, and the last has no bound.
 pub(crate) fn value<'f>(families: impl IntoIterator<Item = &'f Family>) -> Value {
     families.into_iter().map(of_family).collect()
 }

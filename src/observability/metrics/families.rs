@@ -1,9 +1,9 @@
-//! What was counted, under the names of `docs/reference/metrics.md`, and the label sets that the rules can have.
+//! The families of metrics, with the names of `docs/reference/metrics.md`.
 
 use std::collections::{BTreeMap, HashSet};
 
 use super::count::{self, By, Counts, KnownSeries, known_series};
-use crate::domain::period::Histogram;
+use crate::domain::histogram::Histogram;
 use crate::domain::{EventKind, Timestamp};
 use crate::observability::events::catch_up::{EventCount, event_counts};
 use crate::observability::metrics::exposition::{Family, Labels, Samples};
@@ -20,7 +20,7 @@ fn family(name: &'static str, help: &'static str, samples: Samples) -> Family {
     Family { name, help, samples }
 }
 
-/// Returns the families of all that was counted.
+/// Returns the families of all counts.
 pub(crate) fn of(project: &str, counts: &Counts<'_>) -> Vec<Family> {
     let skewed = Samples::Counter(vec![(labels(project, [], &[]), counts.skewed)]);
     vec![
@@ -51,7 +51,7 @@ pub(crate) fn of(project: &str, counts: &Counts<'_>) -> Vec<Family> {
         ),
         family(
             "aof_gate_active_tasks",
-            "Tasks that stand at a gate, in whatever state.",
+            "Tasks that are at a gate, in any state.",
             gauges(project, ["workflow", "gate"], &counts.active),
         ),
         family(
@@ -66,12 +66,12 @@ pub(crate) fn of(project: &str, counts: &Counts<'_>) -> Vec<Family> {
         ),
         family(
             "aof_task_lead_time_seconds",
-            "How long tasks took to become complete, from when they were made.",
+            "How long tasks took from their creation to their completion.",
             histograms(project, ["workflow"], &counts.lead_times),
         ),
         family(
             "aof_task_passes",
-            "How often tasks that became complete had come to the gate that they came to most often; 1 is ideal.",
+            "How often completed tasks had come to their most visited gate; 1 is ideal.",
             histograms(project, ["workflow"], &counts.passes),
         ),
         family(
@@ -87,7 +87,7 @@ pub(crate) fn level(name: &'static str, help: &'static str, project: &str, count
     family(name, help, Samples::Gauge(vec![(labels(project, [], &[]), number(count as u64))]))
 }
 
-/// Returns the family that says which program counted.
+/// Returns the family with the version of aof.
 pub(crate) fn build() -> Family {
     let version = vec![("version", env!("CARGO_PKG_VERSION").to_owned())];
     let help = "Always 1; the version of aof that counted.";
@@ -99,19 +99,19 @@ pub(crate) fn oldest(project: &str, counts: &Counts<'_>) -> Vec<(Labels, Option<
     samples(project, ["workflow", "gate"], &counts.oldest, |entered| *entered)
 }
 
-/// Returns how old they are by then. One that began later than now, by another machine's clock, is not old.
+/// Returns how old they are at `now`; 0 for one that began later, by another machine's clock.
 pub(crate) fn ages(oldest: &[(Labels, Option<i64>)], now: Timestamp) -> Family {
     let age =
         |entered: i64| number(u64::try_from(now.as_second().saturating_sub(entered)).unwrap_or(0));
     let samples = oldest.iter().map(|(labels, entered)| (labels.clone(), entered.map_or(0.0, age)));
     family(
         "aof_gate_oldest_task_age_seconds",
-        "How long the task that came first has stood at a gate; 0 where none does.",
+        "How long the oldest task has been at a gate; 0 if there is none.",
         Samples::Gauge(samples.collect()),
     )
 }
 
-/// Returns samples of what was counted by these labels.
+/// Returns samples of counts with these labels.
 fn samples<const N: usize, T, S>(
     project: &str,
     names: [&'static str; N],
@@ -156,7 +156,7 @@ fn number(count: u64) -> f64 {
     count as f64
 }
 
-/// What is counted by workflow and gate: the event, the metric, and what it tells.
+/// The events that are counted by workflow and gate: the event, the metric, and its help.
 const BY_GATE: [(EventKind, &str, &str); 5] = [
     (
         EventKind::GateConflict,
@@ -176,7 +176,7 @@ const BY_GATE: [(EventKind, &str, &str); 5] = [
     (
         EventKind::GateAssignmentError,
         "aof_gate_assignment_errors",
-        "Tasks that were taken from an agent that is not in the role they take.",
+        "Tasks that were taken from an agent that is not in their role.",
     ),
     (
         EventKind::GateConditionError,
@@ -185,7 +185,7 @@ const BY_GATE: [(EventKind, &str, &str); 5] = [
     ),
 ];
 
-/// Returns the families of what is in the stream. What the rules in force know is there, whether or not it happened.
+/// Returns the families of events in the stream. Every gate of the rules in force has counts, if only zeros.
 pub(crate) fn of_events(
     project: &str,
     known: &[KnownSeries],
@@ -219,20 +219,20 @@ fn place(own: &EventCount) -> [&str; 2] {
 /// The numbers of a project at one moment.
 #[derive(Debug, Default)]
 pub(crate) struct Numbers {
-    /// What the project is called.
+    /// The project's name.
     pub project: String,
-    /// All that does not change by waiting.
+    /// All families that do not change with time alone.
     pub families: Vec<Family>,
     /// Files that could not be counted as tasks.
     pub unreadable: Vec<Unreadable>,
-    /// Why what only the event stream tells is left out, if it is.
+    /// Why the metrics of the event stream are left out, if they are.
     pub untold: Option<ProjectError>,
-    /// When the oldest open visit of each place began; nothing where none is open.
+    /// When the oldest open visit of each gate began; nothing if none is open.
     oldest: Vec<(Labels, Option<i64>)>,
 }
 
 impl Numbers {
-    /// Returns how old the oldest open visits are by then.
+    /// Returns how old the oldest open visits are at that time.
     pub(crate) fn ages(&self, now: Timestamp) -> Family {
         ages(&self.oldest, now)
     }
@@ -256,7 +256,7 @@ pub(crate) fn numbers(workspace: &Workspace, in_force: &InForce) -> Result<Numbe
     };
     families.push(level(
         "aof_inbox_pending",
-        "Completion files that were dropped and have not been settled.",
+        "Completion files that were dropped and are not processed yet.",
         &project,
         pending(workspace)?,
     ));
@@ -271,7 +271,7 @@ pub(crate) fn numbers(workspace: &Workspace, in_force: &InForce) -> Result<Numbe
     Ok(Numbers { project, families, unreadable: listing.unreadable, untold, oldest })
 }
 
-/// Returns the tasks whose files cannot be read now as HEAD has them: Prometheus takes a counter that drops for a restart.
+/// Returns HEAD's versions of the tasks whose files cannot be read now: Prometheus would take a drop of a counter for a restart.
 fn committed_versions(
     workspace: &Workspace,
     in_force: &InForce,
@@ -281,7 +281,7 @@ fn committed_versions(
     if listing.unreadable.is_empty() {
         return Ok(versions);
     }
-    let Some(head) = workspace.repository.look()?.commit else { return Ok(versions) };
+    let Some(head) = workspace.repository.head_for_reading()?.commit else { return Ok(versions) };
     let mut counted: HashSet<_> = listing.tasks.iter().map(|(task, _)| task.id.clone()).collect();
     for file in &listing.unreadable {
         let Ok(path) = file.path.parse::<ProjectPath>() else { continue };

@@ -1,7 +1,7 @@
-//! A message to a program: it is started without a shell, gets the message on stdin, and has half a minute.
+//! Sends a message to a program, which is started without a shell, gets the message on stdin, and has half a minute.
 //!
-//! When its time is over, it is ended with all that it started. What it prints is read to the end, and its beginning is kept to
-//! explain a failure. Programs that it leaves behind live on, and nobody waits for them.
+//! On a timeout it is killed with all processes that it started. Its output is read to the end, and the beginning is kept to explain a
+//! failure. Processes that it leaves behind keep running, and nothing waits for them.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -17,12 +17,12 @@ use crate::system::process::{
 
 /// How long a program may take.
 const TIME: Duration = Duration::from_secs(30);
-/// How much is kept of what it prints.
+/// How much of its output is kept.
 const ROOM: Room = Room { beginning: 0, end: 0, each: 64 * 1024 };
-/// How much of that is told.
-const TOLD: usize = 300;
+/// How much of that is shown, in characters.
+const SHOWN: usize = 300;
 
-/// Runs the program; an exit status of 0 means that it took the message.
+/// Runs the program; an exit status of 0 means that it accepted the message.
 pub(crate) fn run(
     words: &[String],
     message: Message<'_>,
@@ -69,10 +69,13 @@ fn run_within(
             )));
         }
     };
-    Err(Failure::Refused(format!("`{name}` ended with {ending}{}", said(sender.printed.finish()))))
+    Err(Failure::Refused(format!(
+        "`{name}` ended with {ending}{}",
+        output_suffix(sender.printed.finish())
+    )))
 }
 
-/// Keeps what the program prints, and ends it when everything is to stop.
+/// Keeps the program's output, and ends it when the delivery has to stop.
 struct Sender<'a> {
     stop: &'a AtomicBool,
     printed: Transcript<io::Sink>,
@@ -90,9 +93,9 @@ impl Attendant for Sender<'_> {
     }
 }
 
-/// Returns what the program said, as the end of a sentence: on stderr, else on stdout.
-fn said(printed: Printed) -> String {
-    let texts = [printed.stderr, printed.stdout].map(|kept| told(&kept.bytes));
+/// Returns the program's output as the end of a sentence: from stderr, else from stdout.
+fn output_suffix(printed: Printed) -> String {
+    let texts = [printed.stderr, printed.stdout].map(|kept| last_output(&kept.bytes));
     texts
         .into_iter()
         .find(|text| !text.is_empty())
@@ -100,10 +103,10 @@ fn said(printed: Printed) -> String {
         .unwrap_or_default()
 }
 
-/// Returns the end of what was printed, as a part of a line.
-fn told(printed: &[u8]) -> String {
+/// Returns the end of an output in one line.
+fn last_output(printed: &[u8]) -> String {
     let text = in_one_line(printed);
-    match text.char_indices().rev().nth(TOLD) {
+    match text.char_indices().rev().nth(SHOWN) {
         Some((at, _)) => format!("...{}", &text[at..]),
         None => text,
     }

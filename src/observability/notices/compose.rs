@@ -1,7 +1,7 @@
-//! From commits to messages in the outbox.
+//! Writes messages about commits to the outbox.
 //!
-//! The cursor moves when the messages are durable. A kill in between has them written again, under the same names and ids: an
-//! id is made of what happened, not of when it was noticed.
+//! The cursor moves when the messages are durable. After a kill in between they are written again, with the same names and ids: an id
+//! depends on what happened, not on when it was noticed.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -22,7 +22,7 @@ use crate::system::crash_points;
 use crate::tasks::complete::record_event;
 use crate::tasks::state::task_state::TaskState;
 
-/// Returns the messages for whoever wants to know, by channel.
+/// Returns the messages about these events, by channel.
 pub(crate) fn compose(
     workspace: &Workspace,
     rules: &Rules,
@@ -34,7 +34,7 @@ pub(crate) fn compose(
             audience(rules, one.task.as_deref(), &one.events).into_iter().enumerate()
         {
             let event = &one.events[notice.event];
-            // A receiver that took nothing is not told so.
+            // A channel is not told of its own dropped messages.
             if matches!(event, Event::NoticesDropped { channel, .. } if *channel == notice.channel.to_string())
             {
                 continue;
@@ -71,8 +71,8 @@ pub(crate) fn write(
     Ok(messages.values().map(Vec::len).sum())
 }
 
-/// Gives the oldest messages of a channel up where too many wait.
-pub(crate) fn bound(outbox: &Outbox, key: &ChannelKey) -> Result<(), StoreError> {
+/// Drops the oldest messages of a channel if too many wait.
+pub(crate) fn drop_surplus(outbox: &Outbox, key: &ChannelKey) -> Result<(), StoreError> {
     let names = outbox.names(key)?;
     let reason = format!("more than {MOST_WAITING} messages waited for it");
     for name in &names[..names.len().saturating_sub(MOST_WAITING)] {
@@ -83,8 +83,8 @@ pub(crate) fn bound(outbox: &Outbox, key: &ChannelKey) -> Result<(), StoreError>
     Ok(())
 }
 
-/// Tells whoever wants to know that messages were given up, if any were since that was told last. A kill in between has it told again.
-pub(crate) fn tell_of_dropped(
+/// Writes notices about messages that were dropped since the last time. After a kill in between they are written again.
+pub(crate) fn report_dropped(
     workspace: &Workspace,
     outbox: &Outbox,
     rules: &Rules,
@@ -95,7 +95,7 @@ pub(crate) fn tell_of_dropped(
     let Some(right) = outbox.writing()? else { return Ok(()) };
     let untold = outbox.untold()?;
     let mut channels: BTreeMap<&str, Vec<&OutboxMessage>> = BTreeMap::new();
-    // That something was given up is told once, not of itself again.
+    // A dropped notice about dropped messages is not reported again.
     for waiting in untold
         .iter()
         .filter(|waiting| waiting.message["event"] != EventKind::NoticesDropped.as_str())
@@ -133,9 +133,9 @@ pub(crate) fn tell_of_dropped(
     Ok(outbox.note_told(&right, &untold)?)
 }
 
-/// Writes what is to be said of a completion that came after another one of the same visit: it is in no commit. `delivery` is what
-/// makes it this one.
-pub(crate) fn put_conflict(
+/// Writes notices about a completion that came after another one of the same visit, which is in no commit. `delivery` identifies its
+/// file.
+pub(crate) fn write_conflict_notice(
     workspace: &Workspace,
     refusal: &Refusal,
     delivery: &Digest,
@@ -143,7 +143,7 @@ pub(crate) fn put_conflict(
     let Refusal::VisitEnded { ticket, gate, agent: Some(loser), winner, .. } = refusal else {
         return Ok(());
     };
-    let rules = Rc::clone(&in_force(workspace, &workspace.repository.look()?)?.rules);
+    let rules = Rc::clone(&in_force(workspace, &workspace.repository.head_for_reading()?)?.rules);
     if rules.channels().next().is_none() {
         return Ok(());
     }
@@ -164,79 +164,78 @@ pub(crate) fn put_conflict(
     Ok(())
 }
 
-/// What came of looking for something to say.
+/// What [`write_notices`] did.
 #[derive(Debug, Default)]
-pub(crate) struct Put {
+pub(crate) struct WrittenNotices {
     /// How many messages were written.
     pub written: usize,
-    /// Whether the branch was rewritten, or nothing was known of what it had: messages may be missing or doubled.
+    /// Why it starts again at HEAD, if the branch was rewritten: messages may be missing or repeated.
     pub restarted: Option<String>,
-    /// What is left to be said.
+    /// Whether commits are left.
     pub left: Remaining,
 }
 
-/// Writes what is to be said of the commits that came to the branch since the last time, or of the first of them where there are many.
-/// The first time, there is nothing to say.
-pub(crate) fn put_out(workspace: &Workspace) -> Result<Put, ProjectError> {
+/// Writes messages about the commits since the last time, or about the first of them if there are many. Writes nothing the first
+/// time.
+pub(crate) fn write_notices(workspace: &Workspace) -> Result<WrittenNotices, ProjectError> {
     let outbox = Outbox::of(&workspace.paths);
-    let head = workspace.repository.look()?;
+    let head = workspace.repository.head_for_reading()?;
     let Some(newest) = head.commit.filter(|_| head.reference != "HEAD") else {
-        return Ok(Put::default());
+        return Ok(WrittenNotices::default());
     };
     let rules = Rc::clone(&in_force(workspace, &head)?.rules);
-    tell_of_dropped(workspace, &outbox, &rules)?;
+    report_dropped(workspace, &outbox, &rules)?;
     if rules.channels().next().is_none() {
         outbox.forget_cursor()?;
-        return Ok(Put::default());
+        return Ok(WrittenNotices::default());
     }
     let known = outbox.cursor()?.unwrap_or_default();
     if known.commit(&head.reference).is_some_and(|last| last == newest.to_string()) {
-        return Ok(Put::default());
+        return Ok(WrittenNotices::default());
     }
-    let Some(right) = outbox.writing()? else { return Ok(Put::default()) };
+    let Some(right) = outbox.writing()? else { return Ok(WrittenNotices::default()) };
     let mut known = outbox.cursor()?.unwrap_or_default();
-    let mut put = Put::default();
-    let mut told = None;
+    let mut put = WrittenNotices::default();
+    let mut reported = None;
     if let Some(last) = UnreportedCommits::last_reported(workspace, &known, &head, newest)? {
-        if let Some(news) =
+        if let Some(unreported) =
             UnreportedCommits::since(workspace, &known, (last, newest), MOST_COMMITS)?
         {
-            let messages = messages(workspace, &rules, &news, known.told)?;
+            let messages = messages(workspace, &rules, &unreported, known.told)?;
             put.written = write(&outbox, &messages)?;
             for key in messages.keys() {
-                bound(&outbox, key)?;
+                drop_surplus(&outbox, key)?;
             }
-            put.left = news.left;
-            known.told += news.commits.len();
-            told = Some(news);
+            put.left = unreported.left;
+            known.told += unreported.commits.len();
+            reported = Some(unreported);
         } else {
-            let problem = format!(
-                "history does not lead back to `{last}`, up to which messages were written"
-            );
+            let problem =
+                format!("the history no longer contains `{last}`, the last commit with messages");
             put.restarted = Some(problem);
         }
     }
     crash_points::point("outbox.written");
-    match told {
-        Some(news) => news.note_in(&mut known, &head.reference),
+    match reported {
+        Some(unreported) => unreported.note_in(&mut known, &head.reference),
         None => known.set(&head.reference, &newest.to_string()),
     }
     outbox.set_cursor(&right, &known)?;
     Ok(put)
 }
 
-/// Returns what is to be told of these commits, behind so many others.
+/// Returns the messages about these commits; `before` is how many commits were reported before.
 fn messages(
     workspace: &Workspace,
     rules: &Rules,
-    news: &UnreportedCommits,
+    unreported: &UnreportedCommits,
     before: usize,
 ) -> Result<BTreeMap<ChannelKey, Vec<OutboxMessage>>, ProjectError> {
     let mut messages: BTreeMap<ChannelKey, Vec<OutboxMessage>> = BTreeMap::new();
-    let mut telling = EventDeriver::new(workspace);
-    for (number, commit) in news.commits.iter().enumerate() {
-        let told = telling.of(news, *commit, before + number)?;
-        for (key, own) in compose(workspace, rules, &told.happened) {
+    let mut deriver = EventDeriver::new(workspace);
+    for (number, commit) in unreported.commits.iter().enumerate() {
+        let reported = deriver.of(unreported, *commit, before + number)?;
+        for (key, own) in compose(workspace, rules, &reported.happened) {
             messages.entry(key).or_default().extend(own);
         }
     }

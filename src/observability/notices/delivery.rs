@@ -1,4 +1,4 @@
-//! Delivers messages from the outbox to programs and servers: one after the other of a channel, each retried until it is taken.
+//! Delivers messages from the outbox to programs and servers: one after the other in a channel, each retried until it is accepted.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use tracing::info;
 
-use super::compose::{put_out, tell_of_dropped};
+use super::compose::{report_dropped, write_notices};
 use super::message::{Failure, Message};
 use super::{command, webhook};
 use crate::domain::{Channel, ChannelKey, Timestamp};
@@ -20,36 +20,36 @@ use crate::project::workspace::{Clock, Workspace};
 use crate::storage::outbox::{ChannelRest, OutboxMessage};
 use crate::storage::{Outbox, Paths, StoreError};
 
-/// How long a message waits at most, unless it was not tried.
-const KEPT: Duration = Duration::from_hours(7 * 24);
-const SHORTEST: Duration = Duration::from_secs(5);
-const LONGEST: Duration = Duration::from_hours(6);
-/// How much longer each time.
+/// How long a message is retried.
+const MAX_AGE: Duration = Duration::from_hours(7 * 24);
+const SHORTEST_PAUSE: Duration = Duration::from_secs(5);
+const LONGEST_PAUSE: Duration = Duration::from_hours(6);
+/// The factor by which each pause is longer than the last.
 const FACTOR: u32 = 3;
 
-/// Which messages are tried.
+/// Which messages a round tries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tried {
-    /// Those whose time has come.
+pub(crate) enum MessageScope {
+    /// Those that are due.
     Due,
-    /// All: somebody asks for it.
+    /// All, because a person asks for it.
     All,
 }
 
-/// A channel with messages, and the way to it. Clones share the way.
+/// A channel with messages. Clones share its settings.
 #[derive(Debug, Clone)]
 pub(crate) struct Receiver {
     /// Its name in the outbox.
     pub key: ChannelKey,
-    /// Nothing where the rules in force do not have it any more.
+    /// Nothing if the rules in force no longer have it.
     channel: Arc<Mutex<Option<Channel>>>,
     paths: Paths,
     clock: Clock,
 }
 
 impl Receiver {
-    /// Goes the way of a newer one of the same channel from the next message on.
-    pub(crate) fn follow(&self, newer: &Self) {
+    /// Takes the settings of a newer receiver of the same channel, from the next message on.
+    pub(crate) fn update_channel(&self, newer: &Self) {
         *self.channel.lock().unwrap_or_else(PoisonError::into_inner) = newer.channel();
     }
 
@@ -58,25 +58,25 @@ impl Receiver {
     }
 }
 
-/// What came of a round.
+/// The result of a round.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Round {
-    /// How many messages were taken.
+    /// How many messages were accepted.
     pub delivered: usize,
-    /// How many were tried and not taken.
+    /// How many were tried and not accepted.
     pub failed: usize,
-    /// What the last failure was.
+    /// The last failure.
     pub trouble: Option<String>,
 }
 
-/// Returns the channels with messages. Programs and addresses come from the rules in force alone: whatever lies in the outbox can name none.
+/// Returns the channels with messages. Programs and addresses come only from the rules in force: files in the outbox cannot name any.
 pub(crate) fn receivers(workspace: &Workspace) -> Result<Vec<Receiver>, ProjectError> {
     let waiting = Outbox::of(&workspace.paths).channels()?;
     if waiting.is_empty() {
         return Ok(Vec::new());
     }
     workspace.check_own_folder()?;
-    let rules = in_force(workspace, &workspace.repository.look()?)?.rules;
+    let rules = in_force(workspace, &workspace.repository.head_for_reading()?)?.rules;
     let receiver = |key: ChannelKey| Receiver {
         channel: Arc::new(Mutex::new(
             rules.channels().find(|channel| channel.key() == key).cloned(),
@@ -88,33 +88,33 @@ pub(crate) fn receivers(workspace: &Workspace) -> Result<Vec<Receiver>, ProjectE
     Ok(waiting.into_iter().map(receiver).collect())
 }
 
-/// Writes what is to be said of the newest commits, and does one round with all channels side by side, for as long as that takes at
-/// most.
+/// Writes notices about the newest commits, and delivers to all channels in parallel, once, for at most that time.
 pub(crate) fn deliver_notices(
     workspace: &Workspace,
-    tried: Tried,
+    scope: MessageScope,
     time: Duration,
 ) -> Result<Vec<Round>, ProjectError> {
     let until = Instant::now() + time;
-    while put_out(workspace)?.left == Remaining::Commits && Instant::now() < until {}
+    while write_notices(workspace)?.left == Remaining::Commits && Instant::now() < until {}
     let stop = AtomicBool::new(false);
     let receivers = receivers(workspace)?;
-    let rounds = std::thread::scope(|scope| {
+    let rounds = std::thread::scope(|threads| {
         let started: Vec<_> = receivers
             .iter()
-            .map(|receiver| scope.spawn(|| deliver_channel(receiver, tried, until, &stop)))
+            .map(|receiver| threads.spawn(|| deliver_channel(receiver, scope, until, &stop)))
             .collect();
         started.into_iter().map(std::thread::ScopedJoinHandle::join).collect::<Vec<_>>()
     });
-    let rules = in_force(workspace, &workspace.repository.look()?)?.rules;
-    tell_of_dropped(workspace, &Outbox::of(&workspace.paths), &rules)?;
+    let rules = in_force(workspace, &workspace.repository.head_for_reading()?)?.rules;
+    report_dropped(workspace, &Outbox::of(&workspace.paths), &rules)?;
     Ok(rounds.into_iter().flatten().collect::<Result<_, StoreError>>()?)
 }
 
-/// Delivers what is due in a channel, until nothing is, the time is over, or it is to stop. If somebody else does, nothing is done.
+/// Delivers the due messages of a channel, until none is left, the time is over, or it has to stop. Does nothing while another
+/// process delivers.
 pub(crate) fn deliver_channel(
     receiver: &Receiver,
-    tried: Tried,
+    scope: MessageScope,
     until: Instant,
     stop: &AtomicBool,
 ) -> Result<Round, StoreError> {
@@ -122,13 +122,13 @@ pub(crate) fn deliver_channel(
     let Some(_right) = outbox.delivering(&receiver.key)? else { return Ok(Round::default()) };
     let now = (receiver.clock)();
     let rest = outbox.rest(&receiver.key)?;
-    let waits = rest.as_ref().is_some_and(|rest| is_to_come(rest.until, now));
-    if waits && tried == Tried::Due && receiver.channel().is_some() {
+    let waits = rest.as_ref().is_some_and(|rest| must_wait(rest.until, now));
+    if waits && scope == MessageScope::Due && receiver.channel().is_some() {
         return Ok(Round::default());
     }
     let mut names = outbox.names(&receiver.key)?;
     if let Some(rest) = &rest {
-        // A message that makes the receiver hang shall keep no other waiting: the one after it is first, and it is last.
+        // A message on which the receiver hangs must not block the others: the one after it is tried first, and it is tried last.
         let after = names.partition_point(|name| *name <= rest.last);
         names.rotate_left(after);
     }
@@ -138,14 +138,14 @@ pub(crate) fn deliver_channel(
             return Ok(turn.round);
         }
         let Some(waiting) = turn.outbox.read(&receiver.key, name)? else { continue };
-        if turn.take(waiting, tried, stop)?.is_break() {
+        if turn.try_message(waiting, scope, stop)?.is_break() {
             return Ok(turn.round);
         }
     }
     Ok(turn.round)
 }
 
-/// A round with one channel.
+/// A round of one channel.
 struct ChannelTurn<'r> {
     receiver: &'r Receiver,
     outbox: Outbox,
@@ -153,11 +153,11 @@ struct ChannelTurn<'r> {
 }
 
 impl ChannelTurn<'_> {
-    /// Tries a message, if it is its time, and returns whether the next one may be tried.
-    fn take(
+    /// Tries a message if it is due, and returns whether the next one may be tried.
+    fn try_message(
         &mut self,
         waiting: OutboxMessage,
-        tried: Tried,
+        scope: MessageScope,
         stop: &AtomicBool,
     ) -> Result<ControlFlow<()>, StoreError> {
         let receiver = self.receiver;
@@ -166,7 +166,7 @@ impl ChannelTurn<'_> {
             return self.outbox.give_up(&receiver.key, &waiting, why).map(ControlFlow::Continue);
         };
         let now = (receiver.clock)();
-        if tried == Tried::Due && waiting.next.is_some_and(|next| is_to_come(next, now)) {
+        if scope == MessageScope::Due && waiting.next.is_some_and(|next| must_wait(next, now)) {
             return Ok(ControlFlow::Continue(()));
         }
         let message = Message { id: &waiting.id, value: &waiting.message, now };
@@ -200,7 +200,7 @@ impl ChannelTurn<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Has a message that was not taken wait for its next attempt, or gives it up.
+    /// Schedules the next attempt of a message that was not accepted, or drops it.
     fn note_failure(
         &mut self,
         mut waiting: OutboxMessage,
@@ -219,7 +219,7 @@ impl ChannelTurn<'_> {
         self.outbox.note(&self.receiver.key, &waiting)
     }
 
-    /// Leaves the channel alone, because nobody answers. What is too old when nobody has for as long is given up.
+    /// Pauses a channel that does not answer. After a week without an answer, drops messages that are as old.
     fn rest(
         &self,
         tried: &OutboxMessage,
@@ -233,7 +233,7 @@ impl ChannelTurn<'_> {
         let since = before.map_or(now, |rest| rest.since);
         let until = later(
             now,
-            backoff(attempts, key.as_str()).max(again_in.unwrap_or_default().min(LONGEST)),
+            backoff(attempts, key.as_str()).max(again_in.unwrap_or_default().min(LONGEST_PAUSE)),
         );
         let rest =
             ChannelRest { attempts, since, until, error: why.to_owned(), last: tried.name() };
@@ -251,14 +251,14 @@ impl ChannelTurn<'_> {
     }
 }
 
-/// Returns whether that is so long ago that what has waited since then is given up.
+/// Returns whether a message that has waited since then is too old.
 fn is_past(since: Timestamp, now: Timestamp) -> bool {
-    Duration::try_from(now.duration_since(since)).is_ok_and(|age| age >= KEPT)
+    Duration::try_from(now.duration_since(since)).is_ok_and(|age| age >= MAX_AGE)
 }
 
-/// Returns whether a time is to be waited for. One that is further away than any pause is comes from a clock that was wrong.
-fn is_to_come(time: Timestamp, now: Timestamp) -> bool {
-    time > now && time <= later(now, LONGEST * 2)
+/// Returns whether a retry has to wait until then. A time further away than any pause comes from a wrong clock.
+fn must_wait(time: Timestamp, now: Timestamp) -> bool {
+    time > now && time <= later(now, LONGEST_PAUSE * 2)
 }
 
 fn later(now: Timestamp, pause: Duration) -> Timestamp {
@@ -266,11 +266,11 @@ fn later(now: Timestamp, pause: Duration) -> Timestamp {
     now.checked_add(pause).unwrap_or(Timestamp::MAX)
 }
 
-/// Returns how long to wait after so many attempts: three times as long each time, up to six hours. Those that began together spread
-/// by up to a fifth, each always by the same.
+/// Returns how long to wait after so many attempts: three times as long each time, up to six hours, plus up to a fifth, which
+/// depends on the id.
 fn backoff(attempts: u32, id: &str) -> Duration {
     let steps = attempts.saturating_sub(1).min(20);
-    let pause = SHORTEST.saturating_mul(FACTOR.saturating_pow(steps)).min(LONGEST);
+    let pause = SHORTEST_PAUSE.saturating_mul(FACTOR.saturating_pow(steps)).min(LONGEST_PAUSE);
     let spread = id
         .bytes()
         .fold(u32::from(b'a'), |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte)))
@@ -278,12 +278,12 @@ fn backoff(attempts: u32, id: &str) -> Duration {
     pause + pause * spread / 1000
 }
 
-/// A message, and where it stands.
+/// A message, and its state.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct OutgoingMessage {
     pub id: String,
-    /// What it tells: the name of the event.
+    /// The name of its event.
     pub event: String,
     #[serde(rename = "taskId")]
     pub task: Option<String>,
@@ -294,17 +294,17 @@ pub(crate) struct OutgoingMessage {
     pub since: Timestamp,
     /// How often it was tried.
     pub attempts: u32,
-    /// When it is tried again, if that is to be waited for.
+    /// When it is tried again, if that is later.
     pub next: Option<Timestamp>,
-    /// Why it was not taken.
+    /// Why it was not accepted.
     pub error: Option<String>,
 }
 
-/// How a message stands.
+/// The state of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum OutgoingState {
-    /// It was not tried yet, or its time has come.
+    /// It was not tried yet, or has to be tried again now.
     Due,
     /// It is tried again later.
     Waiting,
@@ -312,7 +312,7 @@ pub(crate) enum OutgoingState {
     Dropped,
 }
 
-/// Returns what is on its way, channel by channel, the oldest first, and what was given up.
+/// Returns the waiting messages, channel by channel, the oldest first, then the dropped ones.
 pub(crate) fn outgoing(workspace: &Workspace) -> Result<Vec<OutgoingMessage>, ProjectError> {
     let outbox = Outbox::of(&workspace.paths);
     let now = workspace.now();
@@ -353,7 +353,7 @@ fn message(waiting: OutboxMessage, state: OutgoingState) -> OutgoingMessage {
     }
 }
 
-/// Delivers a message. Programs run in the project's folder; `stop` ends those that are under way.
+/// Delivers a message. Programs run in the project's folder; `stop` ends those that are running.
 pub(crate) fn deliver(
     channel: &Channel,
     message: Message<'_>,
@@ -388,7 +388,7 @@ mod tests {
         let under_way = known.clone();
         for reach in [Some(NetworkReach::Public), None] {
             let newer = receiver(reach);
-            known.follow(&newer);
+            known.update_channel(&newer);
             assert_eq!(under_way.channel(), newer.channel());
         }
     }

@@ -1,4 +1,4 @@
-//! A message on its way, and why a receiver did not take it.
+//! A message that is delivered, and why a receiver did not accept it.
 
 use std::time::Duration;
 
@@ -6,31 +6,31 @@ use serde_json::Value;
 
 use crate::domain::Timestamp;
 
-/// What is delivered.
+/// A message that is delivered.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Message<'a> {
-    /// Stays the same however often it is delivered.
+    /// Stays the same in every attempt.
     pub id: &'a str,
-    /// All that it says.
+    /// Its content.
     pub value: &'a Value,
     /// The time of the attempt.
     pub now: Timestamp,
 }
 
-/// Why a message was not taken.
+/// Why a message was not accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// The receiver answered, and did not take this one; it may take others.
+    /// The receiver answered, and refused this message; it may accept others.
     Refused(String),
-    /// Nobody answered, or not now: there is no use in trying others. It may want to be left alone for a time.
+    /// The receiver did not answer, or is busy: other messages are not tried now. It may ask for a pause.
     Unreachable { why: String, again_in: Option<Duration> },
-    /// The receiver wants no message any more.
+    /// The receiver wants no messages any more.
     Unwanted(String),
-    /// The delivery was told to stop; nothing is known of the message.
+    /// The delivery had to stop; it is unknown whether the message arrived.
     Stopped,
 }
 
-/// Returns the text in one line, with nothing that a terminal obeys.
+/// Returns the text in one line, without control characters.
 pub(crate) fn in_one_line(said: &[u8]) -> String {
     let text = String::from_utf8_lossy(said);
     let words: Vec<&str> = text.split_whitespace().collect();

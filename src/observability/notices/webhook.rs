@@ -1,8 +1,7 @@
-//! A message to a web server: posted once, signed as Standard Webhooks wants it, within ten seconds.
+//! Sends a message to a web server: posted once, signed as Standard Webhooks specifies, within ten seconds.
 //!
-//! The name is resolved here, and every address is checked before one of them is connected to, so a name cannot mean one thing
-//! when it is checked and another when it is used. No redirect is followed and no proxy asked: either would go where nothing
-//! was checked.
+//! The name is resolved here, and every address is checked before one of them is connected to, so a name cannot resolve to another
+//! address after the check. No redirect is followed and no proxy is used: their addresses would not be checked.
 
 use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -23,12 +22,12 @@ use ureq::{Agent, Body, Error};
 use crate::domain::{NetworkReach, Webhook};
 use crate::observability::notices::message::{Failure, Message, in_one_line};
 
-/// How long all of it may take.
+/// The timeout of a whole request.
 const TIME: Duration = Duration::from_secs(10);
-/// How much of an answer is told.
-const TOLD: usize = 200;
+/// How much of an answer is shown, in bytes.
+const SHOWN: usize = 200;
 
-/// Posts the message; an answer of 200 to 299 means that it was taken.
+/// Posts the message; an answer of 200 to 299 means that it was accepted.
 pub(crate) fn post(webhook: &Webhook, message: Message<'_>) -> Result<(), Failure> {
     let secrets = secrets(webhook)?;
     let body = message.value.to_string();
@@ -42,7 +41,7 @@ pub(crate) fn post(webhook: &Webhook, message: Message<'_>) -> Result<(), Failur
         request = request.header("webhook-signature", secrets.sign(message.id, seconds, &body));
     }
     match request.send(&body) {
-        Ok(mut answer) => judge(&mut answer, message.now),
+        Ok(mut answer) => check_answer(&mut answer, message.now),
         Err(error) => Err(unreachable(why(&error))),
     }
 }
@@ -78,18 +77,18 @@ fn agent(reach: NetworkReach) -> Agent {
     Agent::with_parts(
         config,
         DefaultConnector::default(),
-        Checked { reach, names: DefaultResolver::default() },
+        CheckedResolver { reach, names: DefaultResolver::default() },
     )
 }
 
 /// Resolves names to addresses that may be connected to.
 #[derive(Debug)]
-struct Checked {
+struct CheckedResolver {
     reach: NetworkReach,
     names: DefaultResolver,
 }
 
-impl Resolver for Checked {
+impl Resolver for CheckedResolver {
     fn resolve(
         &self,
         uri: &Uri,
@@ -122,12 +121,12 @@ fn why(error: &Error) -> String {
     }
 }
 
-fn judge(answer: &mut Response<Body>, now: Timestamp) -> Result<(), Failure> {
+fn check_answer(answer: &mut Response<Body>, now: Timestamp) -> Result<(), Failure> {
     let status = answer.status().as_u16();
     let again_in =
         answer.headers().get("retry-after").and_then(|value| pause(value.to_str().ok()?, now));
-    let said = said(answer);
-    let answered = format!("it answered {status}{said}");
+    let answer_suffix = answer_suffix(answer);
+    let answered = format!("it answered {status}{answer_suffix}");
     Err(match status {
         200..=299 => return Ok(()),
         300..=399 => {
@@ -140,16 +139,16 @@ fn judge(answer: &mut Response<Body>, now: Timestamp) -> Result<(), Failure> {
     })
 }
 
-/// Returns the beginning of what was answered, as a part of a line.
-fn said(answer: &mut Response<Body>) -> String {
+/// Returns the beginning of the answer as the end of a sentence.
+fn answer_suffix(answer: &mut Response<Body>) -> String {
     let mut bytes = Vec::new();
-    // Half an answer says something, too.
-    let _ = answer.body_mut().as_reader().take(TOLD as u64).read_to_end(&mut bytes);
+    // A partial answer is useful too.
+    let _ = answer.body_mut().as_reader().take(SHOWN as u64).read_to_end(&mut bytes);
     let text = in_one_line(&bytes);
     if text.is_empty() { text } else { format!(": {text}") }
 }
 
-/// Returns how long a receiver wants to be left alone: seconds, or a time.
+/// Parses a `Retry-After` header: seconds, or a time.
 fn pause(text: &str, now: Timestamp) -> Option<Duration> {
     if let Ok(seconds) = text.trim().parse() {
         return Some(Duration::from_secs(seconds));
@@ -160,11 +159,11 @@ fn pause(text: &str, now: Timestamp) -> Option<Duration> {
 
 const PREFIX: &str = "whsec_";
 
-/// The secrets that sign messages: the old and the new one while they are exchanged.
+/// The secrets that sign messages: during a rotation, the old and the new one.
 pub(crate) struct WebhookSecrets(Vec<Vec<u8>>);
 
 impl WebhookSecrets {
-    /// Returns the secrets that stand in the text, separated by blanks; nothing if one is none.
+    /// Parses secrets separated by blanks; returns nothing if one is invalid.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let decode = |word: &str| {
             let secret = BASE64_STANDARD.decode(word.strip_prefix(PREFIX).unwrap_or(word)).ok()?;
@@ -187,8 +186,8 @@ impl WebhookSecrets {
     }
 }
 
-/// Returns whether the address is one of the internet's: none of a private network, of a link, of this machine, or of those that are set
-/// aside. An IPv6 address that stands for an IPv4 one is judged as that.
+/// Returns whether the address is on the internet: not private, link-local, of this machine or reserved. An IPv6 address that stands
+/// for an IPv4 one is checked as that.
 pub(crate) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -198,7 +197,7 @@ pub(crate) fn is_public(address: IpAddr) -> bool {
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
-    let set_aside = match (a, b) {
+    let is_reserved = match (a, b) {
         (0 | 10 | 127 | 224..=255, _)
         | (100, 64..=127)
         | (169, 254)
@@ -211,7 +210,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         (203, 0) => c == 113,
         _ => false,
     };
-    !set_aside
+    !is_reserved
 }
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
@@ -224,9 +223,9 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         [0, 0, 0, 0, 0, 0xffff, high, low]
         | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
         | [0x2002, high, low, ..] => v4(high, low),
-        // Documentation, and what is set aside below 2001:200.
+        // Documentation, and the reserved addresses below 2001:200.
         [0x2001, 0x0db8 | 0..=0x01ff, ..] | [0x3fff, 0..=0x0fff, ..] => false,
-        // Only this much is given out for the internet.
+        // Only 2000::/3 is allocated for the internet.
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }

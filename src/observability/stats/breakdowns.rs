@@ -1,4 +1,4 @@
-//! The same numbers by agent, by tag and by week.
+//! Statistics by agent, by tag and by week.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,20 +7,20 @@ use serde_json::json;
 
 use super::gates::{GateStats, Loops};
 use super::numbers::{
-    Judges, Share, Span, Spread, WEEK, gate_of, gate_verdict, is_settled, rounded_number,
+    RejectingGates, Share, Span, Spread, WEEK, gate_of, gate_verdict, is_settled, rounded_number,
     time_text, verdicts,
 };
 use crate::tasks::headers::summary::{EndedVisit, TaskSummary};
 
-/// An agent, and how its work goes.
+/// The statistics of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AgentStats {
     pub agent: String,
-    /// How long the visits were that it settled, from when the task came to the gate.
+    /// How long the visits that it settled took, from when the task came to the gate.
     #[serde(rename = "duration")]
     pub spread: Option<Spread>,
-    /// How long half of them took at most, where 1 is the median of all visits of the gate: who works at slow gates is not slow.
+    /// The median of their durations, each divided by the median of its gate: an agent at slow gates is not slow.
     #[serde(serialize_with = "rounded_number")]
     pub pace: Option<f64>,
     /// Of these visits, those whose work a later gate sent back.
@@ -37,7 +37,7 @@ pub(crate) struct Agents<'a> {
 
 #[derive(Debug, Default)]
 struct AgentCount<'a> {
-    /// How long, by workflow and gate.
+    /// The durations, by workflow and gate.
     visits: HashMap<(&'a str, &'a str), Vec<u64>>,
     sent_back: Share,
     rejects: Share,
@@ -71,7 +71,7 @@ impl<'a> Agents<'a> {
         }
     }
 
-    /// Returns the agents; who did most comes first.
+    /// Returns the agents, the one with the most visits first.
     pub(crate) fn close(self, gates: &[GateStats]) -> Vec<AgentStats> {
         let medians: HashMap<(&str, &str), u64> = gates
             .iter()
@@ -95,7 +95,7 @@ impl<'a> Agents<'a> {
     }
 }
 
-/// Returns the median of the visits, each measured by its gate.
+/// Returns the median of the durations, each divided by the median of its gate.
 fn pace(
     visits: &HashMap<(&str, &str), Vec<u64>>,
     medians: &HashMap<(&str, &str), u64>,
@@ -110,8 +110,8 @@ fn pace(
     Some(if all.len() % 2 == 1 { upper } else { f64::midpoint(all[all.len() / 2 - 1], upper) })
 }
 
-/// Returns which earlier visits did the work that a rejection sends back: the last that settled the gate to which the task goes; all
-/// branches, where that is a fork.
+/// Returns the earlier visits whose work a rejection sends back: the last one that settled the gate to which the task returns; all
+/// branches, if that is a fork.
 fn work_of(before: &[EndedVisit], rejection: &EndedVisit) -> impl Iterator<Item = usize> {
     let to = rejection.to.as_deref().unwrap_or_default();
     let is_work = move |stay: &EndedVisit| gate_of(stay) == to && is_settled(stay);
@@ -123,12 +123,12 @@ fn work_of(before: &[EndedVisit], rejection: &EndedVisit) -> impl Iterator<Item 
     found.map(|(index, _)| index)
 }
 
-/// A tag, and how its tasks do.
+/// The statistics of a tag.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct TagStats {
     /// Nothing for tasks without tags.
     pub tag: Option<String>,
-    /// How long the tasks took that were completed in this time, from when they were made.
+    /// How long the tasks that were completed in this time took, from their creation.
     #[serde(rename = "leadTime")]
     pub lead: Option<Spread>,
     /// Of the completions at gates that can send its tasks back, those that did.
@@ -136,7 +136,7 @@ pub(crate) struct TagStats {
     /// How often its tasks went through the same gates.
     #[serde(rename = "passes")]
     pub loops: Loops,
-    /// What the spread is of.
+    /// The values of the spread.
     #[serde(skip)]
     leads: Vec<u64>,
 }
@@ -153,7 +153,7 @@ impl Tags {
         &mut self,
         task: &TaskSummary,
         span: &Span,
-        judges: &Judges<'_>,
+        rejecting_gates: &RejectingGates<'_>,
         lead: Option<u64>,
     ) {
         let mut tags: Vec<Option<&String>> = task.tags.iter().map(Some).collect();
@@ -167,13 +167,13 @@ impl Tags {
             count.loops.see(task, span);
             count.leads.extend(lead);
             let in_time = task.visits.iter().filter(|stay| span.has(stay));
-            for verdict in in_time.filter_map(|stay| judges.verdict(task, stay)) {
+            for verdict in in_time.filter_map(|stay| rejecting_gates.verdict(task, stay)) {
                 count.rejections.count(verdict.rejects);
             }
         }
     }
 
-    /// Returns the tags whose tasks moved in this time; that with most of them comes first.
+    /// Returns the tags whose tasks moved in this time, the one with the most tasks first.
     pub(crate) fn close(self) -> Vec<TagStats> {
         let mut rows: Vec<TagStats> = self
             .counts
@@ -190,12 +190,12 @@ impl Tags {
     }
 }
 
-/// So many weeks are told apart; what was before is only counted in the whole.
+/// The most weeks that are listed; earlier ones count only in the totals.
 const MOST: usize = 104;
-/// A half with fewer verdicts says nothing.
-const FEWEST: u64 = 10;
-/// So many standard errors lie between two rates that differ by more than chance.
-const SURE: f64 = 2.0;
+/// The least number of verdicts in each half for a trend.
+const LEAST_VERDICTS: u64 = 10;
+/// How many standard errors two rates must be apart for the difference to be significant.
+const SIGNIFICANCE: f64 = 2.0;
 
 /// Seven days, the last of which end now.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -212,25 +212,25 @@ pub(crate) struct Week {
     pub lead: Option<Spread>,
     /// Of the completions at gates that can send tasks back, those that did.
     pub rejections: Share,
-    /// What the spread is of.
+    /// The values of the spread.
     #[serde(skip)]
     leads: Vec<u64>,
 }
 
-/// Whether rejections become more: the first half of the time, and the second.
+/// The rejection rates of the first and the second half of the time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Trend {
     pub earlier: Share,
     pub later: Share,
 }
 
-/// Where something tends.
+/// The direction of a trend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Direction {
     Rising,
     Falling,
-    /// What differs may be chance.
+    /// The difference may be chance.
     Steady,
 }
 
@@ -242,11 +242,11 @@ impl Serialize for Trend {
 }
 
 impl Trend {
-    /// Returns where the rate tends; nothing where there are too few verdicts to tell.
+    /// Returns the direction of the rate; nothing if there are too few verdicts to tell.
     #[expect(clippy::cast_precision_loss, reason = "counts of verdicts are far below 2^52")]
     pub(crate) fn direction(&self) -> Option<Direction> {
         let (earlier, later) = (self.earlier.rate()?, self.later.rate()?);
-        if self.earlier.whole.min(self.later.whole) < FEWEST {
+        if self.earlier.whole.min(self.later.whole) < LEAST_VERDICTS {
             return None;
         }
         let mut both = self.earlier;
@@ -255,8 +255,8 @@ impl Trend {
         let places = 1.0 / self.earlier.whole as f64 + 1.0 / self.later.whole as f64;
         let error = (rate * (1.0 - rate) * places).sqrt();
         Some(match later - earlier {
-            rise if rise > SURE * error => Direction::Rising,
-            fall if -fall > SURE * error => Direction::Falling,
+            rise if rise > SIGNIFICANCE * error => Direction::Rising,
+            fall if -fall > SIGNIFICANCE * error => Direction::Falling,
             _ => Direction::Steady,
         })
     }
@@ -283,14 +283,14 @@ impl Weeks {
         Self { span, counts: weeks.collect(), trend: Trend::default() }
     }
 
-    /// Counts a task that was made then.
+    /// Counts a task that was created then.
     pub(crate) fn created(&mut self, time: i64) {
         if let Some(week) = self.week(time) {
             week.created += 1;
         }
     }
 
-    /// Counts a task that was completed then and had taken so many seconds.
+    /// Counts a task that was completed then, after so many seconds.
     pub(crate) fn completed(&mut self, time: i64, lead: u64) {
         if let Some(week) = self.week(time) {
             week.completed += 1;
@@ -316,7 +316,7 @@ impl Weeks {
         self.counts.get_mut(ago).filter(|_| self.span.holds(time))
     }
 
-    /// Returns the weeks, the last one last, and where rejections tend.
+    /// Returns the weeks, the last one last, and the trend of rejections.
     pub(crate) fn close(mut self) -> (Vec<Week>, Trend) {
         for week in &mut self.counts {
             week.lead = Spread::of(std::mem::take(&mut week.leads));

@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use super::numbers::{Share, Span, Spread, gate_of, rounded, took_time, verdicts};
 use crate::domain::{Ending, GateId, Status, Workflow};
 use crate::project::active_rules::InForce;
+use crate::project::rule_lookup::gates_with_branches;
 use crate::project::workspace::Workspace;
-use crate::tasks::headers::list::stations;
 use crate::tasks::headers::listing::{ListScope, Unreadable, read_all, unreadable_value};
 use crate::tasks::headers::summary::{EndedVisit, TaskSummary};
 
-/// A gate, or a branch of one, and how it does.
+/// The statistics of a gate, or of a branch of one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct GateStats {
@@ -25,25 +25,25 @@ pub(crate) struct GateStats {
     pub role: Option<String>,
     /// Whether the rules in force have it.
     pub in_force: bool,
-    /// How long the visits were that ended in this time; nothing where none did.
+    /// How long the visits that ended in this time took; nothing if none did.
     #[serde(rename = "duration")]
     pub spread: Option<Spread>,
-    /// Of the time of all gates, what was spent here, by visits that are open, too; branches spend that of their fork.
+    /// The share of this gate in the time of all gates, with that of open visits; the time of branches is that of their fork.
     #[serde(rename = "timeShare", serialize_with = "rate")]
     pub time: Share,
     /// Whether it can send tasks back, or once did.
     pub can_reject: bool,
     /// Of the completions that settled a visit, those that sent the task back.
     pub rejections: Share,
-    /// Of the tasks that were judged here, those that were not sent back the first time.
+    /// Of the tasks with a verdict here, those that were not sent back the first time.
     pub first_pass: Share,
-    /// How often a task was led past it.
+    /// How often a task passed it over.
     pub skipped: u64,
-    /// How many tasks stand here now.
+    /// How many tasks are here now.
     pub standing: u64,
-    /// For how long the one that came first has stood here, in seconds.
+    /// For how long the oldest one has been here, in seconds.
     pub oldest: Option<u64>,
-    /// What the spread is of.
+    /// The values of the spread.
     #[serde(skip)]
     lengths: Vec<u64>,
 }
@@ -58,13 +58,13 @@ impl GateStats {
         self.in_force && self.spread.is_none() && self.standing == 0
     }
 
-    fn stand(&mut self, age: u64) {
+    fn add_task(&mut self, age: u64) {
         self.standing += 1;
         self.oldest = self.oldest.max(Some(age));
     }
 }
 
-/// The workflow, and the gate or the branch of it.
+/// The workflow, and the gate or its branch.
 type Key<'a> = (&'a str, Cow<'a, str>);
 
 /// Counts gates.
@@ -80,7 +80,7 @@ impl<'a> Gates<'a> {
         for stay in &task.visits {
             let counts = span.has(stay);
             if took_time(stay) {
-                self.spend(task, stay, span, counts);
+                self.count_time(task, stay, span, counts);
             }
             for gate in stay.skipped.iter().filter(|_| counts) {
                 self.at(task, gate.as_str()).skipped += 1;
@@ -100,20 +100,26 @@ impl<'a> Gates<'a> {
         let age = u64::try_from(span.until.saturating_sub(entered)).unwrap_or(0);
         let branches = task.open_branches.iter().map(|branch| format!("{gate}/{}", branch.id));
         for station in branches {
-            self.at(task, station).stand(age);
+            self.at(task, station).add_task(age);
         }
         let count = self.at(task, gate.as_str());
-        count.stand(age);
+        count.add_task(age);
         count.time.part += span.within(entered, span.until);
     }
 
-    /// Counts the time of a visit. What lies before is none of this time's, but the visit was as long as it was.
-    fn spend(&mut self, task: &'a TaskSummary, stay: &'a EndedVisit, span: &Span, counts: bool) {
+    /// Counts the time of a visit: the part in this time for the share of the gate, its whole length for the spread.
+    fn count_time(
+        &mut self,
+        task: &'a TaskSummary,
+        stay: &'a EndedVisit,
+        span: &Span,
+        counts: bool,
+    ) {
         if counts {
             self.at(task, stay.gate.as_str()).lengths.push(stay.seconds);
         }
         let whole = match &stay.join {
-            // All branches of a fork begin together: the one that closes it was there as long as the fork.
+            // All branches of a fork begin together, so the visit that closes the fork took as long as the fork.
             Some(join) => Some(join.fork.as_str()),
             None if stay.gate == gate_of(stay) => Some(stay.gate.as_str()),
             None => None,
@@ -131,7 +137,7 @@ impl<'a> Gates<'a> {
         self.counts.entry((task.routing.workflow.as_str(), station.into())).or_default()
     }
 
-    /// Returns the gates in the order of the workflows, and those that are gone behind them.
+    /// Returns the gates in the order of the workflows, then those that the rules no longer have.
     pub(crate) fn close<'w: 'a>(
         mut self,
         workflows: impl Iterator<Item = &'w Workflow>,
@@ -146,7 +152,7 @@ impl<'a> Gates<'a> {
         };
         let mut rows = Vec::new();
         for workflow in workflows {
-            for (station, gate) in stations(workflow) {
+            for (station, gate) in gates_with_branches(workflow) {
                 let key = (workflow.name.as_str(), station.into());
                 let mut row = self.counts.remove(&key).unwrap_or_default();
                 row.role = gate.role().map(ToString::to_string);
@@ -181,7 +187,7 @@ pub(crate) struct GateRow {
     pub oldest: Option<u64>,
     /// Half of the completed visits were shorter, in seconds.
     pub median: Option<u64>,
-    /// The share of rejections among the completions that settled a visit; nothing where the gate never rejects.
+    /// The share of rejections among the completions that settled a visit; nothing if the gate never rejects.
     pub rejection_rate: Option<f64>,
     #[serde(skip)]
     lengths: Vec<u64>,
@@ -190,7 +196,7 @@ pub(crate) struct GateRow {
 }
 
 impl GateRow {
-    fn stand(&mut self, status: &str, header: &TaskSummary, now: i64) {
+    fn add_task(&mut self, status: &str, header: &TaskSummary, now: i64) {
         match status.parse() {
             Ok(Status::InProgress) => self.in_progress += 1,
             Ok(Status::Blocked) => self.blocked += 1,
@@ -212,7 +218,7 @@ pub(crate) struct GateReport {
     pub unreadable: Vec<Unreadable>,
 }
 
-/// Returns the numbers of every gate in force; finished tasks count where times and rejections are concerned.
+/// Returns the numbers of every gate in force; finished tasks count for durations and rejections.
 pub(crate) fn gate_status(workspace: &Workspace, in_force: &InForce) -> GateReport {
     let listing = read_all(workspace, in_force, ListScope::All);
     let now = workspace.now().as_second();
@@ -220,7 +226,7 @@ pub(crate) fn gate_status(workspace: &Workspace, in_force: &InForce) -> GateRepo
     let mut places: HashMap<(&str, String), usize> = HashMap::new();
     let mut can_reject = Vec::new();
     for workflow in &in_force.rules.project.workflows {
-        for (station, gate) in stations(workflow) {
+        for (station, gate) in gates_with_branches(workflow) {
             places.insert((workflow.name.as_str(), station.clone()), rows.len());
             can_reject.push(gate.can_reject());
             let (workflow, role) =
@@ -247,11 +253,11 @@ pub(crate) fn gate_status(workspace: &Workspace, in_force: &InForce) -> GateRepo
         let gate = header.current_gate().map(GateId::as_str).unwrap_or_default();
         for branch in &header.open_branches {
             if let Some(at) = place(&format!("{gate}/{}", branch.id)) {
-                rows[at].stand(branch.status.as_str(), header, now);
+                rows[at].add_task(branch.status.as_str(), header, now);
             }
         }
         match place(gate) {
-            Some(at) => rows[at].stand(header.status.as_str(), header, now),
+            Some(at) => rows[at].add_task(header.status.as_str(), header, now),
             None if header.is_finished() => {}
             None => elsewhere.push(header.id.to_string()),
         }
@@ -271,7 +277,7 @@ pub(crate) fn gate_report_value(report: &GateReport) -> Value {
     json!({"gates": report.rows, "elsewhere": report.elsewhere, "unreadable": unreadable})
 }
 
-/// So many passes are no sign yet.
+/// Up to this many passes are normal.
 pub(crate) const MANY: u32 = 3;
 
 /// How often tasks went through the same gates.
@@ -288,7 +294,7 @@ pub(crate) struct Loops {
 }
 
 impl Loops {
-    /// Counts a task, with its whole history, if anything of it ended in this time.
+    /// Counts a task with its whole history, if a visit of it ended in this time.
     pub(crate) fn see(&mut self, task: &TaskSummary, span: &Span) {
         if !task.visits.iter().any(|stay| span.has(stay)) {
             return;
@@ -302,7 +308,7 @@ impl Loops {
         }
     }
 
-    /// Puts those with the most passes first.
+    /// Sorts the tasks by their passes, the most first.
     pub(crate) fn close(&mut self) {
         self.many.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     }
@@ -331,13 +337,13 @@ impl Serialize for Loops {
     }
 }
 
-/// Returns how often the task has come to the gate that it came to most often. Waiting on at a gate, be it blocked or in other hands,
-/// is no second coming; the branches of a fork are one gate.
+/// Returns how often the task has come to its most visited gate. Staying at a gate, blocked or with another agent, does not count
+/// again; the branches of a fork are one gate.
 fn passes(task: &TaskSummary) -> u32 {
     most_passes(&task.visits, task.current_gate().map(GateId::as_str))
 }
 
-/// Returns the same for a task with these ended visits, that may stand at an open one.
+/// Returns the same for a task with these ended visits, and perhaps an open one.
 pub(crate) fn most_passes(stays: &[EndedVisit], open: Option<&str>) -> u32 {
     let mut entries: Vec<(&str, u32)> = Vec::new();
     let mut enter = |gate| match entries.iter_mut().find(|(known, _)| *known == gate) {
@@ -361,7 +367,7 @@ pub(crate) fn most_passes(stays: &[EndedVisit], open: Option<&str>) -> u32 {
     entries.into_iter().map(|(_, count)| count).max().unwrap_or(1)
 }
 
-/// Returns whether the task came to the gate after that visit, and did not only stay there.
+/// Returns whether the task came to the gate after that visit, and did not just stay there.
 fn is_new(last: Option<&EndedVisit>, gate: &str) -> bool {
     last.is_none_or(|last| gate_of(last) != gate || last.retry.is_some())
 }

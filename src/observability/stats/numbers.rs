@@ -1,4 +1,4 @@
-//! Spans of time, percentiles and shares, and the one place that says what counts as a verdict.
+//! Spans of time, percentiles and shares, and what counts as a verdict.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use crate::domain::{Ending, Outcome};
 use crate::rules::Rules;
 use crate::tasks::headers::summary::{EndedVisit, TaskSummary, time};
 
-/// Percentiles of lengths of time, in seconds.
+/// Percentiles of durations, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) struct Spread {
     pub count: usize,
@@ -19,7 +19,7 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// Returns the percentiles of these lengths; nothing where there are none.
+    /// Returns the percentiles of these durations; nothing if there are none.
     pub(crate) fn of(mut lengths: Vec<u64>) -> Option<Self> {
         lengths.sort_unstable();
         let at = |percent| percentile(&lengths, percent);
@@ -27,7 +27,7 @@ impl Spread {
     }
 }
 
-/// Returns the length below which so many of a hundred lie, interpolated.
+/// Returns a percentile, interpolated.
 fn percentile(sorted: &[u64], percent: usize) -> Option<u64> {
     let reach = percent * sorted.len().checked_sub(1)?;
     let (place, rest) = (reach / 100, reach % 100);
@@ -55,7 +55,7 @@ impl Share {
         self.whole += other.whole;
     }
 
-    /// Returns the part, from 0 to 1; nothing of nothing.
+    /// Returns the rate, from 0 to 1; nothing if the whole is 0.
     #[expect(
         clippy::cast_precision_loss,
         reason = "counts and seconds of projects are far below 2^52"
@@ -72,12 +72,12 @@ impl Serialize for Share {
     }
 }
 
-/// Rounds to four digits: more are worth nothing.
+/// Rounds to four digits.
 pub(crate) fn rounded(value: f64) -> f64 {
     (value * 10_000.0).round() / 10_000.0
 }
 
-/// Writes a number that is rounded.
+/// Serializes a rounded number.
 #[expect(clippy::ref_option, reason = "serde calls it so")]
 pub(crate) fn rounded_number<S: Serializer>(
     value: &Option<f64>,
@@ -86,7 +86,7 @@ pub(crate) fn rounded_number<S: Serializer>(
     value.map(rounded).serialize(serializer)
 }
 
-/// Writes a time as text.
+/// Serializes a time as text.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 pub(crate) fn time_text<S: Serializer>(seconds: &i64, serializer: S) -> Result<S::Ok, S::Error> {
     time(*seconds).to_string().serialize(serializer)
@@ -95,7 +95,7 @@ pub(crate) fn time_text<S: Serializer>(seconds: &i64, serializer: S) -> Result<S
 /// A week, in seconds.
 pub(crate) const WEEK: u64 = 7 * 86_400;
 
-/// The time that is counted, until now, in seconds since 1970.
+/// The counted time, until now, in seconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
     pub from: i64,
@@ -103,17 +103,17 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// Returns whether the visit ended in this time. What ended in the future, by another machine's clock, ended now.
+    /// Returns whether the visit ended in this time. One that ended in the future, by another machine's clock, counts as ended now.
     pub(crate) fn has(&self, stay: &EndedVisit) -> bool {
         self.holds(end(stay))
     }
 
-    /// Returns whether something that happened then happened in this time.
+    /// Returns whether the time is in this span.
     pub(crate) fn holds(&self, time: i64) -> bool {
         time >= self.from
     }
 
-    /// Returns how many seconds between the two lie in this time.
+    /// Returns how many seconds between the two are in this span.
     pub(crate) fn within(&self, from: i64, until: i64) -> u64 {
         u64::try_from(until.min(self.until).saturating_sub(from.max(self.from))).unwrap_or(0)
     }
@@ -123,7 +123,7 @@ impl Span {
         u64::try_from(self.until.saturating_sub(self.from)).unwrap_or(0)
     }
 
-    /// Returns in which week before the end that was: 0 is the last.
+    /// Returns the week of a time, counted from the end: 0 is the last.
     pub(crate) fn weeks_ago(&self, time: i64) -> usize {
         let ago = u64::try_from(self.until.saturating_sub(time)).unwrap_or(0);
         usize::try_from(ago / WEEK).unwrap_or(usize::MAX)
@@ -140,36 +140,36 @@ pub(crate) fn gate_of(stay: &EndedVisit) -> &str {
     stay.gate.split_once('/').map_or(stay.gate.as_str(), |(gate, _)| gate)
 }
 
-/// Returns whether the visit was that of a branch.
+/// Returns whether it was the visit of a branch.
 pub(crate) fn is_of_branch(stay: &EndedVisit) -> bool {
     stay.gate.contains('/')
 }
 
-/// Returns whether time passed at a gate in it: taking up a finished task is an entry, but no visit.
+/// Returns whether the entry is a visit at a gate: the reopening of a task is an entry, but no visit.
 pub(crate) fn took_time(stay: &EndedVisit) -> bool {
     stay.ended != Ending::Reopened.as_str()
 }
 
-/// Returns whether a completion settled the visit. Who is blocked, or has failed, has settled nothing.
+/// Returns whether a completion settled the visit. `blocked` and `failed` settle nothing.
 pub(crate) fn is_settled(stay: &EndedVisit) -> bool {
     let undecided = [Outcome::Blocked, Outcome::Failed];
     stay.completed && !undecided.iter().any(|outcome| outcome.as_str() == stay.ended.as_str())
 }
 
-/// What a visit says of the work at one station.
+/// The verdict of a visit on the work at a gate or branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Verdict<'a> {
     /// The gate, or the branch of it.
     pub station: &'a str,
-    /// Whether it wants something mended, or sent the task back.
+    /// Whether it asks for changes, or sent the task back.
     pub rejects: bool,
 }
 
-/// Returns what the visit says: for its own gate or branch, and, where it closed a fork, for that.
+/// Returns the verdicts of a visit: for its own gate or branch, and, if it closed a fork, for that.
 pub(crate) fn verdicts(stay: &EndedVisit) -> impl Iterator<Item = Verdict<'_>> {
     let own = is_settled(stay).then(|| Verdict {
         station: &stay.gate,
-        // What closes a fork goes the fork's way, which says nothing of the branch.
+        // The visit that closes a fork takes the fork's route, which says nothing about the branch.
         rejects: stay.rejected || (stay.retry.is_some() && !is_of_branch(stay)),
     });
     let joined =
@@ -177,21 +177,21 @@ pub(crate) fn verdicts(stay: &EndedVisit) -> impl Iterator<Item = Verdict<'_>> {
     own.into_iter().chain(joined)
 }
 
-/// Returns what the visit says for a whole gate, if it does: branches speak for it together.
+/// Returns the verdict for a whole gate, if the visit has one: branches have it together.
 pub(crate) fn gate_verdict(stay: &EndedVisit) -> Option<Verdict<'_>> {
     verdicts(stay).find(|verdict| !verdict.station.contains('/'))
 }
 
-/// The gates whose completions can send a task back. Where all work passes, passing says nothing.
+/// The gates that can send a task back. At others, passing says nothing.
 #[derive(Debug, Default)]
-pub(crate) struct Judges<'a>(HashSet<(&'a str, &'a str)>);
+pub(crate) struct RejectingGates<'a>(HashSet<(&'a str, &'a str)>);
 
-impl<'a> Judges<'a> {
-    /// Returns those that the rules have, and those that did so under earlier rules.
+impl<'a> RejectingGates<'a> {
+    /// Returns those of the rules, and those that sent tasks back under earlier rules.
     pub(crate) fn of(rules: &'a Rules, tasks: &[&'a TaskSummary]) -> Self {
         let gates = rules.project.workflows.iter().flat_map(|workflow| {
-            let judges = workflow.gates.iter().filter(|gate| gate.can_reject());
-            judges.map(|gate| (workflow.name.as_str(), gate.id.as_str()))
+            let rejecting_gates = workflow.gates.iter().filter(|gate| gate.can_reject());
+            rejecting_gates.map(|gate| (workflow.name.as_str(), gate.id.as_str()))
         });
         let seen = tasks.iter().flat_map(|task| {
             let rejections =
@@ -201,7 +201,7 @@ impl<'a> Judges<'a> {
         Self(gates.chain(seen).collect())
     }
 
-    /// Returns what the visit says, if it was at one of these gates.
+    /// Returns the verdict of the visit, if it was at one of these gates.
     pub(crate) fn verdict<'t>(
         &self,
         task: &TaskSummary,

@@ -1,41 +1,40 @@
-//! How the process does: where tasks stay long, what is sent back, who is fast, and where it tends. Only task files are counted; nothing
-//! is kept, and nothing is judged.
+//! Statistics of the process: where tasks stay long, what is sent back, who is fast, and the trend. Computed from task files alone.
 
 use serde_json::{Value, json};
 
 use super::breakdowns::{AgentStats, Agents, TagStats, Tags, Trend, Week, Weeks};
 use super::gates::{GateStats, Gates, Loops};
-use super::numbers::{Judges, Share, Span, Spread, WEEK, end, gate_verdict, rounded};
+use super::numbers::{RejectingGates, Share, Span, Spread, WEEK, end, gate_verdict, rounded};
 use crate::domain::{Status, Timestamp, Workflow, WorkflowName};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
-use crate::tasks::headers::list::{Filter, known_names};
+use crate::tasks::headers::list::{Filter, check_filter_names};
 use crate::tasks::headers::listing::{ListScope, Unreadable, read_all, unreadable_value};
 use crate::tasks::headers::summary::{TaskSummary, time};
 
-/// What is asked.
+/// A query for statistics.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Question {
-    /// Since when; else since the first task.
+pub(crate) struct StatsQuery {
+    /// The start of the time; without it, the first task.
     pub since: Option<Timestamp>,
-    /// Of which workflow; else of all.
+    /// The workflow; without it, all.
     pub workflow: Option<WorkflowName>,
 }
 
-/// How the process does.
+/// Statistics of the process.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Stats {
-    /// What the project is called.
+    /// The project's name.
     pub project: String,
-    /// The workflow that was asked for.
+    /// The workflow of the query.
     pub workflow: Option<String>,
-    /// The time that is looked at.
+    /// The counted time.
     pub span: Span,
     /// What became of tasks.
     pub tally: Tally,
-    /// How long tasks took that were completed, from when they were made.
+    /// How long completed tasks took, from their creation.
     pub lead: Option<Spread>,
     /// Of these, those that were never sent back.
     pub first_pass: Share,
@@ -45,15 +44,15 @@ pub(crate) struct Stats {
     pub loops: Loops,
     /// The gates in force, in the order of the workflows, and those that are gone.
     pub gates: Vec<GateStats>,
-    /// Who completed something.
+    /// The agents that completed something.
     pub agents: Vec<AgentStats>,
     /// The tags of tasks that moved.
     pub tags: Vec<TagStats>,
     /// Week by week.
     pub weeks: Vec<Week>,
-    /// Whether rejections become more.
+    /// The trend of rejections.
     pub trend: Trend,
-    /// Tasks with visits that ended before they began, by the clocks of different machines; they count as no time.
+    /// Tasks with visits that ended before they began, by the clocks of different machines; these count as 0 seconds.
     pub skewed: Vec<String>,
     /// Files that could not be counted.
     pub unreadable: Vec<Unreadable>,
@@ -62,24 +61,24 @@ pub(crate) struct Stats {
 /// What became of tasks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
-    /// All there are.
+    /// All tasks.
     pub all: u64,
     /// Not finished.
     pub active: u64,
-    /// Made in this time.
+    /// Created in this time.
     pub created: u64,
     /// Completed in this time.
     pub completed: u64,
     /// Failed in this time.
     pub failed: u64,
-    /// Called off in this time.
+    /// Cancelled in this time.
     pub cancelled: u64,
     /// Visits that ended in this time.
     pub visits: u64,
 }
 
 impl Stats {
-    /// Returns how many tasks are completed in seven days, on average; nothing where the time is shorter.
+    /// Returns how many tasks are completed in seven days, on average; nothing if the time is shorter.
     #[expect(
         clippy::cast_precision_loss,
         reason = "counts of tasks and seconds are far below 2^52"
@@ -89,7 +88,7 @@ impl Stats {
         (weeks >= 1.0).then(|| self.tally.completed as f64 / weeks)
     }
 
-    /// Returns where most of the time is spent, if any is.
+    /// Returns the gate where most of the time is spent, if any is.
     pub(crate) fn bottleneck(&self) -> Option<&GateStats> {
         self.gates.iter().filter(|gate| gate.time.part > 0).max_by_key(|gate| gate.time.part)
     }
@@ -133,35 +132,35 @@ impl Stats {
     }
 }
 
-/// Returns how the process does. Only files that changed since they were last looked at are read.
+/// Computes the statistics. Reads only files that changed since they were last read.
 pub(crate) fn stats(
     workspace: &Workspace,
     in_force: &InForce,
-    question: &Question,
+    query: &StatsQuery,
 ) -> Result<Stats, ProjectError> {
     let mut listing = read_all(workspace, in_force, ListScope::All);
-    if let Some(workflow) = &question.workflow {
+    if let Some(workflow) = &query.workflow {
         let filter = Filter { workflows: vec![workflow.clone()], ..Filter::default() };
-        known_names(&filter, &in_force.rules, &listing)?;
+        check_filter_names(&filter, &in_force.rules, &listing)?;
         listing.tasks.retain(|(task, _)| task.routing.workflow == *workflow);
     }
     let tasks: Vec<&TaskSummary> = listing.tasks.iter().map(|(header, _)| header).collect();
-    let stats = count(&tasks, &in_force.rules, question, workspace.now());
+    let stats = count(&tasks, &in_force.rules, query, workspace.now());
     let project = in_force.project_name(workspace);
     Ok(Stats { project, unreadable: listing.unreadable, ..stats })
 }
 
-/// Counts tasks, whose workflow is the one that was asked for.
-fn count(tasks: &[&TaskSummary], rules: &Rules, question: &Question, now: Timestamp) -> Stats {
+/// Counts tasks of the workflow of the query.
+fn count(tasks: &[&TaskSummary], rules: &Rules, query: &StatsQuery, now: Timestamp) -> Stats {
     let until = now.as_second();
-    let from = question.since.map_or_else(|| beginning(tasks, until), Timestamp::as_second);
+    let from = query.since.map_or_else(|| beginning(tasks, until), Timestamp::as_second);
     let span = Span { from: from.min(until), until };
     let (mut tally, mut leads, mut first_pass) = (Tally::default(), Vec::new(), Share::default());
     let mut rejections = Share::default();
     let (mut loops, mut gates, mut agents) =
         (Loops::default(), Gates::default(), Agents::default());
     let (mut tags, mut weeks) = (Tags::default(), Weeks::of(span));
-    let judges = Judges::of(rules, tasks);
+    let rejecting_gates = RejectingGates::of(rules, tasks);
     let mut skewed = Vec::new();
     for &task in tasks {
         tally.all += 1;
@@ -179,7 +178,7 @@ fn count(tasks: &[&TaskSummary], rules: &Rules, question: &Question, now: Timest
         }
         for stay in task.visits.iter().filter(|stay| span.has(stay)) {
             tally.visits += 1;
-            if let Some(verdict) = judges.verdict(task, stay) {
+            if let Some(verdict) = rejecting_gates.verdict(task, stay) {
                 rejections.count(verdict.rejects);
                 weeks.judged(end(stay), verdict.rejects);
             }
@@ -190,15 +189,15 @@ fn count(tasks: &[&TaskSummary], rules: &Rules, question: &Question, now: Timest
         loops.see(task, &span);
         gates.see(task, &span);
         agents.see(task, &span);
-        tags.see(task, &span, &judges, lead.map(|(_, lead)| lead));
+        tags.see(task, &span, &rejecting_gates, lead.map(|(_, lead)| lead));
     }
     loops.close();
     skewed.sort();
     let (weeks, trend) = weeks.close();
-    let gates = gates.close(asked(rules, question));
+    let gates = gates.close(queried_workflows(rules, query));
     Stats {
         project: String::new(),
-        workflow: question.workflow.as_ref().map(ToString::to_string),
+        workflow: query.workflow.as_ref().map(ToString::to_string),
         span,
         tally,
         lead: Spread::of(leads),
@@ -216,7 +215,7 @@ fn count(tasks: &[&TaskSummary], rules: &Rules, question: &Question, now: Timest
 }
 
 impl Tally {
-    /// Counts what became of a task. Returns when it was completed and how long it took, if it was in this time.
+    /// Counts a task. Returns when it was completed and how long it took, if that was in this time.
     fn end(&mut self, task: &TaskSummary, span: &Span) -> Option<(i64, u64)> {
         if !task.is_finished() {
             self.active += 1;
@@ -246,9 +245,12 @@ impl Tally {
     }
 }
 
-/// Returns the workflows that are asked for.
-fn asked<'r>(rules: &'r Rules, question: &Question) -> impl Iterator<Item = &'r Workflow> {
-    let wanted = question.workflow.clone();
+/// Returns the workflows of the query.
+fn queried_workflows<'r>(
+    rules: &'r Rules,
+    query: &StatsQuery,
+) -> impl Iterator<Item = &'r Workflow> {
+    let wanted = query.workflow.clone();
     rules
         .project
         .workflows
@@ -256,7 +258,7 @@ fn asked<'r>(rules: &'r Rules, question: &Question) -> impl Iterator<Item = &'r 
         .filter(move |own| wanted.as_ref().is_none_or(|name| own.name == *name))
 }
 
-/// Returns when the first of the tasks was made, or came to its first gate.
+/// Returns when the first of the tasks was created, or came to its first gate.
 fn beginning(tasks: &[&TaskSummary], until: i64) -> i64 {
     let first = |task: &&TaskSummary| {
         let created = task.created.as_second();

@@ -1,4 +1,4 @@
-//! Judges a value by a shape: what is wrong, as data for programs, and as sentences that teach.
+//! Checks a value against a shape. Problems are data for programs and sentences for readers.
 
 use std::str::FromStr;
 
@@ -10,10 +10,10 @@ use crate::domain::workflow::shape::{
 };
 use crate::domain::{Duty, Map, Outcome, Outputs, Workflow, did_you_mean, listed, nearest};
 
-/// The most problems that are told: nobody mends more at once.
+/// The most problems that are reported.
 const MOST_PROBLEMS: usize = 100;
 
-/// How often a value may be held against a shape: far more than any work needs, and a fraction of a second.
+/// The most comparisons of a value with a shape: far more than needed, and a fraction of a second.
 const MOST_STEPS: usize = 500_000;
 
 /// Something that the declared shape does not allow.
@@ -63,13 +63,13 @@ impl Problem {
     }
 }
 
-/// Returns what the shape does not allow of the outputs, in the order of the declaration: the first hundred problems.
+/// Returns the first hundred problems of the outputs, in the order of the shape's declaration.
 pub fn judge(shape: &Shape, outputs: &Map) -> Vec<Problem> {
     // The clone is of what a completion may bring: 32 KiB.
     judge_value(shape, &Value::Object(outputs.clone()))
 }
 
-/// Returns what a value has that the shape does not allow. A value that takes too long is refused, whatever it is.
+/// Returns the problems of a value. A value that takes too long to check is a problem too.
 pub(crate) fn judge_value(shape: &Shape, given: &Value) -> Vec<Problem> {
     let mut judge = Judge { problems: Vec::new(), steps: MOST_STEPS, path: String::new() };
     judge.value(shape, given);
@@ -80,7 +80,7 @@ pub(crate) fn judge_value(shape: &Shape, given: &Value) -> Vec<Problem> {
     judge.problems
 }
 
-/// What has been found so far, how much more may be looked at, and where.
+/// The state of a check: problems found, steps left, and the current path.
 struct Judge {
     problems: Vec<Problem>,
     steps: usize,
@@ -230,7 +230,7 @@ impl Judge {
             inner.value(alternative, given);
             self.steps = inner.steps;
             let found = inner.problems;
-            // What was not looked at to its end fits nothing.
+            // A value that was not checked completely does not fit.
             if found.is_empty() || self.steps == 0 {
                 return;
             }
@@ -316,8 +316,8 @@ fn advice(got: &Value, wanted: &[&str]) -> String {
     }
 }
 
-/// Returns what is handed on with the outcome, where something is declared. Outcomes without a shape of their own may hand on
-/// what the gate declares, and need not: who is blocked has no result yet.
+/// Returns the shape of an outcome's outputs, if one is declared. Outcomes without a shape of their own may have any of the
+/// gate's outputs: a blocked agent has no result yet.
 pub(crate) fn shape_of(duty: &Duty, outcome: &Outcome) -> Option<Shape> {
     let declared = duty.outputs.shape(outcome.as_str());
     let ends = matches!(outcome, Outcome::Complete | Outcome::Decision(_));
@@ -329,7 +329,7 @@ pub(crate) fn shape_of(duty: &Duty, outcome: &Outcome) -> Option<Shape> {
     }
 }
 
-/// Returns a shape of the fields of all, none of them required.
+/// Returns a shape with the fields of all of these, none required.
 fn optional<'a>(shapes: impl Iterator<Item = &'a Shape>) -> Shape {
     let mut fields = ObjectFields::default();
     for other in shapes.filter_map(Shape::fields) {

@@ -240,7 +240,7 @@ const fn meaning(outcome: &Outcome) -> &'static str {
 }
 
 impl Refusal {
-    /// Returns the outcome that was meant by a word that is none here, if that can be told.
+    /// Returns the outcome that an invalid word probably means.
     pub fn meant(&self) -> Option<&Outcome> {
         match self {
             Self::InvalidOutcome { given, valid, .. } => meant_outcome(given, valid),
@@ -249,7 +249,7 @@ impl Refusal {
     }
 }
 
-/// Returns the outcome that is meant by a word that is none.
+/// Returns the outcome that an invalid word probably means.
 pub(crate) fn meant_outcome<'a>(given: &str, valid: &'a [Outcome]) -> Option<&'a Outcome> {
     let word = nearest(given, valid.iter().map(Outcome::as_str)).or_else(|| synonym(given))?;
     valid.iter().find(|outcome| outcome.as_str() == word)
@@ -476,7 +476,7 @@ impl Refusal {
         }
     }
 
-    /// Returns a completion that would be accepted in this one's place.
+    /// Returns a completion that would be accepted instead.
     pub fn example(&self) -> Option<Value> {
         match self {
             Self::InvalidOutcome { given, valid, .. } => {
@@ -485,7 +485,7 @@ impl Refusal {
             Self::MissingOutcome { valid, .. } | Self::SkipNotAllowed { valid, .. } => {
                 valid.first().map(sample)
             }
-            // Whoever found faults is not to be led to pass over them.
+            // An agent that found faults should not be led to ignore them.
             Self::RejectNotAllowed { valid, .. } => {
                 valid.iter().find(|word| **word == Outcome::Blocked).or(valid.first()).map(sample)
             }

@@ -96,8 +96,8 @@ pub(crate) fn escalate(branches: &mut [OpenBranch], id: &GateId, role: &RoleId) 
     }
 }
 
-/// Returns what the branches came to; nothing while that is open. Branches that do not apply do not count. A fork has failed
-/// when it cannot pass any more and nobody is at work or waited for: all that is to be mended is heard at once.
+/// Returns how the branches join; `None` while that is open. Skipped branches do not count. A fork fails only when it cannot pass
+/// any more and no branch is still open, so that all requests are collected.
 pub(crate) fn join(strategy: JoinStrategy, branches: &[OpenBranch]) -> Option<Join> {
     let count =
         |of: &[BranchStatus]| branches.iter().filter(|branch| of.contains(&branch.status)).count();
@@ -119,7 +119,7 @@ pub(crate) fn join(strategy: JoinStrategy, branches: &[OpenBranch]) -> Option<Jo
     }
 }
 
-/// Returns how the branches join once one of them has this verdict, and which are unfinished then.
+/// Returns how the branches join with this verdict of one of them, and which are unfinished then.
 pub(crate) fn join_after(
     rules: &Rules,
     task: &Task,
@@ -130,8 +130,8 @@ pub(crate) fn join_after(
     join_with(rules, task, fork, |branches| record_verdict(branches, id, verdict, &[]))
 }
 
-/// Returns how the branches join without a new verdict: the rules changed, and the branches that were waited for are gone. Returns
-/// nothing where no branch has a verdict yet.
+/// Returns how the branches join without a new verdict, after changed rules removed the remaining branches. `None` if no branch
+/// has a verdict yet.
 pub(crate) fn join_unprompted(
     rules: &Rules,
     task: &Task,
@@ -150,12 +150,12 @@ fn join_with(
     fork: &Fork,
     speak: impl FnOnce(&mut [OpenBranch]),
 ) -> Option<(Join, Vec<GateId>)> {
-    // A branch whose role has lost its agents is waited for by nobody.
+    // A branch whose role has no agents any more is not waited for.
     let mut task = task.clone();
     hold_unstaffed(rules, &mut task);
     let open = task.gate.as_mut()?;
     speak(&mut open.branches);
-    // What the rules do not have any more holds nothing up.
+    // Branches that the rules no longer have are not waited for.
     open.branches.retain(|branch| !branch.status.is_open() || fork.branch(&branch.id).is_some());
     Some((join(fork.join, &open.branches)?, unfinished(open)))
 }
@@ -183,7 +183,7 @@ pub fn preview_branch(
     Some((verdict, said))
 }
 
-/// Lets the task's status and blockers follow its open branches: it is ready as long as a branch waits for somebody.
+/// Sets the task's status and blockers from its open branches: it is ready while a branch waits for an agent.
 pub(crate) fn update_status(task: &mut Task) {
     let Some(open) =
         task.gate.as_ref().filter(|open| !open.branches.is_empty() && open.held.is_none())
@@ -214,11 +214,13 @@ pub(crate) fn update_status(task: &mut Task) {
     }
 }
 
-/// Blocks branches for which there is nobody. Returns which, with the role.
+/// Blocks branches without agents. Returns those, with their roles.
 pub(crate) fn hold_unstaffed(rules: &Rules, task: &mut Task) -> Vec<(GateId, RoleId)> {
-    let posts = Workplace::open(rules, task).into_iter().filter(|post| !post.is_staffed(rules));
-    let empty: Vec<(GateId, RoleId)> =
-        posts.filter_map(|post| Some((post.branch()?.clone(), post.role.clone()))).collect();
+    let posts =
+        Workplace::open(rules, task).into_iter().filter(|workplace| !workplace.is_staffed(rules));
+    let empty: Vec<(GateId, RoleId)> = posts
+        .filter_map(|workplace| Some((workplace.branch()?.clone(), workplace.role.clone())))
+        .collect();
     let mut held = Vec::new();
     for branch in task.gate.iter_mut().flat_map(|open| &mut open.branches) {
         let Some((_, role)) = empty.iter().find(|(id, _)| *id == branch.id) else { continue };
@@ -240,7 +242,7 @@ pub(crate) fn unfinished(open: &OpenVisit) -> Vec<GateId> {
         .collect()
 }
 
-/// Returns when the branch was opened, or last spoke without finishing.
+/// Returns when the branch was opened, or last had an entry without finishing.
 pub(crate) fn branch_entered(task: &Task, open: &OpenVisit, branch: &GateId) -> Timestamp {
     let spoken = visit_entries(&task.history, open.visit).iter().rev();
     let last = spoken
@@ -250,7 +252,7 @@ pub(crate) fn branch_entered(task: &Task, open: &OpenVisit, branch: &GateId) -> 
     last.unwrap_or(open.entered)
 }
 
-/// Returns the entries of the visit with that number, as far as it has come; one entry everywhere but at a fork.
+/// Returns the entries of the visit with that number so far; at most one, except at a fork.
 pub(crate) fn visit_entries(history: &[Visit], visit: usize) -> &[Visit] {
     let from = history.get(visit..).unwrap_or_default();
     let end =
@@ -258,7 +260,7 @@ pub(crate) fn visit_entries(history: &[Visit], visit: usize) -> &[Visit] {
     &from[..end]
 }
 
-/// Returns the entry that ended what the ticket names: the branch's, else the one that closed the visit.
+/// Returns the entry that ended the ticket's branch, or the visit.
 pub(crate) fn ending_entry<'h>(history: &'h [Visit], ticket: &Ticket) -> Option<&'h Visit> {
     let entries = visit_entries(history, ticket.visit?);
     let own =
@@ -266,8 +268,8 @@ pub(crate) fn ending_entry<'h>(history: &'h [Visit], ticket: &Ticket) -> Option<
     own.or_else(|| entries.last().filter(|entry| !entry.leaves_open()))
 }
 
-/// Returns the branch that is meant: the one that the ticket names, else the one that the agent has claimed, else the only one
-/// at which it may speak. Nothing where the task stands at no fork.
+/// Returns the branch of a ticket: the named one, else the one that the agent has claimed, else the only one that it may
+/// complete. `None` if the task is not at a fork.
 pub(crate) fn find_branch(
     rules: &Rules,
     task: &Task,
@@ -300,7 +302,7 @@ pub(crate) fn find_branch(
     }
 }
 
-/// Returns the branch that is meant by an agent that names none, if there is no doubt.
+/// Returns the branch for an agent that names none, if it is unambiguous.
 pub fn branch_of(rules: &Rules, task: &Task, agent: &AgentId) -> Option<GateId> {
     let ticket = Ticket { task: task.id.clone(), visit: None, branch: None };
     find_branch(rules, task, &ticket, agent).ok().flatten()
@@ -318,12 +320,12 @@ fn infer_branch(
         let ticket = task.ticket_of(None);
         return Err(Refusal::NoSuchBranch { ticket, gate: gate.id.clone(), open: Vec::new() });
     }
-    let held = posts.iter().filter(|post| post.holder == Some(agent));
+    let held = posts.iter().filter(|workplace| workplace.holder == Some(agent));
     let mut held = held.filter_map(Workplace::branch);
     if let (Some(branch), None) = (held.next(), held.next()) {
         return Ok(branch.clone());
     }
-    let may = |post: &&Workplace<'_>| may_complete(rules, task, post, agent).is_ok();
+    let may = |workplace: &&Workplace<'_>| may_complete(rules, task, workplace, agent).is_ok();
     let mut possible = posts.iter().filter(may).filter_map(Workplace::branch);
     match (possible.next(), possible.next()) {
         (Some(branch), None) => return Ok(branch.clone()),
@@ -337,7 +339,7 @@ fn infer_branch(
         }
         (None, _) => {}
     }
-    // Whoever has spoken here speaks a second time.
+    // The agent has completed a branch of this visit: this is a second completion.
     let mut own = visit_entries(&task.history, open.visit)
         .iter()
         .rev()
@@ -346,9 +348,9 @@ fn infer_branch(
     if let Some(conflict) = own {
         return Err(conflict);
     }
-    if let [post] = &posts[..] {
-        // There is one branch, and it is not the agent's: why not is the better answer.
-        may_complete(rules, task, post, agent)?;
+    if let [workplace] = &posts[..] {
+        // With one branch, the reason why it is not the agent's is the better answer.
+        may_complete(rules, task, workplace, agent)?;
     }
     Err(Refusal::NotYourBranch {
         task: task.id.clone(),
@@ -385,6 +387,8 @@ pub(crate) fn open_tickets(rules: &Rules, task: &Task) -> Vec<(Ticket, RoleId)> 
     let posts = Workplace::open(rules, task);
     posts
         .iter()
-        .filter_map(|post| Some((task.ticket_of(Some(post.branch()?)), post.role.clone())))
+        .filter_map(|workplace| {
+            Some((task.ticket_of(Some(workplace.branch()?)), workplace.role.clone()))
+        })
         .collect()
 }

@@ -1,11 +1,11 @@
-//! What rejections want, and which of that nobody has answered yet.
+//! The changes that rejections request, and which of them are unanswered.
 
 use crate::domain::{
     Destination, Ending, GateId, Join, LostDependency, Outcome, ReviewContext, RoleId, Task,
     Verdict, Visit,
 };
 
-/// Returns the review context that an entry makes: of a fork that failed, that of all its branches.
+/// Returns the review context of an entry; for a failed fork, of all its branches.
 pub(crate) fn review_of(history: &[Visit], index: usize) -> Option<ReviewContext> {
     let visit = history.get(index)?;
     if visit.join == Some(Join::Failed) {
@@ -21,7 +21,7 @@ pub(crate) fn review_of(history: &[Visit], index: usize) -> Option<ReviewContext
     })
 }
 
-/// Returns what all the branches want that did not pass the task, each text with its branch.
+/// Returns the requests of all branches that did not pass, each text with its branch.
 fn of_branches(history: &[Visit], closed: usize) -> ReviewContext {
     let first = history[..closed]
         .iter()
@@ -39,7 +39,7 @@ fn of_branches(history: &[Visit], closed: usize) -> ReviewContext {
         .map(|(_, visit)| *visit)
         .filter(|visit| visit.verdict == Some(Verdict::Reject))
         .collect();
-    // Where one branch alone rejects, it is known who did.
+    // If only one branch rejects, its agent is named.
     let alone = <[&Visit; 1]>::try_from(rejecting).ok().map(|[visit]| visit);
     let notes: Vec<String> = against
         .iter()
@@ -57,7 +57,7 @@ fn of_branches(history: &[Visit], closed: usize) -> ReviewContext {
     }
 }
 
-/// Returns what an entry lists; a decision may hold a task without a list, and then what it was about says why.
+/// Returns the requests of an entry; for a decision without a list, its summary.
 pub(crate) fn wants(visit: &Visit) -> Vec<String> {
     match &visit.blockers[..] {
         [] => vec![visit.summary.clone()],
@@ -65,27 +65,27 @@ pub(crate) fn wants(visit: &Visit) -> Vec<String> {
     }
 }
 
-/// Returns the texts with the branch that says them.
+/// Returns the texts, each with the branch.
 pub(crate) fn named(branch: &GateId, texts: &[String]) -> Vec<String> {
     texts.iter().map(|text| format!("{branch}: {text}")).collect()
 }
 
-/// Returns the entries whose wishes nobody has answered yet, oldest first. They are answered when the gate that has them passes
-/// the task or does not apply any more, or a person decides; a gate that rejects again says anew what it wants.
+/// Returns the entries with unanswered requests, oldest first. A request is answered when its gate passes the task or is skipped,
+/// or a person decides; a new rejection of the gate replaces it.
 pub fn unanswered(history: &[Visit]) -> Vec<&Visit> {
     unanswered_at(history).into_iter().map(|index| &history[index]).collect()
 }
 
-/// Returns what these entries want: of a fork, what all of its branches want.
+/// Returns the unanswered requests; for a fork, those of all its branches.
 pub(crate) fn open_wishes(history: &[Visit]) -> Vec<ReviewContext> {
     unanswered_at(history).into_iter().filter_map(|index| review_of(history, index)).collect()
 }
 
-/// Returns the places of these entries.
+/// Returns the indexes of these entries.
 fn unanswered_at(history: &[Visit]) -> Vec<usize> {
     let mut open: Vec<usize> = Vec::new();
     for (index, visit) in history.iter().enumerate() {
-        match (&visit.outcome, visit.said()) {
+        match (&visit.outcome, visit.gate_outcome()) {
             (Ending::Override | Ending::Reopened | Ending::Cancelled, _) => open.clear(),
             (_, Some(outcome)) if sends_back(visit, outcome) => {
                 open.retain(|other| history[*other].gate != visit.gate);
@@ -93,7 +93,7 @@ fn unanswered_at(history: &[Visit]) -> Vec<usize> {
                     open.push(index);
                 }
             }
-            // A branch that has spoken while others are open is not its fork.
+            // An entry of a branch while others are open is not the fork's.
             (_, Some(Outcome::Blocked | Outcome::Failed) | None) => {}
             (_, Some(_)) => {
                 open.retain(|other| {
@@ -103,12 +103,12 @@ fn unanswered_at(history: &[Visit]) -> Vec<usize> {
             }
         }
     }
-    // A decision may lead back as a matter of course; only who says that something needs mending must be answered.
-    open.retain(|index| history[*index].said() == Some(&Outcome::NeedsReview));
+    // A decision may lead back regularly; only `needs_review` must be answered.
+    open.retain(|index| history[*index].gate_outcome() == Some(&Outcome::NeedsReview));
     open
 }
 
-/// A rejection is settled where the workflow sends a task that came back too often somewhere else: that gate has the word.
+/// A rejection is settled if the workflow sends the task elsewhere after too many returns: that gate decides.
 fn is_settled(visit: &Visit) -> bool {
     let stays = visit.to == Some(Destination::Gate(visit.gate.clone()));
     visit.retry.is_none() && !stays
@@ -118,17 +118,17 @@ fn sends_back(visit: &Visit, outcome: &Outcome) -> bool {
     *outcome == Outcome::NeedsReview || (visit.retry.is_some() && *outcome != Outcome::Failed)
 }
 
-/// Returns what the latest wish is that nobody has answered.
+/// Returns the latest unanswered request.
 pub(crate) fn review(history: &[Visit]) -> Option<ReviewContext> {
     let told = |visit: &Visit| !visit.blockers.is_empty() || visit.rejection_notes.is_some();
-    // That the rules or the clock moved the task since changes nothing of what is wanted.
+    // Moves by changed rules or timeouts do not answer a request.
     let came =
         history.iter().rposition(|visit| !matches!(visit.outcome, Ending::Moved | Ending::Timeout));
     let asks = |index: &usize| history[*index].retry.is_some() && history[*index].join.is_none();
     let last = came.filter(asks).filter(|index| told(&history[*index]));
     let index = last.or_else(|| unanswered_at(history).pop())?;
     let wish = review_of(history, index)?;
-    // Who leads back as a matter of course and lists nothing wants nothing.
+    // A regular way back without a list requests nothing.
     Some(if last.is_some() {
         ReviewContext { blockers: history[index].blockers.clone(), ..wish }
     } else {
@@ -136,33 +136,33 @@ pub(crate) fn review(history: &[Visit]) -> Option<ReviewContext> {
     })
 }
 
-/// How a task begins to say that nobody is in its role: the text is spec 1, 9.7's own.
+/// The start of the blocker of a role without agents, as in spec 1, 9.7.
 const NOBODY: &str = "No agents available for role: ";
 
-/// How it begins to say that it was sent back too often.
+/// The start of the blocker of a rejection loop.
 pub(crate) const CIRCLE: &str = "Circular rejection loop: ";
 
-/// Returns what stands in the way of a task whose role has nobody.
+/// Returns the blocker of a task whose role has no agents.
 pub(crate) fn nobody(role: &RoleId) -> String {
     format!("{NOBODY}{role}")
 }
 
-/// Returns whether the text says that nobody is in a role.
+/// Returns whether a blocker is that of a role without agents.
 pub fn is_nobody(text: &str) -> bool {
     text.starts_with(NOBODY)
 }
 
-/// Returns whether the text says that the task was sent back too often.
+/// Returns whether a blocker is that of a rejection loop.
 pub fn is_circle(text: &str) -> bool {
     text.starts_with(CIRCLE)
 }
 
-/// Returns whether the rules themselves put the text in a task's way, and would do so again where it still holds.
+/// Returns whether the engine itself sets such a blocker, and would set it again if it still holds.
 pub(crate) fn is_own(text: &str) -> bool {
     is_nobody(text) || is_circle(text)
 }
 
-/// Returns the dependencies on whose loss the task waits. What a completion said of them is its own affair.
+/// Returns the lost dependencies that block the task. Blockers from a completion with the same text do not count.
 pub fn lost_dependencies(task: &Task) -> Vec<LostDependency> {
     // Once it was set going again, what was said is over.
     let waits = task.gate.as_ref().is_some_and(|open| open.resumed.is_none());

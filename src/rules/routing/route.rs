@@ -1,4 +1,4 @@
-//! Where an outcome leads (spec 1, 3.1 to 3.3; DESIGN section 5): the one routing function.
+//! The routing function: where an outcome leads (spec 1, 3.1 to 3.3; DESIGN section 5).
 
 use std::cell::OnceCell;
 
@@ -13,25 +13,25 @@ use crate::rules::act::LOOP_LIMIT;
 use crate::rules::workflow::graph::{default_target, is_backward};
 use crate::rules::workflow::rules::Rules;
 
-/// A way through the workflow: where it ends, and what was met on it.
+/// A route through the workflow: its end, and what happens on the way.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Passage {
     pub to: Destination,
-    /// Gates that were passed over.
+    /// Skipped gates.
     pub skipped: Vec<GateId>,
-    /// Gates whose outputs are forgotten.
+    /// Gates whose outputs are removed from the context.
     pub cleared: Vec<GateId>,
-    /// How often a backward route will have entered `to` then; nothing where the way is not backward.
+    /// How often backward routes will have entered `to`; `None` for a forward route.
     pub retry: Option<u32>,
-    /// The role that the next visit belongs to in place of its gate's.
+    /// The role of the next visit, if not its gate's.
     pub escalated_to: Option<RoleId>,
-    /// The way back that would have been gone once too often.
+    /// The backward route that exceeded its limit.
     pub exhausted: Option<TooOften>,
     /// Conditions that failed on the way.
     pub trouble: Vec<ConditionTrouble>,
 }
 
-/// A way back that is not gone any more, or not as before.
+/// A backward route that exceeded its limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TooOften {
     /// The gate that it leads to.
@@ -41,14 +41,14 @@ pub struct TooOften {
     pub limit: u32,
 }
 
-/// Returns where an outcome at the task's open gate would lead, or nothing when no visit is open.
+/// Returns where an outcome at the task's open gate would lead; `None` without an open visit.
 pub fn preview(rules: &Rules, task: &Task, outcome: &Outcome) -> Option<Passage> {
     let workflow = rules.workflow_of(task)?;
     let (index, _) = workflow.gate(&task.gate.as_ref()?.current)?;
     Some(route(rules, workflow, task, &task.history, index, outcome))
 }
 
-/// Returns where the outcome at the gate number `index` leads. `history` includes the visit that ends now, as far as it is known.
+/// Returns where the outcome at the gate with this index leads. `history` includes the visit that ends now, as far as it is known.
 pub(crate) fn route(
     rules: &Rules,
     workflow: &Workflow,
@@ -69,7 +69,7 @@ pub(crate) fn route(
         Some(route) => route.to == Target::Hold,
         None => passage.to == Destination::Gate(workflow.gates[index].id.clone()),
     };
-    // The way back from a detour is no way back of the work.
+    // The return from a detour does not count as sending back.
     let counts = written.is_some() || *outcome == Outcome::NeedsReview;
     if counts && !holds {
         passage = way.counted(passage, history);
@@ -83,7 +83,7 @@ pub(crate) fn entry(rules: &Rules, workflow: &Workflow, task: &Task) -> Passage 
     RouteFinder { rules, workflow, task, scope: &scope, index: 0 }.first_that_applies(0)
 }
 
-/// Returns what a gate that decides by itself decides of the task.
+/// Evaluates an automatic gate for the task. Returns the result, and failed conditions.
 pub(crate) fn judgement(
     rules: &Rules,
     workflow: &Workflow,
@@ -95,13 +95,13 @@ pub(crate) fn judgement(
     (applies(rules, workflow, (Station::from(&gate.id), gate), &scope, &mut trouble), trouble)
 }
 
-/// Returns the outcome that stands for what a condition gate decides.
+/// Returns the outcome for a condition gate's result.
 pub(crate) fn decision(holds: bool) -> Outcome {
     let word: Decision = if holds { "true" } else { "false" }.parse().expect("it is letters");
     Outcome::Decision(word)
 }
 
-/// The gate that a way begins at.
+/// Finds routes from one gate.
 struct RouteFinder<'a> {
     rules: &'a Rules,
     workflow: &'a Workflow,
@@ -115,7 +115,7 @@ impl RouteFinder<'_> {
         &self.workflow.gates[self.index]
     }
 
-    /// Where an outcome leads that no route speaks of.
+    /// Returns where an outcome without a route leads.
     fn by_default(&self, outcome: &Outcome, history: &[Visit]) -> Passage {
         match default_target(self.workflow, self.gate(), outcome) {
             Some(target) => self.along(&target, history),
@@ -123,7 +123,7 @@ impl RouteFinder<'_> {
         }
     }
 
-    /// Where a target is.
+    /// Resolves a target.
     fn along(&self, target: &Target, history: &[Visit]) -> Passage {
         match target {
             Target::Gate(gate) => self.jump(gate),
@@ -141,7 +141,7 @@ impl RouteFinder<'_> {
         Passage::straight(Destination::Gate(self.gate().id.clone()))
     }
 
-    /// A route forward passes over the gates in between: they are recorded, and never run by accident.
+    /// Jumps to a gate. A forward jump records the gates in between as skipped.
     fn jump(&self, to: &GateId) -> Passage {
         let mut passage = Passage::straight(Destination::Gate(to.clone()));
         if let Some((place, target)) = self.workflow.gate(to)
@@ -168,7 +168,7 @@ impl RouteFinder<'_> {
         passage
     }
 
-    /// The way back to the first gate that applies; the list's first if none before this one does.
+    /// Goes back to the first gate that applies; to the first of the list if none before this one does.
     fn origin(&self) -> Passage {
         let mut trouble = Vec::new();
         let line = || self.workflow.gates.iter().filter(|gate| !gate.detour);
@@ -178,7 +178,7 @@ impl RouteFinder<'_> {
         Passage { trouble, ..Passage::straight(Destination::Gate(target.id.clone())) }
     }
 
-    /// The way back to the gate of the line that the task visited last before it came here.
+    /// Goes back to the gate on the main line that the task visited last before this one.
     fn previous(&self, history: &[Visit]) -> Passage {
         let earlier = |visit: &Visit| {
             let (place, gate) = self.workflow.gate(&visit.gate)?;
@@ -191,7 +191,7 @@ impl RouteFinder<'_> {
         }
     }
 
-    /// The way from a detour to the gate that sent the task there.
+    /// Returns from a detour to the gate that sent the task there.
     fn back_to_sender(&self) -> Passage {
         let here = &self.gate().id;
         let sent = |visit: &&Visit| {
@@ -204,7 +204,7 @@ impl RouteFinder<'_> {
         }
     }
 
-    /// Counts a way back, and sends a task that has gone it too often where such tasks go.
+    /// Counts a backward route, and redirects a task that exceeds its limit.
     fn counted(&self, passage: Passage, history: &[Visit]) -> Passage {
         let Some((to, count)) = self.count(&passage.to, history) else { return passage };
         let exits = &self.gate().exits;
@@ -216,7 +216,7 @@ impl RouteFinder<'_> {
         }
         match &exits.on_exhausted {
             Exhausted::Block => counted,
-            // Nor does a role that is asked again and again end a circle: the loop guard does.
+            // Repeated escalations do not end a circle: the loop guard does.
             Exhausted::Escalate(_)
                 if count > exits.retries().unwrap_or(LOOP_LIMIT).saturating_add(LOOP_LIMIT) =>
             {
@@ -231,7 +231,7 @@ impl RouteFinder<'_> {
         }
     }
 
-    /// Returns the gate, and how often it will have been entered by backward routes; nothing where this is no way back.
+    /// Returns the gate, and how often backward routes will have entered it; `None` for a forward route.
     fn count(&self, to: &Destination, history: &[Visit]) -> Option<(GateId, u32)> {
         match to {
             Destination::Gate(gate) if is_backward(self.workflow, self.index, gate) => {
@@ -241,11 +241,11 @@ impl RouteFinder<'_> {
         }
     }
 
-    /// A task does not end, nor pass the gate by, while that gate's rejection is unanswered: it goes there.
+    /// Redirects a task to a gate whose rejection is unanswered, instead of ending or passing that gate.
     fn answering(&self, passage: Passage) -> Passage {
         let to = match &passage.to {
             Destination::End => self.workflow.gates.len(),
-            // What goes back, or leaves a detour, passes nothing by: it comes to the gate again.
+            // A backward route, or one from a detour, passes no gate: the task comes there again.
             Destination::Gate(gate) if is_backward(self.workflow, self.index, gate) => {
                 return passage;
             }
@@ -323,7 +323,7 @@ pub(crate) fn returns_to(history: &[Visit], gate: &GateId) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// What conditions may speak of, by name.
+/// The values that conditions can read, by name.
 pub(crate) struct ConditionScope<'a> {
     task: &'a Task,
     history: &'a [Visit],
@@ -336,7 +336,7 @@ impl<'a> ConditionScope<'a> {
         Self { task, history, values: OnceCell::new() }
     }
 
-    /// Returns the values with their names.
+    /// Returns the names with their values.
     pub(crate) fn names(&self) -> [(&str, &Value); 4] {
         let [tags, metadata, history, context] = self.values.get_or_init(|| {
             [
@@ -350,7 +350,7 @@ impl<'a> ConditionScope<'a> {
     }
 }
 
-/// Returns an entry as conditions see it: the fields of spec 1, appendix B.
+/// Returns an entry as conditions read it: the fields of spec 1, appendix B.
 fn visible(visit: &Visit) -> Value {
     json!({
         "gate": visit.station().to_string(),

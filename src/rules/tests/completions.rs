@@ -65,7 +65,7 @@ fn an_omitted_outcome_counts_only_where_it_cannot_hide_a_rejection() {
     silent.outcome = None;
     let task = step(&rules, &task, &Act::Complete(silent), 1).unwrap().task;
     assert_eq!(stands(&task), "review@1 ready");
-    assert_eq!(task.history[0].outcome, Ending::Said(Outcome::Complete));
+    assert_eq!(task.history[0].outcome, Ending::Completed(Outcome::Complete));
 }
 
 #[test]

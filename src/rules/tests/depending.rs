@@ -76,7 +76,7 @@ fn other_reasons_stay_and_nobody_unblocks_what_is_lost() {
     assert_eq!(
         (unheld.status, unheld.blockers.len()),
         (Status::Blocked, 1),
-        "it is not held any more, and still waits"
+        "it is no longer held, and still waits"
     );
     // What an agent says is not taken for it, whatever it says.
     let mut said = completion("agent-7", "blocked");

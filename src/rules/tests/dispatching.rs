@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::world::{at, gate, id, project, workflow};
 use crate::domain::*;
-use crate::rules::{AgentLoads, LastAssignment, Rules, Waiting, dispatch};
+use crate::rules::{AgentLoads, LastAssignment, Rules, UnclaimedWork, dispatch};
 
 /// Returns rules with one role `crew` of these agents, each with its `maxTasks`.
 fn rules_of(way: HandOut, agents: &[(&str, Option<u32>)]) -> Rules {
@@ -22,36 +22,36 @@ fn rules_of(way: HandOut, agents: &[(&str, Option<u32>)]) -> Rules {
     Rules::new(project, org).unwrap().0
 }
 
-fn place(name: &str) -> Waiting {
-    Waiting {
+fn place(name: &str) -> UnclaimedWork {
+    UnclaimedWork {
         ticket: Ticket { task: id(name), visit: None, branch: None },
         role: id("crew"),
         people_only: false,
         priority: Priority::Medium,
         created: at(0),
-        before: None,
-        apart: Vec::new(),
-        lost: None,
+        previous_agent: None,
+        excluded: Vec::new(),
+        lapsed_agent: None,
     }
 }
 
-fn handed(rules: &Rules, waiting: &[Waiting], hands: &AgentLoads) -> Vec<String> {
-    let given = dispatch(rules, waiting, hands);
+fn handed(rules: &Rules, waiting: &[UnclaimedWork], loads: &AgentLoads) -> Vec<String> {
+    let given = dispatch(rules, waiting, loads);
     given
         .into_iter()
         .map(|(place, agent)| format!("{} {agent}", place.ticket.task.local()))
         .collect()
 }
 
-fn hands(held: &[&str]) -> AgentLoads {
-    let mut hands = AgentLoads::default();
+fn loads(held: &[&str]) -> AgentLoads {
+    let mut loads = AgentLoads::default();
     for agent in held {
-        hands.hold(id(agent));
+        loads.add_claim(id(agent));
     }
-    hands
+    loads
 }
 
-fn gift(minute: i64, task: &str, agent: &str) -> LastAssignment {
+fn assignment(minute: i64, task: &str, agent: &str) -> LastAssignment {
     let ticket = Ticket { task: id(task), visit: None, branch: None };
     LastAssignment {
         at: at(minute),
@@ -66,18 +66,18 @@ fn gift(minute: i64, task: &str, agent: &str) -> LastAssignment {
 fn the_most_urgent_goes_first_to_whoever_has_least() {
     let rules = rules_of(HandOut::LeastLoaded, &[("a1", Some(2)), ("a2", Some(2)), ("a3", None)]);
     let waiting = [
-        Waiting { priority: Priority::Low, ..place("AOF-low") },
-        Waiting { created: at(5), ..place("AOF-new") },
+        UnclaimedWork { priority: Priority::Low, ..place("AOF-low") },
+        UnclaimedWork { created: at(5), ..place("AOF-new") },
         place("AOF-old"),
-        Waiting { priority: Priority::Critical, created: at(9), ..place("AOF-now") },
+        UnclaimedWork { priority: Priority::Critical, created: at(9), ..place("AOF-now") },
     ];
     assert_eq!(
         handed(&rules, &waiting, &AgentLoads::default()),
         ["now a1", "old a2", "new a3", "low a1"]
     );
-    assert_eq!(handed(&rules, &waiting, &hands(&["a1"])), ["now a2", "old a3", "new a1", "low a2"]);
+    assert_eq!(handed(&rules, &waiting, &loads(&["a1"])), ["now a2", "old a3", "new a1", "low a2"]);
     assert_eq!(
-        handed(&rules, &waiting, &hands(&["a1", "a1", "a2", "a3"])),
+        handed(&rules, &waiting, &loads(&["a1", "a1", "a2", "a3"])),
         ["now a2"],
         "the others have all they may"
     );
@@ -87,23 +87,23 @@ fn the_most_urgent_goes_first_to_whoever_has_least() {
 fn agents_take_turns_from_the_one_behind_the_last() {
     let rules = rules_of(HandOut::RoundRobin, &[("a1", Some(9)), ("a2", Some(9)), ("a3", Some(9))]);
     let waiting = ["AOF-aaa", "AOF-bbb", "AOF-ccc", "AOF-ddd"].map(place);
-    let mut hands = hands(&["a3", "a3"]);
+    let mut loads = loads(&["a3", "a3"]);
     assert_eq!(
-        handed(&rules, &waiting, &hands),
+        handed(&rules, &waiting, &loads),
         ["aaa a1", "bbb a2", "ccc a3", "ddd a1"],
         "whatever they have"
     );
-    hands.give(id("crew"), gift(3, "AOF-xxx", "a2"));
-    hands.give(id("crew"), gift(2, "AOF-yyy", "a3"));
-    assert_eq!(handed(&rules, &waiting[..2], &hands), ["aaa a3", "bbb a1"]);
-    hands.give(id("crew"), gift(3, "AOF-zzz", "a3"));
+    loads.record_assignment(id("crew"), assignment(3, "AOF-xxx", "a2"));
+    loads.record_assignment(id("crew"), assignment(2, "AOF-yyy", "a3"));
+    assert_eq!(handed(&rules, &waiting[..2], &loads), ["aaa a3", "bbb a1"]);
+    loads.record_assignment(id("crew"), assignment(3, "AOF-zzz", "a3"));
     assert_eq!(
-        handed(&rules, &waiting[..1], &hands),
+        handed(&rules, &waiting[..1], &loads),
         ["aaa a1"],
         "of one second the less urgent was the last"
     );
-    hands.give(id("crew"), gift(4, "AOF-zzz", "gone"));
-    assert_eq!(handed(&rules, &waiting[..1], &hands), ["aaa a1"], "who left the role has no turn");
+    loads.record_assignment(id("crew"), assignment(4, "AOF-zzz", "gone"));
+    assert_eq!(handed(&rules, &waiting[..1], &loads), ["aaa a1"], "who left the role has no turn");
 }
 
 #[test]
@@ -112,22 +112,26 @@ fn work_comes_back_to_whoever_did_it_and_never_to_whoever_must_not() {
         HandOut::LeastLoaded,
         &[("a1", None), ("a2", Some(2)), ("human-ada", Some(1)), ("human-bob", None)],
     );
-    let own = Waiting { before: Some(id("a2")), ..place("AOF-own") };
+    let own = UnclaimedWork { previous_agent: Some(id("a2")), ..place("AOF-own") };
     assert_eq!(
-        handed(&rules, std::slice::from_ref(&own), &hands(&["a2"])),
+        handed(&rules, std::slice::from_ref(&own), &loads(&["a2"])),
         ["own a2"],
         "though others have less"
     );
-    assert_eq!(handed(&rules, &[own], &hands(&["a2", "a2"])), ["own a1"], "it has no room");
-    let apart = Waiting { apart: vec![id("a1"), id("a2")], ..place("AOF-apt") };
+    assert_eq!(handed(&rules, &[own], &loads(&["a2", "a2"])), ["own a1"], "it has no room");
+    let apart = UnclaimedWork { excluded: vec![id("a1"), id("a2")], ..place("AOF-apt") };
     assert_eq!(handed(&rules, &[apart], &AgentLoads::default()), ["apt human-ada"]);
-    let lost = Waiting { lost: Some(id("a1")), before: Some(id("a1")), ..place("AOF-los") };
+    let lost = UnclaimedWork {
+        lapsed_agent: Some(id("a1")),
+        previous_agent: Some(id("a1")),
+        ..place("AOF-los")
+    };
     assert_eq!(
         handed(&rules, &[lost], &AgentLoads::default()),
         ["los a2"],
         "whoever let it lie does not get it again"
     );
-    let people = |name| Waiting { people_only: true, ..place(name) };
+    let people = |name| UnclaimedWork { people_only: true, ..place(name) };
     assert_eq!(
         handed(&rules, &[people("AOF-aaa"), people("AOF-bbb")], &AgentLoads::default()),
         ["aaa human-ada"]
@@ -145,11 +149,11 @@ fn a_role_may_go_its_own_way() {
     rules.org.roles[0].1.hand_out = Some(HandOut::RoundRobin);
     assert_eq!(handed(&rules, &[place("AOF-aaa")], &AgentLoads::default()), ["aaa a1"]);
     assert_eq!(
-        handed(&rules, &[place("AOF-aaa"), place("AOF-aaa")], &hands(&[])),
+        handed(&rules, &[place("AOF-aaa"), place("AOF-aaa")], &loads(&[])),
         ["aaa a1"],
         "nothing is handed twice"
     );
-    let stranger = Waiting { role: id("gone"), ..place("AOF-aaa") };
+    let stranger = UnclaimedWork { role: id("gone"), ..place("AOF-aaa") };
     assert!(handed(&rules, &[stranger], &AgentLoads::default()).is_empty());
 }
 
@@ -162,15 +166,15 @@ prop_compose! {
              prop::collection::vec(0..CREW.len(), 0..3), prop::option::weighted(0.2, 0..CREW.len()), 0..2_usize),
             0..40,
         )
-    ) -> Vec<Waiting> {
-        list.into_iter().enumerate().map(|(task, (priority, created, people_only, before, apart, lost, role))| Waiting {
+    ) -> Vec<UnclaimedWork> {
+        list.into_iter().enumerate().map(|(task, (priority, created, people_only, before, apart, lost, role))| UnclaimedWork {
             role: id(["crew", "pair"][role]),
             people_only,
             priority: Priority::ALL[priority],
             created: at(created),
-            before: before.map(|index| id(CREW[index])),
-            apart: apart.into_iter().map(|index| id(CREW[index])).collect(),
-            lost: lost.map(|index| id(CREW[index])),
+            previous_agent: before.map(|index| id(CREW[index])),
+            excluded: apart.into_iter().map(|index| id(CREW[index])).collect(),
+            lapsed_agent: lost.map(|index| id(CREW[index])),
             ..place(&format!("AOF-t{task:02}"))
         }).collect()
     }
@@ -187,14 +191,14 @@ prop_compose! {
         let mut rules = rules_of(HandOut::ALL[way], &agents);
         let pair = pair.into_iter().map(|index| id(CREW[index])).collect();
         rules.org.roles.push((id("pair"), Role { agents: pair, ..Role::default() }));
-        (rules, hands(&held.into_iter().map(|index| CREW[index]).collect::<Vec<_>>()))
+        (rules, loads(&held.into_iter().map(|index| CREW[index]).collect::<Vec<_>>()))
     }
 }
 
-fn may_have(rules: &Rules, place: &Waiting, agent: &AgentId) -> bool {
+fn may_have(rules: &Rules, place: &UnclaimedWork, agent: &AgentId) -> bool {
     rules.org.role(&place.role).unwrap().agents.contains(agent)
-        && !place.apart.contains(agent)
-        && place.lost.as_ref() != Some(agent)
+        && !place.excluded.contains(agent)
+        && place.lapsed_agent.as_ref() != Some(agent)
         && (!place.people_only || agent.as_str().starts_with("human-"))
 }
 
@@ -202,14 +206,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn handing_out_keeps_to_the_rules((rules, hands) in worlds(), waiting in places(), turn in any::<prop::sample::Index>()) {
-        let given = dispatch(&rules, &waiting, &hands);
+    fn handing_out_keeps_to_the_rules((rules, loads) in worlds(), waiting in places(), turn in any::<prop::sample::Index>()) {
+        let given = dispatch(&rules, &waiting, &loads);
         let mut load: BTreeMap<&AgentId, u32> = BTreeMap::new();
         let mut tickets = BTreeSet::new();
         for (place, agent) in &given {
             prop_assert!(may_have(&rules, place, agent), "{agent} got {}", place.ticket);
             prop_assert!(tickets.insert(place.ticket.clone()), "{} twice", place.ticket);
-            *load.entry(agent).or_insert_with(|| hands.load(agent)) += 1;
+            *load.entry(agent).or_insert_with(|| loads.load(agent)) += 1;
         }
         for (agent, load) in &load {
             prop_assert!(*load <= rules.org.room(agent), "{agent} has {load}");
@@ -217,7 +221,7 @@ proptest! {
         for place in waiting.iter().filter(|place| !tickets.contains(&place.ticket)) {
             let members = &rules.org.role(&place.role).unwrap().agents;
             for agent in members.iter().filter(|agent| may_have(&rules, place, agent)) {
-                let load = load.get(agent).copied().unwrap_or(hands.load(agent));
+                let load = load.get(agent).copied().unwrap_or(loads.load(agent));
                 prop_assert!(load >= rules.org.room(agent), "{} waits, and {agent} has room", place.ticket);
             }
             for (other, agent) in given.iter().filter(|(other, _)| other.role == place.role) {
@@ -228,7 +232,7 @@ proptest! {
         // In whatever order it is asked, the answer is one.
         let mut turned = waiting.clone();
         turned.rotate_left(turn.index(waiting.len() + 1));
-        prop_assert_eq!(&dispatch(&rules, &turned, &hands), &given);
+        prop_assert_eq!(&dispatch(&rules, &turned, &loads), &given);
     }
 
     #[test]
@@ -236,7 +240,7 @@ proptest! {
         let names: Vec<String> = (0..agents).map(|number| format!("a{number}")).collect();
         let agents: Vec<(&str, Option<u32>)> = names.iter().map(|name| (name.as_str(), Some(100))).collect();
         let rules = rules_of(if turns { HandOut::RoundRobin } else { HandOut::LeastLoaded }, &agents);
-        let waiting: Vec<Waiting> = (0..tasks).map(|number| place(&format!("AOF-t{number:02}"))).collect();
+        let waiting: Vec<UnclaimedWork> = (0..tasks).map(|number| place(&format!("AOF-t{number:02}"))).collect();
         let given = dispatch(&rules, &waiting, &AgentLoads::default());
         prop_assert_eq!(given.len(), tasks);
         let counts: Vec<usize> =

@@ -340,10 +340,10 @@ proptest! {
             let speaks = !Workplace::open(&new, &after).is_empty();
             let said = after.status == Status::Blocked && !after.blockers.is_empty();
             prop_assert!(speaks || said, "{:?}", after);
-            if let Some(post) = Workplace::of(&new, &after) {
-                prop_assert_eq!(after.routing.role.as_ref(), Some(post.role));
+            if let Some(workplace) = Workplace::of(&new, &after) {
+                prop_assert_eq!(after.routing.role.as_ref(), Some(workplace.role));
                 let waits = after.routing.agent.is_none() && after.status == Status::Ready;
-                prop_assert!(!waits || post.is_staffed(&new));
+                prop_assert!(!waits || workplace.is_staffed(&new));
             }
         } else {
             prop_assert_eq!(after, task, "what has ended is left alone");

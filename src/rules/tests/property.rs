@@ -86,19 +86,19 @@ fn legal(rules: &Rules, visit: &Visit, next: Option<&GateId>) -> bool {
     let place = |gate: &GateId| workflow.gates.iter().position(|other| other.id == *gate).unwrap();
     let from = place(&visit.gate);
     match (visit.outcome.clone(), next) {
-        (Ending::Said(Outcome::Complete | Outcome::Skip), Some(next)) => {
+        (Ending::Completed(Outcome::Complete | Outcome::Skip), Some(next)) => {
             let to = place(next);
             let between: Vec<&GateId> =
                 workflow.gates[from + 1..to.max(from + 1)].iter().map(|gate| &gate.id).collect();
             to > from && between == visit.skipped.iter().collect::<Vec<_>>()
         }
-        (Ending::Said(Outcome::Complete | Outcome::Skip), None) => {
+        (Ending::Completed(Outcome::Complete | Outcome::Skip), None) => {
             visit.to == Some(Destination::End)
         }
-        (Ending::Said(Outcome::NeedsReview), Some(next)) => {
+        (Ending::Completed(Outcome::NeedsReview), Some(next)) => {
             workflow.gates[from].can_reject() && place(next) < from
         }
-        (Ending::Said(Outcome::Blocked), Some(next)) => *next == visit.gate,
+        (Ending::Completed(Outcome::Blocked), Some(next)) => *next == visit.gate,
         (Ending::Timeout, Some(next)) => {
             let limit = workflow.gates[from].duty().filter(|duty| duty.timeout.is_some());
             *next == visit.gate

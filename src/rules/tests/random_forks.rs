@@ -188,8 +188,9 @@ fn voice(rules: &Rules, task: &Task, pick: usize, stubborn: bool, number: usize)
         return Some(Act::Pass);
     }
     let mut voices = Vec::new();
-    for post in
-        Workplace::open(rules, task).into_iter().filter(|post| post.role.as_str() != "security")
+    for workplace in Workplace::open(rules, task)
+        .into_iter()
+        .filter(|workplace| workplace.role.as_str() != "security")
     {
         let blocked = |branch| {
             task.gate
@@ -197,12 +198,17 @@ fn voice(rules: &Rules, task: &Task, pick: usize, stubborn: bool, number: usize)
                 .and_then(|open| open.branch(branch))
                 .is_some_and(|own| own.status == BranchStatus::Blocked)
         };
-        if post.branch().is_some_and(blocked) {
+        if workplace.branch().is_some_and(blocked) {
             continue;
         }
-        for outcome in post.outcomes(rules) {
+        for outcome in workplace.outcomes(rules) {
             let rejects = matches!(outcome.as_str(), "needs_review" | "ugly");
-            voices.push((post.branch().cloned(), agent_of(post.role.as_str()), outcome, rejects));
+            voices.push((
+                workplace.branch().cloned(),
+                agent_of(workplace.role.as_str()),
+                outcome,
+                rejects,
+            ));
         }
     }
     // Whoever wants to keep a task going for ever rejects wherever that is possible.

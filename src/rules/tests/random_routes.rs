@@ -110,7 +110,7 @@ fn legal(workflow: &Workflow, before: &[Visit], visit: &Visit) -> bool {
     let (index, gate) = workflow.gate(&visit.gate).unwrap();
     let Some(Destination::Gate(to)) = &visit.to else { return true };
     let (place, entered) = workflow.gate(to).unwrap();
-    let Ending::Said(outcome) = &visit.outcome else { return false };
+    let Ending::Completed(outcome) = &visit.outcome else { return false };
     let back = place <= index || entered.detour || gate.detour;
     let written = gate.exits.route(outcome).is_some() || *outcome == Outcome::NeedsReview;
     let held = *to == visit.gate;
@@ -141,14 +141,14 @@ proptest! {
             let act = if passes_by_itself(&rules, &task) {
                 Act::Pass
             } else {
-                let post = Workplace::of(&rules, &task).unwrap();
+                let workplace = Workplace::of(&rules, &task).unwrap();
                 let outcomes: Vec<Outcome> =
-                    post.outcomes(&rules).into_iter().filter(|outcome| *outcome != Outcome::Blocked).collect();
+                    workplace.outcomes(&rules).into_iter().filter(|outcome| *outcome != Outcome::Blocked).collect();
                 // Whoever wants to keep a task going for ever always sends it back.
                 let back = |outcome: &&Outcome| preview(&rules, &task, outcome).is_some_and(|way| way.retry.is_some());
                 let back = outcomes.iter().find(back).filter(|_| stubborn);
                 let pick = usize::from(picks[steps % picks.len()]) + steps / picks.len();
-                let agent = match post.role.as_str() {
+                let agent = match workplace.role.as_str() {
                     "backend" => "agent-7",
                     "architect" => "agent-3",
                     _ => "agent-5",

@@ -52,7 +52,7 @@ fn what_the_engine_would_not_do_is_foreign() {
     let done = say(&rules, &task, "agent-7", "complete").unwrap().task;
     let forged: [(&str, Forge); 6] = [
         ("gate", |task| task.gate.as_mut().unwrap().current = id("approve")),
-        ("outcome", |task| task.history[0].outcome = Ending::Said(Outcome::Skip)),
+        ("outcome", |task| task.history[0].outcome = Ending::Completed(Outcome::Skip)),
         ("agent", |task| task.history[0].agent = Some(id("agent-5"))),
         ("to", |task| task.history[0].to = Some(Destination::End)),
         ("status", |task| task.status = Status::Blocked),

@@ -260,7 +260,10 @@ fn silence_uses_up_a_retry_and_a_contradiction_is_refused() {
     let task = at_check(&rules);
     let silent = tell(&rules, &task, "agent-5", |said| said.outcome = None).unwrap();
     assert_eq!(stands(&silent.task), "implement@3 ready");
-    assert_eq!(silent.task.history.last().unwrap().outcome, Ending::Said(Outcome::NeedsReview));
+    assert_eq!(
+        silent.task.history.last().unwrap().outcome,
+        Ending::Completed(Outcome::NeedsReview)
+    );
     let long = format!("{}\n<gate>FAIL</gate>", "no tests\n".repeat(2_000));
     let failed = tell(&rules, &task, "agent-5", |said| {
         said.outcome = None;

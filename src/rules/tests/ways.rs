@@ -457,7 +457,7 @@ fn a_beginning_at_a_gate_that_decides_by_itself_is_found_again() {
             );
         }
         let mut forged = task.clone();
-        forged.history[0].outcome = Ending::Said(id("nonsense"));
+        forged.history[0].outcome = Ending::Completed(id("nonsense"));
         assert!(matches!(explain(&rules, None, &forged), StateChange::Foreign(_)));
         if task.gate.is_some() {
             let agent =

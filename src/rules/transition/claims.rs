@@ -1,4 +1,4 @@
-//! Claims: an agent takes a task, or a branch of one, or is given it, and gives it back.
+//! Claims: claiming, assigning, renewing and releasing a task or a branch of one; and time limits.
 
 use super::fold;
 use super::visit::Transition;
@@ -23,9 +23,9 @@ impl Transition<'_> {
         let open = self.open()?;
         let ticket = Ticket { task: task.id.clone(), visit: None, branch: branch.cloned() };
         let branch = fork::find_branch(rules, task, &ticket, agent)?;
-        let post = self.workplace(open, branch.as_ref())?;
-        may_complete(rules, task, &post, agent)?;
-        if post.holder.is_some() {
+        let workplace = self.workplace(open, branch.as_ref())?;
+        may_complete(rules, task, &workplace, agent)?;
+        if workplace.holder.is_some() {
             return Ok(Decision::Settled { visit: open.visit });
         }
         let own = branch.as_ref().and_then(|id| open.branch(id));
@@ -41,7 +41,7 @@ impl Transition<'_> {
         Ok(WorkflowStep::silent(after).into())
     }
 
-    /// Gives the task, or the branch of it, to an agent, whoever has it now.
+    /// Assigns the task, or a branch of it, to an agent, whoever holds it now.
     pub(crate) fn assign(
         &self,
         by: &Actor,
@@ -51,7 +51,7 @@ impl Transition<'_> {
         let open = self.open()?;
         self.permit(by, Permission::Assign, branch)?;
         self.known_branch(open, branch)?;
-        // Which branch is meant is asked as if nobody had any of them; only that one is taken from whoever has it.
+        // The branch is determined as if nobody held any; then only that one is taken from its holder.
         let meant = Ticket { branch: branch.cloned(), ..self.task.ticket() };
         let branch =
             fork::find_branch(self.rules, &without_agents(self.task, None), &meant, agent)?;
@@ -62,7 +62,7 @@ impl Transition<'_> {
         Transition { task: &free, ..*self }.claim(agent, branch.as_ref())
     }
 
-    /// Renews a claim: it lasts from now on.
+    /// Renews a claim: its lease starts now.
     pub(crate) fn renew(
         &self,
         agent: &AgentId,
@@ -71,9 +71,9 @@ impl Transition<'_> {
         let open = self.open()?;
         let meant = Ticket { branch: branch.cloned(), ..self.task.ticket() };
         let branch = fork::find_branch(self.rules, self.task, &meant, agent)?;
-        let post = self.workplace(open, branch.as_ref())?;
-        if post.holder != Some(agent) {
-            return Err(held_by_another(self.task, &post, agent));
+        let workplace = self.workplace(open, branch.as_ref())?;
+        if workplace.holder != Some(agent) {
+            return Err(held_by_another(self.task, &workplace, agent));
         }
         let mut after = self.changed();
         let mut updated = after.updated;
@@ -82,7 +82,7 @@ impl Transition<'_> {
             None => &mut after.routing.claimed,
         };
         if *claimed == Some(updated) {
-            // A second later than what is written, so that something changes.
+            // One second later than recorded, so that the file changes.
             updated += jiff::SignedDuration::from_secs(1);
         }
         *claimed = Some(updated);
@@ -113,7 +113,7 @@ impl Transition<'_> {
         Refusal::NotClaimed { task: self.task.id.clone() }
     }
 
-    /// Returns the claimed branch that is meant: the one that is named, else the only one whose claim the actor may end.
+    /// Returns the claimed branch to release: the named one, else the only one that the actor may release.
     fn claimed_branch<'o>(
         &self,
         open: &'o OpenVisit,
@@ -153,7 +153,7 @@ impl Transition<'_> {
     }
 }
 
-/// Gives the task, or the branch of it, to an agent as of its last change; without one, to nobody.
+/// Sets the holder of the task, or of a branch of it, as of its last change; `None` releases it.
 pub(crate) fn set_holder(task: &mut Task, branch: Option<&GateId>, agent: Option<&AgentId>) {
     let claimed = agent.map(|_| task.updated);
     if let Some(own) = task.branch_mut(branch) {
@@ -191,7 +191,7 @@ pub enum Limit {
     Lease,
 }
 
-/// When a time limit ends, and where.
+/// The end of a time limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deadline {
     pub at: Timestamp,
@@ -200,19 +200,19 @@ pub struct Deadline {
     pub branch: Option<GateId>,
 }
 
-/// What time limits need to know of an open visit, or of an open branch.
+/// The data of an open visit or branch that time limits depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stay<'a> {
-    /// Since when it runs: its beginning, or when it was last set going again.
+    /// When it began, or was last unblocked.
     pub since: Timestamp,
     pub agent: Option<&'a AgentId>,
     /// When it was claimed, or the claim last renewed.
     pub claimed: Option<Timestamp>,
-    /// Whether its time limit has run out already, or the visit belongs to a role that stepped in.
+    /// Whether its time limit has ended already, or it was escalated.
     pub timer_spent: bool,
 }
 
-/// The limits of one place of work.
+/// The time limits of a gate or a branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TimeLimits {
     /// How long a visit may take.
@@ -222,12 +222,12 @@ pub struct TimeLimits {
 }
 
 impl TimeLimits {
-    /// Returns the limits of the duty, which its workflow may give.
+    /// Returns the limits of the duty, with the workflow's as defaults.
     pub fn of(workflow: &Workflow, duty: &Duty) -> Self {
         Self { timeout: duty.timeout.or(workflow.timeout), lease: duty.lease.or(workflow.lease) }
     }
 
-    /// Returns when a stay runs out, and of what; the claim of a person does not.
+    /// Returns the ends of a stay's limits. A person's claim does not expire.
     pub fn of_stay(self, stay: Stay<'_>) -> impl Iterator<Item = (Timestamp, Limit)> {
         let timeout = self.timeout.filter(|_| !stay.timer_spent);
         let lease = self.lease.filter(|_| stay.agent.is_some_and(|agent| !agent.is_human()));
@@ -243,10 +243,10 @@ pub fn deadlines(rules: &Rules, task: &Task) -> Vec<Deadline> {
     let Some(workflow) = rules.workflow_of(task) else { return Vec::new() };
     let mut all: Vec<Deadline> = Workplace::open(rules, task)
         .iter()
-        .filter_map(|post| Some((post, stay(task, post.branch())?)))
-        .flat_map(|(post, stay)| {
-            let branch = post.branch().cloned();
-            let ends = TimeLimits::of(workflow, post.duty).of_stay(stay);
+        .filter_map(|workplace| Some((workplace, stay(task, workplace.branch())?)))
+        .flat_map(|(workplace, stay)| {
+            let branch = workplace.branch().cloned();
+            let ends = TimeLimits::of(workflow, workplace.duty).of_stay(stay);
             ends.map(move |(at, limit)| Deadline { at, limit, branch: branch.clone() })
         })
         .collect();
@@ -254,7 +254,7 @@ pub fn deadlines(rules: &Rules, task: &Task) -> Vec<Deadline> {
     all
 }
 
-/// Returns the open visit, or the open branch of it, as time limits see it; nothing while it is blocked or held.
+/// Returns the stay of the open visit, or of an open branch; `None` while it is blocked or held.
 pub fn stay<'a>(task: &'a Task, branch: Option<&GateId>) -> Option<Stay<'a>> {
     let open = task
         .gate
@@ -287,7 +287,7 @@ fn after(since: Timestamp, period: Period) -> Timestamp {
 }
 
 impl Transition<'_> {
-    /// Returns the open visit if the limit has run out there, or why not.
+    /// Returns the open visit. Fails if the limit has not ended.
     fn due(&self, limit: Limit, branch: Option<&GateId>) -> Result<&OpenVisit, Refusal> {
         let open = self.open()?;
         let all = deadlines(self.rules, self.task);
@@ -299,14 +299,14 @@ impl Transition<'_> {
         Err(Refusal::NotDue { ticket: self.task.ticket_of(branch), at })
     }
 
-    /// Ends a visit that has taken too long: whoever steps in has the next one. Where nobody does it goes on, marked.
+    /// Ends a visit at its time limit and escalates to another role; without one, marks the visit overdue.
     pub(crate) fn time_out(&self, branch: Option<&GateId>) -> Result<WorkflowStep, Refusal> {
         let Self { rules, task, .. } = *self;
         let open = self.due(Limit::Timeout, branch)?;
         let mut after = self.changed();
-        let post = Workplace::meant(rules, task, branch);
-        let Some((post, role)) =
-            post.and_then(|post| Some((post, post.duty.escalate_to.as_ref()?)))
+        let workplace = Workplace::find(rules, task, branch);
+        let Some((workplace, role)) =
+            workplace.and_then(|workplace| Some((workplace, workplace.duty.escalate_to.as_ref()?)))
         else {
             let overdue = Some(after.updated);
             match after.branch_mut(branch) {
@@ -316,12 +316,12 @@ impl Transition<'_> {
             return Ok(WorkflowStep::silent(after));
         };
         let workflow = rules.workflow_of(task);
-        let limit = workflow.and_then(|workflow| TimeLimits::of(workflow, post.duty).timeout);
+        let limit = workflow.and_then(|workflow| TimeLimits::of(workflow, workplace.duty).timeout);
         let limit = limit.map(|period| format!(" after {period}")).unwrap_or_default();
         let to = branch.is_none().then_some(&open.current);
         let mut visit = Visit {
-            role: Some(post.role.clone()),
-            agent: post.holder.cloned(),
+            role: Some(workplace.role.clone()),
+            agent: workplace.holder.cloned(),
             branch: branch.cloned(),
             escalated_to: Some(role.clone()),
             ..self.ended(open, Ending::Timeout, to, &format!("Timed out{limit}"))
@@ -334,7 +334,7 @@ impl Transition<'_> {
         Ok(fold::arrive(rules, WorkflowStep::silent(after)))
     }
 
-    /// Ends a claim that nobody renewed: the work is free again, and whoever had it is remembered.
+    /// Ends an expired claim, and records the earlier holder.
     pub(crate) fn lapse(&self, branch: Option<&GateId>) -> Result<WorkflowStep, Refusal> {
         self.due(Limit::Lease, branch)?;
         let mut after = self.changed();
@@ -350,17 +350,17 @@ impl Transition<'_> {
     }
 }
 
-/// Returns the conflict of an agent whose own visit took too long: another role has stepped in meanwhile.
-pub(crate) fn too_late(task: &Task, post: &Workplace<'_>, agent: &AgentId) -> Option<Refusal> {
+/// Returns the conflict for an agent whose own visit timed out and was escalated meanwhile.
+pub(crate) fn too_late(task: &Task, workplace: &Workplace<'_>, agent: &AgentId) -> Option<Refusal> {
     let last = task
         .history
         .iter()
         .enumerate()
         .rev()
-        .find(|(_, entry)| entry.branch.as_ref() == post.branch());
+        .find(|(_, entry)| entry.branch.as_ref() == workplace.branch());
     let (visit, entry) = last.filter(|(_, entry)| {
         entry.outcome == Ending::Timeout && entry.agent.as_ref() == Some(agent)
     })?;
-    let ticket = Ticket { visit: Some(visit), ..task.ticket_of(post.branch()) };
+    let ticket = Ticket { visit: Some(visit), ..task.ticket_of(workplace.branch()) };
     Some(Refusal::visit_ended(&ticket, entry, Some(agent)))
 }

@@ -1,8 +1,8 @@
-//! A completion: judged, and turned into the entry that ends the visit.
+//! Completions: checks one, and turns it into the entry that ends the visit.
 
 use super::claims;
 use super::fold::{self, arrive, not_looping};
-use super::visit::{Transition, blank, may_mean};
+use super::visit::{Transition, blank, check_ticket};
 use crate::domain::workflow::gate::Mark;
 use crate::domain::{
     BODY_LIMIT, Completion, Ending, Event, Fork, GateId, GateKind, Map, OpenVisit, Outcome, Signal,
@@ -17,7 +17,7 @@ use crate::rules::verdict::{TextVerdict, VerdictReading, looked_for_at, outcome,
 use crate::rules::workflow::graph::goes_back;
 use crate::rules::workflow::rules::Rules;
 
-/// Decides a completion. `stamp` is its mark in the history; the time is never taken to be earlier than the visit's beginning.
+/// Decides a completion. `stamp` identifies it in the history; its time is never before the beginning of the visit.
 pub(crate) fn complete(
     transition: &Transition<'_>,
     completion: &Completion,
@@ -27,7 +27,7 @@ pub(crate) fn complete(
     if let Some(settled) = redelivered(task, &stamp)? {
         return Ok(Decision::Settled { visit: settled });
     }
-    let meant = may_mean(task, &completion.ticket, Some(&completion.agent));
+    let meant = check_ticket(task, &completion.ticket, Some(&completion.agent));
     if let Err(ended @ Refusal::VisitEnded { .. }) = meant {
         return Err(ended);
     }
@@ -35,17 +35,18 @@ pub(crate) fn complete(
     meant?;
     let (workflow, index) = transition.gate(open)?;
     let branch = fork::find_branch(rules, task, &completion.ticket, &completion.agent)?;
-    let post = transition.workplace(open, branch.as_ref())?;
+    let workplace = transition.workplace(open, branch.as_ref())?;
     not_looping(rules, task)?;
     if open.held.is_some() {
         return Err(transition.held());
     }
-    may_complete(rules, task, &post, &completion.agent)
-        .map_err(|refusal| claims::too_late(task, &post, &completion.agent).unwrap_or(refusal))?;
-    check_separate_session(task, &post, completion)?;
+    may_complete(rules, task, &workplace, &completion.agent).map_err(|refusal| {
+        claims::too_late(task, &workplace, &completion.agent).unwrap_or(refusal)
+    })?;
+    check_separate_session(task, &workplace, completion)?;
     let Interpreted { outcome, completion, warnings } =
-        interpret(rules, workflow, task, &post, completion)?;
-    let mut visit = entry(&post, open, &completion, stamp, outcome.clone());
+        interpret(rules, workflow, task, &workplace, completion)?;
+    let mut visit = entry(&workplace, open, &completion, stamp, outcome.clone());
     let said = match workflow.gates[index].fork().zip(branch) {
         Some((fork, id)) => record_branch_verdict(rules, task, fork, &id, &outcome, &mut visit),
         None => Some(outcome),
@@ -63,13 +64,13 @@ pub(crate) fn check_text_agrees(
     completion: &Completion,
 ) -> Result<(), Refusal> {
     let branch = fork::find_branch(rules, task, &completion.ticket, &completion.agent)?;
-    match Workplace::meant(rules, task, branch.as_ref()) {
-        Some(post) => check_contradiction(&post, completion),
+    match Workplace::find(rules, task, branch.as_ref()) {
+        Some(workplace) => check_contradiction(&workplace, completion),
         None => Ok(()),
     }
 }
 
-/// Lets a gate that decides by itself decide.
+/// Lets an automatic gate decide.
 pub(crate) fn pass(transition: &Transition<'_>) -> Result<WorkflowStep, Refusal> {
     let Transition { rules, task, .. } = *transition;
     let open = transition.open()?;
@@ -96,16 +97,17 @@ pub(crate) fn pass(transition: &Transition<'_>) -> Result<WorkflowStep, Refusal>
     };
     let (join, unfinished) = joined.unzip();
     let unfinished = unfinished.unwrap_or_default();
-    let visit = Visit { join, unfinished, summary, ..blank(open, Ending::Said(outcome.clone())) };
+    let visit =
+        Visit { join, unfinished, summary, ..blank(open, Ending::Completed(outcome.clone())) };
     let mut step = end_visit(transition, workflow, index, Some(&outcome), visit, None);
     step.met(trouble);
     Ok(step)
 }
 
-/// Returns whether the task stands at a gate that decides by itself, and can go on: then `Act::Pass` is the next thing to do.
+/// Returns whether the task is at an automatic gate and can go on: then `Act::Pass` is due.
 pub fn passes_by_itself(rules: &Rules, task: &Task) -> bool {
-    let goes = matches!(task.status, Status::Ready | Status::InProgress);
-    let Some(open) = task.gate.as_ref().filter(|_| goes) else { return false };
+    let can_go_on = matches!(task.status, Status::Ready | Status::InProgress);
+    let Some(open) = task.gate.as_ref().filter(|_| can_go_on) else { return false };
     let gate = rules.workflow_of(task).and_then(|workflow| workflow.gate(&open.current));
     gate.is_some_and(|(_, gate)| {
         gate.kind == GateKind::Condition
@@ -114,7 +116,7 @@ pub fn passes_by_itself(rules: &Rules, task: &Task) -> bool {
     })
 }
 
-/// Records the branch and its verdict in the entry. Returns the outcome of the fork, or nothing while other branches are open.
+/// Records the branch and its verdict in the entry. Returns the outcome of the fork; `None` while other branches are open.
 fn record_branch_verdict(
     rules: &Rules,
     task: &Task,
@@ -131,7 +133,7 @@ fn record_branch_verdict(
     let (join, unfinished) = fork::join_after(rules, task, fork, id, verdict)?;
     visit.join = Some(join);
     visit.unfinished = unfinished;
-    visit.said().cloned()
+    visit.gate_outcome().cloned()
 }
 
 /// Returns the visit that the completion ended before, if it was delivered before.
@@ -144,8 +146,8 @@ fn redelivered(task: &Task, stamp: &Stamp) -> Result<Option<usize>, Refusal> {
     Err(Refusal::CompletionReused { id: stamp.id.clone(), task: task.id.clone(), visit })
 }
 
-/// Ends the visit with what the gate says, which is nothing while other branches of it are open: finds where it leads, and moves
-/// the task by its entry.
+/// Ends the visit with the gate's outcome, which is `None` while other branches are open: finds the route, and moves the task by
+/// the entry.
 fn end_visit(
     transition: &Transition<'_>,
     workflow: &Workflow,
@@ -188,7 +190,7 @@ fn end_visit(
 }
 
 fn entry(
-    post: &Workplace<'_>,
+    workplace: &Workplace<'_>,
     open: &OpenVisit,
     completion: &Completion,
     stamp: Stamp,
@@ -197,7 +199,7 @@ fn entry(
     let blockers =
         completion.blockers.iter().flatten().filter(|blocker| !blocker.trim().is_empty());
     Visit {
-        role: Some(post.role.clone()),
+        role: Some(workplace.role.clone()),
         agent: Some(completion.agent.clone()),
         summary: completion.summary.clone().unwrap_or_default(),
         blockers: blockers.cloned().collect(),
@@ -209,28 +211,28 @@ fn entry(
         metadata: completion.metadata.clone(),
         completion: Some(stamp),
         signature: completion.signature.clone(),
-        ..blank(open, Ending::Said(outcome))
+        ..blank(open, Ending::Completed(outcome))
     }
 }
 
-/// The longest summary, note or blocker that the history takes, in bytes.
+/// The longest summary, note or blocker of an entry, in bytes.
 pub(crate) const TEXT_LIMIT: usize = 16 * 1024;
 
-/// The most that outputs, metadata or all blockers together may have, in bytes: an entry stays for ever, and a frontmatter ends.
+/// The limit for outputs, metadata, and all blockers together, in bytes: entries stay for ever, and frontmatter has a limit.
 pub(crate) const OBJECT_LIMIT: usize = 32 * 1024;
 
-/// Returns the outcome that the completion means at the gate, or why it means none.
+/// Returns the outcome of the completion at the gate. Fails if it has no valid one.
 fn outcome_at(
     rules: &Rules,
-    post: &Workplace<'_>,
+    workplace: &Workplace<'_>,
     default: &Outcome,
     completion: &Completion,
 ) -> Result<Outcome, Refusal> {
-    let valid = post.outcomes(rules);
-    let gate = post.station();
+    let valid = workplace.outcomes(rules);
+    let gate = workplace.station();
     let word = match completion.outcome.as_deref() {
         Some(word) => word,
-        None if post.judges() => return Err(Refusal::MissingOutcome { gate, valid }),
+        None if workplace.judges() => return Err(Refusal::MissingOutcome { gate, valid }),
         None => default.as_str(),
     };
     if let Some(outcome) = valid.iter().find(|outcome| outcome.is_meant_by(word)) {
@@ -238,14 +240,14 @@ fn outcome_at(
     }
     Err(match word.parse() {
         Ok(Outcome::Skip) => {
-            Refusal::SkipNotAllowed { gate, human: post.requires_human(rules), valid }
+            Refusal::SkipNotAllowed { gate, human: workplace.requires_human(rules), valid }
         }
         Ok(Outcome::NeedsReview) => Refusal::RejectNotAllowed { gate, valid },
         _ => Refusal::InvalidOutcome { given: word.to_owned(), gate, valid },
     })
 }
 
-/// Refuses a reason or a note that is too long to be kept.
+/// Refuses a reason or a note that is too long for the history.
 pub(crate) fn check_reason(act: &Act) -> Result<(), Refusal> {
     let (field, text) = match act {
         Act::Hold { reason, .. }
@@ -263,7 +265,7 @@ fn within(field: &'static str, bytes: usize, limit: usize) -> Result<(), Refusal
     if bytes > limit { Err(Refusal::TooLong { field, bytes, limit }) } else { Ok(()) }
 }
 
-/// Refuses a completion that says too little for its outcome, or too much for a history.
+/// Refuses a completion that lacks what its outcome requires, or is too large for the history.
 fn check_content(outcome: &Outcome, completion: &Completion) -> Result<(), Refusal> {
     let outcome = || outcome.clone();
     if completion.summary.as_deref().is_none_or(|summary| summary.trim().is_empty()) {
@@ -290,13 +292,13 @@ fn check_content(outcome: &Outcome, completion: &Completion) -> Result<(), Refus
     within("body", length(&completion.body), BODY_LIMIT)
 }
 
-/// Words that, alone, name nothing that could be mended.
+/// Words that by themselves name nothing that could be fixed.
 const EMPTY_WORDS: &str = "a again all and bad better broken change changes doesnt done enough fix fixes fixing good \
      great improve improvement improvements incomplete is issue issues it looks more much need needed needs nice no not \
      ok please poor problem problems quality redo required review rework some something stuff the this to todo very \
      work working works wrong";
 
-/// Returns the blockers that name nothing in particular: every word of them fits any work.
+/// Returns the vague blockers: every word of them fits any work.
 pub(crate) fn vague(blockers: &[String]) -> Vec<String> {
     blockers.iter().filter(|blocker| is_vague(blocker)).cloned().collect()
 }
@@ -309,13 +311,13 @@ fn is_vague(text: &str) -> bool {
         .all(|word| is_empty(&word))
 }
 
-/// The key in the outputs that says the outcome.
+/// The key of the outcome in the outputs.
 const STATUS: &str = "$status";
 
 /// The longest notes that are taken from a text, in bytes.
 const NOTES_LIMIT: usize = 4 * 1024;
 
-/// The summary of a text in which there is nothing.
+/// The summary for a text without content.
 const SILENCE: &str = "Handed in nothing that could be read";
 
 /// A completion whose outcome is known, with the values that its text gives.
@@ -325,33 +327,33 @@ pub(crate) struct Interpreted {
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// Returns the outcome and the completed fields. Refuses missing or wrong fields.
+/// Returns the outcome and the filled-in fields. Refuses missing or wrong fields.
 pub(crate) fn interpret(
     rules: &Rules,
     workflow: &Workflow,
     task: &Task,
-    post: &Workplace<'_>,
+    workplace: &Workplace<'_>,
     given: &Completion,
 ) -> Result<Interpreted, Refusal> {
     let mut completion = given.clone();
-    completion.outcome = take_outcome_word(post, &mut completion)?;
-    // A document that says its outcome says all there is: its first line stands for the summary.
+    completion.outcome = take_outcome_word(workplace, &mut completion)?;
+    // In a document with its own outcome, the first line is the summary.
     if completion.summary.is_none() && given.outputs.contains_key(STATUS) {
         completion.summary = completion.body.as_deref().and_then(first_line);
     }
     let mut warnings = Vec::new();
     if completion.outcome.is_none()
-        && let Some(signal) = &post.duty.signal
+        && let Some(signal) = &workplace.duty.signal
     {
-        warnings.extend(fill_from_text(workflow, task, post, signal, &mut completion));
+        warnings.extend(fill_from_text(workflow, task, workplace, signal, &mut completion));
     }
-    let outcome = outcome_at(rules, post, &workflow.default_outcome, &completion)?;
+    let outcome = outcome_at(rules, workplace, &workflow.default_outcome, &completion)?;
     check_content(&outcome, &completion)?;
-    let problems = settle_at(workflow, post.duty, &outcome, &mut completion.outputs);
+    let problems = settle_at(workflow, workplace.duty, &outcome, &mut completion.outputs);
     if !problems.is_empty() {
-        let shape = shape_of(post.duty, &outcome).unwrap_or_default();
+        let shape = shape_of(workplace.duty, &outcome).unwrap_or_default();
         let example = if shape.kinds.is_empty() { serde_json::json!({}) } else { example(&shape) };
-        let gate = post.station();
+        let gate = workplace.station();
         return Err(Refusal::InvalidOutputs {
             gate,
             outcome,
@@ -362,22 +364,25 @@ pub(crate) fn interpret(
     Ok(Interpreted { outcome, completion, warnings })
 }
 
-/// Returns whether the completion's text agrees with its outcome, where it says one.
-pub(crate) fn check_contradiction(post: &Workplace<'_>, given: &Completion) -> Result<(), Refusal> {
+/// Refuses a completion whose text states another outcome.
+pub(crate) fn check_contradiction(
+    workplace: &Workplace<'_>,
+    given: &Completion,
+) -> Result<(), Refusal> {
     let mut completion = given.clone();
-    let Some(word) = take_outcome_word(post, &mut completion)? else { return Ok(()) };
-    let Some(signal) = &post.duty.signal else { return Ok(()) };
-    let possible = post.gate.possible();
+    let Some(word) = take_outcome_word(workplace, &mut completion)? else { return Ok(()) };
+    let Some(signal) = &workplace.duty.signal else { return Ok(()) };
+    let possible = workplace.gate.possible();
     let Some(outcome) = possible.iter().find(|outcome| outcome.is_meant_by(&word)) else {
         return Ok(());
     };
-    // Who cannot go on, or tried and failed, has no verdict to stand by.
+    // A blocked or failed agent has no verdict to contradict.
     if matches!(outcome, Outcome::Blocked | Outcome::Failed | Outcome::Skip) {
         return Ok(());
     }
-    match verdict(post, signal, &reading(post, signal, text(&completion))) {
+    match verdict(workplace, signal, &reading(workplace, signal, text(&completion))) {
         Some(verdict) if verdict != *outcome => Err(Refusal::ContradictoryVerdict {
-            gate: post.station(),
+            gate: workplace.station(),
             outcome: outcome.clone(),
             verdict,
         }),
@@ -385,9 +390,9 @@ pub(crate) fn check_contradiction(post: &Workplace<'_>, given: &Completion) -> R
     }
 }
 
-/// Returns the outcome that is given, as such or as `$status`, and takes the latter out of what is handed on.
+/// Returns the given outcome, as such or as `$status`, and removes `$status` from the outputs.
 fn take_outcome_word(
-    post: &Workplace<'_>,
+    workplace: &Workplace<'_>,
     completion: &mut Completion,
 ) -> Result<Option<String>, Refusal> {
     let status = completion.outputs.remove(STATUS).map(|status| match status {
@@ -395,7 +400,7 @@ fn take_outcome_word(
         other => other.to_string(),
     });
     // `_` stands for the only way out there is.
-    let status = status.filter(|status| status != "_" || post.judges());
+    let status = status.filter(|status| status != "_" || workplace.judges());
     match (completion.outcome.clone(), status) {
         (Some(outcome), Some(status)) if !outcome.eq_ignore_ascii_case(&status) => {
             Err(Refusal::ContradictoryStatus { outcome, status })
@@ -409,15 +414,19 @@ fn text(completion: &Completion) -> &str {
     texts.into_iter().flatten().find(|text| !text.trim().is_empty()).map_or("", String::as_str)
 }
 
-fn reading(post: &Workplace<'_>, signal: &Signal, text: &str) -> VerdictReading {
-    read_at(signal, &post.gate.possible(), &post.duty.outputs, text)
+fn reading(workplace: &Workplace<'_>, signal: &Signal, text: &str) -> VerdictReading {
+    read_at(signal, &workplace.gate.possible(), &workplace.duty.outputs, text)
 }
 
-fn verdict(post: &Workplace<'_>, signal: &Signal, reading: &VerdictReading) -> Option<Outcome> {
-    outcome(signal, &post.gate.possible(), &reading.verdict)
+fn verdict(
+    workplace: &Workplace<'_>,
+    signal: &Signal,
+    reading: &VerdictReading,
+) -> Option<Outcome> {
+    outcome(signal, &workplace.gate.possible(), &reading.verdict)
 }
 
-/// Returns what stands in a text in place of a verdict.
+/// Returns what a text has instead of a valid verdict.
 fn text_instead(signal: &Signal, reading: TextVerdict) -> Option<String> {
     let tagged = |word: &str| match &signal.mark {
         Mark::Tag { tag, .. } => format!("<{tag}>{word}</{tag}>"),
@@ -432,20 +441,20 @@ fn text_instead(signal: &Signal, reading: TextVerdict) -> Option<String> {
     }
 }
 
-/// Fills in what the text says: the outcome, the outputs, and what is to be mended. Returns what is to be said if it says none.
+/// Fills in outcome, outputs and requested changes from the text. Returns a warning if it has no verdict.
 fn fill_from_text(
     workflow: &Workflow,
     task: &Task,
-    post: &Workplace<'_>,
+    workplace: &Workplace<'_>,
     signal: &Signal,
     completion: &mut Completion,
 ) -> Option<Warning> {
     let text = text(completion).to_owned();
-    let reading = reading(post, signal, &text);
-    let found = verdict(post, signal, &reading);
+    let reading = reading(workplace, signal, &text);
+    let found = verdict(workplace, signal, &reading);
     let outcome = found.clone().or_else(|| signal.missing.clone()).unwrap_or(Outcome::NeedsReview);
     completion.outcome = Some(outcome.to_string());
-    if let Some(shape) = shape_of(post.duty, &outcome) {
+    if let Some(shape) = shape_of(workplace.duty, &outcome) {
         for (name, value) in &reading.values {
             let declared = shape.fields().and_then(|fields| fields.get(name));
             if let Some(shape) = declared.filter(|_| !completion.outputs.contains_key(name)) {
@@ -457,7 +466,7 @@ fn fill_from_text(
         completion.summary = Some(first_line(&text).unwrap_or_else(|| SILENCE.to_owned()));
     }
     let back = matches!(outcome, Outcome::NeedsReview | Outcome::Blocked)
-        || goes_back(workflow, post.gate, &outcome);
+        || goes_back(workflow, workplace.gate, &outcome);
     if back {
         if completion.blockers.is_none() {
             let items = if reading.items.is_empty() {
@@ -477,17 +486,17 @@ fn fill_from_text(
         return None;
     }
     Some(Warning::NoVerdict {
-        gate: post.station(),
-        attempt: attempt_number(task, post),
-        looked_for: looked_for_at(&signal.mark, &post.gate.possible()),
+        gate: workplace.station(),
+        attempt: attempt_number(task, workplace),
+        looked_for: looked_for_at(&signal.mark, &workplace.gate.possible()),
         found: text_instead(signal, reading.verdict),
         outcome,
     })
 }
 
-/// Returns which visit of its gate or branch this is, from 1.
-fn attempt_number(task: &Task, post: &Workplace<'_>) -> usize {
-    let here = post.station();
+/// Returns the number of this visit of its gate or branch, from 1.
+fn attempt_number(task: &Task, workplace: &Workplace<'_>) -> usize {
+    let here = workplace.station();
     let earlier =
         task.history.iter().filter(|visit| visit.gate == here.gate && visit.branch == here.branch);
     earlier.count() + 1

@@ -47,7 +47,7 @@ pub fn decide(rules: &Rules, task: &Task, act: &Act, now: Timestamp) -> Result<D
     step.map(Decision::from)
 }
 
-/// Decides a completion that nobody has signed yet, as if it were signed. A signature that is there is checked.
+/// Decides an unsigned completion as if it were signed. An existing signature is checked.
 pub fn rehearse(
     rules: &Rules,
     task: &Task,
@@ -73,7 +73,7 @@ fn completed(
     Ok(decision)
 }
 
-/// Returns the input of a new task: what was given, and the workflow's defaults for the rest.
+/// Returns the input of a new task: the given values, with the workflow's defaults.
 pub fn begin(workflow: &Workflow, given: &Map) -> Result<Map, Refusal> {
     let Some(declared) = &workflow.context.input else { return Ok(given.clone()) };
     let workflow = workflow.name.clone();
@@ -92,7 +92,7 @@ pub fn begin(workflow: &Workflow, given: &Map) -> Result<Map, Refusal> {
 }
 
 impl Transition<'_> {
-    /// Puts a task that stands nowhere at the first gate that applies to it.
+    /// Puts a task without a gate at the first gate that applies to it.
     pub(crate) fn enter(&self) -> Result<WorkflowStep, Refusal> {
         let Self { rules, task, now } = *self;
         if let Some(open) = &task.gate {
@@ -107,7 +107,7 @@ impl Transition<'_> {
             return Err(Refusal::NoGateApplies { workflow: workflow.name.to_string() });
         };
         let mut after = task.clone();
-        // A hand-made file may say that it was created in the future.
+        // A hand-made file may have a time of creation in the future.
         after.created = task.created.min(now);
         after.status = Status::Ready;
         after.updated = now;
@@ -119,7 +119,7 @@ impl Transition<'_> {
         Ok(arrive(rules, step))
     }
 
-    /// Puts a task that stands nowhere at its first gate, as the agent's, if it can be given to the agent there.
+    /// Puts a task without a gate at its first gate, assigned to the agent, if that is possible.
     pub(crate) fn enter_for(&self, agent: &AgentId) -> Result<WorkflowStep, Refusal> {
         let own = &self.task.routing;
         let routing = Routing { role: own.role.clone(), ..Routing::of(own.workflow.clone()) };
@@ -142,7 +142,7 @@ impl Transition<'_> {
         Refusal::NotFinished { task: self.task.id.clone(), gate: open.current.clone() }
     }
 
-    /// Sets a blocked or held task going again, or the branch of it.
+    /// Unblocks a blocked or held task, or a branch of it.
     pub(crate) fn unblock(
         &self,
         by: &Actor,
@@ -163,14 +163,14 @@ impl Transition<'_> {
         self.known_branch(open, branch)?;
         let waits = on_hold || counting.iter().any(is_blocked);
         if !waits && passes_by_itself(rules, task) {
-            // The rules took away whoever was waited for: what was said until then is judged.
+            // The rules removed the branches that were waited for: join the existing verdicts.
             return pass(self);
         }
         if !waits && (task.status != Status::Blocked || branch.is_some()) {
             return Err(Refusal::NotBlocked { task: task.id.clone(), status: task.status });
         }
         if not_looping(rules, task).is_err() {
-            // The count starts again, and the history must say that a person wanted it: an override to the same gate.
+            // The loop count starts anew, which the history must record: as an override to the same gate.
             let reason = reason.ok_or(Refusal::MissingReason { act: "unblock" })?;
             return self.moved(Ending::Override, by, &open.current, reason);
         }
@@ -178,7 +178,7 @@ impl Transition<'_> {
         resume(&mut after, now.max(task.updated));
         if !counting.is_empty() {
             let resumed = after.updated;
-            // Whoever lifts a hold speaks for no branch that waits for something of its own.
+            // Lifting a hold does not unblock branches that are blocked themselves.
             for own in after.branches_mut().filter(|own| !on_hold && is_blocked(own)) {
                 own.status = BranchStatus::Ready;
                 (own.resumed, own.overdue) = (Some(resumed), None);
@@ -197,7 +197,7 @@ impl Transition<'_> {
         Ok(WorkflowStep { events, ..WorkflowStep::silent(after) })
     }
 
-    /// Holds the task where it is, whoever works at it: nothing is completed until a person sets it going again.
+    /// Holds the task, whoever works on it: nothing can be completed until a person unblocks it.
     pub(crate) fn hold(&self, by: &Actor, reason: &str) -> Result<WorkflowStep, Refusal> {
         let open = self.open()?;
         self.permit(by, Permission::Hold, None)?;
@@ -291,7 +291,7 @@ impl Transition<'_> {
     }
 }
 
-/// Returns what stands in the way of a task and of its branches.
+/// Returns the blockers of a task and of its branches.
 fn obstacles(task: &Task) -> Vec<(Option<&GateId>, &[String])> {
     let blocked = task.branches().filter(|own| own.status == BranchStatus::Blocked);
     let own = blocked.map(|own| (Some(&own.id), own.blockers.as_slice()));

@@ -1,6 +1,6 @@
-//! What a history says of a task: each entry, in turn, ends a visit and opens the next.
+//! The fold of a history: each entry ends a visit and opens the next.
 //!
-//! This is the only place that moves a task. What an entry alone cannot say (nobody is in the next gate's role) is added by
+//! This is the only place that moves a task. What an entry alone cannot tell (the next gate's role has no agents) is added by
 //! `hold_if_stuck`, from the rules.
 
 use crate::domain::{
@@ -14,7 +14,7 @@ use crate::rules::routing::reviews::{CIRCLE, lost_dependencies, nobody, review, 
 use crate::rules::routing::workplace::Workplace;
 use crate::rules::workflow::rules::Rules;
 
-/// Moves the task by one entry. The entry's fields decide; the rules only say whose the next gate is.
+/// Moves the task by one entry. The entry's fields decide; the rules only provide the role of the next gate.
 pub(crate) fn apply(rules: &Rules, task: &mut Task, visit: Visit) {
     task.updated = visit.exited;
     store_outputs(&mut task.context, &visit);
@@ -57,10 +57,10 @@ pub(crate) fn apply(rules: &Rules, task: &mut Task, visit: Visit) {
     }
 }
 
-/// What an entry makes of the task. Whoever stays where it is without having gone back waits.
+/// Returns the status after an entry. A task that stays at its gate without a way back is blocked.
 fn status_after(visit: &Visit) -> Status {
     match (&visit.to, &visit.outcome) {
-        (Some(Destination::Gate(gate)), Ending::Said(_))
+        (Some(Destination::Gate(gate)), Ending::Completed(_))
             if *gate == visit.gate && visit.retry.is_none() =>
         {
             Status::Blocked
@@ -72,8 +72,8 @@ fn status_after(visit: &Visit) -> Status {
     }
 }
 
-/// A gate's latest outputs stand in the context under its name, a branch's under its fork's and its own; a route may drop those of other gates. `$status` is the
-/// outcome, not data.
+/// Stores a gate's latest outputs in the context under its name, a branch's under its fork's and its own; a route may remove
+/// those of other gates. `$status` is the outcome, not data.
 fn store_outputs(context: &mut Map, visit: &Visit) {
     for gate in &visit.cleared {
         context.remove(gate.as_str());
@@ -87,7 +87,7 @@ fn store_outputs(context: &mut Map, visit: &Visit) {
         context.insert(visit.gate.to_string(), outputs.into());
         return;
     };
-    // Branches hand on side by side, each under its own name within the fork's.
+    // Each branch has its own name within the fork's.
     let fork = context.entry(visit.gate.to_string()).or_insert_with(|| Map::new().into());
     match fork.as_object_mut() {
         Some(fork) => drop(fork.insert(branch.to_string(), outputs.into())),
@@ -140,9 +140,14 @@ pub(crate) fn hold_if_stuck(rules: &Rules, task: &mut Task) -> Vec<Event> {
             None => Event::CircularLoop { gate, from_gate: from, loop_count: count },
         });
     }
-    if let Some(post) = Workplace::of(rules, task).filter(|post| !post.is_staffed(rules)) {
-        blockers.push(nobody(post.role));
-        events.push(Event::BlockedNoAgents { gate: open.current.clone(), role: post.role.clone() });
+    if let Some(workplace) =
+        Workplace::of(rules, task).filter(|workplace| !workplace.is_staffed(rules))
+    {
+        blockers.push(nobody(workplace.role));
+        events.push(Event::BlockedNoAgents {
+            gate: open.current.clone(),
+            role: workplace.role.clone(),
+        });
     }
     let held = fork::hold_unstaffed(rules, task);
     if !held.is_empty() {
@@ -159,8 +164,7 @@ pub(crate) fn hold_if_stuck(rules: &Rules, task: &mut Task) -> Vec<Event> {
     events
 }
 
-/// Returns who sent the task back to where it stands, and how often it has been, when that was once too often and nobody has
-/// answered yet.
+/// Returns which gate sent the task back to its gate, and how often, if that exceeded the limit and is unanswered.
 pub(crate) fn exhausted(rules: &Rules, task: &Task) -> Option<(GateId, u32)> {
     let last = task.history.iter().rfind(|visit| visit.outcome != Ending::Moved)?;
     let count = last.retry.filter(|_| last.escalated_to.is_none())?;
@@ -169,13 +173,13 @@ pub(crate) fn exhausted(rules: &Rules, task: &Task) -> Option<(GateId, u32)> {
         .and_then(|workflow| workflow.gate(&last.gate))
         .map(|(_, gate)| gate);
     let limit = from.and_then(|gate| gate.exits.retries()).unwrap_or(LOOP_LIMIT);
-    // Where a gate sends tasks elsewhere after too many returns, what it says of their number has been heeded.
+    // A gate with a route for too many returns has applied its limit already.
     let elsewhere = from.is_some_and(|gate| matches!(gate.exits.on_exhausted, Exhausted::Route(_)));
     let limit = if elsewhere { limit.max(LOOP_LIMIT) } else { limit };
     (count > limit).then(|| (last.gate.clone(), count))
 }
 
-/// Returns whether the task was sent back too often, and waits for a person to look at it: no completion is taken.
+/// Returns whether the task was sent back too often and waits for a person: no completion is accepted.
 pub fn is_looping(rules: &Rules, task: &Task) -> bool {
     not_looping(rules, task).is_err()
 }
@@ -191,7 +195,7 @@ pub(crate) fn not_looping(rules: &Rules, task: &Task) -> Result<(), Refusal> {
     }
 }
 
-/// Adds what is to be told of where the task has come to, and blocks it if it cannot go on there.
+/// Adds the events of the task's arrival, and blocks the task if it cannot go on there.
 pub(crate) fn arrive(rules: &Rules, mut step: WorkflowStep) -> WorkflowStep {
     let (events, trouble) = fork::opening_events(rules, &step.task);
     step.events.extend(events);
@@ -200,7 +204,7 @@ pub(crate) fn arrive(rules: &Rules, mut step: WorkflowStep) -> WorkflowStep {
     step
 }
 
-/// Sets the whole task going again, unless it depends on what is lost. Time limits and claims count from now on.
+/// Unblocks the whole task, unless a dependency is lost. Time limits and claims restart now.
 pub(crate) fn resume(task: &mut Task, now: Timestamp) {
     task.blockers = lost_dependencies(task).iter().map(ToString::to_string).collect();
     task.status = match &task.routing.agent {
@@ -218,7 +222,7 @@ pub(crate) fn resume(task: &mut Task, now: Timestamp) {
     }
 }
 
-/// Gives all open branches a full term, from the task's last change on.
+/// Restarts the time limits of all open branches at the task's last change.
 pub(crate) fn restart(task: &mut Task) {
     let now = task.updated;
     for own in task.branches_mut().filter(|own| own.status.is_open()) {

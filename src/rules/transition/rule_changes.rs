@@ -1,7 +1,7 @@
-//! Rules that change while tasks are under way: what has to be done with a task that stands where they changed.
+//! Changed rules: what happens to a task at a gate that has changed.
 //!
-//! A gate that is gone, or of another kind, ends the visit by an entry of its own: the task goes to the nearest gate on the way by
-//! which it came. Another role, or other people in it, add no entry. What is in somebody's hands stays there as long as it may.
+//! If the gate is gone or of another kind, the visit ends with an entry of its own, and the task goes to the nearest gate on the
+//! way by which it came. Another role, or other members of it, add no entry. A holder keeps the task while the rules allow it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -20,8 +20,7 @@ use crate::rules::routing::{fork, route};
 use crate::rules::workflow::graph;
 use crate::rules::workflow::rules::Rules;
 
-/// Returns what the rules in force want done with the task before anything else; nothing where it stands as they have it, and
-/// where they do not have its workflow any more.
+/// Returns the act that the rules in force require before anything else; `None` if the task conforms, or its workflow is gone.
 pub fn owed(rules: &Rules, task: &Task) -> Option<Act> {
     if passes_by_itself(rules, task) {
         return Some(Act::Pass);
@@ -35,7 +34,7 @@ pub fn owed(rules: &Rules, task: &Task) -> Option<Act> {
 }
 
 impl Transition<'_> {
-    /// Ends a visit that the rules have no place for any more.
+    /// Ends a visit whose gate the rules no longer have.
     pub(crate) fn move_on(&self) -> Result<Decision, Refusal> {
         let Self { rules, task, .. } = *self;
         let open = self.open()?;
@@ -63,7 +62,7 @@ impl Transition<'_> {
         Ok(step.into())
     }
 
-    /// Gives the work to the role that has it now, and lets the task wait, or go on, with the people that there are.
+    /// Updates the role of the work, and blocks or unblocks the task by the role's members.
     pub(crate) fn reroute(&self) -> Result<Decision, Refusal> {
         let open = self.open()?;
         let Some(mut after) = with_current_roles(self.rules, self.task) else {
@@ -89,11 +88,11 @@ impl Transition<'_> {
     }
 }
 
-/// What the rules took away.
+/// What the rules removed.
 enum LostPlace {
     /// The gate.
     Gate,
-    /// What the gate was when the task came to it; this is what it does now.
+    /// The kind that the gate had; the text tells what it does now.
     Kind(&'static str),
 }
 
@@ -122,8 +121,8 @@ fn find_lost_place(
     }
 }
 
-/// Returns the gate to go back to: the nearest on the way by which the task first came to the one that is gone, as far as that way
-/// led forward; else where tasks begin.
+/// Returns the gate to go back to: the nearest one on the forward way by which the task first came to the removed gate; else the
+/// first gate.
 fn nearest_gate(
     rules: &Rules,
     workflow: &Workflow,
@@ -146,24 +145,24 @@ fn nearest_gate(
     trouble.extend(passage.trouble);
     match passage.to {
         Destination::Gate(gate) => gate,
-        // Where no gate applies any more, a person has to say so at the first.
+        // If no gate applies any more, a person has to decide at the first one.
         Destination::End | Destination::Cancelled | Destination::Fail => {
             graph::first(workflow).id.clone()
         }
     }
 }
 
-/// Returns the gate from which the task first came to this one, if that was a way forward. What a person did, and what went back,
-/// says nothing of what comes before what.
+/// Returns the gate from which the task first came to this one by a forward route. Overrides and backward routes do not tell the
+/// order of gates.
 fn came_from<'h>(history: &'h [Visit], gate: &GateId) -> Option<&'h GateId> {
     let first = history.iter().position(|visit| visit.gate == *gate).unwrap_or(history.len());
     let to = Some(Destination::Gate(gate.clone()));
     let arrival = history[..first].iter().rfind(|visit| visit.to == to)?;
-    let forward = arrival.retry.is_none() && matches!(arrival.outcome, Ending::Said(_));
+    let forward = arrival.retry.is_none() && matches!(arrival.outcome, Ending::Completed(_));
     forward.then_some(&arrival.gate)
 }
 
-/// What stood in the way of the task before it was moved still does, as far as the gate itself was not the reason.
+/// Keeps the task's blockers across the move, except those of the gate itself.
 fn carry_over(before: &Task, after: &mut Task) {
     let Some(open) = before.gate.as_ref().filter(|_| before.status == Status::Blocked) else {
         return;
@@ -193,7 +192,7 @@ fn carry_over(before: &Task, after: &mut Task) {
     }
 }
 
-/// Returns the task with the roles and the people of the rules in force; nothing where it has them.
+/// Returns the task with the roles and members of the rules in force; `None` if nothing changes.
 fn with_current_roles(rules: &Rules, task: &Task) -> Option<Task> {
     let open = task.gate.as_ref()?;
     let mut after = task.clone();
@@ -201,10 +200,10 @@ fn with_current_roles(rules: &Rules, task: &Task) -> Option<Task> {
         reroute_task(rules, task, &mut after);
     } else {
         for own in after.branches_mut() {
-            if let Some(post) =
+            if let Some(workplace) =
                 Workplace::of_branch(rules, task, &own.id).filter(|_| own.status.is_open())
             {
-                reroute_branch(rules, &post, own);
+                reroute_branch(rules, &workplace, own);
             }
         }
         fork::hold_unstaffed(rules, &mut after);
@@ -217,11 +216,11 @@ fn with_current_roles(rules: &Rules, task: &Task) -> Option<Task> {
 }
 
 fn reroute_task(rules: &Rules, task: &Task, after: &mut Task) {
-    let post = Workplace::of(rules, task);
-    if let Some(post) = &post {
-        after.routing.role = Some(post.role.clone());
+    let workplace = Workplace::of(rules, task);
+    if let Some(workplace) = &workplace {
+        after.routing.role = Some(workplace.role.clone());
         if task.routing.agent.as_ref().is_some_and(|agent| {
-            is_misplaced(rules, post, task.routing.role.as_ref(), agent, task.routing.claimed)
+            is_misplaced(rules, workplace, task.routing.role.as_ref(), agent, task.routing.claimed)
         }) {
             (after.routing.agent, after.routing.claimed, after.routing.lost) = (None, None, None);
             if after.status == Status::InProgress {
@@ -235,19 +234,20 @@ fn reroute_task(rules: &Rules, task: &Task, after: &mut Task) {
         after.status =
             if after.routing.agent.is_some() { Status::InProgress } else { Status::Ready };
     }
-    if let Some(post) = post.filter(|post| after.status == Status::Ready && !post.is_staffed(rules))
+    if let Some(workplace) =
+        workplace.filter(|workplace| after.status == Status::Ready && !workplace.is_staffed(rules))
     {
         after.status = Status::Blocked;
-        after.blockers = vec![nobody(post.role)];
+        after.blockers = vec![nobody(workplace.role)];
     }
 }
 
-fn reroute_branch(rules: &Rules, post: &Workplace<'_>, own: &mut OpenBranch) {
+fn reroute_branch(rules: &Rules, workplace: &Workplace<'_>, own: &mut OpenBranch) {
     let misplaced = own
         .agent
         .as_ref()
-        .is_some_and(|agent| is_misplaced(rules, post, Some(&own.role), agent, own.claimed));
-    own.role = post.role.clone();
+        .is_some_and(|agent| is_misplaced(rules, workplace, Some(&own.role), agent, own.claimed));
+    own.role = workplace.role.clone();
     if misplaced {
         (own.agent, own.claimed, own.lost) = (None, None, None);
     }
@@ -262,35 +262,34 @@ fn reroute_branch(rules: &Rules, post: &Workplace<'_>, own: &mut OpenBranch) {
     }
 }
 
-/// Returns whether the agent may not end the work that it holds. Who was only taken out of the role goes on; who never claimed it
-/// was written there by hand, and may not have been in the role at all.
+/// Returns whether the agent may not complete the work that it holds. An agent that was only removed from the role may; one
+/// without a claim was written into the file by hand, and may never have had the role.
 fn is_misplaced(
     rules: &Rules,
-    post: &Workplace<'_>,
+    workplace: &Workplace<'_>,
     before: Option<&RoleId>,
     agent: &AgentId,
     claimed: Option<Timestamp>,
 ) -> bool {
-    let member = || rules.org.role(post.role).is_some_and(|role| role.agents.contains(agent));
-    let elsewhere = before != Some(post.role) || claimed.is_none();
-    let moved = elsewhere && !rules.is_open(post.role) && !member();
-    moved || (post.requires_human(rules) && !agent.is_human())
+    let member = || rules.org.role(workplace.role).is_some_and(|role| role.agents.contains(agent));
+    let elsewhere = before != Some(workplace.role) || claimed.is_none();
+    let moved = elsewhere && !rules.is_open(workplace.role) && !member();
+    moved || (workplace.requires_human(rules) && !agent.is_human())
 }
 
-/// Returns whether only the lack of people is in the way.
+/// Returns whether all blockers are about roles without agents.
 fn waits_for_people(blockers: &[String]) -> bool {
     !blockers.is_empty() && blockers.iter().all(|text| is_nobody(text))
 }
 
-/// Returns the roles whose lack of people blocks the task, or branches of it.
+/// Returns the roles without agents that block the task, or branches of it.
 fn blocked_for(task: &Task) -> Vec<&RoleId> {
     let whole = task.routing.role.as_ref().filter(|_| waits_for_people(&task.blockers));
     let branches = task.branches().filter(|own| waits_for_people(&own.blockers));
     whole.into_iter().chain(branches.map(|own| &own.role)).collect()
 }
 
-/// Has the task wait for those of its dependencies that are lost, and for no others: it is blocked while there is one, and goes
-/// on by itself when there is none.
+/// Blocks the task on exactly its lost dependencies; without any, unblocks it.
 pub(crate) fn depend(
     transition: &Transition<'_>,
     lost: &[LostDependency],
@@ -298,7 +297,7 @@ pub(crate) fn depend(
     let task = transition.task;
     let open = transition.open()?;
     let known = lost_dependencies(task);
-    // What a completion said already stands in the way as its own.
+    // A blocker of the same text from a completion blocks already.
     let said =
         |lost: &&LostDependency| !known.contains(lost) && task.blockers.contains(&lost.to_string());
     let depends = |lost: &&LostDependency| task.depends_on.contains(lost.task());
@@ -326,11 +325,10 @@ pub(crate) fn depend(
     Ok(WorkflowStep { events, ..WorkflowStep::silent(after) }.into())
 }
 
-/// Tasks, each with those that it depends on.
+/// The dependency graph: tasks, each with its dependencies.
 pub type Waits<'t> = BTreeMap<&'t str, Vec<&'t str>>;
 
-/// Returns tasks that wait for each other in a circle, each circle from its first by name on; of circles that share tasks at
-/// least one.
+/// Returns circles of tasks that wait for each other, each starting with the first by name; of circles that share tasks, at least one.
 pub fn circles<'t>(waits: &Waits<'t>) -> Vec<Vec<&'t str>> {
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
@@ -345,7 +343,7 @@ pub fn circles<'t>(waits: &Waits<'t>) -> Vec<Vec<&'t str>> {
     found
 }
 
-/// Returns the shortest circle that the task is in, from it on.
+/// Returns the shortest circle that contains the task, starting with it.
 pub fn circle_of<'t>(waits: &Waits<'t>, task: &'t str) -> Option<Vec<&'t str>> {
     let mut from: BTreeMap<&str, &str> = BTreeMap::new();
     let mut next = VecDeque::from([task]);

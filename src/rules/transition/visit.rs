@@ -1,4 +1,4 @@
-//! One change in the making: where a task stands, and the entry that its history gets when the visit ends.
+//! The input of a transition, and the entries that end visits.
 
 use crate::domain::{
     AgentId, Destination, Ending, Gate, GateId, Map, OpenVisit, Permission, Task, Ticket,
@@ -10,7 +10,7 @@ use crate::rules::routing::fork;
 use crate::rules::routing::workplace::Workplace;
 use crate::rules::workflow::rules::Rules;
 
-/// The rules, a task, and the time at which something is done with it.
+/// The rules, a task, and the time of the act.
 #[derive(Clone, Copy)]
 pub(crate) struct Transition<'a> {
     pub(crate) rules: &'a Rules,
@@ -19,12 +19,12 @@ pub(crate) struct Transition<'a> {
 }
 
 impl<'a> Transition<'a> {
-    /// Returns the task as it is, changed now.
+    /// Returns a copy of the task, updated now.
     pub(crate) fn changed(&self) -> Task {
         Task { updated: self.now.max(self.task.updated), ..self.task.clone() }
     }
 
-    /// Returns the open visit; refused where the task has ended, or stands nowhere yet.
+    /// Returns the open visit. Refuses if the task has ended or is not adopted yet.
     pub(crate) fn open(&self) -> Result<&'a OpenVisit, Refusal> {
         if self.task.status.is_finished() {
             return Err(self.finished());
@@ -51,7 +51,7 @@ impl<'a> Transition<'a> {
         })
     }
 
-    /// Returns the workflow in force and the place of the open gate in it.
+    /// Returns the workflow in force, and the index of the open gate in it.
     pub(crate) fn gate(&self, open: &OpenVisit) -> Result<(&'a Workflow, usize), Refusal> {
         let workflow = self.workflow()?;
         match workflow.gate(&open.current) {
@@ -64,25 +64,25 @@ impl<'a> Transition<'a> {
         }
     }
 
-    /// Returns the place of work of the open visit, or of a branch of it.
+    /// Returns the workplace of the open visit, or of a branch of it.
     pub(crate) fn workplace(
         &self,
         open: &OpenVisit,
         branch: Option<&GateId>,
     ) -> Result<Workplace<'a>, Refusal> {
         self.gate(open)?;
-        match (Workplace::meant(self.rules, self.task, branch), branch) {
-            (Some(post), _) => Ok(post),
+        match (Workplace::find(self.rules, self.task, branch), branch) {
+            (Some(workplace), _) => Ok(workplace),
             (None, None) => {
                 let (task, gate) = (self.task.id.clone(), open.current.clone());
                 Err(Refusal::NobodyWorksHere { task, gate })
             }
-            // The branch is open, and the rules do not have it any more.
+            // The branch is open, but the rules no longer have it.
             (None, Some(id)) => Err(fork::branch_not_open(self.rules, self.task, open, id)),
         }
     }
 
-    /// Refuses a branch that is not open, or that the rules do not have.
+    /// Refuses a branch that is not open, or not in the rules.
     pub(crate) fn known_branch(
         &self,
         open: &OpenVisit,
@@ -95,8 +95,7 @@ impl<'a> Transition<'a> {
         }
     }
 
-    /// Refuses an agent that org.yaml does not permit the act, and that does not hold the task, or the branch that is meant.
-    /// People may.
+    /// Refuses an agent that neither org.yaml permits the act nor holds the task or branch. People may always act.
     pub(crate) fn permit(
         &self,
         by: &Actor,
@@ -142,7 +141,7 @@ impl<'a> Transition<'a> {
 }
 
 /// Refuses a ticket whose visit has ended, or has not begun.
-pub fn may_mean(task: &Task, ticket: &Ticket, agent: Option<&AgentId>) -> Result<(), Refusal> {
+pub fn check_ticket(task: &Task, ticket: &Ticket, agent: Option<&AgentId>) -> Result<(), Refusal> {
     let Some(visit) = ticket.visit else { return Ok(()) };
     let current = task.gate.as_ref().map_or(task.history.len(), |open| open.visit);
     if visit > current {
@@ -154,7 +153,7 @@ pub fn may_mean(task: &Task, ticket: &Ticket, agent: Option<&AgentId>) -> Result
     }
 }
 
-/// Returns an entry of which nothing is known but what ended and how.
+/// Returns an entry with nothing but the visit and its ending.
 pub(crate) fn blank(open: &OpenVisit, outcome: Ending) -> Visit {
     Visit {
         gate: open.current.clone(),

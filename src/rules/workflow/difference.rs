@@ -1,4 +1,4 @@
-//! What differs between two sets of rules, gate by gate and role by role, in words for people. It tells; it decides nothing.
+//! The differences of two sets of rules, gate by gate and role by role, in words for people.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -8,14 +8,14 @@ use crate::domain::{
     AgentId, Branch, Gate, GateId, GateKind, Org, Project, Role, RoleId, Workflow, WorkflowName,
 };
 
-/// Something that differs.
+/// One difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     pub of: RuleSubject,
-    /// Which gate of the workflow; nothing where it is about the whole.
+    /// The gate; `None` if it concerns the whole workflow.
     pub gate: Option<GateId>,
     pub kind: DifferenceKind,
-    /// What it is, each in a few words; nothing where the kind says it all.
+    /// The details, each in a few words; empty if the kind tells all.
     pub what: Vec<String>,
 }
 

@@ -1,40 +1,40 @@
-//! A workflow as a picture has it: what leads where. It is drawn from the definitions alone; where one task goes, conditions,
-//! counters and its history decide, which is `route`'s.
+//! A workflow as a graph, for drawing: which gate leads where, by the definitions alone. Where one task goes depends on
+//! conditions, counters and its history; `route` decides that.
 
 use crate::domain::{
     Destination, Exhausted, Gate, GateId, GateKind, Outcome, RejectionStrategy, Target, Workflow,
 };
 use crate::rules::act::LOOP_LIMIT;
 
-/// A way from a gate.
+/// An edge from a gate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edge {
     pub from: GateId,
     pub to: Destination,
-    /// The outcomes that take it; none where a gate is passed over, or retries are used up.
+    /// The outcomes that take it; none for skipped gates and exhausted retries.
     pub outcomes: Vec<Outcome>,
-    /// What kind of way it is.
+    /// Its kind.
     pub way: EdgeKind,
 }
 
-/// What kind of way an edge is.
+/// The kind of an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EdgeKind {
-    /// It goes on, or ends.
+    /// Forward, or to an end.
     On,
-    /// It goes back, so many times at most.
+    /// Backward, at most this many times.
     Back(u32),
-    /// It passes the gate over, which does not apply.
+    /// Past a gate that does not apply.
     Over,
-    /// It returns from a detour to the gate that sent the task.
+    /// From a detour back to the gate that sent the task.
     Return,
-    /// It is taken after having been sent back so many times.
+    /// After this many backward routes.
     Exhausted(u32),
-    /// It stays, and waits for a person.
+    /// The task stays and waits for a person.
     Hold,
 }
 
-/// Returns every way of the workflow, gate by gate.
+/// Returns all edges of the workflow, gate by gate.
 pub fn edges(workflow: &Workflow) -> Vec<Edge> {
     let mut drawing = Drawing { workflow, edges: Vec::new() };
     for index in 0..workflow.gates.len() {
@@ -48,8 +48,8 @@ pub fn first(workflow: &Workflow) -> &Gate {
     workflow.gates.iter().find(|gate| !gate.detour).unwrap_or(&workflow.gates[0])
 }
 
-/// Returns whether the way from the gate number `index` to `to` is a way back: to an earlier gate, to the gate itself, off the
-/// line, or from there.
+/// Returns whether the route from the gate with this index to `to` is backward: to an earlier gate, to the gate itself, to a
+/// detour, or from one.
 pub(crate) fn is_backward(workflow: &Workflow, index: usize, to: &GateId) -> bool {
     workflow.gates[index].detour
         || workflow.gate(to).is_some_and(|(place, gate)| place <= index || gate.detour)
@@ -65,7 +65,7 @@ pub(crate) fn goes_back(workflow: &Workflow, gate: &Gate, outcome: &Outcome) -> 
     }
 }
 
-/// Returns where an outcome without a route leads; nothing where a detour returns to the gate that sent the task.
+/// Returns where an outcome without a route leads; `None` if a detour returns to the gate that sent the task.
 pub(crate) fn default_target(
     workflow: &Workflow,
     gate: &Gate,
@@ -137,7 +137,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// Returns where a target may be, the likeliest first.
+    /// Returns the possible destinations of a target, the likeliest first.
     fn destinations(&self, index: usize, target: &Target) -> Vec<Destination> {
         let here = &self.workflow.gates[index];
         match target {

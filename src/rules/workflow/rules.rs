@@ -1,4 +1,4 @@
-//! The rules that decide: a project's workflows and org chart, checked, with conditions compiled and workflows hashed.
+//! The rules: a project's validated workflows and org chart, with compiled conditions and workflow hashes.
 
 use std::collections::BTreeMap;
 
@@ -16,13 +16,13 @@ use crate::rules::condition::Condition;
 /// The compiled conditions of all gates and branches.
 pub(crate) type Conditions = BTreeMap<(WorkflowName, Station), Condition>;
 
-/// What a condition may speak of (spec 1, 3.2).
+/// The names that a condition may use (spec 1, 3.2).
 pub(crate) const CONDITION_NAMES: &[&str] = &["tags", "metadata", "gateHistory"];
 
-/// What the condition of a gate that decides by itself may speak of besides (DESIGN section 5).
+/// The names that the condition of an automatic gate may use (DESIGN section 5).
 pub(crate) const DECIDING_NAMES: &[&str] = &["tags", "metadata", "gateHistory", "context"];
 
-/// Rules that validation has found sound.
+/// Validated rules.
 #[derive(Debug, Clone)]
 pub struct Rules {
     pub project: Project,
@@ -37,13 +37,12 @@ impl Rules {
         self.project.workflow(&task.routing.workflow)
     }
 
-    /// Returns the hash that stands for a workflow in a task's history: 16 hexadecimal digits.
+    /// Returns the hash of a workflow, as recorded in histories: 16 hexadecimal digits.
     pub fn hash(&self, workflow: &WorkflowName) -> Option<&str> {
         self.hashes.get(workflow).map(String::as_str)
     }
 
-    /// Returns whether the workflow may be listed and started by that agent; whoever has no agent id is git's user alone, and
-    /// may.
+    /// Returns whether the agent may list and start the workflow. Git's user without an agent id may.
     pub fn is_visible(&self, workflow: &Workflow, agent: Option<&AgentId>) -> bool {
         let Some(agent) = agent else { return true };
         let named = |name: &str| workflow.visible_to.iter().any(|viewer| viewer == name);
@@ -52,7 +51,7 @@ impl Rules {
             || self.org.roles_of(agent).any(|role| named(role.as_str()))
     }
 
-    /// Returns every way by which anybody may be told something.
+    /// Returns all notification channels.
     pub fn channels(&self) -> impl Iterator<Item = &Channel> {
         let agents = self.org.agents.iter().flatten().flat_map(|(_, agent)| &agent.notify);
         let roles = self.org.roles.iter().flat_map(|(_, role)| &role.notify);

@@ -1,5 +1,5 @@
-//! Earlier files of aof: gates in order, which are ours as they stand, and hops that depend on each other. Where hops make a
-//! line, or fan out and come together again, they are gates and forks.
+//! Files of earlier versions of aof: gates in order, which are kept, and hops that depend on each other. Hops in a line become gates;
+//! hops that fan out and join again become forks.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -10,7 +10,7 @@ use super::record::{FieldTable, ImportReport, Record, join};
 use super::workflow_draft::{ReadWorkflow, RolesNeeded, workflow_name};
 use crate::domain::FieldFate::{Converted, Dropped, Kept, Lost};
 
-/// The fields of a workflow that are ours as they stand.
+/// The fields of a workflow that are kept unchanged.
 const OF_WORKFLOW: [&str; 10] = [
     "description",
     "version",
@@ -23,7 +23,7 @@ const OF_WORKFLOW: [&str; 10] = [
     "run",
     "context",
 ];
-/// The fields of a gate that are ours as they stand, and whether a hop has them, too.
+/// The fields of a gate that are kept unchanged, and whether a hop has them too.
 const OF_GATE: [(&str, bool); 25] = [
     ("type", false),
     ("description", true),
@@ -89,7 +89,7 @@ pub(crate) fn read(top: &Record<'_>, stem: &str) -> Vec<ReadWorkflow> {
     found
 }
 
-/// Keeps a workflow, unless it is a template that says what the workflow of its name says.
+/// Adds a workflow, unless it is a template equal to the workflow of the same name.
 fn add_workflow(mut read: ReadWorkflow, record: &Record<'_>, found: &mut Vec<ReadWorkflow>) {
     if let Some(same) = found.iter().find(|other| other.name == read.name) {
         let given = read.name.clone();
@@ -141,7 +141,7 @@ fn workflow(record: &Record<'_>, key: Option<&str>, stem: &str) -> Option<ReadWo
         record.missing("the workflow has no gates");
     }
     let mut gates: Vec<Value> = gates.into_iter().map(Value::Object).collect();
-    // Any gate may be named before it comes up, so references are replaced last.
+    // A gate may be referenced before it is defined, so references are replaced last.
     for gate in &mut gates {
         if let Some(ours) = gate["rejectTo"].as_str().and_then(|foreign| names.gates.get(foreign)) {
             gate["rejectTo"] = json!(ours);
@@ -152,7 +152,7 @@ fn workflow(record: &Record<'_>, key: Option<&str>, stem: &str) -> Option<ReadWo
     Some(ReadWorkflow { name, map, roles })
 }
 
-/// Copies the fields that mean the same here.
+/// Copies the fields that have the same meaning here.
 fn copy(
     record: &Record<'_>,
     keys: impl IntoIterator<Item = &'static str>,
@@ -174,7 +174,7 @@ struct GateNames {
 }
 
 impl GateNames {
-    /// Returns a gate or a hop with its id, its role, and the fields that mean the same here; and its record under its name.
+    /// Returns a gate or a hop with its id, its role, and the fields that have the same meaning here; and its record under its name.
     fn read<'n>(
         &mut self,
         mut record: Record<'n>,
@@ -215,7 +215,7 @@ impl GateNames {
     }
 }
 
-/// A hop as the file has it.
+/// A hop of the file.
 struct Hop<'n> {
     foreign: String,
     record: Record<'n>,
@@ -244,7 +244,7 @@ fn read_hop<'n>(
     Hop { foreign: record.text("id").unwrap_or_default(), record, map, depends }
 }
 
-/// Returns the hops in steps, each step waiting for all of the one before; nothing else is a list of gates.
+/// Returns the hops in layers, each of which waits for all of the one before. Reports dependencies that are lost by that.
 fn layers(hops: &[Hop<'_>], report: &ImportReport<'_>) -> Option<Vec<Vec<usize>>> {
     let places: HashMap<&str, usize> =
         hops.iter().enumerate().map(|(index, hop)| (hop.foreign.as_str(), index)).collect();

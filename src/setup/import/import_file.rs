@@ -1,9 +1,8 @@
-//! The files of other systems as workflows of ours: bytes to text, with what became of every field. No I/O, and nothing is
-//! judged that the loader judges.
+//! Converts files of other systems to workflow files, with a remark on every field. No I/O; checks nothing that the loader checks.
 //!
-//! The steps: bytes -> tree, and whose file it is (`source`) -> a workflow as written (`workflow_draft`), by the
-//! reader of that system -> text (`workflow_text`). What a file says about the way of a task is converted, or reported as lost;
-//! anything else may be dropped, and is reported too.
+//! The steps: bytes -> tree and system (`source`) -> workflow (`workflow_draft`), by the reader of that system -> text
+//! (`workflow_text`). A field about the route of a task is converted, or reported as lost; any other may be dropped, and is reported
+//! too.
 
 use super::aof;
 use super::names;
@@ -18,16 +17,16 @@ use crate::files::diagnostic::Diagnostic;
 use crate::files::workflow_text;
 use crate::files::yaml::Fault;
 
-/// What a file came to.
+/// The result of reading a file.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Imported {
     pub system: ForeignSystem,
     pub workflows: Vec<ImportedWorkflow>,
-    /// What became of each field, in the order of the file.
+    /// A remark on each field, in the order of the file.
     pub remarks: Vec<ImportRemark>,
 }
 
-/// A workflow that was read, as the text of a file of ours.
+/// An imported workflow, with the text of its file.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ImportedWorkflow {
     pub name: WorkflowName,
@@ -41,19 +40,18 @@ pub(crate) struct ImportedWorkflow {
 pub(crate) struct RoleNeed {
     pub role: RoleId,
     pub description: Option<String>,
-    /// Whether people are meant.
+    /// Whether only people may be in it.
     pub people: bool,
 }
 
 impl Imported {
-    /// Returns the fields without which a task would go another way.
+    /// Returns the fields whose loss changes the routes of tasks.
     pub(crate) fn lost(&self) -> impl Iterator<Item = &ImportRemark> {
         self.remarks.iter().filter(|remark| remark.fate == FieldFate::Lost)
     }
 }
 
-/// Reads the workflows in a file of another system. `name` is what one is to be called; of several it picks the one of that
-/// name.
+/// Reads the workflows in a file of another system. `name` renames a single one, or selects one of several.
 pub(crate) fn import(
     file: &str,
     bytes: &[u8],
@@ -89,7 +87,7 @@ fn read(
     Ok(Imported { system, workflows: rendered.map_err(|fault| vec![fault])?, remarks })
 }
 
-/// Returns the workflows that are wanted, called as they are to be called.
+/// Returns the selected workflows, with their final names.
 fn select_workflows(
     mut found: Vec<ReadWorkflow>,
     name: Option<&WorkflowName>,
@@ -128,7 +126,7 @@ fn render_workflow(read: ReadWorkflow) -> Result<ImportedWorkflow, Fault> {
     })
 }
 
-/// Returns what a workflow is called whose file says no name: as the file, without the words that systems put behind it.
+/// Returns the name of a workflow without one: that of its file, without suffixes.
 fn stem(file: &str) -> String {
     let name = file.rsplit('/').next().unwrap_or_default();
     let mut stem = name.split_once('.').map_or(name, |(stem, _)| stem);

@@ -1,5 +1,5 @@
-//! Foreign names and placeholders as ours. Names are letters, digits, `-` and `_`; decisions may have `.` too, and some words are
-//! taken.
+//! Converts foreign names and placeholders. Names have letters, digits, `-` and `_`; decisions may have `.` too, and some words are
+//! reserved.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use crate::domain::FieldFate::{Converted, Kept};
 /// The longest name, in bytes.
 const MAX_LENGTH: usize = 64;
 
-/// The words that cannot be decisions, and what an importer calls such a decision instead.
+/// The words that cannot be decisions, and the words used instead.
 const RESERVED_DECISIONS: [(&str, &str); 12] = [
     ("complete", "completed"),
     ("needs_review", "review_needed"),
@@ -33,7 +33,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Returns our name for a foreign one, and what was changed about it. `fallback` stands for one that has no letter of ours.
+    /// Returns our name for a foreign one, and why it was changed. `fallback` replaces a name without valid characters.
     pub(crate) fn add(&mut self, foreign: &str, fallback: &str) -> (String, Option<String>) {
         let clean = plain(foreign, fallback);
         let name = self.reserve(&clean);
@@ -83,7 +83,7 @@ impl Names {
         name
     }
 
-    /// Keeps a name for something that the foreign file does not name.
+    /// Reserves a name for something that has none in the foreign file.
     pub(crate) fn invent(&mut self, name: &str) -> String {
         self.reserve(&plain(name, "gate"))
     }
@@ -98,7 +98,7 @@ impl Names {
     }
 }
 
-/// Returns the name, with a number behind it if it is not free.
+/// Returns the name, with a number added if it is not free.
 fn numbered(clean: &str, mut is_free: impl FnMut(&str) -> bool) -> String {
     let mut name = clean.to_owned();
     let mut number = 2;
@@ -110,7 +110,7 @@ fn numbered(clean: &str, mut is_free: impl FnMut(&str) -> bool) -> String {
     name
 }
 
-/// Returns the decisions of one gate for foreign words, in their order; with each, why it is called otherwise.
+/// Returns the decisions of one gate for foreign words, in their order, each with the reason if it was changed.
 pub(crate) fn decisions<'a>(
     foreign: impl IntoIterator<Item = &'a str>,
 ) -> Vec<(String, Option<String>)> {
@@ -145,7 +145,7 @@ pub(crate) fn decisions<'a>(
     list
 }
 
-/// Returns the text as a name of ours, whether or not it is free.
+/// Converts a text to a valid name, which may be taken already.
 pub(crate) fn plain(text: &str, fallback: &str) -> String {
     let dashed: String = text.chars().map(|c| if is_plain(c) { c } else { '-' }).collect();
     let mut name = String::new();
@@ -159,14 +159,14 @@ pub(crate) fn plain(text: &str, fallback: &str) -> String {
     if name.is_empty() { fallback.to_owned() } else { name.to_owned() }
 }
 
-/// Returns whether a text is a name as it stands.
+/// Returns whether a text is a valid name.
 pub(crate) fn is_name(text: &str) -> bool {
     text.len() <= MAX_LENGTH
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.chars().all(is_plain)
 }
 
-/// Returns a text as a key of outputs or of the input: what templates can name.
+/// Converts a text to a key of outputs or of the input, which templates can name.
 pub(crate) fn key(text: &str) -> String {
     plain(text, "value")
 }
@@ -180,8 +180,8 @@ fn truncated(mut text: String) -> String {
     text
 }
 
-/// Returns the text with each slot as `convert` names it; a slot without a name here becomes text. Two and three braces mean the
-/// same, and braces that are not closed on their line are text.
+/// Returns the text with each slot renamed by `convert`; a slot without a name becomes text. Two and three braces mean the same, and
+/// braces that are not closed on their line are text.
 pub(crate) fn rewritten(text: &str, mut convert: impl FnMut(&str) -> Option<String>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -205,7 +205,7 @@ pub(crate) fn rewritten(text: &str, mut convert: impl FnMut(&str) -> Option<Stri
     out + rest
 }
 
-/// Returns what stands in each slot of a text.
+/// Returns the content of each slot of a text.
 pub(crate) fn slots(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     rewritten(text, |inner| {
@@ -215,12 +215,12 @@ pub(crate) fn slots(text: &str) -> Vec<String> {
     found
 }
 
-/// Returns the text with every brace pair inert: a text that was never a template.
+/// Escapes every pair of braces, in a text that is no template.
 pub(crate) fn literal(text: &str) -> String {
     text.replace("{{", "\\{{")
 }
 
-/// Tells whether a slot is a bare name: letters, digits, `_` and `-`.
+/// Returns whether a slot is a bare name: letters, digits, `_` and `-`.
 pub(crate) fn is_bare(inner: &str) -> bool {
     !inner.is_empty() && inner.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
 }

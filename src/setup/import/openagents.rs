@@ -1,7 +1,7 @@
-//! openagents: steps that name the next one, several workflows in a file if need be.
+//! Reads openagents files: steps that name the next one, in one or several workflows.
 //!
-//! How it counts: `max_retries` is how often a step is tried in all, so one less is how often it is done again. Where a step
-//! says nothing of errors, an error there goes the way of a success; here it fails the task.
+//! There, `max_retries` is how often a step is tried in all, so `maxRetries` is one less. Without a route for errors, an error there
+//! goes the way of a success; here it fails the task.
 
 use serde_json::json;
 
@@ -15,7 +15,7 @@ use super::workflow_draft::{
 use crate::domain::FieldFate::{Converted, Dropped, Kept, Lost};
 use crate::domain::Period;
 
-/// Who decides about approvals, where the file does not say.
+/// The role that decides about approvals if the file names none.
 const APPROVER: &str = "approver";
 /// The target that ends a workflow.
 const END: &str = "end";
@@ -128,7 +128,7 @@ fn workflow(
     Some(draft.finish())
 }
 
-/// Returns which steps a workflow can come to from its first.
+/// Returns which steps can be reached from the first.
 fn reachable(steps: &StepList<'_>) -> Vec<bool> {
     let mut reached = vec![false; steps.steps.len()];
     let mut open = vec![0];
@@ -152,7 +152,7 @@ impl OpenagentsGateBuilder<'_, '_> {
         let record = &step.record;
         let description = record.text("description").or_else(|| record.text("name"));
         let mut gate = GateDraft { id: step.gate.clone(), description, ..GateDraft::default() };
-        // What has no type is an agent's step, unless it can only be another.
+        // A step without a type is an agent's, unless its fields show another kind.
         let kind = match record.text("type") {
             Some(kind) => kind,
             None if record.has("agents") => "parallel".to_owned(),
@@ -191,7 +191,7 @@ impl OpenagentsGateBuilder<'_, '_> {
         gate.on_failure = Some(RouteDraft::to(retries(gate, step, failure)));
         gate.run.timeout = period(record, "timeout");
         gate.run.model = record.text("model");
-        // Whole seconds, of thousandths; without a pause, the runner has its own.
+        // Milliseconds, rounded up to seconds; without a delay, the runner has its own.
         let delay = record.count("retry_delay").filter(|delay| *delay > 0);
         let delay = delay.map(|delay| Period::of_seconds(delay.div_ceil(1000)).to_string());
         gate.run.retry = delay.map(|delay| json!({"delay": delay}));
@@ -258,7 +258,7 @@ impl OpenagentsGateBuilder<'_, '_> {
         OF_CONDITION
     }
 
-    /// Returns where the first of these fields leads that is there, and notes it; `end` stands for the end of the workflow.
+    /// Returns where the first existing field of these leads, and notes it; `end` is used for the end of the workflow.
     fn route_target(&self, step: &ForeignStep<'_>, keys: &[&str], end: &str) -> Option<String> {
         let record = &step.record;
         let (key, foreign) = keys.iter().find_map(|key| Some((*key, record.text(key)?)))?;
@@ -276,7 +276,7 @@ impl OpenagentsGateBuilder<'_, '_> {
         Some(gate.clone())
     }
 
-    /// Returns where success leads; a step that does not say ends the workflow.
+    /// Returns where success leads: without a field, to the end of the workflow.
     fn success(&self, step: &ForeignStep<'_>, keys: &[&str]) -> RouteDraft {
         RouteDraft::to(self.route_target(step, keys, "$end").unwrap_or_else(|| {
             let note = "not given, which ends the workflow: leads to `$end`";
@@ -308,7 +308,7 @@ impl OpenagentsGateBuilder<'_, '_> {
         role
     }
 
-    /// Returns what a step works on: the result of another step, or a text.
+    /// Returns the input of a step: the result of another step, or a text.
     fn input(&self, step: &ForeignStep<'_>) -> Option<String> {
         let text = step.record.text("input")?;
         if let Some(gate) = self.steps.gate(&text) {
@@ -322,7 +322,7 @@ impl OpenagentsGateBuilder<'_, '_> {
     }
 }
 
-/// Says how often a gate is tried. Returns where a failure leads: to the gate itself, as long as it may be tried again.
+/// Sets how often a gate is tried. Returns where a failure leads: to the gate itself, as long as it may be tried again.
 fn retries(gate: &mut GateDraft, step: &ForeignStep<'_>, failure: String) -> String {
     match step.record.count("max_retries") {
         Some(0) => {

@@ -1,6 +1,6 @@
-//! Orbital: steps in TOML, run one after the other; a gate's verdict is read from its text.
+//! Reads Orbital files: steps in TOML, run one after the other; a gate's verdict is in its text.
 //!
-//! How it counts: `max_gate_retries` is how often a gate may be judged, so a task is sent back one time less.
+//! There, `max_gate_retries` is how often a gate may be judged, so a task is sent back one time less.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -16,9 +16,9 @@ use super::workflow_draft::{
 use crate::domain::FieldFate::{Converted, Dropped};
 use crate::domain::listed;
 
-/// How often a gate may be judged where the file does not say.
+/// How often a gate may be judged by default.
 const JUDGED: u64 = 3;
-/// Who works at steps, and who at gates: there one agent does both.
+/// The roles at steps and at gates; there one agent does both.
 const WORKER: &str = "worker";
 const REVIEWER: &str = "reviewer";
 
@@ -151,7 +151,7 @@ fn read_step(step: &ForeignStep<'_>, list: &StepList<'_>) -> OrbitalStep {
     OrbitalStep { foreign, gate, instructions, run, judges, deferred, on_fail }
 }
 
-/// A deferred step is only done when a gate's verdict leads to it.
+/// Reports deferred steps that no gate's verdict leads to.
 fn refuse_unreachable(steps: &[OrbitalStep], list: &StepList<'_>) {
     let targets: HashSet<&str> = steps.iter().filter_map(|step| step.on_fail.as_deref()).collect();
     for (step, foreign) in steps.iter().zip(&list.steps) {
@@ -191,7 +191,7 @@ fn build(draft: &mut WorkflowDraft, steps: &[OrbitalStep], again: u64) {
     }
 }
 
-/// Returns which steps are off the main line: they say so, or stand behind every gate that leads to them, or are named for it.
+/// Returns which steps are detours: they are deferred or named so, or come after every gate that leads to them.
 fn detours(steps: &[OrbitalStep], target: impl Fn(&OrbitalStep) -> Option<usize>) -> Vec<bool> {
     let mut last_router: Vec<Option<usize>> = vec![None; steps.len()];
     for (router, step) in steps.iter().enumerate() {
@@ -230,10 +230,10 @@ pub(crate) struct OrbitalStep {
     pub(crate) on_fail: Option<String>,
 }
 
-/// The presets whose steps are known.
+/// The known presets.
 pub(crate) const PRESETS: [&str; 4] = ["fast", "reviewed", "tdd", "autonomous"];
 
-/// The step that settles what a review found.
+/// The step that fixes what a review found.
 pub(crate) const ADDRESS_REVIEW: &str = "address-review";
 
 const ADDRESS: &str = "A review found faults. Settle each of them, and only them:
@@ -257,7 +257,7 @@ Only if there is none, end with <gate>PASS</gate>.
 
 const NEXT_ITEM: &str = "Carry out the next open item of {{files}}, with tests, and tick it off.\n";
 
-/// Returns the steps of a preset; none for one that is not known.
+/// Returns the steps of a preset; none for an unknown one.
 pub(crate) fn preset(name: &str) -> Vec<OrbitalStep> {
     let address = || step(ADDRESS_REVIEW, ADDRESS);
     let all = "Carry out as much of {{files}} as you can in one go, with tests, and tick off what is done.\n";

@@ -1,6 +1,6 @@
-//! The fields of a foreign mapping, and the report of what became of each of them.
+//! Reads the fields of a foreign mapping, and reports how each was converted.
 //!
-//! Each importer has tables that say what becomes of a field; only what depends on the value is noted by code.
+//! Each importer has tables of the fates of fields; code notes only fates that depend on the value.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -10,15 +10,15 @@ use crate::domain::{FieldFate, ImportRemark, nearest};
 use crate::files::diagnostic::excerpt::{SourceLines, visible_text};
 use crate::files::yaml::{Fault, Node, NodeKind};
 
-/// What becomes of the fields of a mapping: the key, its fate, and why or into what. `x-*` means every key that begins so.
+/// The fates of the fields of a mapping: the key, its fate, and the reason or target. `x-*` matches every key with that prefix.
 pub(crate) type FieldTable = &'static [(&'static str, FieldFate, &'static str)];
 
-/// Collects the remarks and the faults while a file is read.
+/// Collects remarks and errors while a file is read.
 pub(crate) struct ImportReport<'s> {
     lines: SourceLines<'s>,
     /// Each with its offset in the file; those without one come last.
     remarks: RefCell<Vec<(usize, ImportRemark)>>,
-    /// The paths of fields that need no remark by table.
+    /// The paths of fields that need no remark from a table.
     reported: RefCell<HashSet<String>>,
     faults: RefCell<Vec<Fault>>,
 }
@@ -29,7 +29,7 @@ impl<'s> ImportReport<'s> {
         Self { lines, remarks, reported, faults }
     }
 
-    /// Notes something that the file does not say, and the new one has to.
+    /// Notes a field that the file lacks, and the new one needs.
     pub(crate) fn added(&self, field: impl AsRef<str>, note: impl Into<String>) {
         let field = visible_text(field.as_ref());
         let remark = ImportRemark { line: None, field, fate: FieldFate::Added, note: note.into() };
@@ -64,7 +64,7 @@ pub(crate) struct FieldPlace<'n> {
 }
 
 impl FieldPlace<'_> {
-    /// Notes what became of the field.
+    /// Notes the fate of the field.
     pub(crate) fn note(&self, fate: FieldFate, note: impl Into<String>) {
         let line = Some(self.report.lines.line_of(self.span.start));
         let remark =
@@ -73,19 +73,19 @@ impl FieldPlace<'_> {
         self.mark_reported();
     }
 
-    /// Leaves it to others to say what became of the field.
+    /// Marks the field as reported.
     pub(crate) fn mark_reported(&self) {
         self.report.reported.borrow_mut().insert(self.path.clone());
     }
 
-    /// Reports that the field cannot be read as it is; an empty `help` is none.
+    /// Reports an error of the field; an empty `help` is none.
     pub(crate) fn fault(&self, code: &'static str, message: impl Into<String>, help: &str) {
         let fault = Fault::new(code, self.span.clone(), message.into());
         let fault = if help.is_empty() { fault } else { fault.help(help) };
         self.report.faults.borrow_mut().push(fault);
     }
 
-    /// Reports that a name leads to nothing, with the nearest one that is there.
+    /// Reports an unknown name, with the nearest known one.
     pub(crate) fn unknown<'k>(
         &self,
         (what, name): (&str, &str),
@@ -97,7 +97,7 @@ impl FieldPlace<'_> {
         self.fault("unknown_gate", format!("there is no {what} `{name}`"), help);
     }
 
-    /// Reports what was wanted and what is there.
+    /// Reports a value of a wrong kind.
     pub(crate) fn wrong_kind(&self, node: &Node<'_>, wanted: &str) {
         let message = format!("`{}` is {wanted}, and this is {}", self.path, node.noun());
         Self { span: node.span.clone(), ..self.clone() }.fault("wrong_kind", message, "");
@@ -109,13 +109,13 @@ impl FieldPlace<'_> {
         Self { path, span, report: self.report }
     }
 
-    /// Notes what became of a slot of the text that the field holds.
+    /// Notes the fate of a slot in the field's text.
     pub(crate) fn note_slot(&self, slot: &str, fate: FieldFate, note: impl Into<String>) {
         Self { path: format!("{}: {{{{{slot}}}}}", self.path), ..self.clone() }.note(fate, note);
     }
 }
 
-/// A mapping whose fields are asked for one by one; a field with nothing behind it counts as absent.
+/// A mapping whose fields are read one by one; a field without a value counts as absent.
 #[derive(Clone)]
 pub(crate) struct Record<'n> {
     node: &'n Node<'static>,
@@ -144,7 +144,7 @@ impl<'n> Record<'n> {
         None
     }
 
-    /// Returns the place of a field, or where the record begins if it has no such field.
+    /// Returns the place of a field, or the start of the record if it lacks the field.
     pub(crate) fn at(&self, key: &str) -> FieldPlace<'n> {
         let span =
             self.node.entry(key).map_or_else(|| self.node.first_key(), |e| e.key.span.clone());
@@ -158,12 +158,12 @@ impl<'n> Record<'n> {
         FieldPlace { span, ..self.at(key) }
     }
 
-    /// Notes what became of a field.
+    /// Notes the fate of a field.
     pub(crate) fn note(&self, key: &str, fate: FieldFate, note: impl Into<String>) {
         self.at(key).note(fate, note);
     }
 
-    /// Notes a field that the file does not have, and the new one has to.
+    /// Notes a field that the file lacks, and the new one needs.
     pub(crate) fn added(&self, key: &str, note: impl Into<String>) {
         self.report.added(join(&self.path, key), note);
     }
@@ -196,7 +196,7 @@ impl<'n> Record<'n> {
         value
     }
 
-    /// Returns a text; numbers and yes or no count as what they look like.
+    /// Returns a text; numbers and booleans count as their text.
     pub(crate) fn text(&self, key: &str) -> Option<String> {
         self.read(key, "a text", scalar)
     }
@@ -221,7 +221,7 @@ impl<'n> Record<'n> {
         })
     }
 
-    /// Returns whether a field says yes.
+    /// Returns a boolean.
     pub(crate) fn flag(&self, key: &str) -> Option<bool> {
         self.read(key, "`true` or `false`", |node| match scalar(node)?.as_str() {
             "true" | "yes" | "on" => Some(true),
@@ -230,7 +230,7 @@ impl<'n> Record<'n> {
         })
     }
 
-    /// Returns a mapping below; its own fields are reported, not the mapping.
+    /// Returns a nested mapping; its fields are reported, not the mapping itself.
     pub(crate) fn record(&self, key: &str) -> Option<Self> {
         let place = self.at(key);
         place.mark_reported();
@@ -284,8 +284,8 @@ impl<'n> Record<'n> {
         entries.filter_map(record).collect()
     }
 
-    /// Notes what became of each field, by the first table that knows it, unless it has been reported. A field that no table knows is
-    /// lost if its name speaks of where a task goes, and dropped otherwise.
+    /// Notes the fate of each field that is not reported yet, by the first table that has it. An unknown field is lost if its name is
+    /// about routes, and dropped otherwise.
     pub(crate) fn finish(&self, tables: &[FieldTable]) {
         for entry in self.node.entries() {
             let key = entry.key.text.as_ref();
@@ -321,7 +321,7 @@ pub(crate) fn scalar(node: &Node<'_>) -> Option<String> {
     crate::files::config::decode::text_of(node).map(std::borrow::Cow::into_owned)
 }
 
-/// Returns whether the name of an unknown field is one that sends tasks somewhere.
+/// Returns whether the name of an unknown field is about routes.
 fn is_routing_key(key: &str) -> bool {
     const WORDS: [&str; 13] = [
         "next",

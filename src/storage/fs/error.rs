@@ -1,4 +1,4 @@
-//! Errors of files: each says where, why, and (as a hint) what to do.
+//! Errors of files, each with the path, the cause, and a hint what to do.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
@@ -14,16 +14,16 @@ use super::project_path::{BadPath, ProjectPath};
 use crate::domain::TaskId;
 use crate::system::disk::NotSynced;
 
-/// A file that cannot be read or written as wanted.
+/// A file that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// A system call failed; `doing` is a verb.
     #[error("cannot {doing} `{}`: {}", path.display(), plain(cause))]
     Io { doing: &'static str, path: PathBuf, cause: io::Error },
-    /// A file stands as it should, but the disk did not confirm that it will survive a power cut.
+    /// A file was written, but its sync to the disk failed.
     #[error("`{}` was written, but the disk did not confirm it: {}", path.display(), plain(cause))]
     NotDurable { path: PathBuf, cause: io::Error },
-    /// No project at the place where the search began, or above it.
+    /// No project in the folder where the search began, or above it.
     #[error("no project at `{}` or above it", start.display())]
     NoProject { start: PathBuf },
     #[error(transparent)]
@@ -47,21 +47,21 @@ pub enum StoreError {
     /// Two or more files of one task.
     #[error("task `{id}` has {} files: {}", paths.len(), listed(paths))]
     TaskDoubled { id: TaskId, paths: Vec<ProjectPath> },
-    /// Somebody else kept a lock for longer than the wait: who, as far as the lock file tells.
+    /// Another process held a lock for longer than the wait; `holder` as far as the lock file tells.
     #[error("waited {} for `{}`{}", seconds(*waited), path.display(), held_by(holder.as_ref()))]
     LockTimedOut { path: PathBuf, waited: Duration, holder: Option<Holder> },
-    /// A file system whose locks bind no other machine; `kind` has its article.
+    /// A network file system, whose locks do not bind other machines; `kind` has its article.
     #[error("`{}` is on {kind}, where a lock does not hold between machines", path.display())]
     NetworkFileSystem { path: PathBuf, kind: &'static str },
     #[error("cannot get random numbers from the system: {reason}")]
     Random { reason: String },
 }
 
-/// The process that holds a lock, as its lock file and messages tell it.
+/// The process that holds a lock, as recorded in the lock file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
     pub pid: u32,
-    /// What it runs: `aof task complete`.
+    /// Its command: `aof task complete`.
     pub command: String,
     pub since: Timestamp,
 }
@@ -86,7 +86,7 @@ impl StoreError {
         Self::Io { doing, path: path.to_owned(), cause: cause.into() }
     }
 
-    /// Returns whether it is only that nothing may be written there.
+    /// Returns whether the error is a missing right to write.
     pub(crate) fn is_read_only(&self) -> bool {
         use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
         matches!(self, Self::Io { cause, .. } if matches!(cause.kind(), PermissionDenied | ReadOnlyFilesystem))
@@ -139,7 +139,7 @@ impl From<NotSynced> for StoreError {
     }
 }
 
-/// Turns the error of a system call into one that says what was tried and where.
+/// Adds the action and the path to the error of a system call.
 pub(crate) trait OrIo<T> {
     fn or_io(self, doing: &'static str, path: impl AsRef<Path>) -> Result<T, StoreError>;
 }
@@ -150,9 +150,9 @@ impl<T, E: Into<io::Error>> OrIo<T> for Result<T, E> {
     }
 }
 
-/// Returns what to do about an i/o error at a path, by what was tried there.
+/// Returns what to do about an I/O error at a path, by the action.
 pub(crate) fn io_hint(doing: &str, path: &Path, cause: &io::Error) -> Option<String> {
-    // The right to create, rename or remove a name is the folder's, whoever owns the file.
+    // Creating, renaming and removing need rights on the folder, not on the file.
     let needs_folder =
         ["create", "lock", "look at", "make", "make the folder", "move", "remove", "replace"]
             .contains(&doing);
@@ -185,7 +185,7 @@ pub(crate) fn io_hint(doing: &str, path: &Path, cause: &io::Error) -> Option<Str
     })
 }
 
-/// Returns what the system said, as part of a sentence.
+/// Returns the system's message as part of a sentence.
 pub(crate) fn plain(cause: &io::Error) -> String {
     let text = cause.to_string();
     let mut chars = text.chars();
@@ -195,7 +195,7 @@ pub(crate) fn plain(cause: &io::Error) -> String {
     }
 }
 
-/// Returns a time in seconds, with a tenth where that says more.
+/// Returns a time in seconds, rounded to tenths.
 fn seconds(time: Duration) -> String {
     let tenths = (time.as_secs_f64() * 10.0).round() / 10.0;
     format!("{tenths} s")
@@ -209,7 +209,7 @@ fn held_by(holder: Option<&Holder>) -> String {
     holder.map_or_else(String::new, |holder| format!(", held by {holder}"))
 }
 
-/// What stands at a path.
+/// The kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     File,
@@ -252,13 +252,13 @@ impl From<fs::FileType> for FileKind {
     }
 }
 
-/// What tells two versions of a file apart without reading it. Different: the file was touched. Equal: it is probably the
-/// same, no more. Times are in nanoseconds since 1970.
+/// Metadata that tells versions of a file apart without reading it. If it differs, the file was touched; if it is equal, the file
+/// is probably the same. Times are in nanoseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileStat {
-    /// When the content was written. Anybody can set it.
+    /// When the content was written. Programs can set it.
     pub mtime: i64,
-    /// When the file was touched in any way.
+    /// When the file or its metadata last changed.
     pub ctime: i64,
     pub size: u64,
     pub inode: u64,

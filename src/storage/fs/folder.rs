@@ -1,6 +1,6 @@
-//! A folder held open: everything in it is reached through its handle, so no symlink can lead elsewhere in between.
+//! A folder held open: its files are accessed through its handle, so no symlink can redirect them.
 //!
-//! What is no ordinary file is refused unopened: opening it can block, or wake a program.
+//! Anything but an ordinary file is refused without opening it: opening can block, or wake a program.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirEntry, File, Metadata};
@@ -15,7 +15,7 @@ use super::error::{FileKind, FileStat};
 use super::error::{OrIo, StoreError};
 use crate::system::disk::{self, SyncPart, Unsynced};
 
-/// How often a file is read again that changes while it is read.
+/// How often a file is read that changes meanwhile.
 const READ_ATTEMPTS: usize = 3;
 /// The largest file of our own JSON that is read.
 const JSON_LIMIT: u64 = 16 * 1024 * 1024;
@@ -33,7 +33,7 @@ impl Folder {
         parts(inside).try_fold(Self::root(root)?, |folder, name| folder.child(name))
     }
 
-    /// Opens a folder below the project's root, making what is missing of it.
+    /// Opens a folder below the project's root, and creates what is missing of it.
     pub(crate) fn create(root: &Path, inside: &str) -> Result<Self, StoreError> {
         parts(inside).try_fold(Self::root(root)?, |folder, name| folder.child_or_new(name, 0o777))
     }
@@ -70,7 +70,7 @@ impl Folder {
         }
     }
 
-    /// Opens a folder in this one that only its owner can look into, making it if it is missing.
+    /// Opens a folder in this one that only its owner can read; creates it if it is missing.
     pub(crate) fn private_child(&self, name: &str) -> Result<Self, StoreError> {
         self.child_or_new(name, 0o700)
     }
@@ -94,7 +94,7 @@ impl Folder {
         &self.path
     }
 
-    /// Returns what stands there under that name, without following or opening it.
+    /// Returns the kind of file of that name, without following links or opening it.
     pub(crate) fn kind(&self, name: impl AsRef<OsStr>) -> Result<Option<FileKind>, StoreError> {
         Ok(self.raw_mode(name.as_ref())?.map(|mode| FileType::from_raw_mode(mode).into()))
     }
@@ -122,7 +122,7 @@ impl Folder {
         Err(StoreError::WrongKind { path: self.path.join(name), found, wanted })
     }
 
-    /// Returns what the system tells of a file; `None` when nothing has that name.
+    /// Returns a file's metadata; `None` when nothing has that name.
     pub(crate) fn stat(&self, name: impl AsRef<OsStr>) -> Result<Option<FileStat>, StoreError> {
         Ok(self.open_to_read(name)?.map(|(_, metadata)| FileStat::of(&metadata)))
     }
@@ -135,17 +135,17 @@ impl Folder {
         self.open_file(name.as_ref(), OFlags::RDONLY)
     }
 
-    /// Opens a file that is there for reading and writing; `None` when nothing has that name.
+    /// Opens an existing file for reading and writing; `None` when nothing has that name.
     pub(crate) fn open_to_write(&self, name: &str) -> Result<Option<(File, Metadata)>, StoreError> {
         self.open_file(OsStr::new(name), OFlags::RDWR)
     }
 
-    /// Opens a file to add to its end, making it if need be.
+    /// Opens a file to append; creates it if it is missing.
     pub(crate) fn open_to_append(&self, name: &str) -> Result<File, StoreError> {
         self.open_or_make(name, OFlags::WRONLY | OFlags::APPEND)
     }
 
-    /// Opens the file that a lock is put on, making it if need be.
+    /// Opens a lock file; creates it if it is missing.
     pub(crate) fn open_lock(&self, name: &str) -> Result<File, StoreError> {
         self.open_or_make(name, OFlags::RDWR)
     }
@@ -163,7 +163,7 @@ impl Folder {
             Err(Errno::NOENT) => return Ok(None),
             Err(cause) => return Err(StoreError::io("open", &self.path.join(name), cause)),
         };
-        // It may have been swapped since the look.
+        // It may have been replaced since the first check.
         let metadata = self.metadata(&file, name)?;
         self.expect_file(name, metadata.file_type().into())?;
         Ok(Some((file, metadata)))
@@ -179,7 +179,7 @@ impl Folder {
             .or_io("open", self.path.join(name))
     }
 
-    /// Makes a file that must not exist yet, which only its owner can read, and opens it for writing. Nothing is synced.
+    /// Creates a file that only its owner can read, and opens it for writing. Fails if it exists. Syncs nothing.
     pub(crate) fn create_private(&self, name: &str) -> Result<File, StoreError> {
         let path = self.path.join(name);
         let flags =
@@ -209,15 +209,15 @@ impl Folder {
             if before.size > limit {
                 return Err(StoreError::TooLarge { path, size: before.size, limit });
             }
-            // What grows meanwhile, or tells no size, ends at the limit too.
+            // A file that grows meanwhile, or reports no size, is limited too.
             let mut bytes = Vec::with_capacity(usize::try_from(before.size).unwrap_or(0) + 1);
             (&file).take(limit + 1).read_to_end(&mut bytes).or_io("read", &path)?;
             let size = bytes.len() as u64;
             if size > limit {
                 return Err(StoreError::TooLarge { path, size, limit });
             }
-            // Somebody may write in place: bytes of two versions are worse than none. (The ctime also changes when another
-            // file takes the name, which harms nothing.)
+            // Another program may write in place, and bytes of two versions would be mixed. (The ctime also changes if another
+            // file takes the name, which does no harm.)
             let after = FileStat::of(&self.metadata(&file, name)?);
             if after.mtime == before.mtime && after.size == before.size && before.size == size {
                 return Ok(Some((bytes, before)));
@@ -226,7 +226,7 @@ impl Folder {
         Err(StoreError::Unsteady { path })
     }
 
-    /// Reads a file of our own JSON; `None` when it is missing, or damaged.
+    /// Reads a JSON file of our own; `None` if it is missing or damaged.
     pub(crate) fn read_json<T: DeserializeOwned>(
         &self,
         name: impl AsRef<OsStr>,
@@ -235,7 +235,7 @@ impl Folder {
         Ok(read.and_then(|(bytes, _)| serde_json::from_slice(&bytes).ok()))
     }
 
-    /// Renames a file, here or into another folder. A name that is taken there stays as it is.
+    /// Renames a file, here or into another folder. Fails if the name is taken.
     pub(crate) fn move_new(
         &self,
         from: &OsStr,
@@ -245,7 +245,7 @@ impl Folder {
         let renamed =
             rustix::fs::renameat_with(&self.handle, from, &to.handle, name, RenameFlags::NOREPLACE);
         let outcome = match renamed {
-            // Some file systems know no such rename: a second link is as good, for files.
+            // Some file systems do not support that: a hard link does the same for files.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
                 rustix::fs::linkat(&self.handle, from, &to.handle, name, AtFlags::empty())
                     .and_then(|()| rustix::fs::unlinkat(&self.handle, from, AtFlags::empty()))
@@ -260,7 +260,7 @@ impl Folder {
         }
     }
 
-    /// Removes a file; one that is gone already is as good.
+    /// Removes a file. A missing file is no error.
     pub(crate) fn remove(&self, name: impl AsRef<OsStr>) -> Result<(), StoreError> {
         let name = name.as_ref();
         match rustix::fs::unlinkat(&self.handle, name, AtFlags::empty()) {
@@ -269,17 +269,17 @@ impl Folder {
         }
     }
 
-    /// Has the names in this folder survive a power cut.
+    /// Syncs the names in this folder.
     pub(crate) fn sync(&self) -> Result<(), StoreError> {
         Ok(disk::sync(vec![self.unsynced()?])?)
     }
 
-    /// Returns this folder as one whose names are still to be synced.
+    /// Returns this folder for a sync of its names.
     pub(crate) fn unsynced(&self) -> Result<Unsynced, StoreError> {
         Unsynced::new(&self.handle, &self.path, SyncPart::Names).or_io("hold open", &self.path)
     }
 
-    /// Has a file that was written volatile survive a power cut, with its name. Returns whether it is there.
+    /// Syncs a file that was written as volatile, and its name. Returns whether it exists.
     pub(crate) fn sync_file(&self, name: &str) -> Result<bool, StoreError> {
         let Some((file, _)) = self.open_to_read(name)? else { return Ok(false) };
         file.sync_all().or_io("flush to disk", self.path.join(name))?;
@@ -287,8 +287,7 @@ impl Folder {
     }
 }
 
-/// Returns what a folder has, in no order; nothing where it is missing. Where something else stands in its place, or in place
-/// of the folder around it, that is the fault.
+/// Returns the entries of a folder, unordered; none if it is missing. Fails if the path or its parent is not a folder.
 pub(crate) fn list(folder: &Path) -> Result<Vec<DirEntry>, StoreError> {
     let fault = |cause| StoreError::io("list the folder", folder, cause);
     match fs::read_dir(folder) {

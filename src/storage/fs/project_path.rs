@@ -1,4 +1,4 @@
-//! A path inside the project, as git and every message spell it: relative, UTF-8, `/` between its parts.
+//! A path inside the project, as git and all messages write it: relative, UTF-8, with `/`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,12 +6,12 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A path below the project's root. It names no folder above, and nothing of git's own.
+/// A path below the project's root, without `..` or `.git`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub struct ProjectPath(String);
 
-/// A path that does not name a place inside the project.
+/// A path that is not inside the project.
 #[derive(Debug, thiserror::Error)]
 #[error("`{}` is not a path inside the project: {reason}", text.escape_debug())]
 pub struct BadPath {
@@ -20,7 +20,7 @@ pub struct BadPath {
 }
 
 impl ProjectPath {
-    /// Returns the path of parts that are known to be plain names.
+    /// Returns a path from text that is known to be valid.
     pub(crate) fn trusted(text: String) -> Self {
         debug_assert!(fault(&text).is_none(), "{text}");
         Self(text)
@@ -36,7 +36,7 @@ impl ProjectPath {
         self.0.rsplit_once('/').map_or(&self.0, |(_, name)| name)
     }
 
-    /// Returns the folder that it stands in; empty for the project's root.
+    /// Returns its folder; empty for the project's root.
     pub(crate) fn folder(&self) -> &str {
         self.0.rsplit_once('/').map_or("", |(folder, _)| folder)
     }

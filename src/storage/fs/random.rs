@@ -5,13 +5,13 @@ use jiff::Timestamp;
 use super::error::StoreError;
 use crate::domain::CompletionId;
 
-/// How many characters a ULID has.
+/// The length of a ULID.
 pub(crate) const ULID_LENGTH: usize = 26;
 
 const LOCAL: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 const CROCKFORD: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-/// Returns a new completion id that sorts by that time: a ULID. No two are the same, on any machine.
+/// Returns a new completion id, a ULID, which sorts by that time and is unique on all machines.
 pub fn ulid(now: Timestamp) -> Result<CompletionId, StoreError> {
     let mut entropy = [0_u8; 10];
     fill(&mut entropy)?;
@@ -22,18 +22,18 @@ pub fn ulid(now: Timestamp) -> Result<CompletionId, StoreError> {
     Ok(text.parse().expect("letters and digits are a completion id"))
 }
 
-/// Returns whether those characters are a ULID.
+/// Returns whether the text is a ULID.
 pub(crate) fn is_ulid(text: &str) -> bool {
     text.len() == ULID_LENGTH && text.bytes().all(|b| CROCKFORD.contains(&b))
 }
 
-/// Returns that many of `a-z0-9`, each as likely as any other: the local part of a task id, the end of a temporary name.
+/// Returns random characters of `a-z0-9`, uniformly distributed: for task ids and temporary names.
 pub fn random_local(length: usize) -> Result<String, StoreError> {
     let mut text = String::with_capacity(length);
     let mut bytes = [0_u8; 32];
     while text.len() < length {
         fill(&mut bytes)?;
-        // 252 is the last multiple of 36 in a byte: larger values would make the first letters likelier.
+        // 252 is the largest multiple of 36 in a byte: larger values would make the first letters likelier.
         let fair = bytes.iter().filter(|byte| **byte < 252);
         text.extend(
             fair.map(|byte| char::from(LOCAL[usize::from(byte % 36)])).take(length - text.len()),
@@ -42,7 +42,7 @@ pub fn random_local(length: usize) -> Result<String, StoreError> {
     Ok(text)
 }
 
-/// Returns a number from 0 to below 1, each as likely as any other: a part of a pause.
+/// Returns a random number in [0, 1), for jitter.
 pub fn chance() -> Result<f64, StoreError> {
     let mut bytes = [0_u8; 4];
     fill(&mut bytes)?;

@@ -1,7 +1,7 @@
-//! Replacing files whole: temporary file, fsync, rename, fsync of the folder.
+//! Replaces files atomically: temporary file, fsync, rename, fsync of the folder.
 //!
-//! A kill leaves the old file or the new one, and at most a temporary file, whose name begins with `.aof-tmp-`. A failed fsync
-//! is not tried again: the second try would succeed without having written anything.
+//! A kill leaves the old file or the new one, and at most a temporary file, whose name begins with `.aof-tmp-`. A failed fsync is
+//! not retried: the second one would succeed without having written anything.
 
 use std::borrow::Borrow;
 use std::ffi::OsStr;
@@ -17,20 +17,20 @@ use super::folder::Folder;
 use super::random::random_local;
 use crate::system::disk::{self, SyncPart, Unsynced};
 
-/// What the names of all temporary files begin with.
+/// The name prefix of temporary files.
 pub(crate) const TEMPORARY: &str = ".aof-tmp-";
 
-/// What a folder does to have a file survive a power cut.
+/// Whether a write survives a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// The bytes are on the disk before the name is, and the name before the call returns.
+    /// The bytes are synced before the rename, and the name before the call returns.
     Durable,
-    /// Whole after a kill; after a power cut it may be old or damaged. For what can be made again.
+    /// Complete after a kill; after a power cut it may be old or damaged. For data that can be rebuilt.
     Volatile,
 }
 
 impl Folder {
-    /// Replaces a file, or makes it, keeping its mode bits.
+    /// Replaces or creates a file, keeping its mode bits.
     pub(crate) fn replace(
         &self,
         name: &str,
@@ -44,7 +44,7 @@ impl Folder {
         }
     }
 
-    /// Replaces a file of our own JSON, or makes it.
+    /// Replaces or creates a JSON file of our own.
     pub(crate) fn replace_json(
         &self,
         name: &str,
@@ -55,7 +55,7 @@ impl Folder {
         self.replace(name, &bytes, durability)
     }
 
-    /// Makes a file that must not exist yet, durably.
+    /// Creates a file durably. Fails if it exists.
     pub(crate) fn create_new(
         &self,
         name: impl AsRef<OsStr>,
@@ -70,20 +70,20 @@ impl Folder {
     }
 }
 
-/// A file that is written but has no name of its own yet. Dropped, it is gone.
+/// A file under a temporary name, removed when dropped.
 #[derive(Debug)]
 pub(crate) struct TemporaryFile<F: Borrow<Folder>> {
     folder: F,
     temporary: String,
     file: File,
-    /// Whether its bytes must be on the disk before it gets its name, and are not.
+    /// Whether its bytes must still be synced before the rename.
     needs_sync: bool,
     is_pending: bool,
 }
 
 impl<F: Borrow<Folder>> TemporaryFile<F> {
-    /// Writes the bytes of a file under a temporary name, with the mode bits of the one that it is to replace. They start on
-    /// their way to the disk, so that several files take hardly longer to get there than one.
+    /// Writes the bytes to a temporary file, with the mode bits of the file that it replaces. Starts writing them back, so that
+    /// syncing several files takes hardly longer than one.
     pub(crate) fn new(
         folder: F,
         name: impl AsRef<OsStr>,
@@ -112,7 +112,7 @@ impl<F: Borrow<Folder>> TemporaryFile<F> {
         Ok(made)
     }
 
-    /// Lets whoever may read the file run it as well.
+    /// Makes the file executable for whoever may read it.
     pub(crate) fn make_runnable(&self) -> Result<(), StoreError> {
         let folder = self.folder().path();
         let mode = rustix::fs::fstat(&self.file).or_io("set the mode in", folder)?.st_mode;
@@ -120,7 +120,7 @@ impl<F: Borrow<Folder>> TemporaryFile<F> {
         rustix::fs::fchmod(&self.file, runs).or_io("set the mode in", folder)
     }
 
-    /// Adds bytes to the file that is to have that name.
+    /// Appends bytes; `name` is for errors.
     pub(crate) fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
         self.file.write_all(bytes).or_io("write", self.folder().path().join(name))
     }
@@ -134,7 +134,7 @@ impl<F: Borrow<Folder>> TemporaryFile<F> {
         self.folder().path().join(&self.temporary)
     }
 
-    /// Returns the file if it is a durable one that is not on the disk yet. Whoever takes it syncs it before it gets its name.
+    /// Returns a durable file that still has to be synced. The caller syncs it before the rename.
     pub(crate) fn unsynced(&mut self) -> Result<Option<Unsynced>, StoreError> {
         if !self.needs_sync {
             return Ok(None);
@@ -145,7 +145,7 @@ impl<F: Borrow<Folder>> TemporaryFile<F> {
         Ok(Some(file))
     }
 
-    /// Has the bytes of a durable file survive a power cut.
+    /// Syncs the bytes of a durable file.
     pub(crate) fn flush(&mut self) -> Result<(), StoreError> {
         if self.needs_sync {
             self.file.sync_all().or_io("flush to disk", self.path())?;
@@ -154,7 +154,7 @@ impl<F: Borrow<Folder>> TemporaryFile<F> {
         Ok(())
     }
 
-    /// Gives the file its name, in place of whatever file has it.
+    /// Renames the file, replacing one of that name.
     pub(crate) fn replace(&mut self, name: &str) -> Result<(), StoreError> {
         self.flush()?;
         let folder = self.folder();
@@ -164,7 +164,7 @@ impl<F: Borrow<Folder>> TemporaryFile<F> {
         Ok(())
     }
 
-    /// Gives the file its name if nothing has that name.
+    /// Renames the file. Fails if the name is taken.
     pub(crate) fn create(&mut self, name: impl AsRef<OsStr>) -> Result<(), StoreError> {
         self.flush()?;
         let (folder, name) = (self.folder(), name.as_ref());
@@ -184,7 +184,7 @@ impl<F: Borrow<Folder>> TemporaryFile<F> {
 impl<F: Borrow<Folder>> Drop for TemporaryFile<F> {
     fn drop(&mut self) {
         if self.is_pending {
-            // What cannot be removed now is swept up later.
+            // If this fails, a later sweep removes it.
             let _ = self.folder().remove(&*self.temporary);
         }
     }

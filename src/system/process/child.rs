@@ -1,7 +1,7 @@
-//! A program that runs: it is waited for, and ended when its time is over, with all that it started.
+//! A running program: waits for it, and ends it with its whole process group at the time limit.
 //!
-//! Its end is first seen without asking for its status: until then the system gives its number to nobody else, so a signal to
-//! the group can reach no stranger.
+//! Its end is first detected without reaping it: until then the system does not reuse its pid, so a signal to the group cannot
+//! reach another process.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -19,13 +19,13 @@ use super::ProcessGroup;
 use super::program::signal;
 use super::program::{Program, StartError, StartObstacle, obstacle};
 
-/// How often the clock and the attendant are asked when nothing is printed.
+/// How often the clock and the attendant are checked while nothing is printed.
 const TICK: Duration = Duration::from_millis(20);
-/// The first wait after something happened: an end follows soon upon the last word.
+/// The first wait after some output: the end often follows soon.
 const SHORTEST_TICK: Duration = Duration::from_micros(250);
-/// How long what was printed is waited for once the program has ended, while others hold its pipes.
+/// How long to read on after the program has ended while other processes hold its pipes.
 const LAST_WORDS: Duration = Duration::from_millis(200);
-/// How long a killed program is waited for: one that waits for a broken disk ends when the disk does.
+/// How long to wait for a killed program: one that waits for a broken disk cannot end.
 const UNKILLABLE: Duration = Duration::from_secs(5);
 
 impl Program {
@@ -48,52 +48,52 @@ impl Program {
     }
 }
 
-/// How long a program may take, and what becomes of those that it leaves behind.
+/// A program's time limits, and what happens to processes that it leaves behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessLimits {
     /// Until its end.
     pub time: Duration,
-    /// Between two words that it prints to either stream; nothing: as long as it likes.
+    /// Between two outputs on either stream; `None`: no limit.
     pub idle: Option<Duration>,
-    /// Between the polite signal (SIGTERM) and the other one (SIGKILL). Zero: only the other one.
+    /// Between SIGTERM and SIGKILL. Zero: only SIGKILL.
     pub grace: Duration,
-    /// What becomes of programs of its group that live when it has ended by itself.
+    /// What happens to processes of its group that outlive it.
     pub orphans: Orphans,
 }
 
-/// What becomes of programs that another one left behind in its group.
+/// What happens to processes that a program left behind in its group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Orphans {
-    /// They are killed: a run is over when it is over.
+    /// They are killed.
     Killed,
-    /// They live on, and nobody waits for them.
+    /// They live on, unattended.
     Spared,
 }
 
-/// Who is there while a program runs.
+/// Observes a running program.
 pub trait Attendant {
-    /// Why it has the program ended.
+    /// Why it ends the program.
     type Reason;
 
-    /// Gets what was printed, in order of arrival.
+    /// Receives output in order of arrival.
     fn printed(&mut self, stream: Stream, bytes: &[u8]);
 
-    /// Says whether the program is to end, and why. Asked once before all, then many times a second, until it says so.
+    /// Returns why the program should end, if it should. Called first at the start, then many times a second, until it does.
     fn wants_end(&mut self) -> Option<Self::Reason>;
 }
 
-/// How a program came to its end.
+/// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How<R> {
     /// By itself, with that exit status.
     Exited(i32),
-    /// By a signal that was none of ours.
+    /// By a signal that we did not send.
     Signalled(i32),
-    /// Its time was over.
+    /// At its time limit.
     TimedOut,
     /// It printed nothing for too long.
     Idle,
-    /// The attendant wanted it.
+    /// The attendant ended it.
     Stopped(R),
 }
 
@@ -106,7 +106,7 @@ pub struct Ended<R> {
     pub took: Duration,
 }
 
-/// A program of which the system does not tell how it ended: somebody else asked first.
+/// The system does not tell how the program ended: it was reaped elsewhere.
 #[derive(Debug, thiserror::Error)]
 #[error("nothing is known of `{program}`: {cause}")]
 pub struct UnknownExit {
@@ -116,14 +116,14 @@ pub struct UnknownExit {
     pub cause: io::Error,
 }
 
-/// A program that runs. Dropped, it is killed with its group.
+/// A running program. Dropped, it is killed with its group.
 pub struct Running {
     program: String,
     child: Child,
     leader: Pid,
     streams: Streams,
     begun: Instant,
-    /// Whether its number may still be used: nobody has asked for its status.
+    /// Whether its pid is still valid: it is not reaped.
     is_ours: bool,
 }
 
@@ -155,12 +155,12 @@ impl Running {
         }
     }
 
-    /// Returns the mark by which its group is known later, if the system tells it.
+    /// Returns its process group, to find it later, if the system tells its start time.
     pub fn group(&self) -> Option<ProcessGroup> {
         ProcessGroup::of(self.child.id())
     }
 
-    /// Waits for its end, or brings it about.
+    /// Waits for its end, or ends it at a limit.
     pub fn wait<A: Attendant>(
         mut self,
         limits: &ProcessLimits,
@@ -187,7 +187,7 @@ impl Running {
         Ok(Ended { how: ending(status), took })
     }
 
-    /// Waits until the program has ended; returns why it had to, if it had to. Its status is not asked for.
+    /// Waits until the program has ended, without reaping it; returns why we ended it, if we did.
     fn attend<A: Attendant>(
         &mut self,
         limits: &ProcessLimits,
@@ -237,7 +237,7 @@ impl Running {
         }
     }
 
-    /// Hears what a program that has ended had printed, and what others print for a moment who hold its pipes.
+    /// Reads the rest of an ended program's output, for a moment also that of others who hold its pipes.
     fn listen<A: Attendant>(&mut self, attendant: &mut A) {
         let begun = Instant::now();
         while self.streams.is_open() {
@@ -284,7 +284,7 @@ impl RunDeadline {
         is_idle.then_some(How::Idle)
     }
 
-    /// Returns how long nothing can be due but the attendant's wish.
+    /// Returns the time until the next limit.
     fn left(&self, now: Instant) -> Duration {
         let wall = self.limits.time.saturating_sub(now.saturating_duration_since(self.begun));
         let idle = self
@@ -295,11 +295,11 @@ impl RunDeadline {
     }
 }
 
-/// A program that has to end, and has not.
+/// A program that was told to end and still runs.
 struct Dying<R> {
     how: How<R>,
     is_killed: bool,
-    /// When patience with it is over.
+    /// When the next signal is due.
     next: Instant,
 }
 
@@ -309,7 +309,7 @@ impl<R> Dying<R> {
             return Self { how, is_killed: false, next: now }.kill(leader, now);
         };
         signal(leader, Signal::TERM);
-        // One that was suspended hears nothing.
+        // A suspended process would not get SIGTERM.
         signal(leader, Signal::CONT);
         Self { how, is_killed: false, next }
     }
@@ -334,16 +334,16 @@ fn refused(program: String, cause: io::Error) -> StartError {
 /// As much as a pipe holds.
 const PIECE: usize = 64 * 1024;
 
-/// What a program prints to.
+/// An output stream of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
-    /// The output proper.
+    /// Standard output.
     Stdout,
-    /// The rest.
+    /// Standard error.
     Stderr,
 }
 
-/// Our ends of the pipes, as far as they are open.
+/// Our open ends of the pipes.
 #[derive(Default)]
 pub(crate) struct Streams {
     input: Option<Input>,
@@ -362,14 +362,14 @@ struct Input {
 pub(crate) enum Passed {
     /// The program printed something.
     Printed,
-    /// It read something, or an end was closed.
+    /// It read input, or a pipe was closed.
     Moved,
-    /// Nothing, as long as was waited.
+    /// Nothing during the wait.
     Nothing,
 }
 
 impl Streams {
-    /// Takes the pipes of a program that was just started.
+    /// Takes the pipes of a just started program.
     pub(crate) fn of(child: &mut Child, input: Vec<u8>) -> io::Result<Self> {
         let unblocked = |end: OwnedFd| {
             rustix::io::ioctl_fionbio(&end, true)?;
@@ -390,13 +390,13 @@ impl Streams {
         Ok(streams)
     }
 
-    /// Returns whether something may still be printed.
+    /// Returns whether more output may come.
     pub(crate) fn is_open(&self) -> bool {
         !self.outputs.is_empty()
     }
 
-    /// Waits at most that long for something to happen, and hands on what was printed: one piece of each stream, so that
-    /// whoever calls gets to look at the clock however much there is.
+    /// Waits at most that long for activity, and passes output on: one piece of each stream, so that the caller can check the
+    /// clock in between.
     pub(crate) fn pass(
         &mut self,
         wait: Duration,
@@ -432,7 +432,7 @@ impl Streams {
         match rustix::event::poll(&mut ends, time.as_ref()) {
             Ok(count) => count > 0,
             Err(Errno::INTR) => false,
-            // No memory for it, or the like: looking without waiting must not become a busy loop.
+            // An error such as a lack of memory must not lead to a busy loop.
             Err(_) => {
                 thread::sleep(wait);
                 true
@@ -440,7 +440,7 @@ impl Streams {
         }
     }
 
-    /// Writes what the program has room for, and closes its stdin behind the last byte, or when it does not want more.
+    /// Writes as much input as the pipe takes; closes stdin after the last byte, or if the program has closed it.
     fn feed(&mut self) -> bool {
         let Some(input) = &mut self.input else { return false };
         match input.pipe.write(&input.bytes[input.written..]) {
@@ -454,10 +454,10 @@ impl Streams {
         true
     }
 
-    /// Reads on in a thread, to nowhere: a program that goes on printing is not ended by a closed pipe as long as we live.
+    /// Discards further output in threads, so that processes that print on do not get a broken pipe while we live.
     pub(crate) fn drain_aside(&mut self) {
         for (_, pipe) in self.outputs.drain(..) {
-            // Where there is no thread to be had, the pipe is closed.
+            // Without a thread, the pipe is closed.
             let _ = thread::Builder::new().stack_size(PIECE).spawn(move || {
                 if rustix::io::ioctl_fionbio(&pipe, false).is_ok() {
                     let _ = io::copy(&mut io::BufReader::new(pipe), &mut io::sink());
@@ -467,7 +467,7 @@ impl Streams {
     }
 }
 
-/// Returns whether a pipe has nothing to read, or no room, at present.
+/// Returns whether a pipe has nothing to read, or no room, at the moment.
 fn is_empty(cause: &io::Error) -> bool {
     matches!(cause.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }

@@ -1,12 +1,11 @@
-//! Other people's programs: started without a shell, in a process group of their own, and ended whole. A leaf: it calls nothing.
+//! Runs other programs: without a shell, in a process group of their own, which is ended as a whole.
 //!
-//! A [`Program`] that is [started](Program::start) is a [`Running`], and [waiting](Running::wait) for that gives how it [`Ended`].
-//! Dropped before, it is ended with all that it started. Whatever it prints is read as it comes and handed to an [`Attendant`],
-//! who may end it; a [`Transcript`] keeps that within bounds, with [`Secrets`] masked. A [`ProcessGroup`] is what is left to know of a
-//! program whose starter was killed.
+//! [`Program::start`] returns a [`Running`], and [`Running::wait`] returns how it [`Ended`]. If dropped before, its whole group
+//! is killed. Output goes to an [`Attendant`], which may end the program; a [`Transcript`] keeps a bounded part of it, with
+//! [`Secrets`] masked. A [`ProcessGroup`] finds a program again whose runner was killed.
 //!
-//! All of it is one loop without threads: a program that leaves others behind, which hold its pipes, leaves nothing here. What
-//! leaves the group (`setsid`) is out of reach.
+//! All of this is one loop without threads, so processes that keep the pipes open leave no thread here. A process that leaves the
+//! group (`setsid`) is out of reach.
 
 pub(crate) mod child;
 pub(crate) mod program;

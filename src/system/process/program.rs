@@ -1,4 +1,4 @@
-//! What is to be started, and why it may not start.
+//! A program to start, and why it may not start.
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
@@ -9,20 +9,20 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal};
 use serde::{Deserialize, Serialize};
 
-/// A program, and what it is given.
+/// A program with its arguments, environment and input.
 #[derive(Clone)]
 pub struct Program {
-    /// Its path, or its name in one of the folders of `PATH`. A relative path counts from `directory`.
+    /// Its path, or its name in `PATH`. A relative path is resolved from `directory`.
     pub program: OsString,
-    /// What stands behind it; no shell reads it.
+    /// Its arguments; no shell reads them.
     pub arguments: Vec<OsString>,
-    /// The folder that it works in.
+    /// Its working directory.
     pub directory: PathBuf,
-    /// What it finds in its environment besides what is inherited.
+    /// Variables to add to the inherited environment.
     pub environment: Vec<(String, OsString)>,
-    /// What of the inherited environment it does not find there.
+    /// Variables to remove from the inherited environment.
     pub removed: Vec<String>,
-    /// What it reads from stdin, which ends behind that. A program that does not read it is done no harm.
+    /// Its whole stdin. A program need not read it.
     pub input: Vec<u8>,
 }
 
@@ -32,29 +32,29 @@ pub struct Program {
 pub struct StartError {
     /// Its name.
     pub program: String,
-    /// What stood in the way.
+    /// The kind of failure.
     pub obstacle: StartObstacle,
     /// What the system said.
     pub cause: io::Error,
 }
 
-/// What stands in the way of a start.
+/// Why a program cannot be started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartObstacle {
     /// There is no such program: it is not installed.
     NotFound,
-    /// There is such a file, and it cannot be run: no right to do so, or no program.
+    /// The file is not executable.
     NotExecutable,
-    /// The folder that it should work in is not there.
+    /// Its working directory does not exist.
     NoDirectory,
-    /// Its arguments and environment are longer than the system takes.
+    /// Its arguments and environment are too long for the system.
     TooLong,
     /// Anything else.
     System,
 }
 
 impl Program {
-    /// Returns the program that these words start, in that folder; nothing if there are none.
+    /// Returns the program for a command line and a working directory; `None` without words.
     pub fn of<W: Into<OsString>>(
         words: impl IntoIterator<Item = W>,
         directory: &Path,
@@ -70,20 +70,20 @@ impl Program {
         })
     }
 
-    /// Returns the program with one more value in its environment.
+    /// Adds a variable to its environment.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<OsString>) -> Self {
         self.environment.push((name.to_owned(), value.into()));
         self
     }
 
-    /// Returns its name as it is shown.
+    /// Returns its name for display.
     pub fn name(&self) -> String {
         self.program.to_string_lossy().into_owned()
     }
 }
 
-/// Shows neither the environment nor the input: there may be secrets in them.
+/// Shows neither the environment's values nor the input, which may be secret.
 impl std::fmt::Debug for Program {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names: Vec<&String> = self.environment.iter().map(|(name, _)| name).collect();
@@ -112,7 +112,7 @@ pub(crate) fn obstacle(cause: &io::Error, directory: &Path) -> StartObstacle {
 }
 
 const PAUSE: Duration = Duration::from_millis(5);
-/// How long the system may take to end what was killed.
+/// How long a killed process may take to end.
 const UNKILLABLE: Duration = Duration::from_secs(5);
 
 /// A process group, known by its leader.
@@ -120,17 +120,17 @@ const UNKILLABLE: Duration = Duration::from_secs(5);
 pub struct ProcessGroup {
     /// The number of the leader, and of the group.
     pub pid: u32,
-    /// When the leader began, in the system's words.
+    /// The leader's start time, as the system formats it.
     pub started: String,
 }
 
 impl ProcessGroup {
-    /// Returns the group that this process leads, if it lives.
+    /// Returns the group that this process leads, if it runs.
     pub fn of(pid: u32) -> Option<Self> {
         Some(Self { pid, started: started(pid)? })
     }
 
-    /// Returns whether its leader lives. A leader that has ended counts for the group: who is left in it cannot be told from
+    /// Returns whether its leader runs. Without the leader the group counts as ended: its other processes cannot be told from
     /// strangers.
     pub fn is_alive(&self) -> bool {
         started(self.pid).is_some_and(|started| started == self.started)
@@ -159,7 +159,7 @@ impl ProcessGroup {
     }
 }
 
-/// Sends a signal to a group; one that has just ended by itself is as good.
+/// Sends a signal to a group. An ended group is no error.
 pub(crate) fn signal(leader: Pid, signal: Signal) {
     let _ = rustix::process::kill_process_group(leader, signal);
 }
@@ -168,7 +168,7 @@ pub(crate) fn signal(leader: Pid, signal: Signal) {
 #[cfg(target_os = "linux")]
 fn started(pid: u32) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may have parentheses and spaces in it.
+    // The name in parentheses may itself have parentheses and spaces.
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');
     let state = fields.next()?;
     let ticks = fields.nth(18)?;
@@ -190,9 +190,9 @@ fn started(pid: u32) -> Option<String> {
     (!state.starts_with('Z')).then(|| began.trim().to_owned())
 }
 
-/// Returns what the system calls this start of the machine; nothing where it has no name for it.
+/// Returns the system's boot id; `None` if it has none.
 ///
-/// A crash test calls it otherwise by `AOF_BOOT`, in debug builds only: a power cut is not to be had.
+/// In debug builds, crash tests set it by `AOF_BOOT` to simulate a restart.
 pub fn boot() -> Option<String> {
     #[cfg(debug_assertions)]
     if let Ok(told) = std::env::var("AOF_BOOT") {

@@ -1,4 +1,4 @@
-//! What a program printed, within bounds: the beginning and the end of all of it in a file, the end of each stream in memory.
+//! A bounded transcript of a program's output: beginning and end in a file, the end of each stream in memory.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -8,21 +8,21 @@ use sha2::{Digest, Sha256};
 
 use super::child::Stream;
 
-/// More than a line has that anybody reads.
+/// How much of a last line is kept.
 const LONGEST_LINE: usize = 4096;
 
 /// How many bytes are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
-    /// Of the beginning, in the file: these are written as they come.
+    /// Of the beginning, in the file; written as it comes.
     pub beginning: u64,
-    /// Of the end, in the file: these are written at the end.
+    /// Of the end, in the file; written when the program has ended.
     pub end: usize,
     /// Of the end of each stream, in memory.
     pub each: usize,
 }
 
-/// Takes what a program prints. Secrets are masked in all that it gives away.
+/// Collects a program's output, with secrets masked.
 pub struct Transcript<W> {
     file: Bounded<W>,
     stdout: Voice,
@@ -30,32 +30,32 @@ pub struct Transcript<W> {
     latest: Stream,
 }
 
-/// What a program printed, once it has ended.
+/// The output of an ended program.
 #[derive(Debug)]
 pub struct Printed {
     /// The end of stdout.
     pub stdout: Kept,
     /// The end of stderr.
     pub stderr: Kept,
-    /// The file, or why it is not whole.
+    /// The file, or the error in writing it.
     pub file: io::Result<TranscriptFile>,
 }
 
-/// What the file has.
+/// The content of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranscriptFile {
     /// The SHA-256 of its bytes, in lower-case hexadecimal.
     pub sha256: String,
-    /// How many they are.
+    /// Its length in bytes.
     pub bytes: u64,
-    /// How many of those that were printed it has not.
+    /// How many printed bytes are left out.
     pub left_out: u64,
 }
 
-/// A file that gets the beginning and the end of something long.
+/// Writes the beginning and the end of a long output to a file.
 struct Bounded<W> {
     file: W,
-    /// How much of the beginning is still to come.
+    /// How many bytes of the beginning are still to be written.
     beginning: u64,
     end: Tail,
     sum: Sha256,
@@ -78,7 +78,7 @@ impl Default for Room {
 }
 
 impl<W: Write> Transcript<W> {
-    /// Returns a transcript that goes to this file, which is empty.
+    /// Returns a transcript that is written to this empty file.
     pub fn new(file: W, secrets: &Secrets, room: Room) -> Self {
         let voice = || Voice { mask: Mask::new(secrets.clone()), end: Tail::new(room.each) };
         let file = Bounded {
@@ -92,7 +92,7 @@ impl<W: Write> Transcript<W> {
         Self { file, stdout: voice(), stderr: voice(), latest: Stream::Stdout }
     }
 
-    /// Takes what was printed. A file that cannot be written stops nothing; it is told at the end.
+    /// Adds output. An error in writing the file is reported only at the end.
     pub fn take(&mut self, stream: Stream, bytes: &[u8]) {
         self.latest = stream;
         let Voice { mask, end } = match stream {
@@ -105,8 +105,7 @@ impl<W: Write> Transcript<W> {
         });
     }
 
-    /// Returns the last line so far that has something in it, of whichever stream spoke last. It is foreign text: there may be
-    /// something in it that a terminal obeys.
+    /// Returns the last non-empty line of the stream that printed last. It is untrusted and may have terminal control sequences.
     pub fn last_line(&self) -> String {
         let voice = match self.latest {
             Stream::Stdout => &self.stdout,
@@ -118,7 +117,7 @@ impl<W: Write> Transcript<W> {
         line.unwrap_or_default().to_owned()
     }
 
-    /// Writes what is still to come in the file, and returns what is kept.
+    /// Writes the rest of the file, and returns the kept output.
     pub fn finish(mut self) -> Printed {
         for Voice { mask, end } in [&mut self.stdout, &mut self.stderr] {
             mask.finish(&mut |masked| {
@@ -174,7 +173,7 @@ impl<W: Write> Bounded<W> {
     }
 }
 
-/// Takes any number of bytes, and keeps the last of them.
+/// Keeps the last bytes of a stream.
 #[derive(Debug)]
 pub(crate) struct Tail {
     kept: VecDeque<u8>,
@@ -182,7 +181,7 @@ pub(crate) struct Tail {
     lost: u64,
 }
 
-/// The end of what was printed.
+/// The end of an output.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Kept {
     /// The last bytes.
@@ -204,7 +203,7 @@ impl Tail {
         self.lost += (surplus + bytes.len() - last.len()) as u64;
     }
 
-    /// Returns the last of them, at most that many.
+    /// Returns at most that many of the last bytes.
     pub(crate) fn end(&self, length: usize) -> Vec<u8> {
         self.kept.range(self.kept.len().saturating_sub(length)..).copied().collect()
     }
@@ -214,25 +213,25 @@ impl Tail {
     }
 }
 
-/// The shortest value that is masked: a shorter one is found everywhere.
+/// The shortest value that is masked: a shorter one would match everywhere.
 pub const SHORTEST_SECRET: usize = 8;
 
 /// The values that are masked, with their names.
 #[derive(Clone, Default)]
 pub struct Secrets {
     names: Vec<String>,
-    /// The automaton. The first state is the one in which nothing of a secret has been seen; there is none without secrets.
+    /// The states of an Aho-Corasick automaton. The first state has seen nothing of a secret; there is none without secrets.
     states: Vec<MatchState>,
 }
 
-/// What of secrets the last bytes may be the beginning of: the longest that there is.
+/// A state: the longest prefix of a secret that the last bytes are.
 #[derive(Clone, Default)]
 struct MatchState {
-    /// The bytes that go on from here, in order.
+    /// The transitions, sorted by byte.
     next: Vec<(u8, usize)>,
-    /// The next longest beginning that the last bytes are.
+    /// The failure link: the next longest prefix that the last bytes are.
     other: usize,
-    /// How many bytes this one has.
+    /// The length of the prefix.
     depth: usize,
     /// The longest secret that ends here, and its length.
     found: Option<(usize, usize)>,
@@ -246,8 +245,8 @@ pub(crate) struct SecretMatch {
 }
 
 impl Secrets {
-    /// Returns the secrets of these names and values. Of a value with several lines each line is one too, since a program rarely
-    /// prints it whole; one shorter than [`SHORTEST_SECRET`] bytes is not masked.
+    /// Returns the secrets of these names and values. Each line of a multi-line value is a secret too, since a program rarely
+    /// prints it whole. Values shorter than [`SHORTEST_SECRET`] bytes are not masked.
     pub fn new<'a>(secrets: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let mut built = Self::default();
         for (name, value) in secrets {
@@ -293,7 +292,7 @@ impl Secrets {
         (next, self.states[next].found.map(|(length, name)| SecretMatch { length, name }))
     }
 
-    /// Returns how many of the last bytes may be the beginning of a secret.
+    /// Returns how many of the last bytes may be the start of a secret.
     pub(crate) fn depth(&self, state: usize) -> usize {
         self.states.get(state).map_or(0, |state| state.depth)
     }
@@ -322,7 +321,7 @@ impl Secrets {
         self.states[state].found.get_or_insert((value.len(), name));
     }
 
-    /// Finds for each state the next longest beginning, the short ones first.
+    /// Sets the failure link of each state, shorter prefixes first.
     fn link(&mut self) {
         let mut queue = VecDeque::from_iter(self.states.first().map(|_| 0));
         while let Some(state) = queue.pop_front() {
@@ -338,22 +337,22 @@ impl Secrets {
     }
 }
 
-/// Shows the names alone.
+/// Shows only the names.
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Secrets").field(&self.names).finish()
     }
 }
 
-/// Takes a text piece by piece and hands it on with its secrets masked, wherever it was cut. Secrets that overlap are one place, under the
-/// name of the one that begins first. What may be the beginning of a secret is held back until it is known.
+/// Passes a text on piece by piece with its secrets masked, also those split between pieces. Overlapping secrets are masked as
+/// one, by the name of the first. What may be the start of a secret is held back until that is decided.
 pub(crate) struct Mask {
     secrets: Secrets,
     state: usize,
-    /// What is not handed on yet, from `base` on.
+    /// The bytes held back, which start at offset `base`.
     held: Vec<u8>,
     base: u64,
-    /// Where secrets are that are not handed on as masked, in order; the first may begin before `base`.
+    /// The secrets found in them, in order; the first may begin before `base`.
     places: Vec<SecretSpan>,
 }
 
@@ -369,7 +368,7 @@ impl Mask {
         Self { secrets, state: 0, held: Vec::new(), base: 0, places: Vec::new() }
     }
 
-    /// Takes the next piece, and hands on all that is decided.
+    /// Takes the next piece, and passes on all that is decided.
     pub(crate) fn pass(&mut self, bytes: &[u8], on: &mut dyn FnMut(&[u8])) {
         if self.secrets.is_empty() {
             return on(bytes);

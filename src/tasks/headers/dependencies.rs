@@ -1,4 +1,4 @@
-//! What tasks wait for, from summaries: dependencies that are not complete, those that are lost, and circles.
+//! Dependencies of tasks, from summaries: incomplete ones, lost ones, and circles.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,7 +14,7 @@ use crate::tasks::headers::listing::{ListScope, Listing, read_all};
 use crate::tasks::headers::summary::TaskSummary;
 use crate::tasks::state::task_state::parse;
 
-/// How the dependencies of a listing stand.
+/// The state of the dependencies in a listing.
 #[derive(Debug, Default)]
 pub(crate) struct Dependencies {
     unmet: HashSet<TaskId>,
@@ -24,7 +24,7 @@ pub(crate) struct Dependencies {
 }
 
 impl Dependencies {
-    /// Looks at what unfinished tasks of the listing depend on. Only what is not active costs a look into the archive.
+    /// Examines the dependencies of the listing's unfinished tasks. Reads the archive only if some are not active.
     pub(crate) fn of(workspace: &Workspace, in_force: &InForce, listing: &Listing) -> Self {
         let known: HashMap<&TaskId, (&TaskSummary, &ProjectPath)> =
             listing.tasks.iter().map(|(task, path)| (&task.id, (task, path))).collect();
@@ -49,7 +49,7 @@ impl Dependencies {
         if elsewhere.is_empty() {
             return all;
         }
-        // One walk through the archive answers for all of them.
+        // One walk through the archive finds all of them.
         for entry in task_files::walk_archived(&workspace.paths) {
             let WalkEntry::Task(entry) = entry else { continue };
             if elsewhere.remove(&entry.id) {
@@ -64,7 +64,7 @@ impl Dependencies {
         all
     }
 
-    /// Returns what the task depends on and that no file has.
+    /// Returns the dependencies of the task that do not exist.
     pub(crate) fn missing_for<'h>(&self, task: &'h TaskSummary) -> Vec<&'h TaskId> {
         let waits = task.depends_on.iter().filter(|_| !task.is_finished());
         waits.filter(|id| self.missing.contains(*id)).collect()
@@ -85,13 +85,13 @@ impl Dependencies {
         !task.depends_on.iter().any(|id| self.unmet.contains(id))
     }
 
-    /// Returns what the task depends on and that is lost; nothing where the task knows it, and of tasks that somebody works at.
+    /// Returns the lost dependencies of the task if they differ from those it knows; `None` for tasks in progress.
     pub(crate) fn changes_for(&self, task: &TaskSummary) -> Option<Vec<LostDependency>> {
         let known: Vec<LostDependency> =
             task.lost_dependencies.iter().filter_map(|text| LostDependency::read(text)).collect();
         let mut lost: Vec<LostDependency> = Vec::new();
         for found in task.depends_on.iter().filter_map(|id| self.lost.get(id)) {
-            // What a completion said already stands in the way as its own.
+            // A blocker of the same text from a completion blocks already.
             let is_said = !known.contains(found) && task.blockers.contains(&found.to_string());
             if !is_said && !lost.contains(found) {
                 lost.push(found.clone());
@@ -113,7 +113,7 @@ fn read(
     Some(parse(in_force, id, path, &snapshot.bytes, workspace.now()).ok()?.task)
 }
 
-/// Returns what waits for what; nothing waits for what has ended.
+/// Returns the dependency graph of the unfinished tasks.
 fn waits(listing: &Listing) -> Waits<'_> {
     let active = listing.tasks.iter().map(|(task, _)| task).filter(|task| !task.is_finished());
     active
@@ -125,7 +125,7 @@ fn owned(circle: Vec<&str>) -> Vec<String> {
     circle.into_iter().map(str::to_owned).collect()
 }
 
-/// Returns the tasks that wait for each other in circles, and are never handed out.
+/// Returns the circles of tasks that wait for each other, and are never handed out.
 pub(crate) fn waiting_in_circles(listing: &Listing) -> Vec<Vec<String>> {
     if listing.tasks.iter().all(|(task, _)| task.depends_on.is_empty()) {
         return Vec::new();
@@ -143,7 +143,7 @@ pub(crate) fn circle_around(
     circle_of(&waits(&listing), id.as_str()).map(owned)
 }
 
-/// Returns an error where the task would wait for itself in the end, if it waited for these.
+/// Fails if these dependencies would make the task wait for itself.
 pub(crate) fn refuse_circle(
     workspace: &Workspace,
     in_force: &InForce,
@@ -164,7 +164,7 @@ pub(crate) fn refuse_circle(
     })
 }
 
-/// Returns a circle as people read it: back to where it began.
+/// Returns a circle as text, ending where it began.
 pub(crate) fn circle_text<T: AsRef<str>>(circle: &[T]) -> String {
     let names: Vec<&str> = circle.iter().chain(circle.first()).map(AsRef::as_ref).collect();
     names.join(" -> ")

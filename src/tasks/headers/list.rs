@@ -1,22 +1,19 @@
-//! Filtered and sorted lists of tasks, and names from users checked against what exists. Reads summaries only.
+//! Filtered and sorted lists of tasks. Reads summaries only.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
-
-use crate::domain::{
-    AgentId, Branch, Gate, GateId, Org, RoleId, Status, TaskId, Workflow, WorkflowName, listed,
-};
+use crate::domain::{AgentId, Gate, GateId, Org, RoleId, Status, TaskId, WorkflowName};
 use crate::project::active_rules::InForce;
 use crate::project::error::{Named, ProjectError};
+use crate::project::rule_lookup::find_workflow;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::tasks::headers::dependencies::{Dependencies, waiting_in_circles};
 use crate::tasks::headers::listing::{ListScope, Listing, read_all};
 use crate::tasks::headers::summary::TaskSummary;
 
-/// Which tasks are wanted. Everything that is given must hold.
+/// Which tasks to list. All given conditions must hold.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Filter {
     /// Of one of these workflows.
@@ -26,15 +23,15 @@ pub(crate) struct Filter {
     pub roles: Vec<RoleId>,
     /// Claimed by this agent.
     pub agent: Option<AgentId>,
-    /// Claimed by this agent, or free and of a role of its.
+    /// Claimed by this agent, or free and of one of its roles.
     pub mine: Option<AgentId>,
-    /// In one of these states; with no state at all, and no [`Filter::hand_made`], in any.
+    /// In one of these states; in any state if this is empty and [`Filter::hand_made`] is not set.
     pub statuses: Vec<Status>,
-    /// Hand-made files that nobody has taken up.
+    /// Hand-made files that are not adopted yet.
     pub hand_made: bool,
     /// With all of these labels.
     pub tags: Vec<String>,
-    /// Ready, and with everything it depends on complete.
+    /// Ready, with all dependencies complete.
     pub ready: bool,
     /// With these words in id, title or tags.
     pub search: Option<String>,
@@ -50,15 +47,15 @@ pub(crate) enum Sort {
     Priority,
     /// The oldest first.
     Created,
-    /// The one changed last first.
+    /// The last changed first.
     Updated,
-    /// The one that has been at its gate the longest first.
+    /// The longest at its gate first.
     Waiting,
     /// By id.
     Id,
 }
 
-/// Returns the tasks that are wanted, in order. A file that cannot be read hides none of the others.
+/// Returns the matching tasks, in order. Unreadable files are listed apart.
 pub(crate) fn list(
     workspace: &Workspace,
     in_force: &InForce,
@@ -125,13 +122,13 @@ fn order(a: &TaskSummary, b: &TaskSummary, sort: Sort) -> Ordering {
     by.then_with(|| a.id.cmp(&b.id))
 }
 
-/// Returns whether the task can be handed out: ready, and everything that it depends on complete.
+/// Returns whether the task can be handed out: it is ready, and its dependencies are complete.
 pub(crate) fn is_ready(task: &TaskSummary, dependencies: &Dependencies) -> bool {
     !task.is_new && task.status == Status::Ready && dependencies.are_met(task)
 }
 
 /// Returns a task that the agent has claimed.
-pub(crate) fn held_by(
+pub(crate) fn task_held_by(
     workspace: &Workspace,
     agent: &AgentId,
 ) -> Result<Option<TaskId>, ProjectError> {
@@ -140,53 +137,8 @@ pub(crate) fn held_by(
     Ok(listing.tasks.first().map(|(task, _)| task.id.clone()))
 }
 
-/// Returns the workflow of that name.
-pub(crate) fn workflow_named<'a>(
-    rules: &'a Rules,
-    name: &WorkflowName,
-) -> Result<&'a Workflow, ProjectError> {
-    rules.project.workflow(name).ok_or_else(|| ProjectError::Unknown {
-        kind: Named::Workflow,
-        given: name.to_string(),
-        known: rules.project.workflows.iter().map(|workflow| workflow.name.to_string()).collect(),
-    })
-}
-
-/// Checks that the agent is somebody, and in the role where one is named. In a project without roles every agent is known.
-pub(crate) fn known_worker(
-    rules: &Rules,
-    agent: &AgentId,
-    role: Option<&RoleId>,
-) -> Result<(), ProjectError> {
-    if let Some(role) = role {
-        in_role(rules, role, agent)?;
-    }
-    let known = rules.org.all_agents();
-    if rules.project.implicit_workflow || known.contains(&agent) {
-        return Ok(());
-    }
-    let known = known.into_iter().map(ToString::to_string).collect();
-    Err(ProjectError::Unknown { kind: Named::Agent, given: agent.to_string(), known })
-}
-
-fn in_role(rules: &Rules, role: &RoleId, agent: &AgentId) -> Result<(), ProjectError> {
-    let org = &rules.org;
-    if rules.is_open(role) || org.role(role).is_some_and(|known| known.agents.contains(agent)) {
-        return Ok(());
-    }
-    if org.role(role).is_none() {
-        let known = org.roles.iter().map(|(known, _)| known.to_string()).collect();
-        return Err(ProjectError::Unknown { kind: Named::Role, given: role.to_string(), known });
-    }
-    Err(ProjectError::Unfit {
-        code: "wrong_role",
-        problem: format!("`{agent}` is not in role `{role}`"),
-        fix: format!("its roles are {}; see `aof org show`", listed(org.roles_of(agent))),
-    })
-}
-
-/// Checks the names of a filter. What no rule knows, but some task that was found does, is no mistake: rules change.
-pub(crate) fn known_names(
+/// Checks the names of a filter. Fails for a name that is in neither the rules nor the listing; rules change, so an old name is valid.
+pub(crate) fn check_filter_names(
     filter: &Filter,
     rules: &Rules,
     listing: &Listing,
@@ -203,7 +155,7 @@ pub(crate) fn known_names(
     };
     for name in &filter.workflows {
         if !listing.tasks.iter().any(|(task, _)| task.routing.workflow == *name) {
-            workflow_named(rules, name)?;
+            find_workflow(rules, name)?;
         }
     }
     for id in &filter.gates {
@@ -223,44 +175,6 @@ pub(crate) fn known_names(
         check(Named::Agent, agent.as_str(), known, &is_in)?;
     }
     Ok(())
-}
-
-/// Returns the workflows that the viewer may start, in the order of the rules; without a viewer, all.
-pub(crate) fn startable<'a>(
-    rules: &'a Rules,
-    viewer: Option<&'a AgentId>,
-) -> impl Iterator<Item = &'a Workflow> {
-    rules.project.workflows.iter().filter(move |workflow| rules.is_visible(workflow, viewer))
-}
-
-/// Returns them as `--json` shows them. `input` says what a task of the workflow begins with: a name that has no value must be
-/// given one.
-pub(crate) fn workflows_value(rules: &Rules, viewer: Option<&AgentId>) -> Value {
-    startable(rules, viewer)
-        .map(|workflow| {
-            let gates: Vec<&str> = workflow.gates.iter().map(|gate| gate.id.as_str()).collect();
-            json!({
-                "name": workflow.name.as_str(),
-                "description": workflow.description,
-                "gates": gates,
-                "input": workflow.context.input,
-                "default": workflow.name == rules.project.default_workflow,
-                "hash": rules.hash(&workflow.name),
-            })
-        })
-        .collect()
-}
-
-/// Returns the gates of a workflow in their order, each fork with its branches behind it.
-pub(crate) fn stations(workflow: &Workflow) -> Vec<(String, &Gate)> {
-    let mut all = Vec::new();
-    for gate in &workflow.gates {
-        all.push((gate.id.to_string(), gate));
-        let branches = gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default();
-        let branches = branches.iter().map(Branch::gate);
-        all.extend(branches.map(|branch| (format!("{}/{}", gate.id, branch.id), branch)));
-    }
-    all
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The summaries of all tasks, from a cache where the files have not changed.
 //!
-//! Git follows renames when it merges, so an active task may end up in the archive. HEAD says which those are, so that no list has to
+//! Git follows renames in merges, so an active task may end up in the archive. These are found by HEAD, so that no list has to
 //! walk the whole archive.
 
 use std::collections::{BTreeSet, HashSet};
@@ -26,20 +26,20 @@ use crate::storage::{
 use crate::tasks::headers::summary::{SCHEMA, TaskSummary};
 use crate::tasks::state::task_state::parse_with;
 
-/// Up to so many files one thread parses sooner than another one starts.
+/// Up to this many files, starting another thread does not pay off.
 const FEW: usize = 64;
 
-/// A list of tasks, and what could not be read.
+/// A list of tasks, and the unreadable files.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
-    /// The tasks that were wanted, with their files.
+    /// The tasks, with their paths.
     pub tasks: Vec<(TaskSummary, ProjectPath)>,
-    /// Tasks that wait for each other in circles, and are never handed out.
+    /// Circles of tasks that wait for each other, and are never handed out.
     pub circles: Vec<Vec<String>>,
     /// Files that cannot be read as tasks, with why.
     pub unreadable: Vec<Unreadable>,
-    /// Files with the name of a companion that do not stand beside their task: what stayed of one that was finished or moved, or nobody's.
-    /// Which of these only the archive tells, and it is long: no list asks it.
+    /// Files named like companions that are not next to their task: left over from a finished or moved task, or nobody's. Only a
+    /// walk through the long archive could tell, which no list does.
     pub(crate) beside: Vec<Unreadable>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Listing {
 pub(crate) struct Unreadable {
     pub path: String,
     pub reason: String,
-    /// Where in it, if it is the text.
+    /// The faults in its text, if it has some.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -57,7 +57,7 @@ impl Unreadable {
         Self { path, reason, diagnostics: Vec::new() }
     }
 
-    /// Returns the file, with line and column where its text is what is wrong.
+    /// Returns the path, with line and column of the first fault if there is one.
     pub(crate) fn place(&self) -> String {
         match self.diagnostics.first() {
             Some(first) => format!("{}:{}:{}", self.path, first.line, first.column),
@@ -69,15 +69,15 @@ impl Unreadable {
 /// Which files are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ListScope {
-    /// Those of active tasks, wherever git put them.
+    /// Active tasks, also those that git moved into the archive.
     Active,
-    /// Those of the tasks that finished on the last day there is, too.
+    /// Also tasks of the latest day in the archive.
     Recent,
-    /// Those of finished ones too.
+    /// Also all finished tasks.
     All,
 }
 
-/// Reads the summaries of all tasks; only those that changed since the last time are parsed.
+/// Reads the summaries of all tasks; parses only files that changed since the last time.
 pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: ListScope) -> Listing {
     let start = Instant::now();
     let (paths, workflow) = (&workspace.paths, &in_force.rules.project.default_workflow);
@@ -91,13 +91,13 @@ pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: ListSco
     let mut kept: Vec<ProjectPath> = known.into_iter().map(|entry| entry.path).collect();
     for (entry, read) in missed.iter().zip(read_missed(paths, workflow, &missed)) {
         match read {
-            // What a hand-made file leaves open comes from the rules, which may change without it.
+            // Not cached: defaults of a hand-made file come from the rules, which may change.
             Ok((task, _)) if task.is_new => listing.tasks.push((task, entry.path.clone())),
             Ok((task, stat)) => match cache.put(&entry.path, stat, task, looked) {
                 Some(task) => listing.tasks.push((task, entry.path.clone())),
                 None => kept.push(entry.path.clone()),
             },
-            // It was finished or moved since the folder was listed. A list of all tasks misses none.
+            // It was finished or moved since the folder was listed: a list of all tasks looks for it.
             Err(ProjectError::Store(StoreError::Gone { .. })) if scope == ListScope::All => {
                 let moved = task_files::find(paths, &entry.id).ok().map(|found| found.path);
                 listing.tasks.extend(moved.and_then(|path| {
@@ -116,7 +116,7 @@ pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: ListSco
         let is_covered = |path: &str| scope == ListScope::All || !path.starts_with(&archive);
         cache.retain(|path| standing.contains(path) || !is_covered(path));
     }
-    // The cache only saves time: a project that cannot be written to is listed all the same.
+    // The cache only saves time: a read-only project is listed all the same.
     let _ = cache.save(paths);
     listing.tasks.extend(kept.into_iter().filter_map(|path| Some((cache.take(&path)?, path))));
     if scope == ListScope::Active {
@@ -131,11 +131,11 @@ pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: ListSco
     listing
 }
 
-/// Returns the task files, and notes which files cannot be any. Of two active files with one id neither is a task: a list would show
-/// one task twice, or only what one of them says.
+/// Returns the task files, and adds the others to `listing`. Two active files with one id are both left out: the list would show
+/// one task twice, or only one of its versions.
 fn entries(workspace: &Workspace, scope: ListScope, listing: &mut Listing) -> Vec<TaskEntry> {
     let paths = &workspace.paths;
-    // Before the active ones are listed: a file that is moved back meanwhile is among those then.
+    // Listed before the active ones, so that a file that moves back meanwhile is not missed.
     let open = if scope == ListScope::All { Vec::new() } else { open_in_archive(workspace) };
     let mut strays = Vec::new();
     let mut task = |entry: WalkEntry| match entry {
@@ -176,7 +176,7 @@ fn entries(workspace: &Workspace, scope: ListScope, listing: &mut Listing) -> Ve
                 active.drain(start..start + count);
                 entries.push(entry);
             }
-            // On its way into the archive a task is in both places for a moment; or it was moved back meanwhile.
+            // While a task moves into the archive it is in both places; or it was moved back meanwhile.
             Some(_) if journal::is_pending(paths) || !stands(&entry.path) => {}
             Some(other) => {
                 let other = &other.path;
@@ -206,7 +206,7 @@ fn entries(workspace: &Workspace, scope: ListScope, listing: &mut Listing) -> Ve
 
 type Read = Result<(TaskSummary, FileStat), ProjectError>;
 
-/// Reads and parses files, with every core when there are many.
+/// Reads and parses files, on all cores if there are many.
 fn read_missed(paths: &Paths, workflow: &WorkflowName, missed: &[TaskEntry]) -> Vec<Read> {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let share = missed.len().div_ceil(cores).max(FEW);
@@ -227,7 +227,7 @@ fn read_missed(paths: &Paths, workflow: &WorkflowName, missed: &[TaskEntry]) -> 
 
 fn read_summary(paths: &Paths, workflow: &WorkflowName, id: &TaskId, path: &ProjectPath) -> Read {
     let snapshot = task_files::read(paths, path)?;
-    // A file that does not say when it was made is as old as it was last written.
+    // Without a creation time, the modification time counts.
     let created =
         Timestamp::from_nanosecond(snapshot.stat.mtime.into()).unwrap_or(Timestamp::UNIX_EPOCH);
     let defaults = Defaults { workflow: workflow.clone(), created };
@@ -245,28 +245,27 @@ pub(crate) fn unreadable(path: &str, error: ProjectError) -> Unreadable {
     }
 }
 
-/// Returns what cannot be read as `--json` shows it.
+/// Returns an unreadable file for `--json`.
 pub(crate) fn unreadable_value(file: &Unreadable) -> Value {
     let diagnostics: Vec<Value> = file.diagnostics.iter().map(Diagnostic::to_value).collect();
     json!({"path": file.path, "reason": file.reason, "diagnostics": diagnostics})
 }
 
-/// Returns whether the task's file stands where it does not belong. One that nobody has taken up stands where people put it.
+/// Returns whether the task's file is in the wrong place, archive or not. A file that is not adopted may be anywhere.
 pub(crate) fn is_misplaced(task: &TaskSummary, path: &ProjectPath) -> bool {
     !task.is_new && task.is_finished() != is_archived(path)
 }
 
-/// Up to so many changed files in the archive are read again each time, rather than noted.
+/// Up to this many changed files in the archive are read each time, without updating the cached scan.
 const FEW_CHANGED: usize = 16;
 
-/// Returns the files in the archive whose tasks are not finished, as far as HEAD has them; those that are not in the worktree are left
-/// out. Uncommitted changes are not seen.
+/// Returns the files in the archive whose tasks are unfinished according to HEAD, and that exist in the worktree.
 pub(crate) fn open_in_archive(workspace: &Workspace) -> Vec<TaskEntry> {
     let paths = &workspace.paths;
     if !paths.root().join(ARCHIVE).is_dir() {
         return Vec::new();
     }
-    // Where git fails, the archive counts as it should be; a commit meets the same error.
+    // If git fails, assume none; a commit reports the same error.
     let open = open_in_head(workspace).unwrap_or_default();
     let entry = |path: ProjectPath| {
         let data =
@@ -276,11 +275,10 @@ pub(crate) fn open_in_archive(workspace: &Workspace) -> Vec<TaskEntry> {
     open.into_iter().filter_map(entry).collect()
 }
 
-/// Returns those that HEAD has: the ones of an earlier commit, from a note, and what has changed since. The note is about a commit, so
-/// only its content goes into it.
+/// Returns those files in HEAD: from the cached scan of an earlier commit, updated by the changes since.
 fn open_in_head(workspace: &Workspace) -> Result<BTreeSet<ProjectPath>, ProjectError> {
     let repository = &workspace.repository;
-    let Some(head) = repository.look()?.commit else { return Ok(BTreeSet::new()) };
+    let Some(head) = repository.head_for_reading()?.commit else { return Ok(BTreeSet::new()) };
     let known = ArchiveScan::load(&workspace.paths).and_then(|known| {
         let since = known.commit.parse().ok().filter(|since| repository.has_commit(*since))?;
         Some((since, known.paths().collect::<BTreeSet<ProjectPath>>()))
@@ -307,7 +305,7 @@ fn open_in_head(workspace: &Workspace) -> Result<BTreeSet<ProjectPath>, ProjectE
     }
     if before.as_ref() != Some(&open) || changed.len() > FEW_CHANGED {
         let names = open.iter().map(ToString::to_string).collect();
-        // The note only saves time: a project that cannot be written to is listed all the same.
+        // The scan only saves time: a read-only project is listed all the same.
         let _ = ArchiveScan { commit: head.to_string(), open: names }.save(&workspace.paths);
     }
     Ok(open)

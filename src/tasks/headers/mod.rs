@@ -1,4 +1,4 @@
-//! Summaries of tasks: what lists, dispatch and counts need to know of every task.
+//! Summaries of tasks: what lists, dispatch and counts need of every task.
 
 pub(crate) mod dependencies;
 pub(crate) mod list;

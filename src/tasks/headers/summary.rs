@@ -289,7 +289,7 @@ impl EndedVisit {
             seconds: visit.duration(),
             skewed: visit.exited < visit.entered,
             ended: visit.outcome.as_str().into(),
-            completed: matches!(visit.outcome, Ending::Said(_)),
+            completed: matches!(visit.outcome, Ending::Completed(_)),
             rejected: is_rejection(visit),
             to: visit.to.as_ref().map(ToString::to_string),
             skipped: visit.skipped.iter().map(|gate| gate.as_str().into()).collect(),
@@ -307,7 +307,7 @@ fn is_rejection(visit: &Visit) -> bool {
     let sends_back = visit.retry.is_some() && visit.to.is_some();
     match (&visit.outcome, visit.verdict) {
         (_, Some(verdict)) => verdict == Verdict::Reject,
-        (Ending::Said(outcome), None) => *outcome == Outcome::NeedsReview || sends_back,
+        (Ending::Completed(outcome), None) => *outcome == Outcome::NeedsReview || sends_back,
         _ => false,
     }
 }

@@ -1,7 +1,7 @@
 //! Merges two versions of a task file by meaning: the history by the rules, people's keys one by one, the body as text.
 //!
-//! The result is the file of the side that stands, byte for byte, with what the other side's people changed spliced in. What would
-//! need a guess is left to a person, between git's markers. Reads and writes no file; knows no branch.
+//! The result is the file of the winning side, byte for byte, with the other side's hand edits spliced in. What would need a
+//! guess gets conflict markers. Reads and writes no file; knows no branch.
 
 use super::versions::{
     Conflict, FileMerge, SameEndings, Versions, ensure_one_task, merge_bodies, unreadable,
@@ -9,15 +9,15 @@ use super::versions::{
 use crate::domain::{Map, Task, TaskId, Ticket, Timestamp};
 use crate::files::task_file;
 use crate::files::task_file::{Defaults, Origin, Scope, Spliced, TaskFile};
-use crate::git::{Both, Marks, merge_texts};
+use crate::git::{Marks, MergedText, merge_texts};
 use crate::project::error::ProjectError;
 use crate::rules::Rules;
 use crate::rules::merge::{Keys, Merged, Side, apart, merge, merge_keys, with_people_of};
 
-/// Stands in a virtual base for what the two versions dispute, so that it is disputed again as long as the branches differ.
+/// Replaces conflicts in a virtual base, so that they conflict again as long as the branches differ.
 const UNDECIDED: &str = "\u{fffd} aof: undecided where two branches parted \u{fffd}";
 
-/// Begins a line that no frontmatter has.
+/// Starts an anchor line; no frontmatter has such a line.
 const ANCHOR: &str = "\u{1}";
 
 /// The byte order mark: some editors begin a file with it.
@@ -33,9 +33,8 @@ pub(crate) fn merge_files(
     merge_by(rules, id, versions, marks, MergedFile::marked)
 }
 
-/// Merges the file as two common ancestors of a criss-cross merge have it, into the version that both branches are said to have begun
-/// with. Git merges these first, and nobody sees the result. It has no markers, since an unreadable base would bring back what one
-/// side took out.
+/// Merges the versions of two common ancestors of a criss-cross merge into a virtual base. Git merges these first, and nobody
+/// sees the result. It has no markers, since an unreadable base would restore what one side removed.
 pub(crate) fn merge_virtual_base(
     rules: &Rules,
     id: &TaskId,
@@ -75,9 +74,9 @@ struct ReadVersions {
     defaults: Defaults,
 }
 
-/// A merged file, with what is disputed each way.
+/// A merged file, with both versions of the conflicts.
 struct MergedFile {
-    bytes: Both,
+    bytes: MergedText,
     disputed: Vec<Vec<String>>,
     conflicts: Vec<Conflict>,
     merged: Merged,
@@ -86,7 +85,7 @@ struct MergedFile {
 
 impl ReadVersions {
     fn read(rules: &Rules, id: &TaskId, versions: Versions<'_>) -> Result<Self, String> {
-        // The time is not written anywhere: a file that nobody has taken up stays without one.
+        // The default time is never written: a file that is not adopted stays without one.
         let defaults = Defaults {
             workflow: rules.project.default_workflow.clone(),
             created: Timestamp::UNIX_EPOCH,
@@ -97,12 +96,12 @@ impl ReadVersions {
         };
         let (ours, theirs) =
             (read(versions.ours, Side::Ours)?, read(versions.theirs, Side::Theirs)?);
-        // The base may have been broken, and mended on both sides.
+        // The base may be unreadable, and repaired on both sides.
         let base = versions.base.and_then(|bytes| task_file::parse(bytes, id, &defaults).ok());
         Ok(Self { base, ours, theirs, defaults })
     }
 
-    /// Merges the versions, or says why that needs a guess.
+    /// Merges the versions; the inner error says why that would need a guess.
     fn merged(&self, rules: &Rules) -> Result<Result<MergedFile, String>, ProjectError> {
         let base = self.base.as_ref();
         let apart = match apart(base.map(|file| &file.task), &self.ours.task, &self.theirs.task) {
@@ -141,7 +140,7 @@ impl ReadVersions {
             (Err(why), _) | (_, Err(why)) => return Ok(Err(why)),
         };
         let left_out = one.comments_missing(base, other);
-        let bytes = Both { ours: one.bytes().to_vec(), theirs: two.bytes().to_vec() };
+        let bytes = MergedText { ours: one.bytes().to_vec(), theirs: two.bytes().to_vec() };
         let mut conflicts: Vec<Conflict> =
             keys.disputed.iter().map(|own| Conflict::Key(own.path.join("."))).collect();
         conflicts.extend((bodies[0] != bodies[1]).then_some(Conflict::Body));
@@ -155,7 +154,7 @@ impl ReadVersions {
         if adopted { Scope::People } else { Scope::All }
     }
 
-    /// Returns the file with these keys and this body, and with the engine's fields of `engine` where that is given.
+    /// Returns the file with these keys and this body, and with the engine fields of `engine` if given.
     fn written(
         &self,
         file: &TaskFile,
@@ -176,8 +175,8 @@ impl ReadVersions {
         }
     }
 
-    /// Merges the frontmatter as text, so that comments and quotes of both sides stay as they were written. Returns nothing where the
-    /// text would not say what was merged. Where both sides changed a line, the one of the file that stands is kept.
+    /// Merges the frontmatter as text, so that comments and quotes of both sides stay as written. At conflicts, the winning
+    /// side's line is kept. Returns `None` if the text would not parse to the merged task.
     fn merged_lines(
         &self,
         (standing, other): (&TaskFile, &TaskFile),
@@ -188,7 +187,7 @@ impl ReadVersions {
         if other.origin != base.origin || !other.task.history.starts_with(&base.task.history) {
             return Ok(None);
         }
-        // What the other side's engine wrote does not stand: only what its people changed is merged.
+        // The other side's engine fields do not count: only its hand edits are merged.
         let before = with_people_of(&base.task, &other.task);
         let Ok(rewound) = other.rewind(&before) else { return Ok(None) };
         let texts = [base.head(), standing.head(), task_file::head(&rewound)];
@@ -205,9 +204,9 @@ impl ReadVersions {
     }
 }
 
-/// Merges texts with an anchor line behind each key, so that changes of neighbouring lines are no conflict.
+/// Merges texts with an anchor line after each key, so that changes of neighbouring lines do not conflict.
 fn merge_anchored(texts: [&str; 3]) -> Result<Vec<u8>, ProjectError> {
-    // Byte order mark and line endings are those of the file that stands.
+    // Byte order mark and line endings are the winning side's.
     let (bom, crlf) = (texts[1].starts_with(BOM), texts[1].contains("\r\n"));
     let like_standing = |text: &str| {
         let text = text.trim_start_matches(BOM).replace("\r\n", "\n");
@@ -234,7 +233,7 @@ fn anchored(text: &str) -> String {
     out
 }
 
-/// Returns the keys with theirs where they are disputed.
+/// Returns the merged keys with their side's values at conflicts.
 fn with_theirs(keys: &Keys) -> Map {
     let mut map = keys.merged.clone();
     for disputed in &keys.disputed {
@@ -247,7 +246,7 @@ fn with_theirs(keys: &Keys) -> Map {
     map
 }
 
-/// Returns the last key of a path, with the map that it is in.
+/// Returns the last key of a path, and the map that contains it.
 fn inside<'m, 'p>(map: &'m mut Map, path: &'p [String]) -> Option<(&'p String, &'m mut Map)> {
     let (last, outer) = path.split_last()?;
     let inside = outer.iter().try_fold(map, |map, key| map.get_mut(key)?.as_object_mut())?;
@@ -260,7 +259,7 @@ impl MergedFile {
         Ok(self.with(bytes))
     }
 
-    /// Finishes a virtual base: nothing in it is what either side has of what is disputed.
+    /// Finishes a virtual base: conflicts get a placeholder that neither side has.
     fn undecided(self, sides: &ReadVersions, marks: &Marks) -> Result<FileMerge, ProjectError> {
         if self.bytes.agree() {
             return self.marked(sides, marks);
@@ -271,9 +270,10 @@ impl MergedFile {
             return self.marked(sides, marks);
         };
         let bytes = |file: &TaskFile| file.body().as_bytes().to_vec();
-        let body = Both { ours: bytes(&ours), theirs: bytes(&theirs) }.undecided(UNDECIDED)?;
+        let body = MergedText { ours: bytes(&ours), theirs: bytes(&theirs) }
+            .with_line_for_conflicts(UNDECIDED)?;
         let body = String::from_utf8_lossy(&body);
-        // A key that cannot have any text is left out.
+        // A key that does not accept the placeholder text is dropped.
         let written = [true, false].into_iter().find_map(|is_text| {
             let mut keys = ours.keys(sides.scope());
             for path in &self.disputed {

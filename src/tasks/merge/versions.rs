@@ -81,8 +81,7 @@ pub(crate) fn unreadable(side: &dyn Display, bytes: &[u8], faults: &[Fault]) -> 
     format!("{side} cannot be read as a task{}", fault.unwrap_or_default())
 }
 
-/// Returns the versions, without a base that is another task's. Where the two sides are of two tasks, returns the one that is of this
-/// task as a conflict.
+/// Returns the versions, without a base of another task. If the two sides are of two tasks, returns this task's side as a conflict.
 pub(crate) fn ensure_one_task<'v>(
     id: &TaskId,
     versions: Versions<'v>,
@@ -102,7 +101,7 @@ pub(crate) fn ensure_one_task<'v>(
     Err(kept(id, versions, [ours.as_ref(), theirs.as_ref()], other))
 }
 
-/// Returns the side that is of this task as a conflict, where the file names that git gives the two sides are of two tasks.
+/// Returns this task's side as a conflict, if git's file names of the two sides belong to two tasks.
 pub(crate) fn conflict_of_names(
     id: &TaskId,
     versions: Versions<'_>,
@@ -124,9 +123,9 @@ fn kept(
     FileMerge::taken(bytes.to_vec(), vec![Conflict::OtherTask(other)])
 }
 
-/// Merges the bodies of base, ours and theirs, in the line endings of the file that stands. Comments and works that both sides appended
-/// follow each other, ours first; works for superseded visits are kept, marked as such. Returns the result with ours and with theirs where both sides
-/// changed the same lines.
+/// Merges the bodies of base, ours and theirs, in the line endings of the file that stands. Appended comments and works of both
+/// sides are concatenated, ours first; works for superseded visits are marked as such. Returns the result with our lines and with
+/// their lines at conflicts.
 pub(crate) fn merge_bodies(
     standing: &[u8],
     bodies: [&str; 3],
@@ -161,7 +160,7 @@ pub(crate) fn merge_bodies(
     }))
 }
 
-/// Returns what stands before the passages that were appended, and those.
+/// Splits a body into the text before the appended passages, and those.
 fn cut<'b>(body: &'b str, known: &[&str]) -> (&'b str, Vec<&'b str>) {
     let mut passages = passages(body);
     let old = passages
@@ -229,7 +228,7 @@ fn with_crlf(text: &[u8]) -> Vec<u8> {
     bytes.copied().collect()
 }
 
-/// Returns whether all lines end with CRLF, or all with LF; nothing where they differ or there are none.
+/// Returns whether all lines end with CRLF (`true`) or all with LF (`false`); `None` if they differ or there are none.
 fn is_crlf(text: &[u8]) -> Option<bool> {
     let mut lines =
         text.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));

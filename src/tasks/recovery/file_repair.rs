@@ -1,8 +1,8 @@
-//! Repairs the files of an interrupted write: forward to what the branch says, or back to what they were before.
+//! Repairs the files of an interrupted write: updates them to the branch's version, or restores the old one.
 //!
-//! The folders of the files and of the branch are synced side by side, so after a power cut any of the names may be on the disk
-//! without the others. A kill alone never leaves that. Only a file that is exactly what it was before, or a new one that is
-//! missing, counts as left behind. Any other content belongs to a person and stays.
+//! The folders of the files and of the branch are synced in parallel, so after a power cut any of them may be old. A kill alone
+//! never leaves that. Only a file with exactly its old bytes, or a missing new file, counts as old. Any other content belongs to
+//! a person and stays.
 
 use tracing::info;
 
@@ -16,8 +16,8 @@ use crate::system::terminal::quoted;
 use crate::tasks::recovery::interrupted_write::InterruptedWrite;
 
 impl InterruptedWrite<'_> {
-    /// Puts the files of this write in their places that the branch, which has moved, says are there.
-    pub(crate) fn bring_forward(
+    /// Writes those files that the moved branch has, and the worktree still has in their old version.
+    pub(crate) fn update_to_branch(
         &self,
         head: &Head,
         branch: &BranchLock,
@@ -41,7 +41,7 @@ impl InterruptedWrite<'_> {
                 }
                 (None, None) => atomic_write::create_new(lock, &write.new, &wanted)?,
                 (Some(old), None) if old.path != write.new => {
-                    // The new version stands at the old place where its move was being finished.
+                    // The old path may have the new version already, if an earlier recovery of the move was interrupted.
                     let there = self.read(&old.path)?.map(|there| Digest::of(&there));
                     if there.is_some_and(|there| [&old.sha256, &write.sha256].contains(&&there)) {
                         atomic_write::create_new(lock, &write.new, &wanted)?;
@@ -69,8 +69,8 @@ impl InterruptedWrite<'_> {
         Ok(())
     }
 
-    /// Leaves companions at one place. They are copied before the branch moves and removed after it, so one may stand at both. What has
-    /// not the bytes that were copied is somebody's.
+    /// Leaves each companion in one place. Companions are copied before the branch moves and removed after it, so one may be in
+    /// both. A file with other bytes belongs to a person.
     pub(crate) fn resolve_companions(
         &self,
         head: &Head,
@@ -89,7 +89,7 @@ impl InterruptedWrite<'_> {
                     atomic_write::remove_if(self.lock, &file.from, &here)?;
                 }
             } else if let Some(there) = there.filter(copied) {
-                // Where it is the only one left it stays.
+                // If it is the only copy left, it stays.
                 if here.is_some() || self.is_committed(head, &file.from, &there)? {
                     atomic_write::remove_if(self.lock, &file.to, &there)?;
                 }
@@ -98,7 +98,7 @@ impl InterruptedWrite<'_> {
         Ok(())
     }
 
-    /// Leaves a task that was on its way to another place at one of the two, as HEAD says.
+    /// Leaves the file of a task that was being moved in one place, as HEAD has it.
     pub(crate) fn resolve_move(
         &self,
         head: &Head,
@@ -110,26 +110,27 @@ impl InterruptedWrite<'_> {
         let lock = self.lock;
         let landed = self.blob(head.commit, &write.new)?.is_some();
         if !landed && Digest::of(&there) != write.sha256 {
-            // It was in the way, or has been changed since: it is somebody's.
+            // It existed before or was changed since: it belongs to a person.
             return Ok(());
         }
         let Some(here) = self.read(old)? else {
             if !landed && self.is_elsewhere(write)? {
-                // A person has moved the old one meanwhile, so it is that one that counts.
+                // A person has moved the old file meanwhile, so that one counts.
                 atomic_write::remove_if(lock, &write.new, &there)?;
             }
             return Ok(());
         };
         if landed {
-            // The move is committed; what is left at the old place goes if it is what was moved.
+            // The move is committed: remove the old file if it has the moved bytes.
             let moved = self.workspace.repository.has_had_text(commit, old.as_str(), &here)?;
             if moved && self.blob(head.commit, old)?.is_none() {
                 atomic_write::remove_if(lock, old, &here)?;
             }
             return Ok(());
         }
-        // It is not. Where the old place says what HEAD does, the new version goes there, where it is judged like any file ahead of
-        // HEAD. Else a person's edit was to be committed first: that stays, and the move, which nobody was told of, is undone.
+        // The move is not committed. If the old file is as in HEAD, the new version replaces it there, to be judged like any file
+        // ahead of HEAD. Else it has a person's edit that was to be committed first: the edit stays, and the move, which was
+        // never reported as done, is undone.
         if self.is_committed(head, old, &here)? {
             atomic_write::replace_if(lock, old, &here, &there)?;
         }
@@ -137,7 +138,7 @@ impl InterruptedWrite<'_> {
         Ok(())
     }
 
-    /// Returns whether HEAD has that text of a file.
+    /// Returns whether HEAD has this text of a file.
     fn is_committed(
         &self,
         head: &Head,
@@ -148,7 +149,7 @@ impl InterruptedWrite<'_> {
         Ok(blob.is_some_and(|blob| self.workspace.repository.is_same_text(text, blob)))
     }
 
-    /// Returns whether the task stands at a place that is neither of the two.
+    /// Returns whether the task's file is at neither of the two paths.
     fn is_elsewhere(&self, write: &IntendedWrite) -> Result<bool, ProjectError> {
         let Some(id) = &write.task else { return Ok(false) };
         match task_files::find(&self.workspace.paths, id) {
@@ -160,12 +161,15 @@ impl InterruptedWrite<'_> {
 }
 
 impl InterruptedWrite<'_> {
-    /// Puts the task's file back: what was there before stands at its old place again, and nothing of the new version at either. What
-    /// somebody changes meanwhile stays.
-    pub(crate) fn put_back(&self, head: &Head, write: &IntendedWrite) -> Result<(), ProjectError> {
+    /// Restores the task's file at its old path, and removes the new version. A person's change meanwhile stays.
+    pub(crate) fn restore_file(
+        &self,
+        head: &Head,
+        write: &IntendedWrite,
+    ) -> Result<(), ProjectError> {
         let lock = self.lock;
         if let Some(old) = &write.old {
-            let Some(before) = self.before(head, old)? else { return Ok(()) };
+            let Some(before) = self.old_bytes(head, old)? else { return Ok(()) };
             let here = self.read_if(&old.path, &write.sha256)?;
             if let Some(here) = here.filter(|here| *here != before) {
                 unless_changed(atomic_write::replace_if(lock, &old.path, &here, &before))?;
@@ -173,7 +177,7 @@ impl InterruptedWrite<'_> {
                 && self.read(&old.path)?.is_none()
                 && self.read_if(&write.new, &write.sha256)?.is_some()
             {
-                // Only the new one is left of it.
+                // Only the new file is left.
                 atomic_write::create_new(lock, &old.path, &before)?;
             }
             if old.path == write.new {
@@ -186,7 +190,7 @@ impl InterruptedWrite<'_> {
         Ok(())
     }
 
-    /// Takes away what stands at the new place, for a move that is not to be finished. Where it is the only one left it stays for now.
+    /// Removes the new file of a move that is not to be finished, unless it is the only one left.
     pub(crate) fn undo_move(&self, head: &Head, write: &IntendedWrite) -> Result<(), ProjectError> {
         let old = write.old.as_ref().map(|old| &old.path).filter(|old| **old != write.new);
         if let Some(old) = old
@@ -199,8 +203,8 @@ impl InterruptedWrite<'_> {
         Ok(())
     }
 
-    /// Returns whether the files of a project's beginning, or of its rules, are committed. They are all committed at once, so one of
-    /// them tells: HEAD has it, and not as it was before.
+    /// Returns whether the plain files of this write (a new project's, or rules) are committed. They are committed at once, so
+    /// one tells: HEAD has it, in another version than before.
     pub(crate) fn are_created_files_committed(
         &self,
         head: &Head,
@@ -214,8 +218,8 @@ impl InterruptedWrite<'_> {
         Ok(self.committed_if(head.commit, &file)?.is_none())
     }
 
-    /// Takes files back that were not committed: a project whose first commit was not made has not begun, and a file of rules that was not
-    /// committed is not there. One that somebody changed since stays; one that was there before says again what it said.
+    /// Removes or restores plain files that were not committed: a project without its first commit does not exist. A file that
+    /// somebody changed since stays.
     pub(crate) fn undo_created_files(
         &self,
         head: &Head,
@@ -228,7 +232,7 @@ impl InterruptedWrite<'_> {
                 atomic_write::remove_if(self.lock, path, &bytes)?;
                 continue;
             };
-            // Where somebody committed something else since, what there was before is theirs to look for.
+            // If somebody committed another version since, the old one is not restored.
             let before = FileBefore { path: path.clone(), sha256 };
             if let Some(before) = self.committed_if(head.commit, &before)? {
                 atomic_write::replace_if(self.lock, path, &bytes, &before)?;
@@ -237,7 +241,7 @@ impl InterruptedWrite<'_> {
         Ok(())
     }
 
-    /// Tells that a file was put back. Nobody else says so where a command was stopped: whoever ran it is gone.
+    /// Warns that a file was restored: nobody else reports that for a command that was killed.
     pub(crate) fn warn_undone(&self, head: &Head, write: &IntendedWrite) {
         let task = name(write);
         if self.record.aim == RecoveryAim::Undo {
@@ -253,7 +257,7 @@ impl InterruptedWrite<'_> {
         self.workspace.warn(text);
     }
 
-    /// Tells that a file stays. It is not committed here, and nobody can take it back without what somebody else did.
+    /// Warns that a file stays though it is not committed: restoring it would also undo a person's change.
     pub(crate) fn warn_kept(&self, head: &Head, write: &IntendedWrite) {
         let id = name(write);
         let path = write.old.as_ref().map_or(&write.new, |old| &old.path);

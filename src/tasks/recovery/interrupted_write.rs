@@ -1,4 +1,4 @@
-//! An interrupted write: its record, what git still has of it, how its files stand, and the commit of files that are ahead of HEAD.
+//! An interrupted write: its record, what git still has of it, the state of its files, and the commit of files that are ahead of HEAD.
 
 use std::rc::Rc;
 use std::slice;
@@ -16,36 +16,38 @@ use crate::storage::task_files::TaskPlace;
 use crate::storage::{ProjectPath, StoreError, WriterLock, journal};
 use crate::tasks::plan::{Choice, plan};
 use crate::tasks::publish::publish;
-use crate::tasks::recovery::table::{EngineVerdict, FileState, RecoveryFacts, RecoveryStep, step};
+use crate::tasks::recovery::table::{
+    EngineVerdict, FileState, RecoveryFacts, RecoveryStep, recovery_step,
+};
 use crate::tasks::state::task_state::{Pending, TaskState, TaskVersion};
 use crate::tasks::write::Write;
 
-/// What a command has left.
+/// What a killed or failed command has left.
 pub(crate) struct InterruptedWrite<'a> {
     pub workspace: &'a Workspace,
     pub lock: &'a WriterLock,
     pub record: &'a JournalRecord,
     /// The branch that was to move.
     pub reference: Option<String>,
-    /// From where to where, as long as git has that: a commit that never got onto the branch may have been collected.
+    /// The move of the branch, if git still has its commit: one that never got onto the branch may have been pruned.
     pub branch: Option<BranchLock>,
 }
 
 impl InterruptedWrite<'_> {
-    /// Returns whether HEAD is the branch that was to move. A record that names none is taken for one of HEAD's.
+    /// Returns whether HEAD is the branch that was to move. A record without a branch counts as HEAD's.
     pub(crate) fn is_own_branch(&self, head: &Head) -> bool {
         self.reference.as_ref().is_none_or(|reference| *reference == head.reference)
     }
 
-    /// Tells one task's trouble, which keeps none of the others waiting, but where somebody was told that what is there is not done:
-    /// nothing is changed before it is taken back.
+    /// Warns about one task's error, so that it does not block other tasks. For a change that was reported as failed, returns the
+    /// error: nothing else may be changed before the rollback.
     pub(crate) fn warn_or_stop(
         &self,
         result: Result<(), ProjectError>,
     ) -> Result<(), ProjectError> {
         match self.record.aim {
             RecoveryAim::Finish => warn_unless_general(self.workspace, result),
-            RecoveryAim::Undo => result.map_err(|fault| ProjectError::NotPutBack {
+            RecoveryAim::Undo => result.map_err(|fault| ProjectError::RestoreFailed {
                 failure: None,
                 fault: Box::new(fault),
                 noted: true,
@@ -53,7 +55,7 @@ impl InterruptedWrite<'_> {
         }
     }
 
-    /// Returns what a file says; nothing if there is none.
+    /// Returns a file's bytes; `None` if there is no file.
     pub(crate) fn read(&self, path: &ProjectPath) -> Result<Option<Vec<u8>>, ProjectError> {
         match task_files::read(&self.workspace.paths, path) {
             Ok(snapshot) => Ok(Some(snapshot.bytes)),
@@ -62,7 +64,7 @@ impl InterruptedWrite<'_> {
         }
     }
 
-    /// Returns what a file says, if that is what has this digest.
+    /// Returns a file's bytes if they have this digest.
     pub(crate) fn read_if(
         &self,
         path: &ProjectPath,
@@ -80,7 +82,7 @@ impl InterruptedWrite<'_> {
         Ok(self.workspace.repository.blob_id(commit, path.as_str())?)
     }
 
-    /// Returns what a commit has of a file, if that is what has this digest.
+    /// Returns a file's bytes in a commit if they have this digest.
     pub(crate) fn committed_if(
         &self,
         commit: Option<CommitId>,
@@ -91,9 +93,9 @@ impl InterruptedWrite<'_> {
         Ok(Some(bytes).filter(|bytes| Digest::of(bytes) == file.sha256))
     }
 
-    /// Returns what stood at the old place: what HEAD or the commit before has, or, where a person's edit was to be committed first,
-    /// what one of the commits has that were to come. Nothing where no commit has it.
-    pub(crate) fn before(
+    /// Returns the old bytes of the file: from HEAD, or, if a person's edit was to be committed first, from one of the
+    /// unpublished commits. `None` if no commit has them.
+    pub(crate) fn old_bytes(
         &self,
         head: &Head,
         old: &FileBefore,
@@ -114,8 +116,8 @@ impl InterruptedWrite<'_> {
         Ok(None)
     }
 
-    /// Returns what is known of a task's file on record; the task is read already, if it can be.
-    pub(crate) fn facts(
+    /// Returns what the decision about a recorded task file depends on. `state` is the task, if it can be read.
+    pub(crate) fn recovery_facts(
         &self,
         head: &Head,
         write: &IntendedWrite,
@@ -138,8 +140,7 @@ impl InterruptedWrite<'_> {
         })
     }
 
-    /// Says how the task's file stands, at either of its places. One that a person had written and that was only to be committed is as
-    /// before: nothing of it is the command's.
+    /// Returns the state of the task's file, at either of its paths. A person's file that was only to be committed counts as unchanged.
     fn file_state(&self, head: &Head, write: &IntendedWrite) -> Result<FileState, ProjectError> {
         let Some(old) = &write.old else {
             return Ok(match self.read(&write.new)? {
@@ -153,14 +154,14 @@ impl InterruptedWrite<'_> {
             Ok(!was_there && self.read_if(path, &write.sha256)?.is_some())
         };
         if is_at(&write.new)? || is_at(&old.path)? {
-            let is_known = self.before(head, old)?.is_some();
+            let is_known = self.old_bytes(head, old)?.is_some();
             return Ok(if is_known { FileState::AsIntended } else { FileState::Unrecoverable });
         }
         let is_before = self.read_if(&old.path, &old.sha256)?.is_some();
         Ok(if is_before { FileState::Before } else { FileState::Other })
     }
 
-    /// Says whether HEAD has of the file what it had when the record was made.
+    /// Returns whether HEAD has the same version of the file as when the record was made.
     fn is_head_unchanged(&self, head: &Head, write: &IntendedWrite) -> Result<bool, ProjectError> {
         let repository = &self.workspace.repository;
         let blobs = |commit: Option<CommitId>| -> Result<Vec<Option<ObjectId>>, ProjectError> {
@@ -173,14 +174,14 @@ impl InterruptedWrite<'_> {
             {
                 Ok(now == blobs(*from)?)
             }
-            // Git has swept what would tell; the file itself may have been what HEAD had.
+            // Git has pruned that commit. HEAD is unchanged if it has the old bytes.
             (_, Some(old)) => Ok(self.committed_if(head.commit, old)?.is_some()),
             (_, None) => Ok(now.iter().all(Option::is_none)),
         }
     }
 }
 
-/// Tells one task's trouble, which keeps none of the others waiting.
+/// Warns about one task's error, so that it does not block other tasks. Returns errors that concern all.
 pub(crate) fn warn_unless_general(
     workspace: &Workspace,
     result: Result<(), ProjectError>,
@@ -195,7 +196,7 @@ pub(crate) fn warn_unless_general(
     }
 }
 
-/// The record goes all the same, so nobody tries it again: `aof status` has the files from then on.
+/// Warns that an interrupted write stays unfinished. The record is cleared all the same: `aof status` shows the files from then on.
 pub(crate) fn warn_unfinished(workspace: &Workspace, error: &ProjectError) {
     let fix = error.fix().map(|fix| format!("; {fix}")).unwrap_or_default();
     let problem = error.problem();
@@ -203,12 +204,12 @@ pub(crate) fn warn_unfinished(workspace: &Workspace, error: &ProjectError) {
 }
 
 impl InterruptedWrite<'_> {
-    /// Commits what is ahead of HEAD in one go: the record is replaced by that commit's own, so a kill in it is healed like the first.
-    /// Where that fails, each task is tried alone: one task's trouble is told, and keeps none of the others.
+    /// Commits all files that are ahead of HEAD in one batch. The batch writes its own record, so a kill in it is recovered
+    /// likewise. If the batch fails, each task is tried alone, and errors of single tasks become warnings.
     pub(crate) fn commit_files_ahead(&self) -> Result<(), ProjectError> {
         match self.commit_ahead(&self.record.writes) {
             Err(error) if !error.is_general() && !is_moved(&error) => {}
-            // Its own record, or the one before it, tells whoever comes next.
+            // A journal record stays for the next command.
             done => return done,
         }
         for write in &self.record.writes {
@@ -227,12 +228,12 @@ impl InterruptedWrite<'_> {
     fn commit_ahead(&self, writes: &[IntendedWrite]) -> Result<(), ProjectError> {
         loop {
             let head = self.workspace.head()?;
-            let ahead = self.ahead_of(&head, writes)?;
+            let ahead = self.files_ahead(&head, writes)?;
             if ahead.is_empty() {
                 return Ok(());
             }
             let tried = publish(self.workspace, self.lock, &head, &ahead, RecoveryAim::Finish);
-            // What a failure leaves stays on record.
+            // After a failed rollback the record stays.
             let tried = tried.map_err(|failed| {
                 failed.rollback.map_or(failed.error, |rollback| rollback.fault.into())
             });
@@ -244,8 +245,13 @@ impl InterruptedWrite<'_> {
         }
     }
 
-    /// Returns those of the files that are ahead of HEAD by what the engine itself would have written. What is not to count goes back.
-    fn ahead_of(&self, head: &Head, writes: &[IntendedWrite]) -> Result<Vec<Write>, ProjectError> {
+    /// Returns the writes for files that are ahead of HEAD by a change that the engine itself would have made. Restores or keeps
+    /// the other files, as `table` says.
+    fn files_ahead(
+        &self,
+        head: &Head,
+        writes: &[IntendedWrite],
+    ) -> Result<Vec<Write>, ProjectError> {
         let workspace = self.workspace;
         let in_force = Rc::new(in_force(workspace, head)?);
         let mut ahead = Vec::new();
@@ -254,7 +260,7 @@ impl InterruptedWrite<'_> {
             let read = TaskState::read_under(workspace, id, head.clone(), Rc::clone(&in_force));
             let state = match read {
                 Ok(state) => Some(state),
-                // The task's own trouble is shown when somebody asks for the task.
+                // Errors of the task itself are shown when somebody reads it.
                 Err(
                     ProjectError::UnreadableTask { .. }
                     | ProjectError::NoTask { .. }
@@ -262,15 +268,15 @@ impl InterruptedWrite<'_> {
                 ) => None,
                 Err(error) => return Err(error),
             };
-            let done = self.facts(head, intended, state.as_ref()).and_then(|facts| {
-                match step(facts) {
+            let done = self.recovery_facts(head, intended, state.as_ref()).and_then(|facts| {
+                match recovery_step(facts) {
                     RecoveryStep::Commit => {
                         if let Some(state) = state {
-                            ahead.extend(self.write_of(&state, intended)?);
+                            ahead.extend(self.write_for(&state, intended)?);
                         }
                     }
                     RecoveryStep::PutBack => {
-                        self.put_back(head, intended)?;
+                        self.restore_file(head, intended)?;
                         self.warn_undone(head, intended);
                     }
                     RecoveryStep::Warn => self.warn_kept(head, intended),
@@ -283,8 +289,8 @@ impl InterruptedWrite<'_> {
         Ok(ahead)
     }
 
-    /// Returns what is to be committed of a file that is ahead of HEAD.
-    fn write_of(
+    /// Returns the write for a file that is ahead of HEAD; `None` if there is nothing to commit.
+    fn write_for(
         &self,
         state: &TaskState,
         intended: &IntendedWrite,
@@ -293,25 +299,25 @@ impl InterruptedWrite<'_> {
         let misplaced = state.place == TaskPlace::Active && is_archived(&state.snapshot.path);
         let planned = plan(self.workspace, state, Choice::Pending)?.write;
         let Some(mut write) = planned.filter(|_| !misplaced) else { return Ok(None) };
-        // Should this be stopped as well, what stood there first is still what it goes back to.
+        // If this is interrupted too, the rollback still goes to the first version.
         write.recorded =
             intended.old.clone().filter(|_| Digest::of(write.bytes()) == intended.sha256);
-        let mut first = self.prepared(state, intended)?;
+        let mut first = self.prepared_versions(state, intended)?;
         first.truncate(first.len().saturating_sub(versions.len()));
         write.versions.splice(0..0, first);
         Ok(Some(write))
     }
 
-    /// Returns the versions that were to be committed, oldest first, if the file has the last of them. They tell what the file alone
-    /// cannot: what of it a person's edit was, which goes in as theirs and not as part of the act that was killed with it.
-    fn prepared(
+    /// Returns the versions that were to be committed, oldest first, if the file has the last of them. They separate a person's
+    /// edit, which gets a commit of its own, from the interrupted act.
+    fn prepared_versions(
         &self,
         state: &TaskState,
         intended: &IntendedWrite,
     ) -> Result<Vec<TaskVersion>, ProjectError> {
         let Some(branch) = &self.branch else { return Ok(Vec::new()) };
         let repository = &self.workspace.repository;
-        // The last of them may be what moves the file.
+        // The last version may be at the new path.
         let blob_in = |commit: Option<CommitId>| -> Result<Option<ObjectId>, ProjectError> {
             for path in intended.places() {
                 if let Some(blob) = self.blob(commit, path)? {
@@ -334,7 +340,7 @@ impl InterruptedWrite<'_> {
                 break;
             }
             if blob.is_some() && blob == later {
-                // The commit above did not make this version: this one may have, or one below it.
+                // The later commit did not change the file: this one may have, or an earlier one.
                 versions.pop();
             }
             if let Some(other) = blob {

@@ -1,4 +1,4 @@
-//! What a kill interrupted is finished or undone, under the lock, by the next command that writes.
+//! Recovery: the next command that writes finishes or undoes, under the lock, what a kill interrupted.
 
 pub(crate) mod file_repair;
 pub(crate) mod interrupted_write;

@@ -1,12 +1,10 @@
-//! What a crash left is finished, under the lock, by the next command that writes.
+//! Recovery after a crash, by the next command that writes, under the lock.
 //!
-//! `.aof/intent` says where to look; only comparing the files with HEAD says what to do, as `table` has it. A file
-//! ahead of HEAD is committed only if the engine itself would have made it out of HEAD's task (`TaskState` judges that).
-//! Where it would not, since somebody committed other rules meanwhile, a file that is to the byte what was to be
-//! written goes back to what it was, for nobody was told of it; and on another branch than the one that it was for it
-//! goes back in any case. So does one whose command failed, told so, and could not put it back itself. One that is
-//! behind a branch that has moved is brought forward; anything else is left for its task to be frozen and shown. Git's
-//! locks are removed only if they are the recorded ones.
+//! `.aof/intent` names the files; comparing them with HEAD decides, by `table`. A file ahead of HEAD is committed only if the
+//! engine would have made it from HEAD's task (`TaskState` judges that). A file with exactly the recorded bytes is restored to
+//! its old version, because nobody was told that the change was made, if the rules have changed meanwhile, if another branch is
+//! checked out, or if its command reported a failure but could not roll back. A file behind a moved branch is updated. Any other
+//! file stays, and its task is frozen and shown. Git's locks are removed only if they are the recorded ones.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -15,7 +13,8 @@ use serde::Deserialize;
 use tracing::info;
 
 use crate::git::{
-    BranchLock, CheckoutRecovery, CommitId, End, GitError, Head, IncomingFiles, Locks, Unsettled,
+    BranchLock, CheckoutRecovery, CommitId, CrashKind, GitError, Head, IncomingFiles, Locks,
+    Unsettled,
 };
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -27,7 +26,7 @@ use crate::system::disk::Unsynced;
 use crate::system::process::boot;
 use crate::tasks::recovery::interrupted_write::{InterruptedWrite, warn_unless_general};
 
-/// Heals if there is a record of an unfinished write. A write that is under way is waited for.
+/// Recovers if the journal has a record. Waits for a write that is still running. Returns whether there was anything.
 pub(crate) fn recover_if_pending(workspace: &Workspace) -> Result<bool, ProjectError> {
     if !journal::is_pending(&workspace.paths) {
         return Ok(false);
@@ -36,7 +35,7 @@ pub(crate) fn recover_if_pending(workspace: &Workspace) -> Result<bool, ProjectE
     recover(workspace, &lock)
 }
 
-/// Finishes what a crash left. Returns whether there was anything.
+/// Recovers what a crash left. Returns whether there was anything.
 pub(crate) fn recover(workspace: &Workspace, lock: &WriterLock) -> Result<bool, ProjectError> {
     let record = match journal::read(lock)? {
         JournalState::Nothing => {
@@ -53,14 +52,14 @@ pub(crate) fn recover(workspace: &Workspace, lock: &WriterLock) -> Result<bool, 
     info!(pid = record.pid, "finishing what a crash left");
     let locks = record.locks.as_ref().and_then(|locks| Locks::deserialize(locks).ok());
     let landed = match &locks {
-        Some(locks) => workspace.repository.clear_stale(locks, end_of(&record))?.landed,
+        Some(locks) => workspace.repository.clear_stale(locks, crash_kind(&record))?.landed,
         None => false,
     };
     workspace.repository.sweep_temps()?;
     let swept = atomic_write::sweep_local(lock, workspace.clock()().into());
     warn_unless_general(workspace, swept.map_err(ProjectError::from))?;
     if record.writes.is_empty() {
-        // Only a sync writes down no files: git itself changed them. Before the first of them, whatever there is now is somebody's.
+        // Only a sync records no files: git itself changed them. Before it changed the first one, there is nothing to recover.
         match locks {
             Some(Locks { branch: Some(branch), files: IncomingFiles::Coming, .. }) => {
                 finish_sync(workspace, lock, &branch)?;
@@ -69,7 +68,7 @@ pub(crate) fn recover(workspace: &Workspace, lock: &WriterLock) -> Result<bool, 
         }
         return Ok(true);
     }
-    // A commit that never got onto the branch may have been collected by git: then the files alone tell.
+    // Git may have pruned a commit that never got onto the branch: then only the files tell.
     let is_there =
         |branch: &BranchLock| landed || workspace.repository.log_entry(branch.to).is_ok();
     let to_move = locks.and_then(|locks| locks.branch);
@@ -82,15 +81,14 @@ pub(crate) fn recover(workspace: &Workspace, lock: &WriterLock) -> Result<bool, 
     Ok(true)
 }
 
-/// Removes temporary files among the tasks, once after each start of the machine. A power cut may keep them and lose the record of
-/// their write.
+/// Removes temporary files below `tasks/`, once after each boot. A power cut may keep them and lose the record of their write.
 fn sweep_after_restart(lock: &WriterLock) -> Result<(), ProjectError> {
     let Some(boot) = boot() else { return Ok(()) };
     if LastBoot::load(lock.paths()).is_some_and(|last| last.boot == boot) {
         return Ok(());
     }
     atomic_write::sweep_tasks(lock)?;
-    // Without the note the next command sweeps again.
+    // If this fails, the next command sweeps again.
     let _ = LastBoot { boot }.save(lock.paths());
     Ok(())
 }
@@ -100,14 +98,17 @@ fn finish(left: &InterruptedWrite<'_>, landed: bool) -> Result<(), ProjectError>
     let InterruptedWrite { workspace, record, .. } = left;
     let head = workspace.head()?;
     match &left.branch {
-        Some(branch) if !landed => settle_index(left, branch, Some(branch.to))?,
-        // After a kill alone nothing is behind: whatever is as it was before was put back by somebody. On another branch it is as that
-        // one has it.
-        Some(branch) if end_of(record) == End::Restart && head.reference == branch.reference => {
+        Some(branch) if !landed => update_stale_entries(left, branch, Some(branch.to))?,
+        // Only a power cut leaves files behind the branch. After a kill alone, an old version was restored by a person; on
+        // another branch, git has written its version.
+        Some(branch)
+            if crash_kind(record) == CrashKind::MachineRestarted
+                && head.reference == branch.reference =>
+        {
             for write in &record.writes {
-                warn_unless_general(workspace, left.bring_forward(&head, branch, write))?;
+                warn_unless_general(workspace, left.update_to_branch(&head, branch, write))?;
             }
-            settle_index(left, branch, branch.from)?;
+            update_stale_entries(left, branch, branch.from)?;
         }
         _ => {}
     }
@@ -127,13 +128,17 @@ fn finish(left: &InterruptedWrite<'_>, landed: bool) -> Result<(), ProjectError>
             left.warn_or_stop(companions.and_then(|()| left.undo_move(&head, write)))?;
         }
     }
-    // What is on its branch already is ahead of nothing; on another branch it would be done a second time.
+    // A change that is on its branch must not be committed again, also not on another branch.
     if landed { Ok(()) } else { left.commit_files_ahead() }
 }
 
-/// Says how whoever wrote the record ended. After a start of the machine, names that were not on the disk are lost.
-fn end_of(record: &JournalRecord) -> End {
-    if record.boot.is_some() && record.boot == boot() { End::Kill } else { End::Restart }
+/// Returns how the process that wrote the record ended. After a restart of the machine, names that were not synced are lost.
+fn crash_kind(record: &JournalRecord) -> CrashKind {
+    if record.boot.is_some() && record.boot == boot() {
+        CrashKind::ProcessKilled
+    } else {
+        CrashKind::MachineRestarted
+    }
 }
 
 fn sweep_folders(lock: &WriterLock, record: &JournalRecord) -> Result<(), ProjectError> {
@@ -142,11 +147,10 @@ fn sweep_folders(lock: &WriterLock, record: &JournalRecord) -> Result<(), Projec
     Ok(folders.into_iter().try_for_each(|folder| atomic_write::sweep(lock, folder))?)
 }
 
-/// Brings entries of git's index that are still what `stale` has to what HEAD has. The index moves before the branch, so a
-/// kill in between leaves it at the commit that was to come; a power cut may leave it at the one before: either way the next
-/// `git commit` of a person would say what nobody meant. The record goes on saying where the branch was to move, because a kill
-/// in here must be healed as well.
-fn settle_index(
+/// Updates index entries that are still as in `stale` to HEAD's version. The index moves before the branch, so a kill in between
+/// leaves it ahead, and a power cut may leave it behind: either way, a person's next `git commit` would include a change that
+/// nobody meant. The record keeps the branch's move, because a kill in here must be recovered too.
+fn update_stale_entries(
     left: &InterruptedWrite<'_>,
     branch: &BranchLock,
     stale: Option<CommitId>,
@@ -156,7 +160,7 @@ fn settle_index(
         record.writes.iter().flat_map(IntendedWrite::paths).map(ProjectPath::as_str).collect();
     let files: Vec<&str> = files.into_iter().collect();
     let deadline = Instant::now().max(workspace.deadline());
-    workspace.repository.settle_index(stale, &files, deadline, &mut |locks| {
+    workspace.repository.update_stale_entries(stale, &files, deadline, &mut |locks| {
         let locks = Locks { branch: Some(branch.clone()), ..locks.clone() };
         let record = JournalRecord { locks: serde_json::to_value(locks).ok(), ..(*record).clone() };
         let waiting = journal::write(lock, &record).and_then(|written| written.unsynced(lock));
@@ -165,23 +169,23 @@ fn settle_index(
     Ok(())
 }
 
-/// Finishes what a kill interrupted. Its locks are gone already. The record of it stays where it has to be tried again: a task's
-/// file that says what came, on a branch without that, would be taken for somebody's edit. Anything else that cannot be settled is told
-/// once, and is a person's then.
+/// Finishes or undoes an interrupted sync, whose locks are removed already. If a task file cannot be settled, the record stays
+/// for another try: the incoming version on the old branch would be taken for a person's edit. Other files are reported once and
+/// left to a person.
 fn finish_sync(
     workspace: &Workspace,
     lock: &WriterLock,
     branch: &BranchLock,
 ) -> Result<(), ProjectError> {
-    /// How long a git is waited for that a killed process left behind.
+    /// How long to wait for a git that a killed process left running.
     const LEFT: Duration = Duration::from_secs(10);
-    /// How long filters may take for all of it: nobody else can do anything meanwhile.
+    /// How long all filters together may take: the lock is held meanwhile.
     const FILTERS: Duration = Duration::from_mins(2);
     let deadline = workspace.deadline().max(Instant::now() + LEFT);
-    let begin = &mut |locks: &Locks| record(lock, locks);
+    let begin = &mut |locks: &Locks| record_sync(lock, locks);
     let repository = &workspace.repository;
     let CheckoutRecovery { unsettled: files, failed } =
-        repository.finish_bringing(branch, deadline, FILTERS, begin)?;
+        repository.recover_fast_forward(branch, deadline, FILTERS, begin)?;
     atomic_write::sweep_tasks(lock)?;
     if let Some(why) = failed {
         workspace.warn(format!("a sync was interrupted, and not all that was to come could be brought in: {why}; see `aof sync` and `git status`"));
@@ -195,8 +199,8 @@ fn finish_sync(
     if files.is_empty() { Ok(()) } else { Err(GitError::NotSettled { files }.into()) }
 }
 
-/// Writes a journal record without task files, as of a sync: its locks say which commit the branch moves from and to.
-pub(crate) fn record(lock: &WriterLock, locks: &Locks) -> std::io::Result<Vec<Unsynced>> {
+/// Writes a journal record without task files, as for a sync: its locks tell which commits the branch moves between.
+pub(crate) fn record_sync(lock: &WriterLock, locks: &Locks) -> std::io::Result<Vec<Unsynced>> {
     let locks = serde_json::to_value(locks).ok();
     let record = JournalRecord {
         pid: std::process::id(),
@@ -209,35 +213,36 @@ pub(crate) fn record(lock: &WriterLock, locks: &Locks) -> std::io::Result<Vec<Un
     waiting.map(Vec::from_iter).map_err(std::io::Error::other)
 }
 
-/// What became of it.
-pub(crate) enum BringOutcome {
-    /// The branch is there.
-    There,
-    /// Somebody committed meanwhile: it has to be looked at again.
+/// The result of a fast-forward.
+pub(crate) enum FastForwardOutcome {
+    /// The branch is at the new commit.
+    Done,
+    /// Somebody committed meanwhile: decide again.
     Moved,
-    /// Files are in the way; nothing was changed.
+    /// Files would be overwritten; nothing was changed.
     Blocked(GitError),
 }
 
-/// Brings branch, index and worktree to a later commit. Filters run while the lock is held.
-pub(crate) fn bring(
+/// Moves branch, index and worktree to a later commit. Filters run while the lock is held.
+pub(crate) fn fast_forward(
     workspace: &Workspace,
     head: &Head,
     to: CommitId,
     subject: &str,
-) -> Result<BringOutcome, ProjectError> {
-    // What may not come is told before anybody waits for a lock.
-    match workspace.repository.may_come(head.commit, to) {
-        Err(error) if is_blocked(&error) => return Ok(BringOutcome::Blocked(error)),
+) -> Result<FastForwardOutcome, ProjectError> {
+    // Reject forbidden changes before waiting for the lock.
+    match workspace.repository.check_incoming_commits(head.commit, to) {
+        Err(error) if is_blocked(&error) => return Ok(FastForwardOutcome::Blocked(error)),
         asked => asked?,
     }
     let lock = &workspace.lock()?;
     if recover(workspace, lock)? {
-        return Ok(BringOutcome::Moved);
+        return Ok(FastForwardOutcome::Moved);
     }
     let deadline = Instant::now().max(workspace.deadline());
-    let brought =
-        workspace.repository.bring(head, to, subject, deadline, &mut |locks| record(lock, locks));
+    let brought = workspace
+        .repository
+        .fast_forward(head, to, subject, deadline, &mut |locks| record_sync(lock, locks));
     match brought {
         Ok(published) => {
             if let Some(fault) = published.not_synced {
@@ -245,31 +250,30 @@ pub(crate) fn bring(
                 return Err(StoreError::from(fault).into());
             }
             journal::clear(lock)?;
-            Ok(BringOutcome::There)
+            Ok(FastForwardOutcome::Done)
         }
-        // That is asked before any file is changed.
+        // This is checked before any file changes.
         Err(error) if is_blocked(&error) => {
             journal::clear(lock)?;
-            Ok(BringOutcome::Blocked(error))
+            Ok(FastForwardOutcome::Blocked(error))
         }
         Err(error) => {
-            // It may have got half-way; before the first file the record is only cleared, and nobody waited for. If that cannot be
-            // healed now, the record stays, and the next command does it.
+            // It may have stopped half-way. If recovery fails now, the record stays for the next command.
             recover(workspace, lock)?;
             match error {
-                GitError::Moved { .. } | GitError::Waiting { .. } => Ok(BringOutcome::Moved),
-                _ if workspace.head()?.commit == Some(to) => Ok(BringOutcome::There),
+                GitError::Moved { .. } | GitError::Waiting { .. } => Ok(FastForwardOutcome::Moved),
+                _ if workspace.head()?.commit == Some(to) => Ok(FastForwardOutcome::Done),
                 error => Err(error.into()),
             }
         }
     }
 }
 
-/// Returns whether people have to see to something before files can be brought in.
+/// Returns whether a person has to act before the fast-forward is possible.
 fn is_blocked(error: &GitError) -> bool {
     matches!(
         error,
-        GitError::InTheWay { .. }
+        GitError::WouldOverwrite { .. }
             | GitError::OwnFolder { .. }
             | GitError::OwnFolderTakenOut { .. }
             | GitError::Forbidden { .. }

@@ -1,58 +1,53 @@
-//! What becomes of a file that a command was stopped in, or failed in and could not put back, as one table. Pure: it looks at nothing
-//! and changes nothing.
+//! Decides, in one table, about a file whose command was killed, or failed and could not roll back. Pure.
 //!
 //! ```text
-//!   HEAD's branch    the record    the file stands     would the engine make it of HEAD's?    what is done
-//!   its own          finish        in any way          yes                                    committed
-//!                                  as it was to be     no, and HEAD has what it had           back: nobody was told of it
-//!                                                      no, and HEAD has something else        nothing: it is frozen, and shown
-//!                                  otherwise           no                                     nothing, likewise
-//!   its own          undo          as it was to be     in any case                            back: somebody was told that it failed
-//!   another          either        as it was to be     in any case                            back: it was never meant for that one
-//!   the last two                   otherwise           yes                                    told: the next change of the task has it
-//!                                                      no                                     nothing
+//! HEAD's branch the record the file is would the engine make it of HEAD's? what is done its own finish in any way yes committed
+//! as it was to be no, and HEAD has what it had back: nobody was told of it no, and HEAD has something else nothing: it is
+//! frozen, and shown otherwise no nothing, likewise its own undo as it was to be in any case back: somebody was told that it
+//! failed another either as it was to be in any case back: it was never meant for that one the last two otherwise yes told: the
+//! next change of the task has it no nothing
 //!
 //!   HEAD has what stands there     nothing
 //!   the branch got there           nothing, whatever stands there: it counts, and nobody asks here
 //! ```
-//! A file goes back only to what it is known to have been: where no commit has that, it stays, and that is told like the rest.
+//! A file is restored only if a commit has its old bytes; otherwise it stays, with a warning.
 
 use crate::storage::journal::RecoveryAim;
 
-/// How the file stands there.
+/// The state of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileState {
-    /// As before: nothing of it was written, or somebody put it back.
+    /// Its old version: nothing was written, or somebody restored it.
     Before,
-    /// As it was to be, to the byte.
+    /// Exactly the recorded new version.
     AsIntended,
-    /// Likewise, and what it was before is in no commit.
+    /// The recorded new version, and no commit has the old one.
     Unrecoverable,
-    /// Otherwise: somebody has changed it since.
+    /// Anything else: somebody has changed it since.
     Other,
 }
 
-/// What the engine says of the file and HEAD's.
+/// How the engine judges the difference between the file and HEAD's version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EngineVerdict {
     /// There is no difference.
     Same,
-    /// It would have made that, or anybody may.
+    /// The engine would have made it, or anybody may.
     Made,
-    /// Nobody may have done that.
+    /// It is not a permitted change.
     Foreign,
-    /// It cannot tell: the task cannot be read, or has two files. That is shown when somebody asks for the task.
+    /// Unknown: the task cannot be read, or has two files. Reading the task reports that.
     Unknown,
 }
 
-/// What is known of a file on record.
+/// What the decision about a recorded file depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RecoveryFacts {
     /// Whether HEAD is the branch that was to move; if not, git carried the file along.
     pub is_own_branch: bool,
     pub aim: RecoveryAim,
     pub file: FileState,
-    /// Whether HEAD has of the file what it had when the record was made.
+    /// Whether HEAD's version of the file is the same as when the record was made.
     pub is_head_unchanged: bool,
     pub verdict: EngineVerdict,
 }
@@ -62,16 +57,16 @@ pub(crate) struct RecoveryFacts {
 pub(crate) enum RecoveryStep {
     /// It is committed.
     Commit,
-    /// It becomes what it was before.
+    /// The old version is restored.
     PutBack,
-    /// It stays, and that is told.
+    /// It stays, with a warning.
     Warn,
     /// It stays.
     Leave,
 }
 
-/// Says what is to be done with a file on record.
-pub(crate) fn step(facts: RecoveryFacts) -> RecoveryStep {
+/// Returns what to do with a recorded file.
+pub(crate) fn recovery_step(facts: RecoveryFacts) -> RecoveryStep {
     let RecoveryFacts { is_own_branch, aim, file, is_head_unchanged, verdict } = facts;
     let is_to_be_finished = is_own_branch && aim == RecoveryAim::Finish;
     let is_intact = file == FileState::AsIntended && is_head_unchanged;
@@ -131,13 +126,14 @@ mod tests {
     fn what_is_committed_is_what_the_engine_made_for_that_branch_and_nobody_was_told_failed() {
         for facts in everything() {
             let is_ours = is_to_be_finished(facts) && facts.verdict == EngineVerdict::Made;
-            assert_eq!(step(facts) == RecoveryStep::Commit, is_ours, "{facts:?}");
+            assert_eq!(recovery_step(facts) == RecoveryStep::Commit, is_ours, "{facts:?}");
         }
     }
 
     #[test]
     fn what_is_somebodys_is_never_put_back() {
-        for facts in everything().into_iter().filter(|facts| step(*facts) == RecoveryStep::PutBack)
+        for facts in
+            everything().into_iter().filter(|facts| recovery_step(*facts) == RecoveryStep::PutBack)
         {
             assert_eq!(facts.file, FileState::AsIntended, "{facts:?}");
             assert_ne!(facts.verdict, EngineVerdict::Same, "{facts:?}: somebody committed it");
@@ -150,7 +146,7 @@ mod tests {
         for facts in everything() {
             let is_as_left = facts.file == FileState::AsIntended && facts.is_head_unchanged;
             if is_as_left && facts.verdict == EngineVerdict::Foreign {
-                assert_eq!(step(facts), RecoveryStep::PutBack, "{facts:?}");
+                assert_eq!(recovery_step(facts), RecoveryStep::PutBack, "{facts:?}");
             }
         }
     }
@@ -160,7 +156,7 @@ mod tests {
         for facts in everything().into_iter().filter(|facts| !is_to_be_finished(*facts)) {
             let could_be_committed =
                 facts.verdict == EngineVerdict::Made && facts.file != FileState::Before;
-            let step = step(facts);
+            let step = recovery_step(facts);
             assert!(
                 !could_be_committed || matches!(step, RecoveryStep::PutBack | RecoveryStep::Warn),
                 "{facts:?}: {step:?}"
@@ -171,17 +167,18 @@ mod tests {
 
     #[test]
     fn what_was_put_back_stays_so() {
-        for facts in everything().into_iter().filter(|facts| step(*facts) == RecoveryStep::PutBack)
+        for facts in
+            everything().into_iter().filter(|facts| recovery_step(*facts) == RecoveryStep::PutBack)
         {
             // What it was before may be an edit, which is its author's to commit; only on its own branch it was to be committed as well.
             for verdict in VERDICTS {
                 let after = RecoveryFacts { file: FileState::Before, verdict, ..facts };
                 assert!(
-                    matches!(step(after), RecoveryStep::Leave | RecoveryStep::Commit),
+                    matches!(recovery_step(after), RecoveryStep::Leave | RecoveryStep::Commit),
                     "{after:?}"
                 );
                 assert!(
-                    is_to_be_finished(after) || step(after) == RecoveryStep::Leave,
+                    is_to_be_finished(after) || recovery_step(after) == RecoveryStep::Leave,
                     "{after:?}"
                 );
             }

@@ -1,9 +1,9 @@
-//! What the commit of a change says: a line for `git log`, what was said, and trailers for programs.
+//! Commit messages of changes: a subject, a body with what people or agents wrote, and trailers for programs.
 
 use crate::domain::{
     AgentId, Destination, GateId, RoleId, Station, Status, Task, TaskId, Visit, WorkflowName,
 };
-use crate::git::BESIDE_A_TASK;
+use crate::git::COMPANIONS_EDITED;
 use crate::git::log::trailers::{Trailer, message};
 use crate::rules::{Act, Actor, lost_dependencies};
 
@@ -22,7 +22,7 @@ fn event_message(
     build(&format!("{}: {what}", task.id), body, trailers)
 }
 
-/// Returns the message of the commit that carries out the act and leads to `after`, of a task whose history had so many entries.
+/// Returns the message of the commit of an act that leads to `after`. `known` is the length of the history before.
 pub(crate) fn of_act(act: &Act, known: usize, after: &Task) -> String {
     let has_entry = match act {
         Act::Complete(_)
@@ -97,14 +97,14 @@ fn at(station: Option<&Station>) -> String {
     station.map(|station| format!(" at {station}")).unwrap_or_default()
 }
 
-/// Returns the message of the commit that gives the work to others, because the rules changed.
+/// Returns the message of the commit that reassigns work because the rules changed.
 pub(crate) fn of_reroute(before: &Task, after: &Task) -> String {
     let RuleEffect { event, what, details } = rule_effect(before, after);
     event_message(after, (event, &what), station_of(after, None), None, &details.join("\n"))
 }
 
-/// Returns the message of the commit that hands work to an agent that did not ask for it.
-pub(crate) fn of_gift(agent: &AgentId, branch: Option<&GateId>, after: &Task) -> String {
+/// Returns the message of the commit that hands work out to an agent.
+pub(crate) fn of_hand_out(agent: &AgentId, branch: Option<&GateId>, after: &Task) -> String {
     let station = station_of(after, branch);
     let what = format!("handed to {agent}{}", at(station.as_ref()));
     event_message(after, ("assigned", &what), station, Some(agent), "")
@@ -122,7 +122,7 @@ pub(crate) fn of_init(first: &Task, template: &str) -> String {
     build(&subject, &first.title, trailers)
 }
 
-/// Returns the message of the commit that adds a workflow. It is about no task, so it has no trailers.
+/// Returns the message of the commit that adds a workflow. It has no trailers, since it concerns no task.
 pub(crate) fn of_workflow(name: &WorkflowName, template: &str) -> String {
     build(&format!("Begin workflow {name}: the {template} process"), "", Vec::new())
 }
@@ -143,12 +143,12 @@ pub(crate) fn of_edit(task: &Task, what: &str) -> String {
     event_message(task, ("edited", what), None, None, "")
 }
 
-/// Returns the message of the commit of a person's edits beside a task. The task itself is not in it, so it has no trailers.
+/// Returns the message of the commit of a person's edits of companions. It has no trailers, since it does not change the task.
 pub(crate) fn of_companions(id: &TaskId) -> String {
-    build(&format!("{id}{BESIDE_A_TASK}"), "", Vec::new())
+    build(&format!("{id}{COMPANIONS_EDITED}"), "", Vec::new())
 }
 
-/// Returns the message of the commit that restores what a commit took back by mistake.
+/// Returns the message of the commit that restores what another commit reverted by mistake.
 pub(crate) fn of_restoration(task: &Task) -> String {
     event_message(task, ("restored", "brought back to where it was"), None, None, "")
 }
@@ -158,13 +158,13 @@ pub(crate) fn of_comment(task: &Task, actor: &Actor, text: &str) -> String {
     event_message(task, ("commented", "comment"), None, actor.agent(), text)
 }
 
-/// Returns what the message says of an entry above the trailers, as it stands there.
+/// Returns the part of an entry's commit message above the trailers.
 pub(crate) fn entry_text(visit: &Visit, id: &str) -> String {
     let (subject, body) = entry_lines(visit, id);
     build(&subject, &body, Vec::new()).trim_end().to_owned()
 }
 
-/// Returns the line for `git log` and what was said.
+/// Returns subject and body for an entry.
 fn entry_lines(visit: &Visit, id: &str) -> (String, String) {
     let from = visit.station();
     let way = match &visit.to {
@@ -185,7 +185,7 @@ fn entry_lines(visit: &Visit, id: &str) -> (String, String) {
     (format!("{id}: {way} ({})", visit.outcome), body)
 }
 
-/// Returns what the trailers say of an entry.
+/// Returns the trailers for an entry.
 pub(crate) fn entry_trailers(visit: &Visit) -> Vec<(&'static str, String)> {
     let mut trailers =
         vec![("Aof-Gate", visit.station().to_string()), ("Aof-Outcome", visit.outcome.to_string())];
@@ -196,23 +196,23 @@ pub(crate) fn entry_trailers(visit: &Visit) -> Vec<(&'static str, String)> {
 }
 
 fn build(subject: &str, body: &str, trailers: Vec<(&'static str, String)>) -> String {
-    // Every value here is an identifier or a word of ours, so none can fail to be a trailer.
+    // Every value here is an identifier or a word of ours, so all are valid trailers.
     let trailers: Vec<Trailer> =
         trailers.into_iter().filter_map(|(key, value)| Trailer::new(key, &value).ok()).collect();
     message(subject, body, &trailers)
 }
 
-/// What changed rules did to a task without moving it, in words.
+/// The effect of changed rules on a task that they did not move, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RuleEffect {
     /// The event, as a commit names it.
     pub event: &'static str,
     pub what: String,
-    /// One by one: roles, agents that lost the work, what is in the way now.
+    /// Details: roles, agents that lost the work, blockers.
     pub details: Vec<String>,
 }
 
-/// Returns what led from one to the other. They differ in their roles, in who has what, or in who there is.
+/// Returns the effect between two states of a task, which differ in roles, assignments or blockers.
 pub(crate) fn rule_effect(before: &Task, after: &Task) -> RuleEffect {
     let gate = after.gate.as_ref().map(|open| open.current.to_string()).unwrap_or_default();
     let mut details = Vec::new();
@@ -246,7 +246,7 @@ pub(crate) fn rule_effect(before: &Task, after: &Task) -> RuleEffect {
     RuleEffect { event, what, details }
 }
 
-/// Returns whose each part of the work is: the whole, then the branches.
+/// Returns role and agent of the whole task, then of each branch.
 fn parts(
     task: &Task,
 ) -> impl Iterator<Item = (Option<&GateId>, Option<&RoleId>, Option<&AgentId>)> {

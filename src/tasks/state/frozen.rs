@@ -1,4 +1,4 @@
-//! Task files that no command may change, because a person edited by hand what only the engine writes; and stale files.
+//! Frozen task files, which no command may change because a person edited engine fields by hand; and stale files.
 //!
 //! A stale file is an earlier committed version of itself, with or without edits of a person. A checkout that races with a command
 //! leaves such a file, and so does an editor that saves late. The edits are merged into HEAD's version.
@@ -19,7 +19,7 @@ use crate::system::terminal::quoted;
 use crate::tasks::merge::file_merge::merge_files;
 use crate::tasks::merge::versions::Versions;
 
-/// The field that is named where HEAD's version cannot be read, so nobody can tell which fields changed.
+/// The field that is reported if HEAD's version cannot be read, so that the changed fields are unknown.
 pub(crate) const UNREADABLE_BEFORE: &str = "frontmatter";
 
 pub(crate) fn is_unreadable_before(fields: &[String]) -> bool {
@@ -35,7 +35,7 @@ pub(crate) struct Frozen<'f> {
 }
 
 impl<'f> Frozen<'f> {
-    /// Returns what freezes a hand-made file that has fields which only the engine writes.
+    /// Returns why a hand-made file with engine fields is frozen.
     pub(crate) fn unearned(id: &TaskId, fields: &'f [String]) -> Self {
         let fix = format!(
             "take it out of the file: the task stands at no gate yet, and begins once that is gone; then `aof task hold {id} --reason \
@@ -44,7 +44,7 @@ impl<'f> Frozen<'f> {
         Self { fields, problem: "says what only the engine says", fix }
     }
 
-    /// Returns what a stale file waits for.
+    /// Returns why a stale file is frozen, until it is refreshed.
     pub(crate) fn stale(id: &TaskId) -> Self {
         let fix = format!(
             "`aof watch --once`, or the next command that changes {id}, puts your edits into HEAD's version and keeps the old file"
@@ -68,12 +68,12 @@ pub(crate) enum Committed<'p> {
     At(&'p ProjectPath),
     /// HEAD has it at that path, and cannot be read there.
     Unreadable(&'p ProjectPath),
-    /// HEAD does not have it; an earlier commit has this very file.
+    /// HEAD does not have it; an earlier commit has exactly this file.
     Earlier,
     Never,
 }
 
-/// Returns how to undo a hand edit of what only the engine writes.
+/// Returns how to undo a hand edit of engine fields.
 pub(crate) fn thaw_hint(path: &ProjectPath, committed: Committed<'_>) -> String {
     let named = quoted(path.as_str());
     match committed {
@@ -103,11 +103,11 @@ pub(crate) fn thaw_hint(path: &ProjectPath, committed: Committed<'_>) -> String 
     }
 }
 
-/// How many changes of a file are searched for the version that it began from.
+/// How many versions of a file are searched for the base of an edit.
 const MOST_VERSIONS: usize = 100;
 
-/// Returns HEAD's version of a stale file with the edits of a person in it; nothing if the file is not stale, or the edits overlap with what
-/// was committed since. `committed` is HEAD's version.
+/// Returns HEAD's version of a stale file with the person's edits merged in; `None` if the file is not stale, or the edits
+/// conflict with later commits. `committed` is HEAD's version.
 pub(crate) fn refreshed(
     workspace: &Workspace,
     in_force: &InForce,
@@ -121,7 +121,7 @@ pub(crate) fn refreshed(
     Ok(merged.conflicts.is_empty().then_some(merged.bytes))
 }
 
-/// Returns the committed version that the file began from: an identical one, else the nearest in text of those with the same engine keys.
+/// Returns the committed version that the file is based on: an identical one, else the most similar one with the same engine fields.
 fn base_of(
     workspace: &Workspace,
     in_force: &InForce,

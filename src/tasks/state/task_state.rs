@@ -1,4 +1,4 @@
-//! Where a task stands: its file in the worktree, the same in HEAD, and what lies between the two.
+//! The state of a task: its file in the worktree, HEAD's version, and the difference.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -22,7 +22,7 @@ use crate::tasks::state::frozen::{
     Committed, Frozen, UNREADABLE_BEFORE, is_unreadable_before, refreshed, thaw_hint,
 };
 
-/// A task as it was read, with the rules of the same moment.
+/// A task as read, with the rules in force at that moment.
 pub(crate) struct TaskState {
     pub id: TaskId,
     pub head: Head,
@@ -30,24 +30,24 @@ pub(crate) struct TaskState {
     pub snapshot: Snapshot,
     pub place: TaskPlace,
     pub file: TaskFile,
-    /// Where HEAD has the file; nothing if it does not.
+    /// The file's path in HEAD; `None` if HEAD does not have it.
     pub head_path: Option<ProjectPath>,
     pub pending: Pending,
-    /// How to undo a change of what is the engine's, where there is one.
+    /// How to undo a change of engine fields, if there is one.
     thaw: String,
 }
 
-/// What lies between HEAD and the worktree's file.
+/// The difference between HEAD's and the worktree's file.
 pub(crate) enum Pending {
     Nothing,
-    /// What is to be committed before anything else, oldest first: a person's edit, or what the engine wrote before a crash. The
-    /// last one's bytes are the file's.
+    /// Versions to commit before anything else, oldest first: a person's edit, or what the engine wrote before a crash. The last
+    /// one is the file.
     Versions(Vec<TaskVersion>),
-    /// A change of these fields, which only the engine may change.
+    /// A change of these fields, which only the engine may make.
     Foreign(Vec<String>),
-    /// The file is an earlier version of itself; these are the bytes of HEAD's version with the edits of a person.
+    /// The file is an earlier version of itself. The bytes are HEAD's version with the person's edits.
     Stale(Vec<u8>),
-    /// These fields of a task at no gate yet, which only the engine may write.
+    /// A task at no gate yet has these fields, which only the engine may write.
     Unearned(Vec<String>),
 }
 
@@ -56,13 +56,13 @@ pub(crate) enum Pending {
 pub(crate) struct TaskVersion {
     pub bytes: Vec<u8>,
     pub message: String,
-    /// Nothing for git's user, who need not be known before it is committed.
+    /// `None` for git's user, who need not be configured before the commit.
     pub author: Option<Person>,
     pub authored: Timestamp,
 }
 
 impl TaskVersion {
-    /// Returns the version that a file is.
+    /// Returns a version with the file's bytes.
     pub(crate) fn of(
         file: &TaskFile,
         message: String,
@@ -81,7 +81,7 @@ impl TaskState {
         Self::read_under(workspace, id, head, in_force)
     }
 
-    /// Reads the task under rules that are known already.
+    /// Reads the task with a HEAD and rules that are read already.
     pub(crate) fn read_under(
         workspace: &Workspace,
         id: &TaskId,
@@ -95,7 +95,7 @@ impl TaskState {
             (Some(commit), Some(path)) => repository.blob_id(commit, path.as_str())?,
             _ => None,
         };
-        // Line ends alone are no edit: git may have written them.
+        // Other line ends are no edit: git may have converted them.
         let (bytes, is_committed) = match blob {
             Some(blob) if repository.hash_blob(&snapshot.bytes) == blob => {
                 (Cow::Borrowed(&snapshot.bytes), true)
@@ -160,7 +160,7 @@ impl TaskState {
         }
     }
 
-    /// Returns what a change made of the file.
+    /// Returns the changed file.
     pub(crate) fn changed(
         &self,
         workspace: &Workspace,
@@ -173,7 +173,7 @@ impl TaskState {
         self.head_path.as_ref().is_some_and(|path| *path != self.snapshot.path)
     }
 
-    /// Compares the file with HEAD's.
+    /// Compares the file with HEAD's version.
     fn compare(
         &self,
         workspace: &Workspace,
@@ -190,7 +190,7 @@ impl TaskState {
                 let defaults = self.in_force.defaults(self.file.task.created);
                 match task_file::parse(&bytes, &self.id, &defaults) {
                     Ok(file) => Some(file),
-                    // A person repaired HEAD's version, and nothing can tell what else changed.
+                    // HEAD's version is unreadable, so nothing tells what else changed when a person repaired it.
                     Err(_) => return Ok(Pending::Foreign(vec![UNREADABLE_BEFORE.to_owned()])),
                 }
             }
@@ -213,7 +213,7 @@ impl TaskState {
                 let message = commit_message::of_edit(&self.file.task, what);
                 Ok(self.one_version(workspace, message))
             }
-            // A crash leaves no entry without the signature that org.yaml wants.
+            // A crash never leaves an entry without the signature that org.yaml requires.
             StateChange::Act(_) if self.has_flaw(task_before) => {
                 Ok(Pending::Foreign(vec!["gateHistory".to_owned()]))
             }
@@ -253,8 +253,8 @@ impl TaskState {
         (known..task.history.len()).any(|place| flaw(&self.in_force.rules, task, place).is_some())
     }
 
-    /// Returns the commits that the engine was to make when it was stopped: one for the act, and one for each decision of an automatic
-    /// gate after it. What people changed in the same file goes with the act.
+    /// Returns the versions that the engine was about to commit when it was killed: one for the act, and one for each automatic
+    /// gate after it. A person's edits of the same file go with the act.
     fn ahead(
         &self,
         before: Option<&Task>,
@@ -277,9 +277,9 @@ impl TaskState {
                 self.file.bytes().to_vec()
             };
             let message = match (act, before) {
-                // The agent that claimed it got no answer, and hears of it as if it had been handed out.
+                // The claiming agent got no answer, so it learns of the claim as of a hand-out.
                 (Act::Claim { agent, branch }, _) => {
-                    commit_message::of_gift(agent, branch.as_ref(), state)
+                    commit_message::of_hand_out(agent, branch.as_ref(), state)
                 }
                 (Act::Reroute, Some(before)) => commit_message::of_reroute(before, state),
                 _ => commit_message::of_act(act, known, state),
@@ -291,7 +291,7 @@ impl TaskState {
         Ok(versions)
     }
 
-    /// Returns who the act is by that led to `after`, as far as that can be told from it; nothing for git's user.
+    /// Returns the author of the act that led to `after`, as far as it shows; `None` for git's user.
     fn author(&self, act: &Act, after: &Task) -> Result<Option<Person>, ProjectError> {
         let agent = match (act, after.history.last()) {
             (Act::Complete(completion), _) => Some(&completion.agent),
@@ -310,8 +310,8 @@ impl TaskState {
         before.is_some_and(|before| before.history.len() < self.file.task.history.len())
     }
 
-    /// Returns whether the file was committed before. Then a later commit took changes back that nobody meant to take back, as
-    /// `git commit` does with an index that it had read too early.
+    /// Returns whether exactly this file was committed before. Then a later commit has reverted it by mistake, as `git commit`
+    /// does with an index that it read too early.
     fn was_committed(&self, workspace: &Workspace) -> Result<bool, ProjectError> {
         let Some(commit) = self.head.commit else { return Ok(false) };
         let (path, bytes) = (self.snapshot.path.as_str(), &self.snapshot.bytes);
@@ -332,7 +332,7 @@ pub(crate) fn find(
     let paths = &workspace.paths;
     let found = task_files::find(paths, id).map_err(|error| match error {
         StoreError::TaskNotFound { id } => {
-            let head = workspace.repository.look().ok().and_then(|head| head.commit);
+            let head = workspace.repository.head_for_reading().ok().and_then(|head| head.commit);
             let committed = head.and_then(|commit| path_in(workspace, commit, &id).ok().flatten());
             let known = task_files::known_ids(paths);
             let nearest = nearest(id.as_str(), known.iter().map(TaskId::as_str))
@@ -346,14 +346,14 @@ pub(crate) fn find(
     Ok((task_files::read(paths, &found.path)?, found.place))
 }
 
-/// Refuses a task file that is in two places: it was copied, and either may be the right one.
+/// Fails if the task has files in two places: it was copied, and either may be the right one.
 fn refuse_copy(
     workspace: &Workspace,
     id: &TaskId,
     path: &ProjectPath,
     before: &ProjectPath,
 ) -> Result<(), ProjectError> {
-    // On its way into the archive a finished task is in both for a moment.
+    // While a finished task moves into the archive, it is in both for a moment.
     let active = [path, before].iter().all(|path| !layout::is_archived(path));
     if path != before && active && before.below(workspace.paths.root()).is_file() {
         let (id, paths) = (id.clone(), vec![path.clone(), before.clone()]);
@@ -362,7 +362,7 @@ fn refuse_copy(
     Ok(())
 }
 
-/// Reads a task file; everything wrong with it is said with its line.
+/// Parses a task file. The error has each fault with its line.
 pub(crate) fn parse(
     in_force: &InForce,
     id: &TaskId,
@@ -373,7 +373,7 @@ pub(crate) fn parse(
     parse_with(&in_force.defaults(now), id, path, bytes)
 }
 
-/// Reads a task file with what it means where it says nothing.
+/// Parses a task file with these defaults.
 pub(crate) fn parse_with(
     defaults: &Defaults,
     id: &TaskId,
@@ -384,7 +384,7 @@ pub(crate) fn parse_with(
         .map_err(|faults| unreadable(id, path, &String::from_utf8_lossy(bytes), &faults))
 }
 
-/// Returns what a change made of a task file: it has been read back, and is not read once more.
+/// Returns a changed task file from its spliced text, which is parsed already.
 pub(crate) fn spliced(
     defaults: &Defaults,
     id: &TaskId,
@@ -402,7 +402,7 @@ fn unreadable(id: &TaskId, path: &ProjectPath, text: &str, faults: &[Fault]) -> 
     ProjectError::UnreadableTask { id: id.clone(), path: path.clone(), diagnostics }
 }
 
-/// Returns where HEAD has the task's file: usually where it stands; people may have moved it since.
+/// Returns the task's path in HEAD: usually the same path, unless people have moved the file.
 fn head_path(
     workspace: &Workspace,
     head: &Head,
@@ -416,7 +416,7 @@ fn head_path(
     path_in(workspace, commit, id)
 }
 
-/// Returns where a commit has the task's file.
+/// Returns the path of the task's file in a commit.
 pub(crate) fn path_in(
     workspace: &Workspace,
     commit: CommitId,
@@ -428,7 +428,7 @@ pub(crate) fn path_in(
     Ok(found.map(|file| file.path.parse()).transpose()?)
 }
 
-/// Returns the task's file as a commit has it; nothing where it has none, or none that can be read.
+/// Returns the task's file in a commit; `None` if it has none or it is unreadable.
 pub(crate) fn committed_task(
     workspace: &Workspace,
     in_force: &InForce,

@@ -74,7 +74,7 @@ fn brief_of_branch(
     };
     let gate = open.current.clone();
     let place = match (branch, &places[..]) {
-        (Some(_), _) => Workplace::meant(rules, task, branch).ok_or_else(|| {
+        (Some(_), _) => Workplace::find(rules, task, branch).ok_or_else(|| {
             Refusal::NoSuchBranch { ticket: task.ticket_of(branch), gate, open: tickets() }
         })?,
         (None, [only]) => *only,

@@ -70,12 +70,12 @@ pub(crate) fn frozen(workspace: &Workspace, id: &TaskId) -> Option<FrozenFile> {
     if workspace.underway().is_some() {
         return None;
     }
-    let head = workspace.repository.look().ok()?;
+    let head = workspace.repository.head_for_reading().ok()?;
     let in_force = Rc::new(in_force(workspace, &head).ok()?);
     let state = TaskState::read_under(workspace, id, head, in_force).ok()?;
     let frozen = state.frozen()?;
     let (problem, fields) = (frozen.of("it"), frozen.fields.to_vec());
-    Some(FrozenFile { problem, fields, fix: workspace.git_words.said(frozen.fix) })
+    Some(FrozenFile { problem, fields, fix: workspace.git_commands.with_folder(frozen.fix) })
 }
 
 /// Returns the task for `--json`: its frontmatter unchanged, and `body`, `path`, `version`, `ticket`, `available`.

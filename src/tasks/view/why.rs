@@ -9,7 +9,7 @@ use crate::domain::{
     Task, TaskId, Timestamp, Verdict,
 };
 use crate::files::task_file::{Origin, TaskFile};
-use crate::project::active_rules::{InForce, in_force_and_seen};
+use crate::project::active_rules::{InForce, rules_with_remarks};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{
@@ -57,8 +57,8 @@ pub(crate) fn why(
     workspace: &Workspace,
     id: &TaskId,
 ) -> Result<(TaskExplanation, Rc<InForce>), ProjectError> {
-    let head = workspace.repository.look()?;
-    let in_force = Rc::new(in_force_and_seen(workspace, &head)?);
+    let head = workspace.repository.head_for_reading()?;
+    let in_force = Rc::new(rules_with_remarks(workspace, &head)?);
     let state = TaskState::read_under(workspace, id, head, in_force)?;
     let (rules, task) = (&state.in_force.rules, &state.file.task);
     let mut outcomes = Vec::new();
@@ -170,9 +170,10 @@ fn reasons(workspace: &Workspace, state: &TaskState) -> Vec<String> {
         ));
     }
     if let Some(reason) = workspace.underway() {
-        list.push(format!("nothing moves it now: {}", workspace.git_words.said(reason)));
+        list.push(format!("nothing moves it now: {}", workspace.git_commands.with_folder(reason)));
     } else if let Some(frozen) = state.frozen() {
-        let (problem, fix) = (frozen.of("its file"), workspace.git_words.said(frozen.fix));
+        let (problem, fix) =
+            (frozen.of("its file"), workspace.git_commands.with_folder(frozen.fix));
         list.push(format!("nothing moves it: {problem}; {fix}"));
     }
     if !task.status.is_finished() && !task.depends_on.is_empty() {
@@ -263,7 +264,7 @@ fn arrival_reason(task: &Task) -> String {
     let who = named(last.agent.as_ref(), "somebody");
     let Some(to) = &last.to else {
         return match &last.outcome {
-            Ending::Said(Outcome::Blocked) => {
+            Ending::Completed(Outcome::Blocked) => {
                 format!("{who} said at {at} that it cannot go on at gate `{gate}`")
             }
             Ending::Cancelled => format!("{who} called it off at {at}: {why}"),
@@ -272,29 +273,29 @@ fn arrival_reason(task: &Task) -> String {
     };
     let is_same_gate = *to == Destination::Gate(gate.clone());
     match &last.outcome {
-        Ending::Said(outcome) if last.agent.is_none() => {
+        Ending::Completed(outcome) if last.agent.is_none() => {
             format!("gate `{gate}` came to `{outcome}` by itself at {at}, which led to `{to}`")
         }
-        Ending::Said(_) if last.join.is_some() => {
+        Ending::Completed(_) if last.join.is_some() => {
             let join = if last.join == Some(Join::Passed) { "passed" } else { "rejected" };
             format!(
                 "the branches of gate `{gate}` {join} it at {at}, the last was `{}`, which led to `{to}`",
                 last.station()
             )
         }
-        Ending::Said(Outcome::NeedsReview) if is_same_gate => {
+        Ending::Completed(Outcome::NeedsReview) if is_same_gate => {
             format!("{who} said at {at} that it needs mending, at gate `{to}`")
         }
-        Ending::Said(Outcome::NeedsReview) => {
+        Ending::Completed(Outcome::NeedsReview) => {
             format!("{who} sent it back from gate `{gate}` to `{to}` at {at}")
         }
-        Ending::Said(Outcome::Blocked) => {
+        Ending::Completed(Outcome::Blocked) => {
             format!("{who} said at {at} that it cannot go on at gate `{gate}`")
         }
-        Ending::Said(outcome) if *to == Destination::End => {
+        Ending::Completed(outcome) if *to == Destination::End => {
             format!("{who} ended its last gate `{gate}` with `{outcome}` at {at}")
         }
-        Ending::Said(outcome) => {
+        Ending::Completed(outcome) => {
             format!("{who} ended gate `{gate}` with `{outcome}` at {at}, which led to `{to}`")
         }
         Ending::Override => format!("{who} moved it to `{to}` at {at}: {why}"),
@@ -334,7 +335,7 @@ pub(crate) fn time_limits(rules: &Rules, task: &Task) -> Vec<String> {
 }
 
 fn deadline_text(rules: &Rules, task: &Task, Deadline { at, limit, branch }: &Deadline) -> String {
-    let place = Workplace::meant(rules, task, branch.as_ref());
+    let place = Workplace::find(rules, task, branch.as_ref());
     if *limit == Limit::Lease {
         let agent = place.and_then(|place| place.holder).map(ToString::to_string);
         let agent = agent.unwrap_or_default();

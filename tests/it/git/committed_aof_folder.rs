@@ -190,7 +190,7 @@ fn a_watcher_at_work_takes_nothing_that_git_brings() {
     assert!(env.task_text(&id).contains("current: review"));
     env.git(&["reset", "--quiet", "--hard", "HEAD~"]);
     let _ = fs::remove_dir_all(env.path(".aof/inbox"));
-    eventually("it goes on", || said().contains("going on"));
+    eventually("it goes on", || said().contains("resumed"));
 }
 
 #[test]

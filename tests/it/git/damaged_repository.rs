@@ -131,8 +131,8 @@ fn grafts_and_replacements_count_for_nothing_and_are_told() {
     assert_snapshot!(env.aof(&["verify"]), @"
     exit 0
     --- stdout
-    warning: git is told other parents of commits here (`.git/info/grafts`); that is ignored: what is judged is the history that the commits name; delete the file unless you know what it is for
-    warning: git shows other objects in place of some here (`git replace --list`); that is ignored: what is judged is the history that the commits name; `git replace --delete` takes one away
+    warning: `.git/info/grafts` replaces parents of commits here; that is ignored: `aof verify` checks the history that the commits name; delete the file unless you know what it is for
+    warning: git replaces some objects here (`git replace --list`); that is ignored: `aof verify` checks the history that the commits name; `git replace --delete` takes one away
     all is as the rules allow: 4 commits, 3 changes of a task
     ");
     let history = env.aof(&["task", "history", &id]).success();
@@ -206,10 +206,10 @@ fn what_cannot_be_judged_is_committed_all_the_same_and_told() {
     let head = env.head();
     let committed = env.try_git(&["commit", "--quiet", "--message", "mine"]).code(0);
     let told: Vec<&str> =
-        committed.stderr.lines().filter(|line| line.starts_with("not judged: ")).collect();
+        committed.stderr.lines().filter(|line| line.starts_with("not checked: ")).collect();
     assert_eq!(told.len(), 1, "{committed}");
     assert!(
-        told[0].contains("is damaged") && told[0].contains("`aof verify` judges the commit"),
+        told[0].contains("is damaged") && told[0].contains("`aof verify` checks the commit"),
         "{committed}"
     );
     assert_eq!(env.git(&["rev-parse", "HEAD^"]).trim(), head.trim());

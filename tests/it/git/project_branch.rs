@@ -46,8 +46,8 @@ fn tasks_live_beside_the_code() {
       .git/hooks/pre-merge-commit  refuses commits that take entries out of a task's history; delete it to go without
 
     try next:
-      aof task show AOF-xxxxx     read the first task, and take it through
-      aof workflow show           see the way that a task goes
+      aof task show AOF-xxxxx     read the first task, and complete it
+      aof workflow show           see the gates that a task goes through
       aof task new "Add login"    create a task of your own
     "#);
     let id = env.new_task(&["Add login"]);
@@ -126,7 +126,7 @@ fn a_shallow_clone_is_judged_and_synced_as_far_as_it_goes() {
         env.run(command).success()
     };
     assert_snapshot!(there(&["verify"]).stdout, @"
-    note: history ends at commit COMMIT here: what was before cannot be judged; `git fetch --unshallow` brings it
+    note: history ends at commit COMMIT here: earlier commits cannot be checked; `git fetch --unshallow` gets them
     all is as the rules allow: 1 commit, 1 change of a task
     ");
     let _ = there(&["task", "comment", &id, "Seen"]);
@@ -148,7 +148,7 @@ fn what_is_missing_for_it_is_said() {
     assert_snapshot!(env.aof(&["init", "--branch", "aof"]).code(4).stderr, @"
     error: nothing is committed on `main` yet
 
-    hint: commit something there first: it will say where the project is
+    hint: commit something there first: it will name the project's branch
     ");
     let env = repository();
     env.git(&["branch", "aof"]);
@@ -160,7 +160,7 @@ fn what_is_missing_for_it_is_said() {
     env.write("project.yaml", "git: {branch: tasks}\n");
     env.commit_all("pointer");
     assert_snapshot!(env.aof(&["status"]).code(4).stderr, @"
-    error: the project lives on the branch `tasks` (`git.branch` in project.yaml), which is not here
+    error: the project is kept on the branch `tasks` (`git.branch` in project.yaml), which is not here
 
     hint: get it with `git fetch origin tasks:tasks`
     ");
@@ -337,9 +337,14 @@ fn the_committed_project_yaml_says_where_it_lives() {
     env.write("project.yaml", "git: {branch: other}\n");
     let shown = env.aof(&["task", "list"]).success();
     assert!(shown.stdout.contains("Add login"), "{shown}");
-    assert_snapshot!(env.plain(&shown.stderr), @"warning: `$PROJECT/project.yaml` differs from what is committed; which branch the project lives on is said by what is committed");
+    assert_snapshot!(env.plain(&shown.stderr), @"warning: `$PROJECT/project.yaml` differs from what is committed; the committed file says which branch the project is on");
     let status = env.aof(&["status"]).success();
-    assert!(status.stdout.contains("differs from what is committed; which branch"), "{status}");
+    assert!(
+        status
+            .stdout
+            .contains("differs from what is committed; the committed file says which branch"),
+        "{status}"
+    );
     // What nobody committed decides nothing.
     let env = TestEnvironment::new();
     env.git(&["branch", "other"]);

@@ -36,7 +36,7 @@ fn refused(env: &TestEnvironment) -> Output {
     let [first, ..] = [["status"], ["doctor"], ["sweep"]].map(|args| env.aof(&args).code(4));
     assert_eq!(contents(env, ".aof/branch"), before);
     assert!(env.exists(".aof/branch/.aof/inbox/one.yaml"));
-    assert!(first.stderr.contains("error: the project lives on the branch `"), "{first}");
+    assert!(first.stderr.contains("error: the project is kept on the branch `"), "{first}");
     first
 }
 
@@ -62,7 +62,7 @@ fn a_detached_head_is_told() {
     env.git(&["-C", ".aof/branch", "checkout", "--quiet", "--detach"]);
     let said = refused(&env);
     assert_snapshot!(said.stderr, @"
-    error: the project lives on the branch `aof`, and `$PROJECT/.aof/branch`, where that is checked out, is not a worktree of this repository with that branch
+    error: the project is kept on the branch `aof`, and `$PROJECT/.aof/branch`, where that is checked out, is not a worktree of this repository with that branch
 
     hint: if it has another branch checked out, or none: `git -C $PROJECT/.aof/branch switch aof`; if it lost its `.git`: `git -C $PROJECT worktree repair`; if it was moved: `git -C $PROJECT worktree repair $PROJECT/.aof/branch`; else move it elsewhere, with all that is in it, and the branch is checked out anew
     ");
@@ -223,7 +223,7 @@ fn what_a_person_checks_out_is_told_until_it_is_done() {
     eventually("git checks out", || env.home().join("begun").exists());
     let said = env.aof(&["status", "--wait", "0"]).code(4);
     assert_snapshot!(said.stderr, @"
-    error: `$PROJECT/.aof/branch` was never checked out to the end
+    error: `$PROJECT/.aof/branch` was not checked out completely
 
     hint: if no git works there, remove it with `git worktree remove --force --force $PROJECT/.aof/branch`
     ");
@@ -256,7 +256,7 @@ fn a_killed_checkout_is_told_and_made_again_once_it_is_removed() {
     fs::remove_file(env.path(".git/info/attributes")).unwrap();
     env.write(".aof/branch/notes.txt", "mine\n");
     let said = env.aof(&["task", "show", &id, "--wait", "0"]).code(4);
-    assert!(said.stderr.contains("was never checked out to the end"), "{said}");
+    assert!(said.stderr.contains("was not checked out completely"), "{said}");
     assert_eq!(env.read(".aof/branch/notes.txt"), "mine\n");
     follow_hint(&env, &said, 0);
     let _ = env.aof(&["task", "show", &id]).success();

@@ -60,7 +60,7 @@ fn the_watcher_has_the_index_have_again_what_is_committed_and_what_is_staged_sta
     complete(&env, &id);
     eventually("the index has what is committed", || staged(&env) == own);
     let told = format!(
-        "git's index had an earlier version of tasks/{id}.md, left by a git command that another one overtook"
+        "git's index had an earlier version of tasks/{id}.md, left by a git command that raced with another one"
     );
     eventually("it is told", || log(&env).contains(&told));
     // A finished task is at another place, with what is beside it.
@@ -257,7 +257,7 @@ fn a_task_that_came_while_git_read_its_index_is_named_and_stays_in_git() {
     let told = env.aof_aside(&["status"]).success().stdout;
     assert!(
         told.contains(&format!(
-            "git's index does not have a task whose file stands: {}",
+            "git's index does not have a task whose file exists: {}",
             env.plain(&path)
         )),
         "{told}"

@@ -114,34 +114,34 @@ fn each_complaint_says_what_why_and_what_to_do() {
     exit 1
     --- stdout
     advice: the cache of task headers, `.aof/cache`, is damaged [cache_damaged]
-      why  every task file is read once more until it is written anew; nothing else depends on it
+      why  every task file is read again until the cache is rebuilt; nothing else depends on it
       fix  `aof doctor --fix` removes it; the next `aof task list` makes it again
     wrong: project.yaml differs from what is committed; the committed rules count [rules_not_committed]
-      why  you see other rules than those that decide
+      why  the rules that you see are not those in force
       fix  commit it to bring it into force: `git commit -m "rules" -- project.yaml`
     wrong: AOF-xxxxx has 2 files: `tasks/AOF-xxxxx.md`, `tasks/copy/AOF-xxxxx.md` [task_doubled]
       why  `tasks/AOF-xxxxx.md` counts where the task is named, since it stands where it is looked for first; what the others say is lost on everybody, and lists leave the task out
       fix  `tasks/copy/AOF-xxxxx.md` is a copy that nobody committed, or was left behind: `aof doctor --fix` removes it
-    2 things are wrong; `aof doctor --fix` mends 2 of what was found
+    2 things are wrong; `aof doctor --fix` repairs 2 of what was found
     "#);
     assert_snapshot!(page(&env.aof(&["doctor", "--fix", "--dry-run"]).code(1)), @r#"
     exit 1
     --- stdout
-    would mend: the cache of task headers, `.aof/cache`, is damaged [cache_damaged]
+    would repair: the cache of task headers, `.aof/cache`, is damaged [cache_damaged]
     wrong: project.yaml differs from what is committed; the committed rules count [rules_not_committed]
-      why  you see other rules than those that decide
+      why  the rules that you see are not those in force
       fix  commit it to bring it into force: `git commit -m "rules" -- project.yaml`
-    would mend: AOF-xxxxx has 2 files: `tasks/AOF-xxxxx.md`, `tasks/copy/AOF-xxxxx.md` [task_doubled]
+    would repair: AOF-xxxxx has 2 files: `tasks/AOF-xxxxx.md`, `tasks/copy/AOF-xxxxx.md` [task_doubled]
     2 things are wrong
     "#);
     assert_snapshot!(page(&env.aof(&["doctor", "--fix"]).code(1)), @r#"
     exit 1
     --- stdout
-    mended: the cache of task headers, `.aof/cache`, is damaged [cache_damaged]
+    repaired: the cache of task headers, `.aof/cache`, is damaged [cache_damaged]
     wrong: project.yaml differs from what is committed; the committed rules count [rules_not_committed]
-      why  you see other rules than those that decide
+      why  the rules that you see are not those in force
       fix  commit it to bring it into force: `git commit -m "rules" -- project.yaml`
-    mended: AOF-xxxxx has 2 files: `tasks/AOF-xxxxx.md`, `tasks/copy/AOF-xxxxx.md` [task_doubled]
+    repaired: AOF-xxxxx has 2 files: `tasks/AOF-xxxxx.md`, `tasks/copy/AOF-xxxxx.md` [task_doubled]
     1 thing is wrong
     "#);
     assert!(env.exists(&path) && !env.exists(&format!("tasks/copy/{id}.md")));
@@ -167,7 +167,7 @@ fn git_is_told_how_tasks_are_merged() {
     );
     let told = env.aof(&["doctor"]).code(1).stdout;
     assert!(
-        told.contains("fix  commit them, or take them back") && !told.contains("mends"),
+        told.contains("fix  commit them, or take them back") && !told.contains("repairs"),
         "{told}"
     );
     env.commit_all("and more");

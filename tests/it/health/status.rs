@@ -307,8 +307,8 @@ fn init_says_which_hook_it_leaves_alone_and_what_that_lacks() {
     let line = told.lines().find(|line| line.contains("hooks/pre-commit")).unwrap();
     assert_eq!(
         line.trim(),
-        ".git/hooks/pre-commit  is yours, and stays as it is; with the line `aof merge-driver --check-staged` it keeps the \
-         history of tasks whole (`aof doctor` tells more)"
+        ".git/hooks/pre-commit  is yours, and stays as it is; with the line `aof merge-driver --check-staged` it protects the \
+         history of tasks (`aof doctor` says more)"
     );
     assert_eq!(env.read(".git/hooks/pre-commit"), "#!/bin/sh\nexit 0\n");
 
@@ -317,5 +317,5 @@ fn init_says_which_hook_it_leaves_alone_and_what_that_lacks() {
     env.git(&["config", "core.hooksPath", "hooks"]);
     let told = env.aof(&["init"]).success().stdout;
     let line = told.lines().find(|line| line.contains("hooks/pre-commit")).unwrap();
-    assert!(line.contains("is where git looks for hooks here, and is not made"), "{told}");
+    assert!(line.contains("is where git looks for hooks here, and was not created"), "{told}");
 }

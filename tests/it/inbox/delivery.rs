@@ -103,7 +103,7 @@ fn good_ones_go_through_behind_bad_ones_and_bad_ones_are_explained() {
               hint: it can be completed by `agent-3`; take a task of your own with `aof task next`, or have org.yaml changed
               it is now `.aof/refused/2-role.yaml`, with the whole reason in `.aof/refused/2-role.yaml.reason.json`
     10:00:05  refused `3-nobody.json`: there is no task `AOF-nobody`
-              hint: see what there is with `aof task list --all`
+              hint: `aof task list --all` lists them all
               it is now `.aof/refused/3-nobody.json`, with the whole reason in `.aof/refused/3-nobody.json.reason.json`
     10:00:05  refused `5-late.yaml`: `AOF-abc@0` at gate `implement` has ended: `agent-7` ended it with `complete` at 2026-02-16T10:00:04Z
               hint: nothing was changed and nothing is to be done; see where it stands now with `aof task show AOF-abc`

@@ -228,7 +228,7 @@ fn a_file_that_cannot_be_changed_in_place_keeps_the_work_of_an_agent_back_and_lo
     let points = told(&env);
     assert!(
         points[0].0.contains("is shared by an anchor or alias")
-            && points[0].1.contains("more plainly"),
+            && points[0].1.contains("simplify that part"),
         "{points:?}"
     );
     env.edit(&path, "routing: &way\n", "routing:\n");

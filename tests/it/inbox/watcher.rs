@@ -246,7 +246,7 @@ fn a_hand_made_task_is_taken_up_once_its_workflow_is_committed() {
     let _watcher = Watcher::start(&env);
     eventually("it begins", || log(&env).contains("watching"));
     env.write("tasks/AOF-abc.md", "---\ntitle: Add login\nrouting: {workflow: hotfix}\n---\n");
-    eventually("the file is refused", || log(&env).contains("needs a look"));
+    eventually("the file is refused", || log(&env).contains("needs attention"));
     env.write("workflows/hotfix.yaml", "workflow:\n  gates:\n    - {id: mend, role: backend}\n");
     env.git(&["add", "workflows"]);
     env.git(&["commit", "--quiet", "--message", "hotfix"]);

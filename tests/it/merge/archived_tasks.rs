@@ -82,15 +82,15 @@ fn an_open_task_in_the_archive_is_listed_once_its_file_is_back() {
     let path = env.task_path(&id);
     let listed = || env.aof(&["task", "list"]).success().stdout.contains("Add login");
     // Neither the first look at the commit nor a later one is misled by what is in the worktree just then.
-    for look_anew in [true, false] {
-        if look_anew {
+    for forget_cached_settings in [true, false] {
+        if forget_cached_settings {
             let _ = fs::remove_file(env.path(".aof/archive"));
         }
         fs::remove_file(env.path(&path)).unwrap();
         assert!(!listed());
         env.git(&["restore", &path]);
         assert_eq!(env.git(&["status", "--porcelain"]), "");
-        assert!(listed(), "looked anew: {look_anew}");
+        assert!(listed(), "looked anew: {forget_cached_settings}");
     }
 }
 

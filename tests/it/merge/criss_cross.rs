@@ -72,7 +72,7 @@ fn a_visit_that_both_ended_ends_once_across_too() {
     let merge = crosswise(&env);
     assert_eq!(merge.code, Some(0), "{merge}");
     assert!(
-        !merge.stderr.contains("counts no more: the visit was ended by agent-8"),
+        !merge.stderr.contains("no longer counts: agent-8 ended"),
         "main has agent-7's: {merge}"
     );
     assert_eq!(entries(&env, &id), ["implement agent-7 complete", "review agent-3 complete"]);
@@ -98,8 +98,8 @@ fn the_other_way_round_it_is_the_same() {
     let merge = env.try_git(&["merge", "--no-edit", "main"]);
     assert_eq!(merge.code, Some(0), "{merge}");
     assert_snapshot!(env.plain(&merge.stderr), @"
-    AOF-xxxxx@0: `complete` by agent-7 counts no more: the visit was ended by agent-8 on the branch that is merged into
-    AOF-xxxxx@1: `complete` by agent-3 counts no more: the visit was ended by agent-8 on the branch that is merged into
+    AOF-xxxxx@0: `complete` by agent-7 no longer counts: agent-8 ended the visit on the branch that is merged into
+    AOF-xxxxx@1: `complete` by agent-3 no longer counts: agent-8 ended the visit on the branch that is merged into
     ");
     assert_eq!(entries(&env, &id), ["implement agent-8 complete"]);
     let _ = verified(&env).success();
@@ -204,9 +204,9 @@ fn what_was_disputed_before_is_asked_again_and_nothing_else() {
     CONFLICT (content): Merge conflict in tasks/AOF-xxxxx.md
     Automatic merge failed; fix conflicts and then commit the result.
     --- stderr
-    conflict: tasks/AOF-xxxxx.md: both sides changed `title`, each otherwise
+    conflict: tasks/AOF-xxxxx.md: both sides changed `title` differently
     conflict: tasks/AOF-xxxxx.md: both sides changed the same lines of the text
-    edit `tasks/AOF-xxxxx.md`, then `git add tasks/AOF-xxxxx.md`; until then this task waits, and no other
+    edit `tasks/AOF-xxxxx.md`, then `git add tasks/AOF-xxxxx.md`; until then only this task waits
     ");
     let text = env.task_text(&id);
     let marked = |ours: &str, theirs: &str| {

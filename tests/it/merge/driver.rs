@@ -37,8 +37,8 @@ fn a_visit_ends_once_and_git_s_merge_is_told_what_it_superseded() {
     let merged = env.try_git(&["merge", "--no-edit", "side"]);
     assert_eq!(merged.code, Some(0), "{merged}");
     assert_snapshot!(env.plain(&merged.stderr), @"
-    AOF-xxxxx@0: `complete` by agent-8 counts no more: the visit was ended by agent-7 on the branch that is merged into
-    AOF-xxxxx@1: `complete` by agent-3 counts no more: the visit was ended by agent-7 on the branch that is merged into
+    AOF-xxxxx@0: `complete` by agent-8 no longer counts: agent-7 ended the visit on the branch that is merged into
+    AOF-xxxxx@1: `complete` by agent-3 no longer counts: agent-7 ended the visit on the branch that is merged into
     ");
     assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
     assert_eq!(env.files("tasks").iter().filter(|path| path.contains(&id)).count(), 1);
@@ -69,7 +69,7 @@ fn of_two_claims_one_stands() {
     });
     let _ = env.aof(&["task", "assign", &id, "agent-7"]).success();
     let merged = env.try_git(&["merge", "--no-edit", "side"]);
-    assert!(merged.stderr.contains("AOF-xxxxx@0: agent-8 has it no more"), "{merged}");
+    assert!(merged.stderr.contains("AOF-xxxxx@0: agent-8 no longer has it"), "{merged}");
     assert!(env.task_text(&id).contains("agent: agent-7"));
     let _ = verified(&env).success();
 }
@@ -302,7 +302,7 @@ fn a_project_in_a_folder_of_a_repository_with_two_of_them_merges_by_its_own_rule
     let merge = |folder: &std::path::Path| {
         let output = env.try_git(&["-C", &folder.to_string_lossy(), "merge", "--no-edit", "side"]);
         assert_eq!(output.code, Some(0), "{output}");
-        assert!(output.stderr.contains("counts no more"), "{output}");
+        assert!(output.stderr.contains("no longer counts"), "{output}");
     };
     merge(&linked);
     merge(&top);

@@ -76,7 +76,7 @@ fn a_new_task_taken_for_a_finished_one_is_not_mixed_with_it() {
     let (env, [id, other], merged) = mixed("flat", "main");
     assert_snapshot!(env.plain(&merged), @"
     conflict: tasks/AOF-xxxxx.md: git takes it for the file of `AOF-xxxxx`, renamed; the two were not mixed
-    `aof merge-driver --settle` merges both tasks; what is added before that loses what was done with `AOF-xxxxx`
+    `aof merge-driver --settle` merges both tasks; adding the file before that loses what was done with `AOF-xxxxx`
     Auto-merging tasks/AOF-xxxxx.md
     CONFLICT (content): Merge conflict in tasks/AOF-xxxxx.md
     Automatic merge failed; fix conflicts and then commit the result.
@@ -101,8 +101,8 @@ fn a_new_task_taken_for_a_finished_one_is_not_mixed_with_it() {
     tasks/AOF-xxxxx.md: would be merged and staged
     tasks/AOF-xxxxx.md: would be merged and staged
     --- stderr
-    AOF-xxxxx@0: `complete` by agent-8 counts no more: the visit was ended by agent-7 on the branch that is merged into
-    AOF-xxxxx@1: `complete` by agent-3 counts no more: the visit was ended by agent-7 on the branch that is merged into
+    AOF-xxxxx@0: `complete` by agent-8 no longer counts: agent-7 ended the visit on the branch that is merged into
+    AOF-xxxxx@1: `complete` by agent-3 no longer counts: agent-7 ended the visit on the branch that is merged into
     dry run: nothing was written
     ");
     assert_eq!(env.git(&["status", "--porcelain"]), before);

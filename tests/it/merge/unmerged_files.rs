@@ -52,7 +52,7 @@ fn where_git_could_not_run_aof_status_says_that_theirs_is_missing() {
     `aof merge-driver --settle` merges it; whoever adds or commits it now takes back what that side did. See that git finds `aof` in its `PATH`: `aof doctor`
     ");
     let settled = env.aof(&["merge-driver", "--settle"]).success();
-    assert!(settled.stderr.contains("`complete` by agent-8 counts no more"), "{settled}");
+    assert!(settled.stderr.contains("`complete` by agent-8 no longer counts"), "{settled}");
     assert_eq!(left(&env), []);
     env.git(&["commit", "-q", "--no-edit"]);
     assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);

@@ -680,7 +680,9 @@ fn an_address_that_others_reach_is_warned_of() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     let warning = lines.find(|line| line.contains("warning:")).unwrap();
     assert!(
-        warning.contains("whoever reaches this machine can read them; `--metrics 127.0.0.1:"),
+        warning.contains(
+            "everybody who reaches this machine can read them; with `--metrics 127.0.0.1:"
+        ),
         "{warning}"
     );
     child.kill().unwrap();

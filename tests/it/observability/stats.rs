@@ -236,7 +236,7 @@ fn what_cannot_be_counted_is_named_and_what_is_wrong_is_told() {
     assert_snapshot!(output.stderr, @"
     warning: visits that ended before they began, by the clocks of two machines, count as 0s: see `aof task history` of `AOF-xxxxx`
     error: `tasks/AOF-bad.md:2:8` cannot be read as a task: not valid YAML: unclosed bracket '['
-    see more of each, and all of them, with `-v`
+    `-v` shows all of them, with details
     ");
     assert!(output.stdout.contains("review (gone)"), "{output}");
     let stats = env.aof(&["stats", "--json"]).code(6).json();

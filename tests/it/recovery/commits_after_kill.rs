@@ -18,7 +18,7 @@ fn unlock(clones: &Clones) {
 fn mend(clones: &Clones) {
     let mended = clones.aof(".", &["doctor", "--fix"]);
     assert!(
-        mended.stdout.contains("mended: a command was stopped in the middle of a change"),
+        mended.stdout.contains("repaired: a command was stopped in the middle of a change"),
         "{mended}"
     );
 }

@@ -86,13 +86,13 @@ fn what_failed_is_taken_back_by_the_next_command_and_counts_once_when_it_is_said
         let failed = stuck(&env, &id, || ()).code(1);
         assert!(failed.stderr.contains("main.lock"), "{failed}");
         assert!(
-            failed.stderr.contains("what it had written could not be taken back: cannot write"),
+            failed.stderr.contains("what it had written could not be reverted: cannot write"),
             "{failed}"
         );
         assert!(
-            failed
-                .stderr
-                .contains("nothing counts: the next command takes back first what was written"),
+            failed.stderr.contains(
+                "the change does not count: the next command first reverts what was written"
+            ),
             "{failed}"
         );
         assert_ne!(env.task_text(&id), before, "it stands there still");
@@ -104,7 +104,9 @@ fn what_failed_is_taken_back_by_the_next_command_and_counts_once_when_it_is_said
             env.run(on_a_full_disk(&env, &["--json", "task", "comment", &other, "Look"])).code(1);
         assert_eq!(waiting.json()["error"], "not_put_back", "{waiting}");
         assert!(
-            waiting.stderr.contains("what a command failed in could not be taken back yet"),
+            waiting
+                .stderr
+                .contains("the failed change of another command could not be reverted yet"),
             "{waiting}"
         );
         assert_eq!(env.head(), head);
@@ -129,7 +131,7 @@ fn where_not_even_that_can_be_noted_it_is_said_that_the_next_command_carries_it_
     });
     let failed = failed.code(1);
     assert!(
-        failed.stderr.contains("the next command carries it out: look with `aof task show`"),
+        failed.stderr.contains("the next command finishes the change: check with `aof task show`"),
         "{failed}"
     );
     fs::remove_dir(env.path(".aof/intent")).unwrap();

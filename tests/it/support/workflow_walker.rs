@@ -223,7 +223,7 @@ impl Walk {
             let to = visit.to.as_ref().map(ToString::to_string).unwrap_or_default();
             self.taken.insert((visit.station().to_string(), visit.outcome.to_string(), to.clone()));
             // What the branches of a fork came to is what the fork said.
-            if let Some(said) = visit.said().filter(|_| visit.branch.is_some()) {
+            if let Some(said) = visit.gate_outcome().filter(|_| visit.branch.is_some()) {
                 self.taken.insert((visit.gate.to_string(), said.to_string(), to));
             }
         }

@@ -297,7 +297,7 @@ fn a_completion_delivered_again_is_settled() {
     assert_snapshot!(env.say(&id, "agent-7", "complete", &["--id", "c-1"]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: implement -> review (complete) (it was so already)
+    AOF-xxxxx: implement -> review (complete) (nothing changed)
       now at review, ready for agent-3
     ");
     assert!(

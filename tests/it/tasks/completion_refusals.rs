@@ -209,7 +209,7 @@ fn somebody_elses_work_is_refused() {
     assert_snapshot!(env.aof(&["task", "complete", "AOF-abc", "-o", "complete", "-s", "Did it"]), @"
     exit 4
     --- stderr
-    error: it is not known which agent you are
+    error: it is unknown which agent you are
 
     hint: say it with `--agent ID` or `AOF_AGENT`, or let org.yaml know git's user: `agents: {human-you: {email: ada@example.org}}`
     ");
@@ -385,7 +385,7 @@ fn a_gate_for_people_is_closed_to_programs() {
     assert_snapshot!(env.aof(&["task", "complete", &id, "-o", "complete", "-s", "Approved"]), @"
     exit 4
     --- stderr
-    error: it is not known which agent you are
+    error: it is unknown which agent you are
 
     hint: git's user is `human-ada`, and a person acts at a terminal; a program says who it is with `--agent ID` or `AOF_AGENT`
     ");
@@ -416,7 +416,7 @@ fn what_is_not_there_is_not_found() {
     --- stdout
     {
       "error": "task_not_found",
-      "message": "there is no task `AOF-zzz`\n\nsee what there is with `aof task list --all`",
+      "message": "there is no task `AOF-zzz`\n\n`aof task list --all` lists them all",
       "task": "AOF-zzz",
       "jsonVersion": 1
     }

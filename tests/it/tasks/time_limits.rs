@@ -36,7 +36,7 @@ fn a_visit_that_takes_too_long_goes_to_whoever_steps_in_and_can_be_completed_the
     exit 0
     --- stdout
     nothing is due
-    the next is due in 58s, at 2026-02-16T11:00:05Z
+    the next time limit ends in 58s, at 2026-02-16T11:00:05Z
     ");
     env.pass_minutes(1);
     assert_snapshot!(env.aof(&["sweep", "--dry-run"]), @"
@@ -256,14 +256,14 @@ fn a_claim_that_nobody_renews_ends_and_its_agent_is_told_who_has_the_task_now() 
     exit 0
     --- stdout
     nothing is due
-    the next is due in 57s, at 2026-02-16T10:50:07Z
+    the next time limit ends in 57s, at 2026-02-16T10:50:07Z
     ");
     env.pass_minutes(1);
     assert_snapshot!(env.aof(&["sweep"]), @"
     exit 0
     --- stdout
     AOF-xxxxx: the claim of agent-7 ran out at implement; it is free again
-    the next is due in 2h 9m, at 2026-02-16T13:00:04Z
+    the next time limit ends in 2h 9m, at 2026-02-16T13:00:04Z
     ");
     assert_snapshot!(env.aof(&["task", "renew", &id, "--agent", "agent-7"]), @"
     exit 4
@@ -454,7 +454,7 @@ fn a_held_task_waits_and_its_clock_stands_still() {
     exit 0
     --- stdout
     nothing is due
-    the next is due in 1m, at 2026-02-16T21:50:16Z
+    the next time limit ends in 1m, at 2026-02-16T21:50:16Z
     ");
     let _ = env.say(&id, "agent-3", "complete", &[]).success();
     check(&env);
@@ -482,7 +482,7 @@ fn a_person_hands_a_task_over() {
     assert_snapshot!(env.aof(&["task", "assign", &id, "agent-8"]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: assigned to agent-8 (it was so already)
+    AOF-xxxxx: assigned to agent-8 (nothing changed)
       now at implement, in progress with agent-8
     ");
     assert_snapshot!(env.aof(&["task", "assign", &id, "agent-3"]), @"
@@ -517,7 +517,7 @@ fn a_branch_that_takes_too_long_escalates_alone() {
     exit 0
     --- stdout
     AOF-xxxxx: timed out at check/law, which agent-7 had; it is lead's now
-    the next is due in 59m, at 2026-02-16T12:00:04Z
+    the next time limit ends in 59m, at 2026-02-16T12:00:04Z
     ");
     assert_snapshot!(env.plain(&env.task_text(&id)), @"
     ---

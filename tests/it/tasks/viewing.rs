@@ -31,7 +31,7 @@ fn one_unreadable_task_never_hides_the_others() {
     AOF-bbb  Tidy up    implement  ready   backend     2s
     --- stderr
     error: `tasks/AOF-bad.md:2:8` cannot be read as a task: not valid YAML: unclosed bracket '['
-    see more of each, and all of them, with `-v`
+    `-v` shows all of them, with details
     ");
     let listed = env.aof(&["task", "list", "--json"]).code(6).json();
     let ids: Vec<&str> = listed["tasks"]

@@ -309,7 +309,7 @@ fn squashed_rebased_and_shallow_histories_are_told_from_tampering() {
     assert_snapshot!(nameless(&shallow), @"
     exit 0
     --- stdout
-    note: history ends at commit COMMIT here: what was before cannot be judged; `git fetch --unshallow` brings it
+    note: history ends at commit COMMIT here: earlier commits cannot be checked; `git fetch --unshallow` gets them
     all is as the rules allow: 1 commit, 1 change of a task
     ");
 

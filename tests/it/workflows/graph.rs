@@ -129,7 +129,7 @@ fn letters_show_the_ways_back_and_where_tasks_stand() {
         │           sends back once at most, then end
         │
         ○  sign     boss (human-b)
-        │           when tags.includes('sign') (also if that cannot be told)
+        │           when tags.includes('sign') (also if that cannot be evaluated)
         │
         ●  end
     "#);

@@ -348,7 +348,7 @@ fn what_would_send_tasks_another_way_is_refused() {
          7  dropped    steps.one.colour: not known here
     2 kept, 1 converted, 1 dropped, 2 lost
     --- stderr
-    error: the import would lose where tasks go: `steps.one.type`, `steps.one.loop`
+    error: the import would lose routes: `steps.one.type`, `steps.one.loop`
 
     hint: nothing was written; change the file, or import the rest of it with `--lossy`
     ");

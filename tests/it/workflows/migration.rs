@@ -40,7 +40,7 @@ fn task_files_without_a_gate_get_one_all_at_once() {
     assert_snapshot!(done.stderr, @"
     error: `AOF-odd` is left as it is: task `AOF-odd` follows workflow `nonsense`, which the rules in force do not have; the rules in force have `default`, `fast`; commit a workflow of that name, or, as long as the task stands at no gate, name another in `routing.workflow`
     error: `tasks/AOF-bad.md:2:8` cannot be read as a task: not valid YAML: unclosed bracket '['
-    see more of each, and all of them, with `-v`
+    `-v` shows all of them, with details
     ");
     assert_eq!(
         env.git(&["rev-list", "--count", &format!("{head}..HEAD")]).trim(),

@@ -331,7 +331,7 @@ fn a_new_gate_counts_where_it_is_still_ahead() {
     assert!(status.stdout.contains("2 came to a gate under earlier rules"), "{status}");
     assert_eq!(env.aof(&["status", "--json"]).success().json()["drifted"], 2);
     let shown = env.aof(&["task", "show", &before]).success();
-    assert!(shown.stdout.contains("it came here under earlier ones"), "{shown}");
+    assert!(shown.stdout.contains("the task came here under earlier rules"), "{shown}");
     let _ = env.complete(&before, "agent-7");
     assert!(
         env.aof(&["task", "show", &before, "--json"]).success().json().get("drifted").is_none()
@@ -354,7 +354,7 @@ fn invalid_rules_that_are_committed_move_nothing_and_are_loud() {
     --- stdout
     error: the committed rules are invalid, and not in force
     still in force: the rules of commit COMMIT, 2026-02-16 10:00 by Ada (rules)
-    every task is where they want it
+    every task already follows them
     --- stderr
     error[unknown_role]: there is no role `nobody` in org.yaml
      --> project.yaml:5:25
@@ -521,7 +521,7 @@ fn what_other_rules_would_do_is_told_before_they_are_committed() {
     exit 0
     --- stdout
     from the rules of commit COMMIT to those of the worktree
-    the rules decide the same
+    the rules are equivalent
 
     all 4 tasks under way stay as they are
     ");
@@ -582,7 +582,7 @@ fn what_other_rules_would_do_is_told_before_they_are_committed() {
     let done = env.aof(&["org", "reload", "--json"]).success().json();
     assert_eq!(done["changed"].as_array().unwrap().len(), 2, "{done:#}");
     let nothing = env.aof(&["workflow", "diff"]).success();
-    assert!(nothing.stdout.contains("the rules decide the same"), "{nothing}");
+    assert!(nothing.stdout.contains("the rules are equivalent"), "{nothing}");
     let since = env.aof(&["workflow", "diff", "HEAD~3", "--json"]).success().json();
     assert_eq!(since["differences"].as_array().unwrap().len(), 5, "{since:#}");
     let _ = env.aof(&["workflow", "diff", "nonsense"]).code(3);

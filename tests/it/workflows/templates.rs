@@ -136,8 +136,8 @@ fn a_workflow_is_begun_in_a_file_and_a_commit_of_its_own() {
     began `care` from the template `basic`: workflows/care.yaml, commit COMMIT
 
     try next:
-      aof workflow graph care                 see the ways that a task can go
-      aof task new "..." --workflow care      create a task that goes them
+      aof workflow graph care                 see the routes that a task can take
+      aof task new "..." --workflow care      create a task that follows it
     "#);
     assert_snapshot!(env.git_plain(&["show", "--stat", "--format=%an: %s%n%b"]), @"
     Ada: Begin workflow care: the basic process

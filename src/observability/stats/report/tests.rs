@@ -94,9 +94,9 @@ fn rules() -> Rules {
 
 fn of(stories: &[Story], since: Option<i64>, now: i64) -> Stats {
     let tasks: Vec<TaskSummary> = stories.iter().map(Story::task).collect();
-    let question = Question {
+    let question = StatsQuery {
         since: since.map(|seconds| Timestamp::from_second(seconds).unwrap()),
-        ..Question::default()
+        ..StatsQuery::default()
     };
     count(
         &tasks.iter().collect::<Vec<_>>(),

@@ -43,7 +43,7 @@ fn who_acts_is_settled_when_the_server_starts() {
     assert_snapshot!(shown(&env, &nobody.refused("aof_task_next", json!({}))), @r#"
     {
       "error": "no_agent",
-      "message": "it is not known which agent you are\n\nwhoever starts this server names the agent, with `aof mcp --agent ID` or `AOF_AGENT`; the ids are in org.yaml\n\nNo call mends this: tell the person you work for.",
+      "message": "it is unknown which agent you are\n\nwhoever starts this server names the agent, with `aof mcp --agent ID` or `AOF_AGENT`; the ids are in org.yaml\n\nNo call mends this: tell the person you work for.",
       "nextCall": null
     }
     "#);

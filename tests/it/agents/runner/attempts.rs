@@ -19,8 +19,8 @@ fn a_run_that_takes_too_long_is_ended() {
     AOF-xxxxx: waits, 1 visit so far
     --- stderr
     Step 1/1: work: coder at AOF-xxxxx@0
-    warning: AOF-xxxxx@0: attempt 1 came to nothing: it was not done after 1 s; there is no other
-    AOF-xxxxx: work -> blocked (blocked): 1 attempt of `coder` came to nothing; the last one: it was not done after 1 s
+    warning: AOF-xxxxx@0: attempt 1 failed: it was not done after 1 s; that was the last one
+    AOF-xxxxx: work -> blocked (blocked): 1 attempt of `coder` failed; the last one: it was not done after 1 s
     AOF-xxxxx@1 work: is blocked: attempt 1: it was not done after 1 s; `aof task unblock AOF-xxxxx --reason ...` lets it go on
     ");
     assert_eq!(endings(&env, &format!("{id}@0")), "timeout: it was not done after 1 s\n");
@@ -32,7 +32,7 @@ fn a_run_that_takes_too_long_is_ended() {
 fn a_run_that_says_nothing_for_too_long_is_ended() {
     let env = one_gate("idle: 1s, attempts: 1", "echo begun\nsleep 600\n");
     let (id, output) = worked(&env);
-    assert_snapshot!(output.code(7).stderr.lines().nth(1).unwrap(), @"warning: AOF-xxxxx@0: attempt 1 came to nothing: it printed nothing for 1 s; there is no other");
+    assert_snapshot!(output.code(7).stderr.lines().nth(1).unwrap(), @"warning: AOF-xxxxx@0: attempt 1 failed: it printed nothing for 1 s; that was the last one");
     assert_eq!(endings(&env, &format!("{id}@0")), "idle: it printed nothing for 1 s\n");
 }
 
@@ -51,10 +51,10 @@ echo '{\"outcome\": \"complete\", \"summary\": \"Did it\"}'
     AOF-xxxxx: waits, 1 visit so far
     --- stderr
     Step 1/1: work: coder at AOF-xxxxx@0
-    warning: AOF-xxxxx@0: attempt 1 came to nothing: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: no server (1); again in 1s
+    warning: AOF-xxxxx@0: attempt 1 failed: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: no server (1); again in 1s
     Step 1/1: work: coder at AOF-xxxxx@0, attempt 2 of 2
-    warning: AOF-xxxxx@0: attempt 2 came to nothing: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: no server (2); there is no other
-    AOF-xxxxx: work -> blocked (blocked): 2 attempts of `coder` came to nothing; the last one: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: no server (2)
+    warning: AOF-xxxxx@0: attempt 2 failed: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: no server (2); that was the last one
+    AOF-xxxxx: work -> blocked (blocked): 2 attempts of `coder` failed; the last one: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: no server (2)
     AOF-xxxxx@1 work: is blocked: attempt 1: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: no server (1); attempt 2: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: no server (2); `aof task unblock AOF-xxxxx --reason ...` lets it go on
     ");
     assert_eq!(said_at_home(&env, "calls"), "x\nx\n");
@@ -76,7 +76,7 @@ echo '{\"outcome\": \"complete\", \"summary\": \"Did it\"}'
     let _ = env.aof(&["run", "--task", &id]).success();
     assert_eq!(said_at_home(&env, "calls"), "x\nx\nx\n");
     assert_snapshot!(history(&env, &id), @"
-    work coder blocked [attempts] 2 attempts of `coder` came to nothing; the last one: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: no server (2)
+    work coder blocked [attempts] 2 attempts of `coder` failed; the last one: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: no server (2)
     work coder complete [structured] Did it
     ");
     check(&env);
@@ -97,7 +97,7 @@ workflow:
     let (id, output) = worked(&env);
     let _ = output.success();
     assert_snapshot!(history(&env, &id), @"
-    work coder failed [attempts] 1 attempt of `coder` came to nothing; the last one: `sh agents/coder.sh` ended with exit status 3
+    work coder failed [attempts] 1 attempt of `coder` failed; the last one: `sh agents/coder.sh` ended with exit status 3
     rescue medic complete [file] Did it
     ");
     check(&env);
@@ -121,7 +121,7 @@ fn attempts_that_failed_count_after_a_restart() {
     AOF-xxxxx: work -> complete (complete) after TIME: Did it
     ");
     assert!(prompt(&env, &format!("{id}@0"), 2).starts_with(
-        "## Another attempt\n\nThis is attempt 2 of 2. The attempt before came to no good end: `sh agents/coder.sh` ended with exit status 3.\n"
+        "## Another attempt\n\nThis is attempt 2 of 2. The attempt before failed: `sh agents/coder.sh` ended with exit status 3.\n"
     ));
     check(&env);
 }

@@ -187,7 +187,7 @@ fn a_secret_is_seen_nowhere() {
     assert_snapshot!(said, @"work coder complete [file] With [secret SERVICE_LOGIN]");
     assert_snapshot!(transcript, @"using [secret SERVICE_LOGIN] and [secret OTHER_API_KEY]");
     let (said, _) = run("echo \"failed with $SERVICE_LOGIN\" >&2; exit 3\n", 7);
-    assert_snapshot!(said, @"work coder blocked [attempts] 1 attempt of `coder` came to nothing; the last one: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: failed with [secret SERVICE_LOGIN]");
+    assert_snapshot!(said, @"work coder blocked [attempts] 1 attempt of `coder` failed; the last one: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: failed with [secret SERVICE_LOGIN]");
     let (said, _) = run(
         "echo \"{\\\"outcome\\\": \\\"complete\\\", \\\"summary\\\": \\\"With $SERVICE_LOGIN\\\"}\"\n",
         0,

@@ -357,5 +357,5 @@ fn a_visit_that_came_to_nothing_is_a_failure_of_the_run() {
     let run = env.aof(&["run", "--agent", "coder", "--json"]).code(1);
     let last: serde_json::Value = serde_json::from_str(run.stdout.lines().last().unwrap()).unwrap();
     assert_eq!(last["success"], false, "{run}");
-    assert!(last["error"].as_str().unwrap().contains("@0 came to nothing"), "{run}");
+    assert!(last["error"].as_str().unwrap().contains("@0 failed"), "{run}");
 }

@@ -259,7 +259,7 @@ fn who_cannot_be_started_is_told_why() {
 
     exit 4
     --- stderr
-    error: it is not known which agent you are
+    error: it is unknown which agent you are
 
     hint: say it with `--agent ID` or `AOF_AGENT`, or let org.yaml know git's user: `agents: {human-you: {email: ada@example.org}}`
 
@@ -267,7 +267,7 @@ fn who_cannot_be_started_is_told_why() {
     --- stderr
     error: there is no task `AOF-nowhere`
 
-    hint: see what there is with `aof task list --all`
+    hint: `aof task list --all` lists them all
 
     exit 2
     --- stderr

@@ -47,12 +47,12 @@ fn a_person_is_asked_and_what_is_said_counts() {
     seat.types("login.rs has no tests");
     seat.shows("\n- ");
     seat.types("");
-    seat.shows("A word on it (login.rs has no tests):");
+    seat.shows("Summary (login.rs has no tests):");
     seat.types("");
     seat.shows("approve -> work (needs_review)");
     seat.shows("[l]ater?");
     seat.types("y");
-    seat.shows("A word on it (Approved):");
+    seat.shows("Summary (Approved):");
     seat.types("Fine now");
     let (status, screen) = seat.ends();
     assert_eq!(status.code(), Some(0), "{screen}");
@@ -81,7 +81,7 @@ fn an_approval_is_signed_where_the_person_has_a_key() {
     let mut seat = Seat::of(&env, &["run", "--task", &id]);
     seat.shows("[l]ater?");
     seat.types("y");
-    seat.shows("A word on it (Approved):");
+    seat.shows("Summary (Approved):");
     seat.types("Fine");
     // What cannot be signed is asked again, and what was said is kept.
     seat.shows("could not be signed");
@@ -89,7 +89,7 @@ fn an_approval_is_signed_where_the_person_has_a_key() {
     env.git(&["config", "user.signingKey", "~/ada"]);
     seat.shows("[l]ater?");
     seat.types("y");
-    seat.shows("A word on it (Fine):");
+    seat.shows("Summary (Fine):");
     seat.types("");
     let (status, screen) = seat.ends();
     assert_eq!(status.code(), Some(0), "{screen}");
@@ -141,7 +141,7 @@ fn a_terminal_without_a_cursor_is_told_in_lines() {
         seat.shows("work -> approve (complete)");
         seat.shows("[l]ater?");
         seat.types("y");
-        seat.shows("A word on it (Approved):");
+        seat.shows("Summary (Approved):");
         seat.types("");
         seat.shows("approve -> complete (complete)");
         let (status, screen) = seat.ends();
@@ -176,7 +176,7 @@ fn what_a_gate_wants_is_asked_for_and_a_refusal_asks_again() {
     seat.types("");
     seat.shows("the gate needs it");
     seat.types("huge");
-    seat.shows("A word on it (Approved):");
+    seat.shows("Summary (Approved):");
     seat.types("Goes out");
     seat.shows("refused:");
     seat.shows("hint:");
@@ -184,7 +184,7 @@ fn what_a_gate_wants_is_asked_for_and_a_refusal_asks_again() {
     seat.types("y");
     seat.shows("an empty line keeps \"huge\"");
     seat.types("minor");
-    seat.shows("A word on it (Goes out):");
+    seat.shows("Summary (Goes out):");
     seat.types("");
     seat.shows("approve -> ");
     let (status, screen) = seat.ends();
@@ -224,7 +224,7 @@ fn an_answer_that_comes_too_late_ends_no_run() {
     let mut seat = Seat::of(&env, &["run", "--task", &id]);
     seat.shows("[l]ater?");
     seat.types("y");
-    seat.shows("A word on it (Approved):");
+    seat.shows("Summary (Approved):");
     let words = ["--outcome", "complete", "--summary", "Fine", "--agent", "human-ada"];
     let _ = env.aof(&[&["task", "complete", &id][..], &words].concat()).success();
     seat.types("");
@@ -245,7 +245,7 @@ fn an_answer_is_kept_while_the_task_is_frozen() {
     let text = env.read(&path);
     env.write(&path, text.replace("summary: Did it", "summary: Did that"));
     seat.types("y");
-    seat.shows("A word on it (Approved):");
+    seat.shows("Summary (Approved):");
     seat.types("Fine");
     seat.shows("it is tried again");
     env.write(&path, text);
@@ -266,7 +266,7 @@ fn a_line_that_is_no_text_is_asked_for_again() {
     seat.shows("is none of these");
     seat.shows("[l]ater?");
     seat.types("y");
-    seat.shows("A word on it (Approved):");
+    seat.shows("Summary (Approved):");
     seat.types("");
     let (status, screen) = seat.ends();
     assert_eq!(status.code(), Some(0), "{screen}");

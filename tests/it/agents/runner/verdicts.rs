@@ -67,7 +67,7 @@ fn each_way_to_say_it_and_each_way_to_fail_is_told_apart() {
     assert_snapshot!(table.concat(), @"
     a file: verdict complete by file
     a file in YAML: verdict complete by file
-    a file in Markdown: bad_verdict: what it said was refused: the `summary` is missing: nobody could tell later what was done; say in one or two sentences what was done
+    a file in Markdown: bad_verdict: its verdict was refused: the `summary` is missing: nobody could tell later what was done; say in one or two sentences what was done
     an object: verdict complete by structured
     a block: verdict complete by structured
     the file before the text: verdict complete by file
@@ -88,7 +88,7 @@ fn each_way_to_say_it_and_each_way_to_fail_is_told_apart() {
     2 MiB for a file: bad_verdict: `$PROJECT/.aof/runs/AOF-xxxxx@1/1/output` has 2097152 bytes, and the limit is 1048576
     a crash: crash: `sh agents/critic.sh` ended with exit status 3; the last thing it printed: it broke
     a signal: crash: `sh agents/critic.sh` was ended by signal 9
-    no blockers: bad_verdict: what it said was refused: outcome `needs_review` needs `blockers`, and none were given; name what has to be mended so that somebody else can do it, one blocker for each thing
+    no blockers: bad_verdict: its verdict was refused: outcome `needs_review` needs `blockers`, and none were given; name what has to be mended so that somebody else can do it, one blocker for each thing
     ");
 }
 
@@ -189,12 +189,12 @@ fi
     let (id, output) = worked(&env);
     assert_snapshot!(crate::support::scripted_agents::timeless(&output.success().stderr), @"
     Step 1/1: work: coder at AOF-xxxxx@0
-    warning: AOF-xxxxx@0: attempt 1 came to nothing: what it said was refused: one thing is wrong with the outputs for `complete` at gate `work`; mend this, all at once: - `branch` is missing: it is a text; again in 1s
+    warning: AOF-xxxxx@0: attempt 1 failed: its verdict was refused: one thing is wrong with the outputs for `complete` at gate `work`; mend this, all at once: - `branch` is missing: it is a text; again in 1s
     Step 1/1: work: coder at AOF-xxxxx@0, attempt 2 of 2
     AOF-xxxxx: work -> complete (complete) after TIME: Did it
     ");
     assert_snapshot!(endings(&env, &format!("{id}@0")), @"
-    bad_verdict: what it said was refused: one thing is wrong with the outputs for `complete` at gate `work`; mend this, all at once:
+    bad_verdict: its verdict was refused: one thing is wrong with the outputs for `complete` at gate `work`; mend this, all at once:
     - `branch` is missing: it is a text
     verdict complete by structured
     ");
@@ -202,7 +202,7 @@ fi
     assert_snapshot!(told.split("\n# ").next().unwrap(), @"
     ## Another attempt
 
-    This is attempt 2 of 2. The attempt before ended, and its answer does not count: what it said was refused: one thing is wrong with the outputs for `complete` at gate `work`; mend this, all at once:
+    This is attempt 2 of 2. The attempt before ended, and its answer does not count: its verdict was refused: one thing is wrong with the outputs for `complete` at gate `work`; mend this, all at once:
     - `branch` is missing: it is a text.
     The work may be done already: check it, do what is missing, and answer.
 

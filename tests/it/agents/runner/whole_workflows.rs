@@ -231,10 +231,10 @@ workflow:
     {"jsonVersion":1,"event":"moved","task":"AOF-xxxxx","ticket":"AOF-xxxxx@0","from":"work","to":"check","outcome":"complete","summary":"Did it","status":"ready","seconds":0}
     {"jsonVersion":1,"event":"started","task":"AOF-xxxxx","ticket":"AOF-xxxxx@1","gate":"check","agent":"tester","attempt":1,"attempts":1,"step":2,"steps":2}
     {"jsonVersion":1,"event":"attempt_failed","task":"AOF-xxxxx","ticket":"AOF-xxxxx@1","attempt":1,"why":"`sh agents/tester.sh` ended with exit status 3","againIn":null}
-    {"jsonVersion":1,"event":"moved","task":"AOF-xxxxx","ticket":"AOF-xxxxx@1","from":"check","to":null,"outcome":"failed","summary":"1 attempt of `tester` came to nothing; the last one: `sh agents/tester.sh` ended with exit status 3","status":"failed","seconds":0}
+    {"jsonVersion":1,"event":"moved","task":"AOF-xxxxx","ticket":"AOF-xxxxx@1","from":"check","to":null,"outcome":"failed","summary":"1 attempt of `tester` failed; the last one: `sh agents/tester.sh` ended with exit status 3","status":"failed","seconds":0}
     "#);
     assert_eq!(end["success"], false);
-    assert_snapshot!(end["error"], @r#""the task is failed: 1 attempt of `tester` came to nothing; the last one: `sh agents/tester.sh` ended with exit status 3""#);
+    assert_snapshot!(end["error"], @r#""the task is failed: 1 attempt of `tester` failed; the last one: `sh agents/tester.sh` ended with exit status 3""#);
     assert_snapshot!(end["context"], @r#"{"input":{"input":"Add login"},"work":{"branch":"login"}}"#);
     assert_eq!(end["event"], "ended");
     assert_eq!(end["visits"], 2);

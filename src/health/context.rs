@@ -1,11 +1,11 @@
-//! What the checks look at, read once.
+//! The state that the checks examine, read once.
 
 use std::collections::HashMap;
 
 use crate::git::{GitError, Head, ObjectId};
 use crate::history::git_race_repair::IndexDifferences;
 use crate::history::sync::remote_state::{RemoteStanding, remote_standing};
-use crate::project::active_rules::{InForce, in_force_and_seen};
+use crate::project::active_rules::{InForce, rules_with_remarks};
 use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
@@ -14,17 +14,17 @@ use crate::storage::task_files::{OrphanedCompanion, orphaned_companions};
 use crate::tasks::headers::listing::{ListScope, Listing, read_all};
 use crate::tasks::headers::summary::{SCHEMA, TaskSummary};
 
-/// What a check found.
+/// The issues that a check found.
 pub(crate) type CheckResult = Result<Vec<Issue>, ProjectError>;
 
-/// Who looks: `aof status` shows what somebody should see to now, `aof doctor` looks through everything.
+/// Which command runs the checks: `aof status` shows what needs somebody now, `aof doctor` checks everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum View {
     Status,
     Doctor,
 }
 
-/// A project that is looked at.
+/// The state of a project that the checks examine.
 pub(crate) struct CheckContext<'w> {
     pub workspace: &'w Workspace,
     pub view: View,
@@ -36,41 +36,41 @@ pub(crate) struct CheckContext<'w> {
     pub index_fault: Option<GitError>,
     /// Whether the header cache was damaged before it was read.
     pub cache_damaged: bool,
-    /// What the checks need that is read by the rules; or why there are none.
+    /// The state that only the rules can interpret, or why no rules are in force.
     pub project: Result<CheckedProject, ProjectError>,
 }
 
-/// What is read by the rules in force.
+/// The state that the rules in force interpret.
 pub(crate) struct CheckedProject {
     pub in_force: InForce,
     /// The active tasks, in the order of their ids.
     pub listing: Listing,
-    /// What HEAD has below `tasks/`.
+    /// The files that HEAD has below `tasks/`.
     pub committed: HashMap<String, ObjectId>,
     /// Companions whose task is in another folder or in the archive.
     pub orphaned_companions: Vec<OrphanedCompanion>,
-    /// What git's index has otherwise than HEAD; nothing while it cannot be asked.
+    /// How git's index differs from HEAD; empty while that cannot be read.
     pub index: IndexDifferences,
     pub remote: Option<RemoteStanding>,
 }
 
 impl<'w> CheckContext<'w> {
-    /// Looks at a project. Fails where the rules cannot be read at all.
+    /// Reads the state of a project. Fails if the rules cannot be read at all.
     pub(crate) fn of(
         workspace: &'w Workspace,
         view: View,
         watcher: bool,
     ) -> Result<Self, ProjectError> {
         let repository = &workspace.repository;
-        // Reading the tasks writes the cache anew.
+        // Reading the tasks rewrites the cache.
         let cache_damaged = HeaderCache::<TaskSummary>::is_damaged(&workspace.paths, SCHEMA);
-        let head = repository.look()?;
+        let head = repository.head_for_reading()?;
         let busy = workspace.head_now().err();
         let index_fault = repository.index_fault();
-        let project = match in_force_and_seen(workspace, &head) {
+        let project = match rules_with_remarks(workspace, &head) {
             Ok(in_force) => {
-                let can_ask = busy.is_none() && index_fault.is_none();
-                Ok(CheckedProject::read(workspace, in_force, &head, can_ask)?)
+                let is_index_readable = busy.is_none() && index_fault.is_none();
+                Ok(CheckedProject::read(workspace, in_force, &head, is_index_readable)?)
             }
             Err(
                 error @ (ProjectError::InvalidRules(_)
@@ -82,7 +82,7 @@ impl<'w> CheckContext<'w> {
         Ok(Self { workspace, view, watcher, head, busy, index_fault, cache_damaged, project })
     }
 
-    /// Returns what is read by the rules in force, while there are some.
+    /// Returns what the rules in force interpret, if there are any.
     pub(crate) fn project(&self) -> Option<&CheckedProject> {
         self.project.as_ref().ok()
     }
@@ -111,12 +111,12 @@ impl CheckedProject {
         workspace: &Workspace,
         in_force: InForce,
         head: &Head,
-        can_ask: bool,
+        is_index_readable: bool,
     ) -> Result<Self, ProjectError> {
         let mut listing = read_all(workspace, &in_force, ListScope::Active);
         listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
         let orphaned_companions = orphaned_companions(&workspace.paths);
-        // A file beside the tasks that never was a companion may be a task, by a wrong name.
+        // A file beside the tasks that is no companion may be a task with a wrong name.
         listing.beside.retain(|file| {
             orphaned_companions.iter().all(|orphan| orphan.path.as_str() != file.path)
         });
@@ -126,7 +126,7 @@ impl CheckedProject {
             None => Vec::new(),
         };
         let committed = committed.into_iter().map(|file| (file.path, file.id)).collect();
-        let index = if can_ask {
+        let index = if is_index_readable {
             IndexDifferences::read(workspace).unwrap_or_default()
         } else {
             IndexDifferences::default()

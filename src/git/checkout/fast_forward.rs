@@ -1,5 +1,5 @@
-//! Moves the branch, the index and the worktree to a later commit, as a sync does. Git itself writes the files, by `git read-tree -m -u`
-//! on a copy of the index; task files are written here, each whole under another name and then renamed.
+//! Fast-forwards the branch, the index and the worktree, as a sync does. Git itself writes the files, with `git read-tree -m -u`
+//! on a copy of the index; task files are written here, each to a temp file that is then renamed.
 //!
 //! ```text
 //!   index.lock       taken; waited for, never broken                     kill: our `index.lock`
@@ -10,7 +10,7 @@
 //!   REF.lock         taken; the branch compared again                    kill: all files are ahead of HEAD
 //!   index.lock -> index, REF.lock -> REF                                 the commit point
 //! ```
-//! After a kill or a failure, `recovery` finishes the move or takes it back.
+//! After a kill or a failure, `recovery` finishes the move or undoes it.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -34,51 +34,55 @@ use crate::git::objects::tree::{Leaf, MODE_EXECUTABLE, MODE_FILE, text};
 use crate::git::repository::handle::Repository;
 use crate::git::repository::references::{Head, ReflogEntry};
 use crate::git::transaction::locks::{
-    BranchLock, Held, INDEX_COPY, IncomingFiles, Locks, Unlocked, is_held,
+    BranchLock, HeldLock, INDEX_COPY, IncomingFiles, Locks, PendingLock, is_held,
 };
-use crate::git::transaction::publish::{Intent, Published, tell};
+use crate::git::transaction::publish::{Published, RecordLocks, record_locks};
 use crate::system::disk::{SyncPart, Unsynced};
 use crate::system::{crash_points, disk};
 
-/// Filters may get files from elsewhere.
+/// Filters such as LFS may download files.
 const PATIENCE: Duration = Duration::from_mins(15);
-/// How many files and folders are open at once.
+/// How many files and folders may be open at once.
 const OPEN_AT_ONCE: usize = 64;
 
-/// The locks of a move of the worktree.
-pub(crate) struct Bringing {
-    pub(crate) index: Held,
-    branch: Unlocked,
+/// The locks of a fast-forward.
+pub(crate) struct FastForwardLocks {
+    pub(crate) index: HeldLock,
+    branch: PendingLock,
     locks: Locks,
 }
 
 impl Repository {
-    /// Fails where `bring` would refuse, and changes nothing.
-    pub fn may_bring(&self, base: &Head, to: CommitId) -> Result<(), GitError> {
+    /// Fails where `fast_forward` would; changes nothing.
+    pub fn check_fast_forward(&self, base: &Head, to: CommitId) -> Result<(), GitError> {
         let changes = self.changes(base.commit, to)?;
         self.check_incoming(&changes)?;
         self.checked_copy(base.commit, to, &changes).map(drop)
     }
 
-    /// Fails where something in these changes may not come into any clone.
-    pub fn may_come(&self, from: Option<CommitId>, to: CommitId) -> Result<(), GitError> {
+    /// Fails if these commits change something that no clone may receive.
+    pub fn check_incoming_commits(
+        &self,
+        from: Option<CommitId>,
+        to: CommitId,
+    ) -> Result<(), GitError> {
         self.check_incoming(&self.changes(from, to)?)
     }
 
-    /// Moves the branch from where it is to a later commit, with index and worktree. `Moved` means: look again.
-    pub fn bring(
+    /// Moves the branch, the index and the worktree to a later commit. Fails with `Moved` if the branch has moved meanwhile.
+    pub fn fast_forward(
         &self,
         base: &Head,
         to: CommitId,
         subject: &str,
         deadline: Instant,
-        intent: Intent<'_>,
+        record: RecordLocks<'_>,
     ) -> Result<Published, GitError> {
         let changes = self.changes(base.commit, to)?;
-        // Recovery trusts that a recorded move has passed this check.
+        // Recovery relies on a recorded move having passed this check.
         self.check_incoming(&changes)?;
         let mut lock =
-            self.begin_bringing(base, to, IncomingFiles::Untouched, deadline, &mut *intent)?;
+            self.begin_fast_forward(base, to, IncomingFiles::Untouched, deadline, &mut *record)?;
         let now = self.head()?;
         if now != *base {
             return Err(GitError::Moved { reference: now.reference, found: now.commit });
@@ -86,14 +90,14 @@ impl Repository {
         let copy = self.checked_copy(base.commit, to, &changes)?;
         // Without this record, recovery leaves all files as they are.
         lock.locks.files = IncomingFiles::Coming;
-        sync_files(intent(&lock.locks).at("record what comes to", self.worktree_root())?)?;
+        sync_files(record(&lock.locks).at("record what comes to", self.worktree_root())?)?;
         crash_points::point("git.bring-begun");
         self.check_out(&copy, base.commit, to, &changes, PATIENCE)?;
         crash_points::point("git.bring-files");
-        self.land(lock, &copy, base, to, subject, deadline)
+        self.move_branch_and_index(lock, &copy, base, to, subject, deadline)
     }
 
-    /// Returns a copy of the index, once nothing is in the way of these changes.
+    /// Returns a copy of the index; fails if these changes would overwrite somebody's work.
     fn checked_copy(
         &self,
         from: Option<CommitId>,
@@ -106,15 +110,15 @@ impl Repository {
         Ok(copy)
     }
 
-    /// Records that the branch is to move between these commits, and locks the index.
-    pub(crate) fn begin_bringing(
+    /// Records the move of the branch, and locks the index.
+    pub(crate) fn begin_fast_forward(
         &self,
         base: &Head,
         to: CommitId,
         files: IncomingFiles,
         deadline: Instant,
-        intent: Intent<'_>,
-    ) -> Result<Bringing, GitError> {
+        record: RecordLocks<'_>,
+    ) -> Result<FastForwardLocks, GitError> {
         let mode = Index::read(self, &[])?.mode();
         let index = self.temp_index(mode)?;
         let branch = self.branch_temp(to)?;
@@ -125,18 +129,18 @@ impl Repository {
             file: branch.file.clone(),
         };
         let locks = Locks { index: index.file.clone(), branch: Some(lock), files };
-        let mut waiting = tell(intent, &locks, &self.reference_path(&base.reference))?;
+        let mut waiting = record_locks(record, &locks, &self.reference_path(&base.reference))?;
         waiting.push(branch.temp.unsynced()?);
         sync_files(waiting)?;
         let index = index.lock(self.git_dir().join("index.lock"), deadline)?;
         crash_points::point("git.index-locked");
-        Ok(Bringing { index, branch, locks })
+        Ok(FastForwardLocks { index, branch, locks })
     }
 
-    /// Moves the index and the branch behind the files.
-    pub(crate) fn land(
+    /// Moves the index and the branch, after the files.
+    pub(crate) fn move_branch_and_index(
         &self,
-        lock: Bringing,
+        lock: FastForwardLocks,
         copy: &Temp,
         base: &Head,
         to: CommitId,
@@ -173,7 +177,8 @@ impl Repository {
         Ok(Published { commit: to, not_synced: disk::sync(vec![folder, index]).err() })
     }
 
-    /// Moves the worktree and the copy of the index between these commits. It may fail half-way: a filter may, or the disk be full.
+    /// Moves the worktree and the copy of the index between these commits. May fail half-way, for example in a filter or on a
+    /// full disk.
     pub(crate) fn check_out(
         &self,
         copy: &Temp,
@@ -182,7 +187,7 @@ impl Repository {
         changes: &Changes,
         patience: Duration,
     ) -> Result<(), GitError> {
-        // Only git knows what a sparse checkout leaves out.
+        // In a sparse checkout all files are left to git, which knows what is excluded.
         let is_whole = !self.is_sparse_checkout();
         let tasks: Vec<(&[u8], BeforeAfter)> = changes
             .iter()
@@ -198,7 +203,7 @@ impl Repository {
         Ok(())
     }
 
-    /// Runs `git read-tree -m -u`. It outlives this process if that is killed; until it ends, nobody else touches the files.
+    /// Runs `git read-tree -m -u`, which outlives this process if that is killed. Its lock keeps others from the files until it ends.
     fn read_tree_holding(
         &self,
         copy: &Temp,
@@ -206,8 +211,8 @@ impl Repository {
         to: CommitId,
         patience: Duration,
     ) -> Result<(), GitError> {
-        let sign = self.sign_of_life()?;
-        let failed = |detail| GitError::NotBrought { detail };
+        let sign = self.lock_for_child_git()?;
+        let failed = |detail| GitError::CheckoutFailed { detail };
         let finished =
             command::run_holding(self.read_tree(&copy.path, from, to), &sign.file, patience)
                 .map_err(|error| failed(error.to_string()))?;
@@ -217,18 +222,18 @@ impl Repository {
         Err(failed(String::from_utf8_lossy(&finished.stderr).trim().to_owned()))
     }
 
-    /// Says whether a change writes a task file, which is not left to git: the file is never seen half written.
+    /// Returns whether a change writes a plain task file. Those are not left to git, so that nobody sees one half-written.
     pub(crate) fn is_written_here(&self, path: &[u8], (before, after): BeforeAfter) -> bool {
         let is_file = |leaf: Leaf| matches!(leaf.mode, MODE_FILE | MODE_EXECUTABLE);
         self.is_task_file(path) && before.is_none_or(is_file) && after.is_some_and(is_file)
     }
 
-    /// Says whether a path of the worktree is that of a task file.
+    /// Returns whether a path of the worktree is a task file's.
     pub(crate) fn is_task_file(&self, path: &[u8]) -> bool {
         path.starts_with(self.full_path("tasks/").as_bytes()) && path.ends_with(b".md")
     }
 
-    /// Writes task files, each over what stood there before. What somebody changed meanwhile is `NotBrought`.
+    /// Writes task files over their previous versions. Fails with `CheckoutFailed` if somebody changed one meanwhile.
     pub(crate) fn write_task_files(&self, files: &[(&[u8], BeforeAfter)]) -> Result<(), GitError> {
         for files in files.chunks(OPEN_AT_ONCE) {
             let (mut written, mut waiting) = (Vec::new(), Vec::new());
@@ -251,7 +256,7 @@ impl Repository {
             for (mut temp, place, path, before) in written {
                 if blob_at(&place).at("read", &place)? != before {
                     let detail = format!("`{}` was changed at that moment", text(path.to_vec()));
-                    return Err(GitError::NotBrought { detail });
+                    return Err(GitError::CheckoutFailed { detail });
                 }
                 fs::rename(&temp.path, &place).at("write", &place)?;
                 temp.named = true;
@@ -261,7 +266,7 @@ impl Repository {
         Ok(())
     }
 
-    /// Makes files of the worktree durable, and the names in the folders above them.
+    /// Syncs files of the worktree and all folders above them.
     pub(crate) fn sync_worktree<'p>(
         &self,
         paths: impl Iterator<Item = &'p [u8]>,
@@ -285,7 +290,7 @@ impl Repository {
     }
 }
 
-/// Returns the name of the blob that a file holds; nothing where no file stands.
+/// Returns the blob id of a file's bytes; `None` if there is no file.
 fn blob_at(place: &Path) -> std::io::Result<Option<ObjectId>> {
     match fs::read(place) {
         Ok(bytes) => Ok(Some(name(ObjectKind::Blob, &bytes))),
@@ -296,7 +301,7 @@ fn blob_at(place: &Path) -> std::io::Result<Option<ObjectId>> {
     }
 }
 
-/// Returns a file or folder to be synced. The folder above tells of what is gone, or is a link.
+/// Returns a file or folder to be synced. For a removed file or a link, syncing its folder is enough.
 fn unsynced(place: &Path) -> Option<Unsynced> {
     let data = fs::symlink_metadata(place).ok()?;
     let part = match data.file_type() {
@@ -308,20 +313,20 @@ fn unsynced(place: &Path) -> Option<Unsynced> {
 }
 
 impl Repository {
-    /// Returns a copy of the index beside it, where a split one finds its other part.
+    /// Returns a copy of the index in the same folder, where a split index finds its shared part.
     pub(crate) fn index_copy(&self) -> Result<Temp, GitError> {
         let mut copy = Temp::create(self.git_dir(), INDEX_COPY, 0o600)?;
         let index = self.git_dir().join("index");
         match git_file::read(&index) {
             Ok(bytes) => {
                 copy.file.write_all(&bytes).at("write", &copy.path)?;
-                // By this time git tells which files may have changed since without looking otherwise.
+                // Git compares this time with those of files to tell which may have changed since.
                 let modified =
                     fs::metadata(&index).and_then(|data| data.modified()).at("read", &index)?;
                 let times = fs::FileTimes::new().set_modified(modified);
                 copy.file.set_times(times).at("set the time of", &copy.path)?;
             }
-            // Git takes an empty file for a broken index, and none for an empty one.
+            // To git, an empty file is a broken index, and a missing one is empty.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 fs::remove_file(&copy.path).at("remove", &copy.path)?;
             }
@@ -330,13 +335,13 @@ impl Repository {
         Ok(copy)
     }
 
-    /// Has the copy know what the files look like that are to change: an entry that only looks old would be in the way.
+    /// Refreshes the copy's stat data for the files that change: an entry that merely looks modified would block them.
     pub(crate) fn refresh_known(&self, copy: &Path, changes: &Changes, patience: Duration) {
         let known = changes.iter().filter(|(_, (before, _))| before.is_some());
         self.refresh(copy, &known.map(|(path, _)| path.as_slice()).collect::<Vec<_>>(), patience);
     }
 
-    /// Does so for these paths, and says whether git came to the end.
+    /// Refreshes these paths; returns whether git succeeded.
     pub(crate) fn refresh(&self, copy: &Path, known: &[&[u8]], patience: Duration) -> bool {
         if known.is_empty() || !copy.exists() {
             return true;
@@ -349,7 +354,7 @@ impl Repository {
         command::run(refresh, &paths, patience).is_ok_and(|finished| finished.status.success())
     }
 
-    /// Returns the git that takes an index and the worktree from one commit to another.
+    /// Returns the git command that moves an index and the worktree from one commit to another.
     pub(crate) fn read_tree(&self, index: &Path, from: Option<CommitId>, to: CommitId) -> Command {
         const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
         let mut git = self.git_on(index);
@@ -359,7 +364,7 @@ impl Repository {
         git
     }
 
-    /// Gives paths of an index these entries; nothing takes one out.
+    /// Sets these entries of an index; `None` removes one.
     pub(crate) fn set_entries<'p>(
         &self,
         index: &Path,
@@ -383,7 +388,7 @@ impl Repository {
 
     /// Returns a git command that works on a copy of the index.
     pub(crate) fn git_on(&self, index: &Path) -> Command {
-        // Only one command at a time uses a copy: a lock on it is left by a git that took too long and was killed.
+        // Only one command at a time uses a copy: a lock on it was left by a git that was killed at its timeout.
         let _ = fs::remove_file(index.with_added_extension("lock"));
         let mut git = self.git_command();
         git.env("GIT_INDEX_FILE", index);
@@ -391,8 +396,8 @@ impl Repository {
     }
 }
 
-impl Held {
-    /// Writes what another file holds, with its time: what git wrote while it looked at files.
+impl HeldLock {
+    /// Copies another file's bytes and modification time.
     pub(crate) fn write_all_of(&self, other: &Temp) -> Result<(), GitError> {
         let bytes = fs::read(&other.path).at("read", &other.path)?;
         let modified =
@@ -404,12 +409,12 @@ impl Held {
     }
 }
 
-/// What the files are called that such a git holds. They have nothing in them, and nobody replaces them.
+/// The name prefix of empty files that a child git keeps locked.
 const SIGN: &str = "aof-git-lives";
 
 impl Repository {
-    /// Returns a file, locked for whoever inherits it: the lock lasts until the last one has ended.
-    pub(crate) fn sign_of_life(&self) -> Result<Temp, GitError> {
+    /// Creates a locked file for a child to inherit: the lock lasts until the last process that has it open ends.
+    pub(crate) fn lock_for_child_git(&self) -> Result<Temp, GitError> {
         let sign = Temp::create(self.git_dir(), SIGN, 0o600)?;
         let locked = flock(&sign.file, FlockOperation::NonBlockingLockExclusive)
             .map_err(std::io::Error::from);
@@ -417,8 +422,8 @@ impl Repository {
         Ok(sign)
     }
 
-    /// Waits for a git that was started by a killed process: it ends soon.
-    pub(crate) fn wait_for_left_git(&self, deadline: Instant) -> Result<(), GitError> {
+    /// Waits for a git that a killed process had started. Fails with `Waiting` at the deadline.
+    pub(crate) fn wait_for_orphaned_git(&self, deadline: Instant) -> Result<(), GitError> {
         loop {
             let entries = fs::read_dir(self.git_dir()).at("read", self.git_dir())?;
             let is_sign = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with(SIGN);

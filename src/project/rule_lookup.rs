@@ -1,0 +1,89 @@
+//! Finds workflows, agents and roles by the names that users give, and lists workflows.
+
+use serde_json::{Value, json};
+
+use crate::domain::{AgentId, Branch, Gate, RoleId, Workflow, WorkflowName, listed};
+use crate::project::error::{Named, ProjectError};
+use crate::rules::Rules;
+
+/// Returns the workflow of that name. Fails if there is none.
+pub(crate) fn find_workflow<'a>(
+    rules: &'a Rules,
+    name: &WorkflowName,
+) -> Result<&'a Workflow, ProjectError> {
+    rules.project.workflow(name).ok_or_else(|| ProjectError::Unknown {
+        kind: Named::Workflow,
+        given: name.to_string(),
+        known: rules.project.workflows.iter().map(|workflow| workflow.name.to_string()).collect(),
+    })
+}
+
+/// Fails if the agent is unknown, or does not have the role. In a project without roles, every agent is known.
+pub(crate) fn check_agent(
+    rules: &Rules,
+    agent: &AgentId,
+    role: Option<&RoleId>,
+) -> Result<(), ProjectError> {
+    if let Some(role) = role {
+        check_role(rules, role, agent)?;
+    }
+    let known = rules.org.all_agents();
+    if rules.project.implicit_workflow || known.contains(&agent) {
+        return Ok(());
+    }
+    let known = known.into_iter().map(ToString::to_string).collect();
+    Err(ProjectError::Unknown { kind: Named::Agent, given: agent.to_string(), known })
+}
+
+fn check_role(rules: &Rules, role: &RoleId, agent: &AgentId) -> Result<(), ProjectError> {
+    let org = &rules.org;
+    if rules.is_open(role) || org.role(role).is_some_and(|known| known.agents.contains(agent)) {
+        return Ok(());
+    }
+    if org.role(role).is_none() {
+        let known = org.roles.iter().map(|(known, _)| known.to_string()).collect();
+        return Err(ProjectError::Unknown { kind: Named::Role, given: role.to_string(), known });
+    }
+    Err(ProjectError::Unfit {
+        code: "wrong_role",
+        problem: format!("`{agent}` is not in role `{role}`"),
+        fix: format!("its roles are {}; see `aof org show`", listed(org.roles_of(agent))),
+    })
+}
+
+/// Returns the workflows that the viewer may start, in the order of the rules; all without a viewer.
+pub(crate) fn startable_workflows<'a>(
+    rules: &'a Rules,
+    viewer: Option<&'a AgentId>,
+) -> impl Iterator<Item = &'a Workflow> {
+    rules.project.workflows.iter().filter(move |workflow| rules.is_visible(workflow, viewer))
+}
+
+/// Returns these workflows for `--json`. `input` has what a task of the workflow begins with; a name without a value must be given one.
+pub(crate) fn workflows_value(rules: &Rules, viewer: Option<&AgentId>) -> Value {
+    startable_workflows(rules, viewer)
+        .map(|workflow| {
+            let gates: Vec<&str> = workflow.gates.iter().map(|gate| gate.id.as_str()).collect();
+            json!({
+                "name": workflow.name.as_str(),
+                "description": workflow.description,
+                "gates": gates,
+                "input": workflow.context.input,
+                "default": workflow.name == rules.project.default_workflow,
+                "hash": rules.hash(&workflow.name),
+            })
+        })
+        .collect()
+}
+
+/// Returns the gates of a workflow in their order, each fork followed by its branches.
+pub(crate) fn gates_with_branches(workflow: &Workflow) -> Vec<(String, &Gate)> {
+    let mut all = Vec::new();
+    for gate in &workflow.gates {
+        all.push((gate.id.to_string(), gate));
+        let branches = gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default();
+        let branches = branches.iter().map(Branch::gate);
+        all.extend(branches.map(|branch| (format!("{}/{}", gate.id, branch.id), branch)));
+    }
+    all
+}
