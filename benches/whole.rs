@@ -158,6 +158,7 @@ impl Project {
     fn inside(&self, id: &TaskId) -> Duration {
         let completion = Completion {
             ticket: Ticket { task: id.clone(), visit: None, branch: None },
+            gate: None,
             agent: "agent-7".parse().expect("it is an id"),
             outcome: Some("complete".to_owned()),
             summary: Some("done".to_owned()),

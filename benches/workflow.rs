@@ -63,6 +63,7 @@ fn step(rules: &Rules, task: &Task, act: &Act) -> Task {
 fn completion(task: &Task, agent: &str, outcome: &str) -> Act {
     Act::Complete(Completion {
         ticket: Ticket { task: task.id.clone(), visit: None, branch: None },
+        gate: None,
         agent: agent.parse().expect("it is an agent"),
         outcome: Some(outcome.to_owned()),
         summary: Some("Did it".to_owned()),

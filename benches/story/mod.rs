@@ -77,6 +77,7 @@ pub(crate) fn project(root: &Path, size: usize) -> Workspace {
 fn say(workspace: &Workspace, task: &TaskId, agent: &str, outcome: &str) {
     let completion = Completion {
         ticket: task.as_str().parse().expect("an id is a ticket"),
+        gate: None,
         agent: agent.parse().expect("an id"),
         outcome: Some(outcome.to_owned()),
         summary: Some(

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::git::GitError;
 use crate::observability::metrics::endpoint::EndpointFault;
 use crate::project::error::{ProjectError, reason_of};
-use crate::rules::RefusalKind;
+use crate::rules::{Refusal, RefusalKind};
 use crate::storage::StoreError;
 
 /// Why a command failed.
@@ -102,6 +102,9 @@ impl CliError {
     pub(crate) fn example(&self) -> Option<String> {
         let Self::Completion { command, error } = self else { return None };
         let ProjectError::Refused(refusal) = &**error else { return None };
+        if matches!(refusal, Refusal::Repeated { .. }) {
+            return Some(format!("  {command}"));
+        }
         let example = refusal.example()?;
         let mut text = format!("  {command} --outcome {}", example["outcome"].as_str()?);
         text.push_str(&format!(" \\\n    --summary {}", example["summary"]));

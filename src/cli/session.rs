@@ -230,6 +230,15 @@ impl Session {
         }
     }
 
+    /// Asks the person a question; anything but a yes means no.
+    pub(crate) fn confirm(&self, question: &str) -> CliResult<bool> {
+        let mut stderr = anstream::stderr();
+        let _ = write!(stderr, "{}", inert(question)).and_then(|()| stderr.flush());
+        let mut line = String::new();
+        io::stdin().read_line(&mut line).map_err(|cause| CliError::input("stdin", &cause))?;
+        Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+    }
+
     /// Returns whether a person at a terminal can answer questions.
     pub(crate) fn at_terminal() -> bool {
         io::stdin().is_terminal()

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde_json::{Value, json};
 
 use super::words::words;
-use super::{AgentId, CompletionId, Decision, Digest, IdFault, Map, SshSignature, Ticket};
+use super::{AgentId, CompletionId, Decision, Digest, GateId, IdFault, Map, SshSignature, Ticket};
 
 /// What a completion says (spec 1, 2.3): a word that every workflow has, or a decision of the gate's own.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -158,6 +158,8 @@ pub const BODY_LIMIT: usize = 64 * 1024;
 pub struct Completion {
     /// The task, or the visit of it, that is meant.
     pub ticket: Ticket,
+    /// The gate that must be open, where the sender named one.
+    pub gate: Option<GateId>,
     pub agent: AgentId,
     /// The outcome's word; what it may be depends on the gate.
     pub outcome: Option<String>,
@@ -187,7 +189,7 @@ pub struct Stamp {
 }
 
 impl Completion {
-    /// Returns the stamp for the history: the id, and a digest of everything except the visit's number and the signature. So a
+    /// Returns the stamp for the history: the id, and a digest of everything except what names the visit, and the signature. So a
     /// redelivery with or without a ticket is the same completion.
     pub fn stamp(&self) -> Stamp {
         let said = json!({
@@ -246,6 +248,7 @@ mod completion_tests {
     fn completion(outputs: &Value) -> Completion {
         Completion {
             ticket: "AOF-abc@1".parse().unwrap(),
+            gate: None,
             agent: "agent-7".parse().unwrap(),
             outcome: Some("complete".to_owned()),
             summary: Some("done".to_owned()),

@@ -6,7 +6,7 @@ use super::config::decode::{Faults, FieldReader};
 use super::frontmatter::{Edit, splice};
 use super::yaml::{Fault, Node, ParseLimits};
 use super::{frontmatter, json as json_file, yaml};
-use crate::domain::{AgentId, Completion, CompletionId, Map, SshSignature, Ticket};
+use crate::domain::{AgentId, Completion, CompletionId, GateId, Map, SshSignature, Ticket};
 
 /// The syntax of a completion file, by its suffix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +49,7 @@ pub fn parse(bytes: &[u8], syntax: Syntax, id: &CompletionId) -> Result<Completi
     let completion = answer.and_then(|answer| {
         Some(Completion {
             ticket: answer.ticket?,
+            gate: answer.gate,
             agent: answer.agent?,
             outcome: answer.outcome,
             summary: answer.summary,
@@ -69,6 +70,8 @@ pub fn parse(bytes: &[u8], syntax: Syntax, id: &CompletionId) -> Result<Completi
 pub struct Answer {
     /// The task, if it names one.
     pub ticket: Option<Ticket>,
+    /// The gate that must be open, if it names one.
+    pub gate: Option<GateId>,
     /// The agent, if it names one.
     pub agent: Option<AgentId>,
     /// Its completion id, if it has one.
@@ -161,6 +164,8 @@ fn fields(node: &Node<'_>, body: Option<&str>, faults: &Faults, is_file: bool) -
     let fields = FieldReader::of(node, "a completion", faults)?;
     let mut answer = Answer {
         ticket: fields.parsed("task"),
+        // In an agent's text it is an output of that name.
+        gate: if is_file { fields.parsed("gate") } else { None },
         agent: fields.parsed("agent"),
         id: fields.parsed("id"),
         outcome: fields.text("outcome"),
@@ -191,6 +196,7 @@ pub fn write(completion: &Completion) -> Value {
     let given = |map: &Map| Some(map.clone()).filter(|map| !map.is_empty());
     let Value::Object(mut map) = json!({
         "task": completion.ticket.to_string(),
+        "gate": completion.gate,
         "agent": completion.agent,
         "outcome": completion.outcome,
         "summary": completion.summary,

@@ -41,6 +41,7 @@ pub use transition::claims::{Deadline, Limit, Stay, TimeLimits, deadlines, stay}
 pub use transition::completion::passes_by_itself;
 pub use transition::decide::{begin, decide, rehearse};
 pub use transition::fold::is_looping;
+pub use transition::repeated::{refuse_other_gate, refuse_repeated};
 pub use transition::rule_changes::{Waits, circle_of, circles, owed};
 pub use transition::visit::check_ticket;
 pub use validate::checker::Finding;

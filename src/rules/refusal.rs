@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::outputs::Problem;
 use crate::domain::{
     AgentId, CompletionId, Ending, GateId, Identity, Outcome, Permission, PublicKey, RoleId,
-    Station, Status, TaskId, Ticket, Timestamp, Visit, WorkflowName, listed,
+    Station, Status, TaskId, Ticket, Timestamp, Visit, WorkflowName, listed, nearest,
 };
 
 /// The namespace of our signatures: one that was made for git or for a file does not count.
@@ -97,6 +97,21 @@ pub enum Refusal {
         outcome: String,
         at: Timestamp,
     },
+    #[error(
+        "`{agent}` ended gate `{gate}` with `{outcome}` at {at}; said once more without a ticket, that would end gate `{open}` as well"
+    )]
+    Repeated {
+        /// The open visit's.
+        ticket: Ticket,
+        open: GateId,
+        /// What the sender has ended.
+        gate: Station,
+        agent: AgentId,
+        outcome: String,
+        at: Timestamp,
+    },
+    #[error("task `{}` is at gate `{current}`, not at `{given}`", .ticket.task)]
+    OtherGate { ticket: Ticket, given: GateId, current: GateId },
     #[error("`{task}` has no visit {visit} yet: the open one is `{task}@{current}`")]
     VisitAhead { task: TaskId, visit: usize, current: usize },
     #[error("task `{task}` has ended: it is `{status}` since {at}")]
@@ -210,6 +225,8 @@ impl Refusal {
     pub const fn kind(&self) -> RefusalKind {
         match self {
             Self::VisitEnded { .. }
+            | Self::Repeated { .. }
+            | Self::OtherGate { .. }
             | Self::VisitAhead { .. }
             | Self::Finished { .. }
             | Self::ClaimLost { .. }
@@ -344,4 +361,33 @@ fn sample(outcome: &Outcome) -> Value {
     };
     completion["blockers"] = json!(blockers);
     completion
+}
+
+impl Refusal {
+    /// Returns the outcome that an invalid word probably means.
+    pub fn meant(&self) -> Option<&Outcome> {
+        match self {
+            Self::InvalidOutcome { given, valid, .. } => meant_outcome(given, valid),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the outcome that an invalid word probably means.
+pub(crate) fn meant_outcome<'a>(given: &str, valid: &'a [Outcome]) -> Option<&'a Outcome> {
+    let word = nearest(given, valid.iter().map(Outcome::as_str)).or_else(|| synonym(given))?;
+    valid.iter().find(|outcome| outcome.as_str() == word)
+}
+
+/// Returns the outcome that people mean by some other word.
+fn synonym(word: &str) -> Option<&'static str> {
+    match word.to_lowercase().as_str() {
+        "done" | "finished" | "ok" | "pass" | "passed" | "approve" | "approved" | "success"
+        | "lgtm" => Some("complete"),
+        "reject" | "rejected" | "fail" | "failed" | "changes_requested" | "needs_work"
+        | "needs_fixes" => Some("needs_review"),
+        "stuck" | "waiting" | "hold" | "on_hold" => Some("blocked"),
+        "skipped" | "n/a" => Some("skip"),
+        _ => None,
+    }
 }

@@ -208,6 +208,7 @@ pub(crate) fn act_of_entry(before: &Task, entry: &Visit) -> Option<(Act, Timesta
         Ending::Completed(_) if entry.agent.is_none() => Act::Pass,
         Ending::Completed(outcome) => Act::Complete(Completion {
             ticket: Ticket { branch: entry.branch.clone(), ..before.ticket() },
+            gate: None,
             agent: entry.agent.clone()?,
             outcome: Some(outcome.to_string()),
             summary: Some(reason),

@@ -16,7 +16,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::{DirEntry, Metadata};
 use std::io::ErrorKind;
-use std::os::unix::fs::{DirEntryExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -113,6 +113,13 @@ pub(crate) struct OpenInboxFile {
     _lock: FileLock,
 }
 
+impl OpenInboxFile {
+    /// Returns when the file was changed last, or given its name.
+    pub(crate) fn changed(&self) -> Option<Timestamp> {
+        Timestamp::from_nanosecond(self.stat.ctime.into()).ok()
+    }
+}
+
 impl InboxFile {
     fn dropped(file: OsString) -> Self {
         let name = file.to_string_lossy().into_owned();
@@ -186,11 +193,6 @@ impl<'p> Inbox<'p> {
         }
         candidates.sort_by(|a, b| (a.stat.mtime, &a.file.file).cmp(&(b.stat.mtime, &b.file.file)));
         Ok(candidates)
-    }
-
-    /// Returns names and inodes of the files in the inbox, without reading their metadata.
-    pub(crate) fn names(&self) -> Result<Vec<(OsString, u64)>, StoreError> {
-        Ok(self.entries()?.iter().map(|entry| (entry.file_name(), entry.ino())).collect())
     }
 
     fn entries(&self) -> Result<Vec<DirEntry>, StoreError> {

@@ -22,7 +22,10 @@ use crate::git::{GitError, PromptPlace, SshKey};
 use crate::project::active_rules::in_force;
 use crate::project::error::ProjectError;
 use crate::project::workspace::{Workspace, agent_author};
-use crate::rules::{Act, Flaw, NAMESPACE, Refusal, ToSign, branch_of, decide, rehearse};
+use crate::rules::{
+    Act, Decision, Flaw, NAMESPACE, Refusal, ToSign, branch_of, decide, refuse_other_gate,
+    refuse_repeated, rehearse,
+};
 use crate::storage::EventStream;
 use crate::tasks::actions::choice_of_decision;
 use crate::tasks::apply::{DryRunPlan, NextStep, apply, apply_together, plan_dry_run};
@@ -130,8 +133,9 @@ fn next_step(
 ) -> Result<NextStep, ProjectError> {
     state.ensure_unfrozen()?;
     let first = first_due_step(workspace, state)?;
+    let names_visit = completion.ticket.visit.is_some() || completion.gate.is_some();
     if first.is_none() || state.file.origin == Origin::Adopted {
-        bind_to_open_visit(completion, state);
+        bind_to_open_visit(completion, state)?;
     }
     if let Some(first) = first {
         return Ok(NextStep::First(first));
@@ -144,22 +148,38 @@ fn next_step(
     } else {
         rehearse(rules, task, completion, workspace.now())?
     };
+    // Where its text decides, the outcome is known only now.
+    if let Decision::Step(step) = &decision
+        && let Some(entry) = step.task.history.get(task.history.len()).filter(|_| !names_visit)
+    {
+        refuse_repeated(task, &completion.agent, &entry.outcome.to_string())?;
+    }
     Ok(NextStep::Do(choice_of_decision(state, &act, decision, author)))
 }
 
-/// Sets visit and branch of a completion that names none, unless the completion has counted already.
-fn bind_to_open_visit(completion: &mut Completion, state: &TaskState) {
-    let task = &state.file.task;
+/// Sets visit and branch of a completion that names none, unless the completion has counted already. Fails where the sender names
+/// another gate, or repeats its last completion without naming anything.
+fn bind_to_open_visit(completion: &mut Completion, state: &TaskState) -> Result<(), Refusal> {
+    let (rules, task) = (&state.in_force.rules, &state.file.task);
     let mut counted = task.history.iter().filter_map(|visit| visit.completion.as_ref());
     if counted.any(|stamp| stamp.id == completion.id) {
-        return;
+        return Ok(());
     }
     let open = task.gate.as_ref().map(|open| open.visit);
-    completion.ticket.visit = completion.ticket.visit.or(open);
+    if completion.ticket.visit.is_none() {
+        let status = completion.outputs.get("$status").and_then(|status| status.as_str());
+        if let Some(gate) = &completion.gate {
+            refuse_other_gate(rules, task, gate)?;
+        } else if let Some(outcome) = completion.outcome.as_deref().or(status) {
+            refuse_repeated(task, &completion.agent, outcome)?;
+        }
+        completion.ticket.visit = open;
+    }
     // Later completions of other branches must not change which branch this one means.
     if completion.ticket.branch.is_none() && completion.ticket.visit == open {
-        completion.ticket.branch = branch_of(&state.in_force.rules, task, &completion.agent);
+        completion.ticket.branch = branch_of(rules, task, &completion.agent);
     }
+    Ok(())
 }
 
 /// Converts a refusal of somebody else's task: an agent that holds another task has mixed them up (spec 1, 9.6).

@@ -1,26 +1,23 @@
 //! Completion files in the inbox: parsing, the visit that each means, and reports on files that wait or were refused. The watcher
 //! delivers the files.
 //!
-//! A file that names no visit means the visit that is open when its task is first read. A waiting file keeps that visit, and a duplicate
-//! means the same visit: neither ever counts for the next gate. No clock or file time can tell whether a duplicate was dropped before
-//! the first file counted. So the inbox is listed before each batch, when no completion of the batch has counted yet.
-
-use std::collections::HashMap;
-use std::ffi::{OsStr, OsString};
+//! A file that names no visit means the one that was open here when it was dropped, never a later one. A waiting file keeps the visit
+//! that it means.
 
 use serde_json::{Value, json};
 
 use crate::domain::project::some;
-use crate::domain::{AgentId, Completion, CompletionId, TaskId, Ticket};
+use crate::domain::{Completion, CompletionId, Ticket, Timestamp};
 use crate::files::completion_file::{self, Syntax};
 use crate::files::diagnostic::Diagnostic;
 use crate::files::frontmatter::SpliceRefusal;
+use crate::files::task_file::TaskFile;
 use crate::git::GitError;
 use crate::project::active_rules::in_force;
 use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
-use crate::rules::{Refusal, branch_of};
+use crate::rules::{Refusal, branch_of, entry_ticket};
 use crate::storage::inbox::{FileClass, InboxFile, VisitMark, Witnessed};
 use crate::storage::random::ulid;
 use crate::storage::{Inbox, StoreError, journal};
@@ -167,71 +164,47 @@ pub(crate) fn unclosed(workspace: &Workspace) -> Result<Vec<(String, ProjectErro
     Ok(growing.map(|candidate| (candidate.file.name, error())).collect())
 }
 
-/// The most visits that are remembered.
-const MOST_VISITS: usize = 10_000;
-
-/// The visits that files were delivered for, by task and agent.
-#[derive(Debug, Default)]
-pub(crate) struct DeliveredVisits {
-    delivered: HashMap<(TaskId, AgentId), DeliveredVisit>,
-    /// The number of listings of the inbox.
-    listings: u64,
-    /// Names and inodes of the files in the last listing, with the first listing that had each.
-    present: HashMap<(OsString, u64), u64>,
-}
-
-#[derive(Debug)]
-struct DeliveredVisit {
-    ticket: Ticket,
-    /// Whether the file named the branch.
-    names_branch: bool,
-    /// The last listing before the completion counted.
-    listing: u64,
-}
-
-impl DeliveredVisits {
-    /// Lists the inbox, before a batch is delivered. Returns the number of this listing.
-    pub(crate) fn list(&mut self, inbox: &Inbox<'_>) -> Result<u64, StoreError> {
-        if self.delivered.len() > MOST_VISITS {
-            self.delivered.clear();
-        }
-        self.listings += 1;
-        let before = std::mem::take(&mut self.present);
-        for present in inbox.names()? {
-            let first = before.get(&present).copied().unwrap_or(self.listings);
-            self.present.insert(present, first);
-        }
-        Ok(self.listings)
+/// Binds a completion to the visit that was open here when its file was dropped, unless it names one: whoever wrote it knew of no
+/// later one. What reached this clone within a second counts as known, since git's reflog has whole seconds.
+pub(crate) fn bind_to_visit_at(
+    workspace: &Workspace,
+    completion: &mut Completion,
+    dropped: Timestamp,
+) -> Result<(), ProjectError> {
+    if completion.ticket.visit.is_some() || completion.gate.is_some() {
+        return Ok(());
     }
-
-    /// Returns the number of the first listing that had the file.
-    pub(crate) fn first_seen(&self, name: &OsStr, inode: u64) -> u64 {
-        self.present.get(&(name.to_owned(), inode)).copied().unwrap_or(self.listings)
-    }
-
-    /// Notes the visit of a completion that counted, whether its file named the visit, and the last listing before that.
-    pub(crate) fn note(&mut self, completion: &Completion, names_visit: bool, listing: u64) {
-        let ticket = completion.ticket.clone();
-        if ticket.visit.is_some() {
-            let names_branch = names_visit && ticket.branch.is_some();
-            let key = (ticket.task.clone(), completion.agent.clone());
-            self.delivered.insert(key, DeliveredVisit { ticket, names_branch, listing });
+    let (id, repository) = (&completion.ticket.task, &workspace.repository);
+    let (head, second) = (repository.head_for_reading()?, dropped.as_second() + 1);
+    let Some(now) = head.commit.filter(|_| repository.has_moved_since(&head, second)) else {
+        return Ok(());
+    };
+    let in_force = in_force(workspace, &head)?;
+    let Some(TaskFile { task, .. }) = committed_task(workspace, &in_force, now, id)? else {
+        return Ok(());
+    };
+    let then = match repository.commit_at(&head, second)? {
+        // A commit that git has pruned tells nothing.
+        Some(then) => {
+            committed_task(workspace, &in_force, then, id).ok().flatten().map(|file| file.task)
         }
-    }
-
-    /// Binds a duplicate to the visit that its agent has completed, unless it names a visit, or was dropped after the first counted.
-    pub(crate) fn bind_duplicate(&self, completion: &mut Completion, first_seen: u64) {
-        let ticket = &mut completion.ticket;
-        if ticket.visit.is_none()
-            && let Some(known) =
-                self.delivered.get(&(ticket.task.clone(), completion.agent.clone()))
-            && first_seen <= known.listing
-        {
-            // A file without a branch is no duplicate of one that names its branch.
-            let branch = known.ticket.branch.clone().filter(|_| !known.names_branch);
-            *ticket = Ticket { branch, ..known.ticket.clone() };
+        None => None,
+    };
+    let open = task.gate.as_ref().map(|open| (open.visit, open.entered));
+    let known = match &then {
+        Some(then) => then.gate.as_ref().map(|open| open.visit),
+        // The reflog has no more of it.
+        None if open.is_some_and(|(_, entered)| entered.as_second() > second) => {
+            let ended = task.history.iter().rposition(|entry| entry.entered.as_second() <= second);
+            ended.and_then(|place| entry_ticket(&task, place)?.visit)
         }
+        None => None,
+    };
+    if let Some(visit) = known.filter(|known| open.is_none_or(|(visit, _)| visit != *known)) {
+        let branch = then.and_then(|then| branch_of(&in_force.rules, &then, &completion.agent));
+        completion.ticket = Ticket { task: id.clone(), visit: Some(visit), branch };
     }
+    Ok(())
 }
 
 /// Binds a completion to the visit that was found for its file before, unless it names a visit.

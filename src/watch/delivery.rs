@@ -4,10 +4,9 @@
 //! A file is first renamed to `.taken/ID-NAME`; that id becomes the completion's, so a redelivery after a crash is recognized.
 //! The watcher that processes a file keeps it locked, so that two watchers never treat it differently. A file is removed only when
 //! the history has its completion, and refused files are kept; so a completion is always in exactly one place.
-//! A file that has to wait keeps the visit that it [means](DeliveredVisits).
+//! A file that has to wait keeps the visit that it means.
 
 use std::collections::VecDeque;
-use std::ffi::OsStr;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -15,7 +14,7 @@ use tracing::warn;
 
 use super::report::{DeliveryOutcome, Reporter};
 use crate::dispatch::hand_out::next_batch;
-use crate::domain::{Completion, Digest};
+use crate::domain::{Completion, Digest, Timestamp};
 use crate::observability::notices::compose::write_conflict_notice;
 use crate::project::error::{ProjectError, reason_of};
 use crate::project::workspace::Workspace;
@@ -27,7 +26,7 @@ use crate::system::crash_points;
 use crate::tasks::apply::BATCH_SIZE;
 use crate::tasks::complete::{complete_together, record_conflict};
 use crate::tasks::inbox::{
-    DeliveredVisits, bind_to_mark, find_meant_visit, is_partial, is_temporary, parse_inbox_file,
+    bind_to_mark, bind_to_visit_at, find_meant_visit, is_partial, is_temporary, parse_inbox_file,
 };
 use crate::tasks::plan::Changed;
 
@@ -36,8 +35,8 @@ const SHARE: Duration = Duration::from_millis(40);
 /// How many waiting files are tried at once, before the time is checked.
 const MOST_AT_ONCE: usize = 8;
 
-/// A taken file, and the inbox listing in which it was first seen.
-type TakenFile = (InboxFile, u64);
+/// A taken file, and when it was dropped; that is unknown where an earlier process took it.
+type TakenFile = (InboxFile, Option<Timestamp>);
 
 /// Returns the next files, at most that many.
 type NextFiles<'m> = dyn FnMut(usize) -> Result<Vec<TakenFile>, ProjectError> + 'm;
@@ -50,13 +49,11 @@ struct DeliveredFile {
     completion: Completion,
     /// Whether the file itself says which visit it means.
     names_visit: bool,
-    first_seen: u64,
 }
 
 /// Completion files in the inbox, and taken files that wait: left by a killed watcher, or delayed by an error. Waiting files are
 /// retried a few at a time, after new ones.
 pub(crate) struct Deliveries {
-    visits: DeliveredVisits,
     /// Whether the waiting files have to be listed before new files are taken.
     must_list: bool,
     /// Whether files wait for a task file.
@@ -76,8 +73,8 @@ enum Retry {
 
 impl Deliveries {
     pub(crate) fn new() -> Self {
-        let (visits, due) = (DeliveredVisits::default(), VecDeque::new());
-        Self { visits, must_list: true, waits: false, retry: Retry::No, due }
+        let due = VecDeque::new();
+        Self { must_list: true, waits: false, retry: Retry::No, due }
     }
 
     /// Has the waiting files listed again.
@@ -142,13 +139,12 @@ impl Deliveries {
             reporter.waiting = false;
             let paths = workspace.paths.clone();
             let inbox = Inbox::of(&paths);
-            let listing = self.visits.list(&inbox)?;
             let due = &mut self.due;
             let mut more = |room: usize| {
                 let most = if start.elapsed() < SHARE { room.min(MOST_AT_ONCE) } else { 0 };
-                Ok(due.drain(..due.len().min(most)).map(|file| (file, listing)).collect())
+                Ok(due.drain(..due.len().min(most)).map(|file| (file, None)).collect())
             };
-            let mut work = DeliveryWork { inbox: &inbox, visits: &mut self.visits, reporter };
+            let mut work = DeliveryWork { inbox: &inbox, reporter };
             let done = work.process(workspace, wait, &mut more);
             self.waits |= reporter.waiting;
             if !self.due.is_empty() {
@@ -175,7 +171,6 @@ impl Deliveries {
     ) -> Result<bool, ProjectError> {
         let (paths, clock) = (workspace.paths.clone(), workspace.clock());
         let inbox = Inbox::of(&paths);
-        let listing = self.visits.list(&inbox)?;
         let (mut growing, mut ready) = (false, Vec::new());
         for candidate in inbox.scan(clock(), &|name| reporter.witnessed(name))? {
             match candidate.class {
@@ -186,9 +181,9 @@ impl Deliveries {
                 }
                 FileClass::Odd(oddity) => refuse_odd(&inbox, &candidate.file, &oddity, reporter)?,
                 FileClass::Closed | FileClass::Ready => {
-                    let name = OsStr::new(&candidate.file.name);
-                    let first_seen = self.visits.first_seen(name, candidate.stat.inode);
-                    ready.push((candidate.file, first_seen));
+                    // Taking a file changes this time.
+                    let dropped = Timestamp::from_nanosecond(candidate.stat.ctime.into()).ok();
+                    ready.push((candidate.file, dropped));
                 }
             }
         }
@@ -196,17 +191,17 @@ impl Deliveries {
         // After a kill, files are processed in the order of their ids: each id is of a later millisecond.
         let mut time = clock();
         let (mut ready, mut taken) = (ready.into_iter(), taken.into_iter());
-        let mut work = DeliveryWork { inbox: &inbox, visits: &mut self.visits, reporter };
+        let mut work = DeliveryWork { inbox: &inbox, reporter };
         let done = work.process(workspace, wait, &mut |room| {
             let mut batch: Vec<TakenFile> =
-                taken.by_ref().take(room).map(|file| (file, listing)).collect();
+                taken.by_ref().take(room).map(|file| (file, None)).collect();
             if !batch.is_empty() {
                 return Ok(batch);
             }
-            for (file, first_seen) in ready.by_ref().take(room) {
+            for (file, dropped) in ready.by_ref().take(room) {
                 time += Duration::from_millis(1);
                 match inbox.take(&file, &ulid(time)?) {
-                    Ok(taken) => batch.extend(taken.map(|taken| (taken, first_seen))),
+                    Ok(taken) => batch.extend(taken.map(|taken| (taken, dropped))),
                     Err(fault) => failed.push((file.name, fault)),
                 }
             }
@@ -243,7 +238,6 @@ fn leftovers(
 /// Processes taken files.
 struct DeliveryWork<'w, 't> {
     inbox: &'w Inbox<'w>,
-    visits: &'w mut DeliveredVisits,
     reporter: &'w mut Reporter<'t>,
 }
 
@@ -262,16 +256,12 @@ impl DeliveryWork<'_, '_> {
             if files.is_empty() && pending.is_empty() {
                 return Ok(());
             }
-            for (file, first_seen) in files {
-                pending.extend(self.open(file, first_seen)?);
+            for (file, dropped) in files {
+                pending.extend(self.open(workspace, file, dropped)?);
             }
-            for work in &mut pending {
-                self.visits.bind_duplicate(&mut work.completion, work.first_seen);
-            }
-            let listing = self.visits.list(self.inbox)?;
             let batch = next_batch(&mut pending, |work| work.completion.ticket.task.clone());
             let more_to_come = batch.len() == BATCH_SIZE || !pending.is_empty();
-            self.complete_batch(workspace, wait, &batch, listing)?;
+            self.complete_batch(workspace, wait, &batch)?;
             if more_to_come && self.reporter.rest(start.elapsed()).is_break() {
                 return Ok(());
             }
@@ -281,8 +271,9 @@ impl DeliveryWork<'_, '_> {
     /// Opens and reads a taken file, and refuses it if it is no completion.
     fn open(
         &mut self,
+        workspace: &Workspace,
         file: InboxFile,
-        first_seen: u64,
+        dropped: Option<Timestamp>,
     ) -> Result<Option<DeliveredFile>, ProjectError> {
         let open = match self.inbox.open(&file) {
             Ok(Some(open)) => open,
@@ -299,10 +290,13 @@ impl DeliveryWork<'_, '_> {
         };
         let Some(id) = &file.id else { return Ok(None) };
         match parse_inbox_file(&file, &open.bytes, id) {
-            Ok(completion) => {
+            Ok(mut completion) => {
                 // In a marked file, the visit is not the author's.
                 let names_visit = file.visit.is_none() && completion.ticket.visit.is_some();
-                Ok(Some(DeliveredFile { file, open, completion, names_visit, first_seen }))
+                if let Some(dropped) = dropped.or_else(|| open.changed()) {
+                    bind_to_visit_at(workspace, &mut completion, dropped)?;
+                }
+                Ok(Some(DeliveredFile { file, open, completion, names_visit }))
             }
             Err(reason) => {
                 self.refuse(&file, &open, reason)?;
@@ -317,18 +311,15 @@ impl DeliveryWork<'_, '_> {
         workspace: &mut Workspace,
         wait: Duration,
         batch: &[DeliveredFile],
-        listing: u64,
     ) -> Result<(), ProjectError> {
         let mut completions: Vec<Completion> =
             batch.iter().map(|work| work.completion.clone()).collect();
         let mut trouble = Ok(());
         let mut late = Vec::new();
         let mut waits = vec![true; batch.len()];
-        let mut refused = vec![false; batch.len()];
         let done = complete_together(workspace, wait, &mut completions, &mut |place, result| {
             let DeliveredFile { file, open, .. } = &batch[place];
             waits[place] = result.as_ref().is_err_and(is_temporary);
-            refused[place] = result.is_err() && !waits[place];
             let settled = match result {
                 Ok(changed) => self.settle(file, open, changed),
                 Err(error) if waits[place] => wait_or_fail(file.name.clone(), error, self.reporter),
@@ -345,10 +336,6 @@ impl DeliveryWork<'_, '_> {
         for (place, (work, completion)) in batch.iter().zip(&mut completions).enumerate() {
             if waits[place] && !work.names_visit && work.file.visit.is_none() {
                 self.mark(workspace, &work.file, completion);
-            }
-            // A refused ticket may be wrong: then it says nothing about files without a ticket.
-            if !(work.names_visit && refused[place]) {
-                self.visits.note(completion, work.names_visit, listing);
             }
         }
         done.and(trouble)?;

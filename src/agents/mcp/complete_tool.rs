@@ -18,7 +18,9 @@ use crate::rules::{Flaw, Refusal, Workplace};
 use crate::storage::fs::random::ulid;
 use crate::tasks::complete::{Signing, add_text, complete, complete_signed, note_run};
 use crate::tasks::plan::{Changed, DryRun};
-use crate::tasks::view::task_view::{eligible_agents, ended_visits, gates_passed, warnings_value};
+use crate::tasks::view::task_view::{
+    eligible_agents, ended_ticket, ended_visits, gates_passed, warnings_value,
+};
 
 pub(crate) const COMPLETE: Tool = Tool {
     name: "aof_task_complete",
@@ -44,6 +46,11 @@ A refusal changes nothing and says how to put it right."#,
         Argument::optional("blockers", ArgForm::Texts, "Needed with needs_review and blocked"),
         Argument::optional("rejectionNotes", ArgForm::Text, "A word to whoever mends it"),
         TASK,
+        Argument::optional(
+            "gate",
+            ArgForm::Text,
+            "The gate that you mean; refused if another is open",
+        ),
         Argument::optional("outputs", ArgForm::Object, "What the brief asks you to hand on"),
         Argument::optional("metadata", ArgForm::Object, "Facts for the record"),
         Argument::optional("text", ArgForm::Text, "Markdown of up to 64 KiB for the task's body"),
@@ -61,6 +68,7 @@ A refusal changes nothing and says how to put it right."#,
     ],
     answer: &[
         ("task", "string"),
+        ("ticket", "string|null"),
         ("outcome", "string"),
         ("way", "string"),
         ("gate", "string|null"),
@@ -86,6 +94,7 @@ pub(crate) fn complete_task(
     };
     let mut completion = Completion {
         ticket,
+        gate: given.id("gate")?,
         agent,
         outcome: given.text("outcome"),
         summary: given.text("summary"),
@@ -113,6 +122,7 @@ pub(crate) fn complete_task(
         if changed.settled { "this was counted before, and nothing was done twice; " } else { "" };
     Ok(json!({
         "task": task.id.as_str(),
+        "ticket": ended_ticket(&changed),
         "outcome": outcome,
         "way": gates_passed(&changed),
         "gate": task.gate.as_ref().map(|open| open.current.as_str()),

@@ -107,13 +107,16 @@ fn after_refusal(refusal: &Refusal, corrected: CorrectedCall<'_>) -> Option<Valu
             corrected.with_task(&ticket)
         }
         Refusal::VisitAhead { task, .. } => get_call(task),
+        Refusal::OtherGate { ticket, .. } => get_call(&ticket.task),
         Refusal::CompletionReused { .. } => corrected.without("id"),
         Refusal::MissingInput { missing, .. } => corrected.with_input(missing),
         Refusal::UnknownInput { given, .. } => corrected.without_input(given),
         Refusal::UnknownWorkflow { .. } | Refusal::NotVisible { .. } => {
             call("aof_workflow_list", json!({}))
         }
+        // Whether it is meant once more only the agent knows: the message has the ticket.
         Refusal::VisitEnded { .. }
+        | Refusal::Repeated { .. }
         | Refusal::Finished { .. }
         | Refusal::AssignedToAnother { .. }
         | Refusal::ClaimLost { .. }

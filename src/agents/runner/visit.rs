@@ -443,6 +443,7 @@ impl<'a> VisitRun<'a> {
         }
         Completion {
             ticket: self.assignment.ticket.clone(),
+            gate: None,
             agent: self.assignment.agent.clone(),
             outcome: answer.outcome.as_ref().map(ToString::to_string),
             summary: fields.summary,

@@ -128,6 +128,7 @@ impl Terminal<'_> {
         let summary = self.line(&format!("Summary ({}): ", one_line(&usual)))?;
         Some(Completion {
             ticket: asked.opening.ticket.clone(),
+            gate: None,
             agent: person.clone(),
             outcome: Some(outcome.to_string()),
             summary: Some(if summary.is_empty() { usual } else { summary }),

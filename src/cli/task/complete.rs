@@ -3,18 +3,21 @@
 use std::process::ExitCode;
 
 use super::actions;
+use crate::cli::length;
 use crate::cli::{
     ActingAgent, CliError, CliResult, DryRunOption, Session, SignWith, current_run, key_value, now,
     object, text_input,
 };
-use crate::domain::{AgentId, Completion, CompletionId, Ticket, listed};
+use crate::domain::{AgentId, Completion, CompletionId, GateId, Ticket, listed};
 use crate::files::printable::one_line;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::rules::{Rules, Workplace, branch_of};
+use crate::rules::{Refusal, Rules, Workplace, branch_of};
 use crate::storage::random::ulid;
+use crate::system::terminal::all_quoted;
 use crate::tasks::complete::{add_text, complete, complete_signed, note_run};
 use crate::tasks::plan::DryRun;
-use crate::tasks::view::task_view::{ended_visits, gates_passed, show};
+use crate::tasks::view::task_view::{ended_ticket, ended_visits, gates_passed, show};
 
 /// The end of the text that opens in the editor.
 const HOW_TO_WRITE: &str = "\
@@ -42,6 +45,9 @@ pub(crate) struct CompleteArgs {
     /// The task, or one visit or branch of it, as in `AOF-abc`, `AOF-abc@3` or `AOF-abc@3/security`
     #[arg(value_name = "ID")]
     ticket: Ticket,
+    /// The gate that you mean: where another one is open by now, nothing is done
+    #[arg(long, value_name = "GATE")]
+    gate: Option<GateId>,
     /// `complete`, `needs_review`, `blocked` or `skip`
     #[arg(short, long, value_name = "OUTCOME")]
     outcome: Option<String>,
@@ -80,13 +86,25 @@ pub(crate) fn run(session: &Session, args: &CompleteArgs) -> CliResult {
     let agent = session.agent(&workspace, &in_force, args.who.agent.as_ref())?;
     let mode = args.dry_run_option.mode();
     let mut completion = completion(args, agent)?;
+    let agent_option = args.who.agent.as_ref().map(|agent| format!(" --agent {agent}"));
     let refused = |error| {
-        let agent = args.who.agent.as_ref().map(|agent| format!(" --agent {agent}"));
-        let command = format!("aof task complete {}{}", args.ticket, agent.unwrap_or_default());
+        let command = match &error {
+            ProjectError::Refused(Refusal::Repeated { ticket, .. }) => same_command(args, ticket),
+            _ => format!(
+                "aof task complete {}{}",
+                args.ticket,
+                agent_option.as_deref().unwrap_or_default()
+            ),
+        };
         CliError::Completion { command, error: Box::new(error) }
     };
+    let asks = Session::at_terminal() && !session.output.is_json();
+    if asks && let Some(meant) = ask_if_repeated(session, &workspace, &completion)? {
+        completion.ticket = meant;
+        workspace.restart_wait(session.wait);
+    }
     let mut written = None;
-    if wants_editor(&completion) && Session::at_terminal() && !session.output.is_json() {
+    if wants_editor(&completion) && asks {
         // A completion that is refused for other reasons is refused before anybody writes a text.
         let seen = complete(&workspace, &with_any_text(&completion), DryRun::Yes);
         let seen = seen.map_err(refused)?;
@@ -109,13 +127,44 @@ pub(crate) fn run(session: &Session, args: &CompleteArgs) -> CliResult {
     let changed = &completed;
     let outcome =
         ended_visits(changed).first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
-    actions::show(session, rules, changed, &format!("{} ({outcome})", gates_passed(changed)), mode);
+    let mut done = format!("{} ({outcome})", gates_passed(changed));
+    if let Some(ticket) = ended_ticket(changed).filter(|_| args.ticket.visit.is_none()) {
+        done.push_str(&format!(", for {ticket}"));
+    }
+    actions::show(session, rules, changed, &done, mode);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the command as it was given, with that ticket in place of the task's id.
+fn same_command(args: &CompleteArgs, ticket: &Ticket) -> String {
+    let (given, ticket) = (args.ticket.to_string(), ticket.to_string());
+    let mut words: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(word) = words.iter_mut().find(|word| **word == given) {
+        *word = ticket;
+    }
+    format!("aof {}", all_quoted(words.iter().map(String::as_str)))
+}
+
+/// Asks the person whether a completion that repeats their last one is meant for the open visit, too. Returns the ticket of that visit;
+/// nothing where there is nothing to ask.
+fn ask_if_repeated(
+    session: &Session,
+    workspace: &Workspace,
+    completion: &Completion,
+) -> CliResult<Option<Ticket>> {
+    let seen = complete(workspace, &with_any_text(completion), DryRun::Yes);
+    let Err(ProjectError::Refused(Refusal::Repeated { ticket, open, gate, at, .. })) = seen else {
+        return Ok(None);
+    };
+    let seconds = u64::try_from(workspace.now().as_second() - at.as_second()).unwrap_or(0);
+    let question = format!("You ended {gate} {} ago. Complete {open} too? [y/N] ", length(seconds));
+    Ok(session.confirm(&question)?.then_some(ticket))
 }
 
 fn completion(args: &CompleteArgs, agent: AgentId) -> CliResult<Completion> {
     let mut completion = Completion {
         ticket: args.ticket.clone(),
+        gate: args.gate.clone(),
         agent,
         outcome: args.outcome.clone(),
         summary: args.summary.clone(),

@@ -2,7 +2,9 @@
 //! index's lock, and then moves the branch to the HEAD that it has read; `git rebase --abort` does the same at its end. Commits
 //! made in between are lost. The branch's reflog shows them: a person who means to go back does not reset to `HEAD`.
 
+use std::fs;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use crate::git::error::{At, GitError};
@@ -112,6 +114,24 @@ impl Repository {
             })
         };
         Ok(steps.into_iter().filter(|step| !is_back(step)).collect())
+    }
+
+    /// Returns whether the branch may have moved after that second. Without a reflog it may.
+    pub fn has_moved_since(&self, head: &Head, second: i64) -> bool {
+        let changed = fs::metadata(self.reflog_place(head)).map(|found| found.mtime());
+        changed.map_or(true, |changed| changed > second)
+    }
+
+    /// Returns where the branch was at that second; nothing where its reflog does not reach back so far.
+    pub fn commit_at(&self, head: &Head, second: i64) -> Result<Option<CommitId>, GitError> {
+        let moved = |line: &str| {
+            let (who, _) = line.split_once('\t').unwrap_or((line, ""));
+            let at: i64 = who.rsplit(' ').nth(1)?.parse().ok()?;
+            Some((at, who.split(' ').nth(1)?.parse().ok()?))
+        };
+        let reflog = self.reflog_tail(head)?;
+        let mut before = reflog.lines().filter_map(moved).filter(|(at, _)| *at <= second);
+        Ok(before.next_back().map(|(_, commit)| commit))
     }
 
     fn reflog_tail(&self, head: &Head) -> Result<String, GitError> {

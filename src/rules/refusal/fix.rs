@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Flaw, NAMESPACE, Refusal, ToSign, sample};
+use super::{Flaw, NAMESPACE, Refusal, ToSign, meant_outcome, sample};
 use crate::domain::{
     GateId, Identity, LostDependency, Map, Outcome, PublicKey, RoleId, Ticket, listed, nearest,
 };
@@ -100,6 +100,13 @@ impl Refusal {
                 format!(
                     "nothing was changed and nothing is to be done; see where it stands now with `aof task show {task}`"
                 )
+            }
+            Self::Repeated { ticket, open, .. } => format!(
+                "nothing was changed, and nothing is to be done; if gate `{open}` is meant as well, name its visit: `{ticket}` in place of `{}`",
+                ticket.task
+            ),
+            Self::OtherGate { ticket, current, .. } => {
+                format!("if gate `{current}` is meant, name its visit: `{ticket}`; see where it stands with `aof task show {}`", ticket.task)
             }
             Self::VisitAhead { task, .. } => format!("use the ticket that `aof task show {task}` prints"),
             Self::Finished { task, .. } => {
@@ -240,35 +247,6 @@ const fn meaning(outcome: &Outcome) -> &'static str {
 }
 
 impl Refusal {
-    /// Returns the outcome that an invalid word probably means.
-    pub fn meant(&self) -> Option<&Outcome> {
-        match self {
-            Self::InvalidOutcome { given, valid, .. } => meant_outcome(given, valid),
-            _ => None,
-        }
-    }
-}
-
-/// Returns the outcome that an invalid word probably means.
-pub(crate) fn meant_outcome<'a>(given: &str, valid: &'a [Outcome]) -> Option<&'a Outcome> {
-    let word = nearest(given, valid.iter().map(Outcome::as_str)).or_else(|| synonym(given))?;
-    valid.iter().find(|outcome| outcome.as_str() == word)
-}
-
-/// Returns the outcome that people mean by some other word.
-fn synonym(word: &str) -> Option<&'static str> {
-    match word.to_lowercase().as_str() {
-        "done" | "finished" | "ok" | "pass" | "passed" | "approve" | "approved" | "success"
-        | "lgtm" => Some("complete"),
-        "reject" | "rejected" | "fail" | "failed" | "changes_requested" | "needs_work"
-        | "needs_fixes" => Some("needs_review"),
-        "stuck" | "waiting" | "hold" | "on_hold" => Some("blocked"),
-        "skipped" | "n/a" => Some("skip"),
-        _ => None,
-    }
-}
-
-impl Refusal {
     /// Returns the code that stands for the refusal in JSON.
     pub fn code(&self) -> &'static str {
         match self {
@@ -294,6 +272,8 @@ impl Refusal {
             Self::HumanRequired { .. } => "human_required",
             Self::CircularLoop { .. } => "circular_loop",
             Self::VisitEnded { .. } => "visit_ended",
+            Self::Repeated { .. } => "repeated_completion",
+            Self::OtherGate { .. } => "other_gate",
             Self::VisitAhead { .. } => "visit_ahead",
             Self::Finished { .. } => "task_finished",
             Self::CompletionReused { .. } => "completion_id_reused",
@@ -407,6 +387,18 @@ impl Refusal {
                 "outcome": outcome,
                 "exited": at.to_string(),
             }),
+            Self::Repeated { ticket, open, gate, agent, outcome, at } => json!({
+                "task": ticket.task,
+                "ticket": ticket,
+                "openGate": open,
+                "gate": gate,
+                "yourAgentId": agent,
+                "outcome": outcome,
+                "exited": at.to_string(),
+            }),
+            Self::OtherGate { ticket, given, current } => {
+                json!({"task": ticket.task, "ticket": ticket, "gate": given, "openGate": current})
+            }
             Self::VisitAhead { task, visit, current } => {
                 json!({"task": task, "visit": visit, "currentVisit": current})
             }

@@ -154,6 +154,7 @@ pub(crate) fn completion(agent: &str, outcome: &str) -> Completion {
     let reject = outcome == "needs_review" || outcome == "blocked";
     Completion {
         ticket: Ticket { task: id("AOF-abc"), visit: None, branch: None },
+        gate: None,
         agent: id(agent),
         outcome: Some(outcome.to_owned()),
         summary: Some("said something".into()),

@@ -4,5 +4,6 @@ pub(crate) mod claims;
 pub(crate) mod completion;
 pub(crate) mod decide;
 pub(crate) mod fold;
+pub(crate) mod repeated;
 pub(crate) mod rule_changes;
 pub(crate) mod visit;

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use serde_json::{Value, json};
 
-use crate::domain::{AgentId, Destination, GateId, Outcome, Task, TaskId, Visit};
+use crate::domain::{AgentId, Destination, GateId, Outcome, Task, TaskId, Ticket, Visit};
 use crate::files::task_file::visits::branch_value;
 use crate::files::task_file::{Origin, TaskFile, review_value, visits, works};
 use crate::project::active_rules::{InForce, in_force};
@@ -13,7 +13,7 @@ use crate::project::workspace::Workspace;
 use crate::rules::brief::{GateContext, brief, brief_at};
 use crate::rules::template::Body;
 use crate::rules::{
-    Deadline, Limit, Rules, Warning, Workplace, deadlines, is_looping, may_complete,
+    Deadline, Limit, Rules, Warning, Workplace, deadlines, entry_ticket, is_looping, may_complete,
 };
 use crate::storage::ProjectPath;
 use crate::tasks::plan::{Changed, DryRun, adoption_step};
@@ -218,6 +218,12 @@ pub(crate) fn ended_visits(changed: &Changed) -> &[Visit] {
     // For a repeated completion, that is the last visit.
     let from = if changed.settled { history.len().saturating_sub(1) } else { before };
     history.get(from..).unwrap_or_default()
+}
+
+/// Returns the ticket of the visit that a completion ended.
+pub(crate) fn ended_ticket(changed: &Changed) -> Option<Ticket> {
+    let task = &changed.after.task;
+    entry_ticket(task, task.history.len().checked_sub(ended_visits(changed).len())?)
 }
 
 /// A task's ended visits, oldest first, and the open one.

@@ -129,6 +129,8 @@ fn completions_are_refused_with_these_codes() {
     table.fails(&says(&format!("{id}@0"), "agent-8", "-o complete -s Done"));
     table.fails(&says(&format!("{id}@0"), "agent-7", "-o complete -s Other --id c1"));
     table.fails(&says(&id, "agent-7", "-o complete -s Done"));
+    table.fails(&says(&id, "agent-7", "-o complete -s Done --gate implement"));
+    table.fails(&says(&format!("{id}@1"), "agent-7", "-o complete -s Done"));
     table.fails(&says(&format!("{id}@1"), "agent-8", "-o complete -s Done"));
     table.fails(&says(&format!("{id}@1/taste"), "agent-3", "-o complete -s Done"));
     table.fails(&format!("task hold {id}@1/style --reason Wait"));
@@ -138,8 +140,8 @@ fn completions_are_refused_with_these_codes() {
     table.fails(&says(&id, "agent-3", "-s Done"));
     table.fails(&says(&id, "agent-3", "-o skip -s Done"));
     table.fails(&says(&id, "agent-3", "-o needs_review -s Done"));
-    table.does(&says(&id, "agent-3", "-o complete -s Done"));
-    table.fails(&says(&id, "agent-3", "-o complete -s Done"));
+    table.does(&says(&format!("{id}@3"), "agent-3", "-o complete -s Done"));
+    table.fails(&says(&format!("{id}@4"), "agent-3", "-o complete -s Done"));
     table.does(&says(&id, "human-ada", "-o complete -s Done"));
     table.fails(&says(&id, "human-ada", "-o complete -s Done"));
     let apart = table.task("Apart --workflow apart");

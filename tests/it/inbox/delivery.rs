@@ -63,7 +63,7 @@ fn good_ones_go_through_behind_bad_ones_and_bad_ones_are_explained() {
     let _ = env.complete("AOF-abc", "agent-7");
     for (name, content) in [
         ("1-syntax.yaml", "task: [AOF-abc\n"),
-        ("2-role.yaml", "task: AOF-abc\nagent: agent-7\noutcome: complete\nsummary: Mine\n"),
+        ("2-role.yaml", "task: AOF-abc\nagent: agent-8\noutcome: complete\nsummary: Mine\n"),
         (
             "3-nobody.json",
             r#"{"task": "AOF-nobody", "agent": "agent-3", "outcome": "complete", "summary": "x"}"#,
@@ -99,7 +99,7 @@ fn good_ones_go_through_behind_bad_ones_and_bad_ones_are_explained() {
     10:00:05  refused `8-path.yaml`: `../../etc/passwd` is not a task or a ticket
               hint: it is a prefix, `-`, and 3 to 32 of `a-z0-9`, as in `AOF-7qk`; or such an id and the number of a visit, as in `AOF-7qk@3`, and of a branch, as in `AOF-7qk@3/security`
               it is now `.aof/refused/8-path.yaml`, with the whole reason in `.aof/refused/8-path.yaml.reason.json`
-    10:00:05  refused `2-role.yaml`: gate `review` is the work of role `architect`, and `agent-7` is in `backend`
+    10:00:05  refused `2-role.yaml`: gate `review` is the work of role `architect`, and `agent-8` is in `backend`
               hint: it can be completed by `agent-3`; take a task of your own with `aof task next`, or have org.yaml changed
               it is now `.aof/refused/2-role.yaml`, with the whole reason in `.aof/refused/2-role.yaml.reason.json`
     10:00:05  refused `3-nobody.json`: there is no task `AOF-nobody`

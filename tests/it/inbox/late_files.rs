@@ -70,7 +70,14 @@ fn counted_once(env: &TestEnvironment, id: &str, late: &str) {
     let text = env.task_text(id);
     assert!(text.contains("current: review"), "{text}");
     let reason = env.read(&format!(".aof/refused/{late}.reason.json"));
-    assert!(reason.contains("\"visit_ended\"") && reason.contains(&format!("{id}@0")), "{reason}");
+    let reason: serde_json::Value = serde_json::from_str(&reason).unwrap();
+    // The clock of git's reflog has whole seconds: what was dropped in the same one is told by its words.
+    let is_late = match reason["error"].as_str() {
+        Some("visit_ended") => reason["task"] == *id && reason["visit"] == 0,
+        Some("repeated_completion") => reason["ticket"] == format!("{id}@1"),
+        _ => false,
+    };
+    assert!(is_late, "{reason}");
     assert_eq!(env.files(".aof/inbox"), [""; 0]);
     check(env);
 }
@@ -131,8 +138,9 @@ fn what_was_dropped_before_the_first_word_counted_is_late_and_what_comes_after_i
     drop(open);
     eventually("it is late", || env.exists(".aof/refused/y.yaml"));
     counted_once(&env, &id, "y.yaml");
-    drop_file(&env, "z.yaml", text("z.yaml"));
-    eventually("what comes after is of the next visit", || log(&env).contains("review -> end"));
+    let next = text("z.yaml").replace(&id, &format!("{id}@1"));
+    drop_file(&env, "z.yaml", next);
+    eventually("what names the next visit is of that", || log(&env).contains("review -> end"));
     watcher.stop("-TERM");
     check(&env);
 }
@@ -154,7 +162,7 @@ fn whoever_sees_that_the_first_word_counts_may_say_the_next_at_once() {
         drop_file(&env, "x.yaml", text("x.yaml"));
         eventually("it can be seen", || pipe.with_extension("reached").exists());
         assert!(env.task_text(&id).contains("current: review"), "{point}");
-        drop_file(&env, "y.yaml", text("y.yaml"));
+        drop_file(&env, "y.yaml", text("y.yaml").replace(&id, &format!("{id}@1")));
         let opened = File::options().read(true).write(true).open(&pipe).unwrap();
         eventually("the next counts", || {
             log(&env).contains("review -> end") || env.exists(".aof/refused/y.yaml")
@@ -173,6 +181,7 @@ fn a_wrong_ticket_says_nothing_of_the_words_without_one() {
         let id = env.new_task(&["Add login"]);
         let _ = env.complete(&id, "agent-7").success();
         dropped(&env, "x.yaml", &format!("{id}@{visit}"));
+        let _ = env.aof(&["task", "assign", &id, "agent-7"]).success();
         dropped(&env, "y.yaml", &id);
         let output = env.aof(&["watch", "--once"]);
         assert!(env.task_path(&id).starts_with("tasks/archive/"), "{output}");
@@ -182,4 +191,25 @@ fn a_wrong_ticket_says_nothing_of_the_words_without_one() {
         );
         check(&env);
     }
+}
+
+#[test]
+fn what_was_dropped_before_a_visit_began_is_not_for_that_visit_whoever_dropped_it() {
+    let both = "roles:\n  backend: {agents: [agent-7, agent-8]}\n  architect: {agents: [agent-7, agent-8]}\n";
+    let env = TestEnvironment::with_rules(PROJECT, both);
+    let id = env.new_task(&["Add login"]);
+    let text = format!("task: {id}\nagent: agent-8\noutcome: complete\nsummary: Mine\n");
+    drop_file(&env, "x.yaml", text);
+    // As if the review began long after: file times are the system's.
+    let later = "2099-02-16T10:00:00Z";
+    let mut command = env.aof_command(&["task", "complete", &id, "--agent", "agent-7"]);
+    command.args(["--outcome", "complete", "--summary", "Did it"]).env("AOF_NOW", later);
+    let _ = env.run(command).success();
+    let reflog = File::options().append(true).open(env.path(".git/logs/refs/heads/main")).unwrap();
+    reflog.set_modified(SystemTime::now() + Duration::from_secs(9)).unwrap();
+    let _ = env.aof(&["watch", "--once"]);
+    assert!(env.task_text(&id).contains("current: review"), "{}", env.task_text(&id));
+    let reason = env.read(".aof/refused/x.yaml.reason.json");
+    assert!(reason.contains("visit_ended") && reason.contains("agent-7"), "{reason}");
+    check(&env);
 }

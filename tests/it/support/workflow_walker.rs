@@ -306,6 +306,7 @@ fn completion(
     let branch = post.branch().cloned();
     Completion {
         ticket: Ticket { branch, ..task.ticket() },
+        gate: None,
         agent: agent.unwrap_or_else(|| panic!("nobody may complete `{}`", post.gate.id)).clone(),
         outcome: Some(outcome.to_string()),
         summary: Some(format!("said {outcome}")),

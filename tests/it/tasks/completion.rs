@@ -42,7 +42,7 @@ fn a_task_goes_all_the_way() {
     assert_snapshot!(env.complete(&id, "agent-7"), @"
     exit 0
     --- stdout
-    AOF-xxxxx: implement -> review (complete)
+    AOF-xxxxx: implement -> review (complete), for AOF-xxxxx@0
       now at review, ready for agent-3
     ");
     assert_snapshot!(env.say(&id, "agent-3", "needs_review", &[
@@ -50,7 +50,7 @@ fn a_task_goes_all_the_way() {
     ]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: review -> implement (needs_review)
+    AOF-xxxxx: review -> implement (needs_review), for AOF-xxxxx@1
       now at implement, ready for agent-7 or agent-8
     ");
     assert_snapshot!(env.plain(&env.task_text(&id)), @"
@@ -125,7 +125,7 @@ fn a_task_goes_all_the_way() {
     assert_snapshot!(env.complete(&id, "agent-3"), @"
     exit 0
     --- stdout
-    AOF-xxxxx: review -> end (complete)
+    AOF-xxxxx: review -> end (complete), for AOF-xxxxx@3
       now complete; archived as tasks/archive/2026/02/16/AOF-xxxxx.md
     ");
     assert_snapshot!(env.plain(&env.task_text(&id)), @"
@@ -275,7 +275,7 @@ fn one_that_is_blocked_waits_where_it_is() {
     assert_snapshot!(env.say(&id, "agent-7", "blocked", &["--blocker", "Waiting for the API spec of the platform team"]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: implement (blocked)
+    AOF-xxxxx: implement (blocked), for AOF-xxxxx@0
       now at implement, blocked: Waiting for the API spec of the platform team
     ");
     let _ = env.complete(&id, "agent-7");
@@ -297,7 +297,7 @@ fn a_completion_delivered_again_is_settled() {
     assert_snapshot!(env.say(&id, "agent-7", "complete", &["--id", "c-1"]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: implement -> review (complete) (nothing changed)
+    AOF-xxxxx: implement -> review (complete), for AOF-xxxxx@0 (nothing changed)
       now at review, ready for agent-3
     ");
     assert!(
@@ -385,7 +385,7 @@ fn a_rehearsal_leaves_no_trace() {
     assert_snapshot!(env.say(&id, "agent-7", "complete", &["--dry-run"]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: implement -> review (complete) (dry run: nothing was written)
+    AOF-xxxxx: implement -> review (complete), for AOF-xxxxx@0 (dry run: nothing was written)
       it would be at review, ready for agent-3
     ");
     assert_eq!(
@@ -406,7 +406,7 @@ fn a_rehearsal_leaves_no_trace() {
     assert_snapshot!(env.say("AOF-abc", "agent-7", "complete", &["--dry-run"]), @"
     exit 0
     --- stdout
-    AOF-abc: implement -> review (complete) (dry run: nothing was written)
+    AOF-abc: implement -> review (complete), for AOF-abc@0 (dry run: nothing was written)
       it would be at review, ready for agent-3
     ");
     assert_eq!(everything(), before);
@@ -535,7 +535,7 @@ fn conditions_choose_the_way() {
     assert_snapshot!(env.complete(&plain, "agent-7"), @"
     exit 0
     --- stdout
-    AOF-xxxxx: implement -> deploy (complete)
+    AOF-xxxxx: implement -> deploy (complete), for AOF-xxxxx@0
       now at deploy, ready for agent-7 or agent-8 (passed over: security, broken)
     --- stderr
     warning: the condition of gate `broken` failed: Cannot read property 'bar' of undefined in `metadata.foo.bar.baz`; the gate is passed over
@@ -544,7 +544,7 @@ fn conditions_choose_the_way() {
     assert_snapshot!(env.complete(&auth, "agent-7"), @"
     exit 0
     --- stdout
-    AOF-xxxxx: implement -> security (complete)
+    AOF-xxxxx: implement -> security (complete), for AOF-xxxxx@0
       now at security, ready for agent-3
     ");
     let front = crate::support::checker::parse(env.task_text(&plain).as_bytes()).unwrap();
@@ -562,10 +562,10 @@ fn a_gate_that_nobody_staffs_blocks_and_says_so() {
     assert_snapshot!(env.complete(&id, "agent-7"), @"
     exit 0
     --- stdout
-    AOF-xxxxx: implement -> security (complete)
+    AOF-xxxxx: implement -> security (complete), for AOF-xxxxx@0
       now at security, blocked: No agents available for role: security
     ");
-    assert_snapshot!(env.plain(&env.say(&id, "agent-7", "complete", &["--json"]).to_string()), @r#"
+    assert_snapshot!(env.plain(&env.say(&format!("{id}@1"), "agent-7", "complete", &["--json"]).to_string()), @r#"
     exit 4
     --- stdout
     {
@@ -602,7 +602,7 @@ fn what_is_sent_back_again_and_again_is_stopped() {
     assert_snapshot!(env.say(&id, "agent-3", "needs_review", &["--blocker", "`login.rs` still panics"]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: review -> implement (needs_review)
+    AOF-xxxxx: review -> implement (needs_review), for AOF-xxxxx@11
       now at implement, blocked: Circular rejection loop: sent back to gate 'implement' 6 times, last by 'review'
     ");
     let head = env.head();
@@ -637,5 +637,82 @@ fn a_gate_without_reviews_takes_the_default_outcome() {
     let output =
         env.aof(&["task", "complete", &id, "--agent", "agent-7", "-s", "Did it"]).success();
     assert!(output.stdout.contains("implement -> review (complete)"), "{output}");
+    check(&env);
+}
+
+/// Three gates of one role: whoever says the same words three times must not walk through all of them.
+const ONE_ROLE: &str = "\
+workflow:
+  gates:
+    - {id: work, role: dev}
+    - {id: review, role: dev, canReject: true}
+    - {id: qa, role: dev}
+";
+const DEVELOPERS: &str = "roles:\n  dev: {agents: [agent-7, agent-8]}\n";
+
+fn at_one_role() -> (TestEnvironment, &'static str) {
+    let env = TestEnvironment::with_rules(ONE_ROLE, DEVELOPERS);
+    env.hand_made("AOF-abc", "Add login");
+    (env, "AOF-abc")
+}
+
+#[test]
+fn a_completion_said_twice_counts_once_and_the_command_that_says_it_on_purpose_runs() {
+    let (env, id) = at_one_role();
+    let _ = env.complete(id, "agent-7");
+    let head = env.head();
+    let again = env.say(id, "agent-7", "complete", &[]).code(5);
+    assert_snapshot!(again, @"
+    exit 5
+    --- stderr
+    error: `agent-7` ended gate `work` with `complete` at 2026-02-16T10:00:04Z; said once more without a ticket, that would end gate `review` as well
+
+    hint: nothing was changed, and nothing is to be done; if gate `review` is meant as well, name its visit: `AOF-abc@1` in place of `AOF-abc`
+
+    example:
+      aof task complete AOF-abc@1 --agent agent-7 --outcome complete --summary 'Did it'
+    ");
+    let json = env.say(id, "agent-7", "complete", &["--json"]).code(5).json();
+    assert_eq!(
+        (&json["error"], &json["ticket"]),
+        (&"repeated_completion".into(), &"AOF-abc@1".into())
+    );
+    unchanged(&env, &head);
+    let command = again.stderr.lines().find(|line| line.trim().starts_with("aof ")).unwrap();
+    let mut shell = env.command("sh");
+    shell.args(["-c", command]);
+    let _ = env.run(shell).success();
+    assert!(env.task_text(id).contains("current: qa"), "{}", env.task_text(id));
+    // Somebody else's words repeat nothing.
+    let _ = env.complete(id, "agent-8");
+    check(&env);
+}
+
+#[test]
+fn honest_words_without_a_ticket_go_on_working() {
+    let (env, id) = at_one_role();
+    // Blocked, unblocked, complete.
+    let _ = env.say(id, "agent-7", "blocked", &["--blocker", "No access to staging"]).success();
+    let _ = env.aof(&["task", "unblock", id, "--agent", "human-ada"]).success();
+    let _ = env.complete(id, "agent-7");
+    // Rejected by oneself, mended, complete.
+    let _ = env.say(id, "agent-7", "needs_review", &["--blocker", "No test"]).success();
+    let _ = env.complete(id, "agent-7");
+    let _ = env.say(id, "agent-7", "complete", &[]).code(5);
+    // Claimed since.
+    let _ = env.aof(&["task", "assign", id, "agent-7"]).success();
+    let _ = env.complete(id, "agent-7");
+    // The gate's name counts as a ticket where that gate is open.
+    let named = |gate: &str| env.say(id, "agent-7", "complete", &["--gate", gate]);
+    assert_snapshot!(named("work").code(5), @"
+    exit 5
+    --- stderr
+    error: task `AOF-abc` is at gate `qa`, not at `work`
+
+    hint: if gate `qa` is meant, name its visit: `AOF-abc@5`; see where it stands with `aof task show AOF-abc`
+    ");
+    let _ = named("nowhere").code(4);
+    let _ = named("qa").success();
+    assert!(env.task_path(id).starts_with("tasks/archive/"), "{}", env.task_text(id));
     check(&env);
 }

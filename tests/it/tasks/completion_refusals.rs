@@ -179,7 +179,7 @@ fn somebody_elses_work_is_refused() {
     let env = TestEnvironment::new();
     at_review(&env, "AOF-abc");
     let head = env.head();
-    assert_snapshot!(env.say("AOF-abc", "agent-7", "complete", &[]), @"
+    assert_snapshot!(env.say("AOF-abc@1", "agent-7", "complete", &[]), @"
     exit 4
     --- stderr
     error: gate `review` is the work of role `architect`, and `agent-7` is in `backend`
@@ -223,7 +223,8 @@ fn whoever_holds_a_task_and_tries_one_of_another_role_is_told_both() {
     let _ = env.complete(&other, "agent-7");
     env.edit(&format!("tasks/{own}.md"), "  role: backend", "  role: backend\n  agent: agent-7");
     env.commit_all("handed out");
-    assert_snapshot!(env.say(&other, "agent-7", "complete", &["--json"]), @r#"
+    let ticket = format!("{other}@1");
+    assert_snapshot!(env.say(&ticket, "agent-7", "complete", &["--json"]), @r#"
     exit 4
     --- stdout
     {
@@ -238,7 +239,7 @@ fn whoever_holds_a_task_and_tries_one_of_another_role_is_told_both() {
     --- stderr
     you tried to complete `AOF-xxxxx`, and your task is `AOF-xxxxx`; besides, gate `review` is the work of role `architect`, and `agent-7` is in `backend`
     "#);
-    assert_snapshot!(env.say(&other, "agent-7", "complete", &[]), @"
+    assert_snapshot!(env.say(&ticket, "agent-7", "complete", &[]), @"
     exit 4
     --- stderr
     error: you tried to complete `AOF-xxxxx`, and your task is `AOF-xxxxx`; besides, gate `review` is the work of role `architect`, and `agent-7` is in `backend`
@@ -393,7 +394,7 @@ fn a_gate_for_people_is_closed_to_programs() {
     assert_snapshot!(env.complete(&id, "human-ada"), @"
     exit 0
     --- stdout
-    AOF-xxxxx: approve -> end (complete)
+    AOF-xxxxx: approve -> end (complete), for AOF-xxxxx@0
       now complete; archived as tasks/archive/2026/02/16/AOF-xxxxx.md
     ");
     assert_snapshot!(env.git_plain(&["log", "-1", "--format=%an <%ae>"]), @"human-ada <ada@example.org>");

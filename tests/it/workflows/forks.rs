@@ -148,7 +148,7 @@ fn branches_are_taken_briefed_completed_and_recorded_each_on_its_own() {
     assert_snapshot!(env.say(&id, "agent-s", "complete", &["--output", "risk=low"]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: parallel-review/security (complete)
+    AOF-xxxxx: parallel-review/security (complete), for AOF-xxxxx@1/security
       now at parallel-review, ready for docs (writer), style (backend)
     ");
     assert_snapshot!(env.say(&format!("{id}@1/docs"), "agent-w", "complete", &[]), @"
@@ -315,7 +315,7 @@ fn what_all_want_comes_back_once() {
     assert_snapshot!(env.say(&id, "agent-w", "needs_review", &notes), @"
     exit 0
     --- stdout
-    AOF-xxxxx: parallel-review/docs -> implement (needs_review)
+    AOF-xxxxx: parallel-review/docs -> implement (needs_review), for AOF-xxxxx@1/docs
       now at implement, ready for agent-7 or agent-8
     ");
     check(&env);
@@ -539,7 +539,7 @@ fn a_fork_none_of_whose_branches_applies_is_passed_in_a_commit_of_its_own() {
     assert_snapshot!(env.complete(&id, "agent-7"), @"
     exit 0
     --- stdout
-    AOF-xxxxx: implement -> parallel-review -> approve (complete)
+    AOF-xxxxx: implement -> parallel-review -> approve (complete), for AOF-xxxxx@0
       now at approve, ready for agent-l (passed over: security, docs, style)
     ");
     assert_snapshot!(env.log(), @"

@@ -162,10 +162,14 @@ fn verdicts_and_keys_of_replies_are_read_as_they_were() {
     let id = env.new_task(&["Soup"]);
     let reply = |agent: &str, text: &str| {
         env.write("reply.md", text);
+        let task = env.task_text(&id);
+        let gate = task.split("current: ").nth(1).and_then(|rest| rest.lines().next()).unwrap();
         env.aof(&[
             "task",
             "complete",
             &id,
+            "--gate",
+            gate,
             "--agent",
             agent,
             "--summary",

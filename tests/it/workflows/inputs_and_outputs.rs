@@ -258,7 +258,7 @@ fn a_verdict_in_a_text_decides_and_silence_sends_back() {
     assert_snapshot!(say("quoted.md", &[]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: check -> implement (needs_review)
+    AOF-xxxxx: check -> implement (needs_review), for AOF-xxxxx@2
       now at implement, ready for agent-w
     --- stderr
     warning: gate `check` (attempt 1) looked for `<gate>PASS</gate>` or `<gate>FAIL</gate>` in the text, and there is none; what is quoted or code does not count. It was taken for `needs_review`
@@ -275,7 +275,7 @@ fn a_verdict_in_a_text_decides_and_silence_sends_back() {
     assert_snapshot!(say("verdict.md", &[]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: check -> end (complete)
+    AOF-xxxxx: check -> end (complete), for AOF-xxxxx@5
       now complete; archived as tasks/archive/2026/02/16/AOF-xxxxx.md
     ");
     check(&env);

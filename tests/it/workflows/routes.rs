@@ -93,7 +93,7 @@ fn a_task_goes_round_and_a_gate_that_decides_by_itself_commits_its_own_entry() {
     assert_snapshot!(env.say(&id, "agent-r", "needs_review", &["--blocker", "The session never expires"]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: review -> mend (needs_review)
+    AOF-xxxxx: review -> mend (needs_review), for AOF-xxxxx@2
       now at mend, ready for agent-w or agent-v
     ");
     assert_snapshot!(env.aof(&["why", &id]), @"
@@ -119,7 +119,7 @@ fn a_task_goes_round_and_a_gate_that_decides_by_itself_commits_its_own_entry() {
     assert_snapshot!(env.say(&id, "agent-r", "Approved", &[]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: review -> size -> end (approved)
+    AOF-xxxxx: review -> size -> end (approved), for AOF-xxxxx@4
       now complete; archived as tasks/archive/2026/02/16/AOF-xxxxx.md
     ");
     assert_snapshot!(env.aof(&["task", "history", &id]), @"
@@ -186,7 +186,7 @@ fn a_task_sent_back_too_often_is_the_roles_that_it_escalates_to() {
     assert_snapshot!(reject(), @"
     exit 0
     --- stdout
-    AOF-xxxxx: review -> mend (needs_review)
+    AOF-xxxxx: review -> mend (needs_review), for AOF-xxxxx@4
       now at mend, ready for agent-p
     ");
     assert_snapshot!(env.aof(&["task", "list"]), @"
@@ -228,7 +228,7 @@ fn a_task_sent_back_too_often_is_the_roles_that_it_escalates_to() {
     assert_snapshot!(env.complete(&id, "agent-p"), @"
     exit 0
     --- stdout
-    AOF-xxxxx: mend -> review (complete)
+    AOF-xxxxx: mend -> review (complete), for AOF-xxxxx@5
       now at review, ready for agent-r or agent-w
     ");
     check(&env);

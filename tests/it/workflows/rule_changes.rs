@@ -34,8 +34,8 @@ fn change(env: &TestEnvironment, name: &str, from: &str, to: &str) {
 /// Returns a task that has passed so many gates.
 fn task_past(env: &TestEnvironment, gates: usize) -> String {
     let id = env.new_task(&["Add login"]);
-    for agent in &["agent-7", "agent-7", "agent-3"][..gates] {
-        let _ = env.complete(&id, agent);
+    for (visit, agent) in ["agent-7", "agent-7", "agent-3"][..gates].iter().enumerate() {
+        let _ = env.complete(&format!("{id}@{visit}"), agent);
     }
     id
 }
@@ -265,7 +265,8 @@ fn another_role_gets_the_work() {
     ");
     let task = env.task_text(&id);
     assert!(task.contains("role: qa") && !task.contains("agent: agent-7\n  claimed"), "{task}");
-    let refused = env.say(&id, "agent-7", "complete", &["--json"]).code(4).json();
+    let ticket = format!("{id}@1");
+    let refused = env.say(&ticket, "agent-7", "complete", &["--json"]).code(4).json();
     assert_eq!(refused["error"], "wrong_role");
     let _ = env.complete(&id, "agent-5");
     check(&env);
@@ -282,7 +283,7 @@ fn an_agent_that_is_removed_finishes_what_it_has_and_gets_nothing_new() {
     assert_eq!(env.head(), head, "it goes on");
     let _ = env.say(&two, "agent-7", "complete", &[]).code(4);
     let _ = env.complete(&one, "agent-7");
-    let _ = env.say(&one, "agent-7", "complete", &[]).code(4);
+    let _ = env.say(&format!("{one}@1"), "agent-7", "complete", &[]).code(4);
     let _ = env.complete(&one, "agent-8");
     check(&env);
 }
@@ -332,7 +333,7 @@ fn a_new_gate_counts_where_it_is_still_ahead() {
     assert_eq!(env.aof(&["status", "--json"]).success().json()["drifted"], 2);
     let shown = env.aof(&["task", "show", &before]).success();
     assert!(shown.stdout.contains("the task came here under earlier rules"), "{shown}");
-    let _ = env.complete(&before, "agent-7");
+    let _ = env.complete(&format!("{before}@1"), "agent-7");
     assert!(
         env.aof(&["task", "show", &before, "--json"]).success().json().get("drifted").is_none()
     );
@@ -651,7 +652,7 @@ fn a_task_that_the_rules_left_behind_is_told_of_and_can_be_set_going() {
         assert_eq!(status["attention"][0]["code"], "rules_not_followed", "{after}: {status}");
         let why = env.aof(&["why", &id]).success();
         // What is said is meant for the visit that it was said in, not for the one that the task goes on to.
-        let _ = env.say(&id, "agent-7", "complete", &[]).code(5);
+        let _ = env.say(&id, "agent-8", "complete", &[]).code(5);
         if after == condition {
             assert!(why.stdout.contains("gate `check` decides by itself"), "{why}");
             assert!(env.aof(&["why", &id]).success().stdout.contains("gate    send"), "{after}");

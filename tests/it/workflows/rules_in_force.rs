@@ -13,7 +13,7 @@ fn rules_count_once_they_are_committed() {
     assert_snapshot!(env.complete(&id, "agent-7"), @"
     exit 0
     --- stdout
-    AOF-xxxxx: implement -> review (complete)
+    AOF-xxxxx: implement -> review (complete), for AOF-xxxxx@0
       now at review, ready for agent-3
     --- stderr
     warning: project.yaml differs from what is committed; the committed rules count
@@ -25,7 +25,7 @@ fn rules_count_once_they_are_committed() {
     assert_snapshot!(env.complete(&tidy, "agent-7"), @"
     exit 0
     --- stdout
-    AOF-xxxxx: implement -> inspect (complete)
+    AOF-xxxxx: implement -> inspect (complete), for AOF-xxxxx@0
       now at inspect, ready for agent-3
     ");
     check(&env);
@@ -71,7 +71,7 @@ fn invalid_rules_leave_the_older_ones_in_force_and_are_loud() {
     assert_snapshot!(env.complete(&id, "agent-7"), @"
     exit 0
     --- stdout
-    AOF-xxxxx: implement -> review (complete)
+    AOF-xxxxx: implement -> review (complete), for AOF-xxxxx@0
       now at review, ready for agent-3
     --- stderr
     warning: the committed rules are invalid, so those of commit COMMIT stay in force; see `aof workflow validate`
@@ -188,7 +188,7 @@ fn without_any_rules_there_is_one_gate_for_everybody() {
     assert_snapshot!(env.say(&id, "anybody", "complete", &[]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: complete -> end (complete)
+    AOF-xxxxx: complete -> end (complete), for AOF-xxxxx@0
       now complete; archived as tasks/archive/2026/02/16/AOF-xxxxx.md
     ");
     check(&env);

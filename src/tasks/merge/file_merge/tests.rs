@@ -67,6 +67,7 @@ fn completed(text: &str, agent: &str, key: &str, minute: i64, work: Option<&str>
     let file = read(text);
     let says = Completion {
         ticket: file.task.ticket(),
+        gate: None,
         agent: agent.parse().unwrap(),
         outcome: Some("complete".into()),
         summary: Some(format!("said by {agent}")),

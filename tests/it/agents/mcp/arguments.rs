@@ -82,7 +82,7 @@ fn arguments_that_do_not_fit_are_refused_with_those_that_do() {
       -> {"tool":"aof_task_complete","arguments":{"outcome":"<outcome>","summary":"Stuck","task":"AOF-xxxxx@0"}}
     aof_task_complete: "unknown_argument"
       `aof_task_complete` takes no argument `agent`
-      it takes `summary`, `outcome`, `blockers`, `rejectionNotes`, `task`, `outputs`, `metadata`, `text`, `file`, `id`, `signature`
+      it takes `summary`, `outcome`, `blockers`, `rejectionNotes`, `task`, `gate`, `outputs`, `metadata`, `text`, `file`, `id`, `signature`
       -> {"tool":"aof_task_complete","arguments":{"outcome":"complete","summary":"I am somebody else","task":"AOF-xxxxx@0"}}
     aof_task_complete: "invalid_id"
       `../../etc/passwd` is not a task or a ticket: it is a prefix, `-`, and 3 to 32 of `a-z0-9`, as in `AOF-7qk`; or such an id and the number of a visit, as in `AOF-7qk@3`, and of a branch, as in `AOF-7qk@3/security`

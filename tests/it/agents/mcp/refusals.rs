@@ -311,7 +311,7 @@ fn refusals_say_where_the_task_stands_and_what_works() {
       }
     }
     "#);
-    assert_snapshot!(refusal(&env, &mut worker, complete, json!({"outcome": "complete", "summary": "Done", "task": id})), @r#"
+    assert_snapshot!(refusal(&env, &mut worker, complete, json!({"outcome": "complete", "summary": "Done", "task": format!("{id}@1")})), @r#"
     {
       "error": "wrong_role",
       "task": "AOF-xxxxx",
@@ -355,10 +355,14 @@ fn refusals_say_where_the_task_stands_and_what_works() {
     reviewer.call("aof_task_next", json!({}));
     assert_snapshot!(refusal(&env, &mut worker, complete, json!({"outcome": "complete", "summary": "Done", "task": id})), @r#"
     {
-      "error": "assigned_to_another",
+      "error": "repeated_completion",
       "task": "AOF-xxxxx",
-      "assignedAgent": "agent-3",
+      "ticket": "AOF-xxxxx@1",
+      "openGate": "review",
+      "gate": "implement",
       "yourAgentId": "agent-7",
+      "outcome": "complete",
+      "exited": "2026-02-16T10:00:05Z",
       "state": {
         "task": "AOF-xxxxx",
         "ticket": "AOF-xxxxx@1",
@@ -434,13 +438,14 @@ fn refusals_say_where_the_task_stands_and_what_works() {
     reviewer.call(complete, json!({"outcome": "complete", "summary": "Good"}));
     assert_snapshot!(refusal(&env, &mut reviewer, complete, json!({"outcome": "complete", "summary": "Done", "task": id})), @r#"
     {
-      "error": "human_required",
-      "gate": "approve",
-      "requireHuman": true,
+      "error": "repeated_completion",
+      "task": "AOF-xxxxx",
+      "ticket": "AOF-xxxxx@2",
+      "openGate": "approve",
+      "gate": "review",
       "yourAgentId": "agent-3",
-      "validAgents": [
-        "human-ada"
-      ],
+      "outcome": "complete",
+      "exited": "2026-02-16T10:00:22Z",
       "state": {
         "task": "AOF-xxxxx",
         "ticket": "AOF-xxxxx@2",

@@ -72,6 +72,7 @@ fn a_task_goes_through_by_calls_alone() {
     assert_snapshot!(shown(&env, &told), @r#"
     {
       "task": "AOF-xxxxx",
+      "ticket": "AOF-xxxxx@0",
       "outcome": "complete",
       "way": "implement -> review",
       "gate": "review",
@@ -96,6 +97,7 @@ fn a_task_goes_through_by_calls_alone() {
     assert_snapshot!(shown(&env, &told), @r#"
     {
       "task": "AOF-xxxxx",
+      "ticket": "AOF-xxxxx@1",
       "outcome": "needs_review",
       "way": "review -> implement",
       "gate": "implement",

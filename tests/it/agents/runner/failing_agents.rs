@@ -239,7 +239,7 @@ say \"$1\" \"${AOF_TASK%@*}\"
     error: you tried to complete `AOF-xxxxx`, and your task is `AOF-xxxxx`
     error: gate `approve` is for people, and `coder` is not one
     AOF-xxxxx: work -> review (complete)
-    error: `coder` worked on task `AOF-xxxxx` at gate `work`, and gate `review` is for somebody else
+    error: `coder` ended gate `work` with `complete` at 2026-02-16T10:00:08Z; said once more without a ticket, that would end gate `review` as well
     ");
     assert_eq!(stand(&env, &id), "ready review -");
     assert_eq!(stand(&env, &held), "in_progress work typist");

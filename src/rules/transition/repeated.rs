@@ -1,0 +1,72 @@
+//! A completion that names no visit: which one it cannot mean. The doors ask before they decide; a replay never does, since an entry
+//! does not say how its visit was named.
+
+use crate::domain::{AgentId, Destination, Ending, GateId, Outcome, Task, Visit};
+use crate::rules::refusal::Refusal;
+use crate::rules::workflow::rules::Rules;
+
+/// Refuses a completion that repeats the sender's last one: that was the last word of an agent, it led to another gate, and since then
+/// nothing gave the sender the task, unblocked it or moved it. Said twice, it would pass a second gate.
+pub fn refuse_repeated(task: &Task, agent: &AgentId, outcome: &str) -> Result<(), Refusal> {
+    let Some(open) = &task.gate else { return Ok(()) };
+    let is_resumed =
+        open.resumed.is_some() || open.branches.iter().any(|branch| branch.resumed.is_some());
+    if is_resumed || task.is_held_by(agent) {
+        return Ok(());
+    }
+    let Some(said) = last_said(&task.history) else { return Ok(()) };
+    let last = &said[said.len() - 1];
+    let is_repeated = |entry: &&Visit| {
+        let is_same = |said: &Outcome| said.is_meant_by(outcome);
+        entry.agent.as_ref() == Some(agent)
+            && matches!(&entry.outcome, Ending::Completed(said) if is_same(said))
+    };
+    match said.iter().rev().find(is_repeated) {
+        Some(entry) if leads_on(last) => Err(Refusal::Repeated {
+            ticket: task.ticket(),
+            open: open.current.clone(),
+            gate: entry.station(),
+            agent: agent.clone(),
+            outcome: entry.outcome.to_string(),
+            at: entry.exited,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a completion that names another gate than the open one.
+pub fn refuse_other_gate(rules: &Rules, task: &Task, given: &GateId) -> Result<(), Refusal> {
+    let Some(open) = task.gate.as_ref().filter(|open| open.current != *given) else {
+        return Ok(());
+    };
+    let gates = rules.workflow_of(task).map(|workflow| &workflow.gates);
+    let known: Vec<GateId> = gates.into_iter().flatten().map(|gate| gate.id.clone()).collect();
+    if known.contains(given) {
+        let (ticket, current) = (task.ticket(), open.current.clone());
+        Err(Refusal::OtherGate { ticket, given: given.clone(), current })
+    } else {
+        Err(Refusal::UnknownGate { given: given.clone(), known })
+    }
+}
+
+/// Returns the entries of the last visit that a completion ended, all branches of a fork; nothing if the task was moved since, by a person
+/// or other rules.
+/// Automatic gates and time limits are passed over.
+fn last_said(history: &[Visit]) -> Option<&[Visit]> {
+    let is_said = |entry: &Visit| match entry.outcome {
+        Ending::Override | Ending::Reopened | Ending::Moved => Some(false),
+        Ending::Completed(_) => entry.agent.is_some().then_some(true),
+        _ => None,
+    };
+    let (last, said) = history
+        .iter()
+        .enumerate()
+        .rev()
+        .find_map(|(place, entry)| Some((place, is_said(entry)?)))?;
+    let before = history[..last].iter().rev().take_while(|entry| entry.leaves_open()).count();
+    said.then(|| &history[last - before..=last])
+}
+
+fn leads_on(entry: &Visit) -> bool {
+    matches!(&entry.to, Some(Destination::Gate(gate)) if *gate != entry.gate)
+}
