@@ -106,6 +106,11 @@ pub(crate) fn agent_variable() -> Option<&'static str> {
     std::env::var_os(AGENT).is_none_or(|value| !value.is_empty()).then_some(AGENT)
 }
 
+/// Returns whether the environment says that one is this agent.
+pub(crate) fn is_named_by_environment(agent: &AgentId) -> bool {
+    std::env::var_os(AGENT).is_some_and(|value| value == agent.as_str())
+}
+
 // How completions are signed, where org.yaml requires it.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SignWith {

@@ -5,9 +5,12 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::cli::render::page::{TaskPage, not_adopted, warn_of_visit};
-use crate::cli::{ActingAgent, CliResult, DryRunOption, OfflineOption, Session, Words, now, words};
+use crate::cli::{
+    ActingAgent, CliResult, DryRunOption, OfflineOption, Session, Words, is_named_by_environment,
+    now, words,
+};
 use crate::dispatch::next::{self, Next, Wanted};
-use crate::domain::{RoleId, Ticket, listed};
+use crate::domain::{AgentId, Outcome, RoleId, Ticket, listed};
 use crate::files::printable::one_line;
 use crate::files::task_file::{Origin, TaskFile};
 use crate::project::rule_lookup::check_agent;
@@ -76,13 +79,14 @@ pub(crate) fn run(session: &Session, args: &BriefArgs) -> CliResult {
         let renewal = format!("`aof task renew {}`", context.ticket);
         session.output.print(&brief_markdown(&file, &context, &renewal));
     } else {
-        session.output.print(&page(&file, &context));
+        let holder = file.task.routing.agent.as_ref();
+        session.output.print(&page(&file, &context, holder));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the brief for a person.
-fn page(file: &TaskFile, context: &GateContext) -> String {
+/// Returns the brief as text. Its commands name the agent, unless the environment does.
+fn page(file: &TaskFile, context: &GateContext, agent: Option<&AgentId>) -> String {
     let mut page = TaskPage::of(&file.task);
     page.line(format!("  gate {}, ticket {}", context.gate, context.ticket));
     page.text(context.prompt.as_deref().unwrap_or_default());
@@ -112,10 +116,22 @@ fn page(file: &TaskFile, context: &GateContext) -> String {
         page.text(file.body());
     }
     let ticket = &context.ticket;
+    // A person is known by git's user.
+    let who = agent.filter(|agent| !agent.is_human() && !is_named_by_environment(agent));
+    let who = who.map(|agent| format!(" --agent {agent}")).unwrap_or_default();
     page.head("Complete it");
-    page.line(format!("  aof task complete {ticket} --outcome OUTCOME --summary \"...\""));
+    for (outcome, _) in &context.outcomes {
+        let blocker = if matches!(outcome, Outcome::NeedsReview | Outcome::Blocked) {
+            " --blocker \"...\""
+        } else {
+            ""
+        };
+        page.line(format!(
+            "  aof task complete {ticket}{who} --outcome {outcome} --summary \"...\"{blocker}"
+        ));
+    }
     if let Some(end) = context.claimed_until {
-        page.line(format!("  aof task renew {ticket}   keeps it yours beyond {end}"));
+        page.line(format!("  aof task renew {ticket}{who}   keeps it yours beyond {end}"));
     }
     page.into_text()
 }
@@ -131,7 +147,9 @@ pub(crate) fn next(session: &Session, args: &NextArgs) -> CliResult {
     let mode = args.dry_run_option.mode();
     let wanted = if args.another { Wanted::Another } else { Wanted::Next };
     match next::next(&workspace, &in_force, &agent, role, wanted, mode)? {
-        Next::Task { changed, ticket, .. } => show_next(session, rules, &changed, &ticket, mode),
+        Next::Task { changed, ticket, .. } => {
+            show_next(session, rules, &agent, &changed, &ticket, mode);
+        }
         Next::Nothing { roles, waiting } if session.output.is_json() => {
             session.output.data(json!({"task": Value::Null, "roles": roles, "waiting": waiting}));
         }
@@ -153,7 +171,14 @@ pub(crate) fn next(session: &Session, args: &NextArgs) -> CliResult {
     Ok(ExitCode::SUCCESS)
 }
 
-fn show_next(session: &Session, rules: &Rules, changed: &Changed, ticket: &Ticket, mode: DryRun) {
+fn show_next(
+    session: &Session,
+    rules: &Rules,
+    agent: &AgentId,
+    changed: &Changed,
+    ticket: &Ticket,
+    mode: DryRun,
+) {
     let context = Workplace::find(rules, &changed.after.task, ticket.branch.as_ref())
         .and_then(|workplace| brief_of(rules, &changed.after, &workplace));
     if session.output.is_json() {
@@ -167,6 +192,6 @@ fn show_next(session: &Session, rules: &Rules, changed: &Changed, ticket: &Ticke
         session.output.say(format!("{ticket} would be claimed (dry run: nothing was written)"));
     }
     if let Some(context) = context {
-        session.output.print(&page(&changed.after, &context));
+        session.output.print(&page(&changed.after, &context, Some(agent)));
     }
 }

@@ -294,9 +294,12 @@ fn a_rehearsal_shows_each_line_and_writes_nothing() {
     + 
     + - Say who you are with `AOF_AGENT` in your environment, or with `--agent ID`; `aof org show` lists the agents.
     + - Find work: `aof task next` claims your next task and prints its brief. `aof task brief ID` prints it again.
-    + - Complete: `aof task complete ID --outcome complete --summary "what you did"`.
-    + - Reject what you review: `aof task complete ID --outcome needs_review --blocker "what must change"`, a blocker for each point.
-    + - Cannot go on: `aof task complete ID --outcome blocked --blocker "what you need"`. Not yours: `aof task release ID`.
+    + - TICKET is what the brief calls the ticket, as in `AOF-abc@3`: it means this visit, so that nothing counts twice.
+    + - Complete: `aof task complete TICKET --outcome complete --summary "what you did"`.
+    + - Reject what you review: `aof task complete TICKET --outcome needs_review --summary "what you found" --blocker "what must change"`,
+    +   a blocker for each point.
+    + - Cannot go on: `aof task complete TICKET --outcome blocked --summary "why" --blocker "what you need"`. Not yours:
+    +   `aof task release TICKET`.
     + - The brief says which outcomes a gate has. A refusal says what would be accepted: read it, then do that.
     + - Never write `status`, `gate`, `routing` or `gateHistory` of a task file by hand, and do not commit task files: `aof` does both.
     + - Where the MCP server `aof` is connected, its tools do the same: `aof_task_next`, `aof_task_complete` and the others.

@@ -88,7 +88,8 @@ fn each_act_is_one_commit_that_says_what_it_was() {
       - Say in the summary what you did and how you checked it
 
     Complete it
-      aof task complete AOF-xxxxx@0 --outcome OUTCOME --summary "..."
+      aof task complete AOF-xxxxx@0 --agent agent-7 --outcome complete --summary "..."
+      aof task complete AOF-xxxxx@0 --agent agent-7 --outcome blocked --summary "..." --blocker "..."
     agent-7: AOF-xxxxx: claimed by agent-7 at implement
     Aof-Task: AOF-xxxxx
     Aof-Gate: implement
@@ -250,5 +251,22 @@ fn a_loop_ends_when_a_person_says_so() {
         .say(&id, "agent-3", "needs_review", &["--blocker", "`login.rs` still panics"])
         .success();
     assert!(env.task_text(&id).contains("status: ready"));
+    check(&env);
+}
+
+#[test]
+fn the_commands_of_a_brief_run_as_they_stand() {
+    let env = TestEnvironment::new();
+    env.hand_made("AOF-abc", "Add login");
+    let _ = env.complete("AOF-abc", "agent-7");
+    let brief = env.aof(&["task", "next", "--agent", "agent-3"]).success().stdout;
+    let commands: Vec<&str> =
+        brief.lines().filter_map(|line| line.trim().strip_prefix("aof task complete ")).collect();
+    assert_eq!(commands.len(), 3, "{brief}");
+    for command in commands {
+        let mut shell = env.command("sh");
+        shell.args(["-c", &format!("aof task complete {command} --dry-run")]);
+        let _ = env.run(shell).success();
+    }
     check(&env);
 }

@@ -205,8 +205,9 @@ fn a_claim_that_nobody_renews_ends_and_its_agent_is_told_who_has_the_task_now() 
       - Say in the summary what you did and how you checked it
 
     Complete it
-      aof task complete AOF-xxxxx@0 --outcome OUTCOME --summary "..."
-      aof task renew AOF-xxxxx@0   keeps it yours beyond 2026-02-16T10:30:05Z
+      aof task complete AOF-xxxxx@0 --agent agent-7 --outcome complete --summary "..."
+      aof task complete AOF-xxxxx@0 --agent agent-7 --outcome blocked --summary "..." --blocker "..."
+      aof task renew AOF-xxxxx@0 --agent agent-7   keeps it yours beyond 2026-02-16T10:30:05Z
     "#);
     let task = env.aof(&["task", "show", &id, "--json"]).success().json();
     assert_eq!(

@@ -91,7 +91,9 @@ fn branches_are_taken_briefed_completed_and_recorded_each_on_its_own() {
       - One blocker for each fault
 
     Complete it
-      aof task complete AOF-xxxxx@1/security --outcome OUTCOME --summary "..."
+      aof task complete AOF-xxxxx@1/security --agent agent-s --outcome complete --summary "..."
+      aof task complete AOF-xxxxx@1/security --agent agent-s --outcome needs_review --summary "..." --blocker "..."
+      aof task complete AOF-xxxxx@1/security --agent agent-s --outcome blocked --summary "..." --blocker "..."
     "#);
     assert_snapshot!(env.aof(&["task", "brief", &format!("{id}@1/style")]), @r#"
     exit 0
@@ -114,7 +116,9 @@ fn branches_are_taken_briefed_completed_and_recorded_each_on_its_own() {
       - Say in the summary what you did and how you checked it
 
     Complete it
-      aof task complete AOF-xxxxx@1/style --outcome OUTCOME --summary "..."
+      aof task complete AOF-xxxxx@1/style --outcome fine --summary "..."
+      aof task complete AOF-xxxxx@1/style --outcome ugly --summary "..."
+      aof task complete AOF-xxxxx@1/style --outcome blocked --summary "..." --blocker "..."
     "#);
     assert_snapshot!(env.aof(&["why", &id]), @"
     exit 0
@@ -348,7 +352,8 @@ fn what_all_want_comes_back_once() {
     docs: see docs/guide.md
 
     Complete it
-      aof task complete AOF-xxxxx@4 --outcome OUTCOME --summary "..."
+      aof task complete AOF-xxxxx@4 --outcome complete --summary "..."
+      aof task complete AOF-xxxxx@4 --outcome blocked --summary "..." --blocker "..."
     "#);
     let _ = env.complete(&id, "agent-7").success();
     assert_snapshot!(env.aof(&["task", "brief", &format!("{id}@5/docs")]), @r#"
@@ -380,7 +385,9 @@ fn what_all_want_comes_back_once() {
     docs: see docs/guide.md
 
     Complete it
-      aof task complete AOF-xxxxx@5/docs --outcome OUTCOME --summary "..."
+      aof task complete AOF-xxxxx@5/docs --outcome complete --summary "..."
+      aof task complete AOF-xxxxx@5/docs --outcome needs_review --summary "..." --blocker "..."
+      aof task complete AOF-xxxxx@5/docs --outcome blocked --summary "..." --blocker "..."
     "#);
     assert_snapshot!(env.aof(&["why", &id]), @"
     exit 0
@@ -477,7 +484,9 @@ fn a_blocked_branch_and_one_without_agents_hold_only_themselves() {
       - One blocker for each fault
 
     Complete it
-      aof task complete AOF-xxxxx@1/security --outcome OUTCOME --summary "..."
+      aof task complete AOF-xxxxx@1/security --agent agent-s --outcome complete --summary "..."
+      aof task complete AOF-xxxxx@1/security --agent agent-s --outcome needs_review --summary "..." --blocker "..."
+      aof task complete AOF-xxxxx@1/security --agent agent-s --outcome blocked --summary "..." --blocker "..."
     --- stderr
     AOF-xxxxx@1/security would be claimed (dry run: nothing was written)
     "#);
@@ -586,7 +595,8 @@ fn a_fork_is_judged_again_when_a_branch_is_taken_out_of_the_rules() {
       - security: The session never expires
 
     Complete it
-      aof task complete AOF-xxxxx@4 --outcome OUTCOME --summary "..."
+      aof task complete AOF-xxxxx@4 --outcome complete --summary "..."
+      aof task complete AOF-xxxxx@4 --outcome blocked --summary "..." --blocker "..."
     "#);
     assert_snapshot!(env.plain(&env.log()), @"
     Ada: AOF-xxxxx: parallel-review -> implement (needs_review)

@@ -223,7 +223,8 @@ fn a_task_sent_back_too_often_is_the_roles_that_it_escalates_to() {
       - The session never expires
 
     Complete it
-      aof task complete AOF-xxxxx@5 --outcome OUTCOME --summary "..."
+      aof task complete AOF-xxxxx@5 --agent agent-p --outcome complete --summary "..."
+      aof task complete AOF-xxxxx@5 --agent agent-p --outcome blocked --summary "..." --blocker "..."
     "#);
     assert_snapshot!(env.complete(&id, "agent-p"), @"
     exit 0
