@@ -91,7 +91,7 @@ impl<'w> CheckContext<'w> {
     pub(crate) fn drifted(&self) -> usize {
         let drifted = |project: &CheckedProject| {
             let rules = &project.in_force.rules;
-            project.listing.tasks.iter().filter(|(task, _)| task.is_drifted(rules)).count()
+            project.listing.tasks.iter().filter(|(task, _)| rules.is_drifted(task)).count()
         };
         self.project().map_or(0, drifted)
     }

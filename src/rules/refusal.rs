@@ -215,7 +215,8 @@ impl Refusal {
         Self::VisitEnded {
             ticket: ticket.clone(),
             gate: entry.station(),
-            agent: agent.cloned(),
+            // Who says something twice has lost to nobody.
+            agent: agent.filter(|agent| entry.agent.as_ref() != Some(agent)).cloned(),
             winner: entry.agent.clone(),
             outcome: entry.outcome.to_string(),
             at: entry.exited,

@@ -131,7 +131,10 @@ impl Paths {
         for folder in [INBOX, TAKEN, REFUSED].into_iter().filter(|_| self.has_inbox) {
             let inside = folder.trim_start_matches(".aof/");
             if local.kind(inside)? != Some(FileKind::Folder) {
-                Folder::create(&self.root, folder)?;
+                // Whoever may write here speaks for agents.
+                inside.split('/').try_fold(None::<Folder>, |outer, name| {
+                    outer.as_ref().unwrap_or(&local).private_child(name).map(Some)
+                })?;
             }
         }
         // Schemas serve only editors: if they cannot be written, nothing else fails, and `aof doctor` reports it.

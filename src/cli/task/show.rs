@@ -22,7 +22,7 @@ use crate::history::verify::signatures::evidence;
 use crate::project::workspace::Workspace;
 use crate::rules::{NAMESPACE, Rules};
 use crate::tasks::view::task_view::{
-    HistoryView, TaskView, frozen, history, history_value, is_drifted, show, task_value,
+    HistoryView, TaskView, frozen, history, history_value, show, task_value,
 };
 
 #[derive(Debug, clap::Args)]
@@ -85,7 +85,7 @@ fn facts(rules: &Rules, view: &TaskView, now: Timestamp) -> Vec<(&'static str, S
             facts.push(("who", turn(rules, &view.file)));
         }
     }
-    if is_drifted(rules, task) {
+    if rules.is_drifted(task) {
         let drifted = "the task came here under earlier rules; `aof why` says what that means";
         facts.push(("rules", drifted.to_owned()));
     }

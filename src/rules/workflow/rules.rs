@@ -42,6 +42,12 @@ impl Rules {
         self.hashes.get(workflow).map(String::as_str)
     }
 
+    /// Returns whether the task stands at a gate, and other rules than these moved it there.
+    pub fn is_drifted(&self, task: &Task) -> bool {
+        let (own, now) = (task.workflow_hash.as_deref(), self.hash(&task.routing.workflow));
+        task.gate.is_some() && own.zip(now).is_some_and(|(own, now)| own != now)
+    }
+
     /// Returns whether the agent may list and start the workflow. Git's user without an agent id may.
     pub fn is_visible(&self, workflow: &Workflow, agent: Option<&AgentId>) -> bool {
         let Some(agent) = agent else { return true };

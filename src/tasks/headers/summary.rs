@@ -169,12 +169,6 @@ impl TaskSummary {
         !self.is_new && self.task.gate.is_some() && owed(rules, &self.task).is_some()
     }
 
-    /// Returns whether other rules moved it last than are in force.
-    pub(crate) fn is_drifted(&self, rules: &Rules) -> bool {
-        let (own, now) = (self.workflow_hash.as_deref(), rules.hash(&self.routing.workflow));
-        self.task.gate.is_some() && own.zip(now).is_some_and(|(own, now)| own != now)
-    }
-
     /// Returns the roles that it waits for: the gate's, or those of branches that are open.
     pub(crate) fn roles(&self) -> impl Iterator<Item = &RoleId> {
         self.role.iter().chain(self.open_branches.iter().map(|branch| &branch.role))

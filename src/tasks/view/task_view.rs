@@ -91,7 +91,7 @@ pub(crate) fn task_value(rules: &Rules, file: &TaskFile, path: &ProjectPath) -> 
     if !ends.is_empty() {
         value["deadlines"] = ends.iter().map(deadline_value).collect();
     }
-    if is_drifted(rules, &file.task) {
+    if rules.is_drifted(&file.task) {
         value["drifted"] = json!(true);
     }
     value
@@ -104,13 +104,6 @@ fn deadline_value(deadline: &Deadline) -> Value {
     };
     let branch = deadline.branch.as_ref().map(GateId::as_str);
     json!({"at": deadline.at.to_string(), "limit": limit, "branch": branch})
-}
-
-/// Returns whether the task was last changed under other rules than those in force.
-pub(crate) fn is_drifted(rules: &Rules, task: &Task) -> bool {
-    let hash = rules.hash(&task.routing.workflow);
-    !task.status.is_finished()
-        && task.workflow_hash.as_deref().zip(hash).is_some_and(|(own, now)| own != now)
 }
 
 /// Returns the possible outcomes, and the agents that can complete the work.

@@ -21,7 +21,7 @@ use crate::tasks::headers::summary::NEW;
 use crate::tasks::plan::adoption_step;
 use crate::tasks::state::commit_message::rule_effect;
 use crate::tasks::state::task_state::{TaskState, find, parse};
-use crate::tasks::view::task_view::{eligible_agents, is_drifted};
+use crate::tasks::view::task_view::eligible_agents;
 
 /// The explanation of a task's state.
 pub(crate) struct TaskExplanation {
@@ -162,7 +162,7 @@ fn reasons(workspace: &Workspace, state: &TaskState) -> Vec<String> {
             task.routing.workflow
         ));
     }
-    if is_drifted(rules, task)
+    if rules.is_drifted(task)
         && let (Some(own), Some(now)) = (&task.workflow_hash, rules.hash(&task.routing.workflow))
     {
         list.push(format!(

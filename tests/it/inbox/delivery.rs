@@ -1,6 +1,7 @@
 //! Completion files: what is dropped is either in a history, or refused with a reason, or still there; never lost, never twice.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use insta::assert_snapshot;
 
@@ -514,4 +515,16 @@ fn a_delivery_that_is_killed_anywhere_is_finished_by_the_next() {
         );
     }
     assert!(findings.is_empty(), "{}", findings.join("\n"));
+}
+
+#[test]
+fn nobody_else_may_drop_a_completion_whatever_the_umask() {
+    let env = TestEnvironment::new();
+    let mut shell = env.command("sh");
+    shell.args(["-c", "umask 0 && aof task new More"]);
+    let _ = env.run(shell).success();
+    for folder in [".aof/inbox", ".aof/inbox/.taken", ".aof/refused"] {
+        let mode = fs::metadata(env.path(folder)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700, "{folder}");
+    }
 }

@@ -174,7 +174,7 @@ fn what_no_file_says_is_counted_from_the_stream_of_events() {
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-3");
     let _ = env.complete(&id, "agent-7");
-    let _ = env.say(&format!("{id}@1"), "agent-7", "complete", &[]).code(5);
+    let _ = env.say(&format!("{id}@1"), "agent-8", "complete", &[]).code(5);
     env.write("project.yaml", "workflow: {gates: []}\n");
     env.commit_all("no gates");
     let told = |env: &TestEnvironment| -> Vec<String> {

@@ -283,7 +283,7 @@ fn refusals_say_where_the_task_stands_and_what_works() {
       "visit": 0,
       "gate": "implement",
       "winningAgent": "agent-7",
-      "losingAgent": "agent-7",
+      "losingAgent": null,
       "outcome": "complete",
       "exited": "2026-02-16T10:00:05Z",
       "state": {
