@@ -18,7 +18,8 @@ use crate::storage::StoreError;
 pub(crate) enum CliError {
     /// An operation failed.
     Operation(Box<ProjectError>),
-    /// A completion was refused; `command` is the command up to its outcome.
+    /// A completion was refused; `command` is the command up to its outcome, or the
+    /// whole command if only a ticket was missing.
     Completion { command: String, error: Box<ProjectError> },
     /// The command itself failed.
     Command { code: &'static str, problem: String, fix: Option<String>, exit_code: u8 },

@@ -24,7 +24,7 @@ pub(crate) fn find_issues(
     Ok(issues)
 }
 
-/// What was done about an issue.
+/// Whether an issue was repaired.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RepairOutcome {
     /// It was only reported.

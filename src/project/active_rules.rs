@@ -85,8 +85,7 @@ pub(crate) fn in_force(workspace: &Workspace, head: &Head) -> Result<InForce, Pr
     }
 }
 
-/// Returns the rules that were in force under an earlier commit, whatever the worktree has now; nothing if it has no rules, or none
-/// that were ever valid.
+/// Returns the rules in force at an earlier commit, independent of the worktree; `None` if that history has no valid rules.
 pub(crate) fn rules_at(
     workspace: &Workspace,
     commit: CommitId,

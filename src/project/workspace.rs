@@ -461,7 +461,7 @@ pub(crate) fn viewer(workspace: &Workspace, org: &Org, named: Option<&AgentId>) 
     actor(workspace, org, named).agent().cloned()
 }
 
-/// Returns the commit author for an agent. An agent without an email gets one that can be nobody's.
+/// Returns the commit author for an agent. An agent without an email gets an address that cannot exist.
 pub(crate) fn agent_author(org: &Org, agent: &AgentId) -> Result<Person, ProjectError> {
     let email = org
         .agent(agent)

@@ -1,4 +1,4 @@
-//! What is signed of a completion, and the check of its signature.
+//! The text that is signed for a completion, and the check of its signature.
 
 use std::collections::BTreeMap;
 

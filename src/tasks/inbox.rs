@@ -164,8 +164,8 @@ pub(crate) fn unclosed(workspace: &Workspace) -> Result<Vec<(String, ProjectErro
     Ok(growing.map(|candidate| (candidate.file.name, error())).collect())
 }
 
-/// Binds a completion to the visit that was open here when its file was dropped, unless it names one: whoever wrote it knew of no
-/// later one. What reached this clone within a second counts as known, since git's reflog has whole seconds.
+/// Binds a completion that names no visit to the visit that was open in this clone when its file was dropped: its author knew of no
+/// later visit. A visit that opened within the next second is accepted, since git's reflog has whole seconds.
 pub(crate) fn bind_to_visit_at(
     workspace: &Workspace,
     completion: &mut Completion,

@@ -138,15 +138,16 @@ pub(crate) fn run(session: &Session, args: &CompleteArgs) -> CliResult {
 /// Returns the command as it was given, with that ticket in place of the task's id.
 fn same_command(args: &CompleteArgs, ticket: &Ticket) -> String {
     let (given, ticket) = (args.ticket.to_string(), ticket.to_string());
-    let mut words: Vec<String> = std::env::args().skip(1).collect();
+    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    let mut words: Vec<String> = words.collect();
     if let Some(word) = words.iter_mut().find(|word| **word == given) {
         *word = ticket;
     }
     format!("aof {}", all_quoted(words.iter().map(String::as_str)))
 }
 
-/// Asks the person whether a completion that repeats their last one is meant for the open visit, too. Returns the ticket of that visit;
-/// nothing where there is nothing to ask.
+/// Asks the person whether a repeated completion is meant for the open visit as well. Returns the ticket of that visit; `None` if
+/// the completion repeats nothing, or the person says no.
 fn ask_if_repeated(
     session: &Session,
     workspace: &Workspace,

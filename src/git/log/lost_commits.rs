@@ -38,7 +38,7 @@ impl Repository {
         self.common_dir().join("logs").join(&head.reference)
     }
 
-    /// Returns what was dropped, earliest first, as far as the reflog tells, and HEAD does not have it otherwise.
+    /// Returns the dropped commits that the reflog shows and that HEAD still lacks, earliest first.
     pub fn dropped_steps(&self, head: &Head) -> Result<Vec<DroppedSteps>, GitError> {
         let Some(commit) = head.commit else { return Ok(Vec::new()) };
         let mut found: Vec<DroppedSteps> = Vec::new();
@@ -122,7 +122,7 @@ impl Repository {
         changed.map_or(true, |changed| changed > second)
     }
 
-    /// Returns where the branch was at that second; nothing where its reflog does not reach back so far.
+    /// Returns the branch's commit at that second; `None` if its reflog does not reach back that far.
     pub fn commit_at(&self, head: &Head, second: i64) -> Result<Option<CommitId>, GitError> {
         let moved = |line: &str| {
             let (who, _) = line.split_once('\t').unwrap_or((line, ""));

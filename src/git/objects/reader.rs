@@ -29,10 +29,10 @@ const ROOM: usize = 4 << 20;
 /// More than a small file has, so that one read tells that it has ended.
 const SMALL: usize = 8 << 10;
 
-/// So many files that are not there are looked for one by one in a folder; then the folder is listed.
+/// After so many loose objects were looked for in a folder and missed, the folder is listed.
 const MISSES: usize = 4;
 
-/// So long what was seen of folders is believed. What comes meanwhile is found all the same: libgit2 looks for it again.
+/// How long a listing counts as current. An object that is written meanwhile is still found: libgit2 looks for it again.
 const FRESH: Duration = Duration::from_millis(100);
 
 /// An object's kind and its bytes.

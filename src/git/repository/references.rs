@@ -163,7 +163,7 @@ impl Repository {
         in_progress(self.git().state()).map(|(command, end)| format!("{command} {end}"))
     }
 
-    /// Returns what is checked out, also in the middle of a merge or rebase: enough to read by, never to commit to.
+    /// Returns the checked-out commit, also in the middle of a merge or rebase. Use it only for reading: the branch may be unknown.
     pub fn head_for_reading(&self) -> Result<Head, GitError> {
         match self.checked_out() {
             Err(GitError::Waiting { .. }) => {

@@ -1,12 +1,12 @@
-//! A completion that names no visit: which one it cannot mean. The doors ask before they decide; a replay never does, since an entry
-//! does not say how its visit was named.
+//! Refuses completions without a ticket that cannot mean the open visit. Only new completions are checked: a replay cannot, since an
+//! entry does not record how its visit was named.
 
 use crate::domain::{AgentId, Destination, Ending, GateId, Outcome, Task, Visit};
 use crate::rules::refusal::Refusal;
 use crate::rules::workflow::rules::Rules;
 
-/// Refuses a completion that repeats the sender's last one: that was the last word of an agent, it led to another gate, and since then
-/// nothing gave the sender the task, unblocked it or moved it. Said twice, it would pass a second gate.
+/// Refuses a completion that repeats the last completion of the task, by the same agent with the same outcome, if that led to another
+/// gate: it would pass a second gate by mistake. It is allowed if the agent holds the task, or the task was unblocked or moved since.
 pub fn refuse_repeated(task: &Task, agent: &AgentId, outcome: &str) -> Result<(), Refusal> {
     let Some(open) = &task.gate else { return Ok(()) };
     let is_resumed =
@@ -49,9 +49,8 @@ pub fn refuse_other_gate(rules: &Rules, task: &Task, given: &GateId) -> Result<(
     }
 }
 
-/// Returns the entries of the last visit that a completion ended, all branches of a fork; nothing if the task was moved since, by a person
-/// or other rules.
-/// Automatic gates and time limits are passed over.
+/// Returns the entries of the last visit that a completion ended; at a fork, those of all branches. Skips automatic gates and time
+/// limits. Returns `None` if a person or a rule change moved the task since.
 fn last_said(history: &[Visit]) -> Option<&[Visit]> {
     let is_said = |entry: &Visit| match entry.outcome {
         Ending::Override | Ending::Reopened | Ending::Moved => Some(false),
