@@ -29,6 +29,7 @@ use crate::observability::metrics::families::numbers;
 use crate::observability::notices::delivery::{
     MessageScope, OutgoingMessage, OutgoingState, deliver_notices, outgoing,
 };
+use crate::project::workspace::Workspace;
 use crate::storage::Outbox;
 
 /// How often `--follow` looks for new events.
@@ -315,6 +316,15 @@ pub(crate) fn run_notices(session: &Session, args: &NoticesArgs) -> CliResult {
     output.show(value, text);
     let failed = rounds.iter().any(|round| round.trouble.is_some());
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Delivers the notices that are due, and warns of those that could not be delivered.
+pub(crate) fn deliver_due_notices(session: &Session, workspace: &Workspace) -> CliResult<()> {
+    let rounds = deliver_notices(workspace, MessageScope::Due, TIMEOUT)?;
+    for trouble in rounds.into_iter().filter_map(|round| round.trouble) {
+        session.warn(&format!("a notice could not be delivered: {}", inert(&trouble)));
+    }
+    Ok(())
 }
 
 fn line(message: &OutgoingMessage) -> String {
