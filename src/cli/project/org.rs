@@ -191,6 +191,7 @@ pub(crate) fn run_gate(session: &Session, command: &GateCommand) -> CliResult {
 fn drawn(report: &GateReport) -> String {
     let several = report.rows.iter().any(|row| row.workflow != report.rows[0].workflow);
     let time = |seconds: Option<u64>| Cell::from(seconds.map_or("-".to_owned(), length));
+    let late = |count| if count > 0 { Cell::styled(YELLOW, count) } else { Cell::from("") };
     let table = Table::of(&report.rows)
         .left("WORKFLOW", |row| if several { Cell::from(&row.workflow) } else { Cell::from("") })
         .left("GATE", |row| Cell::styled(CYAN, &row.gate))
@@ -202,6 +203,8 @@ fn drawn(report: &GateReport) -> String {
             0 => Cell::from(0),
             count => Cell::styled(YELLOW, count),
         })
+        .right("OVERDUE", |row| late(row.overdue))
+        .right("ESCALATED", |row| late(row.escalated))
         .right("OLDEST", |row| time(row.oldest))
         .right("MEDIAN", |row| time(row.median))
         .extra(1)
