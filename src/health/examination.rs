@@ -15,7 +15,7 @@ enum CheckScope {
 
 type Check = fn(&CheckContext<'_>) -> CheckResult;
 
-const CHECKS: [(CheckScope, Check); 37] = [
+const CHECKS: [(CheckScope, Check); 38] = [
     (CheckScope::Doctor, local_files::check_cache),
     (CheckScope::Doctor, local_files::check_file_system),
     (CheckScope::Both, git::check_busy),
@@ -48,6 +48,7 @@ const CHECKS: [(CheckScope, Check); 37] = [
     (CheckScope::Both, git::check_merge_driver),
     (CheckScope::Status, local_files::check_watcher),
     (CheckScope::Both, git::check_remote),
+    (CheckScope::Both, git::check_worktrees),
     (CheckScope::Doctor, local_files::check_event_stream),
     (CheckScope::Doctor, rules::check_folder_sizes),
     (CheckScope::Doctor, git::check_loose_objects),
