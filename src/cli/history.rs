@@ -290,8 +290,7 @@ fn page(session: &Session, synced: &SyncResult, mode: DryRun) -> String {
     let upstream = inert(&synced.upstream.name());
     match (synced.trouble(), &synced.end) {
         (Some((problem, fix)), _) => {
-            let [problem, fix] =
-                [problem, fix].map(|text| indented(&session.runnable(text), "  "));
+            let [problem, fix] = [problem, fix].map(|text| indented(&session.runnable(text), "  "));
             lines.push(format!("{} {problem}\n  {fix}", yellow("!")));
         }
         (None, SyncEnd::Rehearsed) => lines.push("dry run: nothing was changed".to_owned()),

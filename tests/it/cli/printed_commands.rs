@@ -44,7 +44,10 @@ fn every_printed_command_runs_as_it_stands() {
             let ran = copy.run(shell);
             let is_understood = ran.code != Some(2) && !ran.stderr.contains("which agent you are");
             if !is_understood {
-                faults.push(format!("{command}\n    printed by {}\n    {}", printed.command, ran.stderr));
+                faults.push(format!(
+                    "{command}\n    printed by {}\n    {}",
+                    printed.command, ran.stderr
+                ));
             }
         }
     };
@@ -53,7 +56,15 @@ fn every_printed_command_runs_as_it_stands() {
         args.extend(more);
         env.aof(&args)
     };
-    for args in [&["status"][..], &["task", "list"], &["gate", "status"], &["doctor"], &["org", "show"], &["workflow", "show"], &["stats"]] {
+    for args in [
+        &["status"][..],
+        &["task", "list"],
+        &["gate", "status"],
+        &["doctor"],
+        &["org", "show"],
+        &["workflow", "show"],
+        &["stats"],
+    ] {
         check(env.aof(args));
     }
     check(env.aof(&["task", "next"]));
@@ -77,7 +88,12 @@ fn every_printed_command_runs_as_it_stands() {
     check(say("AOF-abc", "agent-7", "approved", &["--summary", "x"]));
     check(say("AOF-abc", "agent-7", "needs_review", &["--summary", "x"]));
     check(say("AOF-abc", "agent-7", "blocked", &["--summary", "x"]));
-    check(say("AOF-abc", "agent-7", "blocked", &["--summary", "x", "--blocker", "No access to the key"]));
+    check(say(
+        "AOF-abc",
+        "agent-7",
+        "blocked",
+        &["--summary", "x", "--blocker", "No access to the key"],
+    ));
     check(env.aof(&["why", "AOF-abc"]));
     check(env.aof(&["status"]));
     check(say("AOF-abc", "agent-7", "complete", &["--summary", "x"]));
@@ -89,7 +105,12 @@ fn every_printed_command_runs_as_it_stands() {
     check(say("AOF-abc", "agent-7", "complete", &["--summary", "Done it"]));
     check(say("AOF-abc", "agent-3", "complete", &[]));
     check(say("AOF-abc", "agent-3", "needs_review", &["--summary", "No"]));
-    check(say("AOF-abc", "agent-3", "needs_review", &["--summary", "No", "--blocker", "Tests are missing for login"]));
+    check(say(
+        "AOF-abc",
+        "agent-3",
+        "needs_review",
+        &["--summary", "No", "--blocker", "Tests are missing for login"],
+    ));
     check(env.aof(&["task", "next", "--agent", "agent-7"]));
     check(env.aof(&["why", "AOF-abc"]));
     check(env.aof(&["task", "hold", "AOF-def", "--reason", "wait"]));
