@@ -77,6 +77,9 @@ fn start(session: &Session, args: &WorkflowRunArgs) -> CliResult {
     // Errors in the task are reported before anything is written for it.
     let new = new_task(&workspace, &workflow, args, &session.directory)?;
     check_new(&workflow, &new)?;
+    if mode == DryRun::No {
+        run::require_trust(session, &workspace, &in_force, None, args.how.no_ask)?;
+    }
     if let Some(template) = template {
         begin(session, &workspace, &args.workflow, template, mode)?;
         if mode == DryRun::Yes {
