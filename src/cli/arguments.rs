@@ -111,6 +111,32 @@ pub(crate) fn is_named_by_environment(agent: &AgentId) -> bool {
     std::env::var_os(AGENT).is_some_and(|value| value == agent.as_str())
 }
 
+/// Returns the agent that `--agent` gave, unless the environment names it as well.
+pub(crate) fn given_agent() -> Option<AgentId> {
+    let mut words = std::env::args_os().skip_while(|word| word != "--agent").skip(1);
+    let agent: AgentId = words.next()?.to_str()?.parse().ok()?;
+    (!is_named_by_environment(&agent)).then_some(agent)
+}
+
+/// Returns the text with the agent added to its commands, where only agents may give them.
+pub(crate) fn with_agent(text: &str, agent: &AgentId) -> String {
+    let parts = text.split('`').enumerate().map(|(at, part)| {
+        let verb = part.strip_prefix("aof task ").and_then(|rest| rest.split(' ').next());
+        let is_agents = match verb {
+            Some("next") => true,
+            // Without a task, only the name of the command is meant.
+            Some("complete" | "release" | "renew") => part.split(' ').count() > 3,
+            _ => false,
+        };
+        if at % 2 == 1 && is_agents && !part.contains(" --agent ") {
+            format!("{part} --agent {agent}")
+        } else {
+            part.to_owned()
+        }
+    });
+    parts.collect::<Vec<_>>().join("`")
+}
+
 // How completions are signed, where org.yaml requires it.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SignWith {

@@ -49,6 +49,7 @@ const CHECKS: [(CheckScope, Check); 38] = [
     (CheckScope::Both, git::check_merge_driver),
     (CheckScope::Status, local_files::check_watcher),
     (CheckScope::Both, git::check_remote),
+    (CheckScope::Both, git::check_worktrees),
     (CheckScope::Doctor, local_files::check_event_stream),
     (CheckScope::Doctor, rules::check_folder_sizes),
     (CheckScope::Doctor, git::check_loose_objects),

@@ -104,7 +104,7 @@ pub(crate) struct TestEnvironment {
 #[must_use = "look at what the command said, or expect that it succeeded"]
 #[derive(Clone)]
 pub(crate) struct Output {
-    command: String,
+    pub command: String,
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
