@@ -459,7 +459,7 @@ fn trust_page(state: &TrustState) -> String {
         let own = lines(program);
         let old = before.map_or_else(|| own.clone(), lines);
         for line in old.iter().filter(|line| !own.contains(line)) {
-            text += &red(format!("  - {line}\n")).to_string();
+            text.push_str(&red(format!("  - {line}\n")));
         }
         for line in &own {
             let sign = if old.contains(line) { ' ' } else { '+' };
