@@ -251,6 +251,7 @@ impl TestEnvironment {
             .env("GIT_AUTHOR_DATE", &now)
             .env("GIT_COMMITTER_DATE", &now)
             .env("AOF_NOW", &now)
+            .env("AOF_TRUST", "every program of a test")
             .current_dir(&self.project)
             .stdin(Stdio::null());
         command
