@@ -221,6 +221,8 @@ class Garden:
         self.git("init", "--quiet")
         self.git("add", "--all")
         self.git("commit", "--quiet", "--message", "rules")
+        trust = json.loads(self.run(aof, "trust", "--json", code=4))
+        self.environment["AOF_TRUST"] = trust["hash"]
 
     def run(self, *words, code=0):
         ran = subprocess.run(words, cwd=self.root, env=self.environment, capture_output=True, text=True, timeout=100)

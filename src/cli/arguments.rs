@@ -111,6 +111,32 @@ pub(crate) fn is_named_by_environment(agent: &AgentId) -> bool {
     std::env::var_os(AGENT).is_some_and(|value| value == agent.as_str())
 }
 
+/// Returns the agent that `--agent` gave, unless the environment names it as well.
+pub(crate) fn given_agent() -> Option<AgentId> {
+    let mut words = std::env::args_os().skip_while(|word| word != "--agent").skip(1);
+    let agent: AgentId = words.next()?.to_str()?.parse().ok()?;
+    (!is_named_by_environment(&agent)).then_some(agent)
+}
+
+/// Returns the text with the agent added to its commands, where only agents may give them.
+pub(crate) fn with_agent(text: &str, agent: &AgentId) -> String {
+    let parts = text.split('`').enumerate().map(|(at, part)| {
+        let verb = part.strip_prefix("aof task ").and_then(|rest| rest.split(' ').next());
+        let is_agents = match verb {
+            Some("next") => true,
+            // Without a task, only the name of the command is meant.
+            Some("complete" | "release" | "renew") => part.split(' ').count() > 3,
+            _ => false,
+        };
+        if at % 2 == 1 && is_agents && !part.contains(" --agent ") {
+            format!("{part} --agent {agent}")
+        } else {
+            part.to_owned()
+        }
+    });
+    parts.collect::<Vec<_>>().join("`")
+}
+
 // How completions are signed, where org.yaml requires it.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SignWith {
@@ -181,13 +207,30 @@ pub(crate) fn key_value(text: &str) -> Result<(String, serde_json::Value), Strin
     Ok((key.to_owned(), value_of(value)))
 }
 
-/// Reads the context of a task: `KEY=VALUE`, or an object.
+/// Reads the context of a task: `KEY=VALUE`, several with commas between them, or an object.
 pub(crate) fn context(text: &str) -> Result<Vec<(String, serde_json::Value)>, String> {
     if text.trim_start().starts_with('{') {
         let object = json::typed(text).map_err(|error| format!("it is no JSON object: {error}"))?;
         return Ok(object.as_object().cloned().unwrap_or_default().into_iter().collect());
     }
-    key_value(text).map(|pair| vec![pair])
+    pairs(text).into_iter().map(key_value).collect()
+}
+
+/// Splits at each comma that another `KEY=` follows; a value in JSON is never split.
+fn pairs(text: &str) -> Vec<&str> {
+    let (mut list, mut start) = (Vec::new(), 0);
+    for (at, _) in text.match_indices(',') {
+        let rest = &text[at + 1..];
+        let is_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        let key = rest.find(|c| !is_key(c)).unwrap_or(0);
+        let value = text[start..at].split_once('=').map_or("", |(_, value)| value.trim_start());
+        if key > 0 && rest[key..].starts_with('=') && !value.starts_with(['{', '[', '"']) {
+            list.push(&text[start..at]);
+            start = at + 1;
+        }
+    }
+    list.push(&text[start..]);
+    list
 }
 
 /// Returns a value from the command line: JSON if it is valid JSON (a number, `true`, a list), else a text. A number that JSON would

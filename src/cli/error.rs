@@ -161,6 +161,7 @@ pub(crate) fn exit_code(error: &ProjectError) -> u8 {
         ProjectError::Frozen { .. }
         | ProjectError::Contended { .. }
         | ProjectError::ClaimLost { .. }
+        | ProjectError::TakenElsewhere { .. }
         | ProjectError::Unfit { code: "edit_conflict", .. }
         | ProjectError::Git(
             GitError::StagedDifferently { .. }

@@ -157,7 +157,7 @@ fn show_merge(session: &Session, path: &str, merged: &FileMerge) {
         session.output.say(format!("{} {shown}: {}", red("conflict:"), inert(&problem)));
     }
     if !merged.conflicts.is_empty() {
-        session.output.say(session.with_git_prefix(fix));
+        session.output.say(session.runnable(fix));
     }
 }
 
@@ -179,7 +179,7 @@ fn merge_all_unmerged(session: &Session, mode: DryRun) -> CliResult {
             continue;
         }
         let (problem, fix) = task.problem_and_fix();
-        let fix = session.with_git_prefix(fix);
+        let fix = session.runnable(fix);
         session.output.say(format!("{} {shown}: {problem}\n{fix}", red("conflict:")));
     }
     if tasks.is_empty() {
@@ -201,7 +201,7 @@ fn check_staged(session: &Session) -> ExitCode {
         // With `git --git-dir`, git's folder may be where no project is found.
         Err(ProjectError::Git(GitError::NoRepository { .. })) => return ExitCode::SUCCESS,
         Err(error) => {
-            let why = inert(&session.with_git_prefix(error.problem())).replace('\n', " ");
+            let why = inert(&session.runnable(error.problem())).replace('\n', " ");
             session.output.say(format!(
                 "{} {why}; `aof verify` checks the commit once it is made",
                 yellow("not checked:")
@@ -218,7 +218,7 @@ fn check_staged(session: &Session) -> ExitCode {
         "{} this would take entries out of the history of {}: what is staged is older than what is committed, or was changed by hand\n{}",
         red("not committed:"),
         inert(&paths.join(", ")),
-        inert(&session.with_git_prefix(fix))
+        inert(&session.runnable(fix))
     ));
     ExitCode::FAILURE
 }
@@ -259,7 +259,7 @@ pub(crate) fn run_sync(session: &Session, args: &SyncArgs) -> CliResult {
     let synced = sync(&workspace, &options)?;
     if session.output.is_json() {
         let mut value = synced.value();
-        session.add_git_prefix(&mut value);
+        session.make_runnable(&mut value);
         session.output.change_data(value, mode);
     } else {
         session.output.print(&page(session, &synced, mode));
@@ -290,8 +290,7 @@ fn page(session: &Session, synced: &SyncResult, mode: DryRun) -> String {
     let upstream = inert(&synced.upstream.name());
     match (synced.trouble(), &synced.end) {
         (Some((problem, fix)), _) => {
-            let [problem, fix] =
-                [problem, fix].map(|text| indented(&session.with_git_prefix(text), "  "));
+            let [problem, fix] = [problem, fix].map(|text| indented(&session.runnable(text), "  "));
             lines.push(format!("{} {problem}\n  {fix}", yellow("!")));
         }
         (None, SyncEnd::Rehearsed) => lines.push("dry run: nothing was changed".to_owned()),

@@ -86,6 +86,8 @@ enum TopCommand {
     /// Check the programs of agents that aof starts
     #[command(subcommand)]
     Runner(run::RunnerCommand),
+    /// Show the programs that the rules run, and trust them on this machine
+    Trust(run::TrustArgs),
     /// Serve agents by the Model Context Protocol, on stdin and stdout
     Mcp(mcp::McpArgs),
     /// List messages that wait to be delivered or were given up, or deliver them now
@@ -147,6 +149,7 @@ pub fn main() -> ExitCode {
         Some(TopCommand::Sweep(args)) => run_sweep(&session, &args),
         Some(TopCommand::Sync(args)) => run_sync(&session, &args),
         Some(TopCommand::Runner(command)) => run::run_runner(&session, &command),
+        Some(TopCommand::Trust(args)) => run::run_trust(&session, &args),
         Some(TopCommand::Run(args)) => run::run(&session, &args),
         Some(TopCommand::Mcp(args)) => mcp::run(&session, &args),
         Some(TopCommand::Notices(args)) => run_notices(&session, &args),
@@ -223,7 +226,7 @@ const TOP: &[HelpGroup] = &[
     ("Work", &["task", "run", "watch", "sweep", "sync", "mcp"]),
     ("Look", &["status", "gate", "why", "events", "stats", "metrics", "verify", "notices"]),
     ("Rules", &["workflow", "org", "schema"]),
-    ("Set up", &["doctor", "runner", "migrate", "merge-driver", "completions", "man"]),
+    ("Set up", &["doctor", "trust", "runner", "migrate", "merge-driver", "completions", "man"]),
 ];
 
 const TASK: &[HelpGroup] = &[

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tracing::Level;
 use tracing_subscriber::fmt::format::Writer;
 
-use super::arguments::{Global, LogFormat, now};
+use super::arguments::{Global, LogFormat, given_agent, now, with_agent};
 use super::error::{CliError, CliResult};
 use super::output::{Output, bold, json_line, merged, painted, red, short, yellow};
 use crate::domain::AgentId;
@@ -53,7 +53,7 @@ impl Session {
     /// Shows an error and returns the exit code.
     pub(crate) fn fail(&self, error: &CliError) -> ExitCode {
         let output = self.output;
-        let problem = inert(&self.with_git_prefix(error.problem()));
+        let problem = inert(&self.runnable(error.problem()));
         if output.is_json() {
             output.data(self.error_value(error));
             output.say(problem);
@@ -69,7 +69,7 @@ impl Session {
             output.say(format!("\n{}", painted(diagnostics)));
         }
         if let Some(fix) = error.fix() {
-            output.say(format!("\n{} {}", bold("hint:"), inert(&self.with_git_prefix(fix))));
+            output.say(format!("\n{} {}", bold("hint:"), inert(&self.runnable(fix))));
         }
         if let Some(example) = error.example() {
             output.say(format!("\nexample:\n{example}"));
@@ -79,7 +79,7 @@ impl Session {
 
     /// Shows an error as the last line of a stream of JSON, and returns the exit code.
     pub(crate) fn fail_stream(&self, error: &CliError) -> ExitCode {
-        let problem = self.with_git_prefix(error.problem());
+        let problem = self.runnable(error.problem());
         let mut value = self.error_value(error);
         // The stream has the sentence under `error`, so the code is under `code`.
         let code = value.as_object_mut().and_then(|map| map.shift_remove("error"));
@@ -91,23 +91,28 @@ impl Session {
 
     fn error_value(&self, error: &CliError) -> Value {
         let mut value = error.value();
-        self.add_git_prefix(&mut value);
+        self.make_runnable(&mut value);
         value
     }
 
-    /// Returns the text with its git commands changed to work from where the person is.
-    pub(crate) fn with_git_prefix(&self, text: String) -> String {
-        match self.git_commands.get() {
+    /// Returns the text with its commands changed to run as they stand: those of git from where the person is, those of aof in the
+    /// name of the agent that `--agent` gave.
+    pub(crate) fn runnable(&self, text: String) -> String {
+        let text = match self.git_commands.get() {
             Some(words) => words.with_folder(text),
+            None => text,
+        };
+        match given_agent() {
+            Some(agent) => with_agent(&text, &agent),
             None => text,
         }
     }
 
     /// Changes the sentences of a JSON object in the same way.
-    pub(crate) fn add_git_prefix(&self, value: &mut Value) {
+    pub(crate) fn make_runnable(&self, value: &mut Value) {
         for key in ["message", "problem", "fix"] {
             if let Some(Value::String(text)) = value.get_mut(key) {
-                *text = self.with_git_prefix(std::mem::take(text));
+                *text = self.runnable(std::mem::take(text));
             }
         }
     }

@@ -76,9 +76,9 @@ pub(crate) fn run_watch(session: &Session, args: &WatchArgs) -> CliResult {
 fn show_report(session: &Session, report: &WatchReport, retries: bool) {
     let time = now();
     let (level, mut fields, text) = shown(session, report, retries);
-    session.add_git_prefix(&mut fields);
+    session.make_runnable(&mut fields);
     if let Some(reason) = fields.get_mut("reason") {
-        session.add_git_prefix(reason);
+        session.make_runnable(reason);
     }
     if session.output.is_json() {
         let head = json!({"jsonVersion": JSON_VERSION, "time": time});
@@ -137,7 +137,7 @@ pub(crate) fn run_sweep(session: &Session, args: &SweepArgs) -> CliResult {
     if let Some(error) = &swept.handed_out.unconfirmed {
         session.warn(&inert(&error.to_string()));
         if let Some(fix) = error.fix() {
-            session.output.say(format!("  {}", inert(&session.with_git_prefix(fix))));
+            session.output.say(format!("  {}", inert(&session.runnable(fix))));
         }
     }
     if mode == DryRun::No {
@@ -158,7 +158,7 @@ type ShownReport = (Level, Value, String);
 /// Returns a report as it is shown. `retries` says whether what failed is tried again.
 #[expect(clippy::too_many_lines, reason = "an arm for each report")]
 fn shown(session: &Session, report: &WatchReport, retries: bool) -> ShownReport {
-    let with_git_prefix = |text: &str| inert(&session.with_git_prefix(text.to_owned()));
+    let runnable = |text: &str| inert(&session.runnable(text.to_owned()));
     let line = |changed: &Changed, text: String| {
         format!("{}  {}", cyan(&changed.after.task.id), inert(&text))
     };
@@ -281,14 +281,14 @@ fn shown(session: &Session, report: &WatchReport, retries: bool) -> ShownReport 
             info(merged(synced.value(), json!({"event": "synced"})), text)
         }
         WatchReport::Unsynced { problem, fix } => {
-            let below = fix.as_ref().map(|fix| format!("\n  {}", with_git_prefix(fix)));
+            let below = fix.as_ref().map(|fix| format!("\n  {}", runnable(fix)));
             warn(
                 json!({"event": "unsynced", "problem": problem, "fix": fix}),
-                format!("not synced: {}{}", with_git_prefix(problem), below.unwrap_or_default()),
+                format!("not synced: {}{}", runnable(problem), below.unwrap_or_default()),
             )
         }
         WatchReport::Paused { reason } => {
-            let text = format!("{} {}", yellow("waiting:"), with_git_prefix(reason));
+            let text = format!("{} {}", yellow("waiting:"), runnable(reason));
             (Level::WARN, json!({"event": "paused", "message": reason}), text)
         }
         WatchReport::Failed(error) => {
@@ -421,14 +421,14 @@ fn with_warnings(mut text: String, changed: &Changed) -> String {
 
 /// Returns an error, with its diagnostics and its fix below it.
 fn error_text(session: &Session, error: &ProjectError) -> String {
-    let mut text = inert(&session.with_git_prefix(error.to_string()));
+    let mut text = inert(&session.runnable(error.to_string()));
     if let ProjectError::UnreadableTask { diagnostics, .. }
     | ProjectError::InvalidRules(diagnostics) = error
     {
         text.push_str(&format!("\n{}", painted(diagnostics)));
     }
     if let Some(fix) = error.fix() {
-        text.push_str(&format!("\n{}", inert(&session.with_git_prefix(fix))));
+        text.push_str(&format!("\n{}", inert(&session.runnable(fix))));
     }
     text
 }
@@ -443,7 +443,7 @@ fn hint(session: &Session, reason: &Value) -> String {
     let fix = || reason["message"].as_str().and_then(|message| Some(message.split_once("\n\n")?.1));
     match help.or_else(fix).map(str::trim).filter(|text| !text.is_empty()) {
         Some(text) => {
-            format!("\n{} {}", bold("hint:"), first_line(&session.with_git_prefix(text.to_owned())))
+            format!("\n{} {}", bold("hint:"), first_line(&session.runnable(text.to_owned())))
         }
         None => String::new(),
     }

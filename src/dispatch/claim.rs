@@ -15,11 +15,13 @@ use crate::rules::{Refusal, RefusalKind};
 use crate::storage::StoreError;
 use crate::tasks::actions::{assign as assign_here, decide_claim, release};
 use crate::tasks::apply::change;
+use crate::tasks::other_worktrees::{ensure_free_elsewhere, lock_claims};
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::state::task_state::{TaskState, committed_task};
 
 /// Claims the task for an agent that accepts any task. Returns nothing if this task cannot be claimed. Fails with
-/// [`ProjectError::Contended`] if the branch has moved from `seen`.
+/// [`ProjectError::Contended`] if the branch has moved from `seen`, and with [`ProjectError::TakenElsewhere`] if another worktree
+/// has the task.
 pub(crate) fn try_claim(
     workspace: &Workspace,
     seen: Option<CommitId>,
@@ -28,6 +30,7 @@ pub(crate) fn try_claim(
     dry_run: DryRun,
 ) -> Result<Option<Box<Changed>>, ProjectError> {
     let mut moved = false;
+    let elsewhere = lock_claims(workspace, dry_run)?;
     let claimed = change(workspace, &ticket.task, dry_run, &mut |state| {
         moved = seen.is_some() && state.head.commit != seen;
         if moved {
@@ -35,6 +38,7 @@ pub(crate) fn try_claim(
         }
         decide_claim(workspace, state, ticket, agent)
     });
+    drop(elsewhere);
     let confirmed = claimed.and_then(|changed| {
         if is_shared_now(workspace, dry_run)? {
             confirm(workspace, ticket, agent, &changed)?;
@@ -43,6 +47,7 @@ pub(crate) fn try_claim(
     });
     match confirmed {
         Ok(changed) => Ok(Some(Box::new(changed))),
+        Err(error @ ProjectError::TakenElsewhere { .. }) => Err(error),
         Err(error) if !moved && is_task_error(&error) => Ok(None),
         Err(error) => Err(error),
     }
@@ -60,7 +65,9 @@ pub(crate) fn claim(
         sync_first(workspace)?;
     }
     let mut choose = |state: &TaskState| decide_claim(workspace, state, ticket, agent);
+    let elsewhere = lock_claims(workspace, dry_run)?;
     let changed = change(workspace, &ticket.task, dry_run, &mut choose)?;
+    drop(elsewhere);
     if is_shared {
         confirm(workspace, ticket, agent, &changed)?;
     }
@@ -79,7 +86,11 @@ pub(crate) fn assign(
     if is_shared {
         sync_first(workspace)?;
     }
+    let elsewhere = lock_claims(workspace, dry_run)?;
+    let state = TaskState::read(workspace, &ticket.task)?;
+    ensure_free_elsewhere(workspace, &state, ticket.branch.as_ref())?;
     let changed = assign_here(workspace, ticket, by, agent, dry_run)?;
+    drop(elsewhere);
     if is_shared {
         confirm_or(workspace, ticket, agent, &changed, &|| {
             let back = match earlier_holder(workspace, &changed)? {
@@ -309,6 +320,7 @@ pub(crate) fn is_task_error(error: &ProjectError) -> bool {
         | ProjectError::Splice { .. }
         | ProjectError::Contended { .. }
         | ProjectError::ClaimLost { .. }
+        | ProjectError::TakenElsewhere { .. }
         | ProjectError::Store(
             StoreError::Gone { .. }
             | StoreError::TaskDoubled { .. }

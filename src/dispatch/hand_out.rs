@@ -25,6 +25,7 @@ use crate::tasks::apply::{BATCH_SIZE, carry_out_together};
 use crate::tasks::headers::dependencies::Dependencies;
 use crate::tasks::headers::list::is_ready;
 use crate::tasks::headers::listing::{ListScope, read_all};
+use crate::tasks::other_worktrees::{ensure_free_elsewhere, lock_claims};
 use crate::tasks::plan::{Changed, Choice, DryRun, first_due_step};
 use crate::tasks::recovery::recover::recover_if_pending;
 use crate::tasks::state::commit_message;
@@ -206,6 +207,7 @@ fn carry_out(
     let (mut wants, mut chosen) = (Vec::new(), Vec::new());
     let mut as_decided = true;
     let mut last = None;
+    let _claims = lock_claims(workspace, DryRun::No)?;
     for want in batch {
         match choose_for(workspace, head, in_force, &want) {
             Ok(own) => {
@@ -248,6 +250,7 @@ pub(crate) fn choose_for(
     }
     let choice = match want {
         Want::Give(ticket, agent) => {
+            ensure_free_elsewhere(workspace, &state, ticket.branch.as_ref())?;
             let act = Act::Claim { agent: agent.clone(), branch: ticket.branch.clone() };
             match decide_act(workspace, &state, &act, agent_author(&in_force.rules.org, agent)?)? {
                 Choice::Step { step, author, authored, .. } => {

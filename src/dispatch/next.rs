@@ -119,8 +119,17 @@ fn search(
             })
             .collect(),
     };
+    let mut elsewhere = None;
+    let mut claimed =
+        |seen, ticket: &Ticket| match try_claim(workspace, seen, ticket, agent, dry_run) {
+            Err(error @ ProjectError::TakenElsewhere { .. }) => {
+                elsewhere.get_or_insert(error);
+                Ok(None)
+            }
+            other => other,
+        };
     for ticket in own {
-        if let Some(changed) = try_claim(workspace, None, &ticket, agent, dry_run)? {
+        if let Some(changed) = claimed(None, &ticket)? {
             return Ok(Next::Task { changed, ticket });
         }
     }
@@ -143,9 +152,12 @@ fn search(
         |place: &UnclaimedWork| (place.priority, place.previous_agent.as_ref() != Some(agent));
     free.sort_by(|a, b| order(a).cmp(&order(b)).then_with(|| a.urgency().cmp(&b.urgency())));
     for UnclaimedWork { ticket, .. } in free {
-        if let Some(changed) = try_claim(workspace, seen, &ticket, agent, dry_run)? {
+        if let Some(changed) = claimed(seen, &ticket)? {
             return Ok(Next::Task { changed, ticket });
         }
+    }
+    if let Some(error) = elsewhere {
+        workspace.warn(format!("{error}; `aof status` says more"));
     }
     let roles: Vec<RoleId> = match role {
         Some(role) => vec![role.clone()],

@@ -25,7 +25,7 @@ pub(crate) mod text_merge;
 
 pub(crate) use attributes::with_lf;
 pub(crate) use checkout::recovery::CheckoutRecovery;
-pub(crate) use checkout::worktrees::{BranchSource, Worktree};
+pub(crate) use checkout::worktrees::{BranchSource, OtherHead, Worktree};
 pub(crate) use error::{GitError, OwnFolder, Unsettled};
 pub(crate) use id::{CommitId, ObjectId};
 pub(crate) use index::entries::StagedFile;

@@ -15,7 +15,7 @@ enum CheckScope {
 
 type Check = fn(&CheckContext<'_>) -> CheckResult;
 
-const CHECKS: [(CheckScope, Check); 37] = [
+const CHECKS: [(CheckScope, Check); 39] = [
     (CheckScope::Doctor, local_files::check_cache),
     (CheckScope::Doctor, local_files::check_file_system),
     (CheckScope::Both, git::check_busy),
@@ -28,6 +28,7 @@ const CHECKS: [(CheckScope, Check); 37] = [
     (CheckScope::Doctor, git::check_signing),
     (CheckScope::Both, rules::check_own_folder),
     (CheckScope::Both, rules::check_rules_in_force),
+    (CheckScope::Both, rules::check_programs),
     (CheckScope::Both, rules::check_stuck_tasks),
     (CheckScope::Both, rules::check_unapplied_rules),
     (CheckScope::Both, rules::check_dependencies),
@@ -48,6 +49,7 @@ const CHECKS: [(CheckScope, Check); 37] = [
     (CheckScope::Both, git::check_merge_driver),
     (CheckScope::Status, local_files::check_watcher),
     (CheckScope::Both, git::check_remote),
+    (CheckScope::Both, git::check_worktrees),
     (CheckScope::Doctor, local_files::check_event_stream),
     (CheckScope::Doctor, rules::check_folder_sizes),
     (CheckScope::Doctor, git::check_loose_objects),

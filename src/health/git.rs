@@ -7,18 +7,19 @@ use jiff::Unit;
 
 use super::context::{CheckContext, CheckResult, count};
 use crate::domain::age;
-use crate::domain::project::some;
+use crate::domain::project::{FEW, some};
 use crate::git::{Distance, GitError, Storage, is_program_installed};
 use crate::history::git_race_repair::{
     IndexDifferences, catch_up, dropped_steps, lost_steps_issue, restore_steps,
 };
 use crate::history::merge_driver::{HOOK_LINE, has_uncommitted_attributes, install, missing};
 use crate::history::sync::remote_state::RemoteStanding;
-use crate::project::error::ProjectError;
+use crate::project::error::{ProjectError, WorktreeDifference, merge_hint};
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::{Holder, StoreError, WriterLock};
 use crate::system::terminal::all_quoted;
+use crate::tasks::other_worktrees::differing_tasks;
 
 /// The oldest git that has every feature used here.
 const OLDEST: (u32, u32) = (2, 34);
@@ -398,6 +399,39 @@ fn put_in_place(workspace: &mut Workspace) -> Result<(), ProjectError> {
         problem: "`.gitattributes` has changes that are not committed".to_owned(),
         fix: "commit them, then run `aof doctor --fix` again".to_owned(),
     })
+}
+
+/// Reports tasks that another worktree of the repository holds, or has moved on: they are not handed out here.
+pub(crate) fn check_worktrees(context: &CheckContext<'_>) -> CheckResult {
+    let workspace = context.workspace;
+    let (Some(project), Some(head)) = (context.project(), context.head.commit) else {
+        return Ok(Vec::new());
+    };
+    let mut issues = Vec::new();
+    for other in workspace.repository.other_heads()? {
+        let tasks = differing_tasks(workspace, &project.in_force, head, &other)?;
+        if tasks.is_empty() {
+            continue;
+        }
+        let named: Vec<String> = tasks
+            .iter()
+            .take(FEW)
+            .map(|(id, difference)| {
+                let what = match difference {
+                    WorktreeDifference::Held(agent) => format!("held by `{agent}`"),
+                    WorktreeDifference::Ahead => "further along".to_owned(),
+                    WorktreeDifference::Diverged => "took another way".to_owned(),
+                };
+                format!("{id} ({what})")
+            })
+            .collect();
+        let more = if tasks.len() > FEW { ", ..." } else { "" };
+        let (count, there) = (count(tasks.len(), "task differs", "tasks differ"), other.name());
+        let problem = format!("{count} in {there}: {}{more}", named.join(", "));
+        let issue = Issue::new("worktrees_differ", problem, merge_hint(&other));
+        issues.push(issue.because("they are not handed out here meanwhile").advice());
+    }
+    Ok(issues)
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use crate::project::error::ProjectError;
 use crate::project::git_hints::restore_hint;
 use crate::project::issue::Issue;
 use crate::project::rule_files::check_worktree;
+use crate::project::trust::RulePrograms;
 use crate::project::workspace::Workspace;
 use crate::rules::{Rules, is_nobody};
 use crate::storage::layout::{TASKS, task_path};
@@ -55,6 +56,25 @@ pub(crate) fn check_rules_in_force(context: &CheckContext<'_>) -> CheckResult {
     }
     issues.extend(no_rules_issue(workspace, &project.in_force)?);
     Ok(issues)
+}
+
+/// Reports programs of the rules that do not run, because this machine's user has not trusted them.
+pub(crate) fn check_programs(context: &CheckContext<'_>) -> CheckResult {
+    let Some(project) = context.project() else { return Ok(Vec::new()) };
+    let state = RulePrograms::of(context.workspace, &project.in_force.rules).state()?;
+    let places: Vec<&str> =
+        state.untrusted().into_iter().map(|program| program.place.as_str()).collect();
+    let problem = match places.as_slice() {
+        [] => return Ok(Vec::new()),
+        [one] => format!("the program of {one} is not trusted on this machine, so it does not run"),
+        many => format!(
+            "{} programs are not trusted on this machine, so they do not run: {}",
+            many.len(),
+            some(many)
+        ),
+    };
+    let fix = "see what they run with `aof trust`, which asks before it trusts them";
+    Ok(vec![Issue::new("program_untrusted", problem, fix).advice()])
 }
 
 /// Reports tasks that came to their gate under earlier rules.

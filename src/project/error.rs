@@ -4,15 +4,26 @@ use std::io::ErrorKind::{NotFound, QuotaExceeded, ReadOnlyFilesystem, StorageFul
 
 use serde_json::{Value, json};
 
-use crate::domain::{IdFault, ImportRemark, TaskId, Ticket, listed, nearest};
+use crate::domain::{AgentId, IdFault, ImportRemark, TaskId, Ticket, listed, nearest};
 use crate::files::diagnostic::Diagnostic;
 use crate::files::frontmatter::SpliceRefusal;
-use crate::git::{GitError, OwnFolder, RemoteError};
+use crate::git::{GitError, OtherHead, OwnFolder, RemoteError};
 use crate::project::git_hints::{missing, unreadable_hint};
 use crate::rules::Refusal;
 use crate::storage::fs::project_path::BadPath;
 use crate::storage::{ProjectPath, StoreError, io_hint};
 use crate::system::terminal::quoted;
+
+/// How another worktree has a task, so that it must not be handed out here.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WorktreeDifference {
+    /// The agent holds the same visit there.
+    Held(AgentId),
+    /// It has ended more visits there.
+    Ahead,
+    /// Each worktree has visits that the other lacks.
+    Diverged,
+}
 
 /// Why an operation failed. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +46,9 @@ pub enum ProjectError {
     /// Somebody on another machine claimed it first.
     #[error("`{ticket}` was claimed on another machine first")]
     ClaimLost { ticket: Ticket },
+    /// The task must not be handed out here, because another worktree of the repository has it otherwise.
+    #[error("{}", elsewhere_text(.ticket, .worktree, .difference))]
+    TakenElsewhere { ticket: Ticket, worktree: OtherHead, difference: WorktreeDifference },
     /// The text is not an id.
     #[error(transparent)]
     Id(#[from] IdFault),
@@ -242,6 +256,10 @@ impl ProjectError {
                 "see who has it with `aof task show {}`, or take another with `aof task next`",
                 ticket.task
             )),
+            Self::TakenElsewhere { worktree, .. } => Facts::of("taken_elsewhere").fix(format!(
+                "{}; or take another with `aof task next`",
+                merge_hint(worktree)
+            )),
             Self::Id(_) => Facts::of("invalid_id"),
             Self::NoTask { id, nearest, committed, left_out, underway } => {
                 Facts::of("task_not_found").fix(match (committed, underway, left_out, nearest) {
@@ -377,6 +395,27 @@ fn of_git(error: &GitError) -> Facts {
         E::Waiting { .. } | E::Locked { .. } | E::FetchNotStored { .. } => facts.general().passes(),
         _ => facts.general(),
     }
+}
+
+fn elsewhere_text(
+    ticket: &Ticket,
+    worktree: &OtherHead,
+    difference: &WorktreeDifference,
+) -> String {
+    let there = worktree.name();
+    match difference {
+        WorktreeDifference::Held(agent) => format!("`{agent}` has `{ticket}` in {there}"),
+        WorktreeDifference::Ahead => format!("`{}` is further along in {there}", ticket.task),
+        WorktreeDifference::Diverged => {
+            format!("`{}` took another way in {there}", ticket.task)
+        }
+    }
+}
+
+/// Returns how to bring the tasks of another worktree here.
+pub(crate) fn merge_hint(worktree: &OtherHead) -> String {
+    let what = worktree.branch.clone().unwrap_or_else(|| worktree.commit.to_string());
+    format!("bring its tasks here with `git merge {}`", quoted(&what))
 }
 
 /// Returns whether a resource of the system is exhausted.

@@ -7,4 +7,5 @@ pub(crate) mod issue;
 pub(crate) mod open;
 pub(crate) mod rule_files;
 pub(crate) mod rule_lookup;
+pub(crate) mod trust;
 pub mod workspace;

@@ -304,6 +304,11 @@ impl Workspace {
     /// Takes the writer lock; waits for its holder.
     pub(crate) fn lock(&self) -> Result<WriterLock, ProjectError> {
         self.check_own_folder()?;
+        self.lock_at(&self.paths)
+    }
+
+    /// Takes the lock of another folder; waits for its holder.
+    pub(crate) fn lock_at(&self, paths: &Paths) -> Result<WriterLock, ProjectError> {
         let holder = Holder::this_process(self.command.clone(), self.now());
         let wait = self.deadline.saturating_duration_since(Instant::now());
         let start = Instant::now();
@@ -313,7 +318,7 @@ impl Workspace {
             (self.tell)(ProgressMessage::Wait(&format!("{who} is at work")));
             waited_for = Some(who);
         };
-        let lock = WriterLock::acquire(&self.paths, &holder, wait, &mut tell)?;
+        let lock = WriterLock::acquire(paths, &holder, wait, &mut tell)?;
         if let Some(holder) = waited_for {
             info!(?holder, seconds = start.elapsed().as_secs_f64(), "waited for the lock");
         }

@@ -358,16 +358,34 @@ impl<'a> Values<'a> {
         open.map(|wish| (wish.blockers, wish.notes.unwrap_or_default())).unwrap_or_default()
     }
 
-    /// Returns a gate's latest result: its summary, then what it handed on.
+    /// Returns a gate's latest result: its text, or its summary, then what it handed on; of a fork, that of each branch.
     fn result(&self, gate: &str) -> Option<Cow<'a, Value>> {
-        let visit = self.latest(gate)?;
-        let mut lines = vec![visit.summary.clone()];
+        let of_gate = |visit: &&Visit| visit.gate.as_str() == gate;
+        let fork = self.workflow.gates.iter().find(|own| own.id.as_str() == gate)?.fork();
+        let branches = fork.map(|fork| fork.branches.as_slice()).unwrap_or_default();
+        let mut lines = Vec::new();
+        for branch in branches {
+            let own = |visit: &Visit| of_gate(&visit) && visit.branch.as_ref() == Some(branch.id());
+            if let Some(visit) = self.task.history.iter().rposition(own) {
+                lines.push(format!("{}: {}", branch.id(), self.said(visit)));
+            }
+        }
+        if lines.is_empty() {
+            lines.push(self.said(self.task.history.iter().rposition(|visit| of_gate(&visit))?));
+        }
         for (name, value) in self.handed_on(gate).into_iter().flatten() {
             let value = as_text(value);
             let gap = if value.starts_with("- ") || value.contains('\n') { "\n" } else { " " };
             lines.push(format!("{name}:{gap}{value}"));
         }
         Some(text(lines.join("\n")))
+    }
+
+    /// Returns the text of a visit; its summary, if it brought none.
+    fn said(&self, visit: usize) -> String {
+        let work = self.body.works.iter().find(|(own, _)| *own == visit);
+        let text = work.map(|(_, text)| text.trim_matches('\n').to_owned());
+        text.unwrap_or_else(|| self.task.history[visit].summary.clone())
     }
 
     fn whole_task(&self) -> String {

@@ -7,6 +7,7 @@ use crate::project::workspace::Workspace;
 use crate::project::workspace::{actor, actor_author, agent_author};
 use crate::rules::{Act, Actor, Decision, Refusal, branch_of, check_ticket, decide};
 use crate::tasks::apply::{apply, change, due_step_or};
+use crate::tasks::other_worktrees::ensure_free_elsewhere;
 use crate::tasks::plan::{Changed, Choice, DryRun};
 use crate::tasks::state::commit_message;
 use crate::tasks::state::task_state::TaskState;
@@ -22,6 +23,7 @@ pub(crate) fn decide_claim(
     let task = &state.file.task;
     check_ticket(task, ticket, Some(agent))?;
     let branch = ticket.branch.clone().or_else(|| branch_of(rules, task, agent));
+    ensure_free_elsewhere(workspace, state, branch.as_ref())?;
     let author = agent_author(&rules.org, agent)?;
     decide_act(workspace, state, &Act::Claim { agent: agent.clone(), branch }, author)
 }

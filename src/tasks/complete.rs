@@ -23,14 +23,14 @@ use crate::project::active_rules::in_force;
 use crate::project::error::ProjectError;
 use crate::project::workspace::{Workspace, agent_author};
 use crate::rules::{
-    Act, Decision, Flaw, NAMESPACE, Refusal, ToSign, branch_of, decide, refuse_other_gate,
-    refuse_repeated, rehearse,
+    Act, Decision, Flaw, NAMESPACE, Refusal, ToSign, Workplace, branch_of, decide,
+    refuse_other_gate, refuse_repeated, rehearse,
 };
 use crate::storage::EventStream;
 use crate::tasks::actions::choice_of_decision;
 use crate::tasks::apply::{DryRunPlan, NextStep, apply, apply_together, plan_dry_run};
 use crate::tasks::headers::list::task_held_by;
-use crate::tasks::plan::{Changed, DryRun, first_due_step};
+use crate::tasks::plan::{Changed, Choice, DryRun, first_due_step};
 use crate::tasks::state::task_state::TaskState;
 
 /// Adds a text to a completion. Keys of its frontmatter become outputs, unless the completion has these outputs already.
@@ -138,6 +138,14 @@ fn next_step(
         bind_to_open_visit(completion, state)?;
     }
     if let Some(first) = first {
+        // Whoever completes the task first, the others mean the visit that its adoption opens.
+        if let Choice::Step { step, .. } = &first
+            && state.file.origin == Origin::HandMade
+            && !names_visit
+            && Workplace::of(&state.in_force.rules, &step.task).is_some()
+        {
+            completion.ticket.visit = step.task.gate.as_ref().map(|open| open.visit);
+        }
         return Ok(NextStep::First(first));
     }
     let (rules, task) = (&state.in_force.rules, &state.file.task);

@@ -9,6 +9,7 @@ pub(crate) mod edit;
 pub(crate) mod headers;
 pub(crate) mod inbox;
 pub(crate) mod merge;
+pub(crate) mod other_worktrees;
 pub mod plan;
 pub(crate) mod publish;
 pub(crate) mod recovery;

@@ -147,10 +147,11 @@ struct CorrectedCall<'a> {
 impl CorrectedCall<'_> {
     /// Returns the call. It names the visit, so that it cannot end another one.
     fn done(mut self) -> Value {
-        let ticket = self.state.map(|state| state["ticket"].clone());
-        let ticket = ticket.filter(|_| self.tool.takes_task());
-        if let Some(ticket) = ticket.filter(|_| !self.map.contains_key("task")) {
-            self.map.insert("task".to_owned(), ticket);
+        if let Some(state) = self.state.filter(|_| self.tool.takes_task()) {
+            let given = self.map.get("task");
+            if given.is_none_or(|given| *given == state["task"]) {
+                self.map.insert("task".to_owned(), state["ticket"].clone());
+            }
         }
         call(self.tool.name, self.map)
     }

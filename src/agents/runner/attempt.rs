@@ -18,6 +18,7 @@ use super::verdict::verdict;
 use super::work_finder::{RunnableVisit, VisitEnd, VisitState, visit_state};
 use crate::domain::{AgentId, CompletionId, Launch, RunBounds, Ticket, Timestamp};
 use crate::project::error::ProjectError;
+use crate::project::trust::RulePrograms;
 use crate::rules::Workplace;
 use crate::storage::StoreError;
 use crate::storage::runs::{
@@ -213,6 +214,12 @@ impl<'a> Attempt<'a> {
     ) -> Result<Result<RunAnswer, NoAnswer>, ProjectError> {
         let transcript =
             Transcript::new(folder.create(RunFile::Transcript)?, secrets, Room::default());
+        let workspace = self.project.open()?;
+        let programs = RulePrograms::of(&workspace, &self.open.in_force.rules);
+        if let Err(error) = programs.check_agent(self.agent) {
+            let why = format!("{}; {}", error.problem(), error.fix().unwrap_or_default());
+            return Ok(Err((RunEnding::Unavailable, Some(why))));
+        }
         let program = command(self.launch, facts).program(&self.project.checkout);
         let program = program.expect("a checked command has a program");
         let running = match program.start() {

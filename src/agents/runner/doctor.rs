@@ -12,6 +12,7 @@ use super::run_types::RunnerSetup;
 use crate::domain::{AgentId, Launch, Preset, RoleId, RunBounds};
 use crate::files::printable::one_line;
 use crate::project::error::ProjectError;
+use crate::project::trust::RulePrograms;
 use crate::system::process::{
     Attendant, How, Orphans, Printed, ProcessLimits, Program, Room, Secrets, Stream, Transcript,
 };
@@ -61,14 +62,19 @@ pub fn checkups(
     named: &[AgentId],
     depth: Depth,
 ) -> Result<Vec<Checkup>, ProjectError> {
-    let in_force = project.open()?.rules()?;
+    let workspace = project.open()?;
+    let in_force = workspace.rules()?;
+    let trust = RulePrograms::of(&workspace, &in_force.rules);
     let org = &in_force.rules.org;
     let wanted =
         org.agents.iter().flatten().filter(|(id, _)| named.is_empty() || named.contains(id));
     let started = wanted.filter_map(|(id, agent)| Some((id, agent.run.as_ref()?)));
     Ok(started
         .map(|(id, launch)| {
-            checkup(project, id, org.roles_of(id).cloned().collect(), launch, depth)
+            let trusted = trust.check_agent(id).map_err(|error| {
+                format!("{}; {}", error.problem(), error.fix().unwrap_or_default())
+            });
+            checkup(project, id, org.roles_of(id).cloned().collect(), launch, depth, trusted)
         })
         .collect())
 }
@@ -79,9 +85,11 @@ fn checkup(
     roles: Vec<RoleId>,
     launch: &Launch,
     depth: Depth,
+    trusted: Result<(), String>,
 ) -> Checkup {
     let words = command(launch, &facts(project, agent, launch, Path::new("/nowhere"))).words;
-    let program = find_program(words.first().map_or("", String::as_str), &project.root);
+    let program = trusted
+        .and_then(|()| find_program(words.first().map_or("", String::as_str), &project.root));
     let missing: Vec<String> = missing(launch).cloned().collect();
     // An unknown program may do anything on `--version`.
     let asked = program.as_ref().ok().filter(|_| launch.preset != Preset::Command);

@@ -13,7 +13,7 @@
 
 use super::answer::{AnswerSource, NO_BLOCK, RunAnswer, RunQuestion, in_file, in_output};
 use super::report::{
-    Exit, Report, RunOutput, Trouble, TroubleKind, last_line, last_lines, plain, tail,
+    Exit, Report, RunOutput, Trouble, TroubleKind, last_line, last_lines, plain, shortened, tail,
 };
 use crate::domain::{Outcome, Signal, listed};
 use crate::files::completion_file::Answer;
@@ -28,6 +28,8 @@ const BLOCKER_LINES: usize = 20;
 const ERROR_LINES: usize = 8;
 /// How many bytes a blocker has at most.
 const BLOCKER_BYTES: usize = 4 * 1024;
+/// How many characters of a result are its summary.
+const SUMMARY_LENGTH: usize = 200;
 /// How many bytes of a text the engine reads; the limit of a task's body is little more.
 const TEXT_LIMIT: usize = 60 * 1024;
 
@@ -122,8 +124,20 @@ impl EndedRun<'_> {
         Ok(RunAnswer { source: AnswerSource::Signal, outcome: None, fields })
     }
 
-    /// Returns the answer of the exit status. If it does not pass, the last printed lines are its blocker.
+    /// Returns the answer of the exit status. If it does not pass, the last printed lines are its blocker. Where a status can only
+    /// pass, the last message is the result.
     fn answer_of_status(&self, outcome: &Outcome) -> RunAnswer {
+        let text = tail(self.report.text.trim(), TEXT_LIMIT);
+        let only_passes = self.asked.exit.iter().all(|(_, outcome)| self.asked.passes(outcome));
+        if only_passes && let Some(line) = text.lines().next() {
+            let summary = Some(shortened(line, SUMMARY_LENGTH));
+            let fields = Answer { summary, body: Some(text.to_owned()), ..Answer::default() };
+            return RunAnswer {
+                source: AnswerSource::ExitStatus,
+                outcome: Some(outcome.clone()),
+                fields,
+            };
+        }
         let summary = self.summary.clone();
         let blocker = || match last_of_both(self.output) {
             lines if lines.is_empty() => summary.clone(),

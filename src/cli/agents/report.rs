@@ -20,7 +20,7 @@ use crate::cli::{
     CliResult, Output, Session, counted, cyan, dim, green, json_line, length, merged, red, yellow,
 };
 use crate::domain::{AgentId, Completion, Status, Ticket, listed};
-use crate::files::printable::one_line;
+use crate::files::printable::{inert, one_line};
 use crate::project::git_hints::GitCommands;
 use crate::project::workspace::Workspace;
 use crate::project::workspace::acting_agent;
@@ -39,12 +39,15 @@ pub(crate) fn show(
     result: &RunSummary,
 ) -> CliResult {
     let mut value = json!({"visits": result.visits});
-    let (mut subject, mut last) = (String::new(), String::new());
+    let (mut subject, mut last, mut wishes) = (String::new(), String::new(), String::new());
     if let RunTarget::Task(id) = target {
         let (view, in_force) = show_task(workspace, id)?;
         let task = &view.file.task;
         subject = format!("{}: ", cyan(id));
-        last = task.history.last().map(|visit| one_line(&visit.summary)).unwrap_or_default();
+        if let Some(visit) = task.history.last() {
+            last = one_line(&visit.summary);
+            wishes = visit.rejection_notes.clone().unwrap_or_else(|| visit.blockers.join("\n"));
+        }
         value["context"] = Value::Object(task.context.clone());
         value["task"] = task_value(&in_force.rules, &view.file, &view.path);
     }
@@ -59,6 +62,11 @@ pub(crate) fn show(
         session.output.line(json_line(merged(ended, value)).to_string());
     } else {
         session.output.line(format!("{subject}{text}"));
+        // Nobody works on a task that failed, so nobody else is told what its last gate wanted.
+        if matches!(result.end, RunOutcome::Finished(Status::Failed)) {
+            let lines = wishes.lines().map(|line| format!("  {}", inert(line)));
+            lines.for_each(|line| session.output.line(line));
+        }
     }
     Ok(ExitCode::from(code))
 }

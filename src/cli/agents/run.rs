@@ -1,4 +1,4 @@
-//! `aof run`, its `--dry-run`, and `aof runner doctor`.
+//! `aof run`, its `--dry-run`, `aof runner doctor`, and `aof trust`, without which none of them starts a program.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -14,16 +14,19 @@ use crate::agents::runner::{
 };
 use crate::cli::observability::deliver_due_notices;
 use crate::cli::{
-    AGENT, CliError, CliResult, OfflineOption, Session, bold, cyan, dim, green, now, red,
+    AGENT, CliError, CliResult, DryRunOption, OfflineOption, Session, bold, cyan, dim, green, now,
+    red, yellow,
 };
 use crate::domain::{AgentId, RoleId, TaskId, listed};
 use crate::files::printable::{inert, one_line};
 use crate::observability::notices::compose::write_notices;
 use crate::project::active_rules::InForce;
 use crate::project::rule_lookup::check_agent;
+use crate::project::trust::{ProgramKind, RuleProgram, RulePrograms, TrustState};
 use crate::project::workspace::Workspace;
 use crate::system::terminal;
 use crate::system::terminal::all_quoted;
+use crate::tasks::plan::DryRun;
 use crate::tasks::view::task_view;
 
 #[derive(Debug, clap::Args)]
@@ -63,7 +66,7 @@ pub(crate) struct RunOptions {
     jobs: u16,
     /// Never ask at the terminal: work for people waits
     #[arg(long)]
-    no_ask: bool,
+    pub no_ask: bool,
     #[command(flatten)]
     offline_option: OfflineOption,
     /// Show the commands and the prompts, and start nothing
@@ -99,6 +102,11 @@ fn start(session: &Session, args: &RunArgs) -> CliResult {
     if args.how.dry_run {
         return show_next(session, &workspace, &target);
     }
+    let wanted = match &target {
+        RunTarget::Agents { agents, .. } => Some(agents.as_slice()),
+        RunTarget::Task(_) => None,
+    };
+    require_trust(session, &workspace, &in_force, wanted, args.how.no_ask)?;
     let pace = if args.once { Pace::OneVisit } else { Pace::Through };
     run_and_report(session, &workspace, &target, pace, &args.how)
 }
@@ -260,7 +268,11 @@ pub(crate) struct RunnerDoctorArgs {
 pub(crate) fn run_runner(session: &Session, command: &RunnerCommand) -> CliResult {
     let RunnerCommand::Doctor(args) = command;
     let workspace = session.workspace_in_background("runner doctor")?;
-    session.rules(&workspace)?;
+    let in_force = session.rules(&workspace)?;
+    if args.ask {
+        let wanted = Some(args.agents.as_slice()).filter(|named| !named.is_empty());
+        require_trust(session, &workspace, &in_force, wanted, false)?;
+    }
     let depth = if args.ask { Depth::Answer } else { Depth::Start };
     let found = checkups(&runner_setup(session, &workspace)?, &args.agents, depth)?;
     let is_unknown = |agent: &&AgentId| found.iter().all(|checkup| checkup.agent != **agent);
@@ -338,4 +350,137 @@ fn runner_value(checkup: &Checkup) -> Value {
         "answer": answer.and_then(|answer| answer.as_ref().ok()),
         "answerProblem": answer.and_then(|answer| answer.as_ref().err()),
     })
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  aof trust             show what is new or changed, and ask
+  aof trust --dry-run   only show it
+  aof trust --revoke    trust nothing here any more
+
+Whoever can push can change what the rules run. So an agent's `run` and a `notify: {command: ...}` start nothing before you have \
+seen and trusted them on this machine; what that covers is in docs/guarantees.md. Without a terminal, set AOF_TRUST to the hash \
+that the refusal prints.")]
+pub(crate) struct TrustArgs {
+    /// Trust nothing in this repository any more
+    #[arg(long)]
+    revoke: bool,
+    #[command(flatten)]
+    dry_run_option: DryRunOption,
+}
+
+pub(crate) fn run_trust(session: &Session, args: &TrustArgs) -> CliResult {
+    let workspace = session.workspace_in_background("trust")?;
+    let in_force = session.rules(&workspace)?;
+    let programs = RulePrograms::of(&workspace, &in_force.rules);
+    let state = programs.state()?;
+    let is_dry = args.dry_run_option.mode() == DryRun::Yes;
+    let (output, new) = (session.output, state.untrusted());
+    if args.revoke {
+        if !is_dry {
+            programs.record(Vec::new())?;
+        }
+        let count = state.recorded.len();
+        output.show(|| json!({"revoked": count}), || format!("trusts {count} programs less\n"));
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !output.is_json() {
+        output.print(&trust_page(&state));
+    }
+    let mut trusted = new.is_empty();
+    if !is_dry && !trusted && !output.is_json() && Session::at_terminal() {
+        trusted = session.confirm("Trust these programs? [y/N] ")?;
+        if !trusted {
+            output.say("nothing is trusted that was not before");
+            return Ok(ExitCode::FAILURE);
+        }
+    }
+    if !is_dry && trusted && state.recorded != state.programs {
+        programs.record(state.programs.clone())?;
+    }
+    let refusal = new.first().filter(|_| !is_dry && !trusted).map(|program| state.refusal(program));
+    if !output.is_json() {
+        return refusal.map_or(Ok(ExitCode::SUCCESS), |refusal| Err(refusal.into()));
+    }
+    let mut value = trust_value(&state);
+    let error = refusal.map(CliError::from);
+    if let Some(error) = &error {
+        value["error"] = json!("program_untrusted");
+        value["message"] = json!(error.problem());
+    }
+    output.data(value);
+    Ok(error.map_or(ExitCode::SUCCESS, |error| ExitCode::from(error.exit_code())))
+}
+
+/// Asks at a terminal whether the programs may run that these agents need, or all agents; fails elsewhere.
+pub(crate) fn require_trust(
+    session: &Session,
+    workspace: &Workspace,
+    in_force: &InForce,
+    agents: Option<&[AgentId]>,
+    no_ask: bool,
+) -> CliResult<()> {
+    let programs = RulePrograms::of(workspace, &in_force.rules);
+    let state = programs.state()?;
+    let is_wanted = |program: &&&RuleProgram| {
+        let of = |agent: &AgentId| program.place == format!("agent `{agent}`");
+        program.kind == ProgramKind::Agent && agents.is_none_or(|agents| agents.iter().any(of))
+    };
+    let untrusted = state.untrusted();
+    let Some(first) = untrusted.iter().find(is_wanted) else { return Ok(()) };
+    if no_ask || session.output.is_json() || !Session::at_terminal() {
+        return Err(state.refusal(first).into());
+    }
+    session.output.say(trust_page(&state).trim_end());
+    if !session.confirm("The rules run these programs. Trust them? [y/N] ")? {
+        return Err(state.refusal(first).into());
+    }
+    Ok(programs.record(state.programs.clone())?)
+}
+
+/// Shows each program, and what changed since it was trusted.
+fn trust_page(state: &TrustState) -> String {
+    if state.programs.is_empty() {
+        return "the rules run no programs\n".to_owned();
+    }
+    let untrusted = state.untrusted();
+    let mut text = String::new();
+    for program in &state.programs {
+        let before = state.trusted_before(program).filter(|_| untrusted.contains(&program));
+        let label = match (untrusted.contains(&program), before) {
+            (false, _) => green("trusted"),
+            (true, Some(_)) => yellow("changed"),
+            (true, None) => yellow("new"),
+        };
+        text += &format!("{label}  {}\n", inert(&program.place));
+        let lines = |program: &RuleProgram| -> Vec<String> {
+            let words = program.command.iter().map(|word| inert(word)).collect::<Vec<_>>();
+            let set = program.environment.iter().map(|(name, value)| format!("{name}={value}"));
+            let files = program.files.iter().map(|(name, blob)| format!("file {name} ({blob})"));
+            let line = all_quoted(words.iter().map(String::as_str));
+            std::iter::once(line).chain(set.chain(files).map(|line| inert(&line))).collect()
+        };
+        let own = lines(program);
+        let old = before.map_or_else(|| own.clone(), lines);
+        for line in old.iter().filter(|line| !own.contains(line)) {
+            text.push_str(&red(format!("  - {line}\n")));
+        }
+        for line in &own {
+            let sign = if old.contains(line) { ' ' } else { '+' };
+            text += &format!("  {sign} {line}\n");
+        }
+    }
+    text
+}
+
+fn trust_value(state: &TrustState) -> Value {
+    let untrusted = state.untrusted();
+    let programs = state.programs.iter().map(|program| {
+        let mut value = json!(program);
+        value["trusted"] = json!(!untrusted.contains(&program));
+        value["trustedBefore"] = json!(state.trusted_before(program));
+        value
+    });
+    json!({"trusted": untrusted.is_empty(), "hash": state.hash(), "programs": programs.collect::<Vec<_>>()})
 }

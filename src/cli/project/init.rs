@@ -14,7 +14,7 @@ use crate::history::merge_driver::{ATTRIBUTES, HOOK_LINE};
 use crate::setup::agent_files::AgentFile;
 use crate::setup::agent_wiring::{WiredAgents, WiredFile, Wiring, agents_to_wire, wire_agents};
 use crate::setup::init::init_on_branch;
-use crate::setup::init::{CreatedProject, NewProject, init};
+use crate::setup::init::{CreatedProject, NewProject, init, repository_around};
 use crate::setup::monitoring::{
     MonitoringFate, MonitoringFile, MonitoringReport, add_monitoring, monitoring_to_add,
 };
@@ -78,7 +78,14 @@ pub(crate) fn run(session: &Session, args: &InitArgs) -> CliResult {
     let template = args.template.unwrap_or(Template::Basic);
     let new = NewProject { folder, template, name: args.name.clone(), branch: None };
     let open = |root: &Path| session.new_workspace(root);
-    let created = match &args.branch {
+    let shares = args.branch.is_none() && has_code(&new.folder)?;
+    let asks = shares && Session::at_terminal() && !session.output.is_json();
+    let branch = if asks && mode == DryRun::No && session.confirm(BRANCH_QUESTION)? {
+        Some(BRANCH_NAME.parse().expect("a valid name"))
+    } else {
+        args.branch.clone()
+    };
+    let created = match &branch {
         Some(branch) => {
             init_on_branch(&new, branch, now(), &open, &session.checkout_wait("init"), mode)?
         }
@@ -98,8 +105,27 @@ pub(crate) fn run(session: &Session, args: &InitArgs) -> CliResult {
         session.output.change_data(value, mode);
     } else {
         show(session, args, &created, &added, mode);
+        if shares && !asks {
+            session.output.line(BRANCH_NOTE);
+        }
     }
     Ok(added.exit_code())
+}
+
+/// The branch that tasks are offered where there is code.
+const BRANCH_NAME: &str = "aof";
+
+const BRANCH_QUESTION: &str = "There is code here. Keep tasks on a branch of their own, `aof`, so that all branches and worktrees \
+                               share them? [y/N] ";
+
+const BRANCH_NOTE: &str = "\nEach branch has its own tasks. To share them among all branches and worktrees: `git reset --keep HEAD~1`, then \
+                           `aof init --branch aof`";
+
+/// Returns whether the repository around the folder has commits, so that tasks would share a branch with what they hold.
+fn has_code(folder: &Path) -> CliResult<bool> {
+    let repository = repository_around(folder)?.filter(|_| folder.is_dir());
+    Ok(repository
+        .is_some_and(|repository| repository.head().is_ok_and(|head| head.commit.is_some())))
 }
 
 /// Adds to an existing project.

@@ -65,8 +65,8 @@ pub(crate) fn run(session: &Session, command: &MigrateCommand) -> CliResult {
     }
     for (task, error) in failures(&migrated) {
         let hint = error.fix().map(|fix| format!("; {fix}")).unwrap_or_default();
-        let text = session
-            .with_git_prefix(format!("`{task}` is left as it is: {}{hint}", error.problem()));
+        let text =
+            session.runnable(format!("`{task}` is left as it is: {}{hint}", error.problem()));
         session.output.say(format!("{} {}", red("error:"), inert(&text)));
     }
     let code = changes::tell_unreadable(session, &migrated.adopted.unreadable);

@@ -87,7 +87,7 @@ fn reload(session: &Session, mode: DryRun) -> CliResult {
         show(session, &report, &settled, mode);
     }
     for (task, error) in &settled.failures {
-        let problem = session.with_git_prefix(error.problem());
+        let problem = session.runnable(error.problem());
         session.warn(&inert(&format!("`{task}` cannot follow the rules: {problem}")));
     }
     let code = changes::tell_unreadable(session, &settled.unreadable);
@@ -183,7 +183,8 @@ pub(crate) fn run_gate(session: &Session, command: &GateCommand) -> CliResult {
     };
     if let Some(what) = what.filter(|_| !session.output.is_json()) {
         let (count, names) = (report.elsewhere.len(), first_of(&report.elsewhere, FEW_TASKS));
-        session.output.say(inert(&format!("{count} {what}: {names}; see `aof why ID`")));
+        let first = &report.elsewhere[0];
+        session.output.say(inert(&format!("{count} {what}: {names}; see `aof why {first}`")));
     }
     Ok(changes::tell_unreadable(session, &report.unreadable))
 }

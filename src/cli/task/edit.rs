@@ -202,7 +202,7 @@ pub(crate) struct NewArgs {
     /// Add a fact, as in `priority=high`; conditions of gates see facts
     #[arg(long = "meta", value_name = "KEY=VALUE", value_parser = key_value)]
     metadata: Vec<(String, Value)>,
-    /// Give it something to start with, as in `repo=web` or `'{"repo": "web"}'`
+    /// Give it something to start with, as in `repo=web,branch=main` or `'{"repo": "web"}'`
     #[arg(long = "context", value_name = "KEY=VALUE|JSON", value_parser = context)]
     context: Vec<Vec<(String, Value)>>,
     /// The workflow that it follows

@@ -10,7 +10,7 @@ use crate::cli::{
     CYAN, CliError, CliResult, DIM, DryRunOption, RED, Session, YELLOW, bold, cyan, of_commit,
     one_of, painted, styled, template, text_input,
 };
-use crate::domain::{AgentId, FieldFate, ImportRemark, WorkflowName, listed};
+use crate::domain::{AgentId, FieldFate, ImportRemark, RoleId, WorkflowName, listed};
 use crate::files::printable::inert;
 use crate::git::GitError;
 use crate::project::error::ProjectError;
@@ -19,7 +19,7 @@ use crate::setup::create_workflow::{NewWorkflow, WorkflowFate, WorkflowFile, cre
 use crate::setup::import::import_file::Imported;
 use crate::setup::import::source::ForeignSystem;
 use crate::setup::import_workflow::{
-    Fidelity, ImportOutcome, import_into_project, read_foreign, roles_snippet,
+    Fidelity, ImportOutcome, MissingRoles, import_into_project, read_foreign,
 };
 use crate::setup::template::{RoleCast, Template};
 use crate::storage::{ProjectPath, StoreError};
@@ -172,6 +172,9 @@ pub(crate) struct WorkflowImportArgs {
     /// Import what can be expressed here, and leave out the other routes
     #[arg(long)]
     lossy: bool,
+    /// Add roles that org.yaml lacks, each with an agent to rename
+    #[arg(long)]
+    with_roles: bool,
     #[command(flatten)]
     dry_run_option: DryRunOption,
 }
@@ -186,7 +189,8 @@ pub(crate) fn run_import(session: &Session, args: &WorkflowImportArgs) -> CliRes
     let imported = read_foreign(&args.file, &bytes, args.from, args.name.as_ref())?;
     let workspace = workspace(session, mode)?;
     let fidelity = if args.lossy { Fidelity::Lossy } else { Fidelity::Whole };
-    let brought = import_into_project(workspace.as_ref(), &imported, fidelity, mode);
+    let roles = if args.with_roles { MissingRoles::AreWritten } else { MissingRoles::AreTold };
+    let brought = import_into_project(workspace.as_ref(), &imported, fidelity, roles, mode);
     if session.output.is_json() {
         session.output.change_data(import_value(&imported, &brought?), mode);
     } else {
@@ -196,7 +200,7 @@ pub(crate) fn run_import(session: &Session, args: &WorkflowImportArgs) -> CliRes
             DryRun::Yes => session.output.say(report),
             DryRun::No => session.output.line(report),
         }
-        show_imported(session, &imported, &brought?, mode);
+        show_imported(session, &imported, &brought?, args.with_roles, mode);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -241,7 +245,13 @@ fn line(remark: &ImportRemark) -> String {
     format!("{place:>6}  {fate}  {}{note}", inert(&remark.field))
 }
 
-fn show_imported(session: &Session, imported: &Imported, brought: &ImportOutcome, mode: DryRun) {
+fn show_imported(
+    session: &Session,
+    imported: &Imported,
+    brought: &ImportOutcome,
+    with_roles: bool,
+    mode: DryRun,
+) {
     let output = session.output;
     if mode == DryRun::Yes {
         for (index, (draft, path)) in imported.workflows.iter().zip(&brought.paths).enumerate() {
@@ -263,10 +273,25 @@ fn show_imported(session: &Session, imported: &Imported, brought: &ImportOutcome
             "\nwrote {paths}; not committed, because the rules would not be valid yet"
         ));
     }
-    if !brought.missing_roles.is_empty() {
-        let lacks = "\norg.yaml lacks roles of this workflow; add them, with agents of yours:";
+    if !brought.known_roles.is_empty() {
+        let role =
+            |(role, agents): &(RoleId, Vec<AgentId>)| format!("`{role}` ({})", listed(agents));
+        let roles: Vec<String> = brought.known_roles.iter().map(role).collect();
+        lines.push(format!(
+            "\norg.yaml has these roles already; its agents get the work: {}",
+            roles.join(", ")
+        ));
+    }
+    if let Some(snippet) = &brought.snippet {
+        let lacks = match (with_roles, mode) {
+            (true, DryRun::No) => "\nadded to org.yaml; rename the agents to yours:",
+            (true, DryRun::Yes) => "\nwould be added to org.yaml:",
+            (false, _) => {
+                "\norg.yaml lacks roles of this workflow; add them, with agents of yours (`--with-roles` does):"
+            }
+        };
         lines.push(lacks.to_owned());
-        lines.push(roles_snippet(&brought.missing_roles).trim_end().to_owned());
+        lines.push(snippet.trim_end().to_owned());
     }
     if is_uncommitted {
         lines.push(format!(
@@ -292,14 +317,15 @@ fn import_value(imported: &Imported, brought: &ImportOutcome) -> Value {
     let missing_roles = brought.missing_roles.iter().map(
         |need| json!({"role": need.role, "description": need.description, "people": need.people}),
     );
-    let snippet =
-        (!brought.missing_roles.is_empty()).then(|| roles_snippet(&brought.missing_roles));
+    let known = brought.known_roles.iter();
+    let known = known.map(|(role, agents)| json!({"role": role, "agents": agents}));
     json!({
         "from": imported.system,
         "workflows": workflows.collect::<Vec<_>>(),
         "report": imported.remarks.iter().map(ImportRemark::to_value).collect::<Vec<_>>(),
         "lackingRoles": missing_roles.collect::<Vec<_>>(),
-        "orgSnippet": snippet,
+        "knownRoles": known.collect::<Vec<_>>(),
+        "orgSnippet": brought.snippet,
         "diagnostics": changes::diagnostic_values(&brought.diagnostics),
         "commit": brought.commit,
     })

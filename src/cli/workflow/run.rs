@@ -49,7 +49,7 @@ pub(crate) struct WorkflowRunArgs {
     /// What to do; the first line is the title. The task begins with it as `input`
     #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     input: Option<String>,
-    /// Give it something else to begin with, as in `repo=web` or `'{"repo": "web"}'`
+    /// Give it something else to begin with, as in `repo=web,branch=main` or `'{"repo": "web"}'`
     #[arg(long = "context", value_name = "KEY=VALUE|JSON", value_parser = context)]
     context: Vec<Vec<(String, Value)>>,
     /// Add a label; conditions of gates see labels
@@ -78,6 +78,9 @@ fn start(session: &Session, args: &WorkflowRunArgs) -> CliResult {
     // Errors in the task are reported before anything is written for it.
     let new = new_task(&workspace, &workflow, args, &session.directory)?;
     check_new(&workflow, &new)?;
+    if mode == DryRun::No {
+        run::require_trust(session, &workspace, &in_force, None, args.how.no_ask)?;
+    }
     if let Some(template) = template {
         begin(session, &workspace, &args.workflow, template, mode)?;
         if mode == DryRun::Yes {

@@ -25,6 +25,24 @@ pub struct Worktree {
     pub is_whole: bool,
 }
 
+/// The commit that another worktree has checked out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherHead {
+    /// The folder of its files.
+    pub folder: PathBuf,
+    /// `None` with a detached HEAD.
+    pub branch: Option<String>,
+    pub commit: CommitId,
+}
+
+impl OtherHead {
+    /// Returns the worktree as people name it.
+    pub fn name(&self) -> String {
+        let branch = self.branch.as_ref().map(|branch| format!(" (branch `{branch}`)"));
+        format!("the worktree `{}`{}", self.folder.display(), branch.unwrap_or_default())
+    }
+}
+
 /// Where a branch can be checked out from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BranchSource {
@@ -67,6 +85,27 @@ impl Repository {
         self.records().iter().any(|record| {
             is_whole(record) && folder_of(record).is_some_and(|other| other == folder)
         })
+    }
+
+    /// Returns the commits that other worktrees have checked out, leaving out those without one.
+    pub fn other_heads(&self) -> Result<Vec<OtherHead>, GitError> {
+        let linked = self.records().into_iter().filter_map(|record| {
+            let folder = folder_of(&record).filter(|_| !is_same(&record, self.git_dir()))?;
+            link_of(&folder).is_some_and(|link| is_same(&link, &record)).then_some((record, folder))
+        });
+        let main = self.main_folder().filter(|_| !is_same(self.git_dir(), self.common_dir()));
+        let main = main.map(|folder| (self.common_dir().to_owned(), folder));
+        let mut heads = Vec::new();
+        for (git_dir, folder) in main.into_iter().chain(linked) {
+            let head = git_file::read_text(&git_dir.join("HEAD")).unwrap_or_default();
+            let commit = match head.strip_prefix("ref: ") {
+                Some(reference) => self.read_reference(reference.trim_end())?,
+                None => head.trim_end().parse().ok(),
+            };
+            let branch = branch_of(&git_dir);
+            heads.extend(commit.map(|commit| OtherHead { folder, branch, commit }));
+        }
+        Ok(heads)
     }
 
     /// Returns the folder of the main worktree, if there is one.

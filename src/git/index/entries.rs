@@ -458,6 +458,15 @@ impl Repository {
     }
 }
 
+impl Repository {
+    /// Returns whether git's index has this path, which is relative to the worktree.
+    pub(crate) fn is_tracked(&self, path: &Path) -> Result<bool, GitError> {
+        let mut git = self.git_command();
+        git.args(["--literal-pathspecs", "ls-files", "-z", "--"]).arg(path);
+        Ok(!command::run_git(git, &[])?.is_empty())
+    }
+}
+
 /// The two letters of `git status`, and the path.
 type StatusLine = ([u8; 2], Vec<u8>);
 

@@ -16,6 +16,7 @@ use crate::domain::{Channel, ChannelKey, Timestamp};
 use crate::history::unreported::Remaining;
 use crate::project::active_rules::in_force;
 use crate::project::error::ProjectError;
+use crate::project::trust::RulePrograms;
 use crate::project::workspace::{Clock, Workspace};
 use crate::storage::outbox::{ChannelRest, OutboxMessage};
 use crate::storage::{Outbox, Paths, StoreError};
@@ -43,6 +44,7 @@ pub(crate) struct Receiver {
     pub key: ChannelKey,
     /// Nothing if the rules in force no longer have it.
     channel: Arc<Mutex<Option<Channel>>>,
+    programs: RulePrograms,
     paths: Paths,
     clock: Clock,
 }
@@ -77,11 +79,13 @@ pub(crate) fn receivers(workspace: &Workspace) -> Result<Vec<Receiver>, ProjectE
     }
     workspace.check_own_folder()?;
     let rules = in_force(workspace, &workspace.repository.head_for_reading()?)?.rules;
+    let programs = RulePrograms::of(workspace, &rules);
     let receiver = |key: ChannelKey| Receiver {
         channel: Arc::new(Mutex::new(
             rules.channels().find(|channel| channel.key() == key).cloned(),
         )),
         key,
+        programs: programs.clone(),
         paths: workspace.paths.clone(),
         clock: workspace.clock(),
     };
@@ -167,6 +171,14 @@ impl ChannelTurn<'_> {
         };
         let now = (receiver.clock)();
         if scope == MessageScope::Due && waiting.next.is_some_and(|next| must_wait(next, now)) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        if let Err(error) = receiver.programs.check_channel(&channel) {
+            let why = format!("{}; {}", error.problem(), error.fix().unwrap_or_default());
+            if is_past(waiting.since, now) {
+                self.outbox.give_up(&receiver.key, &waiting, &why)?;
+            }
+            self.round.trouble = Some(format!("`{channel}`: {why}"));
             return Ok(ControlFlow::Continue(()));
         }
         let message = Message { id: &waiting.id, value: &waiting.message, now };
@@ -379,6 +391,7 @@ mod tests {
                 |reach| Channel::Webhook(Webhook { url: url.clone(), secret_env: None, reach });
             Receiver {
                 key: channel(NetworkReach::Public).key(),
+                programs: RulePrograms::default(),
                 channel: Arc::new(Mutex::new(reach.map(channel))),
                 paths: Paths::at("/"),
                 clock: || Timestamp::UNIX_EPOCH,

@@ -339,13 +339,15 @@ fn infer_branch(
         }
         (None, _) => {}
     }
-    // The agent has completed a branch of this visit: this is a second completion.
-    let mut own = visit_entries(&task.history, open.visit)
-        .iter()
-        .rev()
-        .filter(|entry| entry.agent.as_ref() == Some(agent));
-    let own = own.find_map(|entry| conflict_at(task, open, entry.branch.as_ref()?, agent));
-    if let Some(conflict) = own {
+    // A branch of this visit was the agent's, but it or another agent has completed it.
+    let entries = || visit_entries(&task.history, open.visit).iter().rev();
+    let is_own = |entry: &&Visit| entry.agent.as_ref() == Some(agent);
+    let is_of_role = |entry: &&Visit| {
+        entry.role.as_ref().is_some_and(|role| rules.org.roles_of(agent).any(|own| own == role))
+    };
+    let mut ended = entries().filter(is_own).chain(entries().filter(is_of_role));
+    let ended = ended.find_map(|entry| conflict_at(task, open, entry.branch.as_ref()?, agent));
+    if let Some(conflict) = ended {
         return Err(conflict);
     }
     if let [workplace] = &posts[..] {

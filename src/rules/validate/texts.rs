@@ -122,7 +122,7 @@ impl RuleChecker<'_> {
     /// Checks a name that stands alone: what a task begins with, what the gate of the route hands on, or any gate.
     fn bare(&self, name: &str, outcome: Option<&Outcome>) -> Option<NameFault> {
         let (workflow, context) = (self.workflow, &self.workflow.context);
-        if context.declares(name) || workflow.protects(name) {
+        if workflow.protects(name) {
             return None;
         }
         let duties =
@@ -134,6 +134,7 @@ impl RuleChecker<'_> {
         if workflow.gates.iter().any(|gate| gate.id.as_str() == name) && handing.is_empty() {
             return None;
         }
+        let is_declared = context.declares(name);
         if let (Some(outcome), Some(duty)) = (outcome, self.gate.duty())
             && !is_open(duty)
         {
@@ -141,7 +142,7 @@ impl RuleChecker<'_> {
             let shape = shape_of(duty, outcome).unwrap_or_default();
             let fields = shape.fields().into_iter().flat_map(|fields| &fields.properties);
             let own: Vec<&str> = fields.map(|(name, _)| name.as_str()).collect();
-            if own.contains(&name) {
+            if is_declared || own.contains(&name) {
                 return None;
             }
             let help = match handing.iter().find(|other| **other != id.as_str()) {
@@ -164,6 +165,7 @@ impl RuleChecker<'_> {
                 ),
                 format!("say which, as in `{{{{{one}.{name}}}}}` or `{{{{{two}.{name}}}}}`"),
             )),
+            [] if is_declared => None,
             [] if context.input.is_none()
                 && duties().all(|(_, duty)| duty.outputs == Outputs::Open) =>
             {

@@ -9,6 +9,7 @@ use super::names::Names;
 use super::record::{FieldTable, ImportReport, Record, join};
 use super::workflow_draft::{ReadWorkflow, RolesNeeded, workflow_name};
 use crate::domain::FieldFate::{Converted, Dropped, Kept, Lost};
+use crate::files::yaml::Node;
 
 /// The fields of a workflow that are kept unchanged.
 const OF_WORKFLOW: [&str; 10] = [
@@ -60,8 +61,7 @@ const NO_PART: FieldTable = &[
 ];
 const HOPS: FieldTable = &[
     ("hops", Dropped, "the workflow has gates"),
-    ("condition", Lost, "a condition as data: write it as `when`, an expression"),
-    ("rejectionStrategy", Dropped, "one for the whole workflow: `rejectionStrategy` at its top"),
+    ("rejectionStrategy", Dropped, "what a rejection does anyway"),
     ("joinType", Dropped, "at most one gate stands before it, so there is nothing to join"),
 ];
 
@@ -231,7 +231,22 @@ fn read_hop<'n>(
     roles: &mut RolesNeeded,
 ) -> Hop<'n> {
     let of_hop = OF_GATE.into_iter().filter(|(_, is_of_hop)| *is_of_hop).map(|(key, _)| key);
-    let (map, record) = names.read(record, index, of_hop, roles);
+    let (mut map, record) = names.read(record, index, of_hop, roles);
+    if let Some(condition) = record.get("condition") {
+        if let Some(when) = expression(condition) {
+            record.note("condition", Converted, format!("`when: {when}`"));
+            map.insert("when".to_owned(), json!(when));
+        } else {
+            let note = "it asks for what `when` cannot see: write it as an expression over tags, metadata or earlier visits";
+            record.note("condition", Lost, note);
+        }
+    }
+    if record.text("rejectionStrategy").as_deref() == Some("predecessors")
+        && record.flag("canReject") == Some(true)
+    {
+        record.note("rejectionStrategy", Converted, "`routes: {needs_review: $previous}`");
+        map.insert("routes".to_owned(), json!({"needs_review": "$previous"}));
+    }
     match record.flag("autoAdvance") {
         Some(true) => record.note("autoAdvance", Dropped, "what a gate does anyway"),
         Some(false) => {
@@ -242,6 +257,67 @@ fn read_hop<'n>(
     }
     let depends = record.texts("dependsOn").unwrap_or_default().into_iter().collect();
     Hop { foreign: record.text("id").unwrap_or_default(), record, map, depends }
+}
+
+/// Returns a condition that is data as an expression; nothing if it asks for what expressions cannot see.
+fn expression(node: &Node<'_>) -> Option<String> {
+    let text = |key: &str| node.get(key)?.as_str().map(|text| json!(text).to_string());
+    let all = |sign: &str| {
+        let parts: Option<Vec<String>> =
+            node.get("conditions")?.items().iter().map(expression).collect();
+        Some(format!("({})", parts.filter(|parts| !parts.is_empty())?.join(sign)))
+    };
+    let compared = |sign: &str| {
+        let field = match node.get("field")?.as_str()? {
+            "task.priority" => "metadata.priority",
+            "task.tags" => return None,
+            field => field.strip_prefix("task.").filter(|field| field.starts_with("metadata."))?,
+        };
+        Some(format!("{field} {sign} {}", node.get("value")?.to_value()))
+    };
+    match node.get("op")?.as_str()? {
+        "has_tag" => Some(format!("tags.includes({})", text("value")?)),
+        "hop_status" => {
+            let ended = match node.get("status")?.as_str()? {
+                "complete" => "complete",
+                _ => return None,
+            };
+            let hop = text("hop")?;
+            Some(format!(
+                "gateHistory.some(visit => visit.gate === {hop} && visit.outcome === \"{ended}\")"
+            ))
+        }
+        "and" => all(" && "),
+        "or" => all(" || "),
+        "not" => Some(format!("!({})", expression(node.get("condition")?)?)),
+        "eq" => compared("==="),
+        "neq" => compared("!=="),
+        "gt" => compared(">"),
+        "gte" => compared(">="),
+        "lt" => compared("<"),
+        "lte" => compared("<="),
+        "true" => Some("true".to_owned()),
+        "false" => Some("false".to_owned()),
+        _ => None,
+    }
+}
+
+/// Returns what a hop waits for, without what another of these waits for anyway.
+fn needed<'h>(
+    hop: &'h Hop<'_>,
+    hops: &'h [Hop<'_>],
+    places: &HashMap<&str, usize>,
+) -> BTreeSet<&'h str> {
+    let mut implied: BTreeSet<&str> = BTreeSet::new();
+    let mut open: Vec<&str> = hop.depends.iter().map(String::as_str).collect();
+    while let Some(name) = open.pop() {
+        for earlier in &hops[places[name]].depends {
+            if implied.insert(earlier) {
+                open.push(earlier);
+            }
+        }
+    }
+    hop.depends.iter().map(String::as_str).filter(|name| !implied.contains(name)).collect()
 }
 
 /// Returns the hops in layers, each of which waits for all of the one before. Reports dependencies that are lost by that.
@@ -266,7 +342,7 @@ fn layers(hops: &[Hop<'_>], report: &ImportReport<'_>) -> Option<Vec<Vec<usize>>
     }
     let mut layers: Vec<Vec<usize>> = Vec::new();
     let mut waiting: BTreeSet<usize> = (0..hops.len()).collect();
-    let mut before: BTreeSet<String> = BTreeSet::new();
+    let mut before: BTreeSet<&str> = BTreeSet::new();
     while let Some(first) = waiting.first().copied() {
         let is_ready = |index: &usize| {
             hops[*index].depends.iter().all(|name| !waiting.contains(&places[name.as_str()]))
@@ -278,7 +354,7 @@ fn layers(hops: &[Hop<'_>], report: &ImportReport<'_>) -> Option<Vec<Vec<usize>>
             return None;
         }
         for hop in ready.iter().map(|index| &hops[*index]) {
-            if hop.depends != before {
+            if needed(hop, hops, &places) != before {
                 let note =
                     "it waits for some of the hops before it, not for all: gates are one line";
                 hop.record.note("dependsOn", Lost, note);
@@ -286,7 +362,7 @@ fn layers(hops: &[Hop<'_>], report: &ImportReport<'_>) -> Option<Vec<Vec<usize>>
                 hop.record.note("dependsOn", Converted, "the order of the gates");
             }
         }
-        before = ready.iter().map(|index| hops[*index].foreign.clone()).collect();
+        before = ready.iter().map(|index| hops[*index].foreign.as_str()).collect();
         waiting.retain(|index| !ready.contains(index));
         layers.push(ready);
     }

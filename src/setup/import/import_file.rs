@@ -33,6 +33,8 @@ pub(crate) struct ImportedWorkflow {
     pub text: String,
     /// The roles that work in it.
     pub roles: Vec<RoleNeed>,
+    /// The roles, or agents, that alone may see it.
+    pub viewers: Vec<RoleNeed>,
 }
 
 /// A role that org.yaml needs for a workflow.
@@ -119,7 +121,14 @@ fn render_workflow(read: ReadWorkflow) -> Result<ImportedWorkflow, Fault> {
     let need = |RoleDraft { name, description, people }| {
         Ok(RoleNeed { role: name.parse().map_err(invalid)?, description, people })
     };
+    let viewers = read.map.get("visibleTo").and_then(serde_json::Value::as_array);
+    let viewer = |name: &serde_json::Value| {
+        let role = name.as_str()?.parse().ok()?;
+        let description = Some("May see the workflow and start it".to_owned());
+        Some(RoleNeed { role, description, people: false })
+    };
     Ok(ImportedWorkflow {
+        viewers: viewers.into_iter().flatten().filter_map(viewer).collect(),
         name: read.name.parse().map_err(invalid)?,
         text: workflow_text::render(&read.map),
         roles: read.roles.0.into_iter().map(need).collect::<Result<_, Fault>>()?,

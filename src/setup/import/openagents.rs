@@ -10,7 +10,8 @@ use super::names::{self, Names};
 use super::record::{FieldTable, Record};
 use super::steps::{ForeignStep, StepList, Unnamed};
 use super::workflow_draft::{
-    ExhaustedDraft, GateDraft, ReadWorkflow, RolesNeeded, RouteDraft, WorkflowDraft, period, tidy,
+    END_COMPLETES, ExhaustedDraft, GateDraft, ReadWorkflow, RolesNeeded, RouteDraft, WorkflowDraft,
+    period, tidy,
 };
 use crate::domain::FieldFate::{Converted, Dropped, Kept, Lost};
 use crate::domain::Period;
@@ -124,6 +125,7 @@ fn workflow(
             step.record.finish(&[&[("*", Dropped, "nothing leads to this step")]]);
         }
     }
+    record.report.added("run.exit", END_COMPLETES);
     draft.drop_default_routes();
     Some(draft.finish())
 }
@@ -191,6 +193,7 @@ impl OpenagentsGateBuilder<'_, '_> {
         gate.on_failure = Some(RouteDraft::to(retries(gate, step, failure)));
         gate.run.timeout = period(record, "timeout");
         gate.run.model = record.text("model");
+        gate.run.end_completes();
         // Milliseconds, rounded up to seconds; without a delay, the runner has its own.
         let delay = record.count("retry_delay").filter(|delay| *delay > 0);
         let delay = delay.map(|delay| Period::of_seconds(delay.div_ceil(1000)).to_string());
@@ -235,6 +238,7 @@ impl OpenagentsGateBuilder<'_, '_> {
             let (id, _) = ids.add(&agent, "branch");
             let mut branch = GateDraft { id, role, can_reject: true, ..GateDraft::default() };
             branch.brief.instructions.clone_from(&instructions);
+            branch.run.end_completes();
             gate.branches.push(branch);
         }
         let (success, failure) = self.success_and_failure(step);

@@ -11,7 +11,8 @@ use super::names::{Names, is_bare, rewritten, slots};
 use super::record::{FieldTable, Record};
 use super::steps::{ForeignStep, StepList, Unnamed};
 use super::workflow_draft::{
-    ExhaustedDraft, GateDraft, ReadWorkflow, RouteDraft, RunDraft, WorkflowDraft, period, tidy,
+    END_COMPLETES, ExhaustedDraft, GateDraft, ReadWorkflow, RouteDraft, RunDraft, WorkflowDraft,
+    period, tidy,
 };
 use crate::domain::FieldFate::{Converted, Dropped};
 use crate::domain::listed;
@@ -93,6 +94,10 @@ pub(crate) fn read(top: &Record<'_>, stem: &str) -> Vec<ReadWorkflow> {
             format!("not given: a gate is judged {JUDGED} times there, so `maxRetries: {again}`");
         record.report.added("workflow.max_gate_retries", note);
     }
+    let note = "there, an outer loop runs these steps again until the work promises to be complete, and a check agrees; here a task \
+                goes through them once: say in the task what complete means, or make a task of each item";
+    record.report.added("loop", note);
+    record.report.added("run.exit", END_COMPLETES);
     build(&mut draft, &steps, again);
     let is_implied = |(step, gate): &(&OrbitalStep, &GateDraft)| gate.detour && !step.deferred;
     let detours = steps.iter().zip(&draft.gates).filter(is_implied).map(|(step, _)| &step.foreign);
@@ -143,8 +148,11 @@ fn read_step(step: &ForeignStep<'_>, list: &StepList<'_>) -> OrbitalStep {
         }
         list.target(record, "on_fail", target);
     }
-    let run =
-        RunDraft { timeout: period(record, "timeout"), model: record.text("model"), retry: None };
+    let run = RunDraft {
+        timeout: period(record, "timeout"),
+        model: record.text("model"),
+        ..RunDraft::default()
+    };
     let deferred = record.flag("deferred") == Some(true);
     record.finish(&[OF_STEP]);
     let (foreign, gate) = (step.foreign.clone(), step.gate.clone());
@@ -186,6 +194,8 @@ fn build(draft: &mut WorkflowDraft, steps: &[OrbitalStep], again: u64) {
             gate.route("needs_review", RouteDraft::to(&target.gate));
             gate.max_retries = Some(again);
             gate.on_exhausted = Some(ExhaustedDraft::To("$fail".to_owned()));
+        } else {
+            gate.run.end_completes();
         }
         draft.gates.push(gate);
     }
@@ -231,7 +241,7 @@ pub(crate) struct OrbitalStep {
 }
 
 /// The known presets.
-pub(crate) const PRESETS: [&str; 4] = ["fast", "reviewed", "tdd", "autonomous"];
+pub(crate) const PRESETS: [&str; 5] = ["spec-driven", "fast", "reviewed", "tdd", "autonomous"];
 
 /// The step that fixes what a review found.
 pub(crate) const ADDRESS_REVIEW: &str = "address-review";
@@ -262,6 +272,7 @@ pub(crate) fn preset(name: &str) -> Vec<OrbitalStep> {
     let address = || step(ADDRESS_REVIEW, ADDRESS);
     let all = "Carry out as much of {{files}} as you can in one go, with tests, and tick off what is done.\n";
     match name {
+        "spec-driven" => vec![step("implement", all)],
         "fast" => vec![step("implement", all), address(), review(ADDRESS_REVIEW)],
         "reviewed" => vec![step("implement", NEXT_ITEM), address(), review(ADDRESS_REVIEW)],
         "tdd" => vec![

@@ -97,6 +97,11 @@ impl ForeignFile<'_> {
     /// Returns the system that writes such files; a fault that says what was looked for, where none does.
     pub(crate) fn guess_system(&self) -> Result<ForeignSystem, Fault> {
         let root = &self.root;
+        if let Some(name) = other_system(root) {
+            let message = format!("this is a file of {name}, which is not read here");
+            return Err(Fault::new("no_workflow", root.first_key(), message)
+                .help("begin with a template that is close to it: `aof workflow create --list`"));
+        }
         let workflow = root.get("workflow");
         let workflow_has = |keys: &[&str]| workflow.is_some_and(|node| has(node, keys));
         let some_workflow_has = |keys: &[&str]| {
@@ -161,6 +166,25 @@ impl ForeignFile<'_> {
             return Err(unknown(root));
         })
     }
+}
+
+/// Returns the name of another known system that writes such files, so that its files are never read as those of one that is read.
+fn other_system(root: &Node<'_>) -> Option<&'static str> {
+    let all = |node: &Node<'_>, keys: &[&str]| keys.iter().all(|key| has(node, &[key]));
+    let any = |key: &str, keys: &[&str]| {
+        root.get(key).is_some_and(|list| list.items().iter().any(|item| has(item, keys)))
+    };
+    let workflow_has = |keys| root.get("workflow").is_some_and(|node| has(node, keys));
+    Some(match () {
+        () if any("tasks", &["taskReferenceName"]) => "Conductor",
+        () if workflow_has(&["entry_point"]) || any("agents", &["routes"]) => "Conductor",
+        () if has(root, &["formula"]) || any("legs", &["id"]) => "gastown",
+        () if all(root, &["on", "jobs"]) => "GitHub Actions",
+        () if all(root, &["apiVersion", "kind"]) => "Kubernetes (Argo, Tekton)",
+        () if all(root, &["StartAt", "States"]) => "AWS Step Functions",
+        () if all(root, &["nodes", "connections"]) => "n8n",
+        () => return None,
+    })
 }
 
 /// Returns whether a mapping has one of these keys, with something behind it.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use serde::{Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::names::Names;
 use super::record::Record;
@@ -18,7 +18,6 @@ pub(crate) struct WorkflowDraft {
     pub(crate) description: Option<String>,
     pub(crate) version: Option<Value>,
     pub(crate) visible_to: Vec<String>,
-    pub(crate) run: RunDraft,
     pub(crate) context: ContextDraft,
     pub(crate) gates: Vec<GateDraft>,
     #[serde(skip)]
@@ -70,6 +69,8 @@ pub(crate) struct RunDraft {
     pub(crate) model: Option<String>,
     /// `{delay: 1s}`
     pub(crate) retry: Option<Value>,
+    /// What exit statuses mean.
+    pub(crate) exit: Option<Value>,
 }
 
 /// What whoever works is told.
@@ -148,6 +149,16 @@ impl RouteDraft {
     }
 }
 
+impl RunDraft {
+    /// Makes a program that ends well complete its gate, as where the source asks for no verdict.
+    pub(crate) fn end_completes(&mut self) {
+        self.exit = Some(json!({"complete": 0}));
+    }
+}
+
+/// What is reported where [`RunDraft::end_completes`].
+pub(crate) const END_COMPLETES: &str = "a program that ends well has done its step, as there";
+
 impl GateDraft {
     pub(crate) fn route(&mut self, outcome: &str, route: RouteDraft) {
         self.routes.push((outcome.to_owned(), route));
@@ -214,7 +225,6 @@ impl WorkflowDraft {
             }
         }
         let mut value = serde_json::to_value(&self).expect("a draft is JSON");
-        prune(&mut value["run"]);
         value["gates"].as_array_mut().into_iter().flatten().for_each(prune_gate);
         prune(&mut value);
         let Value::Object(map) = value else { unreachable!("a draft is an object") };
@@ -231,7 +241,7 @@ impl WorkflowDraft {
                 if target < router {
                     again[target..router].fill(true);
                 }
-                again[target] |= self.gates[target].detour;
+                again[target] |= target == router || self.gates[target].detour;
             }
         }
         again
@@ -260,8 +270,7 @@ pub(crate) fn workflow_name(
 fn as_map<S: Serializer>(routes: &[(String, RouteDraft)], to: S) -> Result<S::Ok, S::Error> {
     to.collect_map(routes.iter().map(|(outcome, route)| {
         let is_plain = *route == RouteDraft::to(&route.to);
-        let value =
-            if is_plain { Value::from(route.to.as_str()) } else { serde_json::json!(route) };
+        let value = if is_plain { Value::from(route.to.as_str()) } else { json!(route) };
         (outcome, value)
     }))
 }

@@ -14,6 +14,7 @@ use crate::project::error::ProjectError;
 use crate::project::issue::left_out;
 use crate::project::workspace::{Workspace, agent_author};
 use crate::rules::{Act, ReplayedAct, StateChange, explain, flaw};
+use crate::storage::layout::task_path;
 use crate::storage::task_files;
 use crate::storage::task_files::{Snapshot, TaskPlace};
 use crate::storage::{ProjectPath, StoreError, layout};
@@ -454,7 +455,13 @@ pub(crate) fn committed_task(
     commit: CommitId,
     id: &TaskId,
 ) -> Result<Option<TaskFile>, ProjectError> {
-    let Some(path) = path_in(workspace, commit, id)? else { return Ok(None) };
-    let bytes = workspace.repository.read(commit, path.as_str())?.unwrap_or_default();
+    let usual = task_path(id, in_force.rules.project.layout);
+    let bytes = match workspace.repository.read(commit, usual.as_str())? {
+        Some(bytes) => bytes,
+        None => match path_in(workspace, commit, id)? {
+            Some(path) => workspace.repository.read(commit, path.as_str())?.unwrap_or_default(),
+            None => return Ok(None),
+        },
+    };
     Ok(task_file::parse(&bytes, id, &in_force.defaults(workspace.now())).ok())
 }

@@ -190,6 +190,9 @@ pub(crate) fn changed_value(rules: &Rules, changed: &Changed, dry_run: DryRun) -
     let mut value = task_value(rules, &changed.after, &changed.path);
     value["warnings"] = warnings_value(&changed.warnings);
     value["commit"] = json!(changed.commit.map(|commit| commit.to_string()));
+    if let Some(ticket) = ended_ticket(changed) {
+        value["ended"] = json!(ticket);
+    }
     if changed.settled {
         value["settled"] = json!(true);
     }

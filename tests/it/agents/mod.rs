@@ -3,3 +3,4 @@
 mod instruction_files;
 mod mcp;
 mod runner;
+mod trust;

@@ -1,4 +1,5 @@
 //! The command line as such.
 
 mod editors;
+mod printed_commands;
 mod usage;

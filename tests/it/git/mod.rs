@@ -10,3 +10,4 @@ mod repository_states;
 mod rewound_branch;
 mod sparse_checkout;
 mod stale_index;
+mod worktrees;

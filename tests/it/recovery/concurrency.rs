@@ -1,5 +1,7 @@
 //! Real processes against each other: nobody is refused for being busy, nothing is lost, nothing counts twice.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
 use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -67,6 +69,41 @@ fn of_many_completions_of_one_visit_one_wins_and_the_others_are_told_who_did() {
     }
     check(&env);
     assert_eq!(env.git(&["rev-list", "--count", "HEAD"]).trim(), "4");
+}
+
+#[test]
+fn of_two_completions_of_a_hand_made_task_one_wins_and_the_other_is_told_who_did() {
+    let env = TestEnvironment::new();
+    let _ = env.new_task(&["Add logout"]);
+    env.hand_made("AOF-abc", "Add login");
+    // Both read the task, and then wait for the lock.
+    let lock = File::options().create(true).append(true).open(env.path(".aof/lock")).unwrap();
+    lock.lock().unwrap();
+    let children: Vec<Child> =
+        ["agent-7", "agent-8"].map(|agent| start(&env, "AOF-abc", agent, &[])).into();
+    let children = children.into_iter().map(|mut child| {
+        let mut told = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        told.read_line(&mut line).unwrap();
+        assert!(line.starts_with("waiting:"), "{line}");
+        (child, told)
+    });
+    let children: Vec<_> = children.collect();
+    drop(lock);
+    let mut ends: Vec<(Option<i32>, String)> = children
+        .into_iter()
+        .map(|(mut child, mut told)| {
+            let mut rest = String::new();
+            told.read_to_string(&mut rest).unwrap();
+            (child.wait().unwrap().code(), rest)
+        })
+        .collect();
+    ends.sort();
+    assert_eq!(ends[0].0, Some(0), "{ends:?}");
+    assert_eq!(ends[1].0, Some(5), "{ends:?}");
+    assert!(ends[1].1.contains("ended it with `complete`"), "{ends:?}");
+    assert_eq!(env.aof(&["events", "--type", "gate_conflict"]).success().stdout.lines().count(), 1);
+    check(&env);
 }
 
 #[test]
@@ -202,7 +239,7 @@ fn of_many_completions_of_one_branch_one_wins_and_the_other_branch_is_untouched(
     let outputs = finish(&env, children);
     assert_eq!(outputs.iter().filter(|output| output.code == Some(0)).count(), 1);
     for output in outputs {
-        assert!(matches!(output.code, Some(0 | 4 | 5)), "{output}");
+        assert!(output.code == Some(0) || output.stderr.contains("ended it"), "{output}");
     }
     check(&env);
     let task = env.aof(&["task", "show", &id, "--json"]).json();

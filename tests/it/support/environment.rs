@@ -104,7 +104,7 @@ pub(crate) struct TestEnvironment {
 #[must_use = "look at what the command said, or expect that it succeeded"]
 #[derive(Clone)]
 pub(crate) struct Output {
-    command: String,
+    pub command: String,
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
@@ -251,6 +251,7 @@ impl TestEnvironment {
             .env("GIT_AUTHOR_DATE", &now)
             .env("GIT_COMMITTER_DATE", &now)
             .env("AOF_NOW", &now)
+            .env("AOF_TRUST", "every program of a test")
             .current_dir(&self.project)
             .stdin(Stdio::null());
         command

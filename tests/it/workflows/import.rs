@@ -68,9 +68,12 @@ fn an_imported_workflow_is_committed_alone_and_runs() {
          7  converted  steps.prove.on_error: leads to `mend`
          -  added      find.on_error: not given: there an error goes the way of a success; here it fails the task (`$fail`)
          -  added      mend.on_error: not given: there an error goes the way of a success; here it fails the task (`$fail`)
-    5 kept, 9 converted, 2 added, 3 dropped
+         -  added      run.exit: a program that ends well has done its step, as there
+    5 kept, 9 converted, 3 added, 3 dropped
 
     imported workflows/bug.yaml, commit COMMIT
+
+    org.yaml has these roles already; its agents get the work: `researcher` (`agent-3`), `coder` (`agent-1`), `tester` (`agent-2`)
     ");
     assert_snapshot!(env.read("workflows/bug.yaml"), @r#"
     name: bug
@@ -78,13 +81,16 @@ fn an_imported_workflow_is_committed_alone_and_runs() {
     gates:
       - id: find
         role: researcher
+        run: {exit: {complete: 0}}
         onFailure: {to: $fail}
       - id: mend
         role: coder
+        run: {exit: {complete: 0}}
         onFailure: {to: $fail}
         brief: {instructions: "A patch, and no more"}
       - id: prove
         role: tester
+        run: {exit: {complete: 0}}
         onFailure: {to: prove}
         maxRetries: 1
         onExhausted: {to: mend}
@@ -275,7 +281,9 @@ fn roles_that_org_lacks_are_told_and_the_rules_in_force_stay() {
     assert_snapshot!(env.aof(&["workflow", "import", "bug.json"]).stdout.split_once("\n\n").unwrap().1, @r#"
     wrote workflows/bug.yaml; not committed, because the rules would not be valid yet
 
-    org.yaml lacks roles of this workflow; add them, with agents of yours:
+    org.yaml has these roles already; its agents get the work: `coder` (`agent-1`), `tester` (`agent-2`)
+
+    org.yaml lacks roles of this workflow; add them, with agents of yours (`--with-roles` does):
     roles:
       researcher:
         agents: [agent-researcher]
@@ -301,8 +309,10 @@ fn a_rehearsal_prints_the_file_and_needs_no_project() {
     gates:
       - id: dig
         role: worker
+        run: {exit: {complete: 0}}
       - id: sow
         role: worker
+        run: {exit: {complete: 0}}
     --- stderr
     steps.toml, read as orbital:
          2  kept       workflow.name
@@ -311,9 +321,11 @@ fn a_rehearsal_prints_the_file_and_needs_no_project() {
          7  dropped    workflow.steps.sow.mood: not known here
          -  added      workflow.steps.dig.prompt: not given: the brief is generated
          -  added      workflow.steps.sow.prompt: not given: the brief is generated
-    3 kept, 2 added, 1 dropped
+         -  added      loop: there, an outer loop runs these steps again until the work promises to be complete, and a check agrees; here a task goes through them once: say in the task what complete means, or make a task of each item
+         -  added      run.exit: a program that ends well has done its step, as there
+    3 kept, 4 added, 1 dropped
 
-    org.yaml lacks roles of this workflow; add them, with agents of yours:
+    org.yaml lacks roles of this workflow; add them, with agents of yours (`--with-roles` does):
     roles:
       worker:
         description: "Does the work"
@@ -350,7 +362,8 @@ fn what_would_send_tasks_another_way_is_refused() {
          5  lost       steps.one.type: a loop over the items of a list: a task goes through a gate once, so make a task of each item instead
          6  lost       steps.one.loop: the loop's list, and when each item is verified
          7  dropped    steps.one.colour: not known here
-    2 kept, 1 converted, 1 dropped, 2 lost
+         -  added      steps.one.run.exit: a program that ends well has done its step, as there
+    2 kept, 1 converted, 1 added, 1 dropped, 2 lost
     --- stderr
     error: the import would lose routes: `steps.one.type`, `steps.one.loop`
 
@@ -411,9 +424,9 @@ fn files_that_are_no_workflow_leave_nothing_behind() {
     error: what the file says is no valid workflow here
 
     error[self_loop]: `complete` leads gate `a` to itself
-     --> workflows/c.yaml:6:7
+     --> workflows/c.yaml:7:7
       |
-    6 |       complete: a
+    7 |       complete: a
       |       ^^^^^^^^
       |
       = help: say how often with `maxRetries`, use `$hold` to wait for a person, or `onFailure` to try again

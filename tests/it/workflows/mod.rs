@@ -5,6 +5,7 @@ mod fork_branches;
 mod forks;
 mod graph;
 mod import;
+mod import_meaning;
 mod inputs_and_outputs;
 mod migration;
 mod routes;

@@ -1,7 +1,6 @@
 //! From a file of antfarm to a workflow: its agents, its context, and the steps.
 
-use super::gates::AntfarmGateBuilder;
-use super::gates::{read_agents, read_run};
+use super::gates::{AntfarmGateBuilder, read_agents};
 use crate::domain::FieldFate::{Converted, Dropped, Kept};
 use crate::setup::import::names::{self, Names};
 use crate::setup::import::record::{FieldTable, Record};
@@ -23,8 +22,12 @@ const OF_FILE: FieldTable = &[
 ];
 const PROSE: &str = "prose about the workflow: put it into the tasks that go through it";
 const OF_POLLING: FieldTable = &[
-    ("timeoutSeconds", Converted, "the workflow's `run: {timeout}`"),
-    ("model", Converted, "the workflow's `run: {model}`"),
+    (
+        "timeoutSeconds",
+        Dropped,
+        "of the look for work, not of the work: that is an agent's `timeoutSeconds`",
+    ),
+    ("model", Dropped, "of the look for work, not of the work: that is an agent's `model`"),
     ("*", Dropped, "when work is looked for is the runner's matter"),
 ];
 /// Returns the workflow of the file.
@@ -40,7 +43,6 @@ pub(crate) fn read(top: &Record<'_>, stem: &str) -> Vec<ReadWorkflow> {
     }
     read_context(top, &mut draft);
     if let Some(polling) = top.record("polling") {
-        draft.run = read_run(&polling);
         polling.finish(&[OF_POLLING]);
     }
     let agents = read_agents(top);

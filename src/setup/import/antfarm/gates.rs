@@ -16,7 +16,7 @@ use crate::setup::import::names::Names;
 use crate::setup::import::record::{FieldPlace, FieldTable, Record, join};
 use crate::setup::import::steps::{ForeignStep, StepList};
 use crate::setup::import::workflow_draft::{
-    ExhaustedDraft, GateDraft, RouteDraft, RunDraft, WorkflowDraft,
+    END_COMPLETES, ExhaustedDraft, GateDraft, RouteDraft, RunDraft, WorkflowDraft,
 };
 
 const OF_STEP: FieldTable = &[
@@ -125,6 +125,11 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
             let gate = self.gate(index, &steps.steps[index]);
             self.draft.gates.push(gate);
         }
+        for (key, writers) in self.keys.shared() {
+            let gates = writers.iter().map(|writer| &steps.steps[*writer].gate);
+            let note = format!("{} write it, and each replaces the other's value", listed(gates));
+            steps.steps[writers[0]].record.report.added(format!("context.{key}"), note);
+        }
         self.draft.set_protected_keys();
     }
 
@@ -171,7 +176,8 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
         let id = step.gate.clone();
         let mut gate = GateDraft { id, role, description, ..GateDraft::default() };
         gate.run = read_run(record);
-        gate.run.timeout = gate.run.timeout.or_else(|| agent?.timeout.clone());
+        gate.run.timeout = gate.run.timeout.or_else(|| agent?.run.timeout.clone());
+        gate.run.model = gate.run.model.or_else(|| agent?.run.model.clone());
         self.check_order(index, record);
         let mut required = read_keys(record, &["required_outputs"]).unwrap_or_default();
         let on_fail = self.on_fail(index, record);
@@ -316,6 +322,10 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
             Some(_) => on_fail.max_retries.or(own),
             None => own.or(on_fail.max_retries),
         };
+        if gate.signal.is_none() {
+            record.added("run.exit", END_COMPLETES);
+            gate.run.end_completes();
+        }
         if gate.on_failure.is_some() {
             self.limit_retries(gate, record, on_fail, limit);
         }
@@ -329,10 +339,11 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
         on_fail: &OnFail,
         limit: Option<u64>,
     ) {
-        gate.max_retries = limit;
+        // There, the default is 2; for decisions it is 3, which is the default here as well.
+        gate.max_retries = limit.or((!record.has("decision_key")).then_some(2));
         if limit.is_none() {
-            let note = "not given: the step may be done again 3 times, which is the default here";
-            record.added("max_retries", note);
+            let times = gate.max_retries.unwrap_or(3);
+            record.added("max_retries", format!("not given: {times}, which is the default there"));
         }
         gate.on_exhausted = Some(if let Some(role) = &on_fail.escalate_to {
             let role = names::plain(role, "human");
@@ -434,7 +445,8 @@ const OF_AGENT: FieldTable = &[
     ("timeoutSeconds", Converted, "`run: {timeout}` of its gates"),
     ("name", Dropped, "what an agent is called is in org.yaml"),
     ("role", Dropped, "which tools an agent may use is the runner's matter"),
-    ("model", Dropped, "which model an agent uses is said in org.yaml: `run: {model: ...}`"),
+    ("model", Converted, "`run: {model}` of its gates; `default` is the program's own model"),
+    ("pollingModel", Dropped, "of the look for work, not of the work"),
     (
         "workspace",
         Dropped,
@@ -442,21 +454,21 @@ const OF_AGENT: FieldTable = &[
     ),
 ];
 
-/// An agent of the file: what it is for, and how long it may take.
+/// An agent of the file: what it is for, and what bounds its runs.
 pub(crate) struct ForeignAgent {
     pub(crate) id: String,
     pub(crate) description: Option<String>,
-    pub(crate) timeout: Option<String>,
+    pub(crate) run: RunDraft,
 }
 
 pub(crate) fn read_agents(top: &Record<'_>) -> Vec<ForeignAgent> {
     let mut agents = Vec::new();
     for mut record in top.records("agents", "a list of agents", "an agent") {
         let description = record.text("description").map(|text| text.trim().to_owned());
-        let timeout = read_run(&record).timeout;
+        let run = read_run(&record);
         if let Some(id) = record.text("id") {
             record.path = join("agents", &id);
-            agents.push(ForeignAgent { id, description, timeout });
+            agents.push(ForeignAgent { id, description, run });
         }
         record.finish(&[OF_AGENT]);
     }
@@ -469,5 +481,5 @@ pub(crate) fn read_run(record: &Record<'_>) -> RunDraft {
     let seconds = record.count("timeoutSeconds").or_else(minutes);
     let timeout = seconds.and_then(|seconds| format!("{seconds}s").parse::<Period>().ok());
     let model = record.text("model").filter(|model| model != "default");
-    RunDraft { timeout: timeout.map(|period| period.to_string()), model, retry: None }
+    RunDraft { timeout: timeout.map(|period| period.to_string()), model, ..RunDraft::default() }
 }

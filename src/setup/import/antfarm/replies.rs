@@ -112,24 +112,31 @@ pub(crate) fn instructions(
     tidy(&converted)
 }
 
-/// Returns the line that a reply must have. A key alone (`TIER:`) asks for a value and judges none.
+/// Returns the line that a reply must have. A key alone (`TIER:`) asks for any value of it. Where nothing is expected, a reply with
+/// the key that its input asks for is one.
 pub(crate) fn expected_line(
     record: &Record<'_>,
     required: &mut BTreeSet<String>,
 ) -> Option<String> {
-    let text = record.text("expects")?;
+    let Some(text) = record.text("expects") else {
+        let asked = requested_keys(&record.text("input").unwrap_or_default());
+        let key = asked.iter().find(|key| *key == STATUS).or(asked.first())?.to_ascii_uppercase();
+        let note = format!("not given: a reply with a line `{key}:`, which the input asks for");
+        record.added("expects", note);
+        return Some(format!("{key}:"));
+    };
     let note = |fate, text: String| record.note("expects", fate, text);
     let line = text.trim();
     let (_, value) = line.split_once(':').unwrap_or((line, line));
     let is_plain =
         !line.contains(['\n', '`', '<']) && !line.starts_with('>') && line.len() <= LONGEST_LINE;
     match key_of(line).filter(|_| value.trim().is_empty()) {
-        Some(key) if key == STATUS => {
-            note(Dropped, "any `STATUS` will do there, so nothing is judged by it".to_owned());
-        }
         Some(key) => {
-            note(Converted, format!("the output `{key}` is required: the reply must bring it"));
-            required.insert(names::key(&key));
+            note(Converted, "`signal.expects`; any value of that key passes".to_owned());
+            if key != STATUS {
+                required.insert(names::key(&key));
+            }
+            return Some(line.to_owned());
         }
         None if line.is_empty() => note(Dropped, "it says nothing".to_owned()),
         None if !is_plain => {
@@ -149,8 +156,8 @@ pub(crate) const STATUS: &str = "status";
 
 /// Returns the keys that a step's input asks for in the reply, as templates name them. A reply begins behind words such as
 /// `Reply with:`; before them `KEY: {{key}}` tells the agent something.
-fn requested_keys(input: &str) -> BTreeSet<String> {
-    let mut keys = BTreeSet::new();
+fn requested_keys(input: &str) -> Vec<String> {
+    let mut keys = Vec::new();
     let mut in_reply = false;
     for line in input.lines() {
         let line = line.trim().trim_start_matches(['-', '*', '`', ' ']);
@@ -216,7 +223,7 @@ impl KeyUse {
         for (index, ForeignStep { record, .. }) in steps.steps.iter().enumerate() {
             let input = record.text("input").unwrap_or_default();
             let line_key = |key: &str| record.text(key).and_then(|text| key_of(text.trim()));
-            let mut keys = requested_keys(&input);
+            let mut keys = BTreeSet::from_iter(requested_keys(&input));
             keys.extend(read_keys(record, &["output_keys", "outputs"]).into_iter().flatten());
             keys.extend(read_keys(record, &["required_outputs"]).into_iter().flatten());
             keys.extend(record.text("decision_key").map(|key| key.to_ascii_lowercase()));
@@ -239,6 +246,12 @@ impl KeyUse {
         self.writers.get(key).map(Vec::as_slice).unwrap_or_default()
     }
 
+    /// Returns the keys that several steps write, in order.
+    pub(crate) fn shared(&self) -> BTreeMap<&str, &[usize]> {
+        let writers = self.writers.iter().filter(|(_, steps)| steps.len() > 1);
+        writers.map(|(key, steps)| (key.as_str(), steps.as_slice())).collect()
+    }
+
     /// Returns the last step before this one that writes a key.
     pub(crate) fn writer_before(&self, key: &str, index: usize) -> Option<usize> {
         self.writers(key).iter().rev().find(|writer| **writer < index).copied()
@@ -256,7 +269,7 @@ mod tests {
     use super::*;
 
     fn asked(input: &str) -> Vec<String> {
-        requested_keys(input).into_iter().collect()
+        BTreeSet::from_iter(requested_keys(input)).into_iter().collect()
     }
 
     #[test]

@@ -69,6 +69,8 @@ fn orbital() {
 
 #[test]
 fn orbital_presets() {
+    let text = text_of("config.toml", "[workflow]\npreset = \"spec-driven\"\n");
+    assert_eq!(text.matches("  - id: ").count(), 1, "{text}");
     for preset in ["fast", "reviewed", "tdd", "autonomous"] {
         let text = text_of("config.toml", &format!("[workflow]\npreset = \"{preset}\"\n"));
         assert!(text.starts_with(&format!("name: {preset}\n")), "{text}");
@@ -175,6 +177,7 @@ fn only_lost_ways_count_as_lost() {
 fn retries_are_counted_as_the_source_counts_them() {
     let cases = [
         ("a.yml", "steps: [{id: a, agent: b, max_retries: 3, expects: 'S: d'}]", Some(3)),
+        ("a.yml", "steps: [{id: a, agent: b, expects: 'S: d'}]", Some(2)),
         (
             "o.json",
             "{\"steps\": [{\"id\": \"a\", \"agent\": \"b\", \"max_retries\": 3, \"on_success\": \"end\"}]}",
@@ -208,6 +211,165 @@ fn retries_are_counted_as_the_source_counts_them() {
             .find_map(|line| line.trim().strip_prefix("maxRetries: "))
             .map(|number| number.parse().unwrap());
         assert_eq!(found, expected, "{source}\n{text}");
+    }
+}
+
+/// What looks for work is not what does it.
+#[test]
+fn the_model_of_antfarm_is_that_of_the_work() {
+    let text = text_of(
+        "a.yml",
+        "polling: {model: cheap, timeoutSeconds: 60}\nagents:\n  - {id: b, model: big, pollingModel: small, timeoutSeconds: 600}\n  - {id: c, model: default}\nsteps:\n  - {id: one, agent: b}\n  - {id: two, agent: b, model: other, timeoutSeconds: 30}\n  - {id: three, agent: c}\n",
+    );
+    let runs: Vec<&str> = text.lines().filter(|line| line.contains("run:")).collect();
+    let expected = [
+        "    run: {timeout: 10m, model: big, exit: {complete: 0}}",
+        "    run: {timeout: 30s, model: other, exit: {complete: 0}}",
+        "    run: {exit: {complete: 0}}",
+    ];
+    assert_eq!(runs, expected, "{text}");
+}
+
+#[test]
+fn a_key_alone_is_expected_with_any_value() {
+    let signal = |step: &str| {
+        let text = text_of("a.yml", &format!("steps:\n  - {{id: a, agent: b, {step}}}\n"));
+        text.lines().find(|line| line.contains("signal:")).map(|line| line.trim().to_owned())
+    };
+    let any = |key: &str| Some(format!("signal: {{expects: \"{key}:\", missing: failed}}"));
+    assert_eq!(signal("expects: 'TIER:'"), any("TIER"));
+    assert_eq!(signal("expects: 'STATUS:'"), any("STATUS"));
+    // Without `expects`, what the input asks for is expected.
+    assert_eq!(signal("input: \"Reply with:\\nTIER: x\\nSTATUS: done\""), any("STATUS"));
+    assert_eq!(signal("input: \"If it works, output: DEPLOY: ok\""), any("DEPLOY"));
+    assert_eq!(signal("input: Do it"), None);
+}
+
+const DEBATE: &str = "\
+roles:
+  a:
+    procedure: Argue
+    frontmatter:
+      oneOf:
+        - {properties: {$status: {const: more}, point: {type: string}}}
+        - {properties: {$status: {const: done}}}
+  b: {procedure: Answer, frontmatter: {properties: {$status: {const: said}, reply: {type: string}}}}
+graph:
+  $START: {new: {role: a, prompt: Begin}}
+  a:
+    more: {role: b, prompt: \"{{point}} / {{_body}}\"}
+    done: {role: b, prompt: \"{{point}} of {{reply}} on {{topic}}\"}
+  b: {_: {role: a, prompt: \"{{reply}}\"}}
+";
+
+#[test]
+fn prompts_of_edges_name_what_they_mean() {
+    let text = text_of("d.yaml", DEBATE);
+    for line in [
+        "      more: {to: b, prompt: \"{{point}} / {{a.body}}\"}\n",
+        "      done: {to: b, prompt: \"{{a.point}} of {{b.reply}} on {{topic}}\"}\n",
+        // One edge for every status.
+        "      said: {to: a, prompt: \"{{reply}}\"}\n",
+        "context: {input: {topic: null}",
+        "      reentry: {instructions: Argue}\n",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    let told = told("d.yaml", DEBATE);
+    assert!(
+        told.contains("{{point}}: `{{a.point}}`: a fault of the file, for `a` does not hand on `point` with `done`"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_loop_of_one_role_does_not_begin_anew() {
+    let graph = "roles: {w: {goal: x}}\ngraph:\n  $START: {new: {role: w, prompt: The first batch}}\n  w: {more: {role: w, prompt: The next}, done: $END}\n";
+    let text = text_of("w.yaml", graph);
+    assert!(text.contains("reentry:\n        instructions: |\n          Go on from"), "{text}");
+}
+
+#[test]
+fn lists_of_edges_are_gates_that_ask() {
+    let graph = "\
+roles:
+  w: {procedure: Work, frontmatter: {properties: {ok: {type: boolean}}, required: [ok]}}
+  v: {procedure: Look}
+conditions:
+  bad: {expression: \"$last('w').ok = false\"}
+  few: {expression: \"$count(steps[role = 'w']) < 3\"}
+  odd: {expression: \"$sum(steps) > 1\"}
+graph:
+  $START: [{role: w, condition: null, prompt: Begin}]
+  w:
+    - {role: $END, condition: bad}
+    - {role: w, condition: few, prompt: Again}
+    - {role: v}
+  v: [{role: $END, condition: null}]
+";
+    let text = text_of("g.yaml", graph);
+    for part in [
+        "  - id: w-if\n    type: condition\n    when: context[\"w\"]?.[\"ok\"] === false\n",
+        "      \"true\": $end\n      \"false\": w-if-2\n",
+        "    when: gateHistory.filter(visit => visit.gate === \"w\").length < 3\n",
+        "      \"true\": {to: w, prompt: Again}\n      \"false\": v\n",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    let odd = graph.replace("condition: few", "condition: odd");
+    let imported = import("g.yaml", odd.as_bytes(), None, None).unwrap();
+    let lost: Vec<&str> = imported.lost().map(|remark| remark.field.as_str()).collect();
+    assert_eq!(lost, ["graph.w.2.condition"]);
+}
+
+#[test]
+fn conditions_of_hops_are_written_out() {
+    let hops = "\
+hops:
+  - {id: make, role: r}
+  - {id: test, role: r, dependsOn: [make], canReject: true, rejectionStrategy: predecessors}
+  - id: audit
+    role: r
+    dependsOn: [make]
+    condition: {op: or, conditions: [{op: has_tag, value: auth}, {op: has_tag, value: it's}]}
+  - id: urgent
+    role: r
+    dependsOn: [make, test, audit]
+    condition: {op: and, conditions: [{op: not, condition: {op: eq, field: task.priority, value: low}}, {op: hop_status, hop: test, status: complete}]}
+  - {id: odd, role: r, dependsOn: [urgent], condition: {op: gt, field: hops.test.result.score, value: 3}}
+";
+    let told = told("h.yaml", hops);
+    for part in [
+        "when: (tags.includes(\"auth\") || tags.includes(\"it's\"))\n",
+        "when: (!(metadata.priority === \"low\") && gateHistory.some(visit => visit.gate === \"test\" && visit.outcome === \"complete\"))\n",
+        "        routes:\n          needs_review: $previous\n",
+        // What it waits for through others needs no edge of its own.
+        "converted hops.urgent.dependsOn",
+        "lost      hops.odd.condition",
+    ] {
+        assert!(told.contains(part), "{part}\n{told}");
+    }
+}
+
+#[test]
+fn files_of_other_known_systems_are_named() {
+    for (file, text, name) in [
+        (
+            "c.json",
+            r#"{"name": "x", "tasks": [{"name": "a", "taskReferenceName": "a", "type": "SIMPLE"}]}"#,
+            "Conductor",
+        ),
+        (
+            "c.yaml",
+            "workflow: {name: x, entry_point: a}\nagents:\n  - {name: a, prompt: Do it, routes: [{to: $end}]}\n",
+            "Conductor",
+        ),
+        ("g.toml", "formula = \"mol-x\"\n[[steps]]\nid = \"a\"\ntitle = \"A\"\n", "gastown"),
+        ("g2.toml", "[formula]\nid = \"x\"\n[[steps]]\nid = \"a\"\nprompt = \"x y\"\n", "gastown"),
+        ("a.yml", "on: push\njobs: {a: {steps: [{run: x}]}}\n", "GitHub Actions"),
+    ] {
+        let told = told(file, text);
+        assert!(told.contains(&format!("this is a file of {name}")), "{told}");
     }
 }
 

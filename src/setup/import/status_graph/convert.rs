@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::graph::{EdgeTarget, GraphEdge, GraphRole, RoleGraph, read_roles};
-use super::role_outputs::{RoleOutputs, StatusVariant, properties_of, read_outputs, with_status};
+use super::role_outputs::{
+    RoleOutputs, StatusVariant, declared_keys, properties_of, read_outputs, with_status,
+};
 use crate::domain::FieldFate::{Converted, Dropped, Lost};
 use crate::domain::listed;
 use crate::setup::import::names;
@@ -20,8 +22,12 @@ use crate::setup::import::workflow_draft::{
 const OF_ROLE: FieldTable = &[
     ("description", Converted, "`description`, and the role's in org.yaml"),
     ("goal", Converted, "`brief.role`"),
+    ("identity", Converted, "`brief.role`"),
+    ("prepare", Converted, "`brief.instructions`"),
+    ("execute", Converted, "`brief.instructions`"),
     ("procedure", Converted, "`brief.instructions`"),
     ("output", Converted, "`brief.expectations`"),
+    ("report", Converted, "`brief.expectations`"),
     ("capabilities", Converted, "`metadata.capabilities`"),
     (
         "model",
@@ -56,18 +62,29 @@ fn build(
     report: &ImportReport<'_>,
 ) {
     let mut missing = BTreeSet::new();
+    let keys: Vec<_> = roles.iter().map(|role| declared_keys(&role.record)).collect();
+    let mut names = Names::default();
+    for role in roles {
+        names.invent(&role.gate);
+    }
     for index in &graph.order {
-        let role = &roles[*index];
-        let mut gate =
-            RoleGateBuilder { roles, role, missing: &mut missing }.gate(&graph.edges[*index]);
+        let (role, edges) = (&roles[*index], graph.edges[*index].as_slice());
+        let mut builder = RoleGateBuilder { roles, role, keys: &keys, missing: &mut missing };
+        let mut gate = builder.gate(edges);
+        let conditions = builder.conditions(&mut gate, edges, &mut names);
         if let Some((text, place)) = graph.opening.as_ref().filter(|_| *index == graph.entry) {
             place.note(Converted, "`brief.instructions` of the first gate");
-            prepend_opening(&mut gate, &convert_slots(text, place, |_| false, &mut missing));
+            let as_input = |key: &str, _: &str| {
+                missing.insert(key.to_owned());
+                key.to_owned()
+            };
+            prepend_opening(&mut gate, &convert_slots(text, place, as_input));
         }
         role.record.finish(&[OF_ROLE]);
         let description = gate.description.as_deref().map(str::trim);
         draft.roles.add(&gate.role, description, false);
         draft.gates.push(gate);
+        draft.gates.extend(conditions);
     }
     for (index, role) in roles.iter().enumerate() {
         if !graph.order.contains(&index) {
@@ -98,7 +115,8 @@ fn prepend_opening(gate: &mut GateDraft, opening: &str) {
         Some(procedure) => tidy(&format!("{}\n\n{procedure}", opening.trim_end())),
         None => opening.to_owned(),
     });
-    gate.brief.reentry = procedure.map(|text| serde_json::json!({"instructions": text}));
+    let again = procedure.unwrap_or_else(|| "Go on from where you are.\n".to_owned());
+    gate.brief.reentry = Some(json!({"instructions": again}));
 }
 
 fn has_loops(draft: &WorkflowDraft) -> bool {
@@ -115,6 +133,8 @@ const SELF_LOOP_RETRIES: u64 = 3;
 pub(crate) struct RoleGateBuilder<'a, 'n> {
     pub(crate) roles: &'a [GraphRole<'n>],
     pub(crate) role: &'a GraphRole<'n>,
+    /// The keys that each role hands on with any status.
+    pub(crate) keys: &'a [BTreeSet<String>],
     /// The keys of prompts that no role hands on.
     pub(crate) missing: &'a mut BTreeSet<String>,
 }
@@ -124,27 +144,80 @@ impl<'n> RoleGateBuilder<'_, 'n> {
         let GraphRole { gate: name, record, .. } = self.role;
         let given = |key| record.text(key).filter(|text| !text.trim().is_empty());
         let text = |key| given(key).map(|text| tidy(&literal(&text)));
+        let parts = |keys: &[&'static str]| {
+            let list: Vec<String> = keys.iter().filter_map(|key| text(key)).collect();
+            (!list.is_empty()).then(|| tidy(&list.join("\n")))
+        };
         let mut gate = GateDraft {
             id: name.clone(),
             role: name.clone(),
             description: given("description").map(|text| tidy(&text)),
             ..GateDraft::default()
         };
-        gate.brief.role = text("goal");
-        gate.brief.expectations = text("output").into_iter().collect();
-        gate.brief.instructions = text("procedure");
+        gate.brief.role = parts(&["goal", "identity"]);
+        gate.brief.expectations = parts(&["output", "report"]).into_iter().collect();
+        gate.brief.instructions = parts(&["prepare", "execute", "procedure"]);
         if let Some(list) = record.texts("capabilities").filter(|list| !list.is_empty()) {
             gate.metadata.insert("capabilities".to_owned(), json!(list));
         }
-        let Some(outputs) = read_outputs(record) else { return gate };
-        match edges {
-            [only] if only.status == "_" => self.single_route(&mut gate, only, outputs),
-            _ => self.decisions(&mut gate, edges, outputs),
+        let has_conditions = edges.iter().any(|edge| edge.when.is_some());
+        let Some(outputs) = read_outputs(record, has_conditions) else { return gate };
+        match (edges, outputs) {
+            ([only], RoleOutputs::Each(variants)) if only.status == "_" => {
+                // Every status leads the same way.
+                let edge = |variant: &StatusVariant<'_>| GraphEdge {
+                    status: variant.status.clone(),
+                    ..only.clone()
+                };
+                let edges: Vec<GraphEdge<'n>> = variants.iter().map(edge).collect();
+                self.decisions(&mut gate, &edges, RoleOutputs::Each(variants));
+            }
+            ([only], outputs) if only.status == "_" && !has_conditions => {
+                self.single_route(&mut gate, only, outputs);
+            }
+            (_, outputs) if has_conditions => gate.set_only_exit(outputs),
+            (_, outputs) => self.decisions(&mut gate, edges, outputs),
         }
         if gate.targets().any(|target| target == gate.id) {
             gate.max_retries = Some(SELF_LOOP_RETRIES);
         }
         gate
+    }
+
+    /// Returns the gates that ask for the conditions of a role's edges, one after the other, as the list has them.
+    fn conditions(
+        &mut self,
+        gate: &mut GateDraft,
+        edges: &[GraphEdge<'n>],
+        names: &mut Names,
+    ) -> Vec<GateDraft> {
+        let mut list: Vec<GateDraft> = Vec::new();
+        let mut is_closed = !edges.iter().any(|edge| edge.when.is_some());
+        for edge in edges {
+            if is_closed {
+                break;
+            }
+            let route = self.route(edge, &Map::new());
+            let note = format!("leads to `{}`, by gates of `type: condition`", route.to);
+            edge.place.note(Converted, note);
+            is_closed = edge.when.is_none();
+            let asks = edge.when.is_some().then(|| names.invent(&format!("{}-if", self.role.gate)));
+            let entry = asks.clone().map_or_else(|| route.clone(), RouteDraft::to);
+            match list.last_mut() {
+                Some(before) => before.route("false", entry),
+                None => gate.route("complete", entry),
+            }
+            if let Some(id) = asks {
+                let (kind, when) = (Some("condition"), edge.when.clone());
+                let mut ask = GateDraft { id, kind, when, ..GateDraft::default() };
+                ask.route("true", route);
+                list.push(ask);
+            }
+        }
+        if let Some(last) = list.last_mut().filter(|_| !is_closed) {
+            last.route("false", RouteDraft::to("$hold"));
+        }
+        list
     }
 
     /// One way out, without a name.
@@ -154,25 +227,12 @@ impl<'n> RoleGateBuilder<'_, 'n> {
         edge: &GraphEdge<'_>,
         outputs: RoleOutputs<'_>,
     ) {
-        let shape = match outputs {
-            RoleOutputs::Undeclared => None,
-            RoleOutputs::One(shape) | RoleOutputs::Open(shape) => Some(shape),
-            RoleOutputs::Each(variants) => {
-                let words = listed(variants.iter().map(|variant| &variant.status));
-                let message = format!(
-                    "`{}` has one edge, `_`, and its frontmatter has {words}",
-                    self.role.foreign
-                );
-                edge.place.fault("status_mismatch", message, "name the statuses in the graph");
-                None
-            }
-        };
-        let keys = shape.as_ref().map(properties_of).unwrap_or_default();
-        let route = self.route(edge, &keys);
+        gate.set_only_exit(outputs);
+        let keys = gate.outputs.as_ref().and_then(Value::as_object).map(properties_of);
+        let route = self.route(edge, &keys.unwrap_or_default());
         let note = format!("`complete` leads to `{}`: one way out needs no name", route.to);
         edge.place.note(Converted, note);
         gate.route("complete", route);
-        gate.outputs = shape.map(Value::Object);
     }
 
     /// A decision for each status.
@@ -210,9 +270,7 @@ impl<'n> RoleGateBuilder<'_, 'n> {
             gate.route(&word, route);
             shapes.extend(shape.map(|shape| with_status(shape, "$status", &word)));
         }
-        // A reply without a status that is known cannot go on there either.
-        let signal = || json!({"status": true, "missing": "blocked"});
-        gate.signal = (!gate.routes.is_empty()).then(signal);
+        gate.signal = (!gate.routes.is_empty()).then(reply_signal);
         gate.outputs = (!shapes.is_empty()).then(|| json!({"oneOf": shapes}));
     }
 
@@ -283,6 +341,37 @@ impl<'n> RoleGateBuilder<'_, 'n> {
         true
     }
 
+    /// Returns the name of a key that the status of an edge does not hand on: the sender's text, another's key, or the input's.
+    fn foreign_key(
+        &mut self,
+        key: &str,
+        (inner, status): (&str, &str),
+        place: &FieldPlace<'_>,
+    ) -> String {
+        let GraphRole { foreign, gate, .. } = self.role;
+        if key == "_body" {
+            place.note_slot(
+                inner,
+                Converted,
+                format!("`{{{{{gate}.body}}}}`: the text of its reply"),
+            );
+            return format!("{gate}.body");
+        }
+        let has_key = |index: &usize| self.keys[*index].contains(key);
+        let others = (0..self.roles.len()).filter(|index| self.roles[*index].gate != *gate);
+        let own = (0..self.roles.len()).filter(|index| self.roles[*index].gate == *gate);
+        let Some(index) = others.chain(own).find(has_key) else {
+            self.missing.insert(key.to_owned());
+            return key.to_owned();
+        };
+        let name = format!("{}.{key}", self.roles[index].gate);
+        let note = format!(
+            "`{{{{{name}}}}}`: a fault of the file, for `{foreign}` does not hand on `{key}` with `{status}`, and there nothing would be shown"
+        );
+        place.note_slot(inner, Converted, note);
+        name
+    }
+
     fn route(&mut self, edge: &GraphEdge<'_>, keys: &Map<String, Value>) -> RouteDraft {
         let mut route = RouteDraft::to(match edge.to {
             EdgeTarget::Role(index) => self.roles[index].gate.as_str(),
@@ -295,21 +384,41 @@ impl<'n> RoleGateBuilder<'_, 'n> {
                 place.note(Dropped, "nobody reads a prompt at the end");
             } else {
                 place.note(Converted, "`prompt` of the route");
-                let is_own = |key: &str| keys.contains_key(key);
-                route.prompt = Some(convert_slots(text, place, is_own, self.missing));
+                let slot = |key: &str, inner: &str| {
+                    if keys.contains_key(key) {
+                        return key.to_owned();
+                    }
+                    self.foreign_key(key, (inner, &edge.status), place)
+                };
+                route.prompt = Some(convert_slots(text, place, slot));
             }
         }
         route
     }
 }
 
-/// Returns a prompt with the slots of Mustache and Liquid as ours. Keys that are not the role's own are put into `missing`: the
-/// input has to have them.
+/// A reply without a status that is known cannot go on there either.
+fn reply_signal() -> Value {
+    json!({"status": true, "missing": "blocked"})
+}
+
+impl GateDraft {
+    /// Sets what the only exit hands on; fields are read from the reply.
+    fn set_only_exit(&mut self, outputs: RoleOutputs<'_>) {
+        if let RoleOutputs::One(shape) | RoleOutputs::Open(shape) = outputs {
+            self.outputs = Some(Value::Object(shape));
+            self.signal = Some(reply_signal());
+        } else {
+            self.run.end_completes();
+        }
+    }
+}
+
+/// Returns a prompt with the slots of Mustache and Liquid as ours; `convert` renames their keys.
 pub(crate) fn convert_slots(
     text: &str,
     place: &FieldPlace<'_>,
-    is_own: impl Fn(&str) -> bool,
-    missing: &mut BTreeSet<String>,
+    mut convert: impl FnMut(&str, &str) -> String,
 ) -> String {
     let converted = rewritten(text, |inner| {
         let (name, filters) = inner.split_once('|').unwrap_or((inner, ""));
@@ -326,10 +435,7 @@ pub(crate) fn convert_slots(
             };
             place.note_slot(inner, Dropped, note);
         }
-        if !is_own(name) {
-            missing.insert(name.to_owned());
-        }
-        Some(name.to_owned())
+        Some(convert(name, inner))
     });
     if text.contains("{%") {
         place.note(Dropped, "Liquid's `{% ... %}` is not carried out: it stands there as text");

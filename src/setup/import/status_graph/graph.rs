@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
+use super::conditions::EdgeConditions;
 use crate::domain::FieldFate::{Converted, Dropped, Lost};
+use crate::files::yaml::{Node, NodeKind};
 use crate::setup::import::names::Names;
-use crate::setup::import::record::{FieldPlace, Record};
+use crate::setup::import::record::{FieldPlace, FieldTable, Record};
 
 /// A role of the file.
 pub(crate) struct GraphRole<'n> {
@@ -17,8 +19,11 @@ pub(crate) struct GraphRole<'n> {
 }
 
 /// Where one status of a role leads.
+#[derive(Clone)]
 pub(crate) struct GraphEdge<'n> {
     pub(crate) status: String,
+    /// The condition of an edge in a list, as an expression of ours.
+    pub(crate) when: Option<String>,
     pub(crate) place: FieldPlace<'n>,
     pub(crate) to: EdgeTarget,
     pub(crate) prompt: Option<(String, FieldPlace<'n>)>,
@@ -75,9 +80,11 @@ impl<'n> RoleGraph<'n> {
             roles.iter().enumerate().map(|(index, role)| (role.foreign.as_str(), index)).collect();
         let mut edges: Vec<Vec<GraphEdge<'n>>> = roles.iter().map(|_| Vec::new()).collect();
         let mut start = None;
+        let gates = roles.iter().map(|role| (role.foreign.as_str(), role.gate.as_str())).collect();
+        let conditions = EdgeConditions::read(top, gates);
         if let Some(graph) = top.record("graph") {
             for (name, place, _) in top.entries("graph", "a mapping of roles and where they lead") {
-                let list = read_edges(&graph, name, &places);
+                let list = read_edges(&graph, name, &places, &conditions);
                 match (name, places.get(name)) {
                     ("$START", _) => start = Some(list),
                     (_, Some(role)) => edges[*role] = list,
@@ -138,34 +145,59 @@ fn entry_of<'n>(
 
 fn read_edges<'n>(
     graph: &Record<'n>,
-    role: &str,
+    from: &str,
     roles: &HashMap<&str, usize>,
+    conditions: &EdgeConditions<'_>,
 ) -> Vec<GraphEdge<'n>> {
-    let mut edges = Vec::new();
-    for (name, place, node) in graph.entries(role, "a mapping of statuses and where they lead") {
-        // The short form is the role itself.
-        let (role, prompt) = if let Some(role) = node.as_str() {
-            let span = node.span.clone();
-            (Some((role.to_owned(), FieldPlace { span, ..place.clone() })), None)
-        } else {
-            let Some(record) = Record::of(node, &place.path, "an edge", graph.report) else {
-                continue;
+    if graph.get(from).is_some_and(|node| matches!(node.kind, NodeKind::Sequence(_))) {
+        // Older files: the first edge of the list whose condition holds.
+        let records = graph.records(from, "a list of edges", "an edge").into_iter();
+        let edge = |record: Record<'n>| {
+            let (place, status) = (record.at("role"), record.text("status"));
+            let when = match record.text("condition") {
+                Some(name) => Some(conditions.expression(&name, from, &record.at("condition"))?),
+                None => None,
             };
-            let role = record.text("role").map(|role| (role, record.value_at("role")));
-            let prompt = record.text("prompt").map(|text| (text, record.at("prompt")));
-            record.at("role").mark_reported();
-            record.at("prompt").mark_reported();
-            if role.is_none() {
-                place.fault("missing_field", format!("`{}` has no `role`", place.path), "");
-            }
-            record.finish(&[]);
-            (role, prompt)
+            record.at("condition").mark_reported();
+            record.at("status").mark_reported();
+            let (to, prompt) = edge_target(&record, &place, roles)?;
+            let status = status.unwrap_or_else(|| "_".to_owned());
+            Some(GraphEdge { status, when, place, to, prompt })
         };
-        let to = role.and_then(|(role, place)| target(&role, &place, roles));
-        edges.extend(to.map(|to| GraphEdge { status: name.to_owned(), place, to, prompt }));
+        return records.filter_map(edge).collect();
     }
-    edges
+    let entries = graph.entries(from, "a mapping of statuses and where they lead").into_iter();
+    let edge = |(name, place, node): (&str, FieldPlace<'n>, &'n Node<'static>)| {
+        // The short form is the role itself.
+        let (to, prompt) = if let Some(role) = node.as_str() {
+            let span = node.span.clone();
+            (target(role, &FieldPlace { span, ..place.clone() }, roles)?, None)
+        } else {
+            edge_target(&Record::of(node, &place.path, "an edge", graph.report)?, &place, roles)?
+        };
+        Some(GraphEdge { status: name.to_owned(), when: None, place, to, prompt })
+    };
+    entries.filter_map(edge).collect()
 }
+
+/// Returns where an edge leads, and its prompt.
+fn edge_target<'n>(
+    record: &Record<'n>,
+    place: &FieldPlace<'n>,
+    roles: &HashMap<&str, usize>,
+) -> Option<(EdgeTarget, Option<(String, FieldPlace<'n>)>)> {
+    let prompt = record.text("prompt").map(|text| (text, record.at("prompt")));
+    record.at("role").mark_reported();
+    record.at("prompt").mark_reported();
+    let role = record.text("role");
+    if role.is_none() {
+        place.fault("missing_field", format!("`{}` has no `role`", place.path), "");
+    }
+    record.finish(&[OF_EDGE]);
+    Some((target(&role?, &record.value_at("role"), roles)?, prompt))
+}
+
+const OF_EDGE: FieldTable = &[("location", Dropped, "where an agent works is the runner's matter")];
 
 fn target(role: &str, place: &FieldPlace<'_>, roles: &HashMap<&str, usize>) -> Option<EdgeTarget> {
     match (role, roles.get(role)) {

@@ -1,5 +1,7 @@
 //! The outputs of a role: its frontmatter schema as the part of JSON Schema that `outputs` understands, and its `$status` values.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use crate::domain::FieldFate::{Converted, Dropped};
@@ -27,12 +29,33 @@ pub(crate) struct StatusVariant<'n> {
     pub(crate) place: FieldPlace<'n>,
 }
 
-/// Reads the schema of a role. A flat `status` is an older name of `$status`.
-pub(crate) fn read_outputs<'n>(record: &Record<'n>) -> Option<RoleOutputs<'n>> {
-    let key = if record.has("frontmatter") { "frontmatter" } else { "meta" };
+/// The names of a role's schema, the newest first.
+const SCHEMA: [&str; 3] = ["frontmatter", "meta", "outputSchema"];
+
+/// Returns the keys that a role hands on with any status.
+pub(crate) fn declared_keys(record: &Record<'_>) -> BTreeSet<String> {
+    let schema = SCHEMA.iter().find_map(|key| record.get(key));
+    let variants = ["oneOf", "anyOf"].into_iter().filter_map(|key| schema?.get(key));
+    let shapes = schema.into_iter().chain(variants.flat_map(Node::items));
+    let entries = shapes.filter_map(|shape| shape.get("properties")).flat_map(Node::entries);
+    entries.map(|entry| property(&entry.key.text)).collect()
+}
+
+/// Reads the schema of a role. A flat `status` is an older name of `$status`, unless conditions ask for it as any other key.
+pub(crate) fn read_outputs<'n>(
+    record: &Record<'n>,
+    has_conditions: bool,
+) -> Option<RoleOutputs<'n>> {
+    let Some(key) = SCHEMA.into_iter().find(|key| record.has(key)) else {
+        return Some(RoleOutputs::Undeclared);
+    };
     let Some(node) = record.get(key) else { return Some(RoleOutputs::Undeclared) };
     let place = record.at(key);
     let Value::Object(mut schema) = read_schema(node, &place, 0)? else { return None };
+    if has_conditions {
+        place.note(Converted, "`outputs`");
+        return Some(RoleOutputs::One(schema));
+    }
     let Some(key) = ["oneOf", "anyOf"].into_iter().find(|key| schema.contains_key(*key)) else {
         return Some(flat(&place, schema));
     };

@@ -1,0 +1,269 @@
+//! The programs that the rules name, and whether this machine's user has trusted them (`aof trust`).
+//!
+//! Rules come by push, so none of their programs runs before the user has seen it. Trust covers the words, the added environment,
+//! and the content of the tracked files that these name; not what those load. The record is a file in the user's state folder, one
+//! for each repository.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use serde::{Deserialize, Serialize};
+
+use super::error::ProjectError;
+use super::workspace::Workspace;
+use crate::domain::{AgentId, Channel, Digest, Subscription};
+use crate::git::Repository;
+use crate::rules::Rules;
+use crate::storage::StoreError;
+
+/// The variable that trusts programs without a terminal, by their common hash.
+pub(crate) const VARIABLE: &str = "AOF_TRUST";
+/// How much of a hash is shown, and has to be given.
+const SHOWN: usize = 32;
+/// Larger files are trusted by their size alone, as are those that cannot be read.
+const LARGEST: u64 = 16 * 1024 * 1024;
+
+/// What starts a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ProgramKind {
+    /// `aof run`, for an agent.
+    Agent,
+    /// A notice.
+    Notice,
+}
+
+/// A program that the rules name, as it is on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RuleProgram {
+    pub kind: ProgramKind,
+    /// Where the rules name it.
+    pub place: String,
+    /// Its words, with placeholders; for a preset, the preset's name.
+    pub command: Vec<String>,
+    /// The added variables.
+    pub environment: Vec<(String, String)>,
+    /// The tracked files that its words or variables name, each with its blob.
+    pub files: BTreeMap<String, String>,
+}
+
+impl RuleProgram {
+    /// Returns whether trust in the other one is trust in this one, wherever the rules name it.
+    fn is_like(&self, other: &Self) -> bool {
+        let content = |one: &Self| {
+            (one.kind, one.command.clone(), one.environment.clone(), one.files.clone())
+        };
+        content(self) == content(other)
+    }
+}
+
+/// The programs of the rules that were read, to be compared with the record whenever one is about to start.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RulePrograms {
+    /// Without files, each with the folder that it runs in.
+    named: Vec<(RuleProgram, PathBuf)>,
+    record: PathBuf,
+    repository: PathBuf,
+}
+
+/// The programs, and those that the user has trusted.
+pub(crate) struct TrustState {
+    pub programs: Vec<RuleProgram>,
+    /// What was trusted last.
+    pub recorded: Vec<RuleProgram>,
+    by_variable: bool,
+}
+
+/// The file of a repository's trusted programs.
+#[derive(Serialize, Deserialize)]
+struct TrustRecord {
+    repository: String,
+    programs: Vec<RuleProgram>,
+}
+
+impl RulePrograms {
+    /// Returns the programs that the rules name.
+    pub(crate) fn of(workspace: &Workspace, rules: &Rules) -> Self {
+        let mut named = Vec::new();
+        let org = &rules.org;
+        for (id, launch) in
+            org.agents.iter().flatten().filter_map(|(id, agent)| Some((id, agent.run.as_ref()?)))
+        {
+            let command = match launch.command.as_slice() {
+                [] => vec![launch.preset.to_string()],
+                words => words.to_vec(),
+            };
+            let program = RuleProgram {
+                kind: ProgramKind::Agent,
+                place: format!("agent `{id}`"),
+                command,
+                environment: launch.env.clone(),
+                files: BTreeMap::new(),
+            };
+            named.push((program, workspace.checkout.clone()));
+        }
+        let everybody = ("the project".to_owned(), &rules.project.notify);
+        let roles = org.roles.iter().map(|(id, role)| (format!("role `{id}`"), &role.notify));
+        let agents = org.agents.iter().flatten();
+        let agents = agents.map(|(id, agent)| (format!("agent `{id}`"), &agent.notify));
+        for (whom, list) in std::iter::once(everybody).chain(roles).chain(agents) {
+            for Subscription { channel, .. } in list {
+                let Channel::Command(words) = channel else { continue };
+                let program = RuleProgram {
+                    kind: ProgramKind::Notice,
+                    place: format!("notices of {whom}"),
+                    command: words.clone(),
+                    environment: Vec::new(),
+                    files: BTreeMap::new(),
+                };
+                named.push((program, workspace.paths.root().to_owned()));
+            }
+        }
+        let repository = workspace.repository.common_dir().to_owned();
+        let repository = fs::canonicalize(&repository).unwrap_or(repository);
+        let name = Digest::of(repository.to_string_lossy().as_bytes());
+        let record = state_folder().join("aof/trust").join(format!("{name}.json"));
+        Self { named, record, repository }
+    }
+
+    /// Compares the programs, as they are now, with the record.
+    pub(crate) fn state(&self) -> Result<TrustState, ProjectError> {
+        let mut programs = Vec::new();
+        for (program, folder) in &self.named {
+            programs.push(RuleProgram { files: named_files(program, folder)?, ..program.clone() });
+        }
+        let recorded = match fs::read(&self.record) {
+            Ok(bytes) => serde_json::from_slice(&bytes)
+                .map_or(Vec::new(), |record: TrustRecord| record.programs),
+            Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            Err(cause) => return Err(StoreError::io("read", &self.record, cause).into()),
+        };
+        let mut state = TrustState { programs, recorded, by_variable: false };
+        state.by_variable = env::var(VARIABLE).is_ok_and(|given| state.is_named_by(&given));
+        Ok(state)
+    }
+
+    /// Fails if the agent's program is not trusted.
+    pub(crate) fn check_agent(&self, agent: &AgentId) -> Result<(), ProjectError> {
+        let place = format!("agent `{agent}`");
+        self.check(|program| program.kind == ProgramKind::Agent && program.place == place)
+    }
+
+    /// Fails if the command of the channel is not trusted. Other channels start no program.
+    pub(crate) fn check_channel(&self, channel: &Channel) -> Result<(), ProjectError> {
+        let Channel::Command(words) = channel else { return Ok(()) };
+        self.check(|program| program.kind == ProgramKind::Notice && program.command == *words)
+    }
+
+    /// Fails if one of these programs is not trusted.
+    pub(crate) fn check(&self, wanted: impl Fn(&RuleProgram) -> bool) -> Result<(), ProjectError> {
+        let state = self.state()?;
+        match state.untrusted().into_iter().find(|program| wanted(program)) {
+            Some(program) => Err(state.refusal(program)),
+            None => Ok(()),
+        }
+    }
+
+    /// Records that the user trusts these programs, and no others.
+    pub(crate) fn record(&self, programs: Vec<RuleProgram>) -> Result<(), ProjectError> {
+        let failed = |cause| ProjectError::from(StoreError::io("write", &self.record, cause));
+        let folder = self.record.parent().expect("it is in a folder");
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+        let repository = self.repository.to_string_lossy().into_owned();
+        let record = serde_json::to_vec_pretty(&TrustRecord { repository, programs });
+        let record = record.expect("a record is JSON");
+        let new = self.record.with_extension(format!("{}.new", std::process::id()));
+        let written =
+            fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new);
+        let written =
+            written.and_then(|mut file| file.write_all(&record).and_then(|()| file.sync_all()));
+        written.and_then(|()| fs::rename(&new, &self.record)).map_err(failed)
+    }
+}
+
+impl TrustState {
+    /// Returns the programs that do not run.
+    pub(crate) fn untrusted(&self) -> Vec<&RuleProgram> {
+        let is_new = |program: &&RuleProgram| !self.recorded.iter().any(|own| own.is_like(program));
+        self.programs.iter().filter(|_| !self.by_variable).filter(is_new).collect()
+    }
+
+    /// Returns what was trusted in the same place as this one.
+    pub(crate) fn trusted_before(&self, program: &RuleProgram) -> Option<&RuleProgram> {
+        let here = |own: &&RuleProgram| own.kind == program.kind && own.place == program.place;
+        self.recorded.iter().find(here)
+    }
+
+    /// Returns the common hash of all programs.
+    pub(crate) fn hash(&self) -> String {
+        let all = serde_json::to_vec(&self.programs).expect("programs are JSON");
+        Digest::of(&all).as_str()[..SHOWN].to_owned()
+    }
+
+    /// Returns whether the value of the variable is the hash of these programs.
+    fn is_named_by(&self, given: &str) -> bool {
+        // The tests of other features run the programs of their own rules.
+        given == self.hash() || cfg!(debug_assertions) && given == "every program of a test"
+    }
+
+    /// Returns the refusal to start this program.
+    pub(crate) fn refusal(&self, program: &RuleProgram) -> ProjectError {
+        let change = if self.trusted_before(program).is_some() {
+            "was changed since you trusted it"
+        } else {
+            "is not trusted on this machine"
+        };
+        ProjectError::Unfit {
+            code: "program_untrusted",
+            problem: format!("the program of {} {change}, so it does not run", program.place),
+            fix: format!(
+                "see what the rules run, and trust it, with `aof trust`; without a terminal, set `{VARIABLE}={}`",
+                self.hash()
+            ),
+        }
+    }
+}
+
+/// Returns the user's folder for such records.
+fn state_folder() -> PathBuf {
+    let absolute = |path: PathBuf| path.is_absolute().then_some(path);
+    let named = env::var_os("XDG_STATE_HOME").map(PathBuf::from).and_then(absolute);
+    named.unwrap_or_else(|| env::home_dir().unwrap_or_default().join(".local/state"))
+}
+
+/// Returns the tracked files that the program names, each with the blob of its content in the worktree.
+fn named_files(
+    program: &RuleProgram,
+    folder: &Path,
+) -> Result<BTreeMap<String, String>, ProjectError> {
+    let values = program.environment.iter().map(|(_, value)| value);
+    let texts = program.command.iter().chain(values);
+    let ends = |c: char| c.is_whitespace() || "'\"`=:;,&|()<>$".contains(c);
+    let names = texts.flat_map(|text| [text.as_str()].into_iter().chain(text.split(ends)));
+    let mut found = BTreeMap::new();
+    let mut repository = None;
+    for name in names.filter(|name| !name.is_empty()) {
+        let path = folder.join(name.strip_prefix("{project}/").unwrap_or(name));
+        let Ok(path) = fs::canonicalize(path) else { continue };
+        let Some(meta) = fs::metadata(&path).ok().filter(fs::Metadata::is_file) else { continue };
+        if repository.is_none() {
+            repository = Some(Repository::discover(folder)?);
+        }
+        let Some(repository) = &repository else { continue };
+        let Ok(inside) = path.strip_prefix(repository.worktree_root()) else { continue };
+        if found.contains_key(&*inside.to_string_lossy()) || !repository.is_tracked(inside)? {
+            continue;
+        }
+        let bytes = if meta.len() > LARGEST { None } else { fs::read(&path).ok() };
+        let content = match bytes {
+            Some(bytes) => repository.hash_blob(&bytes).to_string(),
+            None => format!("{} bytes", meta.len()),
+        };
+        let runs = if meta.permissions().mode() & 0o111 == 0 { "" } else { ", executable" };
+        found.insert(inside.to_string_lossy().into_owned(), format!("{content}{runs}"));
+    }
+    Ok(found)
+}

@@ -1,0 +1,279 @@
+//! What an imported workflow needs and means here: roles, values, and whole runs with agents that answer as the file asks them to.
+
+use insta::assert_snapshot;
+
+use crate::support::environment::TestEnvironment;
+
+const PROJECT: &str = "workflow: {name: usual, gates: [{id: work, role: coder}]}\n";
+
+const ORG: &str = "\
+# Who works here.
+roles:
+  coder: {agents: [agent-1]} # the only one
+agents:
+  agent-1: {}
+  human-ada: {email: ada@x.example}
+";
+
+/// The first example of the proposal that openagents files come from, in short.
+const FEATURE: &str = r#"{
+  "id": "feature",
+  "visible_to": ["plan", "build"],
+  "steps": [
+    {"id": "plan", "agent": "planner", "on_success": "approve"},
+    {"id": "approve", "type": "approval", "message": "Good?", "on_approve": "code", "on_reject": "plan"},
+    {"id": "code", "agent": "coder", "input": "plan", "on_success": "end", "on_error": "end"}
+  ]
+}
+"#;
+
+fn project() -> TestEnvironment {
+    TestEnvironment::with_rules(PROJECT, ORG)
+}
+
+#[test]
+fn missing_roles_are_written_in_the_same_commit() {
+    let env = project();
+    env.write("feature.json", FEATURE);
+    let output = env.aof(&["workflow", "import", "feature.json", "--with-roles"]).success();
+    let said = output.stdout.split_once("\n\n").unwrap().1;
+    assert_snapshot!(said, @"
+    imported workflows/feature.yaml org.yaml, commit COMMIT
+
+    org.yaml has these roles already; its agents get the work: `coder` (`agent-1`)
+
+    added to org.yaml; rename the agents to yours:
+    roles:
+      planner:
+        agents: [agent-planner]
+      approver:
+        description: \"Decides where a person has to\"
+        agents: [human-ada]
+        requireHuman: true
+      plan:
+        description: \"May see the workflow and start it\"
+        agents: [agent-plan]
+      build:
+        description: \"May see the workflow and start it\"
+        agents: [agent-build]
+    agents:
+      agent-planner: {}
+      agent-plan: {}
+      agent-build: {}
+    ");
+    assert_snapshot!(env.read("org.yaml"), @"
+    # Who works here.
+    roles:
+      coder: {agents: [agent-1]} # the only one
+      planner:
+        agents:
+          - agent-planner
+      approver:
+        description: Decides where a person has to
+        agents:
+          - human-ada
+        requireHuman: true
+      plan:
+        description: May see the workflow and start it
+        agents:
+          - agent-plan
+      build:
+        description: May see the workflow and start it
+        agents:
+          - agent-build
+    agents:
+      agent-1: {}
+      human-ada: {email: ada@x.example}
+      agent-planner: {}
+      agent-plan: {}
+      agent-build: {}
+    ");
+    assert_eq!(env.git(&["status", "--porcelain"]), "?? feature.json\n");
+    assert_snapshot!(env.git_plain(&["log", "-1", "--format=%s", "--name-status"]), @"
+    Import the workflow feature from openagents
+
+    M	org.yaml
+    A	workflows/feature.yaml
+    ");
+    let _ = env.aof(&["workflow", "validate"]).success();
+    let id = env.new_task(&["It begins", "--workflow", "feature"]);
+    let _ = env.say(&id, "agent-planner", "complete", &[]).success();
+}
+
+#[test]
+fn roles_are_not_written_over_a_persons_edits_nor_into_invalid_rules() {
+    let env = project();
+    env.write("feature.json", FEATURE);
+    env.write("org.yaml", ORG.replace("the only one", "for now"));
+    let import = ["workflow", "import", "feature.json", "--with-roles"];
+    let refused = env.aof(&import);
+    assert_eq!(refused.code, Some(4), "{refused}");
+    assert!(refused.stderr.contains("`org.yaml` has changes that are not committed"), "{refused}");
+    assert!(!env.exists("workflows"));
+    // A dry run shows both.
+    env.git(&["checkout", "-q", "org.yaml"]);
+    let shown = env.aof(&[&import[..], &["--dry-run"]].concat()).success();
+    assert!(shown.stderr.contains("would be added to org.yaml:\nroles:\n  planner:"), "{shown}");
+    assert_eq!(env.read("org.yaml"), ORG);
+    // Two workflows have no default, so nothing could be committed.
+    let env = TestEnvironment::with_rules("project: {name: X}\n", ORG);
+    let one = FEATURE.replace("\"id\": \"feature\",", "");
+    env.write("two.json", format!("{{\"workflows\": {{\"one\": {one}, \"two\": {one}}}}}"));
+    let refused = env.aof(&["workflow", "import", "two.json", "--with-roles"]);
+    assert_eq!(refused.code, Some(6), "{refused}");
+    assert!(refused.stderr.contains("no_default_workflow"), "{refused}");
+    assert!(!env.exists("workflows") && env.read("org.yaml") == ORG);
+}
+
+#[test]
+fn roles_that_org_has_are_told_with_their_agents_and_viewers_may_be_missing() {
+    let env = project();
+    env.write("feature.json", FEATURE);
+    let output = env.aof(&["workflow", "import", "feature.json"]).success();
+    for part in [
+        "org.yaml has these roles already; its agents get the work: `coder` (`agent-1`)\n",
+        "  plan:\n    description: \"May see the workflow and start it\"\n    agents: [agent-plan]\n",
+        "    agents: [human-ada]\n    requireHuman: true\n",
+        "agents:\n  agent-planner: {}\n",
+    ] {
+        assert!(output.stdout.contains(part), "{part}\n{output}");
+    }
+    let env = project();
+    env.write("feature.json", FEATURE);
+    let json = env.aof(&["--json", "workflow", "import", "feature.json", "--dry-run"]).success();
+    let known = &json.json()["knownRoles"];
+    assert_eq!(known.to_string(), r#"[{"role":"coder","agents":["agent-1"]}]"#);
+}
+
+#[test]
+fn keys_that_two_steps_write_and_long_values_are_warned_of() {
+    let env = project();
+    let steps = "id: x\ncontext: {notes: ''}\nsteps:\n  - {id: a, agent: coder, input: \"Reply with:\\nNOTES: x\\nSTORIES_JSON: y\"}\n  - {id: b, agent: coder, input: \"{{stories_json}}\\nReply with:\\nNOTES: x\"}\n  - {id: c, agent: coder, input: \"Read {{notes}}\"}\n";
+    env.write("x.yml", steps);
+    let output = env.aof(&["workflow", "import", "x.yml"]).success();
+    let told = "added      context.notes: `a`, `b` write it, and each replaces the other's value\n";
+    assert!(output.stdout.contains(told), "{output}");
+    assert_snapshot!(output.stderr, @"
+    warning[unknown_name]: `{{notes}}`: gates `a`, `b` hand on something of that name, and the latest counts
+      --> workflows/x.yaml:33:33
+       |
+    33 |     brief: {instructions: \"Read {{notes}}\"}
+       |                                 ^^^^^^^^^
+       |
+       = help: say which, as in `{{a.notes}}` or `{{b.notes}}`
+
+    warning[large_value]: by its name, a value may be larger than 4096 bytes, and be refused: `a.stories_json`
+      --> workflows/x.yaml:10:65
+       |
+    10 |     outputs: {type: object, properties: {notes: {type: string}, stories_json: {type: string}}}
+       |                                                                 ^^^^^^^^^^^^
+       |
+       = help: set a limit as in `context: {maxBytes: 65536}`, or have the agent write a file and hand on its path
+    ");
+    let validated = env.aof(&["workflow", "validate"]).success();
+    assert!(
+        validated.to_string().contains("gates `a`, `b` hand on something of that name"),
+        "{validated}"
+    );
+}
+
+#[test]
+fn several_values_of_the_context_fit_into_one_argument() {
+    let env = project();
+    let id = env.new_task(&[
+        "Several",
+        "--context",
+        "repo=a,branch=b=c",
+        "--context",
+        "note=x, y=z, w",
+        "--context",
+        "list=[1,k=2]",
+    ]);
+    let input = &env.aof(&["task", "show", &id, "--json"]).success().json()["context"]["input"];
+    let expected =
+        serde_json::json!({"repo": "a", "branch": "b=c", "note": "x, y=z, w", "list": "[1,k=2]"});
+    assert_eq!(*input, expected);
+}
+
+/// Returns a project with the workflow of that file, and an agent for each role that answers with the text of its gate and visit.
+fn driven(file: &str, text: &str, replies: &[(&str, &str)]) -> (TestEnvironment, String) {
+    let env = TestEnvironment::with_rules("project: {name: X}\n", "roles: {}\n");
+    env.write(file, text);
+    let json = env.aof(&["--json", "workflow", "import", file, "--with-roles"]).success().json();
+    let script = "count=$(cat \"$HOME/$AOF_GATE\" 2>/dev/null || echo 0); count=$((count + 1))\nmkdir -p \"$(dirname \"$HOME/$AOF_GATE\")\"; echo $count > \"$HOME/$AOF_GATE\"\ncat \"replies/$AOF_GATE.$count\" 2>/dev/null || cat \"replies/$AOF_GATE\"\n";
+    env.write("agent.sh", script);
+    for (gate, reply) in replies {
+        env.write(&format!("replies/{gate}"), reply);
+    }
+    let run = "{run: {command: [sh, agent.sh], reads: text, attempts: 1, timeout: 30s}}";
+    let agents = json["lackingRoles"].as_array().unwrap().iter();
+    let agents = agents.filter(|need| need["people"] == false);
+    let agents: String =
+        agents.map(|need| format!("  agent-{}: {run}\n", need["role"].as_str().unwrap())).collect();
+    env.write("org.yaml", format!("{}agents:\n{agents}", env.read("org.yaml")));
+    env.commit_all("agents");
+    let name = json["workflows"][0]["name"].as_str().unwrap();
+    let output = env.aof(&["workflow", "run", name, "--input", "Do it"]);
+    (env, output.to_string())
+}
+
+/// Returns the lines that tell how a run went.
+fn ways(output: &str) -> String {
+    let lines = output.lines().filter(|line| line.contains(" -> ") && line.starts_with("AOF-"));
+    // Branches may end in any order, and take their time.
+    let lines = lines.filter(|line| !line.contains(": look/"));
+    let way = |line: &str| {
+        let (way, said) = line.split_once(": ")?.1.split_once(" after ")?;
+        Some(format!("{way}: {}", said.split_once(": ")?.1))
+    };
+    lines.filter_map(way).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_preset_of_orbital_ends_with_the_text_of_the_last_review() {
+    let file = "[workflow]\npreset = \"reviewed\"\n";
+    let (_, output) = driven(
+        "config.toml",
+        file,
+        &[
+            ("implement", "I did what I could.\n"),
+            ("address-review", "Fixed.\n"),
+            ("review", "No:\n<gate>FAIL</gate>\n- the first fault\n"),
+            ("review.3", "Still no:\n<gate>FAIL</gate>\n- the last fault\n"),
+        ],
+    );
+    assert_snapshot!(ways(&output), @"
+    implement -> review (complete): I did what I could.
+    review -> address-review (needs_review): No:
+    address-review -> review (complete): Fixed.
+    review -> address-review (needs_review): No:
+    address-review -> review (complete): Fixed.
+    review -> failed (needs_review): Still no:
+    ");
+    assert!(
+        output
+            .contains("failed: Still no:\n  Still no:\n  <gate>FAIL</gate>\n  - the last fault\n"),
+        "{output}"
+    );
+}
+
+#[test]
+fn results_of_openagents_steps_are_handed_on_as_they_were_printed() {
+    let steps = r#"{"id": "both", "steps": [
+        {"id": "look", "type": "parallel", "agents": ["left", "right"], "on_success": "tell"},
+        {"id": "tell", "agent": "teller", "input": "look", "on_success": "end"}]}"#;
+    let replies = [
+        ("look/left", "Left:\nall well\n"),
+        ("look/right", "Right is fine\n"),
+        ("tell", "Told.\n"),
+    ];
+    let (env, output) = driven("both.json", steps, &replies);
+    assert_snapshot!(ways(&output), @"
+    tell -> complete (complete): Told.
+    ");
+    let runs = env.files(".aof/runs");
+    let prompt =
+        runs.iter().find(|name| name.contains("@2/") && name.ends_with("prompt.md")).unwrap();
+    let result = "Work from the result of `look`:\n\nleft: Left:\nall well\nright: Right is fine\n";
+    assert!(env.read(prompt).contains(result), "{}", env.read(prompt));
+}
