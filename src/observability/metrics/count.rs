@@ -122,7 +122,7 @@ impl<'h> Counts<'h> {
                 u64::from(verdict.rejects);
         }
         *self.timeouts.entry([workflow, gate]).or_default() +=
-            u64::from(outcome == Ending::Timeout.as_str()) + u64::from(visit.overdue);
+            u64::from(visit.timeouts);
         for gate in &visit.skipped {
             *self.skips.entry([workflow, gate, skip_reason(visit)]).or_default() += 1;
         }

@@ -248,8 +248,8 @@ pub(crate) struct EndedVisit {
     pub seconds: u64,
     /// Whether the file says that it ended before it began: the clocks of two machines differ.
     pub skewed: bool,
-    /// Whether its time limit ran out, and nobody stepped in for that.
-    pub overdue: bool,
+    /// How often its time limit ran out.
+    pub timeouts: u32,
     /// How it ended: a word of `Ending`.
     pub ended: String,
     /// Whether a completion ended it.
@@ -284,7 +284,7 @@ impl EndedVisit {
             entered: visit.entered.as_second(),
             seconds: visit.duration(),
             skewed: visit.exited < visit.entered,
-            overdue: visit.overdue.is_some(),
+            timeouts: u32::from(visit.outcome == Ending::Timeout) + u32::from(visit.overdue.is_some()),
             ended: visit.outcome.as_str().into(),
             completed: matches!(visit.outcome, Ending::Completed(_)),
             rejected: is_rejection(visit),

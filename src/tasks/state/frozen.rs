@@ -117,6 +117,14 @@ pub(crate) fn thaw_hint(path: &ProjectPath, committed: Committed<'_>) -> String 
 /// How many versions of a file are searched for the base of an edit.
 const MOST_VERSIONS: usize = 100;
 
+/// A stale file, brought up to HEAD.
+pub(crate) enum Refreshed {
+    /// HEAD's version with the person's edits.
+    Merged(Vec<u8>),
+    /// The edits overlap with later commits in these places.
+    Overlaps(Vec<String>),
+}
+
 /// Returns HEAD's version of a stale file with the person's edits merged in, or what they overlap with later commits in. `None` if
 /// the file is not stale. `committed` is HEAD's version.
 pub(crate) fn refreshed(
@@ -125,7 +133,7 @@ pub(crate) fn refreshed(
     path: &ProjectPath,
     head: CommitId,
     [committed, file]: [&TaskFile; 2],
-) -> Result<Option<Result<Vec<u8>, Vec<String>>>, ProjectError> {
+) -> Result<Option<Refreshed>, ProjectError> {
     let Some(base) = base_of(workspace, in_force, path, head, file)? else { return Ok(None) };
     let versions = Versions { base: Some(&base), ours: committed.bytes(), theirs: file.bytes() };
     let merged = merge_files(&in_force.rules, &file.task.id, versions, &Marks::default())?;
@@ -134,7 +142,8 @@ pub(crate) fn refreshed(
         _ => "body".to_owned(),
     };
     let places: Vec<String> = merged.conflicts.iter().map(place).collect();
-    Ok(Some(if places.is_empty() { Ok(merged.bytes) } else { Err(places) }))
+    let overlaps = !places.is_empty();
+    Ok(Some(if overlaps { Refreshed::Overlaps(places) } else { Refreshed::Merged(merged.bytes) }))
 }
 
 /// Returns the committed version that the file is based on: an identical one, else the most similar one with the same engine fields.

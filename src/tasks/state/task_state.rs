@@ -20,7 +20,7 @@ use crate::storage::task_files::{Snapshot, TaskPlace};
 use crate::storage::{ProjectPath, StoreError, layout};
 use crate::tasks::state::commit_message;
 use crate::tasks::state::frozen::{
-    Committed, Frozen, UNREADABLE_BEFORE, is_unreadable_before, refreshed, thaw_hint,
+    Committed, Frozen, UNREADABLE_BEFORE, is_unreadable_before, Refreshed, refreshed, thaw_hint,
 };
 
 /// A task as read, with the rules in force at that moment.
@@ -262,8 +262,8 @@ impl TaskState {
         };
         Ok(match refreshed {
             None => Pending::Foreign(fields),
-            Some(Ok(bytes)) => Pending::Stale(bytes),
-            Some(Err(places)) => Pending::Overlap(places),
+            Some(Refreshed::Merged(bytes)) => Pending::Stale(bytes),
+            Some(Refreshed::Overlaps(places)) => Pending::Overlap(places),
         })
     }
 

@@ -39,7 +39,9 @@ pub(crate) fn show(
     let (snapshot, _) = find(workspace, id)?;
     let mut file = parse(&in_force, id, &snapshot.path, &snapshot.bytes, workspace.now())?;
     let frozen = frozen(workspace, id).map(|(frozen, committed)| {
-        committed.into_iter().for_each(|committed| file = committed);
+        if let Some(committed) = committed {
+            file = committed;
+        }
         frozen
     });
     let context = match file.origin {
