@@ -25,10 +25,11 @@ use crate::observability::events::catch_up::{
     EventReader, Rebuilt, StreamLine, WantedEvents, rebuild_events,
 };
 use crate::observability::metrics::exposition::{ExpositionFormat, render, value};
-use crate::observability::metrics::families::numbers;
+use crate::observability::metrics::families::current_numbers;
 use crate::observability::notices::delivery::{
     MessageScope, OutgoingMessage, OutgoingState, deliver_notices, outgoing,
 };
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::Outbox;
 
@@ -218,8 +219,11 @@ enum MetricsFormat {
 }
 
 pub(crate) fn run_metrics(session: &Session, args: &MetricsArgs) -> CliResult {
-    let (workspace, in_force) = session.open("metrics")?;
-    let numbers = numbers(&workspace, &in_force)?;
+    let workspace = session.workspace("metrics")?;
+    let numbers = current_numbers(&workspace)?;
+    if !matches!(numbers.untold, Some(ProjectError::InvalidRules(_))) {
+        session.rules(&workspace)?;
+    }
     let ages = numbers.ages(workspace.now());
     let families = numbers.families.iter().chain([&ages]);
     let text = match args.format {
@@ -235,6 +239,11 @@ pub(crate) fn run_metrics(session: &Session, args: &MetricsArgs) -> CliResult {
             let path = session.directory.join(path);
             replace(&path, &text).map_err(|cause| CliError::output(&path, &cause))?;
         }
+    }
+    if let Some(error @ ProjectError::InvalidRules(_)) = numbers.untold {
+        session
+            .warn(&inert(&format!("only that is counted: {error}; see `aof workflow validate`")));
+        return Ok(ExitCode::from(changes::INVALID));
     }
     if let Some(error) = &numbers.untold {
         let error = inert(&error.to_string());

@@ -15,7 +15,7 @@ use crate::cli::{
     length, merged, red, short, width,
 };
 use crate::dispatch::workplaces::{Workload, workload};
-use crate::domain::{AgentId, PublicKey, Role, RoleId, nearest};
+use crate::domain::{AgentId, PublicKey, Role, RoleId, Severity, nearest};
 use crate::files::config::configuration::ORG_FILE;
 use crate::files::printable::inert;
 use crate::observability::stats::gates::{GateReport, gate_report_value, gate_status};
@@ -100,7 +100,10 @@ fn reload(session: &Session, mode: DryRun) -> CliResult {
 
 fn show(session: &Session, report: &RulesReport, settled: &RuleChanges, mode: DryRun) {
     let output = session.output;
-    output.say_diagnostics(&report.diagnostics);
+    // Notes are said by `validate`.
+    let mut diagnostics = report.diagnostics.clone();
+    diagnostics.retain(|own| own.severity != Severity::Note);
+    output.say_diagnostics(&diagnostics);
     let since = report.since.as_ref();
     let since = since.map_or_else(|| "no rules are committed".to_owned(), rules_of);
     if report.valid {
