@@ -121,8 +121,7 @@ impl<'h> Counts<'h> {
             *self.rejections.entry([workflow, verdict.station]).or_default() +=
                 u64::from(verdict.rejects);
         }
-        *self.timeouts.entry([workflow, gate]).or_default() +=
-            u64::from(visit.timeouts);
+        *self.timeouts.entry([workflow, gate]).or_default() += u64::from(visit.timeouts);
         for gate in &visit.skipped {
             *self.skips.entry([workflow, gate, skip_reason(visit)]).or_default() += 1;
         }

@@ -284,7 +284,8 @@ impl EndedVisit {
             entered: visit.entered.as_second(),
             seconds: visit.duration(),
             skewed: visit.exited < visit.entered,
-            timeouts: u32::from(visit.outcome == Ending::Timeout) + u32::from(visit.overdue.is_some()),
+            timeouts: u32::from(visit.outcome == Ending::Timeout)
+                + u32::from(visit.overdue.is_some()),
             ended: visit.outcome.as_str().into(),
             completed: matches!(visit.outcome, Ending::Completed(_)),
             rejected: is_rejection(visit),

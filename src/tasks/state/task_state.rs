@@ -20,7 +20,7 @@ use crate::storage::task_files::{Snapshot, TaskPlace};
 use crate::storage::{ProjectPath, StoreError, layout};
 use crate::tasks::state::commit_message;
 use crate::tasks::state::frozen::{
-    Committed, Frozen, UNREADABLE_BEFORE, is_unreadable_before, Refreshed, refreshed, thaw_hint,
+    Committed, Frozen, Refreshed, UNREADABLE_BEFORE, is_unreadable_before, refreshed, thaw_hint,
 };
 
 /// A task as read, with the rules in force at that moment.
