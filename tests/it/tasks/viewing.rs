@@ -299,7 +299,7 @@ fn an_escalated_visit_says_from_whom_since_when_and_why() {
     let next = env.aof(&["task", "next", "--agent", "agent-9"]).success().stdout;
     assert!(next.contains(escalated), "{next}");
     let brief = env.aof(&["task", "brief", &id, "--json"]).success().json();
-    assert_snapshot!(brief["escalated"], @"");
+    assert_snapshot!(brief["escalated"], @"{\"role\":\"lead\",\"from\":\"agent-3\",\"fromRole\":\"architect\",\"since\":\"2026-02-16T11:01:07Z\",\"why\":\"Timed out after 1h\"}");
     let shown = env.aof(&["task", "show", &id, "--json"]).success().json();
     assert_eq!(shown["escalated"], brief["escalated"]);
 }
