@@ -19,9 +19,7 @@ use crate::storage::fs::random::ulid;
 use crate::tasks::complete::{Signing, add_text, complete, complete_signed, note_run};
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::state::task_state::TaskState;
-use crate::tasks::view::task_view::{
-    eligible_agents, ended_ticket, ended_visits, warnings_value,
-};
+use crate::tasks::view::task_view::{eligible_agents, ended_ticket, ended_visits, warnings_value};
 
 pub(crate) const COMPLETE: Tool = Tool {
     name: "aof_task_complete",
