@@ -120,7 +120,7 @@ async def sdk(garden, mode):
         wrong = await worker.call("aof_task_complete", refused=True, outcome="done", summary="Planted them")
         expect(wrong["error"] == "invalid_outcome" and wrong["validOutcomes"][0] == "complete", f"{wrong}")
         gone = await worker.follow(wrong)
-        expect((gone["gate"], gone["status"]) == ("review", "ready"), f"{gone}")
+        expect((gone["gate"], gone["status"]) == ("work", "ready"), f"{gone}")
         twice = await worker.call("aof_task_complete", refused=True, task=f"{task}@0", outcome="complete", summary="Again")
         expect(twice["error"] == "visit_ended", f"{twice}")
 
@@ -128,7 +128,7 @@ async def sdk(garden, mode):
         bare = await reviewer.call("aof_task_complete", refused=True, outcome="needs_review", summary="Too few")
         expect(bare["error"] == "missing_blockers" and bare["requiredField"] == "blockers", f"{bare}")
         back = await reviewer.call("aof_task_complete", outcome="needs_review", summary="Too few", blockers=["Three tulips are no garden"])
-        expect(back["gate"] == "work", f"{back}")
+        expect(back["gate"] == "review", f"{back}")
         again = await worker.call("aof_task_next")
         expect(again["task"]["reviewContext"]["blockers"] == ["Three tulips are no garden"], f"{again}")
         await worker.call("aof_task_complete", outcome="complete", summary="Planted thirty")
@@ -136,7 +136,7 @@ async def sdk(garden, mode):
         expect(task in prompt.messages[0].content.text, "the prompt lacks the task")
         await reviewer.call("aof_task_next")
         done = await reviewer.call("aof_task_complete", outcome="complete", summary="A garden")
-        expect(done["status"] == "complete" and done["gate"] is None, f"{done}")
+        expect(done["status"] == "complete" and done["gate"] == "review", f"{done}")
 
         await worker.fails(worker.client.call_tool("aof_task_forget", {}), -32602)
         await worker.fails(worker.client.read_resource("aof://nothing"), -32002 if mode == "legacy" else -32602)
@@ -171,7 +171,7 @@ def inspect(garden, era):
     wrong = call("agent-1", "aof_task_complete", {"outcome": "complete"}, code=5)
     expect(wrong["error"] == "missing_summary", f"{wrong}")
     mended = dict(wrong["nextCall"]["arguments"], summary="Planted them")
-    expect(call("agent-1", wrong["nextCall"]["tool"], mended)["gate"] == "review", "the advised call does not work")
+    expect(call("agent-1", wrong["nextCall"]["tool"], mended)["gate"] == "work", "the advised call does not work")
     prompts = json.loads(inspector("agent-2", "prompts/list").stdout)["prompts"]
     expect([prompt["name"] for prompt in prompts] == ["work-next", "review-task"], f"{prompts}")
     prompt = inspector("agent-2", "prompts/get", "--prompt-name", "review-task", "--prompt-args", f"task={task}").stdout

@@ -141,7 +141,7 @@ const WHY: &str = "
     notices_failing, notices_dropped: somebody waits for a message that does not come
     unfinished_write: until it is finished, a file may be ahead of what is committed
     merge_driver_missing: two branches that moved the same task conflict as text, and the task waits until somebody resolves that by hand
-    merge_driver_not_found: git leaves a task that both sides changed as our version, without markers: `git add` then loses what the other side did
+    merge_driver_not_found: git merges tasks as text, so it asks you where two histories or two states of a task meet
     merge_hook_missing: a commit from an outdated index or worktree reverts completions, and nothing reports that before `aof verify`
     no_identity: nothing can be committed without a committer
     no_git, git_old: fetching, pushing, unusual indexes and signatures go through git's own program

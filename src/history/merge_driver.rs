@@ -174,9 +174,10 @@ fn staged_task(path: &str) -> Option<ProjectTask> {
     Some((project_folders(path).next()?.trim_end_matches('/').to_owned(), id))
 }
 
-/// The command that git runs for each file.
-const COMMAND: &str =
-    "aof merge-driver %O %A %B %P --marker-size %L --ours-label %X --theirs-label %Y";
+/// The command that git runs for each file. Where git does not find `aof`, git merges the file as text, with markers: otherwise it
+/// would leave our version, and the next `git add` would lose the other side.
+const COMMAND: &str = "aof merge-driver %O %A %B %P --marker-size %L --ours-label %X --theirs-label %Y; code=$?; case $code in \
+                       126|127) git merge-file --marker-size=%L -L %X -L base -L %Y %A %O %B;; *) exit $code;; esac";
 
 /// The driver's name for people.
 const NAME: &str = "tasks, by their meaning";

@@ -158,7 +158,7 @@ fn plan(
     let in_force = InForce { rules: Rc::new(rules), commit: None, remarks: Vec::new() };
 
     let project = &in_force.rules.project;
-    let id = fresh_id(&Paths::at(&new.folder), project)?;
+    let id = fresh_id(&Paths::at(&new.folder), project, None)?;
     let first_task = new.template.first_task(&id, &founder);
     let wanted =
         NewTask { title: first_task.title.to_owned(), body: first_task.body, ..NewTask::default() };

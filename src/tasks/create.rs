@@ -1,14 +1,13 @@
 //! New tasks.
 
-use std::collections::HashSet;
-
 use crate::domain::{
     AgentId, Map, Org, Permission, Project, Routing, Status, Task, TaskId, Timestamp, Workflow,
     WorkflowName,
 };
 use crate::files::task_file;
 use crate::files::task_file::Defaults;
-use crate::git::Person;
+use crate::git::log::trailers;
+use crate::git::{CommitId, Person};
 use crate::project::error::ProjectError;
 use crate::project::rule_lookup::find_workflow;
 use crate::project::workspace::Workspace;
@@ -78,16 +77,11 @@ fn create_batch(
         let now = workspace.now();
         let mut writes = Vec::new();
         let mut made = Vec::new();
-        let mut ids = HashSet::new();
+        let mut last = last_of_second(workspace, head.commit, now)?;
         for new in wanted {
             check_dependencies(workspace, None, &new.depends_on)?;
-            let task = loop {
-                let task = task(&workspace.paths, rules, new, now)?;
-                // Ids of this batch are not in the worktree yet.
-                if ids.insert(task.id.clone()) {
-                    break task;
-                }
-            };
+            let task = task(&workspace.paths, rules, new, last.as_ref(), now)?;
+            last = Some(task.id.clone());
             ensure_visible(rules, &task, &by)?;
             let (write, mut changed) = plan_new_task(rules, &task, &new.body, &author, now)?;
             changed.warnings.extend(Warning::of_priority(&new.metadata));
@@ -164,23 +158,73 @@ pub fn check_new(workflow: &Workflow, new: &NewTask) -> Result<(), ProjectError>
     Ok(())
 }
 
-fn task(paths: &Paths, rules: &Rules, new: &NewTask, now: Timestamp) -> Result<Task, ProjectError> {
+fn task(
+    paths: &Paths,
+    rules: &Rules,
+    new: &NewTask,
+    last: Option<&TaskId>,
+    now: Timestamp,
+) -> Result<Task, ProjectError> {
     let project = &rules.project;
     check_title(&new.title)?;
     let workflow = new.workflow.clone().unwrap_or_else(|| project.default_workflow.clone());
     let own = find_workflow(rules, &workflow)?;
     let new = NewTask { input: begin(own, &new.input)?, ..new.clone() };
-    Ok(new_from(&new, fresh_id(paths, project)?, workflow, now))
+    Ok(new_from(&new, fresh_id(paths, project, last)?, workflow, now))
 }
 
-/// Draws random ids until one is free.
-pub(crate) fn fresh_id(paths: &Paths, project: &Project) -> Result<TaskId, ProjectError> {
+/// Returns the task of HEAD's commit, if that was made in this second.
+fn last_of_second(
+    workspace: &Workspace,
+    head: Option<CommitId>,
+    now: Timestamp,
+) -> Result<Option<TaskId>, ProjectError> {
+    let Some(head) = head else { return Ok(None) };
+    let entry = workspace.repository.log_entry(head)?;
+    let task = trailers::parse(&entry.message).into_iter().find(|line| line.key() == "Aof-Task");
+    Ok(task.filter(|_| entry.authored == now).and_then(|line| line.value().parse().ok()))
+}
+
+/// The length of the random part of an id.
+const LOCAL_LENGTH: usize = 5;
+
+/// Draws random ids until one is free. Tasks of one second sort by their ids: the new one comes soon after `last`.
+pub(crate) fn fresh_id(
+    paths: &Paths,
+    project: &Project,
+    last: Option<&TaskId>,
+) -> Result<TaskId, ProjectError> {
+    let mut last = last.map(|last| last.local().to_owned());
     loop {
-        let id = TaskId::compose(&project.id_prefix, &random_local(5)?)?;
+        let local = match last.as_deref().map(local_after).transpose()?.flatten() {
+            Some(next) => next,
+            None => random_local(LOCAL_LENGTH)?,
+        };
+        let id = TaskId::compose(&project.id_prefix, &local)?;
         if !is_taken(paths, &id)? {
             return Ok(id);
         }
+        last = last.map(|_| local);
     }
+}
+
+/// Returns a random part of an id that sorts soon after `local`; `None` if there is no room.
+fn local_after(local: &str) -> Result<Option<String>, ProjectError> {
+    const RADIX: u32 = 36;
+    // Random, since another clone may create a task after the same one.
+    let step = random_local(2)?;
+    let number = |text: &str| u32::from_str_radix(text, RADIX);
+    let (Ok(number), Ok(step)) = (number(local), number(&step)) else { return Ok(None) };
+    let mut rest = number.saturating_add(step + 1);
+    if local.len() != LOCAL_LENGTH || rest >= RADIX.pow(5) {
+        return Ok(None);
+    }
+    let mut digits = Vec::new();
+    for _ in 0..LOCAL_LENGTH {
+        digits.extend(char::from_digit(rest % RADIX, RADIX));
+        rest /= RADIX;
+    }
+    Ok(Some(digits.iter().rev().collect()))
 }
 
 /// Fails if the agent may not see the task's workflow.

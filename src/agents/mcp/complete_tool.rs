@@ -11,16 +11,15 @@ use super::next_call::{get_call, next_task_call};
 use super::open_project::{OpenProject, ToolError};
 use super::tool_schema::{ArgForm, Argument, Arguments, TASK, Tool, ToolEffect};
 use crate::domain::ssh::SshFault;
-use crate::domain::{AgentId, BODY_LIMIT, Completion, SshSignature, Status};
+use crate::domain::{AgentId, BODY_LIMIT, Completion, Outcome, RoleId, SshSignature, Status};
 use crate::git::PromptPlace;
 use crate::project::error::ProjectError;
 use crate::rules::{Flaw, Refusal, Workplace};
 use crate::storage::fs::random::ulid;
 use crate::tasks::complete::{Signing, add_text, complete, complete_signed, note_run};
 use crate::tasks::plan::{Changed, DryRun};
-use crate::tasks::view::task_view::{
-    eligible_agents, ended_ticket, ended_visits, gates_passed, warnings_value,
-};
+use crate::tasks::state::task_state::TaskState;
+use crate::tasks::view::task_view::{eligible_agents, ended_ticket, ended_visits, warnings_value};
 
 pub(crate) const COMPLETE: Tool = Tool {
     name: "aof_task_complete",
@@ -70,7 +69,6 @@ A refusal changes nothing and says how to put it right."#,
         ("task", "string"),
         ("ticket", "string|null"),
         ("outcome", "string"),
-        ("way", "string"),
         ("gate", "string|null"),
         ("status", "string"),
         ("settled", "boolean"),
@@ -81,6 +79,67 @@ A refusal changes nothing and says how to put it right."#,
     ],
     effect: ToolEffect::Adds,
 };
+
+/// Names in the schema of the arguments the outcomes that this agent may need: those of the visit that the server was started for,
+/// else those of all gates that its roles work at or step into. The outcome is required where no gate does without.
+pub(crate) fn name_outcomes(schema: &mut Value, project: &OpenProject<'_>) {
+    let rules = project.rules();
+    let of_run = project.run().and_then(|(ticket, _)| {
+        let task = TaskState::read(&project.workspace, &ticket.task).ok()?.file.task;
+        let place = Workplace::find(rules, &task, ticket.branch.as_ref())?;
+        Some((place.outcomes(rules), needs_outcome(&place)))
+    });
+    let (outcomes, is_needed) = of_run.unwrap_or_else(|| outcomes_of_roles(project));
+    if outcomes.is_empty() {
+        return;
+    }
+    let words: Vec<&str> = outcomes.iter().map(Outcome::as_str).collect();
+    schema["properties"]["outcome"]["enum"] = json!(words);
+    if let Some(required) = schema["required"].as_array_mut().filter(|_| is_needed) {
+        required.push(json!("outcome"));
+    }
+}
+
+fn outcomes_of_roles(project: &OpenProject<'_>) -> (Vec<Outcome>, bool) {
+    let rules = project.rules();
+    let agent = project.agent().ok();
+    let own: Vec<&RoleId> = agent.iter().flat_map(|agent| rules.org.roles_of(agent)).collect();
+    let (mut outcomes, mut is_needed) = (Vec::new(), true);
+    for workflow in &rules.project.workflows {
+        let branches = workflow.gates.iter().filter_map(|gate| Some((gate, gate.fork()?)));
+        let branches = branches.flat_map(|(gate, fork)| {
+            fork.branches.iter().map(move |branch| Workplace::at_branch(gate, branch))
+        });
+        let places: Vec<_> =
+            workflow.gates.iter().filter_map(Workplace::at).chain(branches).collect();
+        // A role that only steps in may do so at any gate.
+        let steps_in = workflow
+            .roles()
+            .iter()
+            .any(|role| own.contains(role) && places.iter().all(|place| place.role != *role));
+        let is_own = |place: &&Workplace<'_>| {
+            own.is_empty()
+                || steps_in
+                || own.contains(&place.role)
+                || place.duty.escalate_to.as_ref().is_some_and(|role| own.contains(&role))
+                || rules.is_open(place.role)
+        };
+        for place in places.iter().filter(is_own) {
+            is_needed &= needs_outcome(place);
+            for outcome in place.outcomes(rules) {
+                if !outcomes.contains(&outcome) {
+                    outcomes.push(outcome);
+                }
+            }
+        }
+    }
+    (outcomes, is_needed)
+}
+
+/// Returns whether a completion without `outcome` is refused there, whatever else it says.
+fn needs_outcome(place: &Workplace<'_>) -> bool {
+    place.judges() && place.duty.signal.is_none() && !place.gate.exits.decides()
+}
 
 pub(crate) fn complete_task(
     project: &OpenProject<'_>,
@@ -117,15 +176,22 @@ pub(crate) fn complete_task(
     let task = &changed.after.task;
     let ended = ended_visits(&changed);
     let outcome = ended.first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
-    let (now, _) = task_standing(project, &changed);
     let again =
         if changed.settled { "this was counted before, and nothing was done twice; " } else { "" };
+    // An agent knows its own gate. Where the task goes is for whoever asks for it.
+    let gate = ended.first().map(|visit| visit.station().to_string());
+    let now = match (&gate, task.status) {
+        (Some(gate), Status::Blocked) => {
+            format!("`{gate}` ended with `{outcome}`; {} waits until somebody unblocks it", task.id)
+        }
+        (Some(gate), _) => format!("`{gate}` ended with `{outcome}`; your part is done"),
+        (None, status) => format!("{} is {status}", task.id),
+    };
     Ok(json!({
         "task": task.id.as_str(),
         "ticket": ended_ticket(&changed),
         "outcome": outcome,
-        "way": gates_passed(&changed),
-        "gate": task.gate.as_ref().map(|open| open.current.as_str()),
+        "gate": gate,
         "status": task.status.as_str(),
         "settled": changed.settled,
         "commit": changed.commit.map(|commit| commit.to_string()),

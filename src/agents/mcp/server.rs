@@ -153,7 +153,7 @@ impl Server {
         };
         let opens_project = matches!(
             request.method.as_str(),
-            "tools/call" | "resources/list" | "resources/read" | "prompts/get"
+            "tools/list" | "tools/call" | "resources/list" | "resources/read" | "prompts/get"
         );
         if !opens_project {
             return self.write(&request.id, &self.result(&request, version));
@@ -331,7 +331,15 @@ fn available_tools(setup: &ServerSetup) -> impl Iterator<Item = &'static (&'stat
 
 /// Returns the tools of this server as clients see them.
 fn shown_tools(setup: &ServerSetup) -> Vec<Value> {
-    available_tools(setup).map(|(tool, _)| tool.shown()).collect()
+    let mut tools: Vec<Value> = available_tools(setup).map(|(tool, _)| tool.shown()).collect();
+    let complete = tools.iter_mut().find(|tool| tool["name"] == complete_tool::COMPLETE.name);
+    // Without a project, or rules in force, each call says what is wrong.
+    if let Some(complete) = complete
+        && let Ok(project) = setup.open("tools/list")
+    {
+        complete_tool::name_outcomes(&mut complete["inputSchema"], &project);
+    }
+    tools
 }
 
 /// Calls a tool, and returns its answer or its refusal. Fails only if no tool has that name.

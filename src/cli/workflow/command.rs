@@ -10,10 +10,10 @@ use super::{create, run, show};
 use crate::cli::render::changes;
 use crate::cli::render::table::{Cell, Table};
 use crate::cli::{ActingAgent, CYAN, CliError, CliResult, Session, counted, width};
-use crate::domain::Workflow;
-use crate::files::config::configuration::RuleFile;
+use crate::domain::{Workflow, WorkflowName};
+use crate::files::config::configuration::{PROJECT_FILE, RuleFile, WORKFLOWS_FOLDER};
 use crate::project::rule_files::check_worktree;
-use crate::project::rule_lookup::{startable_workflows, workflows_value};
+use crate::project::rule_lookup::{find_workflow, startable_workflows, workflows_value};
 use crate::project::workspace::Workspace;
 use crate::project::workspace::viewer;
 use crate::rules::Rules;
@@ -41,8 +41,9 @@ pub(crate) enum WorkflowCommand {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ValidateArgs {
-    /// Report only on these files
-    files: Vec<PathBuf>,
+    /// Report only on these workflows, or files
+    #[arg(value_name = "NAME|FILE")]
+    wanted: Vec<PathBuf>,
 }
 
 pub(crate) fn run(session: &Session, command: &WorkflowCommand) -> CliResult {
@@ -89,14 +90,38 @@ fn list(session: &Session, who: &ActingAgent) -> CliResult {
 
 fn validate(session: &Session, args: &ValidateArgs) -> CliResult {
     let workspace = session.workspace("workflow validate")?;
-    let wanted = args.files.iter().map(|file| rules_file(session, &workspace, file));
-    let wanted: Vec<String> = wanted.collect::<Result<_, _>>()?;
     let (rules, mut diagnostics) = check_worktree(&workspace.repository)?;
+    let file = |wanted: &PathBuf| {
+        if session.directory.join(wanted).is_file() {
+            return rules_file(session, &workspace, wanted);
+        }
+        if let Some(file) = file_of_workflow(&workspace, rules.as_ref(), wanted) {
+            return Ok(file);
+        }
+        if let Some(rules) = &rules
+            && wanted.extension().is_none()
+            && let Some(name) = wanted.to_str().and_then(|name| name.parse().ok())
+        {
+            find_workflow(rules, &name)?;
+        }
+        rules_file(session, &workspace, wanted)
+    };
+    let wanted: Vec<String> = args.wanted.iter().map(file).collect::<Result<_, _>>()?;
     if !wanted.is_empty() {
         diagnostics.retain(|diagnostic| wanted.contains(&diagnostic.file));
     }
     let valid = rules.as_ref().map_or_else(|| wanted.join(", "), counts);
     Ok(changes::show_diagnostics(session, &diagnostics, &valid))
+}
+
+/// Returns the file of the workflow of that name: its own, or project.yaml if the workflow is there.
+fn file_of_workflow(workspace: &Workspace, rules: Option<&Rules>, name: &Path) -> Option<String> {
+    let name: WorkflowName = name.to_str()?.parse().ok()?;
+    let own = ["yaml", "yml"].map(|ending| format!("{WORKFLOWS_FOLDER}/{name}.{ending}"));
+    let own = own.into_iter().find(|file| workspace.repository.worktree_path(file).is_file());
+    // Of invalid rules it is not known which workflows project.yaml has.
+    let is_inside = rules.is_none_or(|rules| rules.project.workflow(&name).is_some());
+    own.or_else(|| is_inside.then(|| PROJECT_FILE.to_owned()))
 }
 
 /// Returns the name of a rules file as diagnostics have it. Fails for other files.

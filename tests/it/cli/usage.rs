@@ -117,3 +117,19 @@ fn the_demo_says_that_git_is_missing() {
     );
     assert!(!output.stderr.contains("stuck"), "{output}");
 }
+
+#[test]
+fn validate_reports_on_the_workflow_that_is_named() {
+    let env = TestEnvironment::new();
+    env.write("workflows/good.yaml", "gates:\n  - {id: work, role: backend}\n");
+    let good = env.aof(&["workflow", "validate", "good"]).success();
+    assert!(good.stdout.contains("valid"), "{good}");
+    let unknown = env.aof(&["workflow", "validate", "god"]).code(3);
+    assert!(unknown.stderr.contains("`good`"), "{unknown}");
+    env.write("workflows/bad.yaml", "gates:\n  - {id: work, rol: backend}\n");
+    let bad = env.aof(&["workflow", "validate", "bad"]).code(6);
+    assert!(bad.stdout.contains("workflows/bad.yaml:2:"), "{bad}");
+    let _ = env.aof(&["workflow", "validate", "good"]).success();
+    let _ = env.aof(&["workflow", "validate", "workflows/good.yaml"]).success();
+    let _ = env.aof(&["workflow", "validate"]).code(6);
+}

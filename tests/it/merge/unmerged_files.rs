@@ -32,7 +32,7 @@ fn both_complete(env: &TestEnvironment, id: &str) {
 }
 
 #[test]
-fn where_git_could_not_run_aof_status_says_that_theirs_is_missing() {
+fn where_git_could_not_run_aof_both_sides_are_in_the_file_with_markers() {
     let (env, id) = scene();
     both_complete(&env, &id);
     let path = env.task_path(&id);
@@ -44,12 +44,14 @@ fn where_git_could_not_run_aof_status_says_that_theirs_is_missing() {
         .output()
         .unwrap();
     assert_eq!(merge.status.code(), Some(1), "{merge:?}");
-    assert!(!env.read(&path).contains("<<<<<<<"));
+    let text = env.read(&path);
+    assert!(text.contains("<<<<<<<") && text.contains("agent-7") && text.contains("agent-8"));
+    assert!(text.contains("title: Log in"), "{text}");
     let said = left(&env);
     assert_eq!(said.len(), 1, "{said:?}");
     assert_snapshot!(env.plain(&format!("{}\n{}", said[0].0, said[0].1)), @"
-    `tasks/AOF-xxxxx.md`: it is not merged and has nothing of what one side did
-    `aof merge-driver --settle` merges it; whoever adds or commits it now takes back what that side did. See that git finds `aof` in its `PATH`: `aof doctor`
+    `tasks/AOF-xxxxx.md`: it is unmerged, and nobody has to decide anything
+    `aof merge-driver --settle` merges it by meaning and stages it
     ");
     let settled = env.aof(&["merge-driver", "--settle"]).success();
     assert!(settled.stderr.contains("`complete` by agent-8 no longer counts"), "{settled}");
@@ -57,6 +59,28 @@ fn where_git_could_not_run_aof_status_says_that_theirs_is_missing() {
     env.git(&["commit", "-q", "--no-edit"]);
     assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
     assert!(env.task_text(&id).contains("title: Log in"));
+    let _ = verified(&env).success();
+}
+
+#[test]
+fn edits_of_both_sides_that_do_not_overlap_are_kept_without_aof() {
+    let (env, id) = scene();
+    let path = env.task_path(&id);
+    aside(&env, "side", || {
+        env.edit(&path, "title: Add login", "title: Log in");
+        env.commit_all("title");
+    });
+    env.write(&path, format!("{}\nWith tokens.\n", env.read(&path)));
+    env.commit_all("body");
+    let mut merge = env.command("git");
+    let merge = merge
+        .args(["merge", "--quiet", "--no-edit", "side"])
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .output()
+        .unwrap();
+    assert_eq!(merge.status.code(), Some(0), "{merge:?}");
+    let text = env.read(&path);
+    assert!(text.contains("title: Log in") && text.contains("With tokens."), "{text}");
     let _ = verified(&env).success();
 }
 

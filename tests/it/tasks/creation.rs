@@ -282,3 +282,30 @@ fn ids_begin_as_the_project_wants() {
     assert!(id.starts_with("WEB-"), "{id}");
     let _ = env.complete(&id, "agent-7");
 }
+
+#[test]
+fn tasks_of_one_second_keep_the_order_of_their_creation() {
+    let env = TestEnvironment::new();
+    let titles: Vec<String> = (0..12).map(|number| format!("Task {number}")).collect();
+    let many: Vec<serde_json::Value> =
+        titles[4..].iter().map(|title| serde_json::json!({"title": title})).collect();
+    env.write("many.json", serde_json::to_string(&many).unwrap());
+    for title in &titles[..4] {
+        let mut command = env.aof_command(&["task", "new", title]);
+        command.env("AOF_NOW", "2026-02-16T12:00:00Z");
+        let _ = env.run(command).success();
+    }
+    let mut command = env.aof_command(&["task", "new", "--from", "many.json"]);
+    command.env("AOF_NOW", "2026-02-16T12:00:00Z");
+    let _ = env.run(command).success();
+    let listed = env.aof(&["task", "list", "--json"]).success().json();
+    let listed: Vec<&str> = listed["tasks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|task| task["title"].as_str())
+        .collect();
+    assert_eq!(listed, titles);
+    let next = env.aof(&["task", "next", "--agent", "agent-7", "--json"]).success().json();
+    assert_eq!(next["task"]["title"], "Task 0");
+}

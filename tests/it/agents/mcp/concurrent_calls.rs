@@ -48,7 +48,7 @@ fn two_calls_at_once_with_one_id_are_not_confused() {
     let answer = client.line();
     assert_eq!(
         (&answer["id"], &answer["result"]["structuredContent"]["gate"]),
-        (&json!(call), &json!("review"))
+        (&json!(call), &json!("implement"))
     );
     assert_eq!(client.ended().code, Some(0));
     assert!(is_complete(&env, &id));
@@ -106,7 +106,7 @@ fn calls_under_way_are_finished_whatever_the_client_does() {
                 let answer = client.line();
                 assert_eq!(
                     (&answer["id"], &answer["result"]["structuredContent"]["gate"]),
-                    (&json!(call), &json!("review"))
+                    (&json!(call), &json!("implement"))
                 );
                 assert_eq!(client.ended().code, Some(0));
             }
@@ -143,7 +143,7 @@ fn a_server_killed_in_the_middle_of_a_call_leaves_all_of_it_or_nothing() {
         let told = again.call("aof_task_complete", arguments);
         assert_eq!(
             (&told["gate"], &told["settled"]),
-            (&json!("review"), &json!(point != "ops.prepared")),
+            (&json!("implement"), &json!(point != "ops.prepared")),
             "{point}"
         );
         assert_eq!(env.task_text(&id).matches("outcome: complete").count(), 1, "{point}");
@@ -204,7 +204,7 @@ fn many_calls_at_once_are_all_answered() {
         .collect();
     while !open.is_empty() {
         let answer = client.line();
-        assert_eq!(answer["result"]["structuredContent"]["gate"], "review", "{answer}");
+        assert_eq!(answer["result"]["structuredContent"]["gate"], "implement", "{answer}");
         open.retain(|id| answer["id"] != *id);
     }
     check(&env);

@@ -74,12 +74,11 @@ fn a_task_goes_through_by_calls_alone() {
       "task": "AOF-xxxxx",
       "ticket": "AOF-xxxxx@0",
       "outcome": "complete",
-      "way": "implement -> review",
-      "gate": "review",
+      "gate": "implement",
       "status": "ready",
       "settled": false,
       "commit": "COMMIT",
-      "message": "AOF-xxxxx is now at gate `review`, ready for agent-3",
+      "message": "`implement` ended with `complete`; your part is done",
       "warnings": [],
       "nextCall": {
         "tool": "aof_task_next",
@@ -99,12 +98,11 @@ fn a_task_goes_through_by_calls_alone() {
       "task": "AOF-xxxxx",
       "ticket": "AOF-xxxxx@1",
       "outcome": "needs_review",
-      "way": "review -> implement",
-      "gate": "implement",
+      "gate": "review",
       "status": "ready",
       "settled": false,
       "commit": "COMMIT",
-      "message": "AOF-xxxxx is now at gate `implement`, ready for agent-7 or agent-8",
+      "message": "`review` ended with `needs_review`; your part is done",
       "warnings": [],
       "nextCall": {
         "tool": "aof_task_next",
@@ -130,12 +128,12 @@ fn a_task_goes_through_by_calls_alone() {
         "aof_task_complete",
         json!({"outcome": "complete", "summary": "Tokens expire", "text": "After an hour."}),
     );
-    assert_eq!(told["gate"], "review");
+    assert_eq!(told["gate"], "implement");
     assert!(env.task_text(&id).contains("After an hour."));
     reviewer.call("aof_task_next", json!({}));
     let told =
         reviewer.call("aof_task_complete", json!({"outcome": "complete", "summary": "Good"}));
-    assert_eq!((&told["gate"], &told["status"]), (&Value::Null, &json!("complete")));
+    assert_eq!((&told["gate"], &told["status"]), (&json!("review"), &json!("complete")));
     assert_snapshot!(env.log(), @"
     agent-3: AOF-xxxxx: review -> end (complete)
     agent-3: AOF-xxxxx: claimed by agent-3 at review
@@ -187,7 +185,7 @@ fn without_a_task_the_one_at_hand_is_meant() {
       }
     }
     "#);
-    assert_eq!(worker.follow(&told)["gate"], "review");
+    assert_eq!(worker.follow(&told)["gate"], "implement");
     assert_eq!(worker.call("aof_task_release", json!({}))["status"], "ready");
     assert_eq!(worker.call("aof_status", json!({}))["current"], json!([]));
     check(&env);
@@ -213,7 +211,7 @@ fn a_server_of_a_run_hands_out_nothing_else() {
     assert_eq!((&told["task"]["ticket"], &told["task"]["title"]), (&json!(ticket), &json!("Two")));
     assert_eq!(one.call("aof_task_get", json!({}))["title"], "Two");
     let told = one.call("aof_task_complete", json!({"outcome": "complete", "summary": "Done"}));
-    assert_eq!((&told["task"], &told["gate"]), (&json!(ids[1]), &json!("review")));
+    assert_eq!((&told["task"], &told["gate"]), (&json!(ids[1]), &json!("implement")));
     let told = one.follow(&told);
     assert_eq!(told["task"], Value::Null);
     assert_eq!(told["message"], format!("{ticket} is what you were started for, and it is done"));
@@ -308,7 +306,7 @@ fn at_a_fork_the_branch_at_hand_is_meant() {
     assert_eq!(told["gate_context"]["gate"], "review/code");
     let told =
         reviewer.call("aof_task_complete", json!({"outcome": "complete", "summary": "Good"}));
-    assert_eq!((&told["gate"], &told["way"]), (&json!("review"), &json!("review/code")));
+    assert_eq!(told["gate"], "review/code");
     check(&env);
 }
 
@@ -432,4 +430,26 @@ fn lists_and_long_texts_come_in_parts() {
             .starts_with('ä')
     );
     assert_eq!(worker.call("aof_task_get", json!({"offset": 1_000_000}))["body"], "");
+}
+
+#[test]
+fn the_outcomes_of_the_agent_s_gates_are_in_the_schema() {
+    let env = TestEnvironment::new();
+    let schema = |agent: &str| {
+        let mut client = McpClient::of(&env, agent);
+        let told = client.ask("tools/list", json!({}));
+        let mut tools = told["tools"].as_array().unwrap().iter();
+        let tool = tools.find(|tool| tool["name"] == "aof_task_complete").unwrap();
+        tool["inputSchema"].clone()
+    };
+    let worker = schema("agent-7");
+    assert_eq!(worker["properties"]["outcome"]["enum"], json!(["complete", "blocked"]));
+    assert_eq!(worker["required"], json!(["summary"]));
+    // At a gate that rejects, an outcome that is left out is refused.
+    let reviewer = schema("agent-3");
+    assert_eq!(
+        reviewer["properties"]["outcome"]["enum"],
+        json!(["complete", "needs_review", "blocked"])
+    );
+    assert_eq!(reviewer["required"], json!(["summary", "outcome"]));
 }
