@@ -192,6 +192,10 @@ fn shown(session: &Session, report: &WatchReport, retries: bool) -> ShownReport 
             });
             (level, value, text)
         }
+        WatchReport::StandingBy => info(
+            json!({"event": "standing_by"}),
+            "another `aof watch` of this clone runs; this one stands by, and takes over when it ends".to_owned(),
+        ),
         WatchReport::Serving { address, exposed } => {
             let url = format!("http://{address}/metrics");
             let text = format!("metrics at {url}");
