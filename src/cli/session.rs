@@ -25,6 +25,7 @@ use crate::project::open::CheckoutWait;
 use crate::project::workspace::acting_agent;
 use crate::project::workspace::{ProgressMessage, Tell, Workspace, warn_in_log};
 use crate::rules::Warning;
+use crate::tasks::inbox::settle_counted;
 
 /// One run of the command line.
 pub(crate) struct Session {
@@ -139,6 +140,7 @@ impl Session {
             Workspace::open(&self.directory, format!("aof {command}"), now, self.wait, tell)
                 .map_err(|error| self.open_error(error))?;
         self.git_commands.get_or_init(|| workspace.git_commands.clone());
+        settle_counted(&workspace);
         Ok(workspace)
     }
 

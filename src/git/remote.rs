@@ -5,6 +5,8 @@
 //! A push is a compare-and-swap: the remote accepts it only as a fast-forward. The user's `pre-push` hook runs.
 
 use std::io::IsTerminal;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -282,12 +284,46 @@ impl Repository {
             remote,
             &format!("+{reference}:{tracking}"),
         ]);
+        let lock = self.common_dir().join(format!("{tracking}.lock"));
+        let is_locked = fs::symlink_metadata(&lock).is_ok();
+        let killed = |message: String| {
+            if !is_locked {
+                remove_dead_lock(&lock);
+            }
+            GitError::FetchNotStored { remote: remote.clone(), message }
+        };
         Ok(match run_remote_git(git, prompts) {
             Ok(finished) if finished.status.success() => Ok(()),
+            Ok(finished) if finished.status.signal().is_some() => {
+                return Err(killed(format!("`git fetch` was killed ({})", finished.status)));
+            }
             Ok(finished) => Err(text(&finished.stderr)),
-            Err(message) => Err(message),
+            Err(message) => {
+                if !is_locked {
+                    remove_dead_lock(&lock);
+                }
+                Err(message)
+            }
         })
     }
+}
+
+/// How long git may need to move a branch that it has locked.
+const LONGEST_MOVE: Duration = Duration::from_secs(1);
+
+/// Removes the lock of a fetch that was killed: it was not there before, and nobody has renamed or replaced it for a second.
+fn remove_dead_lock(lock: &Path) {
+    let made = || fs::symlink_metadata(lock).ok().map(|data| (data.ino(), data.mtime_nsec()));
+    let Some(first) = made() else { return };
+    let begun = Instant::now();
+    while begun.elapsed() < LONGEST_MOVE {
+        thread::sleep(NAP);
+        if made() != Some(first) {
+            return;
+        }
+    }
+    // `aof doctor` shows it if this fails.
+    let _ = fs::remove_file(lock);
 }
 
 /// Waits until a lock is gone; returns whether it is. Does not contact the remote meanwhile.

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use super::task_files::FILE_LIMIT;
 use super::task_files::folders;
 use crate::storage::fs::folder::list;
-use crate::storage::fs::temporary_file::{TEMPORARY, TemporaryFile};
+use crate::storage::fs::temporary_file::{TEMPORARY, TemporaryFile, is_dead};
 use crate::storage::layout::{DROPPED, INBOX, LOCAL, OUTBOX, REFUSED, SCHEMAS, UNTOLD};
 use crate::storage::{Durability, Folder, Outbox, Paths, ProjectPath, StoreError, WriterLock};
 use crate::system::disk::Unsynced;
@@ -149,6 +149,12 @@ pub(crate) fn sweep(lock: &WriterLock, folder: &str) -> Result<(), StoreError> {
 /// Removes the temporary files that a crash left anywhere below `tasks/`.
 pub(crate) fn sweep_tasks(lock: &WriterLock) -> Result<(), StoreError> {
     folders(lock.paths()).try_for_each(|folder| sweep(lock, folder.as_str()))
+}
+
+/// Removes the temporary files directly in `.aof/` whose process was killed.
+pub(crate) fn sweep_dead(lock: &WriterLock) -> Result<(), StoreError> {
+    let names = list(lock.local().path())?.into_iter().map(|entry| entry.file_name());
+    names.filter(|name| is_dead(name)).try_for_each(|name| lock.local().remove(&name))
 }
 
 /// Removes the temporary files that a crash left in `.aof/`. Completions and the cache are written without the lock, so only old

@@ -76,9 +76,9 @@ impl WriterLock {
     }
 }
 
-const WATCHER: &str = "watcher";
+const WATCHER: &str = "watch.lock";
 
-/// The presence of a running watcher, until it is dropped.
+/// The presence of the one running watcher, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Presence {
     file: File,
@@ -86,13 +86,12 @@ pub(crate) struct Presence {
 }
 
 impl Presence {
-    /// Announces a running watcher.
-    pub(crate) fn announce(paths: &Paths) -> Result<Self, StoreError> {
+    /// Announces the running watcher; `None` if another one runs.
+    pub(crate) fn attempt(paths: &Paths) -> Result<Option<Self>, StoreError> {
         let file = paths.prepare_local()?.open_lock(WATCHER)?;
         let path = paths.local().join(WATCHER);
-        // A process that only checks holds the lock for microseconds.
-        fs4::FileExt::lock_shared(&file).or_io("lock", &path)?;
-        Ok(Self { file, path })
+        let is_ours = try_lock(&file, &path)? && stands_at(&file, &path);
+        Ok(is_ours.then_some(Self { file, path }))
     }
 
     /// Returns whether other processes can see it: somebody may have removed `.aof/`.
@@ -348,14 +347,16 @@ mod watcher_presence_tests {
     use tempfile::TempDir;
 
     #[test]
-    fn a_project_is_watched_while_any_watcher_lives() {
+    fn a_project_is_watched_by_one_watcher_at_a_time() {
         let home = TempDir::new().unwrap();
         let paths = Paths::at(home.path());
         assert!(!is_watched(&paths) && !paths.local().exists());
-        let (one, two) = (Presence::announce(&paths).unwrap(), Presence::announce(&paths).unwrap());
-        assert!(is_watched(&paths));
-        drop(one);
+        let one = Presence::attempt(&paths).unwrap();
+        assert!(one.is_some() && Presence::attempt(&paths).unwrap().is_none());
         assert!(is_watched(&paths) && is_watched(&paths));
+        drop(one);
+        let two = Presence::attempt(&paths).unwrap();
+        assert!(two.is_some() && is_watched(&paths));
         drop(two);
         assert!(!is_watched(&paths));
     }
@@ -364,11 +365,11 @@ mod watcher_presence_tests {
     fn a_mark_that_was_removed_is_known_to_be_invisible() {
         let home = TempDir::new().unwrap();
         let paths = Paths::at(home.path());
-        let mark = Presence::announce(&paths).unwrap();
+        let mark = Presence::attempt(&paths).unwrap().unwrap();
         assert!(mark.is_visible());
         std::fs::remove_dir_all(paths.local()).unwrap();
         assert!(!mark.is_visible() && !is_watched(&paths));
-        let again = Presence::announce(&paths).unwrap();
+        let again = Presence::attempt(&paths).unwrap().unwrap();
         assert!(again.is_visible() && is_watched(&paths));
     }
 }

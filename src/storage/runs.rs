@@ -275,6 +275,11 @@ impl RunAttempt {
         self.create(file)?.write_all(bytes).or_io("write", self.path_of(file))
     }
 
+    /// Replaces a file's bytes.
+    pub(crate) fn overwrite(&self, file: RunFile, bytes: &[u8]) -> Result<(), StoreError> {
+        self.folder.replace(file.name(), bytes, Durability::Volatile)
+    }
+
     /// Reads a file of at most `limit` bytes; `None` if it does not exist.
     pub(crate) fn read(&self, file: RunFile, limit: u64) -> Result<Option<Vec<u8>>, StoreError> {
         Ok(self.folder.read(file.name(), limit)?.map(|(bytes, _)| bytes))

@@ -27,10 +27,12 @@ use crate::rules::{
     refuse_other_gate, refuse_repeated, rehearse,
 };
 use crate::storage::EventStream;
+use crate::system::process::Secrets;
 use crate::tasks::actions::choice_of_decision;
 use crate::tasks::apply::{DryRunPlan, NextStep, apply, apply_together, plan_dry_run};
 use crate::tasks::headers::list::task_held_by;
 use crate::tasks::plan::{Changed, Choice, DryRun, first_due_step};
+use crate::tasks::publish::secrets_of;
 use crate::tasks::state::task_state::TaskState;
 
 /// Adds a text to a completion. Keys of its frontmatter become outputs, unless the completion has these outputs already.
@@ -132,6 +134,7 @@ fn next_step(
     is_signed: bool,
 ) -> Result<NextStep, ProjectError> {
     state.ensure_unfrozen()?;
+    mask_secrets(&secrets_of(&state.in_force.rules), completion);
     let first = first_due_step(workspace, state)?;
     let names_visit = completion.ticket.visit.is_some() || completion.gate.is_some();
     if first.is_none() || state.file.origin == Origin::Adopted {
@@ -163,6 +166,21 @@ fn next_step(
         refuse_repeated(task, &completion.agent, &entry.outcome.to_string())?;
     }
     Ok(NextStep::Do(choice_of_decision(state, &act, decision, author)))
+}
+
+/// Masks the secrets in all that a completion says, whatever door it came by. Masking it again changes nothing.
+fn mask_secrets(secrets: &Secrets, completion: &mut Completion) {
+    if secrets.is_empty() {
+        return;
+    }
+    let texts = [&mut completion.summary, &mut completion.rejection_notes, &mut completion.body];
+    let blockers = completion.blockers.iter_mut().flatten();
+    for text in texts.into_iter().flatten().chain(blockers) {
+        *text = secrets.masked_text(text);
+    }
+    for map in [&mut completion.outputs, &mut completion.metadata] {
+        *map = secrets.masked_map(std::mem::take(map));
+    }
 }
 
 /// Sets visit and branch of a completion that names none, unless the completion has counted already. Fails where the sender names

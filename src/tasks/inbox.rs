@@ -19,6 +19,7 @@ use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::rules::{Refusal, branch_of, entry_ticket};
 use crate::storage::inbox::{FileClass, InboxFile, VisitMark, Witnessed};
+use crate::storage::lock::is_watched;
 use crate::storage::random::ulid;
 use crate::storage::{Inbox, StoreError, journal};
 use crate::tasks::complete::plan_completion;
@@ -205,6 +206,31 @@ pub(crate) fn bind_to_visit_at(
         completion.ticket = Ticket { task: id.clone(), visit: Some(visit), branch };
     }
     Ok(())
+}
+
+/// The most taken files that a command looks at.
+const MOST_SETTLED: usize = 100;
+
+/// Removes taken files whose completions count already: a watcher was killed before it did. A running watcher does it itself. Any
+/// failure leaves the file to the next command.
+pub(crate) fn settle_counted(workspace: &Workspace) {
+    let inbox = Inbox::of(&workspace.paths);
+    let taken = inbox.taken().unwrap_or_default();
+    if taken.is_empty() || workspace.check_own_folder().is_err() || is_watched(&workspace.paths) {
+        return;
+    }
+    let Ok(head) = workspace.repository.head_for_reading() else { return };
+    let (Ok(in_force), Some(commit)) = (in_force(workspace, &head), head.commit) else { return };
+    for file in taken.iter().take(MOST_SETTLED) {
+        let (Some(id), Ok(Some(open))) = (&file.id, inbox.open(file)) else { continue };
+        let Ok(completion) = parse_inbox_file(file, &open.bytes, id) else { continue };
+        let task = committed_task(workspace, &in_force, commit, &completion.ticket.task);
+        let Ok(Some(TaskFile { task, .. })) = task else { continue };
+        let stamp = completion.stamp();
+        if task.history.iter().any(|visit| visit.completion.as_ref() == Some(&stamp)) {
+            let _ = inbox.settle(file, &open);
+        }
+    }
 }
 
 /// Binds a completion to the visit that was found for its file before, unless it names a visit.

@@ -1,6 +1,8 @@
 //! Commits writes with their files, in one move of the branch. The caller holds the writer lock, and has checked that what it read is
 //! unchanged.
 
+use std::collections::HashSet;
+use std::env;
 use std::time::Instant;
 
 use tracing::{info, warn};
@@ -9,10 +11,11 @@ use crate::domain::TaskId;
 use crate::git::{CommitDraft, CommitId, Head, Prepared, Published};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
+use crate::rules::Rules;
 use crate::storage::journal::{JournalRecord, RecoveryAim};
 use crate::storage::{StoreError, WriterLock, journal};
 use crate::system::crash_points;
-use crate::system::process::boot;
+use crate::system::process::{Secrets, boot, is_secret_name};
 use crate::tasks::write;
 use crate::tasks::write::{PlacedFiles, Write};
 
@@ -144,11 +147,59 @@ pub(crate) fn drafts(
     workspace: &Workspace,
     writes: &[Write],
 ) -> Result<Vec<CommitDraft>, ProjectError> {
+    refuse_secrets(workspace, writes)?;
     let committer = workspace.repository.identity()?;
     let by_user = writes.iter().any(Write::is_by_user);
     let user = if by_user { workspace.repository.author_identity()? } else { committer.clone() };
     let now = workspace.now();
     Ok(writes.iter().flat_map(|write| write.drafts(&user, &committer, now)).collect())
+}
+
+/// The variable by which an agent's programs know that a runner started them.
+const RUN: &str = "AOF_RUN";
+
+/// Returns the secrets of this process: what the rules call so, and in an agent that a runner started, what looks like one.
+pub(crate) fn secrets_of(rules: &Rules) -> Secrets {
+    let agents = rules.org.agents.iter().flatten();
+    let named = agents.filter_map(|(_, agent)| agent.run.as_ref()).flat_map(|run| &run.secrets);
+    let named: HashSet<&str> = named.map(String::as_str).collect();
+    let is_run = env::var_os(RUN).is_some();
+    if named.is_empty() && !is_run {
+        return Secrets::default();
+    }
+    Secrets::of_environment(|name| named.contains(name) || is_run && is_secret_name(name))
+}
+
+/// Fails if an agent that a runner started would commit one of its secrets. Completions are masked before; other texts are its own.
+fn refuse_secrets(workspace: &Workspace, writes: &[Write]) -> Result<(), ProjectError> {
+    if env::var_os(RUN).is_none() {
+        return Ok(());
+    }
+    let secrets = secrets_of(&workspace.rules()?.rules);
+    let has_secret = |bytes: &[u8]| !secrets.is_empty() && secrets.masked(bytes) != bytes;
+    for write in writes {
+        // Somebody else may have committed it before.
+        if write.from.as_ref().is_some_and(|(_, before)| has_secret(before)) {
+            continue;
+        }
+        if let Some(version) = write
+            .versions
+            .iter()
+            .find(|version| has_secret(&version.bytes) || has_secret(version.message.as_bytes()))
+        {
+            let masked = secrets.masked_text(&String::from_utf8_lossy(&version.bytes));
+            let name = masked.split_once("[secret ").and_then(|(_, rest)| rest.split_once(']'));
+            let name = name.map_or("a secret variable", |(name, _)| name);
+            return Err(ProjectError::Unfit {
+                code: "secret_in_text",
+                problem: format!(
+                    "the text has the value of `{name}`, which would be in git for ever"
+                ),
+                fix: "leave it out, and say it again".to_owned(),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Returns the last commit of each write.

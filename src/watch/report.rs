@@ -25,6 +25,8 @@ use crate::tasks::plan::Changed;
 pub(crate) enum WatchReport {
     /// It starts. The branch is absent while there is none to commit to.
     Watching { project: PathBuf, branch: Option<String>, sight: EventSource },
+    /// Another watcher of this clone runs, so it waits to take over.
+    StandingBy,
     /// It serves metrics; `exposed` says whether other machines may reach them.
     Serving { address: SocketAddr, exposed: bool },
     /// Metrics could not be counted: scrapes get the last count.

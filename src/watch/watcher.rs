@@ -25,6 +25,12 @@ use crate::tasks::inbox::unclosed;
 /// How soon a file that is still being written is checked again.
 const GROWING: Duration = Duration::from_millis(250);
 
+/// After so many attempts, another watcher has the lock.
+const STAND_BY_AFTER: u32 = 10;
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
+/// How soon a watcher that stands by takes over.
+const STAND_BY_PAUSE: Duration = Duration::from_millis(250);
+
 /// Watches until it is asked to stop, and serves metrics at the endpoint.
 pub(crate) fn watch(
     workspace: Workspace,
@@ -36,7 +42,7 @@ pub(crate) fn watch(
     let fault = |doing, cause| StoreError::Io { doing, path: root.clone(), cause };
     let mut watcher = Watcher::new(workspace, wait, tell)?;
     // Fails early where no watcher can work at all.
-    let presence = Presence::announce(&watcher.workspace.paths)?;
+    let Some(presence) = watcher.stand_by()? else { return Ok(()) };
     let mut serving = None;
     if let Some(endpoint) = endpoint {
         let metrics = Metrics::start(&watcher.workspace, wait)
@@ -117,6 +123,24 @@ impl<'t> Watcher<'t> {
             metrics: None,
             sync: None,
         })
+    }
+
+    /// Waits until no other watcher of this clone runs. Returns nothing if it is asked to stop before.
+    fn stand_by(&mut self) -> Result<Option<Presence>, ProjectError> {
+        for turn in 0.. {
+            if let Some(presence) = Presence::attempt(&self.workspace.paths)? {
+                return Ok(Some(presence));
+            }
+            // A command that only asks whether a watcher runs holds the lock for microseconds.
+            if turn == STAND_BY_AFTER {
+                self.reporter.tell(WatchReport::StandingBy);
+            }
+            let pause = if turn < STAND_BY_AFTER { LOCK_PAUSE } else { STAND_BY_PAUSE };
+            if self.reporter.wakeup.pause(pause) {
+                break;
+            }
+        }
+        Ok(None)
     }
 
     /// Checks and sleeps until it is asked to stop. `serving` is reported at the start.
@@ -333,7 +357,7 @@ fn prepare_local(paths: &Paths, presence: &mut Presence) {
     // If this fails, the delivery reports the same error.
     let _ = paths.prepare_local();
     if !presence.is_visible()
-        && let Ok(again) = Presence::announce(paths)
+        && let Ok(Some(again)) = Presence::attempt(paths)
     {
         *presence = again;
     }

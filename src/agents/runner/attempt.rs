@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tracing::info;
 
 use super::answer::{AnswerSource, RunAnswer, RunQuestion};
-use super::launch::{LaunchFacts, command, has_mcp, masked, masked_text, mcp_config, secrets};
+use super::launch::{LaunchFacts, command, has_mcp, masked, mcp_config, secrets};
 use super::prompt::{AttemptCount, EarlierAttempt, prompt, spelled};
 use super::report::{Exit, Report, RunOutput, TroubleKind};
 use super::report_formats::read;
@@ -190,7 +190,14 @@ impl<'a> Attempt<'a> {
         let begun = Instant::now();
         let mut end = run_end(record.started, RunEnding::Verdict, None);
         let answer = match secrets(self.launch, self.agent) {
-            Ok(secrets) => self.run(folder, &facts, &mut record, &mut end, &secrets, control)?,
+            Ok(secrets) => {
+                let answer = self.run(folder, &facts, &mut record, &mut end, &secrets, control)?;
+                if let Err(fault) = mask_output(folder, &secrets) {
+                    let text = format!("secrets in its answer's file may not be masked: {fault}");
+                    control.remark(self.ticket(), text);
+                }
+                answer
+            }
             Err(why) => Err((RunEnding::Unavailable, Some(why))),
         };
         let took = begun.elapsed();
@@ -306,7 +313,7 @@ impl<'a> Attempt<'a> {
                 TroubleKind::Failed => RunEnding::Crash,
                 TroubleKind::BadAnswer => RunEnding::BadVerdict,
             };
-            (how, Some(masked_text(secrets, &trouble.why)))
+            (how, Some(secrets.masked_text(&trouble.why)))
         })
     }
 
@@ -353,6 +360,13 @@ pub(crate) fn write_record(folder: &RunAttempt, record: &RunRecord, control: Run
         let text = format!("the record of the attempt could not be kept: {fault}");
         control.remark(&record.ticket, text);
     }
+}
+
+/// Masks the secrets in the file of the answer, which is kept.
+fn mask_output(folder: &RunAttempt, secrets: &Secrets) -> Result<(), StoreError> {
+    let Some(bytes) = folder.read(RunFile::Output, OUTPUT_LIMIT)? else { return Ok(()) };
+    let masked = secrets.masked(&bytes);
+    if masked == bytes { Ok(()) } else { folder.overwrite(RunFile::Output, &masked) }
 }
 
 fn start_problem(agent: &AgentId, error: &StartError) -> String {

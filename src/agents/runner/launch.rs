@@ -4,15 +4,14 @@
 //! Placeholders are replaced once: a value is never searched for placeholders, and no shell reads it.
 
 use std::env;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::answer::RunAnswer;
-use crate::domain::{AgentId, Launch, Map, Placeholder, Preset, Station, Ticket, WorkflowName};
+use crate::domain::{AgentId, Launch, Placeholder, Preset, Station, Ticket, WorkflowName};
 use crate::files::completion_file::Answer;
-use crate::system::process::{Program, Secrets};
+use crate::system::process::{Program, Secrets, is_secret_name};
 
 /// The facts of one attempt, for placeholders and variables.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,9 +98,8 @@ fn template(launch: &Launch, with_model: bool) -> Vec<String> {
                 "mcp_servers.aof.command=\"{aof}\"",
                 "-c",
                 "mcp_servers.aof.args=[\"-C\", \"{project}\", \"mcp\", \"--agent\", \"{agent}\"]",
-                // Its servers get only the named variables.
                 "-c",
-                "mcp_servers.aof.env_vars=[\"AOF_TASK\", \"AOF_RUN\"]",
+                "mcp_servers.aof.env_vars={variables}",
                 "-",
             ][..],
         ),
@@ -113,7 +111,11 @@ fn template(launch: &Launch, with_model: bool) -> Vec<String> {
     let model: &[&str] =
         if with_model && launch.preset != Preset::Command { &["--model", "{model}"] } else { &[] };
     let before = before.split_whitespace().map(|word| word.trim_matches('"'));
-    before.chain(model.iter().copied()).chain(after.iter().copied()).map(str::to_owned).collect()
+    // Codex gives its servers only the named variables; ours masks the secrets.
+    let named = ["AOF_TASK", "AOF_RUN"].into_iter();
+    let named: Vec<&str> = named.chain(launch.secrets.iter().map(String::as_str)).collect();
+    let word = |word: &str| word.replace("{variables}", &format!("{named:?}"));
+    before.chain(model.iter().copied()).chain(after.iter().copied()).map(word).collect()
 }
 
 /// Replaces the placeholders in a word; other braces stay.
@@ -200,9 +202,6 @@ pub(crate) fn mcp_config(facts: &LaunchFacts) -> String {
     format!("{:#}\n", json!({"mcpServers": {"aof": server}}))
 }
 
-/// Variables whose names end like this are secrets.
-const SECRET_ENDINGS: [&str; 4] = ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD"];
-
 /// Returns the values to mask. Fails if one that the agent needs is not set.
 pub(crate) fn secrets(launch: &Launch, agent: &AgentId) -> Result<Secrets, String> {
     if let Some(name) = missing(launch).next() {
@@ -210,16 +209,9 @@ pub(crate) fn secrets(launch: &Launch, agent: &AgentId) -> Result<Secrets, Strin
             "`{agent}` needs `{name}`, and the environment has no such variable; set it where `aof` is started"
         ));
     }
-    let is_secret = |name: &String| {
-        let has_ending = SECRET_ENDINGS.iter().any(|end| name.to_uppercase().ends_with(end));
-        has_ending || launch.secrets.contains(name)
-    };
-    let text = |(name, value): (OsString, OsString)| {
-        Some((name.into_string().ok()?, value.into_string().ok()?))
-    };
-    let all = env::vars_os().filter_map(text).filter(|(name, _)| is_secret(name));
-    let all: Vec<(String, String)> = all.collect();
-    Ok(Secrets::new(all.iter().map(|(name, value)| (name.as_str(), value.as_str()))))
+    Ok(Secrets::of_environment(|name| {
+        is_secret_name(name) || launch.secrets.iter().any(|own| own == name)
+    }))
 }
 
 /// Returns the unset variables that the agent needs.
@@ -232,38 +224,18 @@ pub(crate) fn masked(secrets: &Secrets, answer: RunAnswer) -> RunAnswer {
     if secrets.is_empty() {
         return answer;
     }
-    let text = |text: String| masked_text(secrets, &text);
+    let text = |text: String| secrets.masked_text(&text);
     let fields = answer.fields;
     let fields = Answer {
         summary: fields.summary.map(text),
         blockers: fields.blockers.map(|blockers| blockers.into_iter().map(text).collect()),
         rejection_notes: fields.rejection_notes.map(text),
-        outputs: masked_map(secrets, fields.outputs),
-        metadata: masked_map(secrets, fields.metadata),
+        outputs: secrets.masked_map(fields.outputs),
+        metadata: secrets.masked_map(fields.metadata),
         body: fields.body.map(text),
         ..Answer::default()
     };
     RunAnswer { fields, ..answer }
-}
-
-/// Returns a text with every secret masked.
-pub(crate) fn masked_text(secrets: &Secrets, text: &str) -> String {
-    String::from_utf8_lossy(&secrets.masked(text.as_bytes())).into_owned()
-}
-
-fn masked_map(secrets: &Secrets, map: Map) -> Map {
-    map.into_iter()
-        .map(|(key, value)| (masked_text(secrets, &key), masked_value(secrets, value)))
-        .collect()
-}
-
-fn masked_value(secrets: &Secrets, value: Value) -> Value {
-    match value {
-        Value::String(text) => masked_text(secrets, &text).into(),
-        Value::Array(items) => items.into_iter().map(|item| masked_value(secrets, item)).collect(),
-        Value::Object(map) => Value::Object(masked_map(secrets, map)),
-        other => other,
-    }
 }
 
 #[cfg(test)]

@@ -19,6 +19,9 @@ use crate::git::id::ObjectId;
 use crate::system::disk::{SyncPart, Unsynced};
 use crate::system::{crash_points, disk};
 
+/// How often the folder of an object is made if `git gc` removes it.
+const FOLDER_ATTEMPTS: usize = 20;
+
 /// The kinds of object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ObjectKind {
@@ -127,14 +130,16 @@ impl ObjectFolder {
     /// Renames synced objects to their final names. Calling it again does nothing.
     pub(crate) fn name_staged(&self, staged: &mut StagedObjects) -> Result<(), GitError> {
         for (temp, place) in staged.unnamed() {
-            match fs::rename(&temp.path, &*place) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    self.create_folder(place.parent().expect("an object's file lies in a folder"))?;
-                    fs::rename(&temp.path, &*place)
+            let mut named = fs::rename(&temp.path, &*place);
+            // A `git gc` beside us removes folders that are empty, also the one that was just made.
+            for _ in 0..FOLDER_ATTEMPTS {
+                if !named.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+                    break;
                 }
-                other => other,
+                self.create_folder(place.parent().expect("an object's file lies in a folder"))?;
+                named = fs::rename(&temp.path, &*place);
             }
-            .at("create", place)?;
+            named.at("create", place)?;
             temp.named = true;
         }
         if let Some(folder) = staged.shared.take() {
@@ -151,8 +156,11 @@ impl ObjectFolder {
     /// Creates a folder unless it is there.
     fn create_folder(&self, folder: &Path) -> Result<(), GitError> {
         match fs::create_dir(folder) {
-            Ok(()) => fs::set_permissions(folder, fs::Permissions::from_mode(self.mode))
-                .at("open up", folder),
+            Ok(()) => match fs::set_permissions(folder, fs::Permissions::from_mode(self.mode)) {
+                // A `git gc` was faster: the next attempt makes it again.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+                opened => opened.at("open up", folder),
+            },
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             Err(error) => Err(error).at("create", folder),
         }

@@ -63,6 +63,8 @@ pub struct CommitDraft {
 /// Commits that are written but not yet on a branch.
 pub struct Prepared {
     pub(crate) objects: RefCell<StagedObjects>,
+    /// The objects in memory, to write them anew if they are pruned.
+    pub(crate) contents: Vec<Object>,
     pub(crate) base: Head,
     pub(crate) steps: Vec<ReflogEntry>,
     pub(crate) changes: Vec<PathChange>,
@@ -113,13 +115,14 @@ impl Repository {
         let Composed { mut objects, steps, changes, index } = self.compose(head, drafts, sign)?;
         let mut seen = HashSet::new();
         objects.retain(|object: &Object| seen.insert(object.id));
+        let contents = objects;
         let objects = if drafts.len() < PACK_FROM {
-            self.objects().stage_loose(&objects)?
+            self.objects().stage_loose(&contents)?
         } else {
-            self.objects().stage_pack(&objects)?
+            self.objects().stage_pack(&contents)?
         };
         let objects = RefCell::new(objects);
-        Ok(Prepared { objects, base: head.clone(), steps, changes, index })
+        Ok(Prepared { objects, contents, base: head.clone(), steps, changes, index })
     }
 
     /// Fails where `prepare_batch` would; writes nothing and signs nothing.

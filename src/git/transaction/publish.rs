@@ -14,6 +14,7 @@
 //!   reflogs          a line a commit
 //!   index.lock -> index                                               kill: the index and the files are ahead of HEAD
 //!   REF.lock -> REF  renamed                                          the commit point
+//!   objects          looked for once more, and written anew if `git prune` removed them meanwhile
 //!   last sync        the folders of the branch and of the caller's files, and the index, side by side
 //! ```
 //! The index goes first, while the branch is locked: a person's `git commit` that reads HEAD before and the index after cannot
@@ -36,7 +37,7 @@ use crate::git::id::CommitId;
 use crate::git::index::entries::PathChange;
 use crate::git::index::entries::StagedFile;
 use crate::git::index::user_index::{Index, Patched};
-use crate::git::objects::loose::{sync_files, unsynced_folder};
+use crate::git::objects::loose::{Object, sync_files, unsynced_folder};
 use crate::git::repository::handle::Repository;
 use crate::system::disk::{NotSynced, Unsynced};
 use crate::system::{crash_points, disk};
@@ -207,7 +208,28 @@ impl LockedIndex<'_> {
         branch_lock.rename_to(&branch_place).at("move the branch", &branch_place)?;
         crash_points::point("git.ref-moved");
         // The commit point is passed: from here on, nothing may report that the branch has not moved.
-        Ok(Published { commit: prepared.last(), not_synced: disk::sync(folders).err() })
+        let restored = if prepared.objects.borrow().are_there() {
+            Ok(())
+        } else {
+            repository.restore(&prepared.contents)
+        };
+        let not_restored = restored.err().map(|error| NotSynced {
+            path: repository.objects().path().to_owned(),
+            cause: io::Error::other(error),
+        });
+        Ok(Published {
+            commit: prepared.last(),
+            not_synced: not_restored.or_else(|| disk::sync(folders).err()),
+        })
+    }
+}
+
+impl Repository {
+    /// Writes objects anew that a `git prune` removed while the branch moved: it had listed them as unreachable before.
+    fn restore(&self, contents: &[Object]) -> Result<(), GitError> {
+        let mut staged = self.objects().stage_loose(contents)?;
+        sync_files(staged.unsynced()?)?;
+        self.objects().name_staged(&mut staged)
     }
 }
 

@@ -1,17 +1,21 @@
 //! A web server with one page, `GET /metrics`, for Prometheus. It answers from memory.
 //!
-//! Each client has a thread of its own, for a few seconds at most, and their number is limited. A client that is slow, sends too much
-//! or sends nothing costs only its own thread. Each connection is for one request.
+//! Each client has a thread of its own, for a few seconds at most, and their number is limited: one more client ends the connection of
+//! the oldest. So a client that is slow, sends too much or sends nothing delays nobody. Each connection is for one request.
+//!
+//! A page that only this machine may read is not for web sites, which a browser lets in under a name of their own that stands for this
+//! machine: `Host` must be an address or `localhost`.
 
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
-use std::sync::Arc;
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::observability::metrics::exposition::ExpositionFormat;
 
-/// The most clients that are served at once; one more is turned away.
+/// The most clients that are served at once.
 const MAX_CLIENTS: usize = 32;
 /// How long a client may take to send its request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
@@ -90,23 +94,29 @@ impl Endpoint {
 
     /// Answers from now on, until the process ends.
     pub(crate) fn serve(self, page: Arc<Page>) -> io::Result<()> {
-        // Each thread holds a clone, so the reference count is the number of threads.
-        let seats = Arc::new(());
+        let is_exposed = self.is_exposed();
         let accept = move || {
+            let mut clients: VecDeque<(TcpStream, Weak<()>)> = VecDeque::new();
             loop {
                 let Ok((stream, _)) = self.listener.accept() else {
                     thread::sleep(ACCEPT_PAUSE);
                     continue;
                 };
-                let (seat, page) = (Arc::clone(&seats), Arc::clone(&page));
-                if Arc::strong_count(&seats) > MAX_CLIENTS + 1 {
-                    continue;
+                clients.retain(|(_, served)| served.strong_count() > 0);
+                if clients.len() >= MAX_CLIENTS
+                    && let Some((oldest, _)) = clients.pop_front()
+                {
+                    let _ = oldest.shutdown(Shutdown::Both);
+                }
+                let (served, page) = (Arc::new(()), Arc::clone(&page));
+                if let Ok(own) = stream.try_clone() {
+                    clients.push_back((own, Arc::downgrade(&served)));
                 }
                 // If no thread can be started, the client is turned away.
                 let _ = thread::Builder::new().name("scrape".to_owned()).spawn(move || {
                     // A client that goes away, or is too slow, gets no answer.
-                    let _ = serve_client(stream, &*page);
-                    drop(seat);
+                    let _ = serve_client(stream, is_exposed, &*page);
+                    drop(served);
                 });
             }
         };
@@ -116,12 +126,11 @@ impl Endpoint {
 }
 
 /// Reads the request of one client, and answers it.
-fn serve_client(mut stream: TcpStream, page: &Page) -> io::Result<()> {
+fn serve_client(mut stream: TcpStream, is_exposed: bool, page: &Page) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(REQUEST_TIMEOUT))?;
     stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
     let answer = match read(&mut stream)? {
-        Some(head) => answer(&head, page),
+        Some(head) => answer(&head, is_exposed, page),
         None => plain("431 Request Header Fields Too Large", "", "the request is too long\n"),
     };
     stream.write_all(answer.as_bytes())?;
@@ -136,7 +145,10 @@ fn serve_client(mut stream: TcpStream, page: &Page) -> io::Result<()> {
 fn read(stream: &mut TcpStream) -> io::Result<Option<String>> {
     let until = Instant::now() + REQUEST_TIMEOUT;
     let (mut request, mut part) = (Vec::new(), [0; 1024]);
-    while Instant::now() < until {
+    while let Some(left) =
+        until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
+    {
+        stream.set_read_timeout(Some(left))?;
         match stream.read(&mut part)? {
             0 => return Err(ErrorKind::UnexpectedEof.into()),
             length => request.extend_from_slice(&part[..length]),
@@ -152,12 +164,17 @@ fn read(stream: &mut TcpStream) -> io::Result<Option<String>> {
     Err(ErrorKind::TimedOut.into())
 }
 
-fn answer(head: &str, page: &Page) -> String {
+fn answer(head: &str, is_exposed: bool, page: &Page) -> String {
     let (line, headers) = head.split_once('\n').unwrap_or((head, ""));
     let [method, target, version] = line.split(' ').collect::<Vec<_>>()[..] else {
         return plain("400 Bad Request", "", "that is no HTTP\n");
     };
     let headers = headers.lines().filter_map(|header| header.split_once(':'));
+    let mut hosts = headers.clone().filter(|(name, _)| name.eq_ignore_ascii_case("host"));
+    if !is_exposed && !hosts.all(|(_, host)| is_this_machine(host.trim())) {
+        let text = "this machine is asked for by its address or as `localhost`\n";
+        return plain("421 Misdirected Request", "", text);
+    }
     let accept = headers.filter(|(name, _)| name.eq_ignore_ascii_case("accept"));
     let accept: String = accept.map(|(_, value)| value).collect();
     let mut answer = match (target.split('?').next(), method) {
@@ -182,6 +199,14 @@ fn answer(head: &str, page: &Page) -> String {
         answer.truncate(answer.find("\r\n\r\n").map_or(answer.len(), |end| end + 4));
     }
     answer
+}
+
+/// Returns whether a `Host`, with or without a port, is an address or `localhost`.
+fn is_this_machine(host: &str) -> bool {
+    let name = host.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok());
+    let name = name.map_or(host, |(name, _)| name);
+    let address = name.trim_start_matches('[').trim_end_matches(']');
+    name.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok()
 }
 
 fn plain(status: &str, more: &str, text: &str) -> String {
@@ -227,7 +252,7 @@ mod tests {
     #[test]
     fn one_page_is_served_in_the_format_that_is_wanted() {
         let address = endpoint(|format| Some(page(format)));
-        let text = ask(address, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        let text = ask(address, "GET /metrics HTTP/1.1\r\nHost: localhost:9464\r\n\r\n");
         assert!(
             text.starts_with(
                 "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
@@ -264,25 +289,23 @@ mod tests {
     fn clients_that_say_nothing_hold_up_nobody() {
         let address = endpoint(|format| Some(page(format)));
         let mut silent: Vec<TcpStream> =
-            (0..MAX_CLIENTS - 1).map(|_| TcpStream::connect(address).unwrap()).collect();
-        silent[0].write_all(b"GET /metr").unwrap();
+            (0..MAX_CLIENTS * 2).map(|_| TcpStream::connect(address).unwrap()).collect();
+        silent[MAX_CLIENTS * 2 - 1].write_all(b"GET /metr").unwrap();
+        let begun = Instant::now();
         assert!(ask(address, "GET /metrics HTTP/1.1\r\n\r\n").ends_with("Text\n"));
-        // One too many is turned away, and the first that goes leaves its seat to the next.
-        silent.extend((0..8).map(|_| TcpStream::connect(address).unwrap()));
-        drop(silent);
-        let deadline = Instant::now() + Duration::from_secs(30);
-        loop {
-            let mut stream = TcpStream::connect(address).unwrap();
-            let mut answer = String::new();
-            // Being turned away may show as a reset.
-            let _ = stream
-                .write_all(b"GET /metrics HTTP/1.1\r\n\r\n")
-                .and_then(|()| stream.read_to_string(&mut answer));
-            if answer.ends_with("Text\n") {
-                break;
-            }
-            assert!(Instant::now() < deadline, "nobody is served any more");
-            thread::yield_now();
+        assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn a_name_that_may_be_a_web_sites_is_no_name_of_this_machine() {
+        let address = endpoint(|format| Some(page(format)));
+        let asked =
+            |host: &str| ask(address, &format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+        for host in ["localhost", "LOCALHOST:9464", "127.0.0.1:9464", "[::1]:9464", "10.0.0.7"] {
+            assert!(asked(host).starts_with("HTTP/1.1 200 "), "{host}");
+        }
+        for host in ["rebound.example", "rebound.example:9464", "localhost.evil.example", ""] {
+            assert!(asked(host).starts_with("HTTP/1.1 421 "), "{host}");
         }
     }
 

@@ -8,8 +8,11 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
+use std::process;
 
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::process::Pid;
 use serde::Serialize;
 
 use super::error::{OrIo, StoreError};
@@ -19,6 +22,13 @@ use crate::system::disk::{self, SyncPart, Unsynced};
 
 /// The name prefix of temporary files.
 pub(crate) const TEMPORARY: &str = ".aof-tmp-";
+
+/// Returns whether it is the name of a temporary file whose process has ended.
+pub(crate) fn is_dead(name: &OsStr) -> bool {
+    let name = name.to_str().and_then(|name| name.strip_prefix(TEMPORARY)?.split_once('-'));
+    let process = name.and_then(|(process, _)| Pid::from_raw(process.parse().ok()?));
+    process.is_some_and(|id| rustix::process::test_kill_process(id) == Err(Errno::SRCH))
+}
 
 /// Whether a write survives a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,7 +102,7 @@ impl<F: Borrow<Folder>> TemporaryFile<F> {
     ) -> Result<Self, StoreError> {
         let inside = folder.borrow();
         let mode = inside.permissions(name.as_ref())?;
-        let temporary = format!("{TEMPORARY}{}", random_local(16)?);
+        let temporary = format!("{TEMPORARY}{}-{}", process::id(), random_local(16)?);
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file: File =

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, Write};
 
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::child::Stream;
@@ -216,6 +217,15 @@ impl Tail {
 /// The shortest value that is masked: a shorter one would match everywhere.
 pub const SHORTEST_SECRET: usize = 8;
 
+/// Variables whose names end like this are secrets.
+const SECRET_ENDINGS: [&str; 4] = ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD"];
+
+/// Returns whether a variable of this name is a secret, whoever says so.
+pub fn is_secret_name(name: &str) -> bool {
+    let name = name.to_uppercase();
+    SECRET_ENDINGS.iter().any(|end| name.ends_with(end))
+}
+
 /// The values that are masked, with their names.
 #[derive(Clone, Default)]
 pub struct Secrets {
@@ -260,6 +270,37 @@ impl Secrets {
         }
         built.link();
         built
+    }
+
+    /// Returns the values of the environment's variables with such names.
+    pub fn of_environment(is_secret: impl Fn(&str) -> bool) -> Self {
+        let all: Vec<(String, String)> = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .filter(|(name, _)| is_secret(name))
+            .collect();
+        Self::new(all.iter().map(|(name, value)| (name.as_str(), value.as_str())))
+    }
+
+    /// Returns a text with the secrets masked.
+    pub fn masked_text(&self, text: &str) -> String {
+        String::from_utf8_lossy(&self.masked(text.as_bytes())).into_owned()
+    }
+
+    /// Returns a JSON value with the secrets masked, in keys too.
+    pub fn masked_value(&self, value: Value) -> Value {
+        match value {
+            Value::String(text) => self.masked_text(&text).into(),
+            Value::Array(items) => items.into_iter().map(|item| self.masked_value(item)).collect(),
+            Value::Object(map) => Value::Object(self.masked_map(map)),
+            other => other,
+        }
+    }
+
+    /// Returns a JSON object with the secrets masked.
+    pub fn masked_map(&self, map: Map<String, Value>) -> Map<String, Value> {
+        map.into_iter()
+            .map(|(key, value)| (self.masked_text(&key), self.masked_value(value)))
+            .collect()
     }
 
     /// Returns whether there is nothing to mask.

@@ -40,6 +40,7 @@ pub(crate) fn recover(workspace: &Workspace, lock: &WriterLock) -> Result<bool, 
     let record = match journal::read(lock)? {
         JournalState::Nothing => {
             sweep_after_restart(lock)?;
+            atomic_write::sweep_dead(lock)?;
             return Ok(false);
         }
         JournalState::Unreadable => {

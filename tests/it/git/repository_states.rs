@@ -468,7 +468,10 @@ fn a_look_that_waits_in_vain_ends_as_other_commands_do() {
 #[cfg(debug_assertions)]
 #[test]
 fn what_git_prunes_before_the_branch_has_moved_is_made_again() {
-    for point in ["git.objects-written", "git.index-locked", "git.index-written"] {
+    // The last one is behind the last look before the branch moves.
+    let points =
+        ["git.objects-written", "git.index-locked", "git.index-written", "git.index-moved"];
+    for point in points {
         let env = TestEnvironment::new();
         let id = env.new_task(&["Add login"]);
         let pipe = env.path("../pipe");

@@ -212,7 +212,8 @@ fn watchers_that_are_killed_in_the_middle_lose_nothing() {
     let commits = || env.git(&["rev-list", "--count", "HEAD"]).trim().parse::<usize>().unwrap();
     let mut last = commits();
     let watchers = [Watcher::start(&env), Watcher::start(&env)];
-    eventually("they begin", || log(&env).matches("watching").count() == 2);
+    eventually("one begins", || log(&env).contains("watching"));
+    eventually("the other stands by", || log(&env).contains("stands by"));
     for id in &ids[..30] {
         drop_completion(&env, id, "agent-7");
     }
@@ -289,4 +290,61 @@ fn what_only_looks_like_a_task_is_named() {
     eventually("the completion counts", || env.task_text(&id).contains("current: review"));
     watcher.stop("-INT");
     assert_eq!(log(&env).matches("notes.md").count(), 1, "{}", log(&env));
+}
+
+#[test]
+fn a_second_watcher_stands_by_and_takes_over() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let first = Watcher::start(&env);
+    eventually("the first begins", || log(&env).contains("watching"));
+    let second = Watcher::start(&env);
+    eventually("the second stands by", || log(&env).contains("stands by"));
+    assert_eq!(log(&env).matches("watching").count(), 1, "{}", log(&env));
+    drop_completion(&env, &id, "agent-7");
+    eventually("it counts once", || env.task_text(&id).contains("current: review"));
+    let third = Watcher::start(&env);
+    eventually("a third stands by", || log(&env).matches("stands by").count() == 2);
+    third.stop("-TERM");
+
+    // Killed, not stopped: the lock goes with the process.
+    drop(first);
+    eventually("the second takes over", || log(&env).matches("watching").count() == 2);
+    drop_completion(&env, &id, "agent-3");
+    eventually("the next counts", || env.task_path(&id).contains("archive"));
+    second.stop("-TERM");
+    check(&env);
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn a_file_that_counts_is_settled_by_the_next_command_of_any_kind() {
+    for command in [&["task", "list"][..], &["status"], &["task", "new", "Another"]] {
+        let env = TestEnvironment::new();
+        let id = env.new_task(&["Add login"]);
+        drop_completion(&env, &id, "agent-7");
+        let mut watch = env.aof_command(&["watch", "--once"]);
+        watch.env_remove("AOF_NOW").env("AOF_STOP_AT", "ops.settled");
+        assert_eq!(env.run(watch).code, None, "it is killed");
+        assert!(env.task_text(&id).contains("current: review"), "it counts");
+        assert_eq!(env.files(".aof/inbox/.taken").len(), 1);
+        let _ = env.aof(command).success();
+        assert_eq!(env.files(".aof/inbox/.taken"), [""; 0], "{command:?}");
+        env.new_task(&["Later"]);
+        check(&env);
+    }
+}
+
+#[test]
+fn temporary_files_of_killed_commands_are_swept_by_the_next_command() {
+    let env = TestEnvironment::new();
+    let mut child = std::process::Command::new("true").spawn().unwrap();
+    let (dead, alive) = (child.id(), std::process::id());
+    child.wait().unwrap();
+    env.write(&format!(".aof/.aof-tmp-{dead}-0123456789abcdef"), "half");
+    env.write(&format!(".aof/.aof-tmp-{alive}-0123456789abcdef"), "half");
+    env.new_task(&["Add login"]);
+    let left: Vec<String> =
+        env.files(".aof").into_iter().filter(|name| name.contains(".aof-tmp-")).collect();
+    assert_eq!(left, [format!(".aof/.aof-tmp-{alive}-0123456789abcdef")]);
 }

@@ -88,6 +88,35 @@ fn trouble_with_the_remote_is_told_in_plain_words() {
 }
 
 #[test]
+fn a_fetch_that_is_killed_is_a_failure_and_leaves_no_lock() {
+    let clones = Clones::new(PROJECT, &["b"]);
+    clones.env.new_task(&["Add login"]);
+    // The fetch is its parent, and dies while it moves the branch.
+    let killer = "#!/bin/sh
+: > .git/refs/remotes/origin/main.lock
+kill -9 $PPID
+";
+    let script = clones.env.path("../killer");
+    fs::write(&script, killer).unwrap();
+    executable(&script);
+    let script = script.display().to_string();
+    clones.git(".", &["config", "remote.origin.uploadpack", &format!("exec {script}")]);
+    let killed = clones.sync(".");
+    assert_snapshot!(killed.code(1).stderr, @"error: git could not take in what `origin` sent, so nothing was changed: `git fetch` was killed (signal: 9 (SIGKILL))");
+    assert!(!clones.env.exists(".git/refs/remotes/origin/main.lock"));
+    clones.git(".", &["config", "--unset", "remote.origin.uploadpack"]);
+    clones.does(".", &["sync"]);
+
+    // A lock that was there before is somebody else's, and told.
+    clones.env.write(".git/refs/remotes/origin/main.lock", "");
+    let lock =
+        fs::File::options().write(true).open(clones.env.path(".git/refs/remotes/origin/main.lock"));
+    lock.unwrap().set_modified(SystemTime::now() - Duration::from_hours(1)).unwrap();
+    let told = clones.env.aof(&["doctor"]);
+    assert!(told.stdout.contains("refs/remotes/origin/main.lock"), "{told}");
+}
+
+#[test]
 fn a_remote_that_rejects_is_heard() {
     let clones = Clones::new(PROJECT, &["b"]);
     let hook = clones.env.path("../hub.git/hooks/pre-receive");

@@ -167,8 +167,7 @@ fn a_secret_is_seen_nowhere() {
         let output = env.run(command).code(code);
         check(&env);
         let everything = Command::new("grep")
-            // What the agent writes itself is its own affair.
-            .args(["-rl", "--exclude=output", "-e", SECRET, "-e", "other-0123456789", "."])
+            .args(["-rl", "-e", SECRET, "-e", "other-0123456789", "."])
             .current_dir(env.path("."))
             .output()
             .unwrap();
@@ -193,6 +192,41 @@ fn a_secret_is_seen_nowhere() {
         0,
     );
     assert_snapshot!(said, @"work coder complete [structured] With [secret SERVICE_LOGIN]");
+}
+
+#[test]
+fn a_secret_is_masked_whatever_door_an_agent_uses() {
+    const SECRET: &str = "sk-live-0123456789";
+    let run = |script: &str| {
+        let env = one_gate("secrets: [SERVICE_LOGIN], attempts: 1", script);
+        let id = env.new_task(&["Add login"]);
+        let mut command = env.aof_command(&["run", "--task", &id]);
+        command.env("SERVICE_LOGIN", SECRET).env("OTHER_API_KEY", "other-0123456789");
+        let _ = env.run(command).success();
+        check(&env);
+        let log = env.git(&["log", "-p"]);
+        assert!(!log.contains(SECRET) && !log.contains("other-0123456789"), "{log}");
+        (history(&env, &id), env)
+    };
+    let (said, env) = run("\
+\"$1\" task comment \"${AOF_TASK%@*}\" \"it is $OTHER_API_KEY\" 2>\"$HOME/said\"
+\"$1\" task complete \"$AOF_TASK\" --outcome complete --summary \"With $SERVICE_LOGIN\" --output key=$OTHER_API_KEY
+");
+    assert_snapshot!(said, @"work coder complete [own] With [secret SERVICE_LOGIN]");
+    assert_snapshot!(std::fs::read_to_string(env.home().join("said")).unwrap(), @"
+    error: the text has the value of `OTHER_API_KEY`, which would be in git for ever
+
+    hint: leave it out, and say it again
+    ");
+    let (said, _) = run("\
+call() { echo \"{\\\"jsonrpc\\\": \\\"2.0\\\", $1}\"; }
+{
+    call '\"id\": 0, \"method\": \"initialize\", \"params\": {\"protocolVersion\": \"2025-06-18\", \"capabilities\": {}, \"clientInfo\": {\"name\": \"test\", \"version\": \"1\"}}'
+    call '\"method\": \"notifications/initialized\"'
+    call '\"id\": 1, \"method\": \"tools/call\", \"params\": {\"name\": \"aof_task_complete\", \"arguments\": {\"outcome\": \"complete\", \"summary\": \"By tool with '\"$SERVICE_LOGIN\"'\"}}'
+} | \"$1\" mcp > \"$HOME/answers\"
+");
+    assert_snapshot!(said, @"work coder complete [own] By tool with [secret SERVICE_LOGIN]");
 }
 
 #[test]
