@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Eight agents complete tasks while a person's git is at work in the same clone, and git gc beside both.
+
+Judged without any code of aof: each completion that was acknowledged is in HEAD's tasks exactly once, or a merge lists it as
+superseded; no file of the person's is lost; git's objects are whole; and `aof verify` finds nothing.
+
+    .ci/torture.py AOF [--minutes 10] [--seed 1] [--keep]
+"""
+import argparse, collections, json, os, pathlib, random, re, shutil, subprocess, sys, tempfile, threading, time, uuid
+
+PROJECT = """project: {name: torture}
+workflow:
+  gates:
+    - {id: work, role: crew}
+    - {id: review, role: crew, canReject: true, separateFrom: [work]}
+    - {id: done, role: crew}
+"""
+AGENTS = [f"agent-{number}" for number in range(1, 9)]
+
+options = argparse.ArgumentParser()
+options.add_argument("aof", type=pathlib.Path)
+options.add_argument("--minutes", type=float, default=10)
+options.add_argument("--seed", type=int, default=1)
+options.add_argument("--keep", action="store_true")
+options = options.parse_args()
+
+top = pathlib.Path(tempfile.mkdtemp(prefix="aof-torture-"))
+clone = top / "clone"
+environment = {
+    "HOME": str(top), "PATH": f"{options.aof.resolve().parent}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8",
+    "GIT_EDITOR": "true", "GIT_CONFIG_NOSYSTEM": "1",
+}
+ends = collections.Counter()
+strange, acknowledged, kept = [], {}, []
+stop = threading.Event()
+guard = threading.Lock()
+
+
+def run(*command, check=False):
+    done = subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True)
+    if check and done.returncode:
+        sys.exit(f"{command}: {done.returncode}\n{done.stdout}{done.stderr}")
+    return done
+
+
+def git(*words, check=False):
+    return run("git", *words, check=check)
+
+
+def aof(*words, check=False):
+    return run("aof", *words, "--wait", "60s", check=check)
+
+
+def agent(name, chance):
+    """Takes a task, completes it, and notes what was acknowledged."""
+    while not stop.is_set():
+        given = aof("task", "next", "--agent", name, "--json")
+        ends["next", given.returncode] += 1
+        task = json.loads(given.stdout).get("task") if given.returncode == 0 else None
+        if not task:
+            if chance.random() < 0.5:
+                ends["new", aof("task", "new", f"Task of {name}").returncode] += 1
+            continue
+        words, mark = ["--outcome", "complete"], str(uuid.UUID(int=chance.getrandbits(128)))
+        if task["gate"]["current"] == "review" and chance.random() < 0.3:
+            words = ["--outcome", "needs_review", "--blocker", f"The part of {name} has no test"]
+        said = aof("task", "complete", task["ticket"], "--agent", name, "--id", mark, "--summary", f"Done by {name}", *words)
+        ends["complete", said.returncode] += 1
+        if said.returncode == 0:
+            with guard:
+                acknowledged[mark] = task["ticket"]
+        elif said.returncode not in (4, 5, 7):
+            strange.append(said.stderr)
+
+
+def person(chance):
+    """Works at files beside the tasks: commits, branches, merges, rebases, stashes, resets, and edits of tasks."""
+    number = 0
+
+    def commit(name):
+        nonlocal number
+        number += 1
+        (clone / f"{name}.txt").write_text(f"{number}\n")
+        git("add", f"{name}.txt")
+        if git("commit", "-q", "-m", f"work {number} at {name}").returncode == 0:
+            kept.append(f"work {number} at {name}")
+
+    def branch():
+        if git("switch", "-q", "-c", "side").returncode:
+            return
+        commit("side")
+        while git("switch", "-q", "main").returncode and not stop.is_set():
+            time.sleep(0.05)
+        merge("side")
+
+    def merge(name):
+        if git("merge", "-q", "--no-edit", name).returncode:
+            aof("merge-driver", "--settle")
+            if git("commit", "-q", "--no-edit").returncode:
+                git("merge", "--abort")
+                return
+        git("branch", "-q", "-d", name)
+
+    def rebase():
+        git("rebase", "-q", "--force-rebase", "--exec", "false", "HEAD~1")
+        git("rebase", "--abort")
+
+    def stash():
+        (clone / "main.txt").write_text(f"{chance.random()}\n")
+        git("stash", "-q")
+        git("stash", "pop", "-q")
+
+    def edit():
+        files = sorted((clone / "tasks").glob("*.md"))
+        if files:
+            with chance.choice(files).open("a") as file:
+                file.write(f"\nA note, {chance.random()}.\n")
+        git("commit", "-q", "-a", "-m", "notes")
+
+    acts = [lambda: commit("main"), branch, rebase, stash, edit, lambda: git("reset", "-q"), lambda: git("checkout", "-q", ".")]
+    while not stop.is_set():
+        chance.choice(acts)()
+        time.sleep(chance.random() / 4)
+        if git("branch", "--list", "side").stdout.strip() and git("symbolic-ref", "--short", "HEAD").stdout.strip() == "main":
+            merge("side")
+
+
+def collector():
+    while not stop.wait(5):
+        git("gc", "-q")
+
+
+def judge():
+    faults = list(strange)
+    while git("symbolic-ref", "--short", "HEAD").stdout.strip() != "main":
+        git("rebase", "--abort"), git("merge", "--abort"), git("switch", "-q", "main")
+    if git("branch", "--list", "side").stdout.strip():
+        if git("merge", "-q", "--no-edit", "side").returncode:
+            aof("merge-driver", "--settle")
+            git("commit", "-q", "--no-edit")
+    git("commit", "-q", "-a", "-m", "the rest")
+    aof("doctor", "--fix")
+    aof("watch", "--once")
+    texts = ""
+    for file in git("ls-tree", "-r", "--name-only", "HEAD", "tasks", check=True).stdout.split():
+        texts += git("show", f"HEAD:{file}", check=True).stdout
+    counted = collections.Counter(re.findall(r"\bid: ['\"]?([0-9a-f]{8}-[0-9a-f-]{27})", texts))
+    log = git("log", "--format=%B", "HEAD", check=True).stdout
+    merges = git("log", "--merges", "--format=%B", "HEAD", check=True).stdout
+    superseded = 0
+    for mark, ticket in acknowledged.items():
+        if counted[mark] == 0 and mark in merges:
+            superseded += 1
+        elif counted[mark] != 1:
+            faults.append(f"the completion {mark} of {ticket} counts {counted[mark]} times")
+    faults += [f"the commit `{subject}` is lost" for subject in kept if subject not in log]
+    for checked in (aof("verify"), git("fsck", "--strict", "--no-dangling")):
+        if checked.returncode:
+            faults.append(f"{checked.args[:2]}: {checked.stdout}{checked.stderr}")
+    return faults, superseded
+
+
+clone.mkdir()
+(top / ".gitconfig").write_text("[user]\n\tname = Ada\n\temail = ada@example.org\n[init]\n\tdefaultBranch = main\n")
+git("init", "-q", check=True)
+(clone / "project.yaml").write_text(PROJECT)
+(clone / "org.yaml").write_text(f"roles:\n  crew: {{agents: [{', '.join(AGENTS)}]}}\n")
+(clone / "main.txt").write_text("0\n")
+git("add", "-A", check=True)
+git("commit", "-q", "-m", "rules", check=True)
+aof("doctor", "--fix")
+for number in range(12):
+    aof("task", "new", f"Task {number}", check=True)
+chances = random.Random(options.seed)
+threads = [threading.Thread(target=agent, args=(name, random.Random(chances.random()))) for name in AGENTS]
+threads += [threading.Thread(target=person, args=(random.Random(chances.random()),)), threading.Thread(target=collector)]
+for thread in threads:
+    thread.start()
+time.sleep(options.minutes * 60)
+stop.set()
+for thread in threads:
+    thread.join()
+faults, superseded = judge()
+print(f"seed {options.seed}: {len(acknowledged)} acknowledged, {superseded} superseded, {len(kept)} commits of the person's, "
+      f"{len(faults)} faults; exits {dict(ends)}")
+for fault in faults:
+    print(f"  {fault}")
+if options.keep or faults:
+    print(f"  kept in {top}")
+else:
+    shutil.rmtree(top)
+sys.exit(bool(faults))
