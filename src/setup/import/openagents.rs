@@ -126,8 +126,36 @@ fn workflow(
         }
     }
     record.report.added("run.exit", END_COMPLETES);
+    move_error_gates(&mut draft.gates);
     draft.drop_default_routes();
     Some(draft.finish())
+}
+
+/// Moves the gates that errors of forks lead to before these forks, for a fork only sends back. Every route is written out, so the
+/// order of the list leads nowhere; where it would begin with such a gate, a condition leads to the fork.
+fn move_error_gates(gates: &mut Vec<GateDraft>) {
+    let mut place = 0;
+    while let Some(gate) = gates.get(place) {
+        let failed = gate.routes.iter().find(|(outcome, _)| outcome == "needs_review");
+        let target = failed.filter(|_| gate.kind == Some("fork")).map(|(_, route)| &route.to);
+        let later = target.and_then(|to| gates[place..].iter().position(|gate| gate.id == *to));
+        if let Some(later) = later.filter(|later| *later > 0) {
+            if place == 0 {
+                let (id, when) = (format!("{}-start", gate.id), Some("true".to_owned()));
+                let kind = Some("condition");
+                let mut start = GateDraft { id, kind, when, ..GateDraft::default() };
+                for outcome in ["true", "false"] {
+                    start.route(outcome, RouteDraft::to(&gate.id));
+                }
+                gates.insert(0, start);
+                place = 1;
+            }
+            let target = gates.remove(place + later);
+            gates.insert(place, target);
+            place += 1;
+        }
+        place += 1;
+    }
 }
 
 /// Returns which steps can be reached from the first.
@@ -242,6 +270,11 @@ impl OpenagentsGateBuilder<'_, '_> {
             gate.branches.push(branch);
         }
         let (success, failure) = self.success_and_failure(step);
+        let is_later = |other: &&ForeignStep<'_>| other.gate == step.gate || other.gate == failure;
+        if self.steps.steps.iter().rfind(is_later).is_some_and(|last| last.gate == failure) {
+            let note = "a task does not end with an error of a branch: from there it comes back to the branches";
+            record.added("on_error", note);
+        }
         gate.route("complete", success);
         let failure = retries(gate, step, failure);
         gate.route("needs_review", RouteDraft::to(failure));
