@@ -163,6 +163,7 @@ pub(crate) fn completion(agent: &str, outcome: &str) -> Completion {
         outputs: Map::new(),
         metadata: Map::new(),
         body: None,
+        fields: None,
         id: id("unset"),
         signature: None,
     }
