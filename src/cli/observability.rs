@@ -25,10 +25,12 @@ use crate::observability::events::catch_up::{
     EventReader, Rebuilt, StreamLine, WantedEvents, rebuild_events,
 };
 use crate::observability::metrics::exposition::{ExpositionFormat, render, value};
-use crate::observability::metrics::families::numbers;
+use crate::observability::metrics::families::current_numbers;
 use crate::observability::notices::delivery::{
     MessageScope, OutgoingMessage, OutgoingState, deliver_notices, outgoing,
 };
+use crate::project::error::ProjectError;
+use crate::project::workspace::Workspace;
 use crate::storage::Outbox;
 
 /// How often `--follow` looks for new events.
@@ -217,8 +219,11 @@ enum MetricsFormat {
 }
 
 pub(crate) fn run_metrics(session: &Session, args: &MetricsArgs) -> CliResult {
-    let (workspace, in_force) = session.open("metrics")?;
-    let numbers = numbers(&workspace, &in_force)?;
+    let workspace = session.workspace("metrics")?;
+    let numbers = current_numbers(&workspace)?;
+    if !matches!(numbers.untold, Some(ProjectError::InvalidRules(_))) {
+        session.rules(&workspace)?;
+    }
     let ages = numbers.ages(workspace.now());
     let families = numbers.families.iter().chain([&ages]);
     let text = match args.format {
@@ -234,6 +239,11 @@ pub(crate) fn run_metrics(session: &Session, args: &MetricsArgs) -> CliResult {
             let path = session.directory.join(path);
             replace(&path, &text).map_err(|cause| CliError::output(&path, &cause))?;
         }
+    }
+    if let Some(error @ ProjectError::InvalidRules(_)) = numbers.untold {
+        session
+            .warn(&inert(&format!("only that is counted: {error}; see `aof workflow validate`")));
+        return Ok(ExitCode::from(changes::INVALID));
     }
     if let Some(error) = &numbers.untold {
         let error = inert(&error.to_string());
@@ -315,6 +325,15 @@ pub(crate) fn run_notices(session: &Session, args: &NoticesArgs) -> CliResult {
     output.show(value, text);
     let failed = rounds.iter().any(|round| round.trouble.is_some());
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Delivers the notices that are due, and warns of those that could not be delivered.
+pub(crate) fn deliver_due_notices(session: &Session, workspace: &Workspace) -> CliResult<()> {
+    let rounds = deliver_notices(workspace, MessageScope::Due, TIMEOUT)?;
+    for trouble in rounds.into_iter().filter_map(|round| round.trouble) {
+        session.warn(&format!("a notice could not be delivered: {}", inert(&trouble)));
+    }
+    Ok(())
 }
 
 fn line(message: &OutgoingMessage) -> String {

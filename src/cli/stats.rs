@@ -129,6 +129,7 @@ fn page(stats: &Stats) -> String {
             ("First pass", first_pass(stats)),
             ("Rejections", rejections(stats)),
             ("Loops", loops(stats)),
+            ("Delivery", delivery(stats)),
             ("Bottleneck", bottleneck(stats)),
             ("Idle", idle(stats)),
             ("Agents", agent_lines(stats)),
@@ -187,6 +188,16 @@ fn lead(stats: &Stats) -> Option<String> {
     let lead = stats.lead?;
     let [p50, p85, p95] = [lead.p50, lead.p85, lead.p95].map(length);
     Some(format!("from created to completed: 50% within {p50}, 85% {p85}, 95% {p95}"))
+}
+
+fn delivery(stats: &Stats) -> Option<String> {
+    let all = stats.deliveries.as_ref()?;
+    let often = all.per_week.map(|rate| format!(", {rate:.1} a week")).unwrap_or_default();
+    let lead = all.lead_time.map(|lead| format!(", 50% within {}", length(lead.p50)));
+    let failed = format!("; {} of them failed", all.failures.part);
+    let restored = all.time_to_restore.map(|time| format!(", 50% mended in {}", length(time.p50)));
+    let [lead, restored] = [lead, restored].map(Option::unwrap_or_default);
+    Some(format!("{}{often}{lead}{failed}{restored}", all.count))
 }
 
 fn first_pass(stats: &Stats) -> Option<String> {

@@ -2,13 +2,13 @@
 
 use std::ops::ControlFlow;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anstream::adapter;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 use tracing::Level;
 
+use crate::cli::observability::deliver_due_notices;
 use crate::cli::render::changes::{
     assignment_value, change_value, dependency_text, dependency_value, diagnostic_values,
     expired_claim_text, rule_change_text, show_sweep, sweep_value, tell_unreadable,
@@ -22,7 +22,6 @@ use crate::dispatch::sweep::sweep;
 use crate::files::printable::{inert, one_line};
 use crate::observability::events::catch_up::catch_up_events;
 use crate::observability::metrics::endpoint::{Endpoint, address};
-use crate::observability::notices::delivery::{MessageScope, deliver_notices};
 use crate::project::error::{ProjectError, reason_of};
 use crate::storage::layout::{BRANCH, INBOX};
 use crate::tasks::plan::{Changed, DryRun};
@@ -103,9 +102,6 @@ fn show_report(session: &Session, report: &WatchReport, retries: bool) {
     }
 }
 
-/// How long the delivery of notices may take.
-const NOTICES: Duration = Duration::from_mins(1);
-
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Tasks follow the rules in force. Visits that took too long are escalated, claims that nobody
@@ -145,10 +141,7 @@ pub(crate) fn run_sweep(session: &Session, args: &SweepArgs) -> CliResult {
         }
     }
     if mode == DryRun::No {
-        let rounds = deliver_notices(&workspace, MessageScope::Due, NOTICES)?;
-        for trouble in rounds.into_iter().filter_map(|round| round.trouble) {
-            session.warn(&format!("a notice could not be delivered: {}", inert(&trouble)));
-        }
+        deliver_due_notices(session, &workspace)?;
         if let Err(error) = catch_up_events(&workspace) {
             let error = inert(&error.to_string());
             session.warn(&format!("the event stream is not up to date: {error}"));

@@ -158,7 +158,9 @@ pub struct OpenVisit {
     pub escalated: Option<RoleId>,
     /// When it was last set going again: time limits count from then on.
     pub resumed: Option<Timestamp>,
-    /// When its time limit ran out, where nobody steps in for that.
+    /// What the person said who set it going again.
+    pub answer: Option<String>,
+    /// When its time limit last ran out, where nobody steps in for that.
     pub overdue: Option<Timestamp>,
     /// When a person put it on hold; nothing can be completed meanwhile.
     pub held: Option<Timestamp>,
@@ -175,10 +177,16 @@ impl OpenVisit {
             visit,
             escalated: None,
             resumed: None,
+            answer: None,
             overdue: None,
             held: None,
             branches: Vec::new(),
         }
+    }
+
+    /// Returns since when it is overdue; setting it going again starts its time anew.
+    pub fn overdue_since(&self) -> Option<Timestamp> {
+        unless_resumed(self.overdue, self.resumed)
     }
 
     /// Returns the branch of that name.
@@ -201,7 +209,9 @@ pub struct OpenBranch {
     pub lost: Option<AgentId>,
     /// When it was last set going again: time limits count from then on.
     pub resumed: Option<Timestamp>,
-    /// When its time limit ran out, where nobody steps in for that.
+    /// What the person said who set it going again.
+    pub answer: Option<String>,
+    /// When its time limit last ran out, where nobody steps in for that.
     pub overdue: Option<Timestamp>,
     pub status: BranchStatus,
     pub blockers: Vec<String>,
@@ -218,11 +228,21 @@ impl OpenBranch {
             claimed: None,
             lost: None,
             resumed: None,
+            answer: None,
             overdue: None,
             status: BranchStatus::Ready,
             blockers: Vec::new(),
         }
     }
+
+    /// Returns since when it is overdue.
+    pub fn overdue_since(&self) -> Option<Timestamp> {
+        unless_resumed(self.overdue, self.resumed)
+    }
+}
+
+fn unless_resumed(overdue: Option<Timestamp>, resumed: Option<Timestamp>) -> Option<Timestamp> {
+    overdue.filter(|at| resumed.is_none_or(|resumed| *at > resumed))
 }
 
 words!(
@@ -355,6 +375,8 @@ pub struct Visit {
     pub entered: Timestamp,
     /// When it ended; never before `entered`.
     pub exited: Timestamp,
+    /// When its time limit ran out, where nobody stepped in for that.
+    pub overdue: Option<Timestamp>,
     pub outcome: Ending,
     /// What the agent says it did.
     pub summary: String,

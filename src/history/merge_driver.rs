@@ -266,6 +266,14 @@ pub(crate) fn attributes_after(before: Option<&[u8]>) -> Option<Vec<u8>> {
     Some([before, apart, LINE.as_bytes(), end].concat())
 }
 
+/// Returns the file without the line; nothing if it does not have it.
+pub(crate) fn attributes_without(before: &[u8]) -> Option<Vec<u8>> {
+    let is_other = |line: &&[u8]| line.trim_ascii() != LINE.as_bytes();
+    let rest: Vec<u8> =
+        before.split_inclusive(|byte| *byte == b'\n').filter(is_other).collect::<Vec<_>>().concat();
+    (rest.len() < before.len()).then_some(rest)
+}
+
 /// Returns whether the file is as in HEAD, apart from line ends that git may have converted.
 pub(crate) fn is_as_committed(
     repository: &Repository,
@@ -413,6 +421,23 @@ impl HookState {
         }
         Ok(state)
     }
+}
+
+/// Returns the hooks that are ours alone, and those of a person that run our check.
+pub(crate) fn hooks_to_remove(
+    repository: &Repository,
+) -> Result<(Vec<PathBuf>, Vec<PathBuf>), ProjectError> {
+    let (Hooks::Own(folder) | Hooks::Elsewhere(folder)) = repository.hooks()?;
+    let managers = MANAGERS.iter().map(|name| repository.worktree_root().join(name));
+    let (mut ours, mut foreign) = (Vec::new(), Vec::new());
+    for path in HOOKS.map(|name| folder.join(name)).into_iter().chain(managers) {
+        match fs::read_to_string(&path) {
+            Ok(text) if text == HOOK && !path.is_symlink() => ours.push(path),
+            Ok(text) if runs_check(&text) => foreign.push(path),
+            _ => {}
+        }
+    }
+    Ok((ours, foreign))
 }
 
 /// Returns whether a hook runs our check.

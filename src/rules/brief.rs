@@ -4,15 +4,15 @@ use serde_json::Value;
 
 use crate::domain::workflow::shape::ShapeKind;
 use crate::domain::{
-    Brief, BriefText, Destination, Gate, GateId, Outcome, ReviewContext, Station, Task, Ticket,
-    Timestamp, Visit, Workflow,
+    AgentId, Brief, BriefText, Destination, Ending, Gate, GateId, Outcome, ReviewContext, Station,
+    Task, Ticket, Timestamp, Verdict, Visit, Workflow,
 };
 use crate::rules::act::Warning;
 use crate::rules::outputs::{Field, example, fields, shape_of};
-use crate::rules::routing::reviews::open_wishes;
+use crate::rules::routing::reviews::{open_wishes, unanswered, wants};
 use crate::rules::routing::workplace::Workplace;
 use crate::rules::template::{Body, Template, Values};
-use crate::rules::transition::claims::{Limit, deadlines};
+use crate::rules::transition::claims::{Escalation, Limit, deadlines, escalation};
 use crate::rules::verdict::looked_for_at;
 use crate::rules::workflow::rules::Rules;
 
@@ -41,10 +41,47 @@ pub struct GateContext {
     pub review: Option<ReviewContext>,
     /// Requests of earlier rejections that are unanswered too, oldest first.
     pub earlier: Vec<ReviewContext>,
+    /// What people said about this visit, and what else the rejections say, oldest first.
+    pub statements: Vec<Statement>,
+    /// Why the visit belongs to another role than its gate's.
+    pub escalation: Option<Escalation>,
     /// When the claim ends unless it is renewed.
     pub claimed_until: Option<Timestamp>,
     /// What could not be filled in.
     pub warnings: Vec<Warning>,
+}
+
+/// What somebody said to whoever works at a visit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Statement {
+    /// What it went with: `sent back`, `handed on`, `moved` or `unblocked`.
+    pub kind: &'static str,
+    pub agent: Option<AgentId>,
+    pub at: Timestamp,
+    pub text: String,
+}
+
+impl Statement {
+    fn of(visit: &Visit) -> Self {
+        let kind = match &visit.outcome {
+            Ending::Completed(Outcome::NeedsReview) => "sent back",
+            Ending::Completed(_) if visit.verdict == Some(Verdict::Reject) => "sent back",
+            Ending::Completed(_) => "handed on",
+            _ => "moved",
+        };
+        Self {
+            kind,
+            agent: visit.agent.clone(),
+            at: visit.exited,
+            text: visit.summary.trim().to_owned(),
+        }
+    }
+
+    /// Returns what it went with, and who said it.
+    pub fn heading(&self) -> String {
+        let by = self.agent.as_ref().map(|agent| format!(" by {agent}"));
+        format!("{}{}", self.kind, by.unwrap_or_default())
+    }
 }
 
 /// The outputs of an outcome.
@@ -83,10 +120,10 @@ pub(crate) fn brief_at(
     // Requests are for whoever makes the changes; the gate that requested them gets a checklist of them.
     let occasion = match &task.review {
         Some(review) if review.from_gate == workplace.station().gate => match &own {
-            Some(own) => Occasion::Again(own),
+            Some(_) => Occasion::Again,
             None => Occasion::Review,
         },
-        Some(review) if !gate.can_reject() => Occasion::Mending(review),
+        Some(_) if !gate.can_reject() => Occasion::Mending,
         _ if gate.can_reject() => Occasion::Review,
         _ if gate.exits.decides() => Occasion::Decision,
         _ if workplace.requires_human(rules) => Occasion::Approval,
@@ -127,14 +164,58 @@ pub(crate) fn brief_at(
             .map(|signal| looked_for_at(&signal.mark, &workplace.gate.possible())),
         outputs: forms(workplace, rules),
         files: workplace.duty.files.clone(),
-        review: task.review.clone(),
+        review: own.filter(|_| matches!(occasion, Occasion::Again)).or(task.review.clone()),
         earlier: earlier(task),
+        statements: statements(task, entered, workplace.branch()),
+        escalation: escalation(task, workplace.branch()),
         claimed_until: deadlines(rules, task)
             .into_iter()
             .find(|end| end.limit == Limit::Lease && end.branch.as_ref() == workplace.branch())
             .map(|end| end.at),
         warnings: gaps.warnings(&gate.id),
     })
+}
+
+/// Returns the summaries of unanswered rejections, what a person said who sent the task here, and why it was set going again.
+fn statements(task: &Task, entered: Option<&Visit>, branch: Option<&GateId>) -> Vec<Statement> {
+    let mut list: Vec<Statement> =
+        unanswered(&task.history).into_iter().flat_map(|visit| rejected(task, visit)).collect();
+    let by_person = entered.filter(|visit| match &visit.outcome {
+        Ending::Override | Ending::Reopened => true,
+        Ending::Completed(_) => visit.agent.as_ref().is_some_and(AgentId::is_human),
+        _ => false,
+    });
+    list.extend(by_person.map(Statement::of));
+    let open = task.gate.as_ref();
+    let own = branch.zip(open).and_then(|(id, open)| open.branch(id));
+    let answers = open.map(|open| (&open.answer, open.resumed)).into_iter();
+    for (answer, at) in answers.chain(own.map(|own| (&own.answer, own.resumed))) {
+        list.extend(answer.iter().zip(at).map(|(text, at)| Statement {
+            kind: "unblocked",
+            agent: None,
+            at,
+            text: text.clone(),
+        }));
+    }
+    list.retain(|own| !own.text.trim().is_empty());
+    list.dedup();
+    list
+}
+
+/// Returns the summary of a rejection; of a fork's, those of its branches. What the requests say is not repeated.
+fn rejected(task: &Task, visit: &Visit) -> Vec<Statement> {
+    let end = task.history.iter().position(|own| own == visit).map_or(0, |index| index + 1);
+    let of_fork = |own: &&Visit| own.gate == visit.gate && own.entered >= visit.entered;
+    let parts: Vec<&Visit> = if visit.join.is_some() {
+        let all = task.history[..end].iter().rev().take_while(of_fork);
+        let mut own: Vec<&Visit> = all.filter(|own| own.verdict == Some(Verdict::Reject)).collect();
+        own.reverse();
+        own
+    } else {
+        vec![visit]
+    };
+    let new = parts.into_iter().filter(|own| !wants(own).contains(&own.summary));
+    new.map(Statement::of).collect()
 }
 
 /// Returns the requests that the workplace itself made; of a fork's review, only the branch's part.
@@ -240,14 +321,10 @@ fn filled(written: &BriefText, values: &Values<'_>, gaps: &mut Gaps) -> BriefTex
 }
 
 /// Returns the texts for the occasion. A decision that led back without requests is a return too.
-fn written<'a>(
-    brief: &'a Brief,
-    occasion: &Occasion<'_>,
-    entered: Option<&Visit>,
-) -> &'a BriefText {
+fn written<'a>(brief: &'a Brief, occasion: &Occasion, entered: Option<&Visit>) -> &'a BriefText {
     let returned = entered.is_some_and(|visit| visit.retry.is_some());
     match occasion {
-        Occasion::Mending(_) => &brief.reentry,
+        Occasion::Mending => &brief.reentry,
         Occasion::Work | Occasion::Decision | Occasion::Approval
             if returned && brief.reentry != BriefText::default() =>
         {
@@ -258,16 +335,16 @@ fn written<'a>(
 }
 
 /// Why the task is at the gate.
-pub(crate) enum Occasion<'a> {
+pub(crate) enum Occasion {
     Work,
     Review,
     Decision,
     Approval,
-    Mending(&'a ReviewContext),
-    Again(&'a ReviewContext),
+    Mending,
+    Again,
 }
 
-pub(crate) fn role(gate: &Gate, occasion: &Occasion<'_>) -> String {
+pub(crate) fn role(gate: &Gate, occasion: &Occasion) -> String {
     let purpose =
         gate.description.as_deref().map(|text| format!(" ({})", text.trim().trim_end_matches('.')));
     let purpose = purpose.unwrap_or_default();
@@ -278,8 +355,8 @@ pub(crate) fn role(gate: &Gate, occasion: &Occasion<'_>) -> String {
         }
         Occasion::Decision => format!("You work on this task{purpose}, and decide how it goes on."),
         Occasion::Approval => format!("You decide whether this task is accepted{purpose}."),
-        Occasion::Mending(_) => format!("You mend what a review of this task found{purpose}."),
-        Occasion::Again(_) => {
+        Occasion::Mending => format!("You mend what a review of this task found{purpose}."),
+        Occasion::Again => {
             format!(
                 "You review this task again{purpose}: it was sent back from here, and somebody has worked on it since."
             )
@@ -287,39 +364,31 @@ pub(crate) fn role(gate: &Gate, occasion: &Occasion<'_>) -> String {
     }
 }
 
-pub(crate) fn expectations(gate: &Gate, occasion: &Occasion<'_>) -> Vec<String> {
-    let mut list: Vec<String> =
-        gate.description.iter().filter(|_| gate.can_reject()).cloned().collect();
+pub(crate) fn expectations(gate: &Gate, occasion: &Occasion) -> Vec<String> {
     let task = "Do what the title and the body of the task ask for";
-    let work = || gate.description.clone().unwrap_or_else(|| task.to_owned());
-    match occasion {
-        Occasion::Work => {
-            list.extend([work(), "Check your result yourself before you hand it on".to_owned()]);
+    // The role says the gate's description already, and the review has its own list.
+    let work = gate.description.is_none().then_some(task);
+    let rest: &[&str] = match occasion {
+        Occasion::Work => &["Check your result yourself before you hand it on"],
+        Occasion::Review => &[
+            "Compare the result with what the title and the body of the task ask for",
+            "Name every fault you find, each as a blocker of its own",
+        ],
+        Occasion::Decision => &["Decide by what you found, not by what is wished for"],
+        Occasion::Approval => &["Decide by what the title and the body of the task ask for"],
+        Occasion::Mending => {
+            &["Settle each thing that was sent back", "Break nothing else while you do"]
         }
-        Occasion::Review => list.extend([
-            "Compare the result with what the title and the body of the task ask for".to_owned(),
-            "Name every fault you find, each as a blocker of its own".to_owned(),
-        ]),
-        Occasion::Decision => {
-            list.extend([work(), "Decide by what you found, not by what is wished for".to_owned()]);
-        }
-        Occasion::Approval => {
-            list.push("Decide by what the title and the body of the task ask for".to_owned());
-        }
-        Occasion::Mending(review) => {
-            list.extend(review.blockers.iter().map(|blocker| format!("Settle: {blocker}")));
-            list.push("Break nothing else while you do".to_owned());
-        }
-        Occasion::Again(review) => {
-            let checks = review.blockers.iter();
-            list.extend(checks.map(|blocker| format!("Check that this is settled: {blocker}")));
-            list.push("Look for faults that the changes brought".to_owned());
-        }
-    }
-    list
+        Occasion::Again => &[
+            "Check that each thing you sent back is settled",
+            "Look for faults that the changes brought",
+        ],
+    };
+    let work = work.filter(|_| matches!(occasion, Occasion::Work | Occasion::Decision));
+    work.iter().chain(rest).map(|text| (*text).to_owned()).collect()
 }
 
-pub(crate) fn meaning(written: &BriefText, outcome: &Outcome, occasion: &Occasion<'_>) -> String {
+pub(crate) fn meaning(written: &BriefText, outcome: &Outcome, occasion: &Occasion) -> String {
     if let Some((_, text)) =
         written.outcomes.iter().find(|(of, _)| of.is_meant_by(outcome.as_str()))
     {
@@ -331,8 +400,8 @@ pub(crate) fn meaning(written: &BriefText, outcome: &Outcome, occasion: &Occasio
         }
         (Outcome::Complete, Occasion::Review) => "You found it good; it goes on.",
         (Outcome::Complete, Occasion::Approval) => "You accept it; it goes on.",
-        (Outcome::Complete, Occasion::Mending(_)) => "Everything listed is settled; it goes back to be reviewed.",
-        (Outcome::Complete, Occasion::Again(_)) => "Everything you asked for is settled; it goes on.",
+        (Outcome::Complete, Occasion::Mending) => "Everything listed is settled; it goes back to be reviewed.",
+        (Outcome::Complete, Occasion::Again) => "Everything you asked for is settled; it goes on.",
         (Outcome::NeedsReview, _) => "It needs mending. List each fault in blockers; it goes back to be worked on.",
         (Outcome::Blocked, _) => {
             "You cannot go on: something outside is missing. Name it in blockers; the task waits here."

@@ -37,7 +37,9 @@ pub use routing::route::{Passage, TooOften, preview};
 pub use routing::workplace::{Workplace, may_complete};
 pub use signing::{entry_ticket, flaw, to_sign};
 pub use template::{asked_for, reads};
-pub use transition::claims::{Deadline, Limit, Stay, TimeLimits, deadlines, stay};
+pub use transition::claims::{
+    Deadline, Escalation, Limit, Stay, TimeLimits, deadlines, escalation, stay,
+};
 pub use transition::completion::passes_by_itself;
 pub use transition::decide::{begin, decide, rehearse};
 pub use transition::fold::is_looping;

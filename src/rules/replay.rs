@@ -167,10 +167,16 @@ fn candidates(before: &Task, after: &Task) -> Vec<(Act, Timestamp)> {
     let mut acts = vec![
         Act::Reroute,
         Act::Release { by: person.clone(), branch: None },
-        Act::Unblock { by: person.clone(), branch: None, reason: None },
         Act::Lapse { branch: None },
         Act::Timeout { branch: None },
     ];
+    let answer = after.gate.as_ref().and_then(|open| open.answer.clone());
+    acts.push(Act::Unblock { by: person.clone(), branch: None, reason: answer });
+    // All blocked branches at once got the same answer.
+    let answered = after.branches().max_by_key(|own| own.resumed);
+    if let Some(reason) = answered.map(|own| own.answer.clone()) {
+        acts.push(Act::Unblock { by: person.clone(), branch: None, reason });
+    }
     acts.push(Act::Depend { lost: lost_dependencies(after) });
     // A hold adds its reason to the blockers.
     let reason = after.blockers.last().cloned().unwrap_or_default();
@@ -181,7 +187,8 @@ fn candidates(before: &Task, after: &Task) -> Vec<(Act, Timestamp)> {
         acts.push(Act::Lapse { branch: branch.clone() });
         acts.push(Act::Timeout { branch: branch.clone() });
         acts.push(Act::Release { by: person.clone(), branch: branch.clone() });
-        acts.push(Act::Unblock { by: person.clone(), branch, reason: None });
+        let reason = own.answer.clone();
+        acts.push(Act::Unblock { by: person.clone(), branch, reason });
     }
     acts.extend(after.routing.agent.iter().flat_map(|agent| acts_giving_to(agent, None)));
     acts.into_iter().map(|act| (act, after.updated)).collect()

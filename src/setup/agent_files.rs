@@ -109,6 +109,17 @@ impl AgentFile {
         }
     }
 
+    /// Returns the text of the file without our part; empty if it has nothing else. Fails if that cannot be taken out.
+    pub(crate) fn without(self, current: &str) -> Result<String, UnmergeableFile> {
+        match self {
+            Self::Instructions => without_block(current),
+            Self::ClaudeInstructions => Ok(without_import(current)),
+            Self::Codex => without_table(current),
+            Self::ClaudeCode | Self::GeminiCli => without_member(current, &["mcpServers"]),
+            Self::OpenCode => without_member(current, open_code_path(current)),
+        }
+    }
+
     /// Returns what to write into the file by hand if it cannot be merged.
     pub(crate) fn snippet(self) -> String {
         self.merged(None).unwrap_or_default()
@@ -254,6 +265,67 @@ fn imports(text: &str) -> bool {
         }
         !in_code && line.split_whitespace().any(|word| word == IMPORT || word == "@./AGENTS.md")
     })
+}
+
+/// Returns the text without the block, and without the empty line before it.
+fn without_block(text: &str) -> Result<String, UnmergeableFile> {
+    let Some(block) = block_in(text)? else { return Ok(text.to_owned()) };
+    let (before, after) = (&text[..block.start], &text[block.end..]);
+    let newline = line_break(text);
+    let before = before.strip_suffix(newline).filter(|rest| rest.ends_with('\n')).unwrap_or(before);
+    Ok(format!("{before}{after}"))
+}
+
+/// Returns the text without the import line, and without the empty line before it.
+fn without_import(text: &str) -> String {
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let Some(at) = lines.iter().rposition(|line| line.trim() == IMPORT) else {
+        return text.to_owned();
+    };
+    let gap = usize::from(at > 0 && lines[at - 1].trim().is_empty());
+    [&lines[..at - gap], &lines[at + 1..]].concat().concat()
+}
+
+/// Returns the JSON text without our server, and without objects that are empty then.
+fn without_member(text: &str, path: &[&str]) -> Result<String, UnmergeableFile> {
+    let pointer = format!("/{}/{NAME}", path.join("/"));
+    let before = json_value(text);
+    if !before.is_some_and(|value| value.pointer(&pointer).is_some_and(starts_server)) {
+        return Ok(text.to_owned());
+    }
+    let root = CstRootNode::parse(text, &json_options()).map_err(|_| unsafe_change())?;
+    let mut objects = vec![root.object_value().ok_or_else(unsafe_change)?];
+    for name in path {
+        let inner = objects.last().and_then(|object| object.object_value(name));
+        objects.push(inner.ok_or_else(unsafe_change)?);
+    }
+    let names: Vec<&str> = path.iter().copied().chain([NAME]).collect();
+    for (object, name) in objects.iter().zip(&names).rev() {
+        if let Some(member) = object.get(name) {
+            member.remove();
+        }
+        if !object.properties().is_empty() {
+            return Ok(root.to_string());
+        }
+    }
+    Ok(String::new())
+}
+
+/// Returns the TOML text without our server, and without a table that is empty then.
+fn without_table(text: &str) -> Result<String, UnmergeableFile> {
+    let plain = text.replace("\r\n", "\n");
+    let is_ours = |value: Value| value.pointer("/mcp_servers/aof").is_some_and(starts_server);
+    if !toml_value(&plain).is_ok_and(is_ours) {
+        return Ok(text.to_owned());
+    }
+    let mut document: DocumentMut = plain.parse().map_err(|_| unsafe_change())?;
+    let servers = document.get_mut(SERVERS).and_then(Item::as_table_like_mut);
+    let servers = servers.ok_or_else(unsafe_change)?;
+    servers.remove(NAME);
+    if servers.is_empty() {
+        document.remove(SERVERS);
+    }
+    Ok(document.to_string().replace('\n', line_break(text)))
 }
 
 /// Parses JSON with comments and trailing commas; returns nothing if it is invalid.

@@ -9,5 +9,6 @@ pub(crate) mod init;
 pub(crate) mod migrate;
 pub(crate) mod monitoring;
 pub(crate) mod planned_files;
+pub(crate) mod remove;
 pub(crate) mod rules_diff;
 pub mod template;

@@ -31,7 +31,7 @@ pub(crate) struct RulesDiff {
     pub untouched: usize,
     /// Files that cannot be read as tasks.
     pub unreadable: Vec<Unreadable>,
-    /// The diagnostics of the newer rules.
+    /// The diagnostics of the newer rules that those in force do not have.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -101,9 +101,19 @@ pub(crate) fn diff_rules(
             .0;
         (&other, &*in_force.rules, Some(commit), in_force.commit, Vec::new())
     } else {
-        let (rules, diagnostics) = compiled(&worktree_rule_files(&workspace.repository)?)
+        let (rules, mut diagnostics) = compiled(&worktree_rule_files(&workspace.repository)?)
             .map_err(ProjectError::InvalidRules)?;
         other = rules;
+        if let Some(commit) = in_force.commit {
+            let known = compiled(&committed(&workspace.repository, commit)?);
+            let known = known.map(|(_, known)| known).unwrap_or_default();
+            diagnostics.retain(|new| {
+                let is_same = |old: &Diagnostic| {
+                    (old.code, &old.file, &old.message) == (new.code, &new.file, &new.message)
+                };
+                !known.iter().any(is_same)
+            });
+        }
         (&*in_force.rules, &other, in_force.commit, None, diagnostics)
     };
     let differences = differences((&old.project, &old.org), (&new.project, &new.org));

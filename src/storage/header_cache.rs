@@ -19,7 +19,7 @@ use super::layout::LOCAL;
 use super::{Durability, FileStat, Folder, Paths, ProjectPath, StoreError};
 
 const NAME: &str = "cache";
-const FORMAT: &str = "aof-cache 3";
+const FORMAT: &str = "aof-cache 4";
 const LIMIT: u64 = 1024 * 1024 * 1024;
 const RACY: i128 = 2_000_000_000;
 /// A chunk ends with the entry that reaches so many bytes.

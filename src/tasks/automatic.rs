@@ -25,7 +25,9 @@ use crate::tasks::actions::decide_act;
 use crate::tasks::apply::{BATCH_SIZE, NextStep, apply_in_batches, apply_together, due_step_or};
 use crate::tasks::headers::listing::{ListScope, Unreadable, open_in_archive, read_all};
 use crate::tasks::headers::summary::{TaskSummary, gate_of};
-use crate::tasks::plan::{Changed, Choice, DryRun, first_due_step, relocation, step_owed_to_rules};
+use crate::tasks::plan::{
+    Changed, Choice, DryRun, first_due_step, held_by_outsiders, relocation, step_owed_to_rules,
+};
 use crate::tasks::recovery::recover::recover_if_pending;
 use crate::tasks::state::task_state::{Pending, TaskState};
 
@@ -275,7 +277,10 @@ fn owed_tasks(workspace: &Workspace) -> Result<(Vec<TaskId>, Vec<Unreadable>), P
     let in_force = in_force(workspace, &workspace.head()?)?;
     let mut listing = read_all(workspace, &in_force, ListScope::Active);
     listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
-    let due = listing.tasks.iter().filter(|(task, _)| task.is_owed(&in_force.rules));
+    let rules = &in_force.rules;
+    let due = listing.tasks.iter().filter(|(task, _)| {
+        task.is_owed(rules) || !held_by_outsiders(rules, &task.task).is_empty()
+    });
     Ok((due.map(|(task, _)| task.id.clone()).collect(), listing.unreadable))
 }
 

@@ -5,14 +5,16 @@
 
 use std::borrow::Cow;
 
-use crate::domain::{Event, Timestamp};
+use crate::domain::{Event, Task, Timestamp};
 use crate::files::task_file::{Defaults, Origin, TaskFile};
 use crate::files::yaml::Node;
 use crate::git::{CommitId, Person, can_be_committed};
+use crate::project::active_rules::rules_at;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{
-    Act, Decision, Refusal, Rules, Warning, WorkflowStep, decide, owed, passes_by_itself,
+    Act, Actor, Decision, Refusal, Rules, Warning, WorkflowStep, Workplace, decide, owed,
+    passes_by_itself,
 };
 use crate::storage::layout::{archive_path, companions, task_path};
 use crate::storage::task_files;
@@ -192,11 +194,18 @@ pub(crate) fn step_owed_to_rules(
 ) -> Result<Option<Choice>, ProjectError> {
     let rules = &state.in_force.rules;
     let task = &state.file.task;
-    let Some(act) = owed(rules, task) else { return Ok(None) };
+    let (act, is_stray) = match owed(rules, task) {
+        Some(act) => (act, false),
+        None => match stray_claim(workspace, state)? {
+            Some(act) => (act, true),
+            None => return Ok(None),
+        },
+    };
     let Ok(Decision::Step(step)) = decide(rules, task, &act, workspace.now()) else {
         return Ok(None);
     };
     let message = match act {
+        _ if is_stray => commit_message::of_reroute(task, &step.task),
         Act::Reroute => commit_message::of_reroute(task, &step.task),
         act => commit_message::of_act(&act, task.history.len(), &step.task),
     };
@@ -206,6 +215,43 @@ pub(crate) fn step_owed_to_rules(
         authored: step.task.updated,
         step,
     }))
+}
+
+/// The most versions of org.yaml that are searched for a member of a role.
+const MOST_VERSIONS: usize = 100;
+
+/// Returns the release of a claim that a person wrote by hand for an agent that never was in the role (spec 1, 9.13). Who was taken out
+/// of the role keeps what they have.
+fn stray_claim(workspace: &Workspace, state: &TaskState) -> Result<Option<Act>, ProjectError> {
+    let (rules, task) = (&state.in_force.rules, &state.file.task);
+    let Some(head) = state.head.commit else { return Ok(None) };
+    for place in held_by_outsiders(rules, task) {
+        let mut was_member = false;
+        for entry in workspace.repository.log_of(head, &["org.yaml"])?.take(MOST_VERSIONS) {
+            let earlier = rules_at(workspace, entry?.id)?;
+            let role = earlier.as_ref().and_then(|rules| rules.org.role(place.role));
+            was_member =
+                role.zip(place.holder).is_some_and(|(role, agent)| role.agents.contains(agent));
+            if was_member {
+                break;
+            }
+        }
+        if !was_member {
+            let branch = place.branch().cloned();
+            return Ok(Some(Act::Release { by: Actor::Person(None), branch }));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the workplaces of the task whose holder is not in their role.
+pub(crate) fn held_by_outsiders<'t>(rules: &'t Rules, task: &'t Task) -> Vec<Workplace<'t>> {
+    let mut places = Workplace::open(rules, task);
+    places.retain(|place| {
+        let role = rules.org.role(place.role);
+        place.holder.zip(role).is_some_and(|(agent, role)| !role.agents.contains(agent))
+    });
+    places
 }
 
 /// Returns the move of a misplaced task file to where it belongs.

@@ -13,7 +13,7 @@ use crate::domain::histogram::Histogram;
 use crate::observability::metrics::exposition::{
     ExpositionFormat, Family, Labels, Samples, render,
 };
-use crate::observability::metrics::families::{Numbers, numbers};
+use crate::observability::metrics::families::{Numbers, current_numbers};
 use crate::project::workspace::{Clock, Workspace, WorkspaceOpener};
 
 /// How often metrics are counted without a known change.
@@ -107,7 +107,7 @@ impl Board {
 
     /// Counts; returns the error, if there was one.
     fn count(&self, project: &WorkspaceOpener) -> Option<String> {
-        let counted = project.open().and_then(|own| numbers(&own, &own.rules()?));
+        let counted = project.open().and_then(|own| current_numbers(&own));
         match counted {
             Ok(counted) => {
                 let untold = counted.untold.as_ref().map(ToString::to_string);

@@ -16,7 +16,7 @@ use crate::tasks::headers::list::{Filter, Sort, check_filter_names, list};
 use crate::tasks::headers::listing::unreadable_value;
 use crate::tasks::headers::summary::{NEW, summary_value};
 use crate::tasks::view::brief::brief_value;
-use crate::tasks::view::task_view::{brief_of, frozen, show, task_value};
+use crate::tasks::view::task_view::{brief_of, show, task_value};
 
 /// How many tasks are returned by default.
 const PAGE_SIZE: usize = 20;
@@ -69,7 +69,7 @@ pub(crate) fn get(project: &OpenProject<'_>, given: &Arguments) -> Result<Value,
         if !given.flag("history") {
             map.shift_remove("gateHistory");
         }
-        if let Some(frozen) = frozen(&project.workspace, &ticket.task) {
+        if let Some(frozen) = view.frozen {
             map.insert("frozen".to_owned(), frozen.fields.into());
             map.insert("fix".to_owned(), frozen.fix.into());
         }

@@ -64,7 +64,11 @@ fn show_task(output: Output, asked: &PersonQuestion<'_>) {
     let (task, opening) = (&asked.file.task, asked.opening);
     output.say(format!("\n{} {}", cyan(&opening.ticket), bold(one_line(&task.title))));
     output.say(format!("  {}: {}", opening.station, one_line(&asked.context.role)));
-    for expected in &asked.context.expectations {
+    let context = &asked.context;
+    for text in context.prompt.iter().chain(&context.instructions) {
+        output.say(format!("\n{}\n", inert(text.trim())));
+    }
+    for expected in &context.expectations {
         output.say(format!("  - {}", one_line(expected)));
     }
     if let Some(last) = task.history.last() {

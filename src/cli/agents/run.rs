@@ -12,12 +12,14 @@ use super::report::{RunView, waits_line, waits_value};
 use crate::agents::runner::{
     Checkup, Depth, Pace, Preview, RunTarget, RunnerSetup, WaitingWork, checkups, preview, work,
 };
+use crate::cli::observability::deliver_due_notices;
 use crate::cli::{
     AGENT, CliError, CliResult, DryRunOption, OfflineOption, Session, bold, cyan, dim, green, now,
     red, yellow,
 };
 use crate::domain::{AgentId, RoleId, TaskId, listed};
 use crate::files::printable::{inert, one_line};
+use crate::observability::notices::compose::write_notices;
 use crate::project::active_rules::InForce;
 use crate::project::rule_lookup::check_agent;
 use crate::project::trust::{ProgramKind, RuleProgram, RulePrograms, TrustState};
@@ -172,9 +174,12 @@ pub(crate) fn run_and_report(
     terminal::set_on_stop(&stop).map_err(|cause| {
         CliError::refused("signals", format!("cannot listen for signals: {cause}"), "try again")
     })?;
+    // Notices are about all that happens from here on, also where none were ever written.
+    write_notices(workspace)?;
     let mut view = RunView::new(session, workspace, !how.no_ask, &stop)?;
     let result = work(&setup, target, usize::from(how.jobs), pace, &stop, &mut view);
     drop(view);
+    deliver_due_notices(session, workspace)?;
     report::show(session, workspace, target, &result?)
 }
 

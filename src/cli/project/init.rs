@@ -18,10 +18,11 @@ use crate::setup::init::{CreatedProject, NewProject, init, repository_around};
 use crate::setup::monitoring::{
     MonitoringFate, MonitoringFile, MonitoringReport, add_monitoring, monitoring_to_add,
 };
+use crate::setup::remove::remove;
 use crate::setup::template::Template;
-use crate::storage::Paths;
 use crate::storage::layout::{BRANCH, INBOX};
-use crate::system::terminal::quoted;
+use crate::storage::{Paths, ProjectPath};
+use crate::system::terminal::{all_quoted, quoted};
 use crate::tasks::plan::DryRun;
 use crate::tasks::view::task_view::task_value;
 
@@ -29,7 +30,7 @@ use crate::tasks::view::task_view::task_value;
 #[command(after_help = "\
 In `.git`, where no commit holds it, two things are set up, so that git merges tasks by their meaning and loses none of their
 history: the merge driver `merge.aof` in its configuration, and the hooks `pre-commit` and `pre-merge-commit`, unless there are
-some already. `git config --remove-section merge.aof` removes the driver; deleting the hooks removes them.
+some already. `aof init --remove` takes them out again.
 
 Examples:
   aof init                           here, in an empty folder or a git repository
@@ -60,11 +61,18 @@ pub(crate) struct InitArgs {
     /// that. Existing files stay as they are
     #[arg(long)]
     observability: bool,
+    /// Take out again what was set up beside tasks and rules: the merge driver, its hooks, the line in `.gitattributes`, and what
+    /// `--agents` wrote. The project itself stays, and the changed files are for you to commit
+    #[arg(long, conflicts_with_all = ["template", "name", "branch", "agents", "observability"])]
+    remove: bool,
     #[command(flatten)]
     dry_run_option: DryRunOption,
 }
 
 pub(crate) fn run(session: &Session, args: &InitArgs) -> CliResult {
+    if args.remove {
+        return take_out(session, args);
+    }
     let folder: PathBuf = session.enter()?.join(&args.folder).components().collect();
     let mode = args.dry_run_option.mode();
     let is_new_project = args.template.is_some() || args.name.is_some() || args.branch.is_some();
@@ -110,6 +118,39 @@ pub(crate) fn run(session: &Session, args: &InitArgs) -> CliResult {
         }
     }
     Ok(added.exit_code())
+}
+
+fn take_out(session: &Session, args: &InitArgs) -> CliResult {
+    let folder = session.enter()?.join(&args.folder);
+    let root = Paths::find(&folder)?.root().to_owned();
+    let mode = args.dry_run_option.mode();
+    let removal = remove(&session.new_workspace(&root)?, mode)?;
+    let output = session.output;
+    if output.is_json() {
+        output.change_data(json!(removal), mode);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let removed = if mode == DryRun::Yes { "would be removed" } else { "removed" };
+    if removal.driver {
+        output.line(format!("{removed}: the merge driver `merge.aof` in git's configuration"));
+    }
+    for hook in &removal.hooks {
+        output.line(format!("{removed}: {}", inert(&hook.display().to_string())));
+    }
+    for file in &removal.files {
+        output.line(format!("{removed}: what `aof` wrote into {}", inert(file.as_str())));
+    }
+    for kept in &removal.kept {
+        output.line(format!("kept: {}: {}", inert(&kept.path), inert(&kept.why)));
+    }
+    if removal.is_empty() {
+        output.line("nothing to remove");
+    } else if mode == DryRun::No && !removal.files.is_empty() {
+        let files = all_quoted(removal.files.iter().map(ProjectPath::as_str));
+        let commit = format!("`git add {files} && git commit -m \"Remove aof\" -- {files}`");
+        output.line(session.runnable(format!("commit it with {commit}")));
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The branch that tasks are offered where there is code.
@@ -206,7 +247,7 @@ fn show_set_up(output: Output, folder: &Path, created: &CreatedProject) {
     let item = |path: &Path, what: &str| item(output, &in_git(path, folder), what);
     if let Some(path) = &created.set_up.driver {
         let what = if held { "knows how" } else { "merges tasks by their meaning" };
-        let undo = "`git config --remove-section merge.aof` takes that out";
+        let undo = "`aof init --remove` takes that out";
         item(path, &format!("{what}; {undo}"));
     }
     for path in &created.set_up.hooks {

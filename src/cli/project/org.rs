@@ -15,7 +15,7 @@ use crate::cli::{
     length, merged, red, short, width,
 };
 use crate::dispatch::workplaces::{Workload, workload};
-use crate::domain::{AgentId, PublicKey, Role, RoleId, nearest};
+use crate::domain::{AgentId, PublicKey, Role, RoleId, Severity, nearest};
 use crate::files::config::configuration::ORG_FILE;
 use crate::files::printable::inert;
 use crate::observability::stats::gates::{GateReport, gate_report_value, gate_status};
@@ -100,7 +100,10 @@ fn reload(session: &Session, mode: DryRun) -> CliResult {
 
 fn show(session: &Session, report: &RulesReport, settled: &RuleChanges, mode: DryRun) {
     let output = session.output;
-    output.say_diagnostics(&report.diagnostics);
+    // Notes are said by `validate`.
+    let mut diagnostics = report.diagnostics.clone();
+    diagnostics.retain(|own| own.severity != Severity::Note);
+    output.say_diagnostics(&diagnostics);
     let since = report.since.as_ref();
     let since = since.map_or_else(|| "no rules are committed".to_owned(), rules_of);
     if report.valid {
@@ -192,6 +195,7 @@ pub(crate) fn run_gate(session: &Session, command: &GateCommand) -> CliResult {
 fn drawn(report: &GateReport) -> String {
     let several = report.rows.iter().any(|row| row.workflow != report.rows[0].workflow);
     let time = |seconds: Option<u64>| Cell::from(seconds.map_or("-".to_owned(), length));
+    let late = |count| if count > 0 { Cell::styled(YELLOW, count) } else { Cell::from("") };
     let table = Table::of(&report.rows)
         .left("WORKFLOW", |row| if several { Cell::from(&row.workflow) } else { Cell::from("") })
         .left("GATE", |row| Cell::styled(CYAN, &row.gate))
@@ -203,6 +207,8 @@ fn drawn(report: &GateReport) -> String {
             0 => Cell::from(0),
             count => Cell::styled(YELLOW, count),
         })
+        .right("OVERDUE", |row| late(row.overdue))
+        .right("ESCALATED", |row| late(row.escalated))
         .right("OLDEST", |row| time(row.oldest))
         .right("MEDIAN", |row| time(row.median))
         .extra(1)

@@ -128,7 +128,7 @@ fn expired_claim_branch(changed: &Changed) -> Option<&OpenBranch> {
 }
 
 fn overdue_branch(changed: &Changed) -> Option<&OpenBranch> {
-    new_branch(changed, |branch| branch.overdue.is_some())
+    new_branch(changed, |branch| branch.overdue_since().is_some())
 }
 
 /// Returns the branch for which `is` holds since the change.

@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 
 use crate::cli::render::page::{TaskPage, not_adopted, warn_of_visit};
 use crate::cli::{
-    ActingAgent, CliResult, DryRunOption, OfflineOption, Session, Words, is_named_by_environment,
-    now, words,
+    ActingAgent, CliResult, DryRunOption, OfflineOption, Session, Words, between,
+    is_named_by_environment, now, words,
 };
 use crate::dispatch::next::{self, Next, Wanted};
 use crate::domain::{AgentId, Outcome, RoleId, Ticket, listed};
 use crate::files::printable::one_line;
 use crate::files::task_file::{Origin, TaskFile};
 use crate::project::rule_lookup::check_agent;
-use crate::rules::brief::GateContext;
+use crate::rules::brief::{GateContext, Statement};
 use crate::rules::{Rules, Workplace};
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::brief::{
@@ -89,6 +89,9 @@ pub(crate) fn run(session: &Session, args: &BriefArgs) -> CliResult {
 fn page(file: &TaskFile, context: &GateContext, agent: Option<&AgentId>) -> String {
     let mut page = TaskPage::of(&file.task);
     page.line(format!("  gate {}, ticket {}", context.gate, context.ticket));
+    if let Some(escalation) = &context.escalation {
+        page.line(format!("  {}", one_line(&escalation.to_string())));
+    }
     page.text(context.prompt.as_deref().unwrap_or_default());
     page.text(&context.role);
     page.text(context.instructions.as_deref().unwrap_or_default());
@@ -109,6 +112,10 @@ fn page(file: &TaskFile, context: &GateContext, agent: Option<&AgentId>) -> Stri
     for review in context.review.iter().chain(&context.earlier) {
         page.review(review, None, now());
     }
+    let said = |own: &Statement| {
+        format!("{}, {} ago: {}", own.heading(), between(own.at, now()), one_line(&own.text))
+    };
+    page.section("Said", &context.statements.iter().map(said).collect::<Vec<_>>());
     let description = file.task.description.as_deref().unwrap_or_default();
     if !(description.trim().is_empty() && file.body().trim().is_empty()) {
         page.head("Task");

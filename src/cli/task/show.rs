@@ -20,9 +20,9 @@ use crate::files::printable::{inert, one_line};
 use crate::files::task_file::Origin;
 use crate::history::verify::signatures::evidence;
 use crate::project::workspace::Workspace;
-use crate::rules::{NAMESPACE, Rules};
+use crate::rules::{NAMESPACE, Rules, escalation};
 use crate::tasks::view::task_view::{
-    HistoryView, TaskView, frozen, history, history_value, show, task_value,
+    HistoryView, TaskView, history, history_value, show, task_value,
 };
 
 #[derive(Debug, clap::Args)]
@@ -37,14 +37,14 @@ pub(crate) fn run_show(session: &Session, args: &ShowArgs) -> CliResult {
     let (view, in_force) = show(&workspace, &args.ticket.task)?;
     session.warn_of_rules(&in_force);
     warn_of_visit(session, &args.ticket, &view.file.task);
-    let frozen = frozen(&workspace, &args.ticket.task);
-    if let Some(frozen) = &frozen {
-        session.warn(&inert(&format!("it is frozen: {}", frozen.problem)));
+    if let Some(frozen) = &view.frozen {
+        let problem = &frozen.problem;
+        session.warn(&inert(&format!("it is frozen: {problem}; this is what HEAD has")));
         session.output.say(format!("  {}", inert(&frozen.fix)));
     }
     if session.output.is_json() {
         let mut value = task_value(&in_force.rules, &view.file, &view.path);
-        if let Some(frozen) = frozen {
+        if let Some(frozen) = view.frozen {
             value["frozen"] = json!(frozen.fields);
         }
         session.output.data(value);
@@ -85,6 +85,10 @@ fn facts(rules: &Rules, view: &TaskView, now: Timestamp) -> Vec<(&'static str, S
             facts.push(("who", turn(rules, &view.file)));
         }
     }
+    let escalation = escalation(task, None).map(|own| one_line(&own.to_string()));
+    facts.extend(escalation.map(|text| ("escalated", text)));
+    let answer = task.gate.as_ref().and_then(|open| open.answer.as_deref());
+    facts.extend(answer.map(|text| ("unblocked", one_line(text))));
     if rules.is_drifted(task) {
         let drifted = "the task came here under earlier rules; `aof why` says what that means";
         facts.push(("rules", drifted.to_owned()));

@@ -14,6 +14,7 @@ use crate::cli::agents::run::{RunOptions, ended, run_and_report, runner_setup};
 use crate::cli::{CliError, CliResult, Session, context, cyan};
 use crate::domain::{Map, Workflow, WorkflowName};
 use crate::files::printable::one_line;
+use crate::observability::notices::compose::write_notices;
 use crate::project::error::ProjectError;
 use crate::project::rule_lookup::find_workflow;
 use crate::project::workspace::Workspace;
@@ -85,6 +86,9 @@ fn start(session: &Session, args: &WorkflowRunArgs) -> CliResult {
         if mode == DryRun::Yes {
             return Ok(ExitCode::SUCCESS);
         }
+    }
+    if mode == DryRun::No {
+        write_notices(&workspace)?;
     }
     let made = create(&workspace, std::slice::from_ref(&new), None, mode)?;
     let changed = made.first().ok_or_else(|| {

@@ -21,6 +21,9 @@ pub struct Gate {
     pub on_condition_error: OnConditionError,
     /// Whether it lies off the line: entered only by a route, and left to where the task came from.
     pub detour: bool,
+    /// Whether a task that passes it is delivered, for statistics.
+    #[serde(skip)]
+    pub delivery: bool,
     /// The ways out of it.
     pub exits: Exits,
     /// A person's own facts about the gate.

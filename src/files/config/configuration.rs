@@ -396,6 +396,7 @@ fn implicit() -> Workflow {
         when: None,
         on_condition_error: OnConditionError::Skip,
         detour: false,
+        delivery: false,
         exits: Exits::default(),
         metadata: Map::new(),
         kind: GateKind::Work(Box::new(Duty::of("default".parse().expect("it is letters")))),

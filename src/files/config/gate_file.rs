@@ -14,6 +14,7 @@ pub(crate) fn read(node: &Node<'_>, faults: &Faults) -> Option<Gate> {
     let of = fields.parsed("type").unwrap_or(GateType::Work);
     let mut gate = read_common(&fields);
     let detour = fields.flag("detour").unwrap_or(false);
+    let delivery = fields.flag("delivery").unwrap_or(false);
     let metadata = fields.object("metadata").unwrap_or_default();
     let mut exits = read_exits(&fields);
     let kind = match of {
@@ -55,7 +56,8 @@ pub(crate) fn read(node: &Node<'_>, faults: &Faults) -> Option<Gate> {
         _ => None,
     });
     if let Some(gate) = &mut gate {
-        (gate.detour, gate.metadata, gate.exits, gate.kind) = (detour, metadata, exits, kind?);
+        (gate.detour, gate.delivery) = (detour, delivery);
+        (gate.metadata, gate.exits, gate.kind) = (metadata, exits, kind?);
     }
     gate
 }
@@ -90,6 +92,7 @@ fn read_common(fields: &FieldReader<'_, '_>) -> Option<Gate> {
         when,
         on_condition_error,
         detour: false,
+        delivery: false,
         exits: Exits::default(),
         metadata: Map::new(),
         kind: GateKind::Condition,
@@ -140,7 +143,7 @@ fn read_separate(node: &Node<'_>, faults: &Faults) -> Option<(Vec<GateId>, Ident
 }
 
 /// Fields that only gates have, with the reason why a branch has none.
-const OF_GATES: [(&str, &str); 7] = [
+const OF_GATES: [(&str, &str); 8] = [
     ("type", "a branch is always somebody's work: a fork has no forks and no conditions inside"),
     ("branches", "a fork has no forks inside: name all branches side by side"),
     ("joinStrategy", "the fork says how its branches join"),
@@ -148,6 +151,7 @@ const OF_GATES: [(&str, &str); 7] = [
     ("maxRetries", "the fork says how often it sends back"),
     ("onExhausted", "the fork says what happens to a task that it has sent back too often"),
     ("detour", "the fork is the detour, or none"),
+    ("delivery", "the fork delivers, or none"),
 ];
 
 fn read_branches(node: &Node<'_>, faults: &Faults) -> Option<Vec<Branch>> {

@@ -57,6 +57,7 @@ fn ended(file: &TaskFile) -> Task {
         agent: Some("agent-7".parse().unwrap()),
         entered,
         exited,
+        overdue: None,
         outcome: Ending::Completed(Outcome::Complete),
         summary: "Added tokens: \"all\" of them\nand more # really".into(),
         blockers: Vec::new(),

@@ -27,6 +27,7 @@ pub(crate) fn read_open_visit(
         visit: ended,
         escalated: fields.parsed("escalated"),
         resumed: fields.time("resumed"),
+        answer: fields.text("answer"),
         overdue: fields.time("overdue"),
         held: fields.time("held"),
         branches: fields.with("branches", read_open_branches).unwrap_or_default(),
@@ -50,6 +51,7 @@ fn read_open_branch(node: &Node<'_>, faults: &Faults) -> Option<OpenBranch> {
         claimed: fields.time("claimed"),
         lost: fields.parsed("lost"),
         resumed: fields.time("resumed"),
+        answer: fields.text("answer"),
         overdue: fields.time("overdue"),
         blockers: fields.list("blockers").unwrap_or_default(),
         id: id?,
@@ -66,6 +68,7 @@ pub(crate) fn open_visit_value(gate: &OpenVisit) -> Value {
         "visit": gate.visit,
         "escalated": gate.escalated,
         "resumed": gate.resumed,
+        "answer": gate.answer,
         "overdue": gate.overdue,
         "held": gate.held,
         "branches": gate.branches.iter().map(branch_value).collect::<Vec<_>>(),
@@ -83,6 +86,7 @@ pub(crate) fn branch_value(branch: &OpenBranch) -> Value {
         "lost": branch.lost,
         "claimed": branch.claimed,
         "resumed": branch.resumed,
+        "answer": branch.answer,
         "overdue": branch.overdue,
         "blockers": branch.blockers,
     })))
@@ -112,6 +116,7 @@ fn read_visit(node: &Node<'_>, faults: &Faults) -> Option<Visit> {
     let speaks = branch.is_some() && outcome != Some(Ending::Timeout);
     let verdict = if speaks { Some(fields.require("verdict", verdict)?) } else { None };
     let visit = Visit {
+        overdue: fields.time("overdue"),
         branch,
         verdict,
         join: fields.parsed("join"),
@@ -157,6 +162,7 @@ pub(crate) fn visit_value(visit: &Visit) -> Value {
         "entered": visit.entered,
         "exited": visit.exited,
         "duration": visit.duration(),
+        "overdue": visit.overdue,
         "outcome": visit.outcome,
         "verdict": visit.verdict,
         "summary": visit.summary,
@@ -178,7 +184,7 @@ pub(crate) fn visit_value(visit: &Visit) -> Value {
 }
 
 /// The keys of an entry that are points in time: programs that write frontmatter anew have ways of their own to write those.
-const TIMES: [&str; 2] = ["entered", "exited"];
+const TIMES: [&str; 3] = ["entered", "exited", "overdue"];
 
 impl TaskFile {
     /// Returns whether the history starts with that of an earlier version, comparing entries completely, also unknown keys.

@@ -185,6 +185,13 @@ impl Repository {
         config.set_str(NAME, name).during(doing)
     }
 
+    /// Removes our merge driver from the repository's own configuration.
+    pub fn remove_merge_driver(&self) -> Result<(), GitError> {
+        let mut git = self.git_command();
+        git.args(["config", "--local", "--remove-section", "merge.aof"]);
+        command::run_git(git, &[]).map(drop)
+    }
+
     /// Returns where git looks for hooks.
     pub fn hooks(&self) -> Result<Hooks, GitError> {
         let config = self.git().config().during(reading)?;

@@ -121,8 +121,7 @@ impl<'h> Counts<'h> {
             *self.rejections.entry([workflow, verdict.station]).or_default() +=
                 u64::from(verdict.rejects);
         }
-        *self.timeouts.entry([workflow, gate]).or_default() +=
-            u64::from(outcome == Ending::Timeout.as_str());
+        *self.timeouts.entry([workflow, gate]).or_default() += u64::from(visit.timeouts);
         for gate in &visit.skipped {
             *self.skips.entry([workflow, gate, skip_reason(visit)]).or_default() += 1;
         }
@@ -170,10 +169,14 @@ impl<'h> Counts<'h> {
         let Some(gate) = header.current_gate().map(GateId::as_str) else { return };
         *self.active.entry([workflow, gate]).or_default() += 1;
         self.note_age([workflow, gate], header.entered());
-        for branch in &header.open_branches {
-            let branch = self.branch(workflow, gate, branch.id.as_str());
+        let late = header.task.gate.as_ref().is_some_and(|open| open.overdue.is_some());
+        *self.timeouts.entry([workflow, gate]).or_default() += u64::from(late);
+        for own in &header.open_branches {
+            let branch = self.branch(workflow, gate, own.id.as_str());
             if let Some(branch) = branch {
                 self.note_age([workflow, branch], header.entered());
+                let late = u64::from(own.overdue.is_some());
+                *self.timeouts.entry([workflow, branch]).or_default() += late;
             }
         }
         if header.status == Status::Blocked {

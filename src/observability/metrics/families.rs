@@ -9,6 +9,7 @@ use crate::observability::events::catch_up::{EventCount, event_counts};
 use crate::observability::metrics::exposition::{Family, Labels, Samples};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
+use crate::project::rule_files::RULE_FILES;
 use crate::project::workspace::Workspace;
 use crate::storage::{ProjectPath, layout};
 use crate::tasks::headers::listing::{ListScope, Listing, Unreadable, read_all};
@@ -46,7 +47,7 @@ pub(crate) fn of(project: &str, counts: &Counts<'_>) -> Vec<Family> {
         ),
         family(
             "aof_gate_timeouts",
-            "Visits that ended because they took longer than they may.",
+            "Visits that took longer than they may.",
             counters(project, ["workflow", "gate"], &counts.timeouts),
         ),
         family(
@@ -204,17 +205,20 @@ pub(crate) fn of_events(
         families.push(family(name, help, counters(project, ["workflow", "gate"], &counted)));
     }
     let invalid = of_kind(EventKind::WorkflowConfigInvalid).map(|own| own.count).sum();
-    families.push(family(
-        "aof_workflow_config_invalid",
-        "Commits whose rules are invalid.",
-        counters(project, [], &BTreeMap::from([([], invalid)])),
-    ));
+    families.push(config_invalid(project, &BTreeMap::from([([], invalid)])));
     families
+}
+
+fn config_invalid(project: &str, invalid: &By<'_, 0, u64>) -> Family {
+    let help = "Commits whose rules are invalid.";
+    family("aof_workflow_config_invalid", help, counters(project, [], invalid))
 }
 
 fn place(own: &EventCount) -> [&str; 2] {
     [own.workflow.as_deref().unwrap_or_default(), own.gate.as_deref().unwrap_or_default()]
 }
+
+const INBOX_PENDING: &str = "Completion files that were dropped and are not processed yet.";
 
 /// The numbers of a project at one moment.
 #[derive(Debug, Default)]
@@ -254,12 +258,7 @@ pub(crate) fn numbers(workspace: &Workspace, in_force: &InForce) -> Result<Numbe
         }
         Err(error) => Some(error),
     };
-    families.push(level(
-        "aof_inbox_pending",
-        "Completion files that were dropped and are not processed yet.",
-        &project,
-        pending(workspace)?,
-    ));
+    families.push(level("aof_inbox_pending", INBOX_PENDING, &project, pending(workspace)?));
     families.push(level(
         "aof_unreadable_task_files",
         "Files below tasks/ that cannot be read as tasks.",
@@ -269,6 +268,27 @@ pub(crate) fn numbers(workspace: &Workspace, in_force: &InForce) -> Result<Numbe
     families.push(build());
     let oldest = oldest(&project, &counts);
     Ok(Numbers { project, families, unreadable: listing.unreadable, untold, oldest })
+}
+
+/// Counts the project under the rules in force. Where no valid rules were ever committed, only that is counted.
+pub(crate) fn current_numbers(workspace: &Workspace) -> Result<Numbers, ProjectError> {
+    let error = match workspace.rules() {
+        Ok(in_force) => return numbers(workspace, &in_force),
+        Err(error @ ProjectError::InvalidRules(_)) => error,
+        Err(error) => return Err(error),
+    };
+    let project = workspace.paths.folder_name().unwrap_or_default();
+    let invalid = match workspace.repository.head_for_reading()?.commit {
+        Some(head) => workspace.repository.log_of(head, &RULE_FILES)?.count(),
+        None => 0,
+    };
+    let invalid = BTreeMap::from([([], invalid as u64)]);
+    let families = vec![
+        config_invalid(&project, &invalid),
+        level("aof_inbox_pending", INBOX_PENDING, &project, pending(workspace)?),
+        build(),
+    ];
+    Ok(Numbers { project, families, untold: Some(error), ..Numbers::default() })
 }
 
 /// Returns HEAD's versions of the tasks whose files cannot be read now: Prometheus would take a drop of a counter for a restart.

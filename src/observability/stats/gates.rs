@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::numbers::{Share, Span, Spread, gate_of, rounded, took_time, verdicts};
-use crate::domain::{Ending, GateId, Status, Workflow};
+use crate::domain::{Ending, GateId, OpenVisit, Status, Workflow};
 use crate::project::active_rules::InForce;
 use crate::project::rule_lookup::gates_with_branches;
 use crate::project::workspace::Workspace;
@@ -183,6 +183,10 @@ pub(crate) struct GateRow {
     pub in_progress: usize,
     /// Tasks that are blocked.
     pub blocked: usize,
+    /// Those whose time limit ran out, where nobody steps in for that.
+    pub overdue: usize,
+    /// Those that belong to another role than the gate's.
+    pub escalated: usize,
     /// The longest that an open visit has lasted, in seconds.
     pub oldest: Option<u64>,
     /// Half of the completed visits were shorter, in seconds.
@@ -254,10 +258,19 @@ pub(crate) fn gate_status(workspace: &Workspace, in_force: &InForce) -> GateRepo
         for branch in &header.open_branches {
             if let Some(at) = place(&format!("{gate}/{}", branch.id)) {
                 rows[at].add_task(branch.status.as_str(), header, now);
+                rows[at].overdue += usize::from(branch.overdue_since().is_some());
+                rows[at].escalated += usize::from(branch.escalated.is_some());
             }
         }
         match place(gate) {
-            Some(at) => rows[at].add_task(header.status.as_str(), header, now),
+            Some(at) => {
+                rows[at].add_task(header.status.as_str(), header, now);
+                let open = header.gate.as_ref();
+                let overdue = open.and_then(OpenVisit::overdue_since).is_some();
+                let escalated = open.is_some_and(|open| open.escalated.is_some());
+                rows[at].overdue += usize::from(overdue);
+                rows[at].escalated += usize::from(escalated);
+            }
             None if header.is_finished() => {}
             None => elsewhere.push(header.id.to_string()),
         }

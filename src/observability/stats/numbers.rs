@@ -123,6 +123,13 @@ impl Span {
         u64::try_from(self.until.saturating_sub(self.from)).unwrap_or(0)
     }
 
+    /// Returns how many weeks it is; nothing if it is shorter than one.
+    #[expect(clippy::cast_precision_loss, reason = "seconds of projects are far below 2^52")]
+    pub(crate) fn weeks(&self) -> Option<f64> {
+        let weeks = self.seconds() as f64 / WEEK as f64;
+        (weeks >= 1.0).then_some(weeks)
+    }
+
     /// Returns the week of a time, counted from the end: 0 is the last.
     pub(crate) fn weeks_ago(&self, time: i64) -> usize {
         let ago = u64::try_from(self.until.saturating_sub(time)).unwrap_or(0);

@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 
 use super::breakdowns::{AgentStats, Agents, TagStats, Tags, Trend, Week, Weeks};
+use super::deliveries::{DeliveryCounts, DeliveryStats, per_week};
 use super::gates::{GateStats, Gates, Loops};
-use super::numbers::{RejectingGates, Share, Span, Spread, WEEK, end, gate_verdict, rounded};
+use super::numbers::{RejectingGates, Share, Span, Spread, end, gate_verdict, rounded};
 use crate::domain::{Status, Timestamp, Workflow, WorkflowName};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
@@ -42,6 +43,8 @@ pub(crate) struct Stats {
     pub rejections: Share,
     /// How often tasks went through the same gates.
     pub loops: Loops,
+    /// Deliveries; nothing if no gate is marked as one.
+    pub deliveries: Option<DeliveryStats>,
     /// The gates in force, in the order of the workflows, and those that are gone.
     pub gates: Vec<GateStats>,
     /// The agents that completed something.
@@ -79,13 +82,8 @@ pub(crate) struct Tally {
 
 impl Stats {
     /// Returns how many tasks are completed in seven days, on average; nothing if the time is shorter.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "counts of tasks and seconds are far below 2^52"
-    )]
     pub(crate) fn throughput(&self) -> Option<f64> {
-        let weeks = self.span.seconds() as f64 / WEEK as f64;
-        (weeks >= 1.0).then(|| self.tally.completed as f64 / weeks)
+        self.span.weeks().map(|weeks| per_week(self.tally.completed, weeks))
     }
 
     /// Returns the gate where most of the time is spent, if any is.
@@ -120,6 +118,7 @@ impl Stats {
             "rejections": self.rejections,
             "trend": self.trend,
             "passes": self.loops,
+            "deliveries": self.deliveries,
             "bottleneck": self.bottleneck().map(place),
             "idle": idle.map(place).collect::<Vec<_>>(),
             "gates": self.gates,
@@ -161,6 +160,7 @@ fn count(tasks: &[&TaskSummary], rules: &Rules, query: &StatsQuery, now: Timesta
         (Loops::default(), Gates::default(), Agents::default());
     let (mut tags, mut weeks) = (Tags::default(), Weeks::of(span));
     let rejecting_gates = RejectingGates::of(rules, tasks);
+    let mut deliveries = DeliveryCounts::default();
     let mut skewed = Vec::new();
     for &task in tasks {
         tally.all += 1;
@@ -187,6 +187,7 @@ fn count(tasks: &[&TaskSummary], rules: &Rules, query: &StatsQuery, now: Timesta
             skewed.push(task.id.to_string());
         }
         loops.see(task, &span);
+        deliveries.see(rules, task, &span);
         gates.see(task, &span);
         agents.see(task, &span);
         tags.see(task, &span, &rejecting_gates, lead.map(|(_, lead)| lead));
@@ -204,6 +205,7 @@ fn count(tasks: &[&TaskSummary], rules: &Rules, query: &StatsQuery, now: Timesta
         first_pass,
         rejections,
         loops,
+        deliveries: deliveries.close(rules, span.weeks()),
         agents: agents.close(&gates),
         gates,
         tags: tags.close(),

@@ -145,7 +145,7 @@ fn one_rejection_comes_back_once_with_what_everybody_wants() {
     )
     .unwrap();
     assert_eq!(brief.ticket.to_string(), "AOF-abc@5/a");
-    assert_eq!(brief.expectations[0], "Check that this is settled: coverage is 65%, need 80%");
+    assert_eq!(brief.review.unwrap().blockers, ["coverage is 65%, need 80%"]);
     let task = ["a", "b", "c"]
         .iter()
         .zip(["agent-3", "agent-5", "agent-8"])

@@ -165,6 +165,7 @@ proptest! {
         let mut stands = task.gate.clone();
         if let Some(open) = &mut stands {
             (open.resumed, open.overdue, open.held) = (None, None, None);
+            open.answer = None;
         }
         prop_assert_eq!(&folded.gate, &stands, "folding the history gives the state");
         prop_assert_eq!(&folded.routing.role, &task.routing.role);

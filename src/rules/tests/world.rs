@@ -22,6 +22,7 @@ pub(crate) fn gate(name: &str, role: &str) -> Gate {
         when: None,
         on_condition_error: OnConditionError::Skip,
         detour: false,
+        delivery: false,
         exits: Exits::default(),
         metadata: Map::new(),
         kind: GateKind::Work(Box::new(Duty::of(id(role)))),

@@ -1,10 +1,12 @@
 //! Claims: claiming, assigning, renewing and releasing a task or a branch of one; and time limits.
 
+use std::fmt;
+
 use super::fold;
 use super::visit::Transition;
 use crate::domain::{
-    AgentId, BranchStatus, Duty, Ending, GateId, OpenVisit, Period, Permission, Status, Task,
-    Ticket, Timestamp, Visit, Workflow,
+    AgentId, BranchStatus, Duty, Ending, GateId, OpenVisit, Period, Permission, RoleId, Status,
+    Task, Ticket, Timestamp, Visit, Workflow,
 };
 use crate::rules::act::{Actor, Decision, WorkflowStep};
 use crate::rules::refusal::Refusal;
@@ -265,7 +267,7 @@ pub fn stay<'a>(task: &'a Task, branch: Option<&GateId>) -> Option<Stay<'a>> {
             since: open.resumed.unwrap_or(open.entered),
             agent: task.routing.agent.as_ref(),
             claimed: task.routing.claimed,
-            timer_spent: open.escalated.is_some() || open.overdue.is_some(),
+            timer_spent: open.escalated.is_some() || open.overdue_since().is_some(),
         }),
         Some(id) => open
             .branch(id)
@@ -276,7 +278,7 @@ pub fn stay<'a>(task: &'a Task, branch: Option<&GateId>) -> Option<Stay<'a>> {
                 claimed: own.claimed,
                 timer_spent: own.escalated.is_some()
                     || open.escalated.is_some()
-                    || own.overdue.is_some(),
+                    || own.overdue_since().is_some(),
             }),
     }
 }
@@ -328,6 +330,7 @@ impl Transition<'_> {
         };
         if let Some(id) = branch {
             visit.entered = fork::branch_entered(task, open, id);
+            visit.overdue = open.branch(id).and_then(|own| own.overdue);
             visit.unfinished = Vec::new();
         }
         fold::apply(rules, &mut after, visit);
@@ -348,6 +351,54 @@ impl Transition<'_> {
         }
         Ok(WorkflowStep::silent(after))
     }
+}
+
+/// Why a visit belongs to another role than its gate's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Escalation {
+    /// The role that stepped in.
+    pub role: RoleId,
+    /// Who had the visit, or sent the task back too often.
+    pub from: Option<AgentId>,
+    pub from_role: Option<RoleId>,
+    pub since: Timestamp,
+    pub why: String,
+}
+
+impl fmt::Display for Escalation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "escalated to role `{}` at {}", self.role, self.since)?;
+        match (&self.from, &self.from_role) {
+            (Some(agent), Some(role)) => write!(f, " from `{agent}` (role {role})")?,
+            (Some(agent), None) => write!(f, " from `{agent}`")?,
+            (None, Some(role)) => write!(f, " from role `{role}`")?,
+            (None, None) => {}
+        }
+        write!(f, ": {}", self.why)
+    }
+}
+
+/// Returns why the open visit, or a branch of it, was escalated.
+pub fn escalation(task: &Task, branch: Option<&GateId>) -> Option<Escalation> {
+    let open = task.gate.as_ref()?;
+    let own = branch.and_then(|id| open.branch(id)).and_then(|own| own.escalated.as_ref());
+    let role = own.or(open.escalated.as_ref())?.clone();
+    let of = own.and(branch);
+    let mut entries = task.history.iter().rev();
+    let entry = entries.find(|visit| {
+        visit.escalated_to.as_ref() == Some(&role) && (of.is_none() || visit.branch.as_ref() == of)
+    })?;
+    let why = match (&entry.outcome, entry.retry) {
+        (Ending::Completed(_), Some(count)) => format!("sent back {count} times, too often"),
+        _ => entry.summary.clone(),
+    };
+    Some(Escalation {
+        role,
+        from: entry.agent.clone(),
+        from_role: entry.role.clone(),
+        since: entry.exited,
+        why,
+    })
 }
 
 /// Returns the conflict for an agent whose own visit timed out and was escalated meanwhile.

@@ -142,6 +142,8 @@ fn record_branch_verdict(
     let verdict = fork.branch(id).map(|(_, branch)| branch.verdict(outcome))?;
     visit.entered =
         task.gate.as_ref().map_or(visit.entered, |open| fork::branch_entered(task, open, id));
+    let own = task.gate.as_ref().and_then(|open| open.branch(id));
+    visit.overdue = own.and_then(|own| own.overdue);
     visit.branch = Some(id.clone());
     visit.verdict = Some(verdict);
     let (join, unfinished) = fork::join_after(rules, task, fork, id, verdict)?;

@@ -174,6 +174,7 @@ impl Transition<'_> {
             let reason = reason.ok_or(Refusal::MissingReason { act: "unblock" })?;
             return self.moved(Ending::Override, by, &open.current, reason);
         }
+        let answer = reason.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
         let mut after = task.clone();
         resume(&mut after, now.max(task.updated));
         if !counting.is_empty() {
@@ -181,10 +182,16 @@ impl Transition<'_> {
             // Lifting a hold does not unblock branches that are blocked themselves.
             for own in after.branches_mut().filter(|own| !on_hold && is_blocked(own)) {
                 own.status = BranchStatus::Ready;
-                (own.resumed, own.overdue) = (Some(resumed), None);
+                own.resumed = Some(resumed);
                 own.blockers = Vec::new();
+                own.answer = answer.clone().or(own.answer.take());
             }
             fork::update_status(&mut after);
+        }
+        if (counting.is_empty() || on_hold)
+            && let Some(open) = &mut after.gate
+        {
+            open.answer = answer.or(open.answer.take());
         }
         let events = fold::hold_if_stuck(rules, &mut after);
         if !on_hold && obstacles(&after) == obstacles(task) {

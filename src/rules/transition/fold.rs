@@ -215,7 +215,7 @@ pub(crate) fn resume(task: &mut Task, now: Timestamp) {
     task.updated = now;
     task.routing.claimed = task.routing.agent.as_ref().map(|_| now);
     if let Some(open) = &mut task.gate {
-        (open.resumed, open.overdue) = (Some(now), None);
+        open.resumed = Some(now);
         if open.held.take().is_some() {
             restart(task);
         }
@@ -226,7 +226,7 @@ pub(crate) fn resume(task: &mut Task, now: Timestamp) {
 pub(crate) fn restart(task: &mut Task) {
     let now = task.updated;
     for own in task.branches_mut().filter(|own| own.status.is_open()) {
-        (own.resumed, own.overdue) = (Some(now), None);
+        own.resumed = Some(now);
         own.claimed = own.agent.as_ref().map(|_| now);
     }
 }

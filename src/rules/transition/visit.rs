@@ -165,6 +165,7 @@ pub(crate) fn blank(open: &OpenVisit, outcome: Ending) -> Visit {
         agent: None,
         entered: open.entered,
         exited: open.entered,
+        overdue: open.overdue,
         outcome,
         summary: String::new(),
         blockers: Vec::new(),

@@ -160,8 +160,8 @@ impl TaskSummary {
 
     /// Returns whether it, or a branch of it, took too long where nobody steps in for that.
     pub(crate) fn is_overdue(&self) -> bool {
-        self.task.gate.as_ref().is_some_and(|open| open.overdue.is_some())
-            || self.open_branches.iter().any(|branch| branch.overdue.is_some())
+        self.task.gate.as_ref().is_some_and(|open| open.overdue_since().is_some())
+            || self.open_branches.iter().any(|branch| branch.overdue_since().is_some())
     }
 
     /// Returns whether the rules want something done with it.
@@ -248,6 +248,8 @@ pub(crate) struct EndedVisit {
     pub seconds: u64,
     /// Whether the file says that it ended before it began: the clocks of two machines differ.
     pub skewed: bool,
+    /// How often its time limit ran out.
+    pub timeouts: u32,
     /// How it ended: a word of `Ending`.
     pub ended: String,
     /// Whether a completion ended it.
@@ -282,6 +284,8 @@ impl EndedVisit {
             entered: visit.entered.as_second(),
             seconds: visit.duration(),
             skewed: visit.exited < visit.entered,
+            timeouts: u32::from(visit.outcome == Ending::Timeout)
+                + u32::from(visit.overdue.is_some()),
             ended: visit.outcome.as_str().into(),
             completed: matches!(visit.outcome, Ending::Completed(_)),
             rejected: is_rejection(visit),

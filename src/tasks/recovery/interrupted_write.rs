@@ -127,9 +127,12 @@ impl InterruptedWrite<'_> {
             None => EngineVerdict::Unknown,
             Some(Pending::Nothing) => EngineVerdict::Same,
             Some(Pending::Versions(_)) => EngineVerdict::Made,
-            Some(Pending::Foreign(_) | Pending::Unearned(_) | Pending::Stale(_)) => {
-                EngineVerdict::Foreign
-            }
+            Some(
+                Pending::Foreign(_)
+                | Pending::Unearned(_)
+                | Pending::Stale(_)
+                | Pending::Overlap(_),
+            ) => EngineVerdict::Foreign,
         };
         Ok(RecoveryFacts {
             is_own_branch: self.is_own_branch(head),

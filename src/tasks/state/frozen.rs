@@ -17,7 +17,7 @@ use crate::rules::{StateChange, explain};
 use crate::storage::ProjectPath;
 use crate::system::terminal::quoted;
 use crate::tasks::merge::file_merge::merge_files;
-use crate::tasks::merge::versions::Versions;
+use crate::tasks::merge::versions::{Conflict, Versions};
 
 /// The field that is reported if HEAD's version cannot be read, so that the changed fields are unknown.
 pub(crate) const UNREADABLE_BEFORE: &str = "frontmatter";
@@ -50,6 +50,17 @@ impl<'f> Frozen<'f> {
             "`aof watch --once`, or the next command that changes {id}, puts your edits into HEAD's version and keeps the old file"
         );
         Self { fields: &[], problem: "is an earlier version of the task", fix }
+    }
+
+    /// Returns why a stale file is frozen whose edits overlap with later commits.
+    pub(crate) fn overlapping(path: &ProjectPath, places: &'f [String]) -> Self {
+        let fix = format!(
+            "`git stash push -- {}` keeps your version in git's stash and puts HEAD's back; then make your change there",
+            quoted(path.as_str())
+        );
+        let problem =
+            "is an earlier version of the task, and what you changed has changed in HEAD too";
+        Self { fields: places, problem, fix }
     }
 
     /// Returns the problem as a sentence about `subject`.
@@ -106,19 +117,33 @@ pub(crate) fn thaw_hint(path: &ProjectPath, committed: Committed<'_>) -> String 
 /// How many versions of a file are searched for the base of an edit.
 const MOST_VERSIONS: usize = 100;
 
-/// Returns HEAD's version of a stale file with the person's edits merged in; `None` if the file is not stale, or the edits
-/// conflict with later commits. `committed` is HEAD's version.
+/// A stale file, brought up to HEAD.
+pub(crate) enum Refreshed {
+    /// HEAD's version with the person's edits.
+    Merged(Vec<u8>),
+    /// The edits overlap with later commits in these places.
+    Overlaps(Vec<String>),
+}
+
+/// Returns HEAD's version of a stale file with the person's edits merged in, or what they overlap with later commits in. `None` if
+/// the file is not stale. `committed` is HEAD's version.
 pub(crate) fn refreshed(
     workspace: &Workspace,
     in_force: &InForce,
     path: &ProjectPath,
     head: CommitId,
     [committed, file]: [&TaskFile; 2],
-) -> Result<Option<Vec<u8>>, ProjectError> {
+) -> Result<Option<Refreshed>, ProjectError> {
     let Some(base) = base_of(workspace, in_force, path, head, file)? else { return Ok(None) };
     let versions = Versions { base: Some(&base), ours: committed.bytes(), theirs: file.bytes() };
     let merged = merge_files(&in_force.rules, &file.task.id, versions, &Marks::default())?;
-    Ok(merged.conflicts.is_empty().then_some(merged.bytes))
+    let place = |conflict: &Conflict| match conflict {
+        Conflict::Key(key) => key.clone(),
+        _ => "body".to_owned(),
+    };
+    let places: Vec<String> = merged.conflicts.iter().map(place).collect();
+    let overlaps = !places.is_empty();
+    Ok(Some(if overlaps { Refreshed::Overlaps(places) } else { Refreshed::Merged(merged.bytes) }))
 }
 
 /// Returns the committed version that the file is based on: an identical one, else the most similar one with the same engine fields.

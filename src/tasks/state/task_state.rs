@@ -20,7 +20,7 @@ use crate::storage::task_files::{Snapshot, TaskPlace};
 use crate::storage::{ProjectPath, StoreError, layout};
 use crate::tasks::state::commit_message;
 use crate::tasks::state::frozen::{
-    Committed, Frozen, UNREADABLE_BEFORE, is_unreadable_before, refreshed, thaw_hint,
+    Committed, Frozen, Refreshed, UNREADABLE_BEFORE, is_unreadable_before, refreshed, thaw_hint,
 };
 
 /// A task as read, with the rules in force at that moment.
@@ -48,6 +48,8 @@ pub(crate) enum Pending {
     Foreign(Vec<String>),
     /// The file is an earlier version of itself. The bytes are HEAD's version with the person's edits.
     Stale(Vec<u8>),
+    /// The file is an earlier version of itself, with edits of a person that overlap with later commits in these places.
+    Overlap(Vec<String>),
     /// A task at no gate yet has these fields, which only the engine may write.
     Unearned(Vec<String>),
 }
@@ -125,7 +127,10 @@ impl TaskState {
         }
         let dropped_fields = state.file.dropped_fields();
         if !dropped_fields.is_empty()
-            && !matches!(state.pending, Pending::Foreign(_) | Pending::Stale(_))
+            && !matches!(
+                state.pending,
+                Pending::Foreign(_) | Pending::Stale(_) | Pending::Overlap(_)
+            )
         {
             state.pending = Pending::Unearned(dropped_fields);
         }
@@ -157,8 +162,18 @@ impl TaskState {
                 fix: self.thaw.clone(),
             }),
             Pending::Stale(_) => Some(Frozen::stale(&self.id)),
+            Pending::Overlap(places) => Some(Frozen::overlapping(&self.snapshot.path, places)),
             Pending::Unearned(fields) => Some(Frozen::unearned(&self.id, fields)),
         }
+    }
+
+    /// Returns HEAD's version of a frozen task, which is the one that counts; `None` if HEAD has none that can be read.
+    pub(crate) fn committed_file(&self, workspace: &Workspace) -> Option<TaskFile> {
+        let (commit, path) = (self.head.commit?, self.head_path.as_ref()?);
+        let blob = workspace.repository.blob_id(commit, path.as_str()).ok()??;
+        let bytes = workspace.repository.read_blob(blob).ok()?;
+        let defaults = self.in_force.defaults(self.file.task.created);
+        task_file::parse(&bytes, &self.id, &defaults).ok()
     }
 
     /// Returns the changed file.
@@ -245,7 +260,11 @@ impl TaskState {
             }
             _ => None,
         };
-        Ok(refreshed.map_or(Pending::Foreign(fields), Pending::Stale))
+        Ok(match refreshed {
+            None => Pending::Foreign(fields),
+            Some(Refreshed::Merged(bytes)) => Pending::Stale(bytes),
+            Some(Refreshed::Overlaps(places)) => Pending::Overlap(places),
+        })
     }
 
     fn has_flaw(&self, before: Option<&Task>) -> bool {

@@ -9,10 +9,10 @@ use crate::files::yaml::Node;
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::rules::brief::{GateContext, OutputForm};
+use crate::rules::brief::{GateContext, OutputForm, Statement};
 use crate::rules::outputs::Field;
 use crate::rules::{Refusal, Rules, Workplace};
-use crate::tasks::view::task_view::{brief_of, show, without_nulls};
+use crate::tasks::view::task_view::{brief_of, escalation_value, show, without_nulls};
 
 /// Returns the task with the brief of its gate, or of the branch that the ticket names. Fails if the task has ended or its gate is not in
 /// the rules.
@@ -91,6 +91,11 @@ pub(crate) fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
     let outcomes: Map =
         context.outcomes.iter().map(|(outcome, text)| (outcome.to_string(), json!(text))).collect();
     let outputs: Vec<Value> = context.outputs.iter().map(output_value).collect();
+    let said = |own: &Statement| {
+        let (at, agent) = (own.at.to_string(), own.agent.as_ref());
+        without_nulls(json!({"with": own.kind, "agent": agent, "at": at, "text": own.text}))
+    };
+    let statements: Vec<Value> = context.statements.iter().map(said).collect();
     let earlier: Vec<Value> = context.earlier.iter().map(review_value).collect();
     without_nulls(json!({
         "id": file.task.id.as_str(),
@@ -112,6 +117,8 @@ pub(crate) fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
         })),
         "reviewContext": context.review.as_ref().map(review_value),
         "earlierReviews": some(&earlier),
+        "statements": some(&statements),
+        "escalated": context.escalation.as_ref().map(escalation_value),
         "claimedUntil": context.claimed_until.map(|end| end.to_string()),
         "routing": file.field("routing").filter(|node| !node.is_null()).map(Node::to_value),
     }))
@@ -172,6 +179,7 @@ pub(crate) fn brief_markdown(file: &TaskFile, context: &GateContext, renewal: &s
         list.iter().map(|item| format!("- {}", one_line(item))).collect()
     };
     let block = |text: &Option<String>| text.iter().map(|text| inert(text.trim_end())).collect();
+    section("Escalated", context.escalation.iter().map(|own| one_line(&own.to_string())).collect());
     section("Asked", block(&context.prompt));
     section("Instructions", block(&context.instructions));
     section("Expected", items(&context.expectations));
@@ -194,6 +202,8 @@ pub(crate) fn brief_markdown(file: &TaskFile, context: &GateContext, renewal: &s
         lines.extend(review.notes.iter().map(|notes| format!("\n{}", inert(notes.trim_end()))));
         section("Sent back", lines);
     }
+    let said = |own: &Statement| format!("- {}: {}", own.heading(), one_line(&own.text));
+    section("Said", context.statements.iter().map(said).collect());
     let task =
         [file.task.description.as_deref().unwrap_or_default(), file.body().trim_matches('\n')];
     let parts: Vec<String> =

@@ -13,7 +13,8 @@ use crate::project::workspace::Workspace;
 use crate::rules::brief::{GateContext, brief, brief_at};
 use crate::rules::template::Body;
 use crate::rules::{
-    Deadline, Limit, Rules, Warning, Workplace, deadlines, entry_ticket, is_looping, may_complete,
+    Deadline, Escalation, Limit, Rules, Warning, Workplace, deadlines, entry_ticket, escalation,
+    is_looping, may_complete,
 };
 use crate::storage::ProjectPath;
 use crate::tasks::plan::{Changed, DryRun, adoption_step};
@@ -25,23 +26,31 @@ pub(crate) struct TaskView {
     pub path: ProjectPath,
     /// The brief of its gate; for a hand-made file, of its first gate.
     pub context: Option<GateContext>,
+    /// Why the file in the worktree is frozen; then `file` is HEAD's version.
+    pub frozen: Option<FrozenFile>,
 }
 
-/// Returns the task as its file in the worktree has it, frozen or not.
+/// Returns the task as its file in the worktree has it; of a frozen one, HEAD's version.
 pub(crate) fn show(
     workspace: &Workspace,
     id: &TaskId,
 ) -> Result<(TaskView, InForce), ProjectError> {
     let in_force = workspace.rules()?;
     let (snapshot, _) = find(workspace, id)?;
-    let file = parse(&in_force, id, &snapshot.path, &snapshot.bytes, workspace.now())?;
+    let mut file = parse(&in_force, id, &snapshot.path, &snapshot.bytes, workspace.now())?;
+    let frozen = frozen(workspace, id).map(|(frozen, committed)| {
+        if let Some(committed) = committed {
+            file = committed;
+        }
+        frozen
+    });
     let context = match file.origin {
         Origin::Adopted => brief(&in_force.rules, &file.task, &body_of(&file)),
         Origin::HandMade => adoption_step(&in_force.rules, &file, workspace.now())
             .ok()
             .and_then(|step| brief(&in_force.rules, &step.task, &body_of(&file))),
     };
-    Ok((TaskView { file, path: snapshot.path, context }, in_force))
+    Ok((TaskView { file, path: snapshot.path, context, frozen }, in_force))
 }
 
 /// Returns the brief of a workplace of the task.
@@ -65,8 +74,8 @@ pub(crate) struct FrozenFile {
     pub fix: String,
 }
 
-/// Returns why the task is frozen, if it is. `None` during a git operation: the change may be git's.
-pub(crate) fn frozen(workspace: &Workspace, id: &TaskId) -> Option<FrozenFile> {
+/// Returns why the task is frozen, if it is, and HEAD's version. `None` during a git operation: the change may be git's.
+fn frozen(workspace: &Workspace, id: &TaskId) -> Option<(FrozenFile, Option<TaskFile>)> {
     if workspace.underway().is_some() {
         return None;
     }
@@ -75,7 +84,8 @@ pub(crate) fn frozen(workspace: &Workspace, id: &TaskId) -> Option<FrozenFile> {
     let state = TaskState::read_under(workspace, id, head, in_force).ok()?;
     let frozen = state.frozen()?;
     let (problem, fields) = (frozen.of("it"), frozen.fields.to_vec());
-    Some(FrozenFile { problem, fields, fix: workspace.git_commands.with_folder(frozen.fix) })
+    let fix = workspace.git_commands.with_folder(frozen.fix);
+    Some((FrozenFile { problem, fields, fix }, state.committed_file(workspace)))
 }
 
 /// Returns the task for `--json`: its frontmatter unchanged, and `body`, `path`, `version`, `ticket`, `available`.
@@ -91,10 +101,23 @@ pub(crate) fn task_value(rules: &Rules, file: &TaskFile, path: &ProjectPath) -> 
     if !ends.is_empty() {
         value["deadlines"] = ends.iter().map(deadline_value).collect();
     }
+    if let Some(own) = escalation(&file.task, None) {
+        value["escalated"] = escalation_value(&own);
+    }
     if rules.is_drifted(&file.task) {
         value["drifted"] = json!(true);
     }
     value
+}
+
+pub(crate) fn escalation_value(own: &Escalation) -> Value {
+    without_nulls(json!({
+        "role": own.role,
+        "from": own.from,
+        "fromRole": own.from_role,
+        "since": own.since.to_string(),
+        "why": own.why,
+    }))
 }
 
 fn deadline_value(deadline: &Deadline) -> Value {

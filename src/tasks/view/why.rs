@@ -59,7 +59,13 @@ pub(crate) fn why(
 ) -> Result<(TaskExplanation, Rc<InForce>), ProjectError> {
     let head = workspace.repository.head_for_reading()?;
     let in_force = Rc::new(rules_with_remarks(workspace, &head)?);
-    let state = TaskState::read_under(workspace, id, head, in_force)?;
+    let mut state = TaskState::read_under(workspace, id, head, in_force)?;
+    // Of a frozen task, what HEAD has counts.
+    if state.frozen().is_some()
+        && let Some(committed) = state.committed_file(workspace)
+    {
+        state.file = committed;
+    }
     let (rules, task) = (&state.in_force.rules, &state.file.task);
     let mut outcomes = Vec::new();
     for place in Workplace::open(rules, task) {
@@ -147,7 +153,7 @@ const UNCLAIMED: &str = "nobody has claimed it";
 fn reasons(workspace: &Workspace, state: &TaskState) -> Vec<String> {
     let (rules, task, id) = (&state.in_force.rules, &state.file.task, &state.id);
     let mut list = state_reasons(rules, task);
-    list.extend(time_limits(rules, task));
+    list.extend(time_limits(rules, task, workspace.now()));
     if state.file.origin == Origin::HandMade {
         list.push(adoption_reason(workspace, state));
     } else if let Some(act) = owed(rules, task) {
@@ -312,7 +318,7 @@ fn arrival_reason(task: &Task) -> String {
 }
 
 /// Returns sentences about a hold, exceeded time limits and deadlines.
-pub(crate) fn time_limits(rules: &Rules, task: &Task) -> Vec<String> {
+pub(crate) fn time_limits(rules: &Rules, task: &Task, now: Timestamp) -> Vec<String> {
     let mut list = Vec::new();
     if let Some(open) = &task.gate {
         list.extend(open.held.map(|since| {
@@ -323,22 +329,32 @@ pub(crate) fn time_limits(rules: &Rules, task: &Task) -> Vec<String> {
         let overdue = |what: String, since: Option<Timestamp>| {
             Some(format!("{what} took too long at {}, and nobody steps in for that", since?))
         };
-        list.extend(overdue("it".to_owned(), open.overdue));
+        list.extend(overdue("it".to_owned(), open.overdue_since()));
         let branches = open.branches.iter();
-        list.extend(
-            branches
-                .filter_map(|branch| overdue(format!("branch `{}`", branch.id), branch.overdue)),
-        );
+        list.extend(branches.filter_map(|branch| {
+            overdue(format!("branch `{}`", branch.id), branch.overdue_since())
+        }));
     }
-    list.extend(deadlines(rules, task).iter().map(|deadline| deadline_text(rules, task, deadline)));
+    let texts = deadlines(rules, task);
+    list.extend(texts.iter().map(|deadline| deadline_text(rules, task, deadline, now)));
     list
 }
 
-fn deadline_text(rules: &Rules, task: &Task, Deadline { at, limit, branch }: &Deadline) -> String {
+fn deadline_text(
+    rules: &Rules,
+    task: &Task,
+    Deadline { at, limit, branch }: &Deadline,
+    now: Timestamp,
+) -> String {
+    let is_past = *at <= now;
+    let next = "the next `aof watch` or `aof sweep`";
     let place = Workplace::find(rules, task, branch.as_ref());
     if *limit == Limit::Lease {
         let agent = place.and_then(|place| place.holder).map(ToString::to_string);
         let agent = agent.unwrap_or_default();
+        if is_past {
+            return format!("the claim of `{agent}` ended at {at}; {next} releases it");
+        }
         return format!(
             "the claim of `{agent}` ends at {at} unless it is renewed: `aof task renew {}`",
             task.id
@@ -347,6 +363,10 @@ fn deadline_text(rules: &Rules, task: &Task, Deadline { at, limit, branch }: &De
     let what =
         branch.as_ref().map_or_else(|| "it".to_owned(), |branch| format!("branch `{branch}`"));
     match place.and_then(|place| place.duty.escalate_to.as_ref()) {
+        Some(role) if is_past => {
+            format!("the time of {what} ended at {at}; with {next}, role `{role}` steps in")
+        }
+        None if is_past => format!("the time of {what} ended at {at}; {next} marks it overdue"),
         Some(role) => format!("{what} has time until {at}; then role `{role}` steps in"),
         None => format!("{what} has time until {at}; then it is marked overdue"),
     }

@@ -388,3 +388,58 @@ fn one_that_is_killed_anywhere_is_whole_or_nothing() {
         assert!(!env.is_in_the_middle(), "{point}");
     }
 }
+
+#[test]
+fn init_takes_out_again_what_it_set_up() {
+    let env = TestEnvironment::without_repository();
+    let _ = env.aof(&["init", "--agents"]).success();
+    let rehearsed = env.aof(&["init", "--remove", "--dry-run"]).success();
+    assert!(rehearsed.stdout.contains("would be removed: what `aof` wrote into AGENTS.md"));
+    assert!(env.exists("AGENTS.md") && env.exists(".git/hooks/pre-commit"));
+    let removed = env.aof(&["init", "--remove"]).success();
+    for file in FILES.iter().chain(&[".gitattributes", ".git/hooks/pre-commit"]) {
+        assert!(!env.exists(file), "{file}: {removed}");
+    }
+    assert!(!env.read(".git/config").contains("merge \"aof\""), "{removed}");
+    assert!(env.exists("project.yaml") && env.exists("org.yaml"));
+    let command = removed.stdout.split('`').find(|text| text.starts_with("git add")).unwrap();
+    let mut shell = env.command("sh");
+    shell.args(["-c", command]);
+    let _ = env.run(shell).success();
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+    let again = env.aof(&["init", "--remove"]).success();
+    assert_eq!(again.stdout, "nothing to remove\n");
+}
+
+#[test]
+fn what_others_wrote_stays_when_ours_is_taken_out() {
+    let texts = [
+        ("AGENTS.md", "# Rules\n\nBe kind.\n"),
+        ("CLAUDE.md", "Think.\n"),
+        (
+            ".mcp.json",
+            "{\n  // theirs\n  \"mcpServers\": {\n    \"db\": {\"command\": \"db\"}\n  }\n}\n",
+        ),
+        (".codex/config.toml", "model = \"o\" # theirs\n\n[mcp_servers.db]\ncommand = \"db\"\n"),
+        (".gemini/settings.json", "{\n  \"theme\": \"dark\"\n}\n"),
+        (".gitattributes", "*.png binary\n"),
+    ];
+    let env = TestEnvironment::without_rules();
+    for (file, text) in texts {
+        env.write(file, text);
+    }
+    env.commit_all("theirs");
+    let _ = env.aof(&["init", "--agents"]).success();
+    env.write(".git/hooks/pre-commit", "#!/bin/sh\nmake lint\naof merge-driver --check-staged\n");
+    let removed = env.aof(&["init", "--remove"]).success();
+    for (file, text) in texts.iter().filter(|(file, _)| !["CLAUDE.md", ".mcp.json"].contains(file))
+    {
+        assert_eq!(env.read(file), *text, "{file}: {removed}");
+    }
+    assert_eq!(env.read("CLAUDE.md"), "Think.\n\n@AGENTS.md\n", "AGENTS.md is still there");
+    let servers = env.read(".mcp.json");
+    assert!(servers.contains("// theirs") && servers.contains("\"db\""), "{servers}");
+    assert!(!servers.contains("aof"), "{servers}");
+    assert!(!env.exists("opencode.json"));
+    assert!(removed.stdout.contains("pre-commit: it is not ours alone"), "{removed}");
+}

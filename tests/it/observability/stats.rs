@@ -262,3 +262,37 @@ fn passes_are_a_metric_of_tasks_that_are_complete() {
     assert!(text.contains(&format!("{} 1\n", bucket("3.0"))), "{text}");
     assert!(text.contains(&format!("{} 2\n", bucket("5.0"))), "{text}");
 }
+
+#[test]
+fn deliveries_are_counted_at_the_gates_that_are_marked() {
+    let env = TestEnvironment::with_rules(
+        "workflow:\n  gates:\n    - {id: build, role: backend}\n    - {id: ship, role: backend, delivery: true}\n    - {id: watch, role: architect, canReject: true}\n",
+        "roles:\n  backend: {agents: [agent-7, agent-8]}\n  architect: {agents: [agent-3]}\n",
+    );
+    let [good, bad] = [env.new_task(&["Good"]), env.new_task(&["Bad"])];
+    let ship = |id: &str| {
+        let _ = env.complete(id, "agent-7").success();
+        env.pass_minutes(60);
+        let _ = env.complete(id, "agent-8").success();
+    };
+    ship(&good);
+    let _ = env.complete(&good, "agent-3").success();
+    ship(&bad);
+    env.pass_minutes(10);
+    let _ = env
+        .say(&bad, "agent-3", "needs_review", &["--blocker", "It does not start in production"])
+        .success();
+    env.pass_minutes(30);
+    ship(&bad);
+    env.pass_minutes(14 * 24 * 60);
+    let counted = value(&env, &[])["deliveries"].clone();
+    assert_eq!(counted["count"], 3);
+    assert_eq!(counted["failures"], json!({"count": 1, "of": 3, "rate": 0.3333}));
+    assert_eq!(counted["timeToRestore"]["p50"], 90 * 60 + 2, "{counted}");
+    assert_eq!(counted["leadTime"]["count"], 2);
+    let screen = narrow(&env, &["stats"]).success().stdout;
+    let line = screen.lines().find(|line| line.starts_with("Delivery")).unwrap();
+    assert_snapshot!(line, @"Delivery    3, 1.5 a week, 50% within 1h 30m; 1 of them failed, 50% mended in 1h 30m");
+    // Without a marked gate there is nothing to count.
+    assert_eq!(value(&story().0, &[])["deliveries"], json!(null));
+}

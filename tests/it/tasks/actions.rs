@@ -270,3 +270,25 @@ fn the_commands_of_a_brief_run_as_they_stand() {
     }
     check(&env);
 }
+
+#[test]
+fn a_person_steps_into_an_agents_visit_and_gives_it_back() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let _ = env.aof(&["task", "next", "--agent", "agent-7"]).success();
+    let _ = env.aof(&["task", "hold", &id, "--reason", "I write the tokens myself"]).success();
+    let refused = env.say(&id, "agent-7", "complete", &[]).code(4);
+    assert!(refused.stderr.contains("I write the tokens myself"), "{refused}");
+    env.edit(&env.task_path(&id), "title: Add login", "title: Add login with tokens");
+    let back = "Tokens are in tokens.rs; go on with the form";
+    let _ = env.aof(&["task", "unblock", &id, "--reason", back]).success();
+    // The visit is the agent's, as before, and the agent is told.
+    let next = env.aof(&["task", "next", "--agent", "agent-7"]).success().stdout;
+    assert!(next.contains("@0") && next.contains(back), "{next}");
+    let log = env.git(&["log", "--format=%an %s %b", "--reverse"]);
+    let told = |words: &str| log.lines().filter(|line| line.contains(words)).count();
+    assert_eq!((told("I write the tokens myself"), told(back)), (1, 1), "{log}");
+    let _ = env.complete(&format!("{id}@0"), "agent-7");
+    let _ = env.aof(&["verify"]).success();
+    check(&env);
+}

@@ -114,6 +114,20 @@ fn a_gate_that_was_moved_by_hand_freezes_its_task_alone() {
     `tasks/AOF-xxxxx.md` was changed by hand in what the engine keeps: gate
     "#);
     assert_eq!((env.head(), env.read(&path)), (head, text));
+    // What HEAD has counts, and is shown.
+    let shown = env.aof(&["task", "show", &id, "--json"]).success().json();
+    assert_eq!(
+        (&shown["gate"]["current"], &shown["frozen"][0]),
+        (&"implement".into(), &"gate".into())
+    );
+    let shown = env.aof(&["task", "show", &id]).success();
+    assert!(shown.stdout.contains("implement") && !shown.stdout.contains("review"), "{shown}");
+    let why = env.aof(&["why", &id]).success().stdout;
+    assert!(
+        why.contains("began at gate `implement`") && why.contains("agent-7 or agent-8"),
+        "{why}"
+    );
+    assert!(why.contains("nothing moves it"), "{why}");
     let _ = env.complete(&other, "agent-7");
 
     env.git(&["restore", "--source=HEAD", &path]);
@@ -360,4 +374,37 @@ fn hooks_of_people_do_not_run_for_the_engine() {
     }
     let output = env.aof(&["task", "new", "Add login"]).success();
     assert!(!env.exists(".git/ran"), "{output}");
+}
+
+#[test]
+fn a_claim_by_hand_for_somebody_who_never_was_in_the_role_is_released() {
+    for claim in ["", "  claimed: 2026-02-16T10:00:03Z\n"] {
+        let env = TestEnvironment::new();
+        let id = env.new_task(&["Add login"]);
+        let path = env.task_path(&id);
+        env.edit(
+            &path,
+            "  role: backend\n",
+            &format!("  role: backend\n  agent: agent-3\n{claim}"),
+        );
+        env.edit(&path, "status: ready", "status: in_progress");
+        env.commit_all("give it to agent-3");
+        let swept = env.aof(&["sweep"]).success();
+        let told = "agent-3 may not complete it, and does not have it any more";
+        assert!(swept.stdout.contains(told), "{swept}");
+        let text = env.task_text(&id);
+        assert!(text.contains("status: ready") && !text.contains("agent:"), "{text}");
+        let _ = env.complete(&id, "agent-7").success();
+    }
+}
+
+#[test]
+fn who_leaves_a_role_keeps_what_they_have() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let _ = env.aof(&["task", "next", "--agent", "agent-7"]).success();
+    env.edit("org.yaml", "[agent-7, agent-8]", "[agent-8]");
+    env.commit_all("agent-7 leaves");
+    let _ = env.aof(&["sweep"]).success();
+    assert!(env.task_text(&id).contains("agent: agent-7"));
 }

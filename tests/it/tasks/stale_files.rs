@@ -59,6 +59,18 @@ fn edits_that_overlap_wait_for_a_person() {
     let head = env.head();
     let refused = env.aof(&["task", "comment", &id, "Again"]);
     assert_eq!(refused.code, Some(5), "{refused}");
-    assert!(refused.stderr.contains("git diff HEAD"), "{refused}");
+    let overlap =
+        "is an earlier version of the task, and what you changed has changed in HEAD too: title";
+    assert!(refused.stderr.contains(overlap), "{refused}");
     assert_eq!((env.head(), env.task_text(&id), kept(&env)), (head, edited, Vec::new()));
+    // What counts is shown meanwhile.
+    let shown = env.aof(&["task", "show", &id]).success();
+    assert!(shown.stdout.contains("Add the login") && shown.stdout.contains("review"), "{shown}");
+    let command = refused.stderr.split('`').find(|text| text.starts_with("git stash")).unwrap();
+    let command = command.replace("AOF-xxxxx", &id);
+    let words: Vec<&str> = command.split(' ').skip(1).collect();
+    env.git(&words);
+    assert!(env.git(&["stash", "show", "-p"]).contains("+title: Add a login"));
+    let _ = env.aof(&["task", "comment", &id, "Again"]).success();
+    let _ = verified(&env).success();
 }

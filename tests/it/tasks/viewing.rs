@@ -221,3 +221,112 @@ fn who_wrote_an_edit_need_not_be_known_to_look_at_it() {
     let output = env.say(&id, "agent-7", "complete", &[]).code(1);
     assert!(output.stderr.contains("git does not know who you are"), "{output}");
 }
+
+#[test]
+fn what_people_say_is_in_the_next_brief_once() {
+    let env = TestEnvironment::with_rules(
+        "workflow: {gates: [{id: implement, role: backend}, {id: review, role: architect, canReject: true}]}\n",
+        "roles: {backend: {agents: [agent-7]}, architect: {agents: [human-ada]}}\n\
+         agents: {agent-7: {}, human-ada: {email: ada@example.org}}\n",
+    );
+    let id = env.new_task(&["Add login"]);
+    let _ = env.say(&id, "agent-7", "blocked", &["--blocker", "Which blue?"]).success();
+    let _ = env.aof(&["task", "unblock", &id, "--reason", "The dark blue"]).success();
+    let brief =
+        |more: &[&str]| env.aof(&[&["task", "brief", &id][..], more].concat()).success().stdout;
+    let once = |text: &str, what: &str| assert_eq!(text.matches(what).count(), 1, "{text}");
+    for format in ["text", "markdown", "json"] {
+        once(&brief(&["--format", format]), "The dark blue");
+    }
+    let shown = env.aof(&["task", "show", &id]).success().stdout;
+    once(&shown, "The dark blue");
+    let next = env.aof(&["task", "next", "--agent", "agent-7"]).success().stdout;
+    once(&next, ": The dark blue");
+
+    let _ = env.complete(&format!("{id}@1"), "agent-7");
+    let words =
+        ["--blocker", "Contrast is 3:1", "--notes", "See WCAG", "--summary", "Nearly there"];
+    let args = ["task", "complete", &id, "--agent", "human-ada", "--outcome", "needs_review"];
+    let _ = env.aof(&[&args[..], &words].concat()).success();
+    for format in ["text", "markdown", "json"] {
+        let text = brief(&["--format", format]);
+        for words in ["Contrast is 3:1", "See WCAG", "Nearly there"] {
+            once(&text, words);
+        }
+        assert!(!text.contains("The dark blue"), "{text}");
+    }
+
+    let _ = env.complete(&format!("{id}@3"), "agent-7");
+    let _ = env.say(&id, "human-ada", "complete", &[]).success();
+    let reason = "The tests are red";
+    let _ = env.aof(&["task", "reopen", &id, "--to", "implement", "--reason", reason]).success();
+    once(&brief(&[]), "ago: The tests are red");
+    let _ = env.aof(&["verify"]).success();
+}
+
+#[test]
+fn an_escalated_visit_says_from_whom_since_when_and_why() {
+    let env = TestEnvironment::with_rules(
+        "workflow: {gates: [{id: review, role: architect, timeout: 1h, escalateTo: lead}]}\n",
+        "roles: {architect: {agents: [agent-3]}, lead: {agents: [agent-9]}}\n",
+    );
+    let id = env.new_task(&["Add login"]);
+    let _ = env.aof(&["task", "next", "--agent", "agent-3"]).success();
+    env.pass_minutes(61);
+    let why = env.aof(&["why", &id]).success().stdout;
+    assert!(!why.contains("has time until") && why.contains("ended at 2026-02-16T11:00"), "{why}");
+    assert_snapshot!(env.aof(&["sweep"]), @"
+    exit 0
+    --- stdout
+    AOF-xxxxx: timed out at review, which agent-3 had; it is lead's now
+    ");
+    let status = env.aof(&["gate", "status", "--json"]).success().json();
+    let row = &status["gates"][0];
+    assert_eq!((row["escalated"].as_u64(), row["overdue"].as_u64()), (Some(1), Some(0)), "{row}");
+    let status = env.aof(&["gate", "status"]).success().stdout;
+    assert!(status.contains("ESCALATED") && !status.contains("OVERDUE"), "{status}");
+    assert_snapshot!(env.aof(&["task", "show", &id]), @"
+    exit 0
+    --- stdout
+    AOF-xxxxx  Add login
+      status     ready
+      gate       review for 3s (visit 1)
+      who        agent-9 (role lead)
+      escalated  escalated to role `lead` at 2026-02-16T11:01:07Z from `agent-3` (role architect): Timed out after 1h
+      file       tasks/AOF-xxxxx.md
+    ");
+    let escalated = "escalated to role `lead` at 2026-02-16T11:01:07Z from `agent-3` (role architect): Timed out after 1h";
+    let next = env.aof(&["task", "next", "--agent", "agent-9"]).success().stdout;
+    assert!(next.contains(escalated), "{next}");
+    let brief = env.aof(&["task", "brief", &id, "--json"]).success().json();
+    assert_snapshot!(brief["escalated"], @"{\"role\":\"lead\",\"from\":\"agent-3\",\"fromRole\":\"architect\",\"since\":\"2026-02-16T11:01:07Z\",\"why\":\"Timed out after 1h\"}");
+    let shown = env.aof(&["task", "show", &id, "--json"]).success().json();
+    assert_eq!(shown["escalated"], brief["escalated"]);
+}
+
+#[test]
+fn an_overdue_visit_counts_as_a_timeout_for_good() {
+    let env = TestEnvironment::with_rules(
+        "workflow: {gates: [{id: implement, role: backend, timeout: 1h}, {id: review, role: architect}]}\n",
+        crate::support::environment::ORG,
+    );
+    let id = env.new_task(&["Add login"]);
+    env.pass_minutes(61);
+    let _ = env.aof(&["sweep"]).success();
+    let counted = || {
+        let text = env.aof(&["metrics"]).success().stdout;
+        let line = text
+            .lines()
+            .find(|line| line.starts_with("aof_gate_timeouts_total") && line.contains("implement"));
+        line.and_then(|line| line.rsplit(' ').next()).map(str::to_owned)
+    };
+    assert_eq!(counted().as_deref(), Some("1"));
+    let status = env.aof(&["gate", "status", "--json"]).success().json();
+    assert_eq!(status["gates"][0]["overdue"].as_u64(), Some(1), "{status}");
+    let _ = env.say(&id, "agent-7", "blocked", &["--blocker", "No API"]).success();
+    let _ = env.aof(&["task", "unblock", &id]).success();
+    assert_eq!(counted().as_deref(), Some("1"));
+    let _ = env.complete(&format!("{id}@1"), "agent-7");
+    assert_eq!(counted().as_deref(), Some("1"));
+    let _ = env.aof(&["verify"]).success();
+}

@@ -193,3 +193,38 @@ fn without_any_rules_there_is_one_gate_for_everybody() {
     ");
     check(&env);
 }
+
+#[test]
+fn metrics_run_where_no_rules_were_ever_valid() {
+    let env = TestEnvironment::without_rules();
+    env.write("project.yaml", "workflow: {gates: [{id: work, role: nobody}]}\n");
+    env.commit_all("rules");
+    let output = env.aof(&["metrics"]).code(6);
+    let line = "aof_workflow_config_invalid_total{project=\"project\"} 1";
+    assert!(output.stdout.contains(line), "{output}");
+    assert!(output.stderr.contains("aof workflow validate"), "{output}");
+    let json = env.aof(&["metrics", "--json"]).code(6);
+    assert!(json.json()["metrics"].is_array(), "{json}");
+    env.write("org.yaml", "roles: {nobody: {agents: [agent-7]}}\n");
+    env.commit_all("roles");
+    let _ = env.aof(&["metrics"]).success();
+}
+
+#[test]
+fn known_notes_are_not_repeated() {
+    let org = "roles: {backend: {agents: [agent-7, agent-8]}, architect: {agents: [agent-7]}}\n";
+    let env = TestEnvironment::with_rules(crate::support::environment::PROJECT, org);
+    let note = "note[shared_agent]";
+    assert!(env.aof(&["workflow", "validate"]).success().stdout.contains(note));
+    assert!(!env.aof(&["org", "reload"]).success().to_string().contains("note["));
+    env.edit("project.yaml", "canReject: true", "canReject: true\n      timeout: 1h");
+    assert!(!env.aof(&["workflow", "diff"]).success().to_string().contains("note["));
+    env.edit(
+        "org.yaml",
+        "architect: {agents: [agent-7]}",
+        "architect: {agents: [agent-7, agent-8]}",
+    );
+    let diff = env.aof(&["workflow", "diff"]).success().to_string();
+    assert_eq!(diff.matches(note).count(), 1, "{diff}");
+    assert!(diff.contains("`agent-8` is in 2 roles"), "{diff}");
+}

@@ -24,6 +24,7 @@ pub(crate) fn passed(gate: &str, to: &str) -> EndedVisit {
         entered: START,
         seconds: 60,
         skewed: false,
+        timeouts: 0,
         ended: "complete".into(),
         completed: true,
         rejected: false,

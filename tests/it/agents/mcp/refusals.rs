@@ -514,15 +514,14 @@ fn a_task_that_was_changed_by_hand_waits_for_a_person() {
         "ticket": "AOF-xxxxx@0",
         "title": "Add login",
         "status": "in_progress",
-        "gate": "review",
+        "gate": "implement",
         "agent": "agent-7",
         "available": {
           "outcomes": [
             "complete",
-            "needs_review",
             "blocked"
           ],
-          "role": "architect",
+          "role": "backend",
           "agents": [
             "agent-7"
           ]

@@ -291,3 +291,20 @@ fn the_diff_begins_where_the_task_does_and_steers_no_terminal() {
     assert!(!screen.contains("before the task\r\n") && !screen.contains("notes.md"), "{screen}");
     assert!(!screen.contains("\u{1b}]0;"), "{screen}");
 }
+
+#[test]
+fn a_person_sees_the_message_of_the_gate() {
+    let env = environment();
+    env.edit(
+        "project.yaml",
+        "role: lead, requireHuman",
+        "role: lead, brief: {instructions: \"Is {{task}} safe to ship?\"}, requireHuman",
+    );
+    env.commit_all("message");
+    let id = env.new_task(&["Add login", "--context", "task=the login"]);
+    let mut seat = Seat::of(&env, &["run", "--task", &id]);
+    seat.shows("Is the login safe to ship?");
+    seat.shows("[l]ater?");
+    seat.types("l");
+    let _ = seat.ends();
+}

@@ -288,3 +288,21 @@ fn a_stream_of_json_ends_so_when_the_repository_goes_under_way() {
     assert_eq!((&end["event"], &end["success"]), (&"ended".into(), &false.into()), "{output}");
     assert!(end["error"].is_string() && end["code"].is_string(), "{output}");
 }
+
+#[test]
+fn notices_of_a_run_are_delivered_by_it_and_none_is_missed() {
+    let rules = "workflow: {gates: [{id: work, role: worker}, {id: approve, role: lead, requireHuman: true}]}\n\
+                 notify: [{on: all, command: [sh, -c, \"cat >> told\"]}]\n";
+    let env = project_of(rules, &[("coder", "worker", "", DONE), ("human-ada", "lead", "", "")]);
+    let _ = env.aof(&["workflow", "run", "default", "--input", "Add login"]);
+    let told = || -> Vec<String> {
+        let text = std::fs::read_to_string(env.path("told")).unwrap_or_default();
+        let message = |line| serde_json::from_str::<serde_json::Value>(line).unwrap();
+        text.lines().map(|line| message(line)["event"].as_str().unwrap().to_owned()).collect()
+    };
+    let by_run = told();
+    assert_eq!(by_run.first().map(String::as_str), Some("task_created"), "{by_run:?}");
+    assert!(by_run.iter().any(|event| event == "gate_transition"), "{by_run:?}");
+    let _ = env.aof(&["sweep"]).success();
+    assert_eq!(told(), by_run);
+}
