@@ -308,6 +308,11 @@ pub(crate) fn parse_inbox_file(
     Ok(completion)
 }
 
+/// Returns whether a file that nobody saw being closed is whole: JSON has an end.
+pub(crate) fn has_end(workspace: &Workspace, file: &InboxFile, id: &CompletionId) -> bool {
+    Syntax::of(&file.name) == Some(Syntax::Json) && !is_partial(workspace, file, id)
+}
+
 /// Returns whether a file that was closed a moment ago is incomplete: a shell that writes with `>` and then `>>` closes it each time.
 pub(crate) fn is_partial(workspace: &Workspace, file: &InboxFile, id: &CompletionId) -> bool {
     let bytes = match Inbox::of(&workspace.paths).peek(file) {
