@@ -61,7 +61,10 @@ pub(crate) fn check_rules_in_force(context: &CheckContext<'_>) -> CheckResult {
 /// Reports programs of the rules that do not run, because this machine's user has not trusted them.
 pub(crate) fn check_programs(context: &CheckContext<'_>) -> CheckResult {
     let Some(project) = context.project() else { return Ok(Vec::new()) };
-    let state = RulePrograms::of(context.workspace, &project.in_force.rules).state()?;
+    let state = match RulePrograms::of(context.workspace, &project.in_force.rules).state() {
+        Ok(state) => state,
+        Err(error) => return Ok(vec![failing(&error)]),
+    };
     let places: Vec<&str> =
         state.untrusted().into_iter().map(|program| program.place.as_str()).collect();
     let problem = match places.as_slice() {

@@ -2,7 +2,7 @@
 //!
 //! Rules come by push, so none of their programs runs before the user has seen it. Trust covers the words, the added environment,
 //! and the content of the tracked files that these name; not what those load. The record is a file in the user's state folder, one
-//! for each repository.
+//! for each project of a repository.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -124,7 +124,9 @@ impl RulePrograms {
         }
         let repository = workspace.repository.common_dir().to_owned();
         let repository = fs::canonicalize(&repository).unwrap_or(repository);
-        let name = Digest::of(repository.to_string_lossy().as_bytes());
+        // A repository may have several projects.
+        let of = format!("{}\0{}", repository.display(), workspace.repository.prefix());
+        let name = Digest::of(of.as_bytes());
         let record = state_folder().join("aof/trust").join(format!("{name}.json"));
         Self { named, record, repository }
     }

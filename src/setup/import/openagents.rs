@@ -50,7 +50,7 @@ const OF_AGENT: FieldTable = &[
     ("agent", Converted, "`role`"),
     ("timeout", Converted, "`run: {timeout}`"),
     ("model", Converted, "`run: {model}`"),
-    ("retry_delay", Converted, "`run: {retry: {delay}}`"),
+    ("retry_delay", Converted, "`run: {retry: {delay}}`, which doubles each time, up to 5m"),
 ];
 const OF_APPROVAL: FieldTable = &[
     ("type", Converted, "`requireHuman: true`, with the decisions `approve` and `reject`"),
@@ -222,9 +222,12 @@ impl OpenagentsGateBuilder<'_, '_> {
         gate.run.timeout = period(record, "timeout");
         gate.run.model = record.text("model");
         gate.run.end_completes();
-        // Milliseconds, rounded up to seconds; without a delay, the runner has its own.
+        // Without a delay, the runner has its own.
         let delay = record.count("retry_delay").filter(|delay| *delay > 0);
-        let delay = delay.map(|delay| Period::of_seconds(delay.div_ceil(1000)).to_string());
+        let delay = delay.map(|delay| match delay % 1000 {
+            0 => Period::of_seconds(delay / 1000).to_string(),
+            _ => format!("{delay}ms"),
+        });
         gate.run.retry = delay.map(|delay| json!({"delay": delay}));
         OF_AGENT
     }
@@ -266,6 +269,7 @@ impl OpenagentsGateBuilder<'_, '_> {
             let (id, _) = ids.add(&agent, "branch");
             let mut branch = GateDraft { id, role, can_reject: true, ..GateDraft::default() };
             branch.brief.instructions.clone_from(&instructions);
+            branch.on_failure = Some(RouteDraft::to("$previous"));
             branch.run.end_completes();
             gate.branches.push(branch);
         }
