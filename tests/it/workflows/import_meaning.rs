@@ -275,3 +275,85 @@ fn results_of_openagents_steps_are_handed_on_as_they_were_printed() {
     let result = "Work from the result of `look`:\n\nleft: Left:\nall well\nright: Right is fine\n";
     assert!(env.read(prompt).contains(result), "{}", env.read(prompt));
 }
+
+#[test]
+fn replies_of_an_older_status_graph_take_the_edges_of_its_lists() {
+    let graph = "\
+name: listed
+roles:
+  planner: {goal: Plan, procedure: Plan it, frontmatter: {type: object, properties: {status: {type: string, enum: [ready, unclear]}}, required: [status]}}
+  reviewer: {goal: Review, procedure: Look, frontmatter: {type: object, properties: {approved: {type: boolean}}, required: [approved]}}
+conditions:
+  unclear: {expression: \"$last('planner').status = 'unclear'\"}
+  rejected: {expression: \"steps[-1].output.approved = false\"}
+graph:
+  $START: [{role: planner, condition: null, prompt: Begin}]
+  planner: [{role: $END, condition: unclear}, {role: reviewer, condition: null, prompt: Review it}]
+  reviewer: [{role: planner, condition: rejected, prompt: Plan anew}, {role: $END, condition: null}]
+";
+    let replies = [
+        ("planner", "---\nstatus: ready\n---\nThe plan\n"),
+        ("reviewer.1", "---\napproved: false\n---\nNot yet\n"),
+        ("reviewer", "---\napproved: true\n---\nGood\n"),
+    ];
+    let (_, output) = driven("listed.yaml", graph, &replies);
+    assert_snapshot!(ways(&output), @"
+    planner -> reviewer (complete): The plan
+    reviewer -> planner (complete): Not yet
+    planner -> reviewer (complete): The plan
+    reviewer -> complete (complete): Good
+    ");
+}
+
+#[test]
+fn a_reply_with_just_the_key_that_is_expected_passes() {
+    let steps = "id: tiers\nsteps:\n  - {id: rate, agent: rater, input: \"Rate it.\\nReply with:\\nTIER: 1 to 3\", expects: 'TIER:'}\n  - {id: ship, agent: shipper, input: \"Ship tier {{tier}}.\\nReply with:\\nSTATUS: done or skipped\", expects: 'STATUS:'}\n";
+    let replies = [("rate", "TIER: 2\n"), ("ship", "STATUS: skipped\n")];
+    let (_, output) = driven("tiers.yml", steps, &replies);
+    assert_snapshot!(ways(&output), @"
+    rate -> ship (complete): TIER: 2
+    ship -> complete (complete): STATUS: skipped
+    ");
+}
+
+#[test]
+fn a_reply_with_just_its_fields_passes_where_there_is_one_way_out() {
+    let graph = "\
+name: said
+roles:
+  writer: {goal: Write, procedure: Write it, frontmatter: {type: object, properties: {files: {type: array, items: {type: string}}}, required: [files]}}
+  reader: {goal: Read, procedure: Read it, frontmatter: {properties: {$status: {const: read}}, required: [$status]}}
+graph:
+  $START: {_: {role: writer, prompt: Begin}}
+  writer: {_: {role: reader, prompt: \"Read {{files}}, and: {{_body}}\"}}
+  reader: {_: {role: $END}}
+";
+    let replies = [
+        ("writer", "---\nfiles: [a.md, b.md]\n---\nTwo files.\nNo more.\n"),
+        ("reader", "---\n$status: read\n---\nI did.\n"),
+    ];
+    let (env, output) = driven("said.yaml", graph, &replies);
+    assert_snapshot!(ways(&output), @"
+    writer -> reader (complete): Two files.
+    reader -> complete (read): I did.
+    ");
+    let runs = env.files(".aof/runs");
+    let prompt =
+        runs.iter().find(|name| name.contains("@1/") && name.ends_with("prompt.md")).unwrap();
+    let told = "Read - a.md\n- b.md, and: Two files.\nNo more.";
+    assert!(env.read(prompt).contains(told), "{}", env.read(prompt));
+}
+
+#[test]
+fn a_branch_whose_program_fails_takes_the_way_of_errors() {
+    let steps = r#"{"id": "tests", "steps": [
+        {"id": "look", "type": "parallel", "agents": ["left", "right"], "on_success": "end", "on_error": "mend"},
+        {"id": "mend", "agent": "mender", "on_success": "end"}]}"#;
+    let (_, output) = driven(
+        "tests.json",
+        steps,
+        &[("look/left", "Well.\n"), ("look/right.2", "Well now.\n"), ("mend", "Mended.\n")],
+    );
+    assert_snapshot!(ways(&output), @"mend -> look (complete): Mended.");
+    assert!(output.contains(": complete, 5 visits"), "{output}");
+}
