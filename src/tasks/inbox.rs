@@ -22,7 +22,7 @@ use crate::storage::inbox::{FileClass, InboxFile, VisitMark, Witnessed};
 use crate::storage::lock::is_watched;
 use crate::storage::random::ulid;
 use crate::storage::{Inbox, StoreError, journal};
-use crate::tasks::complete::plan_completion;
+use crate::tasks::complete::{note_session, plan_completion};
 use crate::tasks::state::task_state::committed_task;
 
 /// The most waiting files that are checked. The watcher reports the others when it delivers them.
@@ -302,8 +302,15 @@ pub(crate) fn parse_inbox_file(
             "diagnostics": diagnostics.map(|found| found.to_value()).collect::<Vec<_>>(),
         })
     })?;
+    // A file has no session, whatever it says.
+    note_session(&mut completion, None);
     bind_to_mark(&mut completion, file.visit.as_ref());
     Ok(completion)
+}
+
+/// Returns whether a file that nobody saw being closed is whole: JSON has an end.
+pub(crate) fn has_end(workspace: &Workspace, file: &InboxFile, id: &CompletionId) -> bool {
+    Syntax::of(&file.name) == Some(Syntax::Json) && !is_partial(workspace, file, id)
 }
 
 /// Returns whether a file that was closed a moment ago is incomplete: a shell that writes with `>` and then `>>` closes it each time.

@@ -26,7 +26,8 @@ use crate::system::crash_points;
 use crate::tasks::apply::BATCH_SIZE;
 use crate::tasks::complete::{complete_together, record_conflict};
 use crate::tasks::inbox::{
-    bind_to_mark, bind_to_visit_at, find_meant_visit, is_partial, is_temporary, parse_inbox_file,
+    bind_to_mark, bind_to_visit_at, find_meant_visit, has_end, is_partial, is_temporary,
+    parse_inbox_file,
 };
 use crate::tasks::plan::Changed;
 
@@ -61,6 +62,8 @@ pub(crate) struct Deliveries {
     retry: Retry,
     /// The files to be tried now, the oldest first.
     due: VecDeque<InboxFile>,
+    /// Whether there is no watcher that sees files being closed.
+    pub is_once: bool,
 }
 
 /// Whether all waiting files are retried. Errors that do not occur again are over then.
@@ -74,7 +77,7 @@ enum Retry {
 impl Deliveries {
     pub(crate) fn new() -> Self {
         let due = VecDeque::new();
-        Self { must_list: true, waits: false, retry: Retry::No, due }
+        Self { must_list: true, waits: false, retry: Retry::No, due, is_once: false }
     }
 
     /// Has the waiting files listed again.
@@ -175,12 +178,16 @@ impl Deliveries {
         for candidate in inbox.scan(clock(), &|name| reporter.witnessed(name))? {
             match candidate.class {
                 FileClass::Ignored => {}
-                FileClass::Growing => growing = true,
+                FileClass::Growing
+                    if !(self.is_once && has_end(workspace, &candidate.file, &ulid(clock())?)) =>
+                {
+                    growing = true;
+                }
                 FileClass::Closed if is_partial(workspace, &candidate.file, &ulid(clock())?) => {
                     growing = true;
                 }
                 FileClass::Odd(oddity) => refuse_odd(&inbox, &candidate.file, &oddity, reporter)?,
-                FileClass::Closed | FileClass::Ready => {
+                FileClass::Growing | FileClass::Closed | FileClass::Ready => {
                     // Taking a file changes this time.
                     let dropped = Timestamp::from_nanosecond(candidate.stat.ctime.into()).ok();
                     ready.push((candidate.file, dropped));

@@ -193,6 +193,7 @@ impl<'t> Watcher<'t> {
 
     /// Checks until no file is still being written, at most until it is clear which ones are.
     fn run_once(mut self) -> bool {
+        self.deliveries.is_once = true;
         let mut end = self.end_of_once();
         let mut late = false;
         loop {

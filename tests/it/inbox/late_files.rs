@@ -213,3 +213,28 @@ fn what_was_dropped_before_a_visit_began_is_not_for_that_visit_whoever_dropped_i
     assert!(reason.contains("visit_ended") && reason.contains("agent-7"), "{reason}");
     check(&env);
 }
+
+#[test]
+fn one_round_takes_json_at_once_and_waits_for_what_has_no_end() {
+    let env = TestEnvironment::new();
+    let taken_in = |name: &str, text: &dyn Fn(&str) -> String| {
+        let id = env.new_task(&["Add login"]);
+        env.write(&format!(".aof/inbox/{name}"), text(&id));
+        let start = std::time::Instant::now();
+        // By the real clock, as the file has its time.
+        let mut command = env.aof_command(&["watch", "--once"]);
+        command.env_remove("AOF_NOW");
+        let _ = env.run(command).success();
+        assert!(env.task_text(&id).contains("current: review"), "{name}");
+        start.elapsed()
+    };
+    let json = taken_in("a.json", &|id| {
+        format!(
+            "{{\"task\": \"{id}\", \"agent\": \"agent-7\", \"outcome\": \"complete\", \"summary\": \"Did it\"}}"
+        )
+    });
+    let yaml = taken_in("b.yaml", &|id| {
+        format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: Did it\n")
+    });
+    assert!(json < yaml && yaml >= std::time::Duration::from_secs(1), "{json:?}, {yaml:?}");
+}

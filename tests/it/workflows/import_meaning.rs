@@ -37,7 +37,7 @@ fn missing_roles_are_written_in_the_same_commit() {
     env.write("feature.json", FEATURE);
     let output = env.aof(&["workflow", "import", "feature.json", "--with-roles"]).success();
     let said = output.stdout.split_once("\n\n").unwrap().1;
-    assert_snapshot!(said, @"
+    assert_snapshot!(said, @r#"
     imported workflows/feature.yaml org.yaml, commit COMMIT
 
     org.yaml has these roles already; its agents get the work: `coder` (`agent-1`)
@@ -47,20 +47,20 @@ fn missing_roles_are_written_in_the_same_commit() {
       planner:
         agents: [agent-planner]
       approver:
-        description: \"Decides where a person has to\"
+        description: "Decides where a person has to"
         agents: [human-ada]
         requireHuman: true
       plan:
-        description: \"May see the workflow and start it\"
+        description: "May see the workflow and start it"
         agents: [agent-plan]
       build:
-        description: \"May see the workflow and start it\"
+        description: "May see the workflow and start it"
         agents: [agent-build]
     agents:
       agent-planner: {}
       agent-plan: {}
       agent-build: {}
-    ");
+    "#);
     assert_snapshot!(env.read("org.yaml"), @"
     # Who works here.
     roles:
@@ -153,11 +153,11 @@ fn keys_that_two_steps_write_and_long_values_are_warned_of() {
     let output = env.aof(&["workflow", "import", "x.yml"]).success();
     let told = "added      context.notes: `a`, `b` write it, and each replaces the other's value\n";
     assert!(output.stdout.contains(told), "{output}");
-    assert_snapshot!(output.stderr, @"
+    assert_snapshot!(output.stderr, @r#"
     warning[unknown_name]: `{{notes}}`: gates `a`, `b` hand on something of that name, and the latest counts
       --> workflows/x.yaml:33:33
        |
-    33 |     brief: {instructions: \"Read {{notes}}\"}
+    33 |     brief: {instructions: "Read {{notes}}"}
        |                                 ^^^^^^^^^
        |
        = help: say which, as in `{{a.notes}}` or `{{b.notes}}`
@@ -169,7 +169,7 @@ fn keys_that_two_steps_write_and_long_values_are_warned_of() {
        |                                                                 ^^^^^^^^^^^^
        |
        = help: set a limit as in `context: {maxBytes: 65536}`, or have the agent write a file and hand on its path
-    ");
+    "#);
     let validated = env.aof(&["workflow", "validate"]).success();
     assert!(
         validated.to_string().contains("gates `a`, `b` hand on something of that name"),
@@ -268,9 +268,7 @@ fn results_of_openagents_steps_are_handed_on_as_they_were_printed() {
         ("tell", "Told.\n"),
     ];
     let (env, output) = driven("both.json", steps, &replies);
-    assert_snapshot!(ways(&output), @"
-    tell -> complete (complete): Told.
-    ");
+    assert_snapshot!(ways(&output), @"tell -> complete (complete): Told.");
     let runs = env.files(".aof/runs");
     let prompt =
         runs.iter().find(|name| name.contains("@2/") && name.ends_with("prompt.md")).unwrap();
