@@ -167,6 +167,7 @@ impl Project {
             outputs: Map::new(),
             metadata: Map::new(),
             body: None,
+            fields: None,
             id: format!("bench-{id}").parse().expect("it is an id"),
             signature: None,
         };

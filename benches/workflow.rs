@@ -72,6 +72,7 @@ fn completion(task: &Task, agent: &str, outcome: &str) -> Act {
         outputs: Map::new(),
         metadata: Map::new(),
         body: None,
+        fields: None,
         id: format!("c{}", task.history.len()).parse().expect("it is an id"),
         signature: None,
     })

@@ -90,6 +90,7 @@ fn say(workspace: &Workspace, task: &TaskId, agent: &str, outcome: &str) {
         outputs: Map::new(),
         metadata: Map::new(),
         body: None,
+        fields: None,
         id: ulid(Timestamp::now()).expect("random numbers"),
         signature: None,
     };

@@ -246,6 +246,12 @@ pub(crate) fn current_run() -> Option<(Ticket, String)> {
     Some((ticket, run))
 }
 
+/// Returns the session that this process belongs to, by its environment.
+pub(crate) fn current_session() -> Option<String> {
+    let named = std::env::var("AOF_SESSION").ok().filter(|name| !name.trim().is_empty());
+    named.or_else(|| current_run().map(|(_, run)| run))
+}
+
 /// Returns pairs as an object; of two pairs with the same key, the later one counts.
 pub(crate) fn object(pairs: &[(String, serde_json::Value)]) -> Map {
     pairs.iter().cloned().collect()

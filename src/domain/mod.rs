@@ -22,8 +22,9 @@ pub use id::{
     AgentId, BranchName, ChannelKey, CompletionId, Decision, Digest, EventId, GateId, IdFault,
     IdPrefix, RemoteName, RoleId, TaskId, Ticket, WorkflowName,
 };
-pub use outcome::{BODY_LIMIT, Completion, Ending, Outcome, Stamp, Status};
-pub use period::{Period, PeriodFault, age};
+pub(crate) use outcome::SUSPEND;
+pub use outcome::{BODY_LIMIT, Completion, Ending, Outcome, ReplyFields, Stamp, Status};
+pub use period::{Period, PeriodFault, RetryDelay, age};
 pub use project::{
     Agent, Channel, ConfigPlace, Git, HandOut, NetworkReach, On, Org, Permission, Project, Role,
     Subscription, TaskLayout, Webhook,

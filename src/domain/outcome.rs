@@ -174,10 +174,25 @@ pub struct Completion {
     pub metadata: Map,
     /// A text for the task's body.
     pub body: Option<String>,
+    /// Fields that are none of a completion's own; whether they are outputs is the gate's decision.
+    pub fields: Option<Box<ReplyFields>>,
     /// What makes this completion count once.
     pub id: CompletionId,
     /// The agent's signature of the entry that comes of it.
     pub signature: Option<SshSignature>,
+}
+
+/// The status of an agent that cannot go on, among outputs: it is blocked.
+pub(crate) const SUSPEND: &str = "$SUSPEND";
+
+/// The fields of a reply besides those of a completion: the frontmatter of its text, or the rest of an object.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ReplyFields {
+    pub fields: Map,
+    /// Why the fields cannot be read.
+    pub fault: Option<String>,
+    /// How many bytes of the body it takes up; none where it was cut off already.
+    pub length: usize,
 }
 
 /// A completion's mark in the history.
@@ -192,7 +207,10 @@ impl Completion {
     /// Returns the stamp for the history: the id, and a digest of everything except what names the visit, and the signature. So a
     /// redelivery with or without a ticket is the same completion.
     pub fn stamp(&self) -> Stamp {
-        let said = json!({
+        // Whoever delivers it again does so in another session.
+        let mut metadata = self.metadata.clone();
+        metadata.shift_remove("session");
+        let mut said = json!({
             "task": self.ticket.task,
             "agent": self.agent,
             "outcome": self.outcome,
@@ -200,9 +218,12 @@ impl Completion {
             "blockers": self.blockers,
             "rejectionNotes": self.rejection_notes,
             "outputs": sorted(&Value::Object(self.outputs.clone())),
-            "metadata": sorted(&Value::Object(self.metadata.clone())),
+            "metadata": sorted(&Value::Object(metadata)),
             "body": self.body,
         });
+        if let Some(own) = &self.fields {
+            said["fields"] = sorted(&Value::Object(own.fields.clone()));
+        }
         Stamp { id: self.id.clone(), sha256: Digest::of(said.to_string().as_bytes()) }
     }
 }
@@ -257,6 +278,7 @@ mod completion_tests {
             outputs: outputs.as_object().cloned().unwrap_or_default(),
             metadata: Map::new(),
             body: None,
+            fields: None,
             id: "c1".parse().unwrap(),
             signature: None,
         }

@@ -91,6 +91,25 @@ impl fmt::Display for Period {
     }
 }
 
+/// A short length of time, which may also be in milliseconds: `500ms`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetryDelay(pub Duration);
+
+impl FromStr for RetryDelay {
+    type Err = PeriodFault;
+
+    fn from_str(text: &str) -> Result<Self, PeriodFault> {
+        let number = text.trim().strip_suffix("ms").and_then(|number| number.parse::<u32>().ok());
+        match number {
+            Some(0) => Err(PeriodFault::Zero(text.to_owned())),
+            Some(number) => Ok(Self(Duration::from_millis(number.into()))),
+            None => {
+                text.parse::<Period>().map(|period| Self(Duration::from_secs(period.seconds())))
+            }
+        }
+    }
+}
+
 /// Returns an age in the largest unit of which there are at least two.
 pub fn age(age: Duration) -> String {
     let seconds = age.as_secs();
@@ -130,6 +149,17 @@ mod tests {
             "36501d",
         ] {
             assert!(text.parse::<Period>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn pauses_may_be_short() {
+        for (text, milliseconds) in [("500ms", 500), ("2s", 2_000), ("1m30s", 90_000)] {
+            let pause = RetryDelay(Duration::from_millis(milliseconds));
+            assert_eq!(text.parse::<RetryDelay>(), Ok(pause), "{text}");
+        }
+        for text in ["0ms", "ms", "1.5ms", "-1ms", "1s500ms", "5"] {
+            assert!(text.parse::<RetryDelay>().is_err(), "{text}");
         }
     }
 

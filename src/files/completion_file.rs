@@ -4,9 +4,12 @@ use serde_json::{Value, json};
 
 use super::config::decode::{Faults, FieldReader};
 use super::frontmatter::{Edit, splice};
-use super::yaml::{Fault, Node, ParseLimits};
+use super::yaml::{Fault, MappingEntry, Node, ParseLimits};
 use super::{frontmatter, json as json_file, yaml};
-use crate::domain::{AgentId, Completion, CompletionId, GateId, Map, SshSignature, Ticket};
+use crate::domain::{
+    AgentId, Completion, CompletionId, GateId, Map, Outcome, ReplyFields, SUSPEND, SshSignature,
+    Ticket, nearest,
+};
 
 /// The syntax of a completion file, by its suffix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +61,7 @@ pub fn parse(bytes: &[u8], syntax: Syntax, id: &CompletionId) -> Result<Completi
             outputs: answer.outputs,
             metadata: answer.metadata,
             body: answer.body,
+            fields: answer.fields,
             id: answer.id.unwrap_or_else(|| id.clone()),
             signature: answer.signature,
         })
@@ -87,6 +91,8 @@ pub struct Answer {
     pub metadata: Map,
     /// A text for the task's body.
     pub body: Option<String>,
+    /// Its other fields.
+    pub fields: Option<Box<ReplyFields>>,
     /// A signature of the entry that comes of it.
     pub signature: Option<SshSignature>,
 }
@@ -95,6 +101,9 @@ impl Answer {
     /// Returns the outcome's word, given as such or as `$status`; `None` if both are given.
     pub fn word(&self) -> Option<&str> {
         let status = self.outputs.get(STATUS).and_then(Value::as_str);
+        let suspends = |word: &&str| word.eq_ignore_ascii_case(SUSPEND);
+        let status =
+            status.map(|word| if suspends(&word) { Outcome::Blocked.as_str() } else { word });
         match (self.outcome.as_deref(), status) {
             (Some(outcome), Some(status)) if !outcome.eq_ignore_ascii_case(status) => None,
             (outcome, status) => outcome.or(status),
@@ -147,19 +156,34 @@ fn utf8(bytes: &[u8]) -> Result<&str, Vec<Fault>> {
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
-/// Returns the outputs in the frontmatter of a text, and the rest of the text, if the frontmatter has a `$status`.
-pub fn front_of(text: &str) -> Option<(Map, String)> {
-    let front = frontmatter::parse(text.as_bytes()).ok()?;
-    front.root().entry(STATUS)?;
-    let Value::Object(outputs) = front.root().to_value() else { return None };
-    Some((outputs, front.body().to_owned()))
+/// Returns the frontmatter of a text, if it begins with some: the fields, or why they cannot be read.
+pub fn front_of(text: &str) -> Option<ReplyFields> {
+    let blank = text.len() - text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']).len();
+    let start = text[..blank].rfind('\n').map_or(0, |at| at + 1);
+    let rest = &text[start..];
+    let split = frontmatter::split(rest.as_bytes()).ok()?;
+    let length = start + split.body.start;
+    let read = frontmatter::parse(rest.as_bytes());
+    Some(match read.as_ref().map(|front| front.root().to_value()) {
+        Ok(Value::Object(fields)) => ReplyFields { fields, fault: None, length },
+        // Text between two rules is text.
+        Ok(_) => return None,
+        Err(faults) => {
+            let fault = faults.first().map(|fault| {
+                let (line, _) = yaml::line_column(text, start + fault.span.start);
+                let help = fault.help.as_ref().map(|help| format!(" ({help})"));
+                format!("line {line}: {}{}", fault.message, help.unwrap_or_default())
+            });
+            ReplyFields { fields: Map::new(), fault, length }
+        }
+    })
 }
 
 /// The key of the outcome among outputs.
-const STATUS: &str = "$status";
+pub const STATUS: &str = "$status";
 
-/// Reads the fields; task and agent are required for a file. Other keys are refused, except in an agent's text with `$status`,
-/// where they are outputs.
+/// Reads the fields; task and agent are required for a file. The other keys of a document and of an agent's reply are kept for the
+/// gate to judge; other files have none.
 fn fields(node: &Node<'_>, body: Option<&str>, faults: &Faults, is_file: bool) -> Option<Answer> {
     let fields = FieldReader::of(node, "a completion", faults)?;
     let mut answer = Answer {
@@ -175,16 +199,34 @@ fn fields(node: &Node<'_>, body: Option<&str>, faults: &Faults, is_file: bool) -
         outputs: fields.object("outputs").unwrap_or_default(),
         metadata: fields.object("metadata").unwrap_or_default(),
         body: body.filter(|body| !body.trim().is_empty()).map(str::to_owned),
+        fields: None,
         signature: fields.parsed("signature"),
     };
+    // The first line of a reply is its summary.
+    if !is_file && answer.summary.is_none() {
+        let line =
+            answer.body.iter().flat_map(|body| body.lines()).find(|line| !line.trim().is_empty());
+        answer.summary = line.map(|line| line.trim().to_owned());
+    }
     if is_file {
         answer.ticket = fields.require("task", answer.ticket);
         answer.agent = fields.require("agent", answer.agent);
     }
-    if (body.is_some() || !is_file) && fields.has(STATUS) {
-        for entry in fields.unknown() {
-            answer.outputs.insert(entry.key.text.clone().into_owned(), entry.value.to_value());
+    if body.is_some() || !is_file {
+        let is_typo =
+            |entry: &&MappingEntry<'_>| nearest(entry.key.text.as_ref(), ["outcome"]).is_some();
+        let needs_word = !is_file && answer.outcome.is_none() && !fields.has(STATUS);
+        if let Some(entry) = fields.unknown().find(is_typo).filter(|_| needs_word) {
+            let message = format!("a completion has no field `{}`", entry.key.text);
+            faults.add("unknown_field", &entry.key.span, message, "did you mean `outcome`?");
         }
+        let own =
+            fields.unknown().map(|entry| (entry.key.text.to_string(), entry.value.to_value()));
+        let mut rest: Map = own.collect();
+        answer.outputs.extend(rest.shift_remove_entry(STATUS));
+        let rest = Some(rest).filter(|rest| !rest.is_empty());
+        answer.fields =
+            rest.map(|fields| Box::new(ReplyFields { fields, ..ReplyFields::default() }));
     } else {
         fields.refuse_unknown();
     }
@@ -291,17 +333,29 @@ mod tests {
     fn a_documents_frontmatter_says_its_status_and_outputs() {
         let text = "---\ntask: AOF-abc\nagent: a\n$status: approved\nbranch: x\nfiles: [a, b]\n---\nIt is good.\n";
         let read = read_as(text, Syntax::Markdown).unwrap();
-        let outputs =
-            serde_json::json!({"$status": "approved", "branch": "x", "files": ["a", "b"]});
-        assert_eq!((Value::Object(read.outputs), read.outcome), (outputs, None));
-        assert!(read_as(&text.replace("$status", "status"), Syntax::Markdown).is_err());
+        let fields = serde_json::json!({"branch": "x", "files": ["a", "b"]});
+        assert_eq!(Value::Object(read.outputs), serde_json::json!({"$status": "approved"}));
+        assert_eq!((Value::Object(read.fields.unwrap().fields), read.outcome), (fields, None));
         assert!(read_as("task: AOF-abc\nagent: a\n$status: approved\n", Syntax::Yaml).is_err());
-        let (outputs, body) = front_of("---\n$status: a\nn: 1\n---\nText.\n").unwrap();
-        assert_eq!(
-            (Value::Object(outputs), body.as_str()),
-            (serde_json::json!({"$status": "a", "n": 1}), "Text.\n")
-        );
-        for none in ["Text.", "---\nn: 1\n---\n", "---\n$status: [\n---\n", "---\n$status: a\n"] {
+    }
+
+    #[test]
+    fn a_text_begins_with_its_fields() {
+        for text in [
+            "---\nn: 1\nfiles: [a, b]\n---\nText.\n",
+            "\u{feff}---\nn: 1\nfiles:\n  - a\n  - b\n---\nText.\n",
+            "\n \n---\nn: 1\nfiles: [a, b]\n---\nText.\n",
+        ] {
+            let fields = front_of(text).unwrap();
+            assert_eq!(
+                Value::Object(fields.fields),
+                serde_json::json!({"n": 1, "files": ["a", "b"]})
+            );
+            assert_eq!((&text[fields.length..], fields.fault), ("Text.\n", None), "{text}");
+        }
+        let fault = front_of("\n---\na: b: c\n---\n").unwrap().fault.unwrap();
+        assert!(fault.starts_with("line 3: "), "{fault}");
+        for none in ["Text.", "---\n$status: a\n", "x\n---\nn: 1\n---\n"] {
             assert_eq!(front_of(none), None, "{none}");
         }
     }
@@ -326,7 +380,10 @@ mod tests {
         let read = answer(text.as_bytes()).unwrap();
         assert_eq!((read.word(), read.body.as_deref()), (Some("approved"), Some("It is good.\n")));
         assert_eq!(
-            (read.ticket.unwrap().to_string().as_str(), read.outputs["branch"].as_str()),
+            (
+                read.ticket.unwrap().to_string().as_str(),
+                read.fields.unwrap().fields["branch"].as_str()
+            ),
             ("AOF-abc", Some("x"))
         );
         let two = serde_json::json!({"outcome": "complete", "$status": "rejected"});

@@ -111,7 +111,7 @@ pub enum ProjectError {
     #[error("{problem}")]
     InvalidImport { problem: String, diagnostics: Vec<Diagnostic> },
     /// A file of another system has routes that cannot be expressed here.
-    #[error("the import would lose routes: {}", .lost.iter().map(|remark| format!("`{}`", remark.field)).collect::<Vec<_>>().join(", "))]
+    #[error("the import would lose routes or checks: {}", .lost.iter().map(|remark| format!("`{}`", remark.field)).collect::<Vec<_>>().join(", "))]
     LossyImport { lost: Vec<ImportRemark> },
     /// A name is unknown here.
     #[error("there is no {} `{given}`", .kind.noun())]

@@ -224,6 +224,7 @@ pub(crate) fn act_of_entry(before: &Task, entry: &Visit) -> Option<(Act, Timesta
             outputs: entry.outputs.clone(),
             metadata: entry.metadata.clone(),
             body: None,
+            fields: None,
             id: entry.completion.as_ref()?.id.clone(),
             signature: entry.signature.clone(),
         }),

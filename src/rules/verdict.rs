@@ -4,7 +4,7 @@
 //! Everything here takes time that grows with the length of the text, whatever is in it.
 
 use crate::domain::workflow::gate::Mark;
-use crate::domain::{Outcome, Outputs, Signal};
+use crate::domain::{Map, Outcome, Outputs, ReplyFields, SUSPEND, Signal};
 use crate::rules::verdict::mask::{Masked, MaskedLine, marker};
 
 pub(crate) mod mask;
@@ -42,26 +42,92 @@ pub(crate) fn read(mark: &Mark, words: &[&str], keys: &[&str], text: &str) -> Ve
         Mark::Tag { tag, .. } => tag_verdict(&masked, tag, words),
         Mark::Key(key) => key_verdict(&masked, key, words),
         Mark::Expects(line) => line_verdict(&masked, line),
-        Mark::Status => {
-            let (verdict, values) = read_status(text, words, keys);
-            return VerdictReading { verdict, values, items: items(&masked, 0, keys) };
-        }
+        // Its frontmatter has been read already.
+        Mark::Status => (TextVerdict::Nothing, 0),
     };
-    let values = key_values(&masked, mark, keys);
+    let verdict = failure(&masked, mark, words).unwrap_or(verdict);
+    let values = match mark {
+        Mark::Status => Vec::new(),
+        _ => key_values(&masked, mark, keys),
+    };
     let below = items(&masked, at, keys);
     let items = if below.is_empty() { items(&masked, 0, keys) } else { below };
     VerdictReading { verdict, values, items }
 }
 
-/// Reads a text as the gate does that has the signal, these outcomes and these outputs.
+/// Reads a text as the gate does that has the signal, these outcomes and these outputs; `fields` is the text's frontmatter.
 pub(crate) fn read_at(
     signal: &Signal,
     possible: &[Outcome],
     outputs: &Outputs,
     text: &str,
+    fields: Option<&ReplyFields>,
 ) -> VerdictReading {
     let words: Vec<&str> = possible.iter().map(Outcome::as_str).collect();
-    read(&signal.mark, &words, &outputs.names(), text)
+    let mut reading = read(&signal.mark, &words, &outputs.names(), text);
+    if signal.mark == Mark::Status {
+        reading.verdict = fields.map_or(TextVerdict::Nothing, |own| status_verdict(own, possible));
+    }
+    reading
+}
+
+/// The key of the outcome among outputs.
+pub(crate) const STATUS: &str = "$status";
+
+/// Returns the only outcome that passes the gate, if there is one and the gate does not reject: nobody need name it.
+pub(crate) fn only_exit(possible: &[Outcome]) -> Option<&Outcome> {
+    let mut judging = possible.iter().filter(|outcome| outcome.judges());
+    judging.next().filter(|only| **only == Outcome::Complete && judging.next().is_none())
+}
+
+/// Returns the verdict of a reply with frontmatter.
+fn status_verdict(fields: &ReplyFields, possible: &[Outcome]) -> TextVerdict {
+    let words: Vec<&str> = possible.iter().map(Outcome::as_str).collect();
+    match (fields.fields.get(STATUS), &fields.fault) {
+        (_, Some(fault)) => TextVerdict::Unreadable(cut(fault, 80)),
+        (None, _) if only_exit(possible).is_some() => TextVerdict::Passed,
+        (None, _) => TextVerdict::Nothing,
+        (Some(status), _) => match status.as_str() {
+            Some("_") if only_exit(possible).is_some() => TextVerdict::Passed,
+            Some(word) if word.eq_ignore_ascii_case(SUSPEND) => judged("blocked", word, &words),
+            Some(word) => judged(word, word, &words),
+            None => TextVerdict::Unreadable(cut(&status.to_string(), 80)),
+        },
+    }
+}
+
+/// Returns the fields that tell why an agent suspends its work, as blockers: `reason` as it is, others by name.
+pub(crate) fn reasons(fields: &Map) -> Vec<String> {
+    let text = |value: &serde_json::Value| {
+        value.as_str().map_or_else(|| value.to_string(), |text| text.trim().to_owned())
+    };
+    let one = |(name, value): (&String, &serde_json::Value)| match name.as_str() {
+        "reason" => text(value),
+        name => format!("{name}: {}", text(value)),
+    };
+    fields.iter().map(one).collect()
+}
+
+/// Returns the verdict of a reply by lines whose `STATUS:` says that the work failed: no other line outweighs that.
+fn failure(masked: &Masked<'_>, mark: &Mark, words: &[&str]) -> Option<TextVerdict> {
+    let own = match mark {
+        Mark::Key(key) => Some(key.as_str()),
+        Mark::Expects(line) => {
+            parse_key(line.trim()).filter(|found| !found.value.is_empty()).map(|found| found.key)
+        }
+        Mark::Tag { .. } | Mark::Status => return None,
+    };
+    if own.is_some_and(|key| key.eq_ignore_ascii_case("status")) {
+        return None;
+    }
+    let last = sections(masked, &["STATUS"], None).into_iter().rfind(|found| found.key == 0)?;
+    let said = last.loud.first()?.split_whitespace().next().map(bare)?.to_ascii_lowercase();
+    let meant = match said.trim_end_matches([',', ';', ':', '!']) {
+        "failed" | "failure" | "fail" | "error" => "failed",
+        "blocked" => "blocked",
+        _ => return None,
+    };
+    Some(judged(meant, &format!("STATUS: {said}"), words))
 }
 
 /// Returns the outcome that a verdict stands for; one that the gate does not have is no verdict.
@@ -108,7 +174,13 @@ pub(crate) fn looked_for(mark: &Mark, words: &[&str]) -> String {
         Mark::Key(key) => {
             format!("a line {}", each(&|word| format!("`{key}: {word}`"), " or "))
         }
+        Mark::Expects(line) if line.trim_end().ends_with(':') => {
+            format!("a line `{} <value>`", line.trim())
+        }
         Mark::Expects(line) => format!("the line `{line}`"),
+        Mark::Status if words == ["complete"] => {
+            "frontmatter at the beginning, with what is to be handed on".to_owned()
+        }
         Mark::Status => {
             let words = each(&|word| format!("`{word}`"), ", ");
             format!("`$status` in the frontmatter, one of {words}")
@@ -176,79 +248,6 @@ fn places<'a>(loud: &'a str, tag: &'a str) -> impl Iterator<Item = usize> + 'a {
     )
 }
 
-/// Returns the verdict and the values of the keys that were asked for.
-fn read_status(text: &str, words: &[&str], keys: &[&str]) -> (TextVerdict, Vec<(String, String)>) {
-    let mut lines =
-        text.trim_start_matches('\u{feff}').lines().skip_while(|line| line.trim().is_empty());
-    if lines.next().map(str::trim_end) != Some("---") {
-        return (TextVerdict::Nothing, Vec::new());
-    }
-    let mut found: Vec<(&str, String)> = Vec::new();
-    let mut closed = false;
-    for line in lines {
-        let line = line.trim_end();
-        if line == "---" || line == "..." {
-            closed = true;
-            break;
-        }
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        match line.split_once(':').filter(|(key, value)| {
-            is_key(key) && (value.is_empty() || value.starts_with([' ', '\t']))
-        }) {
-            Some((key, value)) => found.push((key, value.trim().to_owned())),
-            // Lines that are no key belong to the value above.
-            None => {
-                if let Some((_, value)) = found.last_mut() {
-                    let line = line.strip_prefix("  ").unwrap_or(line);
-                    *value = if value.is_empty() || is_block(value) {
-                        line.to_owned()
-                    } else {
-                        format!("{value}\n{line}")
-                    };
-                }
-            }
-        }
-    }
-    if !closed {
-        return (TextVerdict::Unreadable("---".to_owned()), Vec::new());
-    }
-    let said: Vec<&str> = found
-        .iter()
-        .filter(|(key, _)| *key == "$status")
-        .map(|(_, value)| unquoted(value))
-        .collect();
-    let verdict = match said.as_slice() {
-        [] => TextVerdict::Nothing,
-        [word] => judged(word, word, words),
-        several => TextVerdict::Unreadable(cut(&several.join(", "), 80)),
-    };
-    let mut values: Vec<(String, String)> = Vec::new();
-    for (key, value) in &found {
-        if let Some(name) = keys.iter().find(|known| known.eq_ignore_ascii_case(key)) {
-            values.retain(|(known, _)| known != name);
-            values.push(((*name).to_owned(), unquoted(value).to_owned()));
-        }
-    }
-    (verdict, values)
-}
-
-fn is_key(text: &str) -> bool {
-    !text.is_empty()
-        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'$' | b'.'))
-}
-
-/// Tells whether a value only says that a block of lines follows.
-fn is_block(value: &str) -> bool {
-    matches!(value, "|" | ">" | "|-" | ">-" | "|+" | ">+")
-}
-
-fn unquoted(value: &str) -> &str {
-    let quoted = |sign: char| value.strip_prefix(sign).and_then(|inner| inner.strip_suffix(sign));
-    if is_block(value) { "" } else { quoted('"').or_else(|| quoted('\'')).unwrap_or(value) }
-}
-
 /// How many items are taken; the text as a whole is kept beside them.
 const ITEM_LIMIT: usize = 50;
 
@@ -305,6 +304,19 @@ fn key_verdict(masked: &Masked<'_>, key: &str, words: &[&str]) -> (TextVerdict, 
 /// Returns whether the text has the line, and where.
 fn line_verdict(masked: &Masked<'_>, wanted: &str) -> (TextVerdict, usize) {
     let wanted = wanted.trim();
+    // A key alone asks for any value.
+    if let Some(key) = parse_key(wanted).filter(|found| found.value.is_empty()) {
+        let Some(found) = sections(masked, &[key.key], None).into_iter().rfind(|own| own.key == 0)
+        else {
+            return (TextVerdict::Nothing, 0);
+        };
+        let said = found.text.iter().map(|line| line.trim()).find(|line| !line.is_empty());
+        let verdict = match said {
+            Some(_) => TextVerdict::Passed,
+            None => TextVerdict::Unreadable(wanted.to_owned()),
+        };
+        return (verdict, found.start);
+    }
     // Of lines that say different things under one key, the last counts.
     let key = parse_key(wanted).map(|found| found.key);
     let mut verdict = (TextVerdict::Nothing, 0);

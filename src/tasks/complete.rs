@@ -9,11 +9,11 @@ use serde_json::json;
 use tracing::warn;
 
 use crate::domain::{
-    Completion, CompletionId, Event, EventId, EventTask, Occurrence, PublicKey, SshSignature,
-    TaskId,
+    Completion, CompletionId, Event, EventId, EventTask, Occurrence, PublicKey, ReplyFields,
+    SshSignature, TaskId,
 };
 use crate::files::completion_file;
-use crate::files::completion_file::{Syntax, front_of, signed_file};
+use crate::files::completion_file::{STATUS, Syntax, front_of, signed_file};
 use crate::files::diagnostic::Diagnostic;
 use crate::files::event::line::{self, event_line};
 use crate::files::event::render::event_value;
@@ -35,21 +35,28 @@ use crate::tasks::plan::{Changed, Choice, DryRun, first_due_step};
 use crate::tasks::publish::secrets_of;
 use crate::tasks::state::task_state::TaskState;
 
-/// Adds a text to a completion. Keys of its frontmatter become outputs, unless the completion has these outputs already.
+/// Adds a text to a completion. Whether its frontmatter has outputs is the gate's decision, but a `$status` is one.
 pub fn add_text(completion: &mut Completion, text: String) {
-    let Some((frontmatter, body)) = front_of(&text) else {
-        completion.body = Some(text);
-        return;
-    };
-    for (key, value) in frontmatter {
-        completion.outputs.entry(key).or_insert(value);
+    completion.fields = front_of(&text).map(Box::new);
+    completion.body = Some(text);
+    if let Some((key, status)) =
+        completion.fields.as_mut().and_then(|own| own.fields.shift_remove_entry(STATUS))
+    {
+        completion.outputs.entry(key).or_insert(status);
     }
-    completion.body = Some(body);
 }
 
 /// Notes the agent run that made the completion. Overwrites what the agent itself wrote there.
 pub fn note_run(completion: &mut Completion, run: &str) {
     completion.metadata.insert("run".to_owned(), json!({"id": run, "verdict": "own"}));
+}
+
+/// Notes the session of the sender. What the completion itself says of it does not count.
+pub fn note_session(completion: &mut Completion, session: Option<&str>) {
+    completion.metadata.shift_remove("session");
+    if let Some(session) = session {
+        completion.metadata.insert("session".to_owned(), json!(session));
+    }
 }
 
 /// Completes the visit that the ticket names; without a ticket, the visit that is open when the task is first read. So of two
@@ -173,6 +180,7 @@ fn mask_secrets(secrets: &Secrets, completion: &mut Completion) {
     if secrets.is_empty() {
         return;
     }
+    mask_fields(secrets, completion.fields.as_deref_mut(), completion.body.as_deref());
     let texts = [&mut completion.summary, &mut completion.rejection_notes, &mut completion.body];
     let blockers = completion.blockers.iter_mut().flatten();
     for text in texts.into_iter().flatten().chain(blockers) {
@@ -181,6 +189,16 @@ fn mask_secrets(secrets: &Secrets, completion: &mut Completion) {
     for map in [&mut completion.outputs, &mut completion.metadata] {
         *map = secrets.masked_map(std::mem::take(map));
     }
+}
+
+/// Masks the secrets in the fields of a reply with that body, which is not masked yet.
+pub(crate) fn mask_fields(secrets: &Secrets, fields: Option<&mut ReplyFields>, body: Option<&str>) {
+    let Some(own) = fields else { return };
+    own.fields = secrets.masked_map(std::mem::take(&mut own.fields));
+    own.fault = own.fault.as_deref().map(|fault| secrets.masked_text(fault));
+    // The body will begin with the masked frontmatter.
+    let front = body.and_then(|body| body.get(..own.length));
+    own.length = front.map_or(0, |front| secrets.masked_text(front).len());
 }
 
 /// Sets visit and branch of a completion that names none, unless the completion has counted already. Fails where the sender names

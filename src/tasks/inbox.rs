@@ -22,7 +22,7 @@ use crate::storage::inbox::{FileClass, InboxFile, VisitMark, Witnessed};
 use crate::storage::lock::is_watched;
 use crate::storage::random::ulid;
 use crate::storage::{Inbox, StoreError, journal};
-use crate::tasks::complete::plan_completion;
+use crate::tasks::complete::{note_session, plan_completion};
 use crate::tasks::state::task_state::committed_task;
 
 /// The most waiting files that are checked. The watcher reports the others when it delivers them.
@@ -302,6 +302,8 @@ pub(crate) fn parse_inbox_file(
             "diagnostics": diagnostics.map(|found| found.to_value()).collect::<Vec<_>>(),
         })
     })?;
+    // A file has no session, whatever it says.
+    note_session(&mut completion, None);
     bind_to_mark(&mut completion, file.visit.as_ref());
     Ok(completion)
 }

@@ -16,7 +16,9 @@ use crate::git::PromptPlace;
 use crate::project::error::ProjectError;
 use crate::rules::{Flaw, Refusal, Workplace};
 use crate::storage::fs::random::ulid;
-use crate::tasks::complete::{Signing, add_text, complete, complete_signed, note_run};
+use crate::tasks::complete::{
+    Signing, add_text, complete, complete_signed, note_run, note_session,
+};
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::state::task_state::TaskState;
 use crate::tasks::view::task_view::{eligible_agents, ended_ticket, ended_visits, warnings_value};
@@ -162,12 +164,14 @@ pub(crate) fn complete_task(
         outputs: given.object("outputs"),
         metadata: given.object("metadata"),
         body: None,
+        fields: None,
         id,
         signature: signature(given)?,
     };
     if let Some(text) = body_text(project, given)? {
         add_text(&mut completion, text);
     }
+    note_session(&mut completion, Some(project.session()));
     // Other tasks that the agent completes are no part of its run.
     if let Some((_, run)) = project.run().filter(|(own, _)| own.task == completion.ticket.task) {
         note_run(&mut completion, run);

@@ -22,6 +22,8 @@ pub(crate) struct ServerSetup {
     pub agent: Option<AgentId>,
     /// The visit that a runner started it for, and the run.
     pub run: Option<(Ticket, String)>,
+    /// The session of the connection, which the rules may compare.
+    pub session: String,
     /// Whether it has only tools that change nothing.
     pub read_only: bool,
     /// Whether the remote of a synced project is asked before something is claimed.
@@ -78,6 +80,10 @@ impl OpenProject<'_> {
     /// Returns the visit that the server was started for, and the run.
     pub(crate) fn run(&self) -> Option<&(Ticket, String)> {
         self.setup.run.as_ref()
+    }
+
+    pub(crate) fn session(&self) -> &str {
+        &self.setup.session
     }
 
     /// Returns who acts.

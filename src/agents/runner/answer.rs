@@ -104,9 +104,17 @@ fn find(
     asked: &RunQuestion<'_>,
     report: &Report,
 ) -> Result<Result<Answer, Vec<Fault>>, &'static str> {
-    let has_variants = matches!(asked.outputs, Outputs::Variants(_));
+    let has_outputs = !matches!(asked.outputs, Outputs::Open);
+    let declared = asked.outputs.names();
+    // Where nobody need name the outcome, what is handed on is an answer.
+    let hands_on = |object: &Map| {
+        let is_declared = object.keys().all(|key| declared.contains(&key.as_str()));
+        asked.default.is_some() && !object.is_empty() && is_declared
+    };
     let is_answer = |object: &Map| {
-        object.contains_key("outcome") || has_variants && object.contains_key("$status")
+        object.contains_key("outcome")
+            || has_outputs && object.contains_key("$status")
+            || hands_on(object)
     };
     if let Some(object) = &report.structured {
         let read = is_answer(object).then(|| answer_of(object.clone()));

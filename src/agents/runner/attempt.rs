@@ -16,7 +16,9 @@ use super::report_formats::read;
 use super::run_types::{RunControl, RunEvent, RunnerSetup};
 use super::verdict::verdict;
 use super::work_finder::{RunnableVisit, VisitEnd, VisitState, visit_state};
-use crate::domain::{AgentId, CompletionId, Launch, RunBounds, Ticket, Timestamp};
+use crate::domain::{
+    AgentId, CompletionId, Destination, Ending, Launch, Outcome, RunBounds, Ticket, Timestamp,
+};
 use crate::project::error::ProjectError;
 use crate::project::trust::RulePrograms;
 use crate::rules::Workplace;
@@ -97,13 +99,37 @@ impl<'a> Attempt<'a> {
         };
         let workflow = rules.workflow_of(&open.file.task).map(|workflow| &workflow.run);
         let limits = [&workplace.duty.run.limits, &launch.limits].into_iter().chain(workflow);
-        let bounds = RunBounds::of(&limits.collect::<Vec<_>>());
+        let mut bounds = RunBounds::of(&limits.collect::<Vec<_>>());
+        // `onFailure` says what happens to a failed run: attempts would multiply its retries.
+        if workplace.gate.exits.on_failure.is_some() {
+            bounds.attempts = workplace.duty.run.limits.attempts.unwrap_or(1);
+        }
         let (number, earlier, since) = (1, None, 0);
         Ok(Self { project, agent, open, workplace, launch, bounds, number, earlier, since, run })
     }
 
     fn ticket(&self) -> &Ticket {
         &self.open.opening.ticket
+    }
+
+    /// Returns the rest of the pause after the visits that failed one after the other and led back to this gate.
+    pub(crate) fn pause_after_failed_visits(&self, now: Timestamp) -> Duration {
+        let (task, gate) = (&self.open.file.task, &self.open.opening.station.gate);
+        let again = Some(Destination::Gate(gate.clone()));
+        let failed = task.history.iter().rev().take_while(|visit| {
+            visit.gate == *gate
+                && visit.to == again
+                && visit.outcome == Ending::Completed(Outcome::Failed)
+        });
+        let Some(open) = task.gate.as_ref() else { return Duration::ZERO };
+        match u32::try_from(failed.count()).unwrap_or(u32::MAX) {
+            0 => Duration::ZERO,
+            count => {
+                let gone = now.as_millisecond() - open.entered.as_millisecond();
+                let gone = Duration::from_millis(u64::try_from(gone).unwrap_or(0));
+                self.bounds.pause(count).saturating_sub(gone)
+            }
+        }
     }
 
     /// Returns the question to the agent, with that prompt.

@@ -12,6 +12,7 @@ use super::answer::RunAnswer;
 use crate::domain::{AgentId, Launch, Placeholder, Preset, Station, Ticket, WorkflowName};
 use crate::files::completion_file::Answer;
 use crate::system::process::{Program, Secrets, is_secret_name};
+use crate::tasks::complete::mask_fields;
 
 /// The facts of one attempt, for placeholders and variables.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -225,7 +226,8 @@ pub(crate) fn masked(secrets: &Secrets, answer: RunAnswer) -> RunAnswer {
         return answer;
     }
     let text = |text: String| secrets.masked_text(&text);
-    let fields = answer.fields;
+    let mut fields = answer.fields;
+    mask_fields(secrets, fields.fields.as_deref_mut(), fields.body.as_deref());
     let fields = Answer {
         summary: fields.summary.map(text),
         blockers: fields.blockers.map(|blockers| blockers.into_iter().map(text).collect()),
@@ -233,6 +235,7 @@ pub(crate) fn masked(secrets: &Secrets, answer: RunAnswer) -> RunAnswer {
         outputs: secrets.masked_map(fields.outputs),
         metadata: secrets.masked_map(fields.metadata),
         body: fields.body.map(text),
+        fields: fields.fields,
         ..Answer::default()
     };
     RunAnswer { fields, ..answer }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::answer::RunQuestion;
+use crate::domain::workflow::gate::Mark;
 use crate::domain::{Outcome, Outputs};
 use crate::files::printable::one_line;
 use crate::files::task_file::TaskFile;
@@ -76,7 +77,8 @@ fn answer_format(asked: &RunQuestion<'_>, has_mcp: bool, output: &Path) -> Strin
         ways.insert(0, "call the tool `aof_task_complete`".to_owned());
     }
     ways.extend(asked.signal.map(|signal| {
-        format!("end your last message with {}", looked_for_at(&signal.mark, &asked.possible))
+        let place = if signal.mark == Mark::Status { "begin" } else { "end" };
+        format!("{place} your last message with {}", looked_for_at(&signal.mark, &asked.possible))
     }));
     let ways: Vec<String> =
         ways.iter().zip(1..).map(|(way, number)| format!("{number}. {way}")).collect();
@@ -172,7 +174,6 @@ mod tests {
     use crate::agents::runner::report::{Exit, RunOutput};
     use crate::agents::runner::report_formats::all_text;
     use crate::agents::runner::verdict::verdict;
-    use crate::domain::workflow::gate::Mark;
     use crate::domain::{AgentId, Outcome, Signal, Ticket};
     use crate::files::config::shape_file;
     use crate::files::yaml;

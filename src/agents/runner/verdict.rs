@@ -16,7 +16,7 @@ use super::report::{
     Exit, Report, RunOutput, Trouble, TroubleKind, last_line, last_lines, plain, shortened, tail,
 };
 use crate::domain::{Outcome, Signal, listed};
-use crate::files::completion_file::Answer;
+use crate::files::completion_file::{Answer, front_of};
 use crate::rules::verdict::{looked_for_at, outcome, read_at};
 
 #[cfg(test)]
@@ -100,7 +100,9 @@ impl EndedRun<'_> {
 
     fn read(&self, signal: &Signal, text: &str) -> Option<Outcome> {
         let possible = &self.asked.possible;
-        outcome(signal, possible, &read_at(signal, possible, self.asked.outputs, text).verdict)
+        let fields = front_of(text);
+        let reading = read_at(signal, possible, self.asked.outputs, text, fields.as_ref());
+        outcome(signal, possible, &reading.verdict)
     }
 
     /// Returns the text as the answer, which the engine reads. `whole` is the outcome of the whole text.
@@ -120,7 +122,8 @@ impl EndedRun<'_> {
                 looked_for_at(&signal.mark, &self.asked.possible)
             ));
         }
-        let fields = Answer { body: Some(body.to_owned()), ..Answer::default() };
+        let (body, fields) = (Some(body.to_owned()), front_of(body).map(Box::new));
+        let fields = Answer { body, fields, ..Answer::default() };
         Ok(RunAnswer { source: AnswerSource::Signal, outcome: None, fields })
     }
 
@@ -129,9 +132,14 @@ impl EndedRun<'_> {
     fn answer_of_status(&self, outcome: &Outcome) -> RunAnswer {
         let text = tail(self.report.text.trim(), TEXT_LIMIT);
         let only_passes = self.asked.exit.iter().all(|(_, outcome)| self.asked.passes(outcome));
-        if only_passes && let Some(line) = text.lines().next() {
-            let summary = Some(shortened(line, SUMMARY_LENGTH));
-            let fields = Answer { summary, body: Some(text.to_owned()), ..Answer::default() };
+        if only_passes && !text.is_empty() {
+            let fields = front_of(text).map(Box::new);
+            let rest = &text[fields.as_ref().map_or(0, |own| own.length)..];
+            let line = rest.lines().find(|line| !line.trim().is_empty());
+            let summary =
+                line.map_or_else(|| self.summary.clone(), |line| shortened(line, SUMMARY_LENGTH));
+            let (summary, body) = (Some(summary), Some(text.to_owned()));
+            let fields = Answer { summary, body, fields, ..Answer::default() };
             return RunAnswer {
                 source: AnswerSource::ExitStatus,
                 outcome: Some(outcome.clone()),

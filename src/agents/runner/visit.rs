@@ -15,7 +15,7 @@ use super::verdict::verdict;
 use super::work_finder::{Assignment, CompletedVisit, VisitEnd, VisitState, visit_state};
 use crate::dispatch::claim::claim;
 use crate::dispatch::workplaces::left_behind;
-use crate::domain::{Completion, CompletionId, Outcome};
+use crate::domain::{Completion, CompletionId, Outcome, RunBounds};
 use crate::files::completion_file::Answer;
 use crate::git::PromptPlace;
 use crate::project::error::ProjectError;
@@ -81,6 +81,13 @@ pub(crate) fn work(
         release_claim(project, assignment, control);
     }
     end
+}
+
+/// Returns the pause before another attempt. One that nobody set ends at a random time in its second half, so that several runners
+/// do not retry at once.
+fn pause_after(bounds: &RunBounds, failed: u32) -> Result<Duration, ProjectError> {
+    let pause = bounds.pause(failed);
+    Ok(if bounds.is_delay_given { pause } else { pause / 2 + (pause / 2).mul_f64(chance()?) })
 }
 
 /// Releases the claim. A failure is reported, since nobody else can work at the task then.
@@ -168,9 +175,14 @@ impl<'a> VisitRun<'a> {
             if failed >= attempt.bounds.attempts {
                 return self.give_up(&attempt);
             }
-            // The pause ends at a random time in its second half, so that several runners do not retry at once.
-            let pause = Duration::from_secs(attempt.bounds.pause(failed)) / 2;
-            if has_tried && !self.sleep(pause + pause.mul_f64(chance()?)) {
+            let pause = if has_tried {
+                pause_after(&attempt.bounds, failed)?
+            } else if failed == 0 && attempt.bounds.is_delay_given {
+                attempt.pause_after_failed_visits((self.project.clock)())
+            } else {
+                Duration::ZERO
+            };
+            if !self.sleep(pause) {
                 return Ok(VisitEnd::Stopped);
             }
             has_tried = true;
@@ -288,8 +300,7 @@ impl<'a> VisitRun<'a> {
         }
         let failed = u32::try_from(self.failures()?.len()).unwrap_or(u32::MAX);
         let (bounds, ticket) = (&attempt.bounds, self.assignment.ticket.clone());
-        let again_in =
-            (failed < bounds.attempts).then(|| Duration::from_secs(bounds.pause(failed)));
+        let again_in = (failed < bounds.attempts).then(|| bounds.pause(failed));
         let attempt = attempt.number;
         (self.control.news)(RunEvent::AttemptFailed { ticket, attempt, why, again_in });
         Ok(self.earlier(&record)?)
@@ -438,9 +449,9 @@ impl<'a> VisitRun<'a> {
         let mut metadata = fields.metadata;
         metadata.insert("run".to_owned(), run_value(run, answer.source, end, took));
         // The session separates workers, so they cannot choose it.
-        if let Some(session) = end.and_then(|end| end.told.session.clone()) {
-            metadata.insert("session".to_owned(), session.into());
-        }
+        let session = end.and_then(|end| end.told.session.clone());
+        let session = session.unwrap_or_else(|| run.to_string());
+        metadata.insert("session".to_owned(), session.into());
         Completion {
             ticket: self.assignment.ticket.clone(),
             gate: None,
@@ -452,6 +463,7 @@ impl<'a> VisitRun<'a> {
             outputs: fields.outputs,
             metadata,
             body: fields.body,
+            fields: fields.fields,
             // An id of the agent's own might have been used already.
             id: run.clone(),
             signature: None,

@@ -141,6 +141,7 @@ impl Terminal<'_> {
             outputs,
             metadata: Map::new(),
             body: None,
+            fields: None,
             id: ulid(now()).ok()?,
             signature: None,
         })

@@ -7,9 +7,11 @@ use crate::agents::mcp::open_project::ServerSetup;
 use crate::agents::mcp::server::serve;
 use crate::agents::mcp::wiring_check::{WiringReport, check};
 use crate::cli::{
-    ActingAgent, CliResult, OfflineOption, Session, bold, current_run, cyan, green, now, yellow,
+    ActingAgent, CliResult, OfflineOption, Session, bold, current_run, current_session, cyan,
+    green, now, yellow,
 };
 use crate::files::printable::inert;
+use crate::storage::random::ulid;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -39,6 +41,7 @@ pub(crate) fn run(session: &Session, args: &McpArgs) -> CliResult {
         directory: session.directory.clone(),
         agent: args.who.agent.clone(),
         run: current_run(),
+        session: current_session().map_or_else(|| ulid(now()).map(|id| id.to_string()), Ok)?,
         read_only: args.read_only,
         network: args.offline_option.network(),
         wait: session.wait,

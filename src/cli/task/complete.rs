@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use super::actions;
 use crate::cli::length;
 use crate::cli::{
-    ActingAgent, CliError, CliResult, DryRunOption, Session, SignWith, current_run, key_value, now,
-    object, text_input,
+    ActingAgent, CliError, CliResult, DryRunOption, Session, SignWith, current_run,
+    current_session, key_value, now, object, text_input,
 };
 use crate::domain::{AgentId, Completion, CompletionId, GateId, Ticket, listed};
 use crate::files::printable::one_line;
@@ -15,7 +15,7 @@ use crate::project::workspace::Workspace;
 use crate::rules::{Refusal, Rules, Workplace, branch_of};
 use crate::storage::random::ulid;
 use crate::system::terminal::all_quoted;
-use crate::tasks::complete::{add_text, complete, complete_signed, note_run};
+use crate::tasks::complete::{add_text, complete, complete_signed, note_run, note_session};
 use crate::tasks::plan::DryRun;
 use crate::tasks::view::task_view::{ended_ticket, ended_visits, gates_passed, show};
 
@@ -174,12 +174,14 @@ fn completion(args: &CompleteArgs, agent: AgentId) -> CliResult<Completion> {
         outputs: object(&args.outputs),
         metadata: object(&args.metadata),
         body: None,
+        fields: None,
         id: args.id.clone().map_or_else(|| ulid(now()), Ok)?,
         signature: None,
     };
     if let Some(text) = args.file.as_deref().map(text_input::text).transpose()? {
         add_text(&mut completion, text);
     }
+    note_session(&mut completion, current_session().as_deref());
     // A completion of another task does not belong to the run.
     if let Some((_, run)) = current_run().filter(|(ticket, _)| ticket.task == args.ticket.task) {
         note_run(&mut completion, &run);

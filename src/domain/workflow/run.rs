@@ -1,8 +1,10 @@
 //! How an agent is started, and how long, how often and with what it may run (`run` of an agent, a workflow, a gate). Who
 //! starts it is no matter of this module.
 
+use std::time::Duration;
+
 use crate::domain::words::words;
-use crate::domain::{Outcome, Period};
+use crate::domain::{Outcome, Period, RetryDelay};
 
 words!(
     /// A program that aof knows how to start and to read.
@@ -120,7 +122,7 @@ pub struct RunLimits {
     /// How many attempts a visit has, the first included; never 0.
     pub attempts: Option<u32>,
     /// The pause after the first attempt.
-    pub delay: Option<Period>,
+    pub delay: Option<RetryDelay>,
     /// What each pause is multiplied with for the next; never 0.
     pub factor: Option<u32>,
     pub longest: Option<Period>,
@@ -137,7 +139,9 @@ pub struct RunBounds {
     pub model: Option<String>,
     /// How many attempts a visit has.
     pub attempts: u32,
-    delay: Period,
+    /// Whether somebody said how long the first pause is: then chance does not shorten it.
+    pub is_delay_given: bool,
+    delay: Duration,
     factor: u32,
     longest: Period,
 }
@@ -167,19 +171,19 @@ impl RunBounds {
             idle: period(|limits| limits.idle, Self::IDLE),
             model: first(all, |limits| limits.model.clone()),
             attempts: first(all, |limits| limits.attempts).unwrap_or(Self::ATTEMPTS),
-            delay: period(|limits| limits.delay, delay),
+            is_delay_given: first(all, |limits| limits.delay).is_some(),
+            delay: first(all, |limits| limits.delay)
+                .map_or(Duration::from_secs(delay), |pause| pause.0),
             factor: first(all, |limits| limits.factor).unwrap_or(factor),
             longest: period(|limits| limits.longest, longest),
         }
     }
 
-    /// Returns the pause after that many failed attempts, in seconds, before chance shortens it.
-    pub fn pause(&self, failed: u32) -> u64 {
-        let factor = u64::from(self.factor).saturating_pow(failed.saturating_sub(1));
-        self.delay
-            .seconds()
-            .saturating_mul(factor)
-            .min(self.longest.seconds().max(self.delay.seconds()))
+    /// Returns the pause after that many failed attempts, before chance shortens it.
+    pub fn pause(&self, failed: u32) -> Duration {
+        let factor = self.factor.saturating_pow(failed.saturating_sub(1));
+        let longest = Duration::from_secs(self.longest.seconds()).max(self.delay);
+        self.delay.saturating_mul(factor).min(longest)
     }
 }
 
@@ -215,11 +219,13 @@ mod tests {
     fn pauses_grow_up_to_the_longest() {
         let pauses = |limits: RunLimits| {
             let bounds = RunBounds::of(&[&limits]);
-            [1, 2, 3, 4, 100].map(|failed| bounds.pause(failed))
+            [1, 2, 3, 4, 100].map(|failed| bounds.pause(failed).as_millis())
         };
-        assert_eq!(pauses(RunLimits::default()), [5, 10, 20, 40, 300]);
-        let period = |seconds| Some(Period::of_seconds(seconds));
-        let fixed = RunLimits { factor: Some(1), delay: period(600), ..RunLimits::default() };
-        assert_eq!(pauses(fixed), [600; 5], "a delay that is longer than the longest counts");
+        assert_eq!(pauses(RunLimits::default()), [5_000, 10_000, 20_000, 40_000, 300_000]);
+        let pause = |text: &str| Some(text.parse::<RetryDelay>().unwrap());
+        let short = RunLimits { delay: pause("1500ms"), ..RunLimits::default() };
+        assert_eq!(pauses(short)[..3], [1_500, 3_000, 6_000]);
+        let fixed = RunLimits { factor: Some(1), delay: pause("10m"), ..RunLimits::default() };
+        assert_eq!(pauses(fixed), [600_000; 5], "a delay that is longer than the longest counts");
     }
 }

@@ -143,12 +143,11 @@ fn read_separate(node: &Node<'_>, faults: &Faults) -> Option<(Vec<GateId>, Ident
 }
 
 /// Fields that only gates have, with the reason why a branch has none.
-const OF_GATES: [(&str, &str); 9] = [
+const OF_GATES: [(&str, &str); 8] = [
     ("type", "a branch is always somebody's work: a fork has no forks and no conditions inside"),
     ("branches", "a fork has no forks inside: name all branches side by side"),
     ("joinStrategy", "the fork says how its branches join"),
     ("rejectTo", "the fork says where a rejection leads, once for all branches"),
-    ("onFailure", "a branch that fails is blocked; the fork says where the task goes"),
     ("maxRetries", "the fork says how often it sends back"),
     ("onExhausted", "the fork says what happens to a task that it has sent back too often"),
     ("detour", "the fork is the detour, or none"),
@@ -169,11 +168,12 @@ fn read_branch(node: &Node<'_>, faults: &Faults) -> Option<Branch> {
     let fields = FieldReader::of(node, "a branch", faults)?;
     let gate = read_common(&fields);
     let routes = fields.with("routes", read_routes).unwrap_or_default();
+    let on_failure = fields.with("onFailure", read_failure).flatten();
     let duty = read_duty(&fields);
     fields.refuse_unknown_but(|key| {
         OF_GATES.iter().find(|(field, _)| *field == key).map(|(_, why)| (*why).to_owned())
     });
-    let exits = Exits { routes, ..Exits::default() };
+    let exits = Exits { routes, on_failure, ..Exits::default() };
     Branch::new(Gate { exits, kind: GateKind::Work(Box::new(duty?)), ..gate? })
 }
 

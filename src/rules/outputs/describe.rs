@@ -240,7 +240,8 @@ fn whole(interval: &Interval) -> Number {
 /// Returns the value that the text stands for. A text that does not fit stays a text, for the judgement to say so.
 pub fn from_text(shape: &Shape, text: &str) -> Value {
     let text = text.trim();
-    let json = || serde_json::from_str::<Value>(text).ok();
+    let plain = unfenced(text);
+    let json = || serde_json::from_str::<Value>(plain).ok();
     let said = |value: &Value| match value {
         Value::String(word) => word.eq_ignore_ascii_case(text),
         other => json().is_some_and(|json| same(&json, other)),
@@ -260,20 +261,39 @@ pub fn from_text(shape: &Shape, text: &str) -> Value {
                 let item = |text: &str| {
                     list.items.as_ref().map_or_else(|| text.into(), |shape| from_text(shape, text))
                 };
-                return items(text).into_iter().map(item).collect();
+                return items(plain).into_iter().map(item).collect();
             }
             _ => {}
         }
     }
+    // Where anything goes, what is written as a list or an object is one.
+    if shape.kinds.is_empty() && shape.values.is_empty() {
+        return match json() {
+            Some(value @ (Value::Array(_) | Value::Object(_))) => value,
+            _ => Value::String(text.to_owned()),
+        };
+    }
     Value::String(text.to_owned())
 }
 
+/// Returns the content of a text that is one block of code.
+fn unfenced(text: &str) -> &str {
+    let inner = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
+    inner.and_then(|inner| inner.split_once('\n')).map_or(text, |(_, code)| code.trim())
+}
+
 /// Splits a text into items: one a line, or with commas on a single line.
-fn items(text: &str) -> Vec<&str> {
-    let lines: Vec<&str> = text.lines().map(unmarked).filter(|line| !line.is_empty()).collect();
+fn items<'t>(text: &'t str) -> Vec<&'t str> {
+    let lines: Vec<&'t str> = text.lines().map(unmarked).filter(|line| !line.is_empty()).collect();
     match lines.as_slice() {
         [one] if !text.starts_with(['-', '*', '+']) => {
-            one.split(',').map(str::trim).filter(|item| !item.is_empty()).collect()
+            let listed = one.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+            let unquoted = |item: &'t str| match listed {
+                Some(_) => item.trim().trim_matches(['"', '\'']),
+                None => item.trim(),
+            };
+            let items = listed.unwrap_or(one).split(',').map(unquoted);
+            items.filter(|item| !item.is_empty()).collect()
         }
         _ => lines,
     }

@@ -199,15 +199,17 @@ pub(crate) fn another_has(
     }
 }
 
-/// Refuses a completion from the same session as that of a gate which this one must be separate from.
+/// Refuses a completion from the same session as that of a gate which this one must be separate from. Without two sessions to
+/// compare, the agents are compared.
 pub(crate) fn check_separate_session(
     task: &Task,
     workplace: &Workplace<'_>,
     completion: &Completion,
 ) -> Result<(), Refusal> {
     let session = completion.metadata.get("session");
-    let same = |visit: &Visit| {
-        session.is_none() || visit.metadata.get("session").is_none_or(|own| Some(own) == session)
+    let same = |visit: &Visit| match (session, visit.metadata.get("session")) {
+        (Some(session), Some(own)) => session == own,
+        _ => visit.agent.as_ref() == Some(&completion.agent),
     };
     same_worker_visit(task, workplace, Identity::Session, same)
         .map_or(Ok(()), |done| Err(not_separate(task, workplace, &completion.agent, done)))

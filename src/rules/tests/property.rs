@@ -139,7 +139,7 @@ proptest! {
             }
             prop_assert!(matches!(explain(&rules, Some(&task), &after), StateChange::Act(_)), "{:?}\n{:#?}\n{:#?}", act, task, after);
             if let (Act::Unblock { .. }, Some(open)) = (&act, &after.gate) {
-                let marks = (open.held, open.overdue, open.resumed.or(Some(open.entered)));
+                let marks = (open.held, open.overdue_since(), open.resumed.or(Some(open.entered)));
                 prop_assert_eq!(marks, (None, None, Some(after.updated)), "whoever sets it going gives it a full term");
             }
             if let Act::Depend { lost } = &act {

@@ -164,6 +164,7 @@ pub(crate) fn completion(agent: &str, outcome: &str) -> Completion {
         outputs: Map::new(),
         metadata: Map::new(),
         body: None,
+        fields: None,
         id: id("unset"),
         signature: None,
     }

@@ -2,19 +2,18 @@
 
 use super::claims;
 use super::fold::{self, arrive, not_looping};
+use super::reply::{fill_from_text, first_line, reading, take_fields, text, verdict};
 use super::visit::{Transition, blank, check_ticket};
-use crate::domain::workflow::gate::Mark;
 use crate::domain::{
-    BODY_LIMIT, Completion, Ending, Event, Fork, GateId, GateKind, Map, OpenVisit, Outcome, Signal,
-    Stamp, Status, Task, Visit, Work, Workflow,
+    BODY_LIMIT, Completion, Ending, Event, Fork, GateId, GateKind, Map, OpenVisit, Outcome,
+    SUSPEND, Stamp, Status, Task, Visit, Work, Workflow,
 };
 use crate::rules::act::{Act, Decision, Warning, WorkflowStep};
-use crate::rules::outputs::{example, from_text, settle_at, shape_of};
+use crate::rules::outputs::{example, settle_at, shape_of};
 use crate::rules::refusal::Refusal;
 use crate::rules::routing::workplace::{Workplace, check_separate_session, may_complete};
 use crate::rules::routing::{fork, route};
-use crate::rules::verdict::{TextVerdict, VerdictReading, looked_for_at, outcome, read_at};
-use crate::rules::workflow::graph::goes_back;
+use crate::rules::verdict::STATUS;
 use crate::rules::workflow::rules::Rules;
 
 /// Decides a completion. `stamp` identifies it in the history; its time is never before the beginning of the visit.
@@ -83,6 +82,7 @@ pub(crate) fn pass(transition: &Transition<'_>) -> Result<WorkflowStep, Refusal>
     }
     not_looping(rules, task)?;
     let mut trouble = Vec::new();
+    let mut blockers = Vec::new();
     let (outcome, summary) = if void {
         (Outcome::Complete, "No branch applies".to_owned())
     } else if let Some((join, _)) = &joined {
@@ -90,15 +90,29 @@ pub(crate) fn pass(transition: &Transition<'_>) -> Result<WorkflowStep, Refusal>
     } else {
         let (holds, met) = route::judgement(rules, workflow, gate, task);
         trouble = met;
-        let outcome = route::decision(holds);
         let when = gate.when.as_deref().unwrap_or_default();
-        let summary = format!("The condition is {outcome}: {when}");
-        (outcome, summary)
+        // Neither way is right where nobody knows which.
+        if let Some(trouble) = trouble.first_mut() {
+            // The task stays here.
+            trouble.entered = true;
+            let what = format!("The condition cannot be evaluated: {}: {when}", trouble.error);
+            blockers.push(what.clone());
+            (Outcome::Blocked, what)
+        } else {
+            let outcome = route::decision(holds);
+            let summary = format!("The condition is {outcome}: {when}");
+            (outcome, summary)
+        }
     };
     let (join, unfinished) = joined.unzip();
     let unfinished = unfinished.unwrap_or_default();
-    let visit =
-        Visit { join, unfinished, summary, ..blank(open, Ending::Completed(outcome.clone())) };
+    let visit = Visit {
+        join,
+        unfinished,
+        summary,
+        blockers,
+        ..blank(open, Ending::Completed(outcome.clone()))
+    };
     let mut step = end_visit(transition, workflow, index, Some(&outcome), visit, None);
     step.met(trouble);
     Ok(step)
@@ -313,15 +327,6 @@ fn is_vague(text: &str) -> bool {
         .all(|word| is_empty(&word))
 }
 
-/// The key of the outcome in the outputs.
-const STATUS: &str = "$status";
-
-/// The longest notes that are taken from a text, in bytes.
-const NOTES_LIMIT: usize = 4 * 1024;
-
-/// The summary for a text without content.
-const SILENCE: &str = "Handed in nothing that could be read";
-
 /// A completion whose outcome is known, with the values that its text gives.
 pub(crate) struct Interpreted {
     pub(crate) outcome: Outcome,
@@ -338,16 +343,28 @@ pub(crate) fn interpret(
     given: &Completion,
 ) -> Result<Interpreted, Refusal> {
     let mut completion = given.clone();
+    let is_document = take_fields(workplace, &mut completion)?;
     completion.outcome = take_outcome_word(workplace, &mut completion)?;
-    // In a document with its own outcome, the first line is the summary.
-    if completion.summary.is_none() && given.outputs.contains_key(STATUS) {
-        completion.summary = completion.body.as_deref().and_then(first_line);
+    // In a document with its own outcome, the first line of text is the summary.
+    let front = given.fields.as_ref().filter(|_| !is_document).map_or(0, |own| own.length);
+    let is_read = front > 0 && workplace.duty.signal.is_some();
+    if completion.summary.is_none()
+        && (is_document || is_read || given.outputs.contains_key(STATUS))
+    {
+        completion.summary = completion.body.as_ref().and_then(|body| first_line(&body[front..]));
+        let names: Vec<&str> = completion.outputs.keys().map(String::as_str).collect();
+        let handed_on = format!("Handed on {}", names.join(", "));
+        completion.summary = completion
+            .summary
+            .or(Some(handed_on).filter(|_| !names.is_empty()))
+            .or_else(|| completion.blockers.as_ref()?.first().cloned());
     }
     let mut warnings = Vec::new();
     if completion.outcome.is_none()
         && let Some(signal) = &workplace.duty.signal
     {
-        warnings.extend(fill_from_text(workflow, task, workplace, signal, &mut completion));
+        let fields = given.fields.as_deref();
+        warnings.extend(fill_from_text(workflow, task, workplace, signal, fields, &mut completion));
     }
     let outcome = outcome_at(rules, workplace, &workflow.default_outcome, &completion)?;
     check_content(&outcome, &completion)?;
@@ -382,7 +399,8 @@ pub(crate) fn check_contradiction(
     if matches!(outcome, Outcome::Blocked | Outcome::Failed | Outcome::Skip) {
         return Ok(());
     }
-    match verdict(workplace, signal, &reading(workplace, signal, text(&completion))) {
+    let fields = given.fields.as_deref();
+    match verdict(workplace, signal, &reading(workplace, signal, text(&completion), fields)) {
         Some(verdict) if verdict != *outcome => Err(Refusal::ContradictoryVerdict {
             gate: workplace.station(),
             outcome: outcome.clone(),
@@ -402,124 +420,16 @@ fn take_outcome_word(
         other => other.to_string(),
     });
     // `_` stands for the only way out there is.
-    let status = status.filter(|status| status != "_" || workplace.judges());
+    let status = status.filter(|status| status != "_" || workplace.judges()).map(|status| {
+        let suspends = status.eq_ignore_ascii_case(SUSPEND);
+        if suspends { Outcome::Blocked.to_string() } else { status }
+    });
     match (completion.outcome.clone(), status) {
         (Some(outcome), Some(status)) if !outcome.eq_ignore_ascii_case(&status) => {
             Err(Refusal::ContradictoryStatus { outcome, status })
         }
         (outcome, status) => Ok(outcome.or(status)),
     }
-}
-
-fn text(completion: &Completion) -> &str {
-    let texts = [&completion.body, &completion.summary];
-    texts.into_iter().flatten().find(|text| !text.trim().is_empty()).map_or("", String::as_str)
-}
-
-fn reading(workplace: &Workplace<'_>, signal: &Signal, text: &str) -> VerdictReading {
-    read_at(signal, &workplace.gate.possible(), &workplace.duty.outputs, text)
-}
-
-fn verdict(
-    workplace: &Workplace<'_>,
-    signal: &Signal,
-    reading: &VerdictReading,
-) -> Option<Outcome> {
-    outcome(signal, &workplace.gate.possible(), &reading.verdict)
-}
-
-/// Returns what a text has instead of a valid verdict.
-fn text_instead(signal: &Signal, reading: TextVerdict) -> Option<String> {
-    let tagged = |word: &str| match &signal.mark {
-        Mark::Tag { tag, .. } => format!("<{tag}>{word}</{tag}>"),
-        Mark::Expects(line) => line.clone(),
-        Mark::Key(_) | Mark::Status => word.to_owned(),
-    };
-    match reading {
-        TextVerdict::Passed => Some(tagged("PASS")),
-        TextVerdict::Failed => Some(tagged("FAIL")),
-        TextVerdict::Named(word) | TextVerdict::Unreadable(word) => Some(word),
-        TextVerdict::Nothing => None,
-    }
-}
-
-/// Fills in outcome, outputs and requested changes from the text. Returns a warning if it has no verdict.
-fn fill_from_text(
-    workflow: &Workflow,
-    task: &Task,
-    workplace: &Workplace<'_>,
-    signal: &Signal,
-    completion: &mut Completion,
-) -> Option<Warning> {
-    let text = text(completion).to_owned();
-    let reading = reading(workplace, signal, &text);
-    let found = verdict(workplace, signal, &reading);
-    let outcome = found.clone().or_else(|| signal.missing.clone()).unwrap_or(Outcome::NeedsReview);
-    completion.outcome = Some(outcome.to_string());
-    if let Some(shape) = shape_of(workplace.duty, &outcome) {
-        for (name, value) in &reading.values {
-            let declared = shape.fields().and_then(|fields| fields.get(name));
-            if let Some(shape) = declared.filter(|_| !completion.outputs.contains_key(name)) {
-                completion.outputs.insert(name.clone(), from_text(shape, value));
-            }
-        }
-    }
-    if completion.summary.as_ref().is_none_or(|summary| summary.trim().is_empty()) {
-        completion.summary = Some(first_line(&text).unwrap_or_else(|| SILENCE.to_owned()));
-    }
-    let back = matches!(outcome, Outcome::NeedsReview | Outcome::Blocked)
-        || goes_back(workflow, workplace.gate, &outcome);
-    if back {
-        if completion.blockers.is_none() {
-            let items = if reading.items.is_empty() {
-                let judged = "Settle what the notes say";
-                let silent = "No verdict could be read; the notes say what there is";
-                vec![if found.is_some() { judged } else { silent }.to_owned()]
-            } else {
-                reading.items
-            };
-            completion.blockers = Some(items);
-        }
-        if completion.rejection_notes.is_none() {
-            completion.rejection_notes = Some(notes(&text));
-        }
-    }
-    if found.is_some() {
-        return None;
-    }
-    Some(Warning::NoVerdict {
-        gate: workplace.station(),
-        attempt: attempt_number(task, workplace),
-        looked_for: looked_for_at(&signal.mark, &workplace.gate.possible()),
-        found: text_instead(signal, reading.verdict),
-        outcome,
-    })
-}
-
-/// Returns the number of this visit of its gate or branch, from 1.
-fn attempt_number(task: &Task, workplace: &Workplace<'_>) -> usize {
-    let here = workplace.station();
-    let earlier =
-        task.history.iter().filter(|visit| visit.gate == here.gate && visit.branch == here.branch);
-    earlier.count() + 1
-}
-
-fn first_line(text: &str) -> Option<String> {
-    text.lines().map(str::trim).find(|line| !line.is_empty()).map(|line| cut(line, 200).to_owned())
-}
-
-fn notes(text: &str) -> String {
-    let text = text.trim();
-    let start = cut(text, NOTES_LIMIT);
-    if start.len() == text.len() {
-        text.to_owned()
-    } else {
-        format!("{start}\n\n[the rest is in the task's body]")
-    }
-}
-
-fn cut(text: &str, limit: usize) -> &str {
-    &text[..text.floor_char_boundary(limit)]
 }
 
 #[cfg(test)]

@@ -5,5 +5,6 @@ pub(crate) mod completion;
 pub(crate) mod decide;
 pub(crate) mod fold;
 pub(crate) mod repeated;
+pub(crate) mod reply;
 pub(crate) mod rule_changes;
 pub(crate) mod visit;

@@ -4,11 +4,12 @@ use super::checker::{Finding, RuleChecker};
 use crate::domain::workflow::gate::Mark;
 use crate::domain::workflow::shape::ShapeKind;
 use crate::domain::{
-    AgentId, Duty, Gate, GateKind, GateRun, Identity, OnConditionError, Outcome, Outputs, RoleId,
-    Severity, Shape, Signal, Station, did_you_mean, listed,
+    AgentId, Duty, Gate, GateId, GateKind, GateRun, Identity, OnConditionError, Outcome, Outputs,
+    RoleId, Severity, Shape, Signal, Station, did_you_mean, listed,
 };
 use crate::rules::condition::Condition;
 use crate::rules::outputs::{Problem, judge_value};
+use crate::rules::workflow::graph::goes_back;
 use crate::rules::workflow::rules::{CONDITION_NAMES, DECIDING_NAMES};
 
 impl RuleChecker<'_> {
@@ -115,9 +116,47 @@ impl RuleChecker<'_> {
                 .unwrap_or_else(|| format!("name one of {}", listed(names)));
             self.error("unknown_gate", "separateFrom", message, help);
         }
+        if duty.separate_by == Identity::Agent {
+            self.staffing(duty);
+        }
         if duty.separate_from.is_empty() && duty.separate_by == Identity::Session {
             self.ignored("separateFrom", "no gate is named", "name the gates");
         }
+    }
+
+    /// Says so where each agent of the role must have worked at a gate that this one is kept apart from.
+    fn staffing(&mut self, duty: &Duty) {
+        let (workflow, org) = (self.workflow, self.org);
+        let members = |duty: &Duty| -> Vec<&AgentId> {
+            let role = org.role(&duty.role);
+            let human = duty.require_human || role.is_some_and(|role| role.require_human);
+            let fits = |agent: &&AgentId| org.is_registered(agent) && (!human || agent.is_human());
+            role.map(|role| role.agents.iter().filter(fits).collect()).unwrap_or_default()
+        };
+        let own = members(duty);
+        let others: Vec<(&GateId, Vec<&AgentId>)> = duty
+            .separate_from
+            .iter()
+            .filter_map(|id| {
+                let (_, gate) = workflow.gate(id)?;
+                let work = members(gate.duty()?);
+                // A gate that does not always apply leaves somebody free.
+                (gate.when.is_none() && !gate.detour && !work.is_empty()).then_some((id, work))
+            })
+            .collect();
+        let can_pass = |agent: &&&AgentId| {
+            others.iter().all(|(_, work)| work.iter().any(|other| other != *agent))
+        };
+        if own.is_empty() || own.iter().any(|agent| can_pass(&agent)) {
+            return;
+        }
+        let (gates, names) = (listed(others.iter().map(|(id, _)| id)), listed(own));
+        let message = format!(
+            "nobody can complete gate `{}`: it is kept apart from {gates}, and role `{}` has only {names}, who works there too",
+            self.gate.id, duty.role
+        );
+        let help = "add another agent to one of the roles in org.yaml, or remove `separateFrom`";
+        self.warn("nobody_is_separate", "separateFrom", message, help);
     }
 
     fn run(&mut self, duty: &Duty, human: bool) {
@@ -126,6 +165,15 @@ impl RuleChecker<'_> {
             let message = format!("gate `{}` is for people: nothing is started there", gate.id);
             self.error("dead_field", "run", message, "remove `run`");
             return;
+        }
+        let tries_again = self.branch.is_none() && goes_back(self.workflow, gate, &Outcome::Failed);
+        if tries_again && duty.run.limits.attempts.is_some() {
+            let message = format!(
+                "`onFailure` of gate `{}` tries again, so `run.attempts` would multiply the runs",
+                gate.id
+            );
+            let help = "remove `attempts`: `maxRetries` says how often it is tried again";
+            self.error("dead_field", "run", message, help);
         }
         let possible = gate.possible();
         for (status, outcome) in &duty.run.exit {

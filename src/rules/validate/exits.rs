@@ -256,12 +256,11 @@ impl RuleChecker<'_> {
     pub(crate) fn branch_exits(&mut self, branch: &Branch) {
         let (id, exits) = (branch.id(), &branch.gate().exits);
         let before = self.findings.len();
-        for (outcome, route) in &exits.routes {
+        for (outcome, route) in exits.written() {
             let allowed: &[Target] = match outcome {
                 Outcome::Complete | Outcome::Skip => &[Target::Next],
-                Outcome::NeedsReview => &[Target::Previous, Target::Hold],
+                Outcome::NeedsReview | Outcome::Failed => &[Target::Previous, Target::Hold],
                 Outcome::Blocked => &[Target::Hold],
-                Outcome::Failed => &[],
                 Outcome::Decision(_) => &[Target::Next, Target::Previous, Target::Hold],
             };
             if !allowed.contains(&route.to) {

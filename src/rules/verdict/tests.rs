@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use serde_json::json;
 
 use super::*;
 
@@ -224,32 +225,75 @@ fn a_line_is_expected() {
 
 #[test]
 fn frontmatter_says_its_status() {
+    let decides: Vec<Outcome> =
+        ["approved", "rejected", "blocked"].map(|word| word.parse().unwrap()).into();
+    let passes: Vec<Outcome> = ["complete", "blocked"].map(|word| word.parse().unwrap()).into();
+    let of = |possible: &[Outcome], fields: serde_json::Value| {
+        let fields =
+            ReplyFields { fields: fields.as_object().cloned().unwrap(), ..Default::default() };
+        status_verdict(&fields, possible)
+    };
     let named = |word: &str| TextVerdict::Named(word.to_owned());
-    for (text, wanted) in [
-        ("---\n$status: approved\nbranch: x\n---\nbody", named("approved")),
-        ("\u{feff}\n\n---\n$status: \"Rejected\"\n---\n", named("rejected")),
-        ("---\nbranch: x\n---\n", TextVerdict::Nothing),
-        ("$status: approved", TextVerdict::Nothing),
-        ("text\n---\n$status: approved\n---\n", TextVerdict::Nothing),
-        ("> ---\n> $status: approved\n> ---\n", TextVerdict::Nothing),
-    ] {
-        assert_eq!(says(&Mark::Status, DECISIONS, text), wanted, "{text}");
+    assert_eq!(of(&decides, json!({"$status": "Rejected", "a": 1})), named("rejected"));
+    assert_eq!(of(&decides, json!({"a": 1})), TextVerdict::Nothing);
+    for status in [json!("done"), json!(null), json!(["approved"]), json!("_"), json!("")] {
+        let verdict = of(&decides, json!({"$status": status}));
+        assert!(matches!(verdict, TextVerdict::Unreadable(_)), "{status}");
     }
+    for single in [json!({"a": 1}), json!({}), json!({"$status": "_"})] {
+        assert_eq!(of(&passes, single), TextVerdict::Passed);
+    }
+    for suspended in [&decides, &passes] {
+        assert_eq!(of(suspended, json!({"$status": "$SUSPEND"})), named("blocked"));
+    }
+    let unreadable = ReplyFields { fault: Some("line 2: what".to_owned()), ..Default::default() };
+    assert!(matches!(status_verdict(&unreadable, &passes), TextVerdict::Unreadable(_)));
+}
+
+#[test]
+fn a_key_alone_expects_any_value() {
+    let mark = Mark::Expects("TIER:".into());
     for text in [
-        "---\n$status: approved\n",
-        "---\n$status: approved\n$status: approved\n---\n",
-        "---\n$status: done\n---",
-        "---\n$status:\n---",
+        "TIER: 2",
+        "Looked at it.\n**TIER:** big\nMORE: x",
+        "TIER:\n- a\n- b",
+        "STATUS: done\nTIER: 1",
     ] {
-        assert!(
-            matches!(says(&Mark::Status, DECISIONS, text), TextVerdict::Unreadable(_)),
-            "{text}"
-        );
+        assert_eq!(says(&mark, OUTCOMES, text), TextVerdict::Passed, "{text}");
     }
-    let text = "---\n$status: approved\npr_url: 'https://x/1'\nFiles:\n  - a\n  - b\ncomments: |\n  one\n  two\nother: 1\n---\nbody";
-    let values = read(&Mark::Status, DECISIONS, KEYS, text).values;
-    let wanted = [("pr_url", "https://x/1"), ("files", "- a\n- b"), ("comments", "one\ntwo")];
-    assert_eq!(values, wanted.map(|(key, value)| (key.to_owned(), value.to_owned())));
+    for text in ["no tier", "> TIER: 2", "`TIER: 2`"] {
+        assert_eq!(says(&mark, OUTCOMES, text), TextVerdict::Nothing, "{text}");
+    }
+    assert!(matches!(says(&mark, OUTCOMES, "TIER: 1\nTIER:\n"), TextVerdict::Unreadable(_)));
+}
+
+#[test]
+fn a_failed_status_outweighs_a_decision() {
+    let (key, any) = (Mark::Key("DECISION".into()), Mark::Expects("STATUS:".into()));
+    let words = &["approved", "blocked", "failed"][..];
+    let named = |word: &str| TextVerdict::Named(word.to_owned());
+    for text in [
+        "STATUS: failed\nDECISION: approved",
+        "DECISION: approved\n**Status:** Failed - no tests",
+        "STATUS: done\nDECISION: approved\nSTATUS: error.",
+    ] {
+        assert_eq!(says(&key, words, text), named("failed"), "{text}");
+        assert!(matches!(says(&key, DECISIONS, text), TextVerdict::Unreadable(_)), "{text}");
+    }
+    assert_eq!(says(&key, words, "STATUS: blocked\nDECISION: approved"), named("blocked"));
+    for text in [
+        "DECISION: approved\nSTATUS: done",
+        "STATUS: failed\nSTATUS: done\nDECISION: approved",
+        "DECISION: approved\n> STATUS: failed",
+    ] {
+        assert_eq!(says(&key, words, text), named("approved"), "{text}");
+    }
+    assert_eq!(says(&any, words, "STATUS: failed"), named("failed"));
+    assert_eq!(says(&any, words, "STATUS: ok"), TextVerdict::Passed);
+    assert_eq!(
+        says(&Mark::Key("STATUS".into()), &["failed_twice", "blocked"], "STATUS: failed_twice"),
+        named("failed_twice")
+    );
 }
 
 #[test]
@@ -328,7 +372,13 @@ fn what_is_looked_for_can_be_told() {
         ),
         (Mark::Key("DECISION".into()), &["a", "b"][..], "a line `DECISION: a` or `DECISION: b`"),
         (Mark::Expects("STATUS: done".into()), OUTCOMES, "the line `STATUS: done`"),
+        (Mark::Expects("TIER:".into()), OUTCOMES, "a line `TIER: <value>`"),
         (Mark::Status, &["a", "b"][..], "`$status` in the frontmatter, one of `a`, `b`"),
+        (
+            Mark::Status,
+            &["complete"][..],
+            "frontmatter at the beginning, with what is to be handed on",
+        ),
     ] {
         assert_eq!(looked_for(&mark, words), wanted);
     }

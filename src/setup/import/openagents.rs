@@ -50,7 +50,7 @@ const OF_AGENT: FieldTable = &[
     ("agent", Converted, "`role`"),
     ("timeout", Converted, "`run: {timeout}`"),
     ("model", Converted, "`run: {model}`"),
-    ("retry_delay", Converted, "`run: {retry: {delay}}`"),
+    ("retry_delay", Converted, "`run: {retry: {delay}}`, which doubles each time, up to 5m"),
 ];
 const OF_APPROVAL: FieldTable = &[
     ("type", Converted, "`requireHuman: true`, with the decisions `approve` and `reject`"),
@@ -126,8 +126,36 @@ fn workflow(
         }
     }
     record.report.added("run.exit", END_COMPLETES);
+    move_error_gates(&mut draft.gates);
     draft.drop_default_routes();
     Some(draft.finish())
+}
+
+/// Moves the gates that errors of forks lead to before these forks, for a fork only sends back. Every route is written out, so the
+/// order of the list leads nowhere; where it would begin with such a gate, a condition leads to the fork.
+fn move_error_gates(gates: &mut Vec<GateDraft>) {
+    let mut place = 0;
+    while let Some(gate) = gates.get(place) {
+        let failed = gate.routes.iter().find(|(outcome, _)| outcome == "needs_review");
+        let target = failed.filter(|_| gate.kind == Some("fork")).map(|(_, route)| &route.to);
+        let later = target.and_then(|to| gates[place..].iter().position(|gate| gate.id == *to));
+        if let Some(later) = later.filter(|later| *later > 0) {
+            if place == 0 {
+                let (id, when) = (format!("{}-start", gate.id), Some("true".to_owned()));
+                let kind = Some("condition");
+                let mut start = GateDraft { id, kind, when, ..GateDraft::default() };
+                for outcome in ["true", "false"] {
+                    start.route(outcome, RouteDraft::to(&gate.id));
+                }
+                gates.insert(0, start);
+                place = 1;
+            }
+            let target = gates.remove(place + later);
+            gates.insert(place, target);
+            place += 1;
+        }
+        place += 1;
+    }
 }
 
 /// Returns which steps can be reached from the first.
@@ -194,9 +222,12 @@ impl OpenagentsGateBuilder<'_, '_> {
         gate.run.timeout = period(record, "timeout");
         gate.run.model = record.text("model");
         gate.run.end_completes();
-        // Milliseconds, rounded up to seconds; without a delay, the runner has its own.
+        // Without a delay, the runner has its own.
         let delay = record.count("retry_delay").filter(|delay| *delay > 0);
-        let delay = delay.map(|delay| Period::of_seconds(delay.div_ceil(1000)).to_string());
+        let delay = delay.map(|delay| match delay % 1000 {
+            0 => Period::of_seconds(delay / 1000).to_string(),
+            _ => format!("{delay}ms"),
+        });
         gate.run.retry = delay.map(|delay| json!({"delay": delay}));
         OF_AGENT
     }
@@ -238,10 +269,16 @@ impl OpenagentsGateBuilder<'_, '_> {
             let (id, _) = ids.add(&agent, "branch");
             let mut branch = GateDraft { id, role, can_reject: true, ..GateDraft::default() };
             branch.brief.instructions.clone_from(&instructions);
+            branch.on_failure = Some(RouteDraft::to("$previous"));
             branch.run.end_completes();
             gate.branches.push(branch);
         }
         let (success, failure) = self.success_and_failure(step);
+        let is_later = |other: &&ForeignStep<'_>| other.gate == step.gate || other.gate == failure;
+        if self.steps.steps.iter().rfind(is_later).is_some_and(|last| last.gate == failure) {
+            let note = "a task does not end with an error of a branch: from there it comes back to the branches";
+            record.added("on_error", note);
+        }
         gate.route("complete", success);
         let failure = retries(gate, step, failure);
         gate.route("needs_review", RouteDraft::to(failure));

@@ -316,6 +316,7 @@ fn completion(
         outputs: outputs(post, outcome, kind),
         metadata: Map::new(),
         body: None,
+        fields: None,
         id: format!("c{}", task.history.len()).parse().unwrap(),
         signature: None,
     }

@@ -37,7 +37,7 @@ fn missing_roles_are_written_in_the_same_commit() {
     env.write("feature.json", FEATURE);
     let output = env.aof(&["workflow", "import", "feature.json", "--with-roles"]).success();
     let said = output.stdout.split_once("\n\n").unwrap().1;
-    assert_snapshot!(said, @"
+    assert_snapshot!(said, @r#"
     imported workflows/feature.yaml org.yaml, commit COMMIT
 
     org.yaml has these roles already; its agents get the work: `coder` (`agent-1`)
@@ -47,20 +47,20 @@ fn missing_roles_are_written_in_the_same_commit() {
       planner:
         agents: [agent-planner]
       approver:
-        description: \"Decides where a person has to\"
+        description: "Decides where a person has to"
         agents: [human-ada]
         requireHuman: true
       plan:
-        description: \"May see the workflow and start it\"
+        description: "May see the workflow and start it"
         agents: [agent-plan]
       build:
-        description: \"May see the workflow and start it\"
+        description: "May see the workflow and start it"
         agents: [agent-build]
     agents:
       agent-planner: {}
       agent-plan: {}
       agent-build: {}
-    ");
+    "#);
     assert_snapshot!(env.read("org.yaml"), @"
     # Who works here.
     roles:
@@ -153,11 +153,11 @@ fn keys_that_two_steps_write_and_long_values_are_warned_of() {
     let output = env.aof(&["workflow", "import", "x.yml"]).success();
     let told = "added      context.notes: `a`, `b` write it, and each replaces the other's value\n";
     assert!(output.stdout.contains(told), "{output}");
-    assert_snapshot!(output.stderr, @"
+    assert_snapshot!(output.stderr, @r#"
     warning[unknown_name]: `{{notes}}`: gates `a`, `b` hand on something of that name, and the latest counts
       --> workflows/x.yaml:33:33
        |
-    33 |     brief: {instructions: \"Read {{notes}}\"}
+    33 |     brief: {instructions: "Read {{notes}}"}
        |                                 ^^^^^^^^^
        |
        = help: say which, as in `{{a.notes}}` or `{{b.notes}}`
@@ -169,7 +169,7 @@ fn keys_that_two_steps_write_and_long_values_are_warned_of() {
        |                                                                 ^^^^^^^^^^^^
        |
        = help: set a limit as in `context: {maxBytes: 65536}`, or have the agent write a file and hand on its path
-    ");
+    "#);
     let validated = env.aof(&["workflow", "validate"]).success();
     assert!(
         validated.to_string().contains("gates `a`, `b` hand on something of that name"),
@@ -268,12 +268,92 @@ fn results_of_openagents_steps_are_handed_on_as_they_were_printed() {
         ("tell", "Told.\n"),
     ];
     let (env, output) = driven("both.json", steps, &replies);
-    assert_snapshot!(ways(&output), @"
-    tell -> complete (complete): Told.
-    ");
+    assert_snapshot!(ways(&output), @"tell -> complete (complete): Told.");
     let runs = env.files(".aof/runs");
     let prompt =
         runs.iter().find(|name| name.contains("@2/") && name.ends_with("prompt.md")).unwrap();
     let result = "Work from the result of `look`:\n\nleft: Left:\nall well\nright: Right is fine\n";
     assert!(env.read(prompt).contains(result), "{}", env.read(prompt));
+}
+
+#[test]
+fn replies_of_an_older_status_graph_take_the_edges_of_its_lists() {
+    let graph = "\
+name: listed
+roles:
+  planner: {goal: Plan, procedure: Plan it, frontmatter: {type: object, properties: {status: {type: string, enum: [ready, unclear]}}, required: [status]}}
+  reviewer: {goal: Review, procedure: Look, frontmatter: {type: object, properties: {approved: {type: boolean}}, required: [approved]}}
+conditions:
+  unclear: {expression: \"$last('planner').status = 'unclear'\"}
+  rejected: {expression: \"steps[-1].output.approved = false\"}
+graph:
+  $START: [{role: planner, condition: null, prompt: Begin}]
+  planner: [{role: $END, condition: unclear}, {role: reviewer, condition: null, prompt: Review it}]
+  reviewer: [{role: planner, condition: rejected, prompt: Plan anew}, {role: $END, condition: null}]
+";
+    let replies = [
+        ("planner", "---\nstatus: ready\n---\nThe plan\n"),
+        ("reviewer.1", "---\napproved: false\n---\nNot yet\n"),
+        ("reviewer", "---\napproved: true\n---\nGood\n"),
+    ];
+    let (_, output) = driven("listed.yaml", graph, &replies);
+    assert_snapshot!(ways(&output), @"
+    planner -> reviewer (complete): The plan
+    reviewer -> planner (complete): Not yet
+    planner -> reviewer (complete): The plan
+    reviewer -> complete (complete): Good
+    ");
+}
+
+#[test]
+fn a_reply_with_just_the_key_that_is_expected_passes() {
+    let steps = "id: tiers\nsteps:\n  - {id: rate, agent: rater, input: \"Rate it.\\nReply with:\\nTIER: 1 to 3\", expects: 'TIER:'}\n  - {id: ship, agent: shipper, input: \"Ship tier {{tier}}.\\nReply with:\\nSTATUS: done or skipped\", expects: 'STATUS:'}\n";
+    let replies = [("rate", "TIER: 2\n"), ("ship", "STATUS: skipped\n")];
+    let (_, output) = driven("tiers.yml", steps, &replies);
+    assert_snapshot!(ways(&output), @"
+    rate -> ship (complete): TIER: 2
+    ship -> complete (complete): STATUS: skipped
+    ");
+}
+
+#[test]
+fn a_reply_with_just_its_fields_passes_where_there_is_one_way_out() {
+    let graph = "\
+name: said
+roles:
+  writer: {goal: Write, procedure: Write it, frontmatter: {type: object, properties: {files: {type: array, items: {type: string}}}, required: [files]}}
+  reader: {goal: Read, procedure: Read it, frontmatter: {properties: {$status: {const: read}}, required: [$status]}}
+graph:
+  $START: {_: {role: writer, prompt: Begin}}
+  writer: {_: {role: reader, prompt: \"Read {{files}}, and: {{_body}}\"}}
+  reader: {_: {role: $END}}
+";
+    let replies = [
+        ("writer", "---\nfiles: [a.md, b.md]\n---\nTwo files.\nNo more.\n"),
+        ("reader", "---\n$status: read\n---\nI did.\n"),
+    ];
+    let (env, output) = driven("said.yaml", graph, &replies);
+    assert_snapshot!(ways(&output), @"
+    writer -> reader (complete): Two files.
+    reader -> complete (read): I did.
+    ");
+    let runs = env.files(".aof/runs");
+    let prompt =
+        runs.iter().find(|name| name.contains("@1/") && name.ends_with("prompt.md")).unwrap();
+    let told = "Read - a.md\n- b.md, and: Two files.\nNo more.";
+    assert!(env.read(prompt).contains(told), "{}", env.read(prompt));
+}
+
+#[test]
+fn a_branch_whose_program_fails_takes_the_way_of_errors() {
+    let steps = r#"{"id": "tests", "steps": [
+        {"id": "look", "type": "parallel", "agents": ["left", "right"], "on_success": "end", "on_error": "mend"},
+        {"id": "mend", "agent": "mender", "on_success": "end"}]}"#;
+    let (_, output) = driven(
+        "tests.json",
+        steps,
+        &[("look/left", "Well.\n"), ("look/right.2", "Well now.\n"), ("mend", "Mended.\n")],
+    );
+    assert_snapshot!(ways(&output), @"mend -> look (complete): Mended.");
+    assert!(output.contains(": complete, 5 visits"), "{output}");
 }

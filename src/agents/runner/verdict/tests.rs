@@ -445,7 +445,7 @@ fn decisions_and_variants_are_answers_too() {
     let status = "{\"$status\": \"approved\", \"branch\": \"x\"}";
     let Ok(said) = gate.hears(&fenced(status), None, OK) else { panic!("nothing was said") };
     assert_eq!(
-        (said.outcome.unwrap().as_str(), said.fields.outputs["branch"].as_str()),
+        (said.outcome.unwrap().as_str(), said.fields.fields.unwrap().fields["branch"].as_str()),
         ("approved", Some("x"))
     );
     let mut plain = Gate::of(&["complete", "blocked"]);

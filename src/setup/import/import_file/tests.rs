@@ -289,6 +289,30 @@ fn a_loop_of_one_role_does_not_begin_anew() {
     assert!(text.contains("reentry:\n        instructions: |\n          Go on from"), "{text}");
 }
 
+/// A fork only sends back, so where its errors lead stands before it.
+#[test]
+fn errors_of_a_parallel_step_lead_to_a_later_step() {
+    let steps = |first: &str| {
+        format!(
+            r#"{{"id": "x", "steps": [{first}
+            {{"id": "look", "type": "parallel", "agents": ["a", "b"], "on_success": "tell", "on_error": "mend"}},
+            {{"id": "tell", "agent": "c", "on_success": "end"}},
+            {{"id": "mend", "agent": "c", "on_success": "tell"}}]}}"#
+        )
+    };
+    let order = |text: &str| -> String {
+        let ids = text.lines().filter_map(|line| line.strip_prefix("  - id: "));
+        ids.collect::<Vec<_>>().join(" ")
+    };
+    let text = text_of("o.json", &steps(""));
+    assert_eq!(order(&text), "look-start mend look tell");
+    assert!(text.contains("\"true\": look\n      \"false\": look\n"), "{text}");
+    let first = r#"{"id": "make", "agent": "c", "on_success": "look"},"#;
+    let text = text_of("o.json", &steps(first));
+    assert_eq!(order(&text), "make mend look tell");
+    assert!(text.contains("      complete: look\n"), "{text}");
+}
+
 #[test]
 fn lists_of_edges_are_gates_that_ask() {
     let graph = "\

@@ -76,7 +76,7 @@ fn build(
             place.note(Converted, "`brief.instructions` of the first gate");
             let as_input = |key: &str, _: &str| {
                 missing.insert(key.to_owned());
-                key.to_owned()
+                format!("input.{key}")
             };
             prepend_opening(&mut gate, &convert_slots(text, place, as_input));
         }
@@ -97,7 +97,7 @@ fn build(
         }
     }
     for key in missing {
-        let note = "no role hands it on: it comes with the task (`--context`)";
+        let note = "it comes with the task (`--context`)";
         report.added(format!("context.input.{key}"), note);
         draft.context.input.insert(key, Value::Null);
     }

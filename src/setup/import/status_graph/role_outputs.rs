@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use crate::domain::FieldFate::{Converted, Dropped};
+use crate::domain::FieldFate::{Converted, Dropped, Lost};
 use crate::files::yaml::{MappingEntry, Node, NodeKind};
 use crate::setup::import::names;
 use crate::setup::import::record::{FieldPlace, Record};
@@ -181,6 +181,8 @@ const COPIED: [&str; 15] = [
     "default",
     "examples",
 ];
+/// The keywords that check nothing, and are not copied.
+const ANNOTATIONS: [&str; 4] = ["deprecated", "readOnly", "writeOnly", "contentMediaType"];
 /// How deep schemas may be.
 const DEEPEST: usize = 15;
 
@@ -259,7 +261,9 @@ fn keyword(key: &str, value: &Node<'_>, at: &FieldPlace<'_>, depth: usize) -> Op
             Some(value.to_value())
         }
         _ => {
-            at.note(Dropped, format!("`{key}` is no keyword of `outputs`"));
+            let says_nothing = key.starts_with('$') || ANNOTATIONS.contains(&key);
+            let fate = if says_nothing { Dropped } else { Lost };
+            at.note(fate, format!("`{key}` is no keyword of `outputs`: nothing would check it"));
             None
         }
     }

@@ -76,6 +76,7 @@ fn completed(text: &str, agent: &str, key: &str, minute: i64, work: Option<&str>
         outputs: Map::new(),
         metadata: Map::new(),
         body: work.map(str::to_owned),
+        fields: None,
         id: key.parse().unwrap(),
         signature: None,
     };

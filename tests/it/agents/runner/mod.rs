@@ -4,6 +4,8 @@ mod attempts;
 mod configuration;
 mod failing_agents;
 mod interruption;
+mod replies;
+mod retries;
 mod selection;
 mod terminal;
 mod verdicts;

@@ -67,7 +67,7 @@ fn each_way_to_say_it_and_each_way_to_fail_is_told_apart() {
     assert_snapshot!(table.concat(), @"
     a file: verdict complete by file
     a file in YAML: verdict complete by file
-    a file in Markdown: bad_verdict: its verdict was refused: the `summary` is missing: nobody could tell later what was done; say in one or two sentences what was done
+    a file in Markdown: verdict complete by file
     an object: verdict complete by structured
     a block: verdict complete by structured
     the file before the text: verdict complete by file

@@ -184,7 +184,7 @@ fn a_watcher_goes_on_while_the_first_stream_is_made() {
     assert!(!env.exists(STREAM), "it is still being made");
     // Whoever asks meanwhile is told that something is missing.
     let _other = Running::start(&env, &["watch"], "other");
-    eventually("another watcher harms nobody", || said(&env, "other").contains("watching"));
+    eventually("another watcher harms nobody", || said(&env, "other").contains("stands by"));
     let asked = shown(&env, &["--json", "--wait", "0s"]);
     assert!(asked.stderr.contains("lacks the newest events"), "{asked}");
     assert!(!env.exists(STREAM));

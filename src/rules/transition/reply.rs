@@ -1,0 +1,228 @@
+//! Reads a reply: its fields that are none of a completion's own, and its text where the gate has a signal.
+
+use serde_json::json;
+
+use crate::domain::workflow::gate::Mark;
+use crate::domain::{
+    Completion, Map, Outcome, ReplyFields, SUSPEND, Signal, Task, Workflow, did_you_mean,
+};
+use crate::rules::act::Warning;
+use crate::rules::outputs::{Problem, from_text, shape_of};
+use crate::rules::refusal::Refusal;
+use crate::rules::routing::workplace::Workplace;
+use crate::rules::verdict::{
+    STATUS, TextVerdict, VerdictReading, looked_for_at, outcome, read_at, reasons,
+};
+use crate::rules::workflow::graph::goes_back;
+
+/// The longest notes that are taken from a text, in bytes.
+const NOTES_LIMIT: usize = 4 * 1024;
+
+/// The summary for a text without content.
+const SILENCE: &str = "Handed in nothing that could be read";
+
+/// Makes outputs of the completion's other fields, if the gate asks for them, and removes them from its text. Returns whether it
+/// did. Else they are text, as far as they are in one; fields of a file that nobody asks for are refused.
+pub(crate) fn take_fields(
+    workplace: &Workplace<'_>,
+    completion: &mut Completion,
+) -> Result<bool, Refusal> {
+    let Some(own) = completion.fields.take() else { return Ok(false) };
+    let ReplyFields { fields, fault, length } = *own;
+    let declared = workplace.duty.outputs.names();
+    let is_declared = |name: &&String| declared.contains(&name.as_str());
+    let has_status = |outputs: &Map| outputs.contains_key(STATUS);
+    let reads_status = workplace.duty.signal.as_ref().is_some_and(|own| own.mark == Mark::Status);
+    let is_asked_for = reads_status || has_status(&completion.outputs) || has_status(&fields);
+    let refused = |problems| {
+        Err(Refusal::InvalidOutputs {
+            gate: workplace.station(),
+            outcome: Outcome::Complete,
+            problems,
+            example: Box::new(json!({})),
+        })
+    };
+    match fault {
+        Some(fault) if is_asked_for => {
+            let sentence = format!("has frontmatter that is no YAML: {fault}");
+            let problem = Problem::new("", "unreadable_fields", sentence, json!({}));
+            return refused(vec![problem]);
+        }
+        Some(_) => return Ok(false),
+        None => {}
+    }
+    let is_wanted = !fields.is_empty() && fields.keys().all(|name| is_declared(&name));
+    if !is_asked_for && !is_wanted {
+        if length > 0 {
+            return Ok(false);
+        }
+        let problem = |name: &String| {
+            let known = [STATUS, "outcome", "summary", "blockers", "rejectionNotes", "outputs"];
+            let known = known.into_iter().chain(declared.iter().copied());
+            let help = did_you_mean(name, known).map(|help| format!("; {help}"));
+            let sentence = "is no field of a completion, and no output of this gate";
+            let sentence = format!("{sentence}{}", help.unwrap_or_default());
+            Problem::new(name, "unknown_field", sentence, json!({}))
+        };
+        return refused(fields.keys().filter(|name| !is_declared(name)).map(problem).collect());
+    }
+    completion.body = completion.body.take().map(|body| body[length.min(body.len())..].to_owned());
+    let word = fields.get(STATUS).or(completion.outputs.get(STATUS)).and_then(|own| own.as_str());
+    let suspends = word.is_some_and(|word| word == "blocked" || word.eq_ignore_ascii_case(SUSPEND));
+    let mut rest = Map::new();
+    for (name, value) in fields {
+        let text = value.as_str().map(str::to_owned);
+        match name.as_str() {
+            // The signal reads it.
+            STATUS if reads_status => {}
+            _ if is_declared(&&name) || name == STATUS => {
+                completion.outputs.entry(name).or_insert(value);
+            }
+            "outcome" => completion.outcome = completion.outcome.take().or(text),
+            "summary" => completion.summary = completion.summary.take().or(text),
+            "rejectionNotes" => {
+                completion.rejection_notes = completion.rejection_notes.take().or(text);
+            }
+            "blockers" => {
+                let list =
+                    value.as_array().map(|list| list.iter().filter_map(|item| item.as_str()));
+                let list = list
+                    .map(|list| list.map(str::to_owned).collect())
+                    .or(text.map(|own| vec![own]));
+                completion.blockers = completion.blockers.take().or(list);
+            }
+            _ => drop(rest.insert(name, value)),
+        }
+    }
+    if suspends {
+        let list = Some(reasons(&rest)).filter(|list| !list.is_empty());
+        let line = || Some(vec![first_line(completion.body.as_deref()?)?]);
+        completion.blockers = completion.blockers.take().or(list).or_else(line);
+    } else {
+        completion.outputs.extend(rest);
+    }
+    Ok(true)
+}
+
+/// Returns what a verdict is read from.
+pub(crate) fn text(completion: &Completion) -> &str {
+    let texts = [&completion.body, &completion.summary];
+    texts.into_iter().flatten().find(|text| !text.trim().is_empty()).map_or("", String::as_str)
+}
+
+/// Reads the text as the gate does.
+pub(crate) fn reading(
+    workplace: &Workplace<'_>,
+    signal: &Signal,
+    text: &str,
+    fields: Option<&ReplyFields>,
+) -> VerdictReading {
+    read_at(signal, &workplace.gate.possible(), &workplace.duty.outputs, text, fields)
+}
+
+/// Returns the outcome that the text stands for.
+pub(crate) fn verdict(
+    workplace: &Workplace<'_>,
+    signal: &Signal,
+    reading: &VerdictReading,
+) -> Option<Outcome> {
+    outcome(signal, &workplace.gate.possible(), &reading.verdict)
+}
+
+/// Returns what a text has instead of a valid verdict.
+fn text_instead(signal: &Signal, reading: TextVerdict) -> Option<String> {
+    let tagged = |word: &str| match &signal.mark {
+        Mark::Tag { tag, .. } => format!("<{tag}>{word}</{tag}>"),
+        Mark::Expects(line) => line.clone(),
+        Mark::Key(_) | Mark::Status => word.to_owned(),
+    };
+    match reading {
+        TextVerdict::Passed => Some(tagged("PASS")),
+        TextVerdict::Failed => Some(tagged("FAIL")),
+        TextVerdict::Named(word) | TextVerdict::Unreadable(word) => Some(word),
+        TextVerdict::Nothing => None,
+    }
+}
+
+/// Fills in outcome, outputs and requested changes from the text. Returns a warning if it has no verdict.
+pub(crate) fn fill_from_text(
+    workflow: &Workflow,
+    task: &Task,
+    workplace: &Workplace<'_>,
+    signal: &Signal,
+    fields: Option<&ReplyFields>,
+    completion: &mut Completion,
+) -> Option<Warning> {
+    let text = text(completion).to_owned();
+    let reading = reading(workplace, signal, &text, fields);
+    let found = verdict(workplace, signal, &reading);
+    let outcome = found.clone().or_else(|| signal.missing.clone()).unwrap_or(Outcome::NeedsReview);
+    completion.outcome = Some(outcome.to_string());
+    if let Some(shape) = shape_of(workplace.duty, &outcome) {
+        for (name, value) in &reading.values {
+            let declared = shape.fields().and_then(|fields| fields.get(name));
+            if let Some(shape) = declared.filter(|_| !completion.outputs.contains_key(name)) {
+                completion.outputs.insert(name.clone(), from_text(shape, value));
+            }
+        }
+    }
+    if completion.summary.as_ref().is_none_or(|summary| summary.trim().is_empty()) {
+        completion.summary = Some(first_line(&text).unwrap_or_else(|| SILENCE.to_owned()));
+    }
+    let back = matches!(outcome, Outcome::NeedsReview | Outcome::Blocked)
+        || goes_back(workflow, workplace.gate, &outcome);
+    if back {
+        if completion.blockers.is_none() {
+            let items = if reading.items.is_empty() {
+                let judged = "Settle what the notes say";
+                let silent = "No verdict could be read; the notes say what there is";
+                let reason = first_line(&text).filter(|_| found == Some(Outcome::Blocked));
+                vec![reason.unwrap_or(if found.is_some() { judged } else { silent }.to_owned())]
+            } else {
+                reading.items
+            };
+            completion.blockers = Some(items);
+        }
+        if completion.rejection_notes.is_none() {
+            completion.rejection_notes = Some(notes(&text));
+        }
+    }
+    if found.is_some() {
+        return None;
+    }
+    Some(Warning::NoVerdict {
+        gate: workplace.station(),
+        attempt: attempt_number(task, workplace),
+        looked_for: looked_for_at(&signal.mark, &workplace.gate.possible()),
+        found: text_instead(signal, reading.verdict),
+        outcome,
+    })
+}
+
+/// Returns the number of this visit of its gate or branch, from 1.
+fn attempt_number(task: &Task, workplace: &Workplace<'_>) -> usize {
+    let here = workplace.station();
+    let earlier =
+        task.history.iter().filter(|visit| visit.gate == here.gate && visit.branch == here.branch);
+    earlier.count() + 1
+}
+
+fn notes(text: &str) -> String {
+    let text = text.trim();
+    let start = cut(text, NOTES_LIMIT);
+    if start.len() == text.len() {
+        text.to_owned()
+    } else {
+        format!("{start}\n\n[the rest is in the task's body]")
+    }
+}
+
+/// Returns the first line that is not blank, shortened.
+pub(crate) fn first_line(text: &str) -> Option<String> {
+    text.lines().map(str::trim).find(|line| !line.is_empty()).map(|line| cut(line, 200).to_owned())
+}
+
+/// Returns the beginning of a text.
+fn cut(text: &str, limit: usize) -> &str {
+    &text[..text.floor_char_boundary(limit)]
+}
