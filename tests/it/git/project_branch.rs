@@ -27,7 +27,7 @@ fn tasks_live_beside_the_code() {
       .gitattributes      has git merge tasks by their meaning
       .aof/branch/.aof/inbox/  local, never committed: completion files are dropped there
       project.yaml        on your branch `main`: says which branch the project is on
-      .git/config         merges tasks by their meaning; `git config --remove-section merge.aof` takes that out
+      .git/config         merges tasks by their meaning; `aof init --remove` takes that out
       .git/hooks/pre-commit  refuses commits that take entries out of a task's history; delete it to go without
       .git/hooks/pre-merge-commit  refuses commits that take entries out of a task's history; delete it to go without
     dry run: nothing was written
@@ -41,7 +41,7 @@ fn tasks_live_beside_the_code() {
       .gitattributes      has git merge tasks by their meaning
       .aof/branch/.aof/inbox/  local, never committed: completion files are dropped there
       project.yaml        on your branch `main`, commit COMMIT: says which branch the project is on
-      .git/config         merges tasks by their meaning; `git config --remove-section merge.aof` takes that out
+      .git/config         merges tasks by their meaning; `aof init --remove` takes that out
       .git/hooks/pre-commit  refuses commits that take entries out of a task's history; delete it to go without
       .git/hooks/pre-merge-commit  refuses commits that take entries out of a task's history; delete it to go without
 

@@ -397,7 +397,7 @@ fn a_rehearsal_leaves_no_trace() {
     --- stderr
     error: gate `implement` is the work of role `backend`, and `agent-3` is in `architect`
 
-    hint: it can be completed by `agent-7`, `agent-8`; take a task of your own with `aof task next`, or have org.yaml changed
+    hint: it can be completed by `agent-7`, `agent-8`; take a task of your own with `aof task next --agent agent-3`, or have org.yaml changed
     ");
     assert_eq!(everything(), before);
 

@@ -274,7 +274,7 @@ fn a_claim_that_nobody_renews_ends_and_its_agent_is_told_who_has_the_task_now() 
     --- stderr
     error: nobody has claimed task `AOF-xxxxx`
 
-    hint: there is nothing to give back or to renew; `aof task next` claims one
+    hint: there is nothing to give back or to renew; `aof task next --agent agent-7` claims one
     ");
     let _ = env.aof(&["task", "next", "--agent", "agent-8"]).success();
     assert_snapshot!(env.say(&id, "agent-7", "complete", &[]), @"
@@ -282,14 +282,14 @@ fn a_claim_that_nobody_renews_ends_and_its_agent_is_told_who_has_the_task_now() 
     --- stderr
     error: your claim of task `AOF-xxxxx` ended because nobody renewed it, and `agent-8` has it now
 
-    hint: nothing was changed; hand what you have over to `agent-8`, as in `aof task comment AOF-xxxxx`, and take another with `aof task next`; work that takes longer than a claim lasts is kept by `aof task renew`
+    hint: nothing was changed; hand what you have over to `agent-8`, as in `aof task comment AOF-xxxxx`, and take another with `aof task next --agent agent-7`; work that takes longer than a claim lasts is kept by `aof task renew`
     ");
     assert_snapshot!(env.aof(&["task", "renew", &id, "--agent", "agent-7", "--json"]), @r#"
     exit 5
     --- stdout
     {
       "error": "claim_lost",
-      "message": "your claim of task `AOF-xxxxx` ended because nobody renewed it, and `agent-8` has it now\n\nnothing was changed; hand what you have over to `agent-8`, as in `aof task comment AOF-xxxxx`, and take another with `aof task next`; work that takes longer than a claim lasts is kept by `aof task renew`",
+      "message": "your claim of task `AOF-xxxxx` ended because nobody renewed it, and `agent-8` has it now\n\nnothing was changed; hand what you have over to `agent-8`, as in `aof task comment AOF-xxxxx`, and take another with `aof task next --agent agent-7`; work that takes longer than a claim lasts is kept by `aof task renew`",
       "task": "AOF-xxxxx",
       "assignedAgent": "agent-8",
       "yourAgentId": "agent-7",
@@ -621,7 +621,7 @@ fn whoever_was_written_there_by_hand_and_is_in_no_role_has_nothing() {
     --- stderr
     error: gate `implement` is the work of role `backend`, and `mallory` is in no role
 
-    hint: it can be completed by `agent-7`, `agent-8`; take a task of your own with `aof task next`, or have org.yaml changed
+    hint: it can be completed by `agent-7`, `agent-8`; take a task of your own with `aof task next --agent mallory`, or have org.yaml changed
     ");
     assert_snapshot!(env.git_plain(&["log", "-1", "--format=%an%n%B"]), @"
     Ada

@@ -281,7 +281,7 @@ fn an_agent_signs_what_a_call_was_refused_for() {
     assert_eq!(worker.refused("aof_task_complete", signed.clone())["error"], "bad_signature");
     signed["signature"] = json!(Signer::new(1).sign(refused["toSign"].as_str().unwrap()));
     let done = worker.call("aof_task_complete", signed);
-    assert_eq!(done["way"], "implement -> review", "{done:#}");
+    assert_eq!(done["gate"], "implement", "{done:#}");
     let unreadable = json!({"task": id, "summary": "x", "signature": "none"});
     assert_eq!(worker.refused("aof_task_complete", unreadable)["error"], "invalid_argument");
     assert_eq!(found(&env, &[]), [""; 0]);

@@ -17,7 +17,7 @@ fn who_means_no_branch_or_one_that_is_not_there_is_told_which_there_are() {
     --- stderr
     error: task `AOF-xxxxx` is at gate `parallel-review`, and none of the branches that are open there is for `agent-l`
 
-    hint: leave it to an agent of the role, or take another with `aof task next`:
+    hint: leave it to an agent of the role, or take another with `aof task next --agent agent-l`:
       `AOF-xxxxx@1/security`  role security
       `AOF-xxxxx@1/style`  role backend
     ");

@@ -332,9 +332,7 @@ fn what_all_want_comes_back_once() {
     You mend what a review of this task found.
 
     Expected
-      - Settle: security: The session never expires
-      - Settle: style: Did it
-      - Settle: docs: The guide does not mention it
+      - Settle each thing that was sent back
       - Break nothing else while you do
 
     Outcomes
@@ -351,6 +349,10 @@ fn what_all_want_comes_back_once() {
 
     docs: see docs/guide.md
 
+    Said
+      - sent back by agent-s, 8s ago: Did it
+      - sent back by agent-w, 5s ago: Did it
+
     Complete it
       aof task complete AOF-xxxxx@4 --outcome complete --summary "..."
       aof task complete AOF-xxxxx@4 --outcome blocked --summary "..." --blocker "..."
@@ -365,7 +367,7 @@ fn what_all_want_comes_back_once() {
     You review this task again: it was sent back from here, and somebody has worked on it since.
 
     Expected
-      - Check that this is settled: The guide does not mention it
+      - Check that each thing you sent back is settled
       - Look for faults that the changes brought
 
     Outcomes
@@ -378,11 +380,13 @@ fn what_all_want_comes_back_once() {
       - One blocker for each fault
 
     Sent back, 7s ago
-      - security: The session never expires
-      - style: Did it
-      - docs: The guide does not mention it
+      - The guide does not mention it
 
     docs: see docs/guide.md
+
+    Said
+      - sent back by agent-s, 10s ago: Did it
+      - sent back by agent-w, 7s ago: Did it
 
     Complete it
       aof task complete AOF-xxxxx@5/docs --outcome complete --summary "..."
@@ -483,6 +487,9 @@ fn a_blocked_branch_and_one_without_agents_hold_only_themselves() {
       - Write blockers that somebody else can act upon: the thing, and what it should be
       - One blocker for each fault
 
+    Said
+      - unblocked, 1s ago: Access is there
+
     Complete it
       aof task complete AOF-xxxxx@1/security --agent agent-s --outcome complete --summary "..."
       aof task complete AOF-xxxxx@1/security --agent agent-s --outcome needs_review --summary "..." --blocker "..."
@@ -581,7 +588,7 @@ fn a_fork_is_judged_again_when_a_branch_is_taken_out_of_the_rules() {
     You mend what a review of this task found.
 
     Expected
-      - Settle: security: The session never expires
+      - Settle each thing that was sent back
       - Break nothing else while you do
 
     Outcomes
@@ -593,6 +600,9 @@ fn a_fork_is_judged_again_when_a_branch_is_taken_out_of_the_rules() {
 
     Sent back by agent-s, 1s ago
       - security: The session never expires
+
+    Said
+      - sent back by agent-s, 4s ago: Did it
 
     Complete it
       aof task complete AOF-xxxxx@4 --outcome complete --summary "..."

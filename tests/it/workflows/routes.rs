@@ -205,11 +205,12 @@ fn a_task_sent_back_too_often_is_the_roles_that_it_escalates_to() {
     --- stdout
     AOF-xxxxx  Add login
       gate mend, ticket AOF-xxxxx@5
+      escalated to role `planner` at 2026-02-16T10:00:11Z from `agent-r` (role reviewer): sent back 2 times, too often
 
     You mend what a review of this task found.
 
     Expected
-      - Settle: The session never expires
+      - Settle each thing that was sent back
       - Break nothing else while you do
 
     Outcomes
@@ -221,6 +222,9 @@ fn a_task_sent_back_too_often_is_the_roles_that_it_escalates_to() {
 
     Sent back by agent-r, 3s ago
       - The session never expires
+
+    Said
+      - sent back by agent-r, 3s ago: Did it
 
     Complete it
       aof task complete AOF-xxxxx@5 --agent agent-p --outcome complete --summary "..."

@@ -327,7 +327,7 @@ fn what_a_clone_is_told_beside_the_commit_is_said() {
     let env = TestEnvironment::without_rules();
     let help = env.aof(&["init", "--help"]).success().stdout;
     assert!(
-        help.contains("pre-merge-commit") && help.contains("git config --remove-section merge.aof"),
+        help.contains("pre-merge-commit") && help.contains("aof init --remove"),
         "{help}"
     );
     let files = |value: &serde_json::Value| {
@@ -341,7 +341,7 @@ fn what_a_clone_is_told_beside_the_commit_is_said() {
     for args in [&["init", "--dry-run"][..], &["init"]] {
         let said = env.aof(args).success().stdout;
         for line in [
-            "  .git/config         merges tasks by their meaning; `git config --remove-section merge.aof` takes that out\n",
+            "  .git/config         merges tasks by their meaning; `aof init --remove` takes that out\n",
             "  .git/hooks/pre-merge-commit  refuses commits that take entries out of a task's history; delete it to go without\n",
         ] {
             assert!(said.contains(line), "{said}");
