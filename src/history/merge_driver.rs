@@ -11,7 +11,7 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::domain::{TaskId, Timestamp};
+use crate::domain::{TaskId, TaskLayout, Timestamp};
 use crate::files::config::configuration::PROJECT_FILE;
 use crate::files::task_file;
 use crate::files::task_file::Defaults;
@@ -21,6 +21,7 @@ use crate::project::active_rules::{default_rules, rules_at};
 use crate::project::error::ProjectError;
 use crate::project::rule_files::rule_blobs;
 use crate::project::workspace::Workspace;
+use crate::storage::layout::task_path;
 use crate::storage::task_files::read;
 use crate::storage::{Folder, ProjectPath, StoreError};
 use crate::tasks::apply::commit_files;
@@ -119,7 +120,7 @@ struct Broken {
 }
 
 /// Returns the staged files of tasks whose history continues neither HEAD's nor that of a commit being merged, by their paths in the
-/// repository. New, removed and unreadable tasks pass.
+/// repository. New and unreadable tasks pass, and removed ones, unless a merge leaves them out that nobody removed.
 pub(crate) fn broken_histories(repository: &Repository) -> Result<Vec<String>, ProjectError> {
     let Some(head) = repository.head_for_reading()?.commit else { return Ok(Vec::new()) };
     let mut broken = broken_since(repository, head)?;
@@ -128,7 +129,55 @@ pub(crate) fn broken_histories(repository: &Repository) -> Result<Vec<String>, P
         let also = broken_since(repository, theirs)?;
         broken.retain(|task, own| own.is_cut || also.contains_key(task));
     }
-    Ok(broken.into_values().flat_map(|own| own.paths).collect())
+    let mut paths: Vec<String> = broken.into_values().flat_map(|own| own.paths).collect();
+    for theirs in repository.merge_heads() {
+        paths.extend(left_out_by_merge(repository, head, theirs)?);
+    }
+    Ok(paths)
+}
+
+/// Returns the files of tasks that HEAD has and the index lacks, though the other side of the merge did not remove them: a commit of
+/// the engine came between git's look at HEAD and the merge.
+fn left_out_by_merge(
+    repository: &Repository,
+    head: CommitId,
+    theirs: CommitId,
+) -> Result<Vec<String>, ProjectError> {
+    let mut tasks: BTreeMap<ProjectTask, Vec<ChangedFile>> = BTreeMap::new();
+    for file in repository.staged_changes(head)? {
+        if let Some(task) = staged_task(&file.path) {
+            tasks.entry(task).or_default().push(file);
+        }
+    }
+    tasks.retain(|_, files| files.iter().all(|file| file.after.is_none()));
+    if tasks.is_empty() {
+        return Ok(Vec::new());
+    }
+    let bases = repository.merge_bases(head, theirs)?;
+    let mut left_out = Vec::new();
+    for ((folder, id), files) in tasks {
+        let has = |commit: CommitId| -> Result<bool, ProjectError> {
+            let layouts = [TaskLayout::Flat, TaskLayout::Sharded].map(|layout| {
+                let path = task_path(&id, layout);
+                if folder.is_empty() { path.to_string() } else { format!("{folder}/{path}") }
+            });
+            let paths = files.iter().map(|file| file.path.clone()).chain(layouts);
+            for path in paths {
+                if repository.has_anywhere(commit, &path)? {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        };
+        let mut was_there = false;
+        for base in &bases {
+            was_there |= has(*base)?;
+        }
+        if !was_there || has(theirs)? {
+            left_out.extend(files.into_iter().map(|file| file.path));
+        }
+    }
+    Ok(left_out)
 }
 
 fn broken_since(

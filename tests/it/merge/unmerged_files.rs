@@ -495,3 +495,31 @@ fn a_text_that_quotes_a_conflict_is_none() {
     assert!(shown.stderr.contains("`git log -p -- tasks/AOF-xxxxx.md`"), "{shown}");
     assert!(!shown.stderr.contains("markers"), "{shown}");
 }
+
+#[test]
+fn a_merge_that_began_before_a_task_was_created_does_not_remove_it() {
+    let (env, _) = scene();
+    let _ = env.aof(&["doctor", "--fix"]);
+    aside(&env, "side", || {
+        env.write("code.txt", "theirs\n");
+        env.commit_all("code");
+    });
+    // Git reads HEAD for a merge, and a commit of the engine comes before the merge is committed.
+    let left = ["index", "MERGE_HEAD", "MERGE_MSG"];
+    env.git(&["merge", "--quiet", "--no-commit", "--no-ff", "side"]);
+    let kept = left.map(|name| fs::read(env.path(&format!(".git/{name}"))).unwrap());
+    env.git(&["merge", "--abort"]);
+    let id = env.new_task(&["Add logout"]);
+    for (name, bytes) in left.iter().zip(&kept) {
+        env.write(&format!(".git/{name}"), bytes);
+    }
+    env.write("code.txt", "theirs\n");
+    let path = env.task_path(&id);
+    let refused = env.try_git(&["commit", "--quiet", "--no-edit"]);
+    assert_eq!(refused.code, Some(1), "{refused}");
+    assert!(refused.stderr.contains(&env.plain(&path)), "{refused}");
+    env.git(&["restore", "--staged", &path]);
+    env.git(&["commit", "--quiet", "--no-edit"]);
+    assert!(env.git(&["ls-tree", "-r", "--name-only", "HEAD"]).contains(&path));
+    let _ = verified(&env).success();
+}
