@@ -326,10 +326,7 @@ fn a_beginning_that_was_killed_is_no_half_a_workflow() {
 fn what_a_clone_is_told_beside_the_commit_is_said() {
     let env = TestEnvironment::without_rules();
     let help = env.aof(&["init", "--help"]).success().stdout;
-    assert!(
-        help.contains("pre-merge-commit") && help.contains("aof init --remove"),
-        "{help}"
-    );
+    assert!(help.contains("pre-merge-commit") && help.contains("aof init --remove"), "{help}");
     let files = |value: &serde_json::Value| {
         let name = |key: &str| {
             value["setUp"][key].as_str().map(|path| path.split("/.git/").last().unwrap().to_owned())
