@@ -205,7 +205,7 @@ fn whoever_has_a_key_completes_nothing_without_it() {
     outputs: {"by":{"a":null,"z":1},"files":["b","a"],"score":0.5}
     metadata: {"session":"s-1"}
     completion: "r1"
-    sha256: "29e240ef6cef71bbe3288112ee25c3ce982a20b93602ea3afce1f0d5584db3f8"
+    sha256: "cf44674e9ed0ed699766f007e0215a3f7dfde48251c82005973ac0c2c8bea3e2"
     "#);
     for seed in [1, 2] {
         let signature = Some(Signer::new(seed).sign(&wanted.text));
