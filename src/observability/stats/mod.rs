@@ -1,7 +1,6 @@
 //! Statistics of the process, computed from task files.
 
 pub(crate) mod breakdowns;
-pub(crate) mod deliveries;
 pub(crate) mod gates;
 pub(crate) mod numbers;
 pub(crate) mod report;

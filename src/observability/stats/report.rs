@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::breakdowns::{AgentStats, Agents, TagStats, Tags, Trend, Week, Weeks};
-use super::deliveries::{DeliveryCounts, DeliveryStats, per_week};
+use super::breakdowns::{
+    AgentStats, Agents, DeliveryCounts, DeliveryStats, TagStats, Tags, Trend, Week, Weeks, per_week,
+};
 use super::gates::{GateStats, Gates, Loops};
 use super::numbers::{RejectingGates, Share, Span, Spread, end, gate_verdict, rounded};
 use crate::domain::{Status, Timestamp, Workflow, WorkflowName};
