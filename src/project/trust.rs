@@ -72,7 +72,7 @@ pub(crate) struct RulePrograms {
 /// The programs, and those that the user has trusted.
 pub(crate) struct TrustState {
     pub programs: Vec<RuleProgram>,
-    /// What was trusted last.
+    /// The programs that the user trusted last.
     pub recorded: Vec<RuleProgram>,
     by_variable: bool,
 }

@@ -148,7 +148,7 @@ fn next_step(
         bind_to_open_visit(completion, state)?;
     }
     if let Some(first) = first {
-        // Whoever completes the task first, the others mean the visit that its adoption opens.
+        // All completions that were sent before the adoption mean the visit that it opens.
         if let Choice::Step { step, .. } = &first
             && state.file.origin == Origin::HandMade
             && !names_visit

@@ -182,7 +182,7 @@ pub(crate) fn complete_task(
     let outcome = ended.first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
     let again =
         if changed.settled { "this was counted before, and nothing was done twice; " } else { "" };
-    // An agent knows its own gate. Where the task goes is for whoever asks for it.
+    // The answer names the agent's own gate only. An agent that needs the next gate asks for the task.
     let gate = ended.first().map(|visit| visit.station().to_string());
     let now = match (&gate, task.status) {
         (Some(gate), Status::Blocked) => {

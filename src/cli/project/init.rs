@@ -113,7 +113,7 @@ pub(crate) fn run(session: &Session, args: &InitArgs) -> CliResult {
         session.output.change_data(value, mode);
     } else {
         show(session, args, &created, &added, mode);
-        if shares && !asks {
+        if shares && !asks && mode == DryRun::No {
             session.output.line(BRANCH_NOTE);
         }
     }
