@@ -24,7 +24,9 @@ use crate::project::workspace::Workspace;
 use crate::storage::layout::{TASKS, companion_of, task_id};
 use crate::storage::{FileStat, StoreError, journal, task_files};
 use crate::system::terminal::all_quoted;
-use crate::tasks::recovery::recover::{FastForwardOutcome, fast_forward, record_sync, recover};
+use crate::tasks::recovery::recover::{
+    FastForwardOutcome, fast_forward, lock_recovered, record_sync, recover,
+};
 
 /// Returns the steps that have to be restored. Steps that the files still have are left out: they are committed again like any edit.
 pub(crate) fn dropped_steps(
@@ -327,8 +329,7 @@ fn is_of_task(file: &StagedFile) -> bool {
 
 /// Updates stale entries of the index, and returns their files.
 pub(crate) fn catch_up(workspace: &Workspace) -> Result<Vec<String>, ProjectError> {
-    let lock = workspace.lock()?;
-    recover(workspace, &lock)?;
+    let (lock, _) = lock_recovered(workspace)?;
     // Meanwhile a person may have staged something, or git may have begun a merge.
     let Some(head) = head(workspace) else { return Ok(Vec::new()) };
     let IndexDifferences { behind, .. } =

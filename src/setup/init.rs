@@ -20,7 +20,7 @@ use crate::storage::{Paths, ProjectPath, StoreError, journal};
 use crate::tasks::apply::{commit, commit_files};
 use crate::tasks::create::{NewTask, fresh_id, new_from, plan_new_task};
 use crate::tasks::plan::{Changed, DryRun};
-use crate::tasks::recovery::recover::{recover, recover_if_pending};
+use crate::tasks::recovery::recover::{lock_recovered, recover_if_pending};
 use crate::tasks::state::commit_message;
 use crate::tasks::write::{PlainFile, Write};
 
@@ -120,8 +120,7 @@ pub(crate) fn init(
     }
     let workspace = open(&new.folder)?;
     let head = workspace.head()?;
-    let lock = workspace.lock()?;
-    recover(&workspace, &lock)?;
+    let (lock, _) = lock_recovered(&workspace)?;
     refuse_existing(workspace.paths.root(), Some(&workspace.repository), Some(&head))?;
     install_here(&workspace)?;
     created.first.commit = commit(&workspace, &lock, &head, &[write])?.last().copied();

@@ -198,8 +198,8 @@ fn carry_out(
 fn replace_stale_file(workspace: &Workspace, state: &TaskState) -> Result<bool, ProjectError> {
     let Pending::Stale(bytes) = &state.pending else { return Ok(false) };
     let (path, old) = (&state.snapshot.path, &state.snapshot.bytes);
-    let lock = workspace.lock()?;
-    if recover::recover(workspace, &lock)? || !state.snapshot.is_current(&workspace.paths)? {
+    let (lock, recovered) = recover::lock_recovered(workspace)?;
+    if recovered || !state.snapshot.is_current(&workspace.paths)? {
         return Ok(true);
     }
     let kept = format!("{}-{}.md", state.id, &Digest::of(old).as_str()[..12]);
@@ -354,8 +354,8 @@ pub(crate) fn carry_out_together(
     if writes.is_empty() {
         return Ok(results);
     }
-    let lock = workspace.lock()?;
-    let moved = recover::recover(workspace, &lock)? || workspace.head()? != *head;
+    let (lock, recovered) = recover::lock_recovered(workspace)?;
+    let moved = recovered || workspace.head_now().ok().as_ref() != Some(head);
     let mut current = Vec::new();
     let mut places = Vec::new();
     for ((place, write), snapshot) in writes.into_iter().zip(snapshots) {
@@ -401,8 +401,8 @@ pub(crate) fn commit_unless_changed(
     writes: &[Write],
     is_current: impl FnOnce() -> Result<bool, ProjectError>,
 ) -> Result<Option<Vec<CommitId>>, ProjectError> {
-    let lock = workspace.lock()?;
-    if recover::recover(workspace, &lock)? || !is_current()? {
+    let (lock, recovered) = recover::lock_recovered(workspace)?;
+    if recovered || !is_current()? {
         return Ok(None);
     }
     let is_new = writes.iter().all(|write| write.id.is_none() || write.from.is_none());
@@ -465,15 +465,14 @@ pub(crate) fn commit_files(
         plain_files: others.to_vec(),
         ..Write::of_new_file(None, first.path.clone(), versions)
     };
-    let is_current = || Ok(workspace.head()? == *head);
+    let is_current = || Ok(workspace.head_now().ok().as_ref() == Some(head));
     let commits = commit_unless_changed(workspace, head, &[write], is_current)?;
     Ok(commits.and_then(|commits| commits.last().copied()))
 }
 
 /// Writes new files without a commit. Returns `false` if one exists by now: another process was faster, and the caller looks again.
 pub(crate) fn write_new(workspace: &Workspace, files: &[PlainFile]) -> Result<bool, ProjectError> {
-    let lock = workspace.lock()?;
-    recover::recover(workspace, &lock)?;
+    let (lock, _) = recover::lock_recovered(workspace)?;
     for (made, file) in files.iter().enumerate() {
         let Err(error) = atomic_write::create_new(&lock, &file.path, &file.bytes) else { continue };
         for earlier in &files[..made] {

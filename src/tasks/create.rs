@@ -92,7 +92,7 @@ fn create_batch(
             workspace.check_own_folder()?;
             return Ok(made);
         }
-        let is_current = || Ok(workspace.head()? == head);
+        let is_current = || Ok(workspace.head_now().ok().as_ref() == Some(&head));
         if let Some(commits) = commit_unless_changed(workspace, &head, &writes, is_current)? {
             made.iter_mut().zip(commits).for_each(|(made, commit)| made.commit = Some(commit));
             return Ok(made);

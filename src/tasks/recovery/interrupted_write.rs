@@ -230,7 +230,7 @@ impl InterruptedWrite<'_> {
 
     fn commit_ahead(&self, writes: &[IntendedWrite]) -> Result<(), ProjectError> {
         loop {
-            let head = self.workspace.head()?;
+            let head = self.workspace.head_now()?;
             let ahead = self.files_ahead(&head, writes)?;
             if ahead.is_empty() {
                 return Ok(());

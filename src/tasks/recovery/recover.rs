@@ -31,11 +31,25 @@ pub(crate) fn recover_if_pending(workspace: &Workspace) -> Result<bool, ProjectE
     if !journal::is_pending(&workspace.paths) {
         return Ok(false);
     }
-    let lock = workspace.lock()?;
-    recover(workspace, &lock)
+    lock_recovered(workspace).map(|(_, recovered)| recovered)
 }
 
-/// Recovers what a crash left. Returns whether there was anything.
+/// Takes the lock and recovers what a crash left. Returns whether there was anything. If git is in the middle of a merge or the like,
+/// waits for its end without the lock, which `aof merge-driver --settle` needs.
+pub(crate) fn lock_recovered(workspace: &Workspace) -> Result<(WriterLock, bool), ProjectError> {
+    loop {
+        let lock = workspace.lock()?;
+        match recover(workspace, &lock) {
+            Err(ProjectError::Git(GitError::Waiting { .. })) => {
+                drop(lock);
+                workspace.head()?;
+            }
+            recovered => return Ok((lock, recovered?)),
+        }
+    }
+}
+
+/// Recovers what a crash left. Returns whether there was anything. Fails with `Waiting` during a merge or the like.
 pub(crate) fn recover(workspace: &Workspace, lock: &WriterLock) -> Result<bool, ProjectError> {
     let record = match journal::read(lock)? {
         JournalState::Nothing => {
@@ -97,7 +111,7 @@ fn sweep_after_restart(lock: &WriterLock) -> Result<(), ProjectError> {
 /// Finishes or undoes a write of tasks and rules.
 fn finish(left: &InterruptedWrite<'_>, landed: bool) -> Result<(), ProjectError> {
     let InterruptedWrite { workspace, record, .. } = left;
-    let head = workspace.head()?;
+    let head = workspace.head_now()?;
     match &left.branch {
         Some(branch) if !landed => update_stale_entries(left, branch, Some(branch.to))?,
         // Only a power cut leaves files behind the branch. After a kill alone, an old version was restored by a person; on
@@ -236,8 +250,8 @@ pub(crate) fn fast_forward(
         Err(error) if is_blocked(&error) => return Ok(FastForwardOutcome::Blocked(error)),
         asked => asked?,
     }
-    let lock = &workspace.lock()?;
-    if recover(workspace, lock)? {
+    let (lock, recovered) = &lock_recovered(workspace)?;
+    if *recovered {
         return Ok(FastForwardOutcome::Moved);
     }
     let deadline = Instant::now().max(workspace.deadline());

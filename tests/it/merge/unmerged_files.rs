@@ -523,3 +523,29 @@ fn a_merge_that_began_before_a_task_was_created_does_not_remove_it() {
     assert!(env.git(&["ls-tree", "-r", "--name-only", "HEAD"]).contains(&path));
     let _ = verified(&env).success();
 }
+
+#[cfg(debug_assertions)]
+#[test]
+fn a_command_that_waits_for_the_end_of_a_merge_does_not_keep_its_settling_waiting() {
+    let (env, id) = scene();
+    let other = env.new_task(&["Write docs"]);
+    both_complete(&env, &id);
+    // There is a write to be taken back first.
+    let mut killed = env.aof_command(&["task", "comment", &other, "Almost there"]);
+    killed.env("AOF_STOP_AT", "ops.file-written");
+    assert_eq!(env.run(killed).code, None);
+    fs::remove_file(env.path(".git/index.lock")).unwrap();
+    let merge = ["-c", "merge.aof.driver=false", "merge", "--no-edit", "side"];
+    let _ = env.try_git(&merge).code(1);
+    let mut waiting = env.aof_command(&["task", "comment", &other, "Now", "--wait", "10m"]);
+    let mut waiting = waiting.stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let mut told = String::new();
+    let stderr = waiting.stderr.as_mut().unwrap();
+    BufReader::new(stderr).read_line(&mut told).unwrap();
+    assert!(told.contains("a merge is in progress"), "{told}");
+    let _ = env.aof(&["merge-driver", "--settle", "--wait", "5m"]).success();
+    env.git(&["commit", "-q", "--no-edit"]);
+    assert!(waiting.wait().unwrap().success());
+    assert!(env.task_text(&other).contains("Now"));
+    let _ = verified(&env).success();
+}
