@@ -10,7 +10,7 @@
 //!   check            HEAD, the branch and the staged entries are still what was prepared for, aof's own folder this clone's alone
 //!   files            given their names by the caller                  kill: files ahead of HEAD, our `index.lock`
 //!   new index        written into `index.lock`
-//!   REF.lock         given its name, holds the new commit; the branch compared again, the objects still there   kill: both locks
+//!   REF.lock         given its name, holds the new commit; HEAD and the branch compared again, the objects still there   kill: both locks
 //!   reflogs          a line a commit
 //!   index.lock -> index                                               kill: the index and the files are ahead of HEAD
 //!   REF.lock -> REF  renamed                                          the commit point
@@ -190,9 +190,10 @@ impl LockedIndex<'_> {
         let branch_lock =
             branch.lock(repository.common_dir().join(format!("{reference}.lock")), deadline)?;
         crash_points::point("git.ref-locked");
-        let found = repository.read_reference(reference)?;
-        if found != prepared.base.commit {
-            return Err(GitError::Moved { reference: reference.clone(), found });
+        // `git switch -c` changes HEAD without locking the index.
+        let now = repository.head()?;
+        if now != prepared.base {
+            return Err(GitError::Moved { reference: now.reference, found: now.commit });
         }
         if !prepared.objects.borrow().are_there() {
             return Err(prepared.pruned());
