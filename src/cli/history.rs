@@ -14,7 +14,8 @@ use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::files::allowed_signers;
 use crate::files::printable::inert;
 use crate::git::{GitError, HistoryOverride, Marks, Prompts, Repository};
-use crate::history::merge_driver::{broken_histories, drive, is_virtual_base};
+use crate::history::merge_driver::{drive, is_virtual_base};
+use crate::history::staged_check::taken_back;
 use crate::history::sync::outcome::{CommitLine, SyncEnd, SyncResult};
 use crate::history::sync::sync_loop::{ForeignCommits, SyncOptions, SyncStart, sync};
 use crate::history::unmerged::merge_unmerged;
@@ -37,16 +38,16 @@ Git runs it, as `.gitattributes` and its configuration say; `aof init` sets both
 Exits with 1 where a person has to decide: what is disputed stands between git's markers.")]
 pub(crate) struct MergeDriverArgs {
     /// What both sides had (%O); an empty file where they had nothing
-    #[arg(required_unless_present_any = ["check_staged", "message", "settle"])]
+    #[arg(required_unless_present_any = ["check_staged", "settle"])]
     base: Option<PathBuf>,
     /// The version that is merged into (%A)
-    #[arg(required_unless_present_any = ["check_staged", "message", "settle"])]
+    #[arg(required_unless_present_any = ["check_staged", "settle"])]
     ours: Option<PathBuf>,
     /// The version that comes in (%B)
-    #[arg(required_unless_present_any = ["check_staged", "message", "settle"])]
+    #[arg(required_unless_present_any = ["check_staged", "settle"])]
     theirs: Option<PathBuf>,
     /// Where the file is in the repository (%P)
-    #[arg(required_unless_present_any = ["check_staged", "message", "settle"])]
+    #[arg(required_unless_present_any = ["check_staged", "settle"])]
     path: Option<String>,
     /// How long conflict markers are (%L)
     #[arg(long, value_name = "N", default_value = "7")]
@@ -61,13 +62,10 @@ pub(crate) struct MergeDriverArgs {
     /// did not see that a finished task had moved into the archive
     #[arg(long, conflicts_with_all = ["base", "ours", "theirs", "path"])]
     settle: bool,
-    /// Exit with 1 if the commit that is about to be made takes entries out of a task's history: for the hooks `pre-commit` and
+    /// Exit with 1 if the commit that is about to be made takes back what is committed of a task: for the hooks `pre-commit` and
     /// `pre-merge-commit`
     #[arg(long, conflicts_with_all = ["base", "ours", "theirs", "path", "settle"])]
     check_staged: bool,
-    /// Does nothing: hooks of an earlier version call it
-    #[arg(long, hide = true, num_args = 1..=2)]
-    message: Option<Vec<PathBuf>>,
     /// With `--settle`: show what would be done, and do nothing
     #[arg(long, requires = "settle")]
     dry_run: bool,
@@ -191,12 +189,12 @@ fn merge_all_unmerged(session: &Session, mode: DryRun) -> CliResult {
     Ok(code)
 }
 
-/// Refuses a commit that removes entries from a history. Accepts a commit that cannot be checked.
+/// Refuses a commit that takes back what aof has committed. Accepts a commit that cannot be checked.
 fn check_staged(session: &Session) -> ExitCode {
-    let broken = Repository::discover(&session.directory)
+    let found = Repository::discover(&session.directory)
         .map_err(ProjectError::from)
-        .and_then(|repository| broken_histories(&repository));
-    let paths = match broken {
+        .and_then(|repository| taken_back(&repository));
+    let paths = match found {
         Ok(paths) if paths.is_empty() => return ExitCode::SUCCESS,
         // With `git --git-dir`, git's folder may be where no project is found.
         Err(ProjectError::Git(GitError::NoRepository { .. })) => return ExitCode::SUCCESS,
@@ -211,11 +209,11 @@ fn check_staged(session: &Session) -> ExitCode {
         Ok(paths) => paths,
     };
     let fix = format!(
-        "`git restore --staged {}` puts back what is committed; then commit again",
+        "`git restore --staged {}` puts back what is committed; then commit again (before `git commit -a`, run `aof watch --once`)",
         all_quoted(paths.iter().map(String::as_str))
     );
     session.output.say(format!(
-        "{} this would take entries out of the history of {}: what is staged is older than what is committed, or was changed by hand\n{}",
+        "{} this would take back what is committed of {}: what is staged is older, or was changed by hand\n{}",
         red("not committed:"),
         inert(&paths.join(", ")),
         inert(&session.runnable(fix))

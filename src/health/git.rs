@@ -364,14 +364,6 @@ fn check_merge_setup(workspace: &Workspace) -> CheckResult {
             "put `aof` into a folder of `PATH`, as git sees it; `aof merge-driver --settle` merges what was left",
         ));
     }
-    if let Some(former) = &missing.hooks.former {
-        let problem = format!(
-            "the hook `{}` of an earlier version of aof does nothing any more",
-            former.display()
-        );
-        let fix = "`aof doctor --fix` removes it".to_owned();
-        issues.push(advice(problem, fix).repaired_by(put_in_place));
-    }
     if !missing.hooks.foreign.is_empty() {
         let problem = format!(
             "hooks that are not aof's do not call it: {}",

@@ -123,7 +123,7 @@ pub(crate) fn is_of_another_project(
             let rules = format!("{above}{PROJECT_FILE}");
             let parents = entry.parents.iter().filter(|parent| repository.has_commit(**parent));
             for commit in [entry.id].iter().chain(parents) {
-                if repository.has_anywhere(*commit, &rules)? {
+                if repository.blob_anywhere(*commit, &rules)?.is_some() {
                     return Ok(true);
                 }
             }

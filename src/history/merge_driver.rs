@@ -1,27 +1,23 @@
-//! Git's merge driver for task files, the check of its hooks, and their setup.
+//! Git's merge driver for task files, and the setup of the driver and of git's hooks.
 //!
 //! The driver merges the file that git asks about by the rules in force at HEAD. The hooks refuse a commit that removes history. Git
 //! calls both because of a committed line in `.gitattributes`, and of the configuration and hooks of each clone. A person's lines and
 //! hooks stay as they are.
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::domain::{TaskId, TaskLayout, Timestamp};
+use crate::domain::TaskId;
 use crate::files::config::configuration::PROJECT_FILE;
-use crate::files::task_file;
-use crate::files::task_file::Defaults;
-use crate::git::{ChangedFile, CommitId, Head, Hooks, Marks, ObjectId, Repository, with_lf};
+use crate::git::{CommitId, Head, Hooks, Marks, Repository, with_lf};
 use crate::history::commit_tasks::{id_of, project_folders};
 use crate::project::active_rules::{default_rules, rules_at};
 use crate::project::error::ProjectError;
 use crate::project::rule_files::rule_blobs;
 use crate::project::workspace::Workspace;
-use crate::storage::layout::task_path;
 use crate::storage::task_files::read;
 use crate::storage::{Folder, ProjectPath, StoreError};
 use crate::tasks::apply::commit_files;
@@ -106,121 +102,6 @@ fn task_at(
 /// Returns the task of the path in a label: git adds the paths if they differ between the sides.
 fn task_of_label(label: &str) -> Option<TaskId> {
     id_of(label.rsplit_once(':')?.1)
-}
-
-/// A task of a project in a folder of the repository.
-type ProjectTask = (String, TaskId);
-
-/// A task whose staged history does not continue the committed one.
-struct Broken {
-    /// All its files that are staged: one that was moved has two.
-    paths: Vec<String>,
-    /// Whether entries are only missing: a merge is no reason for that.
-    is_cut: bool,
-}
-
-/// Returns the staged files of tasks whose history continues neither HEAD's nor that of a commit being merged, by their paths in the
-/// repository. New and unreadable tasks pass, and removed ones, unless a merge leaves them out that nobody removed.
-pub(crate) fn broken_histories(repository: &Repository) -> Result<Vec<String>, ProjectError> {
-    let Some(head) = repository.head_for_reading()?.commit else { return Ok(Vec::new()) };
-    let mut broken = broken_since(repository, head)?;
-    let others = if broken.is_empty() { Vec::new() } else { repository.merge_heads() };
-    for theirs in others {
-        let also = broken_since(repository, theirs)?;
-        broken.retain(|task, own| own.is_cut || also.contains_key(task));
-    }
-    let mut paths: Vec<String> = broken.into_values().flat_map(|own| own.paths).collect();
-    for theirs in repository.merge_heads() {
-        paths.extend(left_out_by_merge(repository, head, theirs)?);
-    }
-    Ok(paths)
-}
-
-/// Returns the files of tasks that HEAD has and the index lacks, though the other side of the merge did not remove them: a commit of
-/// the engine came between git's look at HEAD and the merge.
-fn left_out_by_merge(
-    repository: &Repository,
-    head: CommitId,
-    theirs: CommitId,
-) -> Result<Vec<String>, ProjectError> {
-    let mut tasks: BTreeMap<ProjectTask, Vec<ChangedFile>> = BTreeMap::new();
-    for file in repository.staged_changes(head)? {
-        if let Some(task) = staged_task(&file.path) {
-            tasks.entry(task).or_default().push(file);
-        }
-    }
-    tasks.retain(|_, files| files.iter().all(|file| file.after.is_none()));
-    if tasks.is_empty() {
-        return Ok(Vec::new());
-    }
-    let bases = repository.merge_bases(head, theirs)?;
-    let mut left_out = Vec::new();
-    for ((folder, id), files) in tasks {
-        let has = |commit: CommitId| -> Result<bool, ProjectError> {
-            let layouts = [TaskLayout::Flat, TaskLayout::Sharded].map(|layout| {
-                let path = task_path(&id, layout);
-                if folder.is_empty() { path.to_string() } else { format!("{folder}/{path}") }
-            });
-            let paths = files.iter().map(|file| file.path.clone()).chain(layouts);
-            for path in paths {
-                if repository.has_anywhere(commit, &path)? {
-                    return Ok(true);
-                }
-            }
-            Ok(false)
-        };
-        let mut was_there = false;
-        for base in &bases {
-            was_there |= has(*base)?;
-        }
-        if !was_there || has(theirs)? {
-            left_out.extend(files.into_iter().map(|file| file.path));
-        }
-    }
-    Ok(left_out)
-}
-
-fn broken_since(
-    repository: &Repository,
-    commit: CommitId,
-) -> Result<BTreeMap<ProjectTask, Broken>, ProjectError> {
-    let mut tasks: BTreeMap<ProjectTask, Vec<ChangedFile>> = BTreeMap::new();
-    for file in repository.staged_changes(commit)? {
-        if let Some(task) = staged_task(&file.path) {
-            tasks.entry(task).or_default().push(file);
-        }
-    }
-    let defaults = Defaults {
-        workflow: default_rules()?.project.default_workflow.clone(),
-        created: Timestamp::UNIX_EPOCH,
-    };
-    let mut broken = BTreeMap::new();
-    for (task, files) in tasks {
-        let history = |content: ObjectId| -> Result<_, ProjectError> {
-            let parsed = task_file::parse(&repository.read_blob(content)?, &task.1, &defaults);
-            Ok(parsed.ok().map(|file| file.task.history))
-        };
-        let mut committed = Vec::new();
-        for content in files.iter().filter_map(|file| file.before) {
-            committed.extend(history(content)?);
-        }
-        let Some(longest) = committed.into_iter().max_by_key(Vec::len) else { continue };
-        for file in &files {
-            let Some(content) = file.after else { continue };
-            if let Some(staged) = history(content)?.filter(|own| !own.starts_with(&longest)) {
-                let is_cut = longest.starts_with(&staged);
-                let paths = files.iter().map(|file| file.path.clone()).collect();
-                broken.insert(task.clone(), Broken { paths, is_cut });
-            }
-        }
-    }
-    Ok(broken)
-}
-
-/// Returns the task of a file of the repository, with the folder of its project.
-fn staged_task(path: &str) -> Option<ProjectTask> {
-    let id = id_of(path)?;
-    Some((project_folders(path).next()?.trim_end_matches('/').to_owned(), id))
 }
 
 /// The command that git runs for each file. Where git does not find `aof`, git merges the file as text, with markers: otherwise it
@@ -395,33 +276,12 @@ pub(crate) const HOOKS: [&str; 2] = ["pre-commit", "pre-merge-commit"];
 pub(crate) const HOOK_LINE: &str = "aof merge-driver --check-staged";
 
 const HOOK: &str = "#!/bin/sh\n\
-    # Refuses a commit that takes entries out of the history of a task.\n\
+    # Refuses a commit that takes back what aof has committed of a task.\n\
     command -v aof >/dev/null 2>&1 || exit 0\n\
     aof merge-driver --check-staged\n";
 
 /// The configuration files of hook managers.
 const MANAGERS: [&str; 3] = [".pre-commit-config.yaml", "lefthook.yml", "lefthook.yaml"];
-
-/// The hook of earlier versions, and all lines that it ever had.
-const FORMER_HOOK: &str = "prepare-commit-msg";
-const FORMER_LINES: &str = r#"#!/bin/sh
-# Lists what a merge of tasks superseded in its message.
-# Lists what a merge of tasks superseded in its message, whatever way that is written.
-# Lists what a merge of tasks superseded in its message, whatever way that is written. Has git stop at
-# a commit that is rebased, picked or reverted, and that the rules of the tasks do not allow there, and before what a killed
-# command of aof has left is committed by hand.
-# command of aof has left is committed by hand, or what was committed since git looked is taken back.
-dir=$(git rev-parse --git-dir) || exit 0
-[ -e "$dir/MERGE_HEAD" ] || [ -e "$dir/CHERRY_PICK_HEAD" ] || [ -e "$dir/REBASE_HEAD" ] ||
-[ -e "$dir/REVERT_HEAD" ] || grep -q '^This reverts commit ' "$1" ||
-grep -qs '[^ ]' .aof/intent || ls "$dir" | grep -q '^aof-' || exit 0
-grep -qs '[^ ]' .aof/intent || ls "$dir" | grep -q '^aof-' ||
-! git diff-index --cached --quiet HEAD -- '*tasks/*' 2>/dev/null || exit 0
-[ "$2" = merge ] || exit 0
-[ -e "$(git rev-parse --git-path MERGE_HEAD)" ] || exit 0
-command -v aof >/dev/null 2>&1 || exit 0
-aof merge-driver --message "$1" "$2"
-"#;
 
 /// The hooks as they stand.
 #[derive(Debug, Default)]
@@ -430,8 +290,6 @@ pub(crate) struct HookState {
     pub ours: Vec<PathBuf>,
     /// A person's hooks that lack the line.
     pub foreign: Vec<PathBuf>,
-    /// The hook of an earlier version, to be removed.
-    pub former: Option<PathBuf>,
 }
 
 impl HookState {
@@ -458,15 +316,6 @@ impl HookState {
                     _ => state.foreign.push(path),
                 }
             }
-        }
-        let former = folder.join(FORMER_HOOK);
-        let is_ours = |text: String| {
-            text.contains("aof merge-driver --message")
-                && text.lines().all(|line| FORMER_LINES.lines().any(|known| known == line))
-        };
-        let is_former = is_own && !former.is_symlink();
-        if is_former && fs::read_to_string(&former).is_ok_and(is_ours) {
-            state.former = Some(former);
         }
         Ok(state)
     }
@@ -498,15 +347,11 @@ fn is_executable(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|own| own.is_file() && own.permissions().mode() & 0o111 != 0)
 }
 
-/// Writes the hooks that aof creates, and removes the former one.
+/// Writes the hooks that aof creates.
 fn set_up_hooks(repository: &Repository) -> Result<(), ProjectError> {
-    let HookState { ours, former, .. } = HookState::of(repository)?;
+    let HookState { ours, .. } = HookState::of(repository)?;
     for path in ours {
         write_hook(&path)?;
-    }
-    if let Some(path) = former {
-        let io = |cause| StoreError::Io { doing: "remove the hook", path: path.clone(), cause };
-        fs::remove_file(&path).map_err(io)?;
     }
     Ok(())
 }
@@ -571,16 +416,6 @@ mod tests {
         ));
         for theirs in ["side", "16c250e", "Stashed changes", "Temporary merge branch 2"] {
             assert!(!is_base("HEAD", theirs), "{theirs}");
-        }
-    }
-
-    #[test]
-    fn a_task_file_is_known_by_its_folder_and_name() {
-        let task = |path: &str| staged_task(path).map(|(folder, id)| format!("{folder}:{id}"));
-        assert_eq!(task("tasks/archive/2026/02/16/AOF-abc.md").as_deref(), Some(":AOF-abc"));
-        assert_eq!(task("apps/web/tasks/AOF-abc.md").as_deref(), Some("apps/web:AOF-abc"));
-        for path in ["AOF-abc.md", "docs/AOF-abc.md", "tasks/AOF-abc.plan.md", "tasks/notes.md"] {
-            assert_eq!(task(path), None, "{path}");
         }
     }
 }

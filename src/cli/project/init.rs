@@ -252,7 +252,7 @@ fn show_set_up(output: Output, folder: &Path, created: &CreatedProject) {
     }
     for path in &created.set_up.hooks {
         let what =
-            "refuses commits that take entries out of a task's history; delete it to go without";
+            "refuses commits that take back what is committed of a task; delete it to go without";
         item(path, what);
     }
     for path in &created.set_up.foreign {

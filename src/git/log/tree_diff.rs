@@ -52,6 +52,12 @@ impl Repository {
         Ok(changed.collect())
     }
 
+    /// Returns the paths in the repository of all files that the next commit will have.
+    pub fn staged_paths(&self) -> Result<Vec<String>, GitError> {
+        let index = self.index_at(&self.index_to_commit())?;
+        Ok(index.iter().filter_map(|entry| String::from_utf8(entry.path).ok()).collect())
+    }
+
     /// Returns the differences of two commits. Fails with `Forbidden` for a path that git never writes: a forged tree may point
     /// outside of the worktree or into `.git`.
     pub(crate) fn changes(
@@ -133,9 +139,13 @@ impl Repository {
         Ok(paths)
     }
 
-    /// Returns whether a commit has a file, by its path in the repository.
-    pub fn has_anywhere(&self, commit: CommitId, path: &str) -> Result<bool, GitError> {
-        Ok(self.trees().file(Some(self.root_tree(commit)?), path)?.is_some())
+    /// Returns a commit's version of a file, by its path in the repository.
+    pub fn blob_anywhere(
+        &self,
+        commit: CommitId,
+        path: &str,
+    ) -> Result<Option<ObjectId>, GitError> {
+        Ok(self.trees().file(Some(self.root_tree(commit)?), path)?.map(|leaf| leaf.id))
     }
 
     /// Returns the files of the project that differ between two commits, sorted by path.

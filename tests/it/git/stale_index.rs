@@ -139,7 +139,7 @@ fn is_stopped(env: &TestEnvironment, id: &str) {
     let refused = commit(env, &[]);
     assert_ne!(refused.code, Some(0), "{refused}");
     let told = refused.stderr.replace("AOF-xxxxx", id);
-    assert!(told.contains("this would take entries out of the history of "), "{refused}");
+    assert!(told.contains("this would take back what is committed of "), "{refused}");
     assert_eq!(env.head(), head);
     let command =
         told.split('`').find(|part| part.starts_with("git restore --staged ")).expect("a command");
@@ -209,6 +209,71 @@ fn in_a_subfolder_it_is_stopped_as_well() {
     assert!(told.contains("[index_behind]"), "{told}");
     let _ = commit(&env, &[]).success();
     assert_eq!(env.git(&["show", "--format=", "--name-only"]), "apps/web/code.txt\n");
+}
+
+#[test]
+fn a_commit_that_would_take_a_claim_a_new_task_or_an_archived_one_back_is_stopped() {
+    let (env, id) = scene();
+    let own = || {
+        env.write("code.txt", env.head());
+        env.git(&["add", "code.txt"]);
+    };
+    own();
+    overtaken(&env, || drop(env.aof(&["task", "assign", &id, "agent-7"]).success()));
+    is_stopped(&env, &id);
+    own();
+    let mut new = String::new();
+    overtaken(&env, || new = env.new_task(&["Write docs"]));
+    is_stopped(&env, &new);
+    // The index has the finished task at its old path too.
+    own();
+    let path = format!("tasks/{id}.md");
+    let active = env.git(&["rev-parse", &format!("HEAD:{path}")]);
+    let _ = env.aof(&["task", "cancel", &id, "--reason", "Not now"]).success();
+    let entry = format!("100644,{},{path}", active.trim());
+    env.git(&["update-index", "--add", "--cacheinfo", &entry]);
+    is_stopped(&env, &id);
+    assert_eq!(env.git(&["show", "--format=", "--name-only"]), "code.txt\n");
+    let _ = verified(&env).success();
+}
+
+#[test]
+fn a_commit_of_all_files_does_not_take_a_claim_back_that_the_worktree_lacks() {
+    let (env, id) = scene();
+    let path = format!("tasks/{id}.md");
+    let unclaimed = env.read(&path);
+    let _ = env.aof(&["task", "assign", &id, "agent-7"]).success();
+    env.write(&path, format!("{unclaimed}A note.\n"));
+    let refused = commit(&env, &["--all"]).code(1);
+    assert!(refused.stderr.contains("`git commit -a`, run `aof watch --once`"), "{refused}");
+    let _ = env.aof(&["watch", "--once"]).success();
+    let _ = commit(&env, &["--all", "--allow-empty"]).success();
+    let text = env.git(&["show", &format!("HEAD:{path}")]);
+    assert!(text.contains("agent: agent-7") && text.contains("A note."), "{text}");
+    let _ = verified(&env).success();
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn a_branch_that_is_created_while_a_completion_is_written_gets_it_whole() {
+    let (env, id) = scene();
+    let pipe = env.path("../pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut command = env.aof_command(&["task", "complete", &id, "--agent", "agent-7"]);
+    command.args(["--outcome", "complete", "--summary", "Done"]);
+    command.env("AOF_WAIT_AT", format!("git.index-written:{}", pipe.display()));
+    let piped = std::process::Stdio::piped;
+    let child = command.stdout(piped()).stderr(piped()).spawn().unwrap();
+    eventually("it holds the index", || pipe.with_extension("reached").exists());
+    // Git needs no lock of the index for this.
+    env.git(&["switch", "--quiet", "--create", "side"]);
+    let opened = fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
+    let _ = env.finish("task complete", child).success();
+    drop(opened);
+    assert_eq!(env.git(&["log", "-1", "--format=%S", "--source", "side"]), "side\n");
+    assert_eq!(env.git(&["rev-parse", "main"]), env.git(&["rev-parse", "side~1"]));
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+    let _ = verified(&env).success();
 }
 
 #[test]

@@ -200,47 +200,6 @@ fn git_is_told_how_tasks_are_merged() {
     is_well(&env);
 }
 
-/// What `prepare-commit-msg` was over time, below its first line.
-const FORMER_HOOKS: [&str; 4] = [
-    "# Lists what a merge of tasks superseded in its message.\n\
-     [ \"$2\" = merge ] || exit 0\ncommand -v aof >/dev/null 2>&1 || exit 0\n",
-    "# Lists what a merge of tasks superseded in its message, whatever way that is written.\n\
-     [ -e \"$(git rev-parse --git-path MERGE_HEAD)\" ] || exit 0\ncommand -v aof >/dev/null 2>&1 || exit 0\n",
-    "# Lists what a merge of tasks superseded in its message, whatever way that is written. Has git stop at\n\
-     # a commit that is rebased, picked or reverted, and that the rules of the tasks do not allow there, and before what a killed\n\
-     # command of aof has left is committed by hand.\n\
-     dir=$(git rev-parse --git-dir) || exit 0\n\
-     [ -e \"$dir/MERGE_HEAD\" ] || [ -e \"$dir/CHERRY_PICK_HEAD\" ] || [ -e \"$dir/REBASE_HEAD\" ] ||\n\
-     [ -e \"$dir/REVERT_HEAD\" ] || grep -q '^This reverts commit ' \"$1\" ||\n\
-     grep -qs '[^ ]' .aof/intent || ls \"$dir\" | grep -q '^aof-' || exit 0\n\
-     command -v aof >/dev/null 2>&1 || exit 0\n",
-    "# Lists what a merge of tasks superseded in its message, whatever way that is written. Has git stop at\n\
-     # a commit that is rebased, picked or reverted, and that the rules of the tasks do not allow there, and before what a killed\n\
-     # command of aof has left is committed by hand, or what was committed since git looked is taken back.\n\
-     dir=$(git rev-parse --git-dir) || exit 0\n\
-     [ -e \"$dir/MERGE_HEAD\" ] || [ -e \"$dir/CHERRY_PICK_HEAD\" ] || [ -e \"$dir/REBASE_HEAD\" ] ||\n\
-     [ -e \"$dir/REVERT_HEAD\" ] || grep -q '^This reverts commit ' \"$1\" ||\n\
-     grep -qs '[^ ]' .aof/intent || ls \"$dir\" | grep -q '^aof-' ||\n\
-     ! git diff-index --cached --quiet HEAD -- '*tasks/*' 2>/dev/null || exit 0\n\
-     command -v aof >/dev/null 2>&1 || exit 0\n",
-];
-
-#[test]
-fn the_hook_of_an_earlier_version_is_removed() {
-    let env = TestEnvironment::new();
-    let _ = found(&env, &["--fix"]);
-    let hook = env.path(".git/hooks/prepare-commit-msg");
-    for text in FORMER_HOOKS {
-        let text = format!("#!/bin/sh\n{text}aof merge-driver --message \"$1\" \"$2\"\n");
-        fs::write(&hook, &text).unwrap();
-        is_mended(&env, "merge_hook_missing");
-        assert!(!hook.exists());
-        // With a line of a person's it is theirs.
-        fs::write(&hook, text.replace("exit 0\naof", "exit 0\necho mine\naof")).unwrap();
-        is_well(&env);
-    }
-}
-
 #[cfg(debug_assertions)]
 #[test]
 fn what_a_crash_left_is_finished() {

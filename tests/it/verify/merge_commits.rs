@@ -56,7 +56,9 @@ fn a_merge_that_takes_the_side_without_a_change_loses_the_other() {
     assert_eq!(half_merged(&env, "side").code, Some(0));
     let path = env.task_path(&id);
     env.git(&["checkout", "-q", "side", "--", &path]);
-    env.git(&["commit", "-q", "--no-edit"]);
+    let refused = env.try_git(&["commit", "-q", "--no-edit"]).code(1);
+    assert!(refused.stderr.contains("this would take back what is committed"), "{refused}");
+    env.git(&["commit", "-q", "--no-edit", "--no-verify"]);
     assert_eq!(found(&env), ["lost_in_merge"]);
 }
 

@@ -339,7 +339,7 @@ fn what_a_clone_is_told_beside_the_commit_is_said() {
         let said = env.aof(args).success().stdout;
         for line in [
             "  .git/config         merges tasks by their meaning; `aof init --remove` takes that out\n",
-            "  .git/hooks/pre-merge-commit  refuses commits that take entries out of a task's history; delete it to go without\n",
+            "  .git/hooks/pre-merge-commit  refuses commits that take back what is committed of a task; delete it to go without\n",
         ] {
             assert!(said.contains(line), "{said}");
         }

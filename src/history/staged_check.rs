@@ -1,0 +1,215 @@
+//! The check of git's hooks: a person's commit takes nothing back that aof has committed.
+//!
+//! `git commit` and `git merge` read HEAD, the index and the worktree at different moments. A step of aof in between is then missing in
+//! what they commit. A person who wants that commits with `--no-verify`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::domain::{TaskId, TaskLayout, Timestamp};
+use crate::files::task_file;
+use crate::files::task_file::{Defaults, TaskFile};
+use crate::git::log::walk::{LOOK_BACK, Log};
+use crate::git::{ChangedFile, CommitId, ObjectId, Repository};
+use crate::history::commit_tasks::{id_of, project_folders};
+use crate::project::active_rules::default_rules;
+use crate::project::error::ProjectError;
+use crate::rules::replay::same_engine_fields;
+use crate::storage::layout::task_path;
+
+/// A task, with the folder of its project in the repository.
+type ProjectTask = (String, TaskId);
+
+/// Returns the staged files that would take back what HEAD has of their tasks, by their paths in the repository. New and unreadable
+/// tasks pass.
+pub(crate) fn taken_back(repository: &Repository) -> Result<Vec<String>, ProjectError> {
+    let Some(head) = repository.head_for_reading()?.commit else { return Ok(Vec::new()) };
+    let mut tasks: BTreeMap<ProjectTask, Vec<ChangedFile>> = BTreeMap::new();
+    for file in repository.staged_changes(head)? {
+        if let Some(task) = staged_task(&file.path) {
+            tasks.entry(task).or_default().push(file);
+        }
+    }
+    if tasks.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut merged = Vec::new();
+    for theirs in repository.merge_heads() {
+        merged.push((theirs, repository.merge_bases(head, theirs)?));
+    }
+    let staged = repository.staged_paths()?;
+    let staged: BTreeSet<(ProjectTask, &str)> =
+        staged.iter().filter_map(|path| Some((staged_task(path)?, path.as_str()))).collect();
+    let workflow = default_rules()?.project.default_workflow.clone();
+    let defaults = Defaults { workflow, created: Timestamp::UNIX_EPOCH };
+    let check = Check { repository, head, merged, defaults };
+    let mut paths = Vec::new();
+    for (task, files) in tasks {
+        let copies = staged.iter().filter(|(own, _)| *own == task).count();
+        if check.takes_back(&task, &files, copies)? {
+            paths.extend(files.into_iter().map(|file| file.path));
+        }
+    }
+    Ok(paths)
+}
+
+struct Check<'r> {
+    repository: &'r Repository,
+    head: CommitId,
+    /// The commits that are being merged, each with its merge bases.
+    merged: Vec<(CommitId, Vec<CommitId>)>,
+    defaults: Defaults,
+}
+
+impl Check<'_> {
+    /// Returns whether the next commit takes back what HEAD has of a task. It will have `copies` files of it.
+    fn takes_back(
+        &self,
+        task: &ProjectTask,
+        files: &[ChangedFile],
+        copies: usize,
+    ) -> Result<bool, ProjectError> {
+        let mut committed = Vec::new();
+        for content in files.iter().filter_map(|file| file.before) {
+            committed.extend(self.read(content, &task.1)?);
+        }
+        let Some(ours) = committed.into_iter().max_by_key(|own| own.task.history.len()) else {
+            // HEAD may have the task elsewhere, for example in the archive.
+            return Ok(copies > 1 && files.iter().all(|file| file.before.is_none()));
+        };
+        if copies == 0 {
+            return self.is_left_out(task, files);
+        }
+        for file in files {
+            let Some(content) = file.after else { continue };
+            let Some(staged) = self.read(content, &task.1)? else { continue };
+            let is_taken_back = if staged.task.history.starts_with(&ours.task.history) {
+                self.is_older(task, files, &staged, &ours)?
+            } else {
+                ours.task.history.starts_with(&staged.task.history)
+                    || !self.continues_merged(task, files, &staged)?
+            };
+            if is_taken_back {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns whether a task that the next commit lacks is still there: its file is in the worktree, or nobody removed it in a merge.
+    fn is_left_out(&self, task: &ProjectTask, files: &[ChangedFile]) -> Result<bool, ProjectError> {
+        for (theirs, bases) in &self.merged {
+            let mut was_there = false;
+            for base in bases {
+                was_there |= self.version(*base, task, files)?.is_some();
+            }
+            if !was_there || self.version(*theirs, task, files)?.is_some() {
+                return Ok(true);
+            }
+        }
+        let root = self.repository.worktree_root();
+        let is_there = places(task, files).iter().any(|path| root.join(path).exists());
+        Ok(self.merged.is_empty() && is_there)
+    }
+
+    /// Returns whether the engine's fields are those of an earlier commit: of the merge base, or of a version of the file before HEAD's.
+    fn is_older(
+        &self,
+        task: &ProjectTask,
+        files: &[ChangedFile],
+        staged: &TaskFile,
+        ours: &TaskFile,
+    ) -> Result<bool, ProjectError> {
+        if same_engine_fields(&staged.task, &ours.task) {
+            return Ok(false);
+        }
+        let says = |content: ObjectId| -> Result<bool, ProjectError> {
+            let version = self.read(content, &task.1)?;
+            Ok(version.is_some_and(|own| same_engine_fields(&own.task, &staged.task)))
+        };
+        for (theirs, bases) in &self.merged {
+            let theirs = self.version(*theirs, task, files)?;
+            let mut is_unchanged = false;
+            for base in bases {
+                is_unchanged |= self.version(*base, task, files)? == theirs;
+            }
+            if !is_unchanged {
+                return Ok(false);
+            }
+        }
+        let paths = places(task, files);
+        for entry in Log::start(self.repository, self.head, paths)?.take(LOOK_BACK) {
+            if let Some(content) = self.version(entry?.id, task, files)?
+                && says(content)?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns whether the history is that of a commit being merged, or continues it.
+    fn continues_merged(
+        &self,
+        task: &ProjectTask,
+        files: &[ChangedFile],
+        staged: &TaskFile,
+    ) -> Result<bool, ProjectError> {
+        for (theirs, _) in &self.merged {
+            let Some(content) = self.version(*theirs, task, files)? else { return Ok(true) };
+            let theirs = self.read(content, &task.1)?;
+            if theirs.is_none_or(|own| staged.task.history.starts_with(&own.task.history)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns the version of a task in a commit.
+    fn version(
+        &self,
+        commit: CommitId,
+        task: &ProjectTask,
+        files: &[ChangedFile],
+    ) -> Result<Option<ObjectId>, ProjectError> {
+        for path in places(task, files) {
+            if let Some(content) = self.repository.blob_anywhere(commit, &path)? {
+                return Ok(Some(content));
+            }
+        }
+        Ok(None)
+    }
+
+    fn read(&self, content: ObjectId, id: &TaskId) -> Result<Option<TaskFile>, ProjectError> {
+        Ok(task_file::parse(&self.repository.read_blob(content)?, id, &self.defaults).ok())
+    }
+}
+
+/// Returns the paths where a task may be: those of its changed files, and the usual ones.
+fn places((folder, id): &ProjectTask, files: &[ChangedFile]) -> Vec<String> {
+    let layouts = [TaskLayout::Flat, TaskLayout::Sharded].map(|layout| {
+        let path = task_path(id, layout);
+        if folder.is_empty() { path.to_string() } else { format!("{folder}/{path}") }
+    });
+    files.iter().map(|file| file.path.clone()).chain(layouts).collect()
+}
+
+/// Returns the task of a file of the repository.
+fn staged_task(path: &str) -> Option<ProjectTask> {
+    let id = id_of(path)?;
+    Some((project_folders(path).next()?.trim_end_matches('/').to_owned(), id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_file_is_known_by_its_folder_and_name() {
+        let task = |path: &str| staged_task(path).map(|(folder, id)| format!("{folder}:{id}"));
+        assert_eq!(task("tasks/archive/2026/02/16/AOF-abc.md").as_deref(), Some(":AOF-abc"));
+        assert_eq!(task("apps/web/tasks/AOF-abc.md").as_deref(), Some("apps/web:AOF-abc"));
+        for path in ["AOF-abc.md", "docs/AOF-abc.md", "tasks/AOF-abc.plan.md", "tasks/notes.md"] {
+            assert_eq!(task(path), None, "{path}");
+        }
+    }
+}
