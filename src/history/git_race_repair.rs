@@ -25,7 +25,7 @@ use crate::storage::layout::{TASKS, companion_of, task_id};
 use crate::storage::{FileStat, StoreError, journal, task_files};
 use crate::system::terminal::all_quoted;
 use crate::tasks::recovery::recover::{
-    FastForwardOutcome, fast_forward, lock_recovered, record_sync, recover,
+    FastForwardOutcome, PUT_BACK, fast_forward, lock_recovered, record_sync, recover,
 };
 
 /// Returns the steps that have to be restored. Steps that the files still have are left out: they are committed again like any edit.
@@ -109,13 +109,19 @@ pub(crate) fn restore_steps(workspace: &Workspace) -> Result<Option<RestoredStep
     };
     let Some(to) = to else { return Ok(None) };
     workspace.repository.check_fast_forward(&head, to)?;
-    Ok(match fast_forward(workspace, &head, to, "put back what an overtaken git took back")? {
-        FastForwardOutcome::Done => {
-            Some(RestoredSteps { tasks: tasks_of(&dropped.steps), steps: dropped.steps.len() })
+    let is_restored = match fast_forward(workspace, &head, to, PUT_BACK)? {
+        FastForwardOutcome::Done => true,
+        // The recovery under the lock may have been faster. Otherwise, the next check tries again.
+        FastForwardOutcome::Moved => {
+            let now = workspace.head_now()?.commit;
+            now.is_some_and(|now| {
+                workspace.repository.is_ancestor(dropped.had, now).unwrap_or(false)
+            })
         }
-        // Something has changed meanwhile: the next check tries again.
-        FastForwardOutcome::Moved | FastForwardOutcome::Blocked(_) => None,
-    })
+        FastForwardOutcome::Blocked(_) => false,
+    };
+    let restored = || RestoredSteps { tasks: tasks_of(&dropped.steps), steps: dropped.steps.len() };
+    Ok(is_restored.then(restored))
 }
 
 /// Merges dropped steps into HEAD by meaning. Returns the merge commit, which is on no branch yet; nothing if both sides changed the

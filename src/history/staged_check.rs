@@ -72,6 +72,9 @@ impl Check<'_> {
         for content in files.iter().filter_map(|file| file.before) {
             committed.extend(self.read(content, &task.1)?);
         }
+        if self.is_of_left_branch(files)? {
+            return Ok(true);
+        }
         let Some(ours) = committed.into_iter().max_by_key(|own| own.task.history.len()) else {
             // HEAD may have the task elsewhere, for example in the archive.
             return Ok(copies > 1 && files.iter().all(|file| file.before.is_none()));
@@ -93,6 +96,17 @@ impl Check<'_> {
             }
         }
         Ok(false)
+    }
+
+    /// Returns whether all is as in a commit of the branch that HEAD has just left: aof made it while git created the present branch.
+    fn is_of_left_branch(&self, files: &[ChangedFile]) -> Result<bool, ProjectError> {
+        let Some(left) = self.repository.overtaken_switch(self.head)? else { return Ok(false) };
+        for file in files {
+            if self.repository.blob_anywhere(left, &file.path)? != file.after {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Returns whether a task that the next commit lacks is still there: its file is in the worktree, or nobody removed it in a merge.

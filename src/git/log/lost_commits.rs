@@ -1,11 +1,11 @@
 //! Finds commits that git dropped from the branch by a race. `git reset`, also within `git stash`, reads HEAD, waits for the
-//! index's lock, and then moves the branch to the HEAD that it has read; `git rebase --abort` does the same at its end. Commits
+//! index's lock, and then moves the branch to the HEAD that it has read. So do `git rebase --abort` and a `git merge` that fails. Commits
 //! made in between are lost. The branch's reflog shows them: a person who means to go back does not reset to `HEAD`.
 
 use std::fs;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::git::error::{At, GitError};
 use crate::git::id::{CommitId, ObjectId};
@@ -18,6 +18,8 @@ use crate::git::repository::references::Head;
 
 /// How much of a reflog's end is read: well over a thousand moves of the branch.
 const TAIL: u64 = 256 * 1024;
+/// How much of it is read to see the last move.
+const LAST_LINES: u64 = 4 * 1024;
 
 /// Commits that were dropped from the branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,18 +136,44 @@ impl Repository {
         Ok(before.next_back().map(|(_, commit)| commit))
     }
 
-    fn reflog_tail(&self, head: &Head) -> Result<String, GitError> {
-        let path = self.reflog_place(head);
-        let mut file = match git_file::open(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(String::new()),
-            opened => opened.at("read", &path)?,
-        };
-        let length = file.metadata().at("read", &path)?.len();
-        let mut bytes = Vec::new();
-        file.seek(SeekFrom::Start(length.saturating_sub(TAIL))).at("read", &path)?;
-        file.take(TAIL).read_to_end(&mut bytes).at("read", &path)?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    /// Returns whether such a race made the last move of the branch.
+    pub fn was_just_overtaken(&self, head: &Head) -> Result<bool, GitError> {
+        let tail = reflog_end(&self.reflog_place(head), LAST_LINES)?;
+        // Git writes a line also where the branch stays.
+        let is_move = |line: &&str| line.split(' ').next() != line.split(' ').nth(1);
+        Ok(tail.lines().rev().find(is_move).is_some_and(|last| !overtaken(last).is_empty()))
     }
+
+    /// Returns the commit that HEAD had when git had already read it to create a new branch from it, and aof committed. By HEAD's reflog,
+    /// each move begins where the one before has ended.
+    pub fn overtaken_switch(&self, head: CommitId) -> Result<Option<CommitId>, GitError> {
+        let tail = reflog_end(&self.git_dir().join("logs/HEAD"), LAST_LINES)?;
+        let ids = |line: &str| {
+            let mut ids = line.split(' ').map(|id| id.parse::<CommitId>().ok());
+            Some((ids.next()??, ids.next()??))
+        };
+        let mut moves = tail.lines().rev().map_while(ids);
+        let Some((from, to)) = moves.next() else { return Ok(None) };
+        let had = if to == head { moves.next().map(|(_, to)| to) } else { Some(to) };
+        Ok(had.filter(|had| *had != head && (to != head || from == head)))
+    }
+
+    fn reflog_tail(&self, head: &Head) -> Result<String, GitError> {
+        reflog_end(&self.reflog_place(head), TAIL)
+    }
+}
+
+/// Returns the last bytes of a reflog.
+fn reflog_end(path: &Path, most: u64) -> Result<String, GitError> {
+    let mut file = match git_file::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(String::new()),
+        opened => opened.at("read", path)?,
+    };
+    let length = file.metadata().at("read", path)?.len();
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(length.saturating_sub(most))).at("read", path)?;
+    file.take(most).read_to_end(&mut bytes).at("read", path)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn is_of_the_engine(entry: &LogEntry) -> bool {
@@ -162,7 +190,11 @@ fn trailers_of(entry: &LogEntry) -> Vec<trailers::Trailer> {
 fn overtaken(reflog: &str) -> Vec<(CommitId, CommitId)> {
     let moves = reflog.lines().filter_map(|line| {
         let (who, what) = line.split_once('\t')?;
-        let is_meant = what != "reset: moving to HEAD" && !what.starts_with("rebase (abort): ");
+        // A merge that ends without a commit resets the branch.
+        let is_of_merge = what.starts_with("merge ") && what.ends_with(": updating HEAD");
+        let is_meant = what != "reset: moving to HEAD"
+            && !what.starts_with("rebase (abort): ")
+            && !is_of_merge;
         let mut ids = who.splitn(3, ' ');
         let (had, has) = (ids.next()?.parse().ok()?, ids.next()?.parse().ok()?);
         (!is_meant && had != has).then_some((had, has))
@@ -250,6 +282,7 @@ mod tests {
             "reset: moving to HEAD",
             "rebase (abort): returning to refs/heads/main",
             "rebase (abort): updating HEAD",
+            "merge side: updating HEAD",
         ] {
             assert_eq!(overtaken(&line(&one, &two, what)), ids, "{what}");
             assert_eq!(overtaken(&line(&one, &one, what)), [], "{what}");
@@ -259,6 +292,7 @@ mod tests {
             "reset: moving to main",
             "commit: reset: moving to HEAD",
             "rebase (finish): refs/heads/main onto 2",
+            "merge side: Fast-forward",
             "",
         ] {
             assert_eq!(overtaken(&line(&one, &two, what)), [], "{what}");

@@ -55,7 +55,7 @@ pub(crate) fn recover(workspace: &Workspace, lock: &WriterLock) -> Result<bool, 
         JournalState::Nothing => {
             sweep_after_restart(lock)?;
             atomic_write::sweep_dead(lock)?;
-            return Ok(false);
+            return put_back_dropped(workspace, lock);
         }
         JournalState::Unreadable => {
             atomic_write::sweep_tasks(lock)?;
@@ -238,6 +238,23 @@ pub(crate) enum FastForwardOutcome {
     Blocked(GitError),
 }
 
+/// Restores the steps that git has just dropped, before another command does them again. Returns whether there were any. Steps that
+/// cannot be restored without a person are left to `aof status`.
+fn put_back_dropped(workspace: &Workspace, lock: &WriterLock) -> Result<bool, ProjectError> {
+    let Ok(head) = workspace.head_now() else { return Ok(false) };
+    if !workspace.repository.was_just_overtaken(&head)? {
+        return Ok(false);
+    }
+    let dropped = workspace.repository.dropped_steps(&head)?;
+    let last = dropped.iter().find(|one| !one.partial && head.commit == Some(one.has));
+    let Some(last) = last else { return Ok(false) };
+    let put_back = move_branch(workspace, lock, &head, last.had, PUT_BACK)?;
+    Ok(matches!(put_back, FastForwardOutcome::Done))
+}
+
+/// The subject of a fast-forward that restores dropped steps.
+pub(crate) const PUT_BACK: &str = "put back what an overtaken git took back";
+
 /// Moves branch, index and worktree to a later commit. Filters run while the lock is held.
 pub(crate) fn fast_forward(
     workspace: &Workspace,
@@ -250,10 +267,21 @@ pub(crate) fn fast_forward(
         Err(error) if is_blocked(&error) => return Ok(FastForwardOutcome::Blocked(error)),
         asked => asked?,
     }
-    let (lock, recovered) = &lock_recovered(workspace)?;
-    if *recovered {
+    let (lock, recovered) = lock_recovered(workspace)?;
+    if recovered {
         return Ok(FastForwardOutcome::Moved);
     }
+    move_branch(workspace, &lock, head, to, subject)
+}
+
+/// Carries out a fast-forward under the lock, after a recovery.
+fn move_branch(
+    workspace: &Workspace,
+    lock: &WriterLock,
+    head: &Head,
+    to: CommitId,
+    subject: &str,
+) -> Result<FastForwardOutcome, ProjectError> {
     let deadline = Instant::now().max(workspace.deadline());
     let brought = workspace
         .repository

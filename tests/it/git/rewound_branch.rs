@@ -81,8 +81,9 @@ fn where_the_branch_has_gone_on_the_steps_are_merged() {
         taken_back(&env, RESET, || {
             let _ = env.complete(&id, "agent-7").success();
         });
-        let commented = if same { &id } else { &other };
-        let _ = env.aof(&["task", "comment", commented, "Look"]).success();
+        let noted = if same { &id } else { &other };
+        env.write(&env.task_path(noted), env.task_text(noted) + "\nLook.\n");
+        env.commit_all("a note");
         let points = told(&env);
         assert!(points.len() == 1 && points[0].1.starts_with("`git merge "), "{points:?}");
         if by_doctor {
@@ -92,10 +93,29 @@ fn where_the_branch_has_gone_on_the_steps_are_merged() {
         }
         assert_eq!(told(&env), []);
         assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
-        assert!(env.task_text(commented).contains("Look"));
+        assert!(env.task_text(noted).contains("Look"));
         assert_eq!(env.git(&["status", "--porcelain"]), "");
         let _ = verified(&env).success();
     }
+}
+
+#[test]
+fn the_next_command_puts_it_back_first_so_that_no_visit_is_ended_twice() {
+    for how in [RESET, ABORTED, "merge side: updating HEAD"] {
+        let (env, id) = scene();
+        taken_back(&env, how, || drop(env.complete(&id, "agent-7").success()));
+        let refused = env.say(&id, "agent-8", "complete", &[]).code(5);
+        assert!(refused.stderr.contains("`agent-7` ended it"), "{refused}");
+        assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
+        assert_eq!(env.git(&["status", "--porcelain"]), "");
+        let _ = verified(&env).success();
+    }
+}
+
+/// Has a person's commit make the branch go on.
+fn go_on(env: &TestEnvironment) {
+    env.write("code.txt", "mine\n");
+    env.commit_all("mine");
 }
 
 #[test]
@@ -104,6 +124,7 @@ fn a_visit_that_was_done_again_supersedes_the_one_that_was_dropped() {
     taken_back(&env, ABORTED, || {
         let _ = env.complete(&id, "agent-7").success();
     });
+    go_on(&env);
     let _ = env.complete(&id, "agent-8").success();
     let said = env.aof(&["watch", "--once"]).success().stdout;
     assert!(said.contains("1 step is on the branch again"), "{said}");
@@ -118,7 +139,6 @@ fn a_visit_that_was_done_again_supersedes_the_one_that_was_dropped() {
 #[test]
 fn steps_that_are_back_already_are_not_counted() {
     let (env, id) = scene();
-    let other = env.new_task(&["Write docs"]);
     let mut picked = String::new();
     taken_back(&env, RESET, || {
         let _ = env.complete(&id, "agent-7").success();
@@ -127,7 +147,7 @@ fn steps_that_are_back_already_are_not_counted() {
             let _ = env.aof(&["task", "comment", &id, word]).success();
         }
     });
-    let _ = env.aof(&["task", "comment", &other, "Look"]).success();
+    go_on(&env);
     env.git(&["cherry-pick", &picked]);
     let points = told(&env);
     assert!(points[0].0.contains("over 3 steps"), "{points:?}");

@@ -277,6 +277,29 @@ fn a_branch_that_is_created_while_a_completion_is_written_gets_it_whole() {
 }
 
 #[test]
+fn a_step_that_came_while_git_created_a_branch_is_not_committed_there() {
+    let (env, id) = scene();
+    let begun = env.head();
+    let _ = env.complete(&id, "agent-7").success();
+    let new = env.new_task(&["Write docs"]);
+    // Git had read HEAD before, and leaves the index and the worktree as they are.
+    env.git(&["update-ref", "refs/heads/side", &begun]);
+    env.write(".git/HEAD", "ref: refs/heads/side\n");
+    let begun = begun.trim();
+    let line = format!(
+        "{begun} {begun} Ada <ada@example.org> 0 +0000\tcheckout: moving from main to side\n"
+    );
+    env.write(".git/logs/HEAD", env.read(".git/logs/HEAD") + &line);
+    env.write("code.txt", "mine\n");
+    env.git(&["add", "code.txt"]);
+    let refused = commit(&env, &[]).code(1);
+    assert!(refused.stderr.contains("this would take back"), "{refused}");
+    env.git(&["restore", "--staged", &format!("tasks/{id}.md"), &format!("tasks/{new}.md")]);
+    let _ = commit(&env, &[]).success();
+    assert_eq!(env.git(&["show", "--format=", "--name-only"]), "code.txt\n");
+}
+
+#[test]
 fn what_a_person_does_to_task_files_goes_through() {
     let (env, id) = scene();
     let path = format!("tasks/{id}.md");
