@@ -335,7 +335,7 @@ def reviewed(garden, stand_in):
         expect(f"whether the transcript of {ticket} is of its session", True, told["session"] in transcript)
         kept = entry["metadata"]
         if source == "own":
-            expect(f"what the entry of {ticket} keeps", {"run": {"id": record["run"], "verdict": "own"}}, kept)
+            expect(f"what the entry of {ticket} keeps", {"run": {"id": record["run"], "verdict": "own"}, "session": record["run"]}, kept)
         else:
             seconds = kept["run"].pop("seconds")
             run = {"id": record["run"], "verdict": source, "transcript": f"sha256:{end['transcript']['sha256']}"}
