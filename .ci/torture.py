@@ -6,7 +6,7 @@ branch, and another completion of the same visit counts; no file of the person's
 
     .ci/torture.py AOF [--minutes 10] [--seed 1] [--keep]
 """
-import argparse, collections, json, os, pathlib, random, re, shutil, subprocess, sys, tempfile, threading, time, uuid
+import argparse, collections, contextlib, json, os, pathlib, random, re, shutil, subprocess, sys, tempfile, threading, time, uuid
 
 PROJECT = """project: {name: torture}
 workflow:
@@ -70,6 +70,11 @@ def agent(name, chance):
             with guard:
                 acknowledged[mark] = task["ticket"]
         # 3: on the branch that the person has switched to, there is no such task.
+        elif in_the_way := re.search(r"hint: move `([^`]*)` away", said.stderr):
+            # The person's git has left a finished task in the worktree, which HEAD does not have there.
+            ends["moved away"] += 1
+            with contextlib.suppress(FileNotFoundError):
+                os.replace(in_the_way[1], top / f"{mark}.md")
         elif said.returncode not in (3, 4, 5, 7):
             strange.append(said.stderr)
 
@@ -81,10 +86,11 @@ def person(chance):
     def made(*words):
         """Commits, and does what the hook says where it refuses."""
         said = git("commit", "-q", *words)
-        helps = re.search(r"`git (restore --staged [^`]*)`", said.stderr)
+        helps = re.findall(r"`git (restore --staged [^`]*)`", said.stderr)
         if helps:
             ends["refused by the hook"] += 1
-            git(*helps[1].split(" "))
+            for command in helps:
+                git(*command.split(" "))
             aof("watch", "--once")
             said = git("commit", "-q", *words)
         return said.returncode == 0
@@ -127,7 +133,9 @@ def person(chance):
     def edit():
         files = sorted((clone / "tasks").glob("*.md"))
         if files:
-            with chance.choice(files).open("a") as file:
+            # A finished task has moved meanwhile.
+            with contextlib.suppress(FileNotFoundError), chance.choice(files).open("r+") as file:
+                file.seek(0, os.SEEK_END)
                 file.write(f"\nA note, {chance.random()}.\n")
         made("-a", "-m", "notes")
 

@@ -15,7 +15,7 @@ use crate::files::allowed_signers;
 use crate::files::printable::inert;
 use crate::git::{GitError, HistoryOverride, Marks, Prompts, Repository};
 use crate::history::merge_driver::{drive, is_virtual_base};
-use crate::history::staged_check::taken_back;
+use crate::history::staged_check::{Breach, breaches};
 use crate::history::sync::outcome::{CommitLine, SyncEnd, SyncResult};
 use crate::history::sync::sync_loop::{ForeignCommits, SyncOptions, SyncStart, sync};
 use crate::history::unmerged::merge_unmerged;
@@ -189,13 +189,12 @@ fn merge_all_unmerged(session: &Session, mode: DryRun) -> CliResult {
     Ok(code)
 }
 
-/// Refuses a commit that takes back what aof has committed. Accepts a commit that cannot be checked.
+/// Refuses a commit that takes back or does what only aof does. Accepts a commit that cannot be checked.
 fn check_staged(session: &Session) -> ExitCode {
     let found = Repository::discover(&session.directory)
         .map_err(ProjectError::from)
-        .and_then(|repository| taken_back(&repository));
-    let paths = match found {
-        Ok(paths) if paths.is_empty() => return ExitCode::SUCCESS,
+        .and_then(|repository| breaches(&repository));
+    let found = match found {
         // With `git --git-dir`, git's folder may be where no project is found.
         Err(ProjectError::Git(GitError::NoRepository { .. })) => return ExitCode::SUCCESS,
         Err(error) => {
@@ -206,18 +205,41 @@ fn check_staged(session: &Session) -> ExitCode {
             ));
             return ExitCode::SUCCESS;
         }
-        Ok(paths) => paths,
+        Ok(found) => found,
     };
-    let fix = format!(
-        "`git restore --staged {}` puts back what is committed; then commit again (before `git commit -a`, run `aof watch --once`)",
-        all_quoted(paths.iter().map(String::as_str))
-    );
-    session.output.say(format!(
-        "{} this would take back what is committed of {}: what is staged is older, or was changed by hand\n{}",
-        red("not committed:"),
-        inert(&paths.join(", ")),
-        inert(&session.runnable(fix))
-    ));
+    for (breach, paths) in &found {
+        let files = paths.join(", ");
+        let (problem, more) = match breach {
+            Breach::TakesBack => (
+                format!(
+                    "take back what is committed of {files}: what is staged is older, or was changed by hand"
+                ),
+                "",
+            ),
+            Breach::AddsEntries => (
+                format!("commit steps of {files} that aof did not make on this branch"),
+                "; `git merge` brings in those of another branch",
+            ),
+            Breach::Removes => (
+                format!("remove {files}, which aof keeps with its history"),
+                "; `aof task cancel` ends a task",
+            ),
+        };
+        let fix = format!(
+            "`git restore --staged {}` leaves that out; then commit again (before `git commit -a`, run `aof watch --once`){more}",
+            all_quoted(paths.iter().map(String::as_str))
+        );
+        session.output.say(format!(
+            "{} this would {}\n{}",
+            red("not committed:"),
+            inert(&problem),
+            inert(&session.runnable(fix))
+        ));
+    }
+    if found.is_empty() {
+        return ExitCode::SUCCESS;
+    }
+    session.output.say("`git commit --no-verify` commits it anyway, and `aof verify` reports it");
     ExitCode::FAILURE
 }
 

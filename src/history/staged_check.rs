@@ -1,4 +1,4 @@
-//! The check of git's hooks: a person's commit takes nothing back that aof has committed.
+//! The check of git's hooks: a person's commit takes nothing back that aof has committed, and does nothing that only aof does.
 //!
 //! `git commit` and `git merge` read HEAD, the index and the worktree at different moments. A step of aof in between is then missing in
 //! what they commit. A person who wants that commits with `--no-verify`.
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::domain::{TaskId, TaskLayout, Timestamp};
 use crate::files::task_file;
-use crate::files::task_file::{Defaults, TaskFile};
+use crate::files::task_file::{Defaults, Origin, TaskFile};
 use crate::git::log::walk::{LOOK_BACK, Log};
 use crate::git::{ChangedFile, CommitId, ObjectId, Repository};
 use crate::history::commit_tasks::{id_of, project_folders};
@@ -19,10 +19,23 @@ use crate::storage::layout::task_path;
 /// A task, with the folder of its project in the repository.
 type ProjectTask = (String, TaskId);
 
-/// Returns the staged files that would take back what HEAD has of their tasks, by their paths in the repository. New and unreadable
-/// tasks pass.
-pub(crate) fn taken_back(repository: &Repository) -> Result<Vec<String>, ProjectError> {
-    let Some(head) = repository.head_for_reading()?.commit else { return Ok(Vec::new()) };
+/// Why a person's commit is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Breach {
+    /// It would take back what HEAD has of a task.
+    TakesBack,
+    /// It would add entries to a history that aof did not commit on this branch.
+    AddsEntries,
+    /// It would remove a task that aof has adopted.
+    Removes,
+}
+
+/// Returns the staged task files that a person must not commit, by their paths in the repository. New and unreadable tasks pass.
+pub(crate) fn breaches(
+    repository: &Repository,
+) -> Result<BTreeMap<Breach, Vec<String>>, ProjectError> {
+    let mut breaches = BTreeMap::new();
+    let Some(head) = repository.head_for_reading()?.commit else { return Ok(breaches) };
     let mut tasks: BTreeMap<ProjectTask, Vec<ChangedFile>> = BTreeMap::new();
     for file in repository.staged_changes(head)? {
         if let Some(task) = staged_task(&file.path) {
@@ -30,10 +43,10 @@ pub(crate) fn taken_back(repository: &Repository) -> Result<Vec<String>, Project
         }
     }
     if tasks.is_empty() {
-        return Ok(Vec::new());
+        return Ok(breaches);
     }
     let mut merged = Vec::new();
-    for theirs in repository.merge_heads() {
+    for theirs in repository.commits_to_merge() {
         merged.push((theirs, repository.merge_bases(head, theirs)?));
     }
     let staged = repository.staged_paths()?;
@@ -41,15 +54,16 @@ pub(crate) fn taken_back(repository: &Repository) -> Result<Vec<String>, Project
         staged.iter().filter_map(|path| Some((staged_task(path)?, path.as_str()))).collect();
     let workflow = default_rules()?.project.default_workflow.clone();
     let defaults = Defaults { workflow, created: Timestamp::UNIX_EPOCH };
-    let check = Check { repository, head, merged, defaults };
-    let mut paths = Vec::new();
+    let is_replaying = merged.is_empty() && repository.merge_in_progress()?.is_some();
+    let check = Check { repository, head, merged, is_replaying, defaults };
     for (task, files) in tasks {
         let copies = staged.iter().filter(|(own, _)| *own == task).count();
-        if check.takes_back(&task, &files, copies)? {
+        if let Some(breach) = check.of(&task, &files, copies)? {
+            let paths: &mut Vec<String> = breaches.entry(breach).or_default();
             paths.extend(files.into_iter().map(|file| file.path));
         }
     }
-    Ok(paths)
+    Ok(breaches)
 }
 
 struct Check<'r> {
@@ -57,45 +71,54 @@ struct Check<'r> {
     head: CommitId,
     /// The commits that are being merged, each with its merge bases.
     merged: Vec<(CommitId, Vec<CommitId>)>,
+    /// Whether a commit is being picked, reverted or rebased.
+    is_replaying: bool,
     defaults: Defaults,
 }
 
 impl Check<'_> {
-    /// Returns whether the next commit takes back what HEAD has of a task. It will have `copies` files of it.
-    fn takes_back(
+    /// Returns what the next commit does to a task. It will have `copies` files of it.
+    fn of(
         &self,
         task: &ProjectTask,
         files: &[ChangedFile],
         copies: usize,
-    ) -> Result<bool, ProjectError> {
+    ) -> Result<Option<Breach>, ProjectError> {
+        let breach = |found: bool, breach| found.then_some(breach);
         let mut committed = Vec::new();
         for content in files.iter().filter_map(|file| file.before) {
             committed.extend(self.read(content, &task.1)?);
         }
         if self.is_of_left_branch(files)? {
-            return Ok(true);
+            return Ok(Some(Breach::AddsEntries));
         }
         let Some(ours) = committed.into_iter().max_by_key(|own| own.task.history.len()) else {
             // HEAD may have the task elsewhere, for example in the archive.
-            return Ok(copies > 1 && files.iter().all(|file| file.before.is_none()));
+            let is_second = copies > 1 && files.iter().all(|file| file.before.is_none());
+            return Ok(breach(is_second, Breach::TakesBack));
         };
         if copies == 0 {
-            return self.is_left_out(task, files);
+            let is_left_out = ours.origin == Origin::Adopted && self.is_left_out(task, files)?;
+            return Ok(breach(is_left_out, Breach::Removes));
         }
+        let is_replay = self.is_replaying || !self.merged.is_empty();
         for file in files {
             let Some(content) = file.after else { continue };
             let Some(staged) = self.read(content, &task.1)? else { continue };
-            let is_taken_back = if staged.task.history.starts_with(&ours.task.history) {
+            let (own, head) = (&staged.task.history, &ours.task.history);
+            let is_taken_back = if own.starts_with(head) {
                 self.is_older(task, files, &staged, &ours)?
             } else {
-                ours.task.history.starts_with(&staged.task.history)
-                    || !self.continues_merged(task, files, &staged)?
+                head.starts_with(own) || !self.continues_merged(task, files, &staged)?
             };
             if is_taken_back {
-                return Ok(true);
+                return Ok(Some(Breach::TakesBack));
+            }
+            if own.len() > head.len() && !is_replay {
+                return Ok(Some(Breach::AddsEntries));
             }
         }
-        Ok(false)
+        Ok(None)
     }
 
     /// Returns whether all is as in a commit of the branch that HEAD has just left: aof made it while git created the present branch.
@@ -109,7 +132,7 @@ impl Check<'_> {
         Ok(true)
     }
 
-    /// Returns whether a task that the next commit lacks is still there: its file is in the worktree, or nobody removed it in a merge.
+    /// Returns whether no commit that is merged or replayed has removed a task that the next commit lacks.
     fn is_left_out(&self, task: &ProjectTask, files: &[ChangedFile]) -> Result<bool, ProjectError> {
         for (theirs, bases) in &self.merged {
             let mut was_there = false;
@@ -120,9 +143,7 @@ impl Check<'_> {
                 return Ok(true);
             }
         }
-        let root = self.repository.worktree_root();
-        let is_there = places(task, files).iter().any(|path| root.join(path).exists());
-        Ok(self.merged.is_empty() && is_there)
+        Ok(self.merged.is_empty() && !self.is_replaying)
     }
 
     /// Returns whether the engine's fields are those of an earlier commit: of the merge base, or of a version of the file before HEAD's.
@@ -133,7 +154,7 @@ impl Check<'_> {
         staged: &TaskFile,
         ours: &TaskFile,
     ) -> Result<bool, ProjectError> {
-        if same_engine_fields(&staged.task, &ours.task) {
+        if self.is_replaying || same_engine_fields(&staged.task, &ours.task) {
             return Ok(false);
         }
         let says = |content: ObjectId| -> Result<bool, ProjectError> {

@@ -110,10 +110,18 @@ pub(crate) fn apply(
         if replace_stale_file(workspace, &state)? {
             continue;
         }
-        let (choice, is_first) = match decide(&mut state)? {
-            NextStep::Nothing => return Ok(None),
-            NextStep::First(choice) => (choice, true),
-            NextStep::Do(choice) => (choice, false),
+        let (choice, is_first) = match decide(&mut state) {
+            Ok(NextStep::Nothing) => return Ok(None),
+            Ok(NextStep::First(choice)) => (choice, true),
+            Ok(NextStep::Do(choice)) => (choice, false),
+            // The file was read before another command moved it, and HEAD after that.
+            Err(ProjectError::Frozen { .. })
+                if workspace.head()? != state.head
+                    || !state.snapshot.is_current(&workspace.paths)? =>
+            {
+                continue;
+            }
+            Err(error) => return Err(error),
         };
         if let Some(mut changed) = carry_out(workspace, &state, choice)? {
             warnings.append(&mut changed.warnings);
@@ -208,7 +216,11 @@ fn replace_stale_file(workspace: &Workspace, state: &TaskState) -> Result<bool, 
         Ok(()) | Err(StoreError::Exists { .. }) => {}
         Err(error) => return Err(error.into()),
     }
-    atomic_write::replace_if(&lock, path, old, bytes)?;
+    match atomic_write::replace_if(&lock, path, old, bytes) {
+        // A person or a checkout was faster.
+        Err(StoreError::Changed { .. }) => return Ok(true),
+        replaced => replaced?,
+    }
     workspace.warn(format!(
         "`{path}` was an earlier version of the task: your edits are in HEAD's version now, and the old file is `{STALE}/{kept}`"
     ));

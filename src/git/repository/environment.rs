@@ -162,6 +162,19 @@ impl Repository {
         text.lines().filter_map(|line| line.trim().parse().ok()).collect()
     }
 
+    /// Returns the commits that git is about to merge. Before it runs `pre-merge-commit`, it names them only in the environment, as
+    /// `GITHEAD_` with the commit.
+    pub fn commits_to_merge(&self) -> Vec<CommitId> {
+        let named = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+        let of_merge =
+            named.filter_map(|name| name.strip_prefix("GITHEAD_")?.parse::<CommitId>().ok());
+        let mut commits = self.merge_heads();
+        if commits.is_empty() {
+            commits.extend(of_merge);
+        }
+        commits
+    }
+
     /// Returns the command that git's configuration names for our driver.
     pub fn merge_driver(&self) -> Result<Option<String>, GitError> {
         let config = self.git().config().during(reading)?;

@@ -108,9 +108,13 @@ pub(crate) fn read(top: &Record<'_>, stem: &str) -> Vec<ReadWorkflow> {
         record.report.added("detour", note);
     }
     for key in inputs {
-        let note = "comes with the task (`aof task new --context`), or stays empty";
+        let (value, note) = if SPEC_FILES.contains(&key.as_str()) {
+            ("the task", "the task itself, unless it says another: `aof task new --context`")
+        } else {
+            ("", "comes with the task (`aof task new --context`), or stays empty")
+        };
         record.report.added(format!("context.input.{key}"), note);
-        draft.context.input.insert(key, json!(""));
+        draft.context.input.insert(key, json!(value));
     }
     if has_gates {
         record.report.added("roles", format!("one agent does everything there; here `{WORKER}` works and `{REVIEWER}` judges, and one agent may be both"));
@@ -218,8 +222,13 @@ fn detours(steps: &[OrbitalStep], target: impl Fn(&OrbitalStep) -> Option<usize>
     steps.iter().enumerate().map(is_detour).collect()
 }
 
+/// Slots for the files that say what is to be done.
+const SPEC_FILES: [&str; 2] = ["files", "spec_file"];
+/// The slot for the file in which each step reads what the steps before it left, and what takes its place: a file beside the task.
+const NOTES: (&str, &str) = ("{{notes_file}}", "tasks/{{task.id}}.notes.md");
+
 fn convert_slots(text: &str, inputs: &mut BTreeSet<String>) -> String {
-    tidy(&rewritten(text, |inner| {
+    tidy(&rewritten(&text.replace(NOTES.0, NOTES.1), |inner| {
         let key = is_bare(inner).then(|| names::key(inner))?;
         if key != "task" {
             inputs.insert(key.clone());
@@ -248,7 +257,7 @@ pub(crate) const ADDRESS_REVIEW: &str = "address-review";
 
 const ADDRESS: &str = "A review found faults. Settle each of them, and only them:
 
-- read what the review says; it is told with this task
+- read what the review says, here and in {{notes_file}}
 - mend the place that it names, and check that it is mended
 - run the tests
 - write down what you changed
@@ -259,7 +268,7 @@ Begin nothing new, and tick off nothing in {{files}}.
 const REVIEW: &str = "Review everything that changed. You are here to find faults, not to be polite.
 
 Look at it from each of these sides, one after the other: safety against misuse, design, logic and edge cases,
-handling of errors, consistency of data. Write down what you found from each.
+handling of errors, consistency of data. Write down in {{notes_file}} what you found from each.
 
 If there is any fault, however small, end with <gate>FAIL</gate> and list the faults below it.
 Only if there is none, end with <gate>PASS</gate>.
