@@ -78,7 +78,13 @@ pub(crate) fn run_merge_driver(session: &Session, args: &MergeDriverArgs) -> Cli
         }
         _ if args.check_staged => Ok(check_staged(session)),
         (Some(base), Some(ours), Some(theirs), Some(path)) => {
-            merge(session, args, [base, ours, theirs], path)
+            // Git takes 1 for a conflict; with 2, its configuration has the file merged as text.
+            merge(session, args, [base, ours, theirs], path).map_err(|error| CliError::Command {
+                code: "not_merged",
+                problem: error.problem(),
+                fix: Some("git merges it as text: resolve that by hand".to_owned()),
+                exit_code: 2,
+            })
         }
         _ => Ok(ExitCode::SUCCESS),
     }

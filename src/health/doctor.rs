@@ -146,7 +146,7 @@ const WHY: &str = "
     no_identity: nothing can be committed without a committer
     no_git, git_old: fetching, pushing, unusual indexes and signatures go through git's own program
     index_layout: for this layout of the index git itself is started for each commit, which takes several times as long
-    git_locked: while it is there, neither git nor a command can commit
+    git_locked: while it is there, git cannot change what it locks, and commands wait for it
     lock_held: every command that changes something waits for it, then times out
     repack_pays: each read searches all of them, and `.git` takes more room than it needs
     cannot_sign: nothing can be committed

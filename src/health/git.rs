@@ -104,9 +104,11 @@ pub(crate) fn check_git_locks(context: &CheckContext<'_>) -> CheckResult {
     };
     let old = locks.into_iter().filter(|(_, old)| *old >= OLD_LOCK);
     let issues = old.map(|(path, old)| {
+        let is_of_remote = path.to_string_lossy().contains("/refs/remotes/");
+        let what = if is_of_remote { "fetched" } else { "committed" };
         Issue::new(
             "git_locked",
-            format!("nothing can be committed: `{}` is {} old", path.display(), age(old)),
+            format!("nothing can be {what}: `{}` is {} old", path.display(), age(old)),
             "if no git is running, and no editor with a commit message is open, remove that file",
         )
     });

@@ -104,10 +104,10 @@ fn task_of_label(label: &str) -> Option<TaskId> {
     id_of(label.rsplit_once(':')?.1)
 }
 
-/// The command that git runs for each file. Where git does not find `aof`, git merges the file as text, with markers: otherwise it
-/// would leave our version, and the next `git add` would lose the other side.
+/// The command that git runs for each file. Where `aof` is missing, fails or is killed, git merges the file as text, with markers:
+/// otherwise it would leave our version, and the next `git add` would lose the other side.
 const COMMAND: &str = "aof merge-driver %O %A %B %P --marker-size %L --ours-label %X --theirs-label %Y; code=$?; case $code in \
-                       126|127) git merge-file --marker-size=%L -L %X -L base -L %Y %A %O %B;; *) exit $code;; esac";
+                       0|1) exit $code;; *) git merge-file --marker-size=%L -L %X -L base -L %Y %A %O %B;; esac";
 
 /// The driver's name for people.
 const NAME: &str = "tasks, by their meaning";

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::domain::workflow::shape::ShapeKind;
 use crate::domain::{
-    AgentId, Brief, BriefText, Destination, Ending, Gate, GateId, Outcome, ReviewContext, Station,
-    Task, Ticket, Timestamp, Verdict, Visit, Workflow,
+    AgentId, BriefText, Destination, Ending, Gate, GateId, Outcome, ReviewContext, Station, Task,
+    Ticket, Timestamp, Verdict, Visit, Workflow,
 };
 use crate::rules::act::Warning;
 use crate::rules::outputs::{Field, example, fields, shape_of};
@@ -129,8 +129,7 @@ pub(crate) fn brief_at(
         _ if workplace.requires_human(rules) => Occasion::Approval,
         _ => Occasion::Work,
     };
-    let mut written =
-        filled(written(&workplace.duty.brief, &occasion, entered), &values, &mut gaps);
+    let mut written = filled(written(workplace, &occasion, entered), &values, &mut gaps);
     // A repeated visit falls back to the texts of the first one.
     let entry = &workplace.duty.brief.entry;
     for (outcome, text) in &entry.outcomes {
@@ -320,14 +319,19 @@ fn filled(written: &BriefText, values: &Values<'_>, gaps: &mut Gaps) -> BriefTex
     }
 }
 
-/// Returns the texts for the occasion. A decision that led back without requests is a return too.
-fn written<'a>(brief: &'a Brief, occasion: &Occasion, entered: Option<&Visit>) -> &'a BriefText {
+/// Returns the texts for the occasion. A decision that led back without requests is a return too. A detour is entered for that alone,
+/// so its first texts are meant for it.
+fn written<'a>(
+    workplace: &Workplace<'a>,
+    occasion: &Occasion,
+    entered: Option<&Visit>,
+) -> &'a BriefText {
+    let brief = &workplace.duty.brief;
     let returned = entered.is_some_and(|visit| visit.retry.is_some());
+    let has_reentry = brief.reentry != BriefText::default();
     match occasion {
-        Occasion::Mending => &brief.reentry,
-        Occasion::Work | Occasion::Decision | Occasion::Approval
-            if returned && brief.reentry != BriefText::default() =>
-        {
+        Occasion::Mending if has_reentry || !workplace.gate.detour => &brief.reentry,
+        Occasion::Work | Occasion::Decision | Occasion::Approval if returned && has_reentry => {
             &brief.reentry
         }
         _ => &brief.entry,

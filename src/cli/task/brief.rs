@@ -20,6 +20,7 @@ use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::brief::{
     brief_markdown, brief_value, output_lines, task_brief, verdict_in_words,
 };
+use crate::tasks::view::task_view::eligible_agents;
 use crate::tasks::view::task_view::{brief_of, changed_value, warnings_value};
 
 #[derive(Debug, clap::Args)]
@@ -79,8 +80,11 @@ pub(crate) fn run(session: &Session, args: &BriefArgs) -> CliResult {
         let renewal = format!("`aof task renew {}`", context.ticket);
         session.output.print(&brief_markdown(&file, &context, &renewal));
     } else {
-        let holder = file.task.routing.agent.as_ref();
-        session.output.print(&page(&file, &context, holder));
+        let mut agent = file.task.routing.agent.clone();
+        if agent.is_none() && session.agent(&workspace, &in_force, None).is_err() {
+            agent = eligible_agents(&in_force.rules, &file).into_iter().next();
+        }
+        session.output.print(&page(&file, &context, agent.as_ref()));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -131,6 +131,13 @@ pub(crate) fn run(session: &Session, args: &CompleteArgs) -> CliResult {
     if let Some(ticket) = ended_ticket(changed).filter(|_| args.ticket.visit.is_none()) {
         done.push_str(&format!(", for {ticket}"));
     }
+    // An agent that is run does not learn the workflow, only that its part is done.
+    let is_own = |(ticket, _): &(Ticket, String)| ticket.task == args.ticket.task;
+    if let Some((ticket, _)) = current_run().filter(is_own).filter(|_| !session.output.is_json()) {
+        session.warn_all(&changed.warnings);
+        session.output.line(format!("{ticket}: {outcome}; your part is done"));
+        return Ok(ExitCode::SUCCESS);
+    }
     actions::show(session, rules, changed, &done, mode);
     Ok(ExitCode::SUCCESS)
 }

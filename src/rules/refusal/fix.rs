@@ -60,7 +60,7 @@ impl Refusal {
                 "complete `{assigned}`, or give it back first: `aof task release {assigned}`; see `{attempted}` with `aof task show {attempted}`"
             ),
             Self::AssignedToAnother { ticket, holder, .. } => format!(
-                "leave it to `{holder}`, take another with `aof task next`, or have `{holder}` give it back: `aof task release {ticket}`"
+                "leave it to `{holder}`, take another with `aof task next`, or have `{holder}` give it back: `aof task release {ticket} --agent {holder}`"
             ),
             Self::ClaimLost { ticket, holder, .. } => format!(
                 "nothing was changed; hand what you have over to `{holder}`, as in `aof task comment {}`, and take another \

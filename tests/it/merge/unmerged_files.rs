@@ -36,17 +36,25 @@ fn where_git_could_not_run_aof_both_sides_are_in_the_file_with_markers() {
     let (env, id) = scene();
     both_complete(&env, &id);
     let path = env.task_path(&id);
-    // Git finds its own programs, and not ours.
-    let mut merge = env.command("git");
-    let merge = merge
-        .args(["merge", "--no-edit", "side"])
-        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-        .output()
-        .unwrap();
-    assert_eq!(merge.status.code(), Some(1), "{merge:?}");
-    let text = env.read(&path);
-    assert!(text.contains("<<<<<<<") && text.contains("agent-7") && text.contains("agent-8"));
-    assert!(text.contains("title: Log in"), "{text}");
+    let fake = env.home().join("aof");
+    // Git finds its own programs, and not ours; then one that is killed, and one that does not know what it is told.
+    for script in [None, Some("kill -9 $$"), Some("exit 2")] {
+        if let Some(script) = script {
+            env.git(&["merge", "--abort"]);
+            fs::write(&fake, format!("#!/bin/sh\n{script}\n")).unwrap();
+            crate::support::environment::executable(&fake);
+        }
+        let mut merge = env.command("git");
+        let merge = merge
+            .args(["merge", "--no-edit", "side"])
+            .env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", env.home().display()))
+            .output()
+            .unwrap();
+        assert_eq!(merge.status.code(), Some(1), "{merge:?}");
+        let text = env.read(&path);
+        assert!(text.contains("<<<<<<<") && text.contains("agent-7") && text.contains("agent-8"));
+        assert!(text.contains("title: Log in"), "{text}");
+    }
     let said = left(&env);
     assert_eq!(said.len(), 1, "{said:?}");
     assert_snapshot!(env.plain(&format!("{}\n{}", said[0].0, said[0].1)), @"

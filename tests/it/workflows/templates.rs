@@ -74,6 +74,21 @@ fn a_hard_review_is_answered_by_a_detour_and_looked_at_again() {
 }
 
 #[test]
+fn who_settles_a_review_is_told_what_not_to_do() {
+    let mut env = TestEnvironment::without_repository();
+    let _ = env.aof(&["init", "garden", "--template", "reviewed"]).success();
+    env.enter("garden");
+    let id = env.new_task(&["Add login"]);
+    for (agent, outcome) in [("agent-dev-1", "complete"), ("agent-review-1", "needs_review")] {
+        let words: &[&str] = if outcome == "complete" { &[] } else { &["--blocker", "No test"] };
+        let _ = env.say(&id, agent, outcome, words).success();
+    }
+    let brief = env.aof(&["task", "brief", &id]).success().stdout;
+    assert!(brief.contains("Build nothing new") && brief.contains("No test"), "{brief}");
+    assert!(brief.contains(" --agent agent-dev-"), "{brief}");
+}
+
+#[test]
 fn a_project_begins_with_each() {
     for template in Template::ALL {
         let mut env = TestEnvironment::without_repository();

@@ -272,7 +272,7 @@ say \"$1\" \"${AOF_TASK%@*}\"
     assert_snapshot!(env.plain(&said_at_home(&env, "said")), @"
     error: you tried to complete `AOF-xxxxx`, and your task is `AOF-xxxxx`
     error: gate `approve` is for people, and `coder` is not one
-    AOF-xxxxx: work -> review (complete)
+    AOF-xxxxx@0: complete; your part is done
     error: `coder` ended gate `work` with `complete` at 2026-02-16T10:00:08Z; said once more without a ticket, that would end gate `review` as well
     ");
     assert_eq!(stand(&env, &id), "ready review -");
