@@ -79,21 +79,32 @@ def agent(name, chance):
             strange.append(said.stderr)
 
 
+def made(*words):
+    """Commits, and does what the hook says where it refuses."""
+    said = git("commit", "-q", *words)
+    helps = re.findall(r"`git (restore --staged [^`]*)`", said.stderr)
+    if helps:
+        ends["refused by the hook"] += 1
+        for command in helps:
+            git(*command.split(" "))
+        aof("watch", "--once")
+        said = git("commit", "-q", *words)
+    return said.returncode == 0
+
+
+def switch():
+    """Goes back to the main branch. An edit of another act may be in the way, or what git has left when aof overtook it."""
+    while (said := git("switch", "-q", "main")).returncode:
+        if "untracked working tree files" in said.stderr:
+            for path in re.findall(r"^\t(.*)$", said.stderr, re.M):
+                os.replace(clone / path, top / f"{uuid.uuid4()}.md")
+        else:
+            made("-a", "-m", "what is in the way")
+
+
 def person(chance):
     """Works at files beside the tasks: commits, branches, merges, rebases, stashes, resets, and edits of tasks."""
     number = 0
-
-    def made(*words):
-        """Commits, and does what the hook says where it refuses."""
-        said = git("commit", "-q", *words)
-        helps = re.findall(r"`git (restore --staged [^`]*)`", said.stderr)
-        if helps:
-            ends["refused by the hook"] += 1
-            for command in helps:
-                git(*command.split(" "))
-            aof("watch", "--once")
-            said = git("commit", "-q", *words)
-        return said.returncode == 0
 
     def commit(name):
         nonlocal number
@@ -107,9 +118,7 @@ def person(chance):
         if git("switch", "-q", "-c", "side").returncode:
             return
         commit("side")
-        while git("switch", "-q", "main").returncode and not stop.is_set():
-            # An edit of another act may be in the way.
-            made("-a", "-m", "what is in the way")
+        switch()
         merge("side")
 
     def merge(name):
@@ -154,9 +163,8 @@ def collector():
 
 def judge():
     faults = list(strange)
-    while git("symbolic-ref", "--short", "HEAD").stdout.strip() != "main":
-        git("rebase", "--abort"), git("merge", "--abort"), git("commit", "-q", "-a", "-m", "what is in the way")
-        git("switch", "-q", "main")
+    git("rebase", "--abort"), git("merge", "--abort")
+    switch()
     if git("branch", "--list", "side").stdout.strip():
         if git("merge", "-q", "--no-edit", "side").returncode:
             aof("merge-driver", "--settle")
