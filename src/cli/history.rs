@@ -15,7 +15,7 @@ use crate::files::allowed_signers;
 use crate::files::printable::inert;
 use crate::git::{GitError, HistoryOverride, Marks, Prompts, Repository};
 use crate::history::merge_driver::{drive, is_virtual_base};
-use crate::history::staged_check::{Breach, breaches};
+use crate::history::staged_check::{StagedFault, staged_faults};
 use crate::history::sync::outcome::{CommitLine, SyncEnd, SyncResult};
 use crate::history::sync::sync_loop::{ForeignCommits, SyncOptions, SyncStart, sync};
 use crate::history::unmerged::merge_unmerged;
@@ -199,7 +199,7 @@ fn merge_all_unmerged(session: &Session, mode: DryRun) -> CliResult {
 fn check_staged(session: &Session) -> ExitCode {
     let found = Repository::discover(&session.directory)
         .map_err(ProjectError::from)
-        .and_then(|repository| breaches(&repository));
+        .and_then(|repository| staged_faults(&repository));
     let found = match found {
         // With `git --git-dir`, git's folder may be where no project is found.
         Err(ProjectError::Git(GitError::NoRepository { .. })) => return ExitCode::SUCCESS,
@@ -213,20 +213,20 @@ fn check_staged(session: &Session) -> ExitCode {
         }
         Ok(found) => found,
     };
-    for (breach, paths) in &found {
+    for (fault, paths) in &found {
         let files = paths.join(", ");
-        let (problem, more) = match breach {
-            Breach::TakesBack => (
+        let (problem, more) = match fault {
+            StagedFault::TakesBack => (
                 format!(
                     "take back what is committed of {files}: what is staged is older, or was changed by hand"
                 ),
                 "",
             ),
-            Breach::AddsEntries => (
+            StagedFault::AddsEntries => (
                 format!("commit steps of {files} that aof did not make on this branch"),
                 "; `git merge` brings in those of another branch",
             ),
-            Breach::Removes => (
+            StagedFault::Removes => (
                 format!("remove {files}, which aof keeps with its history"),
                 "; `aof task cancel` ends a task",
             ),

@@ -7,7 +7,6 @@ pub(crate) mod json;
 
 pub(crate) mod allowed_signers;
 pub mod completion_file;
-pub(crate) mod conflict_markers;
 pub mod frontmatter;
 pub(crate) mod printable;
 pub(crate) mod schema;

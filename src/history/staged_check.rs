@@ -21,7 +21,7 @@ type ProjectTask = (String, TaskId);
 
 /// Why a person's commit is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Breach {
+pub(crate) enum StagedFault {
     /// It would take back what HEAD has of a task.
     TakesBack,
     /// It would add entries to a history that aof did not commit on this branch.
@@ -31,11 +31,11 @@ pub(crate) enum Breach {
 }
 
 /// Returns the staged task files that a person must not commit, by their paths in the repository. New and unreadable tasks pass.
-pub(crate) fn breaches(
+pub(crate) fn staged_faults(
     repository: &Repository,
-) -> Result<BTreeMap<Breach, Vec<String>>, ProjectError> {
-    let mut breaches = BTreeMap::new();
-    let Some(head) = repository.head_for_reading()?.commit else { return Ok(breaches) };
+) -> Result<BTreeMap<StagedFault, Vec<String>>, ProjectError> {
+    let mut faults = BTreeMap::new();
+    let Some(head) = repository.head_for_reading()?.commit else { return Ok(faults) };
     let mut tasks: BTreeMap<ProjectTask, Vec<ChangedFile>> = BTreeMap::new();
     for file in repository.staged_changes(head)? {
         if let Some(task) = staged_task(&file.path) {
@@ -43,7 +43,7 @@ pub(crate) fn breaches(
         }
     }
     if tasks.is_empty() {
-        return Ok(breaches);
+        return Ok(faults);
     }
     let mut merged = Vec::new();
     for theirs in repository.commits_to_merge() {
@@ -55,18 +55,18 @@ pub(crate) fn breaches(
     let workflow = default_rules()?.project.default_workflow.clone();
     let defaults = Defaults { workflow, created: Timestamp::UNIX_EPOCH };
     let is_replaying = merged.is_empty() && repository.merge_in_progress()?.is_some();
-    let check = Check { repository, head, merged, is_replaying, defaults };
+    let check = StagedCommit { repository, head, merged, is_replaying, defaults };
     for (task, files) in tasks {
         let copies = staged.iter().filter(|(own, _)| *own == task).count();
-        if let Some(breach) = check.of(&task, &files, copies)? {
-            let paths: &mut Vec<String> = breaches.entry(breach).or_default();
+        if let Some(fault) = check.of(&task, &files, copies)? {
+            let paths: &mut Vec<String> = faults.entry(fault).or_default();
             paths.extend(files.into_iter().map(|file| file.path));
         }
     }
-    Ok(breaches)
+    Ok(faults)
 }
 
-struct Check<'r> {
+struct StagedCommit<'r> {
     repository: &'r Repository,
     head: CommitId,
     /// The commits that are being merged, each with its merge bases.
@@ -76,30 +76,30 @@ struct Check<'r> {
     defaults: Defaults,
 }
 
-impl Check<'_> {
+impl StagedCommit<'_> {
     /// Returns what the next commit does to a task. It will have `copies` files of it.
     fn of(
         &self,
         task: &ProjectTask,
         files: &[ChangedFile],
         copies: usize,
-    ) -> Result<Option<Breach>, ProjectError> {
-        let breach = |found: bool, breach| found.then_some(breach);
+    ) -> Result<Option<StagedFault>, ProjectError> {
+        let if_so = |found: bool, fault| found.then_some(fault);
         let mut committed = Vec::new();
         for content in files.iter().filter_map(|file| file.before) {
             committed.extend(self.read(content, &task.1)?);
         }
         if self.is_of_left_branch(files)? {
-            return Ok(Some(Breach::AddsEntries));
+            return Ok(Some(StagedFault::AddsEntries));
         }
         let Some(ours) = committed.into_iter().max_by_key(|own| own.task.history.len()) else {
             // HEAD may have the task elsewhere, for example in the archive.
             let is_second = copies > 1 && files.iter().all(|file| file.before.is_none());
-            return Ok(breach(is_second, Breach::TakesBack));
+            return Ok(if_so(is_second, StagedFault::TakesBack));
         };
         if copies == 0 {
             let is_left_out = ours.origin == Origin::Adopted && self.is_left_out(task, files)?;
-            return Ok(breach(is_left_out, Breach::Removes));
+            return Ok(if_so(is_left_out, StagedFault::Removes));
         }
         let is_replay = self.is_replaying || !self.merged.is_empty();
         for file in files {
@@ -112,10 +112,10 @@ impl Check<'_> {
                 head.starts_with(own) || !self.continues_merged(task, files, &staged)?
             };
             if is_taken_back {
-                return Ok(Some(Breach::TakesBack));
+                return Ok(Some(StagedFault::TakesBack));
             }
             if own.len() > head.len() && !is_replay {
-                return Ok(Some(Breach::AddsEntries));
+                return Ok(Some(StagedFault::AddsEntries));
             }
         }
         Ok(None)

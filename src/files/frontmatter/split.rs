@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::files::conflict_markers;
-use crate::files::conflict_markers::{conflicted, is_conflict_marker, line_number};
 use crate::files::yaml;
-use crate::files::yaml::{Fault, Node, NodeKind, NodeLayout, ParseLimits};
+use crate::files::yaml::{
+    CONFLICT_MARKERS, Fault, Node, NodeKind, NodeLayout, ParseLimits, conflicted,
+    is_conflict_marker, line_number,
+};
 
 /// The largest file that is read.
 pub const MAX_FILE: usize = 16 << 20;
@@ -116,7 +117,7 @@ pub fn split(bytes: &[u8]) -> Result<Split, Fault> {
 
 /// Returns whether the markers of a merge keep the frontmatter from being read. In the body they are text: it may quote some.
 pub fn has_conflict(bytes: &[u8]) -> bool {
-    split(bytes).is_err_and(|fault| fault.code == conflict_markers::CODE)
+    split(bytes).is_err_and(|fault| fault.code == CONFLICT_MARKERS)
 }
 
 /// Finds the parts of a file and reads its frontmatter, within the default limits.

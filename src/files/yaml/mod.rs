@@ -11,7 +11,10 @@ pub(crate) mod node;
 pub(crate) mod parse;
 pub(crate) mod scalar;
 
-pub(crate) use error::{Fault, Label, ParseLimits, line_column};
+pub(crate) use error::{
+    CONFLICT_MARKERS, Fault, Label, ParseLimits, conflict_in, conflicted, is_conflict_marker,
+    line_column, line_number,
+};
 pub(crate) use node::{EntryKey, MappingEntry, Node, NodeKind, NodeLayout, Sharing};
 pub(crate) use parse::{parse, parse_within};
 

@@ -40,7 +40,8 @@ pub(crate) fn lock_recovered(workspace: &Workspace) -> Result<(WriterLock, bool)
     loop {
         let lock = workspace.lock()?;
         match recover(workspace, &lock) {
-            Err(ProjectError::Git(GitError::Waiting { .. })) => {
+            // The git of a killed sync is waited for with the lock.
+            Err(ProjectError::Git(GitError::Waiting { .. })) if workspace.underway().is_some() => {
                 drop(lock);
                 workspace.head()?;
             }

@@ -41,7 +41,7 @@ fn a_renamed_task_file_is_to_be_renamed_back() {
             fs::rename(env.path(&here), env.path(there)).unwrap();
         }
         if is_committed {
-            env.git(&["commit", "-qm", "renamed"]);
+            env.git(&["commit", "--no-verify", "-qm", "renamed"]);
         }
         let command = format!("{} {there} {here}", if is_known { "git mv" } else { "mv" });
         for text in told(&env, "AOF-renamed") {
@@ -69,7 +69,7 @@ fn a_renamed_task_file_is_to_be_renamed_back() {
 fn whoever_wrote_another_id_into_a_renamed_file_is_told_to_rename_it_back() {
     let (env, id) = scene();
     env.git(&["mv", &format!("tasks/{id}.md"), "tasks/AOF-renamed.md"]);
-    env.git(&["commit", "-qm", "renamed"]);
+    env.git(&["commit", "--no-verify", "-qm", "renamed"]);
     env.edit("tasks/AOF-renamed.md", &format!("id: {id}"), "id: AOF-renamed");
     let refused = env.say("AOF-renamed", "agent-3", "complete", &[]).code(5);
     let back = "if it is another task's file, renamed, rename it back";

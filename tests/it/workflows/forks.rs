@@ -116,9 +116,9 @@ fn branches_are_taken_briefed_completed_and_recorded_each_on_its_own() {
       - Say in the summary what you did and how you checked it
 
     Complete it
-      aof task complete AOF-xxxxx@1/style --outcome fine --summary "..."
-      aof task complete AOF-xxxxx@1/style --outcome ugly --summary "..."
-      aof task complete AOF-xxxxx@1/style --outcome blocked --summary "..." --blocker "..."
+      aof task complete AOF-xxxxx@1/style --agent agent-s --outcome fine --summary "..."
+      aof task complete AOF-xxxxx@1/style --agent agent-s --outcome ugly --summary "..."
+      aof task complete AOF-xxxxx@1/style --agent agent-s --outcome blocked --summary "..." --blocker "..."
     "#);
     assert_snapshot!(env.aof(&["why", &id]), @"
     exit 0
@@ -354,8 +354,8 @@ fn what_all_want_comes_back_once() {
       - sent back by agent-w, 5s ago: Did it
 
     Complete it
-      aof task complete AOF-xxxxx@4 --outcome complete --summary "..."
-      aof task complete AOF-xxxxx@4 --outcome blocked --summary "..." --blocker "..."
+      aof task complete AOF-xxxxx@4 --agent agent-7 --outcome complete --summary "..."
+      aof task complete AOF-xxxxx@4 --agent agent-7 --outcome blocked --summary "..." --blocker "..."
     "#);
     let _ = env.complete(&id, "agent-7").success();
     assert_snapshot!(env.aof(&["task", "brief", &format!("{id}@5/docs")]), @r#"
@@ -605,8 +605,8 @@ fn a_fork_is_judged_again_when_a_branch_is_taken_out_of_the_rules() {
       - sent back by agent-s, 4s ago: Did it
 
     Complete it
-      aof task complete AOF-xxxxx@4 --outcome complete --summary "..."
-      aof task complete AOF-xxxxx@4 --outcome blocked --summary "..." --blocker "..."
+      aof task complete AOF-xxxxx@4 --agent agent-7 --outcome complete --summary "..."
+      aof task complete AOF-xxxxx@4 --agent agent-7 --outcome blocked --summary "..." --blocker "..."
     "#);
     assert_snapshot!(env.plain(&env.log()), @"
     Ada: AOF-xxxxx: parallel-review -> implement (needs_review)
