@@ -31,6 +31,7 @@ use crate::system::process::Secrets;
 use crate::tasks::actions::choice_of_decision;
 use crate::tasks::apply::{DryRunPlan, NextStep, apply, apply_together, plan_dry_run};
 use crate::tasks::headers::list::task_held_by;
+use crate::tasks::other_worktrees::{ensure_free_elsewhere, lock_claims};
 use crate::tasks::plan::{Changed, Choice, DryRun, first_due_step};
 use crate::tasks::publish::secrets_of;
 use crate::tasks::state::task_state::TaskState;
@@ -68,6 +69,7 @@ pub fn complete(
     dry_run: DryRun,
 ) -> Result<Changed, ProjectError> {
     let is_signed = dry_run == DryRun::No;
+    let _claims = lock_claims(workspace, dry_run)?;
     let outcome = complete_bound(workspace, &mut completion.clone(), is_signed, dry_run);
     if let Err(ProjectError::Refused(refusal)) = &outcome
         && dry_run == DryRun::No
@@ -90,6 +92,7 @@ pub(crate) fn complete_together(
     let tasks: Vec<TaskId> =
         completions.iter().map(|completion| completion.ticket.task.clone()).collect();
     workspace.restart_wait(wait);
+    let _claims = lock_claims(workspace, DryRun::No)?;
     apply_together(
         workspace,
         &tasks.iter().collect::<Vec<_>>(),
@@ -170,7 +173,10 @@ fn next_step(
     if let Decision::Step(step) = &decision
         && let Some(entry) = step.task.history.get(task.history.len()).filter(|_| !names_visit)
     {
-        refuse_repeated(task, &completion.agent, &entry.outcome.to_string())?;
+        refuse_repeated(rules, task, &completion.agent, &entry.outcome.to_string())?;
+    }
+    if matches!(decision, Decision::Step(_)) {
+        ensure_free_elsewhere(workspace, state, completion.ticket.branch.as_ref())?;
     }
     Ok(NextStep::Do(choice_of_decision(state, &act, decision, author)))
 }
@@ -215,7 +221,7 @@ fn bind_to_open_visit(completion: &mut Completion, state: &TaskState) -> Result<
         if let Some(gate) = &completion.gate {
             refuse_other_gate(rules, task, gate)?;
         } else if let Some(outcome) = completion.outcome.as_deref().or(status) {
-            refuse_repeated(task, &completion.agent, outcome)?;
+            refuse_repeated(rules, task, &completion.agent, outcome)?;
         }
         completion.ticket.visit = open;
     }

@@ -91,7 +91,7 @@ const fn line_template(kind: EventKind) -> &'static str {
             "taken from {agent|somebody}[ at {gate}][, which needs role {expectedRole}]"
         }
         EventKind::GateConflict => {
-            "{losingAgent} was too late[ at {gate}]: {winningAgent|somebody else} was first"
+            "{losingAgent} was too late[ at {gate}][: {winningAgent} was first]"
         }
         EventKind::CompletionSuperseded => {
             "a merge superseded `{outcome}`[ by {agent}][ at {gate}][: {by} was first]"

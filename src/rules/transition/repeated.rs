@@ -1,17 +1,30 @@
 //! Refuses completions without a ticket that cannot mean the open visit. Only new completions are checked: a replay cannot, since an
 //! entry does not record how its visit was named.
 
-use crate::domain::{AgentId, Destination, Ending, GateId, Outcome, Task, Visit};
+use crate::domain::{AgentId, Destination, Ending, GateId, HandOut, Outcome, RoleId, Task, Visit};
 use crate::rules::refusal::Refusal;
+use crate::rules::routing::workplace::Workplace;
 use crate::rules::workflow::rules::Rules;
 
 /// Refuses a completion that repeats the last completion of the task, by the same agent with the same outcome, if that led to another
-/// gate: it would pass a second gate by mistake. It is allowed if the agent holds the task, or the task was unblocked or moved since.
-pub fn refuse_repeated(task: &Task, agent: &AgentId, outcome: &str) -> Result<(), Refusal> {
+/// gate: it would pass a second gate by mistake. It is allowed if the agent has claimed the task, or the task was unblocked or moved
+/// since. A task that aof handed out may be unknown to the agent yet.
+pub fn refuse_repeated(
+    rules: &Rules,
+    task: &Task,
+    agent: &AgentId,
+    outcome: &str,
+) -> Result<(), Refusal> {
     let Some(open) = &task.gate else { return Ok(()) };
+    let is_asked_for = |role: &RoleId| {
+        let role = rules.org.role(role);
+        role.is_none_or(|role| rules.project.hand_out_policy(role) == HandOut::Ask)
+    };
+    let is_claimed =
+        |place: &Workplace<'_>| place.holder == Some(agent) && is_asked_for(place.role);
     let is_resumed =
         open.resumed.is_some() || open.branches.iter().any(|branch| branch.resumed.is_some());
-    if is_resumed || task.is_held_by(agent) {
+    if is_resumed || Workplace::open(rules, task).iter().any(is_claimed) {
         return Ok(());
     }
     let Some(said) = last_said(&task.history) else { return Ok(()) };

@@ -64,6 +64,29 @@ fn no_task_is_handed_out_in_two_worktrees() {
 }
 
 #[test]
+fn one_ticket_counts_in_one_worktree() {
+    let (env, ids) = two_worktrees(2);
+    let said = ["--outcome", "complete", "--summary", "Did it"];
+    let complete = |id: &str, agent: &str| {
+        let words = [&["task", "complete", id, "--agent", agent][..], &said].concat();
+        words.into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let here = |words: &[String]| env.aof(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    let there =
+        |words: &[String]| in_feature(&env, &words.iter().map(String::as_str).collect::<Vec<_>>());
+    let (held, free) = (&ids[0], &ids[1]);
+    let _ = env.aof(&["task", "assign", held, "agent-7"]).success();
+    let refused = there(&complete(held, "agent-8")).code(5);
+    assert!(refused.stderr.contains("`agent-7` has `AOF-xxxxx@0` in the worktree"), "{refused}");
+    let _ = here(&complete(held, "agent-7")).success();
+    let _ = there(&complete(free, "agent-8")).success();
+    let refused = here(&complete(&format!("{free}@0"), "agent-7")).code(5);
+    assert!(refused.stderr.contains("in the worktree `"), "{refused}");
+    env.git(&["merge", "--quiet", "--no-edit", "feature"]);
+    let _ = env.aof(&["verify"]).success();
+}
+
+#[test]
 fn a_task_that_has_gone_on_elsewhere_waits_for_a_merge() {
     let (env, ids) = two_worktrees(1);
     let id = &ids[0];

@@ -437,3 +437,19 @@ fn what_is_written_of_handing_out_is_checked() {
     valid: 1 workflow, 2 gates, 2 roles (1 warning)
     ");
 }
+
+#[test]
+fn what_was_handed_out_meanwhile_makes_no_repeated_word_count() {
+    let env = TestEnvironment::with_rules(
+        "handOut: round-robin\nworkflow:\n  gates: [{id: work, role: crew}, {id: review, role: crew}]\n",
+        "roles:\n  crew: {agents: [a-1]}\n",
+    );
+    let id = env.new_task(&["Add login"]);
+    let _ = env.aof(&["sweep"]).success();
+    let _ = env.say(&id, "a-1", "complete", &[]).success();
+    let given = env.aof(&["sweep"]).success();
+    assert!(given.stdout.contains("given to a-1"), "{given}");
+    let refused = env.say(&id, "a-1", "complete", &[]).code(5);
+    assert!(refused.stderr.contains("said once more without a ticket"), "{refused}");
+    let _ = env.say(&format!("{id}@1"), "a-1", "complete", &[]).success();
+}
