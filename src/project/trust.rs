@@ -326,13 +326,11 @@ fn is_meant(path: &str, name: &str) -> bool {
         return path == name || is_below(name) || path.ends_with(&format!("/{name}"));
     };
     let after = rest.rsplit(WILD).next().unwrap_or_default();
-    match before.rsplit_once('/') {
-        Some((folder, _)) => is_below(folder),
-        None => {
-            let is_open = !format!("{before}{after}").contains(char::is_alphanumeric);
-            !is_open && path.starts_with(before) && path.ends_with(after)
-        }
+    if let Some((folder, _)) = before.rsplit_once('/') {
+        return is_below(folder);
     }
+    let is_open = !format!("{before}{after}").contains(char::is_alphanumeric);
+    !is_open && path.starts_with(before) && path.ends_with(after)
 }
 
 /// Returns where a path leads in the worktree, if that is elsewhere.
