@@ -47,6 +47,11 @@ impl GitCommands {
         Self { folder: Some(quoted(&folder.display().to_string()).into_owned()) }
     }
 
+    /// Returns a path of the project as people reach it.
+    pub(crate) fn path(&self, path: &ProjectPath) -> String {
+        self.folder.as_ref().map_or_else(|| path.to_string(), |folder| format!("{folder}/{path}"))
+    }
+
     /// Returns the text with each git command changed to work in that folder. Commands are recognized by their backticks.
     pub fn with_folder(&self, text: String) -> String {
         let Some(folder) = &self.folder else { return text };

@@ -1,10 +1,10 @@
 //! The programs that the rules name, and whether this machine's user has trusted them (`aof trust`).
 //!
 //! Rules come by push, so none of their programs runs before the user has seen it. Trust covers the words, the added environment,
-//! and the content of the tracked files that these name; not what those load. The record is a file in the user's state folder, one
+//! and the content of the tracked files and folders that these name; not what those load. The record is a file in the user's state folder, one
 //! for each project of a repository.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use super::error::ProjectError;
 use super::workspace::Workspace;
-use crate::domain::{AgentId, Channel, Digest, Subscription};
-use crate::git::Repository;
+use crate::domain::{AgentId, Channel, Digest, Preset, Subscription};
+use crate::git::{ObjectId, Repository};
 use crate::rules::Rules;
 use crate::storage::StoreError;
 
@@ -23,8 +23,6 @@ use crate::storage::StoreError;
 pub(crate) const VARIABLE: &str = "AOF_TRUST";
 /// How much of a hash is shown, and has to be given.
 const SHOWN: usize = 32;
-/// Larger files are trusted by their size alone, as are those that cannot be read.
-const LARGEST: u64 = 16 * 1024 * 1024;
 
 /// What starts a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,7 +44,7 @@ pub(crate) struct RuleProgram {
     pub command: Vec<String>,
     /// The added variables.
     pub environment: Vec<(String, String)>,
-    /// The tracked files that its words or variables name, each with its blob.
+    /// The tracked files that its words or variables name, alone or by their folder, each with its blob.
     pub files: BTreeMap<String, String>,
 }
 
@@ -236,36 +234,108 @@ fn state_folder() -> PathBuf {
     named.unwrap_or_else(|| env::home_dir().unwrap_or_default().join(".local/state"))
 }
 
-/// Returns the tracked files that the program names, each with the blob of its content in the worktree.
+/// Returns the tracked files that the program may run, each with the blob of its content in the worktree. It takes in rather too
+/// many files than too few.
 fn named_files(
     program: &RuleProgram,
     folder: &Path,
 ) -> Result<BTreeMap<String, String>, ProjectError> {
+    let repository = Repository::discover(folder)?;
+    let root = repository.worktree_root();
+    let is_program = |(path, _): &(String, ObjectId)| {
+        // Tasks are texts, and change all the time.
+        !repository.own_path(path).is_some_and(|path| path.starts_with("tasks/"))
+    };
+    let tracked: Vec<_> = repository.tracked_files()?.into_iter().filter(is_program).collect();
     let values = program.environment.iter().map(|(_, value)| value);
     let texts = program.command.iter().chain(values);
-    let ends = |c: char| c.is_whitespace() || "'\"`=:;,&|()<>$".contains(c);
-    let names = texts.flat_map(|text| [text.as_str()].into_iter().chain(text.split(ends)));
+    let mut names: Vec<String> = texts.flat_map(|text| names_in(text, root)).collect();
+    let mut seen = HashSet::new();
     let mut found = BTreeMap::new();
-    let mut repository = None;
-    for name in names.filter(|name| !name.is_empty()) {
-        let path = folder.join(name.strip_prefix("{project}/").unwrap_or(name));
-        let Ok(path) = fs::canonicalize(path) else { continue };
-        let Some(meta) = fs::metadata(&path).ok().filter(fs::Metadata::is_file) else { continue };
-        if repository.is_none() {
-            repository = Some(Repository::discover(folder)?);
-        }
-        let Some(repository) = &repository else { continue };
-        let Ok(inside) = path.strip_prefix(repository.worktree_root()) else { continue };
-        if found.contains_key(&*inside.to_string_lossy()) || !repository.is_tracked(inside)? {
+    while let Some(name) = names.pop() {
+        if name == repository.prefix() || !seen.insert(name.clone()) {
             continue;
         }
-        let bytes = if meta.len() > LARGEST { None } else { fs::read(&path).ok() };
-        let content = match bytes {
-            Some(bytes) => repository.hash_blob(&bytes).to_string(),
-            None => format!("{} bytes", meta.len()),
+        for place in [root.join(&name), folder.join(&name)] {
+            names.extend(link_target(&place, root));
+        }
+        let matching = |is_named: &dyn Fn(&str) -> bool| -> Vec<&(String, ObjectId)> {
+            let of = |path: &str| {
+                is_named(path) || repository.own_path(path).is_some_and(|own| is_named(&own))
+            };
+            tracked.iter().filter(|(path, _)| of(path)).collect()
         };
-        let runs = if meta.permissions().mode() & 0o111 == 0 { "" } else { ", executable" };
-        found.insert(inside.to_string_lossy().into_owned(), format!("{content}{runs}"));
+        let mut files = matching(&|path| is_meant(path, &name));
+        if files.is_empty() {
+            let last = name.rsplit('/').next().unwrap_or_default();
+            files = matching(&|path| path.rsplit('/').next() == Some(last));
+        }
+        for (path, committed) in files {
+            let file = root.join(path);
+            names.extend(link_target(&file, root));
+            // A submodule is a folder, and has a commit.
+            let content = repository.hash_file(&file).unwrap_or(*committed);
+            let is_executable =
+                fs::metadata(&file).is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0);
+            let runs = if is_executable { ", executable" } else { "" };
+            found.insert(path.clone(), format!("{content}{runs}"));
+        }
     }
     Ok(found)
+}
+
+/// What stands for other characters in a name: a placeholder, or a pattern of the shell.
+const WILD: [char; 6] = ['{', '}', '*', '?', '[', ']'];
+
+/// Returns the paths that a text may name, from the folder of the program or from the top of the worktree.
+fn names_in(text: &str, root: &Path) -> Vec<String> {
+    let text = text.replace("{project}", "").replace(&format!("{}/", root.display()), "/");
+    let ends = |c: char| !c.is_alphanumeric() && !"._-+/".contains(c) && !WILD.contains(&c);
+    let words = std::iter::once(text.as_str()).chain(text.split(ends));
+    let mut names = Vec::new();
+    for word in words {
+        // The value of an option may follow its letter: `-Cbin`.
+        let value = word.strip_prefix('-').and_then(|option| option.get(1..));
+        for word in std::iter::once(word).chain(value) {
+            let mut parts: Vec<&str> = Vec::new();
+            for part in word.split('/') {
+                match part {
+                    "" | "." => {}
+                    ".." => drop(parts.pop()),
+                    part => parts.push(part),
+                }
+            }
+            // Coding agents start programs that their settings in the repository name.
+            if let Some(tool) = parts.last().and_then(|name| name.parse::<Preset>().ok()) {
+                let settings = [".TOOL", "TOOL.json", "TOOL.jsonc"];
+                names.extend(settings.map(|name| name.replace("TOOL", tool.as_str())));
+                names.extend((tool == Preset::Claude).then(|| ".mcp.json".to_owned()));
+            }
+            names.push(parts.join("/"));
+        }
+    }
+    names.retain(|name| !name.is_empty());
+    names
+}
+
+/// Returns whether the name means this tracked file, or a folder that it is in. Where a name is open, its folder is meant.
+fn is_meant(path: &str, name: &str) -> bool {
+    let is_below =
+        |folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+    let Some((before, rest)) = name.split_once(WILD) else {
+        return path == name || is_below(name) || path.ends_with(&format!("/{name}"));
+    };
+    let after = rest.rsplit(WILD).next().unwrap_or_default();
+    if let Some((folder, _)) = before.rsplit_once('/') {
+        return is_below(folder);
+    }
+    let is_open = !format!("{before}{after}").contains(char::is_alphanumeric);
+    !is_open && path.starts_with(before) && path.ends_with(after)
+}
+
+/// Returns where a path leads in the worktree, if that is elsewhere.
+fn link_target(path: &Path, root: &Path) -> Option<String> {
+    let target = fs::canonicalize(path).ok()?;
+    let inside = target.strip_prefix(fs::canonicalize(root).ok()?).ok()?;
+    Some(inside.to_str()?.to_owned()).filter(|inside| !inside.is_empty())
 }

@@ -159,8 +159,11 @@ fn plan(
     let project = &in_force.rules.project;
     let id = fresh_id(&Paths::at(&new.folder), project, None)?;
     let first_task = new.template.first_task(&id, &founder);
-    let wanted =
-        NewTask { title: first_task.title.to_owned(), body: first_task.body, ..NewTask::default() };
+    let mut body = first_task.body;
+    if new.branch.is_some() {
+        body = body.replace("git log", &format!("git -C {FOLDER} log"));
+    }
+    let wanted = NewTask { title: first_task.title.to_owned(), body, ..NewTask::default() };
     let task = new_from(&wanted, id, project.default_workflow.clone(), now);
     let (mut write, first) = plan_new_task(&in_force.rules, &task, &wanted.body, author, now)?;
     for version in &mut write.versions {

@@ -167,7 +167,7 @@ pub(crate) fn secrets_of(rules: &Rules) -> Secrets {
     if named.is_empty() && !is_run {
         return Secrets::default();
     }
-    Secrets::of_environment(|name| named.contains(name) || is_run && is_secret_name(name))
+    Secrets::of_environment(&[], |name| named.contains(name) || is_run && is_secret_name(name))
 }
 
 /// Fails if an agent that a runner started would commit one of its secrets. Completions are masked before; other texts are its own.

@@ -210,7 +210,7 @@ pub(crate) fn secrets(launch: &Launch, agent: &AgentId) -> Result<Secrets, Strin
             "`{agent}` needs `{name}`, and the environment has no such variable; set it where `aof` is started"
         ));
     }
-    Ok(Secrets::of_environment(|name| {
+    Ok(Secrets::of_environment(&launch.env, |name| {
         is_secret_name(name) || launch.secrets.iter().any(|own| own == name)
     }))
 }

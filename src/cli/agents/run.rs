@@ -14,8 +14,8 @@ use crate::agents::runner::{
 };
 use crate::cli::observability::deliver_due_notices;
 use crate::cli::{
-    AGENT, CliError, CliResult, DryRunOption, OfflineOption, Session, bold, cyan, dim, green, now,
-    red, yellow,
+    AGENT, CliError, CliResult, DryRunOption, OfflineOption, Session, bold, counted, cyan, dim,
+    green, now, red, yellow,
 };
 use crate::domain::{AgentId, RoleId, TaskId, listed};
 use crate::files::printable::{inert, one_line};
@@ -382,7 +382,10 @@ pub(crate) fn run_trust(session: &Session, args: &TrustArgs) -> CliResult {
             programs.record(Vec::new())?;
         }
         let count = state.recorded.len();
-        output.show(|| json!({"revoked": count}), || format!("trusts {count} programs less\n"));
+        output.show(
+            || json!({"revoked": count}),
+            || format!("trusts {} less\n", counted(count, "program")),
+        );
         return Ok(ExitCode::SUCCESS);
     }
     if !output.is_json() {

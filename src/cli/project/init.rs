@@ -6,11 +6,14 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::cli::{
-    CliResult, DryRunOption, Output, Session, bold, cyan, now, of_commit, template, yellow,
+    CliResult, DryRunOption, Output, Session, bold, cyan, now, of_commit, short, template, yellow,
 };
 use crate::domain::BranchName;
 use crate::files::printable::inert;
+use crate::git::CommitId;
 use crate::history::merge_driver::{ATTRIBUTES, HOOK_LINE};
+use crate::project::git_hints::GitCommands;
+use crate::project::open::follow_branch;
 use crate::setup::agent_files::AgentFile;
 use crate::setup::agent_wiring::{WiredAgents, WiredFile, Wiring, agents_to_wire, wire_agents};
 use crate::setup::init::init_on_branch;
@@ -86,8 +89,8 @@ pub(crate) fn run(session: &Session, args: &InitArgs) -> CliResult {
     let template = args.template.unwrap_or(Template::Basic);
     let new = NewProject { folder, template, name: args.name.clone(), branch: None };
     let open = |root: &Path| session.new_workspace(root);
-    let shares = args.branch.is_none() && has_code(&new.folder)?;
-    let asks = shares && Session::at_terminal() && !session.output.is_json();
+    let code = if args.branch.is_none() { code(&new.folder)? } else { None };
+    let asks = code.is_some() && Session::at_terminal() && !session.output.is_json();
     let branch = if asks && mode == DryRun::No && session.confirm(BRANCH_QUESTION)? {
         Some(BRANCH_NAME.parse().expect("a valid name"))
     } else {
@@ -105,7 +108,9 @@ pub(crate) fn run(session: &Session, args: &InitArgs) -> CliResult {
             monitoring: args.observability.then(|| monitoring_to_add(&new.folder)).transpose()?,
         }
     } else {
-        added(session, args, &created.root, mode)?
+        // Agents work where the code is.
+        let root = created.checkout.as_ref().map_or(&created.root, |checkout| &checkout.root);
+        added(session, args, root, mode)?
     };
     if session.output.is_json() {
         let mut value = value(template, &created);
@@ -113,21 +118,36 @@ pub(crate) fn run(session: &Session, args: &InitArgs) -> CliResult {
         session.output.change_data(value, mode);
     } else {
         show(session, args, &created, &added, mode);
-        if shares && !asks && mode == DryRun::No {
-            session.output.line(BRANCH_NOTE);
+        if let Some(code) = code.filter(|_| !asks && mode == DryRun::No) {
+            session.output.line(format!(
+                "\nEach branch has its own tasks. To share them among all branches and worktrees, before you create some: `git reset \
+                 --keep {}`, then `aof init --branch {BRANCH_NAME}`",
+                short(code)
+            ));
         }
     }
     Ok(added.exit_code())
 }
 
 fn take_out(session: &Session, args: &InitArgs) -> CliResult {
-    let folder = session.enter()?.join(&args.folder);
-    let root = Paths::find(&folder)?.root().to_owned();
+    let here = session.enter()?;
+    let root = Paths::find(&here.join(&args.folder))?.root().to_owned();
     let mode = args.dry_run_option.mode();
-    let removal = remove(&session.new_workspace(&root)?, mode)?;
+    let workspace = session.new_workspace(&root)?;
+    let removal = remove(&workspace, mode)?;
+    let wait = session.checkout_wait("init");
+    let branch = follow_branch(&root, &workspace.repository, &wait)?.map(|branch| branch.root);
     let output = session.output;
+    let of_branch = match &branch {
+        Some(folder) => remove(&session.new_workspace(folder)?, mode)?.files,
+        None => Vec::new(),
+    };
     if output.is_json() {
-        output.change_data(json!(removal), mode);
+        let mut value = json!(removal);
+        if let Some(folder) = &branch {
+            value["checkout"] = json!({"root": folder.display().to_string(), "files": of_branch});
+        }
+        output.change_data(value, mode);
         return Ok(ExitCode::SUCCESS);
     }
     let removed = if mode == DryRun::Yes { "would be removed" } else { "removed" };
@@ -140,15 +160,25 @@ fn take_out(session: &Session, args: &InitArgs) -> CliResult {
     for file in &removal.files {
         output.line(format!("{removed}: what `aof` wrote into {}", inert(file.as_str())));
     }
+    for file in &of_branch {
+        let file = inert(file.as_str());
+        output.line(format!("{removed}: what `aof` wrote into {file}, on the project's branch"));
+    }
     for kept in &removal.kept {
         output.line(format!("kept: {}: {}", inert(&kept.path), inert(&kept.why)));
     }
-    if removal.is_empty() {
+    if removal.is_empty() && of_branch.is_empty() {
         output.line("nothing to remove");
-    } else if mode == DryRun::No && !removal.files.is_empty() {
-        let files = all_quoted(removal.files.iter().map(ProjectPath::as_str));
-        let commit = format!("`git add {files} && git commit -m \"Remove aof\" -- {files}`");
-        output.line(session.runnable(format!("commit it with {commit}")));
+    }
+    let on_branch = branch.map_or_else(GitCommands::default, |folder| {
+        GitCommands::in_folder(folder.strip_prefix(&here).unwrap_or(&folder))
+    });
+    for (files, commands) in [(&removal.files, GitCommands::default()), (&of_branch, on_branch)] {
+        if mode == DryRun::No && !files.is_empty() {
+            let files = all_quoted(files.iter().map(ProjectPath::as_str));
+            let commit = format!("`git add {files} && git commit -m \"Remove aof\" -- {files}`");
+            output.line(commands.with_folder(format!("commit it with {commit}")));
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -159,14 +189,10 @@ const BRANCH_NAME: &str = "aof";
 const BRANCH_QUESTION: &str = "There is code here. Keep tasks on a branch of their own, `aof`, so that all branches and worktrees \
                                share them? [y/N] ";
 
-const BRANCH_NOTE: &str = "\nEach branch has its own tasks. To share them among all branches and worktrees: `git reset --keep HEAD~1`, then \
-                           `aof init --branch aof`";
-
-/// Returns whether the repository around the folder has commits, so that tasks would share a branch with what they hold.
-fn has_code(folder: &Path) -> CliResult<bool> {
+/// Returns the last commit of the repository around the folder, where tasks would share a branch with code.
+fn code(folder: &Path) -> CliResult<Option<CommitId>> {
     let repository = repository_around(folder)?.filter(|_| folder.is_dir());
-    Ok(repository
-        .is_some_and(|repository| repository.head().is_ok_and(|head| head.commit.is_some())))
+    Ok(repository.and_then(|repository| repository.head().ok()?.commit))
 }
 
 /// Adds to an existing project.

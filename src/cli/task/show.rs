@@ -49,15 +49,16 @@ pub(crate) fn run_show(session: &Session, args: &ShowArgs) -> CliResult {
         }
         session.output.data(value);
     } else {
-        session.output.print(&page(&in_force.rules, &view, workspace.now()));
+        let file = workspace.git_commands.path(&view.path);
+        session.output.print(&page(&in_force.rules, &view, &file, workspace.now()));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn page(rules: &Rules, view: &TaskView, now: Timestamp) -> String {
+fn page(rules: &Rules, view: &TaskView, file: &str, now: Timestamp) -> String {
     let task = &view.file.task;
     let mut page = TaskPage::of(task);
-    page.facts(&facts(rules, view, now));
+    page.facts(&facts(rules, view, file, now));
     let branches = branches(rules, task);
     if !branches.is_empty() {
         page.head("Branches");
@@ -72,7 +73,12 @@ fn page(rules: &Rules, view: &TaskView, now: Timestamp) -> String {
     page.into_text()
 }
 
-fn facts(rules: &Rules, view: &TaskView, now: Timestamp) -> Vec<(&'static str, String)> {
+fn facts(
+    rules: &Rules,
+    view: &TaskView,
+    file: &str,
+    now: Timestamp,
+) -> Vec<(&'static str, String)> {
     let task = &view.file.task;
     let mut facts = Vec::new();
     if view.file.origin == Origin::HandMade {
@@ -109,7 +115,7 @@ fn facts(rules: &Rules, view: &TaskView, now: Timestamp) -> Vec<(&'static str, S
     facts.push(("metadata", inert(&metadata.collect::<Vec<_>>().join(", "))));
     let depends_on: Vec<&str> = task.depends_on.iter().map(TaskId::as_str).collect();
     facts.push(("depends on", depends_on.join(", ")));
-    facts.push(("file", inert(view.path.as_str())));
+    facts.push(("file", inert(file)));
     facts.retain(|(_, fact)| !fact.is_empty());
     facts
 }

@@ -459,11 +459,15 @@ impl Repository {
 }
 
 impl Repository {
-    /// Returns whether git's index has this path, which is relative to the worktree.
-    pub(crate) fn is_tracked(&self, path: &Path) -> Result<bool, GitError> {
-        let mut git = self.git_command();
-        git.args(["--literal-pathspecs", "ls-files", "-z", "--"]).arg(path);
-        Ok(!command::run_git(git, &[])?.is_empty())
+    /// Returns all paths of git's index, each with its object; paths that are not UTF-8 are shown as text.
+    pub(crate) fn tracked_files(&self) -> Result<Vec<(String, ObjectId)>, GitError> {
+        let entry = |entry: IndexEntry| (text(entry.path), ObjectId::from_git(entry.id));
+        Ok(self.index_now()?.iter().map(entry).collect())
+    }
+
+    /// Returns the blob id of a file's bytes, of any size; nothing if it cannot be read.
+    pub(crate) fn hash_file(&self, file: &Path) -> Option<ObjectId> {
+        git2::Oid::hash_file(git2::ObjectType::Blob, file).ok().map(ObjectId::from_git)
     }
 }
 

@@ -272,10 +272,11 @@ impl Secrets {
         built
     }
 
-    /// Returns the values of the environment's variables with such names.
-    pub fn of_environment(is_secret: impl Fn(&str) -> bool) -> Self {
+    /// Returns the values of the variables with such names, of the environment and of what is added to it.
+    pub fn of_environment(added: &[(String, String)], is_secret: impl Fn(&str) -> bool) -> Self {
         let all: Vec<(String, String)> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .chain(added.iter().cloned())
             .filter(|(name, _)| is_secret(name))
             .collect();
         Self::new(all.iter().map(|(name, value)| (name.as_str(), value.as_str())))

@@ -184,3 +184,58 @@ fn at_a_terminal_a_person_is_asked_once() {
     let mode = |path: &str| fs::metadata(env.path(path)).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode("../home/.local/state/aof/trust"), 0o700);
 }
+
+/// Each program of these rules is trusted, and then somebody pushes one of the files: nothing runs before it was seen.
+#[test]
+fn a_later_commit_runs_nothing_of_its_own() {
+    let asks = |command: &str, files: &[&str], quiet: &str| {
+        let env = project();
+        env.edit("org.yaml", "command: [sh, -c, 'sh scripts/work.sh'], env: {MODE: fast}", command);
+        for file in
+            ["bin/b.sh", "bin/lib/c.sh", "docs/guide.md", "tasks.md", ".claude/settings.json"]
+        {
+            env.write(file, "exit 1\n");
+        }
+        env.commit_all("rules");
+        let id = env.new_task(&["Add login"]);
+        for file in files {
+            let shown = untrusting(&env, &["trust"]).code(4);
+            let _ = trusting(&env, &["trust"], &hash_in(&shown)).success();
+            env.write(quiet, format!("other than for {file}\n"));
+            env.commit_all("what runs nothing");
+            let _ = untrusting(&env, &["trust"]).success();
+            env.write(file, "touch owned\n");
+            env.commit_all("pushed by somebody");
+            let refused = untrusting(&env, &["run", "--task", &id]).code(4);
+            assert!(refused.stderr.contains("was changed since"), "{command}, {file}: {refused}");
+        }
+        assert!(!env.exists("owned"));
+    };
+    let quiet = "docs/guide.md";
+    asks("command: ['./bin/{gate}.sh']", &["bin/work.sh"], quiet);
+    asks("command: ['{project}/bin/{agent}.sh']", &["bin/coder.sh", "bin/b.sh"], quiet);
+    asks("command: ['./{gate}.sh']", &["work.sh"], quiet);
+    asks("command: [env, -C, bin, ./b.sh]", &["bin/b.sh", "bin/new.sh"], quiet);
+    asks("command: [bash, -c, 'cd bin && ./b.sh']", &["bin/b.sh", "bin/lib/d.sh"], quiet);
+    asks("command: [bash, -c, 'exec \"$@\"', x, -rbin/b.sh]", &["bin/b.sh"], quiet);
+    asks("command: [make, -Cbin]", &["bin/Makefile"], quiet);
+    asks("command: [run-parts, ./bin/]", &["bin/new"], quiet);
+    asks("env: {PATH: './bin:/usr/bin:/bin'}, command: [agent.sh]", &["bin/agent.sh"], quiet);
+    asks("env: {PATH: '{project}/bin:/bin'}, command: [b.sh]", &["bin/b.sh"], quiet);
+    asks("preset: claude", &[".claude/settings.json", ".mcp.json"], ".gemini/settings.json");
+    asks("command: [env, gemini, -p, hello]", &[".gemini/settings.json"], ".claude/settings.json");
+    asks("command: [sh, ., '{project}', ./bin/b.sh]", &["bin/b.sh"], quiet);
+}
+
+#[test]
+fn a_large_program_is_trusted_by_its_content() {
+    let env = project();
+    let program = |end: &str| format!("exit\n{}{end}\n", "#".repeat(17 << 20));
+    env.write("scripts/work.sh", program("a"));
+    env.commit_all("large");
+    let shown = untrusting(&env, &["trust"]).code(4);
+    let _ = trusting(&env, &["trust"], &hash_in(&shown)).success();
+    env.write("scripts/work.sh", program("b"));
+    env.commit_all("pushed by somebody");
+    let _ = untrusting(&env, &["trust"]).code(4);
+}

@@ -454,3 +454,32 @@ fn branches_of_the_code_that_know_nothing_of_it_find_it() {
     env.commit_all("a project of its own");
     assert!(!env.aof(&["task", "list"]).success().stdout.contains("Add login"));
 }
+
+#[test]
+fn agents_and_people_are_told_of_it_where_the_code_is() {
+    let env = repository();
+    let _ = env.aof(&["init", "--branch", "aof", "--agents"]).success();
+    let file = fs::read_dir(env.path(".aof/branch/tasks")).unwrap().next().unwrap().unwrap().path();
+    let id = file.file_stem().unwrap().to_str().unwrap();
+    assert!(env.git(&["show", "main:AGENTS.md"]).contains("aof"));
+    assert!(!env.exists(".aof/branch/AGENTS.md") && !env.exists(".aof/branch/.mcp.json"));
+
+    let shown = env.aof(&["task", "show", id]).success().stdout;
+    assert!(shown.contains("git -C .aof/branch log tasks/"), "{shown}");
+    assert_ne!(env.git(&["-C", ".aof/branch", "log", "tasks/"]), "");
+    assert!(shown.contains(" .aof/branch/tasks/AOF-"), "{shown}");
+
+    let _ = env.aof(&["init", "--remove", "--dry-run"]).success();
+    assert!(env.read(".aof/branch/.gitattributes").contains("merge=aof"));
+    let removed = env.aof(&["init", "--remove"]).success();
+    assert_snapshot!(removed.stdout.lines().last().unwrap(), @r#"commit it with `git -C .aof/branch add .gitattributes && git -C .aof/branch commit -m "Remove aof" -- .gitattributes`"#);
+    assert!(!env.exists("AGENTS.md") && !env.exists(".aof/branch/.gitattributes"));
+    for line in removed.stdout.lines().filter_map(|line| line.strip_prefix("commit it with `")) {
+        let mut shell = env.command("sh");
+        shell.args(["-c", line.trim_end_matches('`')]);
+        let _ = env.run(shell).success();
+    }
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+    assert_eq!(env.git(&["-C", ".aof/branch", "status", "--porcelain"]), "");
+    assert_eq!(env.aof(&["init", "--remove"]).success().stdout, "nothing to remove\n");
+}

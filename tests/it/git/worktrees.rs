@@ -142,16 +142,21 @@ fn init_offers_a_branch_of_its_own_where_there_is_code() {
     let env = TestEnvironment::without_rules();
     env.write("code.txt", "one\n");
     env.commit_all("code");
-    let begun = env.aof(&["init"]).success();
-    assert_snapshot!(begun.stdout.lines().last().unwrap(), @"Each branch has its own tasks. To share them among all branches and worktrees: `git reset --keep HEAD~1`, then `aof init --branch aof`");
+    let code = env.git(&["rev-parse", "--short=7", "HEAD"]).trim().to_owned();
+    let begun = env.aof(&["init", "--agents", "--observability"]).success();
+    let note = begun.stdout.lines().last().unwrap().replace(&code, "CODE");
+    assert_snapshot!(note, @"Each branch has its own tasks. To share them among all branches and worktrees, before you create some: `git reset --keep CODE`, then `aof init --branch aof`");
+    env.git(&["reset", "--quiet", "--keep", &code]);
+    let _ = env.aof(&["init", "--branch", "aof"]).success();
     let env = TestEnvironment::without_rules();
     env.write("code.txt", "one\n");
     env.commit_all("code");
-    let mut seat = Seat::of(&env, &["init"]);
+    let mut seat = Seat::of(&env, &["init", "--agents"]);
     seat.shows("[y/N]");
     seat.types("y");
     let (status, screen) = seat.ends();
     assert!(status.success(), "{screen}");
     assert!(env.git(&["log", "--format=%s", "aof"]).lines().count() >= 2);
     assert!(env.exists(".aof/branch/org.yaml"));
+    assert!(env.exists("AGENTS.md") && !env.exists(".aof/branch/AGENTS.md"));
 }

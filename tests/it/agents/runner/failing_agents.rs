@@ -280,3 +280,21 @@ say \"$1\" \"${AOF_TASK%@*}\"
     assert_eq!(history(&env, &people), "");
     check(&env);
 }
+
+#[test]
+fn a_secret_that_the_rules_set_is_seen_nowhere_else() {
+    const SECRET: &str = "given-0123456789";
+    let env = one_gate(
+        &format!("env: {{DEPLOY_TOKEN: {SECRET}}}"),
+        "echo \"using $DEPLOY_TOKEN\"\necho \"{\\\"outcome\\\": \\\"complete\\\", \\\"summary\\\": \\\"With $DEPLOY_TOKEN\\\"}\" > $AOF_OUTPUT\n",
+    );
+    let id = env.new_task(&["Add login"]);
+    let _ = env.aof(&["run", "--task", &id]).success();
+    assert_snapshot!(history(&env, &id), @"work coder complete [file] With [secret DEPLOY_TOKEN]");
+    let everything = Command::new("grep")
+        .args(["-rl", SECRET, "tasks", ".aof/runs"])
+        .current_dir(env.path("."))
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&everything.stdout), "", "it is in a file");
+}
