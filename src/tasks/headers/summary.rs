@@ -242,8 +242,8 @@ pub(crate) struct EndedVisit {
     pub role: Option<String>,
     /// Who ended it.
     pub agent: Option<String>,
-    /// Whether it is known in which session.
-    pub has_session: bool,
+    /// In which session, if that is known.
+    pub session: Option<String>,
     /// When it began, in seconds since 1970.
     pub entered: i64,
     /// How long, in seconds; none where the clock ran backwards.
@@ -283,7 +283,7 @@ impl EndedVisit {
             gate: visit.station().to_string(),
             role: visit.role.as_ref().map(|role| role.as_str().into()),
             agent: visit.agent.as_ref().map(|agent| agent.as_str().into()),
-            has_session: visit.session().is_some(),
+            session: visit.session().map(ToString::to_string),
             entered: visit.entered.as_second(),
             seconds: visit.duration(),
             skewed: visit.exited < visit.entered,
