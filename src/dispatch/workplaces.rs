@@ -47,7 +47,7 @@ fn waiting_at(
     let worked = || task.visits.iter().rev().filter(|visit| visit.completed);
     let is_separate_gate = |visit: &&EndedVisit| {
         let gate = visit.gate.split('/').next().unwrap_or_default();
-        workplace.duty.separate_by == Identity::Agent
+        (workplace.duty.separate_by == Identity::Agent || visit.session.is_none())
             && workplace.duty.separate_from.iter().any(|from| from.as_str() == gate)
     };
     Some(UnclaimedWork {

@@ -203,15 +203,19 @@ pub struct ConditionTrouble {
     pub gate: GateId,
     pub expression: String,
     pub error: String,
-    /// Whether the gate was entered all the same.
-    #[serde(rename = "action", serialize_with = "action")]
-    pub entered: bool,
+    pub action: TroubleAction,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-fn action<S: Serializer>(entered: &bool, serializer: S) -> Result<S::Ok, S::Error> {
-    let action = if *entered { "enter" } else { "skip" };
-    action.serialize(serializer)
+/// What happens at a gate whose condition failed to evaluate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TroubleAction {
+    /// The task passes it over.
+    Skip,
+    /// The task comes to it all the same.
+    Enter,
+    /// The task is blocked there: the gate is to decide by its condition.
+    Block,
 }
 
 /// An event with when it happened, and to what.

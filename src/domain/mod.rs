@@ -17,6 +17,7 @@ pub(crate) mod workflow;
 pub(crate) use event::ChangeEvents;
 pub use event::{
     Cause, ConditionTrouble, Event, EventKind, EventTask, Level, NoticeReader, Occurrence,
+    TroubleAction,
 };
 pub use id::{
     AgentId, BranchName, ChannelKey, CompletionId, Decision, Digest, EventId, GateId, IdFault,

@@ -412,6 +412,11 @@ impl Visit {
         Station { gate: self.gate.clone(), branch: self.branch.clone() }
     }
 
+    /// Returns the session that ended the visit, if it is known.
+    pub fn session(&self) -> Option<&serde_json::Value> {
+        self.metadata.get("session")
+    }
+
     /// Returns whether the visit stays open: this is one branch's entry, and others are open.
     pub fn leaves_open(&self) -> bool {
         self.branch.is_some() && self.to.is_none()

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::domain::{
     AgentId, Completion, ConditionTrouble, Event, GateId, LostDependency, Map, Outcome, Priority,
-    Station, Task, TaskId, Work, listed,
+    Station, Task, TaskId, TroubleAction, Work, listed,
 };
 
 /// How often a gate may be entered by a rejection; the next time blocks the task (spec 1, 9.9).
@@ -220,10 +220,14 @@ impl Warning {
                     names.join(" -> ")
                 )
             }
-            Self::ConditionError(ConditionTrouble { gate, error, expression, entered }) => {
-                let action = if *entered { "entered all the same" } else { "passed over" };
+            Self::ConditionError(ConditionTrouble { gate, error, expression, action }) => {
+                let action = match action {
+                    TroubleAction::Skip => "the gate is passed over",
+                    TroubleAction::Enter => "the gate is entered all the same",
+                    TroubleAction::Block => "the task is blocked there",
+                };
                 format!(
-                    "the condition of gate `{gate}` failed: {error} in `{expression}`; the gate is {action}"
+                    "the condition of gate `{gate}` failed: {error} in `{expression}`; {action}"
                 )
             }
             Self::NotGiven { task, agent, why } => format!(

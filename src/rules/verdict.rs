@@ -66,7 +66,14 @@ pub(crate) fn read_at(
     let words: Vec<&str> = possible.iter().map(Outcome::as_str).collect();
     let mut reading = read(&signal.mark, &words, &outputs.names(), text);
     if signal.mark == Mark::Status {
-        reading.verdict = fields.map_or(TextVerdict::Nothing, |own| status_verdict(own, possible));
+        // Keys of the frontmatter are no lines of the text.
+        let is_whole =
+            text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']).starts_with("---");
+        let length = fields.filter(|_| is_whole).map_or(0, |own| own.length);
+        let below = text.get(length..).unwrap_or_default();
+        reading.verdict = failure(&Masked::new(below), &signal.mark, &words).unwrap_or_else(|| {
+            fields.map_or(TextVerdict::Nothing, |own| status_verdict(own, possible))
+        });
     }
     reading
 }
@@ -108,14 +115,14 @@ pub(crate) fn reasons(fields: &Map) -> Vec<String> {
     fields.iter().map(one).collect()
 }
 
-/// Returns the verdict of a reply by lines whose `STATUS:` says that the work failed: no other line outweighs that.
+/// Returns the verdict of a text whose `STATUS:` says that the work failed: no other line outweighs that.
 fn failure(masked: &Masked<'_>, mark: &Mark, words: &[&str]) -> Option<TextVerdict> {
     let own = match mark {
         Mark::Key(key) => Some(key.as_str()),
         Mark::Expects(line) => {
             parse_key(line.trim()).filter(|found| !found.value.is_empty()).map(|found| found.key)
         }
-        Mark::Tag { .. } | Mark::Status => return None,
+        Mark::Tag { .. } | Mark::Status => None,
     };
     if own.is_some_and(|key| key.eq_ignore_ascii_case("status")) {
         return None;

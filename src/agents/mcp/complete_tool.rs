@@ -42,7 +42,7 @@ Examples:
 
 A refusal changes nothing and says how to put it right."#,
     arguments: &[
-        Argument::by_rule("summary", ArgForm::Text, "What you did"),
+        Argument::optional("summary", ArgForm::Text, "What you did; needed unless `text` says it"),
         Argument::optional("outcome", ArgForm::Text, "How it went; needed unless `text` says it"),
         Argument::optional("blockers", ArgForm::Texts, "Needed with needs_review and blocked"),
         Argument::optional("rejectionNotes", ArgForm::Text, "A word to whoever mends it"),
@@ -97,8 +97,8 @@ pub(crate) fn name_outcomes(schema: &mut Value, project: &OpenProject<'_>) {
     }
     let words: Vec<&str> = outcomes.iter().map(Outcome::as_str).collect();
     schema["properties"]["outcome"]["enum"] = json!(words);
-    if let Some(required) = schema["required"].as_array_mut().filter(|_| is_needed) {
-        required.push(json!("outcome"));
+    if is_needed {
+        schema["required"] = json!(["outcome"]);
     }
 }
 

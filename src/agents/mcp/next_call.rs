@@ -8,6 +8,7 @@ use super::tool_schema::{ArgForm, Tool};
 use crate::domain::{AgentId, Map, Outcome, nearest};
 use crate::project::error::{Named, ProjectError};
 use crate::rules::Refusal;
+use crate::rules::outputs::Problem;
 
 const SUMMARY: &str = "<what you did, in one or two sentences>";
 const BLOCKER: &str = "<one thing that has to be mended, or that you wait for>";
@@ -93,6 +94,10 @@ fn after_refusal(refusal: &Refusal, corrected: CorrectedCall<'_>) -> Option<Valu
         return Some(corrected.with("outcome", one_of(valid)));
     }
     if let Some(example) = refusal.example() {
+        let corrected = match refusal {
+            Refusal::InvalidOutputs { problems, .. } => corrected.without_front(problems),
+            _ => corrected,
+        };
         return Some(corrected.with_example(&example));
     }
     Some(match refusal {
@@ -216,6 +221,18 @@ impl CorrectedCall<'_> {
         let words = json!("<the same, shorter; the rest belongs into a file that it names>");
         let is_list = self.map.get(name).is_some_and(Value::is_array);
         self.with(name, if is_list { json!([words]) } else { words })
+    }
+
+    /// Replaces a text whose frontmatter was refused, or the file that it comes from.
+    fn without_front(mut self, problems: &[Problem]) -> Self {
+        let has = |code: &str| problems.iter().any(|problem| problem.code() == code);
+        let text = self.map.get("text").and_then(Value::as_str).unwrap_or_default();
+        let is_fronted = text.trim_start().starts_with("---");
+        if has("unreadable_fields") || has("unknown_field") && is_fronted {
+            self.map.shift_remove("file");
+            self.map.insert("text".to_owned(), json!("<the same text, without frontmatter>"));
+        }
+        self
     }
 
     fn with_input(mut self, missing: &[String]) -> Value {

@@ -72,8 +72,6 @@ pub(crate) struct Argument {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ArgNeed {
     Required,
-    /// Required, but the rules refuse calls without it.
-    ByRule,
     Optional,
 }
 
@@ -91,10 +89,6 @@ pub(crate) enum ArgForm {
 impl Argument {
     pub(crate) const fn required(name: &'static str, form: ArgForm, about: &'static str) -> Self {
         Self { name, form, need: ArgNeed::Required, about }
-    }
-
-    pub(crate) const fn by_rule(name: &'static str, form: ArgForm, about: &'static str) -> Self {
-        Self { name, form, need: ArgNeed::ByRule, about }
     }
 
     pub(crate) const fn optional(name: &'static str, form: ArgForm, about: &'static str) -> Self {

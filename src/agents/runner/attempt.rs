@@ -18,6 +18,7 @@ use super::verdict::verdict;
 use super::work_finder::{RunnableVisit, VisitEnd, VisitState, visit_state};
 use crate::domain::{
     AgentId, CompletionId, Destination, Ending, Launch, Outcome, RunBounds, Ticket, Timestamp,
+    Visit,
 };
 use crate::project::error::ProjectError;
 use crate::project::trust::RulePrograms;
@@ -112,24 +113,21 @@ impl<'a> Attempt<'a> {
         &self.open.opening.ticket
     }
 
-    /// Returns the rest of the pause after the visits that failed one after the other and led back to this gate.
+    /// Returns the rest of the pause after the latest visits here, which failed one after the other and led back.
     pub(crate) fn pause_after_failed_visits(&self, now: Timestamp) -> Duration {
-        let (task, gate) = (&self.open.file.task, &self.open.opening.station.gate);
-        let again = Some(Destination::Gate(gate.clone()));
-        let failed = task.history.iter().rev().take_while(|visit| {
-            visit.gate == *gate
-                && visit.to == again
-                && visit.outcome == Ending::Completed(Outcome::Failed)
-        });
-        let Some(open) = task.gate.as_ref() else { return Duration::ZERO };
-        match u32::try_from(failed.count()).unwrap_or(u32::MAX) {
-            0 => Duration::ZERO,
-            count => {
-                let gone = now.as_millisecond() - open.entered.as_millisecond();
-                let gone = Duration::from_millis(u64::try_from(gone).unwrap_or(0));
-                self.bounds.pause(count).saturating_sub(gone)
-            }
-        }
+        let (task, station) = (&self.open.file.task, &self.open.opening.station);
+        let led_back = |visit: &&Visit| {
+            visit.outcome == Ending::Completed(Outcome::Failed)
+                && visit.retry.is_some()
+                && matches!(visit.to, Some(Destination::Gate(_)))
+        };
+        let visits = task.history.iter().rev().filter(|visit| visit.station() == *station);
+        let failed: Vec<&Visit> = visits.take_while(led_back).collect();
+        let Some(last) = failed.first() else { return Duration::ZERO };
+        // The history keeps whole seconds: the visit may have ended up to one later.
+        let gone = now.as_millisecond() - last.exited.as_millisecond() - 1000;
+        let gone = Duration::from_millis(u64::try_from(gone).unwrap_or(0));
+        self.bounds.pause(u32::try_from(failed.len()).unwrap_or(u32::MAX)).saturating_sub(gone)
     }
 
     /// Returns the question to the agent, with that prompt.

@@ -111,7 +111,10 @@ pub(crate) fn hold(session: &Session, args: &ReasonArgs) -> CliResult {
 pub(crate) fn unblock(session: &Session, args: &ReasonArgs) -> CliResult {
     let reason = args.reason.as_deref();
     act(session, "task unblock", &args.action, |workspace, ticket, by, mode| {
-        Ok(("unblocked".to_owned(), actions::unblock(workspace, ticket, by, reason, mode)?))
+        let changed = actions::unblock(workspace, ticket, by, reason, mode)?;
+        let again = changed.after.task.status == Status::Blocked && ticket.branch.is_none();
+        let done = if again { "unblocked, and blocked again at once" } else { "unblocked" };
+        Ok((done.to_owned(), changed))
     })
 }
 

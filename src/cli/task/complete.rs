@@ -66,7 +66,7 @@ pub(crate) struct CompleteArgs {
     /// Record a fact
     #[arg(long = "meta", value_name = "KEY=VALUE", value_parser = key_value)]
     metadata: Vec<(String, serde_json::Value)>,
-    /// A text of up to 64 KiB for the body of the task; `-` reads stdin. Frontmatter with `$status` says outcome and outputs
+    /// A text of up to 64 KiB for the body of the task; `-` reads stdin. Frontmatter with `$status` or `outcome` has the outputs too
     #[arg(short, long, value_name = "FILE|-")]
     file: Option<String>,
     /// The id that makes this completion count once, however often it is sent

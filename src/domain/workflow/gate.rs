@@ -283,12 +283,7 @@ impl Branch {
     pub fn rejects(&self) -> bool {
         let says_so = self.0.can_reject() && self.verdict(&Outcome::NeedsReview) == Verdict::Reject;
         says_so
-            || self
-                .0
-                .exits
-                .routes
-                .iter()
-                .any(|(outcome, _)| self.verdict(outcome) == Verdict::Reject)
+            || self.0.exits.written().any(|(outcome, _)| self.verdict(outcome) == Verdict::Reject)
     }
 }
 

@@ -6,7 +6,9 @@
 use serde_json::{Value, json};
 
 use super::line::EventLine;
-use crate::domain::{Destination, Event, EventKind, Level, Map, NoticeReader, Occurrence, Visit};
+use crate::domain::{
+    Destination, Event, EventKind, Level, Map, NoticeReader, Occurrence, TroubleAction, Visit,
+};
 use crate::files::printable::one_line;
 
 /// The longest piece of somebody else's text in a line, and in a notice.
@@ -187,7 +189,10 @@ fn notice_template(event: &Event, reader: NoticeReader) -> &'static str {
             "{titled} is blocked: nobody is in role '{role}', which gate '{gate}' needs.\n\
              The project's owner has to put an agent into that role in org.yaml."
         }
-        Event::ConditionError(trouble) if trouble.entered => {
+        Event::ConditionError(trouble) if trouble.action == TroubleAction::Block => {
+            "the condition of gate '{gate}' failed for {titled}: {error} in `{expression}`. The task is blocked there."
+        }
+        Event::ConditionError(trouble) if trouble.action == TroubleAction::Enter => {
             "the condition of gate '{gate}' failed for {titled}: {error} in `{expression}`. The gate is entered all the same."
         }
         Event::ConditionError(_) => {

@@ -153,7 +153,7 @@ impl Refusal {
                 format!("leave it to another agent of the role; see who can complete it with `aof why {task}`")
             }
             Self::NotSeparate { by: Identity::Session, .. } => {
-                "leave it to another agent of the role, or work in a session of its own: `aof run`, `aof mcp`, or `AOF_SESSION=NAME`".to_owned()
+                "leave it to another agent of the role, or work in another session: `aof run`, `aof mcp`, or `AOF_SESSION=NAME`".to_owned()
             }
             Self::NotBlocked { task, .. } => format!("see what it waits for with `aof why {task}`"),
             Self::NotFinished { task, .. } => {

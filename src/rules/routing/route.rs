@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::reviews::unanswered;
 use crate::domain::{
     AgentId, ConditionTrouble, Decision, Destination, Ending, Exhausted, Gate, GateId, GateKind,
-    OnConditionError, Outcome, RoleId, Station, Target, Task, Visit, Workflow,
+    OnConditionError, Outcome, RoleId, Station, Target, Task, TroubleAction, Visit, Workflow,
 };
 use crate::rules::act::LOOP_LIMIT;
 use crate::rules::workflow::graph::{default_target, is_backward};
@@ -290,7 +290,7 @@ pub(crate) fn applies(
             gate: gate.id.clone(),
             expression: condition.source().to_owned(),
             error: error.message,
-            entered,
+            action: if entered { TroubleAction::Enter } else { TroubleAction::Skip },
         });
         entered
     })

@@ -170,8 +170,13 @@ pub fn may_complete(
             members: members(),
         });
     }
-    same_worker_visit(task, workplace, Identity::Agent, |visit| visit.agent.as_ref() == Some(agent))
-        .map_or(Ok(()), |done| Err(not_separate(task, workplace, agent, done)))
+    // No session helps an agent whose earlier visit names none.
+    let same = |visit: &Visit| {
+        let by_agent = workplace.duty.separate_by == Identity::Agent || visit.session().is_none();
+        by_agent && visit.agent.as_ref() == Some(agent)
+    };
+    same_worker_visit(task, workplace, same)
+        .map_or(Ok(()), |done| Err(not_separate(task, workplace, agent, Identity::Agent, done)))
 }
 
 /// Returns the refusal for an agent that is not the holder; a conflict if it was, and its claim expired.
@@ -207,19 +212,19 @@ pub(crate) fn check_separate_session(
     completion: &Completion,
 ) -> Result<(), Refusal> {
     let session = completion.metadata.get("session");
-    let same = |visit: &Visit| match (session, visit.metadata.get("session")) {
+    let same = |visit: &Visit| match (session, visit.session()) {
         (Some(session), Some(own)) => session == own,
         _ => visit.agent.as_ref() == Some(&completion.agent),
     };
-    same_worker_visit(task, workplace, Identity::Session, same)
-        .map_or(Ok(()), |done| Err(not_separate(task, workplace, &completion.agent, done)))
+    let by = workplace.duty.separate_by;
+    same_worker_visit(task, workplace, |visit| by == Identity::Session && same(visit))
+        .map_or(Ok(()), |done| Err(not_separate(task, workplace, &completion.agent, by, done)))
 }
 
 /// Returns the last visit by the same worker of a gate which this one must be separate from.
 fn same_worker_visit<'a>(
     task: &'a Task,
     workplace: &Workplace<'_>,
-    by: Identity,
     same: impl Fn(&Visit) -> bool,
 ) -> Option<&'a Visit> {
     let duty = workplace.duty;
@@ -227,15 +232,21 @@ fn same_worker_visit<'a>(
         let somebody = visit.agent.is_some() && matches!(visit.outcome, Ending::Completed(_));
         somebody && duty.separate_from.contains(&visit.gate) && same(visit)
     };
-    task.history.iter().rev().filter(|_| duty.separate_by == by).find(worked)
+    task.history.iter().rev().find(worked)
 }
 
-fn not_separate(task: &Task, workplace: &Workplace<'_>, agent: &AgentId, done: &Visit) -> Refusal {
+fn not_separate(
+    task: &Task,
+    workplace: &Workplace<'_>,
+    agent: &AgentId,
+    by: Identity,
+    done: &Visit,
+) -> Refusal {
     Refusal::NotSeparate {
         task: task.id.clone(),
         gate: workplace.station(),
         agent: agent.clone(),
-        by: workplace.duty.separate_by,
+        by,
         worked_at: done.gate.clone(),
     }
 }

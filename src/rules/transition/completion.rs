@@ -6,7 +6,7 @@ use super::reply::{fill_from_text, first_line, reading, take_fields, text, verdi
 use super::visit::{Transition, blank, check_ticket};
 use crate::domain::{
     BODY_LIMIT, Completion, Ending, Event, Fork, GateId, GateKind, Map, OpenVisit, Outcome,
-    SUSPEND, Stamp, Status, Task, Visit, Work, Workflow,
+    SUSPEND, Stamp, Status, Task, TroubleAction, Visit, Work, Workflow,
 };
 use crate::rules::act::{Act, Decision, Warning, WorkflowStep};
 use crate::rules::outputs::{example, settle_at, shape_of};
@@ -93,8 +93,7 @@ pub(crate) fn pass(transition: &Transition<'_>) -> Result<WorkflowStep, Refusal>
         let when = gate.when.as_deref().unwrap_or_default();
         // Neither way is right where nobody knows which.
         if let Some(trouble) = trouble.first_mut() {
-            // The task stays here.
-            trouble.entered = true;
+            trouble.action = TroubleAction::Block;
             let what = format!("The condition cannot be evaluated: {}: {when}", trouble.error);
             blockers.push(what.clone());
             (Outcome::Blocked, what)
@@ -345,13 +344,15 @@ pub(crate) fn interpret(
     let mut completion = given.clone();
     let is_document = take_fields(workplace, &mut completion)?;
     completion.outcome = take_outcome_word(workplace, &mut completion)?;
-    // In a document with its own outcome, the first line of text is the summary.
+    // The first line of a text is its summary; a document without text has one made of what it says.
     let front = given.fields.as_ref().filter(|_| !is_document).map_or(0, |own| own.length);
+    if completion.summary.is_none() {
+        completion.summary = completion.body.as_ref().and_then(|body| first_line(&body[front..]));
+    }
     let is_read = front > 0 && workplace.duty.signal.is_some();
     if completion.summary.is_none()
         && (is_document || is_read || given.outputs.contains_key(STATUS))
     {
-        completion.summary = completion.body.as_ref().and_then(|body| first_line(&body[front..]));
         let names: Vec<&str> = completion.outputs.keys().map(String::as_str).collect();
         let handed_on = format!("Handed on {}", names.join(", "));
         completion.summary = completion

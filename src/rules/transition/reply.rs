@@ -7,7 +7,7 @@ use crate::domain::{
     Completion, Map, Outcome, ReplyFields, SUSPEND, Signal, Task, Workflow, did_you_mean,
 };
 use crate::rules::act::Warning;
-use crate::rules::outputs::{Problem, from_text, shape_of};
+use crate::rules::outputs::{Problem, example, from_text, judge_value, shape_of};
 use crate::rules::refusal::Refusal;
 use crate::rules::routing::workplace::Workplace;
 use crate::rules::verdict::{
@@ -21,6 +21,9 @@ const NOTES_LIMIT: usize = 4 * 1024;
 /// The summary for a text without content.
 const SILENCE: &str = "Handed in nothing that could be read";
 
+/// The blocker for work that is suspended with no word.
+const NO_REASON: &str = "Suspended without a reason";
+
 /// Makes outputs of the completion's other fields, if the gate asks for them, and removes them from its text. Returns whether it
 /// did. Else they are text, as far as they are in one; fields of a file that nobody asks for are refused.
 pub(crate) fn take_fields(
@@ -33,14 +36,18 @@ pub(crate) fn take_fields(
     let is_declared = |name: &&String| declared.contains(&name.as_str());
     let has_status = |outputs: &Map| outputs.contains_key(STATUS);
     let reads_status = workplace.duty.signal.as_ref().is_some_and(|own| own.mark == Mark::Status);
-    let is_asked_for = reads_status || has_status(&completion.outputs) || has_status(&fields);
+    let possible = workplace.gate.possible();
+    let outcome = fields.get("outcome").filter(|_| completion.outcome.is_none());
+    let outcome = outcome.and_then(|own| own.as_str());
+    let has_outcome = outcome.is_some_and(|word| possible.iter().any(|own| own.is_meant_by(word)));
+    let is_asked_for =
+        reads_status || has_outcome || has_status(&completion.outputs) || has_status(&fields);
     let refused = |problems| {
-        Err(Refusal::InvalidOutputs {
-            gate: workplace.station(),
-            outcome: Outcome::Complete,
-            problems,
-            example: Box::new(json!({})),
-        })
+        let outcome = possible.iter().find(|own| own.judges()).cloned();
+        let outcome = outcome.unwrap_or(Outcome::Complete);
+        let shape = shape_of(workplace.duty, &outcome).filter(|shape| !shape.kinds.is_empty());
+        let example = Box::new(shape.as_ref().map_or_else(|| json!({}), example));
+        Err(Refusal::InvalidOutputs { gate: workplace.station(), outcome, problems, example })
     };
     match fault {
         Some(fault) if is_asked_for => {
@@ -97,7 +104,9 @@ pub(crate) fn take_fields(
     if suspends {
         let list = Some(reasons(&rest)).filter(|list| !list.is_empty());
         let line = || Some(vec![first_line(completion.body.as_deref()?)?]);
-        completion.blockers = completion.blockers.take().or(list).or_else(line);
+        let blockers = completion.blockers.take().or(list).or_else(line);
+        let reason = || completion.summary.clone().unwrap_or_else(|| NO_REASON.to_owned());
+        completion.blockers = blockers.or_else(|| Some(vec![reason()]));
     } else {
         completion.outputs.extend(rest);
     }
@@ -162,7 +171,11 @@ pub(crate) fn fill_from_text(
         for (name, value) in &reading.values {
             let declared = shape.fields().and_then(|fields| fields.get(name));
             if let Some(shape) = declared.filter(|_| !completion.outputs.contains_key(name)) {
-                completion.outputs.insert(name.clone(), from_text(shape, value));
+                let value = from_text(shape, value);
+                // Who could not do the work is not asked for faultless values: the text stays.
+                if outcome.judges() || judge_value(shape, &value).is_empty() {
+                    completion.outputs.insert(name.clone(), value);
+                }
             }
         }
     }

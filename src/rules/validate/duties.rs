@@ -116,9 +116,7 @@ impl RuleChecker<'_> {
                 .unwrap_or_else(|| format!("name one of {}", listed(names)));
             self.error("unknown_gate", "separateFrom", message, help);
         }
-        if duty.separate_by == Identity::Agent {
-            self.staffing(duty);
-        }
+        self.staffing(duty);
         if duty.separate_from.is_empty() && duty.separate_by == Identity::Session {
             self.ignored("separateFrom", "no gate is named", "name the gates");
         }
@@ -151,9 +149,18 @@ impl RuleChecker<'_> {
             return;
         }
         let (gates, names) = (listed(others.iter().map(|(id, _)| id)), listed(own));
+        let (id, role) = (&self.gate.id, &duty.role);
+        if duty.separate_by == Identity::Session {
+            let message = format!(
+                "nobody can complete gate `{id}` after work at {gates} that names no session: role `{role}` has only {names}, who works there too"
+            );
+            let help = "work there by `aof run`, by `aof mcp` or with `AOF_SESSION`, or add another agent to one of the roles";
+            let at = self.place(None, "separateFrom");
+            self.say(Severity::Note, "nobody_is_separate", at, message, help);
+            return;
+        }
         let message = format!(
-            "nobody can complete gate `{}`: it is kept apart from {gates}, and role `{}` has only {names}, who works there too",
-            self.gate.id, duty.role
+            "nobody can complete gate `{id}`: it is kept apart from {gates}, and role `{role}` has only {names}, who works there too"
         );
         let help = "add another agent to one of the roles in org.yaml, or remove `separateFrom`";
         self.warn("nobody_is_separate", "separateFrom", message, help);

@@ -15,7 +15,7 @@ use crate::rules::{Rules, Stay, is_nobody, lost_dependencies, owed, stay};
 use crate::storage::ProjectPath;
 
 /// Changes when a summary's shape or meaning does: older caches are made anew.
-pub(crate) const SCHEMA: &str = "14";
+pub(crate) const SCHEMA: &str = "15";
 
 /// The status of a hand-made file that nobody has taken up.
 pub(crate) const NEW: &str = "new";
@@ -242,6 +242,8 @@ pub(crate) struct EndedVisit {
     pub role: Option<String>,
     /// Who ended it.
     pub agent: Option<String>,
+    /// In which session, if that is known.
+    pub session: Option<String>,
     /// When it began, in seconds since 1970.
     pub entered: i64,
     /// How long, in seconds; none where the clock ran backwards.
@@ -281,6 +283,7 @@ impl EndedVisit {
             gate: visit.station().to_string(),
             role: visit.role.as_ref().map(|role| role.as_str().into()),
             agent: visit.agent.as_ref().map(|agent| agent.as_str().into()),
+            session: visit.session().map(ToString::to_string),
             entered: visit.entered.as_second(),
             seconds: visit.duration(),
             skewed: visit.exited < visit.entered,

@@ -288,3 +288,34 @@ workflow:
     assert_eq!(gates[0]["timeout"], gates[2]["branches"][0]["timeout"], "{gates}");
     assert!(gates[0]["timeout"].is_string() && gates[2]["timeout"].is_null(), "{gates}");
 }
+
+#[test]
+fn a_fork_whose_branch_rejects_when_it_fails_has_a_way_back() {
+    let project = "
+workflow:
+  gates:
+    - {id: plan, role: worker}
+    - {id: work, role: worker}
+    - id: checks
+      type: fork
+      routes: {needs_review: plan}
+      maxRetries: 1
+      onExhausted: $fail
+      branches: [{id: one, role: worker, onFailure: $previous}, {id: two, role: worker}]
+";
+    let env = TestEnvironment::with_rules(project, "roles:\n  worker: {agents: [agent-7]}\n");
+    let told = env.aof(&["workflow", "validate"]);
+    assert_eq!(told.code, Some(0), "{told}");
+    let graph = env.aof(&["workflow", "graph", "--json"]).success().json();
+    let edges = graph["edges"].as_array().unwrap();
+    let back = edges.iter().find(|edge| edge["from"] == "checks" && edge["way"] == "back").unwrap();
+    assert_eq!((&back["to"], &back["times"]), (&"plan".into(), &1.into()), "{graph}");
+    let id = env.new_task(&["Add login"]);
+    for (ticket, outcome) in
+        [("0", "complete"), ("1", "complete"), ("2/one", "failed"), ("2/two", "complete")]
+    {
+        let _ = env.say(&format!("{id}@{ticket}"), "agent-7", outcome, &[]).success();
+    }
+    assert!(env.task_text(&id).contains("current: plan"), "{}", env.task_text(&id));
+    let _ = env.aof(&["verify"]).success();
+}

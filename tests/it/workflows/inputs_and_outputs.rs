@@ -410,6 +410,49 @@ fn a_document_that_says_its_outcome_needs_no_summary_beside_it() {
 }
 
 #[test]
+fn the_first_line_of_a_text_is_its_summary_where_the_frontmatter_says_the_outcome() {
+    let env = TestEnvironment::with_rules(
+        "workflow: {gates: [{id: implement, role: worker}, {id: check, role: worker}, {id: last, role: worker}]}\n",
+        "roles:\n  worker: {agents: [agent-7]}\n",
+    );
+    let id = env.new_task(&["Add login"]);
+    let text = "---\noutcome: complete\n---\nFirst line\nAt length.\n";
+    env.write("done.md", text);
+    let _ =
+        env.aof(&["task", "complete", &id, "--agent", "agent-7", "--file", "done.md"]).success();
+    let dropped = text.replacen("---\n", &format!("---\ntask: {id}@1\nagent: agent-7\n"), 1);
+    env.write(".aof/inbox/done.md", dropped.replace("First", "Second"));
+    let taken = env.aof(&["watch", "--once"]).success();
+    assert!(taken.stdout.contains("check -> last (complete)"), "{taken}");
+    let kept = env.task_text(&id);
+    assert!(
+        kept.contains("summary: First line") && kept.contains("summary: Second line"),
+        "{kept}"
+    );
+    env.write("stuck.md", "---\noutcome: blocked\nblockers: [No access]\n---\nThird line\n");
+    let args = ["task", "complete", &id, "--agent", "agent-7", "--file", "stuck.md"];
+    let told = env.aof(&args).success();
+    assert!(told.stdout.contains("last (blocked)"), "{told}");
+    check(&env);
+}
+
+#[test]
+fn after_frontmatter_that_cannot_be_read_the_next_command_hands_on_what_is_wanted() {
+    let env = environment();
+    env.edit("project.yaml", "files: [src/**]", "signal: {status: true, missing: blocked}");
+    env.commit_all("status");
+    let id = env.new_task(&["Add login", "--context", "repo=demo"]);
+    env.write("done.md", "---\n$status: complete\npr_url: a: b\n---\nDone.\n");
+    let args = ["task", "complete", &id, "--agent", "agent-w", "--outcome", "complete"];
+    let told = env.aof(&[&args[..], &["--file", "done.md"]].concat());
+    assert!(told.to_string().contains("frontmatter"), "{told}");
+    assert!(
+        told.stderr.contains("--output 'pr_url=") || told.stderr.contains("--output pr_url="),
+        "{told}"
+    );
+}
+
+#[test]
 fn a_verdict_in_a_summary_leaves_notes_that_say_what_is_to_be_settled() {
     let env = TestEnvironment::with_rules(
         "workflow:\n  gates:\n    - {id: implement, role: worker}\n    \

@@ -21,6 +21,7 @@ pub(crate) fn passed(gate: &str, to: &str) -> EndedVisit {
         gate: gate.into(),
         role: None,
         agent: Some(format!("{gate}-agent")),
+        session: None,
         entered: START,
         seconds: 60,
         skewed: false,

@@ -490,6 +490,21 @@ fn refusals_say_where_the_task_stands_and_what_works() {
 }
 
 #[test]
+fn after_frontmatter_that_cannot_be_read_the_next_call_works() {
+    let rules = "workflow: {gates: [{id: work, role: worker, signal: {status: true, missing: blocked}, outputs: {properties: {n: {type: integer}}, required: [n]}}]}\n";
+    let env = TestEnvironment::with_rules(rules, "roles:\n  worker: {agents: [agent-7]}\n");
+    let id = env.new_task(&["Add login"]);
+    let mut worker = McpClient::of(&env, "agent-7");
+    let text = "---\nn: a: b\n---\nDone.\n";
+    let told = worker.refused("aof_task_complete", json!({"task": id, "text": text}));
+    let arguments = &told["nextCall"]["arguments"];
+    assert!(arguments["outputs"]["n"].is_i64(), "{told}");
+    assert!(!arguments["text"].as_str().unwrap().contains("---"), "{told}");
+    assert_eq!(worker.follow(&told)["outcome"], "complete");
+    check(&env);
+}
+
+#[test]
 fn a_task_that_was_changed_by_hand_waits_for_a_person() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);

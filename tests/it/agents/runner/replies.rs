@@ -195,10 +195,12 @@ workflow:
         ),
         ("---\n$status: \"$SUSPEND\"\nquestion: Which branch?\n---\n", "question: Which branch?"),
         ("---\n$status: $SUSPEND\n---\nThe server is down.\nSorry.\n", "The server is down."),
+        ("---\n$status: $SUSPEND\n---\n", "Suspended without a reason"),
     ] {
         let id = replied(&env, reply);
         assert_eq!(stand(&env, &id), "blocked work -", "{}", endings(&env, &format!("{id}@0")));
         assert_eq!(blockers(&id), json!([wanted]));
+        assert!(!said(&env, &id)[1].as_str().unwrap().contains("could be read"));
         let id = env.new_task(&["Add login"]);
         env.write("reply.md", reply);
         let _ =
@@ -250,6 +252,34 @@ workflow:
         assert_eq!(stand(&env, &id), wanted, "{}", history(&env, &id));
     }
     let _ = env.aof(&["verify"]).success();
+}
+
+#[test]
+fn who_says_that_the_work_failed_is_believed() {
+    const TAG: &str = "{tag: gate, fail: failed, missing: blocked}";
+    const STATUS: &str = "{status: true, missing: blocked}";
+    let rules = |signal: &str| {
+        format!(
+            "workflow: {{gates: [{{id: work, role: worker, signal: {signal}, onFailure: $fail, outputs: {{properties: {{n: {{type: integer}}}}}}}}]}}\n"
+        )
+    };
+    for (signal, reply) in [
+        (TAG, "STATUS: failed\n<gate>PASS</gate>\n"),
+        (STATUS, "---\n$status: complete\n---\nSTATUS: failed\n"),
+        ("{expects: 'DONE: yes', missing: blocked}", "STATUS: failed\nN: abc\n"),
+        (TAG, "STATUS: failed\nN: abc\n"),
+    ] {
+        let env = project(&rules(signal), "");
+        let id = replied(&env, reply);
+        assert_eq!(said(&env, &id)[0], "failed", "{signal}: {}", history(&env, &id));
+        assert_eq!(stand(&env, &id), "failed - -", "{signal}");
+        let _ = env.aof(&["verify"]).success();
+    }
+    // A key of the frontmatter is an output.
+    let rules = rules(STATUS).replace("n: {type: integer}", "status: {type: string}");
+    let env = project(&rules, "");
+    let id = replied(&env, "---\n$status: complete\nstatus: failed\n---\nThe build is red.\n");
+    assert_eq!(said(&env, &id)[0], "complete", "{}", history(&env, &id));
 }
 
 #[test]

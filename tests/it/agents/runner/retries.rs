@@ -32,6 +32,23 @@ fn two_retries_are_three_runs_with_pauses_that_double() {
 }
 
 #[test]
+fn the_pause_comes_as_well_where_an_earlier_gate_tries_first() {
+    let rules = "\
+workflow:
+  gates:
+    - {id: plan, role: planner}
+    - {id: work, role: worker, maxRetries: 2, onFailure: plan, onExhausted: $fail, run: {retry: {delay: 800ms}}}
+";
+    let env =
+        project_of(rules, &[("planner", "planner", "", DONE), ("coder", "worker", "", FAILING)]);
+    let id = env.new_task(&["Add login"]);
+    let _ = env.aof(&["run", "--task", &id]);
+    assert_eq!(stand(&env, &id), "failed - -", "{}", history(&env, &id));
+    let pauses = pauses(&env);
+    assert!(pauses.len() == 2 && pauses[0] >= 800 && pauses[1] >= 1600, "{pauses:?}");
+}
+
+#[test]
 fn without_a_way_for_failures_attempts_count() {
     let rules = "workflow: {gates: [{id: work, role: worker}]}\n";
     let run = "attempts: 3, retry: {delay: 200ms}";
@@ -75,8 +92,11 @@ workflow:
 ";
     let env = project_of(rules, &[("coder", "worker", "", "")]);
     let id = env.new_task(&["Add login"]);
-    let _ = env.complete(&id, "coder").success();
+    let told = env.complete(&id, "coder").success();
+    assert!(told.stderr.contains("the task is blocked there"), "{told}");
     assert_eq!(stand(&env, &id), "blocked big -", "{}", history(&env, &id));
+    let told = env.aof(&["task", "unblock", &id]).success();
+    assert!(told.stdout.contains("unblocked, and blocked again at once"), "{told}");
     let blocker = shown(&env, &id)["blockers"][0].as_str().unwrap().to_owned();
     assert!(
         blocker.starts_with("The condition cannot be evaluated: ")
@@ -107,11 +127,14 @@ workflow:
         let _ = env.complete(&id, "coder").success();
         id
     };
-    // A session that a completion only claims to have is none: the agents are compared.
+    // A session that a completion only claims to have is none: the agents are compared, and no session helps.
     let id = begin();
     let ticket = format!("{id}@1");
     let told = env.say(&ticket, "coder", "complete", &["--meta", "session=mine"]).code(4);
-    assert!(told.stderr.contains("AOF_SESSION"), "{told}");
+    assert!(told.stderr.contains("leave it to another agent of the role"), "{told}");
+    assert!(!told.stderr.contains("AOF_SESSION"), "{told}");
+    let why = env.aof(&["why", &id]).success();
+    assert!(why.stdout.contains("other") && !why.stdout.contains("coder,"), "{why}");
     let _ = env.complete(&ticket, "other").success();
     // Each run, each connection, and what the environment names is one.
     let id = env.new_task(&["Add login"]);
@@ -146,9 +169,41 @@ workflow:
         env.run(command)
     };
     let _ = complete(0, "morning").success();
-    let _ = complete(1, "morning").code(4);
+    let told = complete(1, "morning").code(4);
+    assert!(told.stderr.contains("AOF_SESSION"), "{told}");
     let _ = complete(1, "evening").success();
     let _ = env.aof(&["verify"]).success();
+}
+
+#[test]
+fn whoever_worked_without_a_session_is_not_offered_the_gate_behind() {
+    let rules = "\
+workflow:
+  gates:
+    - {id: work, role: worker}
+    - {id: review, role: worker, separateFrom: {gates: [work], by: session}}
+";
+    let env = project_of(rules, &[("coder", "worker", "", DONE)]);
+    let told = env.aof(&["workflow", "validate"]).success();
+    let text = told.to_string();
+    assert!(
+        text.contains(
+            "nobody can complete gate `review` after work at `work` that names no session"
+        ),
+        "{text}"
+    );
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "coder").success();
+    let why = env.aof(&["why", &id, "--json"]).success();
+    assert!(
+        !why.stdout.contains("coder can") && !why.stdout.contains("\"agents\":[\"coder\"]"),
+        "{why}"
+    );
+    let next = env.aof(&["task", "next", "--agent", "coder"]);
+    assert!(!next.stdout.contains(&id), "{next}");
+    let run = env.aof(&["run", "--task", &id]);
+    assert_eq!(stand(&env, &id), "ready review -", "{run}\n{}", history(&env, &id));
+    assert_eq!(shown(&env, &id)["gateHistory"].as_array().unwrap().len(), 1);
 }
 
 #[test]
