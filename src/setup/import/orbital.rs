@@ -229,18 +229,21 @@ fn detours(steps: &[OrbitalStep], target: impl Fn(&OrbitalStep) -> Option<usize>
 
 /// Slots for the files that say what is to be done.
 const SPEC_FILES: [&str; 2] = ["files", "spec_file"];
-/// The slot for the file in which each step reads what the steps before it left, and what takes its place: a file beside the task.
-const NOTES: (&str, &str) = ("{{notes_file}}", "tasks/{{task.id}}.notes.md");
+/// The slot for the file in which each step reads what the steps before it left. A file beside the task takes its place.
+const NOTES: &str = "notes_file";
 
 fn convert_slots(text: &str, inputs: &mut BTreeSet<String>) -> String {
-    let converted = rewritten(text, |inner| {
+    let text = text.replace("{{notes_file}}", "tasks/{{notes_file}}.notes.md");
+    tidy(&rewritten(&text, |inner| {
+        if inner == NOTES {
+            return Some("task.id".to_owned());
+        }
         let key = is_bare(inner).then(|| names::key(inner))?;
-        if !["task", "notes_file"].contains(&key.as_str()) {
+        if key != "task" {
             inputs.insert(key.clone());
         }
         Some(key)
-    });
-    tidy(&converted.replace(NOTES.0, NOTES.1))
+    }))
 }
 
 /// A step, of the file or of a preset.
