@@ -40,8 +40,8 @@ pub(crate) fn read(mark: &Mark, words: &[&str], keys: &[&str], text: &str) -> Ve
     let masked = Masked::new(text);
     let (verdict, at) = match mark {
         Mark::Tag { tag, .. } => tag_verdict(&masked, tag, words),
-        Mark::Key(key) => key_verdict(&masked, key, words),
-        Mark::Expects(line) => line_verdict(&masked, line),
+        Mark::Key(key) => key_verdict(&masked, key, words, keys),
+        Mark::Expects(line) => line_verdict(&masked, line, keys),
         // Its frontmatter has been read already.
         Mark::Status => (TextVerdict::Nothing, 0),
     };
@@ -72,7 +72,9 @@ pub(crate) fn read_at(
         let length = fields.filter(|_| is_whole).map_or(0, |own| own.length);
         let below = text.get(length..).unwrap_or_default();
         reading.verdict = failure(&Masked::new(below), &signal.mark, &words).unwrap_or_else(|| {
-            fields.map_or(TextVerdict::Nothing, |own| status_verdict(own, possible))
+            fields.map_or(TextVerdict::Nothing, |own| {
+                status_verdict(own, status_key(&own.fields, possible, outputs), possible)
+            })
         });
     }
     reading
@@ -81,6 +83,15 @@ pub(crate) fn read_at(
 /// The key of the outcome among outputs.
 pub(crate) const STATUS: &str = "$status";
 
+/// Returns the key of the outcome among the fields of a reply. A plain `status` is one where the gate decides, unless it is an output.
+pub(crate) fn status_key(fields: &Map, possible: &[Outcome], outputs: &Outputs) -> &'static str {
+    let is_plain = !fields.contains_key(STATUS)
+        && fields.contains_key("status")
+        && only_exit(possible).is_none()
+        && !outputs.names().contains(&"status");
+    if is_plain { "status" } else { STATUS }
+}
+
 /// Returns the only outcome that passes the gate, if there is one and the gate does not reject: nobody need name it.
 pub(crate) fn only_exit(possible: &[Outcome]) -> Option<&Outcome> {
     let mut judging = possible.iter().filter(|outcome| outcome.judges());
@@ -88,9 +99,9 @@ pub(crate) fn only_exit(possible: &[Outcome]) -> Option<&Outcome> {
 }
 
 /// Returns the verdict of a reply with frontmatter.
-fn status_verdict(fields: &ReplyFields, possible: &[Outcome]) -> TextVerdict {
+fn status_verdict(fields: &ReplyFields, key: &str, possible: &[Outcome]) -> TextVerdict {
     let words: Vec<&str> = possible.iter().map(Outcome::as_str).collect();
-    match (fields.fields.get(STATUS), &fields.fault) {
+    match (fields.fields.get(key), &fields.fault) {
         (_, Some(fault)) => TextVerdict::Unreadable(cut(fault, 80)),
         (None, _) if only_exit(possible).is_some() => TextVerdict::Passed,
         (None, _) => TextVerdict::Nothing,
@@ -263,8 +274,9 @@ const LENGTH_LIMIT: usize = 400;
 
 /// Returns the items below that place, each on one line. What is ticked off is none, nor is a line that gives a value.
 fn items(masked: &Masked<'_>, from: usize, keys: &[&str]) -> Vec<String> {
+    let values = sections(masked, keys, None);
     let mut list: Vec<String> = Vec::new();
-    let mut inside = false;
+    let (mut inside, mut margin) = (false, 0);
     for MaskedLine { start, text, loud } in masked.lines() {
         if start < from {
             continue;
@@ -272,11 +284,15 @@ fn items(masked: &Masked<'_>, from: usize, keys: &[&str]) -> Vec<String> {
         let rest = loud.trim_start();
         let indent = loud.len() - rest.len();
         let speaks = !loud.starts_with('\0');
-        match marker(rest).filter(|_| speaks && (indent < 2 || !inside)) {
+        match marker(rest).filter(|_| speaks && (indent < 2 || indent <= margin || !inside)) {
             Some(length) => {
+                margin = indent;
                 let item = text[indent + length..].trim();
                 let ticked = ["[x]", "[X]"].iter().any(|tick| item.starts_with(tick));
-                inside = !ticked && !gives_value(loud, keys) && list.len() < ITEM_LIMIT;
+                let line = start..start + loud.len() + 1;
+                let given = above(&values, line.end)
+                    .is_some_and(|own| line.contains(&own.start) && own.key < keys.len());
+                inside = !ticked && !given && list.len() < ITEM_LIMIT;
                 if inside {
                     list.push(item.strip_prefix("[ ]").unwrap_or(item).trim().to_owned());
                 }
@@ -296,11 +312,13 @@ fn items(masked: &Masked<'_>, from: usize, keys: &[&str]) -> Vec<String> {
 }
 
 /// Returns what the last line of that key says, and where its value ends.
-fn key_verdict(masked: &Masked<'_>, key: &str, words: &[&str]) -> (TextVerdict, usize) {
-    let Some(value) = sections(masked, &[key], None).into_iter().rfind(|found| found.key == 0)
-    else {
-        return (TextVerdict::Nothing, 0);
-    };
+fn key_verdict(
+    masked: &Masked<'_>,
+    key: &str,
+    words: &[&str],
+    keys: &[&str],
+) -> (TextVerdict, usize) {
+    let Some(value) = last_section(masked, key, keys) else { return (TextVerdict::Nothing, 0) };
     let loud =
         value.loud.iter().map(|line| bare(line)).find(|line| !line.is_empty()).unwrap_or_default();
     let shown =
@@ -309,35 +327,28 @@ fn key_verdict(masked: &Masked<'_>, key: &str, words: &[&str]) -> (TextVerdict, 
 }
 
 /// Returns whether the text has the line, and where.
-fn line_verdict(masked: &Masked<'_>, wanted: &str) -> (TextVerdict, usize) {
+fn line_verdict(masked: &Masked<'_>, wanted: &str, keys: &[&str]) -> (TextVerdict, usize) {
     let wanted = wanted.trim();
+    let Some(key) = parse_key(wanted) else {
+        let values = sections(masked, keys, None);
+        let says = |line: &MaskedLine<'_>| {
+            let is_below = above(&values, line.start).is_some_and(|own| own.holds(line.loud));
+            !is_below && decorated(line.loud).1.eq_ignore_ascii_case(wanted)
+        };
+        let found = masked.lines().filter(says).last();
+        return found.map_or((TextVerdict::Nothing, 0), |line| (TextVerdict::Passed, line.start));
+    };
+    let Some(found) = last_section(masked, key.key, keys) else {
+        return (TextVerdict::Nothing, 0);
+    };
     // A key alone asks for any value.
-    if let Some(key) = parse_key(wanted).filter(|found| found.value.is_empty()) {
-        let Some(found) = sections(masked, &[key.key], None).into_iter().rfind(|own| own.key == 0)
-        else {
-            return (TextVerdict::Nothing, 0);
-        };
-        let said = found.text.iter().map(|line| line.trim()).find(|line| !line.is_empty());
-        let verdict = match said {
-            Some(_) => TextVerdict::Passed,
-            None => TextVerdict::Unreadable(wanted.to_owned()),
-        };
-        return (verdict, found.start);
-    }
-    // Of lines that say different things under one key, the last counts.
-    let key = parse_key(wanted).map(|found| found.key);
-    let mut verdict = (TextVerdict::Nothing, 0);
-    for line in masked.lines() {
-        let said = decorated(line.loud).1;
-        if said.eq_ignore_ascii_case(wanted) {
-            verdict = (TextVerdict::Passed, line.start);
-        } else if let (Some(wanted), Some(said)) = (key, parse_key(said))
-            && said.key.eq_ignore_ascii_case(wanted)
-        {
-            verdict = (TextVerdict::Unreadable(cut(line.text.trim(), 80)), line.start);
-        }
-    }
-    verdict
+    let passes = if key.value.is_empty() {
+        !found.value().is_empty()
+    } else {
+        found.loud[0].eq_ignore_ascii_case(key.value)
+    };
+    let unreadable = || TextVerdict::Unreadable(cut(found.line.trim(), 80));
+    (if passes { TextVerdict::Passed } else { unreadable() }, found.start)
 }
 
 /// Returns the values of the keys; the last of each counts. A value runs on over the lines below, up to the next key.
@@ -359,15 +370,9 @@ fn key_values(masked: &Masked<'_>, mark: &Mark, keys: &[&str]) -> Vec<(String, S
     for found in sections(masked, &known, tag) {
         let Some(name) = keys.get(found.key) else { continue };
         values.retain(|(known, _)| known != name);
-        values.push(((*name).to_owned(), found.text.join("\n").trim().to_owned()));
+        values.push(((*name).to_owned(), found.value()));
     }
     values
-}
-
-/// Tells whether a line gives a value to one of the keys.
-fn gives_value(loud: &str, keys: &[&str]) -> bool {
-    parse_key(decorated(loud).1)
-        .is_some_and(|found| keys.iter().any(|known| known.eq_ignore_ascii_case(found.key)))
 }
 
 /// A key's value, line by line.
@@ -375,8 +380,43 @@ struct Section<'m> {
     /// Its place among the known keys; beyond them for a key that nobody asked for.
     key: usize,
     start: usize,
+    /// The line of the key.
+    line: &'m str,
     text: Vec<&'m str>,
     loud: Vec<&'m str>,
+}
+
+impl Section<'_> {
+    /// Tells whether a line below belongs to this value whatever it says: it is indented more, or an item of a list.
+    fn holds(&self, line: &str) -> bool {
+        depth(line) > depth(self.line)
+    }
+
+    /// Returns the value, without the indentation that all lines below the key share.
+    fn value(&self) -> String {
+        let indent = |line: &&str| line.len() - line.trim_start_matches([' ', '\t']).len();
+        let below = self.text[1..].iter().filter(|line| !line.trim().is_empty());
+        let shared = below.map(indent).min().unwrap_or_default();
+        let below = self.text[1..].iter().map(|line| line.get(shared..).unwrap_or_default());
+        let lines: Vec<&str> = self.text[..1].iter().copied().chain(below).collect();
+        lines.join("\n").trim().to_owned()
+    }
+}
+
+/// Returns how deep a line stands; an item of a list stands deeper than a plain line.
+fn depth(line: &str) -> usize {
+    let rest = line.trim_start();
+    line.len() - rest.len() + usize::from(marker(rest).is_some())
+}
+
+/// Returns the value of the last key above that place.
+fn above<'s, 'm>(list: &'s [Section<'m>], at: usize) -> Option<&'s Section<'m>> {
+    list[..list.partition_point(|section| section.start < at)].last()
+}
+
+/// Returns the last value of that key; lines inside the values of the other keys do not count.
+fn last_section<'m>(masked: &'m Masked<'_>, key: &str, keys: &[&str]) -> Option<Section<'m>> {
+    sections(masked, &[&[key], keys].concat(), None).into_iter().rfind(|found| found.key == 0)
 }
 
 fn sections<'m>(masked: &'m Masked<'_>, known: &[&str], tag: Option<&str>) -> Vec<Section<'m>> {
@@ -388,31 +428,34 @@ fn sections<'m>(masked: &'m Masked<'_>, known: &[&str], tag: Option<&str>) -> Ve
             inside = false;
             continue;
         }
+        let open = list.last_mut().filter(|_| inside);
+        let is_held = open.as_ref().is_some_and(|section| section.holds(loud));
         let (from, said) = decorated(loud);
-        let found = parse_key(said).and_then(|found| {
+        let found = parse_key(said).filter(|_| !is_held).and_then(|found| {
             let place = known.iter().position(|known| known.eq_ignore_ascii_case(found.key));
             place.or_else(|| is_loud(found.key).then_some(usize::MAX)).map(|place| (place, found))
         });
-        match found {
-            Some((key, found)) => {
+        match (found, open) {
+            (Some((key, found)), _) => {
                 // Both lines have the same length, so the value stands at the same place in both.
                 let from = from + found.start;
-                let text = &text[from..from + found.value.len()];
+                // What YAML puts before a text of several lines is no part of it.
+                let is_mark = matches!(found.value, "|" | "|-" | "|+" | ">" | ">-" | ">+");
+                let value = if is_mark { "" } else { found.value };
                 list.push(Section {
                     key,
                     start: start + from,
-                    text: vec![text],
-                    loud: vec![found.value],
+                    line: text,
+                    text: vec![&text[from..from + value.len()]],
+                    loud: vec![value],
                 });
                 inside = true;
             }
-            None if inside => {
-                if let Some(section) = list.last_mut() {
-                    section.text.push(text);
-                    section.loud.push(loud);
-                }
+            (None, Some(section)) => {
+                section.text.push(text);
+                section.loud.push(loud);
             }
-            None => {}
+            (None, None) => {}
         }
     }
     list

@@ -15,7 +15,7 @@ use crate::git::{CommitId, Head};
 use crate::project::error::ProjectError;
 use crate::project::rule_files::{RULES_LIMIT, worktree_rule_files};
 use crate::project::rule_files::{compiled, diagnostics_of};
-use crate::project::workspace::Workspace;
+use crate::project::workspace::{Workspace, known_as};
 use crate::rules::Rules;
 use crate::storage::ProjectPath;
 use crate::tasks::plan::DryRun;
@@ -95,7 +95,8 @@ pub(crate) fn import_into_project(
     let mut brought = check_rules(workspace, imported, &files, sources.clone())?;
     if roles == MissingRoles::AreWritten && !brought.missing_roles.is_empty() {
         let org = read(&sources).configuration.org;
-        files.push(org_with_roles(&sources, &new_roles(&org, &brought.missing_roles))?);
+        let roles = new_roles(&importer(workspace, &org), &org, &brought.missing_roles);
+        files.push(org_with_roles(&sources, &roles)?);
         brought = ImportOutcome {
             missing_roles: brought.missing_roles,
             known_roles: brought.known_roles,
@@ -174,26 +175,35 @@ fn org_with_roles(sources: &[Source], roles: &Value) -> Result<PlainFile, Projec
     Ok(PlainFile { path: ORG_FILE.parse()?, before, bytes })
 }
 
-/// Returns the roles, and the agents that are not in the register yet, as org.yaml has them.
-fn new_roles(org: &Org, missing_roles: &[RoleNeed]) -> Value {
-    let people = org.all_agents().into_iter().find(|agent| agent.is_human());
-    let person = people.map_or_else(|| "human-you".to_owned(), ToString::to_string);
+/// Returns the agent of the person who imports: git's user, else the first person of org.yaml.
+fn importer(workspace: Option<&Workspace>, org: &Org) -> String {
+    let user = workspace.and_then(|own| known_as(own, org)).filter(AgentId::is_human);
+    let first = || org.all_agents().into_iter().find(|agent| agent.is_human()).cloned();
+    user.or_else(first).map_or_else(|| "human-you".to_owned(), |agent| agent.to_string())
+}
+
+/// Returns the roles, and the agents that are not in the register yet, as org.yaml has them. Who imports a workflow may see it.
+fn new_roles(person: &str, org: &Org, missing_roles: &[RoleNeed]) -> Value {
     let (mut roles, mut agents) = (serde_json::Map::new(), serde_json::Map::new());
     for need in missing_roles {
-        let agent = if need.people { person.clone() } else { format!("agent-{}", need.role) };
+        let agent = if need.people { person.to_owned() } else { format!("agent-{}", need.role) };
+        let viewer = Some(person).filter(|person| need.views && *person != agent);
+        let members: Vec<&str> = [agent.as_str()].into_iter().chain(viewer).collect();
         let mut role = serde_json::Map::new();
         if let Some(description) = &need.description {
             let line = description.split_whitespace().collect::<Vec<_>>().join(" ");
             role.insert("description".to_owned(), line.into());
         }
-        role.insert("agents".to_owned(), json!([agent]));
+        role.insert("agents".to_owned(), json!(members));
         if need.people {
             role.insert("requireHuman".to_owned(), true.into());
         }
         roles.insert(need.role.to_string(), role.into());
-        let is_known = |known: &AgentId| known.as_str() == agent;
-        if org.agents.as_ref().is_some_and(|known| !known.keys().any(is_known)) {
-            agents.insert(agent, json!({}));
+        for agent in members {
+            let is_known = |known: &AgentId| known.as_str() == agent;
+            if org.agents.as_ref().is_some_and(|known| !known.keys().any(is_known)) {
+                agents.insert(agent.to_owned(), json!({}));
+            }
         }
     }
     if agents.is_empty() {
@@ -257,7 +267,8 @@ fn check_rules(
     let Reading { mut configuration, faults } = read(&sources);
     let (missing_roles, known_roles) = compare_roles(&configuration.org, imported);
     let snippet = (!missing_roles.is_empty())
-        .then(|| snippet(&new_roles(&configuration.org, &missing_roles)));
+        .then(|| importer(workspace, &configuration.org))
+        .map(|person| snippet(&new_roles(&person, &configuration.org, &missing_roles)));
     for need in &missing_roles {
         configuration.org.roles.push((need.role.clone(), placeholder_role(need)));
     }
@@ -358,10 +369,11 @@ fn compare_roles(org: &Org, imported: &Imported) -> (Vec<RoleNeed>, Vec<(RoleId,
     }
     for need in imported.workflows.iter().flat_map(|draft| &draft.viewers) {
         let is_there = org.roles.iter().any(|(role, _)| *role == need.role)
-            || agents.iter().any(|agent| agent.as_str() == need.role.as_str())
-            || missing.iter().any(|other| other.role == need.role);
-        if !is_there {
-            missing.push(need.clone());
+            || agents.iter().any(|agent| agent.as_str() == need.role.as_str());
+        match missing.iter_mut().find(|other| other.role == need.role) {
+            Some(other) => other.views = true,
+            None if is_there => {}
+            None => missing.push(need.clone()),
         }
     }
     (missing, known_roles)

@@ -11,7 +11,7 @@ use crate::rules::outputs::{Problem, example, from_text, judge_value, shape_of};
 use crate::rules::refusal::Refusal;
 use crate::rules::routing::workplace::Workplace;
 use crate::rules::verdict::{
-    STATUS, TextVerdict, VerdictReading, looked_for_at, outcome, read_at, reasons,
+    STATUS, TextVerdict, VerdictReading, looked_for_at, outcome, read_at, reasons, status_key,
 };
 use crate::rules::workflow::graph::goes_back;
 
@@ -74,14 +74,16 @@ pub(crate) fn take_fields(
         return refused(fields.keys().filter(|name| !is_declared(name)).map(problem).collect());
     }
     completion.body = completion.body.take().map(|body| body[length.min(body.len())..].to_owned());
-    let word = fields.get(STATUS).or(completion.outputs.get(STATUS)).and_then(|own| own.as_str());
+    let key =
+        if reads_status { status_key(&fields, &possible, &workplace.duty.outputs) } else { STATUS };
+    let word = fields.get(key).or(completion.outputs.get(STATUS)).and_then(|own| own.as_str());
     let suspends = word.is_some_and(|word| word == "blocked" || word.eq_ignore_ascii_case(SUSPEND));
     let mut rest = Map::new();
     for (name, value) in fields {
         let text = value.as_str().map(str::to_owned);
         match name.as_str() {
             // The signal reads it.
-            STATUS if reads_status => {}
+            name if reads_status && name == key => {}
             _ if is_declared(&&name) || name == STATUS => {
                 completion.outputs.entry(name).or_insert(value);
             }

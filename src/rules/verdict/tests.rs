@@ -231,7 +231,7 @@ fn frontmatter_says_its_status() {
     let of = |possible: &[Outcome], fields: serde_json::Value| {
         let fields =
             ReplyFields { fields: fields.as_object().cloned().unwrap(), ..Default::default() };
-        status_verdict(&fields, possible)
+        status_verdict(&fields, STATUS, possible)
     };
     let named = |word: &str| TextVerdict::Named(word.to_owned());
     assert_eq!(of(&decides, json!({"$status": "Rejected", "a": 1})), named("rejected"));
@@ -247,7 +247,7 @@ fn frontmatter_says_its_status() {
         assert_eq!(of(suspended, json!({"$status": "$SUSPEND"})), named("blocked"));
     }
     let unreadable = ReplyFields { fault: Some("line 2: what".to_owned()), ..Default::default() };
-    assert!(matches!(status_verdict(&unreadable, &passes), TextVerdict::Unreadable(_)));
+    assert!(matches!(status_verdict(&unreadable, STATUS, &passes), TextVerdict::Unreadable(_)));
 }
 
 #[test]
@@ -308,6 +308,33 @@ fn keys_give_values_that_run_on() {
     assert_eq!(values, wanted.map(|(key, value)| (key.to_owned(), value.to_owned())));
     let values = read(&tag(), OUTCOMES, KEYS, "comments: a\nb\n<gate>FAIL</gate>\nc").values;
     assert_eq!(values, [("comments".to_owned(), "a\nb".to_owned())]);
+}
+
+#[test]
+fn what_stands_inside_a_value_is_no_key() {
+    let expects = Mark::Expects("STATUS: done".to_owned());
+    let quoted =
+        "STATUS: retry\nISSUES:\n- The script ends before it prints the line:\n  STATUS: done";
+    let unreadable = TextVerdict::Unreadable("STATUS: retry".to_owned());
+    assert_eq!(says(&expects, OUTCOMES, quoted), unreadable);
+    let below = "comments:\n- STATUS: done\n";
+    assert_eq!(says(&expects, OUTCOMES, below), TextVerdict::Nothing);
+    for text in [
+        "STATUS: done\nISSUES:\n  - status: must be 404 when missing",
+        "ISSUES: none\nSTATUS: done",
+        "- ISSUES: none\n- STATUS: done",
+        "1. ISSUES:\n   - status: 404\n2. STATUS: done",
+        "ISSUES:\n- none\n**STATUS:** done",
+    ] {
+        assert_eq!(says(&expects, OUTCOMES, text), TextVerdict::Passed, "{text}");
+    }
+    let decides = Mark::Key("DECISION".to_owned());
+    let text = "DECISION: rejected\nCOMMENTS: |\n  - files: rename `x`\n    in src\n  - decision: approved is too early\n";
+    let read = read(&decides, DECISIONS, KEYS, text);
+    assert_eq!(read.verdict, TextVerdict::Named("rejected".to_owned()));
+    let value = "- files: rename `x`\n  in src\n- decision: approved is too early";
+    assert_eq!(read.values, [("comments".to_owned(), value.to_owned())]);
+    assert_eq!(read.items, ["files: rename `x` in src", "decision: approved is too early"]);
 }
 
 #[test]

@@ -44,6 +44,8 @@ pub(crate) struct RoleNeed {
     pub description: Option<String>,
     /// Whether only people may be in it.
     pub people: bool,
+    /// Whether the workflow names it among those who may see it.
+    pub views: bool,
 }
 
 impl Imported {
@@ -119,13 +121,13 @@ fn select_workflows(
 fn render_workflow(read: ReadWorkflow) -> Result<ImportedWorkflow, Fault> {
     let invalid = |fault: IdFault| Fault::new("invalid_value", 0..0, fault.to_string());
     let need = |RoleDraft { name, description, people }| {
-        Ok(RoleNeed { role: name.parse().map_err(invalid)?, description, people })
+        Ok(RoleNeed { role: name.parse().map_err(invalid)?, description, people, views: false })
     };
     let viewers = read.map.get("visibleTo").and_then(serde_json::Value::as_array);
     let viewer = |name: &serde_json::Value| {
         let role = name.as_str()?.parse().ok()?;
         let description = Some("May see the workflow and start it".to_owned());
-        Some(RoleNeed { role, description, people: false })
+        Some(RoleNeed { role, description, people: false, views: true })
     };
     Ok(ImportedWorkflow {
         viewers: viewers.into_iter().flatten().filter_map(viewer).collect(),

@@ -23,12 +23,16 @@ const JUDGED: u64 = 3;
 const WORKER: &str = "worker";
 const REVIEWER: &str = "reviewer";
 
+/// What is said of a preset: the file has only its name.
+const OWN_WORDS: &str = "its steps; their words are aof's own, and so is the way to a step that mends what a review found: \
+                         compare them with the system's";
+
 const OF_FILE: FieldTable = &[
     ("agents", Dropped, "agents are in org.yaml, and what they may use is the runner's matter"),
     ("*", Dropped, "how the program runs is the runner's matter"),
 ];
 const OF_WORKFLOW: FieldTable = &[
-    ("preset", Converted, "its steps, written out, unless the file has steps of its own"),
+    ("preset", Dropped, "the file has steps of its own"),
     (
         "max_gate_retries",
         Converted,
@@ -67,6 +71,7 @@ pub(crate) fn read(top: &Record<'_>, stem: &str) -> Vec<ReadWorkflow> {
     match preset_name {
         Some(name) if !record.has("steps") => {
             steps = preset(&name);
+            record.note("preset", Converted, OWN_WORDS);
             if steps.is_empty() {
                 let message = format!("the preset `{name}` is not known here");
                 let known = listed(PRESETS);
@@ -285,7 +290,7 @@ pub(crate) fn preset(name: &str) -> Vec<OrbitalStep> {
     let address = || step(ADDRESS_REVIEW, ADDRESS);
     let all = "Carry out as much of {{files}} as you can in one go, with tests, and tick off what is done.\n";
     match name {
-        "spec-driven" => vec![step("implement", all)],
+        "spec-driven" => vec![step("implement", NEXT_ITEM)],
         "fast" => vec![step("implement", all), address(), review(ADDRESS_REVIEW)],
         "reviewed" => vec![step("implement", NEXT_ITEM), address(), review(ADDRESS_REVIEW)],
         "tdd" => vec![

@@ -214,6 +214,13 @@ impl<'n> Record<'n> {
 
     /// Returns a whole number.
     pub(crate) fn count(&self, key: &str) -> Option<u64> {
+        let given = self.get(key).and_then(scalar);
+        if let Some(number) = given.filter(|text| text.trim().starts_with('-')) {
+            let place = self.value_at(key);
+            let message = format!("`{}` must not be negative, and this is `{number}`", place.path);
+            place.fault("invalid_value", message, "");
+            return None;
+        }
         self.read(key, "a whole number", |node| {
             let text = scalar(node)?;
             let text = text.trim();

@@ -289,6 +289,7 @@ fn prune(object: &mut Value) {
 }
 
 fn prune_gate(gate: &mut Value) {
+    prune(&mut gate["brief"]["reentry"]);
     prune(&mut gate["brief"]);
     prune(&mut gate["run"]);
     gate["branches"].as_array_mut().into_iter().flatten().for_each(prune_gate);

@@ -52,10 +52,10 @@ fn missing_roles_are_written_in_the_same_commit() {
         requireHuman: true
       plan:
         description: "May see the workflow and start it"
-        agents: [agent-plan]
+        agents: [agent-plan, human-ada]
       build:
         description: "May see the workflow and start it"
-        agents: [agent-build]
+        agents: [agent-build, human-ada]
     agents:
       agent-planner: {}
       agent-plan: {}
@@ -77,10 +77,12 @@ fn missing_roles_are_written_in_the_same_commit() {
         description: May see the workflow and start it
         agents:
           - agent-plan
+          - human-ada
       build:
         description: May see the workflow and start it
         agents:
           - agent-build
+          - human-ada
     agents:
       agent-1: {}
       human-ada: {email: ada@x.example}
@@ -98,6 +100,9 @@ fn missing_roles_are_written_in_the_same_commit() {
     let _ = env.aof(&["workflow", "validate"]).success();
     let id = env.new_task(&["It begins", "--workflow", "feature"]);
     let _ = env.say(&id, "agent-planner", "complete", &[]).success();
+    // Who imported it may start it, too.
+    let begin = ["task", "new", "Another", "--workflow", "feature", "--agent"];
+    let _ = env.aof(&[&begin[..], &["human-ada"]].concat()).success();
 }
 
 #[test]
@@ -132,7 +137,7 @@ fn roles_that_org_has_are_told_with_their_agents_and_viewers_may_be_missing() {
     let output = env.aof(&["workflow", "import", "feature.json"]).success();
     for part in [
         "org.yaml has these roles already; its agents get the work: `coder` (`agent-1`)\n",
-        "  plan:\n    description: \"May see the workflow and start it\"\n    agents: [agent-plan]\n",
+        "  plan:\n    description: \"May see the workflow and start it\"\n    agents: [agent-plan, human-ada]\n",
         "    agents: [human-ada]\n    requireHuman: true\n",
         "agents:\n  agent-planner: {}\n",
     ] {
@@ -356,4 +361,99 @@ fn a_branch_whose_program_fails_takes_the_way_of_errors() {
     );
     assert_snapshot!(ways(&output), @"mend -> look (complete): Mended.");
     assert!(output.contains(": complete, 5 visits"), "{output}");
+}
+
+/// Returns the prompts of all runs whose text has that line, the oldest first.
+fn prompts(env: &TestEnvironment, line: &str) -> Vec<String> {
+    let mut names = env.files(".aof/runs");
+    names.retain(|name| name.ends_with("prompt.md"));
+    names.sort();
+    let texts = names.iter().map(|name| env.read(name));
+    texts.filter(|text| text.lines().any(|own| own.trim() == line)).collect()
+}
+
+#[test]
+fn what_stands_inside_a_value_is_no_line_of_the_reply() {
+    let steps = "\
+id: pr
+steps:
+  - {id: respond, agent: dev, input: \"Answer it.\\nReply with:\\nSTATUS: done\\nFEEDBACK: what changed\\nBRANCH: its name\", expects: 'STATUS: done'}
+  - {id: verify, agent: checker, input: \"Check {{branch}}:\\n{{feedback}}\\nReply with:\\nSTATUS: done\", expects: 'STATUS: done', on_fail: {retry_step: respond}}
+";
+    let respond = "STATUS: done\nBRANCH: fix\nFEEDBACK: |\n  - branch: rename the variable in src/git.rs\n  - status: must be 404 when missing\n";
+    let retry = "STATUS: retry\nISSUES:\n- The script ends before it prints the line that the README promises:\n  STATUS: done\n";
+    let replies = [("respond", respond), ("verify.1", retry), ("verify", "STATUS: done\n")];
+    let (env, output) = driven("pr.yml", steps, &replies);
+    assert_snapshot!(ways(&output), @"
+    respond -> verify (complete): STATUS: done
+    verify -> respond (needs_review): STATUS: retry
+    respond -> verify (complete): STATUS: done
+    verify -> complete (complete): STATUS: done
+    ");
+    let told = "Check fix:\n- branch: rename the variable in src/git.rs\n- status: must be 404 when missing\n";
+    let checks = prompts(&env, "Check fix:");
+    assert!(!checks.is_empty() && checks.iter().all(|text| text.contains(told)), "{checks:?}");
+}
+
+#[test]
+fn a_role_of_a_status_graph_stays_who_it_is_when_a_loop_leads_back() {
+    let graph = "\
+name: talk
+roles:
+  speaker: {goal: You speak, procedure: Speak up, output: Say what you argue, frontmatter: {properties: {status: {enum: [continue, conceded]}, argument: {type: string}}, required: [status, argument]}}
+  judge: {goal: You judge, procedure: Judge it, frontmatter: {properties: {$status: {enum: [again, well]}}, required: [$status]}}
+  scribe: {procedure: Note it, frontmatter: {properties: {$status: {enum: [_]}, note: {type: string}}, required: [$status, note]}}
+graph:
+  $START: {_: {role: speaker, prompt: Begin}}
+  speaker: {continue: {role: judge, prompt: \"Judge {{argument}}\"}, conceded: {role: scribe, prompt: End it}}
+  judge: {again: {role: speaker, prompt: Once more}, well: {role: $END}}
+  scribe: {_: {role: $END, prompt: bye}}
+";
+    let replies = [
+        ("speaker.1", "---\nstatus: continue\nargument: a\n---\nI say a.\n"),
+        ("judge", "---\n$status: again\n---\nNot enough.\n"),
+        ("speaker", "---\n$status: conceded\nargument: b\n---\nI give up.\n"),
+        ("scribe", "---\n$status: _\nnote: n\n---\nNoted.\n"),
+    ];
+    let (env, output) = driven("talk.yaml", graph, &replies);
+    assert_snapshot!(ways(&output), @"
+    speaker -> judge (continue): I say a.
+    judge -> speaker (again): Not enough.
+    speaker -> scribe (conceded): I give up.
+    scribe -> complete (complete): Noted.
+    ");
+    let told = prompts(&env, "Once more");
+    assert_eq!(told.len(), 1, "{told:?}");
+    for part in ["You speak", "Say what you argue", "Speak up"] {
+        assert!(told[0].contains(part), "{part}\n{}", told[0]);
+    }
+    assert!(!told[0].contains("Begin\n"), "{}", told[0]);
+}
+
+#[test]
+fn the_report_tells_what_is_not_as_in_the_source() {
+    let env = project();
+    let report = |file: &str, text: &str| {
+        env.write(file, text);
+        env.aof(&["workflow", "import", file, "--dry-run"]).to_string()
+    };
+    let preset = report("config.toml", "[workflow]\npreset = \"spec-driven\"\n");
+    for part in [
+        "workflow.preset: its steps; their words are aof's own",
+        "Carry out the next open item of {{files}}",
+    ] {
+        assert!(preset.contains(part), "{part}\n{preset}");
+    }
+    let graph = "roles: {w: {goal: x, frontmatter: {properties: {$status: {enum: [stuck, done]}, why: {type: string}}}}}\ngraph:\n  $START: {_: {role: w}}\n  w: {stuck: {role: $SUSPEND, prompt: \"Help: {{ why }}\"}, done: $END}\n";
+    let told = report("w.yaml", graph);
+    assert!(
+        told.contains("the person who unblocks the task reads the reply's first line"),
+        "{told}"
+    );
+    let steps = "id: x\nsteps:\n  - {id: a, agent: b, input: c, max_retries: -3}\n";
+    let told = report("x.yml", steps);
+    assert!(
+        told.contains("`steps.a.max_retries` must not be negative, and this is `-3`"),
+        "{told}"
+    );
 }

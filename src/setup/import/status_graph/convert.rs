@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::graph::{EdgeTarget, GraphEdge, GraphRole, RoleGraph, read_roles};
 use super::role_outputs::{
     RoleOutputs, StatusVariant, declared_keys, properties_of, read_outputs, with_status,
+    without_status,
 };
 use crate::domain::FieldFate::{Converted, Dropped, Lost};
 use crate::domain::listed;
@@ -16,7 +17,7 @@ use crate::setup::import::names;
 use crate::setup::import::names::{Names, is_bare, literal, rewritten, slots};
 use crate::setup::import::record::{FieldPlace, FieldTable, ImportReport, Record};
 use crate::setup::import::workflow_draft::{
-    GateDraft, ReadWorkflow, RouteDraft, WorkflowDraft, tidy,
+    BriefDraft, GateDraft, ReadWorkflow, RouteDraft, WorkflowDraft, tidy,
 };
 
 const OF_ROLE: FieldTable = &[
@@ -80,6 +81,7 @@ fn build(
             };
             prepend_opening(&mut gate, &convert_slots(text, place, as_input));
         }
+        keep_texts(&mut gate);
         role.record.finish(&[OF_ROLE]);
         let description = gate.description.as_deref().map(str::trim);
         draft.roles.add(&gate.role, description, false);
@@ -117,6 +119,14 @@ fn prepend_opening(gate: &mut GateDraft, opening: &str) {
     });
     let again = procedure.unwrap_or_else(|| "Go on from where you are.\n".to_owned());
     gate.brief.reentry = Some(json!({"instructions": again}));
+}
+
+/// A role is told the same whenever it works: what a brief for a later visit lacks would be generated.
+fn keep_texts(gate: &mut GateDraft) {
+    let BriefDraft { role, expectations, tips, reentry, .. } = &mut gate.brief;
+    let again = reentry.take().unwrap_or_default();
+    let again = json!({"role": role, "expectations": expectations, "tips": tips, "instructions": again["instructions"]});
+    *reentry = Some(again);
 }
 
 fn has_loops(draft: &WorkflowDraft) -> bool {
@@ -163,6 +173,13 @@ impl<'n> RoleGateBuilder<'_, 'n> {
         let has_conditions = edges.iter().any(|edge| edge.when.is_some());
         let Some(outputs) = read_outputs(record, has_conditions) else { return gate };
         match (edges, outputs) {
+            // `_` is how the schema itself says that there is one way out.
+            ([only], RoleOutputs::Each(variants))
+                if only.status == "_" && variants.iter().all(|own| own.status == "_") =>
+            {
+                let shape = variants.into_iter().next().map(|own| without_status(own.shape));
+                self.single_route(&mut gate, only, RoleOutputs::One(shape.unwrap_or_default()));
+            }
             ([only], RoleOutputs::Each(variants)) if only.status == "_" => {
                 // Every status leads the same way.
                 let edge = |variant: &StatusVariant<'_>| GraphEdge {
@@ -324,6 +341,9 @@ impl<'n> RoleGateBuilder<'_, 'n> {
         if edge.status == "$SUSPEND" || suspends {
             let note = "the outcome `blocked`, which every gate has: the task waits";
             edge.place.note(Converted, note);
+            if let Some((_, place)) = &edge.prompt {
+                place.note(Dropped, "a person reads what the reply says instead");
+            }
             return true;
         }
         let is_silent = edge.prompt.as_ref().is_none_or(|(prompt, _)| slots(prompt).is_empty());
@@ -383,7 +403,9 @@ impl<'n> RoleGateBuilder<'_, 'n> {
             if edge.to == EdgeTarget::End {
                 place.note(Dropped, "nobody reads a prompt at the end");
             } else {
-                place.note(Converted, "`prompt` of the route");
+                let of_hold = "`prompt` of the route: it opens the brief of whoever goes on; the person who unblocks the task reads the reply's first line instead";
+                let is_hold = edge.to == EdgeTarget::Suspend;
+                place.note(Converted, if is_hold { of_hold } else { "`prompt` of the route" });
                 let slot = |key: &str, inner: &str| {
                     if keys.contains_key(key) {
                         return key.to_owned();

@@ -134,6 +134,17 @@ pub(crate) fn with_status(
     shape
 }
 
+/// Returns the schema without its status.
+pub(crate) fn without_status(mut schema: Map<String, Value>) -> Map<String, Value> {
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        properties.shift_remove("$status");
+    }
+    if let Some(Value::Array(required)) = schema.get_mut("required") {
+        required.retain(|key| key != "$status");
+    }
+    schema
+}
+
 /// Returns the properties that a schema declares.
 pub(crate) fn properties_of(schema: &Map<String, Value>) -> Map<String, Value> {
     schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default()
