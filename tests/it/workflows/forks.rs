@@ -389,9 +389,9 @@ fn what_all_want_comes_back_once() {
       - sent back by agent-w, 7s ago: Did it
 
     Complete it
-      aof task complete AOF-xxxxx@5/docs --outcome complete --summary "..."
-      aof task complete AOF-xxxxx@5/docs --outcome needs_review --summary "..." --blocker "..."
-      aof task complete AOF-xxxxx@5/docs --outcome blocked --summary "..." --blocker "..."
+      aof task complete AOF-xxxxx@5/docs --agent agent-s --outcome complete --summary "..."
+      aof task complete AOF-xxxxx@5/docs --agent agent-s --outcome needs_review --summary "..." --blocker "..."
+      aof task complete AOF-xxxxx@5/docs --agent agent-s --outcome blocked --summary "..." --blocker "..."
     "#);
     assert_snapshot!(env.aof(&["why", &id]), @"
     exit 0
