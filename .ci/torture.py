@@ -97,7 +97,8 @@ def switch():
     while (said := git("switch", "-q", "main")).returncode:
         if "untracked working tree files" in said.stderr:
             for path in re.findall(r"^\t(.*)$", said.stderr, re.M):
-                os.replace(clone / path, top / f"{uuid.uuid4()}.md")
+                with contextlib.suppress(FileNotFoundError):
+                    os.replace(clone / path, top / f"{uuid.uuid4()}.md")
         else:
             made("-a", "-m", "what is in the way")
 
