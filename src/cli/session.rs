@@ -128,6 +128,15 @@ impl Session {
         self.open_telling(command, warn_in_log)
     }
 
+    /// Opens the project for the watcher, which prints what it finds but no short waits.
+    pub(crate) fn workspace_to_watch(&self) -> CliResult<Workspace> {
+        self.open_telling("watch", |aside| {
+            if matches!(aside, ProgressMessage::Warning(_)) {
+                print_progress(aside);
+            }
+        })
+    }
+
     /// Opens the project, and returns the rules in force too; warns where the worktree's differ.
     pub(crate) fn open(&self, command: &str) -> CliResult<(Workspace, InForce)> {
         let workspace = self.workspace(command)?;

@@ -46,7 +46,7 @@ pub(crate) struct WatchArgs {
 }
 
 pub(crate) fn run_watch(session: &Session, args: &WatchArgs) -> CliResult {
-    let mut workspace = session.workspace_in_background("watch")?;
+    let mut workspace = session.workspace_to_watch()?;
     workspace.network = args.offline_option.network();
     if args.once {
         let mut failure = ExitCode::FAILURE;
