@@ -103,6 +103,18 @@ def switch():
             made("-a", "-m", "what is in the way")
 
 
+def settle():
+    """Ends a merge that stopped: both sides of a disputed note stay."""
+    aof("merge-driver", "--settle")
+    for path in git("diff", "--name-only", "--diff-filter=U").stdout.split():
+        with contextlib.suppress(FileNotFoundError):
+            lines = (clone / path).read_text().splitlines(keepends=True)
+            marks = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
+            (clone / path).write_text("".join(line for line in lines if not line.startswith(marks)))
+        git("add", "--", path)
+    return made("--no-edit")
+
+
 def person(chance):
     """Works at files beside the tasks: commits, branches, merges, rebases, stashes, resets, and edits of tasks."""
     number = 0
@@ -123,11 +135,9 @@ def person(chance):
         merge("side")
 
     def merge(name):
-        if git("merge", "-q", "--no-edit", name).returncode:
-            aof("merge-driver", "--settle")
-            if not made("--no-edit"):
-                git("merge", "--abort")
-                return
+        if git("merge", "-q", "--no-edit", name).returncode and not settle():
+            git("merge", "--abort")
+            return
         git("branch", "-q", "-d", name)
 
     def rebase():
@@ -167,9 +177,8 @@ def judge():
     git("rebase", "--abort"), git("merge", "--abort")
     switch()
     if git("branch", "--list", "side").stdout.strip():
-        if git("merge", "-q", "--no-edit", "side").returncode:
-            aof("merge-driver", "--settle")
-            git("commit", "-q", "--no-edit")
+        if git("merge", "-q", "--no-edit", "side").returncode and not settle():
+            faults.append("the last merge cannot be ended")
     git("commit", "-q", "-a", "-m", "the rest")
     aof("doctor", "--fix")
     aof("watch", "--once")

@@ -21,7 +21,7 @@ use crate::project::workspace::Workspace;
 use crate::storage::atomic_write;
 use crate::storage::header_cache::{Hint, LastBoot};
 use crate::storage::journal::{IntendedWrite, JournalRecord, JournalState, RecoveryAim};
-use crate::storage::{ProjectPath, StoreError, WriterLock, journal};
+use crate::storage::{ProjectPath, StoreError, WriterLock, journal, task_files};
 use crate::system::disk::Unsynced;
 use crate::system::process::boot;
 use crate::tasks::recovery::interrupted_write::{InterruptedWrite, warn_unless_general};
@@ -249,6 +249,16 @@ fn put_back_dropped(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Pr
     let dropped = workspace.repository.dropped_steps(&head)?;
     let last = dropped.iter().find(|one| !one.partial && head.commit == Some(one.has));
     let Some(last) = last else { return Ok(false) };
+    // Git leaves a file of a step that it did not know; it would refuse to write the same one over it.
+    for (path, after) in workspace.repository.resulting_files(&last.steps)? {
+        let (Some(after), Ok(path)) = (after, path.parse::<ProjectPath>()) else { continue };
+        let is_known = workspace.repository.blob_id(last.has, path.as_str())?.is_some();
+        let standing = task_files::read(&workspace.paths, &path).ok().filter(|_| !is_known);
+        let same = standing.filter(|own| workspace.repository.is_same_text(&own.bytes, after));
+        if let Some(own) = same {
+            atomic_write::remove_if(lock, &path, &own.bytes)?;
+        }
+    }
     let put_back = move_branch(workspace, lock, &head, last.had, PUT_BACK)?;
     Ok(matches!(put_back, FastForwardOutcome::Done))
 }

@@ -112,6 +112,20 @@ fn the_next_command_puts_it_back_first_so_that_no_visit_is_ended_twice() {
     }
 }
 
+#[test]
+fn a_finished_task_that_git_left_in_the_archive_is_not_in_its_own_way() {
+    let (env, id) = scene();
+    let begun = env.head();
+    let _ = env.aof(&["task", "cancel", &id, "--reason", "Not now"]).success();
+    overtaken(&env, "merge side: updating HEAD", &begun);
+    env.git(&["checkout", "--", "tasks"]);
+    assert!(env.git(&["status", "--porcelain"]).starts_with("?? tasks/archive/"));
+    let _ = env.new_task(&["Write docs"]);
+    assert!(env.task_path(&id).starts_with("tasks/archive/"));
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+    let _ = verified(&env).success();
+}
+
 /// Has a person's commit make the branch go on.
 fn go_on(env: &TestEnvironment) {
     env.write("code.txt", "mine\n");
