@@ -114,9 +114,9 @@ pub(crate) fn restore_steps(workspace: &Workspace) -> Result<Option<RestoredStep
         // The recovery under the lock may have been faster. Otherwise, the next check tries again.
         FastForwardOutcome::Moved => {
             let now = workspace.head_now()?.commit;
-            now.is_some_and(|now| {
-                workspace.repository.is_ancestor(dropped.had, now).unwrap_or(false)
-            })
+            now.map(|now| workspace.repository.is_ancestor(dropped.had, now))
+                .transpose()?
+                .unwrap_or_default()
         }
         FastForwardOutcome::Blocked(_) => false,
     };

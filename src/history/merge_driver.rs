@@ -1,6 +1,6 @@
 //! Git's merge driver for task files, and the setup of the driver and of git's hooks.
 //!
-//! The driver merges the file that git asks about by the rules in force at HEAD. The hooks refuse a commit that removes history. Git
+//! The driver merges the file that git asks about by the rules in force at HEAD. The hooks run `staged_check`. Git
 //! calls both because of a committed line in `.gitattributes`, and of the configuration and hooks of each clone. A person's lines and
 //! hooks stay as they are.
 

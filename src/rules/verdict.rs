@@ -387,7 +387,7 @@ struct Section<'m> {
 }
 
 impl Section<'_> {
-    /// Tells whether a line below belongs to this value whatever it says: it is indented more, or an item of a list.
+    /// Returns whether a line below is part of this value: it stands deeper than the key, or is an item of a list.
     fn holds(&self, line: &str) -> bool {
         depth(line) > depth(self.line)
     }

@@ -242,7 +242,10 @@ pub(crate) enum FastForwardOutcome {
 /// Restores the steps that git has just dropped, before another command does them again. Returns whether there were any. Steps that
 /// cannot be restored without a person are left to `aof status`.
 fn put_back_dropped(workspace: &Workspace, lock: &WriterLock) -> Result<bool, ProjectError> {
-    let Ok(head) = workspace.head_now() else { return Ok(false) };
+    let head = match workspace.head_now() {
+        Err(GitError::Waiting { .. }) => return Ok(false),
+        head => head?,
+    };
     if !workspace.repository.was_just_overtaken(&head)? {
         return Ok(false);
     }
