@@ -229,21 +229,18 @@ fn detours(steps: &[OrbitalStep], target: impl Fn(&OrbitalStep) -> Option<usize>
 
 /// Slots for the files that say what is to be done.
 const SPEC_FILES: [&str; 2] = ["files", "spec_file"];
-/// The slot for the file in which each step reads what the steps before it left. A file beside the task takes its place.
-const NOTES: &str = "notes_file";
+/// The slot for the file in which each step reads what the steps before it left, and the file beside the task that takes its place.
+const NOTES: (&str, &str) = ("{{notes_file}}", "tasks/{{task.id}}.notes.md");
 
 fn convert_slots(text: &str, inputs: &mut BTreeSet<String>) -> String {
-    let text = text.replace("{{notes_file}}", "tasks/{{notes_file}}.notes.md");
-    tidy(&rewritten(&text, |inner| {
-        if inner == NOTES {
-            return Some("task.id".to_owned());
-        }
+    let text = rewritten(text, |inner| {
         let key = is_bare(inner).then(|| names::key(inner))?;
-        if key != "task" {
+        if key != "task" && key != "notes_file" {
             inputs.insert(key.clone());
         }
         Some(key)
-    }))
+    });
+    tidy(&text.replace(NOTES.0, NOTES.1))
 }
 
 /// A step, of the file or of a preset.
