@@ -121,7 +121,7 @@ fn result_text(result: &TestResult) -> String {
     text
 }
 
-/// Writes the results as JUnit's XML.
+/// Writes the results as XML, as `JUnit` does.
 fn write_report(file: &Path, task: &TaskId, results: &[TestResult]) -> CliResult<()> {
     let count = |word: &str| results.iter().filter(|own| own.verdict.as_str() == word).count();
     let mut text = format!(

@@ -11,7 +11,7 @@ use crate::files::acceptance::{TESTS, TESTS_FILE};
 use crate::files::diagnostic::Diagnostic;
 use crate::files::task_file::TaskFile;
 use crate::files::yaml::Fault;
-use crate::git::log::trailers::parse;
+use crate::git::log::trailers::{Trailer, parse};
 use crate::git::{COMPANIONS_EDITED, CommitId, LogEntry};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
@@ -221,7 +221,7 @@ fn may_be_a_persons(in_force: &InForce, entry: &LogEntry) -> bool {
     }
     let trailers = parse(&entry.message);
     let of = |key: &str| trailers.iter().find(|trailer| trailer.key() == key);
-    match of("Aof-Event").map(|trailer| trailer.value()) {
+    match of("Aof-Event").map(Trailer::value) {
         Some(event) => matches!(event, "created" | "adopted" | "edited"),
         None => of("Aof-Task").is_none(),
     }
