@@ -66,7 +66,8 @@ fn serve(mut stream: TcpStream) {
         "/echo" => answer("200 OK", "", &format!("{method} {body}")),
         "/flood" => {
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n");
-            while stream.write_all(&[b'x'; 65_536]).is_ok() {}
+            let piece = "x".repeat(65_536);
+            while stream.write_all(piece.as_bytes()).is_ok() {}
         }
         "/headers" => {
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n");
