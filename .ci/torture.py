@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Eight agents complete tasks while a person's git is at work in the same clone, and git gc beside both.
+"""Eight agents complete tasks beside `aof watch`, while a person's git is at work in the same clone, and git gc beside all.
 
 Judged without any code of aof: each completion that was acknowledged is in HEAD's tasks exactly once, or its commit was merged from a
 branch, and another completion of the same visit counts; no file of the person's is lost; git's objects are whole; and `aof verify` finds nothing.
@@ -172,6 +172,18 @@ def collector():
         git("gc", "-q")
 
 
+def watcher():
+    """Keeps `aof watch` running, as a project does."""
+    while not stop.is_set():
+        with open(top / "watch.log", "a") as log:
+            watch = subprocess.Popen(["aof", "watch"], cwd=clone, env=environment, stdout=log, stderr=log)
+            ends["watch started"] += 1
+            while not stop.wait(0.5) and watch.poll() is None:
+                pass
+            watch.terminate()
+            ends["watch", watch.wait()] += 1
+
+
 def judge():
     faults = list(strange)
     git("rebase", "--abort"), git("merge", "--abort")
@@ -215,7 +227,7 @@ for number in range(12):
     aof("task", "new", f"Task {number}", check=True)
 chances = random.Random(options.seed)
 threads = [threading.Thread(target=agent, args=(name, random.Random(chances.random()))) for name in AGENTS]
-threads += [threading.Thread(target=person, args=(random.Random(chances.random()),)), threading.Thread(target=collector)]
+threads += [threading.Thread(target=person, args=(random.Random(chances.random()),)), threading.Thread(target=collector), threading.Thread(target=watcher)]
 for thread in threads:
     thread.start()
 time.sleep(options.minutes * 60)

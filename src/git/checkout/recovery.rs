@@ -132,7 +132,7 @@ impl Repository {
             Err(error) => return self.without_commits(was, error),
         };
         let until = Instant::now() + patience;
-        let start = Head { reference: was.reference.clone(), commit: was.from };
+        let start = Head { reference: was.reference.clone(), commit: was.from, ..self.head()? };
         loop {
             let entries = self.entries_at(&changes)?;
             if self.progress(was, &self.head()?, &changes, &entries)? == MoveProgress::Landed {

@@ -126,6 +126,8 @@ pub struct Head {
     pub reference: String,
     /// `None` before the first commit.
     pub commit: Option<CommitId>,
+    /// The length of the branch's reflog. It differs if the branch has moved and come back.
+    pub reflog: u64,
 }
 
 impl Head {
@@ -167,7 +169,7 @@ impl Repository {
     pub fn head_for_reading(&self) -> Result<Head, GitError> {
         match self.checked_out() {
             Err(GitError::Waiting { .. }) => {
-                Ok(Head { reference: "HEAD".to_owned(), commit: self.resolve("HEAD")? })
+                Ok(Head { reference: "HEAD".to_owned(), commit: self.resolve("HEAD")?, reflog: 0 })
             }
             other => other,
         }
@@ -178,8 +180,15 @@ impl Repository {
             return Ok(head);
         }
         let reference = self.branch()?;
+        let reflog = self.reflog_length(&reference);
         let commit = self.resolve(&reference)?;
-        Ok(Head { reference, commit })
+        Ok(Head { reference, commit, reflog })
+    }
+
+    /// Read it before the branch: a move in between is noticed then.
+    fn reflog_length(&self, reference: &str) -> u64 {
+        let log = self.common_dir().join("logs").join(reference);
+        fs::metadata(log).map_or(0, |found| found.len())
     }
 
     /// Reads HEAD and the branch if both are plain files, as they nearly always are; else returns `None`.
@@ -189,8 +198,9 @@ impl Repository {
         if !reference.starts_with("refs/heads/") || !Reference::is_valid_name(reference) {
             return None;
         }
+        let reflog = self.reflog_length(reference);
         let commit = read_small(&self.reference_path(reference))?.trim_end().parse().ok()?;
-        Some(Head { reference: reference.to_owned(), commit: Some(commit) })
+        Some(Head { reference: reference.to_owned(), commit: Some(commit), reflog })
     }
 
     /// Follows HEAD to the name of a branch.

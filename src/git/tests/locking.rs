@@ -78,7 +78,7 @@ fn a_lock_that_somebody_took_away_is_theirs() {
         (fs::read_to_string(&lock).unwrap().as_str(), fs::read(&index).unwrap()),
         ("somebody's", before)
     );
-    assert_eq!(repository.head().unwrap(), head);
+    assert_eq!(repository.head().unwrap().commit, head.commit);
     fs::remove_file(lock).unwrap();
     test.assert_clean();
 }
@@ -101,6 +101,19 @@ fn a_held_branch_lock_gives_the_index_back() {
     assert!(lock.exists());
     fs::remove_file(lock).unwrap();
     test.assert_clean();
+}
+
+#[test]
+fn a_branch_that_moved_and_came_back_has_moved() {
+    let test = TestRepository::with_tasks();
+    let repository = test.open();
+    let prepared = repository
+        .prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "one\n")]))
+        .unwrap();
+    test.git(&["commit", "-q", "--allow-empty", "-m", "a step of another command"]);
+    test.git(&["reset", "-q", "--soft", "HEAD~1"]);
+    let error = publish(&repository, &prepared, soon(), &mut no_intent, &mut Vec::new).unwrap_err();
+    assert!(matches!(error, GitError::Moved { .. }), "{error}");
 }
 
 #[test]
@@ -324,7 +337,7 @@ fn a_kill_at_any_point_leaves_nothing_that_recovery_cannot_clear() {
         if landed {
             repository.update_stale_entries(before.commit, &files, soon(), &mut no_intent).unwrap();
         } else {
-            assert_eq!(repository.head().unwrap(), before, "{point}");
+            assert_eq!(repository.head().unwrap().commit, before.commit, "{point}");
             let again =
                 files.map(|file| put(file, if file == files[0] { "killed\n" } else { "new\n" }));
             commit(&test, &repository, again.to_vec()).unwrap();
