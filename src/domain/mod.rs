@@ -25,7 +25,10 @@ pub use id::{
     IdPrefix, RemoteName, RoleId, TaskId, Ticket, WorkflowName,
 };
 pub(crate) use outcome::SUSPEND;
-pub use outcome::{BODY_LIMIT, Completion, Ending, Facts, Outcome, ReplyFields, Stamp, Status};
+pub use outcome::{
+    BODY_LIMIT, CheckResults, ChecklistCount, Completion, Ending, Facts, Outcome, ReplyFields,
+    Stamp, Status, TestCount,
+};
 pub use period::{Period, PeriodFault, RetryDelay, age};
 pub use project::{
     Agent, Channel, ConfigPlace, Git, HandOut, NetworkReach, On, Org, Permission, Project, Role,
@@ -41,8 +44,9 @@ pub use workflow::definition::{
     ContextRules, FieldFate, ImportRemark, RejectionStrategy, Workflow,
 };
 pub use workflow::gate::{
-    Branch, Brief, BriefText, Duty, EndsAs, Exhausted, Exits, Fork, Gate, GateKind, GateType,
-    Identity, JoinStrategy, OnConditionError, Route, Signal, Station, Target, Verdict, WaitFor,
+    Branch, Brief, BriefText, Duty, EndsAs, Exhausted, Exits, Fork, Gate, GateCheck, GateKind,
+    GateType, Identity, JoinStrategy, OnConditionError, Route, Signal, Station, Target, Verdict,
+    WaitFor,
 };
 pub use workflow::run::{GateRun, Launch, Placeholder, Preset, Reads, RunBounds, RunLimits};
 pub use workflow::shape::{Outputs, Shape};

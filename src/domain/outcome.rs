@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::words::words;
@@ -187,12 +188,48 @@ pub struct Completion {
     pub facts: Facts,
 }
 
+/// What the checks of a gate found. The entry keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct CheckResults {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tests: Option<TestCount>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checklist: Option<ChecklistCount>,
+}
+
+impl CheckResults {
+    /// Returns whether no check has run.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// How many acceptance tests of a task passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TestCount {
+    pub passed: u32,
+    pub failed: u32,
+    pub not_runnable: u32,
+}
+
+/// How many boxes of a task's text are ticked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct ChecklistCount {
+    pub done: u32,
+    pub open: u32,
+}
+
 /// What the rules need to know besides the task when they decide a completion. The operation looks it up; a replay takes it from
 /// the entry.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Facts {
     /// The task's children with their states; looked up only at a gate that waits for them.
     pub children: BTreeMap<TaskId, Status>,
+    /// What the checks of the gate found; empty before they have run.
+    pub checks: CheckResults,
+    /// Each thing that they found wrong, for the refusal.
+    pub failures: Vec<String>,
 }
 
 /// The status of an agent that cannot go on, among outputs: it is blocked.

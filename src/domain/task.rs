@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::words::words;
 use super::{
-    AgentId, Ending, GateId, IdFault, Map, Outcome, RoleId, SshSignature, Stamp, Station, Status,
-    TaskId, Ticket, Verdict, WorkflowName,
+    AgentId, CheckResults, Ending, GateId, IdFault, Map, Outcome, RoleId, SshSignature, Stamp,
+    Station, Status, TaskId, Ticket, Verdict, WorkflowName,
 };
 
 /// A task as its file says it. Serialized, it has neither its history, nor what a review wants, nor free JSON: the cache's
@@ -403,6 +403,8 @@ pub struct Visit {
     pub metadata: Map,
     /// The children's states by which the task passed a gate that waits for them.
     pub children: BTreeMap<TaskId, Status>,
+    /// What the checks found by which the task passed a gate that has some.
+    pub checks: CheckResults,
     /// The hash of the rules that decided.
     pub workflow: Option<String>,
     /// The completion that ended the visit.

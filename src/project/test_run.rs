@@ -7,7 +7,6 @@ use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -20,6 +19,7 @@ use crate::domain::acceptance::{
 };
 use crate::files::printable::one_line;
 use crate::system::process::{Attendant, How, Orphans, ProcessLimits, Program, Secrets, Stream};
+use crate::system::terminal::is_stopped;
 
 /// The variable with the base URL.
 pub(crate) const BASE_URL: &str = "AOF_BASE_URL";
@@ -34,8 +34,6 @@ pub(crate) struct TestSetup<'a> {
     pub base_url: Option<&'a str>,
     /// The working directory of programs.
     pub directory: &'a Path,
-    /// Set when the tests have to end.
-    pub stop: &'a AtomicBool,
 }
 
 /// Runs the tests, one after the other. Fails if there are requests, and no server to send them to.
@@ -48,7 +46,7 @@ pub(crate) fn run_tests(
     let base = if tests.iter().any(is_request) { base_url(setup.base_url)? } else { String::new() };
     let mut results = Vec::new();
     for test in tests {
-        if setup.stop.load(Ordering::Relaxed) {
+        if is_stopped() {
             break;
         }
         let begun = Instant::now();
@@ -238,8 +236,7 @@ fn start(words: &[String], test: &AcceptanceTest, setup: &TestSetup<'_>) -> Vec<
         grace: Duration::ZERO,
         orphans: Orphans::Killed,
     };
-    let mut output =
-        TestOutput { stop: setup.stop, stdout: Vec::new(), stderr: Vec::new(), is_cut: false };
+    let mut output = TestOutput::default();
     let running = match program.start() {
         Ok(running) => running,
         Err(error) => return vec![one_line(&error.to_string())],
@@ -276,14 +273,14 @@ fn start(words: &[String], test: &AcceptanceTest, setup: &TestSetup<'_>) -> Vec<
 }
 
 /// Keeps the beginning of what a program prints.
-struct TestOutput<'a> {
-    stop: &'a AtomicBool,
+#[derive(Default)]
+struct TestOutput {
     stdout: Vec<u8>,
     stderr: Vec<u8>,
     is_cut: bool,
 }
 
-impl Attendant for TestOutput<'_> {
+impl Attendant for TestOutput {
     type Reason = ();
 
     fn printed(&mut self, stream: Stream, bytes: &[u8]) {
@@ -297,6 +294,6 @@ impl Attendant for TestOutput<'_> {
     }
 
     fn wants_end(&mut self) -> Option<()> {
-        self.stop.load(Ordering::Relaxed).then_some(())
+        is_stopped().then_some(())
     }
 }

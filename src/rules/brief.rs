@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::domain::workflow::shape::ShapeKind;
 use crate::domain::{
-    AgentId, BriefText, Destination, Ending, Gate, GateId, Outcome, ReviewContext, Station, Task,
-    Ticket, Timestamp, Verdict, Visit, Workflow,
+    AgentId, BriefText, Destination, Ending, Gate, GateCheck, GateId, Outcome, ReviewContext,
+    Station, Task, Ticket, Timestamp, Verdict, Visit, Workflow,
 };
 use crate::rules::act::Warning;
 use crate::rules::outputs::{Field, example, fields, shape_of};
@@ -37,6 +37,8 @@ pub struct GateContext {
     pub outputs: Vec<OutputForm>,
     /// Path patterns of the files that the work may change; empty if not declared.
     pub files: Vec<String>,
+    /// What is checked before the task passes the gate.
+    pub checks: Vec<GateCheck>,
     /// The changes that the last rejection requests.
     pub review: Option<ReviewContext>,
     /// Requests of earlier rejections that are unanswered too, oldest first.
@@ -91,6 +93,22 @@ pub struct OutputForm {
     pub fields: Vec<Field>,
     /// Example outputs.
     pub example: Value,
+}
+
+impl GateContext {
+    /// Returns a sentence for each check.
+    pub fn check_lines(&self) -> Vec<String> {
+        let task = &self.ticket.task;
+        let line = |check: &GateCheck| match check {
+            GateCheck::Tests => format!(
+                "The task passes only if its tests do: try them with `aof task test {task} --committed`. Your own changes of them do not count"
+            ),
+            GateCheck::Checklist => {
+                "The task passes only if each box of its text is ticked, `- [x]`".to_owned()
+            }
+        };
+        self.checks.iter().map(line).collect()
+    }
 }
 
 /// Returns the brief of the open visit; `None` if the task is at no gate of its workflow, or at a fork.
@@ -163,6 +181,7 @@ pub(crate) fn brief_at(
             .map(|signal| looked_for_at(&signal.mark, &workplace.gate.possible())),
         outputs: forms(workplace, rules),
         files: workplace.duty.files.clone(),
+        checks: gate.check.clone(),
         review: own.filter(|_| matches!(occasion, Occasion::Again)).or(task.review.clone()),
         earlier: earlier(task),
         statements: statements(task, entered, workplace.branch()),

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 
 use super::outputs::Problem;
 use crate::domain::{
-    AgentId, CompletionId, Ending, GateId, Identity, Outcome, Permission, PublicKey, RoleId,
-    Station, Status, TaskId, Ticket, Timestamp, Visit, WorkflowName, listed, nearest,
+    AgentId, CheckResults, CompletionId, Ending, GateCheck, GateId, Identity, Outcome, Permission,
+    PublicKey, RoleId, Station, Status, TaskId, Ticket, Timestamp, Visit, WorkflowName, listed,
+    nearest,
 };
 
 /// The namespace of our signatures: one that was made for git or for a file does not count.
@@ -89,6 +90,10 @@ pub enum Refusal {
     CircularLoop { task: TaskId, gate: GateId, count: u32 },
     #[error("gate `{gate}` waits for the children of task `{task}`: {}", states(.children))]
     ChildrenOpen { task: TaskId, gate: GateId, children: Vec<(TaskId, Status)> },
+    #[error("gate `{gate}` checks task `{task}` before it is passed, and that has not been done: {}", listed(.checks))]
+    ChecksDue { task: TaskId, gate: GateId, checks: Vec<GateCheck> },
+    #[error("gate `{gate}` checks task `{task}` before it is passed: {}", first_failures(.failures))]
+    ChecksFailed { task: TaskId, gate: GateId, results: CheckResults, failures: Vec<String> },
     /// 9.14
     #[error("`{ticket}` at gate `{gate}` has ended: {}", how_it_ended(.winner.as_ref(), .outcome, *.at))]
     VisitEnded {
@@ -256,6 +261,19 @@ impl Refusal {
 
 fn wrong_things(count: usize) -> String {
     if count == 1 { "one thing is wrong".to_owned() } else { format!("{count} things are wrong") }
+}
+
+/// The most failures of checks that a refusal shows.
+const MOST_FAILURES: usize = 10;
+
+/// Returns what checks found wrong.
+fn first_failures(failures: &[String]) -> String {
+    let shown = failures.iter().take(MOST_FAILURES).map(String::as_str);
+    let mut text = shown.collect::<Vec<_>>().join("; ");
+    if failures.len() > MOST_FAILURES {
+        text.push_str(&format!("; and {} more", failures.len() - MOST_FAILURES));
+    }
+    text
 }
 
 /// Returns the children that are not over, each with its state.

@@ -5,8 +5,8 @@ use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use std::borrow::Cow;
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::thread;
 
 /// Returns the word so that a shell takes it as one.
@@ -43,6 +43,14 @@ pub(crate) fn all_quoted<'w>(words: impl IntoIterator<Item = &'w str>) -> String
 /// What shells report for a process that was interrupted.
 const INTERRUPTED: i32 = 130;
 
+/// Whether the process was told to end, where somebody listens for that.
+static STOPPED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+
+/// Returns whether the process was told to end. Only a process that listens for it learns of it.
+pub(crate) fn is_stopped() -> bool {
+    STOPPED.load(Ordering::Relaxed)
+}
+
 /// Has `stop` called for the first SIGINT or SIGTERM; a second one ends the process at once.
 pub(crate) fn on_stop(stop: impl Fn() + Send + 'static) -> io::Result<()> {
     let asked = Arc::new(AtomicBool::new(false));
@@ -50,6 +58,7 @@ pub(crate) fn on_stop(stop: impl Fn() + Send + 'static) -> io::Result<()> {
         // In this order: the flag is not set yet when the first one comes.
         flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&asked))?;
         flag::register(signal, Arc::clone(&asked))?;
+        flag::register(signal, Arc::clone(&STOPPED))?;
     }
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
@@ -64,6 +73,7 @@ pub(crate) fn on_stop(stop: impl Fn() + Send + 'static) -> io::Result<()> {
 pub(crate) fn set_on_stop(stop: &Arc<AtomicBool>) -> io::Result<()> {
     for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
         flag::register(signal, Arc::clone(stop))?;
+        flag::register(signal, Arc::clone(&STOPPED))?;
     }
     Ok(())
 }

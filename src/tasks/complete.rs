@@ -9,7 +9,7 @@ use serde_json::json;
 use tracing::warn;
 
 use crate::domain::{
-    Completion, CompletionId, Event, EventId, EventTask, Facts, Occurrence, PublicKey, ReplyFields,
+    Completion, CompletionId, Event, EventId, EventTask, Occurrence, PublicKey, ReplyFields,
     SshSignature, TaskId,
 };
 use crate::files::completion_file;
@@ -35,6 +35,7 @@ use crate::tasks::headers::list::task_held_by;
 use crate::tasks::other_worktrees::{ensure_free_elsewhere, lock_claims};
 use crate::tasks::plan::{Changed, Choice, DryRun, first_due_step};
 use crate::tasks::publish::secrets_of;
+use crate::tasks::state::acceptance::run_checks;
 use crate::tasks::state::task_state::TaskState;
 
 /// Adds a text to a completion. Whether its frontmatter has outputs is the gate's decision, but a `$status` is one.
@@ -69,15 +70,48 @@ pub fn complete(
     completion: &Completion,
     dry_run: DryRun,
 ) -> Result<Changed, ProjectError> {
-    let is_signed = dry_run == DryRun::No;
-    let _claims = lock_claims(workspace, dry_run)?;
-    let outcome = complete_bound(workspace, &mut completion.clone(), is_signed, dry_run);
+    complete_recorded(workspace, &mut completion.clone(), dry_run)
+}
+
+/// Does the same, and keeps in `completion` what was looked up for it.
+fn complete_recorded(
+    workspace: &Workspace,
+    completion: &mut Completion,
+    dry_run: DryRun,
+) -> Result<Changed, ProjectError> {
+    let outcome = complete_checked(workspace, completion, dry_run == DryRun::No, dry_run);
     if let Err(ProjectError::Refused(refusal)) = &outcome
         && dry_run == DryRun::No
         && let Err(error) = record_conflict(workspace, refusal, completion.id.as_str())
     {
         // The agent gets the refusal in any case.
         warn!("the event stream lacks the conflict of a late completion: {error}");
+    }
+    outcome
+}
+
+/// Completes the visit, and binds `completion` to it. Where its gate checks the task, the checks run first: before any lock, since they
+/// may take long. `is_signed`: a missing signature is refused.
+pub(crate) fn complete_checked(
+    workspace: &Workspace,
+    completion: &mut Completion,
+    is_signed: bool,
+    dry_run: DryRun,
+) -> Result<Changed, ProjectError> {
+    let mut outcome = {
+        let _claims = lock_claims(workspace, dry_run)?;
+        complete_bound(workspace, completion, is_signed, dry_run)
+    };
+    for _ in 0..ATTEMPTS {
+        let Err(ProjectError::Refused(Refusal::ChecksDue { task, checks, .. })) = &outcome else {
+            break;
+        };
+        let secrets = secrets_of(&workspace.rules()?.rules);
+        let found = run_checks(workspace, task, checks, &secrets)?;
+        (completion.facts.checks, completion.facts.failures) = found;
+        let workspace = workspace.reopened_with_full_wait()?;
+        let _claims = lock_claims(&workspace, dry_run)?;
+        outcome = complete_bound(&workspace, completion, is_signed, dry_run);
     }
     outcome
 }
@@ -164,7 +198,7 @@ fn next_step(
     }
     let (rules, task) = (&state.in_force.rules, &state.file.task);
     let author = agent_author(&rules.org, &completion.agent)?;
-    completion.facts = Facts { children: children::awaited(workspace, state)? };
+    completion.facts.children = children::awaited(workspace, state)?;
     let act = Act::Complete(completion.clone());
     let decision = if is_signed {
         decide(rules, task, &act, workspace.now())?
@@ -320,7 +354,7 @@ pub(crate) fn complete_signed(
         return complete(workspace, &completion, dry_run);
     }
     let mut signed = None;
-    let mut done = complete(workspace, &completion, dry_run);
+    let mut done = complete_recorded(workspace, &mut completion, dry_run);
     for _ in 0..ATTEMPTS {
         match done {
             Err(ProjectError::Refused(Refusal::Signature(wanted)))
@@ -328,7 +362,8 @@ pub(crate) fn complete_signed(
             {
                 completion.ticket = wanted.ticket.clone();
                 completion.signature = Some(sign(workspace, &wanted, signing)?);
-                done = complete(&workspace.reopened_with_full_wait()?, &completion, dry_run);
+                let workspace = workspace.reopened_with_full_wait()?;
+                done = complete_recorded(&workspace, &mut completion, dry_run);
                 signed = Some(wanted.text);
             }
             done => return done,
@@ -344,7 +379,7 @@ pub(crate) fn what_to_sign(
 ) -> Result<ToSign, ProjectError> {
     let mut unsigned = Completion { signature: None, ..completion.clone() };
     let agent = &completion.agent;
-    match complete_bound(workspace, &mut unsigned, true, DryRun::Yes) {
+    match complete_checked(workspace, &mut unsigned, true, DryRun::Yes) {
         Err(ProjectError::Refused(Refusal::Signature(wanted))) => Ok(*wanted),
         Err(error) => Err(error),
         Ok(_) => Err(ProjectError::Unfit {

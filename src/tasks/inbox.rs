@@ -300,7 +300,17 @@ pub(crate) fn is_temporary(error: &ProjectError) -> bool {
         }
         // HEAD has the task: an editor is replacing the file, or a person deleted it and may restore it.
         | ProjectError::NoTask { committed: Some(_), .. } => true,
-        ProjectError::Unfit { code, .. } => *code == "rules_not_committed",
+        // A person has to do something before the checks of the gate can run.
+        ProjectError::InvalidTests { .. } => true,
+        ProjectError::Unfit { code, .. } => matches!(
+            *code,
+            "rules_not_committed"
+                | "program_untrusted"
+                | "no_base_url"
+                | "invalid_base_url"
+                | "no_persons_version"
+                | "tests_stopped"
+        ),
         ProjectError::Git(error) => !matches!(error, GitError::BadPerson { .. } | GitError::BadPath { .. }),
         _ => false,
     }

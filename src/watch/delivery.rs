@@ -24,12 +24,12 @@ use crate::storage::random::ulid;
 use crate::storage::{Inbox, StoreError};
 use crate::system::crash_points;
 use crate::tasks::apply::BATCH_SIZE;
-use crate::tasks::complete::{complete_together, record_conflict};
+use crate::tasks::complete::{complete_checked, complete_together, record_conflict};
 use crate::tasks::inbox::{
     bind_to_mark, bind_to_visit_at, find_lost_visit, find_meant_visit, has_end, is_partial,
     is_temporary, parse_inbox_file,
 };
-use crate::tasks::plan::Changed;
+use crate::tasks::plan::{Changed, DryRun};
 
 /// How long waiting files are tried before new ones are looked for.
 const SHARE: Duration = Duration::from_millis(40);
@@ -325,24 +325,40 @@ impl DeliveryWork<'_, '_> {
         let mut completions: Vec<Completion> =
             batch.iter().map(|work| work.completion.clone()).collect();
         let mut trouble = Ok(());
-        let mut late = Vec::new();
+        let (mut late, mut to_check) = (Vec::new(), Vec::new());
         let mut waits = vec![true; batch.len()];
-        let done = complete_together(workspace, wait, &mut completions, &mut |place, result| {
+        let mut receive = |this: &mut Self, place: usize, result: Result<Changed, ProjectError>| {
             let DeliveredFile { file, open, .. } = &batch[place];
             waits[place] = result.as_ref().is_err_and(is_temporary);
             let settled = match result {
-                Ok(changed) => self.settle(file, open, changed),
-                Err(error) if waits[place] => wait_or_fail(file.name.clone(), error, self.reporter),
+                Ok(changed) => this.settle(file, open, changed),
+                Err(error) if waits[place] => wait_or_fail(file.name.clone(), error, this.reporter),
                 Err(ProjectError::Refused(refusal)) if may_be_late(&refusal) => {
                     late.push((place, refusal));
                     Ok(())
                 }
-                Err(error) => self.refuse(file, open, reason_of(&error)),
+                Err(error) => this.refuse(file, open, reason_of(&error)),
             };
             if settled.is_err() {
                 trouble = settled;
             }
-        });
+        };
+        let done =
+            complete_together(
+                workspace,
+                wait,
+                &mut completions,
+                &mut |place, result| match result {
+                    Err(ProjectError::Refused(Refusal::ChecksDue { .. })) => to_check.push(place),
+                    result => receive(self, place, result),
+                },
+            );
+        // Checks may take long, so the others go first.
+        for place in to_check {
+            workspace.restart_wait(wait);
+            let checked = complete_checked(workspace, &mut completions[place], true, DryRun::No);
+            receive(self, place, checked);
+        }
         for (place, (work, completion)) in batch.iter().zip(&mut completions).enumerate() {
             if waits[place] && !work.names_visit && work.file.visit.is_none() {
                 self.mark(workspace, &work.file, completion);

@@ -113,6 +113,7 @@ fn page(file: &TaskFile, context: &GateContext, agent: Option<&AgentId>) -> Stri
         page.line(format!("  as in {}", one_line(&form.example.to_string())));
     }
     page.section("Files", &context.files);
+    page.section("Checks", &context.check_lines());
     page.section("Tests", &test_lines(file));
     page.section("Tips", &context.tips);
     for review in context.review.iter().chain(&context.earlier) {

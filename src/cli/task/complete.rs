@@ -1,6 +1,7 @@
 //! `aof task complete`
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use super::actions;
 use crate::cli::length;
@@ -14,6 +15,7 @@ use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Refusal, Rules, Workplace, branch_of};
 use crate::storage::random::ulid;
+use crate::system::terminal;
 use crate::system::terminal::all_quoted;
 use crate::tasks::complete::{add_text, complete, complete_signed, note_run, note_session};
 use crate::tasks::plan::DryRun;
@@ -105,6 +107,12 @@ pub(crate) fn run(session: &Session, args: &CompleteArgs) -> CliResult {
         }
         written = Some(edit_texts(session, &workspace, rules, &mut completion)?);
         workspace.restart_wait(session.wait);
+    }
+    let workflows = rules.project.workflows.iter();
+    if workflows.flat_map(|workflow| &workflow.gates).any(|gate| !gate.check.is_empty()) {
+        // The commands of tests have to end with this one.
+        terminal::set_on_stop(&Arc::default())
+            .map_err(|cause| CliError::input("signals", &cause))?;
     }
     let completed = complete_signed(&workspace, &completion, args.signing.signing(), mode);
     let completed = completed.map_err(|error| {

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use serde_json::{Value, json};
 
@@ -58,13 +57,8 @@ pub(crate) fn run(session: &Session, args: &TestArgs) -> CliResult {
         tests
     };
     ensure_trusted(&workspace, &in_force, &view.path, &view.file, &tests)?;
-    let stop = Arc::new(AtomicBool::new(false));
-    terminal::set_on_stop(&stop).map_err(|cause| CliError::input("signals", &cause))?;
-    let setup = TestSetup {
-        base_url: args.base_url.as_deref(),
-        directory: &workspace.checkout,
-        stop: &stop,
-    };
+    terminal::set_on_stop(&Arc::default()).map_err(|cause| CliError::input("signals", &cause))?;
+    let setup = TestSetup { base_url: args.base_url.as_deref(), directory: &workspace.checkout };
     let secrets = secrets_of(&in_force.rules);
     let results = run_tests(&tests, &setup, &secrets)?;
     let count = |word: &str| results.iter().filter(|own| own.verdict.as_str() == word).count();

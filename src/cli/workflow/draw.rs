@@ -5,7 +5,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::cli::{bold, cyan, dim, length, yellow};
 use crate::domain::{
     AgentId, Branch, Destination, Duty, Exhausted, Fork, Gate, GateId, GateKind, JoinStrategy,
-    OnConditionError, Outcome, RejectionStrategy, Target, Verdict, Workflow,
+    OnConditionError, Outcome, RejectionStrategy, Target, Verdict, Workflow, listed,
 };
 use crate::files::printable::one_line;
 use crate::observability::stats::gates::GateRow;
@@ -122,6 +122,9 @@ fn notes(workflow: &Workflow, index: usize, gate: &Gate) -> Vec<String> {
         let has_exit = gate.exits.decides() || gate.exits.route(&Outcome::Complete).is_some();
         let left = if has_exit { "" } else { ", and left to where the task came from" };
         notes.push(format!("entered only by a route{left}"));
+    }
+    if !gate.check.is_empty() {
+        notes.push(format!("checks the {} before a task passes", listed(&gate.check)));
     }
     notes.extend(gate.duty().into_iter().flat_map(|duty| duty_notes(workflow, duty)));
     notes

@@ -24,6 +24,9 @@ pub struct Gate {
     /// What must have ended before a task passes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait_for: Option<WaitFor>,
+    /// What is checked before a task passes it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub check: Vec<GateCheck>,
     /// Whether a task that passes it is delivered, for statistics.
     #[serde(skip)]
     pub delivery: bool,
@@ -185,6 +188,16 @@ words!(
         Condition = "condition",
         /// Several work, each at a branch.
         Fork = "fork",
+    }
+);
+
+words!(
+    /// What may be checked before a task passes a gate.
+    GateCheck, "a check", {
+        /// The acceptance tests of the task pass.
+        Tests = "tests",
+        /// Each box of the task's text is ticked.
+        Checklist = "checklist",
     }
 );
 

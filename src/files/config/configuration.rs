@@ -396,6 +396,7 @@ fn implicit() -> Workflow {
         on_condition_error: OnConditionError::Skip,
         detour: false,
         wait_for: None,
+        check: Vec::new(),
         delivery: false,
         exits: Exits::default(),
         metadata: Map::new(),

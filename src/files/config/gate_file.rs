@@ -3,8 +3,8 @@
 use super::decode::{Faults, FieldReader, parse_key, parse_node, parse_text_list};
 use super::{run_file, shape_file, signal_file};
 use crate::domain::{
-    Branch, Brief, BriefText, Duty, EndsAs, Exhausted, Exits, Fork, Gate, GateId, GateKind,
-    GateType, Identity, JoinStrategy, Map, OnConditionError, Outcome, Route, Target,
+    Branch, Brief, BriefText, Duty, EndsAs, Exhausted, Exits, Fork, Gate, GateCheck, GateId,
+    GateKind, GateType, Identity, JoinStrategy, Map, OnConditionError, Outcome, Route, Target,
 };
 use crate::files::yaml::{MappingEntry, Node, NodeKind};
 
@@ -19,6 +19,13 @@ pub(crate) fn read(node: &Node<'_>, faults: &Faults) -> Option<Gate> {
     if wait_for.is_some() && (detour || of != GateType::Work) {
         let message = "`waitFor` is for gates of the main line where somebody works";
         fields.fault("waitFor", "dead_field", message, "say it at such a gate, or remove it");
+    }
+    let mut check: Vec<GateCheck> = fields.list("check").unwrap_or_default();
+    check.sort();
+    check.dedup();
+    if fields.has("check") && (detour || of != GateType::Work) {
+        let message = "`check` is for gates of the main line where somebody works";
+        fields.fault("check", "dead_field", message, "say it at such a gate, or remove it");
     }
     let metadata = fields.object("metadata").unwrap_or_default();
     let mut exits = read_exits(&fields);
@@ -62,6 +69,7 @@ pub(crate) fn read(node: &Node<'_>, faults: &Faults) -> Option<Gate> {
     });
     if let Some(gate) = &mut gate {
         (gate.detour, gate.delivery, gate.wait_for) = (detour, delivery, wait_for);
+        gate.check = check;
         (gate.metadata, gate.exits, gate.kind) = (metadata, exits, kind?);
     }
     gate
@@ -98,6 +106,7 @@ fn read_common(fields: &FieldReader<'_, '_>) -> Option<Gate> {
         on_condition_error,
         detour: false,
         wait_for: None,
+        check: Vec::new(),
         delivery: false,
         exits: Exits::default(),
         metadata: Map::new(),
@@ -149,7 +158,8 @@ fn read_separate(node: &Node<'_>, faults: &Faults) -> Option<(Vec<GateId>, Ident
 }
 
 /// Fields that only gates have, with the reason why a branch has none.
-const OF_GATES: [(&str, &str); 9] = [
+const OF_GATES: [(&str, &str); 10] = [
+    ("check", "a gate of its own before or after the fork checks that"),
     ("type", "a branch is always somebody's work: a fork has no forks and no conditions inside"),
     ("branches", "a fork has no forks inside: name all branches side by side"),
     ("joinStrategy", "the fork says how its branches join"),

@@ -482,6 +482,10 @@ fn full_task() -> Task {
         outputs: map(),
         metadata: map(),
         children: [("AOF-abf".parse().unwrap(), Status::Complete)].into(),
+        checks: CheckResults {
+            tests: Some(TestCount { passed: 2, failed: 0, not_runnable: 1 }),
+            checklist: Some(ChecklistCount { done: 3, open: 0 }),
+        },
         workflow: Some("cafe".to_owned()),
         completion: Some(Stamp { id: "c1".parse().unwrap(), sha256: Digest::of(b"x") }),
         signature: Some(SIGNATURE.parse().unwrap()),

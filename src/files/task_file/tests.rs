@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::domain::{Destination, Ending, OpenVisit, Outcome, Status, Visit};
+use crate::domain::{CheckResults, Destination, Ending, OpenVisit, Outcome, Status, Visit};
 
 fn id() -> TaskId {
     "AOF-abc".parse().unwrap()
@@ -72,6 +72,7 @@ fn ended(file: &TaskFile) -> Task {
         workflow: Some("0123456789abcdef".into()),
         completion: None,
         children: std::collections::BTreeMap::new(),
+        checks: CheckResults::default(),
         signature: None,
     });
     task.updated = exited;

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{TaskFile, applying};
-use crate::domain::{Ending, OpenBranch, OpenVisit, Stamp, Station, Status, TaskId, Visit};
+use crate::domain::{
+    CheckResults, ChecklistCount, Ending, OpenBranch, OpenVisit, Stamp, Station, Status, TaskId,
+    TestCount, Visit,
+};
 use crate::files::config::decode::{
     Faults, FieldReader, parse_key, parse_node, point_in_time, text_of,
 };
@@ -138,6 +141,7 @@ fn read_visit(node: &Node<'_>, faults: &Faults) -> Option<Visit> {
         outputs: fields.object("outputs").unwrap_or_default(),
         metadata: fields.object("metadata").unwrap_or_default(),
         children: fields.with("children", read_children).unwrap_or_default(),
+        checks: fields.with("checks", read_checks).flatten().unwrap_or_default(),
         workflow: fields.text("workflow"),
         completion: fields.take("completion").and_then(|node| read_stamp(node, faults)),
         signature: fields.parsed("signature"),
@@ -159,6 +163,24 @@ fn read_children(node: &Node<'_>, faults: &Faults) -> BTreeMap<TaskId, Status> {
         Some((parse_key(&entry.key, faults)?, state?))
     };
     node.entries().iter().filter_map(child).collect()
+}
+
+fn read_checks(node: &Node<'_>, faults: &Faults) -> Option<CheckResults> {
+    let fields = FieldReader::of(node, "`checks`", faults)?;
+    let count = |of: &FieldReader<'_, '_>, key| of.require(key, of.count(key));
+    let tests = fields.below("tests", "the result of tests").and_then(|of| {
+        let (passed, failed) = (count(&of, "passed"), count(&of, "failed"));
+        let not_runnable = count(&of, "notRunnable");
+        of.refuse_unknown();
+        Some(TestCount { passed: passed?, failed: failed?, not_runnable: not_runnable? })
+    });
+    let checklist = fields.below("checklist", "the result of a checklist").and_then(|of| {
+        let (done, open) = (count(&of, "done"), count(&of, "open"));
+        of.refuse_unknown();
+        Some(ChecklistCount { done: done?, open: open? })
+    });
+    fields.refuse_unknown();
+    Some(CheckResults { tests, checklist })
 }
 
 fn read_stamp(node: &Node<'_>, faults: &Faults) -> Option<Stamp> {
@@ -194,6 +216,7 @@ pub(crate) fn visit_value(visit: &Visit) -> Value {
         "outputs": visit.outputs,
         "metadata": visit.metadata,
         "children": visit.children,
+        "checks": visit.checks,
         "workflow": visit.workflow,
         "completion": visit.completion.as_ref().map(stamp_value),
         "signature": visit.signature.as_ref().map(|signature| format!("{signature}\n")),

@@ -71,6 +71,15 @@ impl Refusal {
                 format!("wait until a person sets it going again, as with `aof task unblock {task}`")
             }
             Self::ChildrenOpen { task, children, .. } => about_children(task, children),
+            Self::ChecksDue { .. } => {
+                "`aof task complete` and `aof watch` run the checks first".to_owned()
+            }
+            Self::ChecksFailed { task, results, .. } => match results.tests {
+                Some(_) => format!(
+                    "correct what failed, see `aof task test {task} --committed`, then say it again"
+                ),
+                None => "do what is open, tick its box in the task's text, then say it again".to_owned(),
+            },
             Self::NotDue { .. } => "nothing is to be done".to_owned(),
             Self::WrongRole { members, role, .. } if members.is_empty() => {
                 format!("nobody can complete it yet: add an agent to role `{role}` in org.yaml")
@@ -246,6 +255,8 @@ impl Refusal {
             Self::ClaimLost { .. } => "claim_lost",
             Self::Held { .. } => "task_held",
             Self::ChildrenOpen { .. } => "children_open",
+            Self::ChecksDue { .. } => "checks_due",
+            Self::ChecksFailed { .. } => "checks_failed",
             Self::NotDue { .. } => "not_due",
             Self::WrongRole { .. } => "wrong_role",
             Self::RejectNotAllowed { .. } => "reject_not_allowed",
@@ -416,6 +427,12 @@ impl Refusal {
             Self::MissingReason { .. } => json!({"requiredField": "reason"}),
             Self::NotPermitted { agent, act } => json!({"yourAgentId": agent, "permission": act}),
             Self::Held { task, reasons } => json!({"task": task, "blockers": reasons}),
+            Self::ChecksDue { task, gate, checks } => {
+                json!({"task": task, "gate": gate, "checks": checks})
+            }
+            Self::ChecksFailed { task, gate, results, failures } => {
+                json!({"task": task, "gate": gate, "checks": results, "failures": failures})
+            }
             Self::ChildrenOpen { task, gate, children } => {
                 let children: Map = children
                     .iter()

@@ -23,6 +23,7 @@ pub(crate) fn gate(name: &str, role: &str) -> Gate {
         on_condition_error: OnConditionError::Skip,
         detour: false,
         wait_for: None,
+        check: Vec::new(),
         delivery: false,
         exits: Exits::default(),
         metadata: Map::new(),

@@ -48,6 +48,7 @@ pub(crate) fn complete(
         interpret(rules, workflow, task, &workplace, completion)?;
     let mut visit = entry(&workplace, open, &completion, stamp, outcome.clone());
     visit.children.clone_from(&completion.facts.children);
+    visit.checks.clone_from(&completion.facts.checks);
     let said = match workflow.gates[index].fork().zip(branch) {
         Some((fork, id)) => record_branch_verdict(rules, task, fork, &id, &outcome, &mut visit),
         None => Some(outcome),
@@ -56,6 +57,7 @@ pub(crate) fn complete(
         end_visit(transition, workflow, index, said.as_ref(), visit, completion.body.as_deref());
     if let Some(entry) = step.task.history.get(task.history.len()) {
         waiting::check_children(task, entry)?;
+        waiting::check_results(workflow, index, task, entry, &completion.facts)?;
     }
     step.warnings.splice(0..0, warnings);
     Ok(step.into())
@@ -194,6 +196,7 @@ fn end_visit(
     if !waiting::counts_children(workflow, index, &visit) {
         visit.children.clear();
     }
+    visit.checks = waiting::counted_checks(workflow, index, &visit, &visit.checks);
     let mut step = WorkflowStep::silent(task.clone());
     step.events.extend(visit.skipped.iter().map(|gate| Event::Skipped { gate: gate.clone() }));
     let vague_blockers = vague(&visit.blockers);

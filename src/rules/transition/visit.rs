@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::domain::{
-    AgentId, Destination, Ending, Gate, GateId, Map, OpenVisit, Permission, Task, Ticket,
-    Timestamp, Visit, Workflow,
+    AgentId, CheckResults, Destination, Ending, Gate, GateId, Map, OpenVisit, Permission, Task,
+    Ticket, Timestamp, Visit, Workflow,
 };
 use crate::rules::act::Actor;
 use crate::rules::refusal::Refusal;
@@ -180,6 +180,7 @@ pub(crate) fn blank(open: &OpenVisit, outcome: Ending) -> Visit {
         outputs: Map::new(),
         metadata: Map::new(),
         children: BTreeMap::new(),
+        checks: CheckResults::default(),
         workflow: None,
         completion: None,
         signature: None,

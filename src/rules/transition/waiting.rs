@@ -1,8 +1,11 @@
-//! Gates that wait for the children of a task: `waitFor: children`.
+//! Gates that wait for the children of a task, `waitFor: children`, or check it, `check: tests`.
 
 use std::collections::BTreeMap;
 
-use crate::domain::{Destination, Ending, Outcome, Status, Task, TaskId, Visit, WaitFor, Workflow};
+use crate::domain::{
+    CheckResults, Destination, Ending, Facts, GateCheck, Outcome, Status, Task, TaskId, Visit,
+    WaitFor, Workflow,
+};
 use crate::rules::refusal::Refusal;
 use crate::rules::workflow::graph::is_backward;
 use crate::rules::workflow::rules::Rules;
@@ -19,19 +22,69 @@ pub fn is_over(status: Status) -> bool {
     matches!(status, Status::Complete | Status::Cancelled)
 }
 
-/// Returns whether the entry leads on from a gate that waits for children. A task that is blocked, sent back, failed or called off
-/// does not pass its gate.
-pub(crate) fn counts_children(workflow: &Workflow, index: usize, entry: &Visit) -> bool {
+/// Returns whether the entry leads on from its gate. A task that is blocked, sent back, failed or called off does not pass it.
+pub(crate) fn leads_on(workflow: &Workflow, index: usize, entry: &Visit) -> bool {
     let judged = !matches!(
         entry.outcome,
         Ending::Completed(Outcome::Blocked | Outcome::NeedsReview | Outcome::Failed)
     );
-    let leads_on = match &entry.to {
+    let is_forward = match &entry.to {
         Some(Destination::End) => true,
         Some(Destination::Gate(to)) => !is_backward(workflow, index, to),
         Some(Destination::Cancelled | Destination::Fail) | None => false,
     };
-    workflow.gates[index].wait_for == Some(WaitFor::Children) && judged && leads_on
+    judged && is_forward
+}
+
+/// Returns whether the entry passes a gate that waits for children.
+pub(crate) fn counts_children(workflow: &Workflow, index: usize, entry: &Visit) -> bool {
+    workflow.gates[index].wait_for == Some(WaitFor::Children) && leads_on(workflow, index, entry)
+}
+
+/// Returns what the checks of the gate found that an entry passes; it keeps nothing else.
+pub(crate) fn counted_checks(
+    workflow: &Workflow,
+    index: usize,
+    entry: &Visit,
+    found: &CheckResults,
+) -> CheckResults {
+    let check = &workflow.gates[index].check;
+    if check.is_empty() || !leads_on(workflow, index, entry) {
+        return CheckResults::default();
+    }
+    CheckResults {
+        tests: found.tests.filter(|_| check.contains(&GateCheck::Tests)),
+        checklist: found.checklist.filter(|_| check.contains(&GateCheck::Checklist)),
+    }
+}
+
+/// Refuses an entry that passes a gate whose checks have not run, or have found something wrong.
+pub(crate) fn check_results(
+    workflow: &Workflow,
+    index: usize,
+    task: &Task,
+    entry: &Visit,
+    facts: &Facts,
+) -> Result<(), Refusal> {
+    let gate = &workflow.gates[index];
+    if gate.check.is_empty() || !leads_on(workflow, index, entry) {
+        return Ok(());
+    }
+    let found = &facts.checks;
+    let has_run = |check: &GateCheck| match check {
+        GateCheck::Tests => found.tests.is_some(),
+        GateCheck::Checklist => found.checklist.is_some(),
+    };
+    let (task, id, checks) = (task.id.clone(), gate.id.clone(), gate.check.clone());
+    if !gate.check.iter().all(has_run) {
+        return Err(Refusal::ChecksDue { task, gate: id, checks });
+    }
+    let failed = found.tests.is_some_and(|tests| tests.failed > 0 || tests.passed == 0);
+    if failed || found.checklist.is_some_and(|list| list.open > 0) {
+        let (results, failures) = (found.clone(), facts.failures.clone());
+        return Err(Refusal::ChecksFailed { task, gate: id, results, failures });
+    }
+    Ok(())
 }
 
 /// Refuses an entry that leads on while children are open.

@@ -108,6 +108,9 @@ fn of_gate(gate: &Gate) -> Map {
     if let Some(wait_for) = gate.wait_for {
         fields.insert("waitFor".to_owned(), json!(wait_for.as_str()));
     }
+    if !gate.check.is_empty() {
+        fields.insert("check".to_owned(), json!(gate.check));
+    }
     fields.insert(
         "work".to_owned(),
         match &gate.kind {

@@ -3,23 +3,27 @@
 //! Agents must not choose what they are judged by. So an agent's commit does not count, and neither does an edit that aof found in the
 //! worktree while an agent had claimed the task.
 
-use super::task_state::committed_task;
-use crate::domain::acceptance::AcceptanceTest;
-use crate::domain::{AgentId, TaskId};
+use super::task_state::{TaskState, committed_task};
+use crate::domain::acceptance::{AcceptanceTest, TestResult, TestVerdict};
+use crate::domain::{AgentId, CheckResults, ChecklistCount, GateCheck, TaskId, TestCount};
 use crate::files::acceptance;
 use crate::files::acceptance::{TESTS, TESTS_FILE};
 use crate::files::diagnostic::Diagnostic;
-use crate::files::task_file::TaskFile;
+use crate::files::printable::one_line;
+use crate::files::task_file::{TaskFile, passages};
 use crate::files::yaml::Fault;
 use crate::git::log::trailers::{Trailer, parse};
 use crate::git::{COMPANIONS_EDITED, CommitId, LogEntry};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
+use crate::project::test_run::{TestSetup, run_tests};
 use crate::project::trust::RulePrograms;
 use crate::project::workspace::Workspace;
+use crate::rules::verdict::mask::Masked;
 use crate::storage::ProjectPath;
 use crate::storage::layout::task_path;
 use crate::storage::task_files;
+use crate::system::process::Secrets;
 
 /// Returns the tests of a task as the worktree has them. Fails with all faults.
 pub(crate) fn tests_in_worktree(
@@ -102,6 +106,7 @@ fn place_of(name: &str, path: &ProjectPath) -> Result<ProjectPath, String> {
 
 /// A task as people last committed it.
 pub(crate) struct PeoplesTask {
+    pub file: TaskFile,
     pub tests: Result<Vec<AcceptanceTest>, ProjectError>,
 }
 
@@ -138,11 +143,11 @@ pub(crate) fn peoples_task(
         let bytes = read().map_err(|error| error.problem())?;
         bytes.ok_or_else(|| "no person has committed it".to_owned())
     });
-    Ok(Some(PeoplesTask { tests }))
+    Ok(Some(PeoplesTask { file, tests }))
 }
 
-/// Returns the programs that the tests of a task run, as the worktree has them and as people committed them. Fails if the worktree's
-/// are invalid.
+/// Returns the programs that the tests of a task run, as the worktree has them and as people committed them. Invalid
+/// ones run nothing.
 pub(crate) fn test_programs(
     workspace: &Workspace,
     in_force: &InForce,
@@ -150,7 +155,7 @@ pub(crate) fn test_programs(
     file: &TaskFile,
 ) -> Result<RulePrograms, ProjectError> {
     let id = &file.task.id;
-    let mut tests = tests_in_worktree(workspace, id, path, file)?;
+    let mut tests = tests_in_worktree(workspace, id, path, file).unwrap_or_default();
     if let Some(peoples) = peoples_task(workspace, in_force, id, path)? {
         tests.extend(peoples.tests.unwrap_or_default());
     }
@@ -179,14 +184,58 @@ pub(crate) fn peoples_tests(
     path: &ProjectPath,
     id: &TaskId,
 ) -> Result<Vec<AcceptanceTest>, ProjectError> {
-    match peoples_task(workspace, in_force, id, path)? {
-        Some(peoples) => peoples.tests,
-        None => Err(ProjectError::Unfit {
-            code: "no_persons_version",
-            problem: format!("no person has committed `{id}`, so nobody says what it is tested by"),
-            fix: format!("a person commits it with git, or changes it with `aof task edit {id}`"),
-        }),
+    peoples_task(workspace, in_force, id, path)?.ok_or_else(|| no_persons_version(id))?.tests
+}
+
+fn no_persons_version(id: &TaskId) -> ProjectError {
+    ProjectError::Unfit {
+        code: "no_persons_version",
+        problem: format!("no person has committed `{id}`, so nobody says how it is checked"),
+        fix: format!("a person commits it with git, or changes it with `aof task edit {id}`"),
     }
+}
+
+/// Runs the checks of a gate. Returns what they found, and each thing that is wrong. Takes no lock, and may take long.
+pub(crate) fn run_checks(
+    workspace: &Workspace,
+    id: &TaskId,
+    checks: &[GateCheck],
+    secrets: &Secrets,
+) -> Result<(CheckResults, Vec<String>), ProjectError> {
+    let state = TaskState::read(workspace, id)?;
+    let (in_force, file, path) = (&state.in_force, &state.file, &state.snapshot.path);
+    let peoples = peoples_task(workspace, in_force, id, path)?;
+    let peoples = peoples.ok_or_else(|| no_persons_version(id))?;
+    let (mut results, mut failures) = (CheckResults::default(), Vec::new());
+    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    if checks.contains(&GateCheck::Tests) {
+        let tests = peoples.tests?;
+        ensure_trusted(workspace, in_force, path, file, &tests)?;
+        let setup = TestSetup { base_url: None, directory: &workspace.checkout };
+        let run = run_tests(&tests, &setup, secrets)?;
+        let mut count = TestCount { passed: 0, failed: 0, not_runnable: 0 };
+        for TestResult { name, verdict, .. } in run {
+            match verdict {
+                TestVerdict::Passed => count.passed += 1,
+                TestVerdict::NotRunnable => count.not_runnable += 1,
+                TestVerdict::Failed(found) => {
+                    count.failed += 1;
+                    failures.push(format!("test `{}`: {}", one_line(&name), found.join(", ")));
+                }
+            }
+        }
+        if count.passed + count.failed == 0 {
+            failures.push("people have committed no tests that can be run".to_owned());
+        }
+        results.tests = Some(count);
+    }
+    if checks.contains(&GateCheck::Checklist) {
+        let (done, open) = open_items(&checklist(file.body()), &checklist(peoples.file.body()));
+        let count = ChecklistCount { done: number(done), open: number(open.len()) };
+        failures.extend(open.into_iter().map(|item| format!("open: {}", one_line(&item))));
+        results.checklist = Some(count);
+    }
+    Ok((results, failures))
 }
 
 /// Returns the newest commit of a person that changed the file.
@@ -240,6 +289,61 @@ fn is_claimed(file: &TaskFile) -> bool {
     holders.any(|holder| holder.as_ref().is_some_and(|agent| !agent.is_human()))
 }
 
+/// The boxes of a task's text, `- [ ]` and `- [x]`. What agents handed in, comments and code have none.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ChecklistItem {
+    pub text: String,
+    pub is_done: bool,
+}
+
+/// Returns the boxes of a task's text.
+pub(crate) fn checklist(body: &str) -> Vec<ChecklistItem> {
+    let text = passages(body).into_iter().next().unwrap_or_default();
+    Masked::new(text).lines().filter_map(|line| checklist_item(line.text, line.loud)).collect()
+}
+
+fn checklist_item(text: &str, loud: &str) -> Option<ChecklistItem> {
+    let line = loud.trim_start();
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = match digits {
+        0 => line.strip_prefix(['-', '*', '+']),
+        _ => line[digits..].strip_prefix(['.', ')']),
+    }?;
+    let rest = rest.strip_prefix([' ', '\t'])?.trim_start();
+    let is_done = match rest.get(..3)? {
+        "[ ]" => false,
+        "[x]" | "[X]" => true,
+        _ => return None,
+    };
+    let label = &rest[3..];
+    if !label.is_empty() && !label.starts_with([' ', '\t']) {
+        return None;
+    }
+    let label = text[text.len() - label.len()..].trim().to_owned();
+    Some(ChecklistItem { text: label, is_done })
+}
+
+/// Returns how many items are done, and the open ones. An item that people committed is open until its box is ticked, so removing it
+/// does not help.
+pub(crate) fn open_items(own: &[ChecklistItem], peoples: &[ChecklistItem]) -> (usize, Vec<String>) {
+    let mut ticked: Vec<&str> =
+        own.iter().filter(|item| item.is_done).map(|item| item.text.as_str()).collect();
+    let mut open: Vec<String> =
+        own.iter().filter(|item| !item.is_done).map(|item| item.text.clone()).collect();
+    let mut here = open.clone();
+    let done = ticked.len();
+    for item in peoples {
+        if let Some(at) = ticked.iter().position(|text| *text == item.text) {
+            ticked.remove(at);
+        } else if let Some(at) = here.iter().position(|text| *text == item.text) {
+            here.remove(at);
+        } else {
+            open.push(format!("{} (removed or changed)", item.text));
+        }
+    }
+    (done, open)
+}
+
 /// Returns a line for each test in the frontmatter, and one for the file with more of them.
 pub(crate) fn test_lines(file: &TaskFile) -> Vec<String> {
     let node = |key| file.field(key).filter(|node| !node.is_null());
@@ -255,4 +359,31 @@ pub(crate) fn test_lines(file: &TaskFile) -> Vec<String> {
     let more = node(TESTS_FILE).and_then(|node| node.as_str());
     lines.extend(more.map(|name| format!("those in `{name}`")));
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boxes_are_counted_where_they_are_part_of_the_text() {
+        let body = "# Login\n\n- [ ] one\n* [x] two\n  1. [X] three\n- [y] four\n-[ ] five\n- [ ]six\n\n```\n- [ ] code\n```\n\n\
+                    > - [ ] quoted\n\n- [ ] `six`\n\n<!-- aof:work AOF-abc@0 -->\n## work\n\n- [ ] of an agent\n";
+        let items: Vec<(String, bool)> =
+            checklist(body).into_iter().map(|item| (item.text, item.is_done)).collect();
+        let expected = [("one", false), ("two", true), ("three", true), ("`six`", false)];
+        assert_eq!(items, expected.map(|(text, is_done)| (text.to_owned(), is_done)));
+    }
+
+    #[test]
+    fn what_people_asked_for_stays_open_until_it_is_ticked() {
+        let open = |own: &str, peoples: &str| open_items(&checklist(own), &checklist(peoples));
+        let peoples = "- [ ] a\n- [ ] b\n- [ ] b\n";
+        assert_eq!(open("- [x] a\n- [x] b\n- [x] b\n", peoples), (3, vec![]));
+        assert_eq!(open("- [x] a\n- [x] b\n", peoples), (2, vec!["b (removed or changed)".into()]));
+        assert_eq!(open("- [x] a\n- [ ] b\n- [x] b\n", peoples), (2, vec!["b".into()]));
+        assert_eq!(open("- [x] other\n", "- [ ] a\n"), (1, vec!["a (removed or changed)".into()]));
+        assert_eq!(open("- [x] a\n- [ ] mine\n", "- [ ] a\n"), (1, vec!["mine".into()]));
+        assert_eq!(open("", ""), (0, vec![]));
+    }
 }

@@ -118,6 +118,7 @@ pub(crate) fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
             "instructions": context.instructions,
             "verdict": context.verdict,
             "outputs": some(&outputs),
+            "checks": (!context.checks.is_empty()).then_some(&context.checks),
             "files": (!context.files.is_empty()).then_some(&context.files),
         })),
         "reviewContext": context.review.as_ref().map(review_value),
@@ -199,6 +200,7 @@ pub(crate) fn brief_markdown(file: &TaskFile, context: &GateContext, renewal: &s
         section(&format!("Outputs with `{}`", form.outcome), lines);
     }
     section("Files", context.files.iter().map(|path| format!("- `{}`", one_line(path))).collect());
+    section("Checks", items(&context.check_lines()));
     section("Tests", items(&test_lines(file)));
     section("Tips", items(&context.tips));
     let kept = |end| format!("Work that goes on beyond {end} is kept by {renewal}.");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::domain::{
     AgentId, BranchStatus, Destination, Ending, GateId, Join, OpenBranch, Outcome, RoleId, Status,
-    Task, TaskId, Timestamp, Verdict,
+    Task, TaskId, Timestamp, Verdict, listed,
 };
 use crate::files::task_file::{Origin, TaskFile};
 use crate::project::active_rules::{InForce, rules_with_remarks};
@@ -17,7 +17,7 @@ use crate::rules::{
     decide, owed, preview, preview_branch, unanswered,
 };
 use crate::tasks::headers::dependencies::{circle_around, circle_text};
-use crate::tasks::headers::summary::NEW;
+use crate::tasks::headers::summary::{NEW, gate_of};
 use crate::tasks::plan::adoption_step;
 use crate::tasks::state::commit_message::rule_effect;
 use crate::tasks::state::task_state::{TaskState, find, parse};
@@ -154,6 +154,10 @@ fn reasons(workspace: &Workspace, state: &TaskState) -> Vec<String> {
     let (rules, task, id) = (&state.in_force.rules, &state.file.task, &state.id);
     let mut list = state_reasons(rules, task);
     list.extend(time_limits(rules, task, workspace.now()));
+    if let Some(gate) = gate_of(rules, task).filter(|gate| !gate.check.is_empty()) {
+        let checks = listed(&gate.check);
+        list.push(format!("gate `{}` checks the {checks} before it is passed", gate.id));
+    }
     if state.file.origin == Origin::HandMade {
         list.push(adoption_reason(workspace, state));
     } else if let Some(act) = owed(rules, task) {

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::support::checker::check;
 use crate::support::environment::{Output, TestEnvironment};
 
 /// Starts a server, and returns its URL. It serves until the process ends.
@@ -393,4 +394,302 @@ fn commands_in_tests_run_once_they_are_trusted() {
     assert_eq!(env.read("ran"), "one\n", "another file is another program");
     let rules: Value = untrusting(&["trust", "--json"], None).success().json();
     assert_eq!(rules["programs"], json!([]), "those of the rules are apart");
+}
+
+/// A gate that runs the tests of a task, one that counts its boxes, and a last one.
+const CHECKS: &str = "\
+workflow:
+  gates:
+    - {id: build, role: builder, check: tests, routes: {ready: {to: tidy}, again: {to: $hold}}}
+    - {id: tidy, role: builder, check: [checklist], canReject: true}
+    - {id: ship, role: builder}
+";
+const BUILDERS: &str = "roles: {builder: {agents: [agent-7, agent-8]}}\nagents: {agent-7: {}, agent-8: {email: eight@example.org}}\n";
+
+const FILE_IS_THERE: &str =
+    "tests: [{when: {run: [test, -f, built]}, then: {exit: 0}}, {when: look, then: {}}]\n";
+
+fn checking() -> (TestEnvironment, String) {
+    let env = TestEnvironment::with_rules(CHECKS, BUILDERS);
+    let id = task_with(&env, FILE_IS_THERE);
+    (env, id)
+}
+
+#[test]
+fn a_gate_that_checks_tests_is_passed_once_they_pass() {
+    let (env, id) = checking();
+    let head = env.head();
+    let refused = env.say(&id, "agent-7", "ready", &[]).code(4);
+    assert!(refused.stderr.contains("gate `build` checks task `AOF-xxxxx` before it is passed: test `run test -f built`: exit: expected 0, got 1"), "{refused}");
+    assert!(refused.stderr.contains("aof task test AOF-xxxxx --committed"), "{refused}");
+    let json = env.say(&id, "agent-7", "ready", &["--json"]).code(4).json();
+    assert_eq!(json["error"], "checks_failed");
+    assert_eq!(json["checks"], json!({"tests": {"passed": 0, "failed": 1, "notRunnable": 1}}));
+    assert_eq!(env.head(), head, "nothing was written");
+    let _ = env.say(&id, "agent-7", "again", &[]).success();
+    let _ = env.aof(&["task", "unblock", &id]).success();
+
+    env.write("built", "");
+    let _ = env.say(&id, "agent-7", "ready", &["--dry-run"]).success();
+    let _ = env.say(&id, "agent-7", "ready", &[]).success();
+    let entry = env.aof(&["task", "history", &id, "--json"]).success().json()["history"][1].clone();
+    assert_eq!(
+        (&entry["to"], &entry["checks"]),
+        (&json!("tidy"), &json!({"tests": {"passed": 1, "failed": 0, "notRunnable": 1}}))
+    );
+    check(&env);
+    let _ = env.aof(&["verify"]).success();
+
+    let brief = env.aof(&["task", "brief", &id, "--json"]).success().json();
+    assert_eq!(brief["gate_context"]["checks"], json!(["checklist"]));
+    let page = env.aof(&["task", "brief", &id]).success();
+    assert!(page.stdout.contains("only if each box of its text is ticked"), "{page}");
+    let drawn = env.aof(&["workflow", "show"]).success();
+    assert!(drawn.stdout.contains("checks the `tests` before a task passes"), "{drawn}");
+    let why = env.aof(&["why", &id]).success();
+    assert!(why.stdout.contains("gate `tidy` checks the `checklist` before it is passed"), "{why}");
+}
+
+#[test]
+fn an_entry_without_its_checks_is_a_forgery() {
+    let (env, id) = checking();
+    env.write("built", "");
+    let _ = env.say(&id, "agent-7", "ready", &[]).success();
+    let text = env.task_text(&id);
+    let path = env.task_path(&id);
+    for (from, to) in [("failed: 0", "failed: 1"), ("passed: 1", "passed: 0")] {
+        assert!(text.contains(from), "{text}");
+        env.write(&path, text.replace(from, to));
+        env.git(&["commit", "-q", "--amend", "-a", "--no-edit"]);
+        let found = env.aof(&["verify"]).code(1);
+        assert!(found.stdout.contains("gate `build` checks task"), "{found}");
+    }
+}
+
+#[test]
+fn what_an_agent_makes_of_its_tests_does_not_count() {
+    let (env, id) = checking();
+    let path = env.task_path(&id);
+    let easy = env.read(&path).replace("[test, -f, built]", "['true']");
+    let refused = || {
+        let refused = env.say(&id, "agent-7", "ready", &["--json"]).code(4).json();
+        assert_eq!(refused["error"], "checks_failed");
+    };
+    // In the worktree, uncommitted.
+    env.write(&path, &easy);
+    refused();
+    // Committed in the agent's own name, with an address of org.yaml or without one.
+    for author in ["agent-8 <eight@example.org>", "agent-7 <agent-7@aof.invalid>"] {
+        env.write(&path, format!("{easy}\n{author}\n"));
+        env.git(&["commit", "-q", "-a", "-m", "easier", "--author", author]);
+        refused();
+    }
+    // Found by aof while the agent has claimed the task.
+    let _ = env.aof(&["task", "next", "--agent", "agent-7"]).success();
+    env.write(&path, env.read(&path).replace("['true']", "[sh, -c, ':']"));
+    let _ = env.aof(&["task", "renew", &id, "--agent", "agent-7"]).success();
+    assert!(env.log().contains("Ada: AOF-xxxxx: edited by hand"), "{}", env.log());
+    refused();
+    // By `aof task edit`, as the agent, and then as a person: that accepts the file as it stands.
+    let _ = env.aof(&["task", "edit", &id, "--agent", "agent-7", "--tag", "a"]).success();
+    refused();
+    let _ = env.aof(&["task", "edit", &id, "--tag", "b"]).success();
+    let _ = env.say(&id, "agent-7", "ready", &[]).success();
+    let _ = env.aof(&["verify"]).success();
+}
+
+#[test]
+fn edits_that_aof_finds_while_nobody_works_are_a_persons() {
+    let (env, id) = checking();
+    let path = env.task_path(&id);
+    env.write(&path, env.read(&path).replace("[test, -f, built]", "['true']"));
+    let _ = env.aof(&["task", "comment", &id, "easier now"]).success();
+    assert!(env.log().contains("edited by hand"), "{}", env.log());
+    let _ = env.say(&id, "agent-7", "ready", &[]).success();
+}
+
+#[test]
+fn a_file_of_tests_counts_as_people_committed_it() {
+    let env = TestEnvironment::with_rules(CHECKS, BUILDERS);
+    env.write("checks.yaml", "- {when: {run: [test, -f, built]}, then: {exit: 0}}\n");
+    let id = task_with(&env, "testsFile: ./checks.yaml\n");
+    let json = env.say(&id, "agent-7", "ready", &["--json"]).code(6).json();
+    assert_eq!(json["error"], "invalid_tests");
+    env.edit(&env.task_path(&id), "./checks.yaml", "tests/checks.yaml");
+    env.write("tests/checks.yaml", "- {when: {run: [test, -f, built]}, then: {exit: 0}}\n");
+    env.commit_all("tests");
+    assert_eq!(
+        env.say(&id, "agent-7", "ready", &["--json"]).code(4).json()["error"],
+        "checks_failed"
+    );
+    env.write("tests/checks.yaml", "- {when: {run: ['true']}, then: {exit: 0}}\n");
+    assert_eq!(
+        env.say(&id, "agent-7", "ready", &["--json"]).code(4).json()["error"],
+        "checks_failed"
+    );
+    env.git(&["commit", "-q", "-a", "-m", "easier", "--author", "agent-7 <agent-7@aof.invalid>"]);
+    assert_eq!(
+        env.say(&id, "agent-7", "ready", &["--json"]).code(4).json()["error"],
+        "checks_failed"
+    );
+    env.write("built", "");
+    let _ = env.say(&id, "agent-7", "ready", &[]).success();
+}
+
+#[test]
+fn a_gate_that_checks_tests_needs_some_that_people_wrote() {
+    let env = TestEnvironment::with_rules(CHECKS, BUILDERS);
+    let bare = env.new_task(&["Plain"]);
+    let refused = env.say(&bare, "agent-7", "ready", &[]).code(4);
+    assert!(refused.stderr.contains("people have committed no tests that can be run"), "{refused}");
+    let web = task_with(&env, "tests: [{when: {path: /}, then: {status: 200}}]\n");
+    assert_eq!(
+        env.say(&web, "agent-7", "ready", &["--json"]).code(4).json()["error"],
+        "no_base_url"
+    );
+    let mut command = env.aof_command(&[
+        "task",
+        "complete",
+        &web,
+        "--agent",
+        "agent-7",
+        "--outcome",
+        "ready",
+        "--summary",
+        "done",
+        "--json",
+    ]);
+    command.env("AOF_BASE_URL", server());
+    // The path hangs, so its time limit would pass; another one answers.
+    env.edit(&env.task_path(&web), "path: /}", "path: /redirect}");
+    env.edit(&env.task_path(&web), "status: 200", "status: 302");
+    env.commit_all("tests");
+    let _ = env.run(command).success();
+}
+
+#[test]
+fn a_gate_that_checks_the_list_is_passed_once_each_box_is_ticked() {
+    let (env, id) = checking();
+    let path = env.task_path(&id);
+    env.write("built", "");
+    env.write(
+        &path,
+        format!("{}\n- [ ] Write docs\n- [x] Rename\n\n```\n- [ ] code\n```\n", env.read(&path)),
+    );
+    env.commit_all("list");
+    let _ = env.say(&id, "agent-7", "ready", &[]).success();
+    let _ = env.aof(&["task", "next", "--agent", "agent-7"]).success();
+
+    let refused = env.say(&id, "agent-7", "complete", &["--json"]).code(4).json();
+    assert_eq!(
+        (&refused["checks"], &refused["failures"]),
+        (&json!({"checklist": {"done": 1, "open": 1}}), &json!(["open: Write docs"]))
+    );
+    let text = env.read(&path);
+    env.write(&path, text.replace("- [ ] Write docs\n", ""));
+    let removed = env.say(&id, "agent-7", "complete", &[]).code(4);
+    assert!(removed.stderr.contains("open: Write docs (removed or changed)"), "{removed}");
+    let _ = env
+        .say(&id, "agent-7", "needs_review", &["--blocker", "The docs have no place yet"])
+        .success();
+    let _ = env.say(&id, "agent-7", "ready", &[]).success();
+
+    env.write(&path, env.read(&path).replace("- [x] Rename", "- [x] Write docs\n- [x] Rename"));
+    let _ = env.say(&id, "agent-7", "complete", &[]).success();
+    let entries = env.aof(&["task", "history", &id, "--json"]).success().json()["history"].clone();
+    assert_eq!(entries[1]["checks"], Value::Null, "a rejection is not checked");
+    assert_eq!(entries[3]["checks"], json!({"checklist": {"done": 2, "open": 0}}));
+    let _ = env.aof(&["verify"]).success();
+}
+
+#[test]
+fn a_dropped_file_waits_for_trust_and_holds_up_no_other() {
+    let (env, id) = checking();
+    env.write("built", "");
+    let other = env.new_task(&["Other"]);
+    let drop_file = |id: &str, outcome: &str| {
+        let blockers = if outcome == "blocked" { "blockers: [no server]\n" } else { "" };
+        env.write(
+            &format!(".aof/inbox/{id}.yaml"),
+            format!("task: {id}\nagent: agent-7\noutcome: {outcome}\nsummary: done\n{blockers}"),
+        );
+    };
+    drop_file(&id, "ready");
+    drop_file(&other, "blocked");
+    let watch = |trust: bool| {
+        let mut command = env.aof_command(&["watch", "--once"]);
+        if !trust {
+            command.env_remove("AOF_TRUST");
+        }
+        env.run(command)
+    };
+    let waited = watch(false);
+    assert!(
+        waited.stdout.contains("`aof trust AOF-xxxxx`")
+            || waited.stderr.contains("`aof trust AOF-xxxxx`"),
+        "{waited}"
+    );
+    assert!(
+        env.task_text(&other).contains("outcome: blocked")
+            && !env.task_text(&id).contains("outcome: ready")
+    );
+    assert_eq!(env.files(".aof/refused"), Vec::<String>::new());
+    let _ = watch(true);
+    assert!(env.task_text(&id).contains("outcome: ready"), "{}", env.task_text(&id));
+
+    let failing = task_with(&env, "tests: [{when: {run: ['false']}, then: {exit: 0}}]\n");
+    drop_file(&failing, "ready");
+    let _ = watch(true);
+    let reasons: Vec<String> = env
+        .files(".aof/refused")
+        .into_iter()
+        .filter(|name| name.ends_with(".reason.json"))
+        .collect();
+    assert!(
+        env.read(&format!(".aof/refused/{}", reasons[0].rsplit('/').next().unwrap()))
+            .contains("\"checks_failed\"")
+    );
+}
+
+#[test]
+fn checks_are_for_gates_where_somebody_works() {
+    let env = TestEnvironment::new();
+    for (gate, fault) in [
+        ("{id: a, role: builder, check: test}", "`test` is not a check"),
+        (
+            "{id: a, role: builder, detour: true, check: tests}",
+            "`check` is for gates of the main line",
+        ),
+        (
+            "{id: a, type: condition, when: 'true', check: tests}",
+            "`check` is for gates of the main line",
+        ),
+        (
+            "{id: a, type: fork, branches: [{id: b, role: builder, check: tests}]}",
+            "a gate of its own before or after the fork checks that",
+        ),
+    ] {
+        env.write(
+            "project.yaml",
+            format!("workflow: {{gates: [{gate}, {{id: end, role: builder}}]}}\n"),
+        );
+        env.write("org.yaml", BUILDERS);
+        let refused = env.aof(&["workflow", "validate"]);
+        assert!(
+            format!("{}{}", refused.stdout, refused.stderr).contains(fault),
+            "{gate}: {refused}"
+        );
+    }
+}
+
+#[test]
+fn the_example_of_the_guide_runs() {
+    let page =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/guides/tests.md"))
+            .unwrap();
+    let example = page.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let env = TestEnvironment::new();
+    let id = task_with(&env, example);
+    let said = tested(&env, &id, &["--base-url", &server()]).success();
+    assert!(said.stdout.ends_with("3 passed, 0 failed, 1 not runnable\n"), "{said}");
 }
