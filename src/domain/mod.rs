@@ -43,6 +43,7 @@ pub use workflow::gate::{
     Branch, Brief, BriefText, Duty, EndsAs, Exhausted, Exits, Fork, Gate, GateKind, GateType,
     Identity, JoinStrategy, OnConditionError, Route, Signal, Station, Target, Verdict,
 };
+pub use workflow::repetition::{ForEach, LoopItem, Repeat};
 pub use workflow::run::{GateRun, Launch, Placeholder, Preset, Reads, RunBounds, RunLimits};
 pub use workflow::shape::{Outputs, Shape};
 

@@ -4,8 +4,8 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::cli::{bold, cyan, dim, length, yellow};
 use crate::domain::{
-    AgentId, Branch, Destination, Duty, Exhausted, Fork, Gate, GateId, GateKind, JoinStrategy,
-    OnConditionError, Outcome, RejectionStrategy, Target, Verdict, Workflow,
+    AgentId, Branch, Destination, Duty, Exhausted, ForEach, Fork, Gate, GateId, GateKind,
+    JoinStrategy, OnConditionError, Outcome, RejectionStrategy, Repeat, Target, Verdict, Workflow,
 };
 use crate::files::printable::one_line;
 use crate::observability::stats::gates::GateRow;
@@ -45,6 +45,9 @@ pub(crate) fn draw(rules: &Rules, workflow: &Workflow, rows: &[GateRow]) -> Stri
         text.push_str(&format!("{rail}│\n"));
     }
     text.push_str(&format!("{}●  end\n", rail.after(workflow.gates.len())));
+    if let Some(repeat) = &workflow.repeat {
+        text.push_str(&format!("\nfrom the start again, {}\n", rounds(repeat)));
+    }
     text
 }
 
@@ -61,6 +64,12 @@ pub(crate) fn task_counts(workflow: &Workflow, gate: &Gate, rows: &[GateRow]) ->
         .map(|(count, what)| format!("{count} {what}"))
         .collect();
     (!counts.is_empty()).then(|| counts.join(", "))
+}
+
+/// Returns how long a workflow is repeated.
+fn rounds(Repeat { until, max, on_exhausted }: &Repeat) -> String {
+    let then = exhausted(on_exhausted);
+    format!("until {}; {max} rounds at most, then {then}", one_line(until))
 }
 
 fn gate_staff(rules: &Rules, gate: &Gate) -> String {
@@ -103,6 +112,10 @@ fn notes(workflow: &Workflow, index: usize, gate: &Gate) -> Vec<String> {
             OnConditionError::Enter => " (also if that cannot be evaluated)",
         };
         notes.push(format!("when {}{otherwise}", one_line(when)));
+    }
+    if let Some(ForEach { list, verify_each, .. }) = gate.for_each() {
+        let verified = verify_each.as_ref().map(|gate| format!(", each verified at {gate}"));
+        notes.push(format!("each of {list}{}", verified.unwrap_or_default()));
     }
     if gate.can_reject() && gate.exits.route(&Outcome::NeedsReview).is_none() {
         notes.push(format!("needs_review -> {}", rejection(workflow, index, gate)));
@@ -247,8 +260,10 @@ impl Rail {
     fn of(workflow: &Workflow) -> Self {
         let mut lanes: Vec<Lane> = Vec::new();
         for edge in edges(workflow) {
-            let (EdgeKind::Back(_) | EdgeKind::Exhausted(_), Destination::Gate(to)) =
-                (edge.way, &edge.to)
+            let (
+                EdgeKind::Back(_) | EdgeKind::Exhausted(_) | EdgeKind::Each | EdgeKind::Again(_),
+                Destination::Gate(to),
+            ) = (edge.way, &edge.to)
             else {
                 continue;
             };
@@ -348,7 +363,9 @@ pub(crate) fn dot(workflow: &Workflow, rows: &[GateRow]) -> String {
         // `constraint=false`: a route back does not move its target below the gate that it leaves.
         let style = match (edge.way, &edge.to) {
             (EdgeKind::On | EdgeKind::Return, _) => "",
-            (EdgeKind::Back(_), _) => ", style=bold, constraint=false",
+            (EdgeKind::Back(_) | EdgeKind::Each | EdgeKind::Again(_), _) => {
+                ", style=bold, constraint=false"
+            }
             (EdgeKind::Exhausted(_), Destination::Gate(_)) => ", style=dashed, constraint=false",
             (EdgeKind::Exhausted(_) | EdgeKind::Over | EdgeKind::Hold, _) => ", style=dashed",
         };
@@ -384,7 +401,7 @@ pub(crate) fn mermaid(workflow: &Workflow, rows: &[GateRow]) -> String {
     for edge in &edges {
         let arrow = match edge.way {
             EdgeKind::On | EdgeKind::Return => "-->",
-            EdgeKind::Back(_) => "==>",
+            EdgeKind::Back(_) | EdgeKind::Each | EdgeKind::Again(_) => "==>",
             EdgeKind::Over | EdgeKind::Exhausted(_) | EdgeKind::Hold => "-.->",
         };
         let label = mermaid_text(&edge_label(workflow, edge));
@@ -452,5 +469,14 @@ fn edge_label(workflow: &Workflow, edge: &Edge) -> String {
         EdgeKind::Over => "does not apply".to_owned(),
         EdgeKind::Exhausted(most) => format!("sent back {} before", times(most)),
         EdgeKind::Hold => format!("{outcomes} (waits for a person)"),
+        EdgeKind::Each => {
+            let gate = match &edge.to {
+                Destination::Gate(to) => workflow.gate(to).map(|(_, gate)| gate),
+                _ => None,
+            };
+            let list = gate.and_then(Gate::for_each).map(|each| each.list.as_str());
+            format!("each of {}", list.unwrap_or_default())
+        }
+        EdgeKind::Again(_) => workflow.repeat.as_ref().map(rounds).unwrap_or_default(),
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::gate::{Branch, Duty, Exhausted, Gate};
 use crate::domain::words::words;
-use crate::domain::{GateId, Map, Outcome, Period, RoleId, RunLimits, WorkflowName};
+use crate::domain::{GateId, Map, Outcome, Period, Repeat, RoleId, RunLimits, WorkflowName};
 
 /// An ordered list of gates (spec 1, 1.2 and appendix A). What decides where tasks go is serialized, for its hash.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -35,6 +35,9 @@ pub struct Workflow {
     /// What bounds the runs of agents at gates that do not say.
     #[serde(skip)]
     pub run: RunLimits,
+    /// The rounds in which it runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<Repeat>,
     /// What tasks start with, and what gates hand on.
     pub context: ContextRules,
     /// The gates, in order; never empty.

@@ -2,5 +2,6 @@
 
 pub(crate) mod definition;
 pub(crate) mod gate;
+pub(crate) mod repetition;
 pub(crate) mod run;
 pub(crate) mod shape;

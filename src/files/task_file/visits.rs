@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{TaskFile, applying};
-use crate::domain::{Ending, OpenBranch, OpenVisit, Stamp, Station, Visit};
+use crate::domain::{Ending, LoopItem, OpenBranch, OpenVisit, Stamp, Station, Visit};
 use crate::files::config::decode::{Faults, FieldReader, point_in_time, text_of};
 use crate::files::yaml::{MappingEntry, Node, NodeKind};
 
@@ -25,6 +25,7 @@ pub(crate) fn read_open_visit(
         current: fields.require("current", current)?,
         entered: fields.require("entered", entered)?,
         visit: ended,
+        item: fields.take("item").and_then(|node| read_item(node, faults)),
         escalated: fields.parsed("escalated"),
         resumed: fields.time("resumed"),
         answer: fields.text("answer"),
@@ -66,6 +67,7 @@ pub(crate) fn open_visit_value(gate: &OpenVisit) -> Value {
         "current": gate.current,
         "entered": gate.entered,
         "visit": gate.visit,
+        "item": gate.item,
         "escalated": gate.escalated,
         "resumed": gate.resumed,
         "answer": gate.answer,
@@ -121,12 +123,15 @@ fn read_visit(node: &Node<'_>, faults: &Faults) -> Option<Visit> {
         verdict,
         join: fields.parsed("join"),
         unfinished: fields.list("unfinished").unwrap_or_default(),
+        item: fields.take("item").and_then(|node| read_item(node, faults)),
         role: fields.parsed("role"),
         agent: fields.parsed("agent"),
         summary: fields.text("summary").unwrap_or_default(),
         blockers: fields.list("blockers").unwrap_or_default(),
         rejection_notes: fields.text("rejectionNotes").filter(|notes| !notes.is_empty()),
         to: fields.parsed("to"),
+        to_item: fields.take("toItem").and_then(|node| read_item(node, faults)),
+        round: fields.parsed("round"),
         skipped: fields.list("skipped").unwrap_or_default(),
         cleared: fields.list("cleared").unwrap_or_default(),
         escalated_to: fields.parsed("escalatedTo"),
@@ -145,6 +150,20 @@ fn read_visit(node: &Node<'_>, faults: &Faults) -> Option<Visit> {
     Some(visit)
 }
 
+fn read_item(node: &Node<'_>, faults: &Faults) -> Option<LoopItem> {
+    let fields = FieldReader::of(node, "the item of a loop", faults)?;
+    let (index, of) = (fields.required("index"), fields.required("of"));
+    fields.refuse_unknown();
+    let item = LoopItem { index: index?, of: of? };
+    if item.index >= item.of {
+        let message =
+            format!("`index: {}` is counted from 0, and there are {}", item.index, item.of);
+        let help = "it was changed by hand; bring back what the engine wrote";
+        fields.fault("index", "inconsistent_visit", message, help);
+    }
+    Some(item)
+}
+
 fn read_stamp(node: &Node<'_>, faults: &Faults) -> Option<Stamp> {
     let fields = FieldReader::of(node, "`completion`", faults)?;
     let id = fields.parsed("id");
@@ -157,6 +176,7 @@ pub(crate) fn visit_value(visit: &Visit) -> Value {
     let stamp_value = |stamp: &Stamp| json!({"id": stamp.id, "sha256": stamp.sha256.as_str()});
     Value::Object(applying(json!({
         "gate": visit.station(),
+        "item": visit.item,
         "role": visit.role,
         "agent": visit.agent,
         "entered": visit.entered,
@@ -171,6 +191,8 @@ pub(crate) fn visit_value(visit: &Visit) -> Value {
         "join": visit.join,
         "unfinished": visit.unfinished,
         "to": visit.to,
+        "toItem": visit.to_item,
+        "round": visit.round,
         "skipped": visit.skipped,
         "cleared": visit.cleared,
         "retry": visit.retry,
