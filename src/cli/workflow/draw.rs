@@ -46,7 +46,7 @@ pub(crate) fn draw(rules: &Rules, workflow: &Workflow, rows: &[GateRow]) -> Stri
     }
     text.push_str(&format!("{}●  end\n", rail.after(workflow.gates.len())));
     if let Some(repeat) = &workflow.repeat {
-        text.push_str(&format!("\nfrom the start again, {}\n", rounds(repeat)));
+        text.push_str(&format!("\n{}\n", rounds(repeat)));
     }
     text
 }
@@ -69,7 +69,7 @@ pub(crate) fn task_counts(workflow: &Workflow, gate: &Gate, rows: &[GateRow]) ->
 /// Returns how long a workflow is repeated.
 fn rounds(Repeat { until, max, on_exhausted }: &Repeat) -> String {
     let then = exhausted(on_exhausted);
-    format!("until {}; {max} rounds at most, then {then}", one_line(until))
+    format!("again until {}; {max} rounds at most, then {then}", one_line(until))
 }
 
 fn gate_staff(rules: &Rules, gate: &Gate) -> String {
@@ -133,11 +133,23 @@ fn notes(workflow: &Workflow, index: usize, gate: &Gate) -> Vec<String> {
     }
     if gate.detour {
         let has_exit = gate.exits.decides() || gate.exits.route(&Outcome::Complete).is_some();
-        let left = if has_exit { "" } else { ", and left to where the task came from" };
+        let left = match verified_loop(workflow, gate) {
+            _ if has_exit => "",
+            Some(_) => ", and left to the next item",
+            None => ", and left to where the task came from",
+        };
         notes.push(format!("entered only by a route{left}"));
     }
     notes.extend(gate.duty().into_iter().flat_map(|duty| duty_notes(workflow, duty)));
     notes
+}
+
+/// Returns the first gate whose items are verified at that one.
+fn verified_loop<'w>(workflow: &'w Workflow, gate: &Gate) -> Option<&'w Gate> {
+    let is_verified = |own: &&Gate| {
+        own.for_each().is_some_and(|each| each.verify_each.as_ref() == Some(&gate.id))
+    };
+    workflow.gates.iter().find(is_verified)
 }
 
 fn duty_notes(workflow: &Workflow, duty: &Duty) -> Vec<String> {
@@ -215,6 +227,7 @@ fn rejection(workflow: &Workflow, index: usize, gate: &Gate) -> String {
     }
     match (workflow.rejection, &gate.exits.reject_to) {
         (RejectionStrategy::Named, Some(to)) => to.to_string(),
+        _ if let Some(own) = verified_loop(workflow, gate) => format!("{}, the same item", own.id),
         (RejectionStrategy::Previous, _) if index > 0 => {
             "the gate before it that was visited last".to_owned()
         }
