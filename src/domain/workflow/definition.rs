@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::gate::{Branch, Duty, Exhausted, Gate};
 use crate::domain::words::words;
-use crate::domain::{GateId, Map, Outcome, Period, Repeat, RoleId, RunLimits, WorkflowName};
+use crate::domain::{GateId, Map, Outcome, Period, RoleId, RunLimits, WorkflowName};
 
 /// An ordered list of gates (spec 1, 1.2 and appendix A). What decides where tasks go is serialized, for its hash.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -89,6 +89,23 @@ impl Workflow {
             }
         }
     }
+}
+
+/// The rounds of a workflow: it begins again until a condition holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Repeat {
+    /// A JavaScript expression, evaluated when the task would be complete.
+    pub until: String,
+    /// The most rounds.
+    pub max: u32,
+    /// What happens after the last round if the condition does not hold.
+    pub on_exhausted: Exhausted,
+}
+
+impl Repeat {
+    /// The most rounds if the workflow does not say.
+    pub const DEFAULT_ROUNDS: u32 = 20;
 }
 
 words!(

@@ -6,7 +6,7 @@ use crate::domain::{
     Destination, Ending, ForEach, Gate, GateId, LoopItem, Map, Outcome, Repeat, Status, Target,
     Task, Visit, Workflow,
 };
-use crate::rules::routing::route::until_holds;
+use crate::rules::routing::conditions::until_holds;
 use crate::rules::workflow::rules::Rules;
 
 /// The start of the blocker of a task that cannot begin its loop.

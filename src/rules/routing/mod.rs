@@ -1,5 +1,6 @@
 //! Where an outcome leads, who may say it, and what stands in the way.
 
+pub(crate) mod conditions;
 pub(crate) mod fork;
 pub(crate) mod loops;
 pub(crate) mod reviews;

@@ -1,17 +1,13 @@
 //! The routing function: where an outcome leads (spec 1, 3.1 to 3.3; DESIGN section 5).
 
-use std::cell::OnceCell;
-
-use serde_json::{Value, json};
-
+use super::conditions::{ConditionScope, applies, until_holds};
 use super::loops::{self, Loop, store_outputs, this_round};
 use super::reviews::unanswered;
 use crate::domain::{
-    AgentId, ConditionTrouble, Decision, Destination, Exhausted, Gate, GateId, GateKind, LoopItem,
-    Map, OnConditionError, Outcome, RoleId, Station, Target, Task, TroubleAction, Visit, Workflow,
+    ConditionTrouble, Decision, Destination, Exhausted, Gate, GateId, GateKind, LoopItem, Map,
+    Outcome, RoleId, Station, Target, Task, TroubleAction, Visit, Workflow,
 };
 use crate::rules::act::LOOP_LIMIT;
-use crate::rules::condition::ConditionError;
 use crate::rules::workflow::graph::{default_target, is_backward};
 use crate::rules::workflow::rules::Rules;
 
@@ -398,27 +394,6 @@ impl RouteFinder<'_> {
     }
 }
 
-/// Evaluates the condition of a gate, or of a branch as a gate; without one it applies.
-pub(crate) fn applies(
-    rules: &Rules,
-    workflow: &Workflow,
-    (station, gate): (Station, &Gate),
-    scope: &ConditionScope<'_>,
-    trouble: &mut Vec<ConditionTrouble>,
-) -> bool {
-    let Some(condition) = rules.condition(workflow, station) else { return true };
-    condition.evaluate(&scope.names()).unwrap_or_else(|error| {
-        let entered = gate.on_condition_error == OnConditionError::Enter;
-        trouble.push(ConditionTrouble {
-            gate: gate.id.clone(),
-            expression: condition.source().to_owned(),
-            error: error.message,
-            action: if entered { TroubleAction::Enter } else { TroubleAction::Skip },
-        });
-        entered
-    })
-}
-
 impl Passage {
     fn straight(to: Destination) -> Self {
         Self {
@@ -443,63 +418,4 @@ fn returns_to(recent: &[Visit], gate: &GateId, item: Option<LoopItem>) -> u32 {
         .filter(|visit| item.is_none() || visit.to_item == item)
         .count();
     u32::try_from(count).unwrap_or(u32::MAX)
-}
-
-/// Returns whether the rounds of the workflow end there; `None` if it has none.
-pub(crate) fn until_holds(
-    rules: &Rules,
-    workflow: &Workflow,
-    task: &Task,
-    history: &[Visit],
-    context: &Map,
-) -> Option<Result<bool, ConditionError>> {
-    let until = rules.conditions.until.get(&workflow.name)?;
-    let scope = ConditionScope { context, ..ConditionScope::of(task, history) };
-    Some(until.evaluate(&scope.names()))
-}
-
-/// The values that conditions can read, by name.
-pub(crate) struct ConditionScope<'a> {
-    task: &'a Task,
-    history: &'a [Visit],
-    context: &'a Map,
-    values: OnceCell<[Value; 4]>,
-}
-
-impl<'a> ConditionScope<'a> {
-    /// Returns the scope of a task with that history.
-    pub(crate) fn of(task: &'a Task, history: &'a [Visit]) -> Self {
-        Self { task, history, context: &task.context, values: OnceCell::new() }
-    }
-
-    /// Returns the names with their values.
-    pub(crate) fn names(&self) -> [(&str, &Value); 4] {
-        let [tags, metadata, history, context] = self.values.get_or_init(|| {
-            [
-                json!(self.task.tags),
-                Value::Object(self.task.metadata.clone()),
-                self.history.iter().map(visible).collect(),
-                Value::Object(self.context.clone()),
-            ]
-        });
-        [("tags", tags), ("metadata", metadata), ("gateHistory", history), ("context", context)]
-    }
-}
-
-/// Returns an entry as conditions read it: the fields of spec 1, appendix B.
-fn visible(visit: &Visit) -> Value {
-    json!({
-        "gate": visit.station().to_string(),
-        "role": visit.role.as_ref().map(RoleId::as_str),
-        "agent": visit.agent.as_ref().map(AgentId::as_str),
-        "entered": visit.entered.to_string(),
-        "exited": visit.exited.to_string(),
-        "duration": visit.duration(),
-        "outcome": visit.outcome.as_str(),
-        "summary": visit.summary,
-        "blockers": visit.blockers,
-        "rejectionNotes": visit.rejection_notes,
-        "outputs": visit.outputs,
-        "metadata": visit.metadata,
-    })
 }

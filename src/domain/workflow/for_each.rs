@@ -1,10 +1,10 @@
-//! Repetition: a gate that is visited once for each item of a list, and a workflow that runs in rounds.
+//! The loop of a gate: it is visited once for each item of a list.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{Exhausted, GateId};
+use crate::domain::GateId;
 
 /// The list that a gate goes through: one visit for each item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -49,21 +49,4 @@ impl fmt::Display for LoopItem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "item {} of {}", self.index + 1, self.of)
     }
-}
-
-/// The rounds of a workflow: it begins again until a condition holds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Repeat {
-    /// A JavaScript expression, evaluated when the task would be complete.
-    pub until: String,
-    /// The most rounds.
-    pub max: u32,
-    /// What happens after the last round if the condition does not hold.
-    pub on_exhausted: Exhausted,
-}
-
-impl Repeat {
-    /// The most rounds if the workflow does not say.
-    pub const DEFAULT_ROUNDS: u32 = 20;
 }
