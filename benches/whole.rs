@@ -15,8 +15,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use aof::domain::{
-    Completion, GateId, Map, OpenVisit, RoleId, Routing, Status, Task, TaskId, TaskLayout, Ticket,
-    Timestamp, WorkflowName,
+    Completion, Facts, GateId, Map, OpenVisit, RoleId, Routing, Status, Task, TaskId, TaskLayout,
+    Ticket, Timestamp, WorkflowName,
 };
 use aof::files::task_file;
 use aof::project::workspace::Workspace;
@@ -170,6 +170,7 @@ impl Project {
             fields: None,
             id: format!("bench-{id}").parse().expect("it is an id"),
             signature: None,
+            facts: Facts::default(),
         };
         let workspace = Workspace::open(
             self.folder.path(),
@@ -240,6 +241,7 @@ fn task(id: &TaskId) -> Task {
         tags: vec!["auth".to_owned()],
         metadata: Map::new(),
         depends_on: Vec::new(),
+        parent: None,
     }
 }
 

@@ -24,7 +24,7 @@ pub use id::{
     IdPrefix, RemoteName, RoleId, TaskId, Ticket, WorkflowName,
 };
 pub(crate) use outcome::SUSPEND;
-pub use outcome::{BODY_LIMIT, Completion, Ending, Outcome, ReplyFields, Stamp, Status};
+pub use outcome::{BODY_LIMIT, Completion, Ending, Facts, Outcome, ReplyFields, Stamp, Status};
 pub use period::{Period, PeriodFault, RetryDelay, age};
 pub use project::{
     Agent, Channel, ConfigPlace, Git, HandOut, NetworkReach, On, Org, Permission, Project, Role,
@@ -42,7 +42,7 @@ pub use workflow::definition::{
 pub use workflow::for_each::{ForEach, LoopItem};
 pub use workflow::gate::{
     Branch, Brief, BriefText, Duty, EndsAs, Exhausted, Exits, Fork, Gate, GateKind, GateType,
-    Identity, JoinStrategy, OnConditionError, Route, Signal, Station, Target, Verdict,
+    Identity, JoinStrategy, OnConditionError, Route, Signal, Station, Target, Verdict, WaitFor,
 };
 pub use workflow::run::{GateRun, Launch, Placeholder, Preset, Reads, RunBounds, RunLimits};
 pub use workflow::shape::{Outputs, Shape};

@@ -1,12 +1,15 @@
 //! Outcomes of completions, endings of visits, and the status of tasks.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
 use serde_json::{Value, json};
 
 use super::words::words;
-use super::{AgentId, CompletionId, Decision, Digest, GateId, IdFault, Map, SshSignature, Ticket};
+use super::{
+    AgentId, CompletionId, Decision, Digest, GateId, IdFault, Map, SshSignature, TaskId, Ticket,
+};
 
 /// What a completion says (spec 1, 2.3): a word that every workflow has, or a decision of the gate's own.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -180,6 +183,16 @@ pub struct Completion {
     pub id: CompletionId,
     /// The agent's signature of the entry that comes of it.
     pub signature: Option<SshSignature>,
+    /// What the engine knows besides; no door reads it from what was delivered.
+    pub facts: Facts,
+}
+
+/// What the rules need to know besides the task when they decide a completion. The operation looks it up; a replay takes it from
+/// the entry.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Facts {
+    /// The task's children with their states; looked up only at a gate that waits for them.
+    pub children: BTreeMap<TaskId, Status>,
 }
 
 /// The status of an agent that cannot go on, among outputs: it is blocked.
@@ -281,6 +294,7 @@ mod completion_tests {
             fields: None,
             id: "c1".parse().unwrap(),
             signature: None,
+            facts: Facts::default(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! A task: what people wrote of it, its open visit, and its history of ended visits.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -51,6 +52,8 @@ pub struct Task {
     pub metadata: Map,
     /// Tasks that must be complete before this one is handed out.
     pub depends_on: Vec<TaskId>,
+    /// The task that this one is a part of.
+    pub parent: Option<TaskId>,
 }
 
 impl Task {
@@ -407,6 +410,8 @@ pub struct Visit {
     pub outputs: Map,
     /// What the agent adds for the record.
     pub metadata: Map,
+    /// The children's states by which the task passed a gate that waits for them.
+    pub children: BTreeMap<TaskId, Status>,
     /// The hash of the rules that decided.
     pub workflow: Option<String>,
     /// The completion that ended the visit.

@@ -178,7 +178,7 @@ impl Named {
 
 /// The properties of one error, in one place.
 #[derive(Default)]
-struct Facts {
+struct ErrorFacts {
     /// The code that stands for the error in JSON.
     code: &'static str,
     fix: Option<String>,
@@ -188,7 +188,7 @@ struct Facts {
     passes: bool,
 }
 
-impl Facts {
+impl ErrorFacts {
     fn of(code: &'static str) -> Self {
         Self { code, ..Self::default() }
     }
@@ -243,26 +243,26 @@ impl ProjectError {
         }
     }
 
-    fn facts(&self) -> Facts {
+    fn facts(&self) -> ErrorFacts {
         match self {
-            Self::Refused(refusal) => Facts::of(refusal.code()).fix(refusal.fix()),
+            Self::Refused(refusal) => ErrorFacts::of(refusal.code()).fix(refusal.fix()),
             Self::Store(error) => of_files(error),
             Self::Git(error) => of_git(error),
             Self::Remote(error) => {
-                Facts::of(error.code()).fix(error.fix()).general().passes()
+                ErrorFacts::of(error.code()).fix(error.fix()).general().passes()
             }
-            Self::NotConfirmed { code, fix, .. } => Facts::of(code).fix(fix).general().passes(),
-            Self::ClaimLost { ticket } => Facts::of("claim_lost").fix(format!(
+            Self::NotConfirmed { code, fix, .. } => ErrorFacts::of(code).fix(fix).general().passes(),
+            Self::ClaimLost { ticket } => ErrorFacts::of("claim_lost").fix(format!(
                 "see who has it with `aof task show {}`, or take another with `aof task next`",
                 ticket.task
             )),
-            Self::TakenElsewhere { worktree, .. } => Facts::of("taken_elsewhere").fix(format!(
+            Self::TakenElsewhere { worktree, .. } => ErrorFacts::of("taken_elsewhere").fix(format!(
                 "{}; or take another with `aof task next`",
                 merge_hint(worktree)
             )),
-            Self::Id(_) => Facts::of("invalid_id"),
+            Self::Id(_) => ErrorFacts::of("invalid_id"),
             Self::NoTask { id, nearest, committed, left_out, underway } => {
-                Facts::of("task_not_found").fix(match (committed, underway, left_out, nearest) {
+                ErrorFacts::of("task_not_found").fix(match (committed, underway, left_out, nearest) {
                     (Some(_), Some(reason), ..) => {
                         format!("{reason}; `git status` says what that makes of the file")
                     }
@@ -274,18 +274,18 @@ impl ProjectError {
             }
             Self::UnreadableTask { path, diagnostics, .. } => {
                 let is_conflict = diagnostics.iter().any(|found| found.code == "conflict_markers");
-                Facts::of("unreadable_task").fix(if is_conflict {
+                ErrorFacts::of("unreadable_task").fix(if is_conflict {
                     "a merge that is still in progress can be taken back with `git merge --abort`".to_owned()
                 } else {
                     unreadable_hint(path.as_str())
                 })
             }
-            Self::InvalidRules(_) => Facts::of("workflow_config_invalid").general(),
-            Self::Frozen { thaw, .. } => Facts::of("task_frozen").fix(thaw).passes(),
-            Self::Splice { path, .. } => Facts::of("unsafe_change")
+            Self::InvalidRules(_) => ErrorFacts::of("workflow_config_invalid").general(),
+            Self::Frozen { thaw, .. } => ErrorFacts::of("task_frozen").fix(thaw).passes(),
+            Self::Splice { path, .. } => ErrorFacts::of("unsafe_change")
                 .fix(format!("simplify that part of `{path}`, then try again")),
             Self::RestoreFailed { failure, fault, noted } => {
-                let facts = Facts::of("not_put_back").general().fix(match failure {
+                let facts = ErrorFacts::of("not_put_back").general().fix(match failure {
                     Some(_) if !noted => {
                         "once the disk works again, the next command finishes the change: check with `aof task show` before you repeat it"
                             .to_owned()
@@ -300,39 +300,39 @@ impl ProjectError {
                     ),
                 });
                 // A retry would repeat what the next command finishes anyway.
-                Facts { passes: *noted, ..facts }
+                ErrorFacts { passes: *noted, ..facts }
             }
             Self::Contended { .. } => {
-                Facts::of("task_restless").fix("try again when nobody edits it").passes()
+                ErrorFacts::of("task_restless").fix("try again when nobody edits it").passes()
             }
-            Self::NoAgent { human: Some(human), .. } => Facts::of("no_agent").fix(format!(
+            Self::NoAgent { human: Some(human), .. } => ErrorFacts::of("no_agent").fix(format!(
                 "git's user is `{human}`, and a person acts at a terminal; a program says who it is with `--agent ID` or `AOF_AGENT`"
             )),
             Self::NoAgent { email, .. } => {
                 let email = email.as_deref().unwrap_or("you@example.org");
-                Facts::of("no_agent").fix(format!(
+                ErrorFacts::of("no_agent").fix(format!(
                     "say it with `--agent ID` or `AOF_AGENT`, or let org.yaml know git's user: `agents: {{human-you: {{email: {email}}}}}`"
                 ))
             }
-            Self::ProjectExists { path } => Facts::of("project_exists").fix(format!(
+            Self::ProjectExists { path } => ErrorFacts::of("project_exists").fix(format!(
                 "nothing was written: edit `{path}` (if you deleted it, `git restore {path}` brings it back), or begin \
                  another project in a folder of its own with `aof init DIR`"
             )),
-            Self::InvalidImport { .. } => Facts::of("invalid_import"),
-            Self::LossyImport { .. } => Facts::of("lossy_import").fix(
+            Self::InvalidImport { .. } => ErrorFacts::of("invalid_import"),
+            Self::LossyImport { .. } => ErrorFacts::of("lossy_import").fix(
                 "nothing was written; change the file, or import the rest of it with `--lossy`",
             ),
-            Self::Unknown { kind: kind @ Named::Commit, .. } => Facts::of(kind.code()).fix(
+            Self::Unknown { kind: kind @ Named::Commit, .. } => ErrorFacts::of(kind.code()).fix(
                 "name a branch, a tag, or the beginning of a commit's id; `git log --oneline` shows them",
             ),
-            Self::Unknown { kind, given, known } => Facts::of(kind.code()).fix(
+            Self::Unknown { kind, given, known } => ErrorFacts::of(kind.code()).fix(
                 match nearest(given, known.iter().map(String::as_str)) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("there is {}", listed(known)),
                 },
             ),
             Self::Unfit { code, fix, .. } => {
-                Facts { is_general: *code == "rules_not_committed", ..Facts::of(code).fix(fix) }
+                ErrorFacts { is_general: *code == "rules_not_committed", ..ErrorFacts::of(code).fix(fix) }
             }
         }
     }
@@ -342,24 +342,24 @@ fn fix_then(fault: &ProjectError, next: &str) -> String {
     fault.fix().map_or_else(|| next.to_owned(), |fix| format!("{fix}; {next}"))
 }
 
-fn of_files(error: &StoreError) -> Facts {
+fn of_files(error: &StoreError) -> ErrorFacts {
     let facts = match error {
-        StoreError::TaskNotFound { .. } => Facts::of("task_not_found"),
-        StoreError::TaskDoubled { .. } => Facts::of("task_doubled"),
-        StoreError::NoProject { .. } => Facts::of("no_project").general(),
-        StoreError::LockTimedOut { .. } => Facts::of("lock_timeout").general().passes(),
+        StoreError::TaskNotFound { .. } => ErrorFacts::of("task_not_found"),
+        StoreError::TaskDoubled { .. } => ErrorFacts::of("task_doubled"),
+        StoreError::NoProject { .. } => ErrorFacts::of("no_project").general(),
+        StoreError::LockTimedOut { .. } => ErrorFacts::of("lock_timeout").general().passes(),
         StoreError::Io { cause, .. } if is_exhausted(cause) => {
-            Facts::of("files").general().passes()
+            ErrorFacts::of("files").general().passes()
         }
         StoreError::NetworkFileSystem { .. }
         | StoreError::NotDurable { .. }
-        | StoreError::Random { .. } => Facts::of("files").general(),
-        _ => Facts::of("files"),
+        | StoreError::Random { .. } => ErrorFacts::of("files").general(),
+        _ => ErrorFacts::of("files"),
     };
     facts.fix_if_any(error.hint())
 }
 
-fn of_git(error: &GitError) -> Facts {
+fn of_git(error: &GitError) -> ErrorFacts {
     use GitError as E;
     let code = match error {
         E::Waiting { .. } => "git_busy",
@@ -372,7 +372,7 @@ fn of_git(error: &GitError) -> Facts {
         E::OwnFolderInGit(_) => "own_folder_in_git",
         _ => "git",
     };
-    let facts = Facts::of(code).fix_if_any(match error {
+    let facts = ErrorFacts::of(code).fix_if_any(match error {
         E::OwnFolderInGit(folder) => Some(untrack_hint(folder)),
         E::Index { .. } => Some("make it anew with `git read-tree HEAD`".to_owned()),
         E::NoIndex { .. } => Some("make it anew with `git reset`".to_owned()),

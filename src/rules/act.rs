@@ -216,7 +216,7 @@ impl Warning {
                 let names: Vec<&str> =
                     tasks.iter().chain(tasks.first()).map(String::as_str).collect();
                 format!(
-                    "these wait for each other, so none of them is handed out: {}; take one out of a `dependsOn`",
+                    "these wait for each other, so none of them is handed out: {}; take one out of a `dependsOn`, or out of its `parent`",
                     names.join(" -> ")
                 )
             }

@@ -87,6 +87,8 @@ pub enum Refusal {
         "task `{task}` was sent back to gate `{gate}` {count} times and waits for a person to look at it"
     )]
     CircularLoop { task: TaskId, gate: GateId, count: u32 },
+    #[error("gate `{gate}` waits for the children of task `{task}`: {}", states(.children))]
+    ChildrenOpen { task: TaskId, gate: GateId, children: Vec<(TaskId, Status)> },
     /// 9.14
     #[error("`{ticket}` at gate `{gate}` has ended: {}", how_it_ended(.winner.as_ref(), .outcome, *.at))]
     VisitEnded {
@@ -256,6 +258,25 @@ fn wrong_things(count: usize) -> String {
     if count == 1 { "one thing is wrong".to_owned() } else { format!("{count} things are wrong") }
 }
 
+/// Returns the children that are not over, each with its state.
+fn states(children: &[(TaskId, Status)]) -> String {
+    let state = |(child, status): &(TaskId, Status)| format!("`{child}` ({status})");
+    children.iter().map(state).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns what to do about children that are not over.
+fn about_children(task: &TaskId, children: &[(TaskId, Status)]) -> String {
+    let failed = children.iter().find(|(_, status)| *status == Status::Failed);
+    let waits = format!("say it again once they are complete or cancelled: `aof why {task}`");
+    match failed {
+        None => waits,
+        Some((child, _)) => format!(
+            "a failed child counts as open: take it up again with `aof task reopen {child} --to GATE --reason \"...\"`, \
+             and complete or cancel it; {waits}"
+        ),
+    }
+}
+
 fn besides(role: Option<&Refusal>) -> String {
     role.map(|role| format!("; besides, {role}")).unwrap_or_default()
 }
@@ -338,6 +359,28 @@ fn flawed(wanted: &ToSign) -> String {
         ),
         Flaw::NoKey { .. } => format!(
             "the completion is signed, and org.yaml has no `signingKey` of `{agent}` that the signature could be checked with"
+        ),
+    }
+}
+
+/// Returns how the completion is signed.
+fn of_signature(wanted: &ToSign) -> String {
+    let key = |key: &PublicKey| format!("  {} {}", key.fingerprint(), key.comment());
+    let keys: Vec<String> = wanted.keys.iter().map(|own| key(own).trim_end().to_owned()).collect();
+    let keys = keys.join("\n");
+    match &wanted.flaw {
+        Flaw::Missing | Flaw::OtherText => format!(
+            "`aof task complete` signs by itself, through the ssh agent or with the key file that `--sign-with FILE` names; \
+             `aof task sign FILE` signs a completion file; or sign `toSign` with `ssh-keygen -Y sign -n {NAMESPACE}`, and send the same \
+             completion again with its `id` and the `signature`. Its keys are\n{keys}"
+        ),
+        Flaw::OtherUse { .. } => {
+            format!("sign with `ssh-keygen -Y sign -n {NAMESPACE}`, or by `aof task complete`")
+        }
+        Flaw::OtherKey { .. } => format!("sign with one of these:\n{keys}"),
+        Flaw::NoKey { key } => format!(
+            "leave the signature out; or have the key committed in org.yaml: `agents: {{{}: {{signingKey: \"{key}\"}}}}`",
+            wanted.agent
         ),
     }
 }

@@ -1,8 +1,8 @@
 //! Replay: which act led from one state of a task to the next, and whether the rules allow it.
 
 use crate::domain::{
-    AgentId, BranchStatus, Completion, Destination, Ending, Event, GateId, Stamp, Status, Task,
-    Ticket, Timestamp, Visit,
+    AgentId, BranchStatus, Completion, Destination, Ending, Event, Facts, GateId, Stamp, Status,
+    Task, Ticket, Timestamp, Visit,
 };
 use crate::rules::act::{Act, Actor, Decision, WorkflowStep};
 use crate::rules::routing::reviews::lost_dependencies;
@@ -151,6 +151,7 @@ pub(crate) fn with_people_of(engine: &Task, people: &Task) -> Task {
         tags: people.tags.clone(),
         metadata: people.metadata.clone(),
         depends_on: people.depends_on.clone(),
+        parent: people.parent.clone(),
         ..engine.clone()
     }
 }
@@ -227,6 +228,7 @@ pub(crate) fn act_of_entry(before: &Task, entry: &Visit) -> Option<(Act, Timesta
             fields: None,
             id: entry.completion.as_ref()?.id.clone(),
             signature: entry.signature.clone(),
+            facts: Facts { children: entry.children.clone() },
         }),
         Ending::Cancelled => Act::Cancel { by, reason },
         Ending::Override => Act::Override { by, to: to?, reason },

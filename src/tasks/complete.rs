@@ -9,7 +9,7 @@ use serde_json::json;
 use tracing::warn;
 
 use crate::domain::{
-    Completion, CompletionId, Event, EventId, EventTask, Occurrence, PublicKey, ReplyFields,
+    Completion, CompletionId, Event, EventId, EventTask, Facts, Occurrence, PublicKey, ReplyFields,
     SshSignature, TaskId,
 };
 use crate::files::completion_file;
@@ -30,6 +30,7 @@ use crate::storage::EventStream;
 use crate::system::process::Secrets;
 use crate::tasks::actions::choice_of_decision;
 use crate::tasks::apply::{DryRunPlan, NextStep, apply, apply_together, plan_dry_run};
+use crate::tasks::headers::children;
 use crate::tasks::headers::list::task_held_by;
 use crate::tasks::other_worktrees::{ensure_free_elsewhere, lock_claims};
 use crate::tasks::plan::{Changed, Choice, DryRun, first_due_step};
@@ -163,6 +164,7 @@ fn next_step(
     }
     let (rules, task) = (&state.in_force.rules, &state.file.task);
     let author = agent_author(&rules.org, &completion.agent)?;
+    completion.facts = Facts { children: children::awaited(workspace, state)? };
     let act = Act::Complete(completion.clone());
     let decision = if is_signed {
         decide(rules, task, &act, workspace.now())?

@@ -19,6 +19,7 @@ use crate::storage::random::random_local;
 use crate::storage::task_files::is_taken;
 use crate::tasks::apply::commit_unless_changed;
 use crate::tasks::edit::{check_dependencies, check_title};
+use crate::tasks::headers::dependencies::refuse_circle;
 use crate::tasks::plan::{Changed, DryRun, pass_automatic_gates};
 use crate::tasks::recovery::recover::recover_if_pending;
 use crate::tasks::state::commit_message;
@@ -41,6 +42,8 @@ pub struct NewTask {
     pub workflow: Option<WorkflowName>,
     /// Tasks that must be complete before this one is handed out.
     pub depends_on: Vec<TaskId>,
+    /// The task that it is a part of.
+    pub parent: Option<TaskId>,
 }
 
 /// The most new tasks in one move of the branch.
@@ -79,8 +82,11 @@ fn create_batch(
         let mut made = Vec::new();
         let mut last = last_of_second(workspace, head.commit, now)?;
         for new in wanted {
-            check_dependencies(workspace, None, &new.depends_on)?;
+            check_dependencies(workspace, None, &new.depends_on, new.parent.as_ref())?;
             let task = task(&workspace.paths, rules, new, last.as_ref(), now)?;
+            if task.parent.is_some() && !task.depends_on.is_empty() {
+                refuse_circle(workspace, &in_force, &task)?;
+            }
             last = Some(task.id.clone());
             ensure_visible(rules, &task, &by)?;
             let (write, mut changed) = plan_new_task(rules, &task, &new.body, &author, now)?;
@@ -148,6 +154,7 @@ pub fn new_from(new: &NewTask, id: TaskId, workflow: WorkflowName, now: Timestam
         tags: new.tags.clone(),
         metadata: new.metadata.clone(),
         depends_on: new.depends_on.clone(),
+        parent: new.parent.clone(),
     }
 }
 

@@ -28,6 +28,10 @@ pub(crate) struct EditedFields {
     pub depends_on: Vec<TaskId>,
     /// Dependencies to remove.
     pub independent_of: Vec<TaskId>,
+    /// The task that it is a part of from now on.
+    pub parent: Option<TaskId>,
+    /// Whether it is a part of no task any more.
+    pub orphan: bool,
 }
 
 /// A task file as it was when a person began to edit it.
@@ -91,7 +95,7 @@ pub(crate) fn edit_fields(
     if let Some(title) = &fields.title {
         check_title(title)?;
     }
-    check_dependencies(workspace, Some(id), &fields.depends_on)?;
+    check_dependencies(workspace, Some(id), &fields.depends_on, fields.parent.as_ref())?;
     let mut changed = rewrite(workspace, id, agent, dry_run, &|state| {
         let file = &state.file;
         let after = fields.applied_to(&file.task);
@@ -120,6 +124,7 @@ impl EditedFields {
         after.metadata.extend(self.metadata.clone());
         after.depends_on.retain(|id| !self.independent_of.contains(id));
         add_missing(&mut after.depends_on, &self.depends_on);
+        after.parent = self.parent.clone().or(after.parent.filter(|_| !self.orphan));
         after
     }
 }
@@ -144,13 +149,14 @@ pub(crate) fn check_title(title: &str) -> Result<(), ProjectError> {
     })
 }
 
-/// Fails if a dependency does not exist, or is the task itself.
+/// Fails if a dependency, or the parent, does not exist or is the task itself.
 pub(crate) fn check_dependencies(
     workspace: &Workspace,
     id: Option<&TaskId>,
     depends_on: &[TaskId],
+    parent: Option<&TaskId>,
 ) -> Result<(), ProjectError> {
-    for dependency in depends_on {
+    for dependency in depends_on.iter().chain(parent) {
         if Some(dependency) == id {
             return Err(ProjectError::Unfit {
                 code: "depends_on_itself",
@@ -187,9 +193,11 @@ fn rewrite(
             StateChange::Foreign(fields) => return Err(engine_fields(&fields.join(", "))),
             _ => return Err(engine_fields("gate, status, gateHistory")),
         }
-        let depends_on = &after.task.depends_on;
-        if depends_on.iter().any(|other| !state.file.task.depends_on.contains(other)) {
-            refuse_circle(workspace, &state.in_force, id, depends_on)?;
+        let (before, after_edit) = (&state.file.task, &after.task);
+        if after_edit.parent != before.parent
+            || after_edit.depends_on.iter().any(|other| !before.depends_on.contains(other))
+        {
+            refuse_circle(workspace, &state.in_force, after_edit)?;
         }
         let message = commit_message::of_edit(&after.task, "edited");
         let author = actor_author(workspace, &rules.org, &by)?;
@@ -212,7 +220,7 @@ fn engine_fields(fields: &str) -> ProjectError {
     ProjectError::Unfit {
         code: "engine_fields",
         problem: format!("the edit changes fields that only the engine writes: {fields}"),
-        fix: "you may edit title, description, body, tags, metadata, dependsOn, tests and your own keys; \
+        fix: "you may edit title, description, body, tags, metadata, dependsOn, parent, tests and your own keys; \
               `aof task complete` and `aof task override` move a task"
             .to_owned(),
     }

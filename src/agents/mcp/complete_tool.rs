@@ -11,7 +11,9 @@ use super::next_call::{get_call, next_task_call};
 use super::open_project::{OpenProject, ToolError};
 use super::tool_schema::{ArgForm, Argument, Arguments, TASK, Tool, ToolEffect};
 use crate::domain::ssh::SshFault;
-use crate::domain::{AgentId, BODY_LIMIT, Completion, Outcome, RoleId, SshSignature, Status};
+use crate::domain::{
+    AgentId, BODY_LIMIT, Completion, Facts, Outcome, RoleId, SshSignature, Status,
+};
 use crate::git::PromptPlace;
 use crate::project::error::ProjectError;
 use crate::rules::{Flaw, Refusal, Workplace};
@@ -167,6 +169,7 @@ pub(crate) fn complete_task(
         fields: None,
         id,
         signature: signature(given)?,
+        facts: Facts::default(),
     };
     if let Some(text) = body_text(project, given)? {
         add_text(&mut completion, text);

@@ -59,6 +59,12 @@ pub(crate) struct EditArgs {
     /// Let it no longer wait for that task
     #[arg(long = "undepends", value_name = "ID")]
     independent_of: Vec<TaskId>,
+    /// Make it a part of another task
+    #[arg(long, value_name = "ID")]
+    parent: Option<TaskId>,
+    /// Make it a part of no task
+    #[arg(long = "unparent", conflicts_with = "parent")]
+    orphan: bool,
     #[command(flatten)]
     who: ActingAgent,
     #[command(flatten)]
@@ -93,6 +99,8 @@ pub(crate) fn run_edit(session: &Session, args: &EditArgs) -> CliResult {
         unset: args.unset.clone(),
         depends_on: args.depends_on.clone(),
         independent_of: args.independent_of.clone(),
+        parent: args.parent.clone(),
+        orphan: args.orphan,
     };
     if fields == EditedFields::default() {
         if Session::at_terminal() && !session.output.is_json() {
@@ -211,8 +219,11 @@ pub(crate) struct NewArgs {
     /// A task that must be complete before this one is handed out
     #[arg(long = "depends", value_name = "ID")]
     depends_on: Vec<TaskId>,
+    /// The task that this one is a part of
+    #[arg(long, value_name = "ID")]
+    parent: Option<TaskId>,
     /// Create one task for each object in this JSON file, a list; `-` reads stdin
-    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["title", "description", "body", "tags", "metadata", "context", "workflow", "depends_on"])]
+    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["title", "description", "body", "tags", "metadata", "context", "workflow", "depends_on", "parent"])]
     from: Option<String>,
     #[command(flatten)]
     who: ActingAgent,
@@ -232,6 +243,7 @@ struct ListedTask {
     context: Option<Map>,
     workflow: Option<WorkflowName>,
     depends_on: Option<Vec<TaskId>>,
+    parent: Option<TaskId>,
 }
 
 pub(crate) fn run_new(session: &Session, args: &NewArgs) -> CliResult {
@@ -248,6 +260,7 @@ pub(crate) fn run_new(session: &Session, args: &NewArgs) -> CliResult {
             input: object(&args.context.concat()),
             workflow: args.workflow.clone(),
             depends_on: args.depends_on.clone(),
+            parent: args.parent.clone(),
         }],
     };
     let mode = args.dry_run_option.mode();
@@ -305,6 +318,7 @@ fn task_of(entry: Value, rules: &Rules) -> Result<NewTask, String> {
         input: task.context.unwrap_or_default(),
         workflow: task.workflow,
         depends_on: task.depends_on.unwrap_or_default(),
+        parent: task.parent,
     };
     let workflow = task.workflow.as_ref().unwrap_or(&rules.project.default_workflow);
     let checked = find_workflow(rules, workflow).and_then(|workflow| check_new(workflow, &task));

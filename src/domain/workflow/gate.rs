@@ -21,6 +21,9 @@ pub struct Gate {
     pub on_condition_error: OnConditionError,
     /// Whether it lies off the line: entered only by a route, and left to where the task came from.
     pub detour: bool,
+    /// What must have ended before a task passes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait_for: Option<WaitFor>,
     /// Whether a task that passes it is delivered, for statistics.
     #[serde(skip)]
     pub delivery: bool,
@@ -191,6 +194,14 @@ words!(
         Condition = "condition",
         /// Several work, each at a branch.
         Fork = "fork",
+    }
+);
+
+words!(
+    /// What must have ended before a task passes a gate.
+    WaitFor, "what a gate may wait for", {
+        /// The tasks whose `parent` is the task.
+        Children = "children",
     }
 );
 

@@ -395,6 +395,7 @@ fn implicit() -> Workflow {
         when: None,
         on_condition_error: OnConditionError::Skip,
         detour: false,
+        wait_for: None,
         delivery: false,
         exits: Exits::default(),
         metadata: Map::new(),

@@ -15,6 +15,11 @@ pub(crate) fn read(node: &Node<'_>, faults: &Faults) -> Option<Gate> {
     let mut gate = read_common(&fields);
     let detour = fields.flag("detour").unwrap_or(false);
     let delivery = fields.flag("delivery").unwrap_or(false);
+    let wait_for = fields.parsed("waitFor");
+    if wait_for.is_some() && (detour || of != GateType::Work) {
+        let message = "`waitFor` is for gates of the main line where somebody works";
+        fields.fault("waitFor", "dead_field", message, "say it at such a gate, or remove it");
+    }
     let metadata = fields.object("metadata").unwrap_or_default();
     let mut exits = read_exits(&fields);
     let kind = match of {
@@ -57,7 +62,7 @@ pub(crate) fn read(node: &Node<'_>, faults: &Faults) -> Option<Gate> {
         _ => None,
     });
     if let Some(gate) = &mut gate {
-        (gate.detour, gate.delivery) = (detour, delivery);
+        (gate.detour, gate.delivery, gate.wait_for) = (detour, delivery, wait_for);
         (gate.metadata, gate.exits, gate.kind) = (metadata, exits, kind?);
     }
     gate
@@ -96,6 +101,7 @@ fn read_common(fields: &FieldReader<'_, '_>) -> Option<Gate> {
         when,
         on_condition_error,
         detour: false,
+        wait_for: None,
         delivery: false,
         exits: Exits::default(),
         metadata: Map::new(),
@@ -178,7 +184,7 @@ fn read_separate(node: &Node<'_>, faults: &Faults) -> Option<(Vec<GateId>, Ident
 }
 
 /// Fields that only gates have, with the reason why a branch has none.
-const OF_GATES: [(&str, &str); 11] = [
+const OF_GATES: [(&str, &str); 12] = [
     ("type", "a branch is always somebody's work: a fork has no forks and no conditions inside"),
     ("branches", "a fork has no forks inside: name all branches side by side"),
     ("joinStrategy", "the fork says how its branches join"),
@@ -190,6 +196,7 @@ const OF_GATES: [(&str, &str); 11] = [
     ("forEach", "a branch is visited once: put the loop at a gate before or after the fork"),
     ("maxItems", "it belongs to `forEach`, which a branch does not have"),
     ("verifyEach", "it belongs to `forEach`, which a branch does not have"),
+    ("waitFor", "a gate of its own before or after the fork waits for children"),
 ];
 
 fn read_branches(node: &Node<'_>, faults: &Faults) -> Option<Vec<Branch>> {

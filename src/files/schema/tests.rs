@@ -484,6 +484,7 @@ fn full_task() -> Task {
         retry: Some(1),
         outputs: map(),
         metadata: map(),
+        children: [("AOF-abf".parse().unwrap(), Status::Complete)].into(),
         workflow: Some("cafe".to_owned()),
         completion: Some(Stamp { id: "c1".parse().unwrap(), sha256: Digest::of(b"x") }),
         signature: Some(SIGNATURE.parse().unwrap()),
@@ -541,6 +542,7 @@ fn full_task() -> Task {
         tags: vec!["garden".to_owned()],
         metadata: map(),
         depends_on: vec!["AOF-abd".parse().unwrap()],
+        parent: Some("AOF-abe".parse().unwrap()),
     }
 }
 

@@ -18,6 +18,7 @@ pub(crate) fn fields(task: &Task) -> Map {
         "tags": task.tags,
         "metadata": task.metadata,
         "dependsOn": task.depends_on,
+        "parent": task.parent,
     });
     let own = json!({
         "id": task.id,
@@ -125,6 +126,7 @@ fn decoded(
         tags: fields.list("tags").unwrap_or_default(),
         metadata: fields.object("metadata").unwrap_or_default(),
         depends_on: fields.list("dependsOn").unwrap_or_default(),
+        parent: fields.parsed("parent"),
     };
     check_status(&task, origin, &fields);
     Some((task, origin))

@@ -74,6 +74,7 @@ fn ended(file: &TaskFile) -> Task {
         metadata: Map::new(),
         workflow: Some("0123456789abcdef".into()),
         completion: None,
+        children: std::collections::BTreeMap::new(),
         signature: None,
     });
     task.updated = exited;

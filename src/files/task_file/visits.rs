@@ -1,10 +1,16 @@
 //! The visits of a task: the open one (`gate`), and the entries of `gateHistory`. Read strictly.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::{TaskFile, applying};
-use crate::domain::{Ending, LoopItem, OpenBranch, OpenVisit, Stamp, Station, Visit};
-use crate::files::config::decode::{Faults, FieldReader, point_in_time, text_of};
+use crate::domain::{
+    Ending, LoopItem, OpenBranch, OpenVisit, Stamp, Station, Status, TaskId, Visit,
+};
+use crate::files::config::decode::{
+    Faults, FieldReader, parse_key, parse_node, point_in_time, text_of,
+};
 use crate::files::yaml::{MappingEntry, Node, NodeKind};
 
 /// Reads the open visit. Its number is the length of the history without the entries of the open fork's branches.
@@ -138,6 +144,7 @@ fn read_visit(node: &Node<'_>, faults: &Faults) -> Option<Visit> {
         retry: fields.parsed("retry"),
         outputs: fields.object("outputs").unwrap_or_default(),
         metadata: fields.object("metadata").unwrap_or_default(),
+        children: fields.with("children", read_children).unwrap_or_default(),
         workflow: fields.text("workflow"),
         completion: fields.take("completion").and_then(|node| read_stamp(node, faults)),
         signature: fields.parsed("signature"),
@@ -162,6 +169,17 @@ fn read_item(node: &Node<'_>, faults: &Faults) -> Option<LoopItem> {
         fields.fault("index", "inconsistent_visit", message, help);
     }
     Some(item)
+}
+
+fn read_children(node: &Node<'_>, faults: &Faults) -> BTreeMap<TaskId, Status> {
+    if !matches!(node.kind, NodeKind::Mapping(_)) {
+        faults.wrong_kind(node, "`children` is a mapping from tasks to their states", "");
+    }
+    let child = |entry: &MappingEntry<'_>| {
+        let state = parse_node(&entry.value, "the state of a child is a text", faults);
+        Some((parse_key(&entry.key, faults)?, state?))
+    };
+    node.entries().iter().filter_map(child).collect()
 }
 
 fn read_stamp(node: &Node<'_>, faults: &Faults) -> Option<Stamp> {
@@ -199,6 +217,7 @@ pub(crate) fn visit_value(visit: &Visit) -> Value {
         "escalatedTo": visit.escalated_to,
         "outputs": visit.outputs,
         "metadata": visit.metadata,
+        "children": visit.children,
         "workflow": visit.workflow,
         "completion": visit.completion.as_ref().map(stamp_value),
         "signature": visit.signature.as_ref().map(|signature| format!("{signature}\n")),

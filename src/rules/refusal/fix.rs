@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Flaw, NAMESPACE, Refusal, ToSign, meant_outcome, sample};
+use super::{Flaw, NAMESPACE, Refusal, about_children, meant_outcome, of_signature, sample};
 use crate::domain::{
-    GateId, Identity, LostDependency, Map, Outcome, PublicKey, RoleId, Ticket, listed, nearest,
+    GateId, Identity, LostDependency, Map, Outcome, RoleId, Ticket, listed, nearest,
 };
 use crate::rules::outputs::Problem;
 
@@ -70,6 +70,7 @@ impl Refusal {
             Self::Held { task, .. } => {
                 format!("wait until a person sets it going again, as with `aof task unblock {task}`")
             }
+            Self::ChildrenOpen { task, children, .. } => about_children(task, children),
             Self::NotDue { .. } => "nothing is to be done".to_owned(),
             Self::WrongRole { members, role, .. } if members.is_empty() => {
                 format!("nobody can complete it yet: add an agent to role `{role}` in org.yaml")
@@ -193,27 +194,6 @@ impl Refusal {
     }
 }
 
-fn of_signature(wanted: &ToSign) -> String {
-    let key = |key: &PublicKey| format!("  {} {}", key.fingerprint(), key.comment());
-    let keys: Vec<String> = wanted.keys.iter().map(|own| key(own).trim_end().to_owned()).collect();
-    let keys = keys.join("\n");
-    match &wanted.flaw {
-        Flaw::Missing | Flaw::OtherText => format!(
-            "`aof task complete` signs by itself, through the ssh agent or with the key file that `--sign-with FILE` names; \
-             `aof task sign FILE` signs a completion file; or sign `toSign` with `ssh-keygen -Y sign -n {NAMESPACE}`, and send the same \
-             completion again with its `id` and the `signature`. Its keys are\n{keys}"
-        ),
-        Flaw::OtherUse { .. } => {
-            format!("sign with `ssh-keygen -Y sign -n {NAMESPACE}`, or by `aof task complete`")
-        }
-        Flaw::OtherKey { .. } => format!("sign with one of these:\n{keys}"),
-        Flaw::NoKey { key } => format!(
-            "leave the signature out; or have the key committed in org.yaml: `agents: {{{}: {{signingKey: \"{key}\"}}}}`",
-            wanted.agent
-        ),
-    }
-}
-
 fn question(meant: Option<&str>) -> String {
     meant.map(|word| format!("did you mean `{word}`? ")).unwrap_or_default()
 }
@@ -265,6 +245,7 @@ impl Refusal {
             Self::AssignedToAnother { .. } => "assigned_to_another",
             Self::ClaimLost { .. } => "claim_lost",
             Self::Held { .. } => "task_held",
+            Self::ChildrenOpen { .. } => "children_open",
             Self::NotDue { .. } => "not_due",
             Self::WrongRole { .. } => "wrong_role",
             Self::RejectNotAllowed { .. } => "reject_not_allowed",
@@ -435,6 +416,13 @@ impl Refusal {
             Self::MissingReason { .. } => json!({"requiredField": "reason"}),
             Self::NotPermitted { agent, act } => json!({"yourAgentId": agent, "permission": act}),
             Self::Held { task, reasons } => json!({"task": task, "blockers": reasons}),
+            Self::ChildrenOpen { task, gate, children } => {
+                let children: Map = children
+                    .iter()
+                    .map(|(child, status)| (child.to_string(), json!(status)))
+                    .collect();
+                json!({"task": task, "gate": gate, "children": children})
+            }
             Self::NotDue { ticket, at } => {
                 json!({"task": ticket, "deadline": at.map(|at| at.to_string())})
             }

@@ -22,6 +22,7 @@ pub(crate) fn gate(name: &str, role: &str) -> Gate {
         when: None,
         on_condition_error: OnConditionError::Skip,
         detour: false,
+        wait_for: None,
         delivery: false,
         exits: Exits::default(),
         metadata: Map::new(),
@@ -133,6 +134,7 @@ pub(crate) fn new_task(tags: &[&str]) -> Task {
         tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
         metadata: Map::new(),
         depends_on: Vec::new(),
+        parent: None,
     }
 }
 
@@ -168,6 +170,7 @@ pub(crate) fn completion(agent: &str, outcome: &str) -> Completion {
         fields: None,
         id: id("unset"),
         signature: None,
+        facts: Facts::default(),
     }
 }
 

@@ -4,6 +4,7 @@ use super::claims;
 use super::fold::{self, arrive, not_looping};
 use super::reply::{fill_from_text, first_line, reading, take_fields, text, verdict};
 use super::visit::{Transition, blank, check_ticket};
+use super::waiting;
 use crate::domain::{
     BODY_LIMIT, Completion, Ending, Event, Fork, GateId, GateKind, Map, OpenVisit, Outcome,
     SUSPEND, Stamp, Status, Task, TroubleAction, Visit, Work, Workflow,
@@ -50,12 +51,16 @@ pub(crate) fn complete(
     let Interpreted { outcome, completion, warnings } =
         interpret(rules, workflow, task, &workplace, completion)?;
     let mut visit = entry(&workplace, open, &completion, stamp, outcome.clone());
+    visit.children.clone_from(&completion.facts.children);
     let said = match workflow.gates[index].fork().zip(branch) {
         Some((fork, id)) => record_branch_verdict(rules, task, fork, &id, &outcome, &mut visit),
         None => Some(outcome),
     };
     let mut step =
         end_visit(transition, workflow, index, said.as_ref(), visit, completion.body.as_deref());
+    if let Some(entry) = step.task.history.get(task.history.len()) {
+        waiting::check_children(task, entry)?;
+    }
     step.warnings.splice(0..0, warnings);
     Ok(step.into())
 }
@@ -191,6 +196,9 @@ fn end_visit(
         visit.retry = passage.retry;
         visit.escalated_to = passage.escalated_to;
         trouble = passage.trouble;
+    }
+    if !waiting::counts_children(workflow, index, &visit) {
+        visit.children.clear();
     }
     let mut step = WorkflowStep::silent(task.clone());
     step.events.extend(visit.skipped.iter().map(|gate| Event::Skipped { gate: gate.clone() }));

@@ -8,3 +8,4 @@ pub(crate) mod repeated;
 pub(crate) mod reply;
 pub(crate) mod rule_changes;
 pub(crate) mod visit;
+pub(crate) mod waiting;

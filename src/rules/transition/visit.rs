@@ -1,5 +1,7 @@
 //! The input of a transition, and the entries that end visits.
 
+use std::collections::BTreeMap;
+
 use crate::domain::{
     AgentId, Destination, Ending, Gate, GateId, Map, OpenVisit, Permission, Task, Ticket,
     Timestamp, Visit, Workflow,
@@ -184,6 +186,7 @@ pub(crate) fn blank(open: &OpenVisit, outcome: Ending) -> Visit {
         retry: None,
         outputs: Map::new(),
         metadata: Map::new(),
+        children: BTreeMap::new(),
         workflow: None,
         completion: None,
         signature: None,

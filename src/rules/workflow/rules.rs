@@ -113,6 +113,10 @@ fn of_gate(gate: &Gate) -> Map {
     fields.insert("onConditionError".to_owned(), json!(gate.on_condition_error.as_str()));
     fields.insert("detour".to_owned(), json!(gate.detour));
     fields.insert("exits".to_owned(), of_exits(&gate.exits));
+    // What workflows did not have before is hashed only where it is said: old hashes stay.
+    if let Some(wait_for) = gate.wait_for {
+        fields.insert("waitFor".to_owned(), json!(wait_for.as_str()));
+    }
     fields.insert(
         "work".to_owned(),
         match &gate.kind {

@@ -10,6 +10,7 @@ use crate::rules::{Waits, circle_of, circles};
 use crate::storage::ProjectPath;
 use crate::storage::task_files;
 use crate::storage::task_files::WalkEntry;
+use crate::tasks::headers::children;
 use crate::tasks::headers::listing::{ListScope, Listing, read_all};
 use crate::tasks::headers::summary::TaskSummary;
 use crate::tasks::state::task_state::parse;
@@ -21,6 +22,8 @@ pub(crate) struct Dependencies {
     lost: HashMap<TaskId, LostDependency>,
     /// Ids that no file has.
     missing: HashSet<TaskId>,
+    /// Tasks at gates that wait for their children.
+    waiting: HashSet<TaskId>,
 }
 
 impl Dependencies {
@@ -29,7 +32,8 @@ impl Dependencies {
         let known: HashMap<&TaskId, (&TaskSummary, &ProjectPath)> =
             listing.tasks.iter().map(|(task, path)| (&task.id, (task, path))).collect();
         let wanted = listing.tasks.iter().filter(|(task, _)| !task.is_finished());
-        let mut all = Self::default();
+        let waiting = children::waiting(workspace, in_force, listing);
+        let mut all = Self { waiting, ..Self::default() };
         let mut elsewhere: HashSet<TaskId> = HashSet::new();
         for id in wanted.flat_map(|(task, _)| &task.depends_on) {
             match known.get(id) {
@@ -80,9 +84,10 @@ impl Dependencies {
         self.lost.extend(lost.map(|lost| (id.clone(), lost)));
     }
 
-    /// Returns whether everything that the task depends on is complete.
+    /// Returns whether everything that the task depends on is complete, and its gate waits for no children.
     pub(crate) fn are_met(&self, task: &TaskSummary) -> bool {
         !task.depends_on.iter().any(|id| self.unmet.contains(id))
+            && !self.waiting.contains(&task.id)
     }
 
     /// Returns the lost dependencies of the task if they differ from those it knows; `None` for tasks in progress.
@@ -113,12 +118,22 @@ fn read(
     Some(parse(in_force, id, path, &snapshot.bytes, workspace.now()).ok()?.task)
 }
 
-/// Returns the dependency graph of the unfinished tasks.
+/// Returns which unfinished tasks wait for which: for what they depend on, and for their children.
 fn waits(listing: &Listing) -> Waits<'_> {
     let active = listing.tasks.iter().map(|(task, _)| task).filter(|task| !task.is_finished());
-    active
-        .map(|task| (task.id.as_str(), task.depends_on.iter().map(TaskId::as_str).collect()))
-        .collect()
+    let mut waits = Waits::new();
+    for task in active {
+        add_waits(&mut waits, task);
+    }
+    waits
+}
+
+fn add_waits<'t>(waits: &mut Waits<'t>, task: &'t Task) {
+    let id = task.id.as_str();
+    waits.entry(id).or_default().extend(task.depends_on.iter().map(TaskId::as_str));
+    if let Some(parent) = &task.parent {
+        waits.entry(parent.as_str()).or_default().push(id);
+    }
 }
 
 fn owned(circle: Vec<&str>) -> Vec<String> {
@@ -127,7 +142,7 @@ fn owned(circle: Vec<&str>) -> Vec<String> {
 
 /// Returns the circles of tasks that wait for each other, and are never handed out.
 pub(crate) fn waiting_in_circles(listing: &Listing) -> Vec<Vec<String>> {
-    if listing.tasks.iter().all(|(task, _)| task.depends_on.is_empty()) {
+    if listing.tasks.iter().all(|(task, _)| task.depends_on.is_empty() && task.parent.is_none()) {
         return Vec::new();
     }
     circles(&waits(listing)).into_iter().map(owned).collect()
@@ -143,24 +158,25 @@ pub(crate) fn circle_around(
     circle_of(&waits(&listing), id.as_str()).map(owned)
 }
 
-/// Fails if these dependencies would make the task wait for itself.
+/// Fails if the task, as it will be, would wait for itself.
 pub(crate) fn refuse_circle(
     workspace: &Workspace,
     in_force: &InForce,
-    id: &TaskId,
-    depends_on: &[TaskId],
+    task: &Task,
 ) -> Result<(), ProjectError> {
-    let listing = read_all(workspace, in_force, ListScope::Active);
+    let mut listing = read_all(workspace, in_force, ListScope::Active);
+    listing.tasks.retain(|(other, _)| other.id != task.id);
     let mut waits = waits(&listing);
-    waits.insert(id.as_str(), depends_on.iter().map(TaskId::as_str).collect());
-    let Some(circle) = circle_of(&waits, id.as_str()) else { return Ok(()) };
+    add_waits(&mut waits, task);
+    let Some(circle) = circle_of(&waits, task.id.as_str()) else { return Ok(()) };
     Err(ProjectError::Unfit {
         code: "dependency_circle",
         problem: format!(
             "these would wait for each other, and none would ever be handed out: {}",
             circle_text(&circle)
         ),
-        fix: "leave one of these dependencies out".to_owned(),
+        fix: "leave one of these out: a task waits for what it depends on, and for its children"
+            .to_owned(),
     })
 }
 

@@ -1,5 +1,6 @@
 //! Summaries of tasks: what lists, dispatch and counts need of every task.
 
+pub(crate) mod children;
 pub(crate) mod dependencies;
 pub(crate) mod list;
 pub(crate) mod listing;

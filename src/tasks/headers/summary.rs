@@ -15,7 +15,7 @@ use crate::rules::{Rules, Stay, is_nobody, lost_dependencies, owed, stay};
 use crate::storage::ProjectPath;
 
 /// Changes when a summary's shape or meaning does: older caches are made anew.
-pub(crate) const SCHEMA: &str = "15";
+pub(crate) const SCHEMA: &str = "16";
 
 /// The status of a hand-made file that nobody has taken up.
 pub(crate) const NEW: &str = "new";
@@ -229,6 +229,7 @@ pub(crate) fn summary_value(summary: &TaskSummary, path: &ProjectPath) -> Value 
         "tags": summary.tags,
         "blockers": summary.blockers,
         "dependsOn": summary.depends_on,
+        "parent": summary.parent,
         "path": path.as_str(),
     })
 }

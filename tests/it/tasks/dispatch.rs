@@ -369,7 +369,7 @@ fn circles_are_refused_and_told_of() {
     assert_eq!(
         refused.stderr,
         "error: these would wait for each other, and none would ever be handed out: AOF-xxxxx -> AOF-xxxxx -> AOF-xxxxx -> AOF-xxxxx\n\n\
-         hint: leave one of these dependencies out\n"
+         hint: leave one of these out: a task waits for what it depends on, and for its children\n"
     );
     env.edit(&env.task_path(&one), "routing:", &format!("dependsOn: [{three}]\nrouting:"));
     let told = "these wait for each other, so none of them is handed out: AOF-xxxxx -> AOF-xxxxx -> AOF-xxxxx -> AOF-xxxxx";

@@ -1,0 +1,50 @@
+//! Gates that wait for the children of a task: `waitFor: children`.
+
+use std::collections::BTreeMap;
+
+use crate::domain::{Destination, Ending, Outcome, Status, Task, TaskId, Visit, WaitFor, Workflow};
+use crate::rules::refusal::Refusal;
+use crate::rules::workflow::graph::is_backward;
+use crate::rules::workflow::rules::Rules;
+
+/// Returns whether the task is at a gate that waits for its children.
+pub fn waits_for_children(rules: &Rules, task: &Task) -> bool {
+    let gate = task.gate.as_ref().map(|open| &open.current);
+    let found = rules.workflow_of(task).zip(gate).and_then(|(workflow, id)| workflow.gate(id));
+    found.is_some_and(|(_, gate)| gate.wait_for == Some(WaitFor::Children))
+}
+
+/// Returns whether a child in that state lets its parent pass.
+pub fn is_over(status: Status) -> bool {
+    matches!(status, Status::Complete | Status::Cancelled)
+}
+
+/// Returns whether the entry leads on from a gate that waits for children. A task that is blocked, sent back, failed or called off
+/// does not pass its gate.
+pub(crate) fn counts_children(workflow: &Workflow, index: usize, entry: &Visit) -> bool {
+    let judged = !matches!(
+        entry.outcome,
+        Ending::Completed(Outcome::Blocked | Outcome::NeedsReview | Outcome::Failed)
+    );
+    let leads_on = match &entry.to {
+        Some(Destination::End) => true,
+        Some(Destination::Gate(to)) => !is_backward(workflow, index, to),
+        Some(Destination::Cancelled | Destination::Fail) | None => false,
+    };
+    workflow.gates[index].wait_for == Some(WaitFor::Children) && judged && leads_on
+}
+
+/// Refuses an entry that leads on while children are open.
+pub(crate) fn check_children(task: &Task, entry: &Visit) -> Result<(), Refusal> {
+    let children = open_children(&entry.children);
+    if children.is_empty() {
+        return Ok(());
+    }
+    Err(Refusal::ChildrenOpen { task: task.id.clone(), gate: entry.gate.clone(), children })
+}
+
+/// Returns the children that are not over.
+pub fn open_children(children: &BTreeMap<TaskId, Status>) -> Vec<(TaskId, Status)> {
+    let open = children.iter().filter(|(_, status)| !is_over(**status));
+    open.map(|(child, status)| (child.clone(), *status)).collect()
+}
