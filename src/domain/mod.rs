@@ -3,6 +3,7 @@
 //! No I/O, no clock, no serde of foreign shapes: `files` turns bytes into these values and back. Every value that can be
 //! wrong is parsed once, at the edge, into a type that cannot be.
 
+pub(crate) mod acceptance;
 pub(crate) mod event;
 pub(crate) mod histogram;
 pub(crate) mod id;

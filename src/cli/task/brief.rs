@@ -18,6 +18,7 @@ use crate::rules::brief::{GateContext, Statement};
 use crate::rules::template::as_text;
 use crate::rules::{Rules, Workplace};
 use crate::tasks::plan::{Changed, DryRun};
+use crate::tasks::state::acceptance::test_lines;
 use crate::tasks::view::brief::{
     brief_markdown, brief_value, output_lines, place_in_loops, task_brief, verdict_in_words,
 };
@@ -119,6 +120,7 @@ fn page(file: &TaskFile, context: &GateContext, agent: Option<&AgentId>) -> Stri
         page.line(format!("  as in {}", one_line(&form.example.to_string())));
     }
     page.section("Files", &context.files);
+    page.section("Tests", &test_lines(file));
     page.section("Tips", &context.tips);
     for review in context.review.iter().chain(&context.earlier) {
         page.review(review, None, now());

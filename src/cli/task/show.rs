@@ -18,8 +18,10 @@ use crate::domain::{
 use crate::files::printable::{inert, one_line};
 use crate::files::task_file::Origin;
 use crate::history::verify::signatures::evidence;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{NAMESPACE, Rules, escalation};
+use crate::tasks::state::acceptance::{test_lines, tests_in_worktree};
 use crate::tasks::view::task_view::{
     HistoryView, TaskView, history, history_value, show, task_value,
 };
@@ -40,6 +42,11 @@ pub(crate) fn run_show(session: &Session, args: &ShowArgs) -> CliResult {
         let problem = &frozen.problem;
         session.warn(&inert(&format!("it is frozen: {problem}; this is what HEAD has")));
         session.output.say(format!("  {}", inert(&frozen.fix)));
+    }
+    if let Err(error @ ProjectError::InvalidTests { .. }) =
+        tests_in_worktree(&workspace, &args.ticket.task, &view.path, &view.file)
+    {
+        session.warn(&format!("{error}: `aof task test {}` says why", args.ticket.task));
     }
     if session.output.is_json() {
         let mut value = task_value(&in_force.rules, &view.file, &view.path);
@@ -64,6 +71,7 @@ fn page(rules: &Rules, view: &TaskView, file: &str, now: Timestamp) -> String {
         page.facts(&branches);
     }
     page.text(task.description.as_deref().unwrap_or_default());
+    page.section("Tests", &test_lines(&view.file));
     page.section("Blocked by", &task.blockers);
     if let Some(review) = &task.review {
         page.review(review, Some(&review.from_gate), now);

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::domain::{GateId, Map, Ticket};
+use crate::files::acceptance::{TESTS, TESTS_FILE};
 use crate::files::printable::{inert, one_line};
 use crate::files::task_file::{Origin, TaskFile, review_value};
 use crate::files::yaml::Node;
@@ -13,6 +14,7 @@ use crate::rules::brief::{GateContext, OutputForm, Statement};
 use crate::rules::outputs::Field;
 use crate::rules::template::as_text;
 use crate::rules::{Refusal, Rules, Workplace};
+use crate::tasks::state::acceptance::test_lines;
 use crate::tasks::view::task_view::{brief_of, escalation_value, show, without_nulls};
 
 /// Returns the task with the brief of its gate, or of the branch that the ticket names. Fails if the task has ended or its gate is not in
@@ -97,6 +99,7 @@ pub(crate) fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
         without_nulls(json!({"with": own.kind, "agent": agent, "at": at, "text": own.text}))
     };
     let statements: Vec<Value> = context.statements.iter().map(said).collect();
+    let field = |key| file.field(key).filter(|node| !node.is_null()).map(Node::to_value);
     let earlier: Vec<Value> = context.earlier.iter().map(review_value).collect();
     without_nulls(json!({
         "id": file.task.id.as_str(),
@@ -104,6 +107,8 @@ pub(crate) fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
         "title": file.task.title,
         "description": file.task.description,
         "body": file.body(),
+        "tests": field(TESTS),
+        "testsFile": field(TESTS_FILE),
         "gate_context": without_nulls(json!({
             "prompt": context.prompt,
             "item": context.item.as_ref().map(|(item, value)| {
@@ -125,7 +130,7 @@ pub(crate) fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
         "statements": some(&statements),
         "escalated": context.escalation.as_ref().map(escalation_value),
         "claimedUntil": context.claimed_until.map(|end| end.to_string()),
-        "routing": file.field("routing").filter(|node| !node.is_null()).map(Node::to_value),
+        "routing": field("routing"),
     }))
 }
 
@@ -210,6 +215,7 @@ pub(crate) fn brief_markdown(file: &TaskFile, context: &GateContext, renewal: &s
         section(&format!("Outputs with `{}`", form.outcome), lines);
     }
     section("Files", context.files.iter().map(|path| format!("- `{}`", one_line(path))).collect());
+    section("Tests", items(&test_lines(file)));
     section("Tips", items(&context.tips));
     let kept = |end| format!("Work that goes on beyond {end} is kept by {renewal}.");
     section("Time", context.claimed_until.map(kept).into_iter().collect());
