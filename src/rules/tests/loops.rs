@@ -11,14 +11,14 @@ use crate::rules::{
     Act, Actor, Refusal, Rules, StateChange, Workplace, explain, preview, refuse_repeated,
 };
 
-fn for_each(list: &str, max_items: usize, verify_each: Option<&str>) -> Option<ForEach> {
-    Some(ForEach { list: list.to_owned(), max_items, verify_each: verify_each.map(id) })
+fn for_each(list: &str, max_items: usize, verify_each: Option<&str>) -> ForEach {
+    ForEach { list: list.to_owned(), max_items, verify_each: verify_each.map(id) }
 }
 
 /// plan -> implement (each of plan.stories, verified at verify) -> ship; verify is a detour.
 fn looping(verify_each: Option<&str>) -> Workflow {
     let mut implement = with(gate("implement", "backend"), |duty| {
-        duty.for_each = for_each("plan.stories", 3, verify_each);
+        duty.for_each = Some(for_each("plan.stories", 3, verify_each));
         duty.brief.entry.instructions = Some("Do {{item.title}} of {{item}}".to_owned());
     });
     implement.exits.max_retries = None;
@@ -199,7 +199,7 @@ fn the_item_stands_when_the_rules_change() {
     let mut flow = looping(Some("verify"));
     flow.gates.pop();
     if let GateKind::Work(duty) = &mut flow.gates[1].kind {
-        duty.for_each = for_each("plan.stories", 1, None);
+        duty.for_each = Some(for_each("plan.stories", 1, None));
     }
     let new = rules(flow);
     let moved = step(&new, &task, &Act::Move, 50).unwrap().task;
@@ -272,7 +272,7 @@ fn what_is_wrong_with_a_loop_is_found_when_it_is_loaded() {
     let list = |list: &str, verify: Option<&str>| {
         let mut flow = looping(Some("verify"));
         if let GateKind::Work(duty) = &mut flow.gates[1].kind {
-            duty.for_each = for_each(list, 3, verify);
+            duty.for_each = Some(for_each(list, 3, verify));
         }
         flow
     };
@@ -285,7 +285,7 @@ fn what_is_wrong_with_a_loop_is_found_when_it_is_loaded() {
     assert_eq!(codes(list("plan.stories", Some("nobody")))[0], "unknown_gate");
     let mut flow = looping(Some("verify"));
     flow.gates[3] = with(flow.gates[3].clone(), |duty| {
-        duty.for_each = for_each("plan.stories", 3, None);
+        duty.for_each = Some(for_each("plan.stories", 3, None));
     });
     assert_eq!(codes(flow), ["loop_at_detour"]);
     let repeat = Some(Repeat { until: "context.".into(), max: 1, on_exhausted: Exhausted::Block });
@@ -305,7 +305,7 @@ fn workflows() -> impl Strategy<Value = Workflow> {
         |([first, second, decides, previous], when, repeat, retries)| {
             let verify = |is_verified: bool| is_verified.then_some("verify");
             let mut one = with(reviewing("one", "backend"), |duty| {
-                duty.for_each = for_each("plan.a", 4, verify(first));
+                duty.for_each = Some(for_each("plan.a", 4, verify(first)));
                 duty.can_skip = true;
             });
             if decides {
@@ -313,7 +313,7 @@ fn workflows() -> impl Strategy<Value = Workflow> {
                 one.exits.max_retries = Some(2);
             }
             let mut two = with(gate("two", "backend"), |duty| {
-                duty.for_each = for_each("plan.b", 4, verify(second));
+                duty.for_each = Some(for_each("plan.b", 4, verify(second)));
             });
             two.when = [None, Some("tags.includes('x')"), Some("gateHistory.length % 2 === 0")]
                 [when]
@@ -335,7 +335,7 @@ fn workflows() -> impl Strategy<Value = Workflow> {
             });
             let rejection =
                 if previous { RejectionStrategy::Previous } else { RejectionStrategy::Origin };
-            Workflow { repeat, rejection, ..workflow(gates) }
+            Workflow { rejection, repeat, ..workflow(gates) }
         },
     )
 }
