@@ -41,8 +41,9 @@ pub use task::{
 };
 pub use words::{Severity, Unknown, did_you_mean, listed, nearest};
 pub use workflow::definition::{
-    ContextRules, FieldFate, ImportRemark, RejectionStrategy, Workflow,
+    ContextRules, FieldFate, ImportRemark, RejectionStrategy, Repeat, Workflow,
 };
+pub use workflow::for_each::{ForEach, LoopItem};
 pub use workflow::gate::{
     Branch, Brief, BriefText, Duty, EndsAs, Exhausted, Exits, Fork, Gate, GateCheck, GateKind,
     GateType, Identity, JoinStrategy, OnConditionError, Route, Signal, Station, Target, Verdict,

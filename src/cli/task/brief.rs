@@ -15,11 +15,12 @@ use crate::files::printable::one_line;
 use crate::files::task_file::{Origin, TaskFile};
 use crate::project::rule_lookup::check_agent;
 use crate::rules::brief::{GateContext, Statement};
+use crate::rules::template::as_text;
 use crate::rules::{Rules, Workplace};
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::state::acceptance::test_lines;
 use crate::tasks::view::brief::{
-    brief_markdown, brief_value, output_lines, task_brief, verdict_in_words,
+    brief_markdown, brief_value, output_lines, place_in_loops, task_brief, verdict_in_words,
 };
 use crate::tasks::view::task_view::eligible_agents;
 use crate::tasks::view::task_view::{brief_of, changed_value, warnings_value};
@@ -94,6 +95,12 @@ pub(crate) fn run(session: &Session, args: &BriefArgs) -> CliResult {
 fn page(file: &TaskFile, context: &GateContext, agent: Option<&AgentId>) -> String {
     let mut page = TaskPage::of(&file.task);
     page.line(format!("  gate {}, ticket {}", context.gate, context.ticket));
+    if let Some(place) = place_in_loops(context) {
+        page.line(format!("  {place}"));
+    }
+    if let Some((_, value)) = &context.item {
+        page.text(&as_text(value));
+    }
     if let Some(escalation) = &context.escalation {
         page.line(format!("  {}", one_line(&escalation.to_string())));
     }

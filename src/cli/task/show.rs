@@ -13,8 +13,7 @@ use crate::cli::{
     CliError, CliResult, Session, bold, counted, cyan, green, indented, length, red, yellow,
 };
 use crate::domain::{
-    Destination, Ending, GateId, Outcome, Priority, RoleId, Status, TaskId, Ticket, Timestamp,
-    Visit,
+    Ending, GateId, Outcome, Priority, RoleId, Status, TaskId, Ticket, Timestamp, Visit,
 };
 use crate::files::printable::{inert, one_line};
 use crate::files::task_file::Origin;
@@ -248,6 +247,7 @@ fn open_visit(view: &HistoryView) -> Option<String> {
         _ => "waiting".to_owned(),
     };
     let mut facts = vec![
+        ("Item", open.item.map(|item| item.to_string())),
         ("Agent", task.routing.agent.as_ref().map(ToString::to_string)),
         ("Duration", Some(format!("{} ({state})", length(lasting)))),
     ];
@@ -280,8 +280,10 @@ fn outcome(ending: &Ending) -> String {
 
 /// Returns where the visit led, unless the task stayed.
 fn destination(visit: &Visit) -> String {
-    let left = visit.to.as_ref().filter(|to| **to != Destination::Gate(visit.gate.clone()));
-    left.map(|to| format!(" -> {}", to.noun())).unwrap_or_default()
+    let left = visit.to.as_ref().filter(|_| !visit.stays());
+    let item = visit.to_item.map(|item| format!(", {item}")).unwrap_or_default();
+    let round = visit.round.map(|round| format!(", round {round}")).unwrap_or_default();
+    left.map(|to| format!(" -> {}{item}{round}", to.noun())).unwrap_or_default()
 }
 
 fn blockers(list: &[String]) -> String {

@@ -414,6 +414,7 @@ fn implicit() -> Workflow {
         default_outcome: Outcome::Complete,
         rejection: RejectionStrategy::Origin,
         holds_rejections: false,
+        repeat: None,
         gates: vec![gate],
     }
 }

@@ -109,5 +109,6 @@ fn last_said(history: &[Visit]) -> Option<&[Visit]> {
 }
 
 fn leads_on(entry: &Visit) -> bool {
-    matches!(&entry.to, Some(Destination::Gate(gate)) if *gate != entry.gate)
+    let is_next_item = entry.to_item != entry.item;
+    matches!(&entry.to, Some(Destination::Gate(gate)) if *gate != entry.gate || is_next_item)
 }

@@ -30,7 +30,8 @@ pub(crate) fn leads_on(workflow: &Workflow, index: usize, entry: &Visit) -> bool
     );
     let is_forward = match &entry.to {
         Some(Destination::End) => true,
-        Some(Destination::Gate(to)) => !is_backward(workflow, index, to),
+        // A new round is not a way back.
+        Some(Destination::Gate(to)) => entry.round.is_some() || !is_backward(workflow, index, to),
         Some(Destination::Cancelled | Destination::Fail) | None => false,
     };
     judged && is_forward

@@ -12,6 +12,7 @@ use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::brief::{GateContext, OutputForm, Statement};
 use crate::rules::outputs::Field;
+use crate::rules::template::as_text;
 use crate::rules::{Refusal, Rules, Workplace};
 use crate::tasks::state::acceptance::test_lines;
 use crate::tasks::view::task_view::{brief_of, escalation_value, show, without_nulls};
@@ -110,6 +111,10 @@ pub(crate) fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
         "testsFile": field(TESTS_FILE),
         "gate_context": without_nulls(json!({
             "prompt": context.prompt,
+            "item": context.item.as_ref().map(|(item, value)| {
+                json!({"index": item.index, "of": item.of, "value": value})
+            }),
+            "round": context.round.map(|(round, max)| json!({"number": round, "max": max})),
             "role": context.role,
             "gate": context.gate.to_string(),
             "expectations": context.expectations,
@@ -145,6 +150,14 @@ fn output_value(form: &OutputForm) -> Value {
         "fields": form.fields.iter().map(field).collect::<Vec<_>>(),
         "example": form.example,
     })
+}
+
+/// Returns which item and which round a visit is about.
+pub(crate) fn place_in_loops(context: &GateContext) -> Option<String> {
+    let item = context.item.as_ref().map(|(item, _)| item.to_string());
+    let round = context.round.map(|(round, max)| format!("round {round} of at most {max}"));
+    let parts: Vec<String> = item.into_iter().chain(round).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// Explains how an agent's text can state the outcome.
@@ -184,6 +197,9 @@ pub(crate) fn brief_markdown(file: &TaskFile, context: &GateContext, renewal: &s
     let items = |list: &[String]| -> Vec<String> {
         list.iter().map(|item| format!("- {}", one_line(item))).collect()
     };
+    let place = place_in_loops(context);
+    section("Item", context.item.iter().map(|(_, value)| inert(&as_text(value))).collect());
+    section("Loop", place.map(|place| format!("This is {place}.")).into_iter().collect());
     let block = |text: &Option<String>| text.iter().map(|text| inert(text.trim_end())).collect();
     section("Escalated", context.escalation.iter().map(|own| one_line(&own.to_string())).collect());
     section("Asked", block(&context.prompt));

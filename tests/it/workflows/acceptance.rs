@@ -660,6 +660,7 @@ fn checks_are_for_gates_where_somebody_works() {
             "{id: a, role: builder, detour: true, check: tests}",
             "`check` is for gates of the main line",
         ),
+        ("{id: a, role: builder, check: tests, forEach: input.list}", "`check` is for whole tasks"),
         (
             "{id: a, type: condition, when: 'true', check: tests}",
             "`check` is for gates of the main line",
