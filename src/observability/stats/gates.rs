@@ -377,7 +377,7 @@ pub(crate) fn most_passes(stays: &[EndedVisit], open: Option<Entered<'_>>) -> u3
         }
     };
     let mut last: Option<&EndedVisit> = None;
-    let begins = |last: Option<&EndedVisit>| last.is_some_and(|last| last.ends_round);
+    let begins = |last: Option<&EndedVisit>| last.is_some_and(|last| last.round.is_some());
     for stay in stays {
         if stay.ended == Ending::Reopened.as_str() {
             last = None;
@@ -398,7 +398,7 @@ pub(crate) fn most_passes(stays: &[EndedVisit], open: Option<Entered<'_>>) -> u3
 /// Returns whether the task came to the gate after that visit, and did not just stay there.
 fn is_new(last: Option<&EndedVisit>, at: Entered<'_>) -> bool {
     last.is_none_or(|last| {
-        (gate_of(last), last.item) != at || last.retry.is_some() || last.ends_round
+        (gate_of(last), last.item) != at || last.retry.is_some() || last.round.is_some()
     })
 }
 
@@ -418,7 +418,7 @@ mod tests {
         let back = EndedVisit { item: Some(2), ..sent_back("check", "work") };
         let story = story.then(item("work", "check", 2)).then(back).then(item("work", "check", 2));
         assert_eq!(passes(&story.task()), 2);
-        let round = EndedVisit { ends_round: true, ..passed("work", "work") };
+        let round = EndedVisit { round: Some(2), ..passed("work", "work") };
         let story = Story::new("a").then(round.clone()).then(round).then(passed("work", ""));
         assert_eq!(passes(&story.task()), 1);
     }

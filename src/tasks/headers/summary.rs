@@ -274,8 +274,8 @@ pub(crate) struct EndedVisit {
     pub skipped: Box<[String]>,
     /// The place of the item in its loop that it was about.
     pub item: Option<usize>,
-    /// Whether the next visit begins another round of the workflow.
-    pub ends_round: bool,
+    /// The number of the round that the next visit begins.
+    pub round: Option<u32>,
     /// How often the task has now been sent back there.
     pub retry: Option<u32>,
     /// What the fork came to by it.
@@ -309,7 +309,7 @@ impl EndedVisit {
             to: visit.to.as_ref().map(ToString::to_string),
             skipped: visit.skipped.iter().map(|gate| gate.as_str().into()).collect(),
             item: visit.item.map(|item| item.index),
-            ends_round: visit.round.is_some(),
+            round: visit.round,
             retry: visit.retry,
             join: visit.join.map(|join| {
                 let (fork, failed) = (visit.gate.to_string(), join == Join::Failed);

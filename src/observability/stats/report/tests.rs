@@ -32,7 +32,7 @@ pub(crate) fn passed(gate: &str, to: &str) -> EndedVisit {
         to: Some(to.into()).filter(|_| !to.is_empty()),
         skipped: Box::default(),
         item: None,
-        ends_round: false,
+        round: None,
         retry: None,
         join: None,
     }
