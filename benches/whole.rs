@@ -15,8 +15,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use aof::domain::{
-    Completion, Facts, GateId, Map, OpenVisit, RoleId, Routing, Status, Task, TaskId, TaskLayout,
-    Ticket, Timestamp, WorkflowName,
+    Completion, GateId, Map, OpenVisit, RoleId, Routing, Status, Task, TaskId, TaskLayout, Ticket,
+    Timestamp, WorkflowName,
 };
 use aof::files::task_file;
 use aof::project::workspace::Workspace;
@@ -170,7 +170,7 @@ impl Project {
             fields: None,
             id: format!("bench-{id}").parse().expect("it is an id"),
             signature: None,
-            facts: Facts::default(),
+            facts: Box::default(),
         };
         let workspace = Workspace::open(
             self.folder.path(),

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use aof::domain::{Completion, Facts, Map, Outcome, Task, Ticket, Timestamp};
+use aof::domain::{Completion, Map, Outcome, Task, Ticket, Timestamp};
 use aof::files::config::configuration::{Source, load};
 use aof::rules::{Act, Decision, Rules, decide, edges, preview};
 use aof::tasks::create::{NewTask, new_from};
@@ -75,7 +75,7 @@ fn completion(task: &Task, agent: &str, outcome: &str) -> Act {
         fields: None,
         id: format!("c{}", task.history.len()).parse().expect("it is an id"),
         signature: None,
-        facts: Facts::default(),
+        facts: Box::default(),
     })
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use aof::domain::{Completion, Facts, Map, TaskId};
+use aof::domain::{Completion, Map, TaskId};
 use aof::project::workspace::Workspace;
 use aof::storage::random::ulid;
 use aof::tasks::complete::complete;
@@ -93,7 +93,7 @@ fn say(workspace: &Workspace, task: &TaskId, agent: &str, outcome: &str) {
         fields: None,
         id: ulid(Timestamp::now()).expect("random numbers"),
         signature: None,
-        facts: Facts::default(),
+        facts: Box::default(),
     };
     complete(workspace, &completion, DryRun::No).expect("a completion");
 }

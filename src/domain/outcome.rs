@@ -185,7 +185,7 @@ pub struct Completion {
     /// The agent's signature of the entry that comes of it.
     pub signature: Option<SshSignature>,
     /// What the engine knows besides; no door reads it from what was delivered.
-    pub facts: Facts,
+    pub facts: Box<Facts>,
 }
 
 /// What the checks of a gate found. The entry keeps it.
@@ -331,7 +331,7 @@ mod completion_tests {
             fields: None,
             id: "c1".parse().unwrap(),
             signature: None,
-            facts: Facts::default(),
+            facts: Box::default(),
         }
     }
 

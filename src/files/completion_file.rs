@@ -7,8 +7,8 @@ use super::frontmatter::{Edit, splice};
 use super::yaml::{Fault, MappingEntry, Node, ParseLimits};
 use super::{frontmatter, json as json_file, yaml};
 use crate::domain::{
-    AgentId, Completion, CompletionId, Facts, GateId, Map, Outcome, ReplyFields, SUSPEND,
-    SshSignature, Ticket, nearest,
+    AgentId, Completion, CompletionId, GateId, Map, Outcome, ReplyFields, SUSPEND, SshSignature,
+    Ticket, nearest,
 };
 
 /// The syntax of a completion file, by its suffix.
@@ -64,7 +64,7 @@ pub fn parse(bytes: &[u8], syntax: Syntax, id: &CompletionId) -> Result<Completi
             fields: answer.fields,
             id: answer.id.unwrap_or_else(|| id.clone()),
             signature: answer.signature,
-            facts: Facts::default(),
+            facts: Box::default(),
         })
     });
     faults.or_value(completion)

@@ -228,11 +228,11 @@ pub(crate) fn act_of_entry(before: &Task, entry: &Visit) -> Option<(Act, Timesta
             fields: None,
             id: entry.completion.as_ref()?.id.clone(),
             signature: entry.signature.clone(),
-            facts: Facts {
+            facts: Box::new(Facts {
                 children: entry.children.clone(),
                 checks: entry.checks.clone(),
                 failures: Vec::new(),
-            },
+            }),
         }),
         Ending::Cancelled => Act::Cancel { by, reason },
         Ending::Override => Act::Override { by, to: to?, reason },

@@ -293,6 +293,7 @@ pub(crate) fn is_temporary(error: &ProjectError) -> bool {
         | ProjectError::Frozen { .. }
         | ProjectError::RestoreFailed { .. }
         | ProjectError::UnreadableTask { .. }
+        | ProjectError::InvalidTests { .. }
         // The style in which a person wrote the task file; it may change.
         | ProjectError::Splice {
             refusal: SpliceRefusal::Shared { .. } | SpliceRefusal::Shape { .. } | SpliceRefusal::Layout { .. },
@@ -300,8 +301,7 @@ pub(crate) fn is_temporary(error: &ProjectError) -> bool {
         }
         // HEAD has the task: an editor is replacing the file, or a person deleted it and may restore it.
         | ProjectError::NoTask { committed: Some(_), .. } => true,
-        // A person has to do something before the checks of the gate can run.
-        ProjectError::InvalidTests { .. } => true,
+        // Before the checks of a gate can run, a person has to do something.
         ProjectError::Unfit { code, .. } => matches!(
             *code,
             "rules_not_committed"

@@ -12,7 +12,7 @@ use super::open_project::{OpenProject, ToolError};
 use super::tool_schema::{ArgForm, Argument, Arguments, TASK, Tool, ToolEffect};
 use crate::domain::ssh::SshFault;
 use crate::domain::{
-    AgentId, BODY_LIMIT, Completion, Exhausted, Facts, Outcome, RoleId, SshSignature, Status,
+    AgentId, BODY_LIMIT, Completion, Exhausted, Outcome, RoleId, SshSignature, Status,
 };
 use crate::git::PromptPlace;
 use crate::project::error::ProjectError;
@@ -168,7 +168,7 @@ pub(crate) fn complete_task(
         fields: None,
         id,
         signature: signature(given)?,
-        facts: Facts::default(),
+        facts: Box::default(),
     };
     if let Some(text) = body_text(project, given)? {
         add_text(&mut completion, text);

@@ -15,7 +15,7 @@ use super::verdict::verdict;
 use super::work_finder::{Assignment, CompletedVisit, VisitEnd, VisitState, visit_state};
 use crate::dispatch::claim::claim;
 use crate::dispatch::workplaces::left_behind;
-use crate::domain::{Completion, CompletionId, Facts, Outcome, RunBounds};
+use crate::domain::{Completion, CompletionId, Outcome, RunBounds};
 use crate::files::completion_file::Answer;
 use crate::git::PromptPlace;
 use crate::project::error::ProjectError;
@@ -467,7 +467,7 @@ impl<'a> VisitRun<'a> {
             // An id of the agent's own might have been used already.
             id: run.clone(),
             signature: None,
-            facts: Facts::default(),
+            facts: Box::default(),
         }
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::agents::runner::PersonQuestion;
 use crate::cli::{Output, bold, cyan, dim, now, red, value_of, yellow};
-use crate::domain::{AgentId, Completion, Facts, Map, Outcome};
+use crate::domain::{AgentId, Completion, Map, Outcome};
 use crate::files::printable::{inert, one_line};
 use crate::storage::ProjectPath;
 use crate::storage::random::ulid;
@@ -144,7 +144,7 @@ impl Terminal<'_> {
             fields: None,
             id: ulid(now()).ok()?,
             signature: None,
-            facts: Facts::default(),
+            facts: Box::default(),
         })
     }
 

@@ -9,7 +9,7 @@ use crate::cli::{
     ActingAgent, CliError, CliResult, DryRunOption, Session, SignWith, current_run,
     current_session, key_value, now, object, text_input,
 };
-use crate::domain::{AgentId, Completion, CompletionId, Facts, GateId, Ticket, listed};
+use crate::domain::{AgentId, Completion, CompletionId, GateId, Ticket, listed};
 use crate::files::printable::one_line;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -206,7 +206,7 @@ fn completion(args: &CompleteArgs, agent: AgentId) -> CliResult<Completion> {
         fields: None,
         id: args.id.clone().map_or_else(|| ulid(now()), Ok)?,
         signature: None,
-        facts: Facts::default(),
+        facts: Box::default(),
     };
     if let Some(text) = args.file.as_deref().map(text_input::text).transpose()? {
         add_text(&mut completion, text);

@@ -171,7 +171,7 @@ pub(crate) fn completion(agent: &str, outcome: &str) -> Completion {
         fields: None,
         id: id("unset"),
         signature: None,
-        facts: Facts::default(),
+        facts: Box::default(),
     }
 }
 

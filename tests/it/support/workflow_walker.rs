@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use aof::domain::{
-    BranchStatus, Completion, Destination, Facts, Gate, Map, Outcome, Outputs, Status, Target,
-    Task, Ticket, Timestamp, Visit, Workflow,
+    BranchStatus, Completion, Destination, Gate, Map, Outcome, Outputs, Status, Target, Task,
+    Ticket, Timestamp, Visit, Workflow,
 };
 use aof::files::config::configuration::{Source, load};
 use aof::rules::outputs::{example, judge};
@@ -319,7 +319,7 @@ fn completion(
         fields: None,
         id: format!("c{}", task.history.len()).parse().unwrap(),
         signature: None,
-        facts: Facts::default(),
+        facts: Box::default(),
     }
 }
 

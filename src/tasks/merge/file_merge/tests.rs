@@ -5,7 +5,7 @@ mod hostile;
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::{Completion, Facts};
+use crate::domain::Completion;
 use crate::files::config::configuration::Source;
 use crate::project::rule_files::compiled;
 use crate::rules::{Act, Decision, decide};
@@ -79,7 +79,7 @@ fn completed(text: &str, agent: &str, key: &str, minute: i64, work: Option<&str>
         fields: None,
         id: key.parse().unwrap(),
         signature: None,
-        facts: Facts::default(),
+        facts: Box::default(),
     };
     let now = Timestamp::from_second(1_771_236_000 + 60 * minute).unwrap();
     let Ok(Decision::Step(step)) = decide(&rules(), &file.task, &Act::Complete(says), now) else {
