@@ -113,8 +113,8 @@ pub(crate) fn comment_task(
 pub(crate) const CREATE: Tool = Tool {
     name: "aof_task_create",
     title: "Create a task",
-    description: "Create a task for whoever's turn it then is, in the project's default workflow. For a named workflow use \
-                  aof_workflow_start. It does not become yours: aof_task_next hands out work.",
+    description: "Create a task for whoever's turn it then is, in the project's default workflow. It is a part of the task that you \
+                  hold: without one it is refused. For a named workflow use aof_workflow_start. It does not become yours: aof_task_next hands out work.",
     arguments: &[
         Argument::required("title", ArgForm::Text, "What is to be done, in a few words"),
         Argument::optional("description", ArgForm::Text, "In a sentence"),
@@ -122,6 +122,11 @@ pub(crate) const CREATE: Tool = Tool {
         Argument::optional("tags", ArgForm::Texts, ""),
         Argument::optional("metadata", ArgForm::Object, "Facts, as in {\"priority\": \"high\"}"),
         Argument::optional("dependsOn", ArgForm::Texts, "Ids of tasks that must be complete first"),
+        Argument::optional(
+            "parent",
+            ArgForm::Text,
+            "Which of your tasks it is a part of, if you hold several",
+        ),
     ],
     answer: CREATE_ANSWER,
     effect: ToolEffect::Adds,
@@ -147,6 +152,7 @@ pub(crate) fn create_task(
     let new = NewTask {
         body: given.text("body").unwrap_or_default(),
         depends_on: given.ids("dependsOn")?,
+        parent: given.id("parent")?.or_else(|| project.run().map(|(own, _)| own.task.clone())),
         ..new_task(given)
     };
     create_and_answer(project, &new)
@@ -220,7 +226,14 @@ pub(crate) fn start_workflow(
     let body = given.text("input").unwrap_or_default();
     create_and_answer(
         project,
-        &NewTask { body, input: given.object("context"), workflow, ..new_task(given) },
+        &NewTask {
+            body,
+            input: given.object("context"),
+            workflow,
+            parent: project.run().map(|(own, _)| own.task.clone()),
+            is_told: true,
+            ..new_task(given)
+        },
     )
 }
 

@@ -127,6 +127,7 @@ pub(crate) fn list_tasks(project: &OpenProject<'_>, given: &Arguments) -> Result
         ready: given.flag("ready"),
         search: given.text("search"),
         all: given.flag("all"),
+        tree: false,
     };
     let listing = list(&project.workspace, &project.in_force, &filter, Sort::Priority);
     check_filter_names(&filter, project.rules(), &listing)?;
