@@ -171,6 +171,7 @@ pub(crate) fn exit_code(error: &ProjectError) -> u8 {
             | GitError::WouldOverwrite { .. },
         ) => 5,
         ProjectError::UnreadableTask { .. }
+        | ProjectError::InvalidTests { .. }
         | ProjectError::InvalidRules(_)
         | ProjectError::InvalidImport { .. }
         | ProjectError::LossyImport { .. }
@@ -182,7 +183,7 @@ pub(crate) fn exit_code(error: &ProjectError) -> u8 {
             | StoreError::WrongKind { .. }
             | StoreError::TooLarge { .. },
         ) => 6,
-        ProjectError::Unfit { code: "cannot_sign", .. } => 1,
+        ProjectError::Unfit { code: "cannot_sign" | "tests_stopped", .. } => 1,
         ProjectError::Unfit { code: "still_written", .. }
         | ProjectError::Store(StoreError::LockTimedOut { .. })
         | ProjectError::Git(GitError::Waiting { .. } | GitError::Locked { .. }) => 7,

@@ -232,7 +232,7 @@ const TOP: &[HelpGroup] = &[
 const TASK: &[HelpGroup] = &[
     ("Write", &["new", "edit", "comment"]),
     ("Work", &["next", "brief", "complete", "sign", "renew", "release"]),
-    ("Look", &["list", "show", "history"]),
+    ("Look", &["list", "show", "history", "test"]),
     ("Step in", &["assign", "hold", "unblock", "cancel", "reopen", "override"]),
 ];
 

@@ -63,6 +63,7 @@ impl Session {
         output.say(format!("{} {problem}", red("error:")));
         if let Some(
             ProjectError::UnreadableTask { diagnostics, .. }
+            | ProjectError::InvalidTests { diagnostics, .. }
             | ProjectError::InvalidRules(diagnostics)
             | ProjectError::InvalidImport { diagnostics, .. },
         ) = error.operation_error()

@@ -427,6 +427,7 @@ fn with_warnings(mut text: String, changed: &Changed) -> String {
 fn error_text(session: &Session, error: &ProjectError) -> String {
     let mut text = inert(&session.runnable(error.to_string()));
     if let ProjectError::UnreadableTask { diagnostics, .. }
+    | ProjectError::InvalidTests { diagnostics, .. }
     | ProjectError::InvalidRules(diagnostics) = error
     {
         text.push_str(&format!("\n{}", painted(diagnostics)));

@@ -3,6 +3,7 @@
 //! No I/O, no clock, no serde of foreign shapes: `files` turns bytes into these values and back. Every value that can be
 //! wrong is parsed once, at the edge, into a type that cannot be.
 
+pub(crate) mod acceptance;
 pub(crate) mod event;
 pub(crate) mod histogram;
 pub(crate) mod id;
@@ -37,8 +38,9 @@ pub use task::{
 };
 pub use words::{Severity, Unknown, did_you_mean, listed, nearest};
 pub use workflow::definition::{
-    ContextRules, FieldFate, ImportRemark, RejectionStrategy, Workflow,
+    ContextRules, FieldFate, ImportRemark, RejectionStrategy, Repeat, Workflow,
 };
+pub use workflow::for_each::{ForEach, LoopItem};
 pub use workflow::gate::{
     Branch, Brief, BriefText, Duty, EndsAs, Exhausted, Exits, Fork, Gate, GateKind, GateType,
     Identity, JoinStrategy, OnConditionError, Route, Signal, Station, Target, Verdict, WaitFor,

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::words::words;
 use super::{
-    AgentId, Ending, GateId, IdFault, Map, Outcome, RoleId, SshSignature, Stamp, Station, Status,
-    TaskId, Ticket, Verdict, WorkflowName,
+    AgentId, Ending, GateId, IdFault, LoopItem, Map, Outcome, RoleId, SshSignature, Stamp, Station,
+    Status, TaskId, Ticket, Verdict, WorkflowName,
 };
 
 /// A task as its file says it. Serialized, it has neither its history, nor what a review wants, nor free JSON: the cache's
@@ -159,6 +159,8 @@ pub struct OpenVisit {
     pub entered: Timestamp,
     /// The length of the history when the visit opened: a visit's number. It stays while branches of a fork are open.
     pub visit: usize,
+    /// The item of a loop that this visit is about.
+    pub item: Option<LoopItem>,
     /// The role that this visit belongs to in place of the gate's.
     pub escalated: Option<RoleId>,
     /// When it was last set going again: time limits count from then on.
@@ -180,6 +182,7 @@ impl OpenVisit {
             current,
             entered,
             visit,
+            item: None,
             escalated: None,
             resumed: None,
             answer: None,
@@ -373,6 +376,8 @@ pub struct Visit {
     pub join: Option<Join>,
     /// Branches that nobody had finished when their fork was left.
     pub unfinished: Vec<GateId>,
+    /// The item of a loop that the visit was about.
+    pub item: Option<LoopItem>,
     /// The role that the visit belonged to; absent at a gate that decides by itself.
     pub role: Option<RoleId>,
     /// Who ended the visit; absent when nobody in org.yaml did.
@@ -391,6 +396,10 @@ pub struct Visit {
     pub rejection_notes: Option<String>,
     /// Where the task went; absent when it was called off, and when other branches of the fork are still open.
     pub to: Option<Destination>,
+    /// The item of a loop that the next visit is about.
+    pub to_item: Option<LoopItem>,
+    /// The number of the round that begins there, from 2.
+    pub round: Option<u32>,
     /// Gates that were passed over on the way: their condition did not hold, or the route led past them.
     pub skipped: Vec<GateId>,
     /// Gates whose outputs the context forgot on the way.
@@ -417,6 +426,13 @@ impl Visit {
     /// Returns where it was: the gate, or the branch of it.
     pub fn station(&self) -> Station {
         Station { gate: self.gate.clone(), branch: self.branch.clone() }
+    }
+
+    /// Returns whether the task stays: at the same gate, with the same item of a loop.
+    pub fn stays(&self) -> bool {
+        self.to == Some(Destination::Gate(self.gate.clone()))
+            && self.to_item == self.item
+            && self.round.is_none()
     }
 
     /// Returns the session that ended the visit, if it is known.

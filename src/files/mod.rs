@@ -1,5 +1,6 @@
 //! Parses and writes files: what people and agents write, as `domain` values.
 
+pub(crate) mod acceptance;
 pub mod config;
 pub mod diagnostic;
 pub(crate) mod event;

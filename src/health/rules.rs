@@ -27,7 +27,9 @@ use crate::tasks::automatic::follow_rules;
 use crate::tasks::headers::dependencies::{Dependencies, circle_text, waiting_in_circles};
 use crate::tasks::headers::summary::TaskSummary;
 use crate::tasks::plan::{Choice, DryRun};
+use crate::tasks::state::acceptance::tests_in_worktree;
 use crate::tasks::state::commit_message;
+use crate::tasks::view::task_view::show;
 
 /// Reports files of `.aof`, which belongs to this clone alone, that are in git.
 pub(crate) fn check_own_folder(context: &CheckContext<'_>) -> CheckResult {
@@ -78,6 +80,27 @@ pub(crate) fn check_programs(context: &CheckContext<'_>) -> CheckResult {
     };
     let fix = "see what they run with `aof trust`, which asks before it trusts them";
     Ok(vec![Issue::new("program_untrusted", problem, fix).advice()])
+}
+
+/// Reports tasks whose acceptance tests are invalid. `aof doctor` reads the files of tests too.
+pub(crate) fn check_tests(context: &CheckContext<'_>) -> CheckResult {
+    let Some(project) = context.project() else { return Ok(Vec::new()) };
+    let is_bad = |task: &TaskSummary| {
+        let in_file = || {
+            let view = show(context.workspace, &task.id).map(|(view, _)| view);
+            let tests = view.and_then(|view| {
+                tests_in_worktree(context.workspace, &task.id, &view.path, &view.file)
+            });
+            matches!(tests, Err(ProjectError::InvalidTests { .. }))
+        };
+        task.has_bad_tests || task.has_tests_file && context.is_doctor() && in_file()
+    };
+    let bad = project.listing.tasks.iter().filter(|(task, _)| is_bad(task));
+    let bad: Vec<&str> = bad.map(|(task, _)| task.id.as_str()).collect();
+    let Some(first) = bad.first() else { return Ok(Vec::new()) };
+    let problem = format!("the tests of {} are invalid", some(&bad));
+    let fix = format!("`aof task test {first}` says what is wrong");
+    Ok(vec![Issue::new("invalid_tests", problem, fix)])
 }
 
 /// Reports tasks that came to their gate under earlier rules.

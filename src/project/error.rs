@@ -72,6 +72,9 @@ pub enum ProjectError {
     /// The task's file cannot be read.
     #[error("`{path}` cannot be read as a task")]
     UnreadableTask { id: TaskId, path: ProjectPath, diagnostics: Vec<Diagnostic> },
+    /// The acceptance tests of a task cannot be read; everything else of it can.
+    #[error("the tests of `{id}` are invalid")]
+    InvalidTests { id: TaskId, diagnostics: Vec<Diagnostic> },
     /// The rules, or one of their files, are invalid.
     #[error("the configuration is invalid")]
     InvalidRules(Vec<Diagnostic>),
@@ -280,6 +283,7 @@ impl ProjectError {
                     unreadable_hint(path.as_str())
                 })
             }
+            Self::InvalidTests { .. } => ErrorFacts::of("invalid_tests"),
             Self::InvalidRules(_) => ErrorFacts::of("workflow_config_invalid").general(),
             Self::Frozen { thaw, .. } => ErrorFacts::of("task_frozen").fix(thaw).passes(),
             Self::Splice { path, .. } => ErrorFacts::of("unsafe_change")
@@ -491,6 +495,7 @@ pub(crate) fn reason_of(error: &ProjectError) -> Value {
         _ => {}
     }
     if let E::UnreadableTask { diagnostics, .. }
+    | E::InvalidTests { diagnostics, .. }
     | E::InvalidRules(diagnostics)
     | E::InvalidImport { diagnostics, .. } = error
     {

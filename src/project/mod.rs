@@ -1,4 +1,4 @@
-//! An opened project: its workspace, rules in force, errors.
+//! An opened project: its workspace, rules in force, errors; the programs that a user trusts, and runs of acceptance tests.
 
 pub(crate) mod active_rules;
 pub(crate) mod error;
@@ -7,5 +7,6 @@ pub(crate) mod issue;
 pub(crate) mod open;
 pub(crate) mod rule_files;
 pub(crate) mod rule_lookup;
+pub(crate) mod test_run;
 pub(crate) mod trust;
 pub mod workspace;

@@ -1,6 +1,6 @@
-//! The programs that the rules name, and whether this machine's user has trusted them (`aof trust`).
+//! The programs that the rules and the tests of tasks name, and whether this machine's user has trusted them (`aof trust`).
 //!
-//! Rules come by push, so none of their programs runs before the user has seen it. Trust covers the words, the added environment,
+//! Rules come by push, and so do the tests of tasks. So none of their programs runs before the user has seen it. Trust covers the words, the added environment,
 //! and the content of the tracked files and folders that these name; not what those load. The record is a file in the user's state folder, one
 //! for each project of a repository.
 
@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use super::error::ProjectError;
 use super::workspace::Workspace;
-use crate::domain::{AgentId, Channel, Digest, Preset, Subscription};
+use crate::domain::acceptance::AcceptanceTest;
+use crate::domain::{AgentId, Channel, Digest, Preset, Subscription, TaskId};
 use crate::git::{ObjectId, Repository};
 use crate::rules::Rules;
 use crate::storage::StoreError;
@@ -32,6 +33,8 @@ pub(crate) enum ProgramKind {
     Agent,
     /// A notice.
     Notice,
+    /// A test of a task.
+    Test,
 }
 
 /// A program that the rules name, as it is on this machine.
@@ -58,9 +61,11 @@ impl RuleProgram {
     }
 }
 
-/// The programs of the rules that were read, to be compared with the record whenever one is about to start.
+/// The programs of the rules that were read, or of a task's tests, to be compared with the record whenever one is about to start.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RulePrograms {
+    /// The task whose tests they are.
+    task: Option<TaskId>,
     /// Without files, each with the folder that it runs in.
     named: Vec<(RuleProgram, PathBuf)>,
     record: PathBuf,
@@ -72,6 +77,8 @@ pub(crate) struct TrustState {
     pub programs: Vec<RuleProgram>,
     /// The programs that the user trusted last.
     pub recorded: Vec<RuleProgram>,
+    /// The task whose tests they are.
+    pub task: Option<TaskId>,
     by_variable: bool,
 }
 
@@ -120,13 +127,40 @@ impl RulePrograms {
                 named.push((program, workspace.paths.root().to_owned()));
             }
         }
+        Self::recorded_for(workspace, None, named)
+    }
+
+    /// Returns the programs that these tests of a task run.
+    pub(crate) fn of_tests(workspace: &Workspace, task: &TaskId, tests: &[AcceptanceTest]) -> Self {
+        let mut named: Vec<(RuleProgram, PathBuf)> = Vec::new();
+        for words in tests.iter().filter_map(AcceptanceTest::command) {
+            if named.iter().any(|(known, _)| known.command == words) {
+                continue;
+            }
+            let program = RuleProgram {
+                kind: ProgramKind::Test,
+                place: format!("the tests of {task}"),
+                command: words.to_vec(),
+                environment: Vec::new(),
+                files: BTreeMap::new(),
+            };
+            named.push((program, workspace.checkout.clone()));
+        }
+        Self::recorded_for(workspace, Some(task.clone()), named)
+    }
+
+    fn recorded_for(
+        workspace: &Workspace,
+        task: Option<TaskId>,
+        named: Vec<(RuleProgram, PathBuf)>,
+    ) -> Self {
         let repository = workspace.repository.common_dir().to_owned();
         let repository = fs::canonicalize(&repository).unwrap_or(repository);
         // A repository may have several projects.
         let of = format!("{}\0{}", repository.display(), workspace.repository.prefix());
         let name = Digest::of(of.as_bytes());
         let record = state_folder().join("aof/trust").join(format!("{name}.json"));
-        Self { named, record, repository }
+        Self { task, named, record, repository }
     }
 
     /// Compares the programs, as they are now, with the record.
@@ -135,15 +169,21 @@ impl RulePrograms {
         for (program, folder) in &self.named {
             programs.push(RuleProgram { files: named_files(program, folder)?, ..program.clone() });
         }
-        let recorded = match fs::read(&self.record) {
-            Ok(bytes) => serde_json::from_slice(&bytes)
-                .map_or(Vec::new(), |record: TrustRecord| record.programs),
-            Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-            Err(cause) => return Err(StoreError::io("read", &self.record, cause).into()),
-        };
-        let mut state = TrustState { programs, recorded, by_variable: false };
+        let mut recorded = self.read_record()?;
+        recorded.retain(|own| (own.kind == ProgramKind::Test) == self.task.is_some());
+        let task = self.task.clone();
+        let mut state = TrustState { programs, recorded, task, by_variable: false };
         state.by_variable = env::var(VARIABLE).is_ok_and(|given| state.is_named_by(&given));
         Ok(state)
+    }
+
+    fn read_record(&self) -> Result<Vec<RuleProgram>, ProjectError> {
+        match fs::read(&self.record) {
+            Ok(bytes) => Ok(serde_json::from_slice(&bytes)
+                .map_or(Vec::new(), |record: TrustRecord| record.programs)),
+            Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(cause) => Err(StoreError::io("read", &self.record, cause).into()),
+        }
     }
 
     /// Fails if the agent's program is not trusted.
@@ -167,8 +207,23 @@ impl RulePrograms {
         }
     }
 
-    /// Records that the user trusts these programs, and no others.
-    pub(crate) fn record(&self, programs: Vec<RuleProgram>) -> Result<(), ProjectError> {
+    /// Records that the user trusts these programs, and no others of the rules, or of the task's tests.
+    pub(crate) fn record(&self, mut programs: Vec<RuleProgram>) -> Result<(), ProjectError> {
+        let place = self.task.as_ref().map(|task| format!("the tests of {task}"));
+        let is_other = |own: &RuleProgram| match &place {
+            Some(place) => own.place != *place,
+            None => own.kind == ProgramKind::Test,
+        };
+        programs.extend(self.read_record()?.into_iter().filter(is_other));
+        self.write_record(programs)
+    }
+
+    /// Records that the user trusts nothing, or nothing of the task's tests.
+    pub(crate) fn revoke(&self) -> Result<(), ProjectError> {
+        if self.task.is_some() { self.record(Vec::new()) } else { self.write_record(Vec::new()) }
+    }
+
+    fn write_record(&self, programs: Vec<RuleProgram>) -> Result<(), ProjectError> {
         let failed = |cause| ProjectError::from(StoreError::io("write", &self.record, cause));
         let folder = self.record.parent().expect("it is in a folder");
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
@@ -193,8 +248,11 @@ impl TrustState {
 
     /// Returns what was trusted in the same place as this one.
     pub(crate) fn trusted_before(&self, program: &RuleProgram) -> Option<&RuleProgram> {
+        // A task has many tests, and they have no names.
+        let is_same =
+            |own: &RuleProgram| own.kind != ProgramKind::Test || own.command == program.command;
         let here = |own: &&RuleProgram| own.kind == program.kind && own.place == program.place;
-        self.recorded.iter().find(here)
+        self.recorded.iter().filter(here).find(|own| is_same(own))
     }
 
     /// Returns the common hash of all programs.
@@ -203,10 +261,11 @@ impl TrustState {
         Digest::of(&all).as_str()[..SHOWN].to_owned()
     }
 
-    /// Returns whether the value of the variable is the hash of these programs.
+    /// Returns whether one of the hashes in the variable is that of these programs.
     fn is_named_by(&self, given: &str) -> bool {
         // The tests of other features run the programs of their own rules.
-        given == self.hash() || cfg!(debug_assertions) && given == "every program of a test"
+        given.split([' ', ',']).any(|hash| hash == self.hash())
+            || cfg!(debug_assertions) && given == "every program of a test"
     }
 
     /// Returns the refusal to start this program.
@@ -219,10 +278,16 @@ impl TrustState {
         ProjectError::Unfit {
             code: "program_untrusted",
             problem: format!("the program of {} {change}, so it does not run", program.place),
-            fix: format!(
-                "see what the rules run, and trust it, with `aof trust`; without a terminal, set `{VARIABLE}={}`",
-                self.hash()
-            ),
+            fix: match &self.task {
+                Some(task) => format!(
+                    "see what they run, and trust it, with `aof trust {task}`; without a terminal, set `{VARIABLE}={}`",
+                    self.hash()
+                ),
+                None => format!(
+                    "see what the rules run, and trust it, with `aof trust`; without a terminal, set `{VARIABLE}={}`",
+                    self.hash()
+                ),
+            },
         }
     }
 }

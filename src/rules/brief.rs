@@ -4,11 +4,12 @@ use serde_json::Value;
 
 use crate::domain::workflow::shape::ShapeKind;
 use crate::domain::{
-    AgentId, BriefText, Destination, Ending, Gate, GateId, Outcome, ReviewContext, Station, Task,
-    Ticket, Timestamp, Verdict, Visit, WaitFor, Workflow,
+    AgentId, BriefText, Destination, Ending, Gate, GateId, LoopItem, Outcome, ReviewContext,
+    Station, Task, Ticket, Timestamp, Verdict, Visit, WaitFor, Workflow,
 };
 use crate::rules::act::Warning;
 use crate::rules::outputs::{Field, example, fields, shape_of};
+use crate::rules::routing::loops;
 use crate::rules::routing::reviews::{open_wishes, unanswered, wants};
 use crate::rules::routing::workplace::Workplace;
 use crate::rules::template::{Body, Template, Values};
@@ -22,6 +23,10 @@ pub struct GateContext {
     pub ticket: Ticket,
     /// The prompt of the route that led here.
     pub prompt: Option<String>,
+    /// The item of a loop that the visit is about, with its value.
+    pub item: Option<(LoopItem, Value)>,
+    /// The number of the round, if the workflow is repeated.
+    pub round: Option<(u32, u32)>,
     /// The description of the agent's role.
     pub role: String,
     /// The gate, or the branch of it.
@@ -143,6 +148,8 @@ pub(crate) fn brief_at(
     Some(GateContext {
         ticket: task.ticket_of(workplace.branch()),
         prompt,
+        item: loops::item_value(workflow, task),
+        round: workflow.repeat.as_ref().map(|own| (loops::round(&task.history), own.max)),
         role: written.role.clone().unwrap_or_else(|| role(gate, &occasion)),
         gate: workplace.station(),
         expectations: written.expectations.clone().unwrap_or_else(|| expectations(gate, &occasion)),

@@ -9,6 +9,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 use crate::domain::{Brief, BriefText, Duty, Map, Task, Visit, Workflow};
+use crate::rules::routing::loops::item_value;
 use crate::rules::routing::reviews::open_wishes;
 
 #[cfg(test)]
@@ -249,6 +250,10 @@ pub(crate) const OF_A_TASK: &[&str] = &["id", "title", "description", "body"];
 impl<'a> Values<'a> {
     pub(crate) fn find(&self, reference: &Reference) -> Option<Cow<'a, Value>> {
         let found = match reference.parts().as_slice() {
+            ["item", path @ ..] if let Some((_, value)) = item_value(self.workflow, self.task) => {
+                let found = path.iter().try_fold(&value, |value, key| value.get(key));
+                found.cloned().map(Cow::Owned)
+            }
             ["task"] => Some(self.given("task").unwrap_or_else(|| text(self.whole_task()))),
             ["task", what] => self.of_task(what),
             ["input", name] => self.given(name),

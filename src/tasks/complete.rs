@@ -221,7 +221,7 @@ fn bind_to_open_visit(completion: &mut Completion, state: &TaskState) -> Result<
     if completion.ticket.visit.is_none() {
         let status = completion.outputs.get("$status").and_then(|status| status.as_str());
         if let Some(gate) = &completion.gate {
-            refuse_other_gate(rules, task, gate)?;
+            refuse_other_gate(rules, task, &completion.agent, gate)?;
         } else if let Some(outcome) = completion.outcome.as_deref().or(status) {
             refuse_repeated(rules, task, &completion.agent, outcome)?;
         }

@@ -12,12 +12,12 @@ use crate::files::completion_file::{self, Syntax};
 use crate::files::diagnostic::Diagnostic;
 use crate::files::frontmatter::SpliceRefusal;
 use crate::files::task_file::TaskFile;
-use crate::git::GitError;
+use crate::git::{CommitId, GitError};
 use crate::project::active_rules::in_force;
 use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
-use crate::rules::{Refusal, branch_of, entry_ticket};
+use crate::rules::{Refusal, Workplace, branch_of, check_ticket, entry_ticket, may_complete};
 use crate::storage::inbox::{FileClass, InboxFile, VisitMark, Witnessed};
 use crate::storage::lock::is_watched;
 use crate::storage::random::ulid;
@@ -206,6 +206,31 @@ pub(crate) fn bind_to_visit_at(
         completion.ticket = Ticket { task: id.clone(), visit: Some(visit), branch };
     }
     Ok(())
+}
+
+/// Returns the conflict of a refused completion that names no visit: its agent could have completed the visit that was open in this
+/// clone just before its file was dropped, and that visit has ended since. `None` if it has not.
+pub(crate) fn find_lost_visit(
+    workspace: &Workspace,
+    completion: &Completion,
+    dropped: Timestamp,
+) -> Result<Option<Refusal>, ProjectError> {
+    let (id, agent, repository) =
+        (&completion.ticket.task, &completion.agent, &workspace.repository);
+    let head = repository.head_for_reading()?;
+    let then = repository.commit_at(&head, dropped.as_second() - 1)?;
+    let in_force = in_force(workspace, &head)?;
+    let task_at = |commit: Option<CommitId>| {
+        committed_task(workspace, &in_force, commit?, id).ok().flatten().map(|file| file.task)
+    };
+    let (Some(then), Some(now)) = (task_at(then), task_at(head.commit)) else { return Ok(None) };
+    let rules = &in_force.rules;
+    let branch = branch_of(rules, &then, agent);
+    let place = Workplace::find(rules, &then, branch.as_ref());
+    if place.is_none_or(|place| may_complete(rules, &then, &place, agent).is_err()) {
+        return Ok(None);
+    }
+    Ok(check_ticket(&now, &then.ticket_of(branch.as_ref()), Some(agent)).err())
 }
 
 /// The most taken files that a command looks at.

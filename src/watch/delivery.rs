@@ -26,8 +26,8 @@ use crate::system::crash_points;
 use crate::tasks::apply::BATCH_SIZE;
 use crate::tasks::complete::{complete_together, record_conflict};
 use crate::tasks::inbox::{
-    bind_to_mark, bind_to_visit_at, find_meant_visit, has_end, is_partial, is_temporary,
-    parse_inbox_file,
+    bind_to_mark, bind_to_visit_at, find_lost_visit, find_meant_visit, has_end, is_partial,
+    is_temporary, parse_inbox_file,
 };
 use crate::tasks::plan::Changed;
 
@@ -50,6 +50,8 @@ struct DeliveredFile {
     completion: Completion,
     /// Whether the file itself says which visit it means.
     names_visit: bool,
+    /// When the file was dropped, as far as that is known.
+    dropped: Option<Timestamp>,
 }
 
 /// Completion files in the inbox, and taken files that wait: left by a killed watcher, or delayed by an error. Waiting files are
@@ -300,10 +302,11 @@ impl DeliveryWork<'_, '_> {
             Ok(mut completion) => {
                 // In a marked file, the visit is not the author's.
                 let names_visit = file.visit.is_none() && completion.ticket.visit.is_some();
-                if let Some(dropped) = dropped.or_else(|| open.changed()) {
+                let dropped = dropped.or_else(|| open.changed());
+                if let Some(dropped) = dropped {
                     bind_to_visit_at(workspace, &mut completion, dropped)?;
                 }
-                Ok(Some(DeliveredFile { file, open, completion, names_visit }))
+                Ok(Some(DeliveredFile { file, open, completion, names_visit, dropped }))
             }
             Err(reason) => {
                 self.refuse(&file, &open, reason)?;
@@ -330,7 +333,7 @@ impl DeliveryWork<'_, '_> {
             let settled = match result {
                 Ok(changed) => self.settle(file, open, changed),
                 Err(error) if waits[place] => wait_or_fail(file.name.clone(), error, self.reporter),
-                Err(ProjectError::Refused(refusal @ Refusal::VisitEnded { .. })) => {
+                Err(ProjectError::Refused(refusal)) if may_be_late(&refusal) => {
                     late.push((place, refusal));
                     Ok(())
                 }
@@ -348,6 +351,7 @@ impl DeliveryWork<'_, '_> {
         done.and(trouble)?;
         for (place, refusal) in late {
             let DeliveredFile { file, open, .. } = &batch[place];
+            let refusal = find_conflict(workspace, &batch[place], refusal);
             // The late agent may not look here again, so the notice is written before the file is refused. But no file waits for
             // notices or for the event stream.
             let digest = Digest::of(&open.bytes);
@@ -397,6 +401,33 @@ impl DeliveryWork<'_, '_> {
         reason["sha256"] = json!(Digest::of(&open.bytes).as_str());
         crash_points::point("inbox.judged");
         put_aside(self.inbox, file, reason, self.reporter)
+    }
+}
+
+/// Returns whether a completion may be refused because another one ended the visit that it means.
+const fn may_be_late(refusal: &Refusal) -> bool {
+    matches!(
+        refusal,
+        Refusal::VisitEnded { .. }
+            | Refusal::Finished { .. }
+            | Refusal::WrongRole { .. }
+            | Refusal::WrongTask { .. }
+            | Refusal::HumanRequired { .. }
+            | Refusal::AssignedToAnother { .. }
+            | Refusal::NotYourBranch { .. }
+    )
+}
+
+/// Returns the conflict of a late completion that was taken for the next visit; any other refusal as it is.
+fn find_conflict(workspace: &Workspace, work: &DeliveredFile, refusal: Refusal) -> Refusal {
+    let completion = &work.completion;
+    let is_bound = completion.ticket.visit.is_some() || completion.gate.is_some();
+    match work.dropped.filter(|_| !is_bound) {
+        Some(dropped) => {
+            let lost = find_lost_visit(workspace, completion, dropped).ok().flatten();
+            lost.unwrap_or(refusal)
+        }
+        None => refusal,
     }
 }
 

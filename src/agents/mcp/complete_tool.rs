@@ -12,7 +12,7 @@ use super::open_project::{OpenProject, ToolError};
 use super::tool_schema::{ArgForm, Argument, Arguments, TASK, Tool, ToolEffect};
 use crate::domain::ssh::SshFault;
 use crate::domain::{
-    AgentId, BODY_LIMIT, Completion, Facts, Outcome, RoleId, SshSignature, Status,
+    AgentId, BODY_LIMIT, Completion, Exhausted, Facts, Outcome, RoleId, SshSignature, Status,
 };
 use crate::git::PromptPlace;
 use crate::project::error::ProjectError;
@@ -116,11 +116,10 @@ fn outcomes_of_roles(project: &OpenProject<'_>) -> (Vec<Outcome>, bool) {
         });
         let places: Vec<_> =
             workflow.gates.iter().filter_map(Workplace::at).chain(branches).collect();
-        // A role that only steps in may do so at any gate.
-        let steps_in = workflow
-            .roles()
-            .iter()
-            .any(|role| own.contains(role) && places.iter().all(|place| place.role != *role));
+        // A role that steps in where tasks were sent back too often may do so at any gate.
+        let steps_in = workflow.gates.iter().any(|gate| {
+            matches!(&gate.exits.on_exhausted, Exhausted::Escalate(role) if own.contains(&role))
+        });
         let is_own = |place: &&Workplace<'_>| {
             own.is_empty()
                 || steps_in

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::open_project::ToolError;
 use super::tool_schema::{ArgForm, Tool};
-use crate::domain::{AgentId, Map, Outcome, nearest};
+use crate::domain::{AgentId, GateId, Map, Outcome, Ticket, nearest};
 use crate::project::error::{Named, ProjectError};
 use crate::rules::Refusal;
 use crate::rules::outputs::Problem;
@@ -74,7 +74,10 @@ fn after_error(error: &ProjectError, corrected: CorrectedCall<'_>) -> Option<Val
         ProjectError::Unfit { code: "missing_title", .. } => {
             corrected.with("title", json!("<what is to be done, in a few words>"))
         }
-        ProjectError::Unfit { code: "wrong_role", .. } => next_task_call(),
+        ProjectError::Unfit { code: "wrong_role" | "no_parent_held", .. } => next_task_call(),
+        ProjectError::Unfit { code: "not_your_parent", .. } => {
+            corrected.with("parent", json!("<one of the tasks that you hold>"))
+        }
         // The same call, once more.
         ProjectError::Contended { .. } => corrected.done(),
         _ => return None,
@@ -119,9 +122,12 @@ fn after_refusal(refusal: &Refusal, corrected: CorrectedCall<'_>) -> Option<Valu
         Refusal::UnknownWorkflow { .. } | Refusal::NotVisible { .. } => {
             call("aof_workflow_list", json!({}))
         }
-        // Whether it is meant once more only the agent knows: the message has the ticket.
+        // Whether it is meant once more only the agent knows: what it did at this gate is not what it said before.
+        Refusal::Repeated { ticket, open, .. } => match corrected.own_visit(ticket) {
+            Some(ticket) => corrected.repeating(&ticket, open),
+            None => next_task_call(),
+        },
         Refusal::VisitEnded { .. }
-        | Refusal::Repeated { .. }
         | Refusal::Finished { .. }
         | Refusal::AssignedToAnother { .. }
         | Refusal::ClaimLost { .. }
@@ -130,6 +136,7 @@ fn after_refusal(refusal: &Refusal, corrected: CorrectedCall<'_>) -> Option<Valu
         | Refusal::NotYourBranch { .. }
         | Refusal::NotClaimed { .. }
         | Refusal::Held { .. }
+        | Refusal::ChildrenOpen { .. }
         | Refusal::Blocked { .. }
         | Refusal::NotSeparate { .. } => next_task_call(),
         _ => return None,
@@ -161,16 +168,31 @@ impl CorrectedCall<'_> {
         call(self.tool.name, self.map)
     }
 
+    /// Returns whether the agent may work at an open gate or branch.
+    fn is_own(&self, place: &Value) -> bool {
+        let agent = self.agent.map(AgentId::as_str);
+        let agents = place["agents"].as_array();
+        agents.is_some_and(|agents| agents.iter().any(|own| own.as_str() == agent))
+    }
+
     /// Returns the open branch at which the agent may work.
     fn own_branch(&self) -> Option<String> {
-        let branches = self.state?["available"]["branches"].as_array()?;
-        let own = |branch: &&Value| {
-            let agents = branch["agents"].as_array();
-            agents.is_some_and(|agents| {
-                agents.iter().any(|agent| agent.as_str() == self.agent.map(AgentId::as_str))
-            })
-        };
-        branches.iter().find(own).and_then(|branch| branch["ticket"].as_str()).map(str::to_owned)
+        let mut branches = self.state?["available"]["branches"].as_array()?.iter();
+        let own = branches.find(|branch| self.is_own(branch))?;
+        own["ticket"].as_str().map(str::to_owned)
+    }
+
+    /// Returns that ticket of the open visit, or of its branch, if the agent may complete it.
+    fn own_visit(&self, ticket: &Ticket) -> Option<String> {
+        let is_own = self.is_own(&self.state?["available"]);
+        if is_own { Some(ticket.to_string()) } else { self.own_branch() }
+    }
+
+    /// Says the same of the next visit, with a summary of its own.
+    fn repeating(mut self, ticket: &str, gate: &GateId) -> Value {
+        let summary = format!("<what you did at gate `{gate}`, if you mean that one as well>");
+        self.map.insert("summary".to_owned(), json!(summary));
+        self.with_task(ticket)
     }
 
     fn with(mut self, name: &str, value: Value) -> Value {

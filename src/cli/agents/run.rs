@@ -27,6 +27,7 @@ use crate::project::workspace::Workspace;
 use crate::system::terminal;
 use crate::system::terminal::all_quoted;
 use crate::tasks::plan::DryRun;
+use crate::tasks::state::acceptance::test_programs;
 use crate::tasks::view::task_view;
 
 #[derive(Debug, clap::Args)]
@@ -356,6 +357,7 @@ fn runner_value(checkup: &Checkup) -> Value {
 #[command(after_help = "\
 Examples:
   aof trust             show what is new or changed, and ask
+  aof trust AOF-7qk     the same for the commands in the tests of a task
   aof trust --dry-run   only show it
   aof trust --revoke    trust nothing here any more
 
@@ -363,6 +365,9 @@ Whoever can push can change what the rules run. So an agent's `run` and a `notif
 seen and trusted them on this machine; what that covers is in docs/guarantees.md. Without a terminal, set AOF_TRUST to the hash \
 that the refusal prints.")]
 pub(crate) struct TrustArgs {
+    /// The task whose tests run commands, in place of the rules
+    #[arg(value_name = "ID")]
+    task: Option<TaskId>,
     /// Trust nothing in this repository any more
     #[arg(long)]
     revoke: bool,
@@ -373,13 +378,19 @@ pub(crate) struct TrustArgs {
 pub(crate) fn run_trust(session: &Session, args: &TrustArgs) -> CliResult {
     let workspace = session.workspace_in_background("trust")?;
     let in_force = session.rules(&workspace)?;
-    let programs = RulePrograms::of(&workspace, &in_force.rules);
+    let programs = match &args.task {
+        Some(id) => {
+            let (view, _) = task_view::show(&workspace, id)?;
+            test_programs(&workspace, &in_force, &view.path, &view.file)?
+        }
+        None => RulePrograms::of(&workspace, &in_force.rules),
+    };
     let state = programs.state()?;
     let is_dry = args.dry_run_option.mode() == DryRun::Yes;
     let (output, new) = (session.output, state.untrusted());
     if args.revoke {
         if !is_dry {
-            programs.record(Vec::new())?;
+            programs.revoke()?;
         }
         let count = state.recorded.len();
         output.show(
@@ -445,7 +456,8 @@ pub(crate) fn require_trust(
 /// Shows each program, and what changed since it was trusted.
 fn trust_page(state: &TrustState) -> String {
     if state.programs.is_empty() {
-        return "the rules run no programs\n".to_owned();
+        let whose = state.task.as_ref().map(|task| format!("the tests of {task}"));
+        return format!("{} run no programs\n", whose.as_deref().unwrap_or("the rules"));
     }
     let untrusted = state.untrusted();
     let mut text = String::new();

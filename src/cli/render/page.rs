@@ -165,7 +165,8 @@ fn alternatives(agents: &[AgentId]) -> String {
 pub(crate) fn place(task: &Task, now: Timestamp) -> Option<String> {
     let open = task.gate.as_ref()?;
     let gate = cyan(&open.current);
-    Some(format!("{gate} for {} (visit {})", between(open.entered, now), open.visit))
+    let item = open.item.map(|item| format!(", {item},")).unwrap_or_default();
+    Some(format!("{gate}{item} for {} (visit {})", between(open.entered, now), open.visit))
 }
 
 /// Returns the status in its colour.

@@ -201,7 +201,9 @@ fn state(rules: &Rules, changed: &Changed) -> String {
             _ => "adopted first: it was made by hand, and is at no gate yet".to_owned(),
         };
     };
-    let mut state = format!("at {}, {}", cyan(&open.current), turn(rules, changed, task));
+    let item = open.item.map(|item| format!(", {item}")).unwrap_or_default();
+    let turn = turn(rules, changed, task);
+    let mut state = format!("at {}{item}, {turn}", cyan(&open.current));
     let skipped = changed.events.iter().filter_map(|event| match event {
         Event::Skipped { gate } => Some(gate.as_str()),
         _ => None,

@@ -15,10 +15,13 @@ use crate::files::printable::one_line;
 use crate::files::task_file::{Origin, TaskFile};
 use crate::project::rule_lookup::check_agent;
 use crate::rules::brief::{GateContext, Statement};
+use crate::rules::template::as_text;
 use crate::rules::{Rules, Workplace};
 use crate::tasks::plan::{Changed, DryRun};
+use crate::tasks::state::acceptance::test_lines;
 use crate::tasks::view::brief::{
-    brief_markdown, brief_value, created_by, output_lines, task_brief, verdict_in_words,
+    brief_markdown, brief_value, created_by, output_lines, place_in_loops, task_brief,
+    verdict_in_words,
 };
 use crate::tasks::view::task_view::eligible_agents;
 use crate::tasks::view::task_view::{brief_of, changed_value, warnings_value};
@@ -96,6 +99,12 @@ fn page(file: &TaskFile, context: &GateContext, agent: Option<&AgentId>) -> Stri
     if let Some(author) = created_by(file) {
         page.line(format!("  {author}"));
     }
+    if let Some(place) = place_in_loops(context) {
+        page.line(format!("  {place}"));
+    }
+    if let Some((_, value)) = &context.item {
+        page.text(&as_text(value));
+    }
     if let Some(escalation) = &context.escalation {
         page.line(format!("  {}", one_line(&escalation.to_string())));
     }
@@ -115,6 +124,7 @@ fn page(file: &TaskFile, context: &GateContext, agent: Option<&AgentId>) -> Stri
         page.line(format!("  as in {}", one_line(&form.example.to_string())));
     }
     page.section("Files", &context.files);
+    page.section("Tests", &test_lines(file));
     page.section("Tips", &context.tips);
     for review in context.review.iter().chain(&context.earlier) {
         page.review(review, None, now());

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::{actions, brief, complete, edit, list, show};
+use super::{actions, brief, complete, edit, list, show, test};
 use crate::cli::{CliResult, Session};
 
 #[derive(Debug, Subcommand)]
@@ -55,6 +55,8 @@ Example:
     List(list::ListArgs),
     /// Show a task
     Show(show::ShowArgs),
+    /// Run a task's acceptance tests
+    Test(test::TestArgs),
     /// Claim your next task, and show what to do
     Next(brief::NextArgs),
     /// Show what an agent is told at a task's gate
@@ -80,6 +82,7 @@ pub(crate) fn run(session: &Session, command: &TaskCommand) -> CliResult {
         TaskCommand::Override(args) => actions::override_to(session, args),
         TaskCommand::List(args) => list::run(session, args),
         TaskCommand::Show(args) => show::run_show(session, args),
+        TaskCommand::Test(args) => test::run(session, args),
         TaskCommand::Next(args) => brief::next(session, args),
         TaskCommand::Brief(args) => brief::run(session, args),
         TaskCommand::History(args) => show::run_history(session, args),

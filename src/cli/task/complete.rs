@@ -17,6 +17,7 @@ use crate::storage::random::ulid;
 use crate::system::terminal::all_quoted;
 use crate::tasks::complete::{add_text, complete, complete_signed, note_run, note_session};
 use crate::tasks::plan::DryRun;
+use crate::tasks::state::task_state::TaskState;
 use crate::tasks::view::task_view::{ended_ticket, ended_visits, gates_passed, show};
 
 /// The end of the text that opens in the editor.
@@ -86,18 +87,6 @@ pub(crate) fn run(session: &Session, args: &CompleteArgs) -> CliResult {
     let agent = session.agent(&workspace, &in_force, args.who.agent.as_ref())?;
     let mode = args.dry_run_option.mode();
     let mut completion = completion(args, agent)?;
-    let agent_option = args.who.agent.as_ref().map(|agent| format!(" --agent {agent}"));
-    let refused = |error| {
-        let command = match &error {
-            ProjectError::Refused(Refusal::Repeated { ticket, .. }) => same_command(args, ticket),
-            _ => format!(
-                "aof task complete {}{}",
-                args.ticket,
-                agent_option.as_deref().unwrap_or_default()
-            ),
-        };
-        CliError::Completion { command, error: Box::new(error) }
-    };
     let asks = Session::at_terminal() && !session.output.is_json();
     if asks && let Some(meant) = ask_if_repeated(session, &workspace, &completion)? {
         completion.ticket = meant;
@@ -107,7 +96,8 @@ pub(crate) fn run(session: &Session, args: &CompleteArgs) -> CliResult {
     if wants_editor(&completion) && asks {
         // A completion that is refused for other reasons is refused before anybody writes a text.
         let seen = complete(&workspace, &with_any_text(&completion), DryRun::Yes);
-        let seen = seen.map_err(refused)?;
+        let seen =
+            seen.map_err(|error| refused(args, &workspace, rules, &completion.agent, error))?;
         // The text is for the visit that the person sees, even if it ends while they write.
         if let Some(file) = seen.before.filter(|_| completion.ticket.visit.is_none()) {
             completion.ticket =
@@ -122,7 +112,7 @@ pub(crate) fn run(session: &Session, args: &CompleteArgs) -> CliResult {
         if let Some(Ok(path)) = kept {
             session.output.say(format!("what you wrote is kept in `{}`", path.display()));
         }
-        refused(error)
+        refused(args, &workspace, rules, &completion.agent, error)
     })?;
     let changed = &completed;
     let outcome =
@@ -140,6 +130,30 @@ pub(crate) fn run(session: &Session, args: &CompleteArgs) -> CliResult {
     }
     actions::show(session, rules, changed, &done, mode);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the error of a refused completion, with the beginning of a command that would be accepted: it names the open visit.
+fn refused(
+    args: &CompleteArgs,
+    workspace: &Workspace,
+    rules: &Rules,
+    agent: &AgentId,
+    error: ProjectError,
+) -> CliError {
+    let given = &args.ticket;
+    let command = match &error {
+        ProjectError::Refused(Refusal::Repeated { ticket, .. }) => same_command(args, ticket),
+        error => {
+            let names_none = matches!(error, ProjectError::Refused(_)) && given.visit.is_none();
+            let state = names_none.then(|| TaskState::read(workspace, &given.task).ok()).flatten();
+            let task = state.map(|state| state.file.task);
+            let ticket = task.map(|task| task.ticket_of(branch_of(rules, &task, agent).as_ref()));
+            let agent = args.who.agent.as_ref().map(|agent| format!(" --agent {agent}"));
+            let ticket = ticket.unwrap_or_else(|| given.clone());
+            format!("aof task complete {ticket}{}", agent.unwrap_or_default())
+        }
+    };
+    CliError::Completion { command, error: Box::new(error) }
 }
 
 /// Returns the command as it was given, with that ticket in place of the task's id.

@@ -7,4 +7,5 @@ pub(crate) mod complete;
 pub(crate) mod edit;
 pub(crate) mod list;
 pub(crate) mod show;
+pub(crate) mod test;
 pub(crate) mod why;

@@ -13,15 +13,16 @@ use crate::cli::{
     CliError, CliResult, Session, bold, counted, cyan, green, indented, length, red, yellow,
 };
 use crate::domain::{
-    Destination, Ending, GateId, Outcome, Priority, RoleId, Status, TaskId, Ticket, Timestamp,
-    Visit,
+    Ending, GateId, Outcome, Priority, RoleId, Status, TaskId, Ticket, Timestamp, Visit,
 };
 use crate::files::printable::{inert, one_line};
 use crate::files::task_file::Origin;
 use crate::history::verify::signatures::evidence;
+use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{NAMESPACE, Rules, escalation};
 use crate::tasks::headers::summary::{ChildProgress, TaskSummary};
+use crate::tasks::state::acceptance::{test_lines, tests_in_worktree};
 use crate::tasks::view::task_view::{
     HistoryView, TaskView, history, history_value, show, task_value,
 };
@@ -42,6 +43,11 @@ pub(crate) fn run_show(session: &Session, args: &ShowArgs) -> CliResult {
         let problem = &frozen.problem;
         session.warn(&inert(&format!("it is frozen: {problem}; this is what HEAD has")));
         session.output.say(format!("  {}", inert(&frozen.fix)));
+    }
+    if let Err(error @ ProjectError::InvalidTests { .. }) =
+        tests_in_worktree(&workspace, &args.ticket.task, &view.path, &view.file)
+    {
+        session.warn(&format!("{error}: `aof task test {}` says why", args.ticket.task));
     }
     if session.output.is_json() {
         let mut value = task_value(&in_force.rules, &view.file, &view.path);
@@ -75,6 +81,7 @@ fn page(rules: &Rules, view: &TaskView, file: &str, now: Timestamp) -> String {
     };
     page.section("Children", &view.children.iter().map(child).collect::<Vec<_>>());
     page.text(task.description.as_deref().unwrap_or_default());
+    page.section("Tests", &test_lines(&view.file));
     page.section("Blocked by", &task.blockers);
     if let Some(review) = &task.review {
         page.review(review, Some(&review.from_gate), now);
@@ -256,6 +263,7 @@ fn open_visit(view: &HistoryView) -> Option<String> {
         _ => "waiting".to_owned(),
     };
     let mut facts = vec![
+        ("Item", open.item.map(|item| item.to_string())),
         ("Agent", task.routing.agent.as_ref().map(ToString::to_string)),
         ("Duration", Some(format!("{} ({state})", length(lasting)))),
     ];
@@ -288,8 +296,10 @@ fn outcome(ending: &Ending) -> String {
 
 /// Returns where the visit led, unless the task stayed.
 fn destination(visit: &Visit) -> String {
-    let left = visit.to.as_ref().filter(|to| **to != Destination::Gate(visit.gate.clone()));
-    left.map(|to| format!(" -> {}", to.noun())).unwrap_or_default()
+    let left = visit.to.as_ref().filter(|_| !visit.stays());
+    let item = visit.to_item.map(|item| format!(", {item}")).unwrap_or_default();
+    let round = visit.round.map(|round| format!(", round {round}")).unwrap_or_default();
+    left.map(|to| format!(" -> {}{item}{round}", to.noun())).unwrap_or_default()
 }
 
 fn blockers(list: &[String]) -> String {

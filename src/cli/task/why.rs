@@ -114,6 +114,12 @@ fn effect(rules: &Rules, preview: &OutcomePreview, explanation: &TaskExplanation
         (None, Destination::Cancelled) => "cancels the task".to_owned(),
         (None, Destination::Fail) => "ends the task as failed".to_owned(),
     };
+    if let Some(item) = passage.item {
+        text.push_str(&format!(", for {item}"));
+    }
+    if let Some(round) = passage.round {
+        text.push_str(&format!(", in round {round} unless `until` holds"));
+    }
     if !passage.skipped.is_empty() {
         text.push_str(&format!(", passing over {}", listed(&passage.skipped)));
     }

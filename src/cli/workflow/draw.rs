@@ -4,8 +4,8 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::cli::{bold, cyan, dim, length, yellow};
 use crate::domain::{
-    AgentId, Branch, Destination, Duty, Exhausted, Fork, Gate, GateId, GateKind, JoinStrategy,
-    OnConditionError, Outcome, RejectionStrategy, Target, Verdict, Workflow,
+    AgentId, Branch, Destination, Duty, Exhausted, ForEach, Fork, Gate, GateId, GateKind,
+    JoinStrategy, OnConditionError, Outcome, RejectionStrategy, Repeat, Target, Verdict, Workflow,
 };
 use crate::files::printable::one_line;
 use crate::observability::stats::gates::GateRow;
@@ -45,6 +45,9 @@ pub(crate) fn draw(rules: &Rules, workflow: &Workflow, rows: &[GateRow]) -> Stri
         text.push_str(&format!("{rail}│\n"));
     }
     text.push_str(&format!("{}●  end\n", rail.after(workflow.gates.len())));
+    if let Some(repeat) = &workflow.repeat {
+        text.push_str(&format!("\n{}\n", rounds(repeat)));
+    }
     text
 }
 
@@ -61,6 +64,12 @@ pub(crate) fn task_counts(workflow: &Workflow, gate: &Gate, rows: &[GateRow]) ->
         .map(|(count, what)| format!("{count} {what}"))
         .collect();
     (!counts.is_empty()).then(|| counts.join(", "))
+}
+
+/// Returns how long a workflow is repeated.
+fn rounds(Repeat { until, max, on_exhausted }: &Repeat) -> String {
+    let then = exhausted(on_exhausted);
+    format!("again until {}; {max} rounds at most, then {then}", one_line(until))
 }
 
 fn gate_staff(rules: &Rules, gate: &Gate) -> String {
@@ -104,6 +113,10 @@ fn notes(workflow: &Workflow, index: usize, gate: &Gate) -> Vec<String> {
         };
         notes.push(format!("when {}{otherwise}", one_line(when)));
     }
+    if let Some(ForEach { list, verify_each, .. }) = gate.for_each() {
+        let verified = verify_each.as_ref().map(|gate| format!(", each verified at {gate}"));
+        notes.push(format!("each of {list}{}", verified.unwrap_or_default()));
+    }
     if gate.can_reject() && gate.exits.route(&Outcome::NeedsReview).is_none() {
         notes.push(format!("needs_review -> {}", rejection(workflow, index, gate)));
     }
@@ -120,12 +133,24 @@ fn notes(workflow: &Workflow, index: usize, gate: &Gate) -> Vec<String> {
     }
     if gate.detour {
         let has_exit = gate.exits.decides() || gate.exits.route(&Outcome::Complete).is_some();
-        let left = if has_exit { "" } else { ", and left to where the task came from" };
+        let left = match verified_loop(workflow, gate) {
+            _ if has_exit => "",
+            Some(_) => ", and left to the next item",
+            None => ", and left to where the task came from",
+        };
         notes.push(format!("entered only by a route{left}"));
     }
     notes.extend(gate.wait_for.map(|what| format!("waits for {what}")));
     notes.extend(gate.duty().into_iter().flat_map(|duty| duty_notes(workflow, duty)));
     notes
+}
+
+/// Returns the first gate whose items are verified at that one.
+fn verified_loop<'w>(workflow: &'w Workflow, gate: &Gate) -> Option<&'w Gate> {
+    let is_verified = |own: &&Gate| {
+        own.for_each().is_some_and(|each| each.verify_each.as_ref() == Some(&gate.id))
+    };
+    workflow.gates.iter().find(is_verified)
 }
 
 fn duty_notes(workflow: &Workflow, duty: &Duty) -> Vec<String> {
@@ -203,6 +228,7 @@ fn rejection(workflow: &Workflow, index: usize, gate: &Gate) -> String {
     }
     match (workflow.rejection, &gate.exits.reject_to) {
         (RejectionStrategy::Named, Some(to)) => to.to_string(),
+        _ if let Some(own) = verified_loop(workflow, gate) => format!("{}, the same item", own.id),
         (RejectionStrategy::Previous, _) if index > 0 => {
             "the gate before it that was visited last".to_owned()
         }
@@ -248,8 +274,10 @@ impl Rail {
     fn of(workflow: &Workflow) -> Self {
         let mut lanes: Vec<Lane> = Vec::new();
         for edge in edges(workflow) {
-            let (EdgeKind::Back(_) | EdgeKind::Exhausted(_), Destination::Gate(to)) =
-                (edge.way, &edge.to)
+            let (
+                EdgeKind::Back(_) | EdgeKind::Exhausted(_) | EdgeKind::Each | EdgeKind::Again(_),
+                Destination::Gate(to),
+            ) = (edge.way, &edge.to)
             else {
                 continue;
             };
@@ -349,7 +377,9 @@ pub(crate) fn dot(workflow: &Workflow, rows: &[GateRow]) -> String {
         // `constraint=false`: a route back does not move its target below the gate that it leaves.
         let style = match (edge.way, &edge.to) {
             (EdgeKind::On | EdgeKind::Return, _) => "",
-            (EdgeKind::Back(_), _) => ", style=bold, constraint=false",
+            (EdgeKind::Back(_) | EdgeKind::Each | EdgeKind::Again(_), _) => {
+                ", style=bold, constraint=false"
+            }
             (EdgeKind::Exhausted(_), Destination::Gate(_)) => ", style=dashed, constraint=false",
             (EdgeKind::Exhausted(_) | EdgeKind::Over | EdgeKind::Hold, _) => ", style=dashed",
         };
@@ -385,7 +415,7 @@ pub(crate) fn mermaid(workflow: &Workflow, rows: &[GateRow]) -> String {
     for edge in &edges {
         let arrow = match edge.way {
             EdgeKind::On | EdgeKind::Return => "-->",
-            EdgeKind::Back(_) => "==>",
+            EdgeKind::Back(_) | EdgeKind::Each | EdgeKind::Again(_) => "==>",
             EdgeKind::Over | EdgeKind::Exhausted(_) | EdgeKind::Hold => "-.->",
         };
         let label = mermaid_text(&edge_label(workflow, edge));
@@ -454,5 +484,14 @@ fn edge_label(workflow: &Workflow, edge: &Edge) -> String {
         EdgeKind::Over => "does not apply".to_owned(),
         EdgeKind::Exhausted(most) => format!("sent back {} before", times(most)),
         EdgeKind::Hold => format!("{outcomes} (waits for a person)"),
+        EdgeKind::Each => {
+            let gate = match &edge.to {
+                Destination::Gate(to) => workflow.gate(to).map(|(_, gate)| gate),
+                _ => None,
+            };
+            let list = gate.and_then(Gate::for_each).map(|each| each.list.as_str());
+            format!("each of {}", list.unwrap_or_default())
+        }
+        EdgeKind::Again(_) => workflow.repeat.as_ref().map(rounds).unwrap_or_default(),
     }
 }

@@ -195,6 +195,8 @@ fn edge_value(edge: &Edge) -> Value {
         EdgeKind::Return => ("return", None),
         EdgeKind::Exhausted(times) => ("exhausted", Some(times)),
         EdgeKind::Hold => ("hold", None),
+        EdgeKind::Each => ("each", None),
+        EdgeKind::Again(rounds) => ("again", Some(rounds)),
     };
     json!({
         "from": edge.from,

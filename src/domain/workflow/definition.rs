@@ -35,6 +35,9 @@ pub struct Workflow {
     /// What bounds the runs of agents at gates that do not say.
     #[serde(skip)]
     pub run: RunLimits,
+    /// The rounds in which it runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<Repeat>,
     /// What tasks start with, and what gates hand on.
     pub context: ContextRules,
     /// The gates, in order; never empty.
@@ -86,6 +89,23 @@ impl Workflow {
             }
         }
     }
+}
+
+/// The rounds of a workflow: it begins again until a condition holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Repeat {
+    /// A JavaScript expression, evaluated when the task would be complete.
+    pub until: String,
+    /// The most rounds.
+    pub max: u32,
+    /// What happens after the last round if the condition does not hold.
+    pub on_exhausted: Exhausted,
+}
+
+impl Repeat {
+    /// The most rounds if the workflow does not say.
+    pub const DEFAULT_ROUNDS: u32 = 20;
 }
 
 words!(

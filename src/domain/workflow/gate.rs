@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::Serialize;
 
 use crate::domain::words::words;
-use crate::domain::{GateId, GateRun, IdFault, Map, Outcome, Outputs, Period, RoleId};
+use crate::domain::{ForEach, GateId, GateRun, IdFault, Map, Outcome, Outputs, Period, RoleId};
 
 /// One stage (spec 1, 1.1).
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -65,6 +65,9 @@ pub struct Duty {
     /// How long a claim lasts when it is not renewed.
     #[serde(skip)]
     pub lease: Option<Period>,
+    /// The list of which each visit has one item.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub for_each: Option<ForEach>,
     /// Gates whose workers may not work here for the same task.
     pub separate_from: Vec<GateId>,
     /// What counts as the same worker.
@@ -94,6 +97,7 @@ impl Duty {
             timeout: None,
             escalate_to: None,
             lease: None,
+            for_each: None,
             separate_from: Vec::new(),
             separate_by: Identity::Agent,
             outputs: Outputs::Open,
@@ -122,6 +126,11 @@ impl Gate {
             GateKind::Work(duty) => Some(duty),
             GateKind::Condition | GateKind::Fork(_) => None,
         }
+    }
+
+    /// Returns the list that it goes through.
+    pub fn for_each(&self) -> Option<&ForEach> {
+        self.duty()?.for_each.as_ref()
     }
 
     /// Returns the branches; nothing where it is no fork.

@@ -413,6 +413,7 @@ fn implicit() -> Workflow {
         default_outcome: Outcome::Complete,
         rejection: RejectionStrategy::Origin,
         holds_rejections: false,
+        repeat: None,
         gates: vec![gate],
     }
 }

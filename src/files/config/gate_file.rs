@@ -3,8 +3,8 @@
 use super::decode::{Faults, FieldReader, parse_key, parse_node, parse_text_list};
 use super::{run_file, shape_file, signal_file};
 use crate::domain::{
-    Branch, Brief, BriefText, Duty, EndsAs, Exhausted, Exits, Fork, Gate, GateId, GateKind,
-    GateType, Identity, JoinStrategy, Map, OnConditionError, Outcome, Route, Target,
+    Branch, Brief, BriefText, Duty, EndsAs, Exhausted, Exits, ForEach, Fork, Gate, GateId,
+    GateKind, GateType, Identity, JoinStrategy, Map, OnConditionError, Outcome, Route, Target,
 };
 use crate::files::yaml::{MappingEntry, Node, NodeKind};
 
@@ -32,7 +32,8 @@ pub(crate) fn read(node: &Node<'_>, faults: &Faults) -> Option<Gate> {
                     fields.fault(field, "dead_field", message, "add `type: fork`, or remove it");
                 }
             }
-            read_duty(&fields).map(|duty| GateKind::Work(Box::new(duty)))
+            let for_each = read_for_each(&fields);
+            read_duty(&fields).map(|duty| GateKind::Work(Box::new(Duty { for_each, ..duty })))
         }
         GateType::Fork => {
             exits.reject_to = fields.parsed("rejectTo");
@@ -68,7 +69,7 @@ pub(crate) fn read(node: &Node<'_>, faults: &Faults) -> Option<Gate> {
 }
 
 /// The fields of a duty, which gates with work and branches have.
-const OF_WORK: [&str; 14] = [
+const OF_WORK: [&str; 17] = [
     "role",
     "canReject",
     "canSkip",
@@ -83,6 +84,9 @@ const OF_WORK: [&str; 14] = [
     "files",
     "onFailure",
     "run",
+    "forEach",
+    "maxItems",
+    "verifyEach",
 ];
 
 /// Reads the fields that gates and branches have in common.
@@ -117,6 +121,7 @@ fn read_duty(fields: &FieldReader<'_, '_>) -> Option<Duty> {
         timeout: fields.parsed("timeout"),
         escalate_to: fields.parsed("escalateTo"),
         lease: fields.parsed("lease"),
+        for_each: None,
         separate_from,
         separate_by,
         outputs: fields.with("outputs", shape_file::read).unwrap_or_default(),
@@ -126,6 +131,36 @@ fn read_duty(fields: &FieldReader<'_, '_>) -> Option<Duty> {
         brief: fields.with("brief", read_brief).unwrap_or_default(),
         role: role?,
     })
+}
+
+/// Reads the list that the gate goes through.
+fn read_for_each(fields: &FieldReader<'_, '_>) -> Option<ForEach> {
+    let list: Option<String> = fields.text("forEach");
+    let (max_items, verify_each) = (fields.parsed("maxItems"), fields.parsed("verifyEach"));
+    let Some(list) = list else {
+        for field in ["maxItems", "verifyEach"] {
+            if fields.take(field).is_some() {
+                let message = format!("`{field}` would be ignored: the gate has no `forEach`");
+                let help = "add the list, as in `forEach: plan.stories`, or remove it";
+                fields.fault(field, "dead_field", message, help);
+            }
+        }
+        return None;
+    };
+    let is_word = |word: &str| {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        !word.is_empty() && word.chars().all(is_plain)
+    };
+    if list.split('.').count() < 2 || !list.split('.').all(is_word) {
+        let message = format!("`{}` is no path to a list", list.escape_debug());
+        let help = "name a gate or `input`, then what it hands on, as in `forEach: plan.stories`";
+        fields.fault("forEach", "invalid_value", message, help);
+    }
+    if max_items == Some(0) {
+        let help = "use a number from 1, or leave it out";
+        fields.fault("maxItems", "invalid_value", "`maxItems: 0` lets no list pass", help);
+    }
+    Some(ForEach { list, max_items: max_items.unwrap_or(ForEach::DEFAULT_ITEMS), verify_each })
 }
 
 /// Reads a list of gates, or `{gates: [..], by: ..}`.
@@ -149,7 +184,7 @@ fn read_separate(node: &Node<'_>, faults: &Faults) -> Option<(Vec<GateId>, Ident
 }
 
 /// Fields that only gates have, with the reason why a branch has none.
-const OF_GATES: [(&str, &str); 9] = [
+const OF_GATES: [(&str, &str); 12] = [
     ("type", "a branch is always somebody's work: a fork has no forks and no conditions inside"),
     ("branches", "a fork has no forks inside: name all branches side by side"),
     ("joinStrategy", "the fork says how its branches join"),
@@ -158,6 +193,9 @@ const OF_GATES: [(&str, &str); 9] = [
     ("onExhausted", "the fork says what happens to a task that it has sent back too often"),
     ("detour", "the fork is the detour, or none"),
     ("delivery", "the fork delivers, or none"),
+    ("forEach", "a branch is visited once: put the loop at a gate before or after the fork"),
+    ("maxItems", "it belongs to `forEach`, which a branch does not have"),
+    ("verifyEach", "it belongs to `forEach`, which a branch does not have"),
     ("waitFor", "a gate of its own before or after the fork waits for children"),
 ];
 
@@ -253,7 +291,7 @@ fn read_target(fields: &FieldReader<'_, '_>) -> Option<Target> {
     }
 }
 
-fn read_exhausted(node: &Node<'_>, faults: &Faults) -> Option<Exhausted> {
+pub(crate) fn read_exhausted(node: &Node<'_>, faults: &Faults) -> Option<Exhausted> {
     let exhausted = |to| match to {
         Target::Hold => Exhausted::Block,
         to => Exhausted::Route(to),

@@ -7,7 +7,8 @@ use super::gate_file::by_outcome;
 use super::locate::Step;
 use super::{gate_file, run_file};
 use crate::domain::{
-    ContextRules, Gate, Map, Outcome, RejectionStrategy, Workflow, WorkflowName, listed,
+    ContextRules, Exhausted, Gate, Map, Outcome, RejectionStrategy, Repeat, Workflow, WorkflowName,
+    listed,
 };
 use crate::files::yaml::{Node, NodeKind};
 
@@ -77,6 +78,7 @@ pub(crate) fn read(
         lease: fields.parsed("lease"),
         run: fields.with("run", run_file::read_limits).unwrap_or_default(),
         context: fields.with("context", read_context).unwrap_or_default(),
+        repeat: fields.with("repeat", read_repeat).flatten(),
         gates,
     };
     // Read the rest even if it cannot be used, to report its faults.
@@ -146,6 +148,27 @@ fn read_outcomes(node: &Node<'_>, faults: &Faults) -> bool {
         }
     }
     holds
+}
+
+/// Reads the rounds of a workflow.
+fn read_repeat(node: &Node<'_>, faults: &Faults) -> Option<Repeat> {
+    let fields = FieldReader::of(node, "`repeat`", faults)?;
+    let until = fields.text("until");
+    let until = fields.require("until", until);
+    let max = fields.parsed("max").unwrap_or(Repeat::DEFAULT_ROUNDS);
+    let on_exhausted =
+        fields.with("onExhausted", gate_file::read_exhausted).flatten().unwrap_or_default();
+    if max == 0 {
+        let help = "use a number from 1, or leave it out";
+        fields.fault("max", "invalid_value", "`max: 0` lets no round begin", help);
+    }
+    if matches!(on_exhausted, Exhausted::Escalate(_)) {
+        let message = "after the last round no visit is open that a role could take over";
+        let help = "name where the task goes, as in `onExhausted: $fail`, or leave it out: the task is blocked then";
+        fields.fault("onExhausted", "invalid_value", message, help);
+    }
+    fields.refuse_unknown();
+    Some(Repeat { until: until?, max, on_exhausted })
 }
 
 pub(crate) fn read_context(node: &Node<'_>, faults: &Faults) -> ContextRules {

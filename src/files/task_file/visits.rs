@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{TaskFile, applying};
-use crate::domain::{Ending, OpenBranch, OpenVisit, Stamp, Station, Status, TaskId, Visit};
+use crate::domain::{
+    Ending, LoopItem, OpenBranch, OpenVisit, Stamp, Station, Status, TaskId, Visit,
+};
 use crate::files::config::decode::{
     Faults, FieldReader, parse_key, parse_node, point_in_time, text_of,
 };
@@ -29,6 +31,7 @@ pub(crate) fn read_open_visit(
         current: fields.require("current", current)?,
         entered: fields.require("entered", entered)?,
         visit: ended,
+        item: fields.take("item").and_then(|node| read_item(node, faults)),
         escalated: fields.parsed("escalated"),
         resumed: fields.time("resumed"),
         answer: fields.text("answer"),
@@ -70,6 +73,7 @@ pub(crate) fn open_visit_value(gate: &OpenVisit) -> Value {
         "current": gate.current,
         "entered": gate.entered,
         "visit": gate.visit,
+        "item": gate.item,
         "escalated": gate.escalated,
         "resumed": gate.resumed,
         "answer": gate.answer,
@@ -125,12 +129,15 @@ fn read_visit(node: &Node<'_>, faults: &Faults) -> Option<Visit> {
         verdict,
         join: fields.parsed("join"),
         unfinished: fields.list("unfinished").unwrap_or_default(),
+        item: fields.take("item").and_then(|node| read_item(node, faults)),
         role: fields.parsed("role"),
         agent: fields.parsed("agent"),
         summary: fields.text("summary").unwrap_or_default(),
         blockers: fields.list("blockers").unwrap_or_default(),
         rejection_notes: fields.text("rejectionNotes").filter(|notes| !notes.is_empty()),
         to: fields.parsed("to"),
+        to_item: fields.take("toItem").and_then(|node| read_item(node, faults)),
+        round: fields.parsed("round"),
         skipped: fields.list("skipped").unwrap_or_default(),
         cleared: fields.list("cleared").unwrap_or_default(),
         escalated_to: fields.parsed("escalatedTo"),
@@ -148,6 +155,20 @@ fn read_visit(node: &Node<'_>, faults: &Faults) -> Option<Visit> {
     };
     fields.refuse_unknown();
     Some(visit)
+}
+
+fn read_item(node: &Node<'_>, faults: &Faults) -> Option<LoopItem> {
+    let fields = FieldReader::of(node, "the item of a loop", faults)?;
+    let (index, of) = (fields.required("index"), fields.required("of"));
+    fields.refuse_unknown();
+    let item = LoopItem { index: index?, of: of? };
+    if item.index >= item.of {
+        let message =
+            format!("`index: {}` is counted from 0, and there are {}", item.index, item.of);
+        let help = "it was changed by hand; bring back what the engine wrote";
+        fields.fault("index", "inconsistent_visit", message, help);
+    }
+    Some(item)
 }
 
 fn read_children(node: &Node<'_>, faults: &Faults) -> BTreeMap<TaskId, Status> {
@@ -173,6 +194,7 @@ pub(crate) fn visit_value(visit: &Visit) -> Value {
     let stamp_value = |stamp: &Stamp| json!({"id": stamp.id, "sha256": stamp.sha256.as_str()});
     Value::Object(applying(json!({
         "gate": visit.station(),
+        "item": visit.item,
         "role": visit.role,
         "agent": visit.agent,
         "entered": visit.entered,
@@ -187,6 +209,8 @@ pub(crate) fn visit_value(visit: &Visit) -> Value {
         "join": visit.join,
         "unfinished": visit.unfinished,
         "to": visit.to,
+        "toItem": visit.to_item,
+        "round": visit.round,
         "skipped": visit.skipped,
         "cleared": visit.cleared,
         "retry": visit.retry,

@@ -1,7 +1,7 @@
 //! Forks: which branches open, and how their verdicts join.
 
+use super::conditions::{ConditionScope, applies};
 use super::reviews::{lost_dependencies, named, nobody};
-use super::route::{ConditionScope, applies};
 use super::workplace::{Workplace, may_complete};
 use crate::domain::{
     AgentId, BranchStatus, ConditionTrouble, Event, Fork, Gate, GateId, Join, JoinStrategy,

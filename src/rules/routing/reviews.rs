@@ -1,5 +1,6 @@
 //! The changes that rejections request, and which of them are unanswered.
 
+use super::loops::is_of_loop;
 use crate::domain::{
     Destination, Ending, GateId, Join, LostDependency, Outcome, ReviewContext, RoleId, Task,
     Verdict, Visit,
@@ -159,7 +160,7 @@ pub fn is_circle(text: &str) -> bool {
 
 /// Returns whether the engine itself sets such a blocker, and would set it again if it still holds.
 pub(crate) fn is_own(text: &str) -> bool {
-    is_nobody(text) || is_circle(text)
+    is_nobody(text) || is_circle(text) || is_of_loop(text)
 }
 
 /// Returns the lost dependencies that block the task. Blockers from a completion with the same text do not count.

@@ -1,13 +1,11 @@
 //! The routing function: where an outcome leads (spec 1, 3.1 to 3.3; DESIGN section 5).
 
-use std::cell::OnceCell;
-
-use serde_json::{Value, json};
-
+use super::conditions::{ConditionScope, applies, until_holds};
+use super::loops::{self, Loop, store_outputs, this_round};
 use super::reviews::unanswered;
 use crate::domain::{
-    AgentId, ConditionTrouble, Decision, Destination, Ending, Exhausted, Gate, GateId, GateKind,
-    OnConditionError, Outcome, RoleId, Station, Target, Task, TroubleAction, Visit, Workflow,
+    ConditionTrouble, Decision, Destination, Exhausted, Gate, GateId, GateKind, LoopItem, Map,
+    Outcome, RoleId, Station, Target, Task, TroubleAction, Visit, Workflow,
 };
 use crate::rules::act::LOOP_LIMIT;
 use crate::rules::workflow::graph::{default_target, is_backward};
@@ -17,6 +15,10 @@ use crate::rules::workflow::rules::Rules;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Passage {
     pub to: Destination,
+    /// The item of a loop that the next visit is about.
+    pub item: Option<LoopItem>,
+    /// The number of the round that begins.
+    pub round: Option<u32>,
     /// Skipped gates.
     pub skipped: Vec<GateId>,
     /// Gates whose outputs are removed from the context.
@@ -58,8 +60,17 @@ pub(crate) fn route(
     outcome: &Outcome,
 ) -> Passage {
     let scope = ConditionScope::of(task, history);
-    let way = RouteFinder { rules, workflow, task, scope: &scope, index };
     let written = workflow.gates[index].exits.route(outcome);
+    let mut context = task.context.clone();
+    // A preview does not know what will be handed on.
+    let ended = history.get(task.history.len()).cloned();
+    if let Some(ended) = ended {
+        let cleared = written.map(|route| route.clear.clone()).unwrap_or_default();
+        store_outputs(workflow, &mut context, &Visit { cleared, ..ended });
+    }
+    let inside = Loop::of(workflow, task);
+    let way =
+        RouteFinder { rules, workflow, task, scope: &scope, context: &context, inside, index };
     let mut passage = match written {
         Some(route) => way.along(&route.to, history),
         None => way.by_default(outcome, history),
@@ -69,18 +80,21 @@ pub(crate) fn route(
         Some(route) => route.to == Target::Hold,
         None => passage.to == Destination::Gate(workflow.gates[index].id.clone()),
     };
-    // The return from a detour does not count as sending back.
-    let counts = written.is_some() || *outcome == Outcome::NeedsReview;
+    let goes_on = way.inside.is_some() && written.is_some_and(|route| route.to == Target::Next);
+    // The return from a detour does not count as sending back, nor does the next item of a loop.
+    let counts = (written.is_some() && !goes_on) || *outcome == Outcome::NeedsReview;
     if counts && !holds {
         passage = way.counted(passage, history);
     }
-    way.answering(passage)
+    way.again(way.begun(way.answering(passage)), history)
 }
 
 /// Returns the first gate of the workflow that applies to the task.
 pub(crate) fn entry(rules: &Rules, workflow: &Workflow, task: &Task) -> Passage {
     let scope = ConditionScope::of(task, &task.history);
-    RouteFinder { rules, workflow, task, scope: &scope, index: 0 }.first_that_applies(0)
+    let (context, inside, index) = (&task.context, None, 0);
+    let way = RouteFinder { rules, workflow, task, scope: &scope, context, inside, index };
+    way.begun(way.first_that_applies(0))
 }
 
 /// Evaluates an automatic gate for the task. Returns the result, and failed conditions.
@@ -107,6 +121,10 @@ struct RouteFinder<'a> {
     workflow: &'a Workflow,
     task: &'a Task,
     scope: &'a ConditionScope<'a>,
+    /// The context after the visit that ends.
+    context: &'a Map,
+    /// The loop of the open visit.
+    inside: Option<Loop<'a>>,
     index: usize,
 }
 
@@ -117,17 +135,106 @@ impl RouteFinder<'_> {
 
     /// Returns where an outcome without a route leads.
     fn by_default(&self, outcome: &Outcome, history: &[Visit]) -> Passage {
+        let verified = self.inside.as_ref().filter(|own| own.place != self.index);
+        let sent_back = *outcome == Outcome::NeedsReview && self.gate().exits.reject_to.is_none();
         match default_target(self.workflow, self.gate(), outcome) {
+            Some(_) if sent_back && !self.workflow.holds_rejections && verified.is_some() => {
+                Passage::straight(Destination::Gate(verified.expect("it is some").gate.id.clone()))
+            }
             Some(target) => self.along(&target, history),
+            None if self.inside.is_some() => self.forward(),
             None => self.back_to_sender(),
         }
+    }
+
+    /// Goes on: within a loop to its verification or its next item, else to the next gate that applies.
+    fn forward(&self) -> Passage {
+        let Some(own) = &self.inside else { return self.first_that_applies(self.index + 1) };
+        let verify = own.each.verify_each.as_ref().filter(|_| own.place == self.index);
+        if let Some((_, gate)) = verify.and_then(|gate| self.workflow.gate(gate)) {
+            return Passage::straight(Destination::Gate(gate.id.clone()));
+        }
+        match own.item.next() {
+            Some(item) => {
+                let to = Destination::Gate(own.gate.id.clone());
+                Passage { item: Some(item), ..Passage::straight(to) }
+            }
+            None => self.first_that_applies(own.place + 1),
+        }
+    }
+
+    /// Adds the item with which the next visit begins. A loop over an empty list is passed over.
+    fn begun(&self, passage: Passage) -> Passage {
+        let Destination::Gate(gate) = &passage.to else { return passage };
+        if passage.item.is_some() {
+            return passage;
+        }
+        let inside = self.inside.as_ref();
+        if let Some((place, gate)) = self.workflow.gate(gate)
+            && !inside.is_some_and(|own| own.has(&gate.id))
+            && self.is_empty_loop(gate)
+        {
+            let mut passage = passage.clone();
+            passage.skipped.push(gate.id.clone());
+            let on = self.first_that_applies(place + 1);
+            passage.skipped.extend(on.skipped);
+            passage.trouble.extend(on.trouble);
+            passage.to = on.to;
+            return self.begun(passage);
+        }
+        let item = loops::arriving(self.workflow, self.task, self.context, gate);
+        Passage { item, ..passage }
+    }
+
+    fn is_empty_loop(&self, gate: &Gate) -> bool {
+        gate.for_each().is_some_and(|each| loops::length(each, self.context) == Ok(0))
+    }
+
+    /// Begins another round of the workflow in place of the end, unless `until` holds.
+    fn again(&self, passage: Passage, history: &[Visit]) -> Passage {
+        let Some(repeat) = &self.workflow.repeat else { return passage };
+        if passage.to != Destination::End {
+            return passage;
+        }
+        let (rules, workflow) = (self.rules, self.workflow);
+        let holds = until_holds(rules, workflow, self.task, history, self.context);
+        let Some(Ok(false)) = holds else {
+            let Some(Err(error)) = holds else { return passage };
+            let trouble = ConditionTrouble {
+                gate: self.gate().id.clone(),
+                expression: repeat.until.clone(),
+                error: error.message,
+                action: TroubleAction::Block,
+            };
+            return Passage { trouble: vec![trouble], ..self.held() };
+        };
+        let round = loops::round(history) + 1;
+        if round > repeat.max {
+            return match &repeat.on_exhausted {
+                Exhausted::Route(target) => {
+                    self.begun(self.counted(self.along(target, history), history))
+                }
+                Exhausted::Block | Exhausted::Escalate(_) => self.held(),
+            };
+        }
+        let mut first = self.first_that_applies(0);
+        if first.to == Destination::End {
+            return self.held();
+        }
+        first.skipped.splice(0..0, passage.skipped);
+        let begun = self.begun(first);
+        Passage { round: Some(round), cleared: passage.cleared, ..begun }
+    }
+
+    fn held(&self) -> Passage {
+        Passage { item: self.inside.map(|own| own.item), ..self.stay() }
     }
 
     /// Resolves a target.
     fn along(&self, target: &Target, history: &[Visit]) -> Passage {
         match target {
             Target::Gate(gate) => self.jump(gate),
-            Target::Next => self.first_that_applies(self.index + 1),
+            Target::Next => self.forward(),
             Target::Origin => self.origin(),
             Target::Previous => self.previous(history),
             Target::Hold => self.stay(),
@@ -235,7 +342,18 @@ impl RouteFinder<'_> {
     fn count(&self, to: &Destination, history: &[Visit]) -> Option<(GateId, u32)> {
         match to {
             Destination::Gate(gate) if is_backward(self.workflow, self.index, gate) => {
-                Some((gate.clone(), returns_to(history, gate) + 1))
+                let round = this_round(history);
+                let own = self.inside.as_ref().filter(|own| own.has(gate));
+                // Within a loop each item counts for itself.
+                let count = own.map_or_else(
+                    || returns_to(round, gate, None),
+                    |own| {
+                        let run = own.entries(self.workflow, history);
+                        let recent = if run.len() < round.len() { run } else { round };
+                        returns_to(recent, gate, Some(own.item))
+                    },
+                );
+                Some((gate.clone(), count + 1))
             }
             _ => None,
         }
@@ -272,34 +390,16 @@ impl RouteFinder<'_> {
         let place = (Station::from(&gate.id), gate);
         gate.kind == GateKind::Condition
             || applies(self.rules, self.workflow, place, self.scope, trouble)
+                && !self.is_empty_loop(gate)
     }
-}
-
-/// Evaluates the condition of a gate, or of a branch as a gate; without one it applies.
-pub(crate) fn applies(
-    rules: &Rules,
-    workflow: &Workflow,
-    (station, gate): (Station, &Gate),
-    scope: &ConditionScope<'_>,
-    trouble: &mut Vec<ConditionTrouble>,
-) -> bool {
-    let Some(condition) = rules.condition(workflow, station) else { return true };
-    condition.evaluate(&scope.names()).unwrap_or_else(|error| {
-        let entered = gate.on_condition_error == OnConditionError::Enter;
-        trouble.push(ConditionTrouble {
-            gate: gate.id.clone(),
-            expression: condition.source().to_owned(),
-            error: error.message,
-            action: if entered { TroubleAction::Enter } else { TroubleAction::Skip },
-        });
-        entered
-    })
 }
 
 impl Passage {
     fn straight(to: Destination) -> Self {
         Self {
             to,
+            item: None,
+            round: None,
             skipped: Vec::new(),
             cleared: Vec::new(),
             retry: None,
@@ -310,60 +410,12 @@ impl Passage {
     }
 }
 
-/// Returns how often backward routes have entered the gate since a person last moved the task.
-pub(crate) fn returns_to(history: &[Visit], gate: &GateId) -> u32 {
-    let since = history
-        .iter()
-        .rposition(|visit| matches!(visit.outcome, Ending::Override | Ending::Reopened));
-    let recent = &history[since.map_or(0, |index| index + 1)..];
+/// Returns how often backward routes have entered the gate, with that item of a loop if one is given.
+fn returns_to(recent: &[Visit], gate: &GateId, item: Option<LoopItem>) -> u32 {
     let count = recent
         .iter()
         .filter(|visit| visit.retry.is_some() && visit.to == Some(Destination::Gate(gate.clone())))
+        .filter(|visit| item.is_none() || visit.to_item == item)
         .count();
     u32::try_from(count).unwrap_or(u32::MAX)
-}
-
-/// The values that conditions can read, by name.
-pub(crate) struct ConditionScope<'a> {
-    task: &'a Task,
-    history: &'a [Visit],
-    values: OnceCell<[Value; 4]>,
-}
-
-impl<'a> ConditionScope<'a> {
-    /// Returns the scope of a task with that history.
-    pub(crate) fn of(task: &'a Task, history: &'a [Visit]) -> Self {
-        Self { task, history, values: OnceCell::new() }
-    }
-
-    /// Returns the names with their values.
-    pub(crate) fn names(&self) -> [(&str, &Value); 4] {
-        let [tags, metadata, history, context] = self.values.get_or_init(|| {
-            [
-                json!(self.task.tags),
-                Value::Object(self.task.metadata.clone()),
-                self.history.iter().map(visible).collect(),
-                Value::Object(self.task.context.clone()),
-            ]
-        });
-        [("tags", tags), ("metadata", metadata), ("gateHistory", history), ("context", context)]
-    }
-}
-
-/// Returns an entry as conditions read it: the fields of spec 1, appendix B.
-fn visible(visit: &Visit) -> Value {
-    json!({
-        "gate": visit.station().to_string(),
-        "role": visit.role.as_ref().map(RoleId::as_str),
-        "agent": visit.agent.as_ref().map(AgentId::as_str),
-        "entered": visit.entered.to_string(),
-        "exited": visit.exited.to_string(),
-        "duration": visit.duration(),
-        "outcome": visit.outcome.as_str(),
-        "summary": visit.summary,
-        "blockers": visit.blockers,
-        "rejectionNotes": visit.rejection_notes,
-        "outputs": visit.outputs,
-        "metadata": visit.metadata,
-    })
 }

@@ -8,6 +8,7 @@ mod dispatching;
 mod drift;
 mod events;
 mod forks;
+mod loops;
 mod merging;
 mod merging_random;
 mod people;

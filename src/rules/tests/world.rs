@@ -63,6 +63,7 @@ pub(crate) fn workflow(gates: Vec<Gate>) -> Workflow {
         default_outcome: Outcome::Complete,
         rejection: RejectionStrategy::Origin,
         holds_rejections: false,
+        repeat: None,
         gates,
     }
 }

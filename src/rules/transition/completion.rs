@@ -13,7 +13,7 @@ use crate::rules::act::{Act, Decision, Warning, WorkflowStep};
 use crate::rules::outputs::{example, settle_at, shape_of};
 use crate::rules::refusal::Refusal;
 use crate::rules::routing::workplace::{Workplace, check_separate_session, may_complete};
-use crate::rules::routing::{fork, route};
+use crate::rules::routing::{fork, loops, route};
 use crate::rules::verdict::STATUS;
 use crate::rules::workflow::rules::Rules;
 
@@ -37,6 +37,10 @@ pub(crate) fn complete(
     let branch = fork::find_branch(rules, task, &completion.ticket, &completion.agent)?;
     let workplace = transition.workplace(open, branch.as_ref())?;
     not_looping(rules, task)?;
+    if loops::has_no_list(task) {
+        let ticket = task.ticket_of(branch.as_ref()).without_visit();
+        return Err(Refusal::Blocked { ticket, blockers: task.blockers.clone() });
+    }
     if open.held.is_some() {
         return Err(transition.held());
     }
@@ -185,6 +189,8 @@ fn end_visit(
         history.push(visit.clone());
         let passage = route::route(rules, workflow, task, &history, index, outcome);
         visit.to = Some(passage.to);
+        visit.to_item = passage.item;
+        visit.round = passage.round;
         visit.skipped = passage.skipped;
         visit.cleared = passage.cleared;
         visit.retry = passage.retry;

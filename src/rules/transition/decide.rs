@@ -112,7 +112,7 @@ impl Transition<'_> {
         after.status = Status::Ready;
         after.updated = now;
         after.workflow_hash = rules.hash(&workflow.name).map(str::to_owned);
-        fold::open(rules, &mut after, gate, None, now);
+        fold::open(rules, &mut after, gate, (None, passage.item), now);
         let mut step = WorkflowStep::silent(after);
         step.events.extend(passage.skipped.into_iter().map(|gate| Event::Skipped { gate }));
         step.met(passage.trouble);

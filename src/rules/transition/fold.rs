@@ -4,12 +4,13 @@
 //! `hold_if_stuck`, from the rules.
 
 use crate::domain::{
-    Destination, Ending, Event, Exhausted, GateId, Map, OpenVisit, RoleId, Routing, Status, Task,
-    Timestamp, Visit,
+    Destination, Ending, Event, Exhausted, GateId, LoopItem, OpenVisit, Outcome, RoleId, Routing,
+    Status, Task, Timestamp, Visit,
 };
 use crate::rules::act::{LOOP_LIMIT, WorkflowStep};
 use crate::rules::refusal::Refusal;
 use crate::rules::routing::fork;
+use crate::rules::routing::loops::{self, store_outputs};
 use crate::rules::routing::reviews::{CIRCLE, lost_dependencies, nobody, review, review_of, wants};
 use crate::rules::routing::workplace::Workplace;
 use crate::rules::workflow::rules::Rules;
@@ -17,7 +18,9 @@ use crate::rules::workflow::rules::Rules;
 /// Moves the task by one entry. The entry's fields decide; the rules only provide the role of the next gate.
 pub(crate) fn apply(rules: &Rules, task: &mut Task, visit: Visit) {
     task.updated = visit.exited;
-    store_outputs(&mut task.context, &visit);
+    if let Some(workflow) = rules.workflow_of(task) {
+        store_outputs(workflow, &mut task.context, &visit);
+    }
     if let Some(hash) = &visit.workflow {
         task.workflow_hash = Some(hash.clone());
     }
@@ -41,18 +44,22 @@ pub(crate) fn apply(rules: &Rules, task: &mut Task, visit: Visit) {
     task.status = status_after(&visit);
     let at = visit.exited;
     let next = match &visit.to {
-        Some(Destination::Gate(gate)) => Some((gate.clone(), visit.escalated_to.clone())),
+        Some(Destination::Gate(gate)) => {
+            Some((gate.clone(), visit.escalated_to.clone(), visit.to_item))
+        }
         _ => None,
     };
+    // A task that cannot begin another round is told why by `hold_if_stuck`.
+    let is_asked = visit.gate_outcome() != Some(&Outcome::Complete);
     task.history.push(visit);
-    if task.status == Status::Blocked {
+    if task.status == Status::Blocked && is_asked {
         task.blockers = review_of(&task.history, task.history.len() - 1)
             .map(|wish| wish.blockers)
             .unwrap_or_default();
     }
     task.review = review(&task.history);
     match next {
-        Some((gate, escalated)) => open(rules, task, gate, escalated, at),
+        Some((gate, escalated, item)) => open(rules, task, gate, (escalated, item), at),
         None => close(task),
     }
 }
@@ -60,38 +67,11 @@ pub(crate) fn apply(rules: &Rules, task: &mut Task, visit: Visit) {
 /// Returns the status after an entry. A task that stays at its gate without a way back is blocked.
 fn status_after(visit: &Visit) -> Status {
     match (&visit.to, &visit.outcome) {
-        (Some(Destination::Gate(gate)), Ending::Completed(_))
-            if *gate == visit.gate && visit.retry.is_none() =>
-        {
-            Status::Blocked
-        }
+        (_, Ending::Completed(_)) if visit.stays() && visit.retry.is_none() => Status::Blocked,
         (Some(Destination::Gate(_)), _) => Status::Ready,
         (Some(Destination::End), _) => Status::Complete,
         (Some(Destination::Fail), _) => Status::Failed,
         (Some(Destination::Cancelled) | None, _) => Status::Cancelled,
-    }
-}
-
-/// Stores a gate's latest outputs in the context under its name, a branch's under its fork's and its own; a route may remove
-/// those of other gates. `$status` is the outcome, not data.
-fn store_outputs(context: &mut Map, visit: &Visit) {
-    for gate in &visit.cleared {
-        context.remove(gate.as_str());
-    }
-    let mut outputs = visit.outputs.clone();
-    outputs.remove("$status");
-    if outputs.is_empty() {
-        return;
-    }
-    let Some(branch) = &visit.branch else {
-        context.insert(visit.gate.to_string(), outputs.into());
-        return;
-    };
-    // Each branch has its own name within the fork's.
-    let fork = context.entry(visit.gate.to_string()).or_insert_with(|| Map::new().into());
-    match fork.as_object_mut() {
-        Some(fork) => drop(fork.insert(branch.to_string(), outputs.into())),
-        None => *fork = Map::from_iter([(branch.to_string(), outputs.into())]).into(),
     }
 }
 
@@ -100,7 +80,7 @@ pub(crate) fn open(
     rules: &Rules,
     task: &mut Task,
     gate: GateId,
-    escalated: Option<RoleId>,
+    (escalated, item): (Option<RoleId>, Option<LoopItem>),
     at: Timestamp,
 ) {
     let found =
@@ -112,8 +92,12 @@ pub(crate) fn open(
     let own = escalated.as_ref().or(rules.own_role(task));
     let role = own.or_else(|| found.and_then(|(_, gate)| gate.role())).cloned();
     task.routing.role = role.filter(|_| branches.is_empty());
-    task.gate =
-        Some(OpenVisit { escalated, branches, ..OpenVisit::at(gate, at, task.history.len()) });
+    task.gate = Some(OpenVisit {
+        item,
+        escalated,
+        branches,
+        ..OpenVisit::at(gate, at, task.history.len())
+    });
 }
 
 fn close(task: &mut Task) {
@@ -140,6 +124,8 @@ pub(crate) fn hold_if_stuck(rules: &Rules, task: &mut Task) -> Vec<Event> {
             None => Event::CircularLoop { gate, from_gate: from, loop_count: count },
         });
     }
+    blockers.extend(loops::begin_or_block(rules, task));
+    blockers.extend(loops::round_blocker(rules, task));
     if let Some(workplace) =
         Workplace::of(rules, task).filter(|workplace| !workplace.is_staffed(rules))
     {

@@ -1,7 +1,9 @@
 //! Refuses completions without a ticket that cannot mean the open visit. Only new completions are checked: a replay cannot, since an
 //! entry does not record how its visit was named.
 
-use crate::domain::{AgentId, Destination, Ending, GateId, HandOut, Outcome, RoleId, Task, Visit};
+use crate::domain::{
+    AgentId, Destination, Ending, GateId, HandOut, Outcome, RoleId, Task, Ticket, Visit,
+};
 use crate::rules::refusal::Refusal;
 use crate::rules::routing::workplace::Workplace;
 use crate::rules::workflow::rules::Rules;
@@ -47,11 +49,20 @@ pub fn refuse_repeated(
     }
 }
 
-/// Refuses a completion that names another gate than the open one.
-pub fn refuse_other_gate(rules: &Rules, task: &Task, given: &GateId) -> Result<(), Refusal> {
-    let Some(open) = task.gate.as_ref().filter(|open| open.current != *given) else {
+/// Refuses a completion that names another gate than the open one. It is a conflict if another agent ended the last visit of that gate.
+pub fn refuse_other_gate(
+    rules: &Rules,
+    task: &Task,
+    agent: &AgentId,
+    given: &GateId,
+) -> Result<(), Refusal> {
+    if task.gate.as_ref().is_some_and(|open| open.current == *given) {
         return Ok(());
-    };
+    }
+    if let Some(lost) = lost_visit(rules, task, agent, given) {
+        return Err(lost);
+    }
+    let Some(open) = &task.gate else { return Ok(()) };
     let gates = rules.workflow_of(task).map(|workflow| &workflow.gates);
     let known: Vec<GateId> = gates.into_iter().flatten().map(|gate| gate.id.clone()).collect();
     if known.contains(given) {
@@ -60,6 +71,24 @@ pub fn refuse_other_gate(rules: &Rules, task: &Task, given: &GateId) -> Result<(
     } else {
         Err(Refusal::UnknownGate { given: given.clone(), known })
     }
+}
+
+/// Returns the conflict with the agent that ended the last visit of that gate; at a fork, the branch of the sender's role if there is
+/// one. `None` if the sender took part in that visit, or no agent ended it.
+fn lost_visit(rules: &Rules, task: &Task, agent: &AgentId, gate: &GateId) -> Option<Refusal> {
+    let history = &task.history;
+    let last = history.iter().rposition(|entry| entry.gate == *gate)?;
+    let visit = last - history[..last].iter().rev().take_while(|own| own.leaves_open()).count();
+    let entries = &history[visit..=last];
+    if entries.iter().any(|entry| entry.agent.as_ref() == Some(agent)) {
+        return None;
+    }
+    let is_own = |role: &RoleId| rules.org.roles_of(agent).any(|own| own == role);
+    let of_role = entries.iter().rev().find(|entry| entry.role.as_ref().is_some_and(is_own));
+    let entry = of_role.unwrap_or(&history[last]);
+    entry.agent.as_ref()?;
+    let ticket = Ticket { task: task.id.clone(), visit: Some(visit), branch: entry.branch.clone() };
+    Some(Refusal::visit_ended(&ticket, entry, Some(agent)))
 }
 
 /// Returns the entries of the last visit that a completion ended; at a fork, those of all branches. Skips automatic gates and time
@@ -80,5 +109,6 @@ fn last_said(history: &[Visit]) -> Option<&[Visit]> {
 }
 
 fn leads_on(entry: &Visit) -> bool {
-    matches!(&entry.to, Some(Destination::Gate(gate)) if *gate != entry.gate)
+    let is_next_item = entry.to_item != entry.item;
+    matches!(&entry.to, Some(Destination::Gate(gate)) if *gate != entry.gate || is_next_item)
 }

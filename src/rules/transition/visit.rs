@@ -8,8 +8,8 @@ use crate::domain::{
 };
 use crate::rules::act::Actor;
 use crate::rules::refusal::Refusal;
-use crate::rules::routing::fork;
 use crate::rules::routing::workplace::Workplace;
+use crate::rules::routing::{fork, loops};
 use crate::rules::workflow::rules::Rules;
 
 /// The rules, a task, and the time of the act.
@@ -130,12 +130,16 @@ impl<'a> Transition<'a> {
         let role = open.escalated.as_ref().or(gate).or(self.task.routing.role.as_ref());
         let last = self.task.history.last().and_then(|visit| visit.role.as_ref());
         let hash = workflow.and_then(|workflow| self.rules.hash(&workflow.name));
+        let to_item = workflow.zip(to).and_then(|(workflow, to)| {
+            loops::arriving(workflow, self.task, &self.task.context, to)
+        });
         Visit {
             role: role.or(last.filter(|_| open.branches.is_empty())).cloned(),
             exited: self.now.max(self.task.latest()),
             summary: why.trim().to_owned(),
             unfinished: fork::unfinished(open),
             to: to.cloned().map(Destination::Gate),
+            to_item,
             workflow: hash.map(str::to_owned),
             ..blank(open, ending)
         }
@@ -163,6 +167,7 @@ pub(crate) fn blank(open: &OpenVisit, outcome: Ending) -> Visit {
         verdict: None,
         join: None,
         unfinished: Vec::new(),
+        item: open.item,
         role: None,
         agent: None,
         entered: open.entered,
@@ -173,6 +178,8 @@ pub(crate) fn blank(open: &OpenVisit, outcome: Ending) -> Visit {
         blockers: Vec::new(),
         rejection_notes: None,
         to: None,
+        to_item: None,
+        round: None,
         skipped: Vec::new(),
         cleared: Vec::new(),
         escalated_to: None,

@@ -17,7 +17,7 @@ const MOST_BRANCHES: usize = 100;
 impl Rules {
     /// Checks and compiles the rules. Returns them with what is worth saying about them, or everything that is wrong.
     pub fn new(project: Project, org: Org) -> Result<(Self, Vec<Finding>), Vec<Finding>> {
-        let mut conditions = Conditions::new();
+        let mut conditions = Conditions::default();
         let findings = check(&project, &org, &mut conditions);
         if findings.iter().any(|finding| finding.severity == Severity::Error) {
             return Err(findings);
@@ -88,11 +88,13 @@ impl RuleChecker<'_> {
             self.routes();
             self.texts();
             self.condition();
+            self.for_each();
             if let GateKind::Fork(fork) = &gate.kind {
                 self.fork(fork);
             }
         }
         self.visibility();
+        self.rounds();
         self.reach();
     }
 

@@ -224,7 +224,7 @@ impl RuleChecker<'_> {
                     gate: self.workflow.gates[self.index].id.clone(),
                     branch: self.branch.map(|_| gate.id.clone()),
                 };
-                self.conditions.insert((self.workflow.name.clone(), station), condition);
+                self.conditions.when.insert((self.workflow.name.clone(), station), condition);
             }
             Err(faults) => self.findings.extend(faults.into_iter().map(|fault| Finding {
                 severity: Severity::Error,

@@ -216,7 +216,12 @@ impl RuleChecker<'_> {
     }
 
     /// Says so where there is no such gate, and returns whether there is.
-    fn known_gate(&mut self, id: &GateId, outcome: Option<&Outcome>, field: &'static str) -> bool {
+    pub(crate) fn known_gate(
+        &mut self,
+        id: &GateId,
+        outcome: Option<&Outcome>,
+        field: &'static str,
+    ) -> bool {
         let workflow = self.workflow;
         if workflow.gate(id).is_some() {
             return true;

@@ -3,7 +3,8 @@
 use super::checker::{Finding, RuleChecker};
 use crate::domain::workflow::shape::Others;
 use crate::domain::{
-    BriefText, ConfigPlace, Duty, Gate, Outcome, Outputs, Severity, did_you_mean, listed,
+    BriefText, ConfigPlace, Duty, Gate, GateId, Outcome, Outputs, Severity, Target, did_you_mean,
+    listed,
 };
 use crate::rules::outputs::shape_of;
 use crate::rules::template::{OF_A_GATE, OF_A_TASK, Reference, Template, texts};
@@ -73,6 +74,7 @@ impl RuleChecker<'_> {
 
     fn reference(&self, reference: &Reference, outcome: Option<&Outcome>) -> Option<NameFault> {
         match reference.parts().as_slice() {
+            ["item", ..] if self.has_items(outcome) => None,
             ["task", what] => {
                 unknown(what, OF_A_TASK.iter().copied(), "nothing that is known of a task")
             }
@@ -85,6 +87,21 @@ impl RuleChecker<'_> {
             [gate, what] => self.of_gate(gate, what),
             [fork, branch, what] => self.of_branch(fork, branch, what),
             _ => None,
+        }
+    }
+
+    /// Returns whether visits of the gate, or of one to which the route leads, are about an item of a loop.
+    fn has_items(&self, outcome: Option<&Outcome>) -> bool {
+        let gates = &self.workflow.gates;
+        let verifies = |id: &GateId| {
+            gates.iter().filter_map(Gate::for_each).any(|own| own.verify_each.as_ref() == Some(id))
+        };
+        let is_in = |gate: &Gate| gate.for_each().is_some() || verifies(&gate.id);
+        let to = outcome.and_then(|outcome| self.gate.exits.route(outcome)).map(|route| &route.to);
+        match to {
+            Some(Target::Gate(to)) => self.workflow.gate(to).is_some_and(|(_, gate)| is_in(gate)),
+            Some(Target::Next) => gates.get(self.index + 1).is_some_and(is_in) || is_in(self.gate),
+            _ => is_in(self.gate),
         }
     }
 
@@ -186,7 +203,7 @@ impl RuleChecker<'_> {
 }
 
 /// Tells whether the gate may hand on anything.
-fn is_open(duty: &Duty) -> bool {
+pub(crate) fn is_open(duty: &Duty) -> bool {
     let welcome = |shape: &crate::domain::Shape| {
         shape.fields().is_some_and(|fields| fields.others == Others::Welcome)
     };

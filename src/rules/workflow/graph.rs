@@ -32,6 +32,10 @@ pub enum EdgeKind {
     Exhausted(u32),
     /// The task stays and waits for a person.
     Hold,
+    /// To the next item of a loop.
+    Each,
+    /// To another round of the workflow, at most this many.
+    Again(u32),
 }
 
 /// Returns all edges of the workflow, gate by gate.
@@ -40,6 +44,7 @@ pub fn edges(workflow: &Workflow) -> Vec<Edge> {
     for index in 0..workflow.gates.len() {
         drawing.gate(index);
     }
+    drawing.rounds();
     drawing.edges
 }
 
@@ -115,7 +120,18 @@ impl Drawing<'_> {
     fn by_default(&mut self, index: usize, outcome: &Outcome) {
         let gate = &self.workflow.gates[index];
         if let Some(target) = default_target(self.workflow, gate, outcome) {
-            return self.along(index, &target, outcome);
+            let loops = self.loops_verified_at(&gate.id);
+            if *outcome != Outcome::NeedsReview || target == Target::Hold || loops.is_empty() {
+                return self.along(index, &target, outcome);
+            }
+            for place in loops {
+                let to = Destination::Gate(self.workflow.gates[place].id.clone());
+                self.add(index, to, Some(outcome.clone()), EdgeKind::Back(limit(gate)));
+            }
+            return;
+        }
+        for place in self.loops_verified_at(&gate.id) {
+            self.each(index, place, outcome);
         }
         for sender in self.senders(&gate.id) {
             let to = Destination::Gate(sender);
@@ -123,7 +139,45 @@ impl Drawing<'_> {
         }
     }
 
+    /// Adds the ways on from an item of a loop: to the next item, and out of the loop.
+    fn each(&mut self, index: usize, place: usize, outcome: &Outcome) {
+        let to = Destination::Gate(self.workflow.gates[place].id.clone());
+        self.add(index, to, Some(outcome.clone()), EdgeKind::Each);
+        self.add(index, self.next(place), Some(outcome.clone()), EdgeKind::On);
+    }
+
+    /// Returns the places of the gates whose items are verified at that gate.
+    fn loops_verified_at(&self, id: &GateId) -> Vec<usize> {
+        let gates = self.workflow.gates.iter().enumerate();
+        let verified = |gate: &Gate| gate.for_each()?.verify_each.as_ref().map(|own| own == id);
+        gates.filter(|(_, gate)| verified(gate) == Some(true)).map(|(place, _)| place).collect()
+    }
+
+    /// Adds the ways to another round.
+    fn rounds(&mut self) {
+        let Some(repeat) = &self.workflow.repeat else { return };
+        let ending = |edge: &&Edge| edge.to == Destination::End && edge.way != EdgeKind::Over;
+        let from: Vec<GateId> =
+            self.edges.iter().filter(ending).map(|edge| edge.from.clone()).collect();
+        let to = Destination::Gate(first(self.workflow).id.clone());
+        for from in from {
+            let index = self.workflow.gate(&from).map_or(0, |(index, _)| index);
+            self.add(index, to.clone(), None, EdgeKind::Again(repeat.max));
+        }
+    }
+
     fn along(&mut self, index: usize, target: &Target, outcome: &Outcome) {
+        let gate = &self.workflow.gates[index];
+        if let (Target::Next, Some(each)) = (target, gate.for_each()) {
+            match &each.verify_each {
+                Some(verify) => {
+                    let to = Destination::Gate(verify.clone());
+                    self.add(index, to, Some(outcome.clone()), EdgeKind::On);
+                }
+                None => self.each(index, index, outcome),
+            }
+            return;
+        }
         let times = limit(&self.workflow.gates[index]);
         for to in self.destinations(index, target) {
             let way = match (&to, target) {

@@ -7,14 +7,20 @@ use serde_json::{Value, json};
 use crate::domain::workflow::gate::Mark;
 use crate::domain::workflow::shape::{Others, ShapeKind};
 use crate::domain::{
-    AgentId, Channel, ContextRules, Digest, Duty, Exhausted, Exits, Gate, GateId, GateKind, Map,
-    Org, Outcome, Outputs, Period, Project, RoleId, Route, Shape, Signal, Station, Task, Workflow,
-    WorkflowName,
+    AgentId, Channel, ContextRules, Digest, Duty, Exhausted, Exits, ForEach, Gate, GateId,
+    GateKind, Map, Org, Outcome, Outputs, Period, Project, Repeat, RoleId, Route, Shape, Signal,
+    Station, Task, Workflow, WorkflowName,
 };
 use crate::rules::condition::Condition;
 
-/// The compiled conditions of all gates and branches.
-pub(crate) type Conditions = BTreeMap<(WorkflowName, Station), Condition>;
+/// The compiled conditions.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Conditions {
+    /// Those of gates and branches.
+    pub(crate) when: BTreeMap<(WorkflowName, Station), Condition>,
+    /// Those that end the rounds of a workflow.
+    pub(crate) until: BTreeMap<WorkflowName, Condition>,
+}
 
 /// The names that a condition may use (spec 1, 3.2).
 pub(crate) const CONDITION_NAMES: &[&str] = &["tags", "metadata", "gateHistory"];
@@ -75,7 +81,7 @@ impl Rules {
     }
 
     pub(crate) fn condition(&self, workflow: &Workflow, station: Station) -> Option<&Condition> {
-        self.conditions.get(&(workflow.name.clone(), station))
+        self.conditions.when.get(&(workflow.name.clone(), station))
     }
 }
 
@@ -85,7 +91,7 @@ impl Rules {
 pub(crate) fn workflow_hash(workflow: &Workflow) -> String {
     let gates: Vec<Value> =
         workflow.gates.iter().map(|gate| Value::Object(of_gate(gate))).collect();
-    let said = json!({
+    let mut said = json!({
         "name": workflow.name.as_str(),
         "defaultOutcome": workflow.default_outcome.as_str(),
         "rejectionStrategy": workflow.rejection.as_str(),
@@ -94,6 +100,9 @@ pub(crate) fn workflow_hash(workflow: &Workflow) -> String {
         "context": of_context(&workflow.context),
         "gates": gates,
     });
+    if let Some(Repeat { until, max, on_exhausted }) = &workflow.repeat {
+        said["repeat"] = json!([until, max, of_exhausted(on_exhausted)]);
+    }
     Digest::of(said.to_string().as_bytes()).as_str()[..16].to_owned()
 }
 
@@ -123,7 +132,7 @@ fn of_gate(gate: &Gate) -> Map {
 }
 
 fn of_duty(duty: &Duty) -> Value {
-    json!({
+    let mut said = json!({
         "role": duty.role.as_str(),
         "canReject": duty.can_reject,
         "canSkip": duty.can_skip,
@@ -134,7 +143,11 @@ fn of_duty(duty: &Duty) -> Value {
         "separateBy": duty.separate_by.as_str(),
         "outputs": of_outputs(&duty.outputs),
         "signal": duty.signal.as_ref().map(of_signal),
-    })
+    });
+    if let Some(ForEach { list, max_items, verify_each }) = &duty.for_each {
+        said["forEach"] = json!([list, max_items, verify_each.as_ref().map(GateId::as_str)]);
+    }
+    said
 }
 
 fn of_context(context: &ContextRules) -> Value {
@@ -200,12 +213,16 @@ fn of_exits(exits: &Exits) -> Value {
         "routes": routes,
         "rejectTo": exits.reject_to.as_ref().map(GateId::as_str),
         "maxRetries": exits.max_retries,
-        "onExhausted": match &exits.on_exhausted {
-            Exhausted::Block => Value::Null,
-            Exhausted::Escalate(role) => json!({"escalateTo": role.as_str()}),
-            Exhausted::Route(target) => json!({"to": target.to_string()}),
-        },
+        "onExhausted": of_exhausted(&exits.on_exhausted),
     })
+}
+
+fn of_exhausted(exhausted: &Exhausted) -> Value {
+    match exhausted {
+        Exhausted::Block => Value::Null,
+        Exhausted::Escalate(role) => json!({"escalateTo": role.as_str()}),
+        Exhausted::Route(target) => json!({"to": target.to_string()}),
+    }
 }
 
 fn of_route(route: &Route) -> Value {

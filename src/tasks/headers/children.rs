@@ -209,22 +209,23 @@ impl CreatorTasks {
         let mut held: Vec<&TaskSummary> = self.all.values().filter(holds).collect();
         held.sort_by(|a, b| a.id.cmp(&b.id));
         let own = listed(held.iter().map(|task| &task.id));
-        let (problem, fix) = match (named, &held[..]) {
+        let (code, problem, fix) = match (named, &held[..]) {
             (None, []) if is_told => return Ok(None),
             (_, []) => (
+                "no_parent_held",
                 format!("`{agent}` creates tasks as parts of its own task, and it holds none"),
-                format!(
-                    "claim one first: `aof task next --agent {agent}`; or have a person create it"
-                ),
+                "take one first, as with `aof task next`; or have a person create it".to_owned(),
             ),
             (None, [only]) => return Ok(Some(only)),
             (None, _) => (
+                "not_your_parent",
                 format!("`{agent}` holds {own}: say which of them the new task is a part of"),
-                "name it as the `parent`".to_owned(),
+                "name it as the parent".to_owned(),
             ),
             (Some(id), _) => match held.iter().find(|task| task.id == *id) {
                 Some(task) => return Ok(Some(task)),
                 None => (
+                    "not_your_parent",
                     format!(
                         "`{agent}` creates tasks as parts of its own task, and does not hold `{id}`"
                     ),
@@ -232,6 +233,6 @@ impl CreatorTasks {
                 ),
             },
         };
-        Err(ProjectError::Unfit { code: "no_parent_held", problem, fix })
+        Err(ProjectError::Unfit { code, problem, fix })
     }
 }

@@ -11,6 +11,8 @@ use crate::domain::{
     AgentId, BranchStatus, Ending, Gate, GateId, Join, Map, OpenBranch, Outcome, Priority, RoleId,
     Status, Task, Timestamp, Verdict, Visit,
 };
+use crate::files::acceptance;
+use crate::files::acceptance::{TESTS, TESTS_FILE};
 use crate::files::task_file::{Origin, TaskFile};
 use crate::rules::{Rules, Stay, is_nobody, is_over, lost_dependencies, owed, stay};
 use crate::storage::ProjectPath;
@@ -35,6 +37,10 @@ pub(crate) struct TaskSummary {
     pub clocks: Vec<VisitClock>,
     /// Its ended visits: most of what there is of a project, so they take up little.
     pub visits: Box<[EndedVisit]>,
+    /// Whether the acceptance tests in its frontmatter are invalid.
+    pub has_bad_tests: bool,
+    /// Whether it names a file of tests.
+    pub has_tests_file: bool,
     /// Whose the open visit is under the rules in force, which may have changed since the task came there.
     #[serde(skip)]
     pub role: Option<RoleId>,
@@ -87,6 +93,7 @@ impl TaskSummary {
         } else {
             branches.iter().filter_map(|branch| VisitClock::of(whole, Some(&branch.id))).collect()
         };
+        let field = |key| file.field(key).filter(|node| !node.is_null());
         let mut task = Box::new(whole.clone());
         (task.description, task.review) = (None, None);
         (task.history, task.context, task.metadata) = (Vec::new(), Map::new(), Map::new());
@@ -97,6 +104,8 @@ impl TaskSummary {
             lost_dependencies: lost_dependencies(whole).iter().map(ToString::to_string).collect(),
             clocks,
             visits: whole.history.iter().map(EndedVisit::of).collect(),
+            has_bad_tests: field(TESTS).is_some_and(|node| acceptance::read(node).is_err()),
+            has_tests_file: field(TESTS_FILE).is_some(),
             role: None,
             open_branches: Vec::new(),
         }

@@ -1,5 +1,6 @@
 //! The state of one task: its file, HEAD's version, and what lies between.
 
+pub(crate) mod acceptance;
 pub(crate) mod commit_message;
 pub(crate) mod frozen;
 pub(crate) mod task_state;

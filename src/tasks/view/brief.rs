@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::domain::{GateId, Map, Ticket};
+use crate::files::acceptance::{TESTS, TESTS_FILE};
 use crate::files::printable::{inert, one_line};
 use crate::files::task_file::{Origin, TaskFile, review_value};
 use crate::files::yaml::Node;
@@ -11,7 +12,9 @@ use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::brief::{GateContext, OutputForm, Statement};
 use crate::rules::outputs::Field;
+use crate::rules::template::as_text;
 use crate::rules::{Refusal, Rules, Workplace};
+use crate::tasks::state::acceptance::test_lines;
 use crate::tasks::view::task_view::{brief_of, escalation_value, show, without_nulls};
 
 /// Returns the task with the brief of its gate, or of the branch that the ticket names. Fails if the task has ended or its gate is not in
@@ -96,6 +99,7 @@ pub(crate) fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
         without_nulls(json!({"with": own.kind, "agent": agent, "at": at, "text": own.text}))
     };
     let statements: Vec<Value> = context.statements.iter().map(said).collect();
+    let field = |key| file.field(key).filter(|node| !node.is_null()).map(Node::to_value);
     let earlier: Vec<Value> = context.earlier.iter().map(review_value).collect();
     without_nulls(json!({
         "id": file.task.id.as_str(),
@@ -105,8 +109,14 @@ pub(crate) fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
         "parent": file.task.parent,
         "description": file.task.description,
         "body": file.body(),
+        "tests": field(TESTS),
+        "testsFile": field(TESTS_FILE),
         "gate_context": without_nulls(json!({
             "prompt": context.prompt,
+            "item": context.item.as_ref().map(|(item, value)| {
+                json!({"index": item.index, "of": item.of, "value": value})
+            }),
+            "round": context.round.map(|(round, max)| json!({"number": round, "max": max})),
             "role": context.role,
             "gate": context.gate.to_string(),
             "expectations": context.expectations,
@@ -122,7 +132,7 @@ pub(crate) fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
         "statements": some(&statements),
         "escalated": context.escalation.as_ref().map(escalation_value),
         "claimedUntil": context.claimed_until.map(|end| end.to_string()),
-        "routing": file.field("routing").filter(|node| !node.is_null()).map(Node::to_value),
+        "routing": field("routing"),
     }))
 }
 
@@ -141,6 +151,14 @@ fn output_value(form: &OutputForm) -> Value {
         "fields": form.fields.iter().map(field).collect::<Vec<_>>(),
         "example": form.example,
     })
+}
+
+/// Returns which item and which round a visit is about.
+pub(crate) fn place_in_loops(context: &GateContext) -> Option<String> {
+    let item = context.item.as_ref().map(|(item, _)| item.to_string());
+    let round = context.round.map(|(round, max)| format!("round {round} of at most {max}"));
+    let parts: Vec<String> = item.into_iter().chain(round).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// Explains how an agent's text can state the outcome.
@@ -188,6 +206,9 @@ pub(crate) fn brief_markdown(file: &TaskFile, context: &GateContext, renewal: &s
     let items = |list: &[String]| -> Vec<String> {
         list.iter().map(|item| format!("- {}", one_line(item))).collect()
     };
+    let place = place_in_loops(context);
+    section("Item", context.item.iter().map(|(_, value)| inert(&as_text(value))).collect());
+    section("Loop", place.map(|place| format!("This is {place}.")).into_iter().collect());
     let block = |text: &Option<String>| text.iter().map(|text| inert(text.trim_end())).collect();
     section("Escalated", context.escalation.iter().map(|own| one_line(&own.to_string())).collect());
     section("Asked", block(&context.prompt));
@@ -204,6 +225,7 @@ pub(crate) fn brief_markdown(file: &TaskFile, context: &GateContext, renewal: &s
         section(&format!("Outputs with `{}`", form.outcome), lines);
     }
     section("Files", context.files.iter().map(|path| format!("- `{}`", one_line(path))).collect());
+    section("Tests", items(&test_lines(file)));
     section("Tips", items(&context.tips));
     let kept = |end| format!("Work that goes on beyond {end} is kept by {renewal}.");
     section("Time", context.claimed_until.map(kept).into_iter().collect());

@@ -97,7 +97,9 @@ fn effect(
     };
     let passage = preview(rules, task, &joined_outcome)?;
     let here = place.station().gate;
-    if passage.to == Destination::Gate(here.clone()) && passage.retry.is_none() {
+    let item = task.gate.as_ref().and_then(|open| open.item);
+    let stays = passage.to == Destination::Gate(here.clone()) && passage.item == item;
+    if stays && passage.retry.is_none() && passage.round.is_none() {
         return Some(OutcomeEffect::Stays);
     }
     let limit = place.fork.unwrap_or(place.gate).exits.retries().unwrap_or(LOOP_LIMIT);
@@ -138,6 +140,8 @@ pub(crate) fn explanation_value(explanation: &TaskExplanation) -> Value {
 fn passage_value(passage: &Passage, limit: u32) -> Value {
     json!({
         "to": passage.to.to_string(),
+        "item": passage.item,
+        "round": passage.round,
         "stays": false,
         "skipped": passage.skipped,
         "cleared": passage.cleared,

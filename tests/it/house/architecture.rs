@@ -65,7 +65,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("toml", &["files"]),
     ("toml_edit", &["setup/agent_files"]),
     ("unicode_width", &["cli"]),
-    ("ureq", &["observability/notices"]),
+    ("ureq", &["observability/notices", "project/test_run"]),
     ("walkdir", &["storage"]),
     (
         "tracing",

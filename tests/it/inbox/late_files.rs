@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime};
 
 use crate::support::checker::check;
@@ -211,6 +212,67 @@ fn what_was_dropped_before_a_visit_began_is_not_for_that_visit_whoever_dropped_i
     assert!(env.task_text(&id).contains("current: review"), "{}", env.task_text(&id));
     let reason = env.read(".aof/refused/x.yaml.reason.json");
     assert!(reason.contains("visit_ended") && reason.contains("agent-7"), "{reason}");
+    check(&env);
+}
+
+/// A gate for each of the roles; the first has two agents, and the last is for people.
+const APART: &str = "\
+workflow:
+  gates:
+    - {id: work, role: dev}
+    - {id: look, role: qa}
+    - {id: approve, role: boss, requireHuman: true}
+";
+const ROLES: &str = "\
+roles:
+  dev: {agents: [agent-7, agent-8]}
+  qa: {agents: [agent-3, agent-4]}
+  boss: {agents: [human-ada, human-bob]}
+";
+
+#[test]
+fn whoever_loses_by_less_than_a_second_is_told_who_won_also_without_a_role_at_the_next_gate() {
+    let env = TestEnvironment::with_rules(APART, ROLES);
+    let id = env.new_task(&["Add login"]);
+    let other = env.new_task(&["Add logout"]);
+    let agents = [("agent-7", "agent-8"), ("agent-3", "agent-4"), ("human-ada", "human-bob")];
+    for (visit, (winner, loser)) in agents.into_iter().enumerate() {
+        // A task of its own is no reason to tell the loser anything else.
+        if visit == 0 {
+            let _ = env.aof(&["task", "assign", &other, loser]).success();
+        }
+        let text = format!("task: {id}\nagent: {loser}\noutcome: complete\nsummary: Mine\n");
+        drop_file(&env, "x.yaml", text);
+        // The branch moves in the very second in which the file was dropped.
+        let second = fs::metadata(env.path(".aof/inbox/x.yaml")).unwrap().ctime();
+        let now = jiff::Timestamp::from_second(second).unwrap().to_string();
+        let mut command = env.aof_command(&["task", "complete", &id, "--agent", winner]);
+        command.args(["--outcome", "complete", "--summary", "Did it"]).env("AOF_NOW", now);
+        let _ = env.run(command).success();
+        let _ = env.aof(&["watch", "--once"]);
+        let reason = env.read(".aof/refused/x.yaml.reason.json");
+        let reason: serde_json::Value = serde_json::from_str(&reason).unwrap();
+        assert_eq!(reason["error"], "visit_ended", "{reason}");
+        assert_eq!((&reason["visit"], &reason["winningAgent"]), (&visit.into(), &winner.into()));
+        let told = env.aof(&["events", "--type", "gate_conflict"]).success().stdout;
+        assert_eq!(told.lines().count(), visit + 1, "{told}");
+        fs::remove_dir_all(env.path(".aof/refused")).unwrap();
+        // The next file is dropped in a later second than this move.
+        eventually("the second has passed", || jiff::Timestamp::now().as_second() > second + 1);
+    }
+    check(&env);
+}
+
+#[test]
+fn whoever_had_no_role_at_the_ended_visit_is_told_so() {
+    let env = TestEnvironment::with_rules(APART, ROLES);
+    let id = env.new_task(&["Add login"]);
+    let text = format!("task: {id}\nagent: human-ada\noutcome: complete\nsummary: Mine\n");
+    drop_file(&env, "x.yaml", text);
+    let _ = env.complete(&id, "agent-7");
+    let _ = env.aof(&["watch", "--once"]);
+    let reason = env.read(".aof/refused/x.yaml.reason.json");
+    assert!(reason.contains("wrong_role"), "{reason}");
     check(&env);
 }
 

@@ -716,3 +716,37 @@ fn honest_words_without_a_ticket_go_on_working() {
     assert!(env.task_path(id).starts_with("tasks/archive/"), "{}", env.task_text(id));
     check(&env);
 }
+
+#[test]
+fn whoever_names_a_gate_that_another_agent_has_ended_is_told_who_won() {
+    let (env, id) = at_one_role();
+    let named = |agent: &str, gate: &str| {
+        let told = env.say(id, agent, "complete", &["--gate", gate, "--json"]).code(5).json();
+        ["error", "winningAgent", "losingAgent", "visit"].map(|key| told[key].to_string())
+    };
+    let quoted = |text: &str| format!("\"{text}\"");
+    let lost = |visit: u32| {
+        [quoted("visit_ended"), quoted("agent-7"), quoted("agent-8"), visit.to_string()]
+    };
+    let conflicts =
+        || env.aof(&["events", "--type", "gate_conflict"]).success().stdout.lines().count();
+    // Nobody was ever there.
+    assert_eq!(named("agent-8", "review")[0], quoted("other_gate"));
+    let _ = env.complete(id, "agent-7");
+    assert_eq!(named("agent-8", "work"), lost(0));
+    assert_eq!(conflicts(), 1);
+    // The winner has lost to nobody.
+    assert_eq!(named("agent-7", "work")[0], quoted("other_gate"));
+    // Sent back, the gate is open again, and its last visit counts.
+    let back = ["--gate", "review", "--blocker", "No test for login"];
+    let _ = env.say(id, "agent-8", "needs_review", &back).success();
+    let _ = env.say(id, "agent-8", "complete", &["--gate", "work"]).success();
+    assert_eq!(named("agent-8", "work")[0], quoted("other_gate"));
+    assert_eq!(named("agent-7", "work")[1], quoted("agent-8"));
+    // So it is once the task has ended.
+    let _ = env.say(id, "agent-8", "complete", &["--gate", "review"]).success();
+    let _ = env.say(id, "agent-7", "complete", &["--gate", "qa"]).success();
+    assert_eq!(named("agent-8", "qa"), lost(4));
+    assert_eq!(conflicts(), 3);
+    check(&env);
+}

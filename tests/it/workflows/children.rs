@@ -392,7 +392,41 @@ fn an_agent_creates_parts_of_its_own_task_within_bounds() {
             format!("{}: {}", told["error"].as_str().unwrap(), told["message"].as_str().unwrap())
         })
         .collect();
-    assert_snapshot!(env.plain(&lines.join("\n---\n")), @"");
+    assert_snapshot!(env.plain(&lines.join("\n---\n")), @"
+    no_parent_held: `agent-p` creates tasks as parts of its own task, and it holds none
+
+    take one first, as with `aof_task_next`; or have a person create it
+    ---
+    too_deep: `AOF-xxxxx` is 3 levels below another task: agents create no more below it
+
+    do the work in this task, or say what is left to do in its summary
+
+    No call mends this: tell the person you work for.
+    ---
+    not_your_parent: `agent-p` creates tasks as parts of its own task, and does not hold `AOF-xxxxx`
+
+    it holds `AOF-xxxxx`: leave the parent out, or name one of these
+    ---
+    not_your_parent: `agent-p` holds `AOF-xxxxx`, `AOF-xxxxx`: say which of them the new task is a part of
+
+    name it as the parent
+    ---
+    priority_too_high: priority `high` is above that of `AOF-xxxxx`, which the new task is a part of: `low`
+
+    leave it out, or give that one
+
+    No call mends this: tell the person you work for.
+    ---
+    too_many_children: agents have created 20 tasks below `AOF-xxxxx` since it came to its gate, and that is the most
+
+    put what is left into one of them
+
+    No call mends this: tell the person you work for.
+    ---
+    not_your_parent: `agent-p` holds `AOF-xxxxx`, `AOF-xxxxx`: say which of them the new task is a part of
+
+    name it as the parent
+    ");
     // People are free, and the brief says whose task it is.
     let _ = env.new_task(&["Mine", "--parent", &top, "--meta", "priority=critical"]);
     let brief = env.aof(&["task", "brief", &held]).success().stdout;

@@ -152,22 +152,28 @@ fn every_example_of_the_language_is_valid() {
 }
 
 #[test]
-fn every_command_of_the_recipes_says_what_is_shown() {
-    let blocks = blocks("docs/guides/recipes.md");
-    let mut recipe: Option<&Block> = None;
-    let mut ran = 0;
-    for block in &blocks {
-        match block.kind.as_str() {
-            "yaml" => recipe = Some(block),
-            "console" => ran += run(recipe.unwrap(), block),
-            other => panic!("docs/guides/recipes.md:{}: a block of `{other}`", block.line),
+fn every_command_of_recipes_loops_and_children_says_what_is_shown() {
+    for (page, least) in [
+        ("docs/guides/recipes.md", 10),
+        ("docs/guides/loops.md", 12),
+        ("docs/guides/children.md", 6),
+    ] {
+        let blocks = blocks(page);
+        let mut recipe: Option<&Block> = None;
+        let mut ran = 0;
+        for block in &blocks {
+            match block.kind.as_str() {
+                "yaml" => recipe = Some(block),
+                "console" => ran += run(page, recipe.unwrap(), block),
+                other => panic!("{page}:{}: a block of `{other}`", block.line),
+            }
         }
+        assert!(ran >= least, "{page}: only {ran} commands");
     }
-    assert!(ran >= 10, "only {ran} commands");
 }
 
 /// Runs the commands in a project of the recipe, and returns how many there are.
-fn run(recipe: &Block, session: &Block) -> usize {
+fn run(page: &str, recipe: &Block, session: &Block) -> usize {
     let env = TestEnvironment::without_rules();
     let name = recipe.text.lines().next().and_then(|line| line.strip_prefix("# ")).unwrap();
     env.write("project.yaml", "project: {name: Garden}\n");
@@ -192,7 +198,7 @@ fn run(recipe: &Block, session: &Block) -> usize {
             Path::new(&path).file_stem().unwrap().to_str().unwrap().to_owned()
         });
         let said = format!("{}{}", output.stdout, output.stderr).replace("AOF-xxxxx", ID);
-        assert_eq!(said, shown, "docs/guides/recipes.md:{}: {line}", session.line);
+        assert_eq!(said, shown, "{page}:{}: {line}", session.line);
     }
     commands.len()
 }

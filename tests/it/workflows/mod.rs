@@ -1,5 +1,6 @@
 //! Workflows and the rules: what they say, where they come from, and what happens when they change.
 
+mod acceptance;
 mod children;
 mod cookbook;
 mod fork_branches;

@@ -611,3 +611,24 @@ fn without_a_project_every_tool_says_what_to_do() {
     error: cannot enter `nowhere`: No such file or directory (os error 2)
     ");
 }
+
+#[test]
+fn the_next_call_after_a_repeated_completion_says_it_on_purpose() {
+    let rules = "workflow: {gates: [{id: work, role: dev}, {id: qa, role: dev}]}\n";
+    let env = TestEnvironment::with_rules(rules, "roles: {dev: {agents: [agent-7]}}\n");
+    let id = env.new_task(&["Add login"]);
+    let mut worker = McpClient::of(&env, "agent-7");
+    let given = json!({"task": id, "outcome": "complete", "summary": "Did it"});
+    worker.call("aof_task_complete", given.clone());
+    let told = worker.refused("aof_task_complete", given);
+    assert_eq!(told["error"], "repeated_completion");
+    let mut next = told["nextCall"]["arguments"].clone();
+    // What it did at the other gate only the agent can say.
+    let summary = "<what you did at gate `qa`, if you mean that one as well>";
+    let expected = json!({"task": format!("{id}@1"), "outcome": "complete", "summary": summary});
+    assert_eq!(next, expected);
+    next["summary"] = json!("Tried it with three accounts");
+    worker.call(told["nextCall"]["tool"].as_str().unwrap(), next);
+    assert!(env.task_path(&id).starts_with("tasks/archive/"), "{}", env.task_text(&id));
+    check(&env);
+}

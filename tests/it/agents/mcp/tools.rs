@@ -435,13 +435,14 @@ fn lists_and_long_texts_come_in_parts() {
 #[test]
 fn the_outcomes_of_the_agent_s_gates_are_in_the_schema() {
     let env = TestEnvironment::new();
-    let schema = |agent: &str| {
-        let mut client = McpClient::of(&env, agent);
+    let schema_in = |env: &TestEnvironment, agent: &str| {
+        let mut client = McpClient::of(env, agent);
         let told = client.ask("tools/list", json!({}));
         let mut tools = told["tools"].as_array().unwrap().iter();
         let tool = tools.find(|tool| tool["name"] == "aof_task_complete").unwrap();
         tool["inputSchema"].clone()
     };
+    let schema = |agent: &str| schema_in(&env, agent);
     let worker = schema("agent-7");
     assert_eq!(worker["properties"]["outcome"]["enum"], json!(["complete", "blocked"]));
     // A text may say it all.
@@ -453,4 +454,18 @@ fn the_outcomes_of_the_agent_s_gates_are_in_the_schema() {
         json!(["complete", "needs_review", "blocked"])
     );
     assert_eq!(reviewer["required"], json!(["outcome"]));
+    // A role with a gate of its own that also steps in elsewhere: no valid outcome is missing.
+    let rules = "\
+workflow:
+  gates:
+    - {id: work, role: dev, canSkip: true}
+    - {id: review, role: qa, canReject: true, maxRetries: 1, onExhausted: {escalateTo: lead}}
+    - {id: approve, role: lead}
+";
+    let roles = "roles:\n  dev: {agents: [agent-7]}\n  qa: {agents: [agent-3]}\n  lead: {agents: [agent-5]}\n";
+    let lead = schema_in(&TestEnvironment::with_rules(rules, roles), "agent-5");
+    let mut outcomes = lead["properties"]["outcome"]["enum"].as_array().unwrap().clone();
+    outcomes.sort_by_key(Value::to_string);
+    assert_eq!(json!(outcomes), json!(["blocked", "complete", "needs_review", "skip"]));
+    assert_eq!(lead["required"], Value::Null);
 }
