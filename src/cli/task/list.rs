@@ -13,7 +13,7 @@ use crate::cli::{
 use crate::domain::{AgentId, GateId, OpenBranch, Priority, RoleId, Status, TaskId, WorkflowName};
 use crate::project::workspace::acting_agent;
 use crate::rules::Warning;
-use crate::tasks::headers::list::{Filter, Sort, check_filter_names, list};
+use crate::tasks::headers::list::{Filter, ListShape, Sort, check_filter_names, list};
 use crate::tasks::headers::listing::Listing;
 use crate::tasks::headers::summary::{NEW, TaskSummary, summary_value};
 use crate::tasks::view::task_view::warnings_value;
@@ -39,6 +39,7 @@ const ORDERS: Words<Sort> = &[
 ];
 
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct ListArgs {
     /// Only at this gate; may be given more than once
     #[arg(long = "gate", value_name = "GATE")]
@@ -97,7 +98,7 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
         ready: args.ready,
         search: args.search.clone(),
         all: args.all,
-        tree: args.tree,
+        shape: if args.tree { ListShape::Tree } else { ListShape::Flat },
     };
     let listing = list(&workspace, &in_force, &filter, args.sort);
     check_filter_names(&filter, &in_force.rules, &listing)?;

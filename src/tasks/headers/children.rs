@@ -123,7 +123,9 @@ pub(crate) fn as_tree(tasks: &mut Vec<(TaskSummary, ProjectPath)>) -> Vec<usize>
         }
         // Tasks that are parts of each other hang below none.
         let Some(left) = seen.iter().position(|seen| !seen) else { break };
-        below.values_mut().for_each(|own| own.retain(|place| *place != left));
+        for own in below.values_mut() {
+            own.retain(|place| *place != left);
+        }
         next.push((left, 0));
     }
     let mut taken: Vec<_> = std::mem::take(tasks).into_iter().map(Some).collect();

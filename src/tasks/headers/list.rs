@@ -38,8 +38,16 @@ pub(crate) struct Filter {
     pub search: Option<String>,
     /// Finished ones too.
     pub all: bool,
-    /// Each below the task that it is a part of.
-    pub tree: bool,
+    pub shape: ListShape,
+}
+
+/// How a list is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum ListShape {
+    #[default]
+    Flat,
+    /// Each task below the one that it is a part of.
+    Tree,
 }
 
 /// The order of a list.
@@ -66,11 +74,12 @@ pub(crate) fn list(
     sort: Sort,
 ) -> Listing {
     let wants_finished = filter.all || filter.statuses.iter().any(|status| status.is_finished());
+    let is_tree = filter.shape == ListShape::Tree;
     let mut listing = read_all(
         workspace,
         in_force,
         // The progress of children counts finished ones.
-        if wants_finished || filter.tree { ListScope::All } else { ListScope::Active },
+        if wants_finished || is_tree { ListScope::All } else { ListScope::Active },
     );
     let dependencies = if filter.ready {
         Dependencies::of(workspace, in_force, &listing)
@@ -78,7 +87,7 @@ pub(crate) fn list(
         Dependencies::default()
     };
     listing.circles = waiting_in_circles(&listing);
-    let progress = filter.tree.then(|| children::progress(&listing));
+    let progress = is_tree.then(|| children::progress(&listing));
     listing.tasks.retain(|(task, _)| {
         (wants_finished || !task.is_finished())
             && filter.wants(&in_force.rules.org, task)

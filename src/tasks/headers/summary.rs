@@ -261,7 +261,9 @@ impl fmt::Display for ChildProgress {
 impl ChildProgress {
     pub(crate) fn of(children: &[TaskSummary]) -> Self {
         let mut progress = Self::default();
-        children.iter().for_each(|child| progress.count(child));
+        for child in children {
+            progress.count(child);
+        }
         progress
     }
 
