@@ -192,6 +192,32 @@ fn a_word_said_twice_does_not_pass_a_second_item() {
 }
 
 #[test]
+fn children_are_waited_for_before_the_next_item_and_the_next_round() {
+    let mut flow = looping(None);
+    flow.gates[1].wait_for = Some(WaitFor::Children);
+    flow.gates[2].wait_for = Some(WaitFor::Children);
+    flow.repeat =
+        Some(Repeat { until: "false".to_owned(), max: 3, on_exhausted: Exhausted::Block });
+    let rules = rules(flow);
+    let says = |task: &Task, child: Status| {
+        let mut says = completion("agent-7", "complete");
+        says.id = id(&format!("c{}", task.history.len()));
+        says.facts.children = [(id("AOF-kid"), child)].into();
+        step(&rules, task, &Act::Complete(says), 100)
+    };
+    let mut task = planned(&rules, &json!([1, 2]));
+    for place_after in ["implement@2 ready, item 2 of 2", "ship@3 ready", "plan@4 ready"] {
+        let refused = says(&task, Status::Ready).unwrap_err();
+        assert!(matches!(refused, Refusal::ChildrenOpen { .. }), "{place_after}: {refused:?}");
+        let after = says(&task, Status::Complete).unwrap().task;
+        assert_eq!(after.history.last().unwrap().children.len(), 1);
+        assert!(matches!(explain(&rules, Some(&task), &after), StateChange::Act(_)));
+        assert_eq!(place(&after), place_after);
+        task = after;
+    }
+}
+
+#[test]
 fn the_item_stands_when_the_rules_change() {
     let old = rules(looping(Some("verify")));
     let task = planned(&old, &json!([1, 2]));

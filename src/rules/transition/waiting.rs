@@ -24,14 +24,19 @@ pub fn is_over(status: Status) -> bool {
 
 /// Returns whether the entry leads on from its gate. A task that is blocked, sent back, failed or called off does not pass it.
 pub(crate) fn leads_on(workflow: &Workflow, index: usize, entry: &Visit) -> bool {
-    let judged = !matches!(
-        entry.outcome,
-        Ending::Completed(Outcome::Blocked | Outcome::NeedsReview | Outcome::Failed)
-    );
+    let judged = match &entry.outcome {
+        Ending::Completed(outcome) => {
+            !matches!(outcome, Outcome::Blocked | Outcome::NeedsReview | Outcome::Failed)
+        }
+        _ => false,
+    };
     let is_forward = match &entry.to {
         Some(Destination::End) => true,
-        // A new round is not a way back.
-        Some(Destination::Gate(to)) => entry.round.is_some() || !is_backward(workflow, index, to),
+        // The next item of a loop and the next round are on too.
+        Some(Destination::Gate(to)) => {
+            let in_loop = entry.to_item.is_some() && entry.retry.is_none() && !entry.stays();
+            !is_backward(workflow, index, to) || in_loop || entry.round.is_some()
+        }
         Some(Destination::Cancelled | Destination::Fail) | None => false,
     };
     judged && is_forward
@@ -88,6 +93,12 @@ pub(crate) fn check_results(
     Ok(())
 }
 
+/// Returns whether the entry passed a gate that waits for children.
+pub fn passes_children(rules: &Rules, task: &Task, entry: &Visit) -> bool {
+    let Some(workflow) = rules.workflow_of(task) else { return false };
+    workflow.gate(&entry.gate).is_some_and(|(index, _)| counts_children(workflow, index, entry))
+}
+
 /// Refuses an entry that leads on while children are open.
 pub(crate) fn check_children(task: &Task, entry: &Visit) -> Result<(), Refusal> {
     let children = open_children(&entry.children);
@@ -98,7 +109,7 @@ pub(crate) fn check_children(task: &Task, entry: &Visit) -> Result<(), Refusal> 
 }
 
 /// Returns the children that are not over.
-pub fn open_children(children: &BTreeMap<TaskId, Status>) -> Vec<(TaskId, Status)> {
+fn open_children(children: &BTreeMap<TaskId, Status>) -> Vec<(TaskId, Status)> {
     let open = children.iter().filter(|(_, status)| !is_over(**status));
     open.map(|(child, status)| (child.clone(), *status)).collect()
 }
