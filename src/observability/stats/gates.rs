@@ -350,45 +350,78 @@ impl Serialize for Loops {
     }
 }
 
-/// Returns how often the task has come to its most visited gate. Staying at a gate, blocked or with another agent, does not count
-/// again; the branches of a fork are one gate.
+/// A gate, with the place of the item in its loop.
+type Entered<'t> = (&'t str, Option<usize>);
+
+/// Returns how often the task has come to its most visited gate, in one round and with one item of a loop. Staying at a gate,
+/// blocked or with another agent, does not count again; the branches of a fork are one gate.
 fn passes(task: &TaskSummary) -> u32 {
-    most_passes(&task.visits, task.current_gate().map(GateId::as_str))
+    let item = task.gate.as_ref().and_then(|open| open.item).map(|item| item.index);
+    most_passes(&task.visits, task.current_gate().map(|gate| (gate.as_str(), item)))
 }
 
 /// Returns the same for a task with these ended visits, and perhaps an open one.
-pub(crate) fn most_passes(stays: &[EndedVisit], open: Option<&str>) -> u32 {
-    let mut entries: Vec<(&str, u32)> = Vec::new();
-    let mut enter = |gate| match entries.iter_mut().find(|(known, _)| *known == gate) {
-        Some((_, count)) => *count += 1,
-        None => entries.push((gate, 1)),
+pub(crate) fn most_passes(stays: &[EndedVisit], open: Option<Entered<'_>>) -> u32 {
+    let mut entries: Vec<(Entered<'_>, u32)> = Vec::new();
+    let mut most = 1;
+    let mut enter = |at, is_first: bool| {
+        if is_first {
+            entries.clear();
+        }
+        match entries.iter_mut().find(|(known, _)| *known == at) {
+            Some((_, count)) => {
+                *count += 1;
+                most = most.max(*count);
+            }
+            None => entries.push((at, 1)),
+        }
     };
     let mut last: Option<&EndedVisit> = None;
+    let begins = |last: Option<&EndedVisit>| last.is_some_and(|last| last.round.is_some());
     for stay in stays {
         if stay.ended == Ending::Reopened.as_str() {
             last = None;
             continue;
         }
-        if is_new(last, gate_of(stay)) {
-            enter(gate_of(stay));
+        let at = (gate_of(stay), stay.item);
+        if is_new(last, at) {
+            enter(at, begins(last));
         }
         last = Some(stay);
     }
-    if let Some(gate) = open.filter(|gate| is_new(last, gate)) {
-        enter(gate);
+    if let Some(at) = open.filter(|at| is_new(last, *at)) {
+        enter(at, begins(last));
     }
-    entries.into_iter().map(|(_, count)| count).max().unwrap_or(1)
+    most
 }
 
 /// Returns whether the task came to the gate after that visit, and did not just stay there.
-fn is_new(last: Option<&EndedVisit>, gate: &str) -> bool {
-    last.is_none_or(|last| gate_of(last) != gate || last.retry.is_some())
+fn is_new(last: Option<&EndedVisit>, at: Entered<'_>) -> bool {
+    last.is_none_or(|last| {
+        (gate_of(last), last.item) != at || last.retry.is_some() || last.round.is_some()
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::observability::stats::report::tests::{Story, passed, sent_back};
+
+    #[test]
+    fn the_next_item_and_the_next_round_are_no_other_pass() {
+        let item = |gate, to, item| EndedVisit { item: Some(item), ..passed(gate, to) };
+        let of_item = |story: Story, own| {
+            story.then(item("work", "check", own)).then(item("check", "work", own))
+        };
+        let story = of_item(of_item(Story::new("a"), 0), 1);
+        assert_eq!(passes(&story.task()), 1);
+        let back = EndedVisit { item: Some(2), ..sent_back("check", "work") };
+        let story = story.then(item("work", "check", 2)).then(back).then(item("work", "check", 2));
+        assert_eq!(passes(&story.task()), 2);
+        let round = EndedVisit { round: Some(2), ..passed("work", "work") };
+        let story = Story::new("a").then(round.clone()).then(round).then(passed("work", ""));
+        assert_eq!(passes(&story.task()), 1);
+    }
 
     #[test]
     fn a_pass_is_another_coming_to_a_gate() {

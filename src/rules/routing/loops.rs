@@ -141,7 +141,9 @@ pub(crate) fn begin_or_block(rules: &Rules, task: &mut Task) -> Option<String> {
             open.item = Some(item);
             None
         }
-        Err(why) => Some(format!("{NO_LIST}{why}")),
+        Err(why) => {
+            Some(format!("{NO_LIST}{why}; `aof task override` sends it back for another list"))
+        }
     }
 }
 

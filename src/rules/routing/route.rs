@@ -43,9 +43,9 @@ pub struct TooOften {
     pub limit: u32,
 }
 
-/// Returns where an outcome at the task's open gate would lead; `None` without an open visit.
+/// Returns where an outcome at the task's open gate would lead; `None` without an open visit, and where it waits for a list.
 pub fn preview(rules: &Rules, task: &Task, outcome: &Outcome) -> Option<Passage> {
-    let workflow = rules.workflow_of(task)?;
+    let workflow = rules.workflow_of(task).filter(|_| !loops::has_no_list(task))?;
     let (index, _) = workflow.gate(&task.gate.as_ref()?.current)?;
     Some(route(rules, workflow, task, &task.history, index, outcome))
 }

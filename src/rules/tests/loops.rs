@@ -154,7 +154,7 @@ fn an_empty_list_is_passed_over_and_no_list_blocks() {
     ] {
         let task = planned(&rules, &stories);
         assert_eq!(place(&task), "implement@1 blocked");
-        assert_eq!(task.blockers, [format!("No list to go through: {why}")]);
+        assert!(task.blockers[0].starts_with(&format!("No list to go through: {why}; ")));
         let refused = say(&rules, &task, "agent-7", "complete").unwrap_err();
         assert!(matches!(refused, Refusal::Blocked { .. }), "{refused:?}");
         let by = Actor::Person(None);
@@ -189,6 +189,32 @@ fn a_word_said_twice_does_not_pass_a_second_item() {
     let again = |agent: &str| refuse_repeated(&rules, &task, &id(agent), "complete");
     assert!(matches!(again("agent-7"), Err(Refusal::Repeated { .. })));
     assert!(again("agent-8").is_ok());
+}
+
+#[test]
+fn children_are_waited_for_before_the_next_item_and_the_next_round() {
+    let mut flow = looping(None);
+    flow.gates[1].wait_for = Some(WaitFor::Children);
+    flow.gates[2].wait_for = Some(WaitFor::Children);
+    flow.repeat =
+        Some(Repeat { until: "false".to_owned(), max: 3, on_exhausted: Exhausted::Block });
+    let rules = rules(flow);
+    let says = |task: &Task, child: Status| {
+        let mut says = completion("agent-7", "complete");
+        says.id = id(&format!("c{}", task.history.len()));
+        says.facts.children = [(id("AOF-kid"), child)].into();
+        step(&rules, task, &Act::Complete(says), 100)
+    };
+    let mut task = planned(&rules, &json!([1, 2]));
+    for place_after in ["implement@2 ready, item 2 of 2", "ship@3 ready", "plan@4 ready"] {
+        let refused = says(&task, Status::Ready).unwrap_err();
+        assert!(matches!(refused, Refusal::ChildrenOpen { .. }), "{place_after}: {refused:?}");
+        let after = says(&task, Status::Complete).unwrap().task;
+        assert_eq!(after.history.last().unwrap().children.len(), 1);
+        assert!(matches!(explain(&rules, Some(&task), &after), StateChange::Act(_)));
+        assert_eq!(place(&after), place_after);
+        task = after;
+    }
 }
 
 #[test]

@@ -28,7 +28,11 @@ pub(crate) fn counts_children(workflow: &Workflow, index: usize, entry: &Visit) 
     );
     let leads_on = match &entry.to {
         Some(Destination::End) => true,
-        Some(Destination::Gate(to)) => !is_backward(workflow, index, to),
+        // The next item of a loop and the next round are on too.
+        Some(Destination::Gate(to)) => {
+            let in_loop = entry.to_item.is_some() && entry.retry.is_none() && !entry.stays();
+            !is_backward(workflow, index, to) || in_loop || entry.round.is_some()
+        }
         Some(Destination::Cancelled | Destination::Fail) | None => false,
     };
     workflow.gates[index].wait_for == Some(WaitFor::Children) && judged && leads_on

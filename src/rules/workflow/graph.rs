@@ -120,7 +120,7 @@ impl Drawing<'_> {
     fn by_default(&mut self, index: usize, outcome: &Outcome) {
         let gate = &self.workflow.gates[index];
         if let Some(target) = default_target(self.workflow, gate, outcome) {
-            let loops = self.loops_verified_at(&gate.id);
+            let loops = if gate.detour { self.loops_verified_at(&gate.id) } else { Vec::new() };
             if *outcome != Outcome::NeedsReview || target == Target::Hold || loops.is_empty() {
                 return self.along(index, &target, outcome);
             }
@@ -130,6 +130,7 @@ impl Drawing<'_> {
             }
             return;
         }
+        // Nothing but a detour comes here.
         for place in self.loops_verified_at(&gate.id) {
             self.each(index, place, outcome);
         }
@@ -169,7 +170,10 @@ impl Drawing<'_> {
     fn along(&mut self, index: usize, target: &Target, outcome: &Outcome) {
         let gate = &self.workflow.gates[index];
         if let (Target::Next, Some(each)) = (target, gate.for_each()) {
-            match &each.verify_each {
+            // Another gate than a detour is a mistake, which is told of its own.
+            let is_detour =
+                |id: &&GateId| self.workflow.gate(id).is_some_and(|(_, gate)| gate.detour);
+            match each.verify_each.as_ref().filter(is_detour) {
                 Some(verify) => {
                     let to = Destination::Gate(verify.clone());
                     self.add(index, to, Some(outcome.clone()), EdgeKind::On);

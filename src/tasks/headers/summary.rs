@@ -17,7 +17,7 @@ use crate::rules::{Rules, Stay, is_nobody, lost_dependencies, owed, stay};
 use crate::storage::ProjectPath;
 
 /// Changes when a summary's shape or meaning does: older caches are made anew.
-pub(crate) const SCHEMA: &str = "17";
+pub(crate) const SCHEMA: &str = "18";
 
 /// The status of a hand-made file that nobody has taken up.
 pub(crate) const NEW: &str = "new";
@@ -272,6 +272,10 @@ pub(crate) struct EndedVisit {
     pub to: Option<String>,
     /// Gates that were passed over on the way.
     pub skipped: Box<[String]>,
+    /// The place of the item in its loop that it was about.
+    pub item: Option<usize>,
+    /// The number of the round that the next visit begins.
+    pub round: Option<u32>,
     /// How often the task has now been sent back there.
     pub retry: Option<u32>,
     /// What the fork came to by it.
@@ -304,6 +308,8 @@ impl EndedVisit {
             rejected: is_rejection(visit),
             to: visit.to.as_ref().map(ToString::to_string),
             skipped: visit.skipped.iter().map(|gate| gate.as_str().into()).collect(),
+            item: visit.item.map(|item| item.index),
+            round: visit.round,
             retry: visit.retry,
             join: visit.join.map(|join| {
                 let (fork, failed) = (visit.gate.to_string(), join == Join::Failed);

@@ -9,6 +9,7 @@ mod graph;
 mod import;
 mod import_meaning;
 mod inputs_and_outputs;
+mod loops;
 mod migration;
 mod routes;
 mod rule_changes;

@@ -31,6 +31,8 @@ pub(crate) fn passed(gate: &str, to: &str) -> EndedVisit {
         rejected: false,
         to: Some(to.into()).filter(|_| !to.is_empty()),
         skipped: Box::default(),
+        item: None,
+        round: None,
         retry: None,
         join: None,
     }
