@@ -218,9 +218,10 @@ fn repeat(draft: &mut WorkflowDraft, record: &Record<'_>, spec: &str, again: u64
     let id = names.invent("verify");
     draft.roles.add(REVIEWER, Some("Judges the work"), false);
     draft.repeat = Some(RepeatDraft {
-        until: match id.contains('-') {
-            true => format!("context['{id}'].complete"),
-            false => format!("context.{id}.complete"),
+        until: if id.contains('-') {
+            format!("context['{id}'].complete")
+        } else {
+            format!("context.{id}.complete")
         },
         max: ROUNDS,
         on_exhausted: "$fail".to_owned(),

@@ -107,6 +107,12 @@ fn orbital_presets() {
         assert_eq!(text.matches("detour: true").count(), 1, "{text}");
         assert!(text.contains("signal: gate") && text.contains("maxRetries: 2"), "{text}");
     }
+    // The verification has a name of its own.
+    let own =
+        "[workflow]\n[[workflow.steps]]\nname = \"verify\"\nprompt = \"Read {{spec_file}}\"\n";
+    let text = text_of("config.toml", own);
+    assert!(text.contains("until: \"context['verify-2'].complete\""), "{text}");
+    assert!(text.contains("  - id: verify-2\n") && !text.contains("{{files}}"), "{text}");
     insta::assert_snapshot!(told("config.toml", "[workflow]\npreset = \"fasst\"\n"));
 }
 
