@@ -242,6 +242,7 @@ fn task(id: &TaskId) -> Task {
         metadata: Map::new(),
         depends_on: Vec::new(),
         parent: None,
+        created_by: None,
     }
 }
 

@@ -26,6 +26,8 @@ pub struct Task {
     pub status: Status,
     #[serde(with = "nanosecond::required")]
     pub created: Timestamp,
+    /// The agent that created it; absent where a person did.
+    pub created_by: Option<AgentId>,
     /// When the engine last changed it.
     #[serde(with = "nanosecond::required")]
     pub updated: Timestamp,

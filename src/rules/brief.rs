@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::domain::workflow::shape::ShapeKind;
 use crate::domain::{
     AgentId, BriefText, Destination, Ending, Gate, GateId, LoopItem, Outcome, ReviewContext,
-    Station, Task, Ticket, Timestamp, Verdict, Visit, Workflow,
+    Station, Task, Ticket, Timestamp, Verdict, Visit, WaitFor, Workflow,
 };
 use crate::rules::act::Warning;
 use crate::rules::outputs::{Field, example, fields, shape_of};
@@ -161,7 +161,10 @@ pub(crate) fn brief_at(
                 (outcome, meaning)
             })
             .collect(),
-        tips: written.tips.clone().unwrap_or_else(|| tips(gate)),
+        tips: {
+            let own = written.tips.clone().unwrap_or_else(|| tips(gate));
+            own.into_iter().chain(gate.wait_for.map(about_children)).collect()
+        },
         instructions,
         verdict: workplace
             .duty
@@ -424,6 +427,10 @@ pub(crate) fn meaning(written: &BriefText, outcome: &Outcome, occasion: &Occasio
         }
     }
     .to_owned()
+}
+
+fn about_children(_: WaitFor) -> String {
+    "The task goes on from here once each of its children is complete or cancelled".to_owned()
 }
 
 pub(crate) fn tips(gate: &Gate) -> Vec<String> {

@@ -46,7 +46,7 @@ pub use transition::fold::is_looping;
 pub use transition::repeated::{refuse_other_gate, refuse_repeated};
 pub use transition::rule_changes::{Waits, circle_of, circles, owed};
 pub use transition::visit::check_ticket;
-pub use transition::waiting::{is_over, open_children, waits_for_children};
+pub use transition::waiting::{is_over, passes_children, waits_for_children};
 pub use validate::checker::Finding;
 pub use workflow::difference::{Difference, DifferenceKind, RuleSubject, differences};
 pub use workflow::graph::{Edge, EdgeKind, edges, first};

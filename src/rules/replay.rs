@@ -126,6 +126,7 @@ pub(crate) fn differing_fields(before: &Task, after: &Task) -> Vec<&'static str>
     let pairs = [
         ("status", before.status == after.status),
         ("created", before.created == after.created),
+        ("createdBy", before.created_by == after.created_by),
         ("updated", before.updated == after.updated),
         ("routing", before.routing == after.routing),
         ("gate", before.gate == after.gate),

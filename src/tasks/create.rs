@@ -19,6 +19,7 @@ use crate::storage::random::random_local;
 use crate::storage::task_files::is_taken;
 use crate::tasks::apply::commit_unless_changed;
 use crate::tasks::edit::{check_dependencies, check_title};
+use crate::tasks::headers::children::CreatorTasks;
 use crate::tasks::headers::dependencies::refuse_circle;
 use crate::tasks::plan::{Changed, DryRun, pass_automatic_gates};
 use crate::tasks::recovery::recover::recover_if_pending;
@@ -44,6 +45,8 @@ pub struct NewTask {
     pub depends_on: Vec<TaskId>,
     /// The task that it is a part of.
     pub parent: Option<TaskId>,
+    /// Whether an agent may create it without a task of its own: a person told it to.
+    pub is_told: bool,
 }
 
 /// The most new tasks in one move of the branch.
@@ -81,9 +84,16 @@ fn create_batch(
         let mut writes = Vec::new();
         let mut made = Vec::new();
         let mut last = last_of_second(workspace, head.commit, now)?;
+        let mut own_tasks = match &by {
+            Actor::Agent(agent) => Some(CreatorTasks::of(workspace, &in_force, agent)),
+            Actor::Person(_) => None,
+        };
         for new in wanted {
             check_dependencies(workspace, None, &new.depends_on, new.parent.as_ref())?;
-            let task = task(&workspace.paths, rules, new, last.as_ref(), now)?;
+            let mut task = task(&workspace.paths, rules, new, last.as_ref(), now)?;
+            if let Some(own_tasks) = &mut own_tasks {
+                own_tasks.adopt(&mut task, new.is_told)?;
+            }
             if task.parent.is_some() && !task.depends_on.is_empty() {
                 refuse_circle(workspace, &in_force, &task)?;
             }
@@ -143,6 +153,7 @@ pub fn new_from(new: &NewTask, id: TaskId, workflow: WorkflowName, now: Timestam
         description: new.description.clone(),
         status: Status::Ready,
         created: now,
+        created_by: None,
         updated: now,
         routing: Routing::of(workflow),
         gate: None,

@@ -8,7 +8,7 @@ use super::open_project::{OpenProject, ToolError};
 use super::resources::brief_json;
 use super::tool_schema::{ArgForm, Argument, Arguments, TASK, Tool, ToolEffect};
 use crate::dispatch::next::{Next, Wanted, next};
-use crate::domain::{RoleId, Ticket, listed};
+use crate::domain::{RoleId, TaskId, Ticket, listed};
 use crate::project::rule_lookup::{check_agent, find_workflow};
 use crate::rules::{Limit, Warning, Workplace, deadlines};
 use crate::tasks::actions::{release, renew};
@@ -110,11 +110,17 @@ pub(crate) fn comment_task(
     }))
 }
 
+const PARENT: Argument = Argument::optional(
+    "parent",
+    ArgForm::Text,
+    "Which of your tasks it is a part of, if you hold several",
+);
+
 pub(crate) const CREATE: Tool = Tool {
     name: "aof_task_create",
     title: "Create a task",
-    description: "Create a task for whoever's turn it then is, in the project's default workflow. For a named workflow use \
-                  aof_workflow_start. It does not become yours: aof_task_next hands out work.",
+    description: "Create a task for whoever's turn it then is, in the project's default workflow. It is a part of the task that you \
+                  hold: without one it is refused. For a named workflow use aof_workflow_start. It does not become yours: aof_task_next hands out work.",
     arguments: &[
         Argument::required("title", ArgForm::Text, "What is to be done, in a few words"),
         Argument::optional("description", ArgForm::Text, "In a sentence"),
@@ -122,6 +128,7 @@ pub(crate) const CREATE: Tool = Tool {
         Argument::optional("tags", ArgForm::Texts, ""),
         Argument::optional("metadata", ArgForm::Object, "Facts, as in {\"priority\": \"high\"}"),
         Argument::optional("dependsOn", ArgForm::Texts, "Ids of tasks that must be complete first"),
+        PARENT,
     ],
     answer: CREATE_ANSWER,
     effect: ToolEffect::Adds,
@@ -147,9 +154,15 @@ pub(crate) fn create_task(
     let new = NewTask {
         body: given.text("body").unwrap_or_default(),
         depends_on: given.ids("dependsOn")?,
+        parent: parent(project, given)?,
         ..new_task(given)
     };
     create_and_answer(project, &new)
+}
+
+/// Returns the named parent, else the task that the server was started for.
+fn parent(project: &OpenProject<'_>, given: &Arguments) -> Result<Option<TaskId>, ToolError> {
+    Ok(given.id("parent")?.or_else(|| project.run().map(|(own, _)| own.task.clone())))
 }
 
 /// Returns a new task with the fields that both tools take.
@@ -204,6 +217,7 @@ pub(crate) const START: Tool = Tool {
         ),
         Argument::optional("tags", ArgForm::Texts, ""),
         Argument::optional("metadata", ArgForm::Object, "Facts, as in {\"priority\": \"high\"}"),
+        PARENT,
     ],
     answer: CREATE_ANSWER,
     effect: ToolEffect::Adds,
@@ -220,7 +234,14 @@ pub(crate) fn start_workflow(
     let body = given.text("input").unwrap_or_default();
     create_and_answer(
         project,
-        &NewTask { body, input: given.object("context"), workflow, ..new_task(given) },
+        &NewTask {
+            body,
+            input: given.object("context"),
+            workflow,
+            parent: parent(project, given)?,
+            is_told: true,
+            ..new_task(given)
+        },
     )
 }
 

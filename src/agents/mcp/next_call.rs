@@ -74,7 +74,10 @@ fn after_error(error: &ProjectError, corrected: CorrectedCall<'_>) -> Option<Val
         ProjectError::Unfit { code: "missing_title", .. } => {
             corrected.with("title", json!("<what is to be done, in a few words>"))
         }
-        ProjectError::Unfit { code: "wrong_role", .. } => next_task_call(),
+        ProjectError::Unfit { code: "wrong_role" | "no_parent_held", .. } => next_task_call(),
+        ProjectError::Unfit { code: "not_your_parent", .. } => {
+            corrected.with("parent", json!("<one of the tasks that you hold>"))
+        }
         // The same call, once more.
         ProjectError::Contended { .. } => corrected.done(),
         _ => return None,
@@ -133,6 +136,7 @@ fn after_refusal(refusal: &Refusal, corrected: CorrectedCall<'_>) -> Option<Valu
         | Refusal::NotYourBranch { .. }
         | Refusal::NotClaimed { .. }
         | Refusal::Held { .. }
+        | Refusal::ChildrenOpen { .. }
         | Refusal::Blocked { .. }
         | Refusal::NotSeparate { .. } => next_task_call(),
         _ => return None,

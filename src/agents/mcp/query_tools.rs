@@ -12,7 +12,7 @@ use crate::health::doctor::{overview, overview_value};
 use crate::project::rule_lookup::workflows_value;
 use crate::rules::Workplace;
 use crate::storage::lock::is_watched;
-use crate::tasks::headers::list::{Filter, Sort, check_filter_names, list};
+use crate::tasks::headers::list::{Filter, ListShape, Sort, check_filter_names, list};
 use crate::tasks::headers::listing::unreadable_value;
 use crate::tasks::headers::summary::{NEW, summary_value};
 use crate::tasks::view::brief::brief_value;
@@ -127,6 +127,7 @@ pub(crate) fn list_tasks(project: &OpenProject<'_>, given: &Arguments) -> Result
         ready: given.flag("ready"),
         search: given.text("search"),
         all: given.flag("all"),
+        shape: ListShape::Flat,
     };
     let listing = list(&project.workspace, &project.in_force, &filter, Sort::Priority);
     check_filter_names(&filter, project.rules(), &listing)?;

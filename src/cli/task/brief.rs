@@ -20,7 +20,8 @@ use crate::rules::{Rules, Workplace};
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::state::acceptance::test_lines;
 use crate::tasks::view::brief::{
-    brief_markdown, brief_value, output_lines, place_in_loops, task_brief, verdict_in_words,
+    brief_markdown, brief_value, created_by, output_lines, place_in_loops, task_brief,
+    verdict_in_words,
 };
 use crate::tasks::view::task_view::eligible_agents;
 use crate::tasks::view::task_view::{brief_of, changed_value, warnings_value};
@@ -95,6 +96,9 @@ pub(crate) fn run(session: &Session, args: &BriefArgs) -> CliResult {
 fn page(file: &TaskFile, context: &GateContext, agent: Option<&AgentId>) -> String {
     let mut page = TaskPage::of(&file.task);
     page.line(format!("  gate {}, ticket {}", context.gate, context.ticket));
+    if let Some(author) = created_by(file) {
+        page.line(format!("  {author}"));
+    }
     if let Some(place) = place_in_loops(context) {
         page.line(format!("  {place}"));
     }

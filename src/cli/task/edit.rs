@@ -261,6 +261,7 @@ pub(crate) fn run_new(session: &Session, args: &NewArgs) -> CliResult {
             workflow: args.workflow.clone(),
             depends_on: args.depends_on.clone(),
             parent: args.parent.clone(),
+            is_told: false,
         }],
     };
     let mode = args.dry_run_option.mode();
@@ -319,6 +320,7 @@ fn task_of(entry: Value, rules: &Rules) -> Result<NewTask, String> {
         workflow: task.workflow,
         depends_on: task.depends_on.unwrap_or_default(),
         parent: task.parent,
+        is_told: false,
     };
     let workflow = task.workflow.as_ref().unwrap_or(&rules.project.default_workflow);
     let checked = find_workflow(rules, workflow).and_then(|workflow| check_new(workflow, &task));

@@ -1,5 +1,7 @@
 //! `aof task list`
 
+use std::collections::HashMap;
+
 use anstyle::Style;
 use serde_json::{Value, json};
 
@@ -8,11 +10,11 @@ use crate::cli::render::table::{Cell, Table};
 use crate::cli::{
     CYAN, CliResult, DIM, GREEN, RED, Session, Words, YELLOW, agent_variable, length, width, words,
 };
-use crate::domain::{AgentId, GateId, OpenBranch, Priority, RoleId, Status, WorkflowName};
+use crate::domain::{AgentId, GateId, OpenBranch, Priority, RoleId, Status, TaskId, WorkflowName};
 use crate::project::workspace::acting_agent;
 use crate::rules::Warning;
-use crate::storage::ProjectPath;
-use crate::tasks::headers::list::{Filter, Sort, check_filter_names, list};
+use crate::tasks::headers::list::{Filter, ListShape, Sort, check_filter_names, list};
+use crate::tasks::headers::listing::Listing;
 use crate::tasks::headers::summary::{NEW, TaskSummary, summary_value};
 use crate::tasks::view::task_view::warnings_value;
 
@@ -37,6 +39,7 @@ const ORDERS: Words<Sort> = &[
 ];
 
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct ListArgs {
     /// Only at this gate; may be given more than once
     #[arg(long = "gate", value_name = "GATE")]
@@ -71,6 +74,9 @@ pub(crate) struct ListArgs {
     /// Finished ones too
     #[arg(short, long)]
     all: bool,
+    /// Each task below the one that it is a part of, with how many children are complete
+    #[arg(long)]
+    tree: bool,
     /// What comes first
     #[arg(long, value_name = "ORDER", default_value = "priority", value_parser = words(ORDERS))]
     sort: Sort,
@@ -92,13 +98,22 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
         ready: args.ready,
         search: args.search.clone(),
         all: args.all,
+        shape: if args.tree { ListShape::Tree } else { ListShape::Flat },
     };
     let listing = list(&workspace, &in_force, &filter, args.sort);
     check_filter_names(&filter, &in_force.rules, &listing)?;
     let circles: Vec<Warning> =
         listing.circles.iter().cloned().map(|tasks| Warning::DependencyCircle { tasks }).collect();
     if session.output.is_json() {
-        let tasks = listing.tasks.iter().map(|(header, path)| summary_value(header, path));
+        let tasks = listing.tasks.iter().enumerate().map(|(place, (header, path))| {
+            let mut value = summary_value(header, path);
+            if let Some(tree) = &listing.tree {
+                let progress = tree.progress.get(&header.id).copied().unwrap_or_default();
+                value["depth"] = json!(tree.depths[place]);
+                value["children"] = json!({"complete": progress.complete, "total": progress.total});
+            }
+            value
+        });
         session.output.data(json!({
             "tasks": tasks.collect::<Vec<Value>>(),
             "unreadable": changes::unreadable_values(&listing.unreadable),
@@ -107,17 +122,33 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
     } else if listing.tasks.is_empty() {
         session.output.say("no tasks");
     } else {
-        session.output.print(&drawn(&listing.tasks, workspace.now().as_second()));
+        session.output.print(&drawn(&listing, workspace.now().as_second()));
     }
     session.warn_all(&circles);
     Ok(changes::tell_unreadable(session, &listing.unreadable))
 }
 
-fn drawn(tasks: &[(TaskSummary, ProjectPath)], now: i64) -> String {
+fn drawn(listing: &Listing, now: i64) -> String {
     let age = |since| length(u64::try_from(now - since).unwrap_or(0));
-    let table = Table::of(tasks)
-        .left("ID", |(task, _)| Cell::styled(CYAN, &task.id))
-        .long("TITLE", |(task, _)| Cell::from(&task.title))
+    let depths: HashMap<&TaskId, usize> = match &listing.tree {
+        Some(tree) => {
+            let ids = listing.tasks.iter().map(|(task, _)| &task.id);
+            ids.zip(tree.depths.iter().copied()).collect()
+        }
+        None => HashMap::new(),
+    };
+    let indent = |task: &TaskSummary| match depths.get(&task.id).copied().unwrap_or(0) {
+        0 => String::new(),
+        depth => format!("└{} ", "─".repeat(depth)),
+    };
+    let title = |task: &TaskSummary| {
+        let progress = listing.tree.as_ref().and_then(|tree| tree.progress.get(&task.id));
+        let done = progress.map(|done| format!(" ({done} children complete)"));
+        Cell::from(format!("{}{}", task.title, done.unwrap_or_default()))
+    };
+    let table = Table::of(&listing.tasks)
+        .left("ID", |(task, _)| Cell::styled(CYAN, format!("{}{}", indent(task), task.id)))
+        .long("TITLE", |(task, _)| title(task))
         .left("GATE", |(task, _)| {
             task.current_gate().map(GateId::as_str).unwrap_or_default().into()
         })

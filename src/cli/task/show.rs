@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cli::render::page::{
     TaskPage, branches, not_adopted, place, status, turn, warn_of_visit,
@@ -21,6 +21,7 @@ use crate::history::verify::signatures::evidence;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{NAMESPACE, Rules, escalation};
+use crate::tasks::headers::summary::{ChildProgress, TaskSummary};
 use crate::tasks::state::acceptance::{test_lines, tests_in_worktree};
 use crate::tasks::view::task_view::{
     HistoryView, TaskView, history, history_value, show, task_value,
@@ -50,6 +51,11 @@ pub(crate) fn run_show(session: &Session, args: &ShowArgs) -> CliResult {
     }
     if session.output.is_json() {
         let mut value = task_value(&in_force.rules, &view.file, &view.path);
+        if !view.children.is_empty() {
+            let states =
+                view.children.iter().map(|child| (child.id.to_string(), json!(child.state())));
+            value["children"] = Value::Object(states.collect());
+        }
         if let Some(frozen) = view.frozen {
             value["frozen"] = json!(frozen.fields);
         }
@@ -70,6 +76,10 @@ fn page(rules: &Rules, view: &TaskView, file: &str, now: Timestamp) -> String {
         page.head("Branches");
         page.facts(&branches);
     }
+    let child = |child: &TaskSummary| {
+        format!("{} ({}): {}", child.id, child.state(), one_line(&child.title))
+    };
+    page.section("Children", &view.children.iter().map(child).collect::<Vec<_>>());
     page.text(task.description.as_deref().unwrap_or_default());
     page.section("Tests", &test_lines(&view.file));
     page.section("Blocked by", &task.blockers);
@@ -122,6 +132,12 @@ fn facts(
     facts.push(("metadata", inert(&metadata.collect::<Vec<_>>().join(", "))));
     let depends_on: Vec<&str> = task.depends_on.iter().map(TaskId::as_str).collect();
     facts.push(("depends on", depends_on.join(", ")));
+    facts.extend(task.parent.as_ref().map(|parent| ("part of", parent.to_string())));
+    if !view.children.is_empty() {
+        facts
+            .push(("progress", format!("{} children complete", ChildProgress::of(&view.children))));
+    }
+    facts.extend(task.created_by.as_ref().map(|agent| ("created by", agent.to_string())));
     facts.push(("file", inert(file)));
     facts.retain(|(_, fact)| !fact.is_empty());
     facts

@@ -140,6 +140,7 @@ fn notes(workflow: &Workflow, index: usize, gate: &Gate) -> Vec<String> {
         };
         notes.push(format!("entered only by a route{left}"));
     }
+    notes.extend(gate.wait_for.map(|what| format!("waits for {what}")));
     notes.extend(gate.duty().into_iter().flat_map(|duty| duty_notes(workflow, duty)));
     notes
 }
@@ -463,6 +464,7 @@ fn gate_lines(workflow: &Workflow, gate: &Gate, rows: &[GateRow]) -> Vec<String>
     }));
     lines.extend(gate.duty().into_iter().flat_map(keys));
     lines.extend(gate.detour.then(|| "detour".to_owned()));
+    lines.extend(gate.wait_for.map(|what| format!("waits for {what}")));
     lines.extend(task_counts(workflow, gate, rows));
     lines
 }

@@ -110,6 +110,7 @@ fn gate_value(rules: &Rules, workflow: &Workflow, gate: &Gate) -> Value {
         "id": gate.id,
         "role": gate.role(),
         "detour": gate.detour,
+        "waitFor": gate.wait_for,
         "routes": routes,
         "maxRetries": gate.exits.retries(),
         "description": gate.description,

@@ -495,6 +495,7 @@ fn full_task() -> Task {
         description: Some("all of them".to_owned()),
         status: Status::Ready,
         created: time,
+        created_by: Some("agent-1".parse().unwrap()),
         updated: time,
         routing: Routing {
             workflow: "default".parse().unwrap(),

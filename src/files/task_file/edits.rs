@@ -14,10 +14,11 @@ use crate::files::yaml::{MappingEntry, Node, NodeKind};
 const TEXTS: [&str; 4] = ["title", "description", "tags", "blockers"];
 
 /// The engine's keys.
-const OWN: [&str; 11] = [
+const OWN: [&str; 12] = [
     "id",
     "status",
     "created",
+    "createdBy",
     "updated",
     "routing",
     "gate",
@@ -29,7 +30,7 @@ const OWN: [&str; 11] = [
 ];
 
 /// The engine's keys that are ignored in a hand-made file.
-const GIVEN: [&str; 4] = ["reviewContext", "blockers", "context", "workflowHash"];
+const GIVEN: [&str; 5] = ["createdBy", "reviewContext", "blockers", "context", "workflowHash"];
 
 /// A set of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

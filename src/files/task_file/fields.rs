@@ -24,6 +24,7 @@ pub(crate) fn fields(task: &Task) -> Map {
         "id": task.id,
         "status": task.status,
         "created": task.created,
+        "createdBy": task.created_by,
         "updated": task.updated,
         "routing": applying(json!({
             "workflow": task.routing.workflow,
@@ -115,6 +116,7 @@ fn decoded(
         description: fields.text("description"),
         status: status?,
         created,
+        created_by: fields.parsed("createdBy"),
         updated: updated.unwrap_or(created),
         routing,
         gate,
@@ -137,6 +139,7 @@ fn clear_engine_fields(task: &mut Task) {
     // A task without a workflow has its role from its file.
     task.routing =
         Routing { role: task.routing.role.take(), ..Routing::of(task.routing.workflow.clone()) };
+    task.created_by = None;
     task.review = None;
     task.blockers.clear();
     task.context.retain(|name, _| name == INPUT);

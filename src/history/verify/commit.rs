@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::children;
 use super::commit_reader::{CommitReader, is_new, longest, prove_change};
 use super::finding::{
     BrokenRule, CommitJudgement, HistoryFinding, OWN_TRAILERS, RuleBreach, describe_breach, short,
@@ -145,8 +146,9 @@ impl Commit<'_> {
             (rules, entry),
             id,
             &after,
-            new_entries,
+            new_entries.clone(),
         ));
+        judged.findings.extend(children::judge_entries(reader, rules, entry, &after, new_entries)?);
         let repository = &reader.workspace.repository;
         let changed = (before.as_deref(), &own.before[..]);
         let (proof, is_renamed) = prove_change(repository, rules, changed, (id, &after))?;

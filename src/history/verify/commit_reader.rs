@@ -1,18 +1,21 @@
 //! The tasks and rules of commits, read one commit after the other.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-use crate::domain::{Task, TaskId};
-use crate::files::task_file::{Defaults, parse_hand_made_as_written};
+use crate::domain::{Status, Task, TaskId, Timestamp};
+use crate::files::task_file::{Defaults, parse_hand_made_as_written, parse_task};
 use crate::git::{CommitId, LogEntry, ObjectId, Repository};
 use crate::history::commit_tasks::{
-    KnownFiles, KnownRules, KnownTasks, TaskChanges, TaskFileVersion, TaskPair, superseded_trailer,
+    KnownFiles, KnownRules, KnownTasks, TaskChanges, TaskFileVersion, TaskPair, id_of,
+    superseded_trailer,
 };
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::merge::{Merged, with_people_of};
 use crate::rules::{Proof, Rules, prove, rehashed};
+use crate::storage::layout;
 
 /// Reads tasks and rules, and keeps what the next commits need again.
 pub(crate) struct CommitReader<'w> {
@@ -20,6 +23,8 @@ pub(crate) struct CommitReader<'w> {
     pub files: KnownFiles,
     rules: KnownRules,
     tasks: KnownTasks,
+    /// Parent and status of each version of a task that has a parent.
+    parents: HashMap<ObjectId, Option<(TaskId, Status)>>,
 }
 
 impl<'w> CommitReader<'w> {
@@ -29,6 +34,7 @@ impl<'w> CommitReader<'w> {
             files: KnownFiles::default(),
             rules: KnownRules::default(),
             tasks: KnownTasks::default(),
+            parents: HashMap::new(),
         }
     }
 
@@ -51,6 +57,37 @@ impl<'w> CommitReader<'w> {
         version: ObjectId,
     ) -> Result<Option<Rc<Task>>, ProjectError> {
         self.tasks.read(self.workspace, (id, version), rules, entry.committed)
+    }
+
+    /// Returns the children of a task in a commit, with their states.
+    pub(crate) fn children(
+        &mut self,
+        rules: &Rules,
+        commit: CommitId,
+        parent: &TaskId,
+    ) -> Result<BTreeMap<TaskId, Status>, ProjectError> {
+        let repository = &self.workspace.repository;
+        let mut found = BTreeMap::new();
+        for file in repository.list(commit, layout::TASKS)? {
+            let Some(id) = id_of(&file.path) else { continue };
+            let known = match self.parents.entry(file.id) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(free) => {
+                    let bytes = repository.read_blob(file.id)?;
+                    let names_one = String::from_utf8_lossy(&bytes).contains("parent");
+                    let workflow = rules.project.default_workflow.clone();
+                    let defaults = Defaults { workflow, created: Timestamp::UNIX_EPOCH };
+                    let task = names_one.then(|| parse_task(&bytes, &id, &defaults).ok()).flatten();
+                    free.insert(task.and_then(|(task, _)| Some((task.parent?, task.status))))
+                }
+            };
+            if let Some((own, status)) = known
+                && own == parent
+            {
+                found.insert(id, *status);
+            }
+        }
+        Ok(found)
     }
 
     /// Returns the readable ones among versions of a task.

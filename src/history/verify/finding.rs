@@ -40,13 +40,15 @@ words!(
         Unsigned = "unsigned",
         BadSignature = "bad_signature",
         UntrustedKey = "untrusted_key",
+        ChildrenDiffer = "children_differ",
+        ChildrenMerged = "children_merged",
     }
 );
 
 impl BrokenRule {
-    /// Returns whether it is a fault. A person's merge need not list what it superseded.
+    /// Returns whether it is a fault. A person's merge need not list what it superseded, and may bring open children.
     pub(crate) const fn is_fault(self) -> bool {
-        !matches!(self, Self::Untold)
+        !matches!(self, Self::Untold | Self::ChildrenMerged)
     }
 
     /// Returns its meaning in words.
@@ -75,6 +77,10 @@ impl BrokenRule {
             Self::Unsigned => "an entry is not signed",
             Self::BadSignature => "a signature is of something else",
             Self::UntrustedKey => "a signature is by a key that does not count",
+            Self::ChildrenDiffer => "an entry counts other children than there were",
+            Self::ChildrenMerged => {
+                "a merge brought open children of a task that did not wait for them"
+            }
         }
     }
 }
@@ -235,6 +241,9 @@ fn show_field(task: &Task, field: &str) -> String {
     match field {
         "status" => task.status.to_string(),
         "created" => task.created.to_string(),
+        "createdBy" => {
+            task.created_by.as_ref().map_or_else(|| "nothing".to_owned(), ToString::to_string)
+        }
         "updated" => task.updated.to_string(),
         "gate" => match &task.gate {
             None => "nothing".to_owned(),

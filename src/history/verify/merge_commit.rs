@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
+use super::children;
 use super::commit_reader::{CommitReader, Remerge, is_new, longest};
 use super::finding::{
     BrokenRule, CommitJudgement, HistoryFinding, OWN_TRAILERS, entry_count, short, visit_summary,
 };
 use super::signatures;
 use crate::domain::ssh::trusted_keys::TrustedKeys;
-use crate::domain::{Status, Task, TaskId, Timestamp};
+use crate::domain::{Status, Task, TaskId, Timestamp, Visit};
 use crate::files::config::configuration::RuleFile;
 use crate::files::task_file;
 use crate::files::task_file::Defaults;
@@ -88,6 +89,14 @@ pub(crate) fn judge_merge(
         judged.findings.extend(task.signatures(reader, anchor, &remerge)?);
         judged.findings.extend(task.said_by_hand(&reader.workspace.repository, *new)?);
         judged.findings.extend(task.judge_state(reader, &remerge)?);
+        let had = |parent: CommitId, visit: &Visit| {
+            let own = task.had.iter().find(|(side, _)| *side == parent);
+            match own {
+                Some((_, own)) => own.history.contains(visit),
+                None => task.sides.iter().all(|(side, _)| *side != parent),
+            }
+        };
+        judged.findings.extend(children::judge_merge(reader, rules, entry, &task.after, had)?);
     }
     let repository = &reader.workspace.repository;
     judged.findings.extend(judge_rules(repository, entry, &remerge)?);

@@ -1,5 +1,6 @@
 //! `aof verify`: each commit judged by its parent and the rules in force there.
 
+pub(crate) mod children;
 pub(crate) mod commit;
 pub(crate) mod commit_archive;
 pub(crate) mod commit_reader;

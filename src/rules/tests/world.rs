@@ -135,6 +135,7 @@ pub(crate) fn new_task(tags: &[&str]) -> Task {
         metadata: Map::new(),
         depends_on: Vec::new(),
         parent: None,
+        created_by: None,
     }
 }
 

@@ -22,10 +22,12 @@ pub fn is_over(status: Status) -> bool {
 /// Returns whether the entry leads on from a gate that waits for children. A task that is blocked, sent back, failed or called off
 /// does not pass its gate.
 pub(crate) fn counts_children(workflow: &Workflow, index: usize, entry: &Visit) -> bool {
-    let judged = !matches!(
-        entry.outcome,
-        Ending::Completed(Outcome::Blocked | Outcome::NeedsReview | Outcome::Failed)
-    );
+    let judged = match &entry.outcome {
+        Ending::Completed(outcome) => {
+            !matches!(outcome, Outcome::Blocked | Outcome::NeedsReview | Outcome::Failed)
+        }
+        _ => false,
+    };
     let leads_on = match &entry.to {
         Some(Destination::End) => true,
         // The next item of a loop and the next round are on too.
@@ -38,6 +40,12 @@ pub(crate) fn counts_children(workflow: &Workflow, index: usize, entry: &Visit) 
     workflow.gates[index].wait_for == Some(WaitFor::Children) && judged && leads_on
 }
 
+/// Returns whether the entry passed a gate that waits for children.
+pub fn passes_children(rules: &Rules, task: &Task, entry: &Visit) -> bool {
+    let Some(workflow) = rules.workflow_of(task) else { return false };
+    workflow.gate(&entry.gate).is_some_and(|(index, _)| counts_children(workflow, index, entry))
+}
+
 /// Refuses an entry that leads on while children are open.
 pub(crate) fn check_children(task: &Task, entry: &Visit) -> Result<(), Refusal> {
     let children = open_children(&entry.children);
@@ -48,7 +56,7 @@ pub(crate) fn check_children(task: &Task, entry: &Visit) -> Result<(), Refusal> 
 }
 
 /// Returns the children that are not over.
-pub fn open_children(children: &BTreeMap<TaskId, Status>) -> Vec<(TaskId, Status)> {
+fn open_children(children: &BTreeMap<TaskId, Status>) -> Vec<(TaskId, Status)> {
     let open = children.iter().filter(|(_, status)| !is_over(**status));
     open.map(|(child, status)| (child.clone(), *status)).collect()
 }

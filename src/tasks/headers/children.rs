@@ -1,15 +1,17 @@
 //! The children of tasks: those whose `parent` a task is.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::domain::{Status, TaskId, WaitFor};
+use serde_json::json;
+
+use crate::domain::{AgentId, Priority, Status, Task, TaskId, WaitFor, listed};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{is_over, waits_for_children};
 use crate::storage::ProjectPath;
 use crate::tasks::headers::listing::{ListScope, Listing, read_all};
-use crate::tasks::headers::summary::{TaskSummary, gate_of};
+use crate::tasks::headers::summary::{ChildProgress, TaskSummary, gate_of};
 use crate::tasks::state::task_state::{TaskState, committed_task, parse};
 
 /// Returns the children that the open gate of the task waits for, with their states in HEAD: the entry that comes of it is
@@ -78,4 +80,161 @@ pub(crate) fn waiting(
         return found;
     }
     with_open_children(&read_all(workspace, in_force, ListScope::All))
+}
+
+/// Returns how far the children of each task are.
+pub(crate) fn progress(listing: &Listing) -> HashMap<TaskId, ChildProgress> {
+    let mut all: HashMap<TaskId, ChildProgress> = HashMap::new();
+    for (child, _) in &listing.tasks {
+        if let Some(parent) = &child.parent {
+            all.entry(parent.clone()).or_default().count(child);
+        }
+    }
+    all
+}
+
+/// Returns the children of a task, by id.
+pub(crate) fn children(workspace: &Workspace, in_force: &InForce, id: &TaskId) -> Vec<TaskSummary> {
+    let all = read_all(workspace, in_force, ListScope::All).tasks.into_iter();
+    let own = all.map(|(task, _)| task).filter(|task| task.parent.as_ref() == Some(id));
+    let mut own: Vec<TaskSummary> = own.collect();
+    own.sort_by(|a, b| a.id.cmp(&b.id));
+    own
+}
+
+/// Puts each task below its parent, as far as that is listed. Keeps the order otherwise. Returns how deep each task is.
+pub(crate) fn as_tree(tasks: &mut Vec<(TaskSummary, ProjectPath)>) -> Vec<usize> {
+    let listed: HashSet<TaskId> = tasks.iter().map(|(task, _)| task.id.clone()).collect();
+    let parent = |task: &TaskSummary| task.parent.clone().filter(|id| listed.contains(id));
+    let mut below: HashMap<Option<TaskId>, Vec<usize>> = HashMap::new();
+    for (place, (task, _)) in tasks.iter().enumerate().rev() {
+        below.entry(parent(task)).or_default().push(place);
+    }
+    let mut order: Vec<(usize, usize)> = Vec::new();
+    let mut next: Vec<(usize, usize)> =
+        below.remove(&None).unwrap_or_default().into_iter().map(|place| (place, 0)).collect();
+    let mut seen = vec![false; tasks.len()];
+    loop {
+        while let Some((place, depth)) = next.pop() {
+            seen[place] = true;
+            order.push((place, depth));
+            let own = below.remove(&Some(tasks[place].0.id.clone())).unwrap_or_default();
+            next.extend(own.into_iter().map(|child| (child, depth + 1)));
+        }
+        // Tasks that are parts of each other hang below none.
+        let Some(left) = seen.iter().position(|seen| !seen) else { break };
+        for own in below.values_mut() {
+            own.retain(|place| *place != left);
+        }
+        next.push((left, 0));
+    }
+    let mut taken: Vec<_> = std::mem::take(tasks).into_iter().map(Some).collect();
+    tasks.extend(order.iter().filter_map(|(place, _)| taken[*place].take()));
+    order.into_iter().map(|(_, depth)| depth).collect()
+}
+
+/// How many tasks agents may create below a task during one visit of it.
+const MOST_CHILDREN: usize = 20;
+
+/// How many levels of tasks agents may create below a person's task.
+const MOST_LEVELS: usize = 3;
+
+/// The tasks of an agent that creates others: those become parts of what it holds.
+pub(crate) struct CreatorTasks {
+    agent: AgentId,
+    all: HashMap<TaskId, TaskSummary>,
+    made: usize,
+}
+
+impl CreatorTasks {
+    pub(crate) fn of(workspace: &Workspace, in_force: &InForce, agent: &AgentId) -> Self {
+        let listing = read_all(workspace, in_force, ListScope::All);
+        let all = listing.tasks.into_iter().map(|(task, _)| (task.id.clone(), task));
+        Self { agent: agent.clone(), all: all.collect(), made: 0 }
+    }
+
+    /// Makes the new task a part of the task that the agent holds. `is_told`: if it holds none, the task stands alone. Fails if the
+    /// agent holds none, or has created too much.
+    pub(crate) fn adopt(&mut self, new: &mut Task, is_told: bool) -> Result<(), ProjectError> {
+        new.created_by = Some(self.agent.clone());
+        let Some(parent) = self.parent(new.parent.as_ref(), is_told)? else { return Ok(()) };
+        new.parent = Some(parent.id.clone());
+        let refused = |code, problem, fix: &str| {
+            Err(ProjectError::Unfit { code, problem, fix: fix.to_owned() })
+        };
+        let (id, priority) = (&parent.id, parent.priority());
+        if !new.metadata.contains_key("priority") {
+            if priority > Priority::Medium {
+                new.metadata.insert("priority".to_owned(), json!(priority));
+            }
+        } else if new.priority() < priority {
+            let problem = format!(
+                "priority `{}` is above that of `{id}`, which the new task is a part of: `{priority}`",
+                new.priority()
+            );
+            return refused("priority_too_high", problem, "leave it out, or give that one");
+        }
+        let ancestors =
+            std::iter::successors(Some(parent), |task| self.all.get(task.parent.as_ref()?));
+        if ancestors.take(MOST_LEVELS + 1).count() > MOST_LEVELS {
+            let problem = format!(
+                "`{id}` is {MOST_LEVELS} levels below another task: agents create no more below it"
+            );
+            return refused(
+                "too_deep",
+                problem,
+                "do the work in this task, or say what is left to do in its summary",
+            );
+        }
+        let since = parent.gate.as_ref().map_or(parent.created, |open| open.entered);
+        let own = self.all.values().filter(|task| {
+            task.parent.as_ref() == Some(id) && task.created_by.is_some() && task.created >= since
+        });
+        if own.count() + self.made >= MOST_CHILDREN {
+            let problem = format!(
+                "agents have created {MOST_CHILDREN} tasks below `{id}` since it came to its gate, and that is the most"
+            );
+            return refused("too_many_children", problem, "put what is left into one of them");
+        }
+        self.made += 1;
+        Ok(())
+    }
+
+    /// Returns the task that the agent holds: the named one, or the only one.
+    fn parent(
+        &self,
+        named: Option<&TaskId>,
+        is_told: bool,
+    ) -> Result<Option<&TaskSummary>, ProjectError> {
+        let agent = &self.agent;
+        let holds = |task: &&TaskSummary| !task.is_finished() && task.is_held_by(agent);
+        let mut held: Vec<&TaskSummary> = self.all.values().filter(holds).collect();
+        held.sort_by(|a, b| a.id.cmp(&b.id));
+        let own = listed(held.iter().map(|task| &task.id));
+        let (code, problem, fix) = match (named, &held[..]) {
+            (None, []) if is_told => return Ok(None),
+            (_, []) => (
+                "no_parent_held",
+                format!("`{agent}` creates tasks as parts of its own task, and it holds none"),
+                "take one first, as with `aof task next`; or have a person create it".to_owned(),
+            ),
+            (None, [only]) => return Ok(Some(only)),
+            (None, _) => (
+                "not_your_parent",
+                format!("`{agent}` holds {own}: say which of them the new task is a part of"),
+                "name it as the parent".to_owned(),
+            ),
+            (Some(id), _) => match held.iter().find(|task| task.id == *id) {
+                Some(task) => return Ok(Some(task)),
+                None => (
+                    "not_your_parent",
+                    format!(
+                        "`{agent}` creates tasks as parts of its own task, and does not hold `{id}`"
+                    ),
+                    format!("it holds {own}: leave the parent out, or name one of these"),
+                ),
+            },
+        };
+        Err(ProjectError::Unfit { code, problem, fix })
+    }
 }

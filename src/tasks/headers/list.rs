@@ -9,8 +9,9 @@ use crate::project::error::{Named, ProjectError};
 use crate::project::rule_lookup::find_workflow;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
+use crate::tasks::headers::children;
 use crate::tasks::headers::dependencies::{Dependencies, waiting_in_circles};
-use crate::tasks::headers::listing::{ListScope, Listing, read_all};
+use crate::tasks::headers::listing::{ListScope, Listing, TaskTree, read_all};
 use crate::tasks::headers::summary::TaskSummary;
 
 /// Which tasks to list. All given conditions must hold.
@@ -37,6 +38,16 @@ pub(crate) struct Filter {
     pub search: Option<String>,
     /// Finished ones too.
     pub all: bool,
+    pub shape: ListShape,
+}
+
+/// How a list is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum ListShape {
+    #[default]
+    Flat,
+    /// Each task below the one that it is a part of.
+    Tree,
 }
 
 /// The order of a list.
@@ -63,10 +74,12 @@ pub(crate) fn list(
     sort: Sort,
 ) -> Listing {
     let wants_finished = filter.all || filter.statuses.iter().any(|status| status.is_finished());
+    let is_tree = filter.shape == ListShape::Tree;
     let mut listing = read_all(
         workspace,
         in_force,
-        if wants_finished { ListScope::All } else { ListScope::Active },
+        // The progress of children counts finished ones.
+        if wants_finished || is_tree { ListScope::All } else { ListScope::Active },
     );
     let dependencies = if filter.ready {
         Dependencies::of(workspace, in_force, &listing)
@@ -74,10 +87,15 @@ pub(crate) fn list(
         Dependencies::default()
     };
     listing.circles = waiting_in_circles(&listing);
+    let progress = is_tree.then(|| children::progress(&listing));
     listing.tasks.retain(|(task, _)| {
-        filter.wants(&in_force.rules.org, task) && (!filter.ready || is_ready(task, &dependencies))
+        (wants_finished || !task.is_finished())
+            && filter.wants(&in_force.rules.org, task)
+            && (!filter.ready || is_ready(task, &dependencies))
     });
     listing.tasks.sort_by(|(a, _), (b, _)| order(a, b, sort));
+    listing.tree = progress
+        .map(|progress| TaskTree { depths: children::as_tree(&mut listing.tasks), progress });
     listing
 }
 

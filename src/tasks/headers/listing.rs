@@ -3,7 +3,7 @@
 //! Git follows renames in merges, so an active task may end up in the archive. These are found by HEAD, so that no list has to
 //! walk the whole archive.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::num::NonZeroUsize;
 use std::time::Instant;
@@ -23,7 +23,7 @@ use crate::storage::task_files::{TaskEntry, WalkEntry};
 use crate::storage::{
     ArchiveScan, FileStat, HeaderCache, Hint, Paths, ProjectPath, StoreError, journal,
 };
-use crate::tasks::headers::summary::{SCHEMA, TaskSummary};
+use crate::tasks::headers::summary::{ChildProgress, SCHEMA, TaskSummary};
 use crate::tasks::state::task_state::parse_with;
 
 /// Up to this many files, starting another thread does not pay off.
@@ -34,6 +34,8 @@ const FEW: usize = 64;
 pub(crate) struct Listing {
     /// The tasks, with their paths.
     pub tasks: Vec<(TaskSummary, ProjectPath)>,
+    /// Where each task is in a tree, and how far its children are; only if a tree was asked for.
+    pub tree: Option<TaskTree>,
     /// Circles of tasks that wait for each other, and are never handed out.
     pub circles: Vec<Vec<String>>,
     /// Files that cannot be read as tasks, with why.
@@ -41,6 +43,15 @@ pub(crate) struct Listing {
     /// Files named like companions that are not next to their task: left over from a finished or moved task, or nobody's. Only a
     /// walk through the long archive could tell, which no list does.
     pub(crate) beside: Vec<Unreadable>,
+}
+
+/// The tree of the tasks in a list.
+#[derive(Debug)]
+pub(crate) struct TaskTree {
+    /// How deep each task is, in the order of the list.
+    pub depths: Vec<usize>,
+    /// How far the children of a task are, listed or not.
+    pub progress: HashMap<TaskId, ChildProgress>,
 }
 
 /// A file that cannot be read as a task.

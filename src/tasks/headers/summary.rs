@@ -1,5 +1,6 @@
 //! The summary of a task: as much of its file as lists, sweeps, hand-outs and counts need.
 
+use std::fmt;
 use std::ops::Deref;
 
 use jiff::fmt::serde::timestamp::nanosecond;
@@ -8,12 +9,12 @@ use serde_json::{Value, json};
 
 use crate::domain::{
     AgentId, BranchStatus, Ending, Gate, GateId, Join, Map, OpenBranch, Outcome, Priority, RoleId,
-    Task, Timestamp, Verdict, Visit,
+    Status, Task, Timestamp, Verdict, Visit,
 };
 use crate::files::acceptance;
 use crate::files::acceptance::{TESTS, TESTS_FILE};
 use crate::files::task_file::{Origin, TaskFile};
-use crate::rules::{Rules, Stay, is_nobody, lost_dependencies, owed, stay};
+use crate::rules::{Rules, Stay, is_nobody, is_over, lost_dependencies, owed, stay};
 use crate::storage::ProjectPath;
 
 /// Changes when a summary's shape or meaning does: older caches are made anew.
@@ -241,6 +242,36 @@ pub(crate) fn summary_value(summary: &TaskSummary, path: &ProjectPath) -> Value 
         "parent": summary.parent,
         "path": path.as_str(),
     })
+}
+
+/// How many children of a task are complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct ChildProgress {
+    pub complete: usize,
+    /// All but the cancelled ones.
+    pub total: usize,
+}
+
+impl fmt::Display for ChildProgress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.complete, self.total)
+    }
+}
+
+impl ChildProgress {
+    pub(crate) fn of(children: &[TaskSummary]) -> Self {
+        let mut progress = Self::default();
+        for child in children {
+            progress.count(child);
+        }
+        progress
+    }
+
+    pub(crate) fn count(&mut self, child: &TaskSummary) {
+        let is_over = !child.is_new && is_over(child.status);
+        self.complete += usize::from(is_over && child.status == Status::Complete);
+        self.total += usize::from(!is_over || child.status == Status::Complete);
+    }
 }
 
 /// An ended visit, as far as counting goes.

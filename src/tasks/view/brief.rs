@@ -105,6 +105,8 @@ pub(crate) fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
         "id": file.task.id.as_str(),
         "ticket": context.ticket.to_string(),
         "title": file.task.title,
+        "createdBy": file.task.created_by,
+        "parent": file.task.parent,
         "description": file.task.description,
         "body": file.body(),
         "tests": field(TESTS),
@@ -178,10 +180,18 @@ pub(crate) fn output_lines(form: &OutputForm) -> Vec<String> {
     form.fields.iter().map(line).collect()
 }
 
+/// Returns which agent created the task; `None` for a person's task.
+pub(crate) fn created_by(file: &TaskFile) -> Option<String> {
+    let agent = file.task.created_by.as_ref()?;
+    let of = file.task.parent.as_ref().map(|parent| format!(", as a part of `{parent}`"));
+    Some(format!("Created by agent `{agent}`{}", of.unwrap_or_default()))
+}
+
 /// Returns the brief as Markdown for a prompt. `renewal` names the way to renew the claim.
 pub(crate) fn brief_markdown(file: &TaskFile, context: &GateContext, renewal: &str) -> String {
+    let author = created_by(file).map(|author| format!(" {author}.")).unwrap_or_default();
     let mut text = format!(
-        "# {}: {}\n\nGate `{}`, ticket `{}`.\n\n{}\n",
+        "# {}: {}\n\nGate `{}`, ticket `{}`.{author}\n\n{}\n",
         file.task.id,
         one_line(&file.task.title),
         context.gate,

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use serde_json::{Value, json};
 
-use crate::domain::{AgentId, Destination, GateId, Outcome, Task, TaskId, Ticket, Visit};
+use crate::domain::{AgentId, Destination, GateId, Outcome, Task, TaskId, Ticket, Visit, WaitFor};
 use crate::files::task_file::visits::branch_value;
 use crate::files::task_file::{Origin, TaskFile, review_value, visits, works};
 use crate::project::active_rules::{InForce, in_force};
@@ -17,6 +17,8 @@ use crate::rules::{
     is_looping, may_complete,
 };
 use crate::storage::ProjectPath;
+use crate::tasks::headers::children::children;
+use crate::tasks::headers::summary::TaskSummary;
 use crate::tasks::plan::{Changed, DryRun, adoption_step};
 use crate::tasks::state::task_state::{TaskState, find, parse};
 
@@ -26,6 +28,8 @@ pub(crate) struct TaskView {
     pub path: ProjectPath,
     /// The brief of its gate; for a hand-made file, of its first gate.
     pub context: Option<GateContext>,
+    /// Its children, where its workflow has a gate that waits for them.
+    pub children: Vec<TaskSummary>,
     /// Why the file in the worktree is frozen; then `file` is HEAD's version.
     pub frozen: Option<FrozenFile>,
 }
@@ -50,7 +54,12 @@ pub(crate) fn show(
             .ok()
             .and_then(|step| brief(&in_force.rules, &step.task, &body_of(&file))),
     };
-    Ok((TaskView { file, path: snapshot.path, context, frozen }, in_force))
+    // Most tasks have none, and are shown without reading any other.
+    let may_wait = in_force.rules.workflow_of(&file.task).is_some_and(|workflow| {
+        workflow.gates.iter().any(|gate| gate.wait_for == Some(WaitFor::Children))
+    });
+    let children = if may_wait { children(workspace, &in_force, id) } else { Vec::new() };
+    Ok((TaskView { file, path: snapshot.path, context, children, frozen }, in_force))
 }
 
 /// Returns the brief of a workplace of the task.

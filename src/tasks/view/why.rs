@@ -14,10 +14,11 @@ use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{
     Act, Deadline, Decision, LOOP_LIMIT, Limit, Passage, Rules, Warning, Workplace, deadlines,
-    decide, owed, preview, preview_branch, unanswered,
+    decide, is_over, owed, preview, preview_branch, unanswered, waits_for_children,
 };
+use crate::tasks::headers::children::children;
 use crate::tasks::headers::dependencies::{circle_around, circle_text};
-use crate::tasks::headers::summary::NEW;
+use crate::tasks::headers::summary::{NEW, TaskSummary};
 use crate::tasks::plan::adoption_step;
 use crate::tasks::state::commit_message::rule_effect;
 use crate::tasks::state::task_state::{TaskState, find, parse};
@@ -186,17 +187,21 @@ fn reasons(workspace: &Workspace, state: &TaskState) -> Vec<String> {
             (frozen.of("its file"), workspace.git_commands.with_folder(frozen.fix));
         list.push(format!("nothing moves it: {problem}; {fix}"));
     }
-    if !task.status.is_finished() && !task.depends_on.is_empty() {
+    let waits = waits_for_children(rules, task);
+    if !task.status.is_finished() && (!task.depends_on.is_empty() || task.parent.is_some() || waits)
+    {
         list.extend(circle_around(workspace, &state.in_force, id).map(|circle| {
             let circle = circle_text(&circle);
             format!(
-                "these wait for each other, so none of them is handed out: {circle}; edit `dependsOn` of one"
+                "these wait for each other, so none of them is handed out: {circle}; edit `dependsOn` or `parent` of one"
             )
         }));
         let dependencies = task.depends_on.iter();
         list.extend(
             dependencies.filter_map(|other| dependency_reason(workspace, &state.in_force, other)),
         );
+        let children = if waits { children(workspace, &state.in_force, id) } else { Vec::new() };
+        list.extend(children.iter().filter_map(child_reason));
     }
     list
 }
@@ -407,6 +412,24 @@ fn adoption_reason(workspace: &Workspace, state: &TaskState) -> String {
     let text = ["`aof watch` takes it up".to_owned()].into_iter().chain(at).chain(given);
     let not_given = step.warnings.iter().filter(|own| matches!(own, Warning::NotGiven { .. }));
     text.chain(not_given.map(|warning| format!("; {}", warning.message()))).collect()
+}
+
+/// Returns why the gate waits for a child; `None` if that is complete or cancelled.
+fn child_reason(child: &TaskSummary) -> Option<String> {
+    if !child.is_new && is_over(child.status) {
+        return None;
+    }
+    let (id, state) = (&child.id, child.state());
+    let what = match child.current_gate() {
+        _ if child.status == Status::Failed => format!(
+            "has failed: take it up again with `aof task reopen {id} --to GATE --reason \"...\"`, and complete or cancel it"
+        ),
+        Some(gate) => format!("is {state} at gate `{gate}`"),
+        None => format!("is {state}"),
+    };
+    Some(format!(
+        "it is not handed out, and does not pass the gate, before its child `{id}` is complete or cancelled, which {what}"
+    ))
 }
 
 /// Returns why the task waits for a dependency; `None` if that is complete.

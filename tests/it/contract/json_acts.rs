@@ -15,7 +15,7 @@ fn acts_on_tasks_answer_in_these_shapes() {
     story.tells("task new Try --dry-run");
     story.tells(
         "task new 'Add login' --description 'Users sign in' --body 'With tokens.' --tag auth \
-         --meta priority=high --agent agent-7",
+         --meta priority=high",
     );
     let id = story.only_task();
     story.tells(&format!("task new 'Add logout' --depends {id}"));

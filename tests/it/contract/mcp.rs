@@ -47,7 +47,7 @@ fn tools_take_and_answer_this() {
 fn servers_offer_this_besides_tools() {
     let env = project();
     let mut client = McpClient::of(&env, "agent-7");
-    client.call("aof_task_create", json!({"title": "Add login"}));
+    let _ = env.new_task(&["Add login"]);
     client.call("aof_task_next", json!({}));
     let mut told = format!("initialize {}\n", render(&without_sentences(&shape(&client.hello))));
     for method in ["prompts/list", "resources/list", "resources/templates/list"] {
@@ -61,14 +61,14 @@ fn servers_offer_this_besides_tools() {
     assert_snapshot!(env.plain(&told));
 }
 
-/// What is called, in order; `TASK` is the first task.
+/// What is called, in order; `TASK` is a person's task, which is there from the second call on, and `PART` what is created first.
 fn calls() -> Vec<(&'static str, Value)> {
     vec![
         ("aof_task_next", json!({})),
+        ("aof_task_next", json!({})),
         ("aof_task_create", json!({"title": "Add login", "tags": ["web"], "body": "With tokens."})),
         ("aof_task_list", json!({})),
-        ("aof_task_create", json!({"title": "Add logout", "dependsOn": ["TASK"]})),
-        ("aof_task_next", json!({})),
+        ("aof_task_create", json!({"title": "Add logout", "dependsOn": ["PART"]})),
         ("aof_task_get", json!({})),
         ("aof_task_renew", json!({"note": "Half of it"})),
         ("aof_task_comment", json!({"text": "Look at the log"})),
@@ -79,7 +79,7 @@ fn calls() -> Vec<(&'static str, Value)> {
         ("aof_task_complete", json!({"summary": "Did it", "outcome": "complete", "id": "c1"})),
         (
             "aof_task_complete",
-            json!({"summary": "Did it", "outcome": "complete", "id": "c1", "task": "TASK@0"}),
+            json!({"summary": "Did it", "outcome": "complete", "id": "c1", "task": "PART@0"}),
         ),
         ("aof_task_get", json!({"task": "TASK", "history": true})),
         (
@@ -94,10 +94,13 @@ fn calls() -> Vec<(&'static str, Value)> {
 fn tools_answer_in_these_shapes() {
     let env = project();
     let mut client = McpClient::of(&env, "agent-7");
-    let (mut told, mut first) = (String::new(), None::<String>);
-    for (tool, arguments) in calls() {
-        let task = first.clone().unwrap_or_default();
-        let words = arguments.to_string().replace("TASK", &task);
+    let (mut told, mut task, mut first) = (String::new(), String::new(), None::<String>);
+    for (number, (tool, arguments)) in calls().into_iter().enumerate() {
+        if number == 1 {
+            task = env.new_task(&["Add an account"]);
+        }
+        let part = first.clone().unwrap_or_default();
+        let words = arguments.to_string().replace("TASK", &task).replace("PART", &part);
         let answer = client.call(tool, serde_json::from_str(&words).unwrap());
         if tool == "aof_task_create" {
             first = first.or_else(|| answer["task"].as_str().map(str::to_owned));

@@ -247,9 +247,15 @@ fn agents_make_tasks_where_they_may() {
 
     hint: ask a person, or allow it in org.yaml: `agents: {agent-7: {may: [new]}}`
     ");
+    let held = env.new_task(&["Add accounts"]);
+    let _ = env.complete(&held, "agent-7");
+    let _ = env.aof(&["task", "next", "--agent", "agent-3"]).success();
     let _ = env.aof(&["task", "new", "Add login", "--agent", "agent-3"]).success();
     assert_snapshot!(env.log(), @"
     agent-3: AOF-xxxxx: created at implement
+    agent-3: AOF-xxxxx: claimed by agent-3 at review
+    agent-7: AOF-xxxxx: implement -> review (complete)
+    Ada: AOF-xxxxx: created at implement
     Ada: rules
     ");
     check(&env);

@@ -152,8 +152,12 @@ fn every_example_of_the_language_is_valid() {
 }
 
 #[test]
-fn every_command_of_recipes_and_loops_says_what_is_shown() {
-    for (page, least) in [("docs/guides/recipes.md", 10), ("docs/guides/loops.md", 12)] {
+fn every_command_of_recipes_loops_and_children_says_what_is_shown() {
+    for (page, least) in [
+        ("docs/guides/recipes.md", 10),
+        ("docs/guides/loops.md", 12),
+        ("docs/guides/children.md", 6),
+    ] {
         let blocks = blocks(page);
         let mut recipe: Option<&Block> = None;
         let mut ran = 0;

@@ -1,0 +1,89 @@
+//! Judges the children's states by which a task passed a gate: replay reads them in the entry, git says what they were.
+
+use std::collections::BTreeMap;
+
+use super::commit_reader::CommitReader;
+use super::finding::{BrokenRule, HistoryFinding, short};
+use crate::domain::{Status, Task, TaskId, Visit};
+use crate::git::{CommitId, LogEntry};
+use crate::project::error::ProjectError;
+use crate::rules::{Rules, is_over, passes_children};
+
+type Children = BTreeMap<TaskId, Status>;
+
+/// Compares the children of the entries with those that the parent commit has.
+pub(crate) fn judge_entries(
+    reader: &mut CommitReader<'_>,
+    rules: &Rules,
+    entry: &LogEntry,
+    after: &Task,
+    places: impl IntoIterator<Item = usize>,
+) -> Result<Vec<HistoryFinding>, ProjectError> {
+    let mut findings = Vec::new();
+    let Some(parent) = known_parent(reader, entry) else { return Ok(findings) };
+    for place in places {
+        let Some(visit) = after.history.get(place).filter(|visit| counts(rules, after, visit))
+        else {
+            continue;
+        };
+        let expected = reader.children(rules, parent, &after.id)?;
+        if expected != visit.children {
+            findings.push(HistoryFinding::new(
+                entry,
+                Some(&after.id),
+                BrokenRule::ChildrenDiffer,
+                format!("in entry {}, {}", place + 1, shown(&expected)),
+                shown(&visit.children),
+            ));
+        }
+    }
+    Ok(findings)
+}
+
+/// Returns the open children that a merge brought together with a task that had passed without them. `had` tells whether a parent of
+/// the merge has an entry of the task.
+pub(crate) fn judge_merge(
+    reader: &mut CommitReader<'_>,
+    rules: &Rules,
+    entry: &LogEntry,
+    after: &Task,
+    had: impl Fn(CommitId, &Visit) -> bool,
+) -> Result<Option<HistoryFinding>, ProjectError> {
+    let parents = &entry.parents;
+    let mut sides: Vec<CommitId> = Vec::new();
+    for visit in after.history.iter().filter(|visit| counts(rules, after, visit)) {
+        if parents.iter().any(|parent| !had(*parent, visit)) {
+            sides.extend(parents.iter().filter(|parent| had(**parent, visit)));
+        }
+    }
+    let mut open = Children::new();
+    if let Some(side) = sides.last() {
+        let before = reader.children(rules, *side, &after.id)?;
+        open = reader.children(rules, entry.id, &after.id)?;
+        // What was open on that side already was taken up again there.
+        open.retain(|child, status| {
+            !is_over(*status) && before.get(child).is_none_or(|own| is_over(*own))
+        });
+    }
+    let expected = "no open children: it has passed a gate that waits for them";
+    let (id, rule) = (Some(&after.id), BrokenRule::ChildrenMerged);
+    Ok((!open.is_empty()).then(|| HistoryFinding::new(entry, id, rule, expected, shown(&open))))
+}
+
+fn known_parent(reader: &CommitReader<'_>, entry: &LogEntry) -> Option<CommitId> {
+    let parent = entry.parents.first().copied();
+    parent.filter(|parent| reader.workspace.repository.has_commit(*parent))
+}
+
+/// Returns whether the entry names children, or passes a gate that waits for them.
+fn counts(rules: &Rules, task: &Task, visit: &Visit) -> bool {
+    !visit.children.is_empty() || passes_children(rules, task, visit)
+}
+
+fn shown(children: &Children) -> String {
+    if children.is_empty() {
+        return "no children".to_owned();
+    }
+    let states = children.iter().map(|(child, status)| format!("{child}: {status}"));
+    short(&states.collect::<Vec<_>>().join(", "))
+}
