@@ -244,6 +244,14 @@ pub(crate) struct Values<'a> {
 /// What can be said of every gate, whatever it hands on.
 pub(crate) const OF_A_GATE: &[&str] = &["summary", "outcome", "agent", "blockers", "notes", "body"];
 
+/// What can be said of a gate with a loop: the outputs of each item.
+pub(crate) const ITEMS: &str = "items";
+
+/// Returns whether the gate of that name goes through a list.
+pub(crate) fn has_loop(workflow: &Workflow, gate: &str) -> bool {
+    workflow.gates.iter().any(|own| own.id.as_str() == gate && own.for_each().is_some())
+}
+
 /// What can be said of every task.
 pub(crate) const OF_A_TASK: &[&str] = &["id", "title", "description", "body"];
 
@@ -313,6 +321,10 @@ impl<'a> Values<'a> {
         match what {
             "blockers" => return Some(Cow::Owned(self.wishes(gate).0.into())),
             "notes" => return Some(text(self.wishes(gate).1)),
+            // A loop has no outputs before its first item is done.
+            ITEMS if has_loop(self.workflow, gate) => {
+                return Some(Cow::Owned(Value::Array(Vec::new())));
+            }
             _ => {}
         }
         if what == "body" {

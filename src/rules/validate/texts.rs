@@ -7,7 +7,7 @@ use crate::domain::{
     listed,
 };
 use crate::rules::outputs::shape_of;
-use crate::rules::template::{OF_A_GATE, OF_A_TASK, Reference, Template, texts};
+use crate::rules::template::{ITEMS, OF_A_GATE, OF_A_TASK, Reference, Template, texts};
 
 /// What is wrong with a name: how bad, what and what to do.
 type NameFault = (Severity, String, String);
@@ -117,7 +117,8 @@ impl RuleChecker<'_> {
             return unknown(what, branches.chain(general), "no branch of the fork");
         }
         let declared = gate.duty().map(|duty| duty.outputs.names()).unwrap_or_default();
-        let known = declared.into_iter().chain(general);
+        let items = gate.for_each().map(|_| ITEMS);
+        let known = declared.into_iter().chain(items).chain(general);
         let open = gate.duty().is_some_and(is_open);
         unknown(what, known, "nothing that the gate hands on").filter(|_| !open)
     }

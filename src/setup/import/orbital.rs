@@ -11,8 +11,8 @@ use super::names::{Names, is_bare, rewritten, slots};
 use super::record::{FieldTable, Record};
 use super::steps::{ForeignStep, StepList, Unnamed};
 use super::workflow_draft::{
-    END_COMPLETES, ExhaustedDraft, GateDraft, ReadWorkflow, RouteDraft, RunDraft, WorkflowDraft,
-    period, tidy,
+    END_COMPLETES, ExhaustedDraft, GateDraft, ReadWorkflow, RepeatDraft, RouteDraft, RunDraft,
+    WorkflowDraft, period, tidy,
 };
 use crate::domain::FieldFate::{Converted, Dropped};
 use crate::domain::listed;
@@ -22,6 +22,8 @@ const JUDGED: u64 = 3;
 /// The roles at steps and at gates; there one agent does both.
 const WORKER: &str = "worker";
 const REVIEWER: &str = "reviewer";
+/// How often the outer loop goes round by default.
+const ROUNDS: u64 = 50;
 
 /// What is said of a preset: the file has only its name.
 const OWN_WORDS: &str = "its steps; their words are aof's own, and so is the way to a step that mends what a review found: \
@@ -99,11 +101,11 @@ pub(crate) fn read(top: &Record<'_>, stem: &str) -> Vec<ReadWorkflow> {
             format!("not given: a gate is judged {JUDGED} times there, so `maxRetries: {again}`");
         record.report.added("workflow.max_gate_retries", note);
     }
-    let note = "there, an outer loop runs these steps again until the work promises to be complete, and a check agrees; here a task \
-                goes through them once: say in the task what complete means, or make a task of each item";
-    record.report.added("loop", note);
     record.report.added("run.exit", END_COMPLETES);
     build(&mut draft, &steps, again);
+    let spec = SPEC_FILES.iter().find(|key| inputs.contains(**key)).unwrap_or(&SPEC_FILES[0]);
+    repeat(&mut draft, &record, spec, again);
+    inputs.insert((*spec).to_owned());
     let is_implied = |(step, gate): &(&OrbitalStep, &GateDraft)| gate.detour && !step.deferred;
     let detours = steps.iter().zip(&draft.gates).filter(is_implied).map(|(step, _)| &step.foreign);
     let detours: Vec<&String> = detours.collect();
@@ -121,9 +123,7 @@ pub(crate) fn read(top: &Record<'_>, stem: &str) -> Vec<ReadWorkflow> {
         record.report.added(format!("context.input.{key}"), note);
         draft.context.input.insert(key, json!(value));
     }
-    if has_gates {
-        record.report.added("roles", format!("one agent does everything there; here `{WORKER}` works and `{REVIEWER}` judges, and one agent may be both"));
-    }
+    record.report.added("roles", format!("one agent does everything there; here `{WORKER}` works and `{REVIEWER}` judges, and one agent may be both"));
     vec![draft.finish()]
 }
 
@@ -141,8 +141,7 @@ fn read_step(step: &ForeignStep<'_>, list: &StepList<'_>) -> OrbitalStep {
                 }
             }
             if text.contains("<promise>") {
-                let note =
-                    "a `<promise>` is never a verdict here: what an agent says is its outcome";
+                let note = "a `<promise>` is never a verdict: every round ends with the verification, promised or not";
                 record.note("prompt", Dropped, note);
             }
         }
@@ -208,6 +207,42 @@ fn build(draft: &mut WorkflowDraft, steps: &[OrbitalStep], again: u64) {
         }
         draft.gates.push(gate);
     }
+}
+
+/// Repeats the steps as the outer loop does: until the verification, which is a gate of its own, finds everything complete.
+fn repeat(draft: &mut WorkflowDraft, record: &Record<'_>, spec: &str, again: u64) {
+    let mut names = Names::default();
+    for gate in &draft.gates {
+        names.invent(&gate.id);
+    }
+    let id = names.invent("verify");
+    draft.roles.add(REVIEWER, Some("Judges the work"), false);
+    draft.repeat = Some(RepeatDraft {
+        until: if id.contains('-') {
+            format!("context['{id}'].complete")
+        } else {
+            format!("context.{id}.complete")
+        },
+        max: ROUNDS,
+        on_exhausted: "$fail".to_owned(),
+    });
+    let mut gate = GateDraft { id, role: REVIEWER.to_owned(), ..GateDraft::default() };
+    gate.signal = Some(json!({"expects": "COMPLETE:", "missing": "failed"}));
+    gate.on_failure = Some(RouteDraft::to(&gate.id));
+    gate.max_retries = Some(again);
+    gate.on_exhausted = Some(ExhaustedDraft::To("$fail".to_owned()));
+    gate.outputs = Some(json!({
+        "type": "object",
+        "properties": {"complete": {"type": "boolean"}},
+        "required": ["complete"],
+    }));
+    gate.brief.instructions = Some(VERIFY.replace("{{files}}", &format!("{{{{{spec}}}}}")));
+    let note = format!(
+        "the outer loop: the steps again, {ROUNDS} times at most, until the gate `{}` finds everything complete, which is the verification there; its words are aof's own",
+        gate.id
+    );
+    record.report.added("repeat", note);
+    draft.gates.push(gate);
 }
 
 /// Returns which steps are detours: they are deferred or named so, or come after every gate that leads to them.
@@ -278,6 +313,14 @@ handling of errors, consistency of data. Write down in {{notes_file}} what you f
 
 If there is any fault, however small, end with <gate>FAIL</gate> and list the faults below it.
 Only if there is none, end with <gate>PASS</gate>.
+";
+
+const VERIFY: &str = "Check whether every item of {{files}} is done and ticked off. Change nothing.
+
+End with one line:
+COMPLETE: true
+if nothing is open, else
+COMPLETE: false
 ";
 
 const NEXT_ITEM: &str = "Carry out the next open item of {{files}}, with tests, and tick it off.\n";

@@ -19,6 +19,7 @@ pub(crate) struct WorkflowDraft {
     pub(crate) version: Option<Value>,
     pub(crate) visible_to: Vec<String>,
     pub(crate) context: ContextDraft,
+    pub(crate) repeat: Option<RepeatDraft>,
     pub(crate) gates: Vec<GateDraft>,
     #[serde(skip)]
     pub(crate) roles: RolesNeeded,
@@ -31,6 +32,18 @@ pub(crate) struct ContextDraft {
     /// Absent means as the language has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) protected: Option<Vec<String>>,
+    /// The largest value, in bytes.
+    #[serde(rename = "maxBytes", skip_serializing_if = "Option::is_none")]
+    pub(crate) max_bytes: Option<u64>,
+}
+
+/// The rounds of a workflow.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RepeatDraft {
+    pub(crate) until: String,
+    pub(crate) max: u64,
+    pub(crate) on_exhausted: String,
 }
 
 /// A gate, or a branch of a fork.
@@ -44,6 +57,10 @@ pub(crate) struct GateDraft {
     pub(crate) kind: Option<&'static str>,
     pub(crate) description: Option<String>,
     pub(crate) detour: bool,
+    /// The list that the gate goes through.
+    pub(crate) for_each: Option<String>,
+    pub(crate) max_items: Option<u64>,
+    pub(crate) verify_each: Option<String>,
     pub(crate) when: Option<String>,
     pub(crate) can_reject: bool,
     pub(crate) require_human: bool,

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use aof::domain::{
-    BranchStatus, Completion, Destination, Gate, Map, Outcome, Outputs, Status, Target, Task,
-    Ticket, Timestamp, Visit, Workflow,
+    BranchStatus, Completion, Destination, Exhausted, Gate, Map, Outcome, Outputs, Status, Target,
+    Task, Ticket, Timestamp, Visit, Workflow,
 };
 use aof::files::config::configuration::{Source, load};
 use aof::rules::outputs::{example, judge};
@@ -123,10 +123,19 @@ impl Walk {
         let drawn = |gate: &str, outcome: &str| -> BTreeSet<String> {
             let takes = |edge: &&Edge| {
                 let said = edge.outcomes.iter().any(|said| said.as_str() == outcome);
-                edge.from.as_str() == gate && (said || matches!(edge.way, EdgeKind::Exhausted(_)))
+                let always = matches!(edge.way, EdgeKind::Exhausted(_) | EdgeKind::Again(_));
+                edge.from.as_str() == gate && (said || always)
             };
             let mut to: BTreeSet<String> =
                 edges.iter().filter(takes).map(|edge| edge.to.to_string()).collect();
+            // After the last round the task goes elsewhere, or stays.
+            if to.contains(Destination::End.to_string().as_str()) {
+                to.extend(workflow.repeat.iter().map(|own| match &own.on_exhausted {
+                    Exhausted::Route(Target::Fail) => Destination::Fail.to_string(),
+                    Exhausted::Route(Target::Gate(to)) => to.to_string(),
+                    _ => gate.to_owned(),
+                }));
+            }
             // Gates that do not apply are passed over.
             while let Some(over) = edges.iter().find(|edge| {
                 edge.way == EdgeKind::Over
@@ -210,10 +219,13 @@ impl Walk {
             let posts = Workplace::open(rules, task).into_iter().filter(|post| !waits(post));
             let say = |post: Workplace<'_>| -> Vec<Act> {
                 let outcomes = post.outcomes(rules);
-                outcomes
-                    .iter()
-                    .map(|outcome| Act::Complete(completion(rules, task, &post, outcome, kind)))
-                    .collect()
+                let all = |outcome| {
+                    let said = completion(rules, task, &post, outcome, kind);
+                    let turned = turned(&post, outcome, &said.outputs);
+                    let other = turned.map(|outputs| Completion { outputs, ..said.clone() });
+                    [said].into_iter().chain(other).map(Act::Complete).collect::<Vec<Act>>()
+                };
+                outcomes.iter().flat_map(all).collect()
             };
             posts.flat_map(say).collect()
         };
@@ -251,7 +263,8 @@ fn situation(task: &Task) -> String {
         branches.map(|branch| format!("{} {}", branch.id, branch.status)).collect();
     let open =
         task.gate.as_ref().map(|open| (open.current.to_string(), open.escalated.clone(), branches));
-    format!("{open:?} {} from {from:?} {counts:?} {waiting:?}", task.status)
+    let rounds = task.history.iter().filter(|visit| visit.round.is_some()).count();
+    format!("{open:?} {} from {from:?} {counts:?} {waiting:?} {rounds}", task.status)
 }
 
 /// Returns a situation that comes back to itself.
@@ -335,6 +348,18 @@ fn outputs(post: &Workplace<'_>, outcome: &Outcome, kind: &Kind) -> Map {
         None if post.duty.outputs == Outputs::Open => kind.outputs.clone(),
         None => Map::new(),
     }
+}
+
+/// Returns the same outputs with every yes a no, and every no a yes, if there are any.
+fn turned(post: &Workplace<'_>, outcome: &Outcome, outputs: &Map) -> Option<Map> {
+    let mut turned = outputs.clone();
+    for value in turned.values_mut() {
+        if let Some(yes) = value.as_bool() {
+            *value = (!yes).into();
+        }
+    }
+    let shape = post.duty.outputs.shape(outcome.as_str())?;
+    (turned != *outputs && judge(shape, &turned).is_empty()).then_some(turned)
 }
 
 #[test]

@@ -126,8 +126,9 @@ fn an_imported_workflow_is_committed_alone_and_runs() {
 }
 
 /// The files of every system, in the words that its readers are tested with.
-const FIXTURES: [(&str, &str); 5] = [
+const FIXTURES: [(&str, &str); 6] = [
     ("antfarm.yml", include_str!("../../fixtures/import/antfarm.yml")),
+    ("antfarm-loop.yml", include_str!("../../fixtures/import/antfarm-loop.yml")),
     ("openagents.json", include_str!("../../fixtures/import/openagents.json")),
     ("status-graph.yaml", include_str!("../../fixtures/import/status-graph.yaml")),
     ("orbital.toml", include_str!("../../fixtures/import/orbital.toml")),
@@ -309,13 +310,32 @@ fn a_rehearsal_prints_the_file_and_needs_no_project() {
     --- stdout
     # workflows/round.yaml
     name: round
+    context: {input: {files: the task}}
+    repeat: {until: context.verify.complete, max: 50, onExhausted: $fail}
     gates:
       - id: dig
         role: worker
         run: {exit: {complete: 0}}
+
       - id: sow
         role: worker
         run: {exit: {complete: 0}}
+
+      - id: verify
+        role: reviewer
+        signal: {expects: "COMPLETE:", missing: failed}
+        onFailure: {to: verify}
+        maxRetries: 2
+        onExhausted: {to: $fail}
+        outputs: {type: object, properties: {complete: {type: boolean}}, required: [complete]}
+        brief:
+          instructions: |
+            Check whether every item of {{files}} is done and ticked off. Change nothing.
+
+            End with one line:
+            COMPLETE: true
+            if nothing is open, else
+            COMPLETE: false
     --- stderr
     steps.toml, read as orbital:
          2  kept       workflow.name
@@ -324,15 +344,20 @@ fn a_rehearsal_prints_the_file_and_needs_no_project() {
          7  dropped    workflow.steps.sow.mood: not known here
          -  added      workflow.steps.dig.prompt: not given: the brief is generated
          -  added      workflow.steps.sow.prompt: not given: the brief is generated
-         -  added      loop: there, an outer loop runs these steps again until the work promises to be complete, and a check agrees; here a task goes through them once: say in the task what complete means, or make a task of each item
          -  added      run.exit: a program that ends well has done its step, as there
-    3 kept, 4 added, 1 dropped
+         -  added      repeat: the outer loop: the steps again, 50 times at most, until the gate `verify` finds everything complete, which is the verification there; its words are aof's own
+         -  added      context.input.files: the task itself, unless it says another: `aof task new --context`
+         -  added      roles: one agent does everything there; here `worker` works and `reviewer` judges, and one agent may be both
+    3 kept, 6 added, 1 dropped
 
     org.yaml lacks roles of this workflow; add them, with agents of yours (`--with-roles` does):
     roles:
       worker:
         description: "Does the work"
         agents: [agent-worker]
+      reviewer:
+        description: "Judges the work"
+        agents: [agent-reviewer]
     dry run: nothing was written
     "#);
     assert_eq!(env.files("."), ["steps.toml"]);
@@ -353,8 +378,8 @@ fn a_rehearsal_prints_the_file_and_needs_no_project() {
 #[test]
 fn what_would_send_tasks_another_way_is_refused() {
     let env = kitchen();
-    let looped = "id: stories\nsteps:\n  - id: one\n    agent: coder\n    type: loop\n    loop: {over: stories}\n    colour: red\n";
-    env.write("stories.yml", looped);
+    let jumping = "id: stories\nsteps:\n  - id: one\n    agent: coder\n    type: dance\n    expects: 'STATUS: done'\n    goto: two\n    colour: red\n";
+    env.write("stories.yml", jumping);
     assert_snapshot!(env.aof(&["workflow", "import", "stories.yml"]), @"
     exit 6
     --- stdout
@@ -362,13 +387,14 @@ fn what_would_send_tasks_another_way_is_refused() {
          1  kept       id: as `name`
          3  kept       steps.one.id
          4  converted  steps.one.agent: `role`
-         5  lost       steps.one.type: a loop over the items of a list: a task goes through a gate once, so make a task of each item instead
-         6  lost       steps.one.loop: the loop's list, and when each item is verified
-         7  dropped    steps.one.colour: not known here
-         -  added      steps.one.run.exit: a program that ends well has done its step, as there
-    2 kept, 1 converted, 1 added, 1 dropped, 2 lost
+         5  lost       steps.one.type: `dance` is no kind of step that is known here
+         6  converted  steps.one.expects: `signal.expects`; a reply without that line does not pass
+         7  lost       steps.one.goto: not known here, and by its name it says where a task goes
+         8  dropped    steps.one.colour: not known here
+         -  added      steps.one.max_retries: not given: 2, which is the default there
+    2 kept, 2 converted, 1 added, 1 dropped, 2 lost
     --- stderr
-    error: the import would lose routes or checks: `steps.one.type`, `steps.one.loop`
+    error: the import would lose routes or checks: `steps.one.type`, `steps.one.goto`
 
     hint: nothing was written; change the file, or import the rest of it with `--lossy`
     ");

@@ -263,6 +263,77 @@ fn a_preset_of_orbital_ends_with_the_text_of_the_last_review() {
 }
 
 #[test]
+fn a_loop_of_antfarm_visits_each_item_and_verifies_it() {
+    let stories = "STATUS: done\nPLOT: north\nSTORIES_JSON: [\n  {\"id\": \"B1\", \"title\": \"Beans\"},\n  {\"id\": \"B2\", \"title\": \"Peas\"},\n  {\"id\": \"B3\", \"title\": \"Kale\"}\n]\n";
+    let replies = [
+        ("plan", stories),
+        ("measure", "STATUS: done\nROPE: 9 m\n"),
+        ("dig", "STATUS: done\nDEPTH: 20 cm\n"),
+        ("look.2", "STATUS: retry\nISSUES:\n- Too shallow\n"),
+        ("look", "STATUS: done\n"),
+        ("water", "STATUS: done\n"),
+    ];
+    let text = include_str!("../../fixtures/import/antfarm-loop.yml");
+    let (env, output) = driven("beds.yml", text, &replies);
+    assert_snapshot!(ways(&output), @"
+    plan -> measure (complete): STATUS: done
+    measure -> dig (complete): STATUS: done
+    dig -> look (complete): STATUS: done
+    look -> dig (complete): STATUS: done
+    dig -> look (complete): STATUS: done
+    look -> dig (needs_review): STATUS: retry
+    dig -> look (complete): STATUS: done
+    look -> dig (complete): STATUS: done
+    dig -> look (complete): STATUS: done
+    look -> water (complete): STATUS: done
+    water -> complete (complete): STATUS: done
+    ");
+    let digging = |line: &str| prompts(&env, line).concat();
+    let first = digging("Label it B1 - Beans, in .");
+    for part in ["BED: {\"id\":\"B1\"", "DUG: \n", "LAST TIME: \n", "with 9 m"] {
+        assert!(first.contains(part), "{part}\n{first}");
+    }
+    let again = digging("Label it B2 - Peas, in .");
+    for part in ["DUG: [{\"depth\":\"20 cm\"}]\n", "LAST TIME: - Too shallow\n", "item 2 of 3"] {
+        assert!(again.contains(part), "{part}\n{again}");
+    }
+    assert!(prompts(&env, "Is {\"id\":\"B3\",\"title\":\"Kale\"} 20 cm deep?").len() == 1);
+    let _ = env.aof(&["verify"]).success();
+}
+
+#[test]
+fn steps_of_orbital_are_repeated_until_the_verification_finds_nothing_open() {
+    let replies = [
+        ("red", "It fails.\n"),
+        ("green", "It passes.\n"),
+        ("refactor", "It is clear.\n"),
+        ("review.1", "<gate>FAIL</gate>\n- a fault\n"),
+        ("review", "<gate>PASS</gate>\n"),
+        ("address-review", "Settled.\n"),
+        ("verify.1", "One item is open.\nCOMPLETE: false\n"),
+        ("verify.2", "All is well.\n"),
+        ("verify", "Nothing is open.\nCOMPLETE: true\n"),
+    ];
+    let (env, output) = driven("config.toml", "[workflow]\npreset = \"tdd\"\n", &replies);
+    assert_snapshot!(ways(&output), @"
+    red -> green (complete): It fails.
+    green -> refactor (complete): It passes.
+    refactor -> review (complete): It is clear.
+    review -> address-review (needs_review): <gate>FAIL</gate>
+    address-review -> review (complete): Settled.
+    review -> verify (complete): <gate>PASS</gate>
+    verify -> red (complete): One item is open.
+    red -> green (complete): It fails.
+    green -> refactor (complete): It passes.
+    refactor -> review (complete): It is clear.
+    review -> verify (complete): <gate>PASS</gate>
+    verify -> verify (failed): All is well.
+    verify -> complete (complete): Nothing is open.
+    ");
+    let _ = env.aof(&["verify"]).success();
+}
+
+#[test]
 fn results_of_openagents_steps_are_handed_on_as_they_were_printed() {
     let steps = r#"{"id": "both", "steps": [
         {"id": "look", "type": "parallel", "agents": ["left", "right"], "on_success": "tell"},

@@ -8,7 +8,9 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::replies::{KeyUse, expected_line, instructions, key_of, outputs, read_keys};
+use super::replies::{
+    KeyUse, LIST_BYTES, StepLoops, expected_line, instructions, key_of, outputs, read_keys,
+};
 use crate::domain::FieldFate::{Converted, Dropped, Kept, Lost};
 use crate::domain::{Period, listed};
 use crate::setup::import::names;
@@ -37,7 +39,7 @@ const OF_STEP: FieldTable = &[
     ("outputs", Converted, OUTPUTS),
     ("required_outputs", Converted, "`required` of `outputs`"),
     ("condition", Converted, "a gate before it, of `type: condition`"),
-    ("loop", Lost, "the loop's list, and when each item is verified"),
+    ("loop", Dropped, "the step is not of `type: loop`, so it is done once, as there"),
     ("timeoutSeconds", Converted, "`run: {timeout}`"),
     ("timeout_minutes", Converted, "`run: {timeout}`, unless `timeoutSeconds` says it"),
     ("model", Converted, "`run: {model}`; `default` is the program's own model"),
@@ -76,6 +78,8 @@ pub(crate) struct AntfarmGateBuilder<'a, 'n> {
     keys: KeyUse,
     /// The gate that a task comes to on its way to each step: the one that asks, where there is a condition.
     entries: Vec<String>,
+    /// The loops of steps.
+    loops: StepLoops,
 }
 
 /// What happens when a step fails.
@@ -92,14 +96,20 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
         steps: &'a StepList<'n>,
         agents: &'a [ForeignAgent],
     ) -> Self {
-        let keys = KeyUse::of(steps);
+        let mut keys = KeyUse::of(steps);
+        let loops = StepLoops::read(steps, &mut keys, &draft.context.input);
         let entries = steps.steps.iter().map(|step| step.gate.clone()).collect();
         let role_names = Names::default();
-        Self { draft, steps, agents, role_names, keys, entries }
+        Self { draft, steps, agents, role_names, keys, entries, loops }
     }
 
     pub(crate) fn build(mut self) {
         let steps = self.steps;
+        if !self.loops.by_step.is_empty() {
+            self.draft.context.max_bytes = Some(LIST_BYTES);
+            let note = "a list may be larger than the 4096 bytes that a value usually has";
+            steps.steps[0].record.report.added("context.maxBytes", note);
+        }
         let mut names = Names::default();
         for step in &steps.steps {
             names.invent(&step.gate);
@@ -117,7 +127,9 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
             if let Some((id, when)) = condition {
                 let kind = Some("condition");
                 let mut gate = GateDraft { id, kind, when: Some(when), ..GateDraft::default() };
-                let next = self.entries.get(index + 1).map_or("$end", String::as_str);
+                let mut after = index + 1..self.entries.len();
+                let next = after.find(|place| self.loops.verified_by(*place).is_none());
+                let next = next.map_or("$end", |next| self.entries[next].as_str());
                 gate.route("true", RouteDraft::to(&steps.steps[index].gate));
                 gate.route("false", RouteDraft::to(next));
                 self.draft.gates.push(gate);
@@ -136,6 +148,10 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
     /// Returns the expression of the gate that asks before a step with a condition.
     fn condition(&self, index: usize, record: &Record<'_>) -> Option<String> {
         let condition = record.text("condition")?;
+        if self.loops.verified_by(index).is_some() {
+            record.note("condition", Lost, "each item is verified, without a condition");
+            return None;
+        }
         let asked = key_of(condition.trim()).zip(condition.split_once(':'));
         let asked = asked.and_then(|(key, (_, value))| {
             Some((self.keys.writer_before(&key, index)?, key, value.trim()))
@@ -180,6 +196,15 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
         gate.run.model = gate.run.model.or_else(|| agent?.run.model.clone());
         self.check_order(index, record);
         let mut required = read_keys(record, &["required_outputs"]).unwrap_or_default();
+        let lists = self.loops.by_step.values().filter(|own| own.writer == Some(index));
+        required.extend(lists.map(|own| own.key.clone()));
+        if let Some(own) = self.loops.by_step.get(&index) {
+            let of = own.writer.map_or("input", |writer| &self.steps.steps[writer].gate);
+            gate.for_each = Some(format!("{of}.{}", own.key));
+            gate.max_items = Some(own.max_items);
+            gate.verify_each = own.verify.map(|verify| self.steps.steps[verify].gate.clone());
+        }
+        gate.detour = self.loops.verified_by(index).is_some();
         let on_fail = self.on_fail(index, record);
         let words = if record.has("decision_key") || record.has("on_decision") {
             self.read_decision_gate(&mut gate, index, record, &on_fail)
@@ -189,9 +214,11 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
         };
         gate.outputs = outputs(&self.keys, index, record, &required, &words);
         if let Some(input) = record.text("input") {
+            let slots = self.loops.slots(self.steps, index);
             let context = &mut self.draft.context.input;
+            let (steps, keys) = (self.steps, &self.keys);
             gate.brief.instructions =
-                Some(instructions(&input, index, record, self.steps, &self.keys, context));
+                Some(instructions(&input, (index, slots), record, steps, keys, context));
         }
         record.finish(&[OF_STEP]);
         gate
@@ -227,7 +254,8 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
             // The short form is the next step itself.
             let route = match node.as_str() {
                 Some(target) => {
-                    let target = self.steps.target(record, "on_decision", target);
+                    let target =
+                        self.loops.target(self.steps, index, (record, "on_decision"), target);
                     target.map(|target| RouteDraft::to(&self.entries[target]))
                 }
                 None => self.decision(index, &place, node),
@@ -268,7 +296,7 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
             place.fault("missing_field", message, "");
             return None;
         };
-        let target = self.steps.target(&inner, key, &target)?;
+        let target = self.loops.target(self.steps, index, (&inner, key), &target)?;
         if key == "retry_step" && target >= index {
             self.refuse_forward(&inner, target);
         }
@@ -301,7 +329,13 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
         required: &mut BTreeSet<String>,
     ) {
         let own = record.count("max_retries");
-        let sends_back = on_fail.retry_step.filter(|target| *target != index);
+        let verified = self.loops.verified_by(index).map(|(place, _)| place);
+        let back = on_fail.retry_step.filter(|target| *target != index);
+        if let Some(place) = verified.filter(|_| back.is_none()) {
+            let to = &self.steps.steps[place].gate;
+            record.added("on_fail", format!("not given: an item that fails goes back to `{to}`"));
+        }
+        let sends_back = back.or(verified);
         let expects = expected_line(record, required);
         let is_tried_again = on_fail.retry_step.is_some()
             || expects.is_some()
@@ -372,8 +406,9 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
             Some(None) => {
                 let Some(inner) = record.record("on_fail") else { return on_fail };
                 let back = inner.text("retry_step");
+                let place = (&inner, "retry_step");
                 on_fail.retry_step =
-                    back.and_then(|back| self.steps.target(&inner, "retry_step", &back));
+                    back.and_then(|back| self.loops.target(self.steps, index, place, &back));
                 if let Some(target) = on_fail.retry_step.filter(|target| *target > index) {
                     self.refuse_forward(&inner, target);
                 }
@@ -386,7 +421,7 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
         on_fail
     }
 
-    /// The order of the list does what `depends_on` says, as long as it only names earlier steps. Loops are none of ours.
+    /// The order of the list does what `depends_on` says, as long as it only names earlier steps.
     fn check_order(&self, index: usize, record: &Record<'_>) {
         for field in ["depends_on", "dependsOn"] {
             let Some(names) = record.texts(field) else { continue };
@@ -403,15 +438,10 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
             }
         }
         match record.text("type").as_deref() {
-            None => {}
+            None | Some("loop") => {}
             Some("single" | "agent" | "step") => {
                 record.note("type", Dropped, "what a gate is anyway");
             }
-            Some("loop") => record.note(
-                "type",
-                Lost,
-                "a loop over the items of a list: a task goes through a gate once, so make a task of each item instead",
-            ),
             Some(other) => {
                 let note = format!("`{other}` is no kind of step that is known here");
                 record.note("type", Lost, note);

@@ -53,6 +53,36 @@ fn antfarm() {
 }
 
 #[test]
+fn antfarm_loop() {
+    insta::assert_snapshot!(fixture!("antfarm-loop.yml"));
+}
+
+#[test]
+fn loops_that_cannot_be_have_their_places() {
+    let file = |changed: &[(&str, &str)]| {
+        let text = include_str!("../../../../tests/fixtures/import/antfarm-loop.yml").to_owned();
+        told("beds.yml", &changed.iter().fold(text, |text, (old, new)| text.replace(old, new)))
+    };
+    let rows: [&[(&str, &str)]; 7] = [
+        &[("STORIES_JSON: [", "BEDS_JSON: ["), ("verify_step: look", "verify_step: lok")],
+        &[("verify_step: look", "verify_step: measure")],
+        &[("  - id: look\n", "  - id: look\n    on_decision: {DONE: water}\n")],
+        &[("      retry_step: dig\n", "      retry_step: look\n")],
+        &[("    loop:\n", "    loops:\n")],
+        &[
+            ("verify_step: look", "verify_step: water"),
+            ("  - id: water\n", "  - id: water\n    type: loop\n    loop: {over: stories}\n"),
+        ],
+        &[(
+            "  - id: measure\n",
+            "  - id: measure\n    type: loop\n    loop: {over: stories, verify_each: true, verify_step: look}\n",
+        )],
+    ];
+    let all: Vec<String> = rows.iter().map(|changed| file(changed)).collect();
+    insta::assert_snapshot!(all.join("\n"));
+}
+
+#[test]
 fn openagents() {
     insta::assert_snapshot!(fixture!("openagents.json"));
 }
@@ -70,13 +100,19 @@ fn orbital() {
 #[test]
 fn orbital_presets() {
     let text = text_of("config.toml", "[workflow]\npreset = \"spec-driven\"\n");
-    assert_eq!(text.matches("  - id: ").count(), 1, "{text}");
+    assert_eq!(text.matches("  - id: ").count(), 2, "{text}");
     for preset in ["fast", "reviewed", "tdd", "autonomous"] {
         let text = text_of("config.toml", &format!("[workflow]\npreset = \"{preset}\"\n"));
         assert!(text.starts_with(&format!("name: {preset}\n")), "{text}");
         assert_eq!(text.matches("detour: true").count(), 1, "{text}");
         assert!(text.contains("signal: gate") && text.contains("maxRetries: 2"), "{text}");
     }
+    // The verification has a name of its own.
+    let own =
+        "[workflow]\n[[workflow.steps]]\nname = \"verify\"\nprompt = \"Read {{spec_file}}\"\n";
+    let text = text_of("config.toml", own);
+    assert!(text.contains("until: \"context['verify-2'].complete\""), "{text}");
+    assert!(text.contains("  - id: verify-2\n") && !text.contains("{{files}}"), "{text}");
     insta::assert_snapshot!(told("config.toml", "[workflow]\npreset = \"fasst\"\n"));
 }
 
@@ -160,10 +196,13 @@ fn only_lost_ways_count_as_lost() {
         )),
         [""; 0]
     );
+    assert_eq!(lost(&format!("{step}type: dance, loop: {{over: stories}}}}]")), ["steps.a.type"]);
+    let looped = "context: {rows: []}\nsteps: [{id: a, agent: b, expects: 'STATUS: done', type: loop, loop: {over: rows, ";
     assert_eq!(
-        lost(&format!("{step}type: loop, loop: {{over: stories}}}}]")),
-        ["steps.a.type", "steps.a.loop"]
+        lost(&format!("{looped}completion: any, max_items: 3}}}}]")),
+        ["steps.a.loop.completion"]
     );
+    assert_eq!(lost(&format!("{looped}verifyStep: x, verify_each: no}}}}]")), [""; 0]);
     assert_eq!(
         lost(&format!("{step}on_rain: x, goto: y, condition: 'if wet'}}]")),
         ["steps.a.on_rain", "steps.a.goto", "steps.a.condition"]
@@ -462,7 +501,9 @@ fn ten_thousand_steps_are_a_file_too() {
         ("h.yaml", hops),
     ] {
         let text = text_of(file, &source);
-        assert_eq!(text.matches("\n  - id: ").count(), STEPS, "{file}");
+        // Orbital's verification is a gate of its own.
+        let gates = STEPS + usize::from(file == "t.toml");
+        assert_eq!(text.matches("\n  - id: ").count(), gates, "{file}");
     }
 }
 
