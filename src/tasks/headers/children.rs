@@ -93,12 +93,12 @@ pub(crate) fn progress(listing: &Listing) -> HashMap<TaskId, ChildProgress> {
     all
 }
 
-/// Returns the children of a task, by id.
+/// Returns the children of a task, oldest first.
 pub(crate) fn children(workspace: &Workspace, in_force: &InForce, id: &TaskId) -> Vec<TaskSummary> {
     let all = read_all(workspace, in_force, ListScope::All).tasks.into_iter();
     let own = all.map(|(task, _)| task).filter(|task| task.parent.as_ref() == Some(id));
     let mut own: Vec<TaskSummary> = own.collect();
-    own.sort_by(|a, b| a.id.cmp(&b.id));
+    own.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
     own
 }
 

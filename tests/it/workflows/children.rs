@@ -175,8 +175,8 @@ fn a_tree_rolls_progress_up() {
       file      tasks/AOF-xxxxx.md
 
     Children
-      - AOF-xxxxx (complete): Part two
       - AOF-xxxxx (ready): Part one
+      - AOF-xxxxx (complete): Part two
     ");
     let told = env.aof(&["task", "list", "--tree", "--json", "--sort", "created"]).success().json();
     let row = |task: &Value| {
