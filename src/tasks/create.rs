@@ -91,6 +91,7 @@ fn create_batch(
         for new in wanted {
             check_dependencies(workspace, None, &new.depends_on, new.parent.as_ref())?;
             let mut task = task(&workspace.paths, rules, new, last.as_ref(), now)?;
+            ensure_visible(rules, &task, &by)?;
             if let Some(own_tasks) = &mut own_tasks {
                 own_tasks.adopt(&mut task, new.is_told)?;
             }
@@ -98,7 +99,6 @@ fn create_batch(
                 refuse_circle(workspace, &in_force, &task)?;
             }
             last = Some(task.id.clone());
-            ensure_visible(rules, &task, &by)?;
             let (write, mut changed) = plan_new_task(rules, &task, &new.body, &author, now)?;
             changed.warnings.extend(Warning::of_priority(&new.metadata));
             made.push(changed);
