@@ -45,6 +45,7 @@ fn waiting_at(
     let workplace = Workplace { role, ..workplace };
     let station = workplace.station().to_string();
     let worked = || task.visits.iter().rev().filter(|visit| visit.completed);
+    let this_round = task.visits.iter().rev().take_while(|visit| visit.round.is_none());
     let is_separate_gate = |visit: &&EndedVisit| {
         let gate = visit.gate.split('/').next().unwrap_or_default();
         (workplace.duty.separate_by == Identity::Agent || visit.session.is_none())
@@ -56,7 +57,11 @@ fn waiting_at(
         priority: task.priority(),
         created: task.created,
         previous_agent: worked().find(|visit| visit.gate.as_str() == station).and_then(agent),
-        excluded: worked().filter(is_separate_gate).filter_map(agent).collect(),
+        excluded: this_round
+            .filter(|visit| visit.completed)
+            .filter(is_separate_gate)
+            .filter_map(agent)
+            .collect(),
         lapsed_agent: branch.map_or(&task.routing.lost, |branch| &branch.lost).clone(),
         role: role.clone(),
     })

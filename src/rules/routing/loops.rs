@@ -205,6 +205,12 @@ pub(crate) fn this_round(history: &[Visit]) -> &[Visit] {
     &history[history.iter().rposition(begins).map_or(0, |index| index + 1)..]
 }
 
+/// Returns the entries since the last round began, whatever people moved since.
+pub(crate) fn since_round(history: &[Visit]) -> &[Visit] {
+    let begun = history.iter().rposition(|visit| visit.round.is_some());
+    &history[begun.map_or(0, |index| index + 1)..]
+}
+
 /// Returns the number of the present round, from 1. A person who moves the task begins anew.
 pub(crate) fn round(history: &[Visit]) -> u32 {
     let since = history.len() - this_round(history).len();

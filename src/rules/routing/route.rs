@@ -1,7 +1,7 @@
 //! The routing function: where an outcome leads (spec 1, 3.1 to 3.3; DESIGN section 5).
 
 use super::conditions::{ConditionScope, applies, until_holds};
-use super::loops::{self, Loop, store_outputs, this_round};
+use super::loops::{self, Loop, since_round, store_outputs, this_round};
 use super::reviews::unanswered;
 use crate::domain::{
     ConditionTrouble, Decision, Destination, Exhausted, Gate, GateId, GateKind, LoopItem, Map,
@@ -292,7 +292,7 @@ impl RouteFinder<'_> {
             (place < self.index && !gate.detour && gate.kind != GateKind::Condition)
                 .then(|| gate.id.clone())
         };
-        match history.iter().rev().find_map(earlier) {
+        match since_round(history).iter().rev().find_map(earlier) {
             Some(gate) => Passage::straight(Destination::Gate(gate)),
             None => self.origin(),
         }

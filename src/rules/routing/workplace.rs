@@ -1,5 +1,6 @@
 //! A workplace: a gate or a branch of one, its duty, its role, and its holder.
 
+use super::loops::since_round;
 use crate::domain::{
     AgentId, Branch, Completion, Duty, Ending, Gate, GateId, Identity, Outcome, RoleId, Station,
     Task, Verdict, Visit, Workflow,
@@ -221,7 +222,7 @@ pub(crate) fn check_separate_session(
         .map_or(Ok(()), |done| Err(not_separate(task, workplace, &completion.agent, by, done)))
 }
 
-/// Returns the last visit by the same worker of a gate which this one must be separate from.
+/// Returns the last visit by the same worker, in this round, of a gate which this one must be separate from.
 fn same_worker_visit<'a>(
     task: &'a Task,
     workplace: &Workplace<'_>,
@@ -232,7 +233,7 @@ fn same_worker_visit<'a>(
         let somebody = visit.agent.is_some() && matches!(visit.outcome, Ending::Completed(_));
         somebody && duty.separate_from.contains(&visit.gate) && same(visit)
     };
-    task.history.iter().rev().find(worked)
+    since_round(&task.history).iter().rev().find(worked)
 }
 
 fn not_separate(

@@ -192,6 +192,21 @@ fn a_word_said_twice_does_not_pass_a_second_item() {
 }
 
 #[test]
+fn who_worked_in_an_earlier_round_may_judge_this_one() {
+    let people = |gate| with(gate, |duty: &mut Duty| duty.separate_from = vec![id("work")]);
+    let gates = vec![gate("work", "backend"), people(gate("check", "backend"))];
+    let repeat = Some(Repeat { until: "false".to_owned(), max: 3, on_exhausted: Exhausted::Block });
+    let rules = rules(Workflow { repeat, ..workflow(gates) });
+    let (task, _) = walk(&rules, opened(&rules, &[]), &[("agent-7", "complete")]);
+    let refused = say(&rules, &task, "agent-7", "complete").unwrap_err();
+    assert!(matches!(refused, Refusal::NotSeparate { .. }), "{refused:?}");
+    let round = [("agent-8", "complete"), ("agent-8", "complete"), ("agent-7", "complete")];
+    let (task, places) = walk(&rules, task, &round);
+    assert_eq!(places.last().unwrap(), "work@4 ready");
+    assert_eq!(task.history.last().unwrap().round, Some(3));
+}
+
+#[test]
 fn children_are_waited_for_before_the_next_item_and_the_next_round() {
     let mut flow = looping(None);
     flow.gates[1].wait_for = Some(WaitFor::Children);

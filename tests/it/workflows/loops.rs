@@ -126,6 +126,34 @@ echo \"{\\\"outcome\\\": \\\"complete\\\", \\\"summary\\\": \\\"Looked\\\", \\\"
 }
 
 #[test]
+fn a_new_round_is_handed_to_whoever_judged_before() {
+    let rules = "\
+workflow:
+  repeat: {until: 'false', max: 3}
+  gates:
+    - {id: work, role: worker}
+    - {id: check, role: worker, separateFrom: [work]}
+";
+    let env =
+        TestEnvironment::with_rules(rules, "roles:\n  worker: {agents: [agent-a, agent-b]}\n");
+    let id = env.new_task(&["Tidy up"]);
+    let next = |agent: &str| {
+        env.aof(&["task", "next", "--agent", agent, "--json"]).json()["task"]["id"].clone()
+    };
+    for (agent, separate) in
+        [("agent-a", true), ("agent-b", false), ("agent-b", true), ("agent-a", false)]
+    {
+        if !separate {
+            let other = if agent == "agent-a" { "agent-b" } else { "agent-a" };
+            assert!(next(other).is_null(), "{other} worked in this round");
+        }
+        assert!(!next(agent).is_null(), "{agent} may work here");
+        let _ = env.say(&id, agent, "complete", &[]).success();
+    }
+    check(&env);
+}
+
+#[test]
 fn a_list_that_cannot_be_gone_through_blocks_with_the_reason_and_a_new_one_helps() {
     let env = TestEnvironment::with_rules(
         STORIES,
