@@ -202,8 +202,11 @@ def judge():
     counting = {ticket for mark, ticket in acknowledged.items() if counted[mark]}
     superseded = 0
     for mark, ticket in acknowledged.items():
-        # The person's branch had it, and the branch that it was merged into had another completion of the same visit.
-        if counted[mark] == 0 and ticket in counting and f"Aof-Completion: {mark}" in log:
+        # The person's branch had it, and the branch that it was merged into had another completion of the same visit, or of an earlier
+        # one: then all that followed is superseded too.
+        task, visit = ticket.split("@")
+        is_settled = any(f"{task}@{number}" in counting for number in range(int(visit) + 1))
+        if counted[mark] == 0 and is_settled and f"Aof-Completion: {mark}" in log:
             superseded += 1
         elif counted[mark] != 1:
             faults.append(f"the completion {mark} of {ticket} counts {counted[mark]} times")
