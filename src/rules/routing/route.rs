@@ -86,7 +86,13 @@ pub(crate) fn route(
     if counts && !holds {
         passage = way.counted(passage, history);
     }
-    way.again(way.begun(way.answering(passage)), history)
+    let passage = way.begun(way.answering(passage));
+    // A decision with a route to `$end` leaves the rounds.
+    let is_exit = written.is_some_and(|route| route.to == Target::End);
+    if is_exit && matches!(outcome, Outcome::Decision(_)) {
+        return passage;
+    }
+    way.again(passage, history)
 }
 
 /// Returns the first gate of the workflow that applies to the task.
@@ -135,12 +141,16 @@ impl RouteFinder<'_> {
 
     /// Returns where an outcome without a route leads.
     fn by_default(&self, outcome: &Outcome, history: &[Visit]) -> Passage {
-        let verified = self.inside.as_ref().filter(|own| own.place != self.index);
-        let sent_back = *outcome == Outcome::NeedsReview && self.gate().exits.reject_to.is_none();
-        match default_target(self.workflow, self.gate(), outcome) {
-            Some(_) if sent_back && !self.workflow.holds_rejections && verified.is_some() => {
-                Passage::straight(Destination::Gate(verified.expect("it is some").gate.id.clone()))
-            }
+        let target = default_target(self.workflow, self.gate(), outcome);
+        let rejects = *outcome == Outcome::NeedsReview && target != Some(Target::Hold);
+        // The gate that verifies each item sends back the item that it has.
+        if let Some(own) = self.inside.as_ref().filter(|own| own.place != self.index)
+            && rejects
+            && self.gate().exits.reject_to.is_none()
+        {
+            return Passage::straight(Destination::Gate(own.gate.id.clone()));
+        }
+        match target {
             Some(target) => self.along(&target, history),
             None if self.inside.is_some() => self.forward(),
             None => self.back_to_sender(),

@@ -192,6 +192,39 @@ fn a_word_said_twice_does_not_pass_a_second_item() {
 }
 
 #[test]
+fn the_list_stays_as_it_was_read() {
+    let mut flow = looping(Some("verify"));
+    let mut again = Route::to(id("implement"));
+    again.clear = vec![id("plan")];
+    flow.gates[3].exits.routes = vec![(id("needs_review"), again)];
+    let rules = rules(flow);
+    let task = planned(&rules, &json!([{"title": "a"}, {"title": "b"}]));
+    let steps = [
+        ("agent-7", "complete"),
+        ("agent-5", "needs_review"),
+        ("agent-7", "complete"),
+        ("agent-5", "complete"),
+    ];
+    let (task, places) = walk(&rules, task, &steps);
+    assert!(!task.context.contains_key("plan"), "the route made the context forget the list");
+    assert_eq!(places[4], "implement@5 ready, item 2 of 2");
+    let told = brief(&rules, &task, &Body::default()).unwrap();
+    assert_eq!(told.item, Some((LoopItem { index: 1, of: 2 }, json!({"title": "b"}))));
+}
+
+#[test]
+fn a_decision_with_a_route_to_the_end_leaves_the_rounds() {
+    let check = routed(gate("check", "qa"), &[("more", "$next"), ("stop", "$end")]);
+    let repeat = Some(Repeat { until: "false".to_owned(), max: 5, on_exhausted: Exhausted::Block });
+    let flow = Workflow { repeat, ..workflow(vec![gate("work", "backend"), check]) };
+    let rules = rules(flow);
+    let begin = [("agent-7", "complete"), ("agent-5", "more"), ("agent-7", "complete")];
+    let (task, places) = walk(&rules, opened(&rules, &[]), &begin);
+    assert_eq!(places[2], "work@2 ready");
+    assert_eq!(walk(&rules, task, &[("agent-5", "stop")]).1[1], "complete");
+}
+
+#[test]
 fn who_worked_in_an_earlier_round_may_judge_this_one() {
     let people = |gate| with(gate, |duty: &mut Duty| duty.separate_from = vec![id("work")]);
     let gates = vec![gate("work", "backend"), people(gate("check", "backend"))];

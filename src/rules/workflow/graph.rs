@@ -157,7 +157,16 @@ impl Drawing<'_> {
     /// Adds the ways to another round.
     fn rounds(&mut self) {
         let Some(repeat) = &self.workflow.repeat else { return };
-        let ending = |edge: &&Edge| edge.to == Destination::End && edge.way != EdgeKind::Over;
+        let is_exit = |from: &GateId, outcome: &Outcome| {
+            let route = self.workflow.gate(from).and_then(|(_, gate)| gate.exits.route(outcome));
+            let ends = route.is_some_and(|route| route.to == Target::End);
+            ends && matches!(outcome, Outcome::Decision(_))
+        };
+        let ending = |edge: &&Edge| {
+            let exits = !edge.outcomes.is_empty()
+                && edge.outcomes.iter().all(|outcome| is_exit(&edge.from, outcome));
+            edge.to == Destination::End && edge.way != EdgeKind::Over && !exits
+        };
         let from: Vec<GateId> =
             self.edges.iter().filter(ending).map(|edge| edge.from.clone()).collect();
         let to = Destination::Gate(first(self.workflow).id.clone());
