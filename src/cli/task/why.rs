@@ -120,6 +120,7 @@ fn effect(rules: &Rules, preview: &OutcomePreview, explanation: &TaskExplanation
     if let Some(round) = passage.round {
         text.push_str(&format!(", in round {round} unless `until` holds"));
     }
+    text.push_str(&guards(rules, passage, explanation));
     if !passage.skipped.is_empty() {
         text.push_str(&format!(", passing over {}", listed(&passage.skipped)));
     }
@@ -127,6 +128,19 @@ fn effect(rules: &Rules, preview: &OutcomePreview, explanation: &TaskExplanation
         text.push_str(&format!(", and forgets what {} handed on", listed(&passage.cleared)));
     }
     text
+}
+
+/// Returns what must hold before the task leaves its gate that way.
+fn guards(rules: &Rules, passage: &Passage, explanation: &TaskExplanation) -> String {
+    let task = &explanation.file.task;
+    let open = task.gate.as_ref().map(|open| &open.current);
+    let found = rules.workflow_of(task).zip(open).and_then(|(own, open)| own.gate(open));
+    let Some((_, gate)) = found.filter(|_| passage.retry.is_none()) else { return String::new() };
+    let checks = (!gate.check.is_empty())
+        .then(|| format!(", once the checks pass: {}", listed(&gate.check)));
+    let children =
+        gate.wait_for.map(|_| ", once all children are complete or cancelled".to_owned());
+    checks.into_iter().chain(children).collect()
 }
 
 /// Returns what a route to a gate does. `retry` is the number of this return, and how many are allowed.

@@ -95,7 +95,7 @@ fn a_failed_child_is_named_and_holds_its_parent_until_it_is_taken_up_and_ended()
       - agent-p or agent-q (role planner)
 
     What each outcome would do
-      complete      leads to release (role planner)
+      complete      leads to release (role planner), once all children are complete or cancelled
       needs_review  sends it back to plan (role planner), the 1st time of 5
       blocked       holds it here until a person unblocks it
     "#);
