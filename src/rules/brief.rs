@@ -25,7 +25,7 @@ pub struct GateContext {
     pub prompt: Option<String>,
     /// The item of a loop that the visit is about, with its value.
     pub item: Option<(LoopItem, Value)>,
-    /// The number of the round, if the workflow is repeated.
+    /// The number of the round and the most rounds, if the workflow is repeated.
     pub round: Option<(u32, u32)>,
     /// The description of the agent's role.
     pub role: String,
@@ -42,7 +42,7 @@ pub struct GateContext {
     pub outputs: Vec<OutputForm>,
     /// Path patterns of the files that the work may change; empty if not declared.
     pub files: Vec<String>,
-    /// What is checked before the task passes the gate.
+    /// The checks that must pass before the task leaves the gate.
     pub checks: Vec<GateCheck>,
     /// The changes that the last rejection requests.
     pub review: Option<ReviewContext>,
@@ -181,7 +181,9 @@ pub(crate) fn brief_at(
             .collect(),
         tips: {
             let own = written.tips.clone().unwrap_or_else(|| tips(gate));
-            own.into_iter().chain(gate.wait_for.map(about_children)).collect()
+            own.into_iter()
+                .chain(gate.wait_for.map(|WaitFor::Children| CHILDREN.to_owned()))
+                .collect()
         },
         instructions,
         verdict: workplace
@@ -448,9 +450,9 @@ pub(crate) fn meaning(written: &BriefText, outcome: &Outcome, occasion: &Occasio
     .to_owned()
 }
 
-fn about_children(_: WaitFor) -> String {
-    "The task goes on from here once each of its children is complete or cancelled".to_owned()
-}
+/// The tip at a gate that waits for children.
+const CHILDREN: &str =
+    "The task goes on from here once each of its children is complete or cancelled";
 
 pub(crate) fn tips(gate: &Gate) -> Vec<String> {
     if gate.can_reject() {

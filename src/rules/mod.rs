@@ -43,10 +43,10 @@ pub use transition::claims::{
 pub use transition::completion::passes_by_itself;
 pub use transition::decide::{begin, decide, rehearse};
 pub use transition::fold::is_looping;
+pub use transition::guards::{is_over, passes_children, waits_for_children};
 pub use transition::repeated::{refuse_other_gate, refuse_repeated};
 pub use transition::rule_changes::{Waits, circle_of, circles, owed};
 pub use transition::visit::check_ticket;
-pub use transition::waiting::{is_over, passes_children, waits_for_children};
 pub use validate::checker::Finding;
 pub use workflow::difference::{Difference, DifferenceKind, RuleSubject, differences};
 pub use workflow::graph::{Edge, EdgeKind, edges, first};

@@ -2,9 +2,9 @@
 
 use super::claims;
 use super::fold::{self, arrive, not_looping};
+use super::guards;
 use super::reply::{fill_from_text, first_line, reading, take_fields, text, verdict};
 use super::visit::{Transition, blank, check_ticket};
-use super::waiting;
 use crate::domain::{
     BODY_LIMIT, Completion, Ending, Event, Fork, GateId, GateKind, Map, OpenVisit, Outcome,
     SUSPEND, Stamp, Status, Task, TroubleAction, Visit, Work, Workflow,
@@ -60,8 +60,8 @@ pub(crate) fn complete(
     let mut step =
         end_visit(transition, workflow, index, said.as_ref(), visit, completion.body.as_deref());
     if let Some(entry) = step.task.history.get(task.history.len()) {
-        waiting::check_children(task, entry)?;
-        waiting::check_results(workflow, index, task, entry, &completion.facts)?;
+        guards::check_children(task, entry)?;
+        guards::check_results(workflow, index, task, entry, &completion.facts)?;
     }
     step.warnings.splice(0..0, warnings);
     Ok(step.into())
@@ -199,10 +199,10 @@ fn end_visit(
         visit.escalated_to = passage.escalated_to;
         trouble = passage.trouble;
     }
-    if !waiting::counts_children(workflow, index, &visit) {
+    if !guards::counts_children(workflow, index, &visit) {
         visit.children.clear();
     }
-    visit.checks = waiting::counted_checks(workflow, index, &visit, &visit.checks);
+    visit.checks = guards::counted_checks(workflow, index, &visit, &visit.checks);
     let mut step = WorkflowStep::silent(task.clone());
     step.events.extend(visit.skipped.iter().map(|gate| Event::Skipped { gate: gate.clone() }));
     let vague_blockers = vague(&visit.blockers);

@@ -6,6 +6,7 @@ use crate::domain::{
     AgentId, ConfigPlace, Fork, Gate, GateKind, HandOut, Launch, Org, Outcome, Placeholder,
     Project, Role, RoleId, Severity, Workflow, did_you_mean, listed, nearest,
 };
+use crate::rules::condition::ConditionFault;
 use crate::rules::workflow::rules::{Conditions, Rules, workflow_hash};
 
 /// How many gates a workflow may have: more than people can follow, and few enough to check every way between them.
@@ -285,6 +286,18 @@ impl RuleChecker<'_> {
         help: impl Into<String>,
     ) {
         self.say(Severity::Error, code, self.place(Some(outcome), "to"), message, help);
+    }
+
+    /// Reports what is wrong with the source of a condition.
+    pub(crate) fn condition_errors(&mut self, at: &ConfigPlace, faults: Vec<ConditionFault>) {
+        self.findings.extend(faults.into_iter().map(|fault| Finding {
+            severity: Severity::Error,
+            code: "invalid_condition",
+            at: at.clone(),
+            range: Some(fault.range),
+            message: fault.message,
+            help: fault.help,
+        }));
     }
 
     /// Reports a field of the gate that nothing would read.

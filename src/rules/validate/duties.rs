@@ -1,6 +1,6 @@
 //! What can be wrong with what a gate or a branch asks of whoever works there.
 
-use super::checker::{Finding, RuleChecker};
+use super::checker::RuleChecker;
 use crate::domain::workflow::gate::Mark;
 use crate::domain::workflow::shape::ShapeKind;
 use crate::domain::{
@@ -226,14 +226,7 @@ impl RuleChecker<'_> {
                 };
                 self.conditions.when.insert((self.workflow.name.clone(), station), condition);
             }
-            Err(faults) => self.findings.extend(faults.into_iter().map(|fault| Finding {
-                severity: Severity::Error,
-                code: "invalid_condition",
-                at: at.clone(),
-                range: Some(fault.range),
-                message: fault.message,
-                help: fault.help,
-            })),
+            Err(faults) => self.condition_errors(&at, faults),
         }
     }
 }

@@ -1,9 +1,7 @@
 //! What can be wrong with the loop of a gate, and with the rounds of a workflow.
 
-use super::checker::{Finding, RuleChecker};
-use crate::domain::{
-    ConfigPlace, Exhausted, ForEach, GateKind, Severity, Target, did_you_mean, listed,
-};
+use super::checker::RuleChecker;
+use crate::domain::{ConfigPlace, Exhausted, ForEach, GateKind, Target, did_you_mean, listed};
 use crate::rules::condition::Condition;
 use crate::rules::workflow::rules::DECIDING_NAMES;
 
@@ -86,14 +84,7 @@ impl RuleChecker<'_> {
             Ok(condition) => drop(self.conditions.until.insert(name.clone(), condition)),
             Err(faults) => {
                 let at = ConfigPlace::Workflow { workflow: name.clone(), field: "repeat.until" };
-                self.findings.extend(faults.into_iter().map(|fault| Finding {
-                    severity: Severity::Error,
-                    code: "invalid_condition",
-                    at: at.clone(),
-                    range: Some(fault.range),
-                    message: fault.message,
-                    help: fault.help,
-                }));
+                self.condition_errors(&at, faults);
             }
         }
         let Exhausted::Route(Target::Gate(to)) = &repeat.on_exhausted else { return };

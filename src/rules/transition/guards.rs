@@ -1,4 +1,4 @@
-//! Gates that wait for the children of a task, `waitFor: children`, or check it, `check: tests`.
+//! What must hold before a task passes its gate: `waitFor: children`, `check: tests` and `check: checklist`.
 
 use std::collections::BTreeMap;
 
