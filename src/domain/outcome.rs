@@ -184,7 +184,7 @@ pub struct Completion {
     pub id: CompletionId,
     /// The agent's signature of the entry that comes of it.
     pub signature: Option<SshSignature>,
-    /// What the engine knows besides; no door reads it from what was delivered.
+    /// Facts that the operation looks up before it decides. They never come from the sender.
     pub facts: Box<Facts>,
 }
 

@@ -412,9 +412,9 @@ pub struct Visit {
     pub outputs: Map,
     /// What the agent adds for the record.
     pub metadata: Map,
-    /// The children's states by which the task passed a gate that waits for them.
+    /// The states of the children when the task passed a gate that waits for them.
     pub children: BTreeMap<TaskId, Status>,
-    /// What the checks found by which the task passed a gate that has some.
+    /// The results of the checks of the gate that the task passed.
     pub checks: CheckResults,
     /// The hash of the rules that decided.
     pub workflow: Option<String>,

@@ -1,8 +1,8 @@
 //! The programs that the rules and the tests of tasks name, and whether this machine's user has trusted them (`aof trust`).
 //!
-//! Rules come by push, and so do the tests of tasks. So none of their programs runs before the user has seen it. Trust covers the words, the added environment,
-//! and the content of the tracked files and folders that these name; not what those load. The record is a file in the user's state folder, one
-//! for each project of a repository.
+//! Rules come by push, and so do the tests of tasks: none of their programs runs before the user has seen it. Trust covers the words,
+//! the added environment, and the content of the tracked files and folders that these name; not what those load. The record is a file in
+//! the user's state folder, one for each project of a repository.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
@@ -275,19 +275,17 @@ impl TrustState {
         } else {
             "is not trusted on this machine"
         };
+        let (who, task) = match &self.task {
+            Some(task) => ("they", format!(" {task}")),
+            None => ("the rules", String::new()),
+        };
         ProjectError::Unfit {
             code: "program_untrusted",
             problem: format!("the program of {} {change}, so it does not run", program.place),
-            fix: match &self.task {
-                Some(task) => format!(
-                    "see what they run, and trust it, with `aof trust {task}`; without a terminal, set `{VARIABLE}={}`",
-                    self.hash()
-                ),
-                None => format!(
-                    "see what the rules run, and trust it, with `aof trust`; without a terminal, set `{VARIABLE}={}`",
-                    self.hash()
-                ),
-            },
+            fix: format!(
+                "see what {who} run, and trust it, with `aof trust{task}`; without a terminal, set `{VARIABLE}={}`",
+                self.hash()
+            ),
         }
     }
 }
