@@ -8,9 +8,8 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::replies::{
-    KeyUse, LIST_BYTES, StepLoops, expected_line, instructions, key_of, outputs, read_keys,
-};
+use super::loops::{LIST_BYTES, StepLoops};
+use super::replies::{KeyUse, expected_line, instructions, key_of, outputs, read_keys};
 use crate::domain::FieldFate::{Converted, Dropped, Kept, Lost};
 use crate::domain::{Period, listed};
 use crate::setup::import::names;

@@ -2,4 +2,5 @@
 
 pub(crate) mod convert;
 pub(crate) mod gates;
+pub(crate) mod loops;
 pub(crate) mod replies;
