@@ -2,4 +2,5 @@
 
 mod editors;
 mod printed_commands;
+mod task_ids;
 mod usage;
