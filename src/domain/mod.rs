@@ -38,8 +38,8 @@ pub use project::{
 };
 pub use ssh::{PublicKey, SshSignature};
 pub use task::{
-    BranchStatus, Destination, Join, Loss, LostDependency, OpenBranch, OpenVisit,
-    ReviewContext, Routing, Task, Visit, Work,
+    BranchStatus, Destination, Join, Loss, LostDependency, OpenBranch, OpenVisit, ReviewContext,
+    Routing, Task, Visit, Work,
 };
 pub use words::{Severity, Unknown, did_you_mean, listed, nearest};
 pub use workflow::definition::{

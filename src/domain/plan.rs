@@ -8,8 +8,8 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
-use super::words::words;
 use super::Timestamp;
+use super::words::words;
 
 /// A person's plan of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -154,6 +154,9 @@ mod tests {
         ] {
             assert!(text.parse::<Due>().is_err(), "{text}");
         }
-        assert_eq!("2026-12-01T10:00+01:00".parse::<Due>().unwrap().to_string(), "2026-12-01T09:00:00Z");
+        assert_eq!(
+            "2026-12-01T10:00+01:00".parse::<Due>().unwrap().to_string(),
+            "2026-12-01T09:00:00Z"
+        );
     }
 }

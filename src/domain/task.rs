@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::words::words;
 use super::{
-    AgentId, CheckResults, Ending, GateId, IdFault, LoopItem, Map, Outcome, Plan, Priority, RoleId, SshSignature,
-    Stamp, Station, Status, TaskId, Ticket, Verdict, WorkflowName,
+    AgentId, CheckResults, Ending, GateId, IdFault, LoopItem, Map, Outcome, Plan, Priority, RoleId,
+    SshSignature, Stamp, Station, Status, TaskId, Ticket, Verdict, WorkflowName,
 };
 
 /// A task as its file says it. Serialized, it has neither its history, nor what a review wants, nor free JSON: the cache's

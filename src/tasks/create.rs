@@ -1,8 +1,8 @@
 //! New tasks.
 
 use crate::domain::{
-    AgentId, Map, Org, Permission, Plan, Project, Routing, Status, Task, TaskId, Timestamp, Workflow,
-    WorkflowName,
+    AgentId, Map, Org, Permission, Plan, Project, Routing, Status, Task, TaskId, Timestamp,
+    Workflow, WorkflowName,
 };
 use crate::files::task_file;
 use crate::files::task_file::Defaults;

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::domain::{
-    AgentId, BranchStatus, ChecklistCount, Ending, Gate, GateId, Join, Map, OpenBranch, Outcome, Priority, RoleId,
-    Status, Task, Timestamp, Verdict, Visit,
+    AgentId, BranchStatus, ChecklistCount, Ending, Gate, GateId, Join, Map, OpenBranch, Outcome,
+    Priority, RoleId, Status, Task, Timestamp, Verdict, Visit,
 };
 use crate::files::acceptance;
 use crate::files::acceptance::{TESTS, TESTS_FILE};

@@ -44,7 +44,8 @@ fn a_time_zone_is_known_to_the_program_not_to_the_machine() {
       = help: write its IANA name, as in `Europe/Berlin`
     ");
     for zone in ["UTC", "Europe/Berlin", "America/Sao_Paulo"] {
-        let project = good(&[("project.yaml", &format!("project: {{timezone: {zone}}}\n"))]).project;
+        let project =
+            good(&[("project.yaml", &format!("project: {{timezone: {zone}}}\n"))]).project;
         assert_eq!(project.timezone.iana_name(), Some(zone));
     }
 }
