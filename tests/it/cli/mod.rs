@@ -4,3 +4,4 @@ mod editors;
 mod printed_commands;
 mod task_ids;
 mod usage;
+mod verbs;
