@@ -121,11 +121,12 @@ pub(crate) fn given_agent() -> Option<AgentId> {
 /// Returns the text with the agent added to its commands, where only agents may give them.
 pub(crate) fn with_agent(text: &str, agent: &AgentId) -> String {
     let parts = text.split('`').enumerate().map(|(at, part)| {
-        let verb = part.strip_prefix("aof task ").and_then(|rest| rest.split(' ').next());
-        let is_agents = match verb {
+        let words = part.strip_prefix("aof ").unwrap_or_default();
+        let mut words = words.strip_prefix("task ").unwrap_or(words).split(' ');
+        let is_agents = match words.next() {
             Some("next") => true,
             // Without a task, only the name of the command is meant.
-            Some("complete" | "release" | "renew") => part.split(' ').count() > 3,
+            Some("complete" | "release" | "renew") => words.next().is_some(),
             _ => false,
         };
         if at % 2 == 1 && is_agents && !part.contains(" --agent ") {

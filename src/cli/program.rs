@@ -41,9 +41,9 @@ const STYLES: Styles = Styles::styled()
 #[command(after_help = "\
 Examples:
   aof init                        begin a project here
-  aof task new \"Add login\"        create a task
-  aof task next                   claim your next task, and read what to do
-  aof task complete AOF-7qk --outcome complete --summary \"Login works\"
+  aof new \"Add login\"             create a task
+  aof next                        claim your next task, and read what to do
+  aof complete AOF-7qk --outcome complete --summary \"Login works\"
   git log tasks/                  see who did what, and when
 
 `aof COMMAND --help` says more about a command.")]
@@ -64,7 +64,9 @@ enum TopCommand {
     Migrate(migrate::MigrateCommand),
     /// Begin a project: rules, roles and a first task, in one commit
     Init(init::InitArgs),
-    /// Create, show, complete and manage tasks
+    #[command(flatten)]
+    OfTask(task::command::TaskCommand),
+    /// All commands for tasks: these, and assign, brief, cancel, hold, override, renew, reopen, sign, test, unblock
     #[command(subcommand)]
     Task(task::command::TaskCommand),
     /// Print the JSON Schema of a kind of file
@@ -126,8 +128,11 @@ enum TopCommand {
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
     let words: Vec<_> = std::env::args_os().collect();
-    let parsed =
-        command().try_get_matches_from(words).and_then(|matches| Cli::from_arg_matches(&matches));
+    // Only a help page needs the list of commands, so the command line is built without it first.
+    let parsed = Cli::command()
+        .try_get_matches_from(&words)
+        .or_else(|_| command().try_get_matches_from(&words))
+        .and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => return print_usage_error(&name_agent_variable(error).format(&mut command())),
@@ -140,7 +145,9 @@ pub fn main() -> ExitCode {
         }
         Some(TopCommand::Init(args)) => init::run(&session, &args),
         Some(TopCommand::Migrate(command)) => migrate::run(&session, &command),
-        Some(TopCommand::Task(command)) => task::command::run(&session, &command),
+        Some(TopCommand::OfTask(command) | TopCommand::Task(command)) => {
+            task::command::run(&session, &command)
+        }
         Some(TopCommand::Schema(args)) => Ok(schema(&session, &args)),
         Some(TopCommand::Completions(args)) => Ok(completions(&session, &args, command())),
         Some(TopCommand::Man(args)) => man(&session, &args, command()),
@@ -223,10 +230,17 @@ type HelpGroup = (&'static str, &'static [&'static str]);
 
 const TOP: &[HelpGroup] = &[
     ("Begin", &["init", "demo"]),
-    ("Work", &["task", "run", "watch", "sweep", "sync", "mcp"]),
-    ("Look", &["status", "gate", "why", "events", "stats", "metrics", "verify", "notices"]),
+    ("Tasks", DAILY),
+    ("Project", &["status", "gate", "run", "watch", "sweep", "sync", "mcp"]),
+    ("Look", &["events", "stats", "metrics", "verify", "notices"]),
     ("Rules", &["workflow", "org", "schema"]),
     ("Set up", &["doctor", "trust", "runner", "migrate", "merge-driver", "completions", "man"]),
+];
+
+/// The commands for tasks that people need daily; the description of `task` names the others.
+const DAILY: &[&str] = &[
+    "new", "list", "show", "why", "history", "edit", "comment", "next", "complete", "release",
+    "task",
 ];
 
 const TASK: &[HelpGroup] = &[
@@ -353,13 +367,15 @@ mod tests {
     fn every_command_is_listed_once() {
         let mut command = super::command();
         command.build();
-        for (command, groups) in
-            [(&command, super::TOP), (command.find_subcommand("task").unwrap(), super::TASK)]
+        let task = command.find_subcommand("task").unwrap();
+        let about = task.get_about().unwrap().to_string();
+        let rest: Vec<&str> = about.split([' ', ',']).collect();
+        for (command, groups, rest) in
+            [(task, super::TASK, &[][..]), (&command, super::TOP, &rest[..])]
         {
             for sub in command.get_subcommands().map(clap::Command::get_name) {
-                let times =
-                    groups.iter().flat_map(|(_, names)| *names).filter(|name| **name == sub);
-                let times = times.count();
+                let names = groups.iter().flat_map(|(_, names)| *names).chain(rest);
+                let times = names.filter(|name| **name == sub).count();
                 assert!(times == 1 || sub == "help", "`{sub}` must be in one group of the help");
             }
         }

@@ -9,6 +9,7 @@ pub(crate) mod histogram;
 pub(crate) mod id;
 pub(crate) mod outcome;
 pub(crate) mod period;
+mod plan;
 pub(crate) mod project;
 pub(crate) mod ssh;
 pub(crate) mod task;
@@ -30,14 +31,15 @@ pub use outcome::{
     Stamp, Status, TestCount,
 };
 pub use period::{Period, PeriodFault, RetryDelay, age};
+pub use plan::{Due, Link, Plan, Priority};
 pub use project::{
     Agent, Channel, ConfigPlace, Git, HandOut, NetworkReach, On, Org, Permission, Project, Role,
     Subscription, TaskLayout, Webhook,
 };
 pub use ssh::{PublicKey, SshSignature};
 pub use task::{
-    BranchStatus, Destination, Join, Loss, LostDependency, OpenBranch, OpenVisit, Priority,
-    ReviewContext, Routing, Task, Visit, Work,
+    BranchStatus, Destination, Join, Loss, LostDependency, OpenBranch, OpenVisit, ReviewContext,
+    Routing, Task, Visit, Work,
 };
 pub use words::{Severity, Unknown, did_you_mean, listed, nearest};
 pub use workflow::definition::{
@@ -59,6 +61,7 @@ pub use jiff::Timestamp;
 
 words::serialize_as_text!(
     Destination,
+    Due,
     Ending,
     Exhausted,
     LostDependency,

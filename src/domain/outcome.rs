@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::words::words;
@@ -214,10 +214,21 @@ pub struct TestCount {
 }
 
 /// How many boxes of a task's text are ticked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChecklistCount {
     pub done: u32,
     pub open: u32,
+}
+
+impl ChecklistCount {
+    pub fn of(done: usize, open: usize) -> Self {
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        Self { done: number(done), open: number(open) }
+    }
+
+    pub fn total(self) -> u32 {
+        self.done.saturating_add(self.open)
+    }
 }
 
 /// What the rules need to know besides the task when they decide a completion. The operation looks it up; a replay takes it from

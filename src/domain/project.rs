@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use jiff::tz::TimeZone;
 use serde_json::json;
 
 use super::words::words;
@@ -19,6 +20,8 @@ pub struct Project {
     pub owner: Option<String>,
     /// What its task ids begin with.
     pub id_prefix: IdPrefix,
+    /// Whose days due dates mean.
+    pub timezone: TimeZone,
     /// Where new task files go.
     pub layout: TaskLayout,
     /// How tasks come to agents, where a role does not say otherwise.

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::words::words;
 use super::{
-    AgentId, CheckResults, Ending, GateId, IdFault, LoopItem, Map, Outcome, RoleId, SshSignature,
-    Stamp, Station, Status, TaskId, Ticket, Verdict, WorkflowName,
+    AgentId, CheckResults, Ending, GateId, IdFault, LoopItem, Map, Outcome, Plan, Priority, RoleId,
+    SshSignature, Stamp, Station, Status, TaskId, Ticket, Verdict, WorkflowName,
 };
 
 /// A task as its file says it. Serialized, it has neither its history, nor what a review wants, nor free JSON: the cache's
@@ -47,6 +47,8 @@ pub struct Task {
     pub context: Map,
     /// The hash of the workflow that last moved it.
     pub workflow_hash: Option<String>,
+    /// A person's plan; conditions see it.
+    pub plan: Plan,
     /// A person's labels; conditions see them.
     pub tags: Vec<String>,
     /// A person's facts; conditions see them.
@@ -97,11 +99,13 @@ impl Task {
         holders.any(|holder| holder.as_ref() == Some(agent))
     }
 
-    /// Returns `metadata.priority`; absent or foreign words count as medium.
+    /// Returns `priority`, or `metadata.priority` where that is absent; absent or foreign words count as medium.
     pub fn priority(&self) -> Priority {
-        self.metadata
-            .get("priority")
-            .and_then(|value| value.as_str())
+        let of_metadata = || self.metadata.get("priority")?.as_str();
+        self.plan
+            .priority
+            .as_deref()
+            .or_else(of_metadata)
             .and_then(|word| word.parse().ok())
             .unwrap_or(Priority::Medium)
     }
@@ -113,20 +117,6 @@ impl Task {
         entered.max(exited).unwrap_or(self.created)
     }
 }
-
-words!(
-    /// How urgent a task is, the most urgent first.
-    Priority, "a priority", {
-        /// Before everything else.
-        Critical = "critical",
-        /// Before the usual.
-        High = "high",
-        /// The usual.
-        Medium = "medium",
-        /// When nothing else waits.
-        Low = "low",
-    }
-);
 
 /// Which workflow a task follows, and whose it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

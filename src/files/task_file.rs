@@ -22,7 +22,7 @@ use fields::{decode, decode_as_written, fields};
 
 pub use body::{passages, set_aside, works};
 pub use edits::Scope;
-pub use fields::review_value;
+pub use fields::{link_value, review_value};
 
 /// A parsed task file: the task, and the text and tree that it was parsed from. Changes start from the tree, so that the file is
 /// parsed once. Lists do not keep it, since it is large.

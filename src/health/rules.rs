@@ -257,7 +257,7 @@ fn stuck_task_issue(rules: &Rules, header: &TaskSummary) -> Option<Issue> {
             unblock_hint(header),
         ));
     }
-    if header.is_overdue() {
+    if header.exceeds_time_limit() {
         return Some(Issue::new(
             "task_overdue",
             format!("{id} has taken too long, and nobody steps in for that"),

@@ -149,6 +149,7 @@ pub(crate) fn with_people_of(engine: &Task, people: &Task) -> Task {
     Task {
         title: people.title.clone(),
         description: people.description.clone(),
+        plan: people.plan.clone(),
         tags: people.tags.clone(),
         metadata: people.metadata.clone(),
         depends_on: people.depends_on.clone(),

@@ -1,8 +1,8 @@
 //! New tasks.
 
 use crate::domain::{
-    AgentId, Map, Org, Permission, Project, Routing, Status, Task, TaskId, Timestamp, Workflow,
-    WorkflowName,
+    AgentId, Map, Org, Permission, Plan, Project, Routing, Status, Task, TaskId, Timestamp,
+    Workflow, WorkflowName,
 };
 use crate::files::task_file;
 use crate::files::task_file::Defaults;
@@ -35,6 +35,7 @@ pub struct NewTask {
     pub description: Option<String>,
     /// What is to be done, at length.
     pub body: String,
+    pub plan: Plan,
     pub tags: Vec<String>,
     pub metadata: Map,
     /// `context.input`.
@@ -162,6 +163,7 @@ pub fn new_from(new: &NewTask, id: TaskId, workflow: WorkflowName, now: Timestam
         blockers: Vec::new(),
         context,
         workflow_hash: None,
+        plan: new.plan.clone(),
         tags: new.tags.clone(),
         metadata: new.metadata.clone(),
         depends_on: new.depends_on.clone(),

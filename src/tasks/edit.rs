@@ -220,7 +220,7 @@ fn engine_fields(fields: &str) -> ProjectError {
     ProjectError::Unfit {
         code: "engine_fields",
         problem: format!("the edit changes fields that only the engine writes: {fields}"),
-        fix: "you may edit title, description, body, tags, metadata, dependsOn, parent, tests and your own keys; \
+        fix: "you may edit title, description, priority, due, milestone, links, body, tags, metadata, dependsOn, parent, tests and your own keys; \
               `aof task complete` and `aof task override` move a task"
             .to_owned(),
     }

@@ -218,21 +218,23 @@ impl ToolError {
 
 /// The commands that a hint may name, and the equivalent tools.
 const TOOLS_OF_COMMANDS: &[(&str, &str)] = &[
-    ("aof task next", "aof_task_next"),
-    ("aof task show", "aof_task_get"),
-    ("aof task list", "aof_task_list"),
-    ("aof task complete", "aof_task_complete"),
-    ("aof task renew", "aof_task_renew"),
-    ("aof task release", "aof_task_release"),
-    ("aof task comment", "aof_task_comment"),
-    ("aof task new", "aof_task_create"),
+    ("aof next", "aof_task_next"),
+    ("aof show", "aof_task_get"),
+    ("aof list", "aof_task_list"),
+    ("aof complete", "aof_task_complete"),
+    ("aof renew", "aof_task_renew"),
+    ("aof release", "aof_task_release"),
+    ("aof comment", "aof_task_comment"),
+    ("aof new", "aof_task_create"),
     ("aof workflow list", "aof_workflow_list"),
     ("aof status", "aof_status"),
 ];
 
 /// Returns a hint with commands replaced by tools.
 pub(crate) fn in_tools(text: &str) -> String {
-    TOOLS_OF_COMMANDS.iter().fold(text.to_owned(), |text, (command, tool)| {
-        text.replace(&format!("`{command}"), &format!("`{tool}"))
+    let text = text.replace("`aof task ", "`aof ");
+    TOOLS_OF_COMMANDS.iter().fold(text, |text, (command, tool)| {
+        let whole = text.replace(&format!("`{command}`"), &format!("`{tool}`"));
+        whole.replace(&format!("`{command} "), &format!("`{tool} "))
     })
 }

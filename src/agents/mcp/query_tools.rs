@@ -139,7 +139,7 @@ pub(crate) fn list_tasks(project: &OpenProject<'_>, given: &Arguments) -> Result
         .iter()
         .skip(from)
         .take(limit)
-        .map(|(header, path)| without_details(summary_value(header, path)))
+        .map(|(header, path)| without_details(summary_value(header, path, project.workspace.now())))
         .collect();
     let end = from.saturating_add(tasks.len());
     let mut value =
@@ -159,7 +159,7 @@ pub(crate) fn list_tasks(project: &OpenProject<'_>, given: &Arguments) -> Result
 fn without_details(mut value: Value) -> Value {
     if let Value::Object(map) = &mut value {
         map.retain(|key, value| match value {
-            Value::Null => false,
+            Value::Null | Value::Bool(false) => false,
             Value::Array(items) => !items.is_empty(),
             _ => !matches!(key.as_str(), "visit" | "created" | "updated" | "path"),
         });

@@ -62,6 +62,7 @@ Example:
     /// Show what an agent is told at a task's gate
     Brief(brief::BriefArgs),
     /// Show a task's way through its gates
+    #[command(visible_alias = "log")]
     History(show::HistoryArgs),
 }
 

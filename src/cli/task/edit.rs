@@ -9,7 +9,7 @@ use super::actions;
 use crate::cli::{
     ActingAgent, CliError, CliResult, DryRunOption, Session, context, key_value, object, text_input,
 };
-use crate::domain::{Map, TaskId, Ticket, WorkflowName};
+use crate::domain::{Map, Plan, TaskId, Ticket, WorkflowName};
 use crate::files::json;
 use crate::project::error::ProjectError;
 use crate::project::rule_lookup::find_workflow;
@@ -255,6 +255,7 @@ pub(crate) fn run_new(session: &Session, args: &NewArgs) -> CliResult {
             title: args.title.clone().unwrap_or_default(),
             description: args.description.clone(),
             body: args.body.as_deref().map(text_input::given).transpose()?.unwrap_or_default(),
+            plan: Plan::default(),
             tags: args.tags.clone(),
             metadata: object(&args.metadata),
             input: object(&args.context.concat()),
@@ -314,6 +315,7 @@ fn task_of(entry: Value, rules: &Rules) -> Result<NewTask, String> {
         title: task.title,
         description: task.description,
         body: task.body.unwrap_or_default(),
+        plan: Plan::default(),
         tags: task.tags.unwrap_or_default(),
         metadata: task.metadata.unwrap_or_default(),
         input: task.context.unwrap_or_default(),

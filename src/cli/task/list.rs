@@ -106,7 +106,7 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
         listing.circles.iter().cloned().map(|tasks| Warning::DependencyCircle { tasks }).collect();
     if session.output.is_json() {
         let tasks = listing.tasks.iter().enumerate().map(|(place, (header, path))| {
-            let mut value = summary_value(header, path);
+            let mut value = summary_value(header, path, workspace.now());
             if let Some(tree) = &listing.tree {
                 let progress = tree.progress.get(&header.id).copied().unwrap_or_default();
                 value["depth"] = json!(tree.depths[place]);

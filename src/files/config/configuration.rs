@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use jiff::tz::TimeZone;
+
 use super::decode::Faults;
 use super::locate::{Step, find, within};
 use super::project_file::ProjectFile;
@@ -324,6 +326,7 @@ impl Loading {
             id_prefix: file.id_prefix.unwrap_or_default(),
             layout: file.layout.unwrap_or(TaskLayout::Flat),
             hand_out: file.hand_out.unwrap_or(HandOut::Ask),
+            timezone: file.timezone.unwrap_or(TimeZone::UTC),
             commit_edits: file.commit_edits.unwrap_or(true),
             git: file.git.unwrap_or_default(),
             notify: file.notify,

@@ -1,6 +1,8 @@
 //! project.yaml: the project's settings, and usually its workflow.
 
-use super::decode::{Faults, FieldReader, parse_key};
+use jiff::tz::{TimeZone, TimeZoneDatabase};
+
+use super::decode::{Faults, FieldReader, parse_key, text_of};
 use super::locate::Step;
 use super::notify_file;
 use super::workflow_file;
@@ -14,6 +16,7 @@ pub(crate) struct ProjectFile {
     pub(crate) name: Option<String>,
     pub(crate) owner: Option<String>,
     pub(crate) id_prefix: Option<IdPrefix>,
+    pub(crate) timezone: Option<TimeZone>,
     pub(crate) layout: Option<TaskLayout>,
     pub(crate) hand_out: Option<HandOut>,
     pub(crate) commit_edits: Option<bool>,
@@ -38,6 +41,7 @@ pub(crate) fn read(root: &Node<'_>, faults: &Faults) -> ProjectFile {
         };
         file.id_prefix = project.parsed("idPrefix");
         file.owner = project.text("owner");
+        file.timezone = project.with("timezone", timezone).flatten();
         project.refuse_unknown();
     }
     file.workflows = read_workflows(&fields);
@@ -66,7 +70,7 @@ pub(crate) fn read(root: &Node<'_>, faults: &Faults) -> ProjectFile {
         "sync" | "remote" | "branch" | "every" => {
             Some(format!("write it under `git`, as in `git: {{{key}: ...}}`"))
         }
-        "name" | "idPrefix" | "owner" => {
+        "name" | "idPrefix" | "owner" | "timezone" => {
             Some(format!("write it under `project`, as in `project: {{{key}: ...}}`"))
         }
         "gates" | "rejectionStrategy" | "outcomes" | "defaultOutcome" => {
@@ -76,6 +80,17 @@ pub(crate) fn read(root: &Node<'_>, faults: &Faults) -> ProjectFile {
         _ => None,
     });
     file
+}
+
+/// Reads the name of a time zone. The list of zones is part of the program: rules must not depend on the machine.
+fn timezone(node: &Node<'_>, faults: &Faults) -> Option<TimeZone> {
+    let name = text_of(node).unwrap_or_default();
+    let zone = TimeZoneDatabase::bundled().get(&name).ok();
+    if zone.is_none() {
+        let message = format!("`{}` is not a time zone", name.escape_debug());
+        faults.invalid(node, message, "write its IANA name, as in `Europe/Berlin`");
+    }
+    zone
 }
 
 fn read_workflows(fields: &FieldReader<'_, '_>) -> Vec<Definition> {

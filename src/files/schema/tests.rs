@@ -544,6 +544,12 @@ fn full_task() -> Task {
         blockers: vec!["no water".to_owned()],
         context: map(),
         workflow_hash: Some("cafe".to_owned()),
+        plan: Plan {
+            priority: Some("high".to_owned()),
+            due: Some("2026-12-01".parse().unwrap()),
+            milestone: Some("spring".to_owned()),
+            links: vec![Link { title: Some("Plan".to_owned()), url: "plan.md".to_owned() }],
+        },
         tags: vec!["garden".to_owned()],
         metadata: map(),
         depends_on: vec!["AOF-abd".parse().unwrap()],

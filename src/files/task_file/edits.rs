@@ -11,7 +11,7 @@ use crate::files::frontmatter::{Edit, Path};
 use crate::files::yaml::{MappingEntry, Node, NodeKind};
 
 /// The keys whose values are texts, or lists of texts, even if they look like numbers.
-const TEXTS: [&str; 4] = ["title", "description", "tags", "blockers"];
+const TEXTS: [&str; 6] = ["title", "description", "priority", "milestone", "tags", "blockers"];
 
 /// The engine's keys.
 const OWN: [&str; 12] = [
@@ -122,16 +122,15 @@ pub(crate) fn edits_for(file: &TaskFile, after: &Task) -> Vec<Edit> {
     let now = fields(after);
     let then: Map = match file.origin {
         Origin::Adopted => fields(before),
-        // A hand-made file is compared as written: foreign words are replaced, and keys that only the engine sets are removed.
+        // The engine's fields of a hand-made file are compared as written: foreign words are replaced, and keys that only the
+        // engine sets are removed. People's fields stay as people wrote them.
         Origin::HandMade => {
-            let changes = |key: &str| now.contains_key(key) || is_given(key);
-            read_entries(
-                file.source
-                    .root()
-                    .entries()
-                    .iter()
-                    .filter(|entry| changes(entry.key.text.as_ref())),
-            )
+            let mut then = fields(before);
+            then.retain(|key, _| !OWN.contains(&key.as_str()));
+            let is_own = |key: &str| OWN.contains(&key) && (now.contains_key(key) || is_given(key));
+            let own = file.source.root().entries().iter();
+            then.extend(read_entries(own.filter(|entry| is_own(entry.key.text.as_ref()))));
+            then
         }
     };
     let mut edits = edits_between(file, &then, now);
@@ -157,7 +156,7 @@ pub(crate) fn edits_between(file: &TaskFile, then: &Map, mut now: Map) -> Vec<Ed
     edits
 }
 
-/// Returns the edits between two values: mappings key by key, lists of mappings and of texts item by item, everything else as a whole.
+/// Returns the edits between two values: mappings key by key, lists of mappings or texts item by item, everything else as a whole.
 fn change(path: &Path, old: &Value, new: Value, written: Option<&Node<'_>>, edits: &mut Vec<Edit>) {
     if *old == new {
         return;
@@ -175,9 +174,9 @@ fn change(path: &Path, old: &Value, new: Value, written: Option<&Node<'_>>, edit
         (Value::Array(old), Value::Array(new), Some(NodeKind::Sequence(written)))
             if written.len() == old.len()
                 && !new.is_empty()
-                && old.iter().chain(&new).all(Value::is_string) =>
+                && old.iter().chain(&new).all(|item| item.is_string() || item.is_object()) =>
         {
-            change_texts(path, old, new, edits);
+            change_items(path, old, new, edits);
         }
         (Value::Object(old), Value::Object(mut new), Some(NodeKind::Mapping(_)))
             if !new.is_empty() =>
@@ -199,9 +198,9 @@ fn change(path: &Path, old: &Value, new: Value, written: Option<&Node<'_>>, edit
     }
 }
 
-/// Returns the edits between two lists of texts. Equal items at the start stay as written, and at the end too if the list does
+/// Returns the edits between two lists. Equal items at the start stay as written, and at the end too if the list does
 /// not grow.
-fn change_texts(path: &Path, old: &[Value], new: Vec<Value>, edits: &mut Vec<Edit>) {
+fn change_items(path: &Path, old: &[Value], new: Vec<Value>, edits: &mut Vec<Edit>) {
     let same = |(old, new): &(&Value, &Value)| old == new;
     let start = old.iter().zip(&new).take_while(same).count();
     let mut end = 0;

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{Defaults, Origin, applying, visits};
-use crate::domain::{Map, ReviewContext, Routing, Status, Task, TaskId};
-use crate::files::config::decode::{Faults, FieldReader};
-use crate::files::yaml::{Fault, Node};
+use crate::domain::{Link, Map, Plan, ReviewContext, Routing, Status, Task, TaskId};
+use crate::files::config::decode::{Faults, FieldReader, one_or_many};
+use crate::files::yaml::{Fault, Node, NodeKind};
 
 /// The key of a task's input in `context`.
 pub(crate) const INPUT: &str = "input";
@@ -15,6 +15,10 @@ pub(crate) fn fields(task: &Task) -> Map {
     let people = json!({
         "title": task.title,
         "description": task.description,
+        "priority": task.plan.priority,
+        "due": task.plan.due,
+        "milestone": task.plan.milestone,
+        "links": task.plan.links.iter().map(link_value).collect::<Vec<_>>(),
         "tags": task.tags,
         "metadata": task.metadata,
         "dependsOn": task.depends_on,
@@ -125,6 +129,7 @@ fn decoded(
         blockers: fields.list("blockers").unwrap_or_default(),
         context: fields.object("context").unwrap_or_default(),
         workflow_hash: fields.text("workflowHash"),
+        plan: plan(&fields, faults),
         tags: fields.list("tags").unwrap_or_default(),
         metadata: fields.object("metadata").unwrap_or_default(),
         depends_on: fields.list("dependsOn").unwrap_or_default(),
@@ -132,6 +137,42 @@ fn decoded(
     };
     check_status(&task, origin, &fields);
     Some((task, origin))
+}
+
+fn plan(fields: &FieldReader<'_, '_>, faults: &Faults) -> Plan {
+    let links = fields.take("links").map_or(&[][..], one_or_many);
+    Plan {
+        priority: fields.text("priority"),
+        due: fields.parsed("due"),
+        milestone: fields.text("milestone"),
+        links: links.iter().filter_map(|node| link(node, faults)).collect(),
+    }
+}
+
+/// Reads a link: a text, or a mapping with `url` and perhaps `title`.
+fn link(node: &Node<'_>, faults: &Faults) -> Option<Link> {
+    match &node.kind {
+        NodeKind::String(url) => Some(Link { title: None, url: url.clone().into_owned() }),
+        NodeKind::Mapping(_) => {
+            let fields = FieldReader::of(node, "a link", faults)?;
+            let (title, url) = (fields.text("title"), fields.required("url"));
+            fields.refuse_unknown();
+            Some(Link { title, url: url? })
+        }
+        _ => {
+            let wanted = "a link is a URL, a path, or a mapping of `title` and `url`";
+            faults.wrong_kind(node, wanted, "");
+            None
+        }
+    }
+}
+
+/// Returns a link as files and JSON show it.
+pub fn link_value(link: &Link) -> Value {
+    match &link.title {
+        Some(title) => json!({"title": title, "url": link.url}),
+        None => json!(link.url),
+    }
 }
 
 /// Clears the fields that only the engine sets: a task at no gate yet was never sent back or claimed, and has no outputs.

@@ -225,6 +225,49 @@ fn texts_that_look_like_numbers_stay_as_they_are_written() {
 }
 
 #[test]
+fn a_plan_stays_as_it_is_written() {
+    let head = "title: x\npriority: 'high' # now\ndue: 2026-12-01T18:00+01:00\nmilestone: 1.10\nlinks:\n  - plan.md # ours\n  - {url: 'https://x.example/1'}\n  - {title: 2, url: b}\n";
+    let file = read_file(&format!("---\n{head}---\n"));
+    let plan = &file.task.plan;
+    assert_eq!((plan.priority.as_deref(), plan.milestone.as_deref()), (Some("high"), Some("1.10")));
+    assert_eq!(plan.due.unwrap().to_string(), "2026-12-01T17:00:00Z");
+    let links: Vec<String> = plan.links.iter().map(ToString::to_string).collect();
+    assert_eq!(links, ["plan.md", "https://x.example/1", "2: b"]);
+    let changed = file.update(&file.task).unwrap();
+    assert!(changed.text().starts_with(&format!("---\n{head}id: ")), "{}", changed.text());
+    let file = read_file(changed.text());
+    let mut after = file.task.clone();
+    after.plan.links.remove(1);
+    after.plan.due = Some("2026-12-02".parse().unwrap());
+    let wanted = head
+        .replace("2026-12-01T18:00+01:00", "2026-12-02")
+        .replace("  - {url: 'https://x.example/1'}\n", "");
+    let changed = file.update(&after).unwrap();
+    assert!(changed.text().starts_with(&format!("---\n{wanted}id: ")), "{}", changed.text());
+}
+
+#[test]
+fn a_plan_that_cannot_be_read_is_said_with_its_line() {
+    for (line, code) in [
+        ("due: tomorrow", "invalid_value"),
+        ("due: 2026-02-30", "invalid_value"),
+        ("due: 2026-12-01T10:00", "invalid_value"),
+        ("due: [2026-12-01]", "wrong_kind"),
+        ("due: 20261201", "invalid_value"),
+        ("links: 5", "wrong_kind"),
+        ("links: [{title: x}]", "missing_field"),
+        ("links: [{url: x, name: y}]", "unknown_field"),
+        ("milestone: [a]", "wrong_kind"),
+        ("priority: {a: b}", "wrong_kind"),
+    ] {
+        assert_eq!(codes(&format!("---\ntitle: x\n{line}\n---\n")), [(code, 3)], "{line}");
+    }
+    for line in ["due:", "links:", "links: plan.md", "priority: urgentest", "milestone: 5"] {
+        assert_eq!(read_file(&format!("---\ntitle: x\n{line}\n---\n")).task.title, "x");
+    }
+}
+
+#[test]
 fn a_new_file_reads_back() {
     let file = read_file(OPEN);
     let text = create(&file.task, "Do it.");

@@ -8,17 +8,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::domain::{
-    AgentId, BranchStatus, Ending, Gate, GateId, Join, Map, OpenBranch, Outcome, Priority, RoleId,
-    Status, Task, Timestamp, Verdict, Visit,
+    AgentId, BranchStatus, ChecklistCount, Ending, Gate, GateId, Join, Map, OpenBranch, Outcome,
+    Priority, RoleId, Status, Task, Timestamp, Verdict, Visit,
 };
 use crate::files::acceptance;
 use crate::files::acceptance::{TESTS, TESTS_FILE};
-use crate::files::task_file::{Origin, TaskFile};
+use crate::files::task_file::{Origin, TaskFile, link_value};
 use crate::rules::{Rules, Stay, is_nobody, is_over, lost_dependencies, owed, stay};
 use crate::storage::ProjectPath;
+use crate::tasks::state::acceptance::count_boxes;
 
 /// Changes when a summary's shape or meaning does: older caches are made anew.
-pub(crate) const SCHEMA: &str = "18";
+pub(crate) const SCHEMA: &str = "19";
 
 /// The status of a hand-made file that nobody has taken up.
 pub(crate) const NEW: &str = "new";
@@ -37,10 +38,15 @@ pub(crate) struct TaskSummary {
     pub clocks: Vec<VisitClock>,
     /// Its ended visits: most of what there is of a project, so they take up little.
     pub visits: Box<[EndedVisit]>,
+    /// The boxes in its body.
+    pub checklist: ChecklistCount,
     /// Whether the acceptance tests in its frontmatter are invalid.
     pub has_bad_tests: bool,
     /// Whether it names a file of tests.
     pub has_tests_file: bool,
+    /// From when on it is late.
+    #[serde(skip)]
+    pub due_at: Option<Timestamp>,
     /// Whose the open visit is under the rules in force, which may have changed since the task came there.
     #[serde(skip)]
     pub role: Option<RoleId>,
@@ -106,13 +112,17 @@ impl TaskSummary {
             visits: whole.history.iter().map(EndedVisit::of).collect(),
             has_bad_tests: field(TESTS).is_some_and(|node| acceptance::read(node).is_err()),
             has_tests_file: field(TESTS_FILE).is_some(),
+            checklist: count_boxes(file.body()),
+            due_at: None,
             role: None,
             open_branches: Vec::new(),
         }
     }
 
-    /// Notes whose the open visit and its branches are: a task follows the rules in force, not those of when it came to its gate.
+    /// Notes when it is due, and whose the open visit and its branches are: a task follows the rules in force, not those of when it
+    /// came to its gate.
     pub(crate) fn follow(&mut self, rules: &Rules) {
+        self.due_at = self.plan.due.map(|due| due.ends(&rules.project.timezone));
         self.role.clone_from(&self.task.routing.role);
         self.open_branches =
             self.task.branches().filter(|branch| branch.status.is_open()).cloned().collect();
@@ -169,9 +179,15 @@ impl TaskSummary {
     }
 
     /// Returns whether it, or a branch of it, took too long where nobody steps in for that.
-    pub(crate) fn is_overdue(&self) -> bool {
+    pub(crate) fn exceeds_time_limit(&self) -> bool {
         self.task.gate.as_ref().is_some_and(|open| open.overdue_since().is_some())
             || self.open_branches.iter().any(|branch| branch.overdue_since().is_some())
+    }
+
+    /// Returns whether it is late: its due date has passed, or it took too long.
+    pub(crate) fn is_overdue(&self, now: Timestamp) -> bool {
+        let is_due = self.due_at.is_some_and(|due| due <= now);
+        !self.is_finished() && (is_due || self.exceeds_time_limit())
     }
 
     /// Returns whether the rules want something done with it.
@@ -219,8 +235,9 @@ pub(crate) fn time(seconds: i64) -> Timestamp {
 }
 
 /// Returns a summary as `--json` shows it.
-pub(crate) fn summary_value(summary: &TaskSummary, path: &ProjectPath) -> Value {
+pub(crate) fn summary_value(summary: &TaskSummary, path: &ProjectPath, now: Timestamp) -> Value {
     let at = |at: Timestamp| time(at.as_second()).to_string();
+    let boxes = summary.checklist;
     let branch = |branch: &OpenBranch| json!({"id": branch.id, "role": branch.role, "agent": branch.agent, "status": branch.status});
     json!({
         "id": summary.id,
@@ -233,6 +250,11 @@ pub(crate) fn summary_value(summary: &TaskSummary, path: &ProjectPath) -> Value 
         "agent": summary.routing.agent,
         "branches": summary.open_branches.iter().map(branch).collect::<Vec<_>>(),
         "priority": summary.priority(),
+        "due": summary.plan.due,
+        "overdue": summary.is_overdue(now),
+        "milestone": summary.plan.milestone,
+        "links": summary.plan.links.iter().map(link_value).collect::<Vec<_>>(),
+        "checklist": (boxes.total() > 0).then(|| json!({"done": boxes.done, "total": boxes.total()})),
         "entered": summary.gate.as_ref().map(|open| at(open.entered)),
         "created": at(summary.created),
         "updated": at(summary.updated),

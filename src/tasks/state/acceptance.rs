@@ -207,7 +207,6 @@ pub(crate) fn run_checks(
     let peoples = peoples_task(workspace, in_force, id, path)?;
     let peoples = peoples.ok_or_else(|| no_persons_version(id))?;
     let (mut results, mut failures) = (CheckResults::default(), Vec::new());
-    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     if checks.contains(&GateCheck::Tests) {
         let tests = peoples.tests?;
         ensure_trusted(workspace, in_force, path, file, &tests)?;
@@ -231,7 +230,7 @@ pub(crate) fn run_checks(
     }
     if checks.contains(&GateCheck::Checklist) {
         let (done, open) = open_items(&checklist(file.body()), &checklist(peoples.file.body()));
-        let count = ChecklistCount { done: number(done), open: number(open.len()) };
+        let count = ChecklistCount::of(done, open.len());
         failures.extend(open.into_iter().map(|item| format!("open: {}", one_line(&item))));
         results.checklist = Some(count);
     }
@@ -294,6 +293,14 @@ fn is_claimed(file: &TaskFile) -> bool {
 pub(crate) struct ChecklistItem {
     pub text: String,
     pub is_done: bool,
+}
+
+/// Returns how many boxes a task's text has. Most have none, and are not parsed.
+pub(crate) fn count_boxes(body: &str) -> ChecklistCount {
+    let has_box = body.contains("[ ]") || body.contains("[x]") || body.contains("[X]");
+    let items = if has_box { checklist(body) } else { Vec::new() };
+    let done = items.iter().filter(|item| item.is_done).count();
+    ChecklistCount::of(done, items.len() - done)
 }
 
 /// Returns the boxes of a task's text.

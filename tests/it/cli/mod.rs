@@ -3,3 +3,4 @@
 mod editors;
 mod printed_commands;
 mod usage;
+mod verbs;

@@ -345,12 +345,12 @@ impl TestEnvironment {
 
     /// Makes a task and returns its id.
     pub(crate) fn new_task(&self, args: &[&str]) -> String {
-        let mut command = self.aof_command(&["task", "new"]);
+        let mut command = self.aof_command(&["new"]);
         let output = command.args(args).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(
             output.status.success(),
-            "task new {args:?}: {}",
+            "new {args:?}: {}",
             String::from_utf8_lossy(&output.stderr)
         );
         text.split(':').next().unwrap().to_owned()

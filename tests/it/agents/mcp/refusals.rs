@@ -518,7 +518,7 @@ fn a_task_that_was_changed_by_hand_waits_for_a_person() {
     assert_snapshot!(shown(&env, &told), @r#"
     {
       "error": "task_frozen",
-      "message": "`tasks/AOF-xxxxx.md` was changed by hand in what the engine keeps: gate\n\nsee the change with `git diff HEAD -- tasks/AOF-xxxxx.md` and take it back with `git restore --source=HEAD --staged --worktree tasks/AOF-xxxxx.md`; if you meant to move the task, do that first, then `aof task override AOF-xxxxx --to GATE --reason \"...\"`\n\nNo call mends this: tell the person you work for.",
+      "message": "`tasks/AOF-xxxxx.md` was changed by hand in what the engine keeps: gate\n\nsee the change with `git diff HEAD -- tasks/AOF-xxxxx.md` and take it back with `git restore --source=HEAD --staged --worktree tasks/AOF-xxxxx.md`; if you meant to move the task, do that first, then `aof override AOF-xxxxx --to GATE --reason \"...\"`\n\nNo call mends this: tell the person you work for.",
       "task": "AOF-xxxxx",
       "path": "tasks/AOF-xxxxx.md",
       "fields": [

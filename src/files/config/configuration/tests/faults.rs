@@ -33,6 +33,24 @@ teams: []
 ";
 
 #[test]
+fn a_time_zone_is_known_to_the_program_not_to_the_machine() {
+    assert_snapshot!(bad(&[("project.yaml", "project: {timezone: Europe/Bremen}\n")]), @"
+    error[invalid_value]: `Europe/Bremen` is not a time zone
+     --> project.yaml:1:21
+      |
+    1 | project: {timezone: Europe/Bremen}
+      |                     ^^^^^^^^^^^^^
+      |
+      = help: write its IANA name, as in `Europe/Berlin`
+    ");
+    for zone in ["UTC", "Europe/Berlin", "America/Sao_Paulo"] {
+        let project =
+            good(&[("project.yaml", &format!("project: {{timezone: {zone}}}\n"))]).project;
+        assert_eq!(project.timezone.iana_name(), Some(zone));
+    }
+}
+
+#[test]
 fn everything_wrong_with_a_project_is_said_at_once() {
     assert_snapshot!(bad(&[("project.yaml", WRONG_PROJECT)]), @"
     error[unknown_field]: `project` has no field `nam`

@@ -1,0 +1,162 @@
+//! What people plan of a task: how urgent it is, when it is due, which milestone it belongs to, and its links.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::str::FromStr;
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
+
+use super::Timestamp;
+use super::words::words;
+
+/// A person's plan of a task.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Plan {
+    /// The word in the file, which may be no priority.
+    pub priority: Option<String>,
+    pub due: Option<Due>,
+    pub milestone: Option<String>,
+    pub links: Vec<Link>,
+}
+
+words!(
+    /// How urgent a task is, the most urgent first.
+    Priority, "a priority", {
+        /// Before everything else.
+        Critical = "critical",
+        /// Before the usual.
+        High = "high",
+        /// The usual.
+        Medium = "medium",
+        /// When nothing else waits.
+        Low = "low",
+    }
+);
+
+/// When a task is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Due {
+    /// At the end of that day, in the project's time zone.
+    Day(Date),
+    At(Timestamp),
+}
+
+/// A text that is no due date.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{}` is not a due date; write a day, as in `2026-12-01`, or a time with its zone, as in `2026-12-01T10:00:00Z`", .0.escape_debug())]
+pub struct DueFault(String);
+
+impl Due {
+    /// Returns the time from which on the task is late.
+    pub fn ends(self, zone: &TimeZone) -> Timestamp {
+        match self {
+            Self::At(at) => at,
+            // A time zone may skip midnight: then the next day begins later.
+            Self::Day(day) => day
+                .tomorrow()
+                .and_then(|next| next.to_zoned(zone.clone()))
+                .map_or(Timestamp::MAX, |midnight| midnight.timestamp()),
+        }
+    }
+}
+
+impl FromStr for Due {
+    type Err = DueFault;
+
+    fn from_str(text: &str) -> Result<Self, DueFault> {
+        // Other forms of dates, as in `20261201`, look like numbers.
+        let is_day = text.len() == 10 && text.as_bytes()[4] == b'-' && text.as_bytes()[7] == b'-';
+        let due = if is_day { text.parse().map(Self::Day) } else { text.parse().map(Self::At) };
+        due.map_err(|_| DueFault(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Due {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Day(day) => write!(f, "{day}"),
+            Self::At(at) => write!(f, "{at}"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Due {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <std::borrow::Cow<'_, str>>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// A link to a pull request, a document or the like.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    pub title: Option<String>,
+    /// A URL, or a path.
+    pub url: String,
+}
+
+impl FromStr for Link {
+    type Err = Infallible;
+
+    fn from_str(url: &str) -> Result<Self, Infallible> {
+        Ok(Self { title: None, url: url.to_owned() })
+    }
+}
+
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.title {
+            Some(title) => write!(f, "{title}: {}", self.url),
+            None => f.write_str(&self.url),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_lasts_until_its_end_in_the_zone() {
+        let zone = |name: &str| jiff::tz::TimeZoneDatabase::bundled().get(name).unwrap();
+        for (due, name, end) in [
+            ("2026-12-01", "UTC", "2026-12-02T00:00:00Z"),
+            ("2026-12-01", "Europe/Berlin", "2026-12-01T23:00:00Z"),
+            ("2026-12-01", "Pacific/Kiritimati", "2026-12-01T10:00:00Z"),
+            // Clocks go back, and the day has 25 hours; clocks go forward, and it has 23.
+            ("2026-10-25", "Europe/Berlin", "2026-10-25T23:00:00Z"),
+            ("2026-03-29", "Europe/Berlin", "2026-03-29T22:00:00Z"),
+            // The next day begins at one o'clock.
+            ("2018-11-03", "America/Sao_Paulo", "2018-11-04T03:00:00Z"),
+            ("2026-12-01T10:00:00+02:00", "Europe/Berlin", "2026-12-01T08:00:00Z"),
+            ("9999-12-31", "UTC", "9999-12-30T22:00:00.999999999Z"),
+        ] {
+            let ends = due.parse::<Due>().unwrap().ends(&zone(name));
+            assert_eq!(ends.to_string(), end, "{due} {name}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_day_and_no_time_is_refused() {
+        for text in [
+            "",
+            "tomorrow",
+            "2026-02-30",
+            "2026-13-01",
+            "2026-12-1",
+            "20261201",
+            "2026-12-01T10:00",
+            "2026-12-01 10:00:00",
+            "01.12.2026",
+            "٢٠٢٦-12",
+        ] {
+            assert!(text.parse::<Due>().is_err(), "{text}");
+        }
+        assert_eq!(
+            "2026-12-01T10:00+01:00".parse::<Due>().unwrap().to_string(),
+            "2026-12-01T09:00:00Z"
+        );
+    }
+}
