@@ -503,7 +503,7 @@ fn with_table(text: &str, server: &Value) -> Result<String, UnmergeableFile> {
     let own = own.as_table_like_mut().ok_or_else(|| not_table(&format!("{SERVERS}.{NAME}")))?;
     for (key, value) in start_members(server) {
         let words = value.as_array().into_iter().flatten().filter_map(Value::as_str);
-        let words = || Array::from_iter(words).into();
+        let words = || words.collect::<Array>().into();
         set_toml(own, key, value.as_str().map_or_else(words, Into::into));
     }
     let merged = document.to_string();

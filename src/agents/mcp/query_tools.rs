@@ -220,10 +220,11 @@ pub(crate) fn status(project: &OpenProject<'_>, _: &Arguments) -> Result<Value, 
         issue.fix = in_tools(&issue.fix);
     }
     let mut value = overview_value(&all);
-    if let Some(unknown) = project.agent().err().filter(|_| !project.only_looks()) {
-        let issue =
-            json!({"code": unknown.code(), "problem": unknown.problem(), "fix": unknown.fix()});
-        value["attention"].as_array_mut().into_iter().for_each(|all| all.insert(0, issue.clone()));
+    if let Some(unknown) = project.agent().err().filter(|_| !project.only_looks())
+        && let Value::Array(attention) = &mut value["attention"]
+    {
+        let (code, problem, fix) = (unknown.code(), unknown.problem(), unknown.fix());
+        attention.insert(0, json!({"code": code, "problem": problem, "fix": fix}));
     }
     let agent = project.viewer();
     let roles: Vec<&RoleId> =
