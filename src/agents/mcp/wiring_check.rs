@@ -97,8 +97,7 @@ fn identify(setup: &ServerSetup, report: &mut WiringReport) {
     let rules = project.rules();
     let acting = if setup.read_only { None } else { project.agent().err() };
     let Some(agent) = project.viewer() else {
-        acting.iter().for_each(|error| report.add_error(error));
-        return;
+        return acting.map_or((), |error| report.add_error(&error));
     };
     report.roles = rules.org.roles_of(&agent).map(ToString::to_string).collect();
     report.gates = gates(rules, &agent);
