@@ -397,8 +397,7 @@ fn in_a_linked_worktree_what_is_set_up_is_named_where_it_is() {
     for (folder, branch) in [("../linked", "one"), ("linked", "two")] {
         env.git(&["worktree", "add", "--quiet", "-b", branch, folder]);
         let said = env.aof(&["-C", folder, "init"]).success().stdout;
-        for line in ["  $PROJECT/.git/config  merges", "  $PROJECT/.git/hooks/pre-commit  guards"]
-        {
+        for line in ["  $PROJECT/.git/config  merges", "  $PROJECT/.git/hooks/pre-commit  guards"] {
             assert!(said.contains(line), "{said}");
         }
         env.git(&["config", "--remove-section", "merge.aof"]);
