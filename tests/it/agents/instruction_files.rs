@@ -47,9 +47,7 @@ fn a_new_project_has_them_in_a_commit_of_their_own() {
     assert_eq!(env.read("CLAUDE.md"), "@AGENTS.md\n");
     // What the block tells them to do can be done.
     let block = env.read("AGENTS.md");
-    for command in
-        ["task next", "task brief", "task complete", "task release", "org show", "why", "man"]
-    {
+    for command in ["next", "task brief", "complete", "release", "new", "org show", "why", "man"] {
         assert!(block.contains(&format!("`aof {command}")), "{command}");
         let mut words: Vec<&str> = command.split(' ').collect();
         words.push("--help");
