@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use serde_json::{Value, json};
-use unicode_width::UnicodeWidthChar;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::cli::render::changes;
-use crate::cli::render::table::fitting;
-use crate::cli::{CYAN, CliResult, Session, YELLOW, dim, first_of, styled, width};
+use crate::cli::render::table::{cut, fitting};
+use crate::cli::{CYAN, CliResult, Session, YELLOW, dim, styled, width};
 use crate::files::printable::one_line;
 use crate::tasks::headers::list::{Filter, Sort, list};
 use crate::tasks::headers::listing::{SearchField, read_file};
@@ -16,6 +16,9 @@ use crate::tasks::headers::summary::{TaskSummary, summary_value};
 
 /// How wide an excerpt is at most.
 const WIDEST: usize = 120;
+/// The least room for a title.
+const NARROWEST: usize = 16;
+const GAP: &str = "  ";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct SearchArgs {
@@ -81,15 +84,12 @@ const INDENT: &str = "    ";
 
 /// Returns the line of a task: id, title, and where it stands.
 fn headline(query: &Query, task: &TaskSummary) -> String {
-    let title = one_line(&task.title);
-    let place: Vec<&str> =
-        task.current_gate().map(|gate| gate.as_str()).into_iter().chain([task.state()]).collect();
-    format!(
-        "{}  {}  {}\n",
-        styled(CYAN, &task.id),
-        highlighted(&title, &query.marks(&title)),
-        dim(first_of(&place, place.len()))
-    )
+    let gate = task.current_gate().map(|gate| format!("{gate}, ")).unwrap_or_default();
+    let place = format!("{gate}{}", task.state());
+    let others = task.id.as_str().len() + place.width() + 2 * GAP.len();
+    let title = cut(&one_line(&task.title), width().saturating_sub(others).max(NARROWEST));
+    let marked = highlighted(&title, &query.marks(&title));
+    format!("{}{GAP}{marked}{GAP}{}\n", styled(CYAN, &task.id), dim(place))
 }
 
 /// Returns a part of the text around the first match, in that many columns, with where the matches are in it.
