@@ -214,9 +214,10 @@ impl TaskTexts {
 fn match_of(id: &TaskId, text: &TaskText, terms: &[Finder<'_>]) -> Option<Match> {
     let mut all = Match { score: 0, field: SearchField::Id };
     for term in terms {
-        let (field, worth) = match is_id(id, term.needle()) {
-            true => (SearchField::Id, SearchField::Id.worth(true)),
-            false => text.find(term)?,
+        let (field, worth) = if is_id(id, term.needle()) {
+            (SearchField::Id, SearchField::Id.worth(true))
+        } else {
+            text.find(term)?
         };
         all = Match { score: all.score + worth, field: all.field.max(field) };
     }
