@@ -1,5 +1,6 @@
 //! Asks a person at the terminal to decide at a gate: yes, no with what to fix, show the diff, or later. Returns a completion.
 
+use std::cell::Cell;
 use std::io::{self, BufRead, Write};
 use std::path::Path;
 use std::process::Command;
@@ -26,16 +27,43 @@ enum PromptAnswer {
     Later,
 }
 
-/// Asks the person for a decision. Returns nothing if they may not decide, or leave it for later.
+/// The usual summary of an approval.
+pub(crate) const APPROVED: &str = "Approved";
+
+/// What a person said to a question.
+pub(crate) enum PersonReply {
+    Completion(Box<Completion>),
+    Later,
+    /// The input has ended, or the run is to stop.
+    Ended,
+}
+
+/// Returns the outcome that approves the work: `complete`, or the decision of that name.
+pub(crate) fn approving(outcomes: &[Outcome]) -> Option<&Outcome> {
+    meant(outcomes, &["complete", "approve", "approved"])
+}
+
+/// Returns the outcome that rejects the work: `needs_review`, or the decision of that name.
+pub(crate) fn rejecting(outcomes: &[Outcome]) -> Option<&Outcome> {
+    meant(outcomes, &["needs_review", "reject", "rejected"])
+}
+
+fn meant<'o>(outcomes: &'o [Outcome], words: &[&str]) -> Option<&'o Outcome> {
+    let mut found = words.iter().map(|word| outcomes.iter().find(|own| own.is_meant_by(word)));
+    found.find_map(|outcome| outcome)
+}
+
+/// Asks the person for a decision; `wanted` is the outcome that they named already.
 pub(crate) fn ask(
     output: Output,
     person: &AgentId,
     project: &Path,
     asked: &PersonQuestion<'_>,
+    wanted: Option<&Outcome>,
     stop: &AtomicBool,
-) -> Option<Completion> {
+) -> PersonReply {
     if !asked.opening.agents.contains(person) {
-        return None;
+        return PersonReply::Later;
     }
     match asked.refused {
         Some(refused) => {
@@ -46,17 +74,22 @@ pub(crate) fn ask(
     }
     let outcomes: Vec<Outcome> =
         asked.context.outcomes.iter().map(|(outcome, _)| outcome.clone()).collect();
-    let terminal = Terminal { output, stop };
-    loop {
-        let line = terminal.line(&question(&outcomes))?;
-        match answer(&outcomes, &line) {
-            Some(PromptAnswer::Later) => return None,
+    let terminal = Terminal { output, stop, has_ended: Cell::new(false) };
+    let completion = loop {
+        let Some(line) = terminal.line(&question(&outcomes, wanted)) else { break None };
+        match answer(&outcomes, wanted, &line) {
+            Some(PromptAnswer::Later) => break None,
             Some(PromptAnswer::Diff) => show_diff(output, project, asked.path),
             Some(PromptAnswer::Outcome(outcome)) => {
-                return terminal.completion(person, asked, &outcome);
+                break terminal.completion(person, asked, &outcome);
             }
             None => output.say(format!("`{}` is none of these", inert(&line))),
         }
+    };
+    match completion {
+        Some(completion) => PersonReply::Completion(Box::new(completion)),
+        None if terminal.has_ended.get() => PersonReply::Ended,
+        None => PersonReply::Later,
     }
 }
 
@@ -78,33 +111,39 @@ fn show_task(output: Output, asked: &PersonQuestion<'_>) {
     }
 }
 
-fn question(outcomes: &[Outcome]) -> String {
+fn question(outcomes: &[Outcome], wanted: Option<&Outcome>) -> String {
+    if let Some(wanted) = wanted {
+        return format!("{wanted}: [y]es, [d]iff, [l]ater? ");
+    }
+    let (approving, rejecting) = (approving(outcomes), rejecting(outcomes));
     let words = outcomes.iter().filter_map(|outcome| match outcome {
-        Outcome::Complete => Some("[y]es"),
-        Outcome::NeedsReview => Some("[n]o"),
+        own if Some(own) == approving => Some("[y]es"),
+        own if Some(own) == rejecting => Some("[n]o"),
         Outcome::Decision(_) => Some(outcome.as_str()),
         _ => None,
     });
     format!("{}, blocked, [d]iff, [l]ater? ", words.collect::<Vec<_>>().join(", "))
 }
 
-fn answer(outcomes: &[Outcome], line: &str) -> Option<PromptAnswer> {
+fn answer(outcomes: &[Outcome], wanted: Option<&Outcome>, line: &str) -> Option<PromptAnswer> {
     let word = line.trim().to_lowercase();
-    let word = match word.as_str() {
-        "d" | "diff" => return Some(PromptAnswer::Diff),
-        "l" | "later" | "" => return Some(PromptAnswer::Later),
-        "y" | "yes" => "complete",
-        "n" | "no" => "needs_review",
-        word => word,
+    let outcome = match (word.as_str(), wanted) {
+        ("d" | "diff", _) => return Some(PromptAnswer::Diff),
+        ("l" | "later" | "", _) => return Some(PromptAnswer::Later),
+        ("n" | "no", Some(_)) => return Some(PromptAnswer::Later),
+        ("y" | "yes", Some(_)) => wanted,
+        ("y" | "yes", None) => approving(outcomes),
+        ("n" | "no", None) => rejecting(outcomes),
+        (word, _) => outcomes.iter().find(|outcome| outcome.is_meant_by(word)),
     };
-    let outcome = outcomes.iter().find(|outcome| outcome.is_meant_by(word))?;
-    Some(PromptAnswer::Outcome(outcome.clone()))
+    Some(PromptAnswer::Outcome(outcome?.clone()))
 }
 
 /// Where the person types.
 struct Terminal<'a> {
     output: Output,
     stop: &'a AtomicBool,
+    has_ended: Cell<bool>,
 }
 
 impl Terminal<'_> {
@@ -117,16 +156,17 @@ impl Terminal<'_> {
     ) -> Option<Completion> {
         let before = asked.refused.map(|refused| &refused.completion);
         let before = before.filter(|before| before.outcome.as_deref() == Some(outcome.as_str()));
-        let blockers = match outcome {
-            Outcome::NeedsReview | Outcome::Blocked => {
-                self.blockers(before.and_then(|before| before.blockers.as_ref()))?
-            }
-            _ => Vec::new(),
+        let outcomes: Vec<Outcome> =
+            asked.context.outcomes.iter().map(|(outcome, _)| outcome.clone()).collect();
+        let blockers = if *outcome == Outcome::Blocked || Some(outcome) == rejecting(&outcomes) {
+            self.blockers(before.and_then(|before| before.blockers.as_ref()))?
+        } else {
+            Vec::new()
         };
         let outputs = self.outputs(asked, outcome, before.map(|before| &before.outputs))?;
         let usual = before.and_then(|before| before.summary.clone()).or(blockers.first().cloned());
         let usual = usual.unwrap_or_else(|| match outcome {
-            Outcome::Complete => "Approved".to_owned(),
+            own if Some(own) == approving(&outcomes) => APPROVED.to_owned(),
             outcome => format!("Decided: {outcome}"),
         });
         let summary = self.line(&format!("Summary ({}): ", one_line(&usual)))?;
@@ -222,19 +262,20 @@ impl Terminal<'_> {
             let read = io::stdin().lock().read_until(b'\n', &mut line);
             drop(sender.send(read.map(|_| line)));
         });
-        loop {
+        let line = loop {
             match lines.recv_timeout(TICK) {
-                Ok(Ok(line)) if line.is_empty() => return None,
-                Ok(Ok(line)) => return Some(String::from_utf8_lossy(&line).trim().to_owned()),
+                Ok(Ok(line)) => break (!line.is_empty()).then_some(line),
                 Ok(Err(cause)) => {
                     let warning = yellow("warning:");
                     self.output.say(format!("{warning} cannot read from here: {cause}"));
-                    return None;
+                    break None;
                 }
                 Err(RecvTimeoutError::Timeout) if !self.stop.load(Ordering::Relaxed) => {}
-                Err(_) => return None,
+                Err(_) => break None,
             }
-        }
+        };
+        self.has_ended.set(line.is_none());
+        Some(String::from_utf8_lossy(&line?).trim().to_owned())
     }
 }
 
@@ -290,7 +331,7 @@ mod tests {
         let outcomes: Vec<Outcome> = ["complete", "needs_review", "blocked", "Ship_It"]
             .map(|word| word.parse().unwrap())
             .into();
-        let meant = |line: &str| match answer(&outcomes, line) {
+        let meant = |line: &str| match answer(&outcomes, None, line) {
             Some(PromptAnswer::Outcome(outcome)) => outcome.to_string(),
             Some(other) => format!("{other:?}"),
             None => "nothing".to_owned(),
@@ -311,7 +352,20 @@ mod tests {
                 "nothing"
             ]
         );
-        assert_eq!(answer(&outcomes[3..], "y"), None, "a gate that decides has no yes");
-        assert_eq!(question(&outcomes), "[y]es, [n]o, Ship_It, blocked, [d]iff, [l]ater? ");
+        assert_eq!(answer(&outcomes[3..], None, "y"), None, "a gate that decides has no yes");
+        assert_eq!(question(&outcomes, None), "[y]es, [n]o, Ship_It, blocked, [d]iff, [l]ater? ");
+    }
+
+    #[test]
+    fn decisions_of_that_name_are_yes_and_no() {
+        let outcomes: Vec<Outcome> =
+            ["Approved", "rejected", "later_on"].map(|word| word.parse().unwrap()).into();
+        assert_eq!(question(&outcomes, None), "[y]es, [n]o, later_on, blocked, [d]iff, [l]ater? ");
+        let outcome = |at: usize| Some(PromptAnswer::Outcome(outcomes[at].clone()));
+        assert_eq!(answer(&outcomes, None, "y"), outcome(0));
+        assert_eq!(answer(&outcomes, None, "no"), outcome(1));
+        assert_eq!(answer(&outcomes, Some(&outcomes[1]), "y"), outcome(1));
+        assert_eq!(answer(&outcomes, Some(&outcomes[1]), "n"), Some(PromptAnswer::Later));
+        assert_eq!(question(&outcomes, Some(&outcomes[1])), "rejected: [y]es, [d]iff, [l]ater? ");
     }
 }
