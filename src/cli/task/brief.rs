@@ -10,13 +10,14 @@ use crate::cli::{
     is_named_by_environment, now, words,
 };
 use crate::dispatch::next::{self, Next, Wanted};
-use crate::domain::{AgentId, Outcome, RoleId, Ticket, listed};
+use crate::domain::{AgentId, Outcome, RoleId, Ticket, TypedTask, listed};
 use crate::files::printable::one_line;
 use crate::files::task_file::{Origin, TaskFile};
 use crate::project::rule_lookup::check_agent;
 use crate::rules::brief::{GateContext, Statement};
 use crate::rules::template::as_text;
 use crate::rules::{Rules, Workplace, branch_of};
+use crate::tasks::headers::lookup;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::state::acceptance::test_lines;
 use crate::tasks::view::brief::{
@@ -30,7 +31,7 @@ use crate::tasks::view::task_view::{brief_of, changed_value, warnings_value};
 pub(crate) struct BriefArgs {
     /// The task, as in `AOF-abc`, or a branch of it, as in `AOF-abc@3/security`
     #[arg(value_name = "ID")]
-    ticket: Ticket,
+    task: TypedTask,
     /// For people, or for a prompt
     #[arg(long, value_name = "FORM", default_value = "text", value_parser = words(FORMATS))]
     format: BriefFormat,
@@ -70,7 +71,7 @@ pub(crate) struct NextArgs {
 pub(crate) struct ClaimArgs {
     /// The task, as in `AOF-abc`, or a branch of it, as in `AOF-abc@3/security`
     #[arg(value_name = "ID")]
-    ticket: Ticket,
+    task: TypedTask,
     #[command(flatten)]
     offline_option: OfflineOption,
     #[command(flatten)]
@@ -81,9 +82,10 @@ pub(crate) struct ClaimArgs {
 
 pub(crate) fn run(session: &Session, args: &BriefArgs) -> CliResult {
     let workspace = session.workspace("task brief")?;
-    let (file, context, in_force) = task_brief(&workspace, &args.ticket)?;
+    let ticket = lookup::ticket(&workspace, &args.task)?;
+    let (file, context, in_force) = task_brief(&workspace, &ticket)?;
     session.warn_of_rules(&in_force);
-    warn_of_visit(session, &args.ticket, &file.task);
+    warn_of_visit(session, &ticket, &file.task);
     if file.origin == Origin::HandMade {
         session.warn(&format!("{} is {}", file.task.id, not_adopted(Some(&context.gate))));
     }
@@ -215,9 +217,10 @@ pub(crate) fn claim(session: &Session, args: &ClaimArgs) -> CliResult {
     workspace.network = args.offline_option.network();
     let agent = session.agent(&workspace, &in_force, args.who.agent.as_ref())?;
     let mode = args.dry_run_option.mode();
-    let changed = next::claim_named(&workspace, &in_force, &args.ticket, &agent, mode)?;
+    let given = lookup::ticket(&workspace, &args.task)?;
+    let changed = next::claim_named(&workspace, &in_force, &given, &agent, mode)?;
     let task = &changed.after.task;
-    let branch = args.ticket.branch.clone();
+    let branch = given.branch;
     let branch = branch.or_else(|| branch_of(&in_force.rules, task, &agent));
     let ticket = task.ticket_of(branch.as_ref());
     show_next(session, &in_force.rules, &agent, &changed, &ticket, mode);

@@ -12,7 +12,9 @@ use crate::cli::{
     current_session, key_value, now, object, text_input,
 };
 use crate::dispatch::workplaces::openings;
-use crate::domain::{AgentId, Completion, CompletionId, GateId, Map, Outcome, Ticket, listed};
+use crate::domain::{
+    AgentId, Completion, CompletionId, GateId, Map, Outcome, Ticket, TypedTask, listed,
+};
 use crate::files::printable::one_line;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -23,6 +25,7 @@ use crate::system::terminal::all_quoted;
 use crate::tasks::complete::{
     Signing, add_text, complete, complete_signed, note_run, note_session,
 };
+use crate::tasks::headers::lookup;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::state::task_state::TaskState;
 use crate::tasks::view::brief::task_brief;
@@ -108,7 +111,7 @@ pub(crate) struct BlockArgs {
 pub(crate) struct CompletionArgs {
     /// The task, or one visit or branch of it, as in `AOF-abc`, `AOF-abc@3` or `AOF-abc@3/security`
     #[arg(value_name = "ID")]
-    ticket: Ticket,
+    task: TypedTask,
     /// The gate that you mean: where another one is open by now, nothing is done
     #[arg(long, value_name = "GATE")]
     gate: Option<GateId>,
@@ -200,7 +203,8 @@ fn perform(
     let rules = &in_force.rules;
     let agent = session.agent(&workspace, &in_force, args.who.agent.as_ref())?;
     let mode = args.dry_run_option.mode();
-    let mut completion = completion(args, agent)?;
+    let given = &lookup::ticket(&workspace, &args.task)?;
+    let mut completion = completion(args, given, agent)?;
     let outcomes = outcomes_here(&workspace, rules, &completion)?;
     fill(&outcomes, &mut completion);
     let asks = Session::at_terminal() && !session.output.is_json();
@@ -213,7 +217,7 @@ fn perform(
         let signing = args.signing.signing();
         match ask_here(session, &mut workspace, &completion, signing, mode)? {
             PersonAnswer::Completed(changed) => {
-                report(session, rules, &args.ticket, &changed, mode);
+                report(session, rules, given, &changed, mode);
                 return Ok(ExitCode::SUCCESS);
             }
             PersonAnswer::Later | PersonAnswer::Ended => {
@@ -237,8 +241,9 @@ fn perform(
     if wants_editor(&completion) && asks {
         // A completion that is refused for other reasons is refused before anybody writes a text.
         let seen = complete(&workspace, &with_any_text(&completion), DryRun::Yes);
-        let seen =
-            seen.map_err(|error| refused(args, verb, &workspace, rules, &completion.agent, error))?;
+        let seen = seen.map_err(|error| {
+            refused((args, given), verb, &workspace, rules, &completion.agent, error)
+        })?;
         // The text is for the visit that the person sees, even if it ends while they write.
         if let Some(file) = seen.before.filter(|_| completion.ticket.visit.is_none()) {
             completion.ticket =
@@ -258,9 +263,9 @@ fn perform(
         if let Some(Ok(path)) = kept {
             session.output.say(format!("what you wrote is kept in `{}`", path.display()));
         }
-        refused(args, verb, &workspace, rules, &completion.agent, error)
+        refused((args, given), verb, &workspace, rules, &completion.agent, error)
     })?;
-    report(session, rules, &args.ticket, &completed, mode);
+    report(session, rules, given, &completed, mode);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -406,14 +411,13 @@ pub(super) fn report(
 
 /// Returns the error of a refused completion, with the beginning of a command that would be accepted: it names the open visit.
 fn refused(
-    args: &CompletionArgs,
+    (args, given): (&CompletionArgs, &Ticket),
     verb: CompletionVerb,
     workspace: &Workspace,
     rules: &Rules,
     agent: &AgentId,
     error: ProjectError,
 ) -> CliError {
-    let given = &args.ticket;
     let lacks_blockers = matches!(
         error,
         ProjectError::Refused(Refusal::MissingBlockers { .. } | Refusal::EmptyBlockers { .. })
@@ -436,7 +440,7 @@ fn refused(
 
 /// Returns the command as it was given, with that ticket in place of the task's id.
 fn same_command(args: &CompletionArgs, ticket: &Ticket) -> String {
-    let (given, ticket) = (args.ticket.to_string(), ticket.to_string());
+    let (given, ticket) = (args.task.to_string(), ticket.to_string());
     let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     let mut words: Vec<String> = words.collect();
     if let Some(word) = words.iter_mut().find(|word| **word == given) {
@@ -481,7 +485,7 @@ pub(super) fn blank(ticket: Ticket, agent: AgentId) -> CliResult<Completion> {
     })
 }
 
-fn completion(args: &CompletionArgs, agent: AgentId) -> CliResult<Completion> {
+fn completion(args: &CompletionArgs, ticket: &Ticket, agent: AgentId) -> CliResult<Completion> {
     let mut completion = Completion {
         gate: args.gate.clone(),
         summary: args.summary.clone(),
@@ -489,7 +493,7 @@ fn completion(args: &CompletionArgs, agent: AgentId) -> CliResult<Completion> {
         rejection_notes: args.notes.clone(),
         outputs: object(&args.outputs),
         metadata: object(&args.metadata),
-        ..blank(args.ticket.clone(), agent)?
+        ..blank(ticket.clone(), agent)?
     };
     if let Some(id) = &args.id {
         completion.id = id.clone();
@@ -499,7 +503,7 @@ fn completion(args: &CompletionArgs, agent: AgentId) -> CliResult<Completion> {
     }
     note_session(&mut completion, current_session().as_deref());
     // A completion of another task does not belong to the run.
-    if let Some((_, run)) = current_run().filter(|(ticket, _)| ticket.task == args.ticket.task) {
+    if let Some((_, run)) = current_run().filter(|(own, _)| own.task == ticket.task) {
         note_run(&mut completion, &run);
     }
     Ok(completion)

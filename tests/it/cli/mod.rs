@@ -2,5 +2,6 @@
 
 mod editors;
 mod printed_commands;
+mod task_ids;
 mod usage;
 mod verbs;
