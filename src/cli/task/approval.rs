@@ -4,17 +4,29 @@ use std::cell::Cell;
 use std::io::{self, BufRead, Write};
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use crate::agents::runner::PersonQuestion;
-use crate::cli::{Output, bold, cyan, dim, now, red, value_of, yellow};
-use crate::domain::{AgentId, Completion, Map, Outcome};
+use crate::agents::runner::{PersonQuestion, Refused};
+use crate::cli::{
+    CliError, CliResult, Output, Session, bold, cyan, dim, now, red, value_of, yellow,
+};
+use crate::dispatch::workplaces::openings;
+use crate::domain::{AgentId, Completion, Map, Outcome, Ticket};
 use crate::files::printable::{inert, one_line};
+use crate::project::error::ProjectError;
+use crate::project::workspace::Workspace;
+use crate::rules::{RefusalKind, Rules, branch_of};
 use crate::storage::ProjectPath;
 use crate::storage::random::ulid;
+use crate::system::terminal;
+use crate::tasks::complete::{Signing, complete_signed};
+use crate::tasks::plan::{Changed, DryRun};
+use crate::tasks::view::brief::task_brief;
+use crate::tasks::view::task_view::show;
 
 /// How often a wait for a line checks whether the run has to stop.
 const TICK: Duration = Duration::from_millis(50);
@@ -29,6 +41,104 @@ enum PromptAnswer {
 
 /// The usual summary of an approval.
 pub(crate) const APPROVED: &str = "Approved";
+
+/// Returns whether gates check tasks by programs, which have to end with the command.
+pub(super) fn has_checks(rules: &Rules) -> bool {
+    let mut gates = rules.project.workflows.iter().flat_map(|workflow| &workflow.gates);
+    gates.any(|gate| !gate.check.is_empty())
+}
+
+/// Returns a completion that says nothing yet.
+pub(super) fn blank(ticket: Ticket, agent: AgentId) -> CliResult<Completion> {
+    Ok(Completion {
+        ticket,
+        gate: None,
+        agent,
+        outcome: None,
+        summary: None,
+        blockers: None,
+        rejection_notes: None,
+        outputs: Map::new(),
+        metadata: Map::new(),
+        body: None,
+        fields: None,
+        id: ulid(now())?,
+        signature: None,
+        facts: Box::default(),
+    })
+}
+
+/// What came of a question to a person.
+pub(super) enum PersonAnswer {
+    Completed(Box<Changed>),
+    Later,
+    /// The input has ended.
+    Ended,
+    /// They may not decide there now.
+    NotAsked,
+}
+
+/// Shows the work to the person at the terminal, and completes it as they answer; asks again where the rules refuse an answer.
+/// `completion` is what is known of the completion before; with an outcome, only that one is asked about.
+pub(super) fn ask_here(
+    session: &Session,
+    workspace: &mut Workspace,
+    completion: &Completion,
+    signing: Signing<'_>,
+    mode: DryRun,
+) -> CliResult<PersonAnswer> {
+    let stop = Arc::default();
+    if has_checks(&workspace.rules()?.rules) {
+        terminal::set_on_stop(&stop).map_err(|cause| CliError::input("signals", &cause))?;
+    }
+    let mut refused = None;
+    loop {
+        let (view, in_force) = show(workspace, &completion.ticket.task)?;
+        let task = &view.file.task;
+        let branch = completion.ticket.branch.clone();
+        let branch = branch.or_else(|| branch_of(&in_force.rules, task, &completion.agent));
+        let ticket = task.ticket_of(branch.as_ref());
+        let is_open = completion.ticket.visit.is_none_or(|visit| Some(visit) == ticket.visit);
+        let openings = openings(&in_force.rules, task);
+        let opening = openings.iter().find(|opening| opening.ticket == ticket).filter(|opening| {
+            is_open && opening.blockers.is_none() && opening.agents.contains(&completion.agent)
+        });
+        let Some(opening) = opening else { return Ok(PersonAnswer::NotAsked) };
+        let (file, context, _) = task_brief(workspace, &ticket)?;
+        let (file, path, context) = (&file, &view.path, &context);
+        let asked = PersonQuestion { opening, file, path, context, refused: refused.as_ref() };
+        let outcome = |word: &String| word.parse::<Outcome>().ok();
+        let wanted = completion.outcome.as_ref().and_then(outcome);
+        if wanted.as_ref().is_some_and(|own| context.outcomes.iter().all(|(one, _)| one != own)) {
+            return Ok(PersonAnswer::NotAsked);
+        }
+        let (person, root) = (&completion.agent, workspace.paths.root());
+        let reply = ask(session.output, person, root, &asked, wanted.as_ref(), &stop);
+        let answer = match reply {
+            PersonReply::Completion(answer) => answer,
+            PersonReply::Later => return Ok(PersonAnswer::Later),
+            PersonReply::Ended => return Ok(PersonAnswer::Ended),
+        };
+        let mut whole = Completion {
+            ticket,
+            outcome: answer.outcome,
+            summary: answer.summary,
+            blockers: answer.blockers,
+            ..completion.clone()
+        };
+        whole.outputs.extend(answer.outputs);
+        workspace.restart_wait(session.wait);
+        match complete_signed(workspace, &whole, signing, mode) {
+            Ok(changed) => return Ok(PersonAnswer::Completed(Box::new(changed))),
+            Err(ProjectError::Refused(refusal)) if refusal.kind() == RefusalKind::Refused => {
+                let fix = refusal.fix();
+                let why = ProjectError::Refused(refusal).to_string();
+                refused = Some(Refused { completion: whole, why, fix });
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
 
 /// What a person said to a question.
 pub(crate) enum PersonReply {
@@ -74,21 +184,21 @@ pub(crate) fn ask(
     }
     let outcomes: Vec<Outcome> =
         asked.context.outcomes.iter().map(|(outcome, _)| outcome.clone()).collect();
-    let terminal = Terminal { output, stop, has_ended: Cell::new(false) };
+    let prompt = Terminal { output, stop, has_ended: Cell::new(false) };
     let completion = loop {
-        let Some(line) = terminal.line(&question(&outcomes, wanted)) else { break None };
+        let Some(line) = prompt.line(&question(&outcomes, wanted)) else { break None };
         match answer(&outcomes, wanted, &line) {
             Some(PromptAnswer::Later) => break None,
             Some(PromptAnswer::Diff) => show_diff(output, project, asked.path),
             Some(PromptAnswer::Outcome(outcome)) => {
-                break terminal.completion(person, asked, &outcome);
+                break prompt.completion(person, asked, &outcome);
             }
             None => output.say(format!("`{}` is none of these", inert(&line))),
         }
     };
     match completion {
         Some(completion) => PersonReply::Completion(Box::new(completion)),
-        None if terminal.has_ended.get() => PersonReply::Ended,
+        None if prompt.has_ended.get() => PersonReply::Ended,
         None => PersonReply::Later,
     }
 }
@@ -171,20 +281,11 @@ impl Terminal<'_> {
         });
         let summary = self.line(&format!("Summary ({}): ", one_line(&usual)))?;
         Some(Completion {
-            ticket: asked.opening.ticket.clone(),
-            gate: None,
-            agent: person.clone(),
             outcome: Some(outcome.to_string()),
             summary: Some(if summary.is_empty() { usual } else { summary }),
             blockers: (!blockers.is_empty()).then_some(blockers),
-            rejection_notes: None,
             outputs,
-            metadata: Map::new(),
-            body: None,
-            fields: None,
-            id: ulid(now()).ok()?,
-            signature: None,
-            facts: Box::default(),
+            ..blank(asked.opening.ticket.clone(), person.clone()).ok()?
         })
     }
 

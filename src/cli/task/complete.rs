@@ -4,31 +4,25 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use super::actions;
-use super::approval::{self, APPROVED, PersonReply, approving, rejecting};
-use crate::agents::runner::{PersonQuestion, Refused};
+use super::approval::{APPROVED, PersonAnswer, approving, ask_here, blank, has_checks, rejecting};
 use crate::cli::length;
 use crate::cli::{
     ActingAgent, CliError, CliResult, DryRunOption, Session, SignWith, current_run,
-    current_session, key_value, now, object, text_input,
+    current_session, key_value, object, text_input,
 };
-use crate::dispatch::workplaces::openings;
 use crate::domain::{
-    AgentId, Completion, CompletionId, GateId, Map, Outcome, Ticket, TypedTask, listed,
+    AgentId, Completion, CompletionId, GateId, Outcome, Ticket, TypedTask, listed,
 };
 use crate::files::printable::one_line;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::rules::{Refusal, RefusalKind, Rules, Workplace, branch_of};
-use crate::storage::random::ulid;
+use crate::rules::{Refusal, Rules, Workplace, branch_of};
 use crate::system::terminal;
 use crate::system::terminal::all_quoted;
-use crate::tasks::complete::{
-    Signing, add_text, complete, complete_signed, note_run, note_session,
-};
+use crate::tasks::complete::{add_text, complete, complete_signed, note_run, note_session};
 use crate::tasks::headers::lookup;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::state::task_state::TaskState;
-use crate::tasks::view::brief::task_brief;
 use crate::tasks::view::task_view::{ended_ticket, ended_visits, gates_passed, show};
 
 /// The end of the text that opens in the editor.
@@ -73,7 +67,7 @@ pub(crate) struct ApproveArgs {
     #[command(flatten)]
     common: CompletionArgs,
     /// The summary; `Approved` without one
-    #[arg(value_name = "TEXT", conflicts_with = "summary", allow_hyphen_values = true)]
+    #[arg(value_name = "TEXT", conflicts_with = "summary")]
     text: Option<String>,
 }
 
@@ -88,7 +82,7 @@ pub(crate) struct RejectArgs {
     #[command(flatten)]
     common: CompletionArgs,
     /// What has to be fixed; a text for each thing
-    #[arg(value_name = "TEXT", allow_hyphen_values = true)]
+    #[arg(value_name = "TEXT")]
     texts: Vec<String>,
 }
 
@@ -102,7 +96,7 @@ pub(crate) struct BlockArgs {
     #[command(flatten)]
     common: CompletionArgs,
     /// What the work waits for; a text for each thing
-    #[arg(value_name = "TEXT", allow_hyphen_values = true)]
+    #[arg(value_name = "TEXT")]
     texts: Vec<String>,
 }
 
@@ -295,11 +289,6 @@ impl CompletionVerb {
     }
 }
 
-fn has_checks(rules: &Rules) -> bool {
-    let mut gates = rules.project.workflows.iter().flat_map(|workflow| &workflow.gates);
-    gates.any(|gate| !gate.check.is_empty())
-}
-
 /// Returns the outcomes of the open visit, or of the agent's branch of it; none where nobody can complete anything.
 fn outcomes_here(
     workspace: &Workspace,
@@ -312,78 +301,6 @@ fn outcomes_here(
     let branch = branch.or_else(|| branch_of(rules, task, &completion.agent));
     let place = Workplace::find(rules, task, branch.as_ref());
     Ok(place.map(|place| place.outcomes(rules)).unwrap_or_default())
-}
-
-/// What came of a question to a person.
-pub(super) enum PersonAnswer {
-    Completed(Box<Changed>),
-    Later,
-    /// The input has ended.
-    Ended,
-    /// They may not decide there now.
-    NotAsked,
-}
-
-/// Shows the work to the person at the terminal, and completes it as they answer; asks again where the rules refuse an answer.
-/// `completion` is what is known of the completion before; with an outcome, only that one is asked about.
-pub(super) fn ask_here(
-    session: &Session,
-    workspace: &mut Workspace,
-    completion: &Completion,
-    signing: Signing<'_>,
-    mode: DryRun,
-) -> CliResult<PersonAnswer> {
-    let stop = Arc::default();
-    if has_checks(&workspace.rules()?.rules) {
-        terminal::set_on_stop(&stop).map_err(|cause| CliError::input("signals", &cause))?;
-    }
-    let mut refused = None;
-    loop {
-        let (view, in_force) = show(workspace, &completion.ticket.task)?;
-        let task = &view.file.task;
-        let branch = completion.ticket.branch.clone();
-        let branch = branch.or_else(|| branch_of(&in_force.rules, task, &completion.agent));
-        let ticket = task.ticket_of(branch.as_ref());
-        let is_open = completion.ticket.visit.is_none_or(|visit| Some(visit) == ticket.visit);
-        let openings = openings(&in_force.rules, task);
-        let opening = openings.iter().find(|opening| opening.ticket == ticket).filter(|opening| {
-            is_open && opening.blockers.is_none() && opening.agents.contains(&completion.agent)
-        });
-        let Some(opening) = opening else { return Ok(PersonAnswer::NotAsked) };
-        let (file, context, _) = task_brief(workspace, &ticket)?;
-        let (file, path, context) = (&file, &view.path, &context);
-        let asked = PersonQuestion { opening, file, path, context, refused: refused.as_ref() };
-        let outcome = |word: &String| word.parse::<Outcome>().ok();
-        let wanted = completion.outcome.as_ref().and_then(outcome);
-        if wanted.as_ref().is_some_and(|own| context.outcomes.iter().all(|(one, _)| one != own)) {
-            return Ok(PersonAnswer::NotAsked);
-        }
-        let (person, root) = (&completion.agent, workspace.paths.root());
-        let reply = approval::ask(session.output, person, root, &asked, wanted.as_ref(), &stop);
-        let answer = match reply {
-            PersonReply::Completion(answer) => answer,
-            PersonReply::Later => return Ok(PersonAnswer::Later),
-            PersonReply::Ended => return Ok(PersonAnswer::Ended),
-        };
-        let mut whole = Completion {
-            ticket,
-            outcome: answer.outcome,
-            summary: answer.summary,
-            blockers: answer.blockers,
-            ..completion.clone()
-        };
-        whole.outputs.extend(answer.outputs);
-        workspace.restart_wait(session.wait);
-        match complete_signed(workspace, &whole, signing, mode) {
-            Ok(changed) => return Ok(PersonAnswer::Completed(Box::new(changed))),
-            Err(ProjectError::Refused(refusal)) if refusal.kind() == RefusalKind::Refused => {
-                let fix = refusal.fix();
-                let why = ProjectError::Refused(refusal).to_string();
-                refused = Some(Refused { completion: whole, why, fix });
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
 }
 
 /// Shows what a completion did.
@@ -463,26 +380,6 @@ fn ask_if_repeated(
     let seconds = u64::try_from(workspace.now().as_second() - at.as_second()).unwrap_or(0);
     let question = format!("You ended {gate} {} ago. Complete {open} too? [y/N] ", length(seconds));
     Ok(session.confirm(&question)?.then_some(ticket))
-}
-
-/// Returns a completion that says nothing yet.
-pub(super) fn blank(ticket: Ticket, agent: AgentId) -> CliResult<Completion> {
-    Ok(Completion {
-        ticket,
-        gate: None,
-        agent,
-        outcome: None,
-        summary: None,
-        blockers: None,
-        rejection_notes: None,
-        outputs: Map::new(),
-        metadata: Map::new(),
-        body: None,
-        fields: None,
-        id: ulid(now())?,
-        signature: None,
-        facts: Box::default(),
-    })
 }
 
 fn completion(args: &CompletionArgs, ticket: &Ticket, agent: AgentId) -> CliResult<Completion> {

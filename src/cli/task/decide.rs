@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use super::complete::{PersonAnswer, ask_here, blank, report};
+use super::approval::{PersonAnswer, ask_here, blank};
+use super::complete::report;
 use crate::cli::{
     ActingAgent, CliResult, DryRunOption, Session, SignWith, between, bold, cyan, now,
 };
