@@ -295,15 +295,15 @@ const TOP: &[HelpGroup] = &[
 
 /// The commands for tasks that people need daily; the description of `task` names the others.
 const DAILY: &[&str] = &[
-    "new", "list", "show", "why", "history", "edit", "comment", "next", "claim", "release",
-    "complete", "approve", "reject", "block", "decide", "undo", "task",
+    "new", "list", "search", "show", "why", "history", "edit", "comment", "next", "claim",
+    "release", "complete", "approve", "reject", "block", "decide", "undo", "task",
 ];
 
 const TASK: &[HelpGroup] = &[
     ("Write", &["new", "edit", "comment"]),
     ("Work", &["next", "claim", "brief", "complete", "block", "sign", "renew", "release"]),
     ("Decide", &["decide", "approve", "reject", "undo"]),
-    ("Look", &["list", "show", "history", "test"]),
+    ("Look", &["list", "search", "show", "history", "test"]),
     ("Step in", &["assign", "hold", "unblock", "cancel", "reopen", "override"]),
 ];
 
