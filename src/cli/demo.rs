@@ -75,7 +75,7 @@ impl Narrator {
 
     fn scene(&self, title: &str) {
         self.pause(SCENE);
-        self.output.line(bold(hung(0, title)));
+        self.output.line(format!("\n{}", bold(hung(0, title))));
     }
 
     fn lines(&self, text: &str) {
@@ -93,7 +93,11 @@ impl Narrator {
 
 /// Returns the text in lines that begin `indent` columns from the left, but for the first.
 fn hung(indent: usize, text: &str) -> String {
-    wrapped(text, WIDTH - indent).join(&format!("\n{}", " ".repeat(indent)))
+    wrapped(text, WIDTH - indent).join(&below(indent))
+}
+
+fn below(indent: usize) -> String {
+    format!("\n{}", " ".repeat(indent))
 }
 
 fn play(narrator: &Narrator, stage: &mut DemoStage) -> CliResult<()> {
@@ -167,8 +171,9 @@ fn answer(stage: &DemoStage, events: &Receiver<Value>, turn: &DemoTurn) -> CliRe
             }
             Some("refused") => {
                 let message = text(&event["reason"]["message"]);
-                let lines: Vec<&str> = message.split_whitespace().collect();
-                return Ok(format!("{} {}", red("refused:"), hung(15, &lines.join(" "))));
+                let lines = message.lines().filter(|line| !line.trim().is_empty()).take(3);
+                let lines: Vec<String> = lines.map(|line| hung(15, line.trim())).collect();
+                return Ok(format!("{} {}", red("refused:"), lines.join(&below(15))));
             }
             _ => {}
         }
