@@ -39,7 +39,11 @@ fn offered(env: &TestEnvironment, words: &[&str]) -> Vec<String> {
 #[test]
 fn ids_are_offered_with_their_titles() {
     let env = project();
-    assert_snapshot!(ask(&env, &["task", "show", "AOF"]).success().stdout, @"");
+    assert_snapshot!(ask(&env, &["task", "show", "AOF"]).success().stdout, @"
+    AOF-kqx	Tidy up
+    AOF-biec	Add a login form
+    AOF-bi7	Limit the attempts
+    ");
     for (typed, whole) in [("bie", "biec"), ("aof-k", "aof-kqx"), ("AOF-bi7", "AOF-bi7")] {
         assert_eq!(offered(&env, &["task", "show", typed]), [whole]);
         assert_eq!(offered(&env, &["show", typed]), [whole]);
@@ -69,10 +73,24 @@ fn tasks_that_wait_for_whoever_asks_come_first() {
 #[test]
 fn names_of_the_project_are_offered() {
     let env = project();
-    assert_snapshot!(ask(&env, &["task", "complete", "bie", "--outcome", ""]).success().stdout, @"");
-    assert_snapshot!(ask(&env, &["task", "complete", "AOF-kqx@1", "--outcome", ""]).success().stdout, @"");
-    assert_snapshot!(ask(&env, &["task", "override", "bie", "--to", ""]).success().stdout, @"");
-    assert_snapshot!(ask(&env, &["task", "assign", "bie", "agent"]).success().stdout, @"");
+    assert_snapshot!(ask(&env, &["task", "complete", "bie", "--outcome", ""]).success().stdout, @"
+    complete	Your work is finished and can go on to the next step.
+    blocked	You cannot go on: something outside is missing. Name it in blockers; the task waits here.
+    ");
+    assert_snapshot!(ask(&env, &["task", "complete", "AOF-kqx@1", "--outcome", ""]).success().stdout, @"
+    complete	You found it good; it goes on.
+    needs_review	It needs mending. List each fault in blockers; it goes back to be worked on.
+    blocked	You cannot go on: something outside is missing. Name it in blockers; the task waits here.
+    ");
+    assert_snapshot!(ask(&env, &["task", "override", "bie", "--to", ""]).success().stdout, @"
+    implement	role backend
+    review	role architect
+    ");
+    assert_snapshot!(ask(&env, &["task", "assign", "bie", "agent"]).success().stdout, @"
+    agent-3	architect
+    agent-7	backend
+    agent-8	backend
+    ");
     for (words, names) in [
         (&["task", "next", "--role", "b"][..], &["backend"][..]),
         (&["task", "list", "--tag", ""], &["api", "later"]),
@@ -126,7 +144,7 @@ fn bash_completes_by_the_script() {
              COMP_WORDS=({words}) COMP_CWORD={last} COMP_TYPE=9
              _clap_complete_aof aof '{word}' '{before}'
              printf '%s\\n' \"${{COMPREPLY[@]}}\"
-             complete -p aof",
+             complete -p aof >/dev/null",
             words = words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" "),
             word = words[last],
         );
@@ -136,6 +154,11 @@ fn bash_completes_by_the_script() {
         assert_eq!(answer.stderr, "");
         answer.stdout
     };
-    assert_snapshot!(ask("aof task show AOF-bi"), @"");
-    assert_snapshot!(ask("aof complete bie --outcome b"), @"");
+    assert_snapshot!(ask("aof task show AOF-bi"), @"
+    AOF-biec
+    AOF-bi7
+    ");
+    assert_snapshot!(ask("aof complete bie --outcome b"), @"
+    blocked
+    ");
 }
