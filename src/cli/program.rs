@@ -242,14 +242,14 @@ const TOP: &[HelpGroup] = &[
 
 /// The commands for tasks that people need daily; the description of `task` names the others.
 const DAILY: &[&str] = &[
-    "new", "list", "show", "why", "history", "edit", "comment", "next", "complete", "release",
-    "task",
+    "new", "list", "search", "show", "why", "history", "edit", "comment", "next", "complete",
+    "release", "task",
 ];
 
 const TASK: &[HelpGroup] = &[
     ("Write", &["new", "edit", "comment"]),
     ("Work", &["next", "brief", "complete", "sign", "renew", "release"]),
-    ("Look", &["list", "show", "history", "test"]),
+    ("Look", &["list", "search", "show", "history", "test"]),
     ("Step in", &["assign", "hold", "unblock", "cancel", "reopen", "override"]),
 ];
 

@@ -1,7 +1,10 @@
 //! The command line as such.
 
 mod editors;
+mod lists;
+mod local_times;
 mod printed_commands;
+mod search;
 mod shell_completion;
 mod task_ids;
 mod usage;
