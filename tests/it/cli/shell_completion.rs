@@ -158,7 +158,5 @@ fn bash_completes_by_the_script() {
     AOF-biec
     AOF-bi7
     ");
-    assert_snapshot!(ask("aof complete bie --outcome b"), @"
-    blocked
-    ");
+    assert_snapshot!(ask("aof complete bie --outcome b"), @"blocked");
 }
