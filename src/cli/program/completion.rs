@@ -13,7 +13,7 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathComplete
 use clap_complete::env::Shells;
 
 use crate::cli::{AGENT, now};
-use crate::domain::{AgentId, GateId, RoleId, Status, TaskId, TypedTask, WorkflowName};
+use crate::domain::{AgentId, Gate, GateId, RoleId, Status, TaskId, TypedTask, WorkflowName};
 use crate::files::printable::one_line;
 use crate::project::active_rules::InForce;
 use crate::project::workspace::{Workspace, known_as};
@@ -217,7 +217,7 @@ impl CompletedProject {
             );
         }
         let gates = self.in_force.rules.project.workflows.iter().flat_map(|own| &own.gates);
-        matching(typed, gates.flat_map(|gate| gate.possible()).map(|own| (own.to_string(), None)))
+        matching(typed, gates.flat_map(Gate::possible).map(|own| (own.to_string(), None)))
     }
 
     /// Returns the first word that can only be a task.
@@ -226,8 +226,8 @@ impl CompletedProject {
         let is_task = |typed: &TypedTask| {
             tasks.iter().filter(|task| task.id.begins_with(&typed.task)).count() == 1
         };
-        let words = self.words.iter().skip(2).filter_map(|word| word.parse().ok());
-        words.into_iter().find(is_task)
+        let mut words = self.words.iter().skip(2).filter_map(|word| word.parse().ok());
+        words.find(is_task)
     }
 }
 
