@@ -99,6 +99,11 @@ impl Task {
         holders.any(|holder| holder.as_ref() == Some(agent))
     }
 
+    /// Returns whether somebody said how urgent it is.
+    pub fn states_priority(&self) -> bool {
+        self.plan.priority.is_some() || self.metadata.contains_key("priority")
+    }
+
     /// Returns `priority`, or `metadata.priority` where that is absent; absent or foreign words count as medium.
     pub fn priority(&self) -> Priority {
         let of_metadata = || self.metadata.get("priority")?.as_str();

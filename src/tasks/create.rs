@@ -101,7 +101,7 @@ fn create_batch(
             }
             last = Some(task.id.clone());
             let (write, mut changed) = plan_new_task(rules, &task, &new.body, &author, now)?;
-            changed.warnings.extend(Warning::of_priority(&new.metadata));
+            changed.warnings.extend(Warning::of_priority(&task));
             made.push(changed);
             writes.push(write);
         }

@@ -10,7 +10,9 @@ use crate::cli::render::table::{Cell, Table};
 use crate::cli::{
     CYAN, CliResult, DIM, GREEN, RED, Session, Words, YELLOW, agent_variable, length, width, words,
 };
-use crate::domain::{AgentId, GateId, OpenBranch, Priority, RoleId, Status, TaskId, WorkflowName};
+use crate::domain::{
+    AgentId, Due, GateId, OpenBranch, Priority, RoleId, Status, TaskId, WorkflowName,
+};
 use crate::project::workspace::acting_agent;
 use crate::rules::Warning;
 use crate::tasks::headers::list::{Filter, ListShape, Sort, check_filter_names, list};
@@ -18,20 +20,31 @@ use crate::tasks::headers::listing::Listing;
 use crate::tasks::headers::summary::{NEW, TaskSummary, summary_value};
 use crate::tasks::view::task_view::warnings_value;
 
-/// The states to filter by; `None` is that of a hand-made file.
-const STATES: Words<Option<Status>> = &[
-    ("ready", Some(Status::Ready), "Waits for an agent"),
-    ("in_progress", Some(Status::InProgress), "An agent has it"),
-    ("in-progress", Some(Status::InProgress), ""),
-    ("blocked", Some(Status::Blocked), "Waits for something outside, or for a person"),
-    ("complete", Some(Status::Complete), "Went through all its gates"),
-    ("failed", Some(Status::Failed), "Ended without reaching its goal"),
-    ("cancelled", Some(Status::Cancelled), "Was cancelled"),
-    ("new", None, "Made by hand, and not adopted yet"),
+/// A state to filter by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Of(Status),
+    /// Of a ready task that waits for others.
+    Waiting,
+    /// Of a hand-made file.
+    New,
+}
+
+const STATES: Words<State> = &[
+    ("ready", State::Of(Status::Ready), "Waits for an agent"),
+    ("waiting", State::Waiting, "Waits for other tasks"),
+    ("in_progress", State::Of(Status::InProgress), "An agent has it"),
+    ("in-progress", State::Of(Status::InProgress), ""),
+    ("blocked", State::Of(Status::Blocked), "Waits for something outside, or for a person"),
+    ("complete", State::Of(Status::Complete), "Went through all its gates"),
+    ("failed", State::Of(Status::Failed), "Ended without reaching its goal"),
+    ("cancelled", State::Of(Status::Cancelled), "Was cancelled"),
+    ("new", State::New, "Made by hand, and not adopted yet"),
 ];
 
 const ORDERS: Words<Sort> = &[
-    ("priority", Sort::Priority, "The most urgent first, then the oldest"),
+    ("priority", Sort::Priority, "The most urgent first, then what is due first, then the oldest"),
+    ("due", Sort::Due, "What is due first"),
     ("created", Sort::Created, "The oldest first"),
     ("updated", Sort::Updated, "The one changed last first"),
     ("waiting", Sort::Waiting, "The one that has been at its gate the longest first"),
@@ -61,10 +74,19 @@ pub(crate) struct ListArgs {
     me: Option<AgentId>,
     /// Only in this state; may be given more than once
     #[arg(long = "status", value_name = "STATUS", value_parser = words(STATES))]
-    statuses: Vec<Option<Status>>,
+    statuses: Vec<State>,
     /// Only with this label; with all of them if given more than once
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
+    /// Only of this milestone; may be given more than once
+    #[arg(long = "milestone", value_name = "NAME")]
+    milestones: Vec<String>,
+    /// Only what is late: its due date has passed, or the time limit of its gate
+    #[arg(long)]
+    overdue: bool,
+    /// Only what is due before this day, as in `2026-12-01`, or before a time with its zone
+    #[arg(long, value_name = "DATE")]
+    due_before: Option<Due>,
     /// Only what can be handed out now
     #[arg(long)]
     ready: bool,
@@ -86,14 +108,23 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
     let (workspace, in_force) = session.open("task list")?;
     // Reading needs no proof of identity, so git's user counts even without a terminal.
     let me = || acting_agent(&workspace, &in_force.rules.org, args.me.as_ref(), true);
+    let mine = args.mine.then(me).transpose()?;
     let filter = Filter {
-        mine: args.mine.then(me).transpose()?,
+        mine: mine.clone(),
         workflows: args.workflows.clone(),
         gates: args.gates.clone(),
         roles: args.roles.clone(),
         agent: args.agent.clone(),
-        statuses: args.statuses.iter().copied().flatten().collect(),
-        hand_made: args.statuses.contains(&None),
+        statuses: args
+            .statuses
+            .iter()
+            .filter_map(|state| if let State::Of(status) = state { Some(*status) } else { None })
+            .collect(),
+        hand_made: args.statuses.contains(&State::New),
+        waiting: args.statuses.contains(&State::Waiting),
+        milestones: args.milestones.clone(),
+        overdue: args.overdue,
+        due_before: args.due_before,
         tags: args.tags.clone(),
         ready: args.ready,
         search: args.search.clone(),
@@ -107,6 +138,9 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
     if session.output.is_json() {
         let tasks = listing.tasks.iter().enumerate().map(|(place, (header, path))| {
             let mut value = summary_value(header, path, workspace.now());
+            if let Some(agent) = &mine {
+                value["mine"] = json!(header.agents().any(|holder| holder == agent));
+            }
             if let Some(tree) = &listing.tree {
                 let progress = tree.progress.get(&header.id).copied().unwrap_or_default();
                 value["depth"] = json!(tree.depths[place]);
@@ -152,7 +186,7 @@ fn drawn(listing: &Listing, now: i64) -> String {
         .left("GATE", |(task, _)| {
             task.current_gate().map(GateId::as_str).unwrap_or_default().into()
         })
-        .left("STATUS", |(task, _)| Cell::styled(style_of(task.state()), task.state()))
+        .left("STATUS", |(task, _)| Cell::styled(style_of(task.shown_state()), task.shown_state()))
         .left("WHO", |(task, _)| who(task))
         .extra(2)
         .left("PRIORITY", |(task, _)| priority(task.priority()))
