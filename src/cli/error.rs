@@ -151,9 +151,10 @@ pub(crate) fn exit_code(error: &ProjectError) -> u8 {
             RefusalKind::Conflict => 5,
         },
         ProjectError::NoTask { .. }
+        | ProjectError::AmbiguousTask { .. }
         | ProjectError::Unknown { .. }
         | ProjectError::Unfit {
-            code: "unknown_revision" | "several_projects" | "no_such_project",
+            code: "task_not_found" | "unknown_revision" | "several_projects" | "no_such_project",
             ..
         }
         | ProjectError::Store(StoreError::TaskNotFound { .. } | StoreError::NoProject { .. })

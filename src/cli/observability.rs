@@ -17,7 +17,7 @@ use crate::cli::render::changes;
 use crate::cli::{
     CliError, CliResult, PastTime, Session, cyan, first_of, green, now, one_of, red, yellow,
 };
-use crate::domain::{AgentId, EventKind, Level, TaskId};
+use crate::domain::{AgentId, EventKind, Level, TypedTask};
 use crate::files::event::line::EventLine;
 use crate::files::event::render::event_words;
 use crate::files::printable::inert;
@@ -32,6 +32,7 @@ use crate::observability::notices::delivery::{
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::Outbox;
+use crate::tasks::headers::lookup;
 
 /// How often `--follow` looks for new events.
 const POLL: Duration = Duration::from_millis(200);
@@ -56,7 +57,7 @@ pub(crate) struct EventsArgs {
     command: Option<EventsCommand>,
     /// Only events of this task
     #[arg(long, value_name = "ID")]
-    task: Option<TaskId>,
+    task: Option<TypedTask>,
     /// Only events of this kind; repeatable
     #[arg(long = "type", value_name = "EVENT", hide_possible_values = true,
         value_parser = one_of::<EventKind>(EventKind::ALL.iter().map(|kind| kind.as_str())))]
@@ -93,8 +94,9 @@ pub(crate) fn run_events(session: &Session, args: &EventsArgs) -> CliResult {
         show_rebuilt(session, &rebuild_events(&workspace)?);
         return Ok(ExitCode::SUCCESS);
     }
+    let task = args.task.as_ref().map(|task| lookup::task(&workspace, task));
     let wanted = WantedEvents {
-        task: args.task.clone(),
+        task: task.transpose()?,
         kinds: args.kinds.clone(),
         since: args.since.map(|since| since.from(now())),
         agent: args.agent.clone(),

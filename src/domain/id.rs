@@ -47,6 +47,7 @@ const PREFIX_RULE: &str =
     "use a capital letter, then capitals or digits, at most 16 in all (as in `AOF`)";
 const TASK_RULE: &str = "it is a prefix, `-`, and 3 to 32 of `a-z0-9`, as in `AOF-7qk`";
 const TICKET_RULE: &str = "it is a prefix, `-`, and 3 to 32 of `a-z0-9`, as in `AOF-7qk`; or such an id and the number of a visit, as in `AOF-7qk@3`, and of a branch, as in `AOF-7qk@3/security`";
+const TYPED_RULE: &str = "give an id such as `AOF-7qk` or its beginning, and for one visit or branch `@3` or `@3/security` after it";
 
 const REMOTE_RULE: &str = "use a letter or digit, then letters, digits, `-`, `_` or `.`, at most 64 in all (as in `origin`)";
 const BRANCH_RULE: &str = "use letters, digits, `-`, `_`, `.` and, between names, `/`, at most 128 in all (as in `aof` or `team/tasks`)";
@@ -255,6 +256,14 @@ impl TaskId {
         self.0.split_once('-').map_or("", |(_, local)| local)
     }
 
+    /// Returns whether the id begins with the text, with or without its prefix, in any case.
+    pub fn begins_with(&self, text: &str) -> bool {
+        let is_start = |whole: &str| {
+            whole.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text))
+        };
+        is_start(self.as_str()) || is_start(self.local())
+    }
+
     /// Returns the id of that prefix and local part.
     pub fn compose(prefix: &IdPrefix, local: &str) -> Result<Self, IdFault> {
         format!("{prefix}-{local}").parse()
@@ -293,21 +302,51 @@ impl FromStr for Ticket {
     fn from_str(text: &str) -> Result<Self, IdFault> {
         let fault =
             || IdFault { kind: "a task or a ticket", text: text.to_owned(), rule: TICKET_RULE };
-        let (task, visit, branch) = match text.split_once('@') {
-            None => (text, None, None),
-            Some((task, visit)) => match visit.split_once('/') {
-                Some((visit, branch)) => (task, Some(visit), Some(branch)),
-                None => (task, Some(visit), None),
-            },
+        let (task, visit, branch) = ticket_parts(text).ok_or_else(fault)?;
+        Ok(Self { task: task.parse().map_err(|_| fault())?, visit, branch })
+    }
+}
+
+/// Splits a ticket into its task, which is not checked, its visit and its branch.
+fn ticket_parts(text: &str) -> Option<(&str, Option<usize>, Option<GateId>)> {
+    let Some((task, visit)) = text.split_once('@') else { return Some((text, None, None)) };
+    let (visit, branch) = match visit.split_once('/') {
+        Some((visit, branch)) => (visit, Some(branch.parse().ok()?)),
+        None => (visit, None),
+    };
+    let is_number = visit.bytes().all(|b| b.is_ascii_digit());
+    Some((task, Some(visit.parse().ok().filter(|_| is_number)?), branch))
+}
+
+/// A task, or a ticket, as a person types it: the beginning of an id is enough.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TypedTask {
+    text: String,
+    /// The part before `@`.
+    pub task: String,
+    pub visit: Option<usize>,
+    pub branch: Option<GateId>,
+}
+
+impl FromStr for TypedTask {
+    type Err = IdFault;
+
+    fn from_str(text: &str) -> Result<Self, IdFault> {
+        let is_part = |task: &str| {
+            is_word(task, 16 + 1 + 32, "-") && task.bytes().filter(|b| *b == b'-').count() < 2
         };
-        if visit.is_some_and(|visit| !visit.bytes().all(|b| b.is_ascii_digit())) {
-            return Err(fault());
-        }
-        Ok(Self {
-            task: task.parse().map_err(|_| fault())?,
-            visit: visit.map(str::parse).transpose().map_err(|_| fault())?,
-            branch: branch.map(str::parse).transpose().map_err(|_| fault())?,
-        })
+        let parts = ticket_parts(text).filter(|(task, ..)| is_part(task));
+        let text = text.to_owned();
+        let Some((task, visit, branch)) = parts else {
+            return Err(IdFault { kind: "a task or a ticket", text, rule: TYPED_RULE });
+        };
+        Ok(Self { task: task.to_owned(), visit, branch, text })
+    }
+}
+
+impl fmt::Display for TypedTask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.text)
     }
 }
 
@@ -332,6 +371,29 @@ impl fmt::Display for Ticket {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_person_types_the_beginning_of_an_id_and_maybe_a_visit() {
+        let id: TaskId = "AOF-7qk".parse().unwrap();
+        for (text, fits) in [
+            ("AOF-7qk", true),
+            ("aof-7QK", true),
+            ("7q", true),
+            ("aof", true),
+            ("aof-", true),
+            ("qk", false),
+            ("AOF-7qkx", false),
+            ("web-7qk", false),
+        ] {
+            let typed: TypedTask = format!("{text}@3/security").parse().unwrap();
+            assert_eq!((typed.visit, id.begins_with(&typed.task)), (Some(3), fits), "{text}");
+        }
+        for nonsense in [
+            "", "@3", "a b", "a_b", "../a", "é", "a--b", "a-b-c", "7qk@", "7qk@x", "7qk@3/", "-7qk",
+        ] {
+            assert!(nonsense.parse::<TypedTask>().is_err(), "{nonsense}");
+        }
+    }
 
     #[test]
     fn an_id_that_differs_in_case_or_lacks_its_prefix_is_asked_after() {

@@ -23,7 +23,7 @@ pub use event::{
 };
 pub use id::{
     AgentId, BranchName, ChannelKey, CompletionId, Decision, Digest, EventId, GateId, IdFault,
-    IdPrefix, RemoteName, RoleId, TaskId, Ticket, WorkflowName,
+    IdPrefix, RemoteName, RoleId, TaskId, Ticket, TypedTask, WorkflowName,
 };
 pub(crate) use outcome::SUSPEND;
 pub use outcome::{

@@ -334,6 +334,13 @@ impl Org {
         all.dedup();
         all
     }
+
+    /// Returns the first agent of the roles, then of the register, that is no person.
+    pub fn first_program(&self) -> Option<&AgentId> {
+        let of_roles = self.roles.iter().flat_map(|(_, role)| &role.agents);
+        let mut all = of_roles.chain(self.agents.iter().flat_map(BTreeMap::keys));
+        all.find(|agent| !agent.is_human())
+    }
 }
 
 #[cfg(test)]

@@ -69,6 +69,9 @@ pub enum ProjectError {
         /// The operation of git in progress, which may be the reason: its result is not committed yet.
         underway: Option<String>,
     },
+    /// Several ids begin as a person typed it. `candidates` are the first of them, with their titles.
+    #[error("{count} tasks begin with `{text}`{}", candidate_lines(.candidates, *.count))]
+    AmbiguousTask { text: String, candidates: Vec<(TaskId, String)>, count: usize },
     /// The task's file cannot be read.
     #[error("`{path}` cannot be read as a task")]
     UnreadableTask { id: TaskId, path: ProjectPath, diagnostics: Vec<Diagnostic> },
@@ -275,6 +278,9 @@ impl ProjectError {
                     _ => "`aof task list --all` lists them all".to_owned(),
                 })
             }
+            Self::AmbiguousTask { .. } => {
+                ErrorFacts::of("ambiguous_task").fix("give more of the id")
+            }
             Self::UnreadableTask { path, diagnostics, .. } => {
                 let is_conflict = diagnostics.iter().any(|found| found.code == "conflict_markers");
                 ErrorFacts::of("unreadable_task").fix(if is_conflict {
@@ -456,6 +462,14 @@ fn untrack_hint(
     )
 }
 
+/// Returns a line for each candidate, and one for the rest.
+fn candidate_lines(candidates: &[(TaskId, String)], count: usize) -> String {
+    let width = candidates.iter().map(|(id, _)| id.as_str().len()).max().unwrap_or(0);
+    let lines = candidates.iter().map(|(id, title)| format!("\n  {id:<width$}  {title}"));
+    let more = count - candidates.len();
+    lines.chain((more > 0).then(|| format!("\n  and {more} more"))).collect()
+}
+
 /// Returns an error as `--json` and the reason file of a refused completion show it.
 pub(crate) fn reason_of(error: &ProjectError) -> Value {
     use ProjectError as E;
@@ -476,6 +490,11 @@ pub(crate) fn reason_of(error: &ProjectError) -> Value {
         }
         E::NoTask { id, .. } | E::Contended { id } | E::Store(StoreError::TaskNotFound { id }) => {
             value["task"] = json!(id.as_str());
+        }
+        E::AmbiguousTask { candidates, count, .. } => {
+            let value_of = |(id, title): &(TaskId, String)| json!({"task": id, "title": title});
+            value["candidates"] = candidates.iter().map(value_of).collect();
+            value["count"] = json!(count);
         }
         E::UnreadableTask { id, path, .. } => {
             value["task"] = json!(id.as_str());

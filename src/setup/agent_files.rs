@@ -8,6 +8,7 @@ use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use serde_json::{Value, json};
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value as TomlValue};
 
+use crate::domain::AgentId;
 use crate::files::toml_tree;
 use crate::files::yaml::line_column;
 
@@ -21,6 +22,8 @@ const IMPORT: &str = "@AGENTS.md";
 const NAME: &str = "aof";
 /// The table of servers in Codex's configuration.
 const SERVERS: &str = "mcp_servers";
+/// What OpenCode adds to a configuration without it, which would then have uncommitted changes.
+const OPEN_CODE_SCHEMA: &str = "{\n  \"$schema\": \"https://opencode.ai/config.json\"\n}\n";
 /// The server's environment variables: who acts, and for which run. Codex passes on only named variables.
 const VARIABLES: [&str; 3] = ["AOF_AGENT", "AOF_TASK", "AOF_RUN"];
 
@@ -39,6 +42,10 @@ pub(crate) enum AgentFile {
     GeminiCli,
     /// `opencode.json`
     OpenCode,
+    /// `.vscode/mcp.json`
+    VsCode,
+    /// `.cursor/mcp.json`
+    Cursor,
 }
 
 /// Why a file cannot be merged.
@@ -64,13 +71,15 @@ impl UnmergeableFile {
 
 impl AgentFile {
     /// All of them, in the order in which they are shown.
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Instructions,
         Self::ClaudeInstructions,
         Self::ClaudeCode,
         Self::Codex,
         Self::GeminiCli,
         Self::OpenCode,
+        Self::VsCode,
+        Self::Cursor,
     ];
 
     /// Returns the possible paths of the file: the existing one counts, else the first.
@@ -82,6 +91,8 @@ impl AgentFile {
             Self::Codex => &[".codex/config.toml"],
             Self::GeminiCli => &[".gemini/settings.json"],
             Self::OpenCode => &["opencode.json", "opencode.jsonc"],
+            Self::VsCode => &[".vscode/mcp.json"],
+            Self::Cursor => &[".cursor/mcp.json"],
         }
     }
 
@@ -94,18 +105,30 @@ impl AgentFile {
             Self::Codex => "the MCP server, for Codex, in a project that it trusts",
             Self::GeminiCli => "the MCP server, for Gemini CLI",
             Self::OpenCode => "the MCP server, for OpenCode",
+            Self::VsCode => "the MCP server, for VS Code",
+            Self::Cursor => "the MCP server, for Cursor",
         }
     }
 
-    /// Returns the new text of the file, given the current one: the same if nothing is missing. Fails if it cannot be merged.
-    pub(crate) fn merged(self, current: Option<&str>) -> Result<String, UnmergeableFile> {
+    /// Returns the client that starts the server as the file says; none for the instructions.
+    pub(crate) fn client(self) -> Option<&'static str> {
+        self.what().strip_prefix("the MCP server, for ").and_then(|rest| rest.split(',').next())
+    }
+
+    /// Returns the new text of the file, given the current one: the same if nothing is missing. The agent acts where the client's
+    /// environment names none. Fails if the file cannot be merged.
+    pub(crate) fn merged(
+        self,
+        current: Option<&str>,
+        agent: Option<&AgentId>,
+    ) -> Result<String, UnmergeableFile> {
         let current = current.unwrap_or_default();
         match self {
             Self::Instructions => with_block(current),
             Self::ClaudeInstructions => Ok(with_import(current)),
-            Self::Codex => with_table(current),
-            Self::ClaudeCode | Self::GeminiCli => with_member(current, &["mcpServers"], &server()),
-            Self::OpenCode => with_member(current, open_code_path(current), &open_code_server()),
+            Self::Codex => with_table(current, &self.server(agent)),
+            Self::OpenCode if is_blank(current) => self.merged(Some(OPEN_CODE_SCHEMA), agent),
+            _ => with_member(current, self.path(current), &self.server(agent)),
         }
     }
 
@@ -115,24 +138,55 @@ impl AgentFile {
             Self::Instructions => without_block(current),
             Self::ClaudeInstructions => Ok(without_import(current)),
             Self::Codex => without_table(current),
-            Self::ClaudeCode | Self::GeminiCli => without_member(current, &["mcpServers"]),
-            Self::OpenCode => without_member(current, open_code_path(current)),
+            _ => {
+                let rest = without_member(current, self.path(current))?;
+                let is_ours = self == Self::OpenCode && rest.trim() == OPEN_CODE_SCHEMA.trim();
+                Ok(if is_ours && rest != current { String::new() } else { rest })
+            }
         }
     }
 
     /// Returns what to write into the file by hand if it cannot be merged.
-    pub(crate) fn snippet(self) -> String {
-        self.merged(None).unwrap_or_default()
+    pub(crate) fn snippet(self, agent: Option<&AgentId>) -> String {
+        self.merged(None, agent).unwrap_or_default()
+    }
+
+    /// Returns the path of the servers in a JSON file.
+    fn path(self, current: &str) -> &'static [&'static str] {
+        match self {
+            Self::OpenCode => open_code_path(current),
+            Self::VsCode => &["servers"],
+            _ => &["mcpServers"],
+        }
+    }
+
+    /// Returns the entry that starts the server. Two clients can fill in a default; for the others the server does.
+    fn server(self, agent: Option<&AgentId>) -> Value {
+        let words = ["mcp"].into_iter();
+        let words = words.chain(agent.iter().flat_map(|agent| ["--default-agent", agent.as_str()]));
+        let with = |first: &[&'static str]| [first, &words.clone().collect::<Vec<_>>()].concat();
+        match self {
+            Self::OpenCode => json!({"type": "local", "command": with(&["aof"]), "enabled": true}),
+            Self::VsCode => json!({"type": "stdio", "command": "aof", "args": with(&[])}),
+            // Nothing says in which folder Cursor starts it.
+            Self::Cursor => {
+                let args = with(&["-C", "${workspaceFolder}"]);
+                json!({"type": "stdio", "command": "aof", "args": args})
+            }
+            Self::Codex => json!({"command": "aof", "args": with(&[]), "env_vars": VARIABLES}),
+            _ => {
+                let mut server = json!({"command": "aof", "args": ["mcp"]});
+                if let Some(agent) = agent {
+                    server["env"] = json!({"AOF_AGENT": format!("${{AOF_AGENT:-{agent}}}")});
+                }
+                server
+            }
+        }
     }
 }
 
-/// The start of the MCP server, in the format of Claude Code and Gemini CLI.
-fn server() -> Value {
-    json!({"command": "aof", "args": ["mcp"]})
-}
-
-fn open_code_server() -> Value {
-    json!({"type": "local", "command": ["aof", "mcp"], "enabled": true})
+fn is_blank(text: &str) -> bool {
+    text.trim_start_matches('\u{feff}').trim().is_empty()
 }
 
 /// Returns the path of the servers: below `mcp`, or, in files of OpenCode's second version, perhaps below `mcp.servers`.
@@ -144,7 +198,7 @@ fn open_code_path(current: &str) -> &'static [&'static str] {
     }
 }
 
-/// Returns whether an entry starts the MCP server; arguments that a person added at the end do not matter.
+/// Returns whether an entry starts the MCP server, perhaps in a named folder; later arguments do not matter.
 fn starts_server(entry: &Value) -> bool {
     let texts = |key| match entry.get(key) {
         Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).collect(),
@@ -153,7 +207,8 @@ fn starts_server(entry: &Value) -> bool {
     };
     let line: Vec<&str> = [texts("command"), texts("args")].concat();
     let program = line.first().and_then(|path| path.rsplit('/').next());
-    program == Some("aof") && line.get(1) == Some(&"mcp")
+    let rest = line.get(1..).unwrap_or_default();
+    program == Some("aof") && matches!(rest, ["mcp", ..] | ["-C", _, "mcp", ..])
 }
 
 /// Returns the file's content with the server at that path. In an entry that starts something else, only the members that define its
@@ -173,9 +228,10 @@ fn expected_value(mut file: Value, path: &[&str], server: &Value) -> Option<Valu
     Some(file)
 }
 
-/// Returns the members that define the start of the server.
+/// Returns the members that define the start of the server. An entry's own environment stays.
 fn start_members(server: &Value) -> impl Iterator<Item = (&String, &Value)> {
-    server.as_object().into_iter().flatten().filter(|(key, _)| *key != "enabled")
+    let all = server.as_object().into_iter().flatten();
+    all.filter(|(key, _)| !matches!(key.as_str(), "enabled" | "env"))
 }
 
 /// Returns the line break of a text: that of its first line.
@@ -336,12 +392,12 @@ fn json_value(text: &str) -> Option<Value> {
 /// Returns the text with the server at that path, and keeps comments and layout of everything else. The result is parsed again and
 /// compared. An entry that starts the server stays as it is.
 fn with_member(text: &str, path: &[&str], server: &Value) -> Result<String, UnmergeableFile> {
-    if text.trim_start_matches('\u{feff}').trim().is_empty() {
+    if is_blank(text) {
         return Ok(format!("{:#}\n", expected_value(json!({}), path, server).unwrap_or_default()));
     }
     let root = CstRootNode::parse(text, &json_options()).map_err(|error| {
-        let line = error.line_display();
-        let problem = format!("line {line} is not JSON: {}", error.kind());
+        let (line, column) = (error.line_display(), error.column_display());
+        let problem = format!("line {line}, column {column} is not JSON: {}", error.kind());
         UnmergeableFile::new(Some(line), problem, "mend it, then run this again")
     })?;
     let not_object = |what: &str| {
@@ -412,13 +468,13 @@ fn json_input(value: &Value) -> CstInputValue {
 
 /// Returns the text with the server. An entry that starts it stays as it is; in one that starts something else, only `command`,
 /// `args` and `env_vars` change.
-fn with_table(text: &str) -> Result<String, UnmergeableFile> {
+fn with_table(text: &str, server: &Value) -> Result<String, UnmergeableFile> {
     let newline = line_break(text);
     let plain = text.replace("\r\n", "\n");
     let mut document: DocumentMut = plain.parse().map_err(|error: toml_edit::TomlError| {
-        let (line, _) = line_column(&plain, error.span().map_or(0, |span| span.start));
+        let (line, column) = line_column(&plain, error.span().map_or(0, |span| span.start));
         let problem = format!(
-            "line {line} is not TOML: {}",
+            "line {line}, column {column} is not TOML: {}",
             error.message().lines().next().unwrap_or_default()
         );
         UnmergeableFile::new(Some(line), problem, "mend it, then run this again")
@@ -445,12 +501,13 @@ fn with_table(text: &str) -> Result<String, UnmergeableFile> {
     let servers = servers.as_table_like_mut().ok_or_else(|| not_table(SERVERS))?;
     let own = servers.entry(NAME).or_insert_with(|| Item::Table(Table::new()));
     let own = own.as_table_like_mut().ok_or_else(|| not_table(&format!("{SERVERS}.{NAME}")))?;
-    set_toml(own, "command", "aof".into());
-    set_toml(own, "args", Array::from_iter(["mcp"]).into());
-    set_toml(own, "env_vars", Array::from_iter(VARIABLES).into());
+    for (key, value) in start_members(server) {
+        let words = value.as_array().into_iter().flatten().filter_map(Value::as_str);
+        let words = || words.collect::<Array>().into();
+        set_toml(own, key, value.as_str().map_or_else(words, Into::into));
+    }
     let merged = document.to_string();
-    let server = json!({"command": "aof", "args": ["mcp"], "env_vars": VARIABLES});
-    if Some(toml_value(&merged)?) != expected_value(before, &[SERVERS], &server) {
+    if Some(toml_value(&merged)?) != expected_value(before, &[SERVERS], server) {
         return Err(unsafe_change());
     }
     Ok(merged.replace('\n', newline))

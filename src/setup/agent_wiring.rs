@@ -3,8 +3,9 @@
 
 use std::path::Path;
 
-use super::agent_files::AgentFile;
+use super::agent_files::{AgentFile, UnmergeableFile};
 use super::planned_files::{PlannedFiles, write_planned};
+use crate::domain::AgentId;
 use crate::git::{CommitId, GitError, Head, Repository};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -17,6 +18,8 @@ use crate::tasks::write::PlainFile;
 pub(crate) struct WiredAgents {
     /// All of them.
     pub files: Vec<WiredFile>,
+    /// The agent that acts where a client's environment names none.
+    pub agent: Option<AgentId>,
     /// The commit; nothing if none was made.
     pub commit: Option<CommitId>,
 }
@@ -74,13 +77,15 @@ impl WiredAgents {
 /// Brings the files up to date and commits exactly those that changed.
 pub(crate) fn wire_agents(
     workspace: &Workspace,
+    agent: Option<&AgentId>,
     dry_run: DryRun,
 ) -> Result<WiredAgents, ProjectError> {
     // Only the commit detects other versions in git's index.
     let mut staged: Vec<ProjectError> = Vec::new();
     loop {
         let plan = |head: &Head| {
-            let mut wired = plan(workspace.paths.root(), Some((&workspace.repository, head)))?;
+            let mut wired =
+                plan(workspace.paths.root(), agent, Some((&workspace.repository, head)))?;
             for file in &mut wired.files {
                 let is_about = |error: &&ProjectError| {
                     staged_elsewise(error).is_some_and(|path| is_path_of(path, &file.path))
@@ -126,7 +131,10 @@ fn is_path_of(full: &str, path: &ProjectPath) -> bool {
 const MESSAGE: &str = "Tell coding agents how to work on tasks";
 
 /// Returns what would be written for a project that does not exist yet.
-pub(crate) fn agents_to_wire(folder: &Path) -> Result<WiredAgents, ProjectError> {
+pub(crate) fn agents_to_wire(
+    folder: &Path,
+    agent: Option<&AgentId>,
+) -> Result<WiredAgents, ProjectError> {
     let standing =
         folder.ancestors().find(|folder| folder.is_dir() && !folder.as_os_str().is_empty());
     let repository = match Repository::discover(standing.unwrap_or(Path::new("."))) {
@@ -135,26 +143,32 @@ pub(crate) fn agents_to_wire(folder: &Path) -> Result<WiredAgents, ProjectError>
         Err(error) => return Err(error.into()),
     };
     let head = repository.as_ref().map(Repository::head_for_reading).transpose()?;
-    plan(folder, repository.as_ref().zip(head.as_ref()))
+    plan(folder, agent, repository.as_ref().zip(head.as_ref()))
 }
 
-fn plan(root: &Path, committed: Option<(&Repository, &Head)>) -> Result<WiredAgents, ProjectError> {
+fn plan(
+    root: &Path,
+    agent: Option<&AgentId>,
+    committed: Option<(&Repository, &Head)>,
+) -> Result<WiredAgents, ProjectError> {
     let files = AgentFile::ALL.into_iter().map(|file| {
         let places = file.places();
         let stands = |place: &&str| root.join(place).symlink_metadata().is_ok();
         let place = places.iter().copied().find(stands).unwrap_or(places[0]);
         let path: ProjectPath = place.parse()?;
-        let fate = fate(root, committed, file, &path)?;
+        let merged = |current: Option<&str>| file.merged(current, agent);
+        let fate = fate(root, committed, (file, &path), &merged)?;
         Ok(WiredFile { file, path, fate })
     });
-    Ok(WiredAgents { files: files.collect::<Result<_, ProjectError>>()?, commit: None })
+    let files = files.collect::<Result<_, ProjectError>>()?;
+    Ok(WiredAgents { files, agent: agent.cloned(), commit: None })
 }
 
 fn fate(
     root: &Path,
     committed: Option<(&Repository, &Head)>,
-    file: AgentFile,
-    path: &ProjectPath,
+    (file, path): (AgentFile, &ProjectPath),
+    merged: &dyn Fn(Option<&str>) -> Result<String, UnmergeableFile>,
 ) -> Result<Wiring, ProjectError> {
     let full = path.below(root);
     if file == AgentFile::ClaudeInstructions
@@ -183,7 +197,7 @@ fn fate(
     let Ok(text) = standing.clone().map(String::from_utf8).transpose() else {
         return unreadable(&format!("`{path}` is not UTF-8"), "save it as UTF-8");
     };
-    let after = match file.merged(text.as_deref()) {
+    let after = match merged(text.as_deref()) {
         Ok(after) if text.as_ref() == Some(&after) => return Ok(Wiring::Unchanged),
         Ok(after) => after,
         Err(fault) => {

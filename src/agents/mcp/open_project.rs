@@ -9,17 +9,18 @@ use crate::dispatch::next::{Claim, claimed};
 use crate::domain::{AgentId, Ticket, listed};
 use crate::project::active_rules::InForce;
 use crate::project::error::{ProjectError, reason_of};
-use crate::project::workspace::acting_agent;
-use crate::project::workspace::{Clock, Network, Workspace, warn_in_log};
+use crate::project::rule_lookup::check_agent;
+use crate::project::workspace::{Clock, Network, Workspace, acting_agent, warn_in_log};
 use crate::rules::Rules;
+use crate::setup::agent_files::AgentFile;
 
 /// The options that a server was started with.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerSetup {
     /// A folder in the project.
     pub directory: PathBuf,
-    /// The acting agent; without one, it is the agent of git's user.
-    pub agent: Option<AgentId>,
+    /// The acting agent as the start names it, be it an id or not; without one, it is the agent of git's user.
+    pub agent: Option<String>,
     /// The visit that a runner started it for, and the run.
     pub run: Option<(Ticket, String)>,
     /// The session of the connection, which the rules may compare.
@@ -51,25 +52,10 @@ impl ServerSetup {
         let in_force = workspace.rules()?;
         Ok(OpenProject { setup: self, workspace, in_force })
     }
+}
 
-    /// Fails if the server would act for a person: a program sends the calls.
-    pub(crate) fn refuse_people(&self) -> Result<(), ProjectError> {
-        if self.read_only {
-            return Ok(());
-        }
-        // If the project cannot be opened, each call reports that.
-        let of_git = || self.open("start").ok().and_then(|project| project.viewer());
-        match self.agent.clone().or_else(of_git).filter(AgentId::is_human) {
-            None => Ok(()),
-            Some(agent) => Err(ProjectError::Unfit {
-                code: "human_identity",
-                problem: format!("`{agent}` is a person's, and behind a server is a program"),
-                fix: "name the agent of the program with `--agent ID` or `AOF_AGENT`, or let it only look with `--read-only`; \
-                      what a person has to say is said at a terminal, with `aof task complete`"
-                    .to_owned(),
-            }),
-        }
-    }
+fn of_person(id: &str) -> String {
+    format!("`{id}` is a person, and a server acts for an agent")
 }
 
 impl OpenProject<'_> {
@@ -86,15 +72,66 @@ impl OpenProject<'_> {
         &self.setup.session
     }
 
-    /// Returns who acts.
-    pub(crate) fn agent(&self) -> Result<AgentId, ToolError> {
-        let named = self.setup.agent.as_ref();
-        Ok(acting_agent(&self.workspace, &self.rules().org, named, false)?)
+    pub(crate) fn only_looks(&self) -> bool {
+        self.setup.read_only
     }
 
-    /// Returns who reads, which may be a person.
+    /// Returns who acts. Fails, and says how to name an agent, if that is unknown, a person, or not in org.yaml. An agent that
+    /// has left org.yaml may still end what it holds.
+    pub(crate) fn agent(&self) -> Result<AgentId, ProjectError> {
+        let unfit = |code, problem| ProjectError::Unfit { code, problem, fix: self.how_to_name() };
+        let agent = match self.named() {
+            Ok(agent) => agent,
+            Err(ProjectError::NoAgent { human: Some(human), .. }) => {
+                return Err(unfit("human_identity", of_person(&human)));
+            }
+            Err(error) => return Err(unfit("no_agent", error.problem())),
+        };
+        if agent.is_human() {
+            return Err(unfit("human_identity", of_person(agent.as_str())));
+        }
+        if check_agent(self.rules(), &agent, None).is_err()
+            && claimed(&self.workspace, &self.in_force, &agent, None).is_empty()
+        {
+            return Err(unfit("unknown_agent", format!("org.yaml has no agent `{agent}`")));
+        }
+        Ok(agent)
+    }
+
+    /// Returns who reads: the agent, even one that may not act; a person only if the server changes nothing.
     pub(crate) fn viewer(&self) -> Option<AgentId> {
-        acting_agent(&self.workspace, &self.rules().org, self.setup.agent.as_ref(), true).ok()
+        let only_looks = self.setup.read_only;
+        self.named().ok().filter(|agent| only_looks || !agent.is_human())
+    }
+
+    fn named(&self) -> Result<AgentId, ProjectError> {
+        let Self { setup, workspace, .. } = self;
+        let named = setup.agent.as_ref().map(|text| {
+            text.parse::<AgentId>().map_err(|_| ProjectError::Unfit {
+                code: "no_agent",
+                problem: format!("`{text}`, which this server was started with, is no agent's id"),
+                fix: String::new(),
+            })
+        });
+        acting_agent(workspace, &self.rules().org, named.transpose()?.as_ref(), setup.read_only)
+    }
+
+    /// Returns how whoever starts the server names its agent.
+    fn how_to_name(&self) -> String {
+        let all = self.rules().org.all_agents().into_iter();
+        let agents: Vec<_> = all.filter(|agent| !agent.is_human()).collect();
+        let agents = if agents.is_empty() {
+            "org.yaml has no agent yet: add one to a role, and commit that".to_owned()
+        } else {
+            format!("org.yaml has {}", listed(agents))
+        };
+        let files = AgentFile::ALL.into_iter().filter_map(|file| {
+            file.client().map(|client| format!("`{}` ({client})", file.places()[0]))
+        });
+        format!(
+            "set `AOF_AGENT` to an agent's id where the client is started, or write `--agent ID` after `mcp` in its file: {}; {agents}",
+            files.collect::<Vec<_>>().join(", ")
+        )
     }
 
     /// Returns the visit for a call that names no task: the one that the server was started for, else the only one that the agent
@@ -147,13 +184,7 @@ impl ToolError {
     /// Returns the error as `--json` on the command line shows it.
     pub(crate) fn value(&self) -> Value {
         match self {
-            Self::Ops(error) => match &**error {
-                ProjectError::NoAgent { .. } => json!({
-                    "error": error.code(),
-                    "message": format!("{}\n\n{NAME_AGENT}", error.problem()),
-                }),
-                error => reason_of(error),
-            },
+            Self::Ops(error) => reason_of(error),
             Self::Argument { code, name, problem, fix } => {
                 let fix = if fix.is_empty() { String::new() } else { format!("\n\n{fix}") };
                 json!({"error": code, "message": format!("{problem}{fix}"), "argument": name})
@@ -184,9 +215,6 @@ impl ToolError {
         }
     }
 }
-
-/// The fix where the acting agent is unknown: a server never acts as git's person.
-pub(crate) const NAME_AGENT: &str = "whoever starts this server names the agent, with `aof mcp --agent ID` or `AOF_AGENT`; the ids are in org.yaml";
 
 /// The commands that a hint may name, and the equivalent tools.
 const TOOLS_OF_COMMANDS: &[(&str, &str)] = &[

@@ -222,6 +222,12 @@ pub(crate) fn status(project: &OpenProject<'_>, _: &Arguments) -> Result<Value, 
         issue.fix = in_tools(&issue.fix);
     }
     let mut value = overview_value(&all);
+    if let Some(unknown) = project.agent().err().filter(|_| !project.only_looks())
+        && let Value::Array(attention) = &mut value["attention"]
+    {
+        let (code, problem, fix) = (unknown.code(), unknown.problem(), unknown.fix());
+        attention.insert(0, json!({"code": code, "problem": problem, "fix": fix}));
+    }
     let agent = project.viewer();
     let roles: Vec<&RoleId> =
         agent.iter().flat_map(|agent| project.rules().org.roles_of(agent)).collect();

@@ -60,7 +60,6 @@ This server only shows the tasks of a project: aof_status, aof_task_list, aof_ta
 
 /// Serves one client until it is gone, or until the process is asked to stop.
 pub(crate) fn serve(setup: ServerSetup) -> Result<(), ProjectError> {
-    setup.refuse_people()?;
     start(setup).map_err(|cause| ProjectError::Unfit {
         code: "files",
         problem: format!("the server cannot run: {cause}"),

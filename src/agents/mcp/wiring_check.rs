@@ -8,10 +8,10 @@ use std::{env, io, iter};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::open_project::{NAME_AGENT, ServerSetup};
+use super::open_project::ServerSetup;
 use super::server::{META_CAPABILITIES, META_VERSION, NEWEST_HANDSHAKE, SELF_CONTAINED};
 use crate::agents::runner::doctor::run_and_listen;
-use crate::domain::{AgentId, Gate, Workflow, listed};
+use crate::domain::{AgentId, Gate, Workflow};
 use crate::project::error::ProjectError;
 use crate::project::rule_lookup::check_agent;
 use crate::rules::Rules;
@@ -70,18 +70,14 @@ impl WiringReport {
 pub(crate) fn check(setup: &ServerSetup, words: &[OsString]) -> WiringReport {
     let mut report = WiringReport::default();
     identify(setup, &mut report);
-    if let Err(error) = setup.refuse_people() {
-        report.add_error(&error);
-    } else {
-        for version in [NEWEST_HANDSHAKE, SELF_CONTAINED] {
-            match check_protocol(version, words, &mut report) {
-                Ok(()) => report.protocols.push(version),
-                Err(problem) => report.add(
-                    "no_conversation",
-                    format!("no conversation in protocol {version}: {problem}"),
-                    "run `aof mcp` with the same words by hand, and see what it says",
-                ),
-            }
+    for version in [NEWEST_HANDSHAKE, SELF_CONTAINED] {
+        match check_protocol(version, words, &mut report) {
+            Ok(()) => report.protocols.push(version),
+            Err(problem) => report.add(
+                "no_conversation",
+                format!("no conversation in protocol {version}: {problem}"),
+                "run `aof mcp` with the same words by hand, and see what it says",
+            ),
         }
     }
     report.ok = report.problems.is_empty();
@@ -99,14 +95,9 @@ fn identify(setup: &ServerSetup, report: &mut WiringReport) {
     }
     report.root = Some(project.workspace.paths.root().display().to_string());
     let rules = project.rules();
+    let acting = if setup.read_only { None } else { project.agent().err() };
     let Some(agent) = project.viewer() else {
-        if !setup.read_only {
-            let all = rules.org.all_agents().into_iter();
-            let known = listed(all.filter(|agent| !agent.is_human()));
-            let fix = format!("{NAME_AGENT}; it has {known}");
-            report.add("no_agent", "it is not known which agent acts", fix);
-        }
-        return;
+        return acting.map_or((), |error| report.add_error(&error));
     };
     report.roles = rules.org.roles_of(&agent).map(ToString::to_string).collect();
     report.gates = gates(rules, &agent);

@@ -7,24 +7,30 @@ use crate::agents::mcp::open_project::ServerSetup;
 use crate::agents::mcp::server::serve;
 use crate::agents::mcp::wiring_check::{WiringReport, check};
 use crate::cli::{
-    ActingAgent, CliResult, OfflineOption, Session, bold, current_run, current_session, cyan,
+    CliResult, OfflineOption, Session, agent_variable, bold, current_run, current_session, cyan,
     green, now, yellow,
 };
+use crate::domain::AgentId;
 use crate::files::printable::inert;
 use crate::storage::random::ulid;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-An agent tool starts this itself: configure the command `aof` with the arguments `mcp --agent ID`.
-Who acts is fixed when the server starts, whatever a model says: `--agent`, else `AOF_AGENT`,
-else the agent of org.yaml with git's email. A person's id (`human-...`) is refused.
+An agent tool starts this itself: `aof init --agents` writes its configuration.
+Who acts is fixed when the server starts, whatever a model says: `--agent`, else `AOF_AGENT`, else
+`--default-agent`, else the agent of org.yaml with git's email. The server starts without one, too, or with a
+person's id (`human-...`): then only looking works, and each other call says how to name an agent.
 
 Examples:
   aof mcp --check --agent agent-7     try it out: who acts, what it may do, and what is wrong
   claude mcp add aof -- aof mcp --agent agent-7")]
 pub(crate) struct McpArgs {
-    #[command(flatten)]
-    who: ActingAgent,
+    /// The agent that acts
+    #[arg(long, value_name = "ID", env = agent_variable(), hide_env_values = true)]
+    agent: Option<String>,
+    /// The agent that acts if neither `--agent` nor `AOF_AGENT` names one
+    #[arg(long, value_name = "ID")]
+    default_agent: Option<AgentId>,
     /// Offer only the tools that read
     #[arg(long)]
     read_only: bool,
@@ -36,10 +42,13 @@ pub(crate) struct McpArgs {
 }
 
 pub(crate) fn run(session: &Session, args: &McpArgs) -> CliResult {
-    session.enter()?;
     let setup = ServerSetup {
         directory: session.directory.clone(),
-        agent: args.who.agent.clone(),
+        agent: args
+            .agent
+            .clone()
+            .filter(|named| !named.is_empty())
+            .or_else(|| args.default_agent.as_ref().map(ToString::to_string)),
         run: current_run(),
         session: current_session().map_or_else(|| ulid(now()).map(|id| id.to_string()), Ok)?,
         read_only: args.read_only,
@@ -48,7 +57,8 @@ pub(crate) fn run(session: &Session, args: &McpArgs) -> CliResult {
         clock: now,
     };
     if args.check {
-        return Ok(show(session, &check(&setup, &server_arguments(session, args))));
+        session.enter()?;
+        return Ok(show(session, &check(&setup, &server_arguments(session, &setup))));
     }
     if Session::at_terminal() {
         session.output.say("serving the Model Context Protocol on stdin and stdout; `aof mcp --check` tries it out");
@@ -58,14 +68,14 @@ pub(crate) fn run(session: &Session, args: &McpArgs) -> CliResult {
 }
 
 /// Returns the arguments that start the same server again.
-fn server_arguments(session: &Session, args: &McpArgs) -> Vec<OsString> {
+fn server_arguments(session: &Session, setup: &ServerSetup) -> Vec<OsString> {
     let wait = format!("{}s", session.wait.as_secs());
     let mut server_arguments: Vec<OsString> =
         vec!["-C".into(), session.directory.clone().into(), "mcp".into()];
-    if let Some(agent) = &args.who.agent {
-        server_arguments.extend(["--agent".into(), agent.to_string().into()]);
+    if let Some(agent) = &setup.agent {
+        server_arguments.extend(["--agent".into(), agent.into()]);
     }
-    server_arguments.extend(args.read_only.then(|| "--read-only".into()));
+    server_arguments.extend(setup.read_only.then(|| "--read-only".into()));
     server_arguments.extend(["--wait".into(), wait.into()]);
     server_arguments
 }

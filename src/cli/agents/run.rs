@@ -17,7 +17,7 @@ use crate::cli::{
     AGENT, CliError, CliResult, DryRunOption, OfflineOption, Session, bold, counted, cyan, dim,
     green, now, red, yellow,
 };
-use crate::domain::{AgentId, RoleId, TaskId, listed};
+use crate::domain::{AgentId, RoleId, TypedTask, listed};
 use crate::files::printable::{inert, one_line};
 use crate::observability::notices::compose::write_notices;
 use crate::project::active_rules::InForce;
@@ -26,6 +26,7 @@ use crate::project::trust::{ProgramKind, RuleProgram, RulePrograms, TrustState};
 use crate::project::workspace::Workspace;
 use crate::system::terminal;
 use crate::system::terminal::all_quoted;
+use crate::tasks::headers::lookup;
 use crate::tasks::plan::DryRun;
 use crate::tasks::state::acceptance::test_programs;
 use crate::tasks::view::task_view;
@@ -51,7 +52,7 @@ pub(crate) struct RunArgs {
     role: Option<RoleId>,
     /// One task, to its end, with whichever agents its gates need
     #[arg(long, value_name = "ID")]
-    task: Option<TaskId>,
+    task: Option<TypedTask>,
     /// Stop after one visit
     #[arg(long, visible_alias = "step")]
     once: bool,
@@ -92,8 +93,9 @@ fn start(session: &Session, args: &RunArgs) -> CliResult {
     let in_force = session.rules(&workspace)?;
     let target = match &args.task {
         Some(task) => {
-            task_view::show(&workspace, task)?;
-            RunTarget::Task(task.clone())
+            let task = lookup::task(&workspace, task)?;
+            task_view::show(&workspace, &task)?;
+            RunTarget::Task(task)
         }
         None => RunTarget::Agents {
             agents: agents(session, &workspace, &in_force, args)?,
@@ -367,7 +369,7 @@ that the refusal prints.")]
 pub(crate) struct TrustArgs {
     /// The task whose tests run commands, in place of the rules
     #[arg(value_name = "ID")]
-    task: Option<TaskId>,
+    task: Option<TypedTask>,
     /// Trust nothing in this repository any more
     #[arg(long)]
     revoke: bool,
@@ -380,7 +382,7 @@ pub(crate) fn run_trust(session: &Session, args: &TrustArgs) -> CliResult {
     let in_force = session.rules(&workspace)?;
     let programs = match &args.task {
         Some(id) => {
-            let (view, _) = task_view::show(&workspace, id)?;
+            let (view, _) = task_view::show(&workspace, &lookup::task(&workspace, id)?)?;
             test_programs(&workspace, &in_force, &view.path, &view.file)?
         }
         None => RulePrograms::of(&workspace, &in_force.rules),

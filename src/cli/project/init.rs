@@ -8,12 +8,14 @@ use serde_json::{Value, json};
 use crate::cli::{
     CliResult, DryRunOption, Output, Session, bold, cyan, now, of_commit, short, template, yellow,
 };
-use crate::domain::BranchName;
+use crate::domain::{AgentId, BranchName};
 use crate::files::printable::inert;
 use crate::git::CommitId;
 use crate::history::merge_driver::{ATTRIBUTES, HOOK_LINE};
 use crate::project::git_hints::GitCommands;
 use crate::project::open::follow_branch;
+use crate::project::workspace::{Workspace, warn_in_log};
+use crate::rules::Rules;
 use crate::setup::agent_files::AgentFile;
 use crate::setup::agent_wiring::{WiredAgents, WiredFile, Wiring, agents_to_wire, wire_agents};
 use crate::setup::init::init_on_branch;
@@ -56,8 +58,9 @@ pub(crate) struct InitArgs {
     #[arg(long, value_name = "NAME")]
     branch: Option<BranchName>,
     /// Tell coding agents how to work on tasks: a block in AGENTS.md, a line in CLAUDE.md, and the MCP server in the project's
-    /// configuration for Claude Code, Codex, Gemini CLI and OpenCode. In an existing project it does only that. What others
-    /// wrote in these files stays, and a second run changes nothing. An agent's own environment says who it is: `AOF_AGENT`
+    /// configuration for Claude Code, Codex, Gemini CLI, OpenCode, VS Code and Cursor. In an existing project it does only that.
+    /// What others wrote in these files stays, and a second run changes nothing. They name the first agent of org.yaml that is
+    /// no person; `AOF_AGENT` in a client's environment names another
     #[arg(long)]
     agents: bool,
     /// Add `monitoring/` with alerts for Prometheus, a dashboard for Grafana, and a runbook. In an existing project it does only
@@ -104,13 +107,16 @@ pub(crate) fn run(session: &Session, args: &InitArgs) -> CliResult {
     };
     let added = if mode == DryRun::Yes {
         Added {
-            agents: args.agents.then(|| agents_to_wire(&new.folder)).transpose()?,
+            agents: args
+                .agents
+                .then(|| agents_to_wire(&new.folder, first(&created.rules)))
+                .transpose()?,
             monitoring: args.observability.then(|| monitoring_to_add(&new.folder)).transpose()?,
         }
     } else {
         // Agents work where the code is.
         let root = created.checkout.as_ref().map_or(&created.root, |checkout| &checkout.root);
-        added(session, args, root, mode)?
+        added(session, args, root, first(&created.rules), mode)?
     };
     if session.output.is_json() {
         let mut value = value(template, &created);
@@ -197,7 +203,10 @@ fn code(folder: &Path) -> CliResult<Option<CommitId>> {
 
 /// Adds to an existing project.
 fn add(session: &Session, args: &InitArgs, root: &Path, mode: DryRun) -> CliResult {
-    let added = added(session, args, root, mode)?;
+    let open = Workspace::open(root, "aof init".to_owned(), now, session.wait, warn_in_log);
+    let in_force = open.and_then(|workspace| workspace.rules()).ok();
+    let agent = in_force.as_ref().and_then(|in_force| first(&in_force.rules));
+    let added = added(session, args, root, agent, mode)?;
     if session.output.is_json() {
         let mut value = json!({"root": root.display().to_string()});
         added.put(&mut value);
@@ -211,10 +220,21 @@ fn add(session: &Session, args: &InitArgs, root: &Path, mode: DryRun) -> CliResu
     Ok(added.exit_code())
 }
 
-fn added(session: &Session, args: &InitArgs, root: &Path, mode: DryRun) -> CliResult<Added> {
+/// Returns the agent that the files for clients name.
+fn first(rules: &Rules) -> Option<&AgentId> {
+    rules.org.first_program()
+}
+
+fn added(
+    session: &Session,
+    args: &InitArgs,
+    root: &Path,
+    agent: Option<&AgentId>,
+    mode: DryRun,
+) -> CliResult<Added> {
     let workspace = || session.new_workspace(root);
     Ok(Added {
-        agents: args.agents.then(|| wire_agents(&workspace()?, mode)).transpose()?,
+        agents: args.agents.then(|| wire_agents(&workspace()?, agent, mode)).transpose()?,
         monitoring: args.observability.then(|| add_monitoring(&workspace()?, mode)).transpose()?,
     })
 }
@@ -392,7 +412,7 @@ fn agents_value(wired: &WiredAgents) -> Value {
             "path": file.path,
             "error": obstacle.code,
             "message": format!("{}\n\n{}", obstacle.problem, obstacle.fix),
-            "snippet": file.file.snippet(),
+            "snippet": file.file.snippet(wired.agent.as_ref()),
         })
     });
     json!({
@@ -429,7 +449,7 @@ fn show_agents(output: Output, wired: &WiredAgents, mode: DryRun) {
         output.say(format!("{} {}", bold("hint:"), inert(&obstacle.fix)));
         let is_text = matches!(file.file, AgentFile::Instructions | AgentFile::ClaudeInstructions);
         if obstacle.code == "ignored_file" || obstacle.code.ends_with("_file") && !is_text {
-            let snippet = file.file.snippet();
+            let snippet = file.file.snippet(wired.agent.as_ref());
             let lines = snippet.lines().map(|line| format!("\n  {line}"));
             let lines = lines.collect::<Vec<_>>().concat();
             output.say(format!("or write it by hand into `{}`:{lines}", file.path));

@@ -10,7 +10,7 @@ use crate::cli::{
     now, yellow,
 };
 use crate::dispatch::claim;
-use crate::domain::{AgentId, Event, GateId, Status, Task, Ticket};
+use crate::domain::{AgentId, Event, GateId, Status, Task, Ticket, TypedTask};
 use crate::files::printable::inert;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -18,6 +18,7 @@ use crate::rules::{NAMESPACE, Rules};
 use crate::storage::random::ulid;
 use crate::tasks::actions;
 use crate::tasks::complete::{parse_completion, sign_file, what_to_sign};
+use crate::tasks::headers::lookup;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::task_view::{changed_value, eligible_agents, gates_passed};
 
@@ -26,7 +27,7 @@ use crate::tasks::view::task_view::{changed_value, eligible_agents, gates_passed
 pub(crate) struct ActionArgs {
     /// The task, as in `AOF-abc`; a branch of a fork is `AOF-abc@3/security`
     #[arg(value_name = "ID")]
-    ticket: Ticket,
+    task: TypedTask,
     #[command(flatten)]
     who: ActingAgent,
     #[command(flatten)]
@@ -76,8 +77,8 @@ pub(crate) struct MoveArgs {
 }
 
 pub(crate) fn release(session: &Session, args: &ActionArgs) -> CliResult {
-    act_as_agent(session, "task release", args, |workspace, agent, mode| {
-        let changed = actions::release(workspace, &args.ticket, Some(agent), mode)?;
+    act_as_agent(session, "task release", args, |workspace, ticket, agent, mode| {
+        let changed = actions::release(workspace, ticket, Some(agent), mode)?;
         let holder = changed.before.as_ref().and_then(|before| before.task.routing.agent.as_ref());
         let holder = holder.filter(|holder| *holder != agent);
         let holder = holder.map(|holder| format!(", which {holder} had")).unwrap_or_default();
@@ -86,9 +87,9 @@ pub(crate) fn release(session: &Session, args: &ActionArgs) -> CliResult {
 }
 
 pub(crate) fn renew(session: &Session, args: &RenewArgs) -> CliResult {
-    act_as_agent(session, "task renew", &args.action, |workspace, agent, mode| {
+    act_as_agent(session, "task renew", &args.action, |workspace, ticket, agent, mode| {
         let note = args.note.as_deref();
-        let changed = actions::renew(workspace, &args.action.ticket, agent, note, mode)?;
+        let changed = actions::renew(workspace, ticket, agent, note, mode)?;
         Ok((format!("renewed by {agent}"), changed))
     })
 }
@@ -153,7 +154,8 @@ fn act(
 ) -> CliResult {
     let (mut workspace, in_force) = session.open(command)?;
     let mode = args.dry_run_option.mode();
-    let (done, changed) = change(&mut workspace, &args.ticket, args.who.agent.as_ref(), mode)?;
+    let ticket = lookup::ticket(&workspace, &args.task)?;
+    let (done, changed) = change(&mut workspace, &ticket, args.who.agent.as_ref(), mode)?;
     show(session, &in_force.rules, &changed, &done, mode);
     Ok(ExitCode::SUCCESS)
 }
@@ -163,11 +165,16 @@ fn act_as_agent(
     session: &Session,
     command: &str,
     args: &ActionArgs,
-    change: impl FnOnce(&Workspace, &AgentId, DryRun) -> Result<(String, Changed), ProjectError>,
+    change: impl FnOnce(
+        &Workspace,
+        &Ticket,
+        &AgentId,
+        DryRun,
+    ) -> Result<(String, Changed), ProjectError>,
 ) -> CliResult {
-    act(session, command, args, |workspace, _, named, mode| {
+    act(session, command, args, |workspace, ticket, named, mode| {
         let agent = session.agent(workspace, &workspace.rules()?, named)?;
-        change(workspace, &agent, mode)
+        change(workspace, ticket, &agent, mode)
     })
 }
 

@@ -10,13 +10,14 @@ use crate::cli::{
     is_named_by_environment, now, words,
 };
 use crate::dispatch::next::{self, Next, Wanted};
-use crate::domain::{AgentId, Outcome, RoleId, Ticket, listed};
+use crate::domain::{AgentId, Outcome, RoleId, Ticket, TypedTask, listed};
 use crate::files::printable::one_line;
 use crate::files::task_file::{Origin, TaskFile};
 use crate::project::rule_lookup::check_agent;
 use crate::rules::brief::{GateContext, Statement};
 use crate::rules::template::as_text;
 use crate::rules::{Rules, Workplace};
+use crate::tasks::headers::lookup;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::state::acceptance::test_lines;
 use crate::tasks::view::brief::{
@@ -30,7 +31,7 @@ use crate::tasks::view::task_view::{brief_of, changed_value, warnings_value};
 pub(crate) struct BriefArgs {
     /// The task, as in `AOF-abc`, or a branch of it, as in `AOF-abc@3/security`
     #[arg(value_name = "ID")]
-    ticket: Ticket,
+    task: TypedTask,
     /// For people, or for a prompt
     #[arg(long, value_name = "FORM", default_value = "text", value_parser = words(FORMATS))]
     format: BriefFormat,
@@ -68,9 +69,10 @@ pub(crate) struct NextArgs {
 
 pub(crate) fn run(session: &Session, args: &BriefArgs) -> CliResult {
     let workspace = session.workspace("task brief")?;
-    let (file, context, in_force) = task_brief(&workspace, &args.ticket)?;
+    let ticket = lookup::ticket(&workspace, &args.task)?;
+    let (file, context, in_force) = task_brief(&workspace, &ticket)?;
     session.warn_of_rules(&in_force);
-    warn_of_visit(session, &args.ticket, &file.task);
+    warn_of_visit(session, &ticket, &file.task);
     if file.origin == Origin::HandMade {
         session.warn(&format!("{} is {}", file.task.id, not_adopted(Some(&context.gate))));
     }

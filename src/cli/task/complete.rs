@@ -9,7 +9,7 @@ use crate::cli::{
     ActingAgent, CliError, CliResult, DryRunOption, Session, SignWith, current_run,
     current_session, key_value, now, object, text_input,
 };
-use crate::domain::{AgentId, Completion, CompletionId, GateId, Ticket, listed};
+use crate::domain::{AgentId, Completion, CompletionId, GateId, Ticket, TypedTask, listed};
 use crate::files::printable::one_line;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -18,6 +18,7 @@ use crate::storage::random::ulid;
 use crate::system::terminal;
 use crate::system::terminal::all_quoted;
 use crate::tasks::complete::{add_text, complete, complete_signed, note_run, note_session};
+use crate::tasks::headers::lookup;
 use crate::tasks::plan::DryRun;
 use crate::tasks::state::task_state::TaskState;
 use crate::tasks::view::task_view::{ended_ticket, ended_visits, gates_passed, show};
@@ -47,7 +48,7 @@ A ticket such as AOF-7qk@3 counts for that visit alone: if it has ended, nothing
 pub(crate) struct CompleteArgs {
     /// The task, or one visit or branch of it, as in `AOF-abc`, `AOF-abc@3` or `AOF-abc@3/security`
     #[arg(value_name = "ID")]
-    ticket: Ticket,
+    task: TypedTask,
     /// The gate that you mean: where another one is open by now, nothing is done
     #[arg(long, value_name = "GATE")]
     gate: Option<GateId>,
@@ -88,7 +89,8 @@ pub(crate) fn run(session: &Session, args: &CompleteArgs) -> CliResult {
     let rules = &in_force.rules;
     let agent = session.agent(&workspace, &in_force, args.who.agent.as_ref())?;
     let mode = args.dry_run_option.mode();
-    let mut completion = completion(args, agent)?;
+    let given = &lookup::ticket(&workspace, &args.task)?;
+    let mut completion = completion(args, given, agent)?;
     let asks = Session::at_terminal() && !session.output.is_json();
     if asks && let Some(meant) = ask_if_repeated(session, &workspace, &completion)? {
         completion.ticket = meant;
@@ -98,8 +100,8 @@ pub(crate) fn run(session: &Session, args: &CompleteArgs) -> CliResult {
     if wants_editor(&completion) && asks {
         // A completion that is refused for other reasons is refused before anybody writes a text.
         let seen = complete(&workspace, &with_any_text(&completion), DryRun::Yes);
-        let seen =
-            seen.map_err(|error| refused(args, &workspace, rules, &completion.agent, error))?;
+        let seen = seen
+            .map_err(|error| refused((args, given), &workspace, rules, &completion.agent, error))?;
         // The text is for the visit that the person sees, even if it ends while they write.
         if let Some(file) = seen.before.filter(|_| completion.ticket.visit.is_none()) {
             completion.ticket =
@@ -120,17 +122,17 @@ pub(crate) fn run(session: &Session, args: &CompleteArgs) -> CliResult {
         if let Some(Ok(path)) = kept {
             session.output.say(format!("what you wrote is kept in `{}`", path.display()));
         }
-        refused(args, &workspace, rules, &completion.agent, error)
+        refused((args, given), &workspace, rules, &completion.agent, error)
     })?;
     let changed = &completed;
     let outcome =
         ended_visits(changed).first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
     let mut done = format!("{} ({outcome})", gates_passed(changed));
-    if let Some(ticket) = ended_ticket(changed).filter(|_| args.ticket.visit.is_none()) {
+    if let Some(ticket) = ended_ticket(changed).filter(|_| given.visit.is_none()) {
         done.push_str(&format!(", for {ticket}"));
     }
     // An agent that is run does not learn the workflow, only that its part is done.
-    let is_own = |(ticket, _): &(Ticket, String)| ticket.task == args.ticket.task;
+    let is_own = |(ticket, _): &(Ticket, String)| ticket.task == given.task;
     if let Some((ticket, _)) = current_run().filter(is_own).filter(|_| !session.output.is_json()) {
         session.warn_all(&changed.warnings);
         session.output.line(format!("{ticket}: {outcome}; your part is done"));
@@ -142,13 +144,12 @@ pub(crate) fn run(session: &Session, args: &CompleteArgs) -> CliResult {
 
 /// Returns the error of a refused completion, with the beginning of a command that would be accepted: it names the open visit.
 fn refused(
-    args: &CompleteArgs,
+    (args, given): (&CompleteArgs, &Ticket),
     workspace: &Workspace,
     rules: &Rules,
     agent: &AgentId,
     error: ProjectError,
 ) -> CliError {
-    let given = &args.ticket;
     let command = match &error {
         ProjectError::Refused(Refusal::Repeated { ticket, .. }) => same_command(args, ticket),
         error => {
@@ -166,7 +167,7 @@ fn refused(
 
 /// Returns the command as it was given, with that ticket in place of the task's id.
 fn same_command(args: &CompleteArgs, ticket: &Ticket) -> String {
-    let (given, ticket) = (args.ticket.to_string(), ticket.to_string());
+    let (given, ticket) = (args.task.to_string(), ticket.to_string());
     let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     let mut words: Vec<String> = words.collect();
     if let Some(word) = words.iter_mut().find(|word| **word == given) {
@@ -191,9 +192,9 @@ fn ask_if_repeated(
     Ok(session.confirm(&question)?.then_some(ticket))
 }
 
-fn completion(args: &CompleteArgs, agent: AgentId) -> CliResult<Completion> {
+fn completion(args: &CompleteArgs, ticket: &Ticket, agent: AgentId) -> CliResult<Completion> {
     let mut completion = Completion {
-        ticket: args.ticket.clone(),
+        ticket: ticket.clone(),
         gate: args.gate.clone(),
         agent,
         outcome: args.outcome.clone(),
@@ -213,7 +214,7 @@ fn completion(args: &CompleteArgs, agent: AgentId) -> CliResult<Completion> {
     }
     note_session(&mut completion, current_session().as_deref());
     // A completion of another task does not belong to the run.
-    if let Some((_, run)) = current_run().filter(|(ticket, _)| ticket.task == args.ticket.task) {
+    if let Some((_, run)) = current_run().filter(|(own, _)| own.task == ticket.task) {
         note_run(&mut completion, &run);
     }
     Ok(completion)

@@ -10,7 +10,7 @@ use crate::cli::{
     ActingAgent, CliError, CliResult, DryRunOption, Session, Words, context, key_value, object,
     text_input, words,
 };
-use crate::domain::{Due, Link, Map, Plan, Priority, TaskId, Ticket, WorkflowName};
+use crate::domain::{Due, Link, Map, Plan, Priority, TaskId, TypedTask, WorkflowName};
 use crate::files::json;
 use crate::project::error::ProjectError;
 use crate::project::rule_lookup::find_workflow;
@@ -20,6 +20,7 @@ use crate::tasks::create::{NewTask, check_new, create};
 use crate::tasks::edit::{
     self, Comment, EditedFields, PlanField, edit_fields, edit_text, open_for_edit,
 };
+use crate::tasks::headers::lookup;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::task_view::{changed_value, show};
 
@@ -34,7 +35,7 @@ In KEY=VALUE the value is JSON, else a text. A number that JSON would write diff
 pub(crate) struct EditArgs {
     /// The task, as in `AOF-abc`
     #[arg(value_name = "ID")]
-    ticket: Ticket,
+    task: TypedTask,
     /// What to do, in a few words
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     title: Option<String>,
@@ -66,13 +67,13 @@ pub(crate) struct EditArgs {
     unset_metadata: Vec<String>,
     /// Let it wait for another task
     #[arg(long = "depends", value_name = "ID")]
-    depends_on: Vec<TaskId>,
+    depends_on: Vec<TypedTask>,
     /// Let it no longer wait for that task
     #[arg(long = "undepends", value_name = "ID")]
-    independent_of: Vec<TaskId>,
+    independent_of: Vec<TypedTask>,
     /// Make it a part of another task
     #[arg(long, value_name = "ID")]
-    parent: Option<TaskId>,
+    parent: Option<TypedTask>,
     /// Make it a part of no task
     #[arg(long = "unparent", conflicts_with = "parent")]
     orphan: bool,
@@ -134,7 +135,7 @@ impl PlanOptions {
 pub(crate) struct CommentArgs {
     /// The task, as in `AOF-abc`
     #[arg(value_name = "ID")]
-    ticket: Ticket,
+    task: TypedTask,
     /// The comment, as Markdown; `-` reads stdin, and without it an editor opens at a terminal
     #[arg(value_name = "TEXT|-", allow_hyphen_values = true)]
     text: Option<String>,
@@ -147,7 +148,8 @@ pub(crate) struct CommentArgs {
 pub(crate) fn run_edit(session: &Session, args: &EditArgs) -> CliResult {
     let (workspace, in_force) = session.open("task edit")?;
     let mode = args.dry_run_option.mode();
-    let id = &args.ticket.task;
+    let id = &lookup::task(&workspace, &args.task)?;
+    let parent = args.parent.as_ref().map(|parent| lookup::task(&workspace, parent));
     let fields = EditedFields {
         title: args.title.clone(),
         description: args.description.clone(),
@@ -162,14 +164,14 @@ pub(crate) fn run_edit(session: &Session, args: &EditArgs) -> CliResult {
         untags: args.untags.clone(),
         metadata: object(&args.metadata),
         unset: args.unset_metadata.clone(),
-        depends_on: args.depends_on.clone(),
-        independent_of: args.independent_of.clone(),
-        parent: args.parent.clone(),
+        depends_on: lookup::each(&workspace, &args.depends_on)?,
+        independent_of: lookup::each(&workspace, &args.independent_of)?,
+        parent: parent.transpose()?,
         orphan: args.orphan,
     };
     if fields == EditedFields::default() {
         if Session::at_terminal() && !session.output.is_json() {
-            return edit_by_hand(session, &workspace, &in_force.rules, args, mode);
+            return edit_by_hand(session, &workspace, &in_force.rules, (id, args), mode);
         }
         let fix = format!(
             "name it, as in `aof task edit {id} --title \"...\" --tag urgent --priority high`; \
@@ -193,10 +195,10 @@ fn edit_by_hand(
     session: &Session,
     workspace: &Workspace,
     rules: &Rules,
-    args: &EditArgs,
+    (id, args): (&TaskId, &EditArgs),
     mode: DryRun,
 ) -> CliResult {
-    let (id, agent) = (&args.ticket.task, args.who.agent.as_ref());
+    let agent = args.who.agent.as_ref();
     let suffix = format!("-{id}.md");
     let opened = open_for_edit(workspace, id, agent, mode)?;
     let mut text = opened.bytes.clone();
@@ -226,7 +228,7 @@ fn edit_by_hand(
 /// Adds a comment.
 pub(crate) fn comment(session: &Session, args: &CommentArgs) -> CliResult {
     let (workspace, in_force) = session.open("task comment")?;
-    let id = &args.ticket.task;
+    let id = &lookup::task(&workspace, &args.task)?;
     let text = match &args.text {
         Some(text) => text_input::given(text)?,
         None if Session::at_terminal() => {
@@ -285,10 +287,10 @@ pub(crate) struct NewArgs {
     workflow: Option<WorkflowName>,
     /// A task that must be complete before this one is handed out
     #[arg(long = "depends", value_name = "ID")]
-    depends_on: Vec<TaskId>,
+    depends_on: Vec<TypedTask>,
     /// The task that this one is a part of
     #[arg(long, value_name = "ID")]
-    parent: Option<TaskId>,
+    parent: Option<TypedTask>,
     /// Create one task for each object in this JSON file, a list; `-` reads stdin
     #[arg(long, value_name = "FILE|-", conflicts_with_all = ["title", "description", "body", "priority", "due", "milestone", "links", "tags", "metadata", "context", "workflow", "depends_on", "parent"])]
     from: Option<String>,
@@ -341,6 +343,7 @@ impl From<ListedLink> for Link {
 pub(crate) fn run_new(session: &Session, args: &NewArgs) -> CliResult {
     let (workspace, in_force) = session.open("task new")?;
     let rules = &in_force.rules;
+    let parent = args.parent.as_ref().map(|parent| lookup::task(&workspace, parent));
     let wanted = match &args.from {
         Some(name) => listed(name, &text_input::text(name)?, rules)?,
         None => vec![NewTask {
@@ -352,8 +355,8 @@ pub(crate) fn run_new(session: &Session, args: &NewArgs) -> CliResult {
             metadata: object(&args.metadata),
             input: object(&args.context.concat()),
             workflow: args.workflow.clone(),
-            depends_on: args.depends_on.clone(),
-            parent: args.parent.clone(),
+            depends_on: lookup::each(&workspace, &args.depends_on)?,
+            parent: parent.transpose()?,
             is_told: false,
         }],
     };

@@ -13,7 +13,7 @@ use crate::cli::{
     CliError, CliResult, Session, bold, counted, cyan, green, indented, length, red, yellow,
 };
 use crate::domain::{
-    Ending, GateId, Outcome, Priority, RoleId, Status, TaskId, Ticket, Timestamp, Visit,
+    Ending, GateId, Outcome, Priority, RoleId, Status, TaskId, Ticket, Timestamp, TypedTask, Visit,
 };
 use crate::files::printable::{inert, one_line};
 use crate::files::task_file::Origin;
@@ -21,6 +21,7 @@ use crate::history::verify::signatures::evidence;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{NAMESPACE, Rules, escalation};
+use crate::tasks::headers::lookup;
 use crate::tasks::headers::summary::{ChildProgress, TaskSummary};
 use crate::tasks::state::acceptance::{test_lines, tests_in_worktree};
 use crate::tasks::view::brief::plan_lines;
@@ -32,23 +33,24 @@ use crate::tasks::view::task_view::{
 pub(crate) struct ShowArgs {
     /// The task, as in `AOF-abc`
     #[arg(value_name = "ID")]
-    ticket: Ticket,
+    task: TypedTask,
 }
 
 pub(crate) fn run_show(session: &Session, args: &ShowArgs) -> CliResult {
     let workspace = session.workspace("task show")?;
-    let (view, in_force) = show(&workspace, &args.ticket.task)?;
+    let ticket = lookup::ticket(&workspace, &args.task)?;
+    let (view, in_force) = show(&workspace, &ticket.task)?;
     session.warn_of_rules(&in_force);
-    warn_of_visit(session, &args.ticket, &view.file.task);
+    warn_of_visit(session, &ticket, &view.file.task);
     if let Some(frozen) = &view.frozen {
         let problem = &frozen.problem;
         session.warn(&inert(&format!("it is frozen: {problem}; this is what HEAD has")));
         session.output.say(format!("  {}", inert(&frozen.fix)));
     }
     if let Err(error @ ProjectError::InvalidTests { .. }) =
-        tests_in_worktree(&workspace, &args.ticket.task, &view.path, &view.file)
+        tests_in_worktree(&workspace, &ticket.task, &view.path, &view.file)
     {
-        session.warn(&format!("{error}: `aof task test {}` says why", args.ticket.task));
+        session.warn(&format!("{error}: `aof task test {}` says why", ticket.task));
     }
     if session.output.is_json() {
         let mut value = task_value(&in_force.rules, &view.file, &view.path);
@@ -156,7 +158,7 @@ Examples:
 pub(crate) struct HistoryArgs {
     /// The task, as in `AOF-abc`
     #[arg(value_name = "ID")]
-    ticket: Ticket,
+    task: TypedTask,
     /// Write what was signed at that visit, the signature and the keys into this folder, for `ssh-keygen -Y verify`
     #[arg(long, value_name = "DIR")]
     export: Option<PathBuf>,
@@ -164,12 +166,13 @@ pub(crate) struct HistoryArgs {
 
 pub(crate) fn run_history(session: &Session, args: &HistoryArgs) -> CliResult {
     let workspace = session.workspace("task history")?;
+    let ticket = lookup::ticket(&workspace, &args.task)?;
     if let Some(folder) = &args.export {
-        return export(session, &workspace, &args.ticket, folder);
+        return export(session, &workspace, &ticket, folder);
     }
-    let (view, in_force) = history(&workspace, &args.ticket.task)?;
+    let (view, in_force) = history(&workspace, &ticket.task)?;
     session.warn_of_rules(&in_force);
-    warn_of_visit(session, &args.ticket, &view.task);
+    warn_of_visit(session, &ticket, &view.task);
     let mut visits: Vec<String> = view.task.history.iter().map(ended_visit).collect();
     visits.extend(open_visit(&view));
     if visits.is_empty() && !session.output.is_json() {

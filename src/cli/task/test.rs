@@ -7,11 +7,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::cli::{CliError, CliResult, Session, green, indented, red, yellow};
-use crate::domain::TaskId;
 use crate::domain::acceptance::{TestResult, TestVerdict};
+use crate::domain::{TaskId, TypedTask};
 use crate::files::printable::{inert, one_line};
 use crate::project::test_run::{TestSetup, run_tests};
 use crate::system::terminal;
+use crate::tasks::headers::lookup;
 use crate::tasks::publish::secrets_of;
 use crate::tasks::state::acceptance::{ensure_trusted, peoples_tests, tests_in_worktree};
 use crate::tasks::view::task_view::show;
@@ -28,7 +29,7 @@ need `aof trust ID`. The exit code is 0 if all passed, and 1 if one failed or no
 pub(crate) struct TestArgs {
     /// The task, as in `AOF-abc`
     #[arg(value_name = "ID")]
-    task: TaskId,
+    task: TypedTask,
     /// The server that requests go to, in place of `$AOF_BASE_URL`
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
@@ -42,13 +43,14 @@ pub(crate) struct TestArgs {
 
 pub(crate) fn run(session: &Session, args: &TestArgs) -> CliResult {
     let workspace = session.workspace_in_background("task test")?;
-    let (view, in_force) = show(&workspace, &args.task)?;
+    let task = lookup::task(&workspace, &args.task)?;
+    let (view, in_force) = show(&workspace, &task)?;
     session.warn_of_rules(&in_force);
-    let peoples = peoples_tests(&workspace, &in_force, &view.path, &args.task);
+    let peoples = peoples_tests(&workspace, &in_force, &view.path, &task);
     let tests = if args.committed {
         peoples?
     } else {
-        let tests = tests_in_worktree(&workspace, &args.task, &view.path, &view.file)?;
+        let tests = tests_in_worktree(&workspace, &task, &view.path, &view.file)?;
         if peoples.ok().as_ref() != Some(&tests) {
             session.warn(
                 "these tests differ from what people last committed, which a gate runs: see `--committed`",
@@ -64,19 +66,19 @@ pub(crate) fn run(session: &Session, args: &TestArgs) -> CliResult {
     let count = |word: &str| results.iter().filter(|own| own.verdict.as_str() == word).count();
     let (passed, failed, not_runnable) = (count("passed"), count("failed"), count("not_runnable"));
     if let Some(file) = &args.junit {
-        write_report(file, &args.task, &results)?;
+        write_report(file, &task, &results)?;
     }
     let ok = failed == 0 && passed > 0;
     let value = || {
         let tests: Vec<Value> = results.iter().map(result_value).collect();
-        json!({"task": args.task, "ok": ok, "passed": passed, "failed": failed, "notRunnable": not_runnable, "tests": tests})
+        json!({"task": task, "ok": ok, "passed": passed, "failed": failed, "notRunnable": not_runnable, "tests": tests})
     };
     let text = || {
         let mut text: String = results.iter().map(result_text).collect();
         let rest =
             if not_runnable > 0 { format!(", {not_runnable} not runnable") } else { String::new() };
         text.push_str(&match results.len() {
-            0 => format!("{} has no tests\n", args.task),
+            0 => format!("{task} has no tests\n"),
             _ => format!("{passed} passed, {failed} failed{rest}\n"),
         });
         text

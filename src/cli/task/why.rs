@@ -5,11 +5,12 @@ use std::process::ExitCode;
 use crate::cli::render::page::{TaskPage, branches, place, status, turn, warn_of_visit};
 use crate::cli::{CliResult, Session, cyan};
 use crate::domain::{
-    Destination, GateId, GateKind, LostDependency, Outcome, Status, Ticket, Timestamp, Verdict,
+    Destination, GateId, GateKind, LostDependency, Outcome, Status, Timestamp, TypedTask, Verdict,
     listed,
 };
 use crate::files::task_file::Origin;
 use crate::rules::{Passage, Rules, TooOften, is_looping, lost_dependencies};
+use crate::tasks::headers::lookup;
 use crate::tasks::headers::summary::NEW;
 use crate::tasks::view::why::{
     OutcomeEffect, OutcomePreview, TaskExplanation, explanation_value, why,
@@ -19,14 +20,15 @@ use crate::tasks::view::why::{
 pub(crate) struct WhyArgs {
     /// The task, as in `AOF-abc`
     #[arg(value_name = "ID")]
-    ticket: Ticket,
+    task: TypedTask,
 }
 
 pub(crate) fn run(session: &Session, args: &WhyArgs) -> CliResult {
     let workspace = session.workspace("why")?;
-    let (explanation, in_force) = why(&workspace, &args.ticket.task)?;
+    let ticket = lookup::ticket(&workspace, &args.task)?;
+    let (explanation, in_force) = why(&workspace, &ticket.task)?;
     session.warn_of_rules(&in_force);
-    warn_of_visit(session, &args.ticket, &explanation.file.task);
+    warn_of_visit(session, &ticket, &explanation.file.task);
     session.output.show(
         || explanation_value(&explanation),
         || page(&in_force.rules, &explanation, workspace.now()),

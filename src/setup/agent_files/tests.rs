@@ -2,14 +2,19 @@ use serde_json::{Value, json};
 
 use super::*;
 
+fn agent() -> AgentId {
+    "agent-1".parse().unwrap()
+}
+
 fn merged(file: AgentFile, text: &str) -> String {
-    let merged = file.merged(Some(text)).unwrap_or_else(|fault| panic!("{fault:?}\n{text}"));
-    assert_eq!(file.merged(Some(&merged)).as_deref(), Ok(merged.as_str()), "a second time");
+    let merge = |text: &str| file.merged(Some(text), Some(&agent()));
+    let merged = merge(text).unwrap_or_else(|fault| panic!("{fault:?}\n{text}"));
+    assert_eq!(merge(&merged).as_deref(), Ok(merged.as_str()), "a second time");
     merged
 }
 
 fn refused(file: AgentFile, text: &str) -> String {
-    let fault = file.merged(Some(text)).unwrap_err();
+    let fault = file.merged(Some(text), Some(&agent())).unwrap_err();
     format!(
         "{}: {} ({})",
         fault.line.map_or_else(|| "-".to_owned(), |line| line.to_string()),
@@ -21,49 +26,50 @@ fn refused(file: AgentFile, text: &str) -> String {
 #[test]
 fn new_files_are_whole() {
     for file in AgentFile::ALL {
-        let new = file.merged(None).unwrap();
+        let new = file.merged(None, Some(&agent())).unwrap();
         assert_eq!(merged(file, &new), new);
-        assert_eq!(file.snippet(), new);
+        assert_eq!(file.snippet(Some(&agent())), new);
     }
-    insta::assert_snapshot!(AgentFile::ClaudeCode.snippet(), @r#"
+    insta::assert_snapshot!(AgentFile::ClaudeCode.snippet(Some(&agent())), @r#"
     {
       "mcpServers": {
         "aof": {
           "command": "aof",
           "args": [
             "mcp"
-          ]
+          ],
+          "env": {
+            "AOF_AGENT": "${AOF_AGENT:-agent-1}"
+          }
         }
       }
     }
     "#);
-    insta::assert_snapshot!(AgentFile::OpenCode.snippet(), @r#"
+    insta::assert_snapshot!(AgentFile::OpenCode.snippet(Some(&agent())), @r#"
     {
+      "$schema": "https://opencode.ai/config.json",
       "mcp": {
         "aof": {
           "type": "local",
-          "command": [
-            "aof",
-            "mcp"
-          ],
+          "command": ["aof", "mcp", "--default-agent", "agent-1"],
           "enabled": true
         }
       }
     }
     "#);
-    insta::assert_snapshot!(AgentFile::Codex.snippet(), @r#"
+    insta::assert_snapshot!(AgentFile::Codex.snippet(Some(&agent())), @r#"
     [mcp_servers.aof]
     command = "aof"
-    args = ["mcp"]
+    args = ["mcp", "--default-agent", "agent-1"]
     env_vars = ["AOF_AGENT", "AOF_TASK", "AOF_RUN"]
     "#);
-    assert_eq!(AgentFile::ClaudeInstructions.snippet(), "@AGENTS.md\n");
-    assert!(AgentFile::Instructions.snippet().lines().count() <= 25);
+    assert_eq!(AgentFile::ClaudeInstructions.snippet(Some(&agent())), "@AGENTS.md\n");
+    assert!(AgentFile::Instructions.snippet(Some(&agent())).lines().count() <= 25);
 }
 
 #[test]
 fn the_block_is_one_and_the_rest_is_not_touched() {
-    let block = AgentFile::Instructions.snippet();
+    let block = AgentFile::Instructions.snippet(Some(&agent()));
     assert_eq!(
         merged(AgentFile::Instructions, "# House\n\nrules"),
         format!("# House\n\nrules\n\n{block}")
@@ -124,6 +130,9 @@ fn json_keeps_what_others_wrote() {
             "aof": {
                 "command": "aof",
                 "args": ["mcp"],
+                "env": {
+                    "AOF_AGENT": "${AOF_AGENT:-agent-1}",
+                },
             },
         },
     }
@@ -133,7 +142,10 @@ fn json_keeps_what_others_wrote() {
       "mcpServers": {
         "aof": {
           "command": "aof",
-          "args": ["mcp"]
+          "args": ["mcp"],
+          "env": {
+            "AOF_AGENT": "${AOF_AGENT:-agent-1}"
+          }
         }
       }
     }
@@ -142,7 +154,7 @@ fn json_keeps_what_others_wrote() {
     let crlf = merged(AgentFile::ClaudeCode, "{\r\n  \"a\": 1\r\n}\r\n");
     assert_eq!(crlf.matches('\n').count(), crlf.matches("\r\n").count(), "{crlf:?}");
     let value: Value = serde_json::from_str(&crlf).unwrap();
-    assert_eq!(value, json!({"a": 1, "mcpServers": {"aof": {"command": "aof", "args": ["mcp"]}}}));
+    assert_eq!(value["mcpServers"]["aof"], AgentFile::ClaudeCode.server(Some(&agent())));
 }
 
 #[test]
@@ -172,7 +184,8 @@ fn open_code_has_its_servers_where_the_file_has_them() {
         "{\"mcp\": {\"servers\": {\"a\": {\"type\": \"local\", \"command\": [\"a\"]}}}}",
     );
     let value: Value = serde_json::from_str(&second).unwrap();
-    assert_eq!(value["mcp"]["servers"]["aof"]["command"], json!(["aof", "mcp"]));
+    let command = json!(["aof", "mcp", "--default-agent", "agent-1"]);
+    assert_eq!(value["mcp"]["servers"]["aof"]["command"], command);
     let first = merged(
         AgentFile::OpenCode,
         "{\"mcp\": {\"servers\": {\"type\": \"local\", \"command\": [\"a\"]}}}",
@@ -194,7 +207,7 @@ fn toml_keeps_what_others_wrote() {
 
     [mcp_servers.aof]
     command = "aof"
-    args = ["mcp"]
+    args = ["mcp", "--default-agent", "agent-1"]
     env_vars = ["AOF_AGENT", "AOF_TASK", "AOF_RUN"]
 
     [profiles.a]
@@ -204,22 +217,22 @@ fn toml_keeps_what_others_wrote() {
     [mcp_servers.aof]
     command = "aof" # old
     startup_timeout_sec = 20
-    args = ["mcp"]
+    args = ["mcp", "--default-agent", "agent-1"]
     env_vars = ["AOF_AGENT", "AOF_TASK", "AOF_RUN"]
     "#);
     assert_eq!(
         merged(AgentFile::Codex, "model = 'x'\r\n"),
-        "model = 'x'\r\n\r\n[mcp_servers.aof]\r\ncommand = \"aof\"\r\nargs = [\"mcp\"]\r\n\
+        "model = 'x'\r\n\r\n[mcp_servers.aof]\r\ncommand = \"aof\"\r\nargs = [\"mcp\", \"--default-agent\", \"agent-1\"]\r\n\
          env_vars = [\"AOF_AGENT\", \"AOF_TASK\", \"AOF_RUN\"]\r\n"
     );
 }
 
 #[test]
 fn what_cannot_be_merged_is_refused_with_its_line() {
-    insta::assert_snapshot!(refused(AgentFile::ClaudeCode, "{\n  \"a\": 1\n  \"b\": 2\n}"), @"2: line 2 is not JSON: Expected comma (mend it, then run this again)");
+    insta::assert_snapshot!(refused(AgentFile::ClaudeCode, "{\n  \"a\": 1\n  \"b\": 2\n}"), @"2: line 2, column 9 is not JSON: Expected comma (mend it, then run this again)");
     insta::assert_snapshot!(refused(AgentFile::ClaudeCode, "[]"), @"-: the file is not an object (make it one, then run this again)");
     insta::assert_snapshot!(refused(AgentFile::ClaudeCode, "{\"mcpServers\": []}"), @"-: `mcpServers` is not an object (make it one, then run this again)");
     insta::assert_snapshot!(refused(AgentFile::ClaudeCode, "{\"a\": 1, \"mcpServers\": {}, \"mcpServers\": {}}"), @"-: it cannot be changed safely (a key may be there twice: leave one of them)");
-    insta::assert_snapshot!(refused(AgentFile::Codex, "a = 1\na = 2\n"), @"2: line 2 is not TOML: duplicate key (mend it, then run this again)");
+    insta::assert_snapshot!(refused(AgentFile::Codex, "a = 1\na = 2\n"), @"2: line 2, column 1 is not TOML: duplicate key (mend it, then run this again)");
     insta::assert_snapshot!(refused(AgentFile::Codex, "mcp_servers = 1\n"), @"-: `mcp_servers` is not a table (make it one, then run this again)");
 }

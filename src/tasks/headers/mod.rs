@@ -4,4 +4,5 @@ pub(crate) mod children;
 pub(crate) mod dependencies;
 pub(crate) mod list;
 pub(crate) mod listing;
+pub(crate) mod lookup;
 pub(crate) mod summary;

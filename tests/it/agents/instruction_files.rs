@@ -5,13 +5,15 @@ use serde_json::{Value, json};
 
 use crate::support::environment::TestEnvironment;
 
-const FILES: [&str; 6] = [
+const FILES: [&str; 8] = [
     "AGENTS.md",
     "CLAUDE.md",
     ".mcp.json",
     ".codex/config.toml",
     ".gemini/settings.json",
     "opencode.json",
+    ".vscode/mcp.json",
+    ".cursor/mcp.json",
 ];
 
 fn committed(env: &TestEnvironment) -> Vec<String> {
@@ -32,8 +34,16 @@ fn a_new_project_has_them_in_a_commit_of_their_own() {
     assert_eq!(files, all);
     assert_eq!(env.git(&["log", "--format=%s", "-1"]), "Tell coding agents how to work on tasks\n");
     assert_eq!(env.git(&["status", "--porcelain"]), "");
+    // Every client has the first agent of org.yaml that is no person.
+    for file in &FILES[2..] {
+        let text = env.read(file);
+        assert!(text.contains("agent-dev-1") && !text.contains("agent-dev-2"), "{file}: {text}");
+    }
     let server: Value = serde_json::from_str(&env.read(".mcp.json")).unwrap();
-    assert_eq!(server, json!({"mcpServers": {"aof": {"command": "aof", "args": ["mcp"]}}}));
+    assert_eq!(
+        server["mcpServers"]["aof"],
+        json!({"command": "aof", "args": ["mcp"], "env": {"AOF_AGENT": "${AOF_AGENT:-agent-dev-1}"}})
+    );
     assert_eq!(env.read("CLAUDE.md"), "@AGENTS.md\n");
     // What the block tells them to do can be done.
     let block = env.read("AGENTS.md");
@@ -59,6 +69,8 @@ fn a_second_run_changes_nothing_and_commits_nothing() {
       .codex/config.toml     the MCP server, for Codex, in a project that it trusts  (new)
       .gemini/settings.json  the MCP server, for Gemini CLI  (new)
       opencode.json          the MCP server, for OpenCode  (new)
+      .vscode/mcp.json       the MCP server, for VS Code  (new)
+      .cursor/mcp.json       the MCP server, for Cursor  (new)
     ");
     let head = env.head();
     assert_snapshot!(env.plain(&env.aof(&["init", "--agents"]).success().stdout), @"
@@ -69,6 +81,8 @@ fn a_second_run_changes_nothing_and_commits_nothing() {
       .codex/config.toml     the MCP server, for Codex, in a project that it trusts  (as it was)
       .gemini/settings.json  the MCP server, for Gemini CLI  (as it was)
       opencode.json          the MCP server, for OpenCode  (as it was)
+      .vscode/mcp.json       the MCP server, for VS Code  (as it was)
+      .cursor/mcp.json       the MCP server, for Cursor  (as it was)
     ");
     assert_eq!(env.head(), head);
     // An older block is brought up to date, from a folder of the project as well.
@@ -113,7 +127,7 @@ fn what_others_wrote_stays_byte_for_byte() {
     assert_eq!(text.matches('\n').count(), text.matches("\r\n").count());
     assert_snapshot!(env.git(&["show", "--format=", "-U1", "HEAD", "--", ".gemini", ".codex"]), @r#"
     diff --git a/.codex/config.toml b/.codex/config.toml
-    index 6acba12..ec52865 100644
+    index 6acba12..ffff5f6 100644
     --- a/.codex/config.toml
     +++ b/.codex/config.toml
     @@ -1 +1,6 @@
@@ -121,20 +135,23 @@ fn what_others_wrote_stays_byte_for_byte() {
     +
     +[mcp_servers.aof]
     +command = "aof"
-    +args = ["mcp"]
+    +args = ["mcp", "--default-agent", "agent-7"]
     +env_vars = ["AOF_AGENT", "AOF_TASK", "AOF_RUN"]
     diff --git a/.gemini/settings.json b/.gemini/settings.json
-    index fe3a3a0..c789244 100644
+    index fe3a3a0..f63256d 100644
     --- a/.gemini/settings.json
     +++ b/.gemini/settings.json
-    @@ -3,3 +3,9 @@
+    @@ -3,3 +3,12 @@
      	"theme": "x",
     -	"mcpServers": {"git": {"command": "uvx"}}
     +	"mcpServers": {
     +		"git": {"command": "uvx"},
     +		"aof": {
     +			"command": "aof",
-    +			"args": ["mcp"]
+    +			"args": ["mcp"],
+    +			"env": {
+    +				"AOF_AGENT": "${AOF_AGENT:-agent-7}"
+    +			}
     +		}
     +	}
      }
@@ -158,7 +175,7 @@ fn what_cannot_be_merged_is_told_and_the_others_are_done() {
     assert_snapshot!(env.plain(&output.stderr), @r#"
     left alone: `AGENTS.md`: line 4 is a second marker of the block that begins on line 2
     hint: leave one block, from its `AOF:BEGIN` to its `AOF:END`, and remove the other marker lines
-    left alone: `.mcp.json`: line 1 is not JSON: Unterminated object
+    left alone: `.mcp.json`: line 1, column 16 is not JSON: Unterminated object
     hint: mend it, then run this again
     or write it by hand into `.mcp.json`:
       {
@@ -167,7 +184,10 @@ fn what_cannot_be_merged_is_told_and_the_others_are_done() {
             "command": "aof",
             "args": [
               "mcp"
-            ]
+            ],
+            "env": {
+              "AOF_AGENT": "${AOF_AGENT:-agent-7}"
+            }
           }
         }
       }
@@ -175,19 +195,26 @@ fn what_cannot_be_merged_is_told_and_the_others_are_done() {
     hint: save it as UTF-8
     or write it by hand into `opencode.json`:
       {
+        "$schema": "https://opencode.ai/config.json",
         "mcp": {
           "aof": {
             "type": "local",
-            "command": [
-              "aof",
-              "mcp"
-            ],
+            "command": ["aof", "mcp", "--default-agent", "agent-7"],
             "enabled": true
           }
         }
       }
     "#);
-    assert_eq!(committed(&env), [".codex/config.toml", ".gemini/settings.json", "CLAUDE.md"]);
+    assert_eq!(
+        committed(&env),
+        [
+            ".codex/config.toml",
+            ".cursor/mcp.json",
+            ".gemini/settings.json",
+            ".vscode/mcp.json",
+            "CLAUDE.md"
+        ]
+    );
     assert_eq!(env.git(&["status", "--porcelain"]), "");
     // Nothing is left to be done but what a person has to do.
     let output = env.aof(&["init", "--agents", "--json"]).code(6).json();
@@ -226,14 +253,20 @@ fn what_a_person_has_not_committed_is_left_alone() {
             "command": "aof",
             "args": [
               "mcp"
-            ]
+            ],
+            "env": {
+              "AOF_AGENT": "${AOF_AGENT:-agent-7}"
+            }
           }
         }
       }
     left alone: `.gemini/settings.json` has changes that are not committed
     hint: commit `.gemini/settings.json`, then run this again
     "#);
-    assert_eq!(committed(&env), [".codex/config.toml", "opencode.json"]);
+    assert_eq!(
+        committed(&env),
+        [".codex/config.toml", ".cursor/mcp.json", ".vscode/mcp.json", "opencode.json"]
+    );
     assert_eq!(env.git(&["diff", "--cached"]), before);
     assert_eq!(
         env.git(&["status", "--porcelain"]),
@@ -262,7 +295,8 @@ fn links_are_not_followed_and_one_to_the_instructions_is_enough() {
         [".codex/config.toml", ".gemini/settings.json", "opencode.json"],
         "{output}"
     );
-    assert_eq!(output["agents"]["written"], json!(["AGENTS.md", ".mcp.json"]), "{output}");
+    let written = json!(["AGENTS.md", ".mcp.json", ".vscode/mcp.json", ".cursor/mcp.json"]);
+    assert_eq!(output["agents"]["written"], written, "{output}");
     assert_eq!(env.files("elsewhere"), Vec::<String>::new());
     assert_eq!(env.read("elsewhere.json"), "{}\n");
 }
@@ -283,6 +317,8 @@ fn a_rehearsal_shows_each_line_and_writes_nothing() {
       .codex/config.toml     the MCP server, for Codex, in a project that it trusts  (changed)
       .gemini/settings.json  the MCP server, for Gemini CLI  (new)
       opencode.json          the MCP server, for OpenCode  (new)
+      .vscode/mcp.json       the MCP server, for VS Code  (new)
+      .cursor/mcp.json       the MCP server, for Cursor  (new)
 
     AGENTS.md
     - <!-- AOF:BEGIN -->
@@ -316,7 +352,10 @@ fn a_rehearsal_shows_each_line_and_writes_nothing() {
     +       "command": "aof",
     +       "args": [
     +         "mcp"
-    +       ]
+    +       ],
+    +       "env": {
+    +         "AOF_AGENT": "${AOF_AGENT:-agent-7}"
+    +       }
     +     }
     +   }
     + }
@@ -325,7 +364,7 @@ fn a_rehearsal_shows_each_line_and_writes_nothing() {
     + 
     + [mcp_servers.aof]
     + command = "aof"
-    + args = ["mcp"]
+    + args = ["mcp", "--default-agent", "agent-7"]
     + env_vars = ["AOF_AGENT", "AOF_TASK", "AOF_RUN"]
 
     .gemini/settings.json
@@ -335,21 +374,54 @@ fn a_rehearsal_shows_each_line_and_writes_nothing() {
     +       "command": "aof",
     +       "args": [
     +         "mcp"
-    +       ]
+    +       ],
+    +       "env": {
+    +         "AOF_AGENT": "${AOF_AGENT:-agent-7}"
+    +       }
     +     }
     +   }
     + }
 
     opencode.json
     + {
+    +   "$schema": "https://opencode.ai/config.json",
     +   "mcp": {
     +     "aof": {
     +       "type": "local",
-    +       "command": [
-    +         "aof",
-    +         "mcp"
-    +       ],
+    +       "command": ["aof", "mcp", "--default-agent", "agent-7"],
     +       "enabled": true
+    +     }
+    +   }
+    + }
+
+    .vscode/mcp.json
+    + {
+    +   "servers": {
+    +     "aof": {
+    +       "type": "stdio",
+    +       "command": "aof",
+    +       "args": [
+    +         "mcp",
+    +         "--default-agent",
+    +         "agent-7"
+    +       ]
+    +     }
+    +   }
+    + }
+
+    .cursor/mcp.json
+    + {
+    +   "mcpServers": {
+    +     "aof": {
+    +       "type": "stdio",
+    +       "command": "aof",
+    +       "args": [
+    +         "-C",
+    +         "${workspaceFolder}",
+    +         "mcp",
+    +         "--default-agent",
+    +         "agent-7"
+    +       ]
     +     }
     +   }
     + }
@@ -377,7 +449,7 @@ fn one_that_is_killed_anywhere_is_whole_or_nothing() {
         assert_eq!(env.git(&["status", "--porcelain"]), "", "{point}: {killed}");
         let there = FILES.iter().filter(|file| env.exists(file)).count();
         let whole = env.read("AGENTS.md") != house;
-        assert_eq!(there, if whole { 6 } else { 1 }, "{point}: {killed}");
+        assert_eq!(there, if whole { FILES.len() } else { 1 }, "{point}: {killed}");
         let _ = env.aof(&["init", "--agents"]).success();
         assert_eq!(
             env.git(&["log", "--format=%s", "--", ".mcp.json"]).lines().count(),

@@ -3,5 +3,6 @@
 mod editors;
 mod planning;
 mod printed_commands;
+mod task_ids;
 mod usage;
 mod verbs;

@@ -205,6 +205,7 @@ fn other_acts_are_refused_with_these_codes() {
         "task override ID --to nope --reason So",
         "task override ID --to implement --reason ''",
         "task history ID@0 --export out",
+        "task show aof-",
         "task sign nope.yaml",
         "task sign answer.json",
         "task sign done.json --print",

@@ -427,14 +427,14 @@ fn what_is_not_there_is_not_found() {
     assert_snapshot!(env.say("../AOF-abc", "agent-3", "complete", &[]), @"
     exit 2
     --- stderr
-    error: invalid value '../AOF-abc' for '<ID>': `../AOF-abc` is not a task or a ticket: it is a prefix, `-`, and 3 to 32 of `a-z0-9`, as in `AOF-7qk`; or such an id and the number of a visit, as in `AOF-7qk@3`, and of a branch, as in `AOF-7qk@3/security`
+    error: invalid value '../AOF-abc' for '<ID>': `../AOF-abc` is not a task or a ticket: give an id such as `AOF-7qk` or its beginning, and for one visit or branch `@3` or `@3/security` after it
 
     For more information, try '--help'.
     ");
     assert_snapshot!(env.say("AOF-../../etc/passwd", "agent-3", "complete", &[]), @"
     exit 2
     --- stderr
-    error: invalid value 'AOF-../../etc/passwd' for '<ID>': `AOF-../../etc/passwd` is not a task or a ticket: it is a prefix, `-`, and 3 to 32 of `a-z0-9`, as in `AOF-7qk`; or such an id and the number of a visit, as in `AOF-7qk@3`, and of a branch, as in `AOF-7qk@3/security`
+    error: invalid value 'AOF-../../etc/passwd' for '<ID>': `AOF-../../etc/passwd` is not a task or a ticket: give an id such as `AOF-7qk` or its beginning, and for one visit or branch `@3` or `@3/security` after it
 
     For more information, try '--help'.
     ");

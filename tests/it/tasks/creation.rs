@@ -223,11 +223,11 @@ fn what_is_no_task_is_refused_whole() {
     nothing was created: the list is empty
     ");
     assert_snapshot!(env.aof(&["task", "new", "Add login", "--depends", "nonsense"]), @"
-    exit 2
+    exit 3
     --- stderr
-    error: invalid value 'nonsense' for '--depends <ID>': `nonsense` is not a task id: it is a prefix, `-`, and 3 to 32 of `a-z0-9`, as in `AOF-7qk`
+    error: there is no task `AOF-nonsense`
 
-    For more information, try '--help'.
+    hint: `aof task list --all` lists them all
     ");
     let _ = env.aof(&["task", "new", "Add login", "--dry-run"]).success();
     assert_eq!(env.log(), "Ada: rules\n");

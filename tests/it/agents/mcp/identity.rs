@@ -4,23 +4,12 @@ use insta::assert_snapshot;
 use serde_json::json;
 
 use crate::support::environment::TestEnvironment;
-use crate::support::mcp_client::{Era, McpClient, WITH_BOSS, WITH_PERSON, shown};
+use crate::support::mcp_client::{Era, McpClient, WITH_BOSS, WITH_PERSON};
 
 #[test]
 fn who_acts_is_settled_when_the_server_starts() {
     let env = TestEnvironment::with_rules(WITH_PERSON, WITH_BOSS);
     env.new_task(&["Add login"]);
-    assert_snapshot!(env.aof(&["mcp", "--agent", "human-ada"]), @"
-    exit 4
-    --- stderr
-    error: `human-ada` is a person's, and behind a server is a program
-
-    hint: name the agent of the program with `--agent ID` or `AOF_AGENT`, or let it only look with `--read-only`; what a person has to say is said at a terminal, with `aof task complete`
-    ");
-    assert_eq!(
-        env.aof(&["mcp"]).to_string(),
-        env.aof(&["mcp", "--agent", "human-ada"]).to_string()
-    );
     let mut by_variable = McpClient::start_with(&env, Era::New, &[], &[("AOF_AGENT", "agent-8")]);
     assert_eq!(by_variable.call("aof_status", json!({}))["agent"], "agent-8");
 
@@ -37,25 +26,80 @@ fn who_acts_is_settled_when_the_server_starts() {
     by_git.call("aof_task_complete", json!({"outcome": "complete", "summary": "Done"}));
     assert_eq!(env.git(&["log", "-1", "--format=%an %ae"]).trim(), "agent-8 ada@example.org");
 
-    env.git(&["config", "user.email", "nobody@example.org"]);
-    let mut nobody = McpClient::start(&env, Era::Old, &[]);
-    assert_eq!(nobody.call("aof_task_list", json!({}))["total"], 1);
-    assert_snapshot!(shown(&env, &nobody.refused("aof_task_next", json!({}))), @r#"
-    {
-      "error": "no_agent",
-      "message": "it is unknown which agent you are\n\nwhoever starts this server names the agent, with `aof mcp --agent ID` or `AOF_AGENT`; the ids are in org.yaml\n\nNo call mends this: tell the person you work for.",
-      "nextCall": null
+    // What the client's file says counts only where nothing else does.
+    let by_default: [(&[(&str, &str)], _); 3] = [
+        (&[], "agent-7"),
+        (&[("AOF_AGENT", "")], "agent-7"),
+        (&[("AOF_AGENT", "agent-3")], "agent-3"),
+    ];
+    for (variables, agent) in by_default {
+        let words = ["--default-agent", "agent-7"];
+        let mut client = McpClient::start_with(&env, Era::Old, &words, variables);
+        assert_eq!(client.call("aof_status", json!({}))["agent"], agent);
     }
-    "#);
-    // Without an agent nothing is made either: git's person did not ask for it.
-    assert_eq!(
-        nobody.refused("aof_task_create", json!({"title": "Mischief"}))["error"],
-        "no_agent"
-    );
-    assert_eq!(
-        nobody.refused("aof_task_comment", json!({"text": "Mischief", "task": "AOF-abc"}))["error"],
-        "no_agent"
-    );
+}
+
+#[test]
+fn a_server_that_does_not_know_its_agent_starts_and_says_how_to_name_one() {
+    let env = TestEnvironment::with_rules(WITH_PERSON, WITH_BOSS);
+    let id = env.new_task(&["Add login"]);
+    let head = env.head();
+    let of = |named: &str, error: &str| {
+        let mut client = McpClient::start_with(&env, Era::New, &[], &[("AOF_AGENT", named)]);
+        // Looking needs nobody.
+        assert_eq!(client.call("aof_task_list", json!({}))["total"], 1);
+        assert_eq!(client.call("aof_task_get", json!({"task": id}))["title"], "Add login");
+        assert_eq!(client.call("aof_workflow_list", json!({}))["workflows"][0]["name"], "default");
+        let status = client.call("aof_status", json!({}));
+        assert_eq!(status["attention"][0]["code"], error, "{status}");
+        assert_eq!(client.ask("resources/list", json!({}))["resources"][0]["uri"], "aof://brief");
+        for (tool, arguments) in [
+            ("aof_task_next", json!({})),
+            ("aof_task_get", json!({})),
+            ("aof_task_complete", json!({"task": id, "outcome": "complete", "summary": "x"})),
+            ("aof_task_renew", json!({"task": id})),
+            ("aof_task_release", json!({"task": id})),
+            ("aof_task_create", json!({"title": "Mischief"})),
+            ("aof_task_comment", json!({"text": "Mischief", "task": id})),
+            ("aof_workflow_start", json!({"workflow": "default", "title": "Mischief"})),
+        ] {
+            let told = client.refused(tool, arguments);
+            assert_eq!(told["error"], error, "{tool}: {told}");
+        }
+        let told = client.refused("aof_task_next", json!({}));
+        let _ = client.end().success();
+        env.plain(told["message"].as_str().unwrap())
+    };
+    assert_snapshot!(of("human-ada", "human_identity"), @"
+    `human-ada` is a person, and a server acts for an agent
+
+    set `AOF_AGENT` to an agent's id where the client is started, or write `--agent ID` after `mcp` in its file: `.mcp.json` (Claude Code), `.codex/config.toml` (Codex), `.gemini/settings.json` (Gemini CLI), `opencode.json` (OpenCode), `.vscode/mcp.json` (VS Code), `.cursor/mcp.json` (Cursor); org.yaml has `agent-3`, `agent-7`, `agent-8`
+
+    No call mends this: tell the person you work for.
+    ");
+    // Git's user is a person.
+    assert_eq!(of("", "human_identity"), of("human-ada", "human_identity"));
+    let first = |text: String| text.lines().next().unwrap_or_default().to_owned();
+    assert_snapshot!(first(of("agent-77", "unknown_agent")), @"org.yaml has no agent `agent-77`");
+    // A client that does not expand variables.
+    assert_snapshot!(first(of("${AOF_AGENT:-agent-7}", "no_agent")), @"`${AOF_AGENT:-agent-7}`, which this server was started with, is no agent's id");
+    env.git(&["config", "user.email", "nobody@example.org"]);
+    assert_snapshot!(first(of("", "no_agent")), @"it is unknown which agent you are");
+    assert_eq!(env.head(), head, "nothing was changed");
+}
+
+#[test]
+fn an_agent_that_has_left_may_still_end_what_it_holds() {
+    let env = TestEnvironment::with_rules(WITH_PERSON, WITH_BOSS);
+    env.new_task(&["Add login"]);
+    let mut client = McpClient::of(&env, "agent-8");
+    client.call("aof_task_next", json!({}));
+    env.write("org.yaml", WITH_BOSS.replace(", agent-8", "").replace("  agent-8: {}\n", ""));
+    env.commit_all("agent-8 leaves");
+    client.call("aof_task_complete", json!({"outcome": "complete", "summary": "Done"}));
+    let told =
+        client.refused("aof_task_comment", json!({"text": "One more thing", "task": "AOF-abc"}));
+    assert_eq!(told["error"], "unknown_agent", "{told}");
 }
 
 #[test]
@@ -99,15 +143,15 @@ fn the_wiring_can_be_checked() {
     --- stdout
     aof mcp
       project   $PROJECT
-      branch    none
-      agent     human-ada
-      roles     boss
-      gates     approve
-      protocol  none
-      tools     0 (N kB)
+      branch    main
+      agent     nobody
+      roles     none
+      gates     none
+      protocol  2025-11-25, 2026-07-28
+      tools     11 (N kB)
 
-    ! `human-ada` is a person's, and behind a server is a program
-      name the agent of the program with `--agent ID` or `AOF_AGENT`, or let it only look with `--read-only`; what a person has to say is said at a terminal, with `aof task complete`
+    ! `human-ada` is a person, and a server acts for an agent
+      set `AOF_AGENT` to an agent's id where the client is started, or write `--agent ID` after `mcp` in its file: `.mcp.json` (Claude Code), `.codex/config.toml` (Codex), `.gemini/settings.json` (Gemini CLI), `opencode.json` (OpenCode), `.vscode/mcp.json` (VS Code), `.cursor/mcp.json` (Cursor); org.yaml has `agent-3`, `agent-7`, `agent-8`
     ");
     assert_snapshot!(output(&["mcp", "--check", "--read-only"]), @"
     exit 0
@@ -135,8 +179,23 @@ fn the_wiring_can_be_checked() {
       protocol  2025-11-25, 2026-07-28
       tools     11 (N kB)
 
-    ! it is not known which agent acts
-      whoever starts this server names the agent, with `aof mcp --agent ID` or `AOF_AGENT`; the ids are in org.yaml; it has `agent-3`, `agent-7`, `agent-8`
+    ! it is unknown which agent you are
+      set `AOF_AGENT` to an agent's id where the client is started, or write `--agent ID` after `mcp` in its file: `.mcp.json` (Claude Code), `.codex/config.toml` (Codex), `.gemini/settings.json` (Gemini CLI), `opencode.json` (OpenCode), `.vscode/mcp.json` (VS Code), `.cursor/mcp.json` (Cursor); org.yaml has `agent-3`, `agent-7`, `agent-8`
+    ");
+    assert_snapshot!(output(&["mcp", "--check", "--agent", "agent 7"]), @"
+    exit 1
+    --- stdout
+    aof mcp
+      project   $PROJECT
+      branch    main
+      agent     nobody
+      roles     none
+      gates     none
+      protocol  2025-11-25, 2026-07-28
+      tools     11 (N kB)
+
+    ! `agent 7`, which this server was started with, is no agent's id
+      set `AOF_AGENT` to an agent's id where the client is started, or write `--agent ID` after `mcp` in its file: `.mcp.json` (Claude Code), `.codex/config.toml` (Codex), `.gemini/settings.json` (Gemini CLI), `opencode.json` (OpenCode), `.vscode/mcp.json` (VS Code), `.cursor/mcp.json` (Cursor); org.yaml has `agent-3`, `agent-7`, `agent-8`
     ");
     let report = env.aof(&["mcp", "--check", "--agent", "agent-3", "--json"]).success().json();
     assert_eq!(

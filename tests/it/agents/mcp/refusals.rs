@@ -604,8 +604,13 @@ fn without_a_project_every_tool_says_what_to_do() {
     env.commit_all("rules");
     env.new_task(&["Add login"]);
     assert_eq!(client.call("aof_task_next", json!({}))["task"]["title"], "Add login");
-    let bad = env.aof(&["mcp", "-C", "nowhere"]);
-    assert_snapshot!(bad, @"
+    let mut nowhere = McpClient::start(&env, Era::Old, &["-C", "nowhere"]);
+    let told = nowhere.refused("aof_status", json!({}));
+    assert!(
+        told["message"].as_str().unwrap().starts_with("cannot find the folder `nowhere`"),
+        "{told}"
+    );
+    assert_snapshot!(env.aof(&["mcp", "--check", "-C", "nowhere"]), @"
     exit 1
     --- stderr
     error: cannot enter `nowhere`: No such file or directory (os error 2)
