@@ -28,7 +28,8 @@
 //! | `project.yaml`, `org.yaml`, `workflows/` | `files::config`; never changed, new ones by `setup` |
 //! | `tasks/**/AOF-abc.md` | `files::task_file` (contents), `storage::task_files` (location) |
 //! | `.aof/inbox`, `.aof/refused` | `storage::inbox` |
-//! | `.aof/lock`, `.aof/intent`, `.aof/cache` | `storage::lock`, `storage::journal`, `storage::header_cache` |
+//! | `.aof/lock`, `.aof/intent` | `storage::lock`, `storage::journal` |
+//! | `.aof/cache`, `.aof/text` | `storage::header_cache` (form), `tasks::headers` (contents) |
 //! | `.aof/outbox` | `storage::outbox` |
 //! | `.aof/contact`, `.aof/archive`, `.aof/horizon`, `.aof/boot` | `storage::header_cache` |
 //! | `.aof/branch`, a worktree | `project::open` |

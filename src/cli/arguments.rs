@@ -286,6 +286,14 @@ pub(crate) fn between(start: Timestamp, end: Timestamp) -> String {
     length(u64::try_from(end.as_second() - start.as_second()).unwrap_or(0))
 }
 
+/// Returns a time as text: at a terminal in the person's time zone, as git's log has it, elsewhere in UTC for programs.
+pub(crate) fn local_time(at: Timestamp) -> String {
+    if !std::io::stdout().is_terminal() {
+        return Timestamp::from_second(at.as_second()).unwrap_or(at).to_string();
+    }
+    at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M %z").to_string()
+}
+
 /// A time in the past, as people type it: `30d`, `2026-11-01`, `2026-11-01T09:00:00Z`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PastTime {

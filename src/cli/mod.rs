@@ -20,11 +20,12 @@ pub(crate) mod workflow;
 pub(crate) use arguments::{
     AGENT, ActingAgent, DryRunOption, LogFormat, OfflineOption, PastTime, SignWith, Words,
     agent_variable, between, context, current_run, current_session, is_named_by_environment,
-    key_value, length, now, object, one_of, template, value_of, words,
+    key_value, length, local_time, now, object, one_of, template, value_of, words,
 };
 pub(crate) use error::{CliError, CliResult, exit_code};
 pub(crate) use output::{
     BOLD, CYAN, DIM, GREEN, JSON_VERSION, Output, RED, YELLOW, bold, counted, cyan, dim, first_of,
-    green, indented, json_line, merged, of_commit, painted, red, short, styled, width, yellow,
+    green, indented, json_line, merged, of_commit, painted, red, short, styled, width, wrapped,
+    yellow,
 };
 pub(crate) use session::Session;

@@ -10,12 +10,12 @@ use std::thread;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use jiff::tz::TimeZone;
 use serde_json::json;
 
 use crate::cli::render::changes;
 use crate::cli::{
-    CliError, CliResult, PastTime, Session, cyan, first_of, green, now, one_of, red, yellow,
+    CliError, CliResult, PastTime, Session, cyan, first_of, green, local_time, now, one_of, red,
+    yellow,
 };
 use crate::domain::{AgentId, EventKind, Level, TypedTask};
 use crate::files::event::line::EventLine;
@@ -161,7 +161,7 @@ fn show(session: &Session, event: &EventLine, text: &str) {
     if session.output.is_json() {
         return session.output.line(text);
     }
-    let time = event.at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S");
+    let time = local_time(event.at);
     let task = event.text("taskId").map(|task| format!("{}  ", cyan(inert(task))));
     let level = match event.level {
         Level::Info => String::new(),

@@ -8,6 +8,7 @@ use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr;
 
 use crate::files::diagnostic::{ColorMode, Diagnostic, render_all};
 use crate::files::printable::inert;
@@ -165,6 +166,21 @@ pub(crate) fn width() -> usize {
         std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|width| *width > 0);
     let terminal = || terminal_size::terminal_size_of(std::io::stdout());
     named.or_else(|| terminal().map(|(width, _)| usize::from(width.0))).unwrap_or(usize::MAX)
+}
+
+/// Returns the lines of a text at most so many columns wide; words are never broken.
+pub(crate) fn wrapped(text: &str, room: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.width().saturating_add(1 + word.width()) <= room => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// Returns a number with its noun: `1 task`, `3 tasks`.

@@ -8,7 +8,6 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
-use unicode_width::UnicodeWidthStr;
 
 use super::agents::{mcp, run};
 use super::arguments::{AGENT, Global};
@@ -19,7 +18,7 @@ use super::history::{
 use super::observability::{
     EventsArgs, MetricsArgs, NoticesArgs, run_events, run_metrics, run_notices,
 };
-use super::output::{Output, width};
+use super::output::{Output, width, wrapped};
 use super::project::{doctor, init, migrate, org};
 use super::session::Session;
 use super::stats::{StatsArgs, run_stats};
@@ -239,14 +238,14 @@ const TOP: &[HelpGroup] = &[
 
 /// The commands for tasks that people need daily; the description of `task` names the others.
 const DAILY: &[&str] = &[
-    "new", "list", "show", "why", "history", "edit", "comment", "next", "complete", "release",
-    "task",
+    "new", "list", "search", "show", "why", "history", "edit", "comment", "next", "complete",
+    "release", "task",
 ];
 
 const TASK: &[HelpGroup] = &[
     ("Write", &["new", "edit", "comment"]),
     ("Work", &["next", "brief", "complete", "sign", "renew", "release"]),
-    ("Look", &["list", "show", "history", "test"]),
+    ("Look", &["list", "search", "show", "history", "test"]),
     ("Step in", &["assign", "hold", "unblock", "cancel", "reopen", "override"]),
 ];
 
@@ -273,28 +272,13 @@ fn command_list(command: &clap::Command, groups: &[HelpGroup]) -> String {
         text.push_str(&format!("{heading}{title}:{heading:#}\n"));
         for sub in names.iter().filter_map(|name| command.find_subcommand(name)) {
             let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
-            let about = wrap(&about, room, name_width + 4);
+            let about = wrapped(&about, room).join(&format!("\n{}", " ".repeat(name_width + 4)));
             let name = sub.get_name();
             text.push_str(&format!("  {literal}{name:<name_width$}{literal:#}  {about}\n"));
         }
         text.push('\n');
     }
     text
-}
-
-/// Returns a text wrapped to so many columns, all lines but the first indented.
-fn wrap(text: &str, room: usize, indent: usize) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.width() + 1 + word.width() <= room => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines.join(&format!("\n{}", " ".repeat(indent)))
 }
 
 #[derive(Debug, clap::Args)]

@@ -17,6 +17,11 @@ pub(crate) fn inert(text: &str) -> String {
 
 /// Returns the text as one line, safe for a terminal.
 pub(crate) fn one_line(text: &str) -> String {
+    // Most texts are one line as they stand, and lists have very many.
+    let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    if is_plain && !text.starts_with(' ') && !text.ends_with(' ') && !text.contains("  ") {
+        return text.to_owned();
+    }
     inert(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 

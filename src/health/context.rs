@@ -12,7 +12,7 @@ use crate::project::workspace::Workspace;
 use crate::storage::HeaderCache;
 use crate::storage::task_files::{OrphanedCompanion, orphaned_companions};
 use crate::tasks::headers::listing::{ListScope, Listing, read_all};
-use crate::tasks::headers::summary::{SCHEMA, TaskSummary};
+use crate::tasks::headers::summary::{HEADERS, TaskSummary};
 
 /// The issues that a check found.
 pub(crate) type CheckResult = Result<Vec<Issue>, ProjectError>;
@@ -63,7 +63,7 @@ impl<'w> CheckContext<'w> {
     ) -> Result<Self, ProjectError> {
         let repository = &workspace.repository;
         // Reading the tasks rewrites the cache.
-        let cache_damaged = HeaderCache::<TaskSummary>::is_damaged(&workspace.paths, SCHEMA);
+        let cache_damaged = HeaderCache::<TaskSummary>::is_damaged(&workspace.paths, HEADERS);
         let head = repository.head_for_reading()?;
         let busy = workspace.head_now().err();
         let index_fault = repository.index_fault();

@@ -16,7 +16,7 @@ use crate::storage::layout::{INBOX, are_schemas_current, keep_schemas_current};
 use crate::storage::{
     EventStream, HeaderCache, Inbox, Paths, atomic_write, journal, network_file_system,
 };
-use crate::tasks::headers::summary::{SCHEMA, TaskSummary};
+use crate::tasks::headers::summary::{HEADERS, TaskSummary};
 use crate::tasks::inbox::{refused, waiting};
 use crate::tasks::recovery::recover::recover_if_pending;
 
@@ -31,7 +31,7 @@ pub(crate) fn check_cache(context: &CheckContext<'_>) -> CheckResult {
         "`aof doctor --fix` removes it; the next `aof task list` makes it again",
     );
     Ok(vec![issue.advice().repaired_by(|workspace| {
-        Ok(HeaderCache::<TaskSummary>::remove_damaged(&workspace.paths, SCHEMA)?)
+        Ok(HeaderCache::<TaskSummary>::remove_damaged(&workspace.paths, HEADERS)?)
     })])
 }
 

@@ -18,7 +18,7 @@ use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::storage::{Paths, ProjectPath, StoreError, journal};
 use crate::tasks::apply::{commit, commit_files};
-use crate::tasks::create::{NewTask, fresh_id, new_from, plan_new_task};
+use crate::tasks::create::{NewTask, first_id, new_from, plan_new_task};
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::recovery::recover::{lock_recovered, recover_if_pending};
 use crate::tasks::state::commit_message;
@@ -157,7 +157,7 @@ fn plan(
     let in_force = InForce { rules: Rc::new(rules), commit: None, remarks: Vec::new() };
 
     let project = &in_force.rules.project;
-    let id = fresh_id(&Paths::at(&new.folder), project, None)?;
+    let id = first_id(&Paths::at(&new.folder), project)?;
     let first_task = new.template.first_task(&id, &founder);
     let mut body = first_task.body;
     if new.branch.is_some() {

@@ -1,4 +1,4 @@
-//! The cache of task headers, `.aof/cache`: whatever a caller makes of a file's start, kept as long as the file seems untouched.
+//! Caches of what a caller makes of task files, kept as long as a file seems untouched: `.aof/cache` has their headers.
 //!
 //! A file that was written less than two seconds before it was looked at is not kept: it could be written again without
 //! any sign (git calls that racy). Nothing depends on the cache: one that is damaged, or of another format, is empty.
@@ -18,7 +18,6 @@ use serde::{Deserialize, Serialize};
 use super::layout::LOCAL;
 use super::{Durability, FileStat, Folder, Paths, ProjectPath, StoreError};
 
-const NAME: &str = "cache";
 const FORMAT: &str = "aof-cache 4";
 const LIMIT: u64 = 1024 * 1024 * 1024;
 const RACY: i128 = 2_000_000_000;
@@ -27,10 +26,19 @@ const CHUNK: usize = 64 << 10;
 /// A short entry has so many bytes.
 const SHORT: usize = 192;
 
+/// A cache's file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CacheFile {
+    /// Its name below `.aof/`.
+    pub name: &'static str,
+    /// The form of its headers. A cache of another form is empty.
+    pub schema: &'static str,
+}
+
 /// What is known of the headers of task files.
 #[derive(Debug)]
 pub struct HeaderCache<H> {
-    schema: &'static str,
+    file: CacheFile,
     entries: HashMap<String, (FileStat, H)>,
     changed: bool,
 }
@@ -47,24 +55,24 @@ enum Loaded<H> {
 }
 
 impl<H: Serialize + DeserializeOwned> HeaderCache<H> {
-    /// Loads the cache; `schema` names the form of the headers, and a cache of another form is empty.
-    pub(crate) fn load(paths: &Paths, schema: &'static str) -> Self {
-        let entries = match read(paths, schema) {
+    /// Loads the cache.
+    pub(crate) fn load(paths: &Paths, file: CacheFile) -> Self {
+        let entries = match read(paths, file) {
             Loaded::Entries(entries) => entries,
             Loaded::Nothing | Loaded::Damaged => HashMap::new(),
         };
-        Self { schema, entries, changed: false }
+        Self { file, entries, changed: false }
     }
 
     /// Returns whether there is a cache that cannot be read. One of another form is another version's.
-    pub(crate) fn is_damaged(paths: &Paths, schema: &'static str) -> bool {
-        matches!(read::<H>(paths, schema), Loaded::Damaged)
+    pub(crate) fn is_damaged(paths: &Paths, file: CacheFile) -> bool {
+        matches!(read::<H>(paths, file), Loaded::Damaged)
     }
 
     /// Removes such a cache.
-    pub(crate) fn remove_damaged(paths: &Paths, schema: &'static str) -> Result<(), StoreError> {
+    pub(crate) fn remove_damaged(paths: &Paths, file: CacheFile) -> Result<(), StoreError> {
         match Folder::open_existing(paths.root(), LOCAL)? {
-            Some(folder) if Self::is_damaged(paths, schema) => folder.remove(NAME),
+            Some(folder) if Self::is_damaged(paths, file) => folder.remove(file.name),
             _ => Ok(()),
         }
     }
@@ -98,8 +106,8 @@ impl<H: Serialize + DeserializeOwned> HeaderCache<H> {
     }
 
     /// Takes a header out of the cache in memory, once that is saved: there are never two of it.
-    pub(crate) fn take(&mut self, path: &ProjectPath) -> Option<H> {
-        self.entries.remove(path.as_str()).map(|(_, header)| header)
+    pub(crate) fn take(&mut self, path: &ProjectPath) -> Option<(FileStat, H)> {
+        self.entries.remove(path.as_str())
     }
 
     /// Returns how many files have a header here.
@@ -119,7 +127,7 @@ impl<H: Serialize + DeserializeOwned> HeaderCache<H> {
         if !self.changed {
             return Ok(());
         }
-        let mut bytes = title(self.schema).into_bytes();
+        let mut bytes = title(self.file.schema).into_bytes();
         let mut chunk = Vec::with_capacity(2 * CHUNK);
         for (path, (stat, header)) in &self.entries {
             let entry: CacheEntry<'_, &H> =
@@ -131,7 +139,7 @@ impl<H: Serialize + DeserializeOwned> HeaderCache<H> {
             }
         }
         push_chunk(&mut bytes, &mut chunk);
-        paths.prepare_local()?.replace(NAME, &bytes, Durability::Volatile)?;
+        paths.prepare_local()?.replace(self.file.name, &bytes, Durability::Volatile)?;
         self.changed = false;
         Ok(())
     }
@@ -141,9 +149,9 @@ fn title(schema: &str) -> String {
     format!("{FORMAT} {schema}\n")
 }
 
-fn read<H: DeserializeOwned>(paths: &Paths, schema: &str) -> Loaded<H> {
+fn read<H: DeserializeOwned>(paths: &Paths, cache: CacheFile) -> Loaded<H> {
     let folder = Folder::open_existing(paths.root(), LOCAL).ok().flatten();
-    let opened = folder.and_then(|folder| folder.open_to_read(NAME).ok().flatten());
+    let opened = folder.and_then(|folder| folder.open_to_read(cache.name).ok().flatten());
     let Some((file, metadata)) = opened else { return Loaded::Nothing };
     if metadata.len() > LIMIT {
         return Loaded::Damaged;
@@ -152,7 +160,7 @@ fn read<H: DeserializeOwned>(paths: &Paths, schema: &str) -> Loaded<H> {
     if (&file).read_to_end(&mut bytes).is_err() {
         return Loaded::Damaged;
     }
-    let title = title(schema);
+    let title = title(cache.schema);
     let Some(entries) = bytes.strip_prefix(title.as_bytes()) else {
         let first = bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
         let is_other =
@@ -305,6 +313,9 @@ mod tests {
 
     use super::*;
 
+    const NAME: &str = "cache";
+    const V1: CacheFile = CacheFile { name: NAME, schema: "v1" };
+    const V2: CacheFile = CacheFile { schema: "v2", ..V1 };
     const LOOKED: Timestamp = Timestamp::constant(1_000_000, 0);
 
     fn stat(seconds_before: i64) -> FileStat {
@@ -323,7 +334,7 @@ mod tests {
     }
 
     fn filled(paths: &Paths) -> HeaderCache<Header> {
-        let mut cache = HeaderCache::load(paths, "v1");
+        let mut cache = HeaderCache::load(paths, V1);
         cache.put(&path("tasks/AOF-abc.md"), stat(10), header("a\nb"), LOOKED);
         cache.put(&path("tasks/AOF-xyz.md"), stat(20), header("x"), LOOKED);
         cache.save(paths).unwrap();
@@ -339,7 +350,7 @@ mod tests {
         let home = TempDir::new().unwrap();
         let paths = Paths::at(home.path());
         filled(&paths);
-        let cache: HeaderCache<Header> = HeaderCache::load(&paths, "v1");
+        let cache: HeaderCache<Header> = HeaderCache::load(&paths, V1);
         let task = path("tasks/AOF-abc.md");
         assert_eq!(cache.get(&task, &stat(10)), Some(&header("a\nb")));
         let known = stat(10);
@@ -393,8 +404,8 @@ mod tests {
             bytes[at] ^= 1;
             bytes
         };
-        assert!(!HeaderCache::<Header>::is_damaged(&paths, "v1"));
-        let chunk = title("v1").len();
+        assert!(!HeaderCache::<Header>::is_damaged(&paths, V1));
+        let chunk = title(V1.schema).len();
         for damaged in [
             Vec::new(),
             b"x".to_vec(),
@@ -406,15 +417,15 @@ mod tests {
             vec![0; 4096],
         ] {
             fs::write(paths.local().join(NAME), &damaged).unwrap();
-            assert!(HeaderCache::<Header>::is_damaged(&paths, "v1"), "{damaged:?}");
-            assert_eq!(kept(&HeaderCache::load(&paths, "v1")), 0);
+            assert!(HeaderCache::<Header>::is_damaged(&paths, V1), "{damaged:?}");
+            assert_eq!(kept(&HeaderCache::load(&paths, V1)), 0);
         }
         filled(&paths);
-        assert_eq!(kept(&HeaderCache::load(&paths, "v1")), 2);
-        assert_eq!(kept(&HeaderCache::load(&paths, "v2")), 0);
-        assert!(!HeaderCache::<Header>::is_damaged(&paths, "v2"), "it is another version's");
-        assert!(HeaderCache::<u32>::is_damaged(&paths, "v1"));
-        HeaderCache::<u32>::remove_damaged(&paths, "v1").unwrap();
+        assert_eq!(kept(&HeaderCache::load(&paths, V1)), 2);
+        assert_eq!(kept(&HeaderCache::load(&paths, V2)), 0);
+        assert!(!HeaderCache::<Header>::is_damaged(&paths, V2), "it is another version's");
+        assert!(HeaderCache::<u32>::is_damaged(&paths, V1));
+        HeaderCache::<u32>::remove_damaged(&paths, V1).unwrap();
         assert!(!paths.local().join(NAME).exists());
     }
 
@@ -429,7 +440,7 @@ mod tests {
         assert!(!paths.local().join(NAME).exists());
         cache.retain(|path| path.ends_with("AOF-abc.md"));
         cache.save(&paths).unwrap();
-        assert_eq!(kept(&HeaderCache::load(&paths, "v1")), 1);
+        assert_eq!(kept(&HeaderCache::load(&paths, V1)), 1);
     }
 }
 

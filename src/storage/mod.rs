@@ -22,6 +22,7 @@ pub use fs::folder::Folder;
 pub use fs::project_path::ProjectPath;
 pub use fs::random;
 pub use fs::temporary_file::Durability;
+pub(crate) use header_cache::CacheFile;
 pub use header_cache::{ArchiveScan, HeaderCache, Hint};
 pub(crate) use inbox::Inbox;
 pub use layout::Paths;

@@ -228,6 +228,12 @@ pub(crate) fn fresh_id(
     }
 }
 
+/// Returns the id of a project's first task: the same in each project, so that guides can name it. If it is taken, a fresh one.
+pub(crate) fn first_id(paths: &Paths, project: &Project) -> Result<TaskId, ProjectError> {
+    let id = TaskId::compose(&project.id_prefix, "first")?;
+    if is_taken(paths, &id)? { fresh_id(paths, project, None) } else { Ok(id) }
+}
+
 /// Returns a random part of an id that sorts soon after `local`; `None` if there is no room.
 fn local_after(local: &str) -> Result<Option<String>, ProjectError> {
     const RADIX: u32 = 36;

@@ -14,6 +14,7 @@ use crate::rules::Workplace;
 use crate::storage::lock::is_watched;
 use crate::tasks::headers::list::{Filter, ListShape, Sort, check_filter_names, list};
 use crate::tasks::headers::listing::unreadable_value;
+use crate::tasks::headers::search::{NoWords, Query};
 use crate::tasks::headers::summary::{NEW, WAITING, summary_value};
 use crate::tasks::view::brief::brief_value;
 use crate::tasks::view::task_view::{brief_of, show, task_value};
@@ -91,7 +92,11 @@ pub(crate) const LIST: Tool = Tool {
         Argument::optional("role", ArgForm::Text, ""),
         Argument::optional("workflow", ArgForm::Text, ""),
         Argument::optional("tag", ArgForm::Text, ""),
-        Argument::optional("search", ArgForm::Text, "Words in id, title or tags"),
+        Argument::optional(
+            "search",
+            ArgForm::Text,
+            "Words, or \"phrases\", that id, title, tags, summaries or body must have",
+        ),
         Argument::optional("all", ArgForm::Flag, "Finished ones, too"),
         Argument::optional("limit", ArgForm::Count, "How many at most; 20"),
         Argument::optional("offset", ArgForm::Count, "How many to pass over"),
@@ -126,7 +131,7 @@ pub(crate) fn list_tasks(project: &OpenProject<'_>, given: &Arguments) -> Result
         waiting: status.as_deref() == Some(WAITING),
         tags: given.text("tag").into_iter().collect(),
         ready: given.flag("ready"),
-        search: given.text("search"),
+        search: given.text("search").map(|text| query(&text)).transpose()?,
         all: given.flag("all"),
         shape: ListShape::Flat,
         ..Filter::default()
@@ -155,6 +160,13 @@ pub(crate) fn list_tasks(project: &OpenProject<'_>, given: &Arguments) -> Result
         value["unreadable"] = listing.unreadable.iter().map(unreadable_value).collect();
     }
     Ok(value)
+}
+
+fn query(text: &str) -> Result<Query, ToolError> {
+    let fix = "leave `search` out, or give a word".to_owned();
+    text.parse().map_err(|none: NoWords| {
+        ToolError::argument("invalid_argument", "search", none.to_string(), fix)
+    })
 }
 
 /// Removes empty and secondary fields: the reader of a list pays for each word.

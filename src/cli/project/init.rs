@@ -297,8 +297,7 @@ fn show_set_up(output: Output, folder: &Path, created: &CreatedProject) {
         item(path, &format!("{what}; {undo}"));
     }
     for path in &created.set_up.hooks {
-        let what =
-            "refuses commits that take back what is committed of a task; delete it to go without";
+        let what = "guards the history of tasks; you may delete it";
         item(path, what);
     }
     for path in &created.set_up.foreign {

@@ -12,7 +12,7 @@ use crate::cli::render::changes::{self, INVALID, rule_change_text};
 use crate::cli::render::table::{Cell, Table};
 use crate::cli::{
     CYAN, CliResult, DIM, DryRunOption, RED, Session, YELLOW, counted, cyan, first_of, green,
-    length, merged, red, short, width,
+    length, local_time, merged, red, short, width,
 };
 use crate::dispatch::workplaces::{Workload, workload};
 use crate::domain::{AgentId, PublicKey, Role, RoleId, Severity, nearest};
@@ -137,7 +137,7 @@ fn show(session: &Session, report: &RulesReport, settled: &RuleChanges, mode: Dr
 }
 
 fn rules_of(since: &Since) -> String {
-    let at = since.at.strftime("%Y-%m-%d %H:%M");
+    let at = local_time(since.at);
     let (commit, author) = (short(since.commit), inert(&since.author));
     format!("the rules of commit {commit}, {at} by {author} ({})", inert(&since.subject))
 }

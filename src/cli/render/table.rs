@@ -13,10 +13,12 @@ const NARROWEST: usize = 16;
 /// The greatest width of a column that may be cut, even where lines may be of any length.
 const WIDEST: usize = 160;
 
-/// A table of rows. Empty columns are not shown.
+/// A table of rows. Empty columns are not shown, unless they are asked for.
 pub(crate) struct Table<'a, R> {
     rows: &'a [R],
     columns: Vec<Column<'a, R>>,
+    /// Headings of groups, each with the number of the row that it is above.
+    headings: Vec<(usize, String)>,
 }
 
 /// A column: its title, and its cell in a row.
@@ -25,6 +27,7 @@ struct Column<'a, R> {
     cell: Box<dyn Fn(&R) -> Cell + 'a>,
     is_right_aligned: bool,
     may_be_cut: bool,
+    is_asked_for: bool,
     /// If there is little room, the column of the lowest rank is left out first; those without a rank stay.
     rank: Option<u8>,
 }
@@ -50,14 +53,19 @@ impl<T: std::fmt::Display> From<T> for Cell {
 
 impl<'a, R> Table<'a, R> {
     pub(crate) fn of(rows: &'a [R]) -> Self {
-        Self { rows, columns: Vec::new() }
+        Self { rows, columns: Vec::new(), headings: Vec::new() }
     }
 
     /// Adds a column of words.
     pub(crate) fn left(mut self, title: &'static str, cell: impl Fn(&R) -> Cell + 'a) -> Self {
-        let cell = Box::new(cell);
-        let (is_right_aligned, may_be_cut, rank) = (false, false, None);
-        self.columns.push(Column { title, cell, is_right_aligned, may_be_cut, rank });
+        self.columns.push(Column {
+            title,
+            cell: Box::new(cell),
+            is_right_aligned: false,
+            may_be_cut: false,
+            is_asked_for: false,
+            rank: None,
+        });
         self
     }
 
@@ -76,6 +84,16 @@ impl<'a, R> Table<'a, R> {
         self.last(|column| column.rank = Some(rank))
     }
 
+    /// Shows the last column even if it is empty, or if there is little room.
+    pub(crate) fn asked_for(self) -> Self {
+        self.last(|column| (column.is_asked_for, column.rank) = (true, None))
+    }
+
+    /// Divides the rows into groups, by headings above rows.
+    pub(crate) fn grouped(self, headings: Vec<(usize, String)>) -> Self {
+        Self { headings, ..self }
+    }
+
     fn last(mut self, change: impl Fn(&mut Column<'a, R>)) -> Self {
         self.columns.last_mut().into_iter().for_each(change);
         self
@@ -87,7 +105,7 @@ impl<'a, R> Table<'a, R> {
         for column in &self.columns {
             let cells: Vec<Cell> = self.rows.iter().map(&column.cell).collect();
             let widest = cells.iter().map(|cell| cell.text.width()).max().unwrap_or(0);
-            if widest > 0 {
+            if widest > 0 || column.is_asked_for {
                 let widest = widest.max(column.title.width());
                 let widest = if column.may_be_cut { widest.min(WIDEST) } else { widest };
                 shown.push((column, cells, widest));
@@ -116,6 +134,9 @@ impl<'a, R> Table<'a, R> {
         let mut text = String::new();
         push_line(&mut text, titles);
         for row in 0..self.rows.len() {
+            for (_, heading) in self.headings.iter().filter(|(above, _)| *above == row) {
+                text.push_str(&format!("\n{heading}\n"));
+            }
             let cells = shown
                 .iter()
                 .map(|(column, cells, width)| padded(&cells[row], *width, column.is_right_aligned));
@@ -142,22 +163,34 @@ fn padded(cell: &Cell, width: usize, is_right_aligned: bool) -> String {
     let text = if text.is_empty() { text } else { styled(cell.style, text) };
     if is_right_aligned { space + &text } else { text + &space }
 }
-/// Returns the text in at most that many columns, with `…` where it is cut.
+
+/// Returns the text in at most that many columns, with `…` where it is cut: behind a word, if it has several.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }
-    let mut kept = String::new();
-    let mut used = 0;
-    for letter in text.chars() {
-        used += letter.width().unwrap_or(0);
-        // One column is for the ellipsis.
-        if used + 1 > width {
-            break;
+    // One column is for the ellipsis.
+    format!("{}…", text[..fitting(text, width.saturating_sub(1))].trim_end())
+}
+
+/// Returns how much of a text fits into that many columns, in whole words where that is possible.
+pub(crate) fn fitting(text: &str, width: usize) -> usize {
+    let (mut used, mut words, mut end) = (0, 0, 0);
+    // Between wide letters, lines may be broken anywhere.
+    let mut is_wide = false;
+    for (at, letter) in text.char_indices() {
+        let columns = letter.width().unwrap_or(0);
+        if letter.is_whitespace() || columns > 1 || is_wide {
+            words = at;
         }
-        kept.push(letter);
+        if used + columns > width {
+            return if words > 0 { words } else { end };
+        }
+        used += columns;
+        end = at + letter.len_utf8();
+        is_wide = columns > 1;
     }
-    format!("{}…", kept.trim_end())
+    end
 }
 
 #[cfg(test)]
@@ -199,7 +232,7 @@ mod tests {
         let text = drawn(&ROWS, 28);
         assert_eq!(
             text,
-            "ID   TITLE               AGE\na    short                5m\nbcd  日本語 and some m…  12h\n"
+            "ID   TITLE               AGE\na    short                5m\nbcd  日本語 and some…    12h\n"
         );
         assert!(text.lines().all(|line| line.width() == 28));
     }
@@ -223,7 +256,12 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_text_never_splits_a_wide_letter() {
+    fn a_text_is_cut_behind_a_word_and_never_inside_a_wide_letter() {
+        assert_eq!(cut("one two three", 12), "one two…");
+        assert_eq!(cut("one two three", 8), "one two…");
+        assert_eq!(cut("one two three", 7), "one…");
+        assert_eq!(cut("onetwothree four", 7), "onetwo…");
+        assert_eq!(cut("Fix 日本語", 8), "Fix 日…");
         assert_eq!(cut("日本語", 6), "日本語");
         assert_eq!(cut("日本語", 5), "日本…");
         assert_eq!(cut("日本語", 4), "日…");

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::{actions, brief, complete, edit, list, show, test};
+use super::{actions, brief, complete, edit, list, search, show, test};
 use crate::cli::{CliResult, Session};
 
 #[derive(Debug, Subcommand)]
@@ -53,6 +53,15 @@ Example:
     /// List tasks
     #[command(visible_alias = "ls")]
     List(list::ListArgs),
+    /// Search tasks: in titles, labels, summaries and texts
+    #[command(after_help = "\
+All words must be there, whole or in their beginnings, in upper or lower case. A match in the title comes before one in a
+label, then what was said in completions, then the text; of equal ones, the task changed last.
+
+Examples:
+  aof search login                  also finds \"logins\"
+  aof search login \"session cookie\"  the second is a phrase")]
+    Search(search::SearchArgs),
     /// Show a task
     Show(show::ShowArgs),
     /// Run a task's acceptance tests
@@ -82,6 +91,7 @@ pub(crate) fn run(session: &Session, command: &TaskCommand) -> CliResult {
         TaskCommand::Reopen(args) => actions::reopen(session, args),
         TaskCommand::Override(args) => actions::override_to(session, args),
         TaskCommand::List(args) => list::run(session, args),
+        TaskCommand::Search(args) => search::run(session, args),
         TaskCommand::Show(args) => show::run_show(session, args),
         TaskCommand::Test(args) => test::run(session, args),
         TaskCommand::Next(args) => brief::next(session, args),

@@ -1,23 +1,21 @@
 //! `aof task list`
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
-use anstyle::Style;
 use serde_json::{Value, json};
 
+use super::columns::{COLUMNS, GROUPINGS, Grouping, ListColumn, Row};
 use crate::cli::render::changes;
-use crate::cli::render::table::{Cell, Table};
-use crate::cli::{
-    CYAN, CliResult, DIM, GREEN, RED, Session, Words, YELLOW, agent_variable, length, width, words,
-};
-use crate::domain::{
-    AgentId, Due, GateId, OpenBranch, Priority, RoleId, Status, TaskId, WorkflowName,
-};
+use crate::cli::render::table::Table;
+use crate::cli::{CliResult, Session, Words, agent_variable, bold, counted, dim, width, words};
+use crate::domain::{AgentId, Due, GateId, RoleId, Status, Timestamp, WorkflowName};
+use crate::files::printable::one_line;
 use crate::project::workspace::acting_agent;
-use crate::rules::Warning;
+use crate::rules::{Rules, Warning};
 use crate::tasks::headers::list::{Filter, ListShape, Sort, check_filter_names, list};
 use crate::tasks::headers::listing::Listing;
-use crate::tasks::headers::summary::{NEW, TaskSummary, summary_value};
+use crate::tasks::headers::search::Query;
+use crate::tasks::headers::summary::summary_value;
 use crate::tasks::view::task_view::warnings_value;
 
 /// A state to filter by.
@@ -90,15 +88,21 @@ pub(crate) struct ListArgs {
     /// Only what can be handed out now
     #[arg(long)]
     ready: bool,
-    /// Only with these words in id, title or labels
-    #[arg(long, value_name = "TEXT")]
-    search: Option<String>,
+    /// Only with these words, or "phrases", in id, title, labels, summaries or text
+    #[arg(long, value_name = "WORDS")]
+    search: Option<Query>,
     /// Finished ones too
     #[arg(short, long)]
     all: bool,
     /// Each task below the one that it is a part of, with how many children are complete
     #[arg(long)]
     tree: bool,
+    /// Below headings with counts
+    #[arg(long, value_name = "FIELD", conflicts_with = "tree", value_parser = words(GROUPINGS))]
+    group_by: Option<Grouping>,
+    /// These columns in this order, as in `id,title,gate`
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = words(COLUMNS))]
+    columns: Vec<ListColumn>,
     /// What comes first
     #[arg(long, value_name = "ORDER", default_value = "priority", value_parser = words(ORDERS))]
     sort: Sort,
@@ -148,87 +152,99 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
             }
             value
         });
-        session.output.data(json!({
-            "tasks": tasks.collect::<Vec<Value>>(),
+        let tasks = Value::Array(tasks.collect());
+        let mut value = json!({
+            "tasks": null,
             "unreadable": changes::unreadable_values(&listing.unreadable),
             "warnings": warnings_value(&circles),
-        }));
+        });
+        // The macro would copy all of them.
+        value["tasks"] = tasks;
+        session.output.data(value);
     } else if listing.tasks.is_empty() {
         session.output.say("no tasks");
     } else {
-        session.output.print(&drawn(&listing, workspace.now().as_second()));
+        let me = mine.as_ref().filter(|_| !args.tree);
+        session.output.print(&drawn(&listing, args, me, &in_force.rules, workspace.now()));
     }
     session.warn_all(&circles);
     Ok(changes::tell_unreadable(session, &listing.unreadable))
 }
 
-fn drawn(listing: &Listing, now: i64) -> String {
-    let age = |since| length(u64::try_from(now - since).unwrap_or(0));
-    let depths: HashMap<&TaskId, usize> = match &listing.tree {
-        Some(tree) => {
-            let ids = listing.tasks.iter().map(|(task, _)| &task.id);
-            ids.zip(tree.depths.iter().copied()).collect()
+fn drawn(
+    listing: &Listing,
+    args: &ListArgs,
+    me: Option<&AgentId>,
+    rules: &Rules,
+    now: Timestamp,
+) -> String {
+    let tasks = listing.tasks.iter().enumerate();
+    let all: Vec<Row<'_>> = tasks.map(|(place, (task, path))| Row { place, task, path }).collect();
+    let (rows, headings) = match (args.group_by, me) {
+        (Some(by), _) => grouped(&all, by, rules),
+        (None, Some(me)) => mine_and_free(&all, me),
+        (None, None) => (all, Vec::new()),
+    };
+    let mut table = Table::of(&rows).grouped(headings);
+    let has_own_columns = !args.columns.is_empty();
+    let columns = if has_own_columns { &args.columns[..] } else { ListColumn::USUAL };
+    for column in columns.iter().copied() {
+        if !has_own_columns && args.group_by.is_some_and(|by| by.column() == Some(column)) {
+            continue;
         }
-        None => HashMap::new(),
-    };
-    let indent = |task: &TaskSummary| match depths.get(&task.id).copied().unwrap_or(0) {
-        0 => String::new(),
-        depth => format!("└{} ", "─".repeat(depth)),
-    };
-    let title = |task: &TaskSummary| {
-        let progress = listing.tree.as_ref().and_then(|tree| tree.progress.get(&task.id));
-        let done = progress.map(|done| format!(" ({done} children complete)"));
-        Cell::from(format!("{}{}", task.title, done.unwrap_or_default()))
-    };
-    let table = Table::of(&listing.tasks)
-        .left("ID", |(task, _)| Cell::styled(CYAN, format!("{}{}", indent(task), task.id)))
-        .long("TITLE", |(task, _)| title(task))
-        .left("GATE", |(task, _)| {
-            task.current_gate().map(GateId::as_str).unwrap_or_default().into()
-        })
-        .left("STATUS", |(task, _)| Cell::styled(style_of(task.shown_state()), task.shown_state()))
-        .left("WHO", |(task, _)| who(task))
-        .extra(2)
-        .left("PRIORITY", |(task, _)| priority(task.priority()))
-        .extra(0)
-        .right("AGE", |(task, _)| Cell::styled(DIM, task.entered().map(age).unwrap_or_default()))
-        .extra(1);
+        table = column.add_to(table, listing, now);
+        if has_own_columns {
+            table = table.asked_for();
+        }
+    }
     table.render(width())
 }
 
-fn style_of(status: &str) -> Style {
-    match status.parse() {
-        Ok(Status::InProgress | Status::Complete) => GREEN,
-        Ok(Status::Blocked) => YELLOW,
-        Ok(Status::Failed) => RED,
-        Ok(Status::Cancelled) => DIM,
-        Err(_) if status == NEW => CYAN,
-        Ok(Status::Ready) | Err(_) => Style::new(),
-    }
-}
-
-/// Returns the holder, else the role; at a fork for each open branch.
-fn who(task: &TaskSummary) -> Cell {
-    if !task.open_branches.is_empty() {
-        let turn = |branch: &OpenBranch| match &branch.agent {
-            Some(agent) => agent.to_string(),
-            None => branch.role.to_string(),
-        };
-        return Cell::from(task.open_branches.iter().map(turn).collect::<Vec<_>>().join(", "));
-    }
-    match (&task.routing.agent, &task.role) {
-        (Some(agent), _) => Cell::from(agent),
-        (None, Some(role)) => Cell::styled(DIM, role),
-        (None, None) => Cell::from(""),
-    }
-}
-
-fn priority(priority: Priority) -> Cell {
-    let style = match priority {
-        Priority::Critical => RED,
-        Priority::High => YELLOW,
-        Priority::Low => DIM,
-        Priority::Medium => return Cell::from(""),
+/// Returns the rows by group, and the heading of each with the row that it is above. A task with several roles or agents is in
+/// the group of each.
+fn grouped<'l>(
+    rows: &[Row<'l>],
+    by: Grouping,
+    rules: &Rules,
+) -> (Vec<Row<'l>>, Vec<(usize, String)>) {
+    let gates: Vec<&str> = match by {
+        Grouping::Gate => {
+            let workflows = rules.project.workflows.iter();
+            workflows.flat_map(|workflow| &workflow.gates).map(|gate| gate.id.as_str()).collect()
+        }
+        _ => Vec::new(),
     };
-    Cell::styled(style, priority)
+    let mut groups: BTreeMap<(usize, String), Vec<Row<'l>>> = BTreeMap::new();
+    for row in rows {
+        let names = by.names(row.task);
+        if names.is_empty() {
+            groups.entry((usize::MAX, by.nothing().to_owned())).or_default().push(*row);
+        }
+        for name in names {
+            // What has no place of its own is sorted by name.
+            let place = gates.iter().position(|gate| *gate == name).unwrap_or(gates.len());
+            groups.entry((place, name)).or_default().push(*row);
+        }
+    }
+    below_headings(groups.into_iter().map(|((_, name), rows)| (name, rows)))
+}
+
+/// Returns the rows below two headings: what the agent holds, and what is free.
+fn mine_and_free<'l>(rows: &[Row<'l>], me: &AgentId) -> (Vec<Row<'l>>, Vec<(usize, String)>) {
+    let is_mine = |row: &Row<'l>| row.task.agents().any(|holder| holder == me);
+    let (mine, free): (Vec<Row<'l>>, Vec<Row<'l>>) = rows.iter().partition(|row| is_mine(row));
+    let groups = [("yours".to_owned(), mine), ("free".to_owned(), free)];
+    below_headings(groups.into_iter().filter(|(_, rows)| !rows.is_empty()))
+}
+
+fn below_headings<'l>(
+    groups: impl Iterator<Item = (String, Vec<Row<'l>>)>,
+) -> (Vec<Row<'l>>, Vec<(usize, String)>) {
+    let (mut sorted, mut headings) = (Vec::new(), Vec::new());
+    for (name, rows) in groups {
+        let count = dim(format!("({})", counted(rows.len(), "task")));
+        headings.push((sorted.len(), format!("{} {count}", bold(one_line(&name)))));
+        sorted.extend(rows);
+    }
+    (sorted, headings)
 }

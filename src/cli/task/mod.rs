@@ -2,10 +2,12 @@
 
 pub(crate) mod actions;
 pub(crate) mod brief;
+pub(crate) mod columns;
 pub(crate) mod command;
 pub(crate) mod complete;
 pub(crate) mod edit;
 pub(crate) mod list;
+pub(crate) mod search;
 pub(crate) mod show;
 pub(crate) mod test;
 pub(crate) mod why;

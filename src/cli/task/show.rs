@@ -10,7 +10,8 @@ use crate::cli::render::page::{
     TaskPage, branches, not_adopted, place, status, turn, warn_of_visit,
 };
 use crate::cli::{
-    CliError, CliResult, Session, bold, counted, cyan, green, indented, length, red, yellow,
+    CliError, CliResult, Session, bold, counted, cyan, green, indented, length, local_time, red,
+    yellow,
 };
 use crate::domain::{
     Ending, GateId, Outcome, Priority, RoleId, Status, TaskId, Ticket, Timestamp, TypedTask, Visit,
@@ -145,6 +146,9 @@ fn facts(
             .push(("progress", format!("{} children complete", ChildProgress::of(&view.children))));
     }
     facts.extend(task.created_by.as_ref().map(|agent| ("created by", agent.to_string())));
+    if view.file.origin == Origin::Adopted {
+        facts.push(("updated", local_time(task.updated)));
+    }
     facts.push(("file", inert(file)));
     facts.retain(|(_, fact)| !fact.is_empty());
     facts
@@ -252,6 +256,7 @@ fn ended_visit(visit: &Visit) -> String {
             ("Agent", visit.agent.as_ref().map(ToString::to_string)),
             ("Signed", signed),
             ("Duration", Some(length(visit.duration()))),
+            ("Ended", Some(local_time(visit.exited))),
             ("Outcome", Some(format!("{}{}", outcome(&visit.outcome), destination(visit)))),
             ("Skipped", Some(names(&visit.skipped))),
             ("Join", join),

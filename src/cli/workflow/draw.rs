@@ -2,7 +2,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::cli::{bold, cyan, dim, length, yellow};
+use crate::cli::{bold, cyan, dim, length, width, wrapped, yellow};
 use crate::domain::{
     AgentId, Branch, Destination, Duty, Exhausted, ForEach, Fork, Gate, GateId, GateKind,
     JoinStrategy, OnConditionError, Outcome, RejectionStrategy, Repeat, Target, Verdict, Workflow,
@@ -29,8 +29,11 @@ pub(crate) fn draw(rules: &Rules, workflow: &Workflow, rows: &[GateRow]) -> Stri
         let task_counts = task_counts.unwrap_or_default();
         text.push_str(&format!("{}○  {id}{space}  {gate_staff}{task_counts}\n", rail.at(index)));
         let rail = rail.after(index);
+        let column = rail.width() + 1 + 2 + widest + 2;
         for note in notes(workflow, index, gate) {
-            text.push_str(&format!("{rail}│  {:widest$}  {}\n", "", dim(note)));
+            for line in wrapped(&note, width().saturating_sub(column)) {
+                text.push_str(&format!("{rail}│  {:widest$}  {}\n", "", dim(line)));
+            }
         }
         for branch in gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default() {
             let gate_staff = workplace_staff(rules, &Workplace::at_branch(gate, branch));
@@ -40,7 +43,9 @@ pub(crate) fn draw(rules: &Rules, workflow: &Workflow, rows: &[GateRow]) -> Stri
                 cyan(branch.id())
             ));
             for note in branch_notes(workflow, branch) {
-                text.push_str(&format!("{rail}│  {:widest$}    {}\n", "", dim(note)));
+                for line in wrapped(&note, width().saturating_sub(column + 2)) {
+                    text.push_str(&format!("{rail}│  {:widest$}    {}\n", "", dim(line)));
+                }
             }
         }
         text.push_str(&format!("{rail}│\n"));

@@ -254,7 +254,7 @@ impl From<fs::FileType> for FileKind {
 
 /// Metadata that tells versions of a file apart without reading it. If it differs, the file was touched; if it is equal, the file
 /// is probably the same. Times are in nanoseconds since 1970.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct FileStat {
     /// When the content was written. Programs can set it.
     pub mtime: i64,

@@ -6,14 +6,17 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::num::NonZeroUsize;
+use std::thread::ScopedJoinHandle;
 use std::time::Instant;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tracing::debug;
 
 use crate::domain::{Status, TaskId, Timestamp, WorkflowName, listed};
 use crate::files::diagnostic::Diagnostic;
-use crate::files::task_file::Defaults;
+use crate::files::task_file::{Defaults, TaskFile};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -23,7 +26,7 @@ use crate::storage::task_files::{TaskEntry, WalkEntry};
 use crate::storage::{
     ArchiveScan, FileStat, HeaderCache, Hint, Paths, ProjectPath, StoreError, journal,
 };
-use crate::tasks::headers::summary::{ChildProgress, SCHEMA, TaskSummary};
+use crate::tasks::headers::summary::{ChildProgress, HEADERS, TaskSummary};
 use crate::tasks::state::task_state::parse_with;
 
 /// Up to this many files, starting another thread does not pay off.
@@ -36,6 +39,8 @@ pub(crate) struct Listing {
     pub tasks: Vec<(TaskSummary, ProjectPath)>,
     /// Where each task is in a tree, and how far its children are; only if a tree was asked for.
     pub tree: Option<TaskTree>,
+    /// How well tasks match what was searched for.
+    pub matches: HashMap<TaskId, Match>,
     /// Circles of tasks that wait for each other, and are never handed out.
     pub circles: Vec<Vec<String>>,
     /// Files that cannot be read as tasks, with why.
@@ -52,6 +57,47 @@ pub(crate) struct TaskTree {
     pub depths: Vec<usize>,
     /// How far the children of a task are, listed or not.
     pub progress: HashMap<TaskId, ChildProgress>,
+}
+
+/// Where a term was found, the most telling one first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum SearchField {
+    Id,
+    Title,
+    Tags,
+    /// What was said in a completion: its summary, blockers or notes.
+    Summary,
+    Body,
+}
+
+impl SearchField {
+    /// Those that are searched as texts, in order.
+    pub(crate) const TEXTS: [Self; 4] = [Self::Title, Self::Tags, Self::Summary, Self::Body];
+
+    /// Returns its name in `--json`.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Id => "id",
+            Self::Title => "title",
+            Self::Tags => "tags",
+            Self::Summary => "summary",
+            Self::Body => "body",
+        }
+    }
+
+    /// Returns what a term found there is worth. A whole word is worth more than the beginning of one, a field more than later ones.
+    pub(crate) fn worth(self, is_whole: bool) -> u32 {
+        2 * (Self::Body as u32 - self as u32) + 1 + u32::from(is_whole)
+    }
+}
+
+/// How well a task matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Match {
+    /// The sum over the terms; the higher, the better.
+    pub score: u32,
+    /// The field of the term that was found in the least telling one.
+    pub field: SearchField,
 }
 
 /// A file that cannot be read as a task.
@@ -94,17 +140,20 @@ pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: ListSco
     let (paths, workflow) = (&workspace.paths, &in_force.rules.project.default_workflow);
     let looked = workspace.clock()();
     let mut listing = Listing::default();
-    let entries = entries(workspace, scope, &mut listing);
-    let mut cache = HeaderCache::<TaskSummary>::load(paths, SCHEMA);
+    let (entries, mut cache) = std::thread::scope(|threads| {
+        let cache = threads.spawn(|| HeaderCache::<TaskSummary>::load(paths, HEADERS));
+        (entries(workspace, scope, &mut listing), joined(cache))
+    });
     let (known, missed): (Vec<_>, Vec<_>) =
         entries.into_iter().partition(|entry| cache.get(&entry.path, &entry.stat).is_some());
-    let (cached, read) = (known.len(), missed.len());
+    let (cached, changed) = (known.len(), missed.len());
     let mut kept: Vec<ProjectPath> = known.into_iter().map(|entry| entry.path).collect();
-    for (entry, read) in missed.iter().zip(read_missed(paths, workflow, &missed)) {
+    let read = |entry: &TaskEntry| read_summary(paths, workflow, &entry.id, &entry.path);
+    for (entry, read) in missed.iter().zip(read_many(&missed, read)) {
         match read {
             // Not cached: defaults of a hand-made file come from the rules, which may change.
-            Ok((task, _)) if task.is_new => listing.tasks.push((task, entry.path.clone())),
-            Ok((task, stat)) => match cache.put(&entry.path, stat, task, looked) {
+            Ok(task) if task.is_new => listing.tasks.push((task, entry.path.clone())),
+            Ok(task) => match cache.put(&entry.path, task.file, task, looked) {
                 Some(task) => listing.tasks.push((task, entry.path.clone())),
                 None => kept.push(entry.path.clone()),
             },
@@ -112,24 +161,22 @@ pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: ListSco
             Err(ProjectError::Store(StoreError::Gone { .. })) if scope == ListScope::All => {
                 let moved = task_files::find(paths, &entry.id).ok().map(|found| found.path);
                 listing.tasks.extend(moved.and_then(|path| {
-                    Some((read_summary(paths, workflow, &entry.id, &path).ok()?.0, path))
+                    Some((read_summary(paths, workflow, &entry.id, &path).ok()?, path))
                 }));
             }
             Err(ProjectError::Store(StoreError::Gone { .. })) => {}
             Err(error) => listing.unreadable.push(unreadable(entry.path.as_str(), error)),
         }
     }
-    if cache.len() > kept.len() {
-        let read_now = listing.tasks.iter().map(|(_, path)| path);
-        let standing: HashSet<&str> =
-            kept.iter().chain(read_now).map(ProjectPath::as_str).collect();
-        let archive = format!("{ARCHIVE}/");
-        let is_covered = |path: &str| scope == ListScope::All || !path.starts_with(&archive);
-        cache.retain(|path| standing.contains(path) || !is_covered(path));
-    }
+    let read_now = listing.tasks.iter().map(|(_, path)| path);
+    forget_gone(&mut cache, kept.iter().chain(read_now), scope);
     // The cache only saves time: a read-only project is listed all the same.
     let _ = cache.save(paths);
-    listing.tasks.extend(kept.into_iter().filter_map(|path| Some((cache.take(&path)?, path))));
+    listing.tasks.extend(kept.into_iter().filter_map(|path| {
+        let (file, mut task) = cache.take(&path)?;
+        task.file = file;
+        Some((task, path))
+    }));
     if scope == ListScope::Active {
         listing.tasks.retain(|(task, path)| !is_archived(path) || is_misplaced(task, path));
     }
@@ -137,7 +184,13 @@ pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: ListSco
         task.follow(&in_force.rules);
     }
     let seconds = start.elapsed().as_secs_f64();
-    debug!(cached, read, unreadable = listing.unreadable.len(), seconds, "looked at the tasks");
+    debug!(
+        cached,
+        read = changed,
+        unreadable = listing.unreadable.len(),
+        seconds,
+        "looked at the tasks"
+    );
     listing.unreadable.sort_by(|a, b| a.path.cmp(&b.path));
     listing
 }
@@ -215,35 +268,65 @@ fn entries(workspace: &Workspace, scope: ListScope, listing: &mut Listing) -> Ve
     entries
 }
 
-type Read = Result<(TaskSummary, FileStat), ProjectError>;
+/// Removes the files from a cache that are not there any more, as far as the list covers them.
+pub(crate) fn forget_gone<'p, H: Serialize + DeserializeOwned>(
+    cache: &mut HeaderCache<H>,
+    standing: impl Iterator<Item = &'p ProjectPath> + Clone,
+    scope: ListScope,
+) {
+    if cache.len() > standing.clone().count() {
+        let standing: HashSet<&str> = standing.map(ProjectPath::as_str).collect();
+        let archive = format!("{ARCHIVE}/");
+        let is_covered = |path: &str| scope == ListScope::All || !path.starts_with(&archive);
+        cache.retain(|path| standing.contains(path) || !is_covered(path));
+    }
+}
 
-/// Reads and parses files, on all cores if there are many.
-fn read_missed(paths: &Paths, workflow: &WorkflowName, missed: &[TaskEntry]) -> Vec<Read> {
+/// Reads files, on all cores if there are many.
+pub(crate) fn read_many<F: Sync, R: Send>(files: &[F], read: impl Fn(&F) -> R + Sync) -> Vec<R> {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let share = missed.len().div_ceil(cores).max(FEW);
-    let read = |entry: &TaskEntry| read_summary(paths, workflow, &entry.id, &entry.path);
-    if missed.len() <= share {
-        return missed.iter().map(read).collect();
+    let share = files.len().div_ceil(cores).max(FEW);
+    if files.len() <= share {
+        return files.iter().map(read).collect();
     }
     std::thread::scope(|scope| {
-        let start = |share| scope.spawn(move || <[TaskEntry]>::iter(share).map(read).collect());
-        let threads: Vec<_> = missed.chunks(share).map(start).collect();
-        let join = |thread: std::thread::ScopedJoinHandle<'_, Vec<Read>>| match thread.join() {
-            Ok(read) => read,
-            Err(panic) => std::panic::resume_unwind(panic),
-        };
-        threads.into_iter().flat_map(join).collect()
+        let read = &read;
+        let start = |share| scope.spawn(move || <[F]>::iter(share).map(read).collect::<Vec<R>>());
+        let threads: Vec<_> = files.chunks(share).map(start).collect();
+        threads.into_iter().flat_map(joined).collect()
     })
 }
 
-fn read_summary(paths: &Paths, workflow: &WorkflowName, id: &TaskId, path: &ProjectPath) -> Read {
+/// Returns what a thread made.
+pub(crate) fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn read_summary(
+    paths: &Paths,
+    workflow: &WorkflowName,
+    id: &TaskId,
+    path: &ProjectPath,
+) -> Result<TaskSummary, ProjectError> {
+    let (file, stat) = read_file(paths, workflow, id, path)?;
+    let mut summary = TaskSummary::of(&file);
+    summary.file = stat;
+    Ok(summary)
+}
+
+/// Reads a task's file as it is now.
+pub(crate) fn read_file(
+    paths: &Paths,
+    workflow: &WorkflowName,
+    id: &TaskId,
+    path: &ProjectPath,
+) -> Result<(TaskFile, FileStat), ProjectError> {
     let snapshot = task_files::read(paths, path)?;
     // Without a creation time, the modification time counts.
     let created =
         Timestamp::from_nanosecond(snapshot.stat.mtime.into()).unwrap_or(Timestamp::UNIX_EPOCH);
     let defaults = Defaults { workflow: workflow.clone(), created };
-    let file = parse_with(&defaults, id, &snapshot.path, &snapshot.bytes)?;
-    Ok((TaskSummary::of(&file), snapshot.stat))
+    Ok((parse_with(&defaults, id, &snapshot.path, &snapshot.bytes)?, snapshot.stat))
 }
 
 pub(crate) fn unreadable(path: &str, error: ProjectError) -> Unreadable {

@@ -5,4 +5,5 @@ pub(crate) mod dependencies;
 pub(crate) mod list;
 pub(crate) mod listing;
 pub(crate) mod lookup;
+pub(crate) mod search;
 pub(crate) mod summary;

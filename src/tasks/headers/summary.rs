@@ -15,11 +15,14 @@ use crate::files::acceptance;
 use crate::files::acceptance::{TESTS, TESTS_FILE};
 use crate::files::task_file::{Origin, TaskFile, link_value};
 use crate::rules::{Rules, Stay, is_nobody, is_over, lost_dependencies, owed, stay};
-use crate::storage::ProjectPath;
+use crate::storage::{CacheFile, FileStat, ProjectPath};
 use crate::tasks::state::acceptance::count_boxes;
 
 /// Changes when a summary's shape or meaning does: older caches are made anew.
-pub(crate) const SCHEMA: &str = "19";
+const SCHEMA: &str = "19";
+
+/// The cache of summaries.
+pub(crate) const HEADERS: CacheFile = CacheFile { name: "cache", schema: SCHEMA };
 
 /// The status of a hand-made file that nobody has taken up.
 pub(crate) const NEW: &str = "new";
@@ -47,6 +50,9 @@ pub(crate) struct TaskSummary {
     pub has_bad_tests: bool,
     /// Whether it names a file of tests.
     pub has_tests_file: bool,
+    /// The state of the file that it was read from.
+    #[serde(skip)]
+    pub file: FileStat,
     /// From when on it is late.
     #[serde(skip)]
     pub due_at: Option<Timestamp>,
@@ -118,6 +124,7 @@ impl TaskSummary {
             visits: whole.history.iter().map(EndedVisit::of).collect(),
             has_bad_tests: field(TESTS).is_some_and(|node| acceptance::read(node).is_err()),
             has_tests_file: field(TESTS_FILE).is_some(),
+            file: FileStat::default(),
             checklist: count_boxes(file.body()),
             due_at: None,
             waiting_for: Vec::new(),

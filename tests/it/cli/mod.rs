@@ -1,8 +1,11 @@
 //! The command line as such.
 
 mod editors;
+mod lists;
+mod local_times;
 mod planning;
 mod printed_commands;
+mod search;
 mod task_ids;
 mod usage;
 mod verbs;

@@ -54,6 +54,7 @@ fn looks_at_all_tasks_answer_in_these_shapes() {
     story.tells("task list");
     story.tells("task list --all --sort created");
     story.tells("task list --status failed");
+    story.tells("search --all free");
     story.tells("status");
     story.tells("gate status");
     story.tells("stats");

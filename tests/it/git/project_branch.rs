@@ -28,8 +28,8 @@ fn tasks_live_beside_the_code() {
       .aof/branch/.aof/inbox/  local, never committed: completion files are dropped there
       project.yaml        on your branch `main`: says which branch the project is on
       .git/config         merges tasks by their meaning; `aof init --remove` takes that out
-      .git/hooks/pre-commit  refuses commits that take back what is committed of a task; delete it to go without
-      .git/hooks/pre-merge-commit  refuses commits that take back what is committed of a task; delete it to go without
+      .git/hooks/pre-commit  guards the history of tasks; you may delete it
+      .git/hooks/pre-merge-commit  guards the history of tasks; you may delete it
     dry run: nothing was written
     ");
     assert_eq!(env.git(&["branch", "--list", "aof"]), "");
@@ -42,8 +42,8 @@ fn tasks_live_beside_the_code() {
       .aof/branch/.aof/inbox/  local, never committed: completion files are dropped there
       project.yaml        on your branch `main`, commit COMMIT: says which branch the project is on
       .git/config         merges tasks by their meaning; `aof init --remove` takes that out
-      .git/hooks/pre-commit  refuses commits that take back what is committed of a task; delete it to go without
-      .git/hooks/pre-merge-commit  refuses commits that take back what is committed of a task; delete it to go without
+      .git/hooks/pre-commit  guards the history of tasks; you may delete it
+      .git/hooks/pre-merge-commit  guards the history of tasks; you may delete it
 
     try next:
       aof task show AOF-xxxxx     read the first task, and complete it

@@ -46,7 +46,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("jsonc_parser", &["setup/agent_files"]),
     // For a feature of it: nobody names it.
     ("libz_sys", &[]),
-    ("memchr", &["git"]),
+    ("memchr", &["git", "tasks/headers"]),
     ("notify", &["watch"]),
     ("oxc_allocator", &["rules/condition"]),
     ("oxc_ast", &["rules/condition"]),

@@ -330,7 +330,7 @@ fn whoever_is_superseded_is_told_once() {
     assert_eq!(said.len(), 1, "{said:?}");
     assert!(said[0].contains("counts no more") && said[0].contains("theirs"), "{said:?}");
     let events = env.aof(&["events", "--type", "completion_superseded"]).success();
-    assert_snapshot!(events.stdout, @"2026-02-16 10:00:13  AOF-xxxxx  warning: a merge superseded `complete` by agent-8 at implement: agent-7 was first");
+    assert_snapshot!(events.stdout, @"2026-02-16T10:00:13Z  AOF-xxxxx  warning: a merge superseded `complete` by agent-8 at implement: agent-7 was first");
     let lines = env.aof(&["events", "--type", "completion_superseded", "--json"]).success();
     let line = lines.json();
     let fields = ["gate", "agent", "outcome", "completion", "by"]

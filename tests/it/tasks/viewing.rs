@@ -139,12 +139,14 @@ fn a_history_reads_like_a_story() {
     Gate: implement (backend)
       Agent: agent-7
       Duration: 0s
+      Ended: 2026-02-16T10:00:05Z
       Outcome: complete -> review
       Summary: Did it
 
     Gate: review (architect)
       Agent: agent-3
       Duration: 2s
+      Ended: 2026-02-16T10:00:07Z
       Outcome: needs_review -> implement
       Summary: Did it
       Blockers:
@@ -293,6 +295,7 @@ fn an_escalated_visit_says_from_whom_since_when_and_why() {
       gate       review for 3s (visit 1)
       who        agent-9 (role lead)
       escalated  escalated to role `lead` at 2026-02-16T11:01:07Z from `agent-3` (role architect): Timed out after 1h
+      updated    2026-02-16T11:01:07Z
       file       tasks/AOF-xxxxx.md
     ");
     let escalated = "escalated to role `lead` at 2026-02-16T11:01:07Z from `agent-3` (role architect): Timed out after 1h";

@@ -172,6 +172,7 @@ fn a_tree_rolls_progress_up() {
       gate      integrate for 11s (visit 1)
       who       agent-p or agent-q (role planner)
       progress  1/2 children complete
+      updated   2026-02-16T10:00:05Z
       file      tasks/AOF-xxxxx.md
 
     Children

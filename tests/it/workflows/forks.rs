@@ -48,9 +48,10 @@ fn branches_are_taken_briefed_completed_and_recorded_each_on_its_own() {
     exit 0
     --- stdout
     AOF-xxxxx  Add login
-      status  ready
-      gate    parallel-review for 1s (visit 1)
-      file    tasks/AOF-xxxxx.md
+      status   ready
+      gate     parallel-review for 1s (visit 1)
+      updated  2026-02-16T10:00:05Z
+      file     tasks/AOF-xxxxx.md
 
     Branches
       security  agent-s (role security)
@@ -268,24 +269,28 @@ fn branches_are_taken_briefed_completed_and_recorded_each_on_its_own() {
     Gate: implement (backend)
       Agent: agent-7
       Duration: 1s
+      Ended: 2026-02-16T10:00:05Z
       Outcome: complete -> parallel-review
       Summary: Did it
 
     Gate: parallel-review/security (security)
       Agent: agent-s
       Duration: 7s
+      Ended: 2026-02-16T10:00:12Z
       Outcome: complete
       Summary: Did it
 
     Gate: parallel-review/docs (writer)
       Agent: agent-w
       Duration: 8s
+      Ended: 2026-02-16T10:00:13Z
       Outcome: complete
       Summary: Did it
 
     Gate: parallel-review/style (backend)
       Agent: agent-8
       Duration: 9s
+      Ended: 2026-02-16T10:00:14Z
       Outcome: fine -> approve
       Join: passed
       Summary: Did it
@@ -440,9 +445,10 @@ fn a_blocked_branch_and_one_without_agents_hold_only_themselves() {
     exit 0
     --- stdout
     AOF-xxxxx  Add login
-      status  ready
-      gate    parallel-review for 1s (visit 1)
-      file    tasks/AOF-xxxxx.md
+      status   ready
+      gate     parallel-review for 1s (visit 1)
+      updated  2026-02-16T10:00:05Z
+      file     tasks/AOF-xxxxx.md
 
     Branches
       security  agent-s (role security)

@@ -53,18 +53,21 @@ fi
     Gate: plan (planner)
       Agent: planner
       Duration: 1s
+      Ended: 2026-02-16T10:00:05Z
       Outcome: complete -> implement, item 1 of 2
       Summary: Two
 
     Gate: implement (worker)
       Agent: coder
       Duration: 0s
+      Ended: 2026-02-16T10:00:05Z
       Outcome: complete -> verify, item 1 of 2
       Summary: Did it
 
     Gate: verify (tester)
       Agent: tester
       Duration: 0s
+      Ended: 2026-02-16T10:00:05Z
       Outcome: needs_review -> implement, item 1 of 2
       Summary: Not yet
       Blockers:
@@ -73,24 +76,28 @@ fi
     Gate: implement (worker)
       Agent: coder
       Duration: 0s
+      Ended: 2026-02-16T10:00:05Z
       Outcome: complete -> verify, item 1 of 2
       Summary: Did it
 
     Gate: verify (tester)
       Agent: tester
       Duration: 0s
+      Ended: 2026-02-16T10:00:05Z
       Outcome: complete -> implement, item 2 of 2
       Summary: Good
 
     Gate: implement (worker)
       Agent: coder
       Duration: 0s
+      Ended: 2026-02-16T10:00:05Z
       Outcome: complete -> verify, item 2 of 2
       Summary: Did it
 
     Gate: verify (tester)
       Agent: tester
       Duration: 0s
+      Ended: 2026-02-16T10:00:05Z
       Outcome: complete -> end
       Summary: Good
     ");

@@ -128,18 +128,21 @@ fn a_task_goes_round_and_a_gate_that_decides_by_itself_commits_its_own_entry() {
     Gate: plan (planner)
       Agent: agent-p
       Duration: 1s
+      Ended: 2026-02-16T10:00:07Z
       Outcome: complete -> work
       Summary: Did it
 
     Gate: work (worker)
       Agent: agent-w
       Duration: 1s
+      Ended: 2026-02-16T10:00:08Z
       Outcome: complete -> review
       Summary: Did it
 
     Gate: review (reviewer)
       Agent: agent-r
       Duration: 4s
+      Ended: 2026-02-16T10:00:12Z
       Outcome: needs_review -> mend
       Summary: Did it
       Blockers:
@@ -148,17 +151,20 @@ fn a_task_goes_round_and_a_gate_that_decides_by_itself_commits_its_own_entry() {
     Gate: mend (worker)
       Agent: agent-v
       Duration: 2s
+      Ended: 2026-02-16T10:00:14Z
       Outcome: complete -> review
       Summary: Did it
 
     Gate: review (reviewer)
       Agent: agent-r
       Duration: 1s
+      Ended: 2026-02-16T10:00:15Z
       Outcome: approved -> size
       Summary: Did it
 
     Gate: size
       Duration: 0s
+      Ended: 2026-02-16T10:00:15Z
       Outcome: false -> end
       Summary: The condition is false: context.plan.days > 5
     ");

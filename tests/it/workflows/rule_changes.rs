@@ -55,7 +55,7 @@ fn a_gate_that_is_gone_moves_its_tasks_to_the_nearest_one_before_it() {
     assert_snapshot!(env.aof(&["org", "reload"]), @"
     exit 0
     --- stdout
-    in force: the rules of commit COMMIT, 2026-02-16 10:00 by Ada (other rules)
+    in force: the rules of commit COMMIT, 2026-02-16T10:00:07Z by Ada (other rules)
     AOF-xxxxx: review -> implement (moved)
     1 task follows them now
     ");
@@ -128,17 +128,20 @@ fn a_gate_that_is_gone_moves_its_tasks_to_the_nearest_one_before_it() {
     Gate: plan (backend)
       Agent: agent-7
       Duration: 1s
+      Ended: 2026-02-16T10:00:05Z
       Outcome: complete -> implement
       Summary: Did it
 
     Gate: implement (backend)
       Agent: agent-7
       Duration: 1s
+      Ended: 2026-02-16T10:00:06Z
       Outcome: complete -> review
       Summary: Did it
 
     Gate: review (architect)
       Duration: 2s
+      Ended: 2026-02-16T10:00:08Z
       Outcome: moved -> implement
       Summary: Gate `review` is not in workflow `default` any more
 
@@ -249,7 +252,7 @@ fn another_role_gets_the_work() {
     assert_snapshot!(env.aof(&["org", "reload"]), @"
     exit 0
     --- stdout
-    in force: the rules of commit COMMIT, 2026-02-16 10:00 by Ada (other rules)
+    in force: the rules of commit COMMIT, 2026-02-16T10:00:07Z by Ada (other rules)
     AOF-xxxxx: rerouted from backend to qa at implement: agent-7 may not complete it, and does not have it any more
     1 task follows them now
     ");
@@ -354,7 +357,7 @@ fn invalid_rules_that_are_committed_move_nothing_and_are_loud() {
     exit 6
     --- stdout
     error: the committed rules are invalid, and not in force
-    still in force: the rules of commit COMMIT, 2026-02-16 10:00 by Ada (rules)
+    still in force: the rules of commit COMMIT, 2026-02-16T10:00:03Z by Ada (rules)
     every task already follows them
     --- stderr
     error[unknown_role]: there is no role `nobody` in org.yaml

@@ -366,7 +366,7 @@ fn what_a_clone_is_told_beside_the_commit_is_said() {
         let said = env.aof(args).success().stdout;
         for line in [
             "  .git/config         merges tasks by their meaning; `aof init --remove` takes that out\n",
-            "  .git/hooks/pre-merge-commit  refuses commits that take back what is committed of a task; delete it to go without\n",
+            "  .git/hooks/pre-merge-commit  guards the history of tasks; you may delete it\n",
         ] {
             assert!(said.contains(line), "{said}");
         }
@@ -397,8 +397,7 @@ fn in_a_linked_worktree_what_is_set_up_is_named_where_it_is() {
     for (folder, branch) in [("../linked", "one"), ("linked", "two")] {
         env.git(&["worktree", "add", "--quiet", "-b", branch, folder]);
         let said = env.aof(&["-C", folder, "init"]).success().stdout;
-        for line in ["  $PROJECT/.git/config  merges", "  $PROJECT/.git/hooks/pre-commit  refuses"]
-        {
+        for line in ["  $PROJECT/.git/config  merges", "  $PROJECT/.git/hooks/pre-commit  guards"] {
             assert!(said.contains(line), "{said}");
         }
         env.git(&["config", "--remove-section", "merge.aof"]);

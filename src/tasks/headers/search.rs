@@ -1,0 +1,285 @@
+//! Search over ids, titles, labels, what agents said, and bodies.
+//!
+//! Texts are compared as words in lower case. A cache beside that of the summaries keeps them so, and only a search loads it.
+//! No search library: at 10,000 tasks the words are a few megabytes, and looking through all of them takes milliseconds.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::str::FromStr;
+
+use memchr::memmem::Finder;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::{TaskId, Visit};
+use crate::files::task_file::TaskFile;
+use crate::project::active_rules::InForce;
+use crate::project::workspace::Workspace;
+use crate::storage::{CacheFile, HeaderCache, Paths, ProjectPath};
+use crate::tasks::headers::listing::{
+    ListScope, Listing, Match, SearchField, forget_gone, read_file, read_many,
+};
+use crate::tasks::headers::summary::TaskSummary;
+
+/// The cache of texts. The form changes when [`TaskText`] or what counts as a word does.
+const TEXTS: CacheFile = CacheFile { name: "text", schema: "text 1" };
+
+/// What is searched for: all of its terms must be found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Query {
+    /// Each as ` word word`: a word, or a phrase. The last word may be the beginning of one.
+    terms: Vec<String>,
+}
+
+/// There is no word in what is searched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no letter or digit to search for")]
+pub(crate) struct NoWords;
+
+impl FromStr for Query {
+    type Err = NoWords;
+
+    /// Reads words, and phrases in double quotes.
+    fn from_str(text: &str) -> Result<Self, NoWords> {
+        let parts = text.split('"').enumerate().flat_map(|(place, part)| {
+            if place % 2 == 1 { vec![part] } else { part.split_whitespace().collect() }
+        });
+        let mut terms: Vec<String> = Vec::new();
+        for part in parts {
+            let mut term = folded(part);
+            term.truncate(term.trim_end().len());
+            if !term.is_empty() && !terms.contains(&term) {
+                terms.push(term);
+            }
+        }
+        if terms.is_empty() { Err(NoWords) } else { Ok(Self { terms }) }
+    }
+}
+
+impl Query {
+    /// Reads an argument of a command: one with a space in it is a phrase, since the shell took the quotes away.
+    pub(crate) fn of_argument(argument: &str) -> Result<Self, NoWords> {
+        let is_phrase = argument.contains(char::is_whitespace) && !argument.contains('"');
+        if is_phrase { format!("\"{argument}\"").parse() } else { argument.parse() }
+    }
+
+    /// Returns the query for the terms of all of these.
+    pub(crate) fn all(queries: &[Self]) -> Self {
+        Self { terms: queries.iter().flat_map(|query| query.terms.clone()).collect() }
+    }
+
+    /// Returns where the terms are in a text, in order.
+    pub(crate) fn marks(&self, text: &str) -> Vec<Range<usize>> {
+        let words: Vec<(Range<usize>, String)> = words(text).collect();
+        let terms: Vec<Vec<&str>> =
+            self.terms.iter().map(|term| term.split_whitespace().collect()).collect();
+        let mut marks = Vec::new();
+        let mut from = 0;
+        while from < words.len() {
+            let longest = terms.iter().filter_map(|term| matching(term, &words[from..])).max();
+            match longest {
+                Some(count) => {
+                    marks.push(words[from].0.start..words[from + count - 1].0.end);
+                    from += count;
+                }
+                None => from += 1,
+            }
+        }
+        marks
+    }
+
+    /// Returns the text in which the match was found: the newest entry of the history, if it was in one.
+    pub(crate) fn passage(&self, found: Match, file: &TaskFile) -> String {
+        match found.field {
+            SearchField::Id | SearchField::Title => file.task.title.clone(),
+            SearchField::Tags => file.task.tags.join(", "),
+            SearchField::Body => file.body().to_owned(),
+            SearchField::Summary => {
+                let mut said = file.task.history.iter().rev().flat_map(said_in);
+                said.find(|text| !self.marks(text).is_empty()).unwrap_or_default().to_owned()
+            }
+        }
+    }
+}
+
+/// Returns how many words at the beginning of these match a term.
+fn matching(term: &[&str], words: &[(Range<usize>, String)]) -> Option<usize> {
+    let (last, whole) = term.split_last()?;
+    let is_there = term.len() <= words.len()
+        && whole.iter().zip(words).all(|(wanted, (_, word))| wanted == word)
+        && words[whole.len()].1.starts_with(last);
+    is_there.then_some(term.len())
+}
+
+/// The words of a task: each field as ` word word `, one after another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct TaskText {
+    text: Box<str>,
+    /// Where the fields end, in the order of [`SearchField::TEXTS`].
+    ends: [usize; 4],
+}
+
+impl TaskText {
+    fn of(file: &TaskFile) -> Self {
+        let task = &file.task;
+        let (mut text, mut ends) = (String::new(), [0; 4]);
+        let tags = task.tags.iter().map(String::as_str).collect();
+        let said = task.history.iter().flat_map(said_in).collect();
+        for (place, parts) in
+            [vec![task.title.as_str()], tags, said, vec![file.body()]].into_iter().enumerate()
+        {
+            for part in parts {
+                text.push_str(&folded(part));
+            }
+            ends[place] = text.len();
+        }
+        Self { text: text.into(), ends }
+    }
+
+    /// Returns where a term is found best.
+    fn find(&self, term: &Finder<'_>) -> Option<(SearchField, u32)> {
+        let bytes = self.text.as_bytes();
+        let mut best: Option<(SearchField, u32)> = None;
+        for at in term.find_iter(bytes) {
+            let field = SearchField::TEXTS[self.ends.iter().position(|end| at < *end)?];
+            let is_whole = bytes.get(at + term.needle().len()) == Some(&b' ');
+            let worth = field.worth(is_whole);
+            match best {
+                Some((earlier, _)) if earlier < field => break,
+                Some((_, known)) if known >= worth => {}
+                _ => best = Some((field, worth)),
+            }
+            if is_whole {
+                break;
+            }
+        }
+        best
+    }
+}
+
+/// Returns the texts of a completion.
+fn said_in(visit: &Visit) -> impl Iterator<Item = &str> {
+    let blockers = visit.blockers.iter().map(String::as_str);
+    [visit.summary.as_str()].into_iter().chain(blockers).chain(visit.rejection_notes.as_deref())
+}
+
+/// The words of all tasks, as far as they were read before.
+pub(crate) struct TaskTexts(HeaderCache<TaskText>);
+
+impl TaskTexts {
+    pub(crate) fn load(paths: &Paths) -> Self {
+        Self(HeaderCache::load(paths, TEXTS))
+    }
+
+    /// Returns the tasks of a whole listing that match, by id. Reads the files that have changed.
+    pub(crate) fn find(
+        self,
+        workspace: &Workspace,
+        in_force: &InForce,
+        listing: &Listing,
+        scope: ListScope,
+        query: &Query,
+    ) -> HashMap<TaskId, Match> {
+        let looked = workspace.clock()();
+        let (paths, workflow) = (&workspace.paths, &in_force.rules.project.default_workflow);
+        let Self(mut cache) = self;
+        let missed: Vec<&(TaskSummary, ProjectPath)> = listing
+            .tasks
+            .iter()
+            .filter(|(task, path)| cache.get(path, &task.file).is_none())
+            .collect();
+        let read = |(task, path): &&(TaskSummary, ProjectPath)| {
+            let (file, stat) = read_file(paths, workflow, &task.id, path).ok()?;
+            Some((TaskText::of(&file), stat))
+        };
+        let mut fresh: HashMap<&ProjectPath, TaskText> = HashMap::new();
+        for ((_, path), read) in missed.iter().zip(read_many(&missed, read)) {
+            // What cannot be read any more has just moved or gone, and is no match.
+            let Some((text, stat)) = read else { continue };
+            fresh.insert(path, text.clone());
+            cache.put(path, stat, text, looked);
+        }
+        forget_gone(&mut cache, listing.tasks.iter().map(|(_, path)| path), scope);
+        // The cache only saves time: a read-only project is searched all the same.
+        let _ = cache.save(paths);
+        let finders: Vec<Finder<'_>> = query.terms.iter().map(Finder::new).collect();
+        let found = listing.tasks.iter().filter_map(|(task, path)| {
+            let text = fresh.get(path).or_else(|| cache.get(path, &task.file))?;
+            Some((task.id.clone(), match_of(&task.id, text, &finders)?))
+        });
+        found.collect()
+    }
+}
+
+/// Returns how well the terms match, if all are found.
+fn match_of(id: &TaskId, text: &TaskText, terms: &[Finder<'_>]) -> Option<Match> {
+    let mut all = Match { score: 0, field: SearchField::Id };
+    for term in terms {
+        let (field, worth) = if is_id(id, term.needle()) {
+            (SearchField::Id, SearchField::Id.worth(true))
+        } else {
+            text.find(term)?
+        };
+        all = Match { score: all.score + worth, field: all.field.max(field) };
+    }
+    Some(all)
+}
+
+/// Returns whether a term is the id, ` aof abc`, or that without the project's prefix.
+fn is_id(id: &TaskId, term: &[u8]) -> bool {
+    folded(id.as_str()).trim_end().as_bytes().ends_with(term)
+}
+
+/// Returns the words of a text, with where they are.
+fn words(text: &str) -> impl Iterator<Item = (Range<usize>, String)> {
+    let mut letters = text.char_indices().peekable();
+    std::iter::from_fn(move || {
+        let is_mark = |c: char| matches!(c, '\u{300}'..='\u{36f}');
+        let mut word: Option<(Range<usize>, String)> = None;
+        while let Some(&(at, letter)) = letters.peek() {
+            let is_letter = letter.is_alphanumeric();
+            let stands_alone = stands_alone(letter);
+            if word.is_some() && (stands_alone || !(is_letter || is_mark(letter))) {
+                break;
+            }
+            letters.next();
+            if is_letter {
+                let (range, lower) = word.get_or_insert_with(|| (at..at, String::new()));
+                range.end = at + letter.len_utf8();
+                fold(letter, lower);
+                if stands_alone {
+                    break;
+                }
+            } else if let Some((range, _)) = &mut word {
+                range.end = at + letter.len_utf8();
+            }
+        }
+        word
+    })
+}
+
+/// Adds a letter in lower case. Accents that follow their letter are left out, as those are that lower case splits off.
+fn fold(letter: char, to: &mut String) {
+    match letter {
+        'ς' => to.push('σ'),
+        _ => to.extend(letter.to_lowercase().filter(|lower| lower.is_alphanumeric())),
+    }
+}
+
+/// Returns whether a letter is of a script without spaces between words: each letter is a word of its own.
+fn stands_alone(letter: char) -> bool {
+    matches!(letter, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'
+        | '\u{20000}'..='\u{3ffff}')
+}
+
+/// Returns the words of a text in lower case, as ` word word `; nothing if there is none.
+fn folded(text: &str) -> String {
+    let mut all = String::with_capacity(text.len() + 2);
+    for (_, word) in words(text) {
+        all.push(' ');
+        all.push_str(&word);
+    }
+    if !all.is_empty() {
+        all.push(' ');
+    }
+    all
+}

@@ -1,0 +1,168 @@
+//! Lists: columns, groups, widths.
+
+use insta::assert_snapshot;
+use unicode_width::UnicodeWidthStr;
+
+use crate::support::environment::{Output, TestEnvironment};
+
+fn at_width(env: &TestEnvironment, columns: &str, args: &[&str]) -> Output {
+    let mut command = env.aof_command(args);
+    command.env("COLUMNS", columns);
+    env.run(command)
+}
+
+const LONG: &str = "A title that is so long that it has to be cut at eighty columns";
+
+fn project() -> TestEnvironment {
+    let env = TestEnvironment::new();
+    for (id, title) in [("AOF-aaa", "Add login"), ("AOF-bbb", "Tidy up"), ("AOF-ccc", "Fix it")] {
+        env.hand_made(id, title);
+        let _ = env.complete(id, "agent-7");
+    }
+    let _ = env
+        .say("AOF-bbb", "agent-3", "needs_review", &["--blocker", "The cellar is still untidy"])
+        .success();
+    env.hand_made("AOF-ddd", LONG);
+    env
+}
+
+#[test]
+fn a_list_is_grouped_below_headings_in_the_order_of_the_gates() {
+    let env = project();
+    let _ = env.aof(&["task", "next", "--agent", "agent-3", "--role", "architect"]).success();
+    assert_snapshot!(env.aof(&["list", "--group-by", "gate"]), @"
+    exit 0
+    --- stdout
+    ID       TITLE                                                            STATUS       WHO        AGE
+
+    implement (1 task)
+    AOF-bbb  Tidy up                                                          ready        backend     2s
+
+    review (2 tasks)
+    AOF-aaa  Add login                                                        in_progress  agent-3     5s
+    AOF-ccc  Fix it                                                           ready        architect   3s
+
+    at no gate (1 task)
+    AOF-ddd  A title that is so long that it has to be cut at eighty columns  new
+    ");
+    assert_snapshot!(env.aof(&["list", "--group-by", "agent", "--columns", "id,gate"]), @"
+    exit 0
+    --- stdout
+    ID       GATE
+
+    agent-3 (1 task)
+    AOF-aaa  review
+
+    not claimed (3 tasks)
+    AOF-bbb  implement
+    AOF-ccc  review
+    AOF-ddd
+    ");
+    assert_snapshot!(env.aof(&["list", "--group-by", "role", "--columns", "title"]), @"
+    exit 0
+    --- stdout
+    TITLE
+
+    architect (2 tasks)
+    Add login
+    Fix it
+
+    backend (1 task)
+    Tidy up
+
+    no role (1 task)
+    A title that is so long that it has to be cut at eighty columns
+    ");
+    assert_eq!(
+        env.aof(&["list", "--json", "--group-by", "role", "--columns", "id"]).json(),
+        env.aof_aside(&["list", "--json"]).json(),
+        "programs get all of it, in its own order"
+    );
+    let _ = env.aof(&["list", "--group-by", "gate", "--tree"]).code(2);
+    let output = env.aof(&["list", "--group-by", "colour"]).code(2);
+    assert!(output.stderr.contains("[possible values: gate, role, agent"), "{output}");
+}
+
+#[test]
+fn columns_are_shown_as_they_are_named() {
+    let env = project();
+    let columns = "updated,status,id,tags,path";
+    env.write(
+        "tasks/AOF-ddd.md",
+        "---\ntitle: Due\ndue: 2026-02-15\nmilestone: v1\n---\n\n- [x] one\n- [ ] two\n",
+    );
+    assert_snapshot!(env.aof(&["list", "--status=ready", "--columns", columns]), @"
+    exit 0
+    --- stdout
+    UPDATED               STATUS  ID       TAGS  PATH
+    2026-02-16T10:00:04Z  ready   AOF-aaa        tasks/AOF-aaa.md
+    2026-02-16T10:00:07Z  ready   AOF-bbb        tasks/AOF-bbb.md
+    2026-02-16T10:00:06Z  ready   AOF-ccc        tasks/AOF-ccc.md
+    ");
+    for (wrong, said) in [
+        ("id,colour", "invalid value 'colour' for '--columns <NAMES>'"),
+        ("id,,title", "a value is required for '--columns <NAMES>'"),
+        ("", "a value is required for '--columns <NAMES>'"),
+        ("ID", "[possible values: id, title, gate, status, who,"),
+    ] {
+        let output = env.aof(&["list", "--columns", wrong]).code(2);
+        assert!(output.stderr.contains(said), "{output}");
+    }
+    assert_snapshot!(env.aof(&["list", "--group-by", "milestone"]), @"
+    exit 0
+    --- stdout
+    ID       TITLE      GATE       STATUS  WHO        DUE         DONE  AGE
+
+    v1 (1 task)
+    AOF-ddd  Due                   new                2026-02-15  1/2
+
+    no milestone (3 tasks)
+    AOF-aaa  Add login  review     ready   architect                     9s
+    AOF-bbb  Tidy up    implement  ready   backend                       6s
+    AOF-ccc  Fix it     review     ready   architect                     7s
+    ");
+    let twice = env.aof(&["list", "--columns", "id", "--columns", "id"]).success();
+    assert!(twice.stdout.starts_with("ID       ID\n"), "{twice}");
+    let empty = TestEnvironment::new();
+    let none = empty.aof(&["list", "--columns", "id", "--group-by", "gate"]).success();
+    assert_eq!((none.stdout.as_str(), none.stderr.as_str()), ("", "no tasks\n"));
+}
+
+#[test]
+fn lines_fit_the_terminal_and_titles_end_with_a_word() {
+    let env = project();
+    env.hand_made("AOF-eee", &"宽".repeat(300));
+    assert_snapshot!(at_width(&env, "40", &["list", "--sort=id"]), @"
+    exit 0
+    --- stdout
+    ID       TITLE                 GATE
+    AOF-aaa  Add login             review
+    AOF-bbb  Tidy up               implement
+    AOF-ccc  Fix it                review
+    AOF-ddd  A title that is so…
+    AOF-eee  宽宽宽宽宽宽宽宽宽…
+    ");
+    assert_snapshot!(at_width(&env, "80", &["list", "--sort=id"]), @"
+    exit 0
+    --- stdout
+    ID       TITLE                                 GATE       STATUS  WHO        AGE
+    AOF-aaa  Add login                             review     ready   architect   5s
+    AOF-bbb  Tidy up                               implement  ready   backend     2s
+    AOF-ccc  Fix it                                review     ready   architect   3s
+    AOF-ddd  A title that is so long that it has…             new
+    AOF-eee  宽宽宽宽宽宽宽宽宽宽宽宽宽宽宽宽宽…              new
+    ");
+    for columns in [40, 60, 80, 100, 120, 200] {
+        let output = at_width(&env, &columns.to_string(), &["list"]).success();
+        for line in output.stdout.lines() {
+            assert!(line.width() <= columns, "{columns}: {line}");
+            let cut = line.strip_prefix("AOF-ddd  ").and_then(|rest| rest.split_once('…'));
+            if let Some((title, _)) = cut {
+                assert!(LONG.strip_prefix(title).unwrap().starts_with(' '), "{columns}: {line}");
+            }
+        }
+    }
+    let _ = at_width(&env, "10", &["list"]).success();
+    let uncut = env.aof(&["list"]).success();
+    assert!(uncut.stdout.contains("cut at eighty columns"), "{uncut}");
+}
