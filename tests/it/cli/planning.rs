@@ -290,6 +290,9 @@ fn mine_tells_what_i_hold_from_what_is_free() {
     let tasks =
         env.aof_aside(&["list", "--mine", "--me", "agent-7", "--json"]).success().json()["tasks"]
             .clone();
+    let table = env.aof_aside(&["list", "--mine", "--me", "agent-7"]).success().stdout;
+    let places = ["yours (1 task)", "Held", "free (1 task)", "Free"].map(|text| table.find(text));
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{table}");
     let mine: Vec<Value> =
         tasks.as_array().unwrap().iter().map(|task| json!([task["title"], task["mine"]])).collect();
     assert_eq!(json!(mine), json!([["Held", true], ["Free", false]]));
