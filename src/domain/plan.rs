@@ -12,7 +12,7 @@ use super::words::words;
 
 /// A person's plan of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Plan {
+pub struct TaskPlan {
     /// The word in the file, which may be no priority.
     pub priority: Option<String>,
     pub due: Option<Due>,

@@ -8,7 +8,7 @@ use super::open_project::{OpenProject, ToolError};
 use super::resources::brief_json;
 use super::tool_schema::{ArgForm, Argument, Arguments, TASK, Tool, ToolEffect};
 use crate::dispatch::next::{Next, Wanted, next};
-use crate::domain::{Due, DueFault, Link, Plan, RoleId, TaskId, Ticket, listed};
+use crate::domain::{Due, DueFault, Link, RoleId, TaskId, TaskPlan, Ticket, listed};
 use crate::project::rule_lookup::{check_agent, find_workflow};
 use crate::rules::{Limit, Warning, Workplace, deadlines};
 use crate::tasks::actions::{release, renew};
@@ -190,7 +190,7 @@ fn new_task(given: &Arguments) -> Result<NewTask, ToolError> {
     Ok(NewTask {
         title: given.text("title").unwrap_or_default(),
         description: given.text("description"),
-        plan: Plan {
+        plan: TaskPlan {
             priority: given.text("priority"),
             due: due(given)?,
             milestone: given.text("milestone"),

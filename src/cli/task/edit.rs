@@ -10,7 +10,7 @@ use crate::cli::{
     ActingAgent, CliError, CliResult, DryRunOption, Session, Words, context, key_value, object,
     text_input, words,
 };
-use crate::domain::{Due, Link, Map, Plan, Priority, TaskId, TypedTask, WorkflowName};
+use crate::domain::{Due, Link, Map, Priority, TaskId, TaskPlan, TypedTask, WorkflowName};
 use crate::files::json;
 use crate::project::error::ProjectError;
 use crate::project::rule_lookup::find_workflow;
@@ -121,8 +121,8 @@ fn link(url: &str) -> Result<Link, String> {
 }
 
 impl PlanOptions {
-    fn plan(&self) -> Plan {
-        Plan {
+    fn plan(&self) -> TaskPlan {
+        TaskPlan {
             priority: self.priority.map(|own| own.to_string()),
             due: self.due,
             milestone: self.milestone.clone(),
@@ -410,7 +410,7 @@ fn task_of(entry: Value, rules: &Rules) -> Result<NewTask, String> {
         title: task.title,
         description: task.description,
         body: task.body.unwrap_or_default(),
-        plan: Plan {
+        plan: TaskPlan {
             priority: task.priority.map(|own| own.to_string()),
             due: task.due,
             milestone: task.milestone,

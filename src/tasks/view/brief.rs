@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::domain::{GateId, Map, Plan, Priority, Ticket};
+use crate::domain::{GateId, Map, Priority, TaskPlan, Ticket};
 use crate::files::acceptance::{TESTS, TESTS_FILE};
 use crate::files::printable::{inert, one_line};
 use crate::files::task_file::{Origin, TaskFile, link_value, review_value};
@@ -194,7 +194,7 @@ pub(crate) fn created_by(file: &TaskFile) -> Option<String> {
 }
 
 /// Returns when the task is due, its milestone and its links, by name.
-pub(crate) fn plan_lines(plan: &Plan) -> Vec<(&'static str, String)> {
+pub(crate) fn plan_lines(plan: &TaskPlan) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     lines.extend(plan.due.map(|due| ("due", due.to_string())));
     lines.extend(plan.milestone.as_ref().map(|name| ("milestone", one_line(name))));
