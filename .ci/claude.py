@@ -200,7 +200,7 @@ class Garden:
             folder.mkdir()
         server = f"http://127.0.0.1:{port}"
         self.environment = {
-            "PATH": os.pathsep.join([os.path.dirname(claude), os.environ["PATH"]]),
+            "PATH": os.pathsep.join([os.path.dirname(claude), os.path.dirname(aof), os.environ["PATH"]]),
             "HOME": home,
             "TMPDIR": str(temporary),
             "GIT_CONFIG_NOSYSTEM": "1",
@@ -224,8 +224,8 @@ class Garden:
         trust = json.loads(self.run(aof, "trust", "--json", code=4))
         self.environment["AOF_TRUST"] = trust["hash"]
 
-    def run(self, *words, code=0):
-        ran = subprocess.run(words, cwd=self.root, env=self.environment, capture_output=True, text=True, timeout=100)
+    def run(self, *words, code=0, root=None):
+        ran = subprocess.run(words, cwd=root or self.root, env=self.environment, capture_output=True, text=True, timeout=100)
         if ran.returncode != code:
             sys.exit(f"{' '.join(words)}: exit code {ran.returncode}, not {code}\n{ran.stdout}\n{ran.stderr}")
         return ran.stdout
@@ -410,6 +410,29 @@ def doctor(garden, stand_in, version):
     expect("HEAD behind the doctor", head, garden.git("rev-parse", "HEAD"))
 
 
+def connected(garden, stand_in):
+    """One command connects Claude Code: nobody says which agent it is, and it works as the first one of org.yaml."""
+    root = garden.root.parent / "meadow"
+    garden.run(garden.aof, "init", "--agents", str(root))
+    # What a person answers when Claude Code asks whether it may start the project's servers.
+    notes = pathlib.Path(garden.environment["HOME"], ".claude.json")
+    kept = json.loads(notes.read_text()) if notes.exists() else {}
+    kept.setdefault("projects", {})[str(root)] = {"hasTrustDialogAccepted": True, "enabledMcpjsonServers": ["aof"]}
+    notes.write_text(json.dumps(kept))
+    listed = garden.run("claude", "mcp", "list", root=root)
+    expect("whether the server is connected", True, re.search("^aof: .* Connected$", listed, re.MULTILINE) is not None)
+    # Claude Code loads tools when they are looked for.
+    find = Call("ToolSearch", query="select:mcp__aof__aof_task_next", max_results=1)
+    script = {WORKER: [find, Call("mcp__aof__aof_task_next"), Say("It is mine.")]}
+    stand_in.follow(script)
+    garden.run("claude", "--print", "Take the next task", "--model", WORKER, "--allowedTools", "mcp__aof", root=root)
+    played(stand_in, script)
+    told = stand_in.results[-1][1]
+    task = json.loads(told)["task"]["id"]
+    shown = json.loads(garden.run(garden.aof, "task", "show", task, "--json", root=root))
+    expect("who has the task", ("in_progress", "agent-1"), (shown["status"], shown["routing"]["agent"]))
+
+
 def nowhere(garden, secret):
     """Looks whether the secret is in no file of the project, and in no commit."""
     files = (path for path in garden.root.rglob("*") if path.is_file() and ".git" not in path.relative_to(garden.root).parts)
@@ -429,7 +452,8 @@ def main(aof, claude, version):
         overloaded(garden, server.stand_in, task)
         doctor(garden, server.stand_in, version)
         nowhere(garden, KEY)
-    print(f"Claude Code {version} took two tasks through their gates")
+        connected(garden, server.stand_in)
+    print(f"Claude Code {version} took two tasks through their gates, and is connected by `aof init --agents`")
 
 
 main(*sys.argv[1:])

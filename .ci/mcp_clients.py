@@ -61,6 +61,10 @@ class Garden:
     def server(self, agent):
         return {"command": self.aof, "args": ["-C", self.path, "mcp", "--agent", agent]}
 
+    def unnamed(self):
+        """A server that is not told which agent it is: git's user is nobody whom org.yaml knows."""
+        return {"command": self.aof, "args": ["-C", self.path, "mcp"]}
+
     def shown(self, task):
         return json.loads(self.run(self.aof, "task", "show", task, "--json").stdout)
 
@@ -69,7 +73,7 @@ class Agent:
     """An agent that works by the Python SDK."""
 
     def __init__(self, garden, name, mode):
-        server = StdioServerParameters(**garden.server(name), env=garden.environment)
+        server = StdioServerParameters(**(garden.server(name) if name else garden.unnamed()), env=garden.environment)
         self.mode, self.client = mode, Client(stdio_client(server), mode=mode)
 
     async def __aenter__(self):
@@ -98,6 +102,18 @@ class Agent:
             expect(error.code == code, f"{error} has code {error.code}, not {code}")
         else:
             sys.exit("mcp: what is no call was accepted")
+
+
+async def nameless(garden, mode):
+    """A server without an agent starts, lists its tools, shows tasks, and says how to name one."""
+    async with Agent(garden, None, mode) as nobody:
+        tools = (await nobody.client.list_tools()).tools
+        expect([tool.name for tool in tools] == TOOLS, f"other tools: {tools}")
+        status = await nobody.call("aof_status")
+        expect(status["agent"] is None and status["attention"][0]["code"] == "no_agent", f"{status}")
+        await nobody.call("aof_task_list")
+        told = await nobody.call("aof_task_next", refused=True)
+        expect(told["error"] == "no_agent" and "AOF_AGENT" in told["message"] and "`agent-1`" in told["message"], f"{told}")
 
 
 async def sdk(garden, mode):
@@ -146,8 +162,9 @@ async def sdk(garden, mode):
 
 def inspect(garden, era):
     config = os.path.join(garden.home, "servers.json")
+    servers = {agent: garden.server(agent) for agent in ["agent-1", "agent-2"]} | {"nobody": garden.unnamed()}
     with open(config, "w", encoding="utf-8") as file:
-        json.dump({"mcpServers": {agent: garden.server(agent) for agent in ["agent-1", "agent-2"]}}, file)
+        json.dump({"mcpServers": servers}, file)
 
     def inspector(agent, method, *words, code=0):
         # The config comes first: whatever follows may be a list.
@@ -160,6 +177,8 @@ def inspect(garden, era):
         expect(json.loads(result["content"][0]["text"]) == result["structuredContent"], f"the text of {tool} differs")
         return result["structuredContent"]
 
+    told = call("nobody", "aof_task_next", {}, code=5)
+    expect(told["error"] == "no_agent" and "`agent-1`" in told["message"], f"{told}")
     listed = inspector("agent-1", "tools/list", "--strict")
     expect([tool["name"] for tool in json.loads(listed.stdout)["tools"]] == TOOLS, f"other tools: {listed.stdout}")
     expect("Warning" not in listed.stderr and "Error" not in listed.stderr, listed.stderr)
@@ -181,13 +200,31 @@ def inspect(garden, era):
     expect(garden.shown(task)["status"] == "complete", "what was acknowledged is not there")
 
 
+def wired(garden):
+    """The files that `aof init --agents` writes start the server, here as the Inspector reads them: it expands no variables."""
+    garden.run(garden.aof, "init", "--agents")
+    environment = garden.environment["PATH"]
+    garden.environment["PATH"] = os.pathsep.join([os.path.dirname(garden.aof), environment])
+    for file, agent in [(".mcp.json", None), (".gemini/settings.json", None), (".cursor/mcp.json", "agent-1")]:
+        with open(os.path.join(garden.path, file), encoding="utf-8") as text:
+            servers = text.read().replace("${workspaceFolder}", garden.path)
+        config = os.path.join(garden.home, "wired.json")
+        with open(config, "w", encoding="utf-8") as text:
+            text.write(servers)
+        words = ["--cli", "--config", config, "--server", "aof", "--method", "tools/call", "--tool-name", "aof_status"]
+        result = json.loads(garden.run("mcp-inspector", *words).stdout)["structuredContent"]
+        expect(result["agent"] == agent, f"{file}: {result}")
+
+
 def main(aof):
     with tempfile.TemporaryDirectory() as home:
         garden = Garden(aof, home)
         for mode in SDK:
+            asyncio.run(asyncio.wait_for(nameless(garden, mode), 120))
             asyncio.run(asyncio.wait_for(sdk(garden, mode), 120))
         for era in INSPECTOR:
             inspect(garden, era)
+        wired(garden)
         status = garden.run("git", "status", "--porcelain").stdout
         expect(status == "", f"something was left in the project:\n{status}")
     print(f"agents worked by the Python SDK ({', '.join(SDK.values())}) and by the inspector ({', '.join(INSPECTOR)})")

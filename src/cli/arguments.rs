@@ -294,6 +294,16 @@ pub(crate) fn local_time(at: Timestamp) -> String {
     at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M %z").to_string()
 }
 
+/// Returns a sentence with its times as [`local_time`] has them.
+pub(crate) fn with_local_times(text: &str) -> String {
+    let word = |word: &str| {
+        let bare = word.trim_end_matches([',', ';', '.', ':', ')']);
+        let at = bare.parse().ok().map(local_time);
+        at.map_or_else(|| word.to_owned(), |at| at + &word[bare.len()..])
+    };
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
 /// A time in the past, as people type it: `30d`, `2026-11-01`, `2026-11-01T09:00:00Z`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PastTime {

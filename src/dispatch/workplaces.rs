@@ -94,7 +94,7 @@ pub(crate) fn agent_loads<'t>(tasks: impl IntoIterator<Item = &'t TaskSummary>) 
                 loads.record_assignment(role.clone(), given);
             }
         }
-        for visit in &task.visits {
+        for visit in task.visits.iter() {
             let role = visit.role.as_deref().and_then(|role| role.parse().ok());
             if let (Some(role), Some(agent)) = (role, agent(visit)) {
                 loads.record_assignment(role, assignment(time(visit.entered), None, agent));

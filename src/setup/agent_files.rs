@@ -13,6 +13,8 @@ use crate::files::toml_tree;
 use crate::files::yaml::line_column;
 
 const BLOCK_BEGIN: &str = "<!-- AOF:BEGIN";
+/// What some editors put before UTF-8; the parsers take it for a fault.
+const BYTE_ORDER_MARK: char = '\u{feff}';
 const BLOCK_END: &str = "<!-- AOF:END -->";
 /// The block in AGENTS.md, between two markers.
 const BLOCK: &str = include_str!("agent_files/block.md");
@@ -123,17 +125,26 @@ impl AgentFile {
         agent: Option<&AgentId>,
     ) -> Result<String, UnmergeableFile> {
         let current = current.unwrap_or_default();
+        if let Some(rest) = current.strip_prefix(BYTE_ORDER_MARK) {
+            return Ok(format!("{BYTE_ORDER_MARK}{}", self.merged(Some(rest), agent)?));
+        }
         match self {
             Self::Instructions => with_block(current),
             Self::ClaudeInstructions => Ok(with_import(current)),
             Self::Codex => with_table(current, &self.server(agent)),
-            Self::OpenCode if is_blank(current) => self.merged(Some(OPEN_CODE_SCHEMA), agent),
+            Self::OpenCode if current.trim().is_empty() => {
+                self.merged(Some(OPEN_CODE_SCHEMA), agent)
+            }
             _ => with_member(current, self.path(current), &self.server(agent)),
         }
     }
 
     /// Returns the text of the file without our part; empty if it has nothing else. Fails if that cannot be taken out.
     pub(crate) fn without(self, current: &str) -> Result<String, UnmergeableFile> {
+        if let Some(rest) = current.strip_prefix(BYTE_ORDER_MARK) {
+            let rest = self.without(rest)?;
+            return Ok(if rest.is_empty() { rest } else { format!("{BYTE_ORDER_MARK}{rest}") });
+        }
         match self {
             Self::Instructions => without_block(current),
             Self::ClaudeInstructions => Ok(without_import(current)),
@@ -183,10 +194,6 @@ impl AgentFile {
             }
         }
     }
-}
-
-fn is_blank(text: &str) -> bool {
-    text.trim_start_matches('\u{feff}').trim().is_empty()
 }
 
 /// Returns the path of the servers: below `mcp`, or, in files of OpenCode's second version, perhaps below `mcp.servers`.
@@ -251,8 +258,8 @@ fn with_block(text: &str) -> Result<String, UnmergeableFile> {
         let block = if ends { block.as_str() } else { block.trim_end() };
         return Ok(format!("{}{block}{}", &text[..current.start], &text[current.end..]));
     }
-    if text.trim_start_matches('\u{feff}').is_empty() {
-        return Ok(format!("{text}{block}"));
+    if text.is_empty() {
+        return Ok(block);
     }
     let separator = if text.ends_with('\n') { newline.to_owned() } else { newline.repeat(2) };
     Ok(format!("{text}{separator}{block}"))
@@ -303,7 +310,7 @@ fn with_import(text: &str) -> String {
         return text.to_owned();
     }
     let newline = line_break(text);
-    let separator = match text.trim_start_matches('\u{feff}') {
+    let separator = match text {
         "" => String::new(),
         text if text.ends_with('\n') => newline.to_owned(),
         _ => newline.repeat(2),
@@ -392,7 +399,7 @@ fn json_value(text: &str) -> Option<Value> {
 /// Returns the text with the server at that path, and keeps comments and layout of everything else. The result is parsed again and
 /// compared. An entry that starts the server stays as it is.
 fn with_member(text: &str, path: &[&str], server: &Value) -> Result<String, UnmergeableFile> {
-    if is_blank(text) {
+    if text.trim().is_empty() {
         return Ok(format!("{:#}\n", expected_value(json!({}), path, server).unwrap_or_default()));
     }
     let root = CstRootNode::parse(text, &json_options()).map_err(|error| {

@@ -315,7 +315,7 @@ fn role_cast(template: Template, role: &RoleId, founder: &Founder) -> Option<Rol
 fn org_file(cast: &[RoleCast], founder: &Founder) -> String {
     let mut text = include_str!("template/org.yaml").to_owned();
     text.extend(cast.iter().map(RoleCast::text));
-    text.push_str("\n# What is known of each agent. Only agents listed here are handed work. Whoever has a `signingKey`\n# (the line of a `.pub` file) signs what it completes.\nagents:\n");
+    text.push_str("\n# What is known of each agent. Only agents listed here are handed work. Whoever has a `signingKey`\n# (the line of a `.pub` file) signs what it completes.\n# `may: [new]` lets an agent create parts of the task that it holds: at most 20 a visit, 3 levels deep,\n# none more urgent than that task. It may also start workflows that a person asks for.\nagents:\n");
     let mut agents: Vec<&AgentId> = Vec::new();
     for agent in cast.iter().flat_map(|part| &part.agents).filter(|agent| **agent != founder.agent)
     {
@@ -323,7 +323,7 @@ fn org_file(cast: &[RoleCast], founder: &Founder) -> String {
             agents.push(agent);
         }
     }
-    text.extend(agents.iter().map(|agent| format!("  {agent}:\n")));
+    text.extend(agents.iter().map(|agent| format!("  {agent}: {{may: [new]}}\n")));
     text + &format!(
         "  {0}:\n    name: \"{1}\"\n    # This is you: whoever has this address in git acts as {0}.\n    email: \"{2}\"\n",
         founder.agent,

@@ -8,12 +8,14 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::Read;
+use std::ops::Deref;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use flate2::Crc;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::layout::LOCAL;
 use super::{Durability, FileStat, Folder, Paths, ProjectPath, StoreError};
@@ -204,6 +206,54 @@ fn entries_of<H: DeserializeOwned>(mut bytes: &[u8]) -> Option<HashMap<String, (
         bytes = rest;
     }
     Some(entries)
+}
+
+/// A part of a header that few commands need: it is decoded when it is first looked at.
+#[derive(Debug, Clone)]
+pub(crate) struct Deferred<T> {
+    /// The value in postcard's format; nothing if it was never stored.
+    bytes: Box<[u8]>,
+    value: OnceLock<T>,
+}
+
+impl<T> From<T> for Deferred<T> {
+    fn from(value: T) -> Self {
+        Self { bytes: Box::default(), value: OnceLock::from(value) }
+    }
+}
+
+impl<T: DeserializeOwned + Default> Deref for Deferred<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // The checksum holds, so what was written is there.
+        self.value.get_or_init(|| postcard::from_bytes(&self.bytes).unwrap_or_default())
+    }
+}
+
+impl<T: DeserializeOwned + Default + PartialEq> PartialEq for Deferred<T> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl<T: Serialize> Serialize for Deferred<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.value.get() {
+            Some(value) => {
+                let bytes = postcard::to_stdvec(value).map_err(serde::ser::Error::custom)?;
+                serializer.serialize_bytes(&bytes)
+            }
+            None => serializer.serialize_bytes(&self.bytes),
+        }
+    }
+}
+
+impl<'de, T> Deserialize<'de> for Deferred<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let bytes = <&[u8]>::deserialize(deserializer)?;
+        Ok(Self { bytes: bytes.into(), value: OnceLock::new() })
+    }
 }
 
 /// A record that is kept in a file of its own below `.aof/`.
@@ -427,6 +477,23 @@ mod tests {
         assert!(HeaderCache::<u32>::is_damaged(&paths, V1));
         HeaderCache::<u32>::remove_damaged(&paths, V1).unwrap();
         assert!(!paths.local().join(NAME).exists());
+    }
+
+    #[test]
+    fn a_deferred_part_is_decoded_when_it_is_looked_at_and_kept_as_it_is() {
+        let home = TempDir::new().unwrap();
+        let paths = Paths::at(home.path());
+        let (one, two) = (path("tasks/AOF-abc.md"), path("tasks/AOF-xyz.md"));
+        let mut cache = HeaderCache::<Deferred<Vec<String>>>::load(&paths, V1);
+        cache.put(&one, stat(10), vec!["a".to_owned(), "b".to_owned()].into(), LOOKED);
+        cache.save(&paths).unwrap();
+        // Written again without being looked at.
+        let mut cache = HeaderCache::<Deferred<Vec<String>>>::load(&paths, V1);
+        cache.put(&two, stat(10), Vec::new().into(), LOOKED);
+        cache.save(&paths).unwrap();
+        let cache = HeaderCache::<Deferred<Vec<String>>>::load(&paths, V1);
+        assert_eq!(**cache.get(&one, &stat(10)).unwrap(), ["a", "b"]);
+        assert!(cache.get(&two, &stat(10)).unwrap().is_empty());
     }
 
     #[test]

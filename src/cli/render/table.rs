@@ -23,7 +23,7 @@ pub(crate) struct Table<'a, R> {
 
 /// A column: its title, and its cell in a row.
 struct Column<'a, R> {
-    title: &'static str,
+    title: String,
     cell: Box<dyn Fn(&R) -> Cell + 'a>,
     is_right_aligned: bool,
     may_be_cut: bool,
@@ -57,9 +57,9 @@ impl<'a, R> Table<'a, R> {
     }
 
     /// Adds a column of words.
-    pub(crate) fn left(mut self, title: &'static str, cell: impl Fn(&R) -> Cell + 'a) -> Self {
+    pub(crate) fn left(mut self, title: impl Into<String>, cell: impl Fn(&R) -> Cell + 'a) -> Self {
         self.columns.push(Column {
-            title,
+            title: title.into(),
             cell: Box::new(cell),
             is_right_aligned: false,
             may_be_cut: false,
@@ -70,12 +70,12 @@ impl<'a, R> Table<'a, R> {
     }
 
     /// Adds a column of numbers.
-    pub(crate) fn right(self, title: &'static str, cell: impl Fn(&R) -> Cell + 'a) -> Self {
+    pub(crate) fn right(self, title: impl Into<String>, cell: impl Fn(&R) -> Cell + 'a) -> Self {
         self.left(title, cell).last(|column| column.is_right_aligned = true)
     }
 
     /// Adds a column of long texts, which may be cut.
-    pub(crate) fn long(self, title: &'static str, cell: impl Fn(&R) -> Cell + 'a) -> Self {
+    pub(crate) fn long(self, title: impl Into<String>, cell: impl Fn(&R) -> Cell + 'a) -> Self {
         self.left(title, cell).last(|column| column.may_be_cut = true)
     }
 
@@ -129,7 +129,7 @@ impl<'a, R> Table<'a, R> {
             over -= less;
         }
         let titles = shown.iter().map(|(column, _, width)| {
-            padded(&Cell::styled(BOLD, column.title), *width, column.is_right_aligned)
+            padded(&Cell::styled(BOLD, &column.title), *width, column.is_right_aligned)
         });
         let mut text = String::new();
         push_line(&mut text, titles);

@@ -153,27 +153,10 @@ impl ListColumn {
         }
     }
 
-    fn title(self) -> &'static str {
-        match self {
-            Self::Id => "ID",
-            Self::Title => "TITLE",
-            Self::Gate => "GATE",
-            Self::Status => "STATUS",
-            Self::Who => "WHO",
-            Self::Role => "ROLE",
-            Self::Agent => "AGENT",
-            Self::Priority => "PRIORITY",
-            Self::Age => "AGE",
-            Self::Due => "DUE",
-            Self::Milestone => "MILESTONE",
-            Self::Checklist => "DONE",
-            Self::Tags => "TAGS",
-            Self::Workflow => "WORKFLOW",
-            Self::Parent => "PARENT",
-            Self::Created => "CREATED",
-            Self::Updated => "UPDATED",
-            Self::Path => "PATH",
-        }
+    /// Returns its heading: its name, in large letters.
+    fn title(self) -> String {
+        let named = COLUMNS.iter().find(|(_, column, _)| *column == self);
+        named.map(|(name, ..)| name.to_uppercase()).unwrap_or_default()
     }
 
     fn cell(self, row: Row<'_>, listing: &Listing, now: Timestamp) -> Cell {
@@ -224,11 +207,11 @@ fn title(row: Row<'_>, listing: &Listing) -> Cell {
 
 /// Returns when it is due: the day as people wrote it, a time as theirs.
 fn due(task: &TaskSummary, now: Timestamp) -> Cell {
+    let Some(due) = task.plan.due else { return Cell::from("") };
     let style = if task.is_overdue(now) { RED } else { Style::new() };
-    match task.plan.due {
-        Some(Due::Day(day)) => Cell::styled(style, day),
-        Some(Due::At(at)) => Cell::styled(style, local_time(at)),
-        None => Cell::from(""),
+    match due {
+        Due::Day(day) => Cell::styled(style, day),
+        Due::At(at) => Cell::styled(style, local_time(at)),
     }
 }
 

@@ -77,7 +77,10 @@ pub(crate) fn run(session: &Session, args: &SearchArgs) -> CliResult {
             session.output.say(dim(text));
         }
     }
-    Ok(changes::tell_unreadable(session, &listing.unreadable))
+    let code = changes::tell_unreadable(session, &listing.unreadable);
+    // As in a list.
+    std::mem::forget(listing);
+    Ok(code)
 }
 
 const INDENT: &str = "    ";

@@ -77,7 +77,7 @@ impl<'a> Gates<'a> {
     /// Counts a task.
     pub(crate) fn see(&mut self, task: &'a TaskSummary, span: &Span) {
         let mut judged = HashSet::new();
-        for stay in &task.visits {
+        for stay in task.visits.iter() {
             let counts = span.has(stay);
             if took_time(stay) {
                 self.count_time(task, stay, span, counts);
@@ -242,7 +242,7 @@ pub(crate) fn gate_status(workspace: &Workspace, in_force: &InForce) -> GateRepo
     for (header, _) in &listing.tasks {
         let workflow = header.routing.workflow.as_str();
         let place = |station: &str| places.get(&(workflow, station.to_owned())).copied();
-        for stay in &header.visits {
+        for stay in header.visits.iter() {
             let fork = stay.join.as_ref().map(|join| join.fork.as_str());
             let stations = [stay.gate.as_str()].into_iter().chain(fork);
             for at in stations.filter(|_| stay.completed).filter_map(place) {

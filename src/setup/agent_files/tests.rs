@@ -236,3 +236,28 @@ fn what_cannot_be_merged_is_refused_with_its_line() {
     insta::assert_snapshot!(refused(AgentFile::Codex, "a = 1\na = 2\n"), @"2: line 2, column 1 is not TOML: duplicate key (mend it, then run this again)");
     insta::assert_snapshot!(refused(AgentFile::Codex, "mcp_servers = 1\n"), @"-: `mcp_servers` is not a table (make it one, then run this again)");
 }
+
+#[test]
+fn what_is_taken_out_leaves_the_bytes_of_others() {
+    let json = "{\n  // mine\n  \"mcpServers\": {\n    \"db\": {\"command\": \"db\"}\n  }, // why\n  \"a\": 1,\n}\n";
+    let toml =
+        "# mine\nmodel = 'x'\n\n[mcp_servers.db]\ncommand = 'db'\n\n[profiles.a]\nb = 1 # end\n";
+    let markdown = "# House\n\nBe kind.\n";
+    for file in AgentFile::ALL {
+        let text = match file {
+            AgentFile::Codex => toml.to_owned(),
+            AgentFile::Instructions | AgentFile::ClaudeInstructions => markdown.to_owned(),
+            AgentFile::OpenCode => json.replace("mcpServers", "mcp"),
+            AgentFile::VsCode => json.replace("mcpServers", "servers"),
+            _ => json.to_owned(),
+        };
+        let crlf = text.replace('\n', "\r\n");
+        for text in [format!("\u{feff}{text}"), text, format!("\u{feff}{crlf}"), crlf] {
+            let ours = merged(file, &text);
+            assert_ne!(ours, text, "{file:?}");
+            assert_eq!(file.without(&ours).as_deref(), Ok(text.as_str()), "{file:?}");
+        }
+        let new = file.merged(None, Some(&agent())).unwrap();
+        assert_eq!(file.without(&new).as_deref(), Ok(""), "{file:?}");
+    }
+}

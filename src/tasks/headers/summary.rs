@@ -15,11 +15,11 @@ use crate::files::acceptance;
 use crate::files::acceptance::{TESTS, TESTS_FILE};
 use crate::files::task_file::{Origin, TaskFile, link_value};
 use crate::rules::{Rules, Stay, is_nobody, is_over, lost_dependencies, owed, stay};
-use crate::storage::{CacheFile, FileStat, ProjectPath};
+use crate::storage::{CacheFile, Deferred, FileStat, ProjectPath};
 use crate::tasks::state::acceptance::count_boxes;
 
 /// Changes when a summary's shape or meaning does: older caches are made anew.
-const SCHEMA: &str = "19";
+const SCHEMA: &str = "20";
 
 /// The cache of summaries.
 pub(crate) const HEADERS: CacheFile = CacheFile { name: "cache", schema: SCHEMA };
@@ -43,7 +43,7 @@ pub(crate) struct TaskSummary {
     /// What its time limits count from.
     pub clocks: Vec<VisitClock>,
     /// Its ended visits: most of what there is of a project, so they take up little.
-    pub visits: Box<[EndedVisit]>,
+    pub visits: Deferred<Box<[EndedVisit]>>,
     /// The boxes in its body.
     pub checklist: ChecklistCount,
     /// Whether the acceptance tests in its frontmatter are invalid.
@@ -121,7 +121,7 @@ impl TaskSummary {
             is_new: file.origin == Origin::HandMade,
             lost_dependencies: lost_dependencies(whole).iter().map(ToString::to_string).collect(),
             clocks,
-            visits: whole.history.iter().map(EndedVisit::of).collect(),
+            visits: whole.history.iter().map(EndedVisit::of).collect::<Box<[_]>>().into(),
             has_bad_tests: field(TESTS).is_some_and(|node| acceptance::read(node).is_err()),
             has_tests_file: field(TESTS_FILE).is_some(),
             file: FileStat::default(),

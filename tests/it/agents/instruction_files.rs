@@ -47,9 +47,7 @@ fn a_new_project_has_them_in_a_commit_of_their_own() {
     assert_eq!(env.read("CLAUDE.md"), "@AGENTS.md\n");
     // What the block tells them to do can be done.
     let block = env.read("AGENTS.md");
-    for command in
-        ["task next", "task brief", "task complete", "task release", "org show", "why", "man"]
-    {
+    for command in ["next", "task brief", "complete", "release", "new", "org show", "why", "man"] {
         assert!(block.contains(&format!("`aof {command}")), "{command}");
         let mut words: Vec<&str> = command.split(' ').collect();
         words.push("--help");
@@ -328,17 +326,20 @@ fn a_rehearsal_shows_each_line_and_writes_nothing() {
     + 
     + Work in this project is handed out by `aof`: a task is a file in `tasks/`, which goes through gates, and git has its history.
     + 
-    + - Say who you are with `AOF_AGENT` in your environment, or with `--agent ID`; `aof org show` lists the agents.
-    + - Find work: `aof task next` claims your next task and prints its brief. `aof task brief ID` prints it again.
+    + - Where the MCP server `aof` is connected, use its tools, `aof_task_next`, `aof_task_complete` and the others: they know who you are.
+    + - On the command line, say who you are with `AOF_AGENT` or `--agent ID`; `aof org show` lists the agents. Two sessions with one id are
+    +   one agent and get the same task, so each session needs an id of its own.
+    + - Find work: `aof next` claims your next task and prints its brief. `aof task brief ID` prints it again.
     + - TICKET is what the brief calls the ticket, as in `AOF-abc@3`: it means this visit, so that nothing counts twice.
-    + - Complete: `aof task complete TICKET --outcome complete --summary "what you did"`.
-    + - Reject what you review: `aof task complete TICKET --outcome needs_review --summary "what you found" --blocker "what must change"`,
+    + - Complete: `aof complete TICKET --outcome complete --summary "what you did"`.
+    + - Reject what you review: `aof complete TICKET --outcome needs_review --summary "what you found" --blocker "what must change"`,
     +   a blocker for each point.
-    + - Cannot go on: `aof task complete TICKET --outcome blocked --summary "why" --blocker "what you need"`. Not yours:
-    +   `aof task release TICKET`.
+    + - Cannot go on: `aof complete TICKET --outcome blocked --summary "why" --blocker "what you need"`. Not yours: `aof release TICKET`.
     + - The brief says which outcomes a gate has. A refusal says what would be accepted: read it, then do that.
+    + - Too much for one visit, or more work found: `aof new "what" --body "all that its worker must know"` makes a part of the task that you
+    +   hold, if `org.yaml` gives you `may: [new]`; else say it in your summary. `--depends ID` orders parts. Then complete your own visit:
+    +   a gate with `waitFor: children` lets the task on once its parts are done.
     + - Never write `status`, `gate`, `routing` or `gateHistory` of a task file by hand, and do not commit task files: `aof` does both.
-    + - Where the MCP server `aof` is connected, its tools do the same: `aof_task_next`, `aof_task_complete` and the others.
     + - Why a task stands where it stands: `aof why ID`. More: `aof --help`, `aof COMMAND --help`, `aof man`.
 
     CLAUDE.md

@@ -111,15 +111,15 @@ fn columns_are_shown_as_they_are_named() {
     assert_snapshot!(env.aof(&["list", "--group-by", "milestone"]), @"
     exit 0
     --- stdout
-    ID       TITLE      GATE       STATUS  WHO        DUE         DONE  AGE
+    ID       TITLE      GATE       STATUS  WHO        DUE         CHECKLIST  AGE
 
     v1 (1 task)
     AOF-ddd  Due                   new                2026-02-15  1/2
 
     no milestone (3 tasks)
-    AOF-aaa  Add login  review     ready   architect                     9s
-    AOF-bbb  Tidy up    implement  ready   backend                       6s
-    AOF-ccc  Fix it     review     ready   architect                     7s
+    AOF-aaa  Add login  review     ready   architect                          9s
+    AOF-bbb  Tidy up    implement  ready   backend                            6s
+    AOF-ccc  Fix it     review     ready   architect                          7s
     ");
     let twice = env.aof(&["list", "--columns", "id", "--columns", "id"]).success();
     assert!(twice.stdout.starts_with("ID       ID\n"), "{twice}");

@@ -19,9 +19,10 @@ fn at_a_terminal_times_are_the_persons_own_elsewhere_they_are_utc() {
     let _ = env.complete(&id, "agent-7");
     let shown = env.aof(&["task", "show", &id, "--json"]).json();
     let utc: jiff::Timestamp = shown["updated"].as_str().unwrap().parse().unwrap();
-    let commands: [&[&str]; 4] = [
+    let commands: [&[&str]; 5] = [
         &["task", "show", &id],
         &["task", "history", &id],
+        &["why", &id],
         &["list", "--columns", "id,updated"],
         &["events"],
     ];

@@ -80,7 +80,7 @@ impl Story {
         if end {
             (task.task.status, task.task.gate) = (Status::Complete, None);
         }
-        task.visits = self.stays.clone().into();
+        task.visits = self.stays.clone().into_boxed_slice().into();
         task
     }
 }
