@@ -49,6 +49,7 @@ fn waiting() -> Vec<UnclaimedWork> {
             role,
             people_only: false,
             priority: Priority::ALL[number % Priority::ALL.len()],
+            due: Timestamp::MAX,
             created: Timestamp::from_second(1_771_236_000 + seconds).expect("it is a time"),
             previous_agent: (number.is_multiple_of(3)).then(|| agent(number)),
             excluded: if number.is_multiple_of(4) {

@@ -238,7 +238,7 @@ fn task(id: &TaskId) -> Task {
         blockers: Vec::new(),
         context: Map::new(),
         workflow_hash: None,
-        plan: aof::domain::Plan::default(),
+        plan: aof::domain::TaskPlan::default(),
         tags: vec!["auth".to_owned()],
         metadata: Map::new(),
         depends_on: Vec::new(),

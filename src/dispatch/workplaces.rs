@@ -55,6 +55,7 @@ fn waiting_at(
         ticket: ticket(task, branch),
         people_only: workplace.requires_human(rules),
         priority: task.priority(),
+        due: task.due_or_never(),
         created: task.created,
         previous_agent: worked().find(|visit| visit.gate.as_str() == station).and_then(agent),
         excluded: this_round
@@ -75,6 +76,7 @@ pub(crate) fn agent_loads<'t>(tasks: impl IntoIterator<Item = &'t TaskSummary>) 
         let assignment = |at, branch: Option<&OpenBranch>, agent| LastAssignment {
             at,
             priority: task.priority(),
+            due: task.due_or_never(),
             created: task.created,
             ticket: ticket(task, branch),
             agent,

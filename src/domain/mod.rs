@@ -31,7 +31,7 @@ pub use outcome::{
     Stamp, Status, TestCount,
 };
 pub use period::{Period, PeriodFault, RetryDelay, age};
-pub use plan::{Due, Link, Plan, Priority};
+pub use plan::{Due, DueFault, Link, Priority, TaskPlan};
 pub use project::{
     Agent, Channel, ConfigPlace, Git, HandOut, NetworkReach, On, Org, Permission, Project, Role,
     Subscription, TaskLayout, Webhook,

@@ -1,6 +1,5 @@
 //! What people plan of a task: how urgent it is, when it is due, which milestone it belongs to, and its links.
 
-use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
@@ -13,7 +12,7 @@ use super::words::words;
 
 /// A person's plan of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Plan {
+pub struct TaskPlan {
     /// The word in the file, which may be no priority.
     pub priority: Option<String>,
     pub due: Option<Due>,
@@ -53,13 +52,26 @@ impl Due {
     pub fn ends(self, zone: &TimeZone) -> Timestamp {
         match self {
             Self::At(at) => at,
-            // A time zone may skip midnight: then the next day begins later.
-            Self::Day(day) => day
-                .tomorrow()
-                .and_then(|next| next.to_zoned(zone.clone()))
-                .map_or(Timestamp::MAX, |midnight| midnight.timestamp()),
+            Self::Day(day) => day.tomorrow().map_or(Timestamp::MAX, |next| first_of(next, zone)),
         }
     }
+
+    /// Returns whether it ends before that time, or before that day begins.
+    pub fn is_before(self, limit: Self, zone: &TimeZone) -> bool {
+        let begins = match limit {
+            Self::At(at) => at,
+            Self::Day(day) => first_of(day, zone),
+        };
+        match self {
+            Self::At(at) => at < begins,
+            Self::Day(_) => self.ends(zone) <= begins,
+        }
+    }
+}
+
+/// Returns the first moment of the day. A time zone may skip midnight: then the day begins later.
+fn first_of(day: Date, zone: &TimeZone) -> Timestamp {
+    day.to_zoned(zone.clone()).map_or(Timestamp::MAX, |first| first.timestamp())
 }
 
 impl FromStr for Due {
@@ -97,14 +109,6 @@ pub struct Link {
     pub url: String,
 }
 
-impl FromStr for Link {
-    type Err = Infallible;
-
-    fn from_str(url: &str) -> Result<Self, Infallible> {
-        Ok(Self { title: None, url: url.to_owned() })
-    }
-}
-
 impl fmt::Display for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.title {
@@ -135,6 +139,22 @@ mod tests {
         ] {
             let ends = due.parse::<Due>().unwrap().ends(&zone(name));
             assert_eq!(ends.to_string(), end, "{due} {name}");
+        }
+    }
+
+    #[test]
+    fn a_day_is_before_the_next_one_and_not_before_itself() {
+        let zone = TimeZone::UTC;
+        for (due, limit, is_before) in [
+            ("2026-11-30", "2026-12-01", true),
+            ("2026-12-01", "2026-12-01", false),
+            ("2026-11-30T23:59:59Z", "2026-12-01", true),
+            ("2026-12-01T00:00:00Z", "2026-12-01", false),
+            ("2026-12-01", "2026-12-02T00:00:00Z", true),
+            ("2026-12-01", "2026-12-01T23:00:00Z", false),
+        ] {
+            let (due, limit): (Due, Due) = (due.parse().unwrap(), limit.parse().unwrap());
+            assert_eq!(due.is_before(limit, &zone), is_before, "{due} {limit}");
         }
     }
 

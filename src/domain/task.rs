@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::words::words;
 use super::{
-    AgentId, CheckResults, Ending, GateId, IdFault, LoopItem, Map, Outcome, Plan, Priority, RoleId,
-    SshSignature, Stamp, Station, Status, TaskId, Ticket, Verdict, WorkflowName,
+    AgentId, CheckResults, Ending, GateId, IdFault, LoopItem, Map, Outcome, Priority, RoleId,
+    SshSignature, Stamp, Station, Status, TaskId, TaskPlan, Ticket, Verdict, WorkflowName,
 };
 
 /// A task as its file says it. Serialized, it has neither its history, nor what a review wants, nor free JSON: the cache's
@@ -48,7 +48,7 @@ pub struct Task {
     /// The hash of the workflow that last moved it.
     pub workflow_hash: Option<String>,
     /// A person's plan; conditions see it.
-    pub plan: Plan,
+    pub plan: TaskPlan,
     /// A person's labels; conditions see them.
     pub tags: Vec<String>,
     /// A person's facts; conditions see them.
@@ -97,6 +97,11 @@ impl Task {
     pub fn is_held_by(&self, agent: &AgentId) -> bool {
         let mut holders = self.branches().map(|branch| &branch.agent).chain([&self.routing.agent]);
         holders.any(|holder| holder.as_ref() == Some(agent))
+    }
+
+    /// Returns whether somebody said how urgent it is.
+    pub fn states_priority(&self) -> bool {
+        self.plan.priority.is_some() || self.metadata.contains_key("priority")
     }
 
     /// Returns `priority`, or `metadata.priority` where that is absent; absent or foreign words count as medium.

@@ -128,7 +128,7 @@ pub enum Warning {
     MissingValues { gate: GateId, names: Vec<String> },
     /// Values were too long for the texts of a gate.
     CutValues { gate: GateId, names: Vec<String> },
-    /// `metadata.priority` is not a priority.
+    /// The priority of a task is none.
     UnknownPriority { given: Value },
     /// Tasks wait for each other.
     DependencyCircle { tasks: Vec<String> },
@@ -153,11 +153,12 @@ pub enum Warning {
 }
 
 impl Warning {
-    /// Returns a warning if `metadata.priority` is not a priority.
-    pub fn of_priority(metadata: &Map) -> Option<Self> {
-        let given = metadata.get("priority").filter(|given| !given.is_null())?;
+    /// Returns a warning if the task's priority is none.
+    pub fn of_priority(task: &Task) -> Option<Self> {
+        let own = task.plan.priority.clone().map(Value::String);
+        let given = own.or_else(|| task.metadata.get("priority").cloned())?;
         let known = given.as_str().is_some_and(|word| word.parse::<Priority>().is_ok());
-        (!known).then(|| Self::UnknownPriority { given: given.clone() })
+        (!known && !given.is_null()).then_some(Self::UnknownPriority { given })
     }
 
     /// Returns its code in JSON.

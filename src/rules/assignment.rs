@@ -17,6 +17,8 @@ pub struct UnclaimedWork {
     pub people_only: bool,
     /// How urgent the task is.
     pub priority: Priority,
+    /// From when on it is late; the end of time where it is never due.
+    pub due: Timestamp,
     /// When the task was created.
     pub created: Timestamp,
     /// The agent of the previous visit of this gate or branch.
@@ -28,9 +30,9 @@ pub struct UnclaimedWork {
 }
 
 impl UnclaimedWork {
-    /// Returns its sort key: the most urgent first, then the oldest.
+    /// Returns its sort key: the most urgent first, then what is due first, then the oldest.
     pub fn urgency(&self) -> impl Ord + '_ {
-        (self.priority, self.created, &self.ticket.task, &self.ticket.branch)
+        (self.priority, self.due, self.created, &self.ticket.task, &self.ticket.branch)
     }
 
     /// Returns whether the rules allow the agent to claim it.
@@ -56,6 +58,7 @@ pub struct AgentLoads {
 pub struct LastAssignment {
     pub at: Timestamp,
     pub priority: Priority,
+    pub due: Timestamp,
     /// When its task was created.
     pub created: Timestamp,
     pub ticket: Ticket,

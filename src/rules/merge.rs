@@ -279,8 +279,8 @@ fn has_claim(task: Option<&Task>, ticket: &Ticket, agent: &AgentId) -> bool {
     task.is_some_and(|task| claims(task).any(|own| own == (ticket.clone(), agent)))
 }
 
-/// The keys whose lists are sets of names.
-const NAMES: [&str; 2] = ["tags", "dependsOn"];
+/// The keys whose lists are sets.
+const SETS: [&str; 3] = ["tags", "dependsOn", "links"];
 
 /// Keys that were merged.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -340,29 +340,29 @@ impl Keys {
             return Some(self.inside(&path, base, ours, theirs).into());
         }
         if let [key] = &path[..]
-            && NAMES.contains(&key.as_str())
+            && SETS.contains(&key.as_str())
             && let (Some(base), Some(ours), Some(theirs)) =
-                (name_list(base), name_list(ours), name_list(theirs))
+                (set_items(base), set_items(ours), set_items(theirs))
         {
-            return merge_name_lists(base, ours, theirs);
+            return merge_sets(base, ours, theirs);
         }
         self.disputed.push(Disputed { path, ours: ours.cloned(), theirs: theirs.cloned() });
         ours.cloned()
     }
 }
 
-/// Returns the names that a list holds; none where there is no list.
-fn name_list(value: Option<&Value>) -> Option<&[Value]> {
+/// Returns the items of a set; none where there is no list.
+fn set_items(value: Option<&Value>) -> Option<&[Value]> {
     match value {
         None | Some(Value::Null) => Some(&[]),
-        Some(Value::Array(items)) => items.iter().all(Value::is_string).then_some(items),
+        Some(Value::Array(items)) => Some(items),
         Some(_) => None,
     }
 }
 
-fn merge_name_lists(base: &[Value], ours: &[Value], theirs: &[Value]) -> Option<Value> {
-    let kept = ours.iter().filter(|name| theirs.contains(name) || !base.contains(name));
-    let new = theirs.iter().filter(|name| !ours.contains(name) && !base.contains(name));
+fn merge_sets(base: &[Value], ours: &[Value], theirs: &[Value]) -> Option<Value> {
+    let kept = ours.iter().filter(|item| theirs.contains(item) || !base.contains(item));
+    let new = theirs.iter().filter(|item| !ours.contains(item) && !base.contains(item));
     let merged: Vec<Value> = kept.chain(new).cloned().collect();
     (!merged.is_empty()).then(|| merged.into())
 }

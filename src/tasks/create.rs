@@ -1,7 +1,7 @@
 //! New tasks.
 
 use crate::domain::{
-    AgentId, Map, Org, Permission, Plan, Project, Routing, Status, Task, TaskId, Timestamp,
+    AgentId, Map, Org, Permission, Project, Routing, Status, Task, TaskId, TaskPlan, Timestamp,
     Workflow, WorkflowName,
 };
 use crate::files::task_file;
@@ -35,7 +35,7 @@ pub struct NewTask {
     pub description: Option<String>,
     /// What is to be done, at length.
     pub body: String,
-    pub plan: Plan,
+    pub plan: TaskPlan,
     pub tags: Vec<String>,
     pub metadata: Map,
     /// `context.input`.
@@ -101,7 +101,7 @@ fn create_batch(
             }
             last = Some(task.id.clone());
             let (write, mut changed) = plan_new_task(rules, &task, &new.body, &author, now)?;
-            changed.warnings.extend(Warning::of_priority(&new.metadata));
+            changed.warnings.extend(Warning::of_priority(&task));
             made.push(changed);
             writes.push(write);
         }

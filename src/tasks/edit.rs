@@ -1,6 +1,6 @@
-//! Edits of the fields that people own (title, description, body, tags, metadata, dependencies), and comments.
+//! Edits of the fields that people own (title, description, plan, body, tags, metadata, dependencies), and comments.
 
-use crate::domain::{AgentId, BODY_LIMIT, Map, Permission, Task, TaskId};
+use crate::domain::{AgentId, BODY_LIMIT, Due, Link, Map, Permission, Task, TaskId};
 use crate::files::task_file::TaskFile;
 use crate::project::error::ProjectError;
 use crate::project::workspace::{Workspace, actor, actor_author};
@@ -20,6 +20,14 @@ pub(crate) struct EditedFields {
     pub description: Option<String>,
     /// The new body.
     pub body: Option<String>,
+    pub priority: Option<String>,
+    pub due: Option<Due>,
+    pub milestone: Option<String>,
+    /// Fields of the plan to remove.
+    pub unset_plan: Vec<PlanField>,
+    pub links: Vec<Link>,
+    /// The URLs of links to remove.
+    pub unlinks: Vec<String>,
     pub tags: Vec<String>,
     pub untags: Vec<String>,
     pub metadata: Map,
@@ -32,6 +40,14 @@ pub(crate) struct EditedFields {
     pub parent: Option<TaskId>,
     /// Whether it is a part of no task any more.
     pub orphan: bool,
+}
+
+/// A field of the plan that has one value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PlanField {
+    Priority,
+    Due,
+    Milestone,
 }
 
 /// A task file as it was when a person began to edit it.
@@ -105,7 +121,9 @@ pub(crate) fn edit_fields(
         };
         state.changed(workspace, changed)
     })?;
-    changed.warnings.extend(Warning::of_priority(&fields.metadata));
+    if fields.priority.is_some() || fields.metadata.contains_key("priority") {
+        changed.warnings.extend(Warning::of_priority(&changed.after.task));
+    }
     Ok(changed)
 }
 
@@ -118,6 +136,19 @@ impl EditedFields {
         if let Some(description) = &self.description {
             after.description = Some(description.trim().to_owned()).filter(|text| !text.is_empty());
         }
+        let plan = &mut after.plan;
+        for field in &self.unset_plan {
+            match field {
+                PlanField::Priority => plan.priority = None,
+                PlanField::Due => plan.due = None,
+                PlanField::Milestone => plan.milestone = None,
+            }
+        }
+        plan.priority = self.priority.clone().or(plan.priority.take());
+        plan.due = self.due.or(plan.due);
+        plan.milestone = self.milestone.clone().or(plan.milestone.take());
+        plan.links.retain(|link| !self.unlinks.contains(&link.url));
+        add_missing(&mut plan.links, &self.links);
         after.tags.retain(|tag| !self.untags.contains(tag));
         add_missing(&mut after.tags, &self.tags);
         after.metadata.retain(|key, _| !self.unset.contains(key));

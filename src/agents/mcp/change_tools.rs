@@ -8,7 +8,7 @@ use super::open_project::{OpenProject, ToolError};
 use super::resources::brief_json;
 use super::tool_schema::{ArgForm, Argument, Arguments, TASK, Tool, ToolEffect};
 use crate::dispatch::next::{Next, Wanted, next};
-use crate::domain::{RoleId, TaskId, Ticket, listed};
+use crate::domain::{Due, DueFault, Link, RoleId, TaskId, TaskPlan, Ticket, listed};
 use crate::project::rule_lookup::{check_agent, find_workflow};
 use crate::rules::{Limit, Warning, Workplace, deadlines};
 use crate::tasks::actions::{release, renew};
@@ -116,6 +116,21 @@ const PARENT: Argument = Argument::optional(
     "Which of your tasks it is a part of, if you hold several",
 );
 
+const PRIORITY: Argument = Argument::optional(
+    "priority",
+    ArgForm::Word(&["critical", "high", "medium", "low"]),
+    "How urgent it is",
+);
+const DUE: Argument = Argument::optional(
+    "due",
+    ArgForm::Text,
+    "When it is due: a day, as in 2026-12-01, or a time with its zone",
+);
+const MILESTONE: Argument =
+    Argument::optional("milestone", ArgForm::Text, "The milestone that it belongs to");
+const LINKS: Argument =
+    Argument::optional("links", ArgForm::Texts, "URLs and paths of documents and the like");
+
 pub(crate) const CREATE: Tool = Tool {
     name: "aof_task_create",
     title: "Create a task",
@@ -125,8 +140,12 @@ pub(crate) const CREATE: Tool = Tool {
         Argument::required("title", ArgForm::Text, "What is to be done, in a few words"),
         Argument::optional("description", ArgForm::Text, "In a sentence"),
         Argument::optional("body", ArgForm::Text, "At length, as Markdown"),
+        PRIORITY,
+        DUE,
+        MILESTONE,
+        LINKS,
         Argument::optional("tags", ArgForm::Texts, ""),
-        Argument::optional("metadata", ArgForm::Object, "Facts, as in {\"priority\": \"high\"}"),
+        Argument::optional("metadata", ArgForm::Object, "Facts, as in {\"size\": 3}"),
         Argument::optional("dependsOn", ArgForm::Texts, "Ids of tasks that must be complete first"),
         PARENT,
     ],
@@ -155,7 +174,7 @@ pub(crate) fn create_task(
         body: given.text("body").unwrap_or_default(),
         depends_on: given.ids("dependsOn")?,
         parent: parent(project, given)?,
-        ..new_task(given)
+        ..new_task(given)?
     };
     create_and_answer(project, &new)
 }
@@ -166,14 +185,28 @@ fn parent(project: &OpenProject<'_>, given: &Arguments) -> Result<Option<TaskId>
 }
 
 /// Returns a new task with the fields that both tools take.
-fn new_task(given: &Arguments) -> NewTask {
-    NewTask {
+fn new_task(given: &Arguments) -> Result<NewTask, ToolError> {
+    let links = given.texts("links").unwrap_or_default();
+    Ok(NewTask {
         title: given.text("title").unwrap_or_default(),
         description: given.text("description"),
+        plan: TaskPlan {
+            priority: given.text("priority"),
+            due: due(given)?,
+            milestone: given.text("milestone"),
+            links: links.into_iter().map(|url| Link { title: None, url }).collect(),
+        },
         tags: given.texts("tags").unwrap_or_default(),
         metadata: given.object("metadata"),
         ..NewTask::default()
-    }
+    })
+}
+
+fn due(given: &Arguments) -> Result<Option<Due>, ToolError> {
+    let Some(text) = given.text("due") else { return Ok(None) };
+    text.parse().map(Some).map_err(|fault: DueFault| {
+        ToolError::argument("invalid_argument", "due", fault.to_string(), DUE.about)
+    })
 }
 
 /// Creates the task, and returns the answer about it.
@@ -215,8 +248,12 @@ pub(crate) const START: Tool = Tool {
             ArgForm::Object,
             "The values that the workflow begins with: `input` in aof_workflow_list",
         ),
+        PRIORITY,
+        DUE,
+        MILESTONE,
+        LINKS,
         Argument::optional("tags", ArgForm::Texts, ""),
-        Argument::optional("metadata", ArgForm::Object, "Facts, as in {\"priority\": \"high\"}"),
+        Argument::optional("metadata", ArgForm::Object, "Facts, as in {\"size\": 3}"),
         PARENT,
     ],
     answer: CREATE_ANSWER,
@@ -240,7 +277,7 @@ pub(crate) fn start_workflow(
             workflow,
             parent: parent(project, given)?,
             is_told: true,
-            ..new_task(given)
+            ..new_task(given)?
         },
     )
 }

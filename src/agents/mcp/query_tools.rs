@@ -15,7 +15,7 @@ use crate::storage::lock::is_watched;
 use crate::tasks::headers::list::{Filter, ListShape, Sort, check_filter_names, list};
 use crate::tasks::headers::listing::unreadable_value;
 use crate::tasks::headers::search::{NoWords, Query};
-use crate::tasks::headers::summary::{NEW, summary_value};
+use crate::tasks::headers::summary::{NEW, WAITING, summary_value};
 use crate::tasks::view::brief::brief_value;
 use crate::tasks::view::task_view::{brief_of, show, task_value};
 
@@ -26,7 +26,7 @@ const PAGE_SIZE: usize = 20;
 const MOST_ISSUES: usize = 20;
 
 const STATES: &[&str] =
-    &["ready", "in_progress", "blocked", "complete", "failed", "cancelled", "new"];
+    &["ready", "in_progress", "blocked", "waiting", "complete", "failed", "cancelled", "new"];
 
 pub(crate) const GET: Tool = Tool {
     name: "aof_task_get",
@@ -128,11 +128,13 @@ pub(crate) fn list_tasks(project: &OpenProject<'_>, given: &Arguments) -> Result
         },
         statuses: status.iter().filter_map(|word| word.parse::<Status>().ok()).collect(),
         hand_made: status.as_deref() == Some(NEW),
+        waiting: status.as_deref() == Some(WAITING),
         tags: given.text("tag").into_iter().collect(),
         ready: given.flag("ready"),
         search: given.text("search").map(|text| query(&text)).transpose()?,
         all: given.flag("all"),
         shape: ListShape::Flat,
+        ..Filter::default()
     };
     let listing = list(&project.workspace, &project.in_force, &filter, Sort::Priority);
     check_filter_names(&filter, project.rules(), &listing)?;

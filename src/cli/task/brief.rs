@@ -21,7 +21,7 @@ use crate::tasks::headers::lookup;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::state::acceptance::test_lines;
 use crate::tasks::view::brief::{
-    brief_markdown, brief_value, created_by, output_lines, place_in_loops, task_brief,
+    brief_markdown, brief_value, created_by, output_lines, place_in_loops, plan_texts, task_brief,
     verdict_in_words,
 };
 use crate::tasks::view::task_view::eligible_agents;
@@ -113,6 +113,9 @@ fn page(file: &TaskFile, context: &GateContext, agent: Option<&AgentId>) -> Stri
     page.line(format!("  gate {}, ticket {}", context.gate, context.ticket));
     if let Some(author) = created_by(file) {
         page.line(format!("  {author}"));
+    }
+    for line in plan_texts(file) {
+        page.line(format!("  {line}"));
     }
     if let Some(place) = place_in_loops(context) {
         page.line(format!("  {place}"));

@@ -166,7 +166,7 @@ impl ListColumn {
             Self::Id => Cell::styled(CYAN, format!("{}{}", indent(row, listing), task.id)),
             Self::Title => title(row, listing),
             Self::Gate => task.current_gate().map_or("", GateId::as_str).into(),
-            Self::Status => Cell::styled(style_of(task.state()), task.state()),
+            Self::Status => Cell::styled(style_of(task.shown_state()), task.shown_state()),
             Self::Who => who(task),
             Self::Role => joined(task.roles().map(RoleId::as_str).collect()),
             Self::Agent => joined(task.agents().map(AgentId::as_str).collect()),

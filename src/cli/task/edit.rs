@@ -7,16 +7,19 @@ use serde_json::{Value, json};
 
 use super::actions;
 use crate::cli::{
-    ActingAgent, CliError, CliResult, DryRunOption, Session, context, key_value, object, text_input,
+    ActingAgent, CliError, CliResult, DryRunOption, Session, Words, context, key_value, object,
+    text_input, words,
 };
-use crate::domain::{Map, Plan, TaskId, TypedTask, WorkflowName};
+use crate::domain::{Due, Link, Map, Priority, TaskId, TaskPlan, TypedTask, WorkflowName};
 use crate::files::json;
 use crate::project::error::ProjectError;
 use crate::project::rule_lookup::find_workflow;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::tasks::create::{NewTask, check_new, create};
-use crate::tasks::edit::{self, Comment, EditedFields, edit_fields, edit_text, open_for_edit};
+use crate::tasks::edit::{
+    self, Comment, EditedFields, PlanField, edit_fields, edit_text, open_for_edit,
+};
 use crate::tasks::headers::lookup;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::task_view::{changed_value, show};
@@ -26,7 +29,7 @@ use crate::tasks::view::task_view::{changed_value, show};
 Examples:
   aof task edit AOF-7qk                                 the whole file, in your editor
   aof task edit AOF-7qk --title \"Add login\" --tag auth --untag later
-  aof task edit AOF-7qk --meta priority=high --depends AOF-m2x
+  aof task edit AOF-7qk --priority high --depends AOF-m2x
 
 In KEY=VALUE the value is JSON, else a text. A number that JSON would write differently (1.10, 1e3) is a text as well.")]
 pub(crate) struct EditArgs {
@@ -42,18 +45,26 @@ pub(crate) struct EditArgs {
     /// What to do, at length, in place of the whole body; `-` reads stdin
     #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
     body: Option<String>,
+    #[command(flatten)]
+    plan: PlanOptions,
+    /// Remove it; may be given more than once
+    #[arg(long, value_name = "FIELD", value_parser = words(PLAN_FIELDS))]
+    unset: Vec<PlanField>,
+    /// Remove a link
+    #[arg(long = "unlink", value_name = "URL")]
+    unlinks: Vec<String>,
     /// Add a label
     #[arg(long = "tag", value_name = "TAG", value_parser = NonEmptyStringValueParser::new())]
     tags: Vec<String>,
     /// Remove a label
     #[arg(long = "untag", value_name = "TAG")]
     untags: Vec<String>,
-    /// Add a fact, as in `priority=high`
+    /// Add a fact, as in `size=3`
     #[arg(long = "meta", value_name = "KEY=VALUE", value_parser = key_value)]
     metadata: Vec<(String, serde_json::Value)>,
     /// Remove a fact
     #[arg(long = "unset-meta", value_name = "KEY")]
-    unset: Vec<String>,
+    unset_metadata: Vec<String>,
     /// Let it wait for another task
     #[arg(long = "depends", value_name = "ID")]
     depends_on: Vec<TypedTask>,
@@ -70,6 +81,54 @@ pub(crate) struct EditArgs {
     who: ActingAgent,
     #[command(flatten)]
     dry_run_option: DryRunOption,
+}
+
+const PLAN_FIELDS: Words<PlanField> = &[
+    ("priority", PlanField::Priority, "How urgent it is"),
+    ("due", PlanField::Due, "When it is due"),
+    ("milestone", PlanField::Milestone, "Which milestone it belongs to"),
+];
+
+const PRIORITIES: Words<Priority> = &[
+    ("critical", Priority::Critical, "Before everything else"),
+    ("high", Priority::High, "Before the usual"),
+    ("medium", Priority::Medium, "The usual"),
+    ("low", Priority::Low, "When nothing else waits"),
+];
+
+// What people plan of a task.
+#[derive(Debug, clap::Args)]
+struct PlanOptions {
+    /// How urgent it is; conditions of gates see it
+    #[arg(long, value_name = "PRIORITY", value_parser = words(PRIORITIES))]
+    priority: Option<Priority>,
+    /// When it is due: a day, as in `2026-12-01`, or a time with its zone
+    #[arg(long, value_name = "DATE")]
+    due: Option<Due>,
+    /// The milestone that it belongs to
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    milestone: Option<String>,
+    /// Add a link to a pull request, a document or the like
+    #[arg(long = "link", value_name = "URL", value_parser = link)]
+    links: Vec<Link>,
+}
+
+fn link(url: &str) -> Result<Link, String> {
+    if url.trim().is_empty() {
+        return Err("a link is a URL or a path".to_owned());
+    }
+    Ok(Link { title: None, url: url.to_owned() })
+}
+
+impl PlanOptions {
+    fn plan(&self) -> TaskPlan {
+        TaskPlan {
+            priority: self.priority.map(|own| own.to_string()),
+            due: self.due,
+            milestone: self.milestone.clone(),
+            links: self.links.clone(),
+        }
+    }
 }
 
 #[derive(Debug, clap::Args)]
@@ -95,10 +154,16 @@ pub(crate) fn run_edit(session: &Session, args: &EditArgs) -> CliResult {
         title: args.title.clone(),
         description: args.description.clone(),
         body: args.body.as_deref().map(text_input::given).transpose()?,
+        priority: args.plan.priority.map(|own| own.to_string()),
+        due: args.plan.due,
+        milestone: args.plan.milestone.clone(),
+        unset_plan: args.unset.clone(),
+        links: args.plan.links.clone(),
+        unlinks: args.unlinks.clone(),
         tags: args.tags.clone(),
         untags: args.untags.clone(),
         metadata: object(&args.metadata),
-        unset: args.unset.clone(),
+        unset: args.unset_metadata.clone(),
         depends_on: lookup::each(&workspace, &args.depends_on)?,
         independent_of: lookup::each(&workspace, &args.independent_of)?,
         parent: parent.transpose()?,
@@ -109,7 +174,7 @@ pub(crate) fn run_edit(session: &Session, args: &EditArgs) -> CliResult {
             return edit_by_hand(session, &workspace, &in_force.rules, (id, args), mode);
         }
         let fix = format!(
-            "name it, as in `aof task edit {id} --title \"...\" --tag urgent --meta priority=high`; \
+            "name it, as in `aof task edit {id} --title \"...\" --tag urgent --priority high`; \
              see `aof task edit --help`"
         );
         let problem = "no change is given, and there is no terminal for an editor";
@@ -191,7 +256,7 @@ const FEW: usize = 10;
 #[command(after_help = "\
 Examples:
   aof task new \"Add login\"
-  aof task new \"Add login\" --tag auth --meta priority=high --body - < login.md
+  aof task new \"Add login\" --tag auth --priority high --body - < login.md
   aof task new \"Ship it\" --depends AOF-7qk
   echo '[{\"title\": \"One\"}, {\"title\": \"Two\", \"tags\": [\"api\"]}]' | aof task new --from -
 
@@ -206,10 +271,12 @@ pub(crate) struct NewArgs {
     /// What to do, at length, as Markdown; `-` reads stdin
     #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
     body: Option<String>,
+    #[command(flatten)]
+    plan: PlanOptions,
     /// Add a label; conditions of gates see labels
     #[arg(long = "tag", value_name = "TAG", value_parser = NonEmptyStringValueParser::new())]
     tags: Vec<String>,
-    /// Add a fact, as in `priority=high`; conditions of gates see facts
+    /// Add a fact, as in `size=3`; conditions of gates see facts
     #[arg(long = "meta", value_name = "KEY=VALUE", value_parser = key_value)]
     metadata: Vec<(String, Value)>,
     /// Give it something to start with, as in `repo=web,branch=main` or `'{"repo": "web"}'`
@@ -225,7 +292,7 @@ pub(crate) struct NewArgs {
     #[arg(long, value_name = "ID")]
     parent: Option<TypedTask>,
     /// Create one task for each object in this JSON file, a list; `-` reads stdin
-    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["title", "description", "body", "tags", "metadata", "context", "workflow", "depends_on", "parent"])]
+    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["title", "description", "body", "priority", "due", "milestone", "links", "tags", "metadata", "context", "workflow", "depends_on", "parent"])]
     from: Option<String>,
     #[command(flatten)]
     who: ActingAgent,
@@ -240,12 +307,37 @@ struct ListedTask {
     title: String,
     description: Option<String>,
     body: Option<String>,
+    priority: Option<Priority>,
+    due: Option<Due>,
+    milestone: Option<String>,
+    links: Option<Vec<ListedLink>>,
     tags: Option<Vec<String>>,
     metadata: Option<Map>,
     context: Option<Map>,
     workflow: Option<WorkflowName>,
     depends_on: Option<Vec<TaskId>>,
     parent: Option<TaskId>,
+}
+
+/// A link in a list of tasks.
+#[derive(serde::Deserialize)]
+#[serde(
+    untagged,
+    deny_unknown_fields,
+    expecting = "a link is a text, or an object with `title` and `url`"
+)]
+enum ListedLink {
+    Url(String),
+    Titled { title: Option<String>, url: String },
+}
+
+impl From<ListedLink> for Link {
+    fn from(link: ListedLink) -> Self {
+        match link {
+            ListedLink::Url(url) => Self { title: None, url },
+            ListedLink::Titled { title, url } => Self { title, url },
+        }
+    }
 }
 
 pub(crate) fn run_new(session: &Session, args: &NewArgs) -> CliResult {
@@ -258,7 +350,7 @@ pub(crate) fn run_new(session: &Session, args: &NewArgs) -> CliResult {
             title: args.title.clone().unwrap_or_default(),
             description: args.description.clone(),
             body: args.body.as_deref().map(text_input::given).transpose()?.unwrap_or_default(),
-            plan: Plan::default(),
+            plan: args.plan.plan(),
             tags: args.tags.clone(),
             metadata: object(&args.metadata),
             input: object(&args.context.concat()),
@@ -318,7 +410,12 @@ fn task_of(entry: Value, rules: &Rules) -> Result<NewTask, String> {
         title: task.title,
         description: task.description,
         body: task.body.unwrap_or_default(),
-        plan: Plan::default(),
+        plan: TaskPlan {
+            priority: task.priority.map(|own| own.to_string()),
+            due: task.due,
+            milestone: task.milestone,
+            links: task.links.unwrap_or_default().into_iter().map(Link::from).collect(),
+        },
         tags: task.tags.unwrap_or_default(),
         metadata: task.metadata.unwrap_or_default(),
         input: task.context.unwrap_or_default(),

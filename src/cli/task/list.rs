@@ -8,7 +8,7 @@ use super::columns::{COLUMNS, GROUPINGS, Grouping, ListColumn, Row};
 use crate::cli::render::changes;
 use crate::cli::render::table::Table;
 use crate::cli::{CliResult, Session, Words, agent_variable, bold, counted, dim, width, words};
-use crate::domain::{AgentId, GateId, RoleId, Status, Timestamp, WorkflowName};
+use crate::domain::{AgentId, Due, GateId, RoleId, Status, Timestamp, WorkflowName};
 use crate::files::printable::one_line;
 use crate::project::workspace::acting_agent;
 use crate::rules::{Rules, Warning};
@@ -18,20 +18,31 @@ use crate::tasks::headers::search::Query;
 use crate::tasks::headers::summary::summary_value;
 use crate::tasks::view::task_view::warnings_value;
 
-/// The states to filter by; `None` is that of a hand-made file.
-const STATES: Words<Option<Status>> = &[
-    ("ready", Some(Status::Ready), "Waits for an agent"),
-    ("in_progress", Some(Status::InProgress), "An agent has it"),
-    ("in-progress", Some(Status::InProgress), ""),
-    ("blocked", Some(Status::Blocked), "Waits for something outside, or for a person"),
-    ("complete", Some(Status::Complete), "Went through all its gates"),
-    ("failed", Some(Status::Failed), "Ended without reaching its goal"),
-    ("cancelled", Some(Status::Cancelled), "Was cancelled"),
-    ("new", None, "Made by hand, and not adopted yet"),
+/// A state to filter by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Of(Status),
+    /// Of a ready task that waits for others.
+    Waiting,
+    /// Of a hand-made file.
+    New,
+}
+
+const STATES: Words<State> = &[
+    ("ready", State::Of(Status::Ready), "Waits for an agent"),
+    ("waiting", State::Waiting, "Waits for other tasks"),
+    ("in_progress", State::Of(Status::InProgress), "An agent has it"),
+    ("in-progress", State::Of(Status::InProgress), ""),
+    ("blocked", State::Of(Status::Blocked), "Waits for something outside, or for a person"),
+    ("complete", State::Of(Status::Complete), "Went through all its gates"),
+    ("failed", State::Of(Status::Failed), "Ended without reaching its goal"),
+    ("cancelled", State::Of(Status::Cancelled), "Was cancelled"),
+    ("new", State::New, "Made by hand, and not adopted yet"),
 ];
 
 const ORDERS: Words<Sort> = &[
-    ("priority", Sort::Priority, "The most urgent first, then the oldest"),
+    ("priority", Sort::Priority, "The most urgent first, then what is due first, then the oldest"),
+    ("due", Sort::Due, "What is due first"),
     ("created", Sort::Created, "The oldest first"),
     ("updated", Sort::Updated, "The one changed last first"),
     ("waiting", Sort::Waiting, "The one that has been at its gate the longest first"),
@@ -61,10 +72,19 @@ pub(crate) struct ListArgs {
     me: Option<AgentId>,
     /// Only in this state; may be given more than once
     #[arg(long = "status", value_name = "STATUS", value_parser = words(STATES))]
-    statuses: Vec<Option<Status>>,
+    statuses: Vec<State>,
     /// Only with this label; with all of them if given more than once
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
+    /// Only of this milestone; may be given more than once
+    #[arg(long = "milestone", value_name = "NAME")]
+    milestones: Vec<String>,
+    /// Only what is late: its due date has passed, or the time limit of its gate
+    #[arg(long)]
+    overdue: bool,
+    /// Only what is due before this day, as in `2026-12-01`, or before a time with its zone
+    #[arg(long, value_name = "DATE")]
+    due_before: Option<Due>,
     /// Only what can be handed out now
     #[arg(long)]
     ready: bool,
@@ -92,14 +112,23 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
     let (workspace, in_force) = session.open("task list")?;
     // Reading needs no proof of identity, so git's user counts even without a terminal.
     let me = || acting_agent(&workspace, &in_force.rules.org, args.me.as_ref(), true);
+    let mine = args.mine.then(me).transpose()?;
     let filter = Filter {
-        mine: args.mine.then(me).transpose()?,
+        mine: mine.clone(),
         workflows: args.workflows.clone(),
         gates: args.gates.clone(),
         roles: args.roles.clone(),
         agent: args.agent.clone(),
-        statuses: args.statuses.iter().copied().flatten().collect(),
-        hand_made: args.statuses.contains(&None),
+        statuses: args
+            .statuses
+            .iter()
+            .filter_map(|state| if let State::Of(status) = state { Some(*status) } else { None })
+            .collect(),
+        hand_made: args.statuses.contains(&State::New),
+        waiting: args.statuses.contains(&State::Waiting),
+        milestones: args.milestones.clone(),
+        overdue: args.overdue,
+        due_before: args.due_before,
         tags: args.tags.clone(),
         ready: args.ready,
         search: args.search.clone(),
@@ -113,6 +142,9 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
     if session.output.is_json() {
         let tasks = listing.tasks.iter().enumerate().map(|(place, (header, path))| {
             let mut value = summary_value(header, path, workspace.now());
+            if let Some(agent) = &mine {
+                value["mine"] = json!(header.agents().any(|holder| holder == agent));
+            }
             if let Some(tree) = &listing.tree {
                 let progress = tree.progress.get(&header.id).copied().unwrap_or_default();
                 value["depth"] = json!(tree.depths[place]);
@@ -132,7 +164,8 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
     } else if listing.tasks.is_empty() {
         session.output.say("no tasks");
     } else {
-        session.output.print(&drawn(&listing, args, &in_force.rules, workspace.now()));
+        let me = mine.as_ref().filter(|_| !args.tree);
+        session.output.print(&drawn(&listing, args, me, &in_force.rules, workspace.now()));
     }
     session.warn_all(&circles);
     let code = changes::tell_unreadable(session, &listing.unreadable);
@@ -141,12 +174,19 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
     Ok(code)
 }
 
-fn drawn(listing: &Listing, args: &ListArgs, rules: &Rules, now: Timestamp) -> String {
+fn drawn(
+    listing: &Listing,
+    args: &ListArgs,
+    me: Option<&AgentId>,
+    rules: &Rules,
+    now: Timestamp,
+) -> String {
     let tasks = listing.tasks.iter().enumerate();
     let all: Vec<Row<'_>> = tasks.map(|(place, (task, path))| Row { place, task, path }).collect();
-    let (rows, headings) = match args.group_by {
-        Some(by) => grouped(&all, by, rules),
-        None => (all, Vec::new()),
+    let (rows, headings) = match (args.group_by, me) {
+        (Some(by), _) => grouped(&all, by, rules),
+        (None, Some(me)) => mine_and_free(&all, me),
+        (None, None) => (all, Vec::new()),
     };
     let mut table = Table::of(&rows).grouped(headings);
     let has_own_columns = !args.columns.is_empty();
@@ -189,8 +229,22 @@ fn grouped<'l>(
             groups.entry((place, name)).or_default().push(*row);
         }
     }
+    below_headings(groups.into_iter().map(|((_, name), rows)| (name, rows)))
+}
+
+/// Returns the rows below two headings: what the agent holds, and what is free.
+fn mine_and_free<'l>(rows: &[Row<'l>], me: &AgentId) -> (Vec<Row<'l>>, Vec<(usize, String)>) {
+    let is_mine = |row: &Row<'l>| row.task.agents().any(|holder| holder == me);
+    let (mine, free): (Vec<Row<'l>>, Vec<Row<'l>>) = rows.iter().partition(|row| is_mine(row));
+    let groups = [("yours".to_owned(), mine), ("free".to_owned(), free)];
+    below_headings(groups.into_iter().filter(|(_, rows)| !rows.is_empty()))
+}
+
+fn below_headings<'l>(
+    groups: impl Iterator<Item = (String, Vec<Row<'l>>)>,
+) -> (Vec<Row<'l>>, Vec<(usize, String)>) {
     let (mut sorted, mut headings) = (Vec::new(), Vec::new());
-    for ((_, name), rows) in groups {
+    for (name, rows) in groups {
         let count = dim(format!("({})", counted(rows.len(), "task")));
         headings.push((sorted.len(), format!("{} {count}", bold(one_line(&name)))));
         sorted.extend(rows);

@@ -25,6 +25,7 @@ use crate::rules::{NAMESPACE, Rules, escalation};
 use crate::tasks::headers::lookup;
 use crate::tasks::headers::summary::{ChildProgress, TaskSummary};
 use crate::tasks::state::acceptance::{test_lines, tests_in_worktree};
+use crate::tasks::view::brief::plan_lines;
 use crate::tasks::view::task_view::{
     HistoryView, TaskView, history, history_value, show, task_value,
 };
@@ -126,8 +127,12 @@ fn facts(
     if has_priority {
         facts.push(("priority", task.priority().to_string()));
     }
+    facts.extend(plan_lines(&task.plan));
     facts.push(("tags", one_line(&task.tags.join(", "))));
-    let metadata = task.metadata.iter().filter(|(key, _)| !(has_priority && *key == "priority"));
+    let metadata = task
+        .metadata
+        .iter()
+        .filter(|(key, _)| !(has_priority && task.plan.priority.is_none() && *key == "priority"));
     let metadata = metadata.map(|(key, value)| match value.as_str() {
         Some(text) => format!("{key}={}", one_line(text)),
         None => format!("{key}={value}"),

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde_json::{Map, Number, Value};
 
 use crate::files::printable::is_printable;
-use crate::files::yaml::scalar::{Legacy, is_utc_timestamp, legacy, resolve};
+use crate::files::yaml::scalar::{Legacy, is_day, is_utc_timestamp, legacy, resolve};
 use crate::files::yaml::{Node, NodeKind, NodeLayout};
 
 /// Returns a new mapping as frontmatter YAML, without fences; every line ends with a line feed.
@@ -61,7 +61,15 @@ pub(crate) fn push_entry(out: &mut String, name: &str, value: &Value, column: us
     push_spaces(out, column);
     out.push_str(&key(name));
     out.push(':');
-    push_written(out, &write(value, column, Lead::Key));
+    match value {
+        // A due day is meant as a date by every reader.
+        Value::String(day) if name == "due" && is_day(day) => {
+            out.push(' ');
+            out.push_str(day);
+            out.push('\n');
+        }
+        _ => push_written(out, &write(value, column, Lead::Key)),
+    }
 }
 
 /// Appends `- value` with its lines at a column.

@@ -544,7 +544,7 @@ fn full_task() -> Task {
         blockers: vec!["no water".to_owned()],
         context: map(),
         workflow_hash: Some("cafe".to_owned()),
-        plan: Plan {
+        plan: TaskPlan {
             priority: Some("high".to_owned()),
             due: Some("2026-12-01".parse().unwrap()),
             milestone: Some("spring".to_owned()),

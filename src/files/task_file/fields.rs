@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Defaults, Origin, applying, visits};
-use crate::domain::{Link, Map, Plan, ReviewContext, Routing, Status, Task, TaskId};
+use crate::domain::{Link, Map, ReviewContext, Routing, Status, Task, TaskId, TaskPlan};
 use crate::files::config::decode::{Faults, FieldReader, one_or_many};
 use crate::files::yaml::{Fault, Node, NodeKind};
 
@@ -139,9 +139,9 @@ fn decoded(
     Some((task, origin))
 }
 
-fn plan(fields: &FieldReader<'_, '_>, faults: &Faults) -> Plan {
+fn plan(fields: &FieldReader<'_, '_>, faults: &Faults) -> TaskPlan {
     let links = fields.take("links").map_or(&[][..], one_or_many);
-    Plan {
+    TaskPlan {
         priority: fields.text("priority"),
         due: fields.parsed("due"),
         milestone: fields.text("milestone"),

@@ -103,9 +103,17 @@ pub(crate) fn legacy(text: &str) -> Option<Legacy> {
 
 /// Tells whether the text is a UTC time stamp exactly as this program writes them.
 pub(crate) fn is_utc_timestamp(text: &str) -> bool {
-    const SHAPE: &[u8; 20] = b"0000-00-00T00:00:00Z";
-    text.len() == SHAPE.len()
-        && text.bytes().zip(SHAPE).all(|(byte, shape)| match shape {
+    has_shape(text, b"0000-00-00T00:00:00Z")
+}
+
+/// Tells whether the text is a day, as in `2026-12-01`.
+pub(crate) fn is_day(text: &str) -> bool {
+    has_shape(text, b"0000-00-00")
+}
+
+fn has_shape(text: &str, shape: &[u8]) -> bool {
+    text.len() == shape.len()
+        && text.bytes().zip(shape).all(|(byte, shape)| match shape {
             b'0' => byte.is_ascii_digit(),
             other => byte == *other,
         })

@@ -50,7 +50,7 @@ pub(crate) struct ConditionScope<'a> {
     task: &'a Task,
     history: &'a [Visit],
     context: &'a Map,
-    values: OnceCell<[Value; 4]>,
+    values: OnceCell<[Value; 7]>,
 }
 
 impl<'a> ConditionScope<'a> {
@@ -60,16 +60,28 @@ impl<'a> ConditionScope<'a> {
     }
 
     /// Returns the names with their values.
-    pub(crate) fn names(&self) -> [(&str, &Value); 4] {
-        let [tags, metadata, history, context] = self.values.get_or_init(|| {
-            [
-                json!(self.task.tags),
-                Value::Object(self.task.metadata.clone()),
-                self.history.iter().map(visible).collect(),
-                Value::Object(self.context.clone()),
-            ]
-        });
-        [("tags", tags), ("metadata", metadata), ("gateHistory", history), ("context", context)]
+    pub(crate) fn names(&self) -> [(&str, &Value); 7] {
+        let [priority, due, milestone, tags, metadata, history, context] =
+            self.values.get_or_init(|| {
+                [
+                    json!(self.task.priority()),
+                    json!(self.task.plan.due),
+                    json!(self.task.plan.milestone),
+                    json!(self.task.tags),
+                    Value::Object(self.task.metadata.clone()),
+                    self.history.iter().map(visible).collect(),
+                    Value::Object(self.context.clone()),
+                ]
+            });
+        [
+            ("priority", priority),
+            ("due", due),
+            ("milestone", milestone),
+            ("tags", tags),
+            ("metadata", metadata),
+            ("gateHistory", history),
+            ("context", context),
+        ]
     }
 }
 

@@ -28,6 +28,7 @@ fn place(name: &str) -> UnclaimedWork {
         role: id("crew"),
         people_only: false,
         priority: Priority::Medium,
+        due: Timestamp::MAX,
         created: at(0),
         previous_agent: None,
         excluded: Vec::new(),
@@ -56,6 +57,7 @@ fn assignment(minute: i64, task: &str, agent: &str) -> LastAssignment {
     LastAssignment {
         at: at(minute),
         priority: Priority::Medium,
+        due: Timestamp::MAX,
         created: at(0),
         ticket,
         agent: id(agent),
@@ -68,6 +70,7 @@ fn the_most_urgent_goes_first_to_whoever_has_least() {
     let waiting = [
         UnclaimedWork { priority: Priority::Low, ..place("AOF-low") },
         UnclaimedWork { created: at(5), ..place("AOF-new") },
+        UnclaimedWork { due: at(20), created: at(6), ..place("AOF-due") },
         place("AOF-old"),
         UnclaimedWork { priority: Priority::Critical, created: at(9), ..place("AOF-now") },
     ];
@@ -171,6 +174,7 @@ prop_compose! {
             role: id(["crew", "pair"][role]),
             people_only,
             priority: Priority::ALL[priority],
+            due: if created == 3 { at(60) } else { Timestamp::MAX },
             created: at(created),
             previous_agent: before.map(|index| id(CREW[index])),
             excluded: apart.into_iter().map(|index| id(CREW[index])).collect(),

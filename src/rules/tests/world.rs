@@ -135,7 +135,7 @@ pub(crate) fn new_task(tags: &[&str]) -> Task {
         workflow_hash: None,
         tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
         metadata: Map::new(),
-        plan: Plan::default(),
+        plan: TaskPlan::default(),
         depends_on: Vec::new(),
         parent: None,
         created_by: None,

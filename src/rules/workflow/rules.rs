@@ -22,11 +22,13 @@ pub(crate) struct Conditions {
     pub(crate) until: BTreeMap<WorkflowName, Condition>,
 }
 
-/// The names that a condition may use (spec 1, 3.2).
-pub(crate) const CONDITION_NAMES: &[&str] = &["tags", "metadata", "gateHistory"];
+/// The names that a condition may use (spec 1, 3.2), and people's plan.
+pub(crate) const CONDITION_NAMES: &[&str] =
+    &["tags", "metadata", "gateHistory", "priority", "due", "milestone"];
 
 /// The names that the condition of an automatic gate may use (DESIGN section 5).
-pub(crate) const DECIDING_NAMES: &[&str] = &["tags", "metadata", "gateHistory", "context"];
+pub(crate) const DECIDING_NAMES: &[&str] =
+    &["tags", "metadata", "gateHistory", "context", "priority", "due", "milestone"];
 
 /// Validated rules.
 #[derive(Debug, Clone)]

@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use serde_json::json;
-
 use crate::domain::{AgentId, Priority, Status, Task, TaskId, WaitFor, listed};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
@@ -57,23 +55,28 @@ fn committed_status(
     Ok(file.map(|file| (file.task.parent.clone(), file.task.status)))
 }
 
-/// Returns the ready tasks of the listing that wait for children. Reads the archive only for those without open children outside it:
+/// Returns the ready tasks of the listing that wait for children, each with those that are open. Reads the archive only for those without open children outside it:
 /// failed ones are there.
 pub(crate) fn waiting(
     workspace: &Workspace,
     in_force: &InForce,
     listing: &Listing,
-) -> HashSet<TaskId> {
+) -> HashMap<TaskId, Vec<TaskId>> {
     let waits = |task: &TaskSummary| {
         let gate = gate_of(&in_force.rules, task).filter(|_| task.status == Status::Ready);
         gate.is_some_and(|gate| gate.wait_for == Some(WaitFor::Children))
     };
     let standing: HashSet<&TaskId> =
         listing.tasks.iter().filter(|(task, _)| waits(task)).map(|(task, _)| &task.id).collect();
-    let with_open_children = |listing: &Listing| -> HashSet<TaskId> {
+    let with_open_children = |listing: &Listing| {
         let open = listing.tasks.iter().filter(|(task, _)| task.is_new || !is_over(task.status));
-        let parents = open.filter_map(|(task, _)| task.parent.as_ref());
-        parents.filter(|parent| standing.contains(parent)).cloned().collect()
+        let mut found: HashMap<TaskId, Vec<TaskId>> = HashMap::new();
+        for (child, _) in open {
+            if let Some(parent) = child.parent.as_ref().filter(|parent| standing.contains(parent)) {
+                found.entry(parent.clone()).or_default().push(child.id.clone());
+            }
+        }
+        found
     };
     let found = with_open_children(listing);
     if found.len() == standing.len() {
@@ -163,10 +166,8 @@ impl CreatorTasks {
             Err(ProjectError::Unfit { code, problem, fix: fix.to_owned() })
         };
         let (id, priority) = (&parent.id, parent.priority());
-        if !new.metadata.contains_key("priority") {
-            if priority > Priority::Medium {
-                new.metadata.insert("priority".to_owned(), json!(priority));
-            }
+        if !new.states_priority() {
+            new.plan.priority = (priority > Priority::Medium).then(|| priority.to_string());
         } else if new.priority() < priority {
             let problem = format!(
                 "priority `{}` is above that of `{id}`, which the new task is a part of: `{priority}`",

@@ -22,18 +22,21 @@ pub(crate) struct Dependencies {
     lost: HashMap<TaskId, LostDependency>,
     /// Ids that no file has.
     missing: HashSet<TaskId>,
-    /// Tasks at gates that wait for their children.
-    waiting: HashSet<TaskId>,
+    /// Tasks at gates that wait for their children, with those that are open.
+    waiting: HashMap<TaskId, Vec<TaskId>>,
 }
 
 impl Dependencies {
     /// Examines the dependencies of the listing's unfinished tasks. Reads the archive only if some are not active.
     pub(crate) fn of(workspace: &Workspace, in_force: &InForce, listing: &Listing) -> Self {
-        let known: HashMap<&TaskId, (&TaskSummary, &ProjectPath)> =
-            listing.tasks.iter().map(|(task, path)| (&task.id, (task, path))).collect();
-        let wanted = listing.tasks.iter().filter(|(task, _)| !task.is_finished());
         let waiting = children::waiting(workspace, in_force, listing);
         let mut all = Self { waiting, ..Self::default() };
+        let wanted = listing.tasks.iter().filter(|(task, _)| !task.is_finished());
+        if wanted.clone().all(|(task, _)| task.depends_on.is_empty()) {
+            return all;
+        }
+        let known: HashMap<&TaskId, (&TaskSummary, &ProjectPath)> =
+            listing.tasks.iter().map(|(task, path)| (&task.id, (task, path))).collect();
         let mut elsewhere: HashSet<TaskId> = HashSet::new();
         for id in wanted.flat_map(|(task, _)| &task.depends_on) {
             match known.get(id) {
@@ -87,7 +90,16 @@ impl Dependencies {
     /// Returns whether everything that the task depends on is complete, and its gate waits for no children.
     pub(crate) fn are_met(&self, task: &TaskSummary) -> bool {
         !task.depends_on.iter().any(|id| self.unmet.contains(id))
-            && !self.waiting.contains(&task.id)
+            && !self.waiting.contains_key(&task.id)
+    }
+
+    /// Returns the tasks that a ready task waits for.
+    pub(crate) fn awaited_by(&self, task: &TaskSummary) -> Vec<TaskId> {
+        if task.is_new || task.status != Status::Ready {
+            return Vec::new();
+        }
+        let unmet = task.depends_on.iter().filter(|id| self.unmet.contains(*id));
+        unmet.chain(self.waiting.get(&task.id).into_iter().flatten()).cloned().collect()
     }
 
     /// Returns the lost dependencies of the task if they differ from those it knows; `None` for tasks in progress.

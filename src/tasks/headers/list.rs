@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 
-use crate::domain::{AgentId, Gate, GateId, Org, RoleId, Status, TaskId, WorkflowName};
+use crate::domain::{AgentId, Due, Gate, GateId, RoleId, Status, TaskId, Timestamp, WorkflowName};
 use crate::project::active_rules::InForce;
 use crate::project::error::{Named, ProjectError};
 use crate::project::rule_lookup::find_workflow;
@@ -13,7 +13,7 @@ use crate::tasks::headers::children;
 use crate::tasks::headers::dependencies::{Dependencies, waiting_in_circles};
 use crate::tasks::headers::listing::{ListScope, Listing, Match, TaskTree, joined, read_all};
 use crate::tasks::headers::search::{Query, TaskTexts};
-use crate::tasks::headers::summary::TaskSummary;
+use crate::tasks::headers::summary::{NEW, TaskSummary, WAITING};
 
 /// Which tasks to list. All given conditions must hold.
 #[derive(Debug, Clone, Default)]
@@ -27,10 +27,18 @@ pub(crate) struct Filter {
     pub agent: Option<AgentId>,
     /// Claimed by this agent, or free and of one of its roles.
     pub mine: Option<AgentId>,
-    /// In one of these states; in any state if this is empty and [`Filter::hand_made`] is not set.
+    /// In one of these states; in any state if this is empty and neither [`Filter::hand_made`] nor
+    /// [`Filter::waiting`] is set.
     pub statuses: Vec<Status>,
     /// Hand-made files that are not adopted yet.
     pub hand_made: bool,
+    /// Ready tasks that wait for others; [`Filter::statuses`] leaves them out.
+    pub waiting: bool,
+    pub milestones: Vec<String>,
+    /// Late: the due date has passed, or the time limit of the gate.
+    pub overdue: bool,
+    /// Due before that day, or that time.
+    pub due_before: Option<Due>,
     /// With all of these labels.
     pub tags: Vec<String>,
     /// Ready, with all dependencies complete.
@@ -54,13 +62,15 @@ pub(crate) enum ListShape {
 /// The order of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Sort {
-    /// The most urgent first, then the oldest.
+    /// The most urgent first, then what is due first, then the oldest.
     #[default]
     Priority,
     /// The oldest first.
     Created,
     /// The last changed first.
     Updated,
+    /// What is due first, then the most urgent.
+    Due,
     /// The longest at its gate first.
     Waiting,
     /// The best matches of a search first, then the last changed.
@@ -89,16 +99,15 @@ pub(crate) fn list(
         (Some(query), Some(texts)) => texts.find(workspace, in_force, &listing, scope, query),
         _ => HashMap::new(),
     };
-    let dependencies = if filter.ready {
-        Dependencies::of(workspace, in_force, &listing)
-    } else {
-        Dependencies::default()
-    };
+    let dependencies = Dependencies::of(workspace, in_force, &listing);
+    for (task, _) in &mut listing.tasks {
+        task.waiting_for = dependencies.awaited_by(task);
+    }
     listing.circles = waiting_in_circles(&listing);
     let progress = is_tree.then(|| children::progress(&listing));
     listing.tasks.retain(|(task, _)| {
         (wants_finished || !task.is_finished())
-            && filter.wants(&in_force.rules.org, task)
+            && filter.wants(&in_force.rules, task, workspace.now())
             && (filter.search.is_none() || found.contains_key(&task.id))
             && (!filter.ready || is_ready(task, &dependencies))
     });
@@ -110,10 +119,17 @@ pub(crate) fn list(
 }
 
 impl Filter {
-    fn wants(&self, org: &Org, task: &TaskSummary) -> bool {
-        let any_status = self.statuses.is_empty() && !self.hand_made;
-        let status =
-            if task.is_new { self.hand_made } else { self.statuses.contains(&task.status) };
+    fn wants(&self, rules: &Rules, task: &TaskSummary, now: Timestamp) -> bool {
+        let (org, zone) = (&rules.org, &rules.project.timezone);
+        let any_status = self.statuses.is_empty() && !self.hand_made && !self.waiting;
+        let status = match task.shown_state() {
+            NEW => self.hand_made,
+            WAITING => self.waiting,
+            _ => self.statuses.contains(&task.status),
+        };
+        let is_before = |limit| {
+            task.plan.due.is_some_and(|due| !task.is_finished() && due.is_before(limit, zone))
+        };
         let has = |agent: &AgentId| task.agents().any(|holder| holder == agent);
         let may_take = |agent: &AgentId| {
             task.free_roles().any(|role| org.roles_of(agent).any(|own| own == role))
@@ -124,6 +140,9 @@ impl Filter {
             && (any_status || status)
             && self.agent.as_ref().is_none_or(has)
             && self.mine.as_ref().is_none_or(|agent| has(agent) || may_take(agent))
+            && one_of(&self.milestones, &task.plan.milestone)
+            && (!self.overdue || task.is_overdue(now))
+            && self.due_before.is_none_or(is_before)
             && self.tags.iter().all(|tag| task.tags.contains(tag))
     }
 }
@@ -133,10 +152,14 @@ fn one_of<'t, T: PartialEq + 't>(wanted: &[T], values: impl IntoIterator<Item = 
 }
 
 fn order(a: &TaskSummary, b: &TaskSummary, sort: Sort, found: &HashMap<TaskId, Match>) -> Ordering {
+    let by_urgency = |task: &TaskSummary| (task.priority(), task.due_or_never(), task.created);
     let score = |task: &TaskSummary| found.get(&task.id).map(|found| found.score);
     let since = |task: &TaskSummary| task.entered().unwrap_or(i64::MAX);
     let by = match sort {
-        Sort::Priority => a.priority().cmp(&b.priority()).then(a.created.cmp(&b.created)),
+        Sort::Priority => by_urgency(a).cmp(&by_urgency(b)),
+        Sort::Due => {
+            a.due_or_never().cmp(&b.due_or_never()).then(by_urgency(a).cmp(&by_urgency(b)))
+        }
         Sort::Created => a.created.cmp(&b.created),
         Sort::Updated => b.updated.cmp(&a.updated),
         Sort::Waiting => since(a).cmp(&since(b)),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::domain::{
     AgentId, BranchStatus, ChecklistCount, Ending, Gate, GateId, Join, Map, OpenBranch, Outcome,
-    Priority, RoleId, Status, Task, Timestamp, Verdict, Visit,
+    Priority, RoleId, Status, Task, TaskId, Timestamp, Verdict, Visit,
 };
 use crate::files::acceptance;
 use crate::files::acceptance::{TESTS, TESTS_FILE};
@@ -26,6 +26,9 @@ pub(crate) const HEADERS: CacheFile = CacheFile { name: "cache", schema: SCHEMA 
 
 /// The status of a hand-made file that nobody has taken up.
 pub(crate) const NEW: &str = "new";
+
+/// What people see of a ready task that waits for others.
+pub(crate) const WAITING: &str = "waiting";
 
 /// One task as lists show it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,6 +56,9 @@ pub(crate) struct TaskSummary {
     /// From when on it is late.
     #[serde(skip)]
     pub due_at: Option<Timestamp>,
+    /// The tasks that it waits for, where a list looked them up.
+    #[serde(skip)]
+    pub waiting_for: Vec<TaskId>,
     /// Whose the open visit is under the rules in force, which may have changed since the task came there.
     #[serde(skip)]
     pub role: Option<RoleId>,
@@ -121,6 +127,7 @@ impl TaskSummary {
             file: FileStat::default(),
             checklist: count_boxes(file.body()),
             due_at: None,
+            waiting_for: Vec::new(),
             role: None,
             open_branches: Vec::new(),
         }
@@ -156,9 +163,19 @@ impl TaskSummary {
         self.priority
     }
 
+    /// Returns from when on it is late; the end of time where it is never due.
+    pub(crate) fn due_or_never(&self) -> Timestamp {
+        self.due_at.unwrap_or(Timestamp::MAX)
+    }
+
     /// Returns the word for where it stands: its status, or `new`.
     pub(crate) fn state(&self) -> &'static str {
         if self.is_new { NEW } else { self.status.as_str() }
+    }
+
+    /// Returns the word that people see: `waiting` for a ready task that waits for others.
+    pub(crate) fn shown_state(&self) -> &'static str {
+        if self.waiting_for.is_empty() { self.state() } else { WAITING }
     }
 
     pub(crate) fn is_finished(&self) -> bool {
@@ -250,6 +267,7 @@ pub(crate) fn summary_value(summary: &TaskSummary, path: &ProjectPath, now: Time
         "id": summary.id,
         "title": summary.title,
         "status": summary.state(),
+        "waitingFor": summary.waiting_for,
         "workflow": summary.routing.workflow,
         "gate": summary.current_gate(),
         "visit": summary.visit(),

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::domain::{GateId, Map, Ticket};
+use crate::domain::{GateId, Map, Priority, TaskPlan, Ticket};
 use crate::files::acceptance::{TESTS, TESTS_FILE};
 use crate::files::printable::{inert, one_line};
-use crate::files::task_file::{Origin, TaskFile, review_value};
+use crate::files::task_file::{Origin, TaskFile, link_value, review_value};
 use crate::files::yaml::Node;
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
@@ -100,6 +100,7 @@ pub(crate) fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
     };
     let statements: Vec<Value> = context.statements.iter().map(said).collect();
     let field = |key| file.field(key).filter(|node| !node.is_null()).map(Node::to_value);
+    let links: Vec<Value> = file.task.plan.links.iter().map(link_value).collect();
     let earlier: Vec<Value> = context.earlier.iter().map(review_value).collect();
     without_nulls(json!({
         "id": file.task.id.as_str(),
@@ -107,6 +108,10 @@ pub(crate) fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
         "title": file.task.title,
         "createdBy": file.task.created_by,
         "parent": file.task.parent,
+        "priority": file.task.states_priority().then(|| file.task.priority()),
+        "due": file.task.plan.due,
+        "milestone": file.task.plan.milestone,
+        "links": some(&links),
         "description": file.task.description,
         "body": file.body(),
         "tests": field(TESTS),
@@ -188,6 +193,23 @@ pub(crate) fn created_by(file: &TaskFile) -> Option<String> {
     Some(format!("Created by agent `{agent}`{}", of.unwrap_or_default()))
 }
 
+/// Returns when the task is due, its milestone and its links, by name.
+pub(crate) fn plan_lines(plan: &TaskPlan) -> Vec<(&'static str, String)> {
+    let mut lines = Vec::new();
+    lines.extend(plan.due.map(|due| ("due", due.to_string())));
+    lines.extend(plan.milestone.as_ref().map(|name| ("milestone", one_line(name))));
+    lines.extend(plan.links.iter().map(|link| ("link", one_line(&link.to_string()))));
+    lines
+}
+
+/// Returns the same for a brief, with the priority where it is not the usual one.
+pub(crate) fn plan_texts(file: &TaskFile) -> Vec<String> {
+    let priority = Some(file.task.priority()).filter(|own| *own != Priority::Medium);
+    let priority = priority.map(|own| ("priority", own.to_string()));
+    let lines = priority.into_iter().chain(plan_lines(&file.task.plan));
+    lines.map(|(name, text)| format!("{name}: {text}")).collect()
+}
+
 /// Returns the brief as Markdown for a prompt. `renewal` names the way to renew the claim.
 pub(crate) fn brief_markdown(file: &TaskFile, context: &GateContext, renewal: &str) -> String {
     let author = created_by(file).map(|author| format!(" {author}.")).unwrap_or_default();
@@ -230,6 +252,7 @@ pub(crate) fn brief_markdown(file: &TaskFile, context: &GateContext, renewal: &s
     section("Tests", items(&test_lines(file)));
     section("Tips", items(&context.tips));
     let kept = |end| format!("Work that goes on beyond {end} is kept by {renewal}.");
+    section("Plan", items(&plan_texts(file)));
     section("Time", context.claimed_until.map(kept).into_iter().collect());
     for review in context.review.iter().chain(&context.earlier) {
         let mut lines = items(&review.blockers);

@@ -3,6 +3,7 @@
 mod editors;
 mod lists;
 mod local_times;
+mod planning;
 mod printed_commands;
 mod search;
 mod shell_completion;

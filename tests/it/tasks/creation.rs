@@ -177,11 +177,11 @@ fn what_is_no_task_is_refused_whole() {
     --- stdout
     {
       "error": "invalid_tasks",
-      "message": "standard input cannot be taken: task 2: unknown field `titel`, expected one of `title`, `description`, `body`, `tags`, `metadata`, `context`, `workflow`, `dependsOn`, `parent`\n\ngive a list of objects, as in `[{\"title\": \"Add login\", \"tags\": [\"auth\"]}]`",
+      "message": "standard input cannot be taken: task 2: unknown field `titel`, expected one of `title`, `description`, `body`, `priority`, `due`, `milestone`, `links`, `tags`, `metadata`, `context`, `workflow`, `dependsOn`, `parent`\n\ngive a list of objects, as in `[{\"title\": \"Add login\", \"tags\": [\"auth\"]}]`",
       "jsonVersion": 1
     }
     --- stderr
-    standard input cannot be taken: task 2: unknown field `titel`, expected one of `title`, `description`, `body`, `tags`, `metadata`, `context`, `workflow`, `dependsOn`, `parent`
+    standard input cannot be taken: task 2: unknown field `titel`, expected one of `title`, `description`, `body`, `priority`, `due`, `milestone`, `links`, `tags`, `metadata`, `context`, `workflow`, `dependsOn`, `parent`
     "#);
     env.write(
         "tasks.json",

@@ -148,17 +148,17 @@ fn a_tree_rolls_progress_up() {
     assert_snapshot!(env.aof(&["task", "list", "--tree", "--sort", "created"]), @"
     exit 0
     --- stdout
-    ID             TITLE                             GATE       STATUS  WHO      AGE
-    AOF-xxxxx      Feature (1/2 children complete)   integrate  ready   planner   9s
-    └─ AOF-xxxxx   Part one (0/1 children complete)  plan       ready   planner   8s
-    └── AOF-xxxxx  Deeper                            plan       ready   planner   5s
-    AOF-xxxxx      Something else                    plan       ready   planner   7s
+    ID             TITLE                             GATE       STATUS   WHO      AGE
+    AOF-xxxxx      Feature (1/2 children complete)   integrate  waiting  planner   9s
+    └─ AOF-xxxxx   Part one (0/1 children complete)  plan       ready    planner   8s
+    └── AOF-xxxxx  Deeper                            plan       ready    planner   5s
+    AOF-xxxxx      Something else                    plan       ready    planner   7s
     ");
     assert_snapshot!(env.aof(&["task", "list", "--tree", "--all", "--sort", "created"]), @"
     exit 0
     --- stdout
     ID             TITLE                             GATE       STATUS    WHO      AGE
-    AOF-xxxxx      Feature (1/2 children complete)   integrate  ready     planner  10s
+    AOF-xxxxx      Feature (1/2 children complete)   integrate  waiting   planner  10s
     └─ AOF-xxxxx   Part one (0/1 children complete)  plan       ready     planner   9s
     └── AOF-xxxxx  Deeper                            plan       ready     planner   6s
     └─ AOF-xxxxx   Part two                                     complete

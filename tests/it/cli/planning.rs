@@ -1,0 +1,329 @@
+//! What people plan: priorities, due dates, milestones, links, checklists; and which tasks wait for others.
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::support::checker::check;
+use crate::support::environment::TestEnvironment;
+use crate::support::mcp_client::McpClient;
+use crate::support::merge_scene::{aside, scene, verified};
+
+/// Returns the titles that a command lists.
+fn listed(env: &TestEnvironment, args: &[&str]) -> Vec<String> {
+    let args = [&["list", "--json"], args].concat();
+    let tasks = env.aof_aside(&args).success().json()["tasks"].clone();
+    tasks
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|task| task["title"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn shown(env: &TestEnvironment, id: &str) -> Value {
+    env.aof_aside(&["show", id, "--json"]).success().json()
+}
+
+#[test]
+fn a_plan_is_written_changed_and_taken_away() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&[
+        "Add login",
+        "--priority",
+        "high",
+        "--due",
+        "2026-12-01",
+        "--milestone",
+        "1.10",
+        "--link",
+        "docs/login.md",
+    ]);
+    let text = env.task_text(&id);
+    for line in [
+        "priority: high\n",
+        "due: 2026-12-01\n",
+        "milestone: \"1.10\"\n",
+        "links:\n  - docs/login.md\n",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    let page = env.aof_aside(&["show", &id]).success().stdout;
+    let brief = env.aof_aside(&["brief", &id, "--format", "markdown"]).success().stdout;
+    for line in ["high", "2026-12-01", "1.10", "docs/login.md"] {
+        assert!(page.contains(line) && brief.contains(line), "{line}\n{page}\n{brief}");
+    }
+    let brief = env.aof_aside(&["brief", &id, "--json"]).success().json();
+    let plan = ["priority", "due", "milestone", "links"].map(|key| brief[key].clone());
+    assert_eq!(json!(plan), json!(["high", "2026-12-01", "1.10", ["docs/login.md"]]));
+    let edits = [
+        "--due",
+        "2026-12-02T09:00:00+01:00",
+        "--link",
+        "https://x.example/1",
+        "--unlink",
+        "docs/login.md",
+        "--unset",
+        "priority",
+        "--unset",
+        "milestone",
+    ];
+    let _ = env.aof(&[&["edit", &id[..]], &edits[..]].concat()).success();
+    let text = env.task_text(&id);
+    assert!(
+        text.contains("due: 2026-12-02T08:00:00Z\n")
+            && text.contains("links:\n  - https://x.example/1\n"),
+        "{text}"
+    );
+    assert!(!text.contains("priority") && !text.contains("milestone"), "{text}");
+    let _ = env.aof(&["edit", &id, "--unset", "due", "--unlink", "https://x.example/1"]).success();
+    assert!(!env.task_text(&id).contains("due:") && !env.task_text(&id).contains("links"));
+    check(&env);
+    let _ = env.aof(&["verify"]).success();
+}
+
+#[test]
+fn a_plan_that_makes_no_sense_is_refused_at_every_door() {
+    let env = TestEnvironment::new();
+    for words in [
+        ["--due", "tomorrow"],
+        ["--due", "2026-02-30"],
+        ["--due", "2026-12-01T10:00"],
+        ["--priority", "urgentest"],
+        ["--milestone", ""],
+        ["--link", " "],
+    ] {
+        let refused = env.aof(&[&["new", "x"], &words[..]].concat()).code(2);
+        assert!(
+            refused.stderr.contains("invalid value") || refused.stderr.contains("value"),
+            "{refused}"
+        );
+    }
+    let _ = env.aof(&["list", "--due-before", "soon"]).code(2);
+    env.write("list.json", r#"[{"title": "a", "due": "tomorrow"}, {"title": "b", "links": [5]}, {"title": "c", "priority": "urgentest"}]"#);
+    assert_snapshot!(env.aof(&["new", "--from", "list.json"]).code(4).stderr, @"
+    error: `list.json` cannot be taken: task 1: `tomorrow` is not a due date; write a day, as in `2026-12-01`, or a time with its zone, as in `2026-12-01T10:00:00Z`; task 2: a link is a text, or an object with `title` and `url`; task 3: `urgentest` is not a priority; known: critical, high, medium, low
+
+    hint: give a list of objects, as in `[{\"title\": \"Add login\", \"tags\": [\"auth\"]}]`
+    ");
+    assert!(env.files("tasks").is_empty());
+    let path = env.hand_made("AOF-abc", "By hand");
+    for line in ["due: tomorrow", "due: 2026-02-30", "due: 2026-12-01T10:00", "links: 5"] {
+        env.write(&path, format!("---\ntitle: By hand\n{line} # when\n---\n"));
+        let refused = env.aof(&["show", "AOF-abc"]).code(6);
+        assert!(refused.stderr.contains("AOF-abc.md:3:"), "{refused}");
+    }
+    assert_snapshot!(env.aof(&["show", "AOF-abc"]).code(6).stderr, @"
+    error: `tasks/AOF-abc.md` cannot be read as a task
+
+    error[wrong_kind]: a link is a URL, a path, or a mapping of `title` and `url`, and this is a number
+     --> tasks/AOF-abc.md:3:8
+      |
+    3 | links: 5 # when
+      |        ^
+
+    hint: mend it there, or bring back what is committed with `git restore --source=HEAD tasks/AOF-abc.md`; `git log -p -- tasks/AOF-abc.md` shows what it said before
+    ");
+    // The words of a person's file are kept, and count as the usual priority.
+    env.write(&path, "---\ntitle: By hand\npriority: urgentest\nmetadata: {priority: high}\n---\n");
+    let _ = env.aof(&["list"]).success();
+    let task = &env.aof(&["list", "--json"]).success().json()["tasks"][0];
+    assert_eq!(task["priority"], "medium");
+    env.write(&path, "---\ntitle: By hand\nmetadata: {priority: high}\n---\n");
+    assert_eq!(env.aof(&["list", "--json"]).success().json()["tasks"][0]["priority"], "high");
+    env.write("project.yaml", "project: {timezone: Mars/Olympus}\n");
+    let refused = env.aof(&["workflow", "validate"]).code(6);
+    assert!(refused.stdout.contains("`Mars/Olympus` is not a time zone"), "{refused}");
+}
+
+#[test]
+fn agents_plan_tasks_and_are_told_of_plans() {
+    let env = TestEnvironment::with_rules(
+        "workflow: {gates: [{id: work, role: dev}]}\n",
+        "roles: {dev: {agents: [agent-7]}}\nagents: {agent-7: {may: [new]}}\n",
+    );
+    let _ = env.new_task(&["Mine", "--due", "2026-03-01", "--link", "plan.md"]);
+    let mut client = McpClient::of(&env, "agent-7");
+    let taken = client.call("aof_task_next", json!({}));
+    let plan = ["due", "links"].map(|key| taken["task"][key].clone());
+    assert_eq!(json!(plan), json!(["2026-03-01", ["plan.md"]]));
+    let made = client.call(
+        "aof_task_create",
+        json!({"title": "Part", "priority": "low", "due": "2026-02-20", "milestone": "v1", "links": ["x.md"]}),
+    );
+    let task = shown(&env, made["task"].as_str().unwrap());
+    let plan = ["priority", "due", "milestone", "links"].map(|key| task[key].clone());
+    assert_eq!(json!(plan), json!(["low", "2026-02-20", "v1", ["x.md"]]));
+    for wrong in [json!({"due": "tomorrow"}), json!({"priority": "urgentest"})] {
+        let mut arguments = json!({"title": "x"});
+        arguments.as_object_mut().unwrap().extend(wrong.as_object().unwrap().clone());
+        let refused = client.refused("aof_task_create", arguments);
+        assert_eq!(refused["error"], "invalid_argument", "{refused}");
+    }
+}
+
+#[test]
+fn lists_are_sorted_and_filtered_by_the_plan() {
+    let env = TestEnvironment::new();
+    let late =
+        env.new_task(&["Late", "--due", "2026-02-15", "--milestone", "v1", "--priority", "low"]);
+    let _ = env.new_task(&["Soon", "--due", "2026-02-16", "--milestone", "v2"]);
+    let _ = env.new_task(&[
+        "Never",
+        "--priority",
+        "critical",
+        "--body",
+        "- [x] a\n* [ ] b\n1. [ ] c\n\n```\n- [ ] code\n```\n",
+    ]);
+    let _ = env.new_task(&["Next", "--due", "2026-02-17T12:00:00Z", "--milestone", "v1"]);
+    assert_eq!(listed(&env, &["--sort", "due"]), ["Late", "Soon", "Next", "Never"]);
+    assert_eq!(listed(&env, &[]), ["Never", "Soon", "Next", "Late"]);
+    assert_eq!(listed(&env, &["--milestone", "v1"]), ["Next", "Late"]);
+    assert_eq!(listed(&env, &["--milestone", "v1", "--milestone", "v2"]).len(), 3);
+    assert_eq!(listed(&env, &["--overdue"]), ["Late"]);
+    assert_eq!(listed(&env, &["--due-before", "2026-02-16"]), ["Late"]);
+    assert_eq!(listed(&env, &["--due-before", "2026-02-17"]), ["Soon", "Late"]);
+    assert_eq!(listed(&env, &["--due-before", "2026-02-17T12:00:01Z"]).len(), 3);
+    let tasks =
+        env.aof_aside(&["list", "--json", "--sort", "due"]).success().json()["tasks"].clone();
+    let facts =
+        |task: &Value| ["due", "overdue", "milestone", "checklist"].map(|key| task[key].clone());
+    assert_eq!(json!(facts(&tasks[0])), json!(["2026-02-15", true, "v1", null]));
+    assert_eq!(json!(facts(&tasks[3])), json!([null, false, null, {"done": 1, "total": 3}]));
+    // The day ends with midnight in the project's time zone, which comes earlier further east.
+    env.pass_minutes(60 * 6);
+    assert_eq!(listed(&env, &["--overdue"]), ["Late"]);
+    env.write(
+        "project.yaml",
+        format!("project: {{timezone: Pacific/Kiritimati}}\n{}", env.read("project.yaml")),
+    );
+    env.commit_all("we moved");
+    assert_eq!(listed(&env, &["--overdue"]), ["Soon", "Late"]);
+    // What has ended is not late.
+    let _ = env.aof(&["cancel", &late, "--reason", "too late"]).success();
+    assert_eq!(listed(&env, &["--overdue", "--all"]), ["Soon"]);
+}
+
+#[test]
+fn work_is_handed_out_by_priority_then_by_due_date_then_by_age() {
+    let env = TestEnvironment::new();
+    let _ = env.new_task(&["Old"]);
+    let _ = env.new_task(&["Later", "--due", "2026-05-02"]);
+    let _ = env.new_task(&["Sooner", "--due", "2026-05-01"]);
+    let _ = env.new_task(&["Urgent", "--meta", "priority=high"]);
+    for expected in ["Urgent", "Sooner", "Later", "Old"] {
+        let next = env.aof(&["next", "--another", "--agent", "agent-7", "--json"]).success().json();
+        assert_eq!(next["title"], expected, "{next}");
+    }
+}
+
+#[test]
+fn conditions_see_the_plan() {
+    let project = "\
+workflow:
+  gates:
+    - {id: work, role: dev}
+    - {id: rush, role: dev, when: \"priority === 'high' && due < '2027'\"}
+    - {id: notes, role: dev, when: \"milestone?.startsWith('v')\"}
+    - {id: end, role: dev}
+";
+    let env = TestEnvironment::with_rules(project, "roles: {dev: {agents: [agent-1, agent-2]}}\n");
+    let plain = env.new_task(&["Plain"]);
+    let planned = env.new_task(&[
+        "Planned",
+        "--due",
+        "2026-12-01",
+        "--milestone",
+        "v1",
+        "--meta",
+        "priority=high",
+    ]);
+    let gate_after = |id: &str| {
+        let _ = env.complete(id, "agent-1").success();
+        shown(&env, id)["gate"]["current"].clone()
+    };
+    assert_eq!(gate_after(&plain), "end");
+    assert_eq!(gate_after(&planned), "rush");
+    // An edit counts from the next step on, and the history stays proven.
+    let _ = env.aof(&["edit", &planned, "--unset", "milestone"]).success();
+    let _ = env.say(&planned, "agent-2", "complete", &[]).success();
+    assert_eq!(shown(&env, &planned)["gate"]["current"], "end");
+    let _ = env.aof(&["verify"]).success();
+    check(&env);
+}
+
+#[test]
+fn a_ready_task_that_waits_for_others_is_shown_as_waiting() {
+    let project = "\
+workflow:
+  gates:
+    - {id: plan, role: dev}
+    - {id: integrate, role: dev, waitFor: children}
+";
+    let env = TestEnvironment::with_rules(project, "roles: {dev: {agents: [agent-1, agent-2]}}\n");
+    let parent = env.new_task(&["Parent"]);
+    let _ = env.complete(&parent, "agent-1").success();
+    let child = env.new_task(&["Child", "--parent", &parent]);
+    let _ = env.new_task(&["After", "--depends", &child]);
+    let mut waiting = listed(&env, &["--status", "waiting"]);
+    waiting.sort();
+    assert_eq!(waiting, ["After", "Parent"]);
+    assert_eq!(listed(&env, &["--status", "ready"]), ["Child"]);
+    assert_eq!(listed(&env, &["--ready"]), ["Child"]);
+    let table = env.aof_aside(&["list"]).success().stdout;
+    assert_eq!(table.matches("waiting").count(), 2, "{table}");
+    for task in env.aof_aside(&["list", "--json"]).success().json()["tasks"].as_array().unwrap() {
+        assert_eq!(task["status"], "ready");
+        let waits_for = if task["title"] == "Child" { json!([]) } else { json!(["AOF-xxxxx"]) };
+        assert_eq!(task["waitingFor"], waits_for, "{task}");
+    }
+    // The archive is asked for what is not active.
+    let _ = env.aof(&["cancel", &child, "--reason", "not needed"]).success();
+    assert_eq!(listed(&env, &["--status", "ready"]), ["Parent"]);
+}
+
+#[test]
+fn mine_tells_what_i_hold_from_what_is_free() {
+    let env = TestEnvironment::new();
+    let _ = env.new_task(&["Held"]);
+    let _ = env.new_task(&["Free"]);
+    let _ = env.aof(&["next", "--agent", "agent-7"]).success();
+    let tasks =
+        env.aof_aside(&["list", "--mine", "--me", "agent-7", "--json"]).success().json()["tasks"]
+            .clone();
+    let table = env.aof_aside(&["list", "--mine", "--me", "agent-7"]).success().stdout;
+    let places = ["yours (1 task)", "Held", "free (1 task)", "Free"].map(|text| table.find(text));
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{table}");
+    let mine: Vec<Value> =
+        tasks.as_array().unwrap().iter().map(|task| json!([task["title"], task["mine"]])).collect();
+    assert_eq!(json!(mine), json!([["Held", true], ["Free", false]]));
+    assert_eq!(
+        env.aof_aside(&["list", "--json"]).success().json()["tasks"][0]["mine"],
+        Value::Null
+    );
+}
+
+#[test]
+fn plans_that_two_branches_changed_are_merged_by_key() {
+    let (env, id) = scene();
+    let _ = env.aof(&["edit", &id, "--link", "a.md", "--due", "2026-12-01"]).success();
+    aside(&env, "side", || {
+        let _ = env.aof(&["edit", &id, "--link", "b.md", "--milestone", "v1"]).success();
+    });
+    let _ = env.aof(&["edit", &id, "--link", "c.md", "--priority", "high"]).success();
+    env.git(&["merge", "-q", "--no-edit", "side"]);
+    let task = shown(&env, &id);
+    assert_eq!(task["links"], json!(["a.md", "c.md", "b.md"]));
+    assert_eq!((&task["milestone"], &task["priority"]), (&json!("v1"), &json!("high")));
+    aside(&env, "other", || {
+        let _ = env.aof(&["edit", &id, "--due", "2026-12-24"]).success();
+    });
+    let _ = env.aof(&["edit", &id, "--due", "2026-12-31"]).success();
+    let merge = env.try_git(&["merge", "-q", "--no-edit", "other"]);
+    assert_eq!(merge.code, Some(1), "{merge}");
+    let text = env.task_text(&id);
+    let conflict = &text[text.find("<<<<<<<").unwrap()..text.find(">>>>>>>").unwrap()];
+    assert!(conflict.contains("due: 2026-12-31") && conflict.contains("due: 2026-12-24"), "{text}");
+    assert!(!conflict.contains("milestone") && !conflict.contains("links"), "{conflict}");
+    env.git(&["merge", "--abort"]);
+    let _ = verified(&env).success();
+}
