@@ -440,6 +440,12 @@ fn show_agents(output: Output, wired: &WiredAgents, mode: DryRun) {
         let path = cyan(format!("{:<21}", inert(file.path.as_str())));
         output.line(format!("  {path}  {}{fate}", file.file.what()));
     }
+    if let Some(agent) = &wired.agent {
+        output.line(format!(
+            "clients act as {}, unless `AOF_AGENT` names another agent; two sessions under one name are one agent",
+            cyan(agent)
+        ));
+    }
     if mode == DryRun::Yes {
         wired.files.iter().for_each(|file| show_change(output, file));
     }
