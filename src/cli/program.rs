@@ -1,5 +1,7 @@
 //! The command line as a whole: its commands, their list in `--help`, how it is parsed, and usage errors.
 
+mod completion;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -7,7 +9,6 @@ use anstream::ColorChoice;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use clap_complete::Shell;
 
 use super::agents::{mcp, run};
 use super::arguments::{AGENT, Global};
@@ -70,7 +71,7 @@ enum TopCommand {
     Task(task::command::TaskCommand),
     /// Print the JSON Schema of a kind of file
     Schema(SchemaArgs),
-    /// Print completions for a shell
+    /// Print the script that makes a shell complete commands, ids and names
     Completions(CompletionsArgs),
     /// Print the manual page, or write one for each command into a folder
     Man(ManArgs),
@@ -126,6 +127,9 @@ enum TopCommand {
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
+    if completion::answer(Cli::command) {
+        return ExitCode::SUCCESS;
+    }
     let words: Vec<_> = std::env::args_os().collect();
     // Only a help page needs the list of commands, so the command line is built without it first.
     let parsed = Cli::command()
@@ -151,7 +155,7 @@ pub fn main() -> ExitCode {
             task::command::run(&session, &command)
         }
         Some(TopCommand::Schema(args)) => Ok(schema(&session, &args)),
-        Some(TopCommand::Completions(args)) => Ok(completions(&session, &args, command())),
+        Some(TopCommand::Completions(args)) => Ok(completions(&session, &args)),
         Some(TopCommand::Man(args)) => man(&session, &args, command()),
         Some(TopCommand::Why(args)) => why::run(&session, &args),
         Some(TopCommand::Watch(args)) => run_watch(&session, &args),
@@ -342,12 +346,15 @@ fn command_list(command: &clap::Command, groups: &[HelpGroup]) -> String {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  aof completions bash > ~/.local/share/bash-completion/completions/aof
-  aof completions zsh > ~/.zfunc/_aof
-  aof completions fish > ~/.config/fish/completions/aof.fish")]
+  eval \"$(aof completions bash)\"     in ~/.bashrc
+  eval \"$(aof completions zsh)\"      in ~/.zshrc, after `compinit`
+  aof completions fish | source      in ~/.config/fish/config.fish
+
+The shell then asks `aof`, which offers ids with titles, gates, roles, agents, outcomes and tags of the project.")]
 pub(crate) struct CompletionsArgs {
     /// The shell
-    shell: Shell,
+    #[arg(value_parser = completion::shell())]
+    shell: String,
 }
 
 #[derive(Debug, clap::Args)]
@@ -369,18 +376,12 @@ pub(crate) struct SchemaArgs {
     kind: Schema,
 }
 
-/// Prints completions; `command` is the whole command line, here and in `man`.
-pub(crate) fn completions(
-    session: &Session,
-    args: &CompletionsArgs,
-    mut command: clap::Command,
-) -> ExitCode {
-    let mut text = Vec::new();
-    clap_complete::generate(args.shell, &mut command, "aof", &mut text);
-    session.output.print(&String::from_utf8_lossy(&text));
+fn completions(session: &Session, args: &CompletionsArgs) -> ExitCode {
+    session.output.print(&completion::registration(&args.shell));
     ExitCode::SUCCESS
 }
 
+/// Prints manual pages; `command` is the whole command line.
 pub(crate) fn man(session: &Session, args: &ManArgs, command: clap::Command) -> CliResult {
     let Some(folder) = &args.folder else {
         let mut page = Vec::new();

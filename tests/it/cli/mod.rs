@@ -5,6 +5,7 @@ mod lists;
 mod local_times;
 mod printed_commands;
 mod search;
+mod shell_completion;
 mod task_ids;
 mod usage;
 mod verbs;
