@@ -2,7 +2,7 @@
 //! folder is read or written, and no process outlives the demo.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, ErrorKind};
+use std::io::{BufRead, BufReader, ErrorKind, IsTerminal};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::cli::{CliError, CliResult, Output, Session, bold, cyan, green, red, yellow};
+use crate::cli::{CliError, CliResult, Output, Session, bold, green, red, wrapped, yellow};
 use crate::domain::TaskId;
 use crate::files::printable::inert;
 use crate::git::GitError;
@@ -22,78 +22,134 @@ use crate::storage::lock::is_watched;
 /// How long the watcher may take with one file.
 const GATE_PATIENCE: Duration = Duration::from_secs(15);
 
+/// How long a person at a terminal gets to read a step, and a scene.
+const STEP: Duration = Duration::from_millis(700);
+const SCENE: Duration = Duration::from_millis(2500);
+
+const TRY: &str = "\
+aof init              begin a project here, with a first task
+aof new \"Add login\"   create a task
+aof next              claim your next task, and read what to do";
+
+/// The most columns of a line.
+const WIDTH: usize = 80;
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct DemoArgs {
     /// Keep the project, and say where it is
     #[arg(long)]
     keep: bool,
+    /// Show all of it at once
+    #[arg(long)]
+    fast: bool,
 }
 
 pub(crate) fn run_demo(session: &Session, args: &DemoArgs) -> CliResult {
-    let output = session.output;
+    let is_paced = !args.fast && std::io::stdout().is_terminal();
+    let narrator = Narrator { output: session.output, is_paced };
     let mut stage = DemoStage::build()?;
-    let played = play(output, &mut stage);
+    let played = play(&narrator, &mut stage);
     let kept = args.keep.then(|| stage.keep());
     played?;
+    narrator.scene("Now yours");
+    narrator.lines(TRY);
     match kept {
-        Some(folder) => output.line(format!("\nThe project is in {}", folder.display())),
-        None => output
-            .line("\nThe project is gone again; `aof demo --keep` leaves it for you to look at."),
+        Some(folder) => narrator.output.line(format!("The demo is in {}", folder.display())),
+        None => narrator.output.line("The demo is gone; `aof demo --keep` leaves it to look at."),
     }
-    output.line("Start your own with `aof init`.");
     Ok(ExitCode::SUCCESS)
 }
 
-fn play(output: Output, stage: &mut DemoStage) -> CliResult<()> {
-    let heading = |text: &str| output.line(format!("\n{}", bold(text)));
-    let print = |text: &str| {
-        let lines = text.trim_end().lines();
-        lines.for_each(|line| output.line(format!("    {}", inert(line)).trim_end()));
-    };
-    heading("A project: the gates of its workflow, committed");
-    print("implement -> docs (if tagged `docs`) -> code-review (may reject) -> approve (a person)");
-    heading("Two tasks");
-    let login = new_task(output, stage, "Add a login form", &[])?;
-    let guide = new_task(output, stage, "Explain the login in the guide", &["--tag", "docs"])?;
+/// Prints lines that fit a terminal of 80 columns, as fast as a person reads.
+struct Narrator {
+    output: Output,
+    is_paced: bool,
+}
 
-    heading("A watcher, and agents that drop completion files into `.aof/inbox/`");
+impl Narrator {
+    fn pause(&self, time: Duration) {
+        if self.is_paced {
+            thread::sleep(time);
+        }
+    }
+
+    fn scene(&self, title: &str) {
+        self.pause(SCENE);
+        self.output.line(format!("\n{}", bold(hung(0, title))));
+    }
+
+    fn lines(&self, text: &str) {
+        for line in text.trim_end().lines() {
+            self.output.line(format!("    {}", hung(4, &inert(line))).trim_end());
+        }
+    }
+
+    fn says(&self, agent: &str, text: &str) {
+        self.pause(STEP);
+        // The name is padded to the width of the longest one.
+        self.output.line(format!("    {} {}", bold(format!("{agent:<11}")), hung(16, text)));
+    }
+}
+
+/// Returns the text in lines that begin `indent` columns from the left, but for the first.
+fn hung(indent: usize, text: &str) -> String {
+    wrapped(text, WIDTH - indent).join(&below(indent))
+}
+
+fn below(indent: usize) -> String {
+    format!("\n{}", " ".repeat(indent))
+}
+
+fn play(narrator: &Narrator, stage: &mut DemoStage) -> CliResult<()> {
+    narrator.scene("A project: four gates, committed");
+    narrator.lines("implement -> docs (if tagged `docs`) -> code-review -> approve (by a person)");
+    let login = new_task(stage, "Add a login form", &[])?;
+    let guide = new_task(stage, "Explain the login in the guide", &["--tag", "docs"])?;
     let events = stage.start_watcher()?;
-    for turn in turns(&login, &guide) {
-        output.line(format!("    {} drops `{}`: {}", speaker(turn.agent), turn.file, turn.does));
-        stage.drop_file(turn.file, &turn.text)?;
-        output.line(format!("      {}", answer(stage, &events, &turn)?));
+
+    narrator.scene(&format!("{login}: Add a login form. Agents drop files, a watcher takes them"));
+    for turn in turns_of_login(&login) {
+        take(narrator, stage, &events, &turn)?;
     }
     let (person, summary) = ("human-alice", "Tried it; ship it");
-    let words = ["task", "complete", login.as_str(), "-o", "complete", "-s", summary];
-    let typed = format!("aof task complete {login} -o complete -s \"{summary}\"");
-    output.line(format!("    {} `{typed}`", speaker(person)));
+    let words = ["complete", login.as_str(), "-o", "complete", "-s", summary];
+    narrator.says(person, &format!("`aof complete {login} -o complete -s \"{summary}\"`"));
     let printed = stage.aof(Some(person), &words)?;
-    output.line(format!("      {}", green(printed.lines().next().unwrap_or_default())));
+    let answer = printed.lines().next().unwrap_or_default();
+    narrator.output.line(format!("      {}", green(inert(answer))));
+
+    narrator.scene(&format!("{guide}: Explain the login. Its tag leads it through docs"));
+    for turn in turns_of_guide(&guide) {
+        take(narrator, stage, &events, &turn)?;
+    }
     stage.stop_watcher();
 
-    heading("The log of git: every transition is a commit");
-    print(&stage.git(&["log", "--oneline", "tasks/"])?);
-    heading(&format!("One task's history: `aof task history {login}`"));
-    print(&stage.aof(None, &["task", "history", login.as_str()])?);
-    heading("One transition, as git shows it: the rejection");
+    narrator.scene("Every step is a commit");
+    let subject = format!("--grep=^{login}:");
+    narrator.lines(&stage.git(&["log", "--format=%h %s", &subject, "tasks/"])?);
+    narrator.scene("What the reviewer wanted, in the log of git");
     let rejection = format!("--grep=^{login}: code-review -> implement");
-    let commit = stage.git(&["log", "--format=%h", &rejection, "tasks/"])?;
-    let format = "--format=commit %h by %an%n%n%w(0,4,4)%B";
-    print(&stage.git(&["show", format, commit.trim()])?);
+    narrator.lines(&stage.git(&["log", "--format=by %an%n%n%B", &rejection, "tasks/"])?);
     Ok(())
 }
 
-/// Returns the agent's name, padded to the width of the longest one.
-fn speaker(agent: &str) -> String {
-    bold(format!("{agent:<12}"))
+fn new_task(stage: &DemoStage, title: &str, more: &[&str]) -> CliResult<TaskId> {
+    let made = stage.aof(None, &[&["--json", "new", title], more].concat())?;
+    let value: Value = serde_json::from_str(&made).unwrap_or_default();
+    Ok(value["id"].as_str().unwrap_or_default().parse()?)
 }
 
-fn new_task(output: Output, stage: &DemoStage, title: &str, more: &[&str]) -> CliResult<TaskId> {
-    let made = stage.aof(None, &[&["--json", "task", "new", title], more].concat())?;
-    let value: Value = serde_json::from_str(&made).unwrap_or_default();
-    let id = value["id"].as_str().unwrap_or_default().parse()?;
-    output.line(format!("    {}  {title}", cyan(&id)));
-    Ok(id)
+/// Drops the file of a turn, and prints what the watcher answers.
+fn take(
+    narrator: &Narrator,
+    stage: &DemoStage,
+    events: &Receiver<Value>,
+    turn: &DemoTurn,
+) -> CliResult<()> {
+    narrator.says(turn.agent, &format!("drops `{}`: {}", turn.file, turn.does));
+    stage.drop_file(turn.file, &turn.text)?;
+    narrator.output.line(format!("      {}", answer(stage, events, turn)?));
+    Ok(())
 }
 
 /// Waits until the watcher has accepted or refused the file, and returns its answer.
@@ -106,18 +162,18 @@ fn answer(stage: &DemoStage, events: &Receiver<Value>, turn: &DemoTurn) -> CliRe
             continue;
         }
         let text = |value: &Value| inert(value.as_str().unwrap_or_default());
-        let message = text(&event["reason"]["message"]);
         match event["event"].as_str() {
             Some("completed") => {
-                let (task, from, outcome) = (&event["task"], &event["from"], &event["outcome"]);
+                let (from, outcome) = (&event["from"], &event["outcome"]);
                 let to = event["gate"].as_str().map_or_else(|| "end".to_owned(), inert);
-                let line = format!("{}  {} -> {to} ({})", text(task), text(from), text(outcome));
+                let line = format!("{} -> {to} ({})", text(from), text(outcome));
                 return Ok(if outcome == "needs_review" { yellow(line) } else { green(line) });
             }
             Some("refused") => {
-                let lines = message.lines().filter(|line| !line.trim().is_empty()).take(4);
-                let lines = lines.collect::<Vec<_>>().join("\n               ");
-                return Ok(format!("{} {lines}", red("refused:")));
+                let message = text(&event["reason"]["message"]);
+                let lines = message.lines().filter(|line| !line.trim().is_empty()).take(3);
+                let lines: Vec<String> = lines.map(|line| hung(15, line.trim())).collect();
+                return Ok(format!("{} {}", red("refused:"), lines.join(&below(15))));
             }
             _ => {}
         }
@@ -163,14 +219,14 @@ struct DemoTurn {
     text: String,
 }
 
-/// Returns the files in the order in which they are dropped.
-fn turns(login: &TaskId, guide: &TaskId) -> Vec<DemoTurn> {
-    let yaml = |agent, file, task: &TaskId, summary| DemoTurn {
-        agent,
-        file,
-        does: "`complete`, as YAML",
-        text: format!("task: {task}\nagent: {agent}\noutcome: complete\nsummary: {summary}\n"),
-    };
+fn yaml(agent: &'static str, file: &'static str, task: &TaskId, summary: &str) -> DemoTurn {
+    let does = "`complete`, as YAML";
+    let text = format!("task: {task}\nagent: {agent}\noutcome: complete\nsummary: {summary}\n");
+    DemoTurn { agent, file, does, text }
+}
+
+/// Returns the files about the login in the order in which they are dropped. The review sends it back once.
+fn turns_of_login(login: &TaskId) -> Vec<DemoTurn> {
     let json = |file, does, outcome, summary: &str, blockers: &[&str]| {
         let text = json!({"task": login, "agent": "agent-3", "outcome": outcome, "summary": summary, "blockers": blockers});
         DemoTurn { agent: "agent-3", file, does, text: text.to_string() }
@@ -178,27 +234,30 @@ fn turns(login: &TaskId, guide: &TaskId) -> Vec<DemoTurn> {
     let again =
         yaml("agent-7", "login-again.md", login, "Five attempts, then a pause; the test is there");
     let work = "A sixth attempt within a minute is answered with a pause of a minute.";
-    let (review, why) = (
-        "`needs_review` with what has to be fixed, as JSON",
-        "Passwords can be guessed without end",
-    );
+    let (review, why) =
+        ("`needs_review`, and what has to be fixed", "Passwords can be guessed without end");
     let blockers =
         ["Limit the attempts in login.rs to five a minute", "Add a test of the sixth attempt"];
     let (unknown, read) =
         ("`approved`, which this gate does not know", "`complete`, having read the reason");
     vec![
         yaml("agent-7", "login.yaml", login, "Form, session cookie, six tests"),
-        yaml("agent-7", "guide.yaml", guide, "The login can be explained now"),
-        yaml("agent-5", "guide-text.yaml", guide, "A page with two pictures"),
         json("review.json", review, "needs_review", why, &blockers),
-        yaml("agent-3", "guide-review.yaml", guide, "Reads well"),
         DemoTurn {
-            does: "`complete`, as Markdown with the work below",
+            does: "`complete`, as Markdown with the work",
             text: format!("---\n{}---\n{work}\n", again.text),
             ..again
         },
         json("verdict.json", unknown, "approved", "Good now", &[]),
         json("verdict-again.json", read, "complete", "Good now", &[]),
+    ]
+}
+
+fn turns_of_guide(guide: &TaskId) -> Vec<DemoTurn> {
+    vec![
+        yaml("agent-7", "guide.yaml", guide, "The login can be explained now"),
+        yaml("agent-5", "guide-text.yaml", guide, "A page with two pictures"),
+        yaml("agent-3", "guide-review.yaml", guide, "Reads well"),
     ]
 }
 

@@ -107,6 +107,13 @@ impl CliError {
             return Some(format!("  {command}"));
         }
         let example = refusal.example()?;
+        // These take the blockers alone.
+        if matches!(command.split(' ').nth(1), Some("reject" | "block")) {
+            let blockers = example["blockers"].as_array().into_iter().flatten();
+            return Some(
+                blockers.fold(format!("  {command}"), |text, blocker| format!("{text} {blocker}")),
+            );
+        }
         let mut text = format!("  {command} --outcome {}", example["outcome"].as_str()?);
         text.push_str(&format!(" \\\n    --summary {}", example["summary"]));
         for blocker in example["blockers"].as_array().into_iter().flatten() {

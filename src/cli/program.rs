@@ -1,5 +1,7 @@
 //! The command line as a whole: its commands, their list in `--help`, how it is parsed, and usage errors.
 
+mod completion;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -7,7 +9,6 @@ use anstream::ColorChoice;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use clap_complete::Shell;
 
 use super::agents::{mcp, run};
 use super::arguments::{AGENT, Global};
@@ -70,7 +71,7 @@ enum TopCommand {
     Task(task::command::TaskCommand),
     /// Print the JSON Schema of a kind of file
     Schema(SchemaArgs),
-    /// Print completions for a shell
+    /// Print the script that makes a shell complete commands, ids and names
     Completions(CompletionsArgs),
     /// Print the manual page, or write one for each command into a folder
     Man(ManArgs),
@@ -126,6 +127,9 @@ enum TopCommand {
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
+    if completion::answer(Cli::command) {
+        return ExitCode::SUCCESS;
+    }
     let words: Vec<_> = std::env::args_os().collect();
     // Only a help page needs the list of commands, so the command line is built without it first.
     let parsed = Cli::command()
@@ -134,7 +138,10 @@ pub fn main() -> ExitCode {
         .and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {
         Ok(cli) => cli,
-        Err(error) => return print_usage_error(&name_agent_variable(error).format(&mut command())),
+        Err(error) => {
+            let error = point_to_command(name_agent_variable(error));
+            return print_usage_error(&error.format(&mut command()));
+        }
     };
     let session = Session::new(cli.global);
     let outcome = match cli.command {
@@ -148,7 +155,7 @@ pub fn main() -> ExitCode {
             task::command::run(&session, &command)
         }
         Some(TopCommand::Schema(args)) => Ok(schema(&session, &args)),
-        Some(TopCommand::Completions(args)) => Ok(completions(&session, &args, command())),
+        Some(TopCommand::Completions(args)) => Ok(completions(&session, &args)),
         Some(TopCommand::Man(args)) => man(&session, &args, command()),
         Some(TopCommand::Why(args)) => why::run(&session, &args),
         Some(TopCommand::Watch(args)) => run_watch(&session, &args),
@@ -203,6 +210,60 @@ fn name_agent_variable(mut error: clap::Error) -> clap::Error {
     error
 }
 
+/// Words that people try, and the commands that do what they mean.
+const OTHER_WORDS: &[(&str, &str)] = &[
+    ("done finish submit", "`aof complete ID` ends the work at a task's gate"),
+    ("close resolve", "`aof complete ID` ends the work at a task's gate, `aof cancel ID` the task"),
+    ("lgtm accept pass", "`aof approve ID` passes a task on"),
+    ("deny decline fail", "`aof reject ID TEXT` sends a task back"),
+    ("start begin take pick", "`aof next` claims your next task, `aof claim ID` a certain one"),
+    ("stop pause wait", "`aof hold ID --reason TEXT` holds a task, `aof release ID` gives it back"),
+    ("add create", "`aof new TITLE` creates a task"),
+    ("delete remove rm", "`aof cancel ID --reason TEXT` ends a task; none is deleted"),
+    (
+        "move mv goto",
+        "outcomes move a task, see `aof why ID`; `aof override` moves it against the rules",
+    ),
+    (
+        "ready todo board backlog mine",
+        "`aof list --ready` lists what can be worked on, `aof list --mine` yours",
+    ),
+    ("get view cat open", "`aof show ID` shows a task"),
+    ("update set rename tag", "`aof edit ID` changes a task"),
+    ("give delegate", "`aof assign ID AGENT` gives a task to an agent"),
+    ("revert rollback", "`aof undo ID` takes your last step back"),
+    (
+        "config settings",
+        "project.yaml, org.yaml and workflows/ are the settings: edit and commit them",
+    ),
+    ("validate lint check", "`aof workflow validate` checks the rules, `aof doctor` the project"),
+    ("graph", "`aof workflow graph` draws a workflow"),
+    ("agents roles users whoami", "`aof org show` shows who is in which role"),
+    ("push pull fetch", "`aof sync` syncs with the remote"),
+    ("serve server", "`aof mcp` serves agents, `aof watch` reacts to files"),
+];
+
+/// Returns the error; where a word is no command but people expect it, it names the right one.
+fn point_to_command(mut error: clap::Error) -> clap::Error {
+    let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
+    let word = match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(word)) => word.to_lowercase(),
+        _ => String::new(),
+    };
+    let is_of_tasks = ["aof [", "aof task ["].iter().any(|top| usage.contains(top));
+    let other = OTHER_WORDS.iter().filter(|_| is_of_tasks);
+    let other = other.copied().find(|(words, _)| words.split(' ').any(|own| own == word));
+    let is_log = error.kind() == ErrorKind::MissingRequiredArgument && usage.contains("history ");
+    let tip = match other {
+        Some((_, tip)) => tip,
+        None if is_log => "`aof events` shows what happened to all tasks",
+        None => return error,
+    };
+    error.remove(ContextKind::SuggestedSubcommand);
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    error
+}
+
 /// Prints a usage error, or the requested help. Returns the exit code.
 fn print_usage_error(error: &clap::Error) -> ExitCode {
     let _ = error.print();
@@ -238,13 +299,14 @@ const TOP: &[HelpGroup] = &[
 
 /// The commands for tasks that people need daily; the description of `task` names the others.
 const DAILY: &[&str] = &[
-    "new", "list", "search", "show", "why", "history", "edit", "comment", "next", "complete",
-    "release", "task",
+    "new", "list", "search", "show", "why", "history", "edit", "comment", "next", "claim",
+    "release", "complete", "approve", "reject", "block", "decide", "undo", "task",
 ];
 
 const TASK: &[HelpGroup] = &[
     ("Write", &["new", "edit", "comment"]),
-    ("Work", &["next", "brief", "complete", "sign", "renew", "release"]),
+    ("Work", &["next", "claim", "brief", "complete", "block", "sign", "renew", "release"]),
+    ("Decide", &["decide", "approve", "reject", "undo"]),
     ("Look", &["list", "search", "show", "history", "test"]),
     ("Step in", &["assign", "hold", "unblock", "cancel", "reopen", "override"]),
 ];
@@ -284,12 +346,15 @@ fn command_list(command: &clap::Command, groups: &[HelpGroup]) -> String {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  aof completions bash > ~/.local/share/bash-completion/completions/aof
-  aof completions zsh > ~/.zfunc/_aof
-  aof completions fish > ~/.config/fish/completions/aof.fish")]
+  eval \"$(aof completions bash)\"     in ~/.bashrc
+  eval \"$(aof completions zsh)\"      in ~/.zshrc, after `compinit`
+  aof completions fish | source      in ~/.config/fish/config.fish
+
+The shell then asks `aof`, which offers ids with titles, gates, roles, agents, outcomes and tags of the project.")]
 pub(crate) struct CompletionsArgs {
     /// The shell
-    shell: Shell,
+    #[arg(value_parser = completion::shell())]
+    shell: String,
 }
 
 #[derive(Debug, clap::Args)]
@@ -311,18 +376,12 @@ pub(crate) struct SchemaArgs {
     kind: Schema,
 }
 
-/// Prints completions; `command` is the whole command line, here and in `man`.
-pub(crate) fn completions(
-    session: &Session,
-    args: &CompletionsArgs,
-    mut command: clap::Command,
-) -> ExitCode {
-    let mut text = Vec::new();
-    clap_complete::generate(args.shell, &mut command, "aof", &mut text);
-    session.output.print(&String::from_utf8_lossy(&text));
+fn completions(session: &Session, args: &CompletionsArgs) -> ExitCode {
+    session.output.print(&completion::registration(&args.shell));
     ExitCode::SUCCESS
 }
 
+/// Prints manual pages; `command` is the whole command line.
 pub(crate) fn man(session: &Session, args: &ManArgs, command: clap::Command) -> CliResult {
     let Some(folder) = &args.folder else {
         let mut page = Vec::new();

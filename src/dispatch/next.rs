@@ -1,7 +1,6 @@
 //! The next task of an agent: the one it holds, else the most urgent one that it may take, which is then claimed.
 
-use super::claim::try_claim;
-use super::claim::{is_shared, sync_first};
+use super::claim::{claim, is_shared, sync_first, try_claim};
 use super::workplaces::{held_by, waiting};
 use crate::domain::{AgentId, RoleId, Ticket, listed};
 use crate::project::active_rules::InForce;
@@ -166,6 +165,26 @@ fn search(
     let own = |of: &RoleId| roles.contains(of) || role.is_none() && rules.is_open(of);
     let waiting = headers().filter(|header| header.roles().any(own)).count();
     Ok(Next::Nothing { roles, waiting })
+}
+
+/// Claims the named task for the agent, unless that has as many as it may.
+pub(crate) fn claim_named(
+    workspace: &Workspace,
+    in_force: &InForce,
+    ticket: &Ticket,
+    agent: &AgentId,
+    dry_run: DryRun,
+) -> Result<Changed, ProjectError> {
+    let limit = in_force.rules.org.agent(agent).and_then(|known| known.max_tasks);
+    if limit.is_some() {
+        let held = claimed(workspace, in_force, agent, None).into_iter().map(|own| own.ticket);
+        let held: Vec<Ticket> = held.collect();
+        // A task that the agent has already takes no more room.
+        if held.iter().all(|own| own.task != ticket.task) {
+            ensure_room(limit, agent, &held)?;
+        }
+    }
+    claim(workspace, ticket, agent, dry_run)
 }
 
 /// Fails if the agent may hold no more tasks.

@@ -417,7 +417,7 @@ mod tests {
             let task = &created.first.after.task;
             let first = &created.rules.project.workflows[0].gates[0];
             assert_eq!(task.gate.as_ref().map(|open| &open.current), Some(&first.id));
-            assert!(created.first.after.body().contains(&format!("aof task complete {}", task.id)));
+            assert!(created.first.after.body().contains(&format!("aof complete {}", task.id)));
             let committed: Vec<&str> = created.committed.iter().map(ProjectPath::as_str).collect();
             assert_eq!(committed, ["project.yaml", "org.yaml", &format!("tasks/{}.md", task.id)]);
             let message = &write.versions[0].message;

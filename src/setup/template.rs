@@ -435,7 +435,10 @@ mod tests {
         let founder = Founder::new("Ada", "ada@garden.example");
         for template in Template::ALL {
             let task = template.first_task(&id, &founder);
-            assert!(task.body.contains("aof task complete AOF-7qk --"), "{}", task.body);
+            assert!(task.body.contains("aof complete AOF-7qk --"), "{}", task.body);
+            let prose = task.body.lines().filter(|line| !line.starts_with("       "));
+            let widest = prose.map(str::len).max();
+            assert!(widest <= Some(80), "{}", task.body);
             let configuration = loaded(*template, "Garden", &founder);
             let first = &configuration.project.workflows[0].gates[0];
             assert!(task.body.contains(&format!("the gate `{}`", first.id)));

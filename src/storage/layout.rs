@@ -1,6 +1,7 @@
 //! Where the files of a project are. Computes paths, and sets up `.aof/`.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -46,17 +47,24 @@ pub struct Paths {
     root: PathBuf,
     /// Whether completions are dropped there.
     has_inbox: bool,
+    /// Whether nothing may be written into `.aof/`.
+    is_read_only: bool,
 }
 
 impl Paths {
     /// Returns the paths of the project in that folder.
     pub(crate) fn at(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), has_inbox: true }
+        Self { root: root.into(), has_inbox: true, is_read_only: false }
     }
 
     /// Returns the paths of the checkout that encloses a project on its own branch. It gets no inbox, since nobody would read it.
     pub(crate) fn of_checkout(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), has_inbox: false }
+        Self { root: root.into(), has_inbox: false, is_read_only: false }
+    }
+
+    /// Returns the same paths for a command that must leave `.aof/` as it is.
+    pub(crate) fn read_only(&self) -> Self {
+        Self { is_read_only: true, ..self.clone() }
     }
 
     /// Finds the project of a folder: the nearest ancestor with `project.yaml` or `.aof/`. The search ends at the root of the git
@@ -126,6 +134,10 @@ impl Paths {
 
     /// Creates `.aof/` with its `.gitignore`, inbox, refused folder and schemas, as far as they are missing, and opens it.
     pub(crate) fn prepare_local(&self) -> Result<Folder, StoreError> {
+        if self.is_read_only {
+            let cause = ErrorKind::ReadOnlyFilesystem;
+            return Err(StoreError::io("write into", &self.local(), cause));
+        }
         self.hide_branch();
         let local = self.hide_local()?;
         for folder in [INBOX, TAKEN, REFUSED].into_iter().filter(|_| self.has_inbox) {

@@ -1,6 +1,6 @@
 //! Claims, releases, holds, cancellations and the like: each function carries out one act of the engine.
 
-use crate::domain::{AgentId, GateId, Status, Ticket};
+use crate::domain::{AgentId, Ending, GateId, Status, Task, Ticket, Visit};
 use crate::git::Person;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -162,6 +162,93 @@ pub(crate) fn override_to(
         let (to, reason) = (to.clone(), reason.to_owned());
         Act::Override { by, to, reason }
     })
+}
+
+/// Takes the last step of the actor back: the task returns to the gate that it left. Fails where something followed.
+pub(crate) fn undo(
+    workspace: &Workspace,
+    ticket: &Ticket,
+    agent: Option<&AgentId>,
+    reason: Option<&str>,
+    dry_run: DryRun,
+) -> Result<Changed, ProjectError> {
+    refuse_branch(ticket, "undo")?;
+    change(workspace, &ticket.task, dry_run, &mut |state| {
+        let (task, org) = (&state.file.task, &state.in_force.rules.org);
+        let by = actor(workspace, org, agent);
+        let mut done = own_last_step(task, by.agent())?;
+        if let Some(reason) = reason {
+            done.push_str(&format!("; {reason}"));
+        }
+        let last = &task.history[last_step(task)];
+        let (to, reason) = (last.gate.clone(), done);
+        let author = actor_author(workspace, org, &by)?;
+        let act = match task.status {
+            Status::Blocked if last.stays() => {
+                Act::Unblock { by, branch: None, reason: Some(reason) }
+            }
+            status if status.is_finished() => Act::Reopen { by, to, reason },
+            _ => Act::Override { by, to, reason },
+        };
+        decide_act(workspace, state, &act, author)
+    })
+}
+
+/// Where the reason of an undo begins.
+const UNDONE: &str = "undone: ";
+
+/// Returns the place of the last entry of the history that no gate made by itself; 0 if there is none.
+fn last_step(task: &Task) -> usize {
+    let by_itself = |visit: &Visit| visit.role.is_none() && visit.agent.is_none();
+    task.history.iter().rposition(|visit| !by_itself(visit)).unwrap_or_default()
+}
+
+/// Returns what undoing the agent's last step says. Fails where the last step is none of the agent's, or something followed.
+fn own_last_step(task: &Task, agent: Option<&AgentId>) -> Result<String, ProjectError> {
+    let id = &task.id;
+    let verb = if task.gate.is_some() { "override" } else { "reopen" };
+    let refuse = |problem: String| {
+        let fix = format!(
+            "`aof task {verb} {id} --to GATE --reason TEXT` moves the task, for whoever may; `aof task history {id}` shows its steps"
+        );
+        Err(ProjectError::Unfit { code: "cannot_undo", problem, fix })
+    };
+    let Some(last) = task.history.get(last_step(task)) else {
+        return refuse(format!("nothing was completed at {id} yet"));
+    };
+    if last.summary.starts_with(UNDONE) {
+        return refuse(format!("the last step of {id} is undone already"));
+    }
+    let step = format!("{} at {}", last.outcome, last.station());
+    match (&last.agent, agent) {
+        (_, None) => {
+            return refuse(
+                "org.yaml has no agent with the email of git's user, so no step is yours"
+                    .to_owned(),
+            );
+        }
+        (Some(by), Some(agent)) if by == agent => {}
+        (Some(by), _) => return refuse(format!("the last step of {id}, {step}, is one of `{by}`")),
+        (None, _) => {
+            return refuse(format!("the last step of {id}, {step}, is one of nobody in org.yaml"));
+        }
+    }
+    if !matches!(last.outcome, Ending::Completed(_) | Ending::Cancelled) {
+        return refuse(format!("the last step of {id} is no completion: {step}"));
+    }
+    if last.branch.is_some() || last.item.is_some() {
+        return refuse(format!("the last step of {id}, {step}, is one of several at that gate"));
+    }
+    let open = task.gate.iter().flat_map(|open| &open.branches);
+    let mut holders = open.filter_map(|branch| branch.agent.as_ref()).chain(&task.routing.agent);
+    if let Some(holder) = holders.find(|holder| Some(*holder) != agent) {
+        return refuse(format!("`{holder}` has claimed {id} since"));
+    }
+    let is_held = task.gate.as_ref().is_some_and(|open| open.held.is_some());
+    if is_held || last.stays() && task.status != Status::Blocked {
+        return refuse(format!("somebody held {id} or let it go on since {step}"));
+    }
+    Ok(format!("{UNDONE}{step}"))
 }
 
 /// Refuses a ticket that names a branch: the act is about the whole task.

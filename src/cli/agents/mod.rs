@@ -1,6 +1,5 @@
 //! Commands that start agents or serve them.
 
-pub(crate) mod approval;
 pub(crate) mod mcp;
 pub(crate) mod report;
 pub(crate) mod run;

@@ -11,11 +11,11 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 
-use super::approval;
 use crate::agents::runner::{
     Audience, PersonQuestion, RunEvent, RunOutcome, RunSummary, RunTarget, StartedAttempt,
     WaitReason, WaitingWork,
 };
+use crate::cli::task::approval::{self, PersonReply};
 use crate::cli::{
     CliResult, Output, Session, counted, cyan, dim, green, json_line, length, merged, red, yellow,
 };
@@ -352,10 +352,14 @@ impl Audience for RunView {
 
     fn decide(&mut self, asked: &PersonQuestion<'_>) -> Option<Completion> {
         let (person, root) = self.person.as_ref()?;
-        let ask = || approval::ask(self.output, person, root, asked, &self.stop);
-        match &self.live {
+        let ask = || approval::ask(self.output, person, root, asked, None, &self.stop);
+        let reply = match &self.live {
             Some(live) => live.all.suspend(ask),
             None => ask(),
+        };
+        match reply {
+            PersonReply::Completion(completion) => Some(*completion),
+            PersonReply::Later | PersonReply::Ended => None,
         }
     }
 }

@@ -133,6 +133,14 @@ pub(crate) fn reopen(session: &Session, args: &MoveArgs) -> CliResult {
     })
 }
 
+pub(crate) fn undo(session: &Session, args: &ReasonArgs) -> CliResult {
+    let reason = args.reason.as_deref();
+    act(session, "undo", &args.action, |workspace, ticket, by, mode| {
+        let changed = actions::undo(workspace, ticket, by, reason, mode)?;
+        Ok((format!("{} (undone)", gates_passed(&changed)).trim().to_owned(), changed))
+    })
+}
+
 pub(crate) fn override_to(session: &Session, args: &MoveArgs) -> CliResult {
     act(session, "task override", &args.action, |workspace, ticket, by, mode| {
         let changed = actions::override_to(workspace, ticket, by, &args.to, &args.reason, mode)?;

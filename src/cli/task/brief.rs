@@ -16,7 +16,7 @@ use crate::files::task_file::{Origin, TaskFile};
 use crate::project::rule_lookup::check_agent;
 use crate::rules::brief::{GateContext, Statement};
 use crate::rules::template::as_text;
-use crate::rules::{Rules, Workplace};
+use crate::rules::{Rules, Workplace, branch_of};
 use crate::tasks::headers::lookup;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::state::acceptance::test_lines;
@@ -59,6 +59,19 @@ pub(crate) struct NextArgs {
     /// Claim one more, besides what you have; `maxTasks` in org.yaml may limit it
     #[arg(long)]
     another: bool,
+    #[command(flatten)]
+    offline_option: OfflineOption,
+    #[command(flatten)]
+    who: ActingAgent,
+    #[command(flatten)]
+    dry_run_option: DryRunOption,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ClaimArgs {
+    /// The task, as in `AOF-abc`, or a branch of it, as in `AOF-abc@3/security`
+    #[arg(value_name = "ID")]
+    task: TypedTask,
     #[command(flatten)]
     offline_option: OfflineOption,
     #[command(flatten)]
@@ -198,6 +211,22 @@ pub(crate) fn next(session: &Session, args: &NextArgs) -> CliResult {
             }
         }
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Claims the named task, and shows its brief.
+pub(crate) fn claim(session: &Session, args: &ClaimArgs) -> CliResult {
+    let (mut workspace, in_force) = session.open("claim")?;
+    workspace.network = args.offline_option.network();
+    let agent = session.agent(&workspace, &in_force, args.who.agent.as_ref())?;
+    let mode = args.dry_run_option.mode();
+    let given = lookup::ticket(&workspace, &args.task)?;
+    let changed = next::claim_named(&workspace, &in_force, &given, &agent, mode)?;
+    let task = &changed.after.task;
+    let branch = given.branch;
+    let branch = branch.or_else(|| branch_of(&in_force.rules, task, &agent));
+    let ticket = task.ticket_of(branch.as_ref());
+    show_next(session, &in_force.rules, &agent, &changed, &ticket, mode);
     Ok(ExitCode::SUCCESS)
 }
 

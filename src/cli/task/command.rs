@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::{actions, brief, complete, edit, list, search, show, test};
+use super::{actions, brief, complete, decide, edit, list, search, show, test};
 use crate::cli::{CliResult, Session};
 
 #[derive(Debug, Subcommand)]
@@ -16,6 +16,21 @@ pub(crate) enum TaskCommand {
     Comment(edit::CommentArgs),
     /// Say that the work at a task's gate is done, rejected or blocked
     Complete(complete::CompleteArgs),
+    /// Approve the work at a task's gate
+    Approve(complete::ApproveArgs),
+    /// Reject the work at a task's gate, and say what has to be fixed
+    Reject(complete::RejectArgs),
+    /// Say what the work at a task's gate waits for
+    Block(complete::BlockArgs),
+    /// Decide what waits for you, one task after another
+    Decide(decide::DecideArgs),
+    /// Take your last step of a task back, while nothing followed
+    #[command(after_help = "\
+The task returns to the gate that it left, by an override; a finished one is reopened there.
+
+Example:
+  aof undo AOF-7qk")]
+    Undo(actions::ReasonArgs),
     /// Sign a completion file
     Sign(actions::SignArgs),
     /// Give a claimed task back
@@ -68,6 +83,8 @@ Examples:
     Test(test::TestArgs),
     /// Claim your next task, and show what to do
     Next(brief::NextArgs),
+    /// Claim a certain task, and show what to do
+    Claim(brief::ClaimArgs),
     /// Show what an agent is told at a task's gate
     Brief(brief::BriefArgs),
     /// Show a task's way through its gates
@@ -81,6 +98,12 @@ pub(crate) fn run(session: &Session, command: &TaskCommand) -> CliResult {
         TaskCommand::Edit(args) => edit::run_edit(session, args),
         TaskCommand::Comment(args) => edit::comment(session, args),
         TaskCommand::Complete(args) => complete::run(session, args),
+        TaskCommand::Approve(args) => complete::approve(session, args),
+        TaskCommand::Reject(args) => complete::reject(session, args),
+        TaskCommand::Block(args) => complete::block(session, args),
+        TaskCommand::Decide(args) => decide::run(session, args),
+        TaskCommand::Undo(args) => actions::undo(session, args),
+        TaskCommand::Claim(args) => brief::claim(session, args),
         TaskCommand::Sign(args) => actions::run_sign(session, args),
         TaskCommand::Release(args) => actions::release(session, args),
         TaskCommand::Renew(args) => actions::renew(session, args),

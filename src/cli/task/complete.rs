@@ -1,25 +1,27 @@
-//! `aof task complete`
+//! `aof complete`, and the verbs that say one outcome: `aof approve`, `reject`, `block`
 
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use super::actions;
+use super::approval::{APPROVED, PersonAnswer, approving, ask_here, blank, has_checks, rejecting};
 use crate::cli::length;
 use crate::cli::{
     ActingAgent, CliError, CliResult, DryRunOption, Session, SignWith, current_run,
-    current_session, key_value, now, object, text_input,
+    current_session, key_value, object, text_input,
 };
-use crate::domain::{AgentId, Completion, CompletionId, GateId, Ticket, TypedTask, listed};
+use crate::domain::{
+    AgentId, Completion, CompletionId, GateId, Outcome, Ticket, TypedTask, listed,
+};
 use crate::files::printable::one_line;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Refusal, Rules, Workplace, branch_of};
-use crate::storage::random::ulid;
 use crate::system::terminal;
 use crate::system::terminal::all_quoted;
 use crate::tasks::complete::{add_text, complete, complete_signed, note_run, note_session};
 use crate::tasks::headers::lookup;
-use crate::tasks::plan::DryRun;
+use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::state::task_state::TaskState;
 use crate::tasks::view::task_view::{ended_ticket, ended_visits, gates_passed, show};
 
@@ -46,15 +48,67 @@ Where org.yaml has a `signingKey` of yours, the completion is signed: with the k
 signs with (`user.signingKey`), else through the ssh agent.
 A ticket such as AOF-7qk@3 counts for that visit alone: if it has ended, nothing happens twice.")]
 pub(crate) struct CompleteArgs {
+    /// `complete`, `needs_review`, `blocked` or `skip`
+    #[arg(short, long, value_name = "OUTCOME")]
+    outcome: Option<String>,
+    #[command(flatten)]
+    common: CompletionArgs,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  aof approve AOF-7qk
+  aof approve AOF-7qk \"Reads well, and the tests cover it\"
+
+The outcome is `complete`; where the gate has decisions, it is the one that is named `approve` or `approved`.
+At a terminal it shows the work first, and asks.")]
+pub(crate) struct ApproveArgs {
+    #[command(flatten)]
+    common: CompletionArgs,
+    /// The summary; `Approved` without one
+    #[arg(value_name = "TEXT", conflicts_with = "summary")]
+    text: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  aof reject AOF-7qk \"The session never expires\" \"No test for a wrong password\"
+
+The outcome is `needs_review`; where the gate has decisions, it is the one that is named `reject` or `rejected`.
+At a terminal it shows the work first, and asks.")]
+pub(crate) struct RejectArgs {
+    #[command(flatten)]
+    common: CompletionArgs,
+    /// What has to be fixed; a text for each thing
+    #[arg(value_name = "TEXT")]
+    texts: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  aof block AOF-7qk \"No access to the staging server\"
+
+`aof unblock` lets the task go on.")]
+pub(crate) struct BlockArgs {
+    #[command(flatten)]
+    common: CompletionArgs,
+    /// What the work waits for; a text for each thing
+    #[arg(value_name = "TEXT")]
+    texts: Vec<String>,
+}
+
+// The arguments of all commands that complete a visit.
+#[derive(Debug, clap::Args)]
+pub(crate) struct CompletionArgs {
     /// The task, or one visit or branch of it, as in `AOF-abc`, `AOF-abc@3` or `AOF-abc@3/security`
     #[arg(value_name = "ID")]
     task: TypedTask,
     /// The gate that you mean: where another one is open by now, nothing is done
     #[arg(long, value_name = "GATE")]
     gate: Option<GateId>,
-    /// `complete`, `needs_review`, `blocked` or `skip`
-    #[arg(short, long, value_name = "OUTCOME")]
-    outcome: Option<String>,
     /// What was done, in one or two sentences
     #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     summary: Option<String>,
@@ -84,14 +138,95 @@ pub(crate) struct CompleteArgs {
     dry_run_option: DryRunOption,
 }
 
+/// What a command says of the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CompletionVerb {
+    Complete,
+    Approve,
+    Reject,
+    Block,
+}
+
 pub(crate) fn run(session: &Session, args: &CompleteArgs) -> CliResult {
-    let (mut workspace, in_force) = session.open("task complete")?;
+    let outcome = args.outcome.clone();
+    perform(session, &args.common, CompletionVerb::Complete, &|_, completion| {
+        completion.outcome.clone_from(&outcome);
+    })
+}
+
+pub(crate) fn approve(session: &Session, args: &ApproveArgs) -> CliResult {
+    perform(session, &args.common, CompletionVerb::Approve, &|outcomes, completion| {
+        // A gate that has neither refuses the word, and says which ones it has.
+        let approving = approving(outcomes).map(ToString::to_string);
+        completion.outcome = Some(approving.unwrap_or_else(|| "approve".to_owned()));
+        if args.text.is_some() {
+            completion.summary.clone_from(&args.text);
+        }
+    })
+}
+
+pub(crate) fn reject(session: &Session, args: &RejectArgs) -> CliResult {
+    perform(session, &args.common, CompletionVerb::Reject, &|outcomes, completion| {
+        let rejecting = rejecting(outcomes).unwrap_or(&Outcome::NeedsReview);
+        completion.outcome = Some(rejecting.to_string());
+        add_blockers(completion, &args.texts);
+    })
+}
+
+pub(crate) fn block(session: &Session, args: &BlockArgs) -> CliResult {
+    perform(session, &args.common, CompletionVerb::Block, &|_, completion| {
+        completion.outcome = Some(Outcome::Blocked.to_string());
+        add_blockers(completion, &args.texts);
+    })
+}
+
+fn add_blockers(completion: &mut Completion, texts: &[String]) {
+    if !texts.is_empty() {
+        completion.blockers.get_or_insert_default().extend_from_slice(texts);
+    }
+}
+
+/// Completes the visit as the command says; `fill` completes what it says by the outcomes of the gate.
+fn perform(
+    session: &Session,
+    args: &CompletionArgs,
+    verb: CompletionVerb,
+    fill: &dyn Fn(&[Outcome], &mut Completion),
+) -> CliResult {
+    let (mut workspace, in_force) = session.open(verb.command())?;
     let rules = &in_force.rules;
     let agent = session.agent(&workspace, &in_force, args.who.agent.as_ref())?;
     let mode = args.dry_run_option.mode();
     let given = &lookup::ticket(&workspace, &args.task)?;
     let mut completion = completion(args, given, agent)?;
+    let outcomes = outcomes_here(&workspace, rules, &completion)?;
+    fill(&outcomes, &mut completion);
     let asks = Session::at_terminal() && !session.output.is_json();
+    let says_nothing = completion.summary.is_none()
+        && completion.blockers.is_none()
+        && completion.body.is_none()
+        && (verb != CompletionVerb::Complete
+            || completion.outcome.is_none() && completion.outputs.is_empty());
+    if asks && says_nothing {
+        let signing = args.signing.signing();
+        match ask_here(session, &mut workspace, &completion, signing, mode)? {
+            PersonAnswer::Completed(changed) => {
+                report(session, rules, given, &changed, mode);
+                return Ok(ExitCode::SUCCESS);
+            }
+            PersonAnswer::Later | PersonAnswer::Ended => {
+                session.output.say("left for later; nothing was changed");
+                return Ok(ExitCode::SUCCESS);
+            }
+            // The refusal says why.
+            PersonAnswer::NotAsked => {}
+        }
+    }
+    if completion.summary.is_none()
+        && let Some(usual) = verb.usual_summary(&outcomes, &completion)
+    {
+        completion.summary = Some(usual);
+    }
     if asks && let Some(meant) = ask_if_repeated(session, &workspace, &completion)? {
         completion.ticket = meant;
         workspace.restart_wait(session.wait);
@@ -100,8 +235,9 @@ pub(crate) fn run(session: &Session, args: &CompleteArgs) -> CliResult {
     if wants_editor(&completion) && asks {
         // A completion that is refused for other reasons is refused before anybody writes a text.
         let seen = complete(&workspace, &with_any_text(&completion), DryRun::Yes);
-        let seen = seen
-            .map_err(|error| refused((args, given), &workspace, rules, &completion.agent, error))?;
+        let seen = seen.map_err(|error| {
+            refused((args, given), verb, &workspace, rules, &completion.agent, error)
+        })?;
         // The text is for the visit that the person sees, even if it ends while they write.
         if let Some(file) = seen.before.filter(|_| completion.ticket.visit.is_none()) {
             completion.ticket =
@@ -110,8 +246,7 @@ pub(crate) fn run(session: &Session, args: &CompleteArgs) -> CliResult {
         written = Some(edit_texts(session, &workspace, rules, &mut completion)?);
         workspace.restart_wait(session.wait);
     }
-    let workflows = rules.project.workflows.iter();
-    if workflows.flat_map(|workflow| &workflow.gates).any(|gate| !gate.check.is_empty()) {
+    if has_checks(rules) {
         // The commands of tests have to end with this one.
         terminal::set_on_stop(&Arc::default())
             .map_err(|cause| CliError::input("signals", &cause))?;
@@ -122,9 +257,60 @@ pub(crate) fn run(session: &Session, args: &CompleteArgs) -> CliResult {
         if let Some(Ok(path)) = kept {
             session.output.say(format!("what you wrote is kept in `{}`", path.display()));
         }
-        refused((args, given), &workspace, rules, &completion.agent, error)
+        refused((args, given), verb, &workspace, rules, &completion.agent, error)
     })?;
-    let changed = &completed;
+    report(session, rules, given, &completed, mode);
+    Ok(ExitCode::SUCCESS)
+}
+
+impl CompletionVerb {
+    fn command(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Approve => "approve",
+            Self::Reject => "reject",
+            Self::Block => "block",
+        }
+    }
+
+    /// Returns the summary of a completion that has none. Who works at a gate, and judges nothing, has to say what was done.
+    fn usual_summary(self, outcomes: &[Outcome], completion: &Completion) -> Option<String> {
+        let judges = rejecting(outcomes).is_some()
+            || approving(outcomes).is_some_and(|own| *own != Outcome::Complete);
+        match self {
+            Self::Approve if judges || completion.agent.is_human() => Some(APPROVED.to_owned()),
+            Self::Complete | Self::Approve => None,
+            // Without blockers, the rules refuse it for these.
+            Self::Reject | Self::Block => {
+                let first = completion.blockers.iter().flatten().next().cloned();
+                first.or_else(|| Some(format!("{}ed", self.command())))
+            }
+        }
+    }
+}
+
+/// Returns the outcomes of the open visit, or of the agent's branch of it; none where nobody can complete anything.
+fn outcomes_here(
+    workspace: &Workspace,
+    rules: &Rules,
+    completion: &Completion,
+) -> CliResult<Vec<Outcome>> {
+    let (view, _) = show(workspace, &completion.ticket.task)?;
+    let task = &view.file.task;
+    let branch = completion.ticket.branch.clone();
+    let branch = branch.or_else(|| branch_of(rules, task, &completion.agent));
+    let place = Workplace::find(rules, task, branch.as_ref());
+    Ok(place.map(|place| place.outcomes(rules)).unwrap_or_default())
+}
+
+/// Shows what a completion did.
+pub(super) fn report(
+    session: &Session,
+    rules: &Rules,
+    given: &Ticket,
+    changed: &Changed,
+    mode: DryRun,
+) {
     let outcome =
         ended_visits(changed).first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
     let mut done = format!("{} ({outcome})", gates_passed(changed));
@@ -135,21 +321,25 @@ pub(crate) fn run(session: &Session, args: &CompleteArgs) -> CliResult {
     let is_own = |(ticket, _): &(Ticket, String)| ticket.task == given.task;
     if let Some((ticket, _)) = current_run().filter(is_own).filter(|_| !session.output.is_json()) {
         session.warn_all(&changed.warnings);
-        session.output.line(format!("{ticket}: {outcome}; your part is done"));
-        return Ok(ExitCode::SUCCESS);
+        return session.output.line(format!("{ticket}: {outcome}; your part is done"));
     }
     actions::show(session, rules, changed, &done, mode);
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Returns the error of a refused completion, with the beginning of a command that would be accepted: it names the open visit.
 fn refused(
-    (args, given): (&CompleteArgs, &Ticket),
+    (args, given): (&CompletionArgs, &Ticket),
+    verb: CompletionVerb,
     workspace: &Workspace,
     rules: &Rules,
     agent: &AgentId,
     error: ProjectError,
 ) -> CliError {
+    let lacks_blockers = matches!(
+        error,
+        ProjectError::Refused(Refusal::MissingBlockers { .. } | Refusal::EmptyBlockers { .. })
+    );
+    let verb = if lacks_blockers { verb.command() } else { "complete" };
     let command = match &error {
         ProjectError::Refused(Refusal::Repeated { ticket, .. }) => same_command(args, ticket),
         error => {
@@ -159,14 +349,14 @@ fn refused(
             let ticket = task.map(|task| task.ticket_of(branch_of(rules, &task, agent).as_ref()));
             let agent = args.who.agent.as_ref().map(|agent| format!(" --agent {agent}"));
             let ticket = ticket.unwrap_or_else(|| given.clone());
-            format!("aof task complete {ticket}{}", agent.unwrap_or_default())
+            format!("aof {verb} {ticket}{}", agent.unwrap_or_default())
         }
     };
     CliError::Completion { command, error: Box::new(error) }
 }
 
 /// Returns the command as it was given, with that ticket in place of the task's id.
-fn same_command(args: &CompleteArgs, ticket: &Ticket) -> String {
+fn same_command(args: &CompletionArgs, ticket: &Ticket) -> String {
     let (given, ticket) = (args.task.to_string(), ticket.to_string());
     let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     let mut words: Vec<String> = words.collect();
@@ -192,23 +382,19 @@ fn ask_if_repeated(
     Ok(session.confirm(&question)?.then_some(ticket))
 }
 
-fn completion(args: &CompleteArgs, ticket: &Ticket, agent: AgentId) -> CliResult<Completion> {
+fn completion(args: &CompletionArgs, ticket: &Ticket, agent: AgentId) -> CliResult<Completion> {
     let mut completion = Completion {
-        ticket: ticket.clone(),
         gate: args.gate.clone(),
-        agent,
-        outcome: args.outcome.clone(),
         summary: args.summary.clone(),
         blockers: (!args.blockers.is_empty()).then(|| args.blockers.clone()),
         rejection_notes: args.notes.clone(),
         outputs: object(&args.outputs),
         metadata: object(&args.metadata),
-        body: None,
-        fields: None,
-        id: args.id.clone().map_or_else(|| ulid(now()), Ok)?,
-        signature: None,
-        facts: Box::default(),
+        ..blank(ticket.clone(), agent)?
     };
+    if let Some(id) = &args.id {
+        completion.id = id.clone();
+    }
     if let Some(text) = args.file.as_deref().map(text_input::text).transpose()? {
         add_text(&mut completion, text);
     }

@@ -1,10 +1,12 @@
 //! `aof task ...` and `aof why`
 
 pub(crate) mod actions;
+pub(crate) mod approval;
 pub(crate) mod brief;
 pub(crate) mod columns;
 pub(crate) mod command;
 pub(crate) mod complete;
+pub(crate) mod decide;
 pub(crate) mod edit;
 pub(crate) mod list;
 pub(crate) mod search;

@@ -6,6 +6,7 @@ mod local_times;
 mod planning;
 mod printed_commands;
 mod search;
+mod shell_completion;
 mod task_ids;
 mod usage;
 mod verbs;

@@ -101,6 +101,25 @@ fn the_demo_says_that_it_has_no_json() {
 }
 
 #[test]
+fn the_demo_fits_a_terminal_of_80_columns_and_ends_with_what_to_try() {
+    let env = TestEnvironment::without_repository();
+    let shown = env.aof(&["demo"]).success().stdout;
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!(lines.len() <= 60, "{} lines", lines.len());
+    let widest = lines.iter().map(|line| line.chars().count()).max();
+    assert!(widest <= Some(80), "{shown}");
+    let start = lines.iter().position(|line| *line == "Now yours").unwrap();
+    let commands = lines[start + 1..].iter().map(|line| line.trim_start());
+    assert_eq!(commands.filter(|line| line.starts_with("aof ")).count(), 3, "{shown}");
+    for told in
+        ["refused:", "code-review -> implement (needs_review)", "docs -> code-review (complete)"]
+    {
+        assert!(shown.contains(told), "{shown}");
+    }
+    assert!(env.files("").is_empty(), "the demo leaves nothing");
+}
+
+#[test]
 fn the_demo_says_that_git_is_missing() {
     let env = TestEnvironment::without_repository();
     let mut command = env.aof_command(&["demo"]);

@@ -183,8 +183,6 @@ fn completions_and_pages_are_of_all_commands() {
     assert_snapshot!(pages.join("\n"));
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let script = env.aof(&["completions", shell]).success().stdout;
-        for word in ["workflow", "override", "merge-driver", "dry-run"] {
-            assert!(script.contains(word), "{shell} does not know `{word}`");
-        }
+        assert!(script.contains("COMPLETE") && script.contains("aof"), "{script}");
     }
 }

@@ -110,7 +110,7 @@ fn a_project_begins_with_each() {
         assert!(!valid.stdout.contains("warning"), "{template}: {valid}");
         // What the first task tells a person to type works.
         let body = env.read(&env.files("tasks")[0]).replace("\\\n", "");
-        let line = body.lines().find(|line| line.trim().starts_with("aof task complete")).unwrap();
+        let line = body.lines().find(|line| line.trim().starts_with("aof complete")).unwrap();
         let mut shell = env.command("sh");
         let folder = Path::new(env!("CARGO_BIN_EXE_aof")).parent().unwrap();
         let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());

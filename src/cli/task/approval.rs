@@ -1,19 +1,32 @@
 //! Asks a person at the terminal to decide at a gate: yes, no with what to fix, show the diff, or later. Returns a completion.
 
+use std::cell::Cell;
 use std::io::{self, BufRead, Write};
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use crate::agents::runner::PersonQuestion;
-use crate::cli::{Output, bold, cyan, dim, now, red, value_of, yellow};
-use crate::domain::{AgentId, Completion, Map, Outcome};
+use crate::agents::runner::{PersonQuestion, Refused};
+use crate::cli::{
+    CliError, CliResult, Output, Session, bold, cyan, dim, now, red, value_of, yellow,
+};
+use crate::dispatch::workplaces::openings;
+use crate::domain::{AgentId, Completion, Map, Outcome, Ticket};
 use crate::files::printable::{inert, one_line};
+use crate::project::error::ProjectError;
+use crate::project::workspace::Workspace;
+use crate::rules::{RefusalKind, Rules, branch_of};
 use crate::storage::ProjectPath;
 use crate::storage::random::ulid;
+use crate::system::terminal;
+use crate::tasks::complete::{Signing, complete_signed};
+use crate::tasks::plan::{Changed, DryRun};
+use crate::tasks::view::brief::task_brief;
+use crate::tasks::view::task_view::show;
 
 /// How often a wait for a line checks whether the run has to stop.
 const TICK: Duration = Duration::from_millis(50);
@@ -26,16 +39,141 @@ enum PromptAnswer {
     Later,
 }
 
-/// Asks the person for a decision. Returns nothing if they may not decide, or leave it for later.
+/// The usual summary of an approval.
+pub(crate) const APPROVED: &str = "Approved";
+
+/// Returns whether gates check tasks by programs, which have to end with the command.
+pub(super) fn has_checks(rules: &Rules) -> bool {
+    let mut gates = rules.project.workflows.iter().flat_map(|workflow| &workflow.gates);
+    gates.any(|gate| !gate.check.is_empty())
+}
+
+/// Returns a completion that says nothing yet.
+pub(super) fn blank(ticket: Ticket, agent: AgentId) -> CliResult<Completion> {
+    Ok(Completion {
+        ticket,
+        gate: None,
+        agent,
+        outcome: None,
+        summary: None,
+        blockers: None,
+        rejection_notes: None,
+        outputs: Map::new(),
+        metadata: Map::new(),
+        body: None,
+        fields: None,
+        id: ulid(now())?,
+        signature: None,
+        facts: Box::default(),
+    })
+}
+
+/// What came of a question to a person.
+pub(super) enum PersonAnswer {
+    Completed(Box<Changed>),
+    Later,
+    /// The input has ended.
+    Ended,
+    /// They may not decide there now.
+    NotAsked,
+}
+
+/// Shows the work to the person at the terminal, and completes it as they answer; asks again where the rules refuse an answer.
+/// `completion` is what is known of the completion before; with an outcome, only that one is asked about.
+pub(super) fn ask_here(
+    session: &Session,
+    workspace: &mut Workspace,
+    completion: &Completion,
+    signing: Signing<'_>,
+    mode: DryRun,
+) -> CliResult<PersonAnswer> {
+    let stop = Arc::default();
+    if has_checks(&workspace.rules()?.rules) {
+        terminal::set_on_stop(&stop).map_err(|cause| CliError::input("signals", &cause))?;
+    }
+    let mut refused = None;
+    loop {
+        let (view, in_force) = show(workspace, &completion.ticket.task)?;
+        let task = &view.file.task;
+        let branch = completion.ticket.branch.clone();
+        let branch = branch.or_else(|| branch_of(&in_force.rules, task, &completion.agent));
+        let ticket = task.ticket_of(branch.as_ref());
+        let is_open = completion.ticket.visit.is_none_or(|visit| Some(visit) == ticket.visit);
+        let openings = openings(&in_force.rules, task);
+        let opening = openings.iter().find(|opening| opening.ticket == ticket).filter(|opening| {
+            is_open && opening.blockers.is_none() && opening.agents.contains(&completion.agent)
+        });
+        let Some(opening) = opening else { return Ok(PersonAnswer::NotAsked) };
+        let (file, context, _) = task_brief(workspace, &ticket)?;
+        let (file, path, context) = (&file, &view.path, &context);
+        let asked = PersonQuestion { opening, file, path, context, refused: refused.as_ref() };
+        let outcome = |word: &String| word.parse::<Outcome>().ok();
+        let wanted = completion.outcome.as_ref().and_then(outcome);
+        if wanted.as_ref().is_some_and(|own| context.outcomes.iter().all(|(one, _)| one != own)) {
+            return Ok(PersonAnswer::NotAsked);
+        }
+        let (person, root) = (&completion.agent, workspace.paths.root());
+        let reply = ask(session.output, person, root, &asked, wanted.as_ref(), &stop);
+        let answer = match reply {
+            PersonReply::Completion(answer) => answer,
+            PersonReply::Later => return Ok(PersonAnswer::Later),
+            PersonReply::Ended => return Ok(PersonAnswer::Ended),
+        };
+        let mut whole = Completion {
+            ticket,
+            outcome: answer.outcome,
+            summary: answer.summary,
+            blockers: answer.blockers,
+            ..completion.clone()
+        };
+        whole.outputs.extend(answer.outputs);
+        workspace.restart_wait(session.wait);
+        match complete_signed(workspace, &whole, signing, mode) {
+            Ok(changed) => return Ok(PersonAnswer::Completed(Box::new(changed))),
+            Err(ProjectError::Refused(refusal)) if refusal.kind() == RefusalKind::Refused => {
+                let fix = refusal.fix();
+                let why = ProjectError::Refused(refusal).to_string();
+                refused = Some(Refused { completion: whole, why, fix });
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// What a person said to a question.
+pub(crate) enum PersonReply {
+    Completion(Box<Completion>),
+    Later,
+    /// The input has ended, or the run is to stop.
+    Ended,
+}
+
+/// Returns the outcome that approves the work: `complete`, or the decision of that name.
+pub(crate) fn approving(outcomes: &[Outcome]) -> Option<&Outcome> {
+    meant(outcomes, &["complete", "approve", "approved"])
+}
+
+/// Returns the outcome that rejects the work: `needs_review`, or the decision of that name.
+pub(crate) fn rejecting(outcomes: &[Outcome]) -> Option<&Outcome> {
+    meant(outcomes, &["needs_review", "reject", "rejected"])
+}
+
+fn meant<'o>(outcomes: &'o [Outcome], words: &[&str]) -> Option<&'o Outcome> {
+    let mut found = words.iter().map(|word| outcomes.iter().find(|own| own.is_meant_by(word)));
+    found.find_map(|outcome| outcome)
+}
+
+/// Asks the person for a decision; `wanted` is the outcome that they named already.
 pub(crate) fn ask(
     output: Output,
     person: &AgentId,
     project: &Path,
     asked: &PersonQuestion<'_>,
+    wanted: Option<&Outcome>,
     stop: &AtomicBool,
-) -> Option<Completion> {
+) -> PersonReply {
     if !asked.opening.agents.contains(person) {
-        return None;
+        return PersonReply::Later;
     }
     match asked.refused {
         Some(refused) => {
@@ -46,17 +184,22 @@ pub(crate) fn ask(
     }
     let outcomes: Vec<Outcome> =
         asked.context.outcomes.iter().map(|(outcome, _)| outcome.clone()).collect();
-    let terminal = Terminal { output, stop };
-    loop {
-        let line = terminal.line(&question(&outcomes))?;
-        match answer(&outcomes, &line) {
-            Some(PromptAnswer::Later) => return None,
+    let prompt = Terminal { output, stop, has_ended: Cell::new(false) };
+    let completion = loop {
+        let Some(line) = prompt.line(&question(&outcomes, wanted)) else { break None };
+        match answer(&outcomes, wanted, &line) {
+            Some(PromptAnswer::Later) => break None,
             Some(PromptAnswer::Diff) => show_diff(output, project, asked.path),
             Some(PromptAnswer::Outcome(outcome)) => {
-                return terminal.completion(person, asked, &outcome);
+                break prompt.completion(person, asked, &outcome);
             }
             None => output.say(format!("`{}` is none of these", inert(&line))),
         }
+    };
+    match completion {
+        Some(completion) => PersonReply::Completion(Box::new(completion)),
+        None if prompt.has_ended.get() => PersonReply::Ended,
+        None => PersonReply::Later,
     }
 }
 
@@ -78,33 +221,38 @@ fn show_task(output: Output, asked: &PersonQuestion<'_>) {
     }
 }
 
-fn question(outcomes: &[Outcome]) -> String {
+fn question(outcomes: &[Outcome], wanted: Option<&Outcome>) -> String {
+    if let Some(wanted) = wanted {
+        return format!("{wanted}: [y]es, [d]iff, [l]ater? ");
+    }
+    let (approving, rejecting) = (approving(outcomes), rejecting(outcomes));
     let words = outcomes.iter().filter_map(|outcome| match outcome {
-        Outcome::Complete => Some("[y]es"),
-        Outcome::NeedsReview => Some("[n]o"),
+        own if Some(own) == approving => Some("[y]es"),
+        own if Some(own) == rejecting => Some("[n]o"),
         Outcome::Decision(_) => Some(outcome.as_str()),
         _ => None,
     });
     format!("{}, blocked, [d]iff, [l]ater? ", words.collect::<Vec<_>>().join(", "))
 }
 
-fn answer(outcomes: &[Outcome], line: &str) -> Option<PromptAnswer> {
+fn answer(outcomes: &[Outcome], wanted: Option<&Outcome>, line: &str) -> Option<PromptAnswer> {
     let word = line.trim().to_lowercase();
-    let word = match word.as_str() {
-        "d" | "diff" => return Some(PromptAnswer::Diff),
-        "l" | "later" | "" => return Some(PromptAnswer::Later),
-        "y" | "yes" => "complete",
-        "n" | "no" => "needs_review",
-        word => word,
+    let outcome = match (word.as_str(), wanted) {
+        ("d" | "diff", _) => return Some(PromptAnswer::Diff),
+        ("l" | "later" | "", _) | ("n" | "no", Some(_)) => return Some(PromptAnswer::Later),
+        ("y" | "yes", Some(_)) => wanted,
+        ("y" | "yes", None) => approving(outcomes),
+        ("n" | "no", None) => rejecting(outcomes),
+        (word, _) => outcomes.iter().find(|outcome| outcome.is_meant_by(word)),
     };
-    let outcome = outcomes.iter().find(|outcome| outcome.is_meant_by(word))?;
-    Some(PromptAnswer::Outcome(outcome.clone()))
+    Some(PromptAnswer::Outcome(outcome?.clone()))
 }
 
 /// Where the person types.
 struct Terminal<'a> {
     output: Output,
     stop: &'a AtomicBool,
+    has_ended: Cell<bool>,
 }
 
 impl Terminal<'_> {
@@ -117,34 +265,26 @@ impl Terminal<'_> {
     ) -> Option<Completion> {
         let before = asked.refused.map(|refused| &refused.completion);
         let before = before.filter(|before| before.outcome.as_deref() == Some(outcome.as_str()));
-        let blockers = match outcome {
-            Outcome::NeedsReview | Outcome::Blocked => {
-                self.blockers(before.and_then(|before| before.blockers.as_ref()))?
-            }
-            _ => Vec::new(),
+        let outcomes: Vec<Outcome> =
+            asked.context.outcomes.iter().map(|(outcome, _)| outcome.clone()).collect();
+        let blockers = if *outcome == Outcome::Blocked || Some(outcome) == rejecting(&outcomes) {
+            self.blockers(before.and_then(|before| before.blockers.as_ref()))?
+        } else {
+            Vec::new()
         };
         let outputs = self.outputs(asked, outcome, before.map(|before| &before.outputs))?;
         let usual = before.and_then(|before| before.summary.clone()).or(blockers.first().cloned());
         let usual = usual.unwrap_or_else(|| match outcome {
-            Outcome::Complete => "Approved".to_owned(),
+            own if Some(own) == approving(&outcomes) => APPROVED.to_owned(),
             outcome => format!("Decided: {outcome}"),
         });
         let summary = self.line(&format!("Summary ({}): ", one_line(&usual)))?;
         Some(Completion {
-            ticket: asked.opening.ticket.clone(),
-            gate: None,
-            agent: person.clone(),
             outcome: Some(outcome.to_string()),
             summary: Some(if summary.is_empty() { usual } else { summary }),
             blockers: (!blockers.is_empty()).then_some(blockers),
-            rejection_notes: None,
             outputs,
-            metadata: Map::new(),
-            body: None,
-            fields: None,
-            id: ulid(now()).ok()?,
-            signature: None,
-            facts: Box::default(),
+            ..blank(asked.opening.ticket.clone(), person.clone()).ok()?
         })
     }
 
@@ -222,19 +362,20 @@ impl Terminal<'_> {
             let read = io::stdin().lock().read_until(b'\n', &mut line);
             drop(sender.send(read.map(|_| line)));
         });
-        loop {
+        let line = loop {
             match lines.recv_timeout(TICK) {
-                Ok(Ok(line)) if line.is_empty() => return None,
-                Ok(Ok(line)) => return Some(String::from_utf8_lossy(&line).trim().to_owned()),
+                Ok(Ok(line)) => break (!line.is_empty()).then_some(line),
                 Ok(Err(cause)) => {
                     let warning = yellow("warning:");
                     self.output.say(format!("{warning} cannot read from here: {cause}"));
-                    return None;
+                    break None;
                 }
                 Err(RecvTimeoutError::Timeout) if !self.stop.load(Ordering::Relaxed) => {}
-                Err(_) => return None,
+                Err(_) => break None,
             }
-        }
+        };
+        self.has_ended.set(line.is_none());
+        Some(String::from_utf8_lossy(&line?).trim().to_owned())
     }
 }
 
@@ -290,7 +431,7 @@ mod tests {
         let outcomes: Vec<Outcome> = ["complete", "needs_review", "blocked", "Ship_It"]
             .map(|word| word.parse().unwrap())
             .into();
-        let meant = |line: &str| match answer(&outcomes, line) {
+        let meant = |line: &str| match answer(&outcomes, None, line) {
             Some(PromptAnswer::Outcome(outcome)) => outcome.to_string(),
             Some(other) => format!("{other:?}"),
             None => "nothing".to_owned(),
@@ -311,7 +452,20 @@ mod tests {
                 "nothing"
             ]
         );
-        assert_eq!(answer(&outcomes[3..], "y"), None, "a gate that decides has no yes");
-        assert_eq!(question(&outcomes), "[y]es, [n]o, Ship_It, blocked, [d]iff, [l]ater? ");
+        assert_eq!(answer(&outcomes[3..], None, "y"), None, "a gate that decides has no yes");
+        assert_eq!(question(&outcomes, None), "[y]es, [n]o, Ship_It, blocked, [d]iff, [l]ater? ");
+    }
+
+    #[test]
+    fn decisions_of_that_name_are_yes_and_no() {
+        let outcomes: Vec<Outcome> =
+            ["Approved", "rejected", "later_on"].map(|word| word.parse().unwrap()).into();
+        assert_eq!(question(&outcomes, None), "[y]es, [n]o, later_on, blocked, [d]iff, [l]ater? ");
+        let outcome = |at: usize| Some(PromptAnswer::Outcome(outcomes[at].clone()));
+        assert_eq!(answer(&outcomes, None, "y"), outcome(0));
+        assert_eq!(answer(&outcomes, None, "no"), outcome(1));
+        assert_eq!(answer(&outcomes, Some(&outcomes[1]), "y"), outcome(1));
+        assert_eq!(answer(&outcomes, Some(&outcomes[1]), "n"), Some(PromptAnswer::Later));
+        assert_eq!(question(&outcomes, Some(&outcomes[1])), "rejected: [y]es, [d]iff, [l]ater? ");
     }
 }

@@ -1,0 +1,74 @@
+//! What waits for somebody to decide: gates that judge the work, and gates for people only.
+
+use crate::domain::{AgentId, BranchStatus, Outcome, RoleId, Station, Status, Ticket, Timestamp};
+use crate::project::active_rules::InForce;
+use crate::project::workspace::Workspace;
+use crate::rules::{Rules, Workplace, is_looping, may_complete};
+use crate::storage::task_files;
+use crate::tasks::headers::dependencies::Dependencies;
+use crate::tasks::headers::listing::{ListScope, read_all};
+use crate::tasks::headers::summary::TaskSummary;
+use crate::tasks::state::task_state::parse;
+
+/// A gate, or a branch of a fork, where somebody may decide now.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct WaitingDecision {
+    pub ticket: Ticket,
+    pub title: String,
+    pub gate: Station,
+    pub role: RoleId,
+    /// When the task came to the gate.
+    pub since: Timestamp,
+    pub outcomes: Vec<Outcome>,
+}
+
+/// Returns where the person, or the agent, may decide now, the oldest first. Work without a judgement is not among it.
+pub(crate) fn waiting_for(
+    workspace: &Workspace,
+    in_force: &InForce,
+    person: &AgentId,
+) -> Vec<WaitingDecision> {
+    let rules = &in_force.rules;
+    let listing = read_all(workspace, in_force, ListScope::Active);
+    let dependencies = Dependencies::of(workspace, in_force, &listing);
+    let is_theirs =
+        |role: &RoleId| rules.org.roles_of(person).any(|own| own == role) || rules.is_open(role);
+    let may_wait = |task: &TaskSummary| {
+        let is_open = !task.is_new && !task.is_finished() && task.status != Status::Blocked;
+        is_open && task.roles().any(is_theirs) && dependencies.are_met(task)
+    };
+    let mut waiting = Vec::new();
+    for (summary, path) in listing.tasks.iter().filter(|(task, _)| may_wait(task)) {
+        // Who may decide depends on the whole history, which a summary has not.
+        let Ok(snapshot) = task_files::read(&workspace.paths, path) else { continue };
+        let parsed = parse(in_force, &summary.id, path, &snapshot.bytes, workspace.now());
+        let Some(task) = parsed.ok().map(|file| file.task) else { continue };
+        let Some(open) = task.gate.as_ref().filter(|open| open.held.is_none()) else { continue };
+        if is_looping(rules, &task) {
+            continue;
+        }
+        let is_blocked = |place: &Workplace<'_>| {
+            let own = place.branch().and_then(|branch| open.branch(branch));
+            own.is_some_and(|own| own.status == BranchStatus::Blocked)
+        };
+        for place in Workplace::open(rules, &task) {
+            let decides = is_decision(rules, &place) && !is_blocked(&place);
+            if decides && may_complete(rules, &task, &place, person).is_ok() {
+                waiting.push(WaitingDecision {
+                    ticket: task.ticket_of(place.branch()),
+                    title: task.title.clone(),
+                    gate: place.station(),
+                    role: place.role.clone(),
+                    since: open.entered,
+                    outcomes: place.outcomes(rules),
+                });
+            }
+        }
+    }
+    waiting.sort_by(|a, b| (a.since, &a.ticket.task).cmp(&(b.since, &b.ticket.task)));
+    waiting
+}
+
+fn is_decision(rules: &Rules, place: &Workplace<'_>) -> bool {
+    place.judges() || place.requires_human(rules)
+}
