@@ -239,8 +239,7 @@ fn answer(outcomes: &[Outcome], wanted: Option<&Outcome>, line: &str) -> Option<
     let word = line.trim().to_lowercase();
     let outcome = match (word.as_str(), wanted) {
         ("d" | "diff", _) => return Some(PromptAnswer::Diff),
-        ("l" | "later" | "", _) => return Some(PromptAnswer::Later),
-        ("n" | "no", Some(_)) => return Some(PromptAnswer::Later),
+        ("l" | "later" | "", _) | ("n" | "no", Some(_)) => return Some(PromptAnswer::Later),
         ("y" | "yes", Some(_)) => wanted,
         ("y" | "yes", None) => approving(outcomes),
         ("n" | "no", None) => rejecting(outcomes),

@@ -17,6 +17,7 @@ use crate::tasks::headers::summary::{NEW, TaskSummary, WAITING};
 
 /// Which tasks to list. All given conditions must hold.
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a condition of its own")]
 pub(crate) struct Filter {
     /// Of one of these workflows.
     pub workflows: Vec<WorkflowName>,
