@@ -199,7 +199,7 @@ fn perform(
     let mode = args.dry_run_option.mode();
     let given = &lookup::ticket(&workspace, &args.task)?;
     let mut completion = completion(args, given, agent)?;
-    let outcomes = outcomes_here(&workspace, rules, &completion)?;
+    let outcomes = outcomes_here(&workspace, rules, &completion);
     fill(&outcomes, &mut completion);
     let asks = Session::at_terminal() && !session.output.is_json();
     let says_nothing = completion.summary.is_none()
@@ -289,18 +289,15 @@ impl CompletionVerb {
     }
 }
 
-/// Returns the outcomes of the open visit, or of the agent's branch of it; none where nobody can complete anything.
-fn outcomes_here(
-    workspace: &Workspace,
-    rules: &Rules,
-    completion: &Completion,
-) -> CliResult<Vec<Outcome>> {
-    let (view, _) = show(workspace, &completion.ticket.task)?;
+/// Returns the outcomes of the open visit, or of the agent's branch of it; none where nobody can complete anything. A task that
+/// cannot be read has none either: the operation says why.
+fn outcomes_here(workspace: &Workspace, rules: &Rules, completion: &Completion) -> Vec<Outcome> {
+    let Ok((view, _)) = show(workspace, &completion.ticket.task) else { return Vec::new() };
     let task = &view.file.task;
     let branch = completion.ticket.branch.clone();
     let branch = branch.or_else(|| branch_of(rules, task, &completion.agent));
     let place = Workplace::find(rules, task, branch.as_ref());
-    Ok(place.map(|place| place.outcomes(rules)).unwrap_or_default())
+    place.map(|place| place.outcomes(rules)).unwrap_or_default()
 }
 
 /// Shows what a completion did.

@@ -22,7 +22,7 @@ fn an_outcome_that_is_none_is_explained() {
       `blocked`  something outside stops you (name it in `blockers`)
 
     example:
-      aof task complete AOF-abc@1 --agent agent-3 --outcome complete \
+      aof complete AOF-abc@1 --agent agent-3 --outcome complete \
         --summary "Added login with tokens; 14 tests, coverage 85%"
     "#);
     assert_snapshot!(env.say("AOF-abc", "agent-3", "done", &["--json"]), @r#"
@@ -53,7 +53,7 @@ fn an_outcome_that_is_none_is_explained() {
       `blocked`  something outside stops you (name it in `blockers`)
 
     example:
-      aof task complete AOF-abc@1 --agent agent-3 --outcome complete \
+      aof complete AOF-abc@1 --agent agent-3 --outcome complete \
         --summary "Added login with tokens; 14 tests, coverage 85%"
     "#);
     unchanged(&env, &head);
@@ -73,7 +73,7 @@ fn a_summary_is_wanted() {
     hint: say in one or two sentences what was done
 
     example:
-      aof task complete AOF-abc@1 --agent agent-7 --outcome complete \
+      aof complete AOF-abc@1 --agent agent-7 --outcome complete \
         --summary "Added login with tokens; 14 tests, coverage 85%"
     "#);
     let json = env.aof(&[&complete[..], &["--json", "--summary", "  "]].concat());
@@ -105,7 +105,7 @@ fn blockers_are_wanted_where_somebody_has_to_act_on_them() {
     hint: name what has to be mended so that somebody else can do it, one blocker for each thing
 
     example:
-      aof task complete AOF-abc@1 --agent agent-3 --outcome needs_review \
+      aof complete AOF-abc@1 --agent agent-3 --outcome needs_review \
         --summary "Two things to mend before this can go on" \
         --blocker "No error handling when the token has expired" \
         --blocker "Coverage is 65%, the target is 80%"
@@ -130,7 +130,7 @@ fn blockers_are_wanted_where_somebody_has_to_act_on_them() {
     hint: name what you wait for, and from whom, one blocker for each
 
     example:
-      aof task complete AOF-abc@1 --agent agent-3 --outcome blocked \
+      aof complete AOF-abc@1 --agent agent-3 --outcome blocked \
         --summary "Cannot go on without the interface description" \
         --blocker "The platform team has not sent the interface description"
     "#);
@@ -303,7 +303,7 @@ fn sending_back_where_nothing_is_reviewed_is_refused() {
     If the work has faults, mend them, or complete it and let the next review see them
 
     example:
-      aof task complete AOF-abc@1 --agent agent-7 --outcome blocked \
+      aof complete AOF-abc@1 --agent agent-7 --outcome blocked \
         --summary "Cannot go on without the interface description" \
         --blocker "The platform team has not sent the interface description"
     "#);
@@ -334,7 +334,7 @@ fn sending_back_where_nothing_is_reviewed_is_refused() {
       `blocked`  something outside stops you (name it in `blockers`)
 
     example:
-      aof task complete AOF-abc@1 --agent agent-7 --outcome complete \
+      aof complete AOF-abc@1 --agent agent-7 --outcome complete \
         --summary "Added login with tokens; 14 tests, coverage 85%"
     "#);
     unchanged(&env, &head);
@@ -380,7 +380,7 @@ fn a_gate_for_people_is_closed_to_programs() {
     hint: a person completes it; tasks that need no approval are told by the gate's `when`
 
     example:
-      aof task complete AOF-xxxxx@0 --agent human-ada --outcome complete \
+      aof complete AOF-xxxxx@0 --agent human-ada --outcome complete \
         --summary "Added login with tokens; 14 tests, coverage 85%"
     "#);
     assert_snapshot!(env.aof(&["task", "complete", &id, "-o", "complete", "-s", "Approved"]), @"

@@ -82,7 +82,7 @@ fn outputs_are_judged_all_at_once_and_reach_the_next_brief() {
     - `pr_ulr` is not declared; did you mean `pr_url`?
 
     example:
-      aof task complete AOF-xxxxx@0 --agent agent-w --outcome complete \
+      aof complete AOF-xxxxx@0 --agent agent-w --outcome complete \
         --summary "Added login with tokens; 14 tests, coverage 85%" \
         --output 'pr_url=https://example.com/1' \
         --output 'files=["the files"]'

@@ -71,7 +71,7 @@ fn a_task_goes_round_and_a_gate_that_decides_by_itself_commits_its_own_entry() {
       `blocked`  something outside stops you (name it in `blockers`)
 
     example:
-      aof task complete AOF-xxxxx@2 --agent agent-r --outcome approved \
+      aof complete AOF-xxxxx@2 --agent agent-r --outcome approved \
         --summary "Looked at everything that the brief names"
     "#);
     assert_snapshot!(env.say(&id, "agent-r", "aproved", &[]), @r#"
@@ -87,7 +87,7 @@ fn a_task_goes_round_and_a_gate_that_decides_by_itself_commits_its_own_entry() {
       `blocked`  something outside stops you (name it in `blockers`)
 
     example:
-      aof task complete AOF-xxxxx@2 --agent agent-r --outcome approved \
+      aof complete AOF-xxxxx@2 --agent agent-r --outcome approved \
         --summary "Looked at everything that the brief names"
     "#);
     assert_snapshot!(env.say(&id, "agent-r", "needs_review", &["--blocker", "The session never expires"]), @"

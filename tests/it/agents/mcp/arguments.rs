@@ -101,7 +101,7 @@ fn arguments_that_do_not_fit_are_refused_with_those_that_do() {
       name one by its path from the project's folder
       -> {"tool":"aof_task_complete","arguments":{"outcome":"complete","summary":"x","file":"<file>","task":"AOF-xxxxx@0"}}
     aof_task_list: "invalid_argument"
-      `status` of `aof_task_list` is to be one of `ready`, `in_progress`, `blocked`, `complete`, `failed`, `cancelled`, `new`, not the text `done`
+      `status` of `aof_task_list` is to be one of `ready`, `in_progress`, `blocked`, `waiting`, `complete`, `failed`, `cancelled`, `new`, not the text `done`
       -> {"tool":"aof_task_list","arguments":{}}
     aof_task_list: "unknown_gate"
       there is no gate `revew`
