@@ -68,7 +68,7 @@ pub(super) fn blank(ticket: Ticket, agent: AgentId) -> CliResult<Completion> {
     })
 }
 
-/// What came of a question to a person.
+/// The result of asking a person.
 pub(super) enum PersonAnswer {
     Completed(Box<Changed>),
     Later,

@@ -81,7 +81,7 @@ At a terminal it shows the work first, and asks.")]
 pub(crate) struct RejectArgs {
     #[command(flatten)]
     common: CompletionArgs,
-    /// What has to be fixed; a text for each thing
+    /// What has to be fixed, one text for each point
     #[arg(value_name = "TEXT")]
     texts: Vec<String>,
 }
@@ -95,7 +95,7 @@ Example:
 pub(crate) struct BlockArgs {
     #[command(flatten)]
     common: CompletionArgs,
-    /// What the work waits for; a text for each thing
+    /// What the work waits for, one text for each point
     #[arg(value_name = "TEXT")]
     texts: Vec<String>,
 }

@@ -232,7 +232,7 @@ fn grouped<'l>(
     below_headings(groups.into_iter().map(|((_, name), rows)| (name, rows)))
 }
 
-/// Returns the rows below two headings: what the agent holds, and what is free.
+/// Splits the rows into those that the agent holds and those that are free, each with a heading.
 fn mine_and_free<'l>(rows: &[Row<'l>], me: &AgentId) -> (Vec<Row<'l>>, Vec<(usize, String)>) {
     let is_mine = |row: &Row<'l>| row.task.agents().any(|holder| holder == me);
     let (mine, free): (Vec<Row<'l>>, Vec<Row<'l>>) = rows.iter().partition(|row| is_mine(row));

@@ -23,7 +23,7 @@ use crate::tasks::headers::summary::TaskSummary;
 /// The cache of texts. The form changes when [`TaskText`] or what counts as a word does.
 const TEXTS: CacheFile = CacheFile { name: "text", schema: "text 1" };
 
-/// What is searched for: all of its terms must be found.
+/// A search query. A task matches if it has all of the terms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Query {
     /// Each as ` word word`: a word, or a phrase. The last word may be the beginning of one.
