@@ -144,7 +144,7 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
         let tasks = listing.tasks.iter().enumerate().map(|(place, (header, path))| {
             let tree = listing.tree.as_ref();
             let progress = tree.map(|own| own.progress.get(&header.id).copied());
-            ListedTask {
+            TaskRow {
                 summary: SummaryDocument::of(header, path, workspace.now()),
                 mine: mine.as_ref().map(|agent| header.agents().any(|holder| holder == agent)),
                 depth: tree.map(|tree| tree.depths[place]),
@@ -172,13 +172,13 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
 /// The list as `--json` shows it.
 #[derive(Serialize)]
 struct TaskList<'l> {
-    tasks: Vec<ListedTask<'l>>,
+    tasks: Vec<TaskRow<'l>>,
     unreadable: Value,
     warnings: Value,
 }
 
 #[derive(Serialize)]
-struct ListedTask<'l> {
+struct TaskRow<'l> {
     #[serde(flatten)]
     summary: SummaryDocument<'l>,
     #[serde(skip_serializing_if = "Option::is_none")]
