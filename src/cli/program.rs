@@ -20,7 +20,7 @@ use super::observability::{
     EventsArgs, MetricsArgs, NoticesArgs, run_events, run_metrics, run_notices,
 };
 use super::output::{Output, width, wrapped};
-use super::project::{doctor, init, migrate, org};
+use super::project::{doctor, init, migrate, org, status};
 use super::session::Session;
 use super::stats::{StatsArgs, run_stats};
 use super::task::why;
@@ -106,8 +106,8 @@ enum TopCommand {
     Metrics(MetricsArgs),
     /// Show what happened: every event of the project, the newest last
     Events(EventsArgs),
-    /// Show the project at a glance, and what needs attention
-    Status,
+    /// Show what waits for you, what is late, and what needs attention
+    Status(status::StatusArgs),
     /// Show how the process does: bottlenecks, rejections, loops, idle gates, agents, trends
     ///
     /// Everything is counted from the histories of the tasks; docs/reference/statistics.md says how.
@@ -171,7 +171,7 @@ pub fn main() -> ExitCode {
         Some(TopCommand::Verify(args)) => run_verify(&session, &args),
         Some(TopCommand::Metrics(args)) => run_metrics(&session, &args),
         Some(TopCommand::Events(args)) => run_events(&session, &args),
-        Some(TopCommand::Status) => doctor::run_status(&session),
+        Some(TopCommand::Status(args)) => status::run(&session, &args),
         Some(TopCommand::Stats(args)) => run_stats(&session, &args),
         Some(TopCommand::Gate(command)) => org::run_gate(&session, &command),
         Some(TopCommand::Workflow(command)) => workflow::command::run(&session, &command),
