@@ -228,7 +228,7 @@ fn check_staged(session: &Session) -> ExitCode {
             ),
             StagedFault::Removes => (
                 format!("remove {files}, which aof keeps with its history"),
-                "; `aof task cancel` ends a task",
+                "; `aof cancel` ends a task",
             ),
         };
         let fix = format!(

@@ -276,10 +276,10 @@ fn show(session: &Session, args: &InitArgs, created: &CreatedProject, added: &Ad
         output.line(format!("  cd {end_of_options}{}", inert(&quoted(&folder))));
     }
     let first = &created.first.after.task.id;
-    let show = format!("aof task show {first}");
+    let show = format!("aof show {first}");
     output.line(format!("  {show:<26}  read the first task, and complete it"));
     output.line("  aof workflow show           see the gates that a task goes through");
-    output.line("  aof task new \"Add login\"    create a task of your own");
+    output.line("  aof new \"Add login\"         create a task of your own");
 }
 
 /// Shows what was set up in `.git`.

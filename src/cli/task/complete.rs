@@ -36,10 +36,10 @@ const HOW_TO_WRITE: &str = "\
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  aof task complete AOF-7qk --outcome complete --summary \"Login works, with tests\"
-  aof task complete AOF-7qk --outcome needs_review --summary \"Two things are missing\" \\
+  aof complete AOF-7qk --outcome complete --summary \"Login works, with tests\"
+  aof complete AOF-7qk --outcome needs_review --summary \"Two things are missing\" \\
     --blocker \"The session never expires\" --blocker \"No test for a wrong password\"
-  aof task complete AOF-7qk@3 --outcome blocked --summary \"Waiting\" --blocker \"No access to staging\"
+  aof complete AOF-7qk@3 --outcome blocked --summary \"Waiting\" --blocker \"No access to staging\"
 
 In KEY=VALUE the value is JSON, else a text. A number that JSON would write differently (1.10, 1e3) is a text as well, except where \
 the gate asks for a number.

@@ -94,7 +94,7 @@ fn show_created(session: &Session, new: &NewWorkflow, made: &WorkflowFile, mode:
             output.line(format!("\n{}", bold("try next:")));
             let (graph, new) = (
                 format!("aof workflow graph {name}"),
-                format!("aof task new \"...\" --workflow {name}"),
+                format!("aof new \"...\" --workflow {name}"),
             );
             output.line(format!("  {graph:<38}  see the routes that a task can take"));
             output.line(format!("  {new:<38}  create a task that follows it"));
