@@ -44,6 +44,7 @@ Examples:
   aof new \"Add login\"             create a task
   aof next                        claim your next task, and read what to do
   aof complete AOF-7qk --outcome complete --summary \"Login works\"
+  aof approve AOF-7qk             pass it on, as its reviewer
   git log tasks/                  see who did what, and when
 
 `aof COMMAND --help` says more about a command.")]
@@ -66,7 +67,7 @@ enum TopCommand {
     Init(init::InitArgs),
     #[command(flatten)]
     OfTask(task::command::TaskCommand),
-    /// All commands for tasks: these, and assign, brief, cancel, hold, override, renew, reopen, sign, test, unblock
+    /// All commands for tasks; also at the top: assign, brief, cancel, hold, override, renew, reopen, sign, test, unblock
     #[command(subcommand)]
     Task(task::command::TaskCommand),
     /// Print the JSON Schema of a kind of file

@@ -70,11 +70,11 @@ Example:
     List(list::ListArgs),
     /// Search tasks: in titles, labels, summaries and texts
     #[command(after_help = "\
-All words must be there, whole or in their beginnings, in upper or lower case. A match in the title comes before one in a
+All words must be there, whole or in their beginnings, in upper or lower case. A match in the title comes before one in a \
 label, then what was said in completions, then the text; of equal ones, the task changed last.
 
 Examples:
-  aof search login                  also finds \"logins\"
+  aof search login                   also finds \"logins\"
   aof search login \"session cookie\"  the second is a phrase")]
     Search(search::SearchArgs),
     /// Show a task

@@ -43,7 +43,8 @@ Examples:
 
 In KEY=VALUE the value is JSON, else a text. A number that JSON would write differently (1.10, 1e3) is a text as well, except where \
 the gate asks for a number.
-At a terminal, an editor opens for a missing summary or missing blockers.
+At a terminal it shows the work and asks for a missing outcome; for a missing summary or missing blockers it opens an editor.
+`aof approve`, `reject` and `block` are shorter; `aof undo ID` takes your last step back.
 Where org.yaml has a `signingKey` of yours, the completion is signed: with the key of --sign-with, else with the one that git \
 signs with (`user.signingKey`), else through the ssh agent.
 A ticket such as AOF-7qk@3 counts for that visit alone: if it has ended, nothing happens twice.")]

@@ -151,7 +151,7 @@ fn created_value(new: &NewWorkflow, made: &WorkflowFile) -> Value {
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The content of the file says which system wrote it. Fields that only say how agents are run are dropped and reported. A file
+The content of the file says which system wrote it. Fields that only say how agents are run are dropped and reported. A file \
 with routes that cannot be expressed here is refused (exit code 6), unless --lossy is given.
 
 Examples:

@@ -49,6 +49,7 @@ fn tasks_live_beside_the_code() {
       aof show AOF-xxxxx          read the first task, and complete it
       aof workflow show           see the gates that a task goes through
       aof new "Add login"         create a task of your own
+      aof init --agents           connect your coding agents
     "#);
     let id = env.new_task(&["Add login"]);
     env.write("sub/folder/x.txt", "x\n");
