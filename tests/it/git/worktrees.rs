@@ -43,6 +43,8 @@ fn no_task_is_handed_out_in_two_worktrees() {
     on branch feature
     1 active task: 1 ready
 
+    what waits for you is unknown: no agent of org.yaml has git's `user.email`
+
     Needs attention
       ! no watcher is running
         start one with `aof watch`; without it, commands work but dropped files and edits wait

@@ -169,9 +169,13 @@ fn where_nobody_steps_in_a_visit_is_marked_once_and_goes_on() {
     on branch main
     1 active task: 1 ready
 
+    what waits for you is unknown: no agent of org.yaml has git's `user.email`
+
+    Overdue
+      AOF-xxxxx  Add login
+        late for 10h, its gate's time limit: aof show AOF-xxxxx
+
     Needs attention
-      ! AOF-xxxxx has taken too long, and nobody steps in for that
-        see `aof why AOF-xxxxx`; `aof assign AOF-xxxxx AGENT` gives it to somebody else
       ! no watcher is running
         start one with `aof watch`; without it, commands work but dropped files and edits wait
     ");
@@ -578,9 +582,17 @@ fn a_branch_that_takes_too_long_escalates_alone() {
     on branch main
     1 active task: 1 ready
 
+    what waits for you is unknown: no agent of org.yaml has git's `user.email`
+
+    Overdue
+      AOF-xxxxx  Add login
+        late for 1s, its gate's time limit: aof show AOF-xxxxx
+
+    Escalated
+      AOF-xxxxx  Add login
+        at check for 2h, escalated to lead: aof why AOF-xxxxx
+
     Needs attention
-      ! AOF-xxxxx has taken too long, and nobody steps in for that
-        see `aof why AOF-xxxxx`; `aof assign AOF-xxxxx AGENT` gives it to somebody else
       ! no watcher is running
         start one with `aof watch`; without it, commands work but dropped files and edits wait
     ");

@@ -463,6 +463,8 @@ fn a_blocked_branch_and_one_without_agents_hold_only_themselves() {
     on branch main
     1 active task: 1 blocked
 
+    what waits for you is unknown: no agent of org.yaml has git's `user.email`
+
     Needs attention
       ! AOF-xxxxx is blocked: security: No access to staging; docs: No agents available for role: writer
         see `aof why AOF-xxxxx`; then `aof unblock AOF-xxxxx --reason "..."`
