@@ -1,7 +1,7 @@
 //! Whole transitions against git itself, in one run: `cargo bench --bench whole [-- SIZES..]`, as in `-- 100 1000`.
 //!
 //! For each size and layout: `git add` and `git commit` of the change that a transition makes (plain, and with git's own durable
-//! setting), `aof task complete` as a process, the transition inside a process, and one durable replacement of a file, which no
+//! setting), `aof complete` as a process, the transition inside a process, and one durable replacement of a file, which no
 //! writer can beat. The five take turns, so that a busy machine slows them alike. Prints medians with the middle half of the
 //! samples, in milliseconds, and what each costs against git. `AOF_BENCH_PLACE` names another folder to work in: `benches/slow_disk`
 //! sets it to one on a disk whose syncs take as long as you say.

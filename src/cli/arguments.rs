@@ -121,8 +121,7 @@ pub(crate) fn given_agent() -> Option<AgentId> {
 /// Returns the text with the agent added to its commands, where only agents may give them.
 pub(crate) fn with_agent(text: &str, agent: &AgentId) -> String {
     let parts = text.split('`').enumerate().map(|(at, part)| {
-        let words = part.strip_prefix("aof ").unwrap_or_default();
-        let mut words = words.strip_prefix("task ").unwrap_or(words).split(' ');
+        let mut words = part.strip_prefix("aof ").unwrap_or_default().split(' ');
         let is_agents = match words.next() {
             Some("next") => true,
             // Without a task, only the name of the command is meant.

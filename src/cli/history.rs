@@ -228,7 +228,7 @@ fn check_staged(session: &Session) -> ExitCode {
             ),
             StagedFault::Removes => (
                 format!("remove {files}, which aof keeps with its history"),
-                "; `aof task cancel` ends a task",
+                "; `aof cancel` ends a task",
             ),
         };
         let fix = format!(
@@ -254,15 +254,15 @@ const FEW: usize = 10;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Any git remote will do. Nothing is forced and no commit is rewritten: the remote takes what is here only
-if nobody was faster; else it is fetched and merged again, at most ten times. Of two completions of one
+Any git remote will do. Nothing is forced and no commit is rewritten: the remote takes what is here only \
+if nobody was faster; else it is fetched and merged again, at most ten times. Of two completions of one \
 visit, the one that the remote had first counts; the other is listed, here and in the merge commit.
 
-What you have not committed is never touched: where it is in the way, nothing happens, and you are told.
+What you have not committed is never touched: where it is in the way, nothing happens, and you are told. \
 Commits of yours that change more than tasks are pushed as well, but only you and git merge them.
 
 Without a network nothing is lost: what is here waits, and the next sync brings it.
-`git: {sync: true}` in project.yaml lets `aof watch` sync by itself, and claims count only once the remote
+`git: {sync: true}` in project.yaml lets `aof watch` sync by itself, and claims count only once the remote \
 has them. See docs/guides/teams.md.")]
 pub(crate) struct SyncArgs {
     /// Sync with this remote

@@ -69,7 +69,7 @@ impl Output {
     /// Notes that stdout takes nothing more.
     fn lose(self, cause: &std::io::Error) {
         CLOSED.store(true, Ordering::Relaxed);
-        // A reader may close the pipe early: `aof task list | head` is no error.
+        // A reader may close the pipe early: `aof list | head` is no error.
         if cause.kind() != ErrorKind::BrokenPipe && !LOST.swap(true, Ordering::Relaxed) {
             self.say(format!("{} cannot write to standard output: {cause}", red("error:")));
         }

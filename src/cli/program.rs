@@ -20,7 +20,7 @@ use super::observability::{
     EventsArgs, MetricsArgs, NoticesArgs, run_events, run_metrics, run_notices,
 };
 use super::output::{Output, width, wrapped};
-use super::project::{doctor, init, migrate, org};
+use super::project::{doctor, init, migrate, org, status};
 use super::session::Session;
 use super::stats::{StatsArgs, run_stats};
 use super::task::why;
@@ -44,6 +44,7 @@ Examples:
   aof new \"Add login\"             create a task
   aof next                        claim your next task, and read what to do
   aof complete AOF-7qk --outcome complete --summary \"Login works\"
+  aof approve AOF-7qk             pass it on, as its reviewer
   git log tasks/                  see who did what, and when
 
 `aof COMMAND --help` says more about a command.")]
@@ -66,7 +67,7 @@ enum TopCommand {
     Init(init::InitArgs),
     #[command(flatten)]
     OfTask(task::command::TaskCommand),
-    /// All commands for tasks: these, and assign, brief, cancel, hold, override, renew, reopen, sign, test, unblock
+    /// All commands for tasks; also at the top: assign, brief, cancel, hold, override, renew, reopen, sign, test, unblock
     #[command(subcommand)]
     Task(task::command::TaskCommand),
     /// Print the JSON Schema of a kind of file
@@ -106,8 +107,8 @@ enum TopCommand {
     Metrics(MetricsArgs),
     /// Show what happened: every event of the project, the newest last
     Events(EventsArgs),
-    /// Show the project at a glance, and what needs attention
-    Status,
+    /// Show what waits for you, what is late, and what needs attention
+    Status(status::StatusArgs),
     /// Show how the process does: bottlenecks, rejections, loops, idle gates, agents, trends
     ///
     /// Everything is counted from the histories of the tasks; docs/reference/statistics.md says how.
@@ -171,7 +172,7 @@ pub fn main() -> ExitCode {
         Some(TopCommand::Verify(args)) => run_verify(&session, &args),
         Some(TopCommand::Metrics(args)) => run_metrics(&session, &args),
         Some(TopCommand::Events(args)) => run_events(&session, &args),
-        Some(TopCommand::Status) => doctor::run_status(&session),
+        Some(TopCommand::Status(args)) => status::run(&session, &args),
         Some(TopCommand::Stats(args)) => run_stats(&session, &args),
         Some(TopCommand::Gate(command)) => org::run_gate(&session, &command),
         Some(TopCommand::Workflow(command)) => workflow::command::run(&session, &command),

@@ -119,7 +119,7 @@ impl Session {
         }
     }
 
-    /// Opens the project for a command: `task complete`.
+    /// Opens the project for a command: `complete`.
     pub(crate) fn workspace(&self, command: &str) -> CliResult<Workspace> {
         self.open_telling(command, print_progress)
     }

@@ -67,9 +67,7 @@ pub(crate) fn run_stats(session: &Session, args: &StatsArgs) -> CliResult {
         _ if stats.tally.all == 0 => {
             let workflow = stats.workflow.as_ref().map(|name| format!(" of workflow `{name}`"));
             let of = inert(&workflow.unwrap_or_default());
-            output.line(format!(
-                "there are no tasks{of} yet: create one with `aof task new \"...\"`"
-            ));
+            output.line(format!("there are no tasks{of} yet: create one with `aof new \"...\"`"));
         }
         Some(StatsTable::Agent | StatsTable::Tag) if has_no_visits => {
             output.line(NO_VISITS);
@@ -96,7 +94,7 @@ fn warn_of_clocks(session: &Session, stats: &Stats) {
         many => first_of(many, FEW),
     };
     let what = "visits that ended before they began, by the clocks of two machines, count as 0s";
-    session.warn(&inert(&format!("{what}: see `aof task history` of {names}")));
+    session.warn(&inert(&format!("{what}: see `aof history` of {names}")));
 }
 
 /// The sentence where tasks have only waited.

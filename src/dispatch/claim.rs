@@ -199,7 +199,7 @@ fn give_back_error(
             code: error.code(),
             problem: format!("{error}; and `{ticket}` could not be given back: {other}"),
             fix: format!(
-                "`{agent}` has it here, and nowhere else: `aof task release {ticket} --agent {agent}`"
+                "`{agent}` has it here, and nowhere else: `aof release {ticket} --agent {agent}`"
             ),
         },
     }

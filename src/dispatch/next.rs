@@ -205,7 +205,7 @@ fn ensure_room(limit: Option<u32>, agent: &AgentId, held: &[Ticket]) -> Result<(
         fix: match held {
             [] => "whoever keeps org.yaml can raise its `maxTasks`".to_owned(),
             [first, ..] => format!(
-                "complete one of them, or give it back with `aof task release {first}`; `maxTasks` in org.yaml is the limit"
+                "complete one of them, or give it back with `aof release {first}`; `maxTasks` in org.yaml is the limit"
             ),
         },
     })

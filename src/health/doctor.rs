@@ -1,12 +1,9 @@
 //! `aof doctor`: finds what is wrong with a project, says why it matters and what to do, and makes the safe repairs.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Value, json};
 
 use super::context::{CheckContext, View};
 use super::examination::examine;
-use crate::history::sync::remote_state::{RemoteStanding, remote_value};
 use crate::project::error::ProjectError;
 use crate::project::issue::{Issue, Weight};
 use crate::project::workspace::Workspace;
@@ -171,48 +168,3 @@ const WHY: &str = "
     cache_damaged: every task file is read again until the cache is rebuilt; nothing else depends on it
     network_file_system: locks there do not hold for everybody, so commands refuse to write
 ";
-
-/// The project at a glance.
-pub(crate) struct Overview {
-    /// The project's name.
-    pub name: Option<String>,
-    /// The branch that changes are committed to; nothing while none can be.
-    pub branch: Option<String>,
-    /// How its branch compares with its remote, if it has one.
-    pub remote: Option<RemoteStanding>,
-    /// How many active tasks there are, by status.
-    pub counts: BTreeMap<String, usize>,
-    /// How many of them came to their gate under earlier rules.
-    pub drifted: usize,
-    /// What needs attention, the most urgent first.
-    pub attention: Vec<Issue>,
-}
-
-/// Returns the project at a glance. `watcher` says whether a watcher runs.
-pub(crate) fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, ProjectError> {
-    let context = CheckContext::of(workspace, View::Status, watcher)?;
-    let attention = examine(&context)?;
-    let mut counts = BTreeMap::new();
-    for (header, _) in context.project().into_iter().flat_map(|project| &project.listing.tasks) {
-        *counts.entry(header.state().to_owned()).or_default() += 1;
-    }
-    let (branch, drifted) = (context.branch().map(str::to_owned), context.drifted());
-    let (name, remote) = match context.project {
-        Ok(project) => (project.in_force.rules.project.name.clone(), project.remote),
-        Err(_) => (None, None),
-    };
-    Ok(Overview { name, branch, remote, counts, drifted, attention })
-}
-
-/// Returns the project at a glance as `--json` shows it.
-pub(crate) fn overview_value(overview: &Overview) -> Value {
-    let issue = |own: &Issue| json!({"code": own.code, "problem": own.problem, "fix": own.fix});
-    json!({
-        "project": overview.name,
-        "branch": overview.branch,
-        "remote": overview.remote.as_ref().map(remote_value),
-        "counts": overview.counts,
-        "drifted": overview.drifted,
-        "attention": overview.attention.iter().map(issue).collect::<Vec<_>>(),
-    })
-}

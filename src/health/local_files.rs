@@ -28,7 +28,7 @@ pub(crate) fn check_cache(context: &CheckContext<'_>) -> CheckResult {
     let issue = Issue::new(
         "cache_damaged",
         "the cache of task headers, `.aof/cache`, is damaged",
-        "`aof doctor --fix` removes it; the next `aof task list` makes it again",
+        "`aof doctor --fix` removes it; the next `aof list` makes it again",
     );
     Ok(vec![issue.advice().repaired_by(|workspace| {
         Ok(HeaderCache::<TaskSummary>::remove_damaged(&workspace.paths, HEADERS)?)

@@ -7,6 +7,7 @@ pub(crate) mod doctor;
 pub(crate) mod examination;
 pub(crate) mod git;
 pub(crate) mod local_files;
+pub(crate) mod overview;
 pub(crate) mod rules;
 pub(crate) mod task_files;
 pub(crate) mod uncommitted;

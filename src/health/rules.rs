@@ -99,7 +99,7 @@ pub(crate) fn check_tests(context: &CheckContext<'_>) -> CheckResult {
     let bad: Vec<&str> = bad.map(|(task, _)| task.id.as_str()).collect();
     let Some(first) = bad.first() else { return Ok(Vec::new()) };
     let problem = format!("the tests of {} are invalid", some(&bad));
-    let fix = format!("`aof task test {first}` says what is wrong");
+    let fix = format!("`aof test {first}` says what is wrong");
     Ok(vec![Issue::new("invalid_tests", problem, fix)])
 }
 
@@ -261,7 +261,7 @@ fn stuck_task_issue(rules: &Rules, header: &TaskSummary) -> Option<Issue> {
         return Some(Issue::new(
             "task_overdue",
             format!("{id} has taken too long, and nobody steps in for that"),
-            format!("see `aof why {id}`; `aof task assign {id} AGENT` gives it to somebody else"),
+            format!("see `aof why {id}`; `aof assign {id} AGENT` gives it to somebody else"),
         ));
     }
     (header.gate.is_some() && rules.workflow_of(header).is_none()).then(|| {
@@ -271,7 +271,7 @@ fn stuck_task_issue(rules: &Rules, header: &TaskSummary) -> Option<Issue> {
                 "{id} follows workflow `{}`, which the rules do not have any more",
                 header.routing.workflow
             ),
-            format!("bring it back in a commit; or `aof task cancel {id} --reason \"...\"`"),
+            format!("bring it back in a commit; or `aof cancel {id} --reason \"...\"`"),
         )
     })
 }
@@ -289,7 +289,7 @@ pub(crate) fn check_dependencies(context: &CheckContext<'_>) -> CheckResult {
                 circle_text(circle)
             ),
             format!(
-                "see `aof why {}`; then take one out of a `dependsOn`: `aof task edit ID --undepends ID`",
+                "see `aof why {}`; then take one out of a `dependsOn`: `aof edit ID --undepends ID`",
                 circle[0]
             ),
         )
@@ -300,7 +300,7 @@ pub(crate) fn check_dependencies(context: &CheckContext<'_>) -> CheckResult {
             "dependency_missing",
             format!("{} waits for {missing}, and there is no such task", header.id),
             format!(
-                "bring its file back, or go on without it: `aof task edit {} --undepends {missing}`",
+                "bring its file back, or go on without it: `aof edit {} --undepends {missing}`",
                 header.id
             ),
         )
@@ -343,8 +343,8 @@ fn unblock_hint(header: &TaskSummary) -> String {
         header.blockers.iter().filter_map(|blocker| LostDependency::read(blocker)).next_back();
     match lost.as_ref().map(LostDependency::task) {
         Some(lost) => format!(
-            "take {lost} up again: `aof task reopen {lost} --to GATE --reason \"...\"`; \
-             or go on without it: `aof task edit {id} --undepends {lost}`"
+            "take {lost} up again: `aof reopen {lost} --to GATE --reason \"...\"`; \
+             or go on without it: `aof edit {id} --undepends {lost}`"
         ),
         None if !header.blockers.is_empty()
             && header.blockers.iter().all(|text| is_nobody(text)) =>
@@ -352,7 +352,7 @@ fn unblock_hint(header: &TaskSummary) -> String {
             "put somebody into the role in org.yaml, and commit that: it goes on by itself"
                 .to_owned()
         }
-        None => format!("see `aof why {id}`; then `aof task unblock {id} --reason \"...\"`"),
+        None => format!("see `aof why {id}`; then `aof unblock {id} --reason \"...\"`"),
     }
 }
 

@@ -259,11 +259,11 @@ impl ProjectError {
             }
             Self::NotConfirmed { code, fix, .. } => ErrorFacts::of(code).fix(fix).general().passes(),
             Self::ClaimLost { ticket } => ErrorFacts::of("claim_lost").fix(format!(
-                "see who has it with `aof task show {}`, or take another with `aof task next`",
+                "see who has it with `aof show {}`, or take another with `aof next`",
                 ticket.task
             )),
             Self::TakenElsewhere { worktree, .. } => ErrorFacts::of("taken_elsewhere").fix(format!(
-                "{}; or take another with `aof task next`",
+                "{}; or take another with `aof next`",
                 merge_hint(worktree)
             )),
             Self::Id(_) => ErrorFacts::of("invalid_id"),
@@ -275,7 +275,7 @@ impl ProjectError {
                     (_, _, Some(left_out), _) => left_out.clone(),
                     (Some(path), ..) => missing(id, path),
                     (.., Some(near)) => format!("did you mean `{near}`?"),
-                    _ => "`aof task list --all` lists them all".to_owned(),
+                    _ => "`aof list --all` lists them all".to_owned(),
                 })
             }
             Self::AmbiguousTask { .. } => {
@@ -297,7 +297,7 @@ impl ProjectError {
             Self::RestoreFailed { failure, fault, noted } => {
                 let facts = ErrorFacts::of("not_put_back").general().fix(match failure {
                     Some(_) if !noted => {
-                        "once the disk works again, the next command finishes the change: check with `aof task show` before you repeat it"
+                        "once the disk works again, the next command finishes the change: check with `aof show` before you repeat it"
                             .to_owned()
                     }
                     Some(_) => fix_then(

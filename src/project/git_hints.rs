@@ -29,9 +29,7 @@ pub(crate) fn missing(id: &TaskId, path: &ProjectPath) -> String {
         return back;
     }
     // A commit without the file would drop its history, and `aof verify` would report that for good.
-    format!(
-        "{back}; if it is not to be done, cancel it then: `aof task cancel {id} --reason \"...\"`"
-    )
+    format!("{back}; if it is not to be done, cancel it then: `aof cancel {id} --reason \"...\"`")
 }
 
 /// The prefix that git commands need to work from where the reader is.

@@ -81,7 +81,7 @@ fn base_url(given: Option<&str>) -> Result<String, ProjectError> {
         return Err(ProjectError::Unfit {
             code: "no_base_url",
             problem: "the tests send requests, and no server is named".to_owned(),
-            fix: format!("name it with `aof task test --base-url URL`, or set `{BASE_URL}`"),
+            fix: format!("name it with `aof test --base-url URL`, or set `{BASE_URL}`"),
         });
     };
     let is_server = |uri: &Uri| {

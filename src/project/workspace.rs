@@ -83,7 +83,7 @@ pub struct Workspace {
     pub(crate) uncommitted_project_file: Option<PathBuf>,
     /// How git commands are written in messages.
     pub git_commands: GitCommands,
-    /// The running command, as waiting commands show it: `aof task complete`.
+    /// The running command, as waiting commands show it: `aof complete`.
     pub command: String,
     kind: WorkspaceKind,
     /// Whether claims are confirmed by the remote.

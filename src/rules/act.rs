@@ -232,7 +232,7 @@ impl Warning {
                 )
             }
             Self::NotGiven { task, agent, why } => format!(
-                "`{task}` begins without `{agent}`, whom its file names: {why}; `aof task assign {task} AGENT` gives it to \
+                "`{task}` begins without `{agent}`, whom its file names: {why}; `aof assign {task} AGENT` gives it to \
                  somebody"
             ),
             Self::CompanionsStay { ignored, filtered, too_large, misnamed } => {

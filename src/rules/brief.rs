@@ -106,7 +106,7 @@ impl GateContext {
         let task = &self.ticket.task;
         let line = |check: &GateCheck| match check {
             GateCheck::Tests => format!(
-                "The task passes only if its tests do: try them with `aof task test {task} --committed`. Your own changes of them do not count"
+                "The task passes only if its tests do: try them with `aof test {task} --committed`. Your own changes of them do not count"
             ),
             GateCheck::Checklist => {
                 "The task passes only if each box of its text is ticked, `- [x]`".to_owned()

@@ -289,7 +289,7 @@ fn about_children(task: &TaskId, children: &[(TaskId, Status)]) -> String {
     match failed {
         None => waits,
         Some((child, _)) => format!(
-            "a failed child counts as open: take it up again with `aof task reopen {child} --to GATE --reason \"...\"`, \
+            "a failed child counts as open: take it up again with `aof reopen {child} --to GATE --reason \"...\"`, \
              and complete or cancel it; {waits}"
         ),
     }
@@ -388,12 +388,12 @@ fn of_signature(wanted: &ToSign) -> String {
     let keys = keys.join("\n");
     match &wanted.flaw {
         Flaw::Missing | Flaw::OtherText => format!(
-            "`aof task complete` signs by itself, through the ssh agent or with the key file that `--sign-with FILE` names; \
-             `aof task sign FILE` signs a completion file; or sign `toSign` with `ssh-keygen -Y sign -n {NAMESPACE}`, and send the same \
+            "`aof complete` signs by itself, through the ssh agent or with the key file that `--sign-with FILE` names; \
+             `aof sign FILE` signs a completion file; or sign `toSign` with `ssh-keygen -Y sign -n {NAMESPACE}`, and send the same \
              completion again with its `id` and the `signature`. Its keys are\n{keys}"
         ),
         Flaw::OtherUse { .. } => {
-            format!("sign with `ssh-keygen -Y sign -n {NAMESPACE}`, or by `aof task complete`")
+            format!("sign with `ssh-keygen -Y sign -n {NAMESPACE}`, or by `aof complete`")
         }
         Flaw::OtherKey { .. } => format!("sign with one of these:\n{keys}"),
         Flaw::NoKey { key } => format!(

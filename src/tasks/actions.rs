@@ -209,7 +209,7 @@ fn own_last_step(task: &Task, agent: Option<&AgentId>) -> Result<String, Project
     let verb = if task.gate.is_some() { "override" } else { "reopen" };
     let refuse = |problem: String| {
         let fix = format!(
-            "`aof task {verb} {id} --to GATE --reason TEXT` moves the task, for whoever may; `aof task history {id}` shows its steps"
+            "`aof {verb} {id} --to GATE --reason TEXT` moves the task, for whoever may; `aof history {id}` shows its steps"
         );
         Err(ProjectError::Unfit { code: "cannot_undo", problem, fix })
     };

@@ -252,7 +252,7 @@ fn engine_fields(fields: &str) -> ProjectError {
         code: "engine_fields",
         problem: format!("the edit changes fields that only the engine writes: {fields}"),
         fix: "you may edit title, description, priority, due, milestone, links, body, tags, metadata, dependsOn, parent, tests and your own keys; \
-              `aof task complete` and `aof task override` move a task"
+              `aof complete` and `aof override` move a task"
             .to_owned(),
     }
 }
@@ -284,7 +284,7 @@ pub(crate) fn comment(
         return Err(ProjectError::Unfit {
             code: "empty_comment",
             problem: "the comment is empty".to_owned(),
-            fix: format!("give its text, as in `aof task comment {id} \"...\"`"),
+            fix: format!("give its text, as in `aof comment {id} \"...\"`"),
         });
     }
     change(workspace, id, dry_run, &mut |state| {

@@ -232,8 +232,7 @@ const TOOLS_OF_COMMANDS: &[(&str, &str)] = &[
 
 /// Returns a hint with commands replaced by tools.
 pub(crate) fn in_tools(text: &str) -> String {
-    let text = text.replace("`aof task ", "`aof ");
-    TOOLS_OF_COMMANDS.iter().fold(text, |text, (command, tool)| {
+    TOOLS_OF_COMMANDS.iter().fold(text.to_owned(), |text, (command, tool)| {
         let whole = text.replace(&format!("`{command}`"), &format!("`{tool}`"));
         whole.replace(&format!("`{command} "), &format!("`{tool} "))
     })

@@ -8,7 +8,8 @@ use super::resources::cut_body;
 use super::tool_schema::{ArgForm, Argument, Arguments, TASK, Tool, ToolEffect};
 use crate::dispatch::next::claimed;
 use crate::domain::{RoleId, Status};
-use crate::health::doctor::{overview, overview_value};
+use crate::health::context::{CheckContext, View};
+use crate::health::overview::{overview, overview_value};
 use crate::project::rule_lookup::workflows_value;
 use crate::rules::Workplace;
 use crate::storage::lock::is_watched;
@@ -229,7 +230,9 @@ pub(crate) const STATUS: Tool = Tool {
 };
 
 pub(crate) fn status(project: &OpenProject<'_>, _: &Arguments) -> Result<Value, ToolError> {
-    let mut all = overview(&project.workspace, is_watched(&project.workspace.paths))?;
+    let watcher = is_watched(&project.workspace.paths);
+    let context = CheckContext::of(&project.workspace, View::Status, watcher)?;
+    let mut all = overview(&context)?;
     let issues = all.attention.len();
     all.attention.truncate(MOST_ISSUES);
     for issue in &mut all.attention {

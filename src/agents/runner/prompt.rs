@@ -47,7 +47,7 @@ pub(crate) fn prompt(
         let left = left_behind(&earlier.left);
         format!("## Another attempt\n\n{}{left}\n", describe_earlier(earlier, count))
     });
-    let brief = brief_markdown(file, context, &format!("`aof task renew {}`", context.ticket));
+    let brief = brief_markdown(file, context, &format!("`aof renew {}`", context.ticket));
     format!("{retry}{brief}\n## Answer\n\n{}", answer_format(asked, has_mcp, output))
 }
 

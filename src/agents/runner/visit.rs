@@ -105,7 +105,7 @@ fn release_claim(project: &RunnerSetup, assignment: &Assignment, control: RunCon
             Err(error) => break error,
         }
     };
-    let fix = format!("`aof task release {ticket} --agent {agent}` gives it back");
+    let fix = format!("`aof release {ticket} --agent {agent}` gives it back");
     control.remark(ticket, format!("{}; {fix}", fault.problem()));
 }
 

@@ -17,8 +17,8 @@ use crate::storage::random::ulid;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 An agent tool starts this itself: `aof init --agents` writes its configuration.
-Who acts is fixed when the server starts, whatever a model says: `--agent`, else `AOF_AGENT`, else
-`--default-agent`, else the agent of org.yaml with git's email. The server starts without one, too, or with a
+Who acts is fixed when the server starts, whatever a model says: `--agent`, else `AOF_AGENT`, else \
+`--default-agent`, else the agent of org.yaml with git's email. The server starts without one, too, or with a \
 person's id (`human-...`): then only looking works, and each other call says how to name an agent.
 
 Examples:

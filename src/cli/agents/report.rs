@@ -182,11 +182,11 @@ pub(crate) fn why(waits: &WaitingWork) -> String {
     let task = &ticket.task;
     match &waits.why {
         WaitReason::People => {
-            format!("waits for {agents}; `aof task complete {ticket} --outcome ...`")
+            format!("waits for {agents}; `aof complete {ticket} --outcome ...`")
         }
         WaitReason::Blocked(blockers) => {
             let blockers = one_line(&blockers.join("; "));
-            format!("is blocked: {blockers}; `aof task unblock {task} --reason ...` lets it go on")
+            format!("is blocked: {blockers}; `aof unblock {task} --reason ...` lets it go on")
         }
         WaitReason::NotStartable if waits.agents.is_empty() => {
             format!("waits: nobody in role `{role}` may work there now; see `aof why {task}`")
@@ -196,7 +196,7 @@ pub(crate) fn why(waits: &WaitingWork) -> String {
         }
         WaitReason::Held(agent) => {
             let ticket = ticket.clone().without_visit();
-            format!("is {agent}'s; `aof task release {ticket}` takes it back")
+            format!("is {agent}'s; `aof release {ticket}` takes it back")
         }
         WaitReason::Tried(why) => one_line(why),
     }

@@ -24,7 +24,7 @@ use crate::tasks::headers::lookup;
 use crate::tasks::headers::summary::TaskSummary;
 use crate::tasks::view::brief::task_brief;
 
-/// The variable with which a shell asks: `COMPLETE=bash aof -- aof task show AOF`.
+/// The variable with which a shell asks: `COMPLETE=bash aof -- aof show AOF`.
 const VARIABLE: &str = "COMPLETE";
 
 /// Returns a parser for the name of a shell.

@@ -33,14 +33,14 @@ use crate::tasks::view::task_view::task_value;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-In `.git`, where no commit holds it, two things are set up, so that git merges tasks by their meaning and loses none of their
-history: the merge driver `merge.aof` in its configuration, and the hooks `pre-commit` and `pre-merge-commit`, unless there are
+In `.git`, where no commit holds it, two things are set up, so that git merges tasks by their meaning and loses none of their \
+history: the merge driver `merge.aof` in its configuration, and the hooks `pre-commit` and `pre-merge-commit`, unless there are \
 some already. `aof init --remove` takes them out again.
 
 Examples:
   aof init                           here, in an empty folder or a git repository
   aof init garden --template sdlc    in a folder of its own, with the gates of a software project
-  aof init --agents                  tell coding agents of the project, new or not: AGENTS.md and MCP
+  aof init --agents                  connect coding agents to a project, new or not
   aof init --observability           alerts, a dashboard and a runbook, in a project new or not
   aof init --dry-run                 see what would be written")]
 pub(crate) struct InitArgs {
@@ -276,10 +276,13 @@ fn show(session: &Session, args: &InitArgs, created: &CreatedProject, added: &Ad
         output.line(format!("  cd {end_of_options}{}", inert(&quoted(&folder))));
     }
     let first = &created.first.after.task.id;
-    let show = format!("aof task show {first}");
+    let show = format!("aof show {first}");
     output.line(format!("  {show:<26}  read the first task, and complete it"));
     output.line("  aof workflow show           see the gates that a task goes through");
-    output.line("  aof task new \"Add login\"    create a task of your own");
+    output.line("  aof new \"Add login\"         create a task of your own");
+    if !args.agents {
+        output.line("  aof init --agents           connect your coding agents");
+    }
 }
 
 /// Shows what was set up in `.git`.

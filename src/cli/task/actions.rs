@@ -77,7 +77,7 @@ pub(crate) struct MoveArgs {
 }
 
 pub(crate) fn release(session: &Session, args: &ActionArgs) -> CliResult {
-    act_as_agent(session, "task release", args, |workspace, ticket, agent, mode| {
+    act_as_agent(session, "release", args, |workspace, ticket, agent, mode| {
         let changed = actions::release(workspace, ticket, Some(agent), mode)?;
         let holder = changed.before.as_ref().and_then(|before| before.task.routing.agent.as_ref());
         let holder = holder.filter(|holder| *holder != agent);
@@ -87,7 +87,7 @@ pub(crate) fn release(session: &Session, args: &ActionArgs) -> CliResult {
 }
 
 pub(crate) fn renew(session: &Session, args: &RenewArgs) -> CliResult {
-    act_as_agent(session, "task renew", &args.action, |workspace, ticket, agent, mode| {
+    act_as_agent(session, "renew", &args.action, |workspace, ticket, agent, mode| {
         let note = args.note.as_deref();
         let changed = actions::renew(workspace, ticket, agent, note, mode)?;
         Ok((format!("renewed by {agent}"), changed))
@@ -95,7 +95,7 @@ pub(crate) fn renew(session: &Session, args: &RenewArgs) -> CliResult {
 }
 
 pub(crate) fn assign(session: &Session, args: &AssignArgs) -> CliResult {
-    act(session, "task assign", &args.action, |workspace, ticket, by, mode| {
+    act(session, "assign", &args.action, |workspace, ticket, by, mode| {
         workspace.network = args.offline_option.network();
         let changed = claim::assign(workspace, ticket, by, &args.to, mode)?;
         Ok((format!("assigned to {}", args.to), changed))
@@ -104,14 +104,14 @@ pub(crate) fn assign(session: &Session, args: &AssignArgs) -> CliResult {
 
 pub(crate) fn hold(session: &Session, args: &ReasonArgs) -> CliResult {
     let reason = args.reason.as_deref().unwrap_or_default();
-    act(session, "task hold", &args.action, |workspace, ticket, by, mode| {
+    act(session, "hold", &args.action, |workspace, ticket, by, mode| {
         Ok(("held".to_owned(), actions::hold(workspace, ticket, by, reason, mode)?))
     })
 }
 
 pub(crate) fn unblock(session: &Session, args: &ReasonArgs) -> CliResult {
     let reason = args.reason.as_deref();
-    act(session, "task unblock", &args.action, |workspace, ticket, by, mode| {
+    act(session, "unblock", &args.action, |workspace, ticket, by, mode| {
         let changed = actions::unblock(workspace, ticket, by, reason, mode)?;
         let again = changed.after.task.status == Status::Blocked && ticket.branch.is_none();
         let done = if again { "unblocked, and blocked again at once" } else { "unblocked" };
@@ -121,13 +121,13 @@ pub(crate) fn unblock(session: &Session, args: &ReasonArgs) -> CliResult {
 
 pub(crate) fn cancel(session: &Session, args: &ReasonArgs) -> CliResult {
     let reason = args.reason.as_deref().unwrap_or_default();
-    act(session, "task cancel", &args.action, |workspace, ticket, by, mode| {
+    act(session, "cancel", &args.action, |workspace, ticket, by, mode| {
         Ok(("cancelled".to_owned(), actions::cancel(workspace, ticket, by, reason, mode)?))
     })
 }
 
 pub(crate) fn reopen(session: &Session, args: &MoveArgs) -> CliResult {
-    act(session, "task reopen", &args.action, |workspace, ticket, by, mode| {
+    act(session, "reopen", &args.action, |workspace, ticket, by, mode| {
         let changed = actions::reopen(workspace, ticket, by, &args.to, &args.reason, mode)?;
         Ok((format!("{} (reopened)", gates_passed(&changed)), changed))
     })
@@ -142,7 +142,7 @@ pub(crate) fn undo(session: &Session, args: &ReasonArgs) -> CliResult {
 }
 
 pub(crate) fn override_to(session: &Session, args: &MoveArgs) -> CliResult {
-    act(session, "task override", &args.action, |workspace, ticket, by, mode| {
+    act(session, "override", &args.action, |workspace, ticket, by, mode| {
         let changed = actions::override_to(workspace, ticket, by, &args.to, &args.reason, mode)?;
         Ok((format!("{} (override)", gates_passed(&changed)), changed))
     })
@@ -263,9 +263,9 @@ fn turn(rules: &Rules, changed: &Changed, task: &Task) -> String {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  aof task sign done.yaml                       adds the visit, an id and the signature to the file
-  aof task sign done.yaml --sign-with ~/.ssh/id_ed25519
-  aof task sign done.yaml --print > to-sign     prints what to sign, for a program of your own:
+  aof sign done.yaml                       adds the visit, an id and the signature to the file
+  aof sign done.yaml --sign-with ~/.ssh/id_ed25519
+  aof sign done.yaml --print > to-sign     prints what to sign, for a program of your own:
   ssh-keygen -Y sign -n aof -f KEY to-sign      .. whose signature then goes into the file, as `signature`
 
 The signature is for the visit that is open now, and for nothing else. Then drop the file into .aof/inbox.")]
@@ -281,7 +281,7 @@ pub(crate) struct SignArgs {
 }
 
 pub(crate) fn run_sign(session: &Session, args: &SignArgs) -> CliResult {
-    let workspace = session.workspace("task sign")?;
+    let workspace = session.workspace("sign")?;
     let output = session.output;
     let name = args.file.display().to_string();
     let bytes = std::fs::read(&args.file).map_err(|cause| CliError::input(&name, &cause))?;

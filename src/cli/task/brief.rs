@@ -1,4 +1,4 @@
-//! `aof task brief` and `aof task next`
+//! `aof brief` and `aof next`
 
 use std::process::ExitCode;
 
@@ -81,7 +81,7 @@ pub(crate) struct ClaimArgs {
 }
 
 pub(crate) fn run(session: &Session, args: &BriefArgs) -> CliResult {
-    let workspace = session.workspace("task brief")?;
+    let workspace = session.workspace("brief")?;
     let ticket = lookup::ticket(&workspace, &args.task)?;
     let (file, context, in_force) = task_brief(&workspace, &ticket)?;
     session.warn_of_rules(&in_force);
@@ -95,7 +95,7 @@ pub(crate) fn run(session: &Session, args: &BriefArgs) -> CliResult {
         value["warnings"] = warnings_value(&context.warnings);
         session.output.data(value);
     } else if args.format == BriefFormat::Markdown {
-        let renewal = format!("`aof task renew {}`", context.ticket);
+        let renewal = format!("`aof renew {}`", context.ticket);
         session.output.print(&brief_markdown(&file, &context, &renewal));
     } else {
         let mut agent = file.task.routing.agent.clone();
@@ -170,18 +170,18 @@ fn page(file: &TaskFile, context: &GateContext, agent: Option<&AgentId>) -> Stri
             ""
         };
         page.line(format!(
-            "  aof task complete {ticket}{who} --outcome {outcome} --summary \"...\"{blocker}"
+            "  aof complete {ticket}{who} --outcome {outcome} --summary \"...\"{blocker}"
         ));
     }
     if let Some(end) = context.claimed_until {
-        page.line(format!("  aof task renew {ticket}{who}   keeps it yours beyond {end}"));
+        page.line(format!("  aof renew {ticket}{who}   keeps it yours beyond {end}"));
     }
     page.into_text()
 }
 
 /// Claims the agent's next task, and shows its brief.
 pub(crate) fn next(session: &Session, args: &NextArgs) -> CliResult {
-    let (mut workspace, in_force) = session.open("task next")?;
+    let (mut workspace, in_force) = session.open("next")?;
     workspace.network = args.offline_option.network();
     let rules = &in_force.rules;
     let agent = session.agent(&workspace, &in_force, args.who.agent.as_ref())?;
@@ -206,7 +206,7 @@ pub(crate) fn next(session: &Session, args: &NextArgs) -> CliResult {
             let tasks = if waiting == 1 { "1 task is" } else { &format!("{waiting} tasks are") };
             if waiting > 0 {
                 session.output.say(format!(
-                    "{tasks} there, but claimed, blocked or waiting; see `aof task list --mine`"
+                    "{tasks} there, but claimed, blocked or waiting; see `aof list --mine`"
                 ));
             }
         }

@@ -1,4 +1,4 @@
-//! `aof task ...`
+//! The commands for tasks: `aof new`, `aof list` and the others, also as `aof task VERB`.
 
 use clap::Subcommand;
 
@@ -40,21 +40,21 @@ Example:
 Where a workflow or a gate has a `lease`, a claim that is not renewed ends, and the task is free again.
 
 Example:
-  aof task renew AOF-7qk --note \"The tests pass, the docs are missing\"")]
+  aof renew AOF-7qk --note \"The tests pass, the docs are missing\"")]
     Renew(actions::RenewArgs),
     /// Give a task to an agent, whoever has it now
     #[command(after_help = "\
 Examples:
-  aof task assign AOF-7qk agent-2               the task, at its gate
-  aof task assign AOF-7qk@3/security human-ann  a branch of it")]
+  aof assign AOF-7qk agent-2               the task, at its gate
+  aof assign AOF-7qk@3/security human-ann  a branch of it")]
     Assign(actions::AssignArgs),
     /// Hold a task at its gate until it is unblocked
     #[command(after_help = "\
 Nothing is completed while a task is held, and its time limits stand still. Whoever has claimed it keeps it.
 
 Example:
-  aof task hold AOF-7qk --reason \"The customer wants to talk first\"
-  aof task unblock AOF-7qk")]
+  aof hold AOF-7qk --reason \"The customer wants to talk first\"
+  aof unblock AOF-7qk")]
     Hold(actions::ReasonArgs),
     /// Let a blocked or held task go on
     #[command(visible_alias = "resume")]
@@ -70,11 +70,11 @@ Example:
     List(list::ListArgs),
     /// Search tasks: in titles, labels, summaries and texts
     #[command(after_help = "\
-All words must be there, whole or in their beginnings, in upper or lower case. A match in the title comes before one in a
+All words must be there, whole or in their beginnings, in upper or lower case. A match in the title comes before one in a \
 label, then what was said in completions, then the text; of equal ones, the task changed last.
 
 Examples:
-  aof search login                  also finds \"logins\"
+  aof search login                   also finds \"logins\"
   aof search login \"session cookie\"  the second is a phrase")]
     Search(search::SearchArgs),
     /// Show a task

@@ -36,14 +36,15 @@ const HOW_TO_WRITE: &str = "\
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  aof task complete AOF-7qk --outcome complete --summary \"Login works, with tests\"
-  aof task complete AOF-7qk --outcome needs_review --summary \"Two things are missing\" \\
+  aof complete AOF-7qk --outcome complete --summary \"Login works, with tests\"
+  aof complete AOF-7qk --outcome needs_review --summary \"Two things are missing\" \\
     --blocker \"The session never expires\" --blocker \"No test for a wrong password\"
-  aof task complete AOF-7qk@3 --outcome blocked --summary \"Waiting\" --blocker \"No access to staging\"
+  aof complete AOF-7qk@3 --outcome blocked --summary \"Waiting\" --blocker \"No access to staging\"
 
 In KEY=VALUE the value is JSON, else a text. A number that JSON would write differently (1.10, 1e3) is a text as well, except where \
 the gate asks for a number.
-At a terminal, an editor opens for a missing summary or missing blockers.
+At a terminal it shows the work and asks for a missing outcome; for a missing summary or missing blockers it opens an editor.
+`aof approve`, `reject` and `block` are shorter; `aof undo ID` takes your last step back.
 Where org.yaml has a `signingKey` of yours, the completion is signed: with the key of --sign-with, else with the one that git \
 signs with (`user.signingKey`), else through the ssh agent.
 A ticket such as AOF-7qk@3 counts for that visit alone: if it has ended, nothing happens twice.")]

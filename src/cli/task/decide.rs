@@ -12,6 +12,7 @@ use crate::cli::{
 use crate::domain::Outcome;
 use crate::files::printable::one_line;
 use crate::project::workspace::acting_agent;
+use crate::tasks::headers::listing::{ListScope, read_all};
 use crate::tasks::view::waiting::{WaitingDecision, waiting_for};
 
 #[derive(Debug, clap::Args)]
@@ -31,7 +32,8 @@ pub(crate) fn run(session: &Session, args: &DecideArgs) -> CliResult {
     let (workspace, in_force) = session.open("decide")?;
     let org = &in_force.rules.org;
     let person = acting_agent(&workspace, org, args.who.agent.as_ref(), true)?;
-    let waiting = waiting_for(&workspace, &in_force, &person);
+    let listing = read_all(&workspace, &in_force, ListScope::Active);
+    let waiting = waiting_for(&workspace, &in_force, &listing, &person);
     let output = session.output;
     if output.is_json() || !Session::at_terminal() {
         let value = || json!({"waiting": waiting.iter().map(waiting_value).collect::<Vec<_>>()});

@@ -1,4 +1,4 @@
-//! `aof task new`, `edit` and `comment`.
+//! `aof new`, `edit` and `comment`.
 
 use std::process::ExitCode;
 
@@ -27,9 +27,9 @@ use crate::tasks::view::task_view::{changed_value, show};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  aof task edit AOF-7qk                                 the whole file, in your editor
-  aof task edit AOF-7qk --title \"Add login\" --tag auth --untag later
-  aof task edit AOF-7qk --priority high --depends AOF-m2x
+  aof edit AOF-7qk                                 the whole file, in your editor
+  aof edit AOF-7qk --title \"Add login\" --tag auth --untag later
+  aof edit AOF-7qk --priority high --depends AOF-m2x
 
 In KEY=VALUE the value is JSON, else a text. A number that JSON would write differently (1.10, 1e3) is a text as well.")]
 pub(crate) struct EditArgs {
@@ -146,7 +146,7 @@ pub(crate) struct CommentArgs {
 }
 
 pub(crate) fn run_edit(session: &Session, args: &EditArgs) -> CliResult {
-    let (workspace, in_force) = session.open("task edit")?;
+    let (workspace, in_force) = session.open("edit")?;
     let mode = args.dry_run_option.mode();
     let id = &lookup::task(&workspace, &args.task)?;
     let parent = args.parent.as_ref().map(|parent| lookup::task(&workspace, parent));
@@ -174,8 +174,8 @@ pub(crate) fn run_edit(session: &Session, args: &EditArgs) -> CliResult {
             return edit_by_hand(session, &workspace, &in_force.rules, (id, args), mode);
         }
         let fix = format!(
-            "name it, as in `aof task edit {id} --title \"...\" --tag urgent --priority high`; \
-             see `aof task edit --help`"
+            "name it, as in `aof edit {id} --title \"...\" --tag urgent --priority high`; \
+             see `aof edit --help`"
         );
         let problem = "no change is given, and there is no terminal for an editor";
         return Err(CliError::refused("nothing_to_edit", problem, fix));
@@ -227,7 +227,7 @@ fn edit_by_hand(
 
 /// Adds a comment.
 pub(crate) fn comment(session: &Session, args: &CommentArgs) -> CliResult {
-    let (workspace, in_force) = session.open("task comment")?;
+    let (workspace, in_force) = session.open("comment")?;
     let id = &lookup::task(&workspace, &args.task)?;
     let text = match &args.text {
         Some(text) => text_input::given(text)?,
@@ -255,10 +255,10 @@ const FEW: usize = 10;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  aof task new \"Add login\"
-  aof task new \"Add login\" --tag auth --priority high --body - < login.md
-  aof task new \"Ship it\" --depends AOF-7qk
-  echo '[{\"title\": \"One\"}, {\"title\": \"Two\", \"tags\": [\"api\"]}]' | aof task new --from -
+  aof new \"Add login\"
+  aof new \"Add login\" --tag auth --priority high --body - < login.md
+  aof new \"Ship it\" --depends AOF-7qk
+  echo '[{\"title\": \"One\"}, {\"title\": \"Two\", \"tags\": [\"api\"]}]' | aof new --from -
 
 In KEY=VALUE the value is JSON, else a text. A number that JSON would write differently (1.10, 1e3) is a text as well, in JSON too.")]
 pub(crate) struct NewArgs {
@@ -341,7 +341,7 @@ impl From<ListedLink> for Link {
 }
 
 pub(crate) fn run_new(session: &Session, args: &NewArgs) -> CliResult {
-    let (workspace, in_force) = session.open("task new")?;
+    let (workspace, in_force) = session.open("new")?;
     let rules = &in_force.rules;
     let parent = args.parent.as_ref().map(|parent| lookup::task(&workspace, parent));
     let wanted = match &args.from {

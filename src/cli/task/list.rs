@@ -1,4 +1,4 @@
-//! `aof task list`
+//! `aof list`
 
 use std::collections::BTreeMap;
 
@@ -110,7 +110,7 @@ pub(crate) struct ListArgs {
 }
 
 pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
-    let (workspace, in_force) = session.open("task list")?;
+    let (workspace, in_force) = session.open("list")?;
     // Reading needs no proof of identity, so git's user counts even without a terminal.
     let me = || acting_agent(&workspace, &in_force.rules.org, args.me.as_ref(), true);
     let mine = args.mine.then(me).transpose()?;

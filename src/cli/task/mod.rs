@@ -1,4 +1,4 @@
-//! `aof task ...` and `aof why`
+//! The commands for tasks, and `aof why`.
 
 pub(crate) mod actions;
 pub(crate) mod approval;

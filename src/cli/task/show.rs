@@ -1,4 +1,4 @@
-//! `aof task show` and `aof task history`.
+//! `aof show` and `aof history`.
 
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ pub(crate) struct ShowArgs {
 }
 
 pub(crate) fn run_show(session: &Session, args: &ShowArgs) -> CliResult {
-    let workspace = session.workspace("task show")?;
+    let workspace = session.workspace("show")?;
     let ticket = lookup::ticket(&workspace, &args.task)?;
     let (view, in_force) = show(&workspace, &ticket.task)?;
     session.warn_of_rules(&in_force);
@@ -51,7 +51,7 @@ pub(crate) fn run_show(session: &Session, args: &ShowArgs) -> CliResult {
     if let Err(error @ ProjectError::InvalidTests { .. }) =
         tests_in_worktree(&workspace, &ticket.task, &view.path, &view.file)
     {
-        session.warn(&format!("{error}: `aof task test {}` says why", ticket.task));
+        session.warn(&format!("{error}: `aof test {}` says why", ticket.task));
     }
     if session.output.is_json() {
         let mut value = task_value(&in_force.rules, &view.file, &view.path);
@@ -157,8 +157,8 @@ fn facts(
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  aof task history AOF-7qk
-  aof task history AOF-7qk@3 --export DIR      what was signed at that visit, for `ssh-keygen -Y verify`")]
+  aof history AOF-7qk
+  aof history AOF-7qk@3 --export DIR      what was signed at that visit, for `ssh-keygen -Y verify`")]
 pub(crate) struct HistoryArgs {
     /// The task, as in `AOF-abc`
     #[arg(value_name = "ID")]
@@ -169,7 +169,7 @@ pub(crate) struct HistoryArgs {
 }
 
 pub(crate) fn run_history(session: &Session, args: &HistoryArgs) -> CliResult {
-    let workspace = session.workspace("task history")?;
+    let workspace = session.workspace("history")?;
     let ticket = lookup::ticket(&workspace, &args.task)?;
     if let Some(folder) = &args.export {
         return export(session, &workspace, &ticket, folder);

@@ -1,4 +1,4 @@
-//! `aof task test`
+//! `aof test`
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,9 +20,9 @@ use crate::tasks::view::task_view::show;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  aof task test AOF-7qk
-  aof task test AOF-7qk --base-url http://127.0.0.1:8080
-  aof task test AOF-7qk --junit report.xml
+  aof test AOF-7qk
+  aof test AOF-7qk --base-url http://127.0.0.1:8080
+  aof test AOF-7qk --junit report.xml
 
 Tests stand in a task's frontmatter, as `tests:`, or in the file that `testsFile:` names; see docs/guides/tests.md. Commands in them \
 need `aof trust ID`. The exit code is 0 if all passed, and 1 if one failed or none could be run.")]
@@ -42,7 +42,7 @@ pub(crate) struct TestArgs {
 }
 
 pub(crate) fn run(session: &Session, args: &TestArgs) -> CliResult {
-    let workspace = session.workspace_in_background("task test")?;
+    let workspace = session.workspace_in_background("test")?;
     let task = lookup::task(&workspace, &args.task)?;
     let (view, in_force) = show(&workspace, &task)?;
     session.warn_of_rules(&in_force);

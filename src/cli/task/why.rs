@@ -64,7 +64,7 @@ fn movers(rules: &Rules, explanation: &TaskExplanation) -> Vec<String> {
     let task = &explanation.file.task;
     let id = &task.id;
     if task.gate.is_none() {
-        let reopen = format!("a person, with `aof task reopen {id} --to GATE --reason TEXT`");
+        let reopen = format!("a person, with `aof reopen {id} --to GATE --reason TEXT`");
         return Vec::from_iter(task.status.is_finished().then_some(reopen));
     }
     let mut movers: Vec<String> =
@@ -74,11 +74,11 @@ fn movers(rules: &Rules, explanation: &TaskExplanation) -> Vec<String> {
     }
     if let Some(lost) = lost_dependencies(task).first().map(LostDependency::task) {
         movers.push(format!(
-            "a person, who reopens {lost} (`aof task reopen`) or removes it: `aof task edit {id} --undepends {lost}`"
+            "a person, who reopens {lost} (`aof reopen`) or removes it: `aof edit {id} --undepends {lost}`"
         ));
     } else if task.status == Status::Blocked {
         let reason = if is_looping(rules, task) { " --reason \"...\"" } else { "" };
-        movers.push(format!("a person, who lets it go on with `aof task unblock {id}{reason}`"));
+        movers.push(format!("a person, who lets it go on with `aof unblock {id}{reason}`"));
     }
     movers
 }

@@ -94,7 +94,7 @@ fn show_created(session: &Session, new: &NewWorkflow, made: &WorkflowFile, mode:
             output.line(format!("\n{}", bold("try next:")));
             let (graph, new) = (
                 format!("aof workflow graph {name}"),
-                format!("aof task new \"...\" --workflow {name}"),
+                format!("aof new \"...\" --workflow {name}"),
             );
             output.line(format!("  {graph:<38}  see the routes that a task can take"));
             output.line(format!("  {new:<38}  create a task that follows it"));
@@ -151,7 +151,7 @@ fn created_value(new: &NewWorkflow, made: &WorkflowFile) -> Value {
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The content of the file says which system wrote it. Fields that only say how agents are run are dropped and reported. A file
+The content of the file says which system wrote it. Fields that only say how agents are run are dropped and reported. A file \
 with routes that cannot be expressed here is refused (exit code 6), unless --lossy is given.
 
 Examples:

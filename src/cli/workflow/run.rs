@@ -92,7 +92,7 @@ fn start(session: &Session, args: &WorkflowRunArgs) -> CliResult {
     }
     let made = create(&workspace, std::slice::from_ref(&new), None, mode)?;
     let changed = made.first().ok_or_else(|| {
-        let fix = "create it with `aof task new`, and start it with `aof run --task ID`";
+        let fix = "create it with `aof new`, and start it with `aof run --task ID`";
         CliError::refused("not_created", "no task was created", fix)
     })?;
     if args.how.dry_run {

@@ -114,7 +114,7 @@ fn notice_template(event: &Event, reader: NoticeReader) -> &'static str {
         }
         Event::Claimed { .. } => "{titled} was taken by agent '{agent}' at gate '{gate}'.",
         Event::Assigned { .. } if is_affected => {
-            "{titled} was given to you at gate '{gate}'. `aof task brief` says what is wanted."
+            "{titled} was given to you at gate '{gate}'. `aof brief` says what is wanted."
         }
         Event::Assigned { .. } => "{titled} was given to agent '{agent}' at gate '{gate}'.",
         Event::Renewed { .. } => "agent '{agent}' goes on with {titled} at gate '{gate}'[: {note}]",
@@ -159,8 +159,8 @@ fn notice_template(event: &Event, reader: NoticeReader) -> &'static str {
              There is nothing for you to do. If that is a mistake, tell the project's owner."
         }
         Event::TimedOut { .. } if is_affected => {
-            "{titled} was not done at gate '{gate}'[ within {timeout}]. It is still yours; say how far you are with `aof task \
-             renew`, or give it back with `aof task release`."
+            "{titled} was not done at gate '{gate}'[ within {timeout}]. It is still yours; say how far you are with \
+             `aof renew`, or give it back with `aof release`."
         }
         Event::TimedOut { escalate_to: Some(_), .. } => {
             "task {taskId} was not done at gate '{gate}'[ within {timeout}][ by agent '{agent}']. Role '{escalateTo}' steps in."
@@ -179,11 +179,11 @@ fn notice_template(event: &Event, reader: NoticeReader) -> &'static str {
             "{titled} was sent back to gate '{gate}' {loopCount} times, last by gate '{fromGate}', and is blocked.\n\
              That often means that the blockers cannot be met or are not clear, that whoever does the work and whoever \
              reviews it expect different things, or that something is set up wrongly.\n\
-             The project's owner has to look at it: `aof why`, then `aof task unblock` with a reason."
+             The project's owner has to look at it: `aof why`, then `aof unblock` with a reason."
         }
         Event::Exhausted { .. } => {
             "{titled} was sent back to gate '{gate}' {loopCount} times, which is more than gate '{fromGate}' allows, and is blocked.\n\
-             The project's owner has to look at it: `aof why`, then `aof task unblock` with a reason."
+             The project's owner has to look at it: `aof why`, then `aof unblock` with a reason."
         }
         Event::BlockedNoAgents { .. } => {
             "{titled} is blocked: nobody is in role '{role}', which gate '{gate}' needs.\n\

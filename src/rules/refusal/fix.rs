@@ -54,29 +54,29 @@ impl Refusal {
                 format!("{question}it begins with {}", listed(known))
             }
             Self::WrongTask { assigned, attempted, role: Some(_) } => {
-                format!("complete `{assigned}`; `{attempted}` is for others: see it with `aof task show {attempted}`")
+                format!("complete `{assigned}`; `{attempted}` is for others: see it with `aof show {attempted}`")
             }
             Self::WrongTask { assigned, attempted, role: None } => format!(
-                "complete `{assigned}`, or give it back first: `aof task release {assigned}`; see `{attempted}` with `aof task show {attempted}`"
+                "complete `{assigned}`, or give it back first: `aof release {assigned}`; see `{attempted}` with `aof show {attempted}`"
             ),
             Self::AssignedToAnother { ticket, holder, .. } => format!(
-                "leave it to `{holder}`, take another with `aof task next`, or have `{holder}` give it back: `aof task release {ticket} --agent {holder}`"
+                "leave it to `{holder}`, take another with `aof next`, or have `{holder}` give it back: `aof release {ticket} --agent {holder}`"
             ),
             Self::ClaimLost { ticket, holder, .. } => format!(
-                "nothing was changed; hand what you have over to `{holder}`, as in `aof task comment {}`, and take another \
-                 with `aof task next`; work that takes longer than a claim lasts is kept by `aof task renew`",
+                "nothing was changed; hand what you have over to `{holder}`, as in `aof comment {}`, and take another \
+                 with `aof next`; work that takes longer than a claim lasts is kept by `aof renew`",
                 ticket.task
             ),
             Self::Held { task, .. } => {
-                format!("wait until a person sets it going again, as with `aof task unblock {task}`")
+                format!("wait until a person sets it going again, as with `aof unblock {task}`")
             }
             Self::ChildrenOpen { task, children, .. } => about_children(task, children),
             Self::ChecksDue { .. } => {
-                "`aof task complete` and `aof watch` run the checks first".to_owned()
+                "`aof complete` and `aof watch` run the checks first".to_owned()
             }
             Self::ChecksFailed { task, results, .. } => match results.tests {
                 Some(_) => format!(
-                    "correct what failed, see `aof task test {task} --committed`, then say it again"
+                    "correct what failed, see `aof test {task} --committed`, then say it again"
                 ),
                 None => "do what is open, tick its box in the task's text, then say it again".to_owned(),
             },
@@ -85,7 +85,7 @@ impl Refusal {
                 format!("nobody can complete it yet: add an agent to role `{role}` in org.yaml")
             }
             Self::WrongRole { members, .. } => format!(
-                "it can be completed by {}; take a task of your own with `aof task next`, or have org.yaml changed",
+                "it can be completed by {}; take a task of your own with `aof next`, or have org.yaml changed",
                 listed(members)
             ),
             Self::RejectNotAllowed { valid, .. } => format!(
@@ -104,11 +104,11 @@ impl Refusal {
             }
             Self::HumanRequired { people, .. } => format!("leave it to {}", listed(people)),
             Self::CircularLoop { task, .. } => format!(
-                "read `aof task history {task}`; then set it going with `aof task unblock {task} --reason \"...\"`, move it with `aof task override`, or call it off"
+                "read `aof history {task}`; then set it going with `aof unblock {task} --reason \"...\"`, move it with `aof override`, or call it off"
             ),
             Self::VisitEnded { ticket: Ticket { task, .. }, .. } => {
                 format!(
-                    "nothing was changed and nothing is to be done; see where it stands now with `aof task show {task}`"
+                    "nothing was changed and nothing is to be done; see where it stands now with `aof show {task}`"
                 )
             }
             Self::Repeated { ticket, open, .. } => format!(
@@ -116,11 +116,11 @@ impl Refusal {
                 ticket.task
             ),
             Self::OtherGate { ticket, current, .. } => {
-                format!("if gate `{current}` is meant, name its visit: `{ticket}`; see where it stands with `aof task show {}`", ticket.task)
+                format!("if gate `{current}` is meant, name its visit: `{ticket}`; see where it stands with `aof show {}`", ticket.task)
             }
-            Self::VisitAhead { task, .. } => format!("use the ticket that `aof task show {task}` prints"),
+            Self::VisitAhead { task, .. } => format!("use the ticket that `aof show {task}` prints"),
             Self::Finished { task, .. } => {
-                format!("to work on it again: `aof task reopen {task} --to GATE --reason \"...\"`")
+                format!("to work on it again: `aof reopen {task} --to GATE --reason \"...\"`")
             }
             Self::CompletionReused { .. } => "give each completion an id of its own, or none".to_owned(),
             Self::NotAdopted { .. } => {
@@ -137,7 +137,7 @@ impl Refusal {
                 )
             }
             Self::GateGone { task, known, .. } => format!(
-                "move it to one of {} with `aof task override {task} --to GATE --reason \"...\"`",
+                "move it to one of {} with `aof override {task} --to GATE --reason \"...\"`",
                 listed(known)
             ),
             Self::UnknownGate { given, known } => match nearest(given.as_str(), known.iter().map(GateId::as_str)) {
@@ -151,11 +151,11 @@ impl Refusal {
                 format!("see the conditions with `aof workflow show {workflow}`, or choose another with `--workflow`")
             }
             Self::NotClaimed { .. } => {
-                "there is nothing to give back or to renew; `aof task next` claims one".to_owned()
+                "there is nothing to give back or to renew; `aof next` claims one".to_owned()
             }
             Self::NobodyWorksHere { task, gate } => {
                 format!(
-                    "the rules changed while it stood there; let it decide with `aof task override {task} --to {gate} --reason \"...\"`"
+                    "the rules changed while it stood there; let it decide with `aof override {task} --to {gate} --reason \"...\"`"
                 )
             }
             Self::NotAutomatic { task, .. } => format!("see who can with `aof why {task}`"),
@@ -167,14 +167,14 @@ impl Refusal {
             }
             Self::NotBlocked { task, .. } => format!("see what it waits for with `aof why {task}`"),
             Self::NotFinished { task, .. } => {
-                format!("to move it against the workflow: `aof task override {task} --to GATE --reason \"...\"`")
+                format!("to move it against the workflow: `aof override {task} --to GATE --reason \"...\"`")
             }
             Self::MissingReason { .. } => "add `--reason \"...\"`".to_owned(),
             Self::NotPermitted { act, agent } => {
                 format!("ask a person, or allow it in org.yaml: `agents: {{{agent}: {{may: [{act}]}}}}`")
             }
             Self::NotYourBranch { open, .. } => branches(
-                "leave it to an agent of the role, or take another with `aof task next`",
+                "leave it to an agent of the role, or take another with `aof next`",
                 open,
             ),
             Self::NoSuchBranch { open, ticket, .. } if open.is_empty() => {
@@ -183,21 +183,21 @@ impl Refusal {
             Self::BranchNeeded { open, .. } | Self::NoSuchBranch { open, .. } => {
                 branches("use the ticket of a branch that is open", open)
             }
-            Self::NotOfABranch { ticket, act } => format!("if that is what you want: `aof task {act} {}`", ticket.task),
+            Self::NotOfABranch { ticket, act } => format!("if that is what you want: `aof {act} {}`", ticket.task),
             Self::Signature(wanted) => of_signature(wanted),
             Self::BranchesNotOpen { task, gate } => {
-                format!("open them with `aof task override {task} --to {gate} --reason \"...\"`")
+                format!("open them with `aof override {task} --to {gate} --reason \"...\"`")
             }
             Self::Blocked { ticket, blockers }
                 if blockers.iter().any(|blocker| LostDependency::read(blocker).is_some()) =>
             {
                 format!(
-                    "take up what is lost again (`aof task reopen`), or leave it out: `aof task edit {} --undepends ID`",
+                    "take up what is lost again (`aof reopen`), or leave it out: `aof edit {} --undepends ID`",
                     ticket.task
                 )
             }
             Self::Blocked { ticket, .. } => {
-                format!("once that is settled, `aof task unblock {ticket}`; or complete it with the outcome it has now")
+                format!("once that is settled, `aof unblock {ticket}`; or complete it with the outcome it has now")
             }
         }
     }

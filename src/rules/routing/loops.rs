@@ -141,9 +141,7 @@ pub(crate) fn begin_or_block(rules: &Rules, task: &mut Task) -> Option<String> {
             open.item = Some(item);
             None
         }
-        Err(why) => {
-            Some(format!("{NO_LIST}{why}; `aof task override` sends it back for another list"))
-        }
+        Err(why) => Some(format!("{NO_LIST}{why}; `aof override` sends it back for another list")),
     }
 }
 

@@ -116,9 +116,9 @@ pub(crate) fn read(top: &Record<'_>, stem: &str) -> Vec<ReadWorkflow> {
     }
     for key in inputs {
         let (value, note) = if SPEC_FILES.contains(&key.as_str()) {
-            ("the task", "the task itself, unless it says another: `aof task new --context`")
+            ("the task", "the task itself, unless it says another: `aof new --context`")
         } else {
-            ("", "comes with the task (`aof task new --context`), or stays empty")
+            ("", "comes with the task (`aof new --context`), or stays empty")
         };
         record.report.added(format!("context.input.{key}"), note);
         draft.context.input.insert(key, json!(value));

@@ -61,7 +61,7 @@ pub enum StoreError {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
     pub pid: u32,
-    /// Its command: `aof task complete`.
+    /// Its command: `aof complete`.
     pub command: String,
     pub since: Timestamp,
 }
@@ -97,7 +97,7 @@ impl StoreError {
         Some(match self {
             Self::Io { doing, path, cause } => return io_hint(doing, path, cause),
             Self::NotDurable { .. } => {
-                "what was to be done is done, unless the power fails before the disk has it: look with `aof task show` before you say \
+                "what was to be done is done, unless the power fails before the disk has it: look with `aof show` before you say \
                  it again, and check the disk (`dmesg`)"
                     .into()
             }
@@ -117,7 +117,7 @@ impl StoreError {
                 "run the command again: it starts from what stands there now".into()
             }
             Self::Exists { path } => format!("move `{}` away, then run the command again", path.display()),
-            Self::TaskNotFound { .. } => "see the ids with `aof task list`".into(),
+            Self::TaskNotFound { .. } => "see the ids with `aof list`".into(),
             Self::TaskDoubled { .. } => {
                 "keep the right one and remove the others (`git log -- PATH` shows where each comes from)".into()
             }

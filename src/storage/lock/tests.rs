@@ -20,7 +20,7 @@ fn holder(command: &str) -> Holder {
 }
 
 fn acquire(paths: &Paths, wait: Duration) -> Result<WriterLock, StoreError> {
-    WriterLock::acquire(paths, &holder("aof task complete"), wait, &mut |_| {})
+    WriterLock::acquire(paths, &holder("aof complete"), wait, &mut |_| {})
 }
 
 /// Starts another process that takes the lock and keeps it until it is killed.
@@ -81,7 +81,7 @@ fn one_holder_at_a_time_and_its_record_goes_with_it() {
     let home = TempDir::new().unwrap();
     let paths = Paths::at(home.path());
     let lock = acquire(&paths, Duration::ZERO).unwrap();
-    assert_eq!(last_holder(&paths), Some(holder("aof task complete")));
+    assert_eq!(last_holder(&paths), Some(holder("aof complete")));
     assert_eq!(fs::read(paths.local().join(".gitignore")).unwrap(), b"*\n");
     assert!(matches!(
         acquire(&paths, Duration::ZERO),

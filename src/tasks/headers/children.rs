@@ -220,7 +220,7 @@ impl CreatorTasks {
             (_, []) => (
                 "no_parent_held",
                 format!("`{agent}` creates tasks as parts of its own task, and it holds none"),
-                "take one first, as with `aof task next`; or have a person create it".to_owned(),
+                "take one first, as with `aof next`; or have a person create it".to_owned(),
             ),
             (None, [only]) => return Ok(Some(only)),
             (None, _) => (

@@ -87,7 +87,7 @@ fn unknown(workspace: &Workspace, text: &str) -> Result<TaskId, ProjectError> {
     Err(ProjectError::Unfit {
         code: "task_not_found",
         problem: format!("no task begins with `{text}`"),
-        fix: "`aof task list --all` lists them all".to_owned(),
+        fix: "`aof list --all` lists them all".to_owned(),
     })
 }
 

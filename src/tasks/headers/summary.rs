@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use crate::domain::{
     AgentId, BranchStatus, ChecklistCount, Due, Ending, Gate, GateId, Join, Map, OpenBranch,
-    Outcome, Priority, RoleId, Status, Task, TaskId, Timestamp, Verdict, Visit, WorkflowName,
+    OpenVisit, Outcome, Priority, RoleId, Status, Task, TaskId, Timestamp, Verdict, Visit,
+    WorkflowName,
 };
 use crate::files::acceptance;
 use crate::files::acceptance::{TESTS, TESTS_FILE};
@@ -205,8 +206,13 @@ impl TaskSummary {
 
     /// Returns whether it, or a branch of it, took too long where nobody steps in for that.
     pub(crate) fn exceeds_time_limit(&self) -> bool {
-        self.task.gate.as_ref().is_some_and(|open| open.overdue_since().is_some())
-            || self.open_branches.iter().any(|branch| branch.overdue_since().is_some())
+        self.time_limit_passed().is_some()
+    }
+
+    /// Returns when it, or a branch of it, began to take too long.
+    pub(crate) fn time_limit_passed(&self) -> Option<Timestamp> {
+        let whole = self.task.gate.as_ref().and_then(OpenVisit::overdue_since);
+        whole.or_else(|| self.open_branches.iter().filter_map(OpenBranch::overdue_since).min())
     }
 
     /// Returns whether it is late: its due date has passed, or it took too long.

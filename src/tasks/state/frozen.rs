@@ -38,7 +38,7 @@ impl<'f> Frozen<'f> {
     /// Returns why a hand-made file with engine fields is frozen.
     pub(crate) fn unearned(id: &TaskId, fields: &'f [String]) -> Self {
         let fix = format!(
-            "take it out of the file: the task stands at no gate yet, and begins once that is gone; then `aof task hold {id} --reason \
+            "take it out of the file: the task stands at no gate yet, and begins once that is gone; then `aof hold {id} --reason \
              \"...\"` blocks it. What a task begins with stands below `context.input`"
         );
         Self { fields, problem: "says what only the engine says", fix }

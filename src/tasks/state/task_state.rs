@@ -146,7 +146,7 @@ impl TaskState {
         let (fields, mut thaw) = (frozen.fields.to_vec(), frozen.fix);
         if is_foreign && self.head_path.is_some() && !is_unreadable_before(&fields) {
             thaw.push_str(&format!(
-                "; if you meant to move the task, do that first, then `aof task override {id} --to GATE --reason \"...\"`"
+                "; if you meant to move the task, do that first, then `aof override {id} --to GATE --reason \"...\"`"
             ));
         }
         Err(ProjectError::Frozen { id, path, problem, fields, thaw })

@@ -6,7 +6,7 @@ use crate::project::workspace::Workspace;
 use crate::rules::{Rules, Workplace, is_looping, may_complete};
 use crate::storage::task_files;
 use crate::tasks::headers::dependencies::Dependencies;
-use crate::tasks::headers::listing::{ListScope, read_all};
+use crate::tasks::headers::listing::Listing;
 use crate::tasks::headers::summary::TaskSummary;
 use crate::tasks::state::task_state::parse;
 
@@ -22,15 +22,15 @@ pub(crate) struct WaitingDecision {
     pub outcomes: Vec<Outcome>,
 }
 
-/// Returns where the person, or the agent, may decide now, the oldest first. Work without a judgement is not among it.
+/// Returns where the person, or the agent, may decide now, among the active tasks; the oldest first. Work without a judgement is not among it.
 pub(crate) fn waiting_for(
     workspace: &Workspace,
     in_force: &InForce,
+    listing: &Listing,
     person: &AgentId,
 ) -> Vec<WaitingDecision> {
     let rules = &in_force.rules;
-    let listing = read_all(workspace, in_force, ListScope::Active);
-    let dependencies = Dependencies::of(workspace, in_force, &listing);
+    let dependencies = Dependencies::of(workspace, in_force, listing);
     let is_theirs =
         |role: &RoleId| rules.org.roles_of(person).any(|own| own == role) || rules.is_open(role);
     let may_wait = |task: &TaskSummary| {

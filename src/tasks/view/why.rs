@@ -172,7 +172,7 @@ fn reasons(workspace: &Workspace, state: &TaskState) -> Vec<String> {
         list.extend(owed_reason(rules, task, &act, workspace.now()));
     } else if task.gate.is_some() && rules.workflow_of(task).is_none() {
         list.push(format!(
-            "workflow `{}` is not in the rules any more: nobody can move it before a commit brings that back; `aof task cancel {id} \
+            "workflow `{}` is not in the rules any more: nobody can move it before a commit brings that back; `aof cancel {id} \
              --reason \"...\"` calls it off",
             task.routing.workflow
         ));
@@ -369,7 +369,7 @@ fn deadline_text(
             return format!("the claim of `{agent}` ended at {at}; {next} releases it");
         }
         return format!(
-            "the claim of `{agent}` ends at {at} unless it is renewed: `aof task renew {}`",
+            "the claim of `{agent}` ends at {at} unless it is renewed: `aof renew {}`",
             task.id
         );
     }
@@ -426,7 +426,7 @@ fn child_reason(child: &TaskSummary) -> Option<String> {
     let (id, state) = (&child.id, child.state());
     let what = match child.current_gate() {
         _ if child.status == Status::Failed => format!(
-            "has failed: take it up again with `aof task reopen {id} --to GATE --reason \"...\"`, and complete or cancel it"
+            "has failed: take it up again with `aof reopen {id} --to GATE --reason \"...\"`, and complete or cancel it"
         ),
         Some(gate) => format!("is {state} at gate `{gate}`"),
         None => format!("is {state}"),

@@ -47,7 +47,7 @@ fn a_new_project_has_them_in_a_commit_of_their_own() {
     assert_eq!(env.read("CLAUDE.md"), "@AGENTS.md\n");
     // What the block tells them to do can be done.
     let block = env.read("AGENTS.md");
-    for command in ["next", "task brief", "complete", "release", "new", "org show", "why", "man"] {
+    for command in ["next", "brief", "complete", "release", "new", "org show", "why", "man"] {
         assert!(block.contains(&format!("`aof {command}")), "{command}");
         let mut words: Vec<&str> = command.split(' ').collect();
         words.push("--help");
@@ -332,7 +332,7 @@ fn a_rehearsal_shows_each_line_and_writes_nothing() {
     + - Where the MCP server `aof` is connected, use its tools, `aof_task_next`, `aof_task_complete` and the others: they know who you are.
     + - On the command line, say who you are with `AOF_AGENT` or `--agent ID`; `aof org show` lists the agents. Two sessions with one id are
     +   one agent and get the same task, so each session needs an id of its own.
-    + - Find work: `aof next` claims your next task and prints its brief. `aof task brief ID` prints it again.
+    + - Find work: `aof next` claims your next task and prints its brief. `aof brief ID` prints it again.
     + - TICKET is what the brief calls the ticket, as in `AOF-abc@3`: it means this visit, so that nothing counts twice.
     + - Complete: `aof complete TICKET --outcome complete --summary "what you did"`.
     + - Reject what you review: `aof complete TICKET --outcome needs_review --summary "what you found" --blocker "what must change"`,

@@ -154,7 +154,7 @@ fn bash_completes_by_the_script() {
         assert_eq!(answer.stderr, "");
         answer.stdout
     };
-    assert_snapshot!(ask("aof task show AOF-bi"), @"
+    assert_snapshot!(ask("aof show AOF-bi"), @"
     AOF-biec
     AOF-bi7
     ");

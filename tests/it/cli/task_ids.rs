@@ -80,7 +80,7 @@ fn an_unknown_beginning_fails_as_an_unknown_task() {
     --- stderr
     error: no task begins with `web-9`
 
-    hint: `aof task list --all` lists them all
+    hint: `aof list --all` lists them all
     ");
     assert_snapshot!(env.aof(&["task", "show", "AOF-nix"]), @"
     exit 3

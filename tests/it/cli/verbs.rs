@@ -153,6 +153,36 @@ fn undo_takes_ones_own_last_step_back() {
 }
 
 #[test]
+fn undo_lifts_a_block_and_leaves_branches_and_held_tasks_alone() {
+    let forked = "\
+workflow:
+  gates:
+    - {id: work, role: boss}
+    - id: checks
+      type: fork
+      joinStrategy: all
+      branches: [{id: law, role: boss}, {id: style, role: backend}]
+";
+    let env = TestEnvironment::with_rules(forked, PEOPLE);
+    let id = &env.new_task(&["Add login"]);
+    let _ = env.aof(&["block", id, "No key", "--agent", "human-ada"]).success();
+    let undone = env.aof(&["undo", id]).success();
+    assert!(undone.stdout.contains("now at work, ready"), "{undone}");
+    let _ = env.aof(&["approve", id, "--agent", "human-ada"]).success();
+    let _ = env.aof(&["hold", id, "--reason", "wait"]).success();
+    let held = env.aof(&["undo", id]).code(4);
+    assert!(held.stderr.contains("somebody held"), "{held}");
+    let _ = env.aof(&["unblock", id]).success();
+    let visit = env.aof(&["list", "--json"]).success().json()["tasks"][0]["visit"].clone();
+    let law = format!("{id}@{visit}/law");
+    let _ = env.aof(&["approve", &law, "--agent", "human-ada"]).success();
+    let before = env.task_text(id);
+    let branch = env.aof(&["undo", id]).code(4);
+    assert!(branch.stderr.contains("is one of several at that gate"), "{branch}");
+    assert_eq!(env.task_text(id), before);
+}
+
+#[test]
 fn decide_lists_what_waits_where_nobody_can_be_asked() {
     let env = TestEnvironment::with_rules(DECISIONS, PEOPLE);
     assert_eq!(env.aof(&["decide"]).success().stdout, "nothing waits for you\n");

@@ -46,9 +46,10 @@ fn tasks_live_beside_the_code() {
       .git/hooks/pre-merge-commit  guards the history of tasks; you may delete it
 
     try next:
-      aof task show AOF-xxxxx     read the first task, and complete it
+      aof show AOF-xxxxx          read the first task, and complete it
       aof workflow show           see the gates that a task goes through
-      aof task new "Add login"    create a task of your own
+      aof new "Add login"         create a task of your own
+      aof init --agents           connect your coding agents
     "#);
     let id = env.new_task(&["Add login"]);
     env.write("sub/folder/x.txt", "x\n");

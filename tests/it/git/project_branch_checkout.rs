@@ -239,7 +239,7 @@ fn who_is_not_first_waits_no_longer_than_told() {
     let first = env.start(&["task", "show", &id]);
     eventually("git checks out", || env.home().join("begun").exists());
     let said = env.aof(&["task", "show", &id, "--wait", "0"]).code(7);
-    assert!(said.stderr.contains("`aof task show`"), "{said}");
+    assert!(said.stderr.contains("`aof show`"), "{said}");
     go(&env);
     assert!(env.finish("aof", first).success().stdout.contains("Add login"));
     assert!(!env.exists(".git/worktrees/branch/locked"));

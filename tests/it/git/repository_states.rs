@@ -203,7 +203,7 @@ fn one_that_waits_says_so_and_goes_on() {
     std::io::BufRead::read_line(&mut said, &mut line).unwrap();
     assert!(line.starts_with("waiting: "), "{line}");
     env.git(&["checkout", "--quiet", "main"]);
-    let _ = env.finish("aof task complete", child).success();
+    let _ = env.finish("aof complete", child).success();
     check(&env);
 }
 
@@ -233,7 +233,7 @@ fn the_index_lock_of_another_is_waited_for_and_never_broken() {
     eventually("the command waits for git", || env.is_writing());
     assert!(!env.is_in_the_middle(), "nothing is written while git's index is somebody else's");
     fs::remove_file(env.path(".git/index.lock")).unwrap();
-    let _ = env.finish("aof task complete", child).success();
+    let _ = env.finish("aof complete", child).success();
     check(&env);
 }
 

@@ -30,18 +30,20 @@ fn no_task_is_handed_out_in_two_worktrees() {
     assert_snapshot!(env.plain(&next.stderr), @"
     warning: `agent-7` has `AOF-xxxxx@0` in the worktree `$PROJECT` (branch `main`); `aof status` says more
     nothing to do for `agent-8` in role `backend`
-    1 task is there, but claimed, blocked or waiting; see `aof task list --mine`
+    1 task is there, but claimed, blocked or waiting; see `aof list --mine`
     ");
     assert_eq!(next.stdout, "");
     let assigned = in_feature(&env, &["task", "assign", id, "agent-8"]).code(5);
     assert_snapshot!(env.plain(&assigned.stderr), @"
     error: `agent-7` has `AOF-xxxxx@0` in the worktree `$PROJECT` (branch `main`)
 
-    hint: bring its tasks here with `git merge main`; or take another with `aof task next`
+    hint: bring its tasks here with `git merge main`; or take another with `aof next`
     ");
     assert_snapshot!(env.plain(&in_feature(&env, &["status"]).stdout), @"
     on branch feature
     1 active task: 1 ready
+
+    what waits for you is unknown: no agent of org.yaml has git's `user.email`
 
     Needs attention
       ! no watcher is running

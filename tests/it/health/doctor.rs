@@ -115,7 +115,7 @@ fn each_complaint_says_what_why_and_what_to_do() {
     --- stdout
     advice: the cache of task headers, `.aof/cache`, is damaged [cache_damaged]
       why  every task file is read again until the cache is rebuilt; nothing else depends on it
-      fix  `aof doctor --fix` removes it; the next `aof task list` makes it again
+      fix  `aof doctor --fix` removes it; the next `aof list` makes it again
     wrong: project.yaml differs from what is committed; the committed rules count [rules_not_committed]
       why  the rules that you see are not those in force
       fix  commit it to bring it into force: `git commit -m "rules" -- project.yaml`

@@ -101,13 +101,13 @@ fn good_ones_go_through_behind_bad_ones_and_bad_ones_are_explained() {
               hint: it is a prefix, `-`, and 3 to 32 of `a-z0-9`, as in `AOF-7qk`; or such an id and the number of a visit, as in `AOF-7qk@3`, and of a branch, as in `AOF-7qk@3/security`
               it is now `.aof/refused/8-path.yaml`, with the whole reason in `.aof/refused/8-path.yaml.reason.json`
     10:00:05  refused `3-nobody.json`: there is no task `AOF-nobody`
-              hint: `aof task list --all` lists them all
+              hint: `aof list --all` lists them all
               it is now `.aof/refused/3-nobody.json`, with the whole reason in `.aof/refused/3-nobody.json.reason.json`
     10:00:05  refused `2-role.yaml`: gate `review` is the work of role `architect`, and `agent-8` is in `backend`
-              hint: it can be completed by `agent-3`; take a task of your own with `aof task next`, or have org.yaml changed
+              hint: it can be completed by `agent-3`; take a task of your own with `aof next`, or have org.yaml changed
               it is now `.aof/refused/2-role.yaml`, with the whole reason in `.aof/refused/2-role.yaml.reason.json`
     10:00:05  refused `5-late.yaml`: `AOF-abc@0` at gate `implement` has ended: `agent-7` ended it with `complete` at 2026-02-16T10:00:04Z
-              hint: nothing was changed and nothing is to be done; see where it stands now with `aof task show AOF-abc`
+              hint: nothing was changed and nothing is to be done; see where it stands now with `aof show AOF-abc`
               it is now `.aof/refused/5-late.yaml`, with the whole reason in `.aof/refused/5-late.yaml.reason.json`
     10:00:05  AOF-abc  review -> end (complete) by agent-3
     ");
@@ -521,7 +521,7 @@ fn a_delivery_that_is_killed_anywhere_is_finished_by_the_next() {
 fn nobody_else_may_drop_a_completion_whatever_the_umask() {
     let env = TestEnvironment::new();
     let mut shell = env.command("sh");
-    shell.args(["-c", "umask 0 && aof task new More"]);
+    shell.args(["-c", "umask 0 && aof new More"]);
     let _ = env.run(shell).success();
     for folder in [".aof/inbox", ".aof/inbox/.taken", ".aof/refused"] {
         let mode = fs::metadata(env.path(folder)).unwrap().permissions().mode();

@@ -44,6 +44,8 @@ fn an_open_task_in_the_archive_is_told_of_and_listed_like_any_other() {
     on branch main
     1 active task: 1 ready
 
+    what waits for you is unknown: no agent of org.yaml has git's `user.email`
+
     Needs attention
       ! 1 task has its file where its status does not belong: AOF-xxxxx
         `aof watch` moves it to where it belongs; `aof doctor --fix` does it now

@@ -154,6 +154,8 @@ fn what_both_changed_otherwise_is_marked_and_only_that_task_waits() {
     2 active tasks: 2 ready
     1 came to a gate under earlier rules, and it goes on under those in force
 
+    what waits for you is unknown: no agent of org.yaml has git's `user.email`
+
     Needs attention
       ! nothing can be committed: a merge is in progress; end it with `git merge --continue` or `git merge --abort`
         changes wait until that is done; dropped files stay in the inbox

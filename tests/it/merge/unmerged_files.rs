@@ -181,6 +181,8 @@ fn what_git_merged_as_text_is_named_with_what_settles_it() {
     1 active task: 1 ready
     1 came to a gate under earlier rules, and it goes on under those in force
 
+    what waits for you is unknown: no agent of org.yaml has git's `user.email`
+
     Needs attention
       ! nothing can be committed: a merge is in progress; end it with `git merge --continue` or `git merge --abort`
         changes wait until that is done; dropped files stay in the inbox

@@ -204,7 +204,7 @@ fn where_there_is_nothing_to_count_it_says_so() {
     assert_snapshot!(env.aof(&["stats"]), @r#"
     exit 0
     --- stdout
-    there are no tasks yet: create one with `aof task new "..."`
+    there are no tasks yet: create one with `aof new "..."`
     "#);
     assert_eq!(value(&env, &[])["leadTime"], Value::Null);
     let _ = env.new_task(&["Add login"]);
@@ -234,7 +234,7 @@ fn what_cannot_be_counted_is_named_and_what_is_wrong_is_told() {
     env.commit_all("another name for the gate, and a clock that was wrong");
     let output = narrow(&env, &["stats"]).code(6);
     assert_snapshot!(output.stderr, @"
-    warning: visits that ended before they began, by the clocks of two machines, count as 0s: see `aof task history` of `AOF-xxxxx`
+    warning: visits that ended before they began, by the clocks of two machines, count as 0s: see `aof history` of `AOF-xxxxx`
     error: `tasks/AOF-bad.md:2:8` cannot be read as a task: not valid YAML: unclosed bracket '['
     `-v` shows all of them, with details
     ");

@@ -26,7 +26,7 @@ fn start(env: &TestEnvironment, id: &str, agent: &str, more: &[&str]) -> Child {
 }
 
 fn finish(env: &TestEnvironment, children: Vec<Child>) -> Vec<Output> {
-    children.into_iter().map(|child| env.finish("aof task complete", child)).collect()
+    children.into_iter().map(|child| env.finish("aof complete", child)).collect()
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn tasks_made_at_once_are_all_made() {
         .map(|number| env.start(&["task", "new", &format!("Task {number}"), "--wait", "60s"]))
         .collect();
     for child in children {
-        let _ = env.finish("aof task new", child).success();
+        let _ = env.finish("aof new", child).success();
     }
     check(&env);
     assert_eq!(env.files("tasks").len(), 8);

@@ -131,7 +131,7 @@ fn where_not_even_that_can_be_noted_it_is_said_that_the_next_command_carries_it_
     });
     let failed = failed.code(1);
     assert!(
-        failed.stderr.contains("the next command finishes the change: check with `aof task show`"),
+        failed.stderr.contains("the next command finishes the change: check with `aof show`"),
         "{failed}"
     );
     fs::remove_dir(env.path(".aof/intent")).unwrap();

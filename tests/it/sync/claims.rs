@@ -114,6 +114,8 @@ fn without_a_network_nothing_is_claimed_unless_one_takes_the_risk() {
     2 commits wait here for origin/main; offline since 2026-02-16T10:00:09Z
     1 active task: 1 in progress
 
+    what waits for you is unknown: no agent of org.yaml has git's `user.email`
+
     Needs attention
       ! no watcher is running
         start one with `aof watch`; without it, commands work but dropped files and edits wait

@@ -107,7 +107,7 @@ fn what_a_sweep_hands_out_counts_once_the_remote_has_it() {
     let clones = handing_out(&["b"]);
     let ids = known_everywhere(&clones, 1, &["b"]);
     // While it is offered nobody here sees it.
-    let look = "aof task list --json > ../seen.json; git log --format=%s > ../log";
+    let look = "aof list --json > ../seen.json; git log --format=%s > ../log";
     let hook = clones.env.path(".git/hooks/pre-push");
     fs::write(&hook, format!("#!/bin/sh\nunset GIT_DIR\n{look}\n")).unwrap();
     executable(&hook);
@@ -159,7 +159,7 @@ fn whoever_hands_out_second_gives_nothing_and_leaves_nothing() {
 fn an_agent_that_took_the_task_elsewhere_keeps_it() {
     let clones = handing_out(&["b"]);
     let ids = known_everywhere(&clones, 2, &["b"]);
-    meanwhile(&clones, "b", &format!("aof task assign {} agent-3", ids[0]));
+    meanwhile(&clones, "b", &format!("aof assign {} agent-3", ids[0]));
     let swept = clones.aof("b", &["sweep", "--json"]).success().json();
     assert_eq!(swept["given"].as_array().map(Vec::len), Some(1), "{swept}");
     assert_eq!(
@@ -499,7 +499,7 @@ fn of_two_tools_that_ask_for_one_task_one_gets_it() {
     let mut here = McpClient::of(&clones.env, "agent-1");
     let mut there = McpClient::start(&clones.env, Era::New, &["--agent", "agent-2", "-C", "../b"]);
     // Both have looked by the time that the second offers what it claimed.
-    meanwhile(&clones, "b", "aof task next --agent agent-1");
+    meanwhile(&clones, "b", "aof next --agent agent-1");
     let told = there.call("aof_task_next", json!({}));
     assert_eq!(told["task"], Value::Null, "{told}");
     let told = here.call("aof_task_next", json!({}));

@@ -62,6 +62,8 @@ fn what_one_clone_does_comes_to_the_other() {
     in step with origin/main, as of 2026-02-16T10:00:14Z
     1 active task: 1 ready
 
+    what waits for you is unknown: no agent of org.yaml has git's `user.email`
+
     Needs attention
       ! no watcher is running
         start one with `aof watch`; without it, commands work but dropped files and edits wait

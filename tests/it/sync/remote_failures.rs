@@ -81,6 +81,8 @@ fn trouble_with_the_remote_is_told_in_plain_words() {
     on branch main
     no active tasks
 
+    what waits for you is unknown: no agent of org.yaml has git's `user.email`
+
     Needs attention
       ! no watcher is running
         start one with `aof watch`; without it, commands work but dropped files and edits wait

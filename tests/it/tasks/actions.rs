@@ -88,8 +88,8 @@ fn each_act_is_one_commit_that_says_what_it_was() {
       - Say in the summary what you did and how you checked it
 
     Complete it
-      aof task complete AOF-xxxxx@0 --agent agent-7 --outcome complete --summary "..."
-      aof task complete AOF-xxxxx@0 --agent agent-7 --outcome blocked --summary "..." --blocker "..."
+      aof complete AOF-xxxxx@0 --agent agent-7 --outcome complete --summary "..."
+      aof complete AOF-xxxxx@0 --agent agent-7 --outcome blocked --summary "..." --blocker "..."
     agent-7: AOF-xxxxx: claimed by agent-7 at implement
     Aof-Task: AOF-xxxxx
     Aof-Gate: implement
@@ -210,7 +210,7 @@ fn of_agents_who_take_their_next_task_at_once_each_gets_another() {
         .map(|agent| env.start(&["task", "next", "--agent", agent, "--wait", "60s"]))
         .collect();
     for child in children {
-        let _ = env.finish("aof task next", child);
+        let _ = env.finish("aof next", child);
     }
     check(&env);
     let texts: Vec<String> = env.files("tasks").iter().map(|path| env.read(path)).collect();
@@ -261,11 +261,11 @@ fn the_commands_of_a_brief_run_as_they_stand() {
     let _ = env.complete("AOF-abc", "agent-7");
     let brief = env.aof(&["task", "next", "--agent", "agent-3"]).success().stdout;
     let commands: Vec<&str> =
-        brief.lines().filter_map(|line| line.trim().strip_prefix("aof task complete ")).collect();
+        brief.lines().filter_map(|line| line.trim().strip_prefix("aof complete ")).collect();
     assert_eq!(commands.len(), 3, "{brief}");
     for command in commands {
         let mut shell = env.command("sh");
-        shell.args(["-c", &format!("aof task complete {command} --dry-run")]);
+        shell.args(["-c", &format!("aof complete {command} --dry-run")]);
         let _ = env.run(shell).success();
     }
     check(&env);

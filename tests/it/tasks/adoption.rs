@@ -252,7 +252,7 @@ fn whoever_takes_it_first_is_told_whom_a_file_names_in_vain() {
             1,
             "{output}"
         );
-        assert!(text.contains(&format!("`aof task assign {id} AGENT`")), "{output}");
+        assert!(text.contains(&format!("`aof assign {id} AGENT`")), "{output}");
     }
     check(&env);
 }

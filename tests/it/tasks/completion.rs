@@ -1,4 +1,4 @@
-//! `aof task complete`: what it does and what it says.
+//! `aof complete`: what it does and what it says.
 
 use insta::assert_snapshot;
 use serde_json::Value;
@@ -328,7 +328,7 @@ fn a_ticket_names_one_visit() {
     --- stderr
     error: `AOF-xxxxx` has no visit 3 yet: the open one is `AOF-xxxxx@0`
 
-    hint: use the ticket that `aof task show AOF-xxxxx` prints
+    hint: use the ticket that `aof show AOF-xxxxx` prints
     ");
     let _ = env.complete(&ticket, "agent-7");
     let head = env.head();
@@ -337,14 +337,14 @@ fn a_ticket_names_one_visit() {
     --- stderr
     error: `AOF-xxxxx@0` at gate `implement` has ended: `agent-7` ended it with `complete` at 2026-02-16T10:00:06Z
 
-    hint: nothing was changed and nothing is to be done; see where it stands now with `aof task show AOF-xxxxx`
+    hint: nothing was changed and nothing is to be done; see where it stands now with `aof show AOF-xxxxx`
     ");
     assert_snapshot!(env.say(&ticket, "agent-8", "complete", &["--json"]), @r#"
     exit 5
     --- stdout
     {
       "error": "visit_ended",
-      "message": "`AOF-xxxxx@0` at gate `implement` has ended: `agent-7` ended it with `complete` at 2026-02-16T10:00:06Z\n\nnothing was changed and nothing is to be done; see where it stands now with `aof task show AOF-xxxxx`",
+      "message": "`AOF-xxxxx@0` at gate `implement` has ended: `agent-7` ended it with `complete` at 2026-02-16T10:00:06Z\n\nnothing was changed and nothing is to be done; see where it stands now with `aof show AOF-xxxxx`",
       "task": "AOF-xxxxx",
       "visit": 0,
       "gate": "implement",
@@ -364,14 +364,14 @@ fn a_ticket_names_one_visit() {
     --- stderr
     error: task `AOF-xxxxx` has ended: it is `complete` since 2026-02-16T10:00:15Z
 
-    hint: to work on it again: `aof task reopen AOF-xxxxx --to GATE --reason "..."`
+    hint: to work on it again: `aof reopen AOF-xxxxx --to GATE --reason "..."`
     "#);
     assert_snapshot!(env.say(&ticket, "agent-8", "complete", &[]), @"
     exit 5
     --- stderr
     error: `AOF-xxxxx@0` at gate `implement` has ended: `agent-7` ended it with `complete` at 2026-02-16T10:00:06Z
 
-    hint: nothing was changed and nothing is to be done; see where it stands now with `aof task show AOF-xxxxx`
+    hint: nothing was changed and nothing is to be done; see where it stands now with `aof show AOF-xxxxx`
     ");
     check(&env);
 }
@@ -397,7 +397,7 @@ fn a_rehearsal_leaves_no_trace() {
     --- stderr
     error: gate `implement` is the work of role `backend`, and `agent-3` is in `architect`
 
-    hint: it can be completed by `agent-7`, `agent-8`; take a task of your own with `aof task next --agent agent-3`, or have org.yaml changed
+    hint: it can be completed by `agent-7`, `agent-8`; take a task of your own with `aof next --agent agent-3`, or have org.yaml changed
     ");
     assert_eq!(everything(), before);
 
@@ -611,14 +611,14 @@ fn what_is_sent_back_again_and_again_is_stopped() {
     --- stderr
     error: task `AOF-xxxxx` was sent back to gate `implement` 6 times and waits for a person to look at it
 
-    hint: read `aof task history AOF-xxxxx`; then set it going with `aof task unblock AOF-xxxxx --reason "..."`, move it with `aof task override`, or call it off
+    hint: read `aof history AOF-xxxxx`; then set it going with `aof unblock AOF-xxxxx --reason "..."`, move it with `aof override`, or call it off
     "#);
     assert_snapshot!(env.say(&id, "agent-7", "complete", &["--json"]), @r#"
     exit 4
     --- stdout
     {
       "error": "circular_loop",
-      "message": "task `AOF-xxxxx` was sent back to gate `implement` 6 times and waits for a person to look at it\n\nread `aof task history AOF-xxxxx`; then set it going with `aof task unblock AOF-xxxxx --reason \"...\"`, move it with `aof task override`, or call it off",
+      "message": "task `AOF-xxxxx` was sent back to gate `implement` 6 times and waits for a person to look at it\n\nread `aof history AOF-xxxxx`; then set it going with `aof unblock AOF-xxxxx --reason \"...\"`, move it with `aof override`, or call it off",
       "task": "AOF-xxxxx",
       "gate": "implement",
       "loopCount": 6,
@@ -709,7 +709,7 @@ fn honest_words_without_a_ticket_go_on_working() {
     --- stderr
     error: task `AOF-abc` is at gate `qa`, not at `work`
 
-    hint: if gate `qa` is meant, name its visit: `AOF-abc@5`; see where it stands with `aof task show AOF-abc`
+    hint: if gate `qa` is meant, name its visit: `AOF-abc@5`; see where it stands with `aof show AOF-abc`
     ");
     let _ = named("nowhere").code(4);
     let _ = named("qa").success();

@@ -1,4 +1,4 @@
-//! What `aof task complete` refuses, and how it teaches.
+//! What `aof complete` refuses, and how it teaches.
 
 use insta::assert_snapshot;
 
@@ -184,14 +184,14 @@ fn somebody_elses_work_is_refused() {
     --- stderr
     error: gate `review` is the work of role `architect`, and `agent-7` is in `backend`
 
-    hint: it can be completed by `agent-3`; take a task of your own with `aof task next --agent agent-7`, or have org.yaml changed
+    hint: it can be completed by `agent-3`; take a task of your own with `aof next --agent agent-7`, or have org.yaml changed
     ");
     assert_snapshot!(env.say("AOF-abc", "stranger", "complete", &["--json"]), @r#"
     exit 4
     --- stdout
     {
       "error": "wrong_role",
-      "message": "gate `review` is the work of role `architect`, and `stranger` is in no role\n\nit can be completed by `agent-3`; take a task of your own with `aof task next --agent stranger`, or have org.yaml changed",
+      "message": "gate `review` is the work of role `architect`, and `stranger` is in no role\n\nit can be completed by `agent-3`; take a task of your own with `aof next --agent stranger`, or have org.yaml changed",
       "task": "AOF-abc",
       "gate": "review",
       "expectedRole": "architect",
@@ -229,7 +229,7 @@ fn whoever_holds_a_task_and_tries_one_of_another_role_is_told_both() {
     --- stdout
     {
       "error": "wrong_task",
-      "message": "you tried to complete `AOF-xxxxx`, and your task is `AOF-xxxxx`; besides, gate `review` is the work of role `architect`, and `agent-7` is in `backend`\n\ncomplete `AOF-xxxxx`; `AOF-xxxxx` is for others: see it with `aof task show AOF-xxxxx`",
+      "message": "you tried to complete `AOF-xxxxx`, and your task is `AOF-xxxxx`; besides, gate `review` is the work of role `architect`, and `agent-7` is in `backend`\n\ncomplete `AOF-xxxxx`; `AOF-xxxxx` is for others: see it with `aof show AOF-xxxxx`",
       "assignedTask": "AOF-xxxxx",
       "attemptedTask": "AOF-xxxxx",
       "gate": "review",
@@ -244,7 +244,7 @@ fn whoever_holds_a_task_and_tries_one_of_another_role_is_told_both() {
     --- stderr
     error: you tried to complete `AOF-xxxxx`, and your task is `AOF-xxxxx`; besides, gate `review` is the work of role `architect`, and `agent-7` is in `backend`
 
-    hint: complete `AOF-xxxxx`; `AOF-xxxxx` is for others: see it with `aof task show AOF-xxxxx`
+    hint: complete `AOF-xxxxx`; `AOF-xxxxx` is for others: see it with `aof show AOF-xxxxx`
     ");
 }
 
@@ -267,7 +267,7 @@ fn a_task_that_another_holds_is_refused() {
     --- stdout
     {
       "error": "wrong_task",
-      "message": "you tried to complete `AOF-xyz`, and your task is `AOF-abc`\n\ncomplete `AOF-abc`, or give it back first: `aof task release AOF-abc --agent agent-7`; see `AOF-xyz` with `aof task show AOF-xyz`",
+      "message": "you tried to complete `AOF-xyz`, and your task is `AOF-abc`\n\ncomplete `AOF-abc`, or give it back first: `aof release AOF-abc --agent agent-7`; see `AOF-xyz` with `aof show AOF-xyz`",
       "assignedTask": "AOF-abc",
       "attemptedTask": "AOF-xyz",
       "jsonVersion": 1
@@ -280,7 +280,7 @@ fn a_task_that_another_holds_is_refused() {
     --- stderr
     error: you tried to complete `AOF-xyz`, and your task is `AOF-abc`
 
-    hint: complete `AOF-abc`, or give it back first: `aof task release AOF-abc --agent agent-7`; see `AOF-xyz` with `aof task show AOF-xyz`
+    hint: complete `AOF-abc`, or give it back first: `aof release AOF-abc --agent agent-7`; see `AOF-xyz` with `aof show AOF-xyz`
     ");
     assert_eq!(env.head(), head, "a commit was made");
     check_what_people_moved(&env);
@@ -417,7 +417,7 @@ fn what_is_not_there_is_not_found() {
     --- stdout
     {
       "error": "task_not_found",
-      "message": "there is no task `AOF-zzz`\n\n`aof task list --all` lists them all",
+      "message": "there is no task `AOF-zzz`\n\n`aof list --all` lists them all",
       "task": "AOF-zzz",
       "jsonVersion": 1
     }

@@ -1,4 +1,4 @@
-//! `aof task new`.
+//! `aof new`.
 
 use insta::assert_snapshot;
 
@@ -227,7 +227,7 @@ fn what_is_no_task_is_refused_whole() {
     --- stderr
     error: there is no task `AOF-nonsense`
 
-    hint: `aof task list --all` lists them all
+    hint: `aof list --all` lists them all
     ");
     let _ = env.aof(&["task", "new", "Add login", "--dry-run"]).success();
     assert_eq!(env.log(), "Ada: rules\n");

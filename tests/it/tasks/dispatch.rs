@@ -279,7 +279,7 @@ fn next_gives_what_comes_back_first_and_one_more_only_where_there_is_room() {
     assert_eq!(
         refused.stderr,
         "error: `agent-7` may have 2 tasks at once, and it has `AOF-xxxxx`, `AOF-xxxxx`\n\nhint: complete one of them, or give it back \
-         with `aof task release AOF-xxxxx --agent agent-7`; `maxTasks` in org.yaml is the limit\n"
+         with `aof release AOF-xxxxx --agent agent-7`; `maxTasks` in org.yaml is the limit\n"
     );
     let _ = env.complete(&older, "agent-7");
     assert_eq!(first(&next(&["--another"]).success().stdout), "AOF-xxxxx  Urgent");
@@ -324,9 +324,7 @@ fn a_task_waits_with_the_reason_while_what_it_depends_on_is_lost() {
     assert!(why.stdout.contains("a person, who reopens AOF-xxxxx"), "{why}");
     let status = env.aof(&["status"]).success();
     assert!(
-        status
-            .stdout
-            .contains("or go on without it: `aof task edit AOF-xxxxx --undepends AOF-xxxxx`"),
+        status.stdout.contains("or go on without it: `aof edit AOF-xxxxx --undepends AOF-xxxxx`"),
         "{status}"
     );
     let refused = env.aof(&["task", "unblock", &top]).code(4);

@@ -95,14 +95,14 @@ fn a_gate_that_was_moved_by_hand_freezes_its_task_alone() {
     --- stderr
     error: `tasks/AOF-xxxxx.md` was changed by hand in what the engine keeps: gate
 
-    hint: see the change with `git diff HEAD -- tasks/AOF-xxxxx.md` and take it back with `git restore --source=HEAD --staged --worktree tasks/AOF-xxxxx.md`; if you meant to move the task, do that first, then `aof task override AOF-xxxxx --to GATE --reason "..."`
+    hint: see the change with `git diff HEAD -- tasks/AOF-xxxxx.md` and take it back with `git restore --source=HEAD --staged --worktree tasks/AOF-xxxxx.md`; if you meant to move the task, do that first, then `aof override AOF-xxxxx --to GATE --reason "..."`
     "#);
     assert_snapshot!(env.say(&id, "agent-3", "complete", &["--json"]), @r#"
     exit 5
     --- stdout
     {
       "error": "task_frozen",
-      "message": "`tasks/AOF-xxxxx.md` was changed by hand in what the engine keeps: gate\n\nsee the change with `git diff HEAD -- tasks/AOF-xxxxx.md` and take it back with `git restore --source=HEAD --staged --worktree tasks/AOF-xxxxx.md`; if you meant to move the task, do that first, then `aof task override AOF-xxxxx --to GATE --reason \"...\"`",
+      "message": "`tasks/AOF-xxxxx.md` was changed by hand in what the engine keeps: gate\n\nsee the change with `git diff HEAD -- tasks/AOF-xxxxx.md` and take it back with `git restore --source=HEAD --staged --worktree tasks/AOF-xxxxx.md`; if you meant to move the task, do that first, then `aof override AOF-xxxxx --to GATE --reason \"...\"`",
       "task": "AOF-xxxxx",
       "path": "tasks/AOF-xxxxx.md",
       "fields": [

@@ -133,7 +133,7 @@ fn a_visit_that_takes_too_long_goes_to_whoever_steps_in_and_can_be_completed_the
     --- stderr
     error: `AOF-xxxxx@1` at gate `review` has ended: it took too long, and another role stepped in at 2026-02-16T11:00:09Z
 
-    hint: nothing was changed and nothing is to be done; see where it stands now with `aof task show AOF-xxxxx`
+    hint: nothing was changed and nothing is to be done; see where it stands now with `aof show AOF-xxxxx`
     ");
     let _ = env.say(&id, "agent-9", "complete", &[]).success();
     assert!(env.task_text(&id).contains("current: approve"));
@@ -169,9 +169,13 @@ fn where_nobody_steps_in_a_visit_is_marked_once_and_goes_on() {
     on branch main
     1 active task: 1 ready
 
+    what waits for you is unknown: no agent of org.yaml has git's `user.email`
+
+    Overdue
+      AOF-xxxxx  Add login
+        late for 10h, its gate's time limit: aof show AOF-xxxxx
+
     Needs attention
-      ! AOF-xxxxx has taken too long, and nobody steps in for that
-        see `aof why AOF-xxxxx`; `aof task assign AOF-xxxxx AGENT` gives it to somebody else
       ! no watcher is running
         start one with `aof watch`; without it, commands work but dropped files and edits wait
     ");
@@ -208,9 +212,9 @@ fn a_claim_that_nobody_renews_ends_and_its_agent_is_told_who_has_the_task_now() 
       - Say in the summary what you did and how you checked it
 
     Complete it
-      aof task complete AOF-xxxxx@0 --agent agent-7 --outcome complete --summary "..."
-      aof task complete AOF-xxxxx@0 --agent agent-7 --outcome blocked --summary "..." --blocker "..."
-      aof task renew AOF-xxxxx@0 --agent agent-7   keeps it yours beyond 2026-02-16T10:30:05Z
+      aof complete AOF-xxxxx@0 --agent agent-7 --outcome complete --summary "..."
+      aof complete AOF-xxxxx@0 --agent agent-7 --outcome blocked --summary "..." --blocker "..."
+      aof renew AOF-xxxxx@0 --agent agent-7   keeps it yours beyond 2026-02-16T10:30:05Z
     "#);
     let task = env.aof(&["task", "show", &id, "--json"]).success().json();
     assert_eq!(
@@ -245,7 +249,7 @@ fn a_claim_that_nobody_renews_ends_and_its_agent_is_told_who_has_the_task_now() 
     Because
       - it was created at 2026-02-16T10:00:04Z and began at gate `implement`
       - `agent-7` has claimed it
-      - the claim of `agent-7` ends at 2026-02-16T10:50:07Z unless it is renewed: `aof task renew AOF-xxxxx`
+      - the claim of `agent-7` ends at 2026-02-16T10:50:07Z unless it is renewed: `aof renew AOF-xxxxx`
       - it has time until 2026-02-16T13:00:04Z; then it is marked overdue
 
     Who can move it
@@ -274,7 +278,7 @@ fn a_claim_that_nobody_renews_ends_and_its_agent_is_told_who_has_the_task_now() 
     --- stderr
     error: nobody has claimed task `AOF-xxxxx`
 
-    hint: there is nothing to give back or to renew; `aof task next --agent agent-7` claims one
+    hint: there is nothing to give back or to renew; `aof next --agent agent-7` claims one
     ");
     let _ = env.aof(&["task", "next", "--agent", "agent-8"]).success();
     assert_snapshot!(env.say(&id, "agent-7", "complete", &[]), @"
@@ -282,14 +286,14 @@ fn a_claim_that_nobody_renews_ends_and_its_agent_is_told_who_has_the_task_now() 
     --- stderr
     error: your claim of task `AOF-xxxxx` ended because nobody renewed it, and `agent-8` has it now
 
-    hint: nothing was changed; hand what you have over to `agent-8`, as in `aof task comment AOF-xxxxx`, and take another with `aof task next --agent agent-7`; work that takes longer than a claim lasts is kept by `aof task renew`
+    hint: nothing was changed; hand what you have over to `agent-8`, as in `aof comment AOF-xxxxx`, and take another with `aof next --agent agent-7`; work that takes longer than a claim lasts is kept by `aof renew`
     ");
     assert_snapshot!(env.aof(&["task", "renew", &id, "--agent", "agent-7", "--json"]), @r#"
     exit 5
     --- stdout
     {
       "error": "claim_lost",
-      "message": "your claim of task `AOF-xxxxx` ended because nobody renewed it, and `agent-8` has it now\n\nnothing was changed; hand what you have over to `agent-8`, as in `aof task comment AOF-xxxxx`, and take another with `aof task next --agent agent-7`; work that takes longer than a claim lasts is kept by `aof task renew`",
+      "message": "your claim of task `AOF-xxxxx` ended because nobody renewed it, and `agent-8` has it now\n\nnothing was changed; hand what you have over to `agent-8`, as in `aof comment AOF-xxxxx`, and take another with `aof next --agent agent-7`; work that takes longer than a claim lasts is kept by `aof renew`",
       "task": "AOF-xxxxx",
       "assignedAgent": "agent-8",
       "yourAgentId": "agent-7",
@@ -378,7 +382,7 @@ fn a_held_task_waits_and_its_clock_stands_still() {
 
     Who can move it
       - agent-3, who has claimed it (role architect)
-      - a person, who lets it go on with `aof task unblock AOF-xxxxx`
+      - a person, who lets it go on with `aof unblock AOF-xxxxx`
 
     What each outcome would do
       complete      leads to approve (role lead)
@@ -390,7 +394,7 @@ fn a_held_task_waits_and_its_clock_stands_still() {
     --- stderr
     error: task `AOF-xxxxx` is held: The customer wants to talk first
 
-    hint: wait until a person sets it going again, as with `aof task unblock AOF-xxxxx`
+    hint: wait until a person sets it going again, as with `aof unblock AOF-xxxxx`
     ");
     let shown = env.aof(&["task", "show", &id, "--json"]).success().json();
     assert_eq!(
@@ -404,7 +408,7 @@ fn a_held_task_waits_and_its_clock_stands_still() {
     --- stderr
     error: task `AOF-xxxxx` is held: The customer wants to talk first
 
-    hint: wait until a person sets it going again, as with `aof task unblock AOF-xxxxx`
+    hint: wait until a person sets it going again, as with `aof unblock AOF-xxxxx`
     ");
     assert_snapshot!(env.aof(&["task", "hold", &id]), @r#"
     exit 4
@@ -494,7 +498,7 @@ fn a_person_hands_a_task_over() {
     --- stderr
     error: gate `implement` is the work of role `backend`, and `agent-3` is in `architect`
 
-    hint: it can be completed by `agent-7`, `agent-8`; take a task of your own with `aof task next`, or have org.yaml changed
+    hint: it can be completed by `agent-7`, `agent-8`; take a task of your own with `aof next`, or have org.yaml changed
     ");
     assert_snapshot!(env.aof(&["task", "assign", &id, "agent-7", "--agent", "agent-7"]), @"
     exit 4
@@ -564,7 +568,7 @@ fn a_branch_that_takes_too_long_escalates_alone() {
     --- stderr
     error: `AOF-xxxxx@0/law` at gate `check/law` has ended: it took too long, and another role stepped in at 2026-02-16T11:00:06Z
 
-    hint: nothing was changed and nothing is to be done; see where it stands now with `aof task show AOF-xxxxx`
+    hint: nothing was changed and nothing is to be done; see where it stands now with `aof show AOF-xxxxx`
     ");
     env.pass_minutes(60);
     assert_snapshot!(env.aof(&["sweep"]), @"
@@ -578,9 +582,17 @@ fn a_branch_that_takes_too_long_escalates_alone() {
     on branch main
     1 active task: 1 ready
 
+    what waits for you is unknown: no agent of org.yaml has git's `user.email`
+
+    Overdue
+      AOF-xxxxx  Add login
+        late for 1s, its gate's time limit: aof show AOF-xxxxx
+
+    Escalated
+      AOF-xxxxx  Add login
+        at check for 2h, escalated to lead: aof why AOF-xxxxx
+
     Needs attention
-      ! AOF-xxxxx has taken too long, and nobody steps in for that
-        see `aof why AOF-xxxxx`; `aof task assign AOF-xxxxx AGENT` gives it to somebody else
       ! no watcher is running
         start one with `aof watch`; without it, commands work but dropped files and edits wait
     ");
@@ -621,7 +633,7 @@ fn whoever_was_written_there_by_hand_and_is_in_no_role_has_nothing() {
     --- stderr
     error: gate `implement` is the work of role `backend`, and `mallory` is in no role
 
-    hint: it can be completed by `agent-7`, `agent-8`; take a task of your own with `aof task next --agent mallory`, or have org.yaml changed
+    hint: it can be completed by `agent-7`, `agent-8`; take a task of your own with `aof next --agent mallory`, or have org.yaml changed
     ");
     assert_snapshot!(env.git_plain(&["log", "-1", "--format=%an%n%B"]), @"
     Ada

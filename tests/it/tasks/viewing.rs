@@ -173,7 +173,7 @@ fn a_frozen_task_is_shown_as_frozen_with_the_way_back() {
     let commands: Vec<&str> = hint.split('`').skip(1).step_by(2).collect();
     let restore = commands.iter().find(|command| command.starts_with("git restore")).unwrap();
     env.git(&restore.strip_prefix("git ").unwrap().split(' ').collect::<Vec<_>>());
-    let step = commands.iter().find(|command| command.starts_with("aof task override")).unwrap();
+    let step = commands.iter().find(|command| command.starts_with("aof override")).unwrap();
     let step = step.replace("GATE", "review").replace("\"...\"", "why");
     let _ = env.aof(&step.split(' ').skip(1).collect::<Vec<_>>()).success();
 }

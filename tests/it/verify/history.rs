@@ -524,7 +524,7 @@ fn a_copy_hides_nothing_that_goes_with_the_other_file() {
     let id = env.new_task(&["Add login"]);
     env.git(&["rm", "-q", &env.task_path(&id)]);
     let fix = env.aof(&["status"]).success().stdout;
-    assert!(fix.contains("`aof task cancel AOF-xxxxx --reason"), "{fix}");
+    assert!(fix.contains("`aof cancel AOF-xxxxx --reason"), "{fix}");
     env.git(&["commit", "-q", "-m", "gone"]);
     assert_eq!(found(&env), ["removed"]);
 }

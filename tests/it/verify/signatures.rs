@@ -125,7 +125,7 @@ fn whoever_has_a_key_completes_nothing_without_it() {
     assert_snapshot!(env.plain(reason["message"].as_str().unwrap()), @"
     the signature is of something else than this completion of `AOF-xxxxx@1`: of another visit, another project, other rules, or other words
 
-    `aof task complete` signs by itself, through the ssh agent or with the key file that `--sign-with FILE` names; `aof task sign FILE` signs a completion file; or sign `toSign` with `ssh-keygen -Y sign -n aof`, and send the same completion again with its `id` and the `signature`. Its keys are
+    `aof complete` signs by itself, through the ssh agent or with the key file that `--sign-with FILE` names; `aof sign FILE` signs a completion file; or sign `toSign` with `ssh-keygen -Y sign -n aof`, and send the same completion again with its `id` and the `signature`. Its keys are
       SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8 ada@laptop
     ");
 }

@@ -421,7 +421,7 @@ fn a_gate_that_checks_tests_is_passed_once_they_pass() {
     let head = env.head();
     let refused = env.say(&id, "agent-7", "ready", &[]).code(4);
     assert!(refused.stderr.contains("gate `build` checks task `AOF-xxxxx` before it is passed: test `run test -f built`: exit: expected 0, got 1"), "{refused}");
-    assert!(refused.stderr.contains("aof task test AOF-xxxxx --committed"), "{refused}");
+    assert!(refused.stderr.contains("aof test AOF-xxxxx --committed"), "{refused}");
     let json = env.say(&id, "agent-7", "ready", &["--json"]).code(4).json();
     assert_eq!(json["error"], "checks_failed");
     assert_eq!(json["checks"], json!({"tests": {"passed": 0, "failed": 1, "notRunnable": 1}}));
@@ -490,7 +490,7 @@ fn what_an_agent_makes_of_its_tests_does_not_count() {
     let _ = env.aof(&["task", "renew", &id, "--agent", "agent-7"]).success();
     assert!(env.log().contains("Ada: AOF-xxxxx: edited by hand"), "{}", env.log());
     refused();
-    // By `aof task edit`, as the agent, and then as a person: that accepts the file as it stands.
+    // By `aof edit`, as the agent, and then as a person: that accepts the file as it stands.
     let _ = env.aof(&["task", "edit", &id, "--agent", "agent-7", "--tag", "a"]).success();
     refused();
     let _ = env.aof(&["task", "edit", &id, "--tag", "b"]).success();

@@ -68,7 +68,7 @@ fn a_failed_child_is_named_and_holds_its_parent_until_it_is_taken_up_and_ended()
     --- stdout
     {
       "error": "children_open",
-      "message": "gate `integrate` waits for the children of task `AOF-xxxxx`: `AOF-xxxxx` (failed)\n\na failed child counts as open: take it up again with `aof task reopen AOF-xxxxx --to GATE --reason \"...\"`, and complete or cancel it; say it again once they are complete or cancelled: `aof why AOF-xxxxx`",
+      "message": "gate `integrate` waits for the children of task `AOF-xxxxx`: `AOF-xxxxx` (failed)\n\na failed child counts as open: take it up again with `aof reopen AOF-xxxxx --to GATE --reason \"...\"`, and complete or cancel it; say it again once they are complete or cancelled: `aof why AOF-xxxxx`",
       "task": "AOF-xxxxx",
       "gate": "integrate",
       "children": {
@@ -89,7 +89,7 @@ fn a_failed_child_is_named_and_holds_its_parent_until_it_is_taken_up_and_ended()
     Because
       - `agent-p` ended gate `plan` with `complete` at 2026-02-16T10:00:05Z, which led to `integrate`
       - nobody has claimed it
-      - it is not handed out, and does not pass the gate, before its child `AOF-xxxxx` is complete or cancelled, which has failed: take it up again with `aof task reopen AOF-xxxxx --to GATE --reason "..."`, and complete or cancel it
+      - it is not handed out, and does not pass the gate, before its child `AOF-xxxxx` is complete or cancelled, which has failed: take it up again with `aof reopen AOF-xxxxx --to GATE --reason "..."`, and complete or cancel it
 
     Who can move it
       - agent-p or agent-q (role planner)
@@ -228,7 +228,7 @@ fn a_parent_is_a_task_and_waits_for_no_circle() {
         @"
     error: there is no task `AOF-none`
 
-    hint: `aof task list --all` lists them all
+    hint: `aof list --all` lists them all
     error: these would wait for each other, and none would ever be handed out: AOF-xxxxx -> AOF-xxxxx -> AOF-xxxxx
 
     hint: leave one of these out: a task waits for what it depends on, and for its children

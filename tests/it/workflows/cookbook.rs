@@ -193,7 +193,7 @@ fn run(page: &str, recipe: &Block, session: &Block) -> usize {
         let made = env
             .files("tasks")
             .into_iter()
-            .find(|path| !known.contains(path) && line.contains("task new"));
+            .find(|path| !known.contains(path) && line.contains("aof new"));
         last = made.map_or(last, |path| {
             Path::new(&path).file_stem().unwrap().to_str().unwrap().to_owned()
         });

@@ -17,7 +17,7 @@ fn who_means_no_branch_or_one_that_is_not_there_is_told_which_there_are() {
     --- stderr
     error: task `AOF-xxxxx` is at gate `parallel-review`, and none of the branches that are open there is for `agent-l`
 
-    hint: leave it to an agent of the role, or take another with `aof task next --agent agent-l`:
+    hint: leave it to an agent of the role, or take another with `aof next --agent agent-l`:
       `AOF-xxxxx@1/security`  role security
       `AOF-xxxxx@1/style`  role backend
     ");
@@ -71,14 +71,14 @@ fn who_means_no_branch_or_one_that_is_not_there_is_told_which_there_are() {
     --- stderr
     error: `AOF-xxxxx@1/security` at gate `parallel-review/security` has ended: `agent-s` ended it with `complete` at 2026-02-16T10:00:13Z
 
-    hint: nothing was changed and nothing is to be done; see where it stands now with `aof task show AOF-xxxxx`
+    hint: nothing was changed and nothing is to be done; see where it stands now with `aof show AOF-xxxxx`
     ");
     assert_snapshot!(env.say(&id, "agent-s", "complete", &[]), @"
     exit 5
     --- stderr
     error: `AOF-xxxxx@1/security` at gate `parallel-review/security` has ended: `agent-s` ended it with `complete` at 2026-02-16T10:00:13Z
 
-    hint: nothing was changed and nothing is to be done; see where it stands now with `aof task show AOF-xxxxx`
+    hint: nothing was changed and nothing is to be done; see where it stands now with `aof show AOF-xxxxx`
     ");
     check(&env);
 }

@@ -92,9 +92,9 @@ fn branches_are_taken_briefed_completed_and_recorded_each_on_its_own() {
       - One blocker for each fault
 
     Complete it
-      aof task complete AOF-xxxxx@1/security --agent agent-s --outcome complete --summary "..."
-      aof task complete AOF-xxxxx@1/security --agent agent-s --outcome needs_review --summary "..." --blocker "..."
-      aof task complete AOF-xxxxx@1/security --agent agent-s --outcome blocked --summary "..." --blocker "..."
+      aof complete AOF-xxxxx@1/security --agent agent-s --outcome complete --summary "..."
+      aof complete AOF-xxxxx@1/security --agent agent-s --outcome needs_review --summary "..." --blocker "..."
+      aof complete AOF-xxxxx@1/security --agent agent-s --outcome blocked --summary "..." --blocker "..."
     "#);
     assert_snapshot!(env.aof(&["task", "brief", &format!("{id}@1/style")]), @r#"
     exit 0
@@ -117,9 +117,9 @@ fn branches_are_taken_briefed_completed_and_recorded_each_on_its_own() {
       - Say in the summary what you did and how you checked it
 
     Complete it
-      aof task complete AOF-xxxxx@1/style --agent agent-s --outcome fine --summary "..."
-      aof task complete AOF-xxxxx@1/style --agent agent-s --outcome ugly --summary "..."
-      aof task complete AOF-xxxxx@1/style --agent agent-s --outcome blocked --summary "..." --blocker "..."
+      aof complete AOF-xxxxx@1/style --agent agent-s --outcome fine --summary "..."
+      aof complete AOF-xxxxx@1/style --agent agent-s --outcome ugly --summary "..."
+      aof complete AOF-xxxxx@1/style --agent agent-s --outcome blocked --summary "..." --blocker "..."
     "#);
     assert_snapshot!(env.aof(&["why", &id]), @"
     exit 0
@@ -359,8 +359,8 @@ fn what_all_want_comes_back_once() {
       - sent back by agent-w, 5s ago: Did it
 
     Complete it
-      aof task complete AOF-xxxxx@4 --agent agent-7 --outcome complete --summary "..."
-      aof task complete AOF-xxxxx@4 --agent agent-7 --outcome blocked --summary "..." --blocker "..."
+      aof complete AOF-xxxxx@4 --agent agent-7 --outcome complete --summary "..."
+      aof complete AOF-xxxxx@4 --agent agent-7 --outcome blocked --summary "..." --blocker "..."
     "#);
     let _ = env.complete(&id, "agent-7").success();
     assert_snapshot!(env.aof(&["task", "brief", &format!("{id}@5/docs")]), @r#"
@@ -394,9 +394,9 @@ fn what_all_want_comes_back_once() {
       - sent back by agent-w, 7s ago: Did it
 
     Complete it
-      aof task complete AOF-xxxxx@5/docs --agent agent-s --outcome complete --summary "..."
-      aof task complete AOF-xxxxx@5/docs --agent agent-s --outcome needs_review --summary "..." --blocker "..."
-      aof task complete AOF-xxxxx@5/docs --agent agent-s --outcome blocked --summary "..." --blocker "..."
+      aof complete AOF-xxxxx@5/docs --agent agent-s --outcome complete --summary "..."
+      aof complete AOF-xxxxx@5/docs --agent agent-s --outcome needs_review --summary "..." --blocker "..."
+      aof complete AOF-xxxxx@5/docs --agent agent-s --outcome blocked --summary "..." --blocker "..."
     "#);
     assert_snapshot!(env.aof(&["why", &id]), @"
     exit 0
@@ -463,9 +463,11 @@ fn a_blocked_branch_and_one_without_agents_hold_only_themselves() {
     on branch main
     1 active task: 1 blocked
 
+    what waits for you is unknown: no agent of org.yaml has git's `user.email`
+
     Needs attention
       ! AOF-xxxxx is blocked: security: No access to staging; docs: No agents available for role: writer
-        see `aof why AOF-xxxxx`; then `aof task unblock AOF-xxxxx --reason "..."`
+        see `aof why AOF-xxxxx`; then `aof unblock AOF-xxxxx --reason "..."`
       ! no watcher is running
         start one with `aof watch`; without it, commands work but dropped files and edits wait
     "#);
@@ -497,9 +499,9 @@ fn a_blocked_branch_and_one_without_agents_hold_only_themselves() {
       - unblocked, 1s ago: Access is there
 
     Complete it
-      aof task complete AOF-xxxxx@1/security --agent agent-s --outcome complete --summary "..."
-      aof task complete AOF-xxxxx@1/security --agent agent-s --outcome needs_review --summary "..." --blocker "..."
-      aof task complete AOF-xxxxx@1/security --agent agent-s --outcome blocked --summary "..." --blocker "..."
+      aof complete AOF-xxxxx@1/security --agent agent-s --outcome complete --summary "..."
+      aof complete AOF-xxxxx@1/security --agent agent-s --outcome needs_review --summary "..." --blocker "..."
+      aof complete AOF-xxxxx@1/security --agent agent-s --outcome blocked --summary "..." --blocker "..."
     --- stderr
     AOF-xxxxx@1/security would be claimed (dry run: nothing was written)
     "#);
@@ -526,7 +528,7 @@ fn a_person_may_leave_a_fork() {
     --- stderr
     error: `cancel` is about the whole task, and `AOF-xxxxx@1/docs` names a branch of it
 
-    hint: if that is what you want: `aof task cancel AOF-xxxxx`
+    hint: if that is what you want: `aof cancel AOF-xxxxx`
     ");
     let _ =
         env.aof(&["task", "release", &format!("{id}@1/nonsense"), "--agent", "agent-s"]).code(4);
@@ -611,8 +613,8 @@ fn a_fork_is_judged_again_when_a_branch_is_taken_out_of_the_rules() {
       - sent back by agent-s, 4s ago: Did it
 
     Complete it
-      aof task complete AOF-xxxxx@4 --agent agent-7 --outcome complete --summary "..."
-      aof task complete AOF-xxxxx@4 --agent agent-7 --outcome blocked --summary "..." --blocker "..."
+      aof complete AOF-xxxxx@4 --agent agent-7 --outcome complete --summary "..."
+      aof complete AOF-xxxxx@4 --agent agent-7 --outcome blocked --summary "..." --blocker "..."
     "#);
     assert_snapshot!(env.plain(&env.log()), @"
     Ada: AOF-xxxxx: parallel-review -> implement (needs_review)

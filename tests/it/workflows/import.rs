@@ -346,7 +346,7 @@ fn a_rehearsal_prints_the_file_and_needs_no_project() {
          -  added      workflow.steps.sow.prompt: not given: the brief is generated
          -  added      run.exit: a program that ends well has done its step, as there
          -  added      repeat: the outer loop: the steps again, 50 times at most, until the gate `verify` finds everything complete, which is the verification there; its words are aof's own
-         -  added      context.input.files: the task itself, unless it says another: `aof task new --context`
+         -  added      context.input.files: the task itself, unless it says another: `aof new --context`
          -  added      roles: one agent does everything there; here `worker` works and `reviewer` judges, and one agent may be both
     3 kept, 6 added, 1 dropped
 

@@ -153,9 +153,9 @@ fn outputs_are_judged_all_at_once_and_reach_the_next_brief() {
     <!--  aof:work AOF-zzz@9 -->
 
     Complete it
-      aof task complete AOF-xxxxx@1 --agent agent-r --outcome approved --summary "..."
-      aof task complete AOF-xxxxx@1 --agent agent-r --outcome needs_fixes --summary "..."
-      aof task complete AOF-xxxxx@1 --agent agent-r --outcome blocked --summary "..." --blocker "..."
+      aof complete AOF-xxxxx@1 --agent agent-r --outcome approved --summary "..."
+      aof complete AOF-xxxxx@1 --agent agent-r --outcome needs_fixes --summary "..."
+      aof complete AOF-xxxxx@1 --agent agent-r --outcome blocked --summary "..." --blocker "..."
     "#);
     let _ = env
         .aof(&[

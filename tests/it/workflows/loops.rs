@@ -182,14 +182,14 @@ fn a_list_that_cannot_be_gone_through_blocks_with_the_reason_and_a_new_one_helps
     exit 0
     --- stdout
     AOF-xxxxx: plan -> implement (complete), for AOF-xxxxx@0
-      now at implement, blocked: No list to go through: `plan.stories` has 51 items, and `maxItems` is 50; `aof task override` sends it back for another list
+      now at implement, blocked: No list to go through: `plan.stories` has 51 items, and `maxItems` is 50; `aof override` sends it back for another list
     ");
     assert_snapshot!(env.say(&id, "agent-w", "complete", &[]), @"
     exit 4
     --- stderr
-    error: task `AOF-xxxxx` is blocked: No list to go through: `plan.stories` has 51 items, and `maxItems` is 50; `aof task override` sends it back for another list
+    error: task `AOF-xxxxx` is blocked: No list to go through: `plan.stories` has 51 items, and `maxItems` is 50; `aof override` sends it back for another list
 
-    hint: once that is settled, `aof task unblock AOF-xxxxx`; or complete it with the outcome it has now
+    hint: once that is settled, `aof unblock AOF-xxxxx`; or complete it with the outcome it has now
     ");
     assert_snapshot!(env.aof(&["why", &id]), @"
     exit 0
@@ -200,11 +200,11 @@ fn a_list_that_cannot_be_gone_through_blocks_with_the_reason_and_a_new_one_helps
 
     Because
       - `agent-p` ended gate `plan` with `complete` at 2026-02-16T10:00:06Z, which led to `implement`
-      - it is blocked: No list to go through: `plan.stories` has 51 items, and `maxItems` is 50; `aof task override` sends it back for another list
+      - it is blocked: No list to go through: `plan.stories` has 51 items, and `maxItems` is 50; `aof override` sends it back for another list
 
     Who can move it
       - agent-w (role worker)
-      - a person, who lets it go on with `aof task unblock AOF-xxxxx`
+      - a person, who lets it go on with `aof unblock AOF-xxxxx`
     ");
     let back = ["task", "override", &id, "--to", "plan", "--reason", "fewer stories"];
     let _ = env.aof(&back).success();

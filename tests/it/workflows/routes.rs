@@ -233,8 +233,8 @@ fn a_task_sent_back_too_often_is_the_roles_that_it_escalates_to() {
       - sent back by agent-r, 3s ago: Did it
 
     Complete it
-      aof task complete AOF-xxxxx@5 --agent agent-p --outcome complete --summary "..."
-      aof task complete AOF-xxxxx@5 --agent agent-p --outcome blocked --summary "..." --blocker "..."
+      aof complete AOF-xxxxx@5 --agent agent-p --outcome complete --summary "..."
+      aof complete AOF-xxxxx@5 --agent agent-p --outcome blocked --summary "..." --blocker "..."
     "#);
     assert_snapshot!(env.complete(&id, "agent-p"), @"
     exit 0
@@ -585,7 +585,7 @@ fn nobody_is_named_who_could_move_a_task_that_the_loop_guard_holds() {
     let why = env.aof(&["why", &id]).success();
     let told = why.stdout.split("Who can move it").nth(1).unwrap();
     assert!(told.contains("nobody in role developer before a person has looked at it"), "{why}");
-    assert!(told.contains("task unblock AOF-xxxxx --reason"), "{why}");
+    assert!(told.contains("`aof unblock AOF-xxxxx --reason"), "{why}");
     assert_eq!(env.aof(&["why", &id, "--json"]).success().json()["who"], serde_json::json!([]));
     let shown = env.aof(&["task", "show", &id, "--json"]).success().json();
     assert_eq!(shown["available"]["agents"], serde_json::json!([]));

@@ -216,14 +216,14 @@ fn what_was_said_at_a_gate_that_is_gone_is_a_conflict() {
     --- stderr
     error: `AOF-xxxxx@2` at gate `review` has ended: the rules changed, and the task was moved at 2026-02-16T10:00:08Z
 
-    hint: nothing was changed and nothing is to be done; see where it stands now with `aof task show AOF-xxxxx`
+    hint: nothing was changed and nothing is to be done; see where it stands now with `aof show AOF-xxxxx`
     ");
     assert_snapshot!(env.say(&format!("{id}@2"), "agent-3", "complete", &[]), @"
     exit 5
     --- stderr
     error: `AOF-xxxxx@2` at gate `review` has ended: the rules changed, and the task was moved at 2026-02-16T10:00:08Z
 
-    hint: nothing was changed and nothing is to be done; see where it stands now with `aof task show AOF-xxxxx`
+    hint: nothing was changed and nothing is to be done; see where it stands now with `aof show AOF-xxxxx`
     ");
     check(&env);
 }

@@ -54,7 +54,7 @@ fn a_task_at_a_gate_that_is_gone_says_so() {
     --- stderr
     error: `AOF-xxxxx@1` at gate `review` has ended: the rules changed, and the task was moved at 2026-02-16T10:00:08Z
 
-    hint: nothing was changed and nothing is to be done; see where it stands now with `aof task show AOF-xxxxx`
+    hint: nothing was changed and nothing is to be done; see where it stands now with `aof show AOF-xxxxx`
     ");
     check(&env);
 }

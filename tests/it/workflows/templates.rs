@@ -164,7 +164,7 @@ fn a_workflow_is_begun_in_a_file_and_a_commit_of_its_own() {
 
     try next:
       aof workflow graph care                 see the routes that a task can take
-      aof task new "..." --workflow care      create a task that follows it
+      aof new "..." --workflow care           create a task that follows it
     "#);
     assert_snapshot!(env.git_plain(&["show", "--stat", "--format=%an: %s%n%b"]), @"
     Ada: Begin workflow care: the basic process

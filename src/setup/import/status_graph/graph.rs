@@ -122,7 +122,7 @@ fn entry_of<'n>(
     let mut chosen: Option<GraphEdge<'_>> = None;
     for edge in start {
         if edge.status == "resume" {
-            let note = "a finished task is taken up again with `aof task reopen ID --to GATE`";
+            let note = "a finished task is taken up again with `aof reopen ID --to GATE`";
             edge.place.note(Dropped, note);
         } else if chosen.is_none() {
             chosen = Some(edge);

@@ -21,7 +21,7 @@ fn a_run_that_takes_too_long_is_ended() {
     Step 1/1: work: coder at AOF-xxxxx@0
     warning: AOF-xxxxx@0: attempt 1 failed: it was not done after 1 s; that was the last one
     AOF-xxxxx: work -> blocked (blocked): 1 attempt of `coder` failed; the last one: it was not done after 1 s
-    AOF-xxxxx@1 work: is blocked: attempt 1: it was not done after 1 s; `aof task unblock AOF-xxxxx --reason ...` lets it go on
+    AOF-xxxxx@1 work: is blocked: attempt 1: it was not done after 1 s; `aof unblock AOF-xxxxx --reason ...` lets it go on
     ");
     assert_eq!(endings(&env, &format!("{id}@0")), "timeout: it was not done after 1 s\n");
     assert!(!crate::support::scripted_agents::lives(&line_at_home(&env, "pid")));
@@ -55,7 +55,7 @@ echo '{\"outcome\": \"complete\", \"summary\": \"Did it\"}'
     Step 1/1: work: coder at AOF-xxxxx@0, attempt 2 of 2
     warning: AOF-xxxxx@0: attempt 2 failed: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: no server (2); that was the last one
     AOF-xxxxx: work -> blocked (blocked): 2 attempts of `coder` failed; the last one: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: no server (2)
-    AOF-xxxxx@1 work: is blocked: attempt 1: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: no server (1); attempt 2: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: no server (2); `aof task unblock AOF-xxxxx --reason ...` lets it go on
+    AOF-xxxxx@1 work: is blocked: attempt 1: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: no server (1); attempt 2: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: no server (2); `aof unblock AOF-xxxxx --reason ...` lets it go on
     ");
     assert_eq!(said_at_home(&env, "calls"), "x\nx\n");
     assert_snapshot!(endings(&env, &format!("{id}@0")), @"

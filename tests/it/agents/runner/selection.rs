@@ -190,7 +190,7 @@ fn a_rehearsal_shows_it_and_does_nothing() {
     assert_snapshot!(env.aof(&["run", "--task", &id, "--dry-run"]), @"
     exit 0
     --- stdout
-    AOF-xxxxx@2 approve: waits for `human-ada`; `aof task complete AOF-xxxxx@2 --outcome ...`
+    AOF-xxxxx@2 approve: waits for `human-ada`; `aof complete AOF-xxxxx@2 --outcome ...`
     ");
     assert_snapshot!(env.aof(&["--json", "run", "--task", &id, "--dry-run"]), @r#"
     exit 0
@@ -209,7 +209,7 @@ fn a_rehearsal_shows_it_and_does_nothing() {
             "human-ada"
           ],
           "for": "people",
-          "why": "waits for `human-ada`; `aof task complete AOF-xxxxx@2 --outcome ...`"
+          "why": "waits for `human-ada`; `aof complete AOF-xxxxx@2 --outcome ...`"
         }
       ],
       "jsonVersion": 1
@@ -267,7 +267,7 @@ fn who_cannot_be_started_is_told_why() {
     --- stderr
     error: there is no task `AOF-nowhere`
 
-    hint: `aof task list --all` lists them all
+    hint: `aof list --all` lists them all
 
     exit 2
     --- stderr
@@ -302,7 +302,7 @@ fn a_task_that_is_held_waits_for_its_holder() {
     --- stdout
     AOF-xxxxx: waits, 0 visits so far
     --- stderr
-    AOF-xxxxx@0 work: is typist's; `aof task release AOF-xxxxx` takes it back
+    AOF-xxxxx@0 work: is typist's; `aof release AOF-xxxxx` takes it back
     ");
     assert_eq!(said_at_home(&env, "calls"), "");
 }

@@ -121,7 +121,7 @@ fn a_workflow_runs_to_its_end_with_a_rejection_and_a_person() {
     AOF-xxxxx: review/docs -> check (complete) after TIME: The docs are fine
     Step 3/5: check: tester at AOF-xxxxx@7
     AOF-xxxxx: check -> approve (complete) after TIME: `sh agents/tester.sh` ended with exit status 0
-    AOF-xxxxx@8 approve: waits for `human-ada`; `aof task complete AOF-xxxxx@8 --outcome ...`
+    AOF-xxxxx@8 approve: waits for `human-ada`; `aof complete AOF-xxxxx@8 --outcome ...`
     ");
     let id = env.files("tasks")[0].trim_start_matches("tasks/").trim_end_matches(".md").to_owned();
     assert_snapshot!(history(&env, &id), @"

@@ -266,7 +266,7 @@ fn a_stream_of_json_ends_with_a_line_that_says_so() {
     assert_snapshot!(told.concat(), @r#"
     {"jsonVersion":1,"event":"ended","success":false,"error":"nothing says what is to be done","code":"missing_input","message":"nothing says what is to be done\n\nsay it with `--input \"...\"`, or name a file"}
     {"jsonVersion":1,"event":"ended","success":false,"error":"there is no workflow `featur`","code":"unknown_workflow","message":"there is no workflow `featur`\n\ndid you mean `feature`?","given":"featur","known":["feature","fix","basic","sdlc","sales","publishing","compound","feature-development","bug-fix","comprehensive-test","refactor","deploy","solve-issue","fast","reviewed","tdd","spec-driven","autonomous"]}
-    {"jsonVersion":1,"event":"ended","success":false,"error":"there is no task `AOF-none`","code":"task_not_found","message":"there is no task `AOF-none`\n\n`aof task list --all` lists them all","task":"AOF-none"}
+    {"jsonVersion":1,"event":"ended","success":false,"error":"there is no task `AOF-none`","code":"task_not_found","message":"there is no task `AOF-none`\n\n`aof list --all` lists them all","task":"AOF-none"}
     {"jsonVersion":1,"event":"ended","success":false,"error":"there is no agent `nobody`","code":"unknown_agent","message":"there is no agent `nobody`\n\nthere is `coder`","given":"nobody","known":["coder"]}
     "#);
 }

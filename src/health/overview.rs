@@ -1,0 +1,182 @@
+//! The project at a glance: what waits for the reader, what is late or escalated, and what needs attention.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::context::{CheckContext, CheckedProject};
+use super::examination::examine;
+use crate::domain::{AgentId, Status, Ticket, Timestamp};
+use crate::history::sync::remote_state::{RemoteStanding, remote_value};
+use crate::project::error::ProjectError;
+use crate::project::issue::Issue;
+use crate::project::workspace::{Workspace, viewer};
+use crate::tasks::headers::summary::TaskSummary;
+use crate::tasks::view::waiting::{WaitingDecision, waiting_for};
+
+/// The project at a glance.
+pub(crate) struct Overview<'c> {
+    /// The project's name.
+    pub name: Option<&'c str>,
+    /// The branch that changes are committed to; nothing while none can be.
+    pub branch: Option<&'c str>,
+    /// How its branch compares with its remote, if it has one.
+    pub remote: Option<&'c RemoteStanding>,
+    /// How many active tasks there are, by status.
+    pub counts: BTreeMap<&'static str, usize>,
+    /// How many of them came to their gate under earlier rules.
+    pub drifted: usize,
+    /// What needs attention, the most urgent first.
+    pub attention: Vec<Issue>,
+}
+
+/// The tasks that somebody should look at.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct StatusLists {
+    /// Who looks, if that is known.
+    pub you: Option<AgentId>,
+    /// The decisions that wait for the reader, and the work that the reader holds; the oldest first.
+    pub waiting_for_you: Vec<StatusEntry>,
+    /// What is late, the longest first.
+    pub overdue: Vec<StatusEntry>,
+    /// Visits that belong to another role than their gate's, the oldest first.
+    pub escalated: Vec<StatusEntry>,
+}
+
+/// A task that somebody should look at, and how.
+#[derive(Debug, Serialize)]
+pub(crate) struct StatusEntry {
+    pub ticket: Ticket,
+    pub title: String,
+    pub gate: Option<String>,
+    /// Since when it waits, or is late.
+    pub since: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    pub command: String,
+}
+
+/// Returns the project at a glance.
+pub(crate) fn overview<'c>(context: &'c CheckContext<'_>) -> Result<Overview<'c>, ProjectError> {
+    let project = context.project();
+    let mut counts = BTreeMap::new();
+    for (header, _) in project.into_iter().flat_map(|project| &project.listing.tasks) {
+        *counts.entry(header.state()).or_default() += 1;
+    }
+    Ok(Overview {
+        name: project.and_then(|project| project.in_force.rules.project.name.as_deref()),
+        branch: context.branch(),
+        remote: project.and_then(|project| project.remote.as_ref()),
+        counts,
+        drifted: context.drifted(),
+        attention: examine(context)?,
+    })
+}
+
+/// Returns the tasks that somebody should look at. The reader is the named agent, else git's user.
+pub(crate) fn status_lists(context: &CheckContext<'_>, named: Option<&AgentId>) -> StatusLists {
+    let Some(project) = context.project() else { return StatusLists::default() };
+    let workspace = context.workspace;
+    let you = viewer(workspace, &project.in_force.rules.org, named);
+    let tasks = || project.listing.tasks.iter().map(|(task, _)| &**task);
+    let mut lists = StatusLists {
+        waiting_for_you: you.iter().flat_map(|you| awaited(workspace, project, you)).collect(),
+        you,
+        overdue: tasks().filter_map(|task| late(task, workspace.now())).collect(),
+        escalated: tasks().filter_map(escalated).collect(),
+    };
+    let StatusLists { waiting_for_you, overdue, escalated, .. } = &mut lists;
+    for list in [waiting_for_you, overdue, escalated] {
+        list.sort_by(|a, b| (a.since, &a.ticket.task).cmp(&(b.since, &b.ticket.task)));
+    }
+    lists
+}
+
+/// Returns what waits for the reader.
+fn awaited(workspace: &Workspace, project: &CheckedProject, you: &AgentId) -> Vec<StatusEntry> {
+    let decision = |wait: WaitingDecision| {
+        let approves = |name: &str| matches!(name, "complete" | "approve" | "approved");
+        let verb = if wait.outcomes.iter().any(|outcome| approves(outcome.as_str())) {
+            "approve"
+        } else {
+            "complete"
+        };
+        let name = match &wait.ticket.branch {
+            Some(_) => wait.ticket.to_string(),
+            None => wait.ticket.task.to_string(),
+        };
+        StatusEntry {
+            ticket: wait.ticket,
+            title: wait.title,
+            gate: Some(wait.gate.to_string()),
+            since: wait.since,
+            reason: None,
+            command: format!("aof {verb} {name}"),
+        }
+    };
+    let decisions = waiting_for(workspace, &project.in_force, &project.listing, you).into_iter();
+    let mut waiting: Vec<StatusEntry> = decisions.map(decision).collect();
+    for (task, _) in &project.listing.tasks {
+        let is_at_work = task.status != Status::Blocked && !task.is_held();
+        let is_listed = waiting.iter().any(|entry| entry.ticket.task == task.id);
+        if is_at_work && !is_listed && task.agents().any(|holder| holder == you) {
+            let command = format!("aof complete {}", task.id);
+            waiting.push(entry(task, None, "you hold it".to_owned(), command));
+        }
+    }
+    waiting
+}
+
+fn entry(
+    task: &TaskSummary,
+    since: Option<Timestamp>,
+    reason: String,
+    command: String,
+) -> StatusEntry {
+    let entered = task.gate.as_ref().map(|open| open.entered);
+    StatusEntry {
+        ticket: task.ticket(),
+        title: task.title.clone(),
+        gate: task.current_gate().map(ToString::to_string),
+        since: since.or(entered).unwrap_or(task.created),
+        reason: Some(reason),
+        command,
+    }
+}
+
+/// Returns a task that is late: by its due date, else by the time limit of its gate.
+fn late(task: &TaskSummary, now: Timestamp) -> Option<StatusEntry> {
+    if !task.is_overdue(now) {
+        return None;
+    }
+    let due = task.plan.due.zip(task.due_at.filter(|at| *at <= now));
+    let (since, reason) = match due {
+        Some((due, at)) => (Some(at), format!("due {due}")),
+        None => (task.time_limit_passed(), "its gate's time limit".to_owned()),
+    };
+    Some(entry(task, since, reason, format!("aof show {}", task.id)))
+}
+
+/// Returns a task that was escalated, or a branch of which was.
+fn escalated(task: &TaskSummary) -> Option<StatusEntry> {
+    let whole = task.gate.as_ref().and_then(|open| open.escalated.as_ref());
+    let branch = || task.open_branches.iter().find_map(|own| own.escalated.as_ref());
+    let role = whole.or_else(branch)?;
+    let command = format!("aof why {}", task.id);
+    Some(entry(task, None, format!("escalated to {role}"), command))
+}
+
+/// Returns the project at a glance as `--json` shows it.
+pub(crate) fn overview_value(overview: &Overview<'_>) -> Value {
+    let issue = |own: &Issue| json!({"code": own.code, "problem": own.problem, "fix": own.fix});
+    json!({
+        "project": overview.name,
+        "branch": overview.branch,
+        "remote": overview.remote.map(remote_value),
+        "counts": overview.counts,
+        "drifted": overview.drifted,
+        "attention": overview.attention.iter().map(issue).collect::<Vec<_>>(),
+    })
+}
