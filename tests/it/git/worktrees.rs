@@ -147,7 +147,7 @@ fn init_offers_a_branch_of_its_own_where_there_is_code() {
     let code = env.git(&["rev-parse", "--short=7", "HEAD"]).trim().to_owned();
     let begun = env.aof(&["init", "--agents", "--observability"]).success();
     let note = begun.stdout.lines().last().unwrap().replace(&code, "CODE");
-    assert_snapshot!(note, @"Each branch has its own tasks. To share them among all branches and worktrees, before you create some: `git reset --keep CODE`, then `aof init --branch aof`");
+    assert_snapshot!(note, @"Each branch has its own tasks. To share them among all branches and worktrees, before you create some: `git reset --keep CODE`, then this command again with `--branch aof`");
     env.git(&["reset", "--quiet", "--keep", &code]);
     let _ = env.aof(&["init", "--branch", "aof"]).success();
     let env = TestEnvironment::without_rules();
