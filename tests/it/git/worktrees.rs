@@ -30,7 +30,7 @@ fn no_task_is_handed_out_in_two_worktrees() {
     assert_snapshot!(env.plain(&next.stderr), @"
     warning: `agent-7` has `AOF-xxxxx@0` in the worktree `$PROJECT` (branch `main`); `aof status` says more
     nothing to do for `agent-8` in role `backend`
-    1 task is there, but claimed, blocked or waiting; see `aof list --mine`
+    1 task is there, but claimed, blocked or waiting; see `aof list --role backend`
     ");
     assert_eq!(next.stdout, "");
     let assigned = in_feature(&env, &["task", "assign", id, "agent-8"]).code(5);
