@@ -92,7 +92,8 @@ impl Output {
 
     /// Prints a JSON document.
     pub(crate) fn data(self, value: impl Serialize) {
-        self.print(&self.document(value));
+        // JSON has no escape codes that could be taken out.
+        self.write(self.document(value).as_bytes());
     }
 
     /// Prints a JSON document with `--json`, else a text.

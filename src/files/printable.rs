@@ -17,12 +17,16 @@ pub(crate) fn inert(text: &str) -> String {
 
 /// Returns the text as one line, safe for a terminal.
 pub(crate) fn one_line(text: &str) -> String {
-    // Most texts are one line as they stand, and lists have very many.
-    let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
-    if is_plain && !text.starts_with(' ') && !text.ends_with(' ') && !text.contains("  ") {
+    if is_one_line(text) {
         return text.to_owned();
     }
     inert(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// Returns whether the text is plainly such a line: most are, and lists have very many.
+pub(crate) fn is_one_line(text: &str) -> bool {
+    let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    is_plain && !text.starts_with(' ') && !text.ends_with(' ') && !text.contains("  ")
 }
 
 /// Returns whether a character prints as itself on one line. Characters that reorder text are escaped, so that nothing hides in a diff.

@@ -80,7 +80,7 @@ pub(crate) fn status_lists(context: &CheckContext<'_>, named: Option<&AgentId>) 
     let Some(project) = context.project() else { return StatusLists::default() };
     let workspace = context.workspace;
     let you = viewer(workspace, &project.in_force.rules.org, named);
-    let tasks = || project.listing.tasks.iter().map(|(task, _)| task);
+    let tasks = || project.listing.tasks.iter().map(|(task, _)| &**task);
     let mut lists = StatusLists {
         waiting_for_you: you.iter().flat_map(|you| awaited(workspace, project, you)).collect(),
         you,

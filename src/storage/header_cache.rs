@@ -5,9 +5,8 @@
 //!
 //! Behind its title come chunks: length and CRC-32, four bytes each with the lowest first, and entries in postcard's format.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -46,29 +45,50 @@ pub struct HeaderCache<H> {
 }
 
 /// One entry of the file: path, mtime, ctime, size, inode, header.
-type CacheEntry<'e, H> = (Cow<'e, str>, i64, i64, u64, u64, H);
+type CacheEntry<'e, H> = (&'e str, i64, i64, u64, u64, H);
 
-/// How a cache in the file can be used.
-enum Loaded<H> {
-    Entries(HashMap<String, (FileStat, H)>),
-    /// There is none, or it is another version's.
-    Nothing,
-    Damaged,
+/// Returns the next header of a chunk.
+pub(crate) fn take_header<'c, H: Deserialize<'c>>(chunk: &mut &'c [u8]) -> Option<H> {
+    let (header, rest) = postcard::take_from_bytes(chunk).ok()?;
+    *chunk = rest;
+    Some(header)
+}
+
+/// A cache that cannot be read.
+struct Damage;
+
+impl<H> HeaderCache<H> {
+    /// Loads what `header` makes of the headers in the cache's file, given the path of each.
+    pub(crate) fn load_with(
+        paths: &Paths,
+        file: CacheFile,
+        header: impl FnMut(&str, &mut &[u8]) -> Option<H>,
+    ) -> Self {
+        let entries = read(paths, file, header).unwrap_or_default();
+        Self { file, entries, changed: false }
+    }
+
+    /// Returns the header of a file that seems untouched since it was put here.
+    pub(crate) fn get(&self, path: &ProjectPath, stat: &FileStat) -> Option<&H> {
+        let (known, header) = self.entries.get(path.as_str())?;
+        (known == stat).then_some(header)
+    }
+
+    /// Returns how many files have a header here.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
 }
 
 impl<H: Serialize + DeserializeOwned> HeaderCache<H> {
     /// Loads the cache.
     pub(crate) fn load(paths: &Paths, file: CacheFile) -> Self {
-        let entries = match read(paths, file) {
-            Loaded::Entries(entries) => entries,
-            Loaded::Nothing | Loaded::Damaged => HashMap::new(),
-        };
-        Self { file, entries, changed: false }
+        Self::load_with(paths, file, |_, chunk| take_header(chunk))
     }
 
     /// Returns whether there is a cache that cannot be read. One of another form is another version's.
     pub(crate) fn is_damaged(paths: &Paths, file: CacheFile) -> bool {
-        matches!(read::<H>(paths, file), Loaded::Damaged)
+        read(paths, file, |_, chunk| take_header::<H>(chunk)).is_err()
     }
 
     /// Removes such a cache.
@@ -77,12 +97,6 @@ impl<H: Serialize + DeserializeOwned> HeaderCache<H> {
             Some(folder) if Self::is_damaged(paths, file) => folder.remove(file.name),
             _ => Ok(()),
         }
-    }
-
-    /// Returns the header of a file that seems untouched since it was put here.
-    pub(crate) fn get(&self, path: &ProjectPath, stat: &FileStat) -> Option<&H> {
-        let (known, header) = self.entries.get(path.as_str())?;
-        (known == stat).then_some(header)
     }
 
     /// Keeps a header, or gives it back. `looked` is when the file was looked at, before it was read.
@@ -112,11 +126,6 @@ impl<H: Serialize + DeserializeOwned> HeaderCache<H> {
         self.entries.remove(path.as_str())
     }
 
-    /// Returns how many files have a header here.
-    pub(crate) fn len(&self) -> usize {
-        self.entries.len()
-    }
-
     /// Forgets the files for which `standing` is false.
     pub(crate) fn retain(&mut self, standing: impl Fn(&str) -> bool) {
         let before = self.entries.len();
@@ -131,9 +140,12 @@ impl<H: Serialize + DeserializeOwned> HeaderCache<H> {
         }
         let mut bytes = title(self.file.schema).into_bytes();
         let mut chunk = Vec::with_capacity(2 * CHUNK);
-        for (path, (stat, header)) in &self.entries {
+        // In order, so that what is loaded one after the other is used one after the other.
+        let mut entries: Vec<_> = self.entries.iter().collect();
+        entries.sort_unstable_by_key(|(path, _)| path.as_str());
+        for (path, (stat, header)) in entries {
             let entry: CacheEntry<'_, &H> =
-                (path.into(), stat.mtime, stat.ctime, stat.size, stat.inode, header);
+                (path, stat.mtime, stat.ctime, stat.size, stat.inode, header);
             // A header that cannot be serialized is made anew each time, like one that is not here.
             chunk.extend(postcard::to_stdvec(&entry).unwrap_or_default());
             if chunk.len() >= CHUNK {
@@ -151,25 +163,50 @@ fn title(schema: &str) -> String {
     format!("{FORMAT} {schema}\n")
 }
 
-fn read<H: DeserializeOwned>(paths: &Paths, cache: CacheFile) -> Loaded<H> {
+/// Reads the entries of a cache; none if there is no cache, or another version's. One chunk at a time: memory that is new costs more
+/// than reading.
+fn read<H>(
+    paths: &Paths,
+    cache: CacheFile,
+    mut header: impl FnMut(&str, &mut &[u8]) -> Option<H>,
+) -> Result<HashMap<String, (FileStat, H)>, Damage> {
     let folder = Folder::open_existing(paths.root(), LOCAL).ok().flatten();
     let opened = folder.and_then(|folder| folder.open_to_read(cache.name).ok().flatten());
-    let Some((file, metadata)) = opened else { return Loaded::Nothing };
+    let Some((file, metadata)) = opened else { return Ok(HashMap::new()) };
     if metadata.len() > LIMIT {
-        return Loaded::Damaged;
+        return Err(Damage);
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0) + 1);
-    if (&file).read_to_end(&mut bytes).is_err() {
-        return Loaded::Damaged;
+    let mut file = BufReader::new(file);
+    let mut first = Vec::new();
+    file.by_ref().take(256).read_until(b'\n', &mut first).map_err(|_| Damage)?;
+    if first != title(cache.schema).as_bytes() {
+        let is_other = first.starts_with(b"aof-cache ") && first.ends_with(b"\n");
+        return if is_other { Ok(HashMap::new()) } else { Err(Damage) };
     }
-    let title = title(cache.schema);
-    let Some(entries) = bytes.strip_prefix(title.as_bytes()) else {
-        let first = bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
-        let is_other =
-            first.starts_with(b"aof-cache ") && first.ends_with(b"\n") && first.len() <= 256;
-        return if is_other { Loaded::Nothing } else { Loaded::Damaged };
-    };
-    entries_of(entries).map_or(Loaded::Damaged, Loaded::Entries)
+    let mut left = usize::try_from(metadata.len()).map_err(|_| Damage)? - first.len();
+    let mut entries = HashMap::with_capacity(left / SHORT);
+    let mut chunk = Vec::with_capacity(2 * CHUNK);
+    while left > 0 {
+        let [mut length, mut sum] = [[0; 4]; 2];
+        file.read_exact(&mut length)
+            .and_then(|()| file.read_exact(&mut sum))
+            .map_err(|_| Damage)?;
+        let length = usize::try_from(u32::from_le_bytes(length)).map_err(|_| Damage)?;
+        left = left.checked_sub(8 + length).ok_or(Damage)?;
+        chunk.resize(length, 0);
+        file.read_exact(&mut chunk).map_err(|_| Damage)?;
+        if checksum(&chunk) != u32::from_le_bytes(sum) {
+            return Err(Damage);
+        }
+        let mut rest = &chunk[..];
+        while !rest.is_empty() {
+            let (path, mtime, ctime, size, inode): (&str, _, _, _, _) =
+                take_header(&mut rest).ok_or(Damage)?;
+            let own = header(path, &mut rest).ok_or(Damage)?;
+            entries.insert(path.to_owned(), (FileStat { mtime, ctime, size, inode }, own));
+        }
+    }
+    Ok(entries)
 }
 
 /// Moves a chunk behind the others, with its length and its checksum.
@@ -184,28 +221,6 @@ fn checksum(bytes: &[u8]) -> u32 {
     let mut crc = Crc::new();
     crc.update(bytes);
     crc.sum()
-}
-
-/// Parses the chunks behind the title; nothing if one is damaged.
-fn entries_of<H: DeserializeOwned>(mut bytes: &[u8]) -> Option<HashMap<String, (FileStat, H)>> {
-    let mut entries = HashMap::with_capacity(bytes.len() / SHORT);
-    while !bytes.is_empty() {
-        let (length, rest) = bytes.split_first_chunk()?;
-        let (sum, rest) = rest.split_first_chunk()?;
-        let (mut chunk, rest) =
-            rest.split_at_checked(usize::try_from(u32::from_le_bytes(*length)).ok()?)?;
-        if checksum(chunk) != u32::from_le_bytes(*sum) {
-            return None;
-        }
-        while !chunk.is_empty() {
-            let (entry, others) = postcard::take_from_bytes(chunk).ok()?;
-            let (path, mtime, ctime, size, inode, header): CacheEntry<'_, H> = entry;
-            entries.insert(path.into_owned(), (FileStat { mtime, ctime, size, inode }, header));
-            chunk = others;
-        }
-        bytes = rest;
-    }
-    Some(entries)
 }
 
 /// A part of a header that few commands need: it is decoded when it is first looked at.

@@ -23,7 +23,7 @@ pub use fs::project_path::ProjectPath;
 pub use fs::random;
 pub use fs::temporary_file::Durability;
 pub use header_cache::{ArchiveScan, HeaderCache, Hint};
-pub(crate) use header_cache::{CacheFile, Deferred};
+pub(crate) use header_cache::{CacheFile, Deferred, take_header};
 pub(crate) use inbox::Inbox;
 pub use layout::Paths;
 pub use lock::WriterLock;

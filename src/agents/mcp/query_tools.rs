@@ -16,7 +16,7 @@ use crate::storage::lock::is_watched;
 use crate::tasks::headers::list::{Filter, ListShape, Sort, check_filter_names, list};
 use crate::tasks::headers::listing::unreadable_value;
 use crate::tasks::headers::search::{NoWords, Query};
-use crate::tasks::headers::summary::{NEW, WAITING, summary_value};
+use crate::tasks::headers::summary::{NEW, SummaryDocument, WAITING};
 use crate::tasks::view::brief::brief_value;
 use crate::tasks::view::task_view::{brief_of, show, task_value};
 
@@ -147,7 +147,9 @@ pub(crate) fn list_tasks(project: &OpenProject<'_>, given: &Arguments) -> Result
         .iter()
         .skip(from)
         .take(limit)
-        .map(|(header, path)| without_details(summary_value(header, path, project.workspace.now())))
+        .map(|(header, path)| {
+            without_details(json!(SummaryDocument::of(header, path, project.workspace.now())))
+        })
         .collect();
     let end = from.saturating_add(tasks.len());
     let mut value =

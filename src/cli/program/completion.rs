@@ -137,7 +137,7 @@ impl CompletedProject {
         let mut tasks = self.active();
         if !typed.is_empty() && tasks.iter().all(|task| !task.id.begins_with(typed)) {
             let all = read_all(&self.workspace, &self.in_force, ListScope::All);
-            tasks = all.tasks.into_iter().map(|(task, _)| task).collect();
+            tasks = all.tasks.into_iter().map(|(task, _)| *task).collect();
         }
         let org = &self.in_force.rules.org;
         let named = std::env::var(AGENT).ok().and_then(|agent| agent.parse().ok());
@@ -155,7 +155,7 @@ impl CompletedProject {
 
     fn active(&self) -> Vec<TaskSummary> {
         let listing = list(&self.workspace, &self.in_force, &Filter::default(), Sort::Priority);
-        listing.tasks.into_iter().map(|(task, _)| task).collect()
+        listing.tasks.into_iter().map(|(task, _)| *task).collect()
     }
 
     fn gates(&self, typed: &str) -> Vec<CompletionCandidate> {

@@ -1,10 +1,12 @@
 //! Tables: columns aligned by display width, and cut to the width of the terminal.
 
+use std::borrow::Cow;
+
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::cli::{BOLD, styled};
-use crate::files::printable::one_line;
+use crate::files::printable::{is_one_line, one_line};
 
 /// The space between two columns.
 const GAP: usize = 2;
@@ -41,7 +43,11 @@ pub(crate) struct Cell {
 
 impl Cell {
     pub(crate) fn styled(style: Style, text: impl std::fmt::Display) -> Self {
-        Self { text: one_line(&text.to_string()), style }
+        let mut text = text.to_string();
+        if !is_one_line(&text) {
+            text = one_line(&text);
+        }
+        Self { text, style }
     }
 }
 
@@ -101,17 +107,22 @@ impl<'a, R> Table<'a, R> {
 
     /// Returns the lines, none longer than `width` where that is possible.
     pub(crate) fn render(&self, width: usize) -> String {
-        let mut shown = Vec::new();
-        for column in &self.columns {
-            let cells: Vec<Cell> = self.rows.iter().map(&column.cell).collect();
-            let widest = cells.iter().map(|cell| cell.text.width()).max().unwrap_or(0);
-            if widest > 0 || column.is_asked_for {
-                let widest = widest.max(column.title.width());
-                let widest = if column.may_be_cut { widest.min(WIDEST) } else { widest };
-                shown.push((column, cells, widest));
+        // Row by row, since the rows of a long list are far apart in memory.
+        let mut texts: Vec<Texts> = self.columns.iter().map(|_| Texts::default()).collect();
+        for row in self.rows {
+            for (column, texts) in self.columns.iter().zip(&mut texts) {
+                texts.push(&(column.cell)(row));
             }
         }
-        let total = |shown: &[(&Column<'_, R>, Vec<Cell>, usize)], least: bool| {
+        let mut shown = Vec::new();
+        for (column, texts) in self.columns.iter().zip(texts) {
+            if texts.widest > 0 || column.is_asked_for {
+                let widest = texts.widest.max(column.title.width());
+                let widest = if column.may_be_cut { widest.min(WIDEST) } else { widest };
+                shown.push((column, texts, widest));
+            }
+        }
+        let total = |shown: &[(&Column<'_, R>, Texts, usize)], least: bool| {
             let widths = shown.iter().map(|(column, _, width)| {
                 if least && column.may_be_cut { NARROWEST.min(*width) } else { *width }
             });
@@ -128,49 +139,85 @@ impl<'a, R> Table<'a, R> {
             *width -= less;
             over -= less;
         }
-        let titles = shown.iter().map(|(column, _, width)| {
-            padded(&Cell::styled(BOLD, &column.title), *width, column.is_right_aligned)
-        });
         let mut text = String::new();
+        let titles = shown.iter().map(|(column, _, width)| {
+            (column.is_right_aligned, column.title.as_str(), BOLD, *width)
+        });
         push_line(&mut text, titles);
         for row in 0..self.rows.len() {
             for (_, heading) in self.headings.iter().filter(|(above, _)| *above == row) {
                 text.push_str(&format!("\n{heading}\n"));
             }
-            let cells = shown
-                .iter()
-                .map(|(column, cells, width)| padded(&cells[row], *width, column.is_right_aligned));
+            let cells = shown.iter().map(|(column, texts, width)| {
+                let (text, style) = texts.get(row);
+                (column.is_right_aligned, text, style, *width)
+            });
             push_line(&mut text, cells);
         }
         text
     }
 }
 
-fn push_line(text: &mut String, cells: impl Iterator<Item = String>) {
-    for (place, cell) in cells.enumerate() {
-        if place > 0 {
-            text.extend([" "; GAP]);
-        }
-        text.push_str(&cell);
-    }
-    text.truncate(text.trim_end_matches(' ').len());
-    text.push('\n');
+/// The texts of a column, one behind the other.
+#[derive(Default)]
+struct Texts {
+    all: String,
+    /// Where each ends, and its style.
+    ends: Vec<(usize, Style)>,
+    widest: usize,
 }
 
-fn padded(cell: &Cell, width: usize, is_right_aligned: bool) -> String {
-    let text = cut(&cell.text, width);
-    let space = " ".repeat(width.saturating_sub(text.width()));
-    let text = if text.is_empty() { text } else { styled(cell.style, text) };
-    if is_right_aligned { space + &text } else { text + &space }
+impl Texts {
+    fn push(&mut self, cell: &Cell) {
+        self.all.push_str(&cell.text);
+        self.ends.push((self.all.len(), cell.style));
+        self.widest = self.widest.max(columns(&cell.text));
+    }
+
+    fn get(&self, row: usize) -> (&str, Style) {
+        let start = if row > 0 { self.ends[row - 1].0 } else { 0 };
+        let (end, style) = self.ends[row];
+        (&self.all[start..end], style)
+    }
+}
+
+/// Adds a line of texts, each with its style and the width of its column.
+fn push_line<'c>(line: &mut String, cells: impl Iterator<Item = (bool, &'c str, Style, usize)>) {
+    // What is to the left of the next text.
+    let mut space = 0;
+    for (place, (is_right_aligned, text, style, width)) in cells.enumerate() {
+        let text = cut(text, width);
+        let left = width.saturating_sub(columns(&text));
+        space += if place > 0 { GAP } else { 0 };
+        space += if is_right_aligned { left } else { 0 };
+        if !text.is_empty() {
+            line.extend(std::iter::repeat_n(' ', space));
+            if style == Style::new() {
+                line.push_str(&text);
+            } else {
+                line.push_str(&styled(style, text));
+            }
+            space = 0;
+        }
+        space += if is_right_aligned { 0 } else { left };
+    }
+    line.push('\n');
+}
+
+/// Returns how many columns a text takes up.
+fn columns(text: &str) -> usize {
+    let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    if is_plain { text.len() } else { text.width() }
 }
 
 /// Returns the text in at most that many columns, with `…` where it is cut: behind a word, if it has several.
-pub(crate) fn cut(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
+pub(crate) fn cut(text: &str, width: usize) -> Cow<'_, str> {
+    if columns(text) <= width {
+        return Cow::Borrowed(text);
     }
     // One column is for the ellipsis.
-    format!("{}…", text[..fitting(text, width.saturating_sub(1))].trim_end())
+    let cut = format!("{}…", text[..fitting(text, width.saturating_sub(1))].trim_end());
+    Cow::Owned(cut)
 }
 
 /// Returns how much of a text fits into that many columns, in whole words where that is possible.

@@ -9,7 +9,7 @@ use crate::domain::{
 };
 use crate::storage::ProjectPath;
 use crate::tasks::headers::listing::Listing;
-use crate::tasks::headers::summary::{NEW, TaskSummary};
+use crate::tasks::headers::summary::TaskSummary;
 
 /// A task in a list.
 #[derive(Debug, Clone, Copy)]
@@ -166,7 +166,7 @@ impl ListColumn {
             Self::Id => Cell::styled(CYAN, format!("{}{}", indent(row, listing), task.id)),
             Self::Title => title(row, listing),
             Self::Gate => task.current_gate().map_or("", GateId::as_str).into(),
-            Self::Status => Cell::styled(style_of(task.shown_state()), task.shown_state()),
+            Self::Status => Cell::styled(style_of(task), task.shown_state()),
             Self::Who => who(task),
             Self::Role => joined(task.roles().map(RoleId::as_str).collect()),
             Self::Agent => joined(task.agents().map(AgentId::as_str).collect()),
@@ -215,14 +215,14 @@ fn due(task: &TaskSummary, now: Timestamp) -> Cell {
     }
 }
 
-fn style_of(status: &str) -> Style {
-    match status.parse() {
-        Ok(Status::InProgress | Status::Complete) => GREEN,
-        Ok(Status::Blocked) => YELLOW,
-        Ok(Status::Failed) => RED,
-        Ok(Status::Cancelled) => DIM,
-        Err(_) if status == NEW => CYAN,
-        Ok(Status::Ready) | Err(_) => Style::new(),
+fn style_of(task: &TaskSummary) -> Style {
+    match task.status {
+        _ if task.is_new => CYAN,
+        Status::InProgress | Status::Complete => GREEN,
+        Status::Blocked => YELLOW,
+        Status::Failed => RED,
+        Status::Cancelled => DIM,
+        Status::Ready => Style::new(),
     }
 }
 

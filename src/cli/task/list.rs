@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::columns::{COLUMNS, GROUPINGS, Grouping, ListColumn, Row};
 use crate::cli::render::changes;
@@ -15,7 +16,7 @@ use crate::rules::{Rules, Warning};
 use crate::tasks::headers::list::{Filter, ListShape, Sort, check_filter_names, list};
 use crate::tasks::headers::listing::Listing;
 use crate::tasks::headers::search::Query;
-use crate::tasks::headers::summary::summary_value;
+use crate::tasks::headers::summary::{ChildProgress, SummaryDocument};
 use crate::tasks::view::task_view::warnings_value;
 
 /// A state to filter by.
@@ -141,26 +142,20 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
         listing.circles.iter().cloned().map(|tasks| Warning::DependencyCircle { tasks }).collect();
     if session.output.is_json() {
         let tasks = listing.tasks.iter().enumerate().map(|(place, (header, path))| {
-            let mut value = summary_value(header, path, workspace.now());
-            if let Some(agent) = &mine {
-                value["mine"] = json!(header.agents().any(|holder| holder == agent));
+            let tree = listing.tree.as_ref();
+            let progress = tree.map(|own| own.progress.get(&header.id).copied());
+            TaskRow {
+                summary: SummaryDocument::of(header, path, workspace.now()),
+                mine: mine.as_ref().map(|agent| header.agents().any(|holder| holder == agent)),
+                depth: tree.map(|tree| tree.depths[place]),
+                children: progress.map(Option::unwrap_or_default),
             }
-            if let Some(tree) = &listing.tree {
-                let progress = tree.progress.get(&header.id).copied().unwrap_or_default();
-                value["depth"] = json!(tree.depths[place]);
-                value["children"] = json!({"complete": progress.complete, "total": progress.total});
-            }
-            value
         });
-        let tasks = Value::Array(tasks.collect());
-        let mut value = json!({
-            "tasks": null,
-            "unreadable": changes::unreadable_values(&listing.unreadable),
-            "warnings": warnings_value(&circles),
+        session.output.data(TaskList {
+            tasks: tasks.collect(),
+            unreadable: changes::unreadable_values(&listing.unreadable),
+            warnings: warnings_value(&circles),
         });
-        // The macro would copy all of them.
-        value["tasks"] = tasks;
-        session.output.data(value);
     } else if listing.tasks.is_empty() {
         session.output.say("no tasks");
     } else {
@@ -172,6 +167,26 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
     // The process ends: the system takes the memory back at once, and faster.
     std::mem::forget(listing);
     Ok(code)
+}
+
+/// The list as `--json` shows it.
+#[derive(Serialize)]
+struct TaskList<'l> {
+    tasks: Vec<TaskRow<'l>>,
+    unreadable: Value,
+    warnings: Value,
+}
+
+#[derive(Serialize)]
+struct TaskRow<'l> {
+    #[serde(flatten)]
+    summary: SummaryDocument<'l>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mine: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    depth: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    children: Option<ChildProgress>,
 }
 
 fn drawn(

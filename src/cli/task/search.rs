@@ -12,7 +12,7 @@ use crate::files::printable::one_line;
 use crate::tasks::headers::list::{Filter, Sort, list};
 use crate::tasks::headers::listing::{SearchField, read_file};
 use crate::tasks::headers::search::Query;
-use crate::tasks::headers::summary::{TaskSummary, summary_value};
+use crate::tasks::headers::summary::{SummaryDocument, TaskSummary};
 
 /// How wide an excerpt is at most.
 const WIDEST: usize = 120;
@@ -47,7 +47,7 @@ pub(crate) fn run(session: &Session, args: &SearchArgs) -> CliResult {
         let file = read_file(&workspace.paths, workflow, &task.id, path).ok();
         let passage = file.map(|(file, _)| query.passage(*found, &file)).unwrap_or_default();
         if session.output.is_json() {
-            let mut value = summary_value(task, path, workspace.now());
+            let mut value = json!(SummaryDocument::of(task, path, workspace.now()));
             value["score"] = json!(found.score);
             value["field"] = json!(found.field.as_str());
             value["excerpt"] = json!(excerpt(&query, &passage, WIDEST).0);
@@ -90,7 +90,8 @@ fn headline(query: &Query, task: &TaskSummary) -> String {
     let gate = task.current_gate().map(|gate| format!("{gate}, ")).unwrap_or_default();
     let place = format!("{gate}{}", task.state());
     let others = task.id.as_str().len() + place.width() + 2 * GAP.len();
-    let title = cut(&one_line(&task.title), width().saturating_sub(others).max(NARROWEST));
+    let title = one_line(&task.title);
+    let title = cut(&title, width().saturating_sub(others).max(NARROWEST));
     let marked = highlighted(&title, &query.marks(&title));
     format!("{}{GAP}{marked}{GAP}{}\n", styled(CYAN, &task.id), dim(place))
 }

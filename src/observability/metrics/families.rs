@@ -247,7 +247,7 @@ pub(crate) fn numbers(workspace: &Workspace, in_force: &InForce) -> Result<Numbe
     let listing = read_all(workspace, in_force, ListScope::All);
     let committed = committed_versions(workspace, in_force, &listing)?;
     let known = known_series(&in_force.rules);
-    let tasks = listing.tasks.iter().map(|(header, _)| header).chain(&committed);
+    let tasks = listing.tasks.iter().map(|(header, _)| &**header).chain(&committed);
     let counts = count::of(&known, tasks);
     let project = in_force.project_name(workspace);
     let mut families = of(&project, &counts);

@@ -144,7 +144,7 @@ pub(crate) fn stats(
         check_filter_names(&filter, &in_force.rules, &listing)?;
         listing.tasks.retain(|(task, _)| task.routing.workflow == *workflow);
     }
-    let tasks: Vec<&TaskSummary> = listing.tasks.iter().map(|(header, _)| header).collect();
+    let tasks: Vec<&TaskSummary> = listing.tasks.iter().map(|(header, _)| &**header).collect();
     let stats = count(&tasks, &in_force.rules, query, workspace.now());
     let project = in_force.project_name(workspace);
     Ok(Stats { project, unreadable: listing.unreadable, ..stats })

@@ -7,7 +7,7 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use jiff::Timestamp;
-use rustix::fs::FileType;
+use rustix::fs::{FileType, Stat};
 use serde::{Deserialize, Serialize};
 
 use super::project_path::{BadPath, ProjectPath};
@@ -266,8 +266,6 @@ pub struct FileStat {
 
 impl FileStat {
     pub(crate) fn of(metadata: &Metadata) -> Self {
-        let nanoseconds =
-            |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
         Self {
             mtime: nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
             ctime: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
@@ -275,6 +273,20 @@ impl FileStat {
             inode: metadata.ino(),
         }
     }
+
+    /// Returns the metadata that was asked for in an open folder.
+    pub(crate) fn of_stat(stat: &Stat) -> Self {
+        Self {
+            mtime: nanoseconds(stat.st_mtime, i64::try_from(stat.st_mtime_nsec).unwrap_or(0)),
+            ctime: nanoseconds(stat.st_ctime, i64::try_from(stat.st_ctime_nsec).unwrap_or(0)),
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            inode: stat.st_ino,
+        }
+    }
+}
+
+fn nanoseconds(seconds: i64, rest: i64) -> i64 {
+    seconds.saturating_mul(1_000_000_000).saturating_add(rest)
 }
 
 #[cfg(test)]

@@ -68,6 +68,9 @@ pub(crate) fn waiting(
     };
     let standing: HashSet<&TaskId> =
         listing.tasks.iter().filter(|(task, _)| waits(task)).map(|(task, _)| &task.id).collect();
+    if standing.is_empty() {
+        return HashMap::new();
+    }
     let with_open_children = |listing: &Listing| {
         let open = listing.tasks.iter().filter(|(task, _)| task.is_new || !is_over(task.status));
         let mut found: HashMap<TaskId, Vec<TaskId>> = HashMap::new();
@@ -99,14 +102,14 @@ pub(crate) fn progress(listing: &Listing) -> HashMap<TaskId, ChildProgress> {
 /// Returns the children of a task, oldest first.
 pub(crate) fn children(workspace: &Workspace, in_force: &InForce, id: &TaskId) -> Vec<TaskSummary> {
     let all = read_all(workspace, in_force, ListScope::All).tasks.into_iter();
-    let own = all.map(|(task, _)| task).filter(|task| task.parent.as_ref() == Some(id));
+    let own = all.map(|(task, _)| *task).filter(|task| task.parent.as_ref() == Some(id));
     let mut own: Vec<TaskSummary> = own.collect();
     own.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
     own
 }
 
 /// Puts each task below its parent, as far as that is listed. Keeps the order otherwise. Returns how deep each task is.
-pub(crate) fn as_tree(tasks: &mut Vec<(TaskSummary, ProjectPath)>) -> Vec<usize> {
+pub(crate) fn as_tree(tasks: &mut Vec<(Box<TaskSummary>, ProjectPath)>) -> Vec<usize> {
     let listed: HashSet<TaskId> = tasks.iter().map(|(task, _)| task.id.clone()).collect();
     let parent = |task: &TaskSummary| task.parent.clone().filter(|id| listed.contains(id));
     let mut below: HashMap<Option<TaskId>, Vec<usize>> = HashMap::new();
@@ -152,7 +155,7 @@ pub(crate) struct CreatorTasks {
 impl CreatorTasks {
     pub(crate) fn of(workspace: &Workspace, in_force: &InForce, agent: &AgentId) -> Self {
         let listing = read_all(workspace, in_force, ListScope::All);
-        let all = listing.tasks.into_iter().map(|(task, _)| (task.id.clone(), task));
+        let all = listing.tasks.into_iter().map(|(task, _)| (task.id.clone(), *task));
         Self { agent: agent.clone(), all: all.collect(), made: 0 }
     }
 

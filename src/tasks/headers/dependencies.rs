@@ -36,7 +36,7 @@ impl Dependencies {
             return all;
         }
         let known: HashMap<&TaskId, (&TaskSummary, &ProjectPath)> =
-            listing.tasks.iter().map(|(task, path)| (&task.id, (task, path))).collect();
+            listing.tasks.iter().map(|(task, path)| (&task.id, (&**task, path))).collect();
         let mut elsewhere: HashSet<TaskId> = HashSet::new();
         for id in wanted.flat_map(|(task, _)| &task.depends_on) {
             match known.get(id) {
@@ -85,6 +85,11 @@ impl Dependencies {
         let why = task.history.last().map(|visit| visit.summary.as_str()).unwrap_or_default();
         let lost = LostDependency::of(task.id.clone(), task.status, why);
         self.lost.extend(lost.map(|lost| (id.clone(), lost)));
+    }
+
+    /// Returns whether no task waits for another.
+    pub(crate) fn are_all_met(&self) -> bool {
+        self.unmet.is_empty() && self.waiting.is_empty()
     }
 
     /// Returns whether everything that the task depends on is complete, and its gate waits for no children.

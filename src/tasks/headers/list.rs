@@ -12,7 +12,7 @@ use crate::rules::Rules;
 use crate::tasks::headers::children;
 use crate::tasks::headers::dependencies::{Dependencies, waiting_in_circles};
 use crate::tasks::headers::listing::{ListScope, Listing, Match, TaskTree, joined, read_all};
-use crate::tasks::headers::search::{Query, TaskTexts};
+use crate::tasks::headers::search::{KnownMatches, Query};
 use crate::tasks::headers::summary::{NEW, TaskSummary, WAITING};
 
 /// Which tasks to list. All given conditions must hold.
@@ -92,21 +92,22 @@ pub(crate) fn list(
     // The progress of children counts finished ones.
     let scope = if wants_finished || is_tree { ListScope::All } else { ListScope::Active };
     let paths = &workspace.paths;
-    let (mut listing, texts) = std::thread::scope(|threads| {
-        let texts = threads.spawn(|| filter.search.as_ref().map(|_| TaskTexts::load(paths)));
-        (read_all(workspace, in_force, scope), joined(texts))
+    let (mut listing, known) = std::thread::scope(|threads| {
+        let search = |query| threads.spawn(move || KnownMatches::of(paths, query));
+        let known = filter.search.as_ref().map(search);
+        (read_all(workspace, in_force, scope), known.map(joined))
     });
-    let found = match (&filter.search, texts) {
-        (Some(query), Some(texts)) => texts.find(workspace, in_force, &listing, scope, query),
-        _ => HashMap::new(),
-    };
+    let found = known.map(|known| known.find(workspace, in_force, &listing, scope));
+    let found = found.unwrap_or_default();
     let dependencies = Dependencies::of(workspace, in_force, &listing);
-    for (task, _) in &mut listing.tasks {
-        task.waiting_for = dependencies.awaited_by(task);
+    if !dependencies.are_all_met() {
+        for (task, _) in &mut listing.tasks {
+            task.waiting_for = dependencies.awaited_by(task);
+        }
     }
     listing.circles = waiting_in_circles(&listing);
     let progress = is_tree.then(|| children::progress(&listing));
-    listing.tasks.retain(|(task, _)| {
+    (listing.tasks, listing.left_out) = listing.tasks.into_iter().partition(|(task, _)| {
         (wants_finished || !task.is_finished())
             && filter.wants(&in_force.rules, task, workspace.now())
             && (filter.search.is_none() || found.contains_key(&task.id))

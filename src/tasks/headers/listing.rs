@@ -22,7 +22,7 @@ use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::layout::{ARCHIVE, is_archived, task_id};
 use crate::storage::task_files;
-use crate::storage::task_files::{TaskEntry, WalkEntry};
+use crate::storage::task_files::{Stray, TaskEntry, WalkEntry};
 use crate::storage::{
     ArchiveScan, FileStat, HeaderCache, Hint, Paths, ProjectPath, StoreError, journal,
 };
@@ -36,7 +36,9 @@ const FEW: usize = 64;
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     /// The tasks, with their paths.
-    pub tasks: Vec<(TaskSummary, ProjectPath)>,
+    pub tasks: Vec<(Box<TaskSummary>, ProjectPath)>,
+    /// Those that a filter left out. To take thousands apart costs more than to find them, and a process that ends need not do it.
+    pub(crate) left_out: Vec<(Box<TaskSummary>, ProjectPath)>,
     /// Where each task is in a tree, and how far its children are; only if a tree was asked for.
     pub tree: Option<TaskTree>,
     /// How well tasks match what was searched for.
@@ -140,10 +142,15 @@ pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: ListSco
     let (paths, workflow) = (&workspace.paths, &in_force.rules.project.default_workflow);
     let looked = workspace.clock()();
     let mut listing = Listing::default();
-    let (entries, mut cache) = std::thread::scope(|threads| {
-        let cache = threads.spawn(|| HeaderCache::<TaskSummary>::load(paths, HEADERS));
-        (entries(workspace, scope, &mut listing), joined(cache))
+    // Listed before the active ones, so that a file that moves back meanwhile is not missed.
+    let open = if scope == ListScope::All { Vec::new() } else { open_in_archive(workspace) };
+    let (walked, mut cache) = std::thread::scope(|threads| {
+        let walk = threads.spawn(|| walk(paths, scope));
+        // The first thread loads the cache, since the system gives it memory in larger parts.
+        let cache = HeaderCache::<Box<TaskSummary>>::load(paths, HEADERS);
+        (joined(walk), cache)
     });
+    let entries = entries(paths, walked, open, &mut listing);
     let (known, missed): (Vec<_>, Vec<_>) =
         entries.into_iter().partition(|entry| cache.get(&entry.path, &entry.stat).is_some());
     let (cached, changed) = (known.len(), missed.len());
@@ -195,12 +202,15 @@ pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: ListSco
     listing
 }
 
-/// Returns the task files, and adds the others to `listing`. Two active files with one id are both left out: the list would show
-/// one task twice, or only one of its versions.
-fn entries(workspace: &Workspace, scope: ListScope, listing: &mut Listing) -> Vec<TaskEntry> {
-    let paths = &workspace.paths;
-    // Listed before the active ones, so that a file that moves back meanwhile is not missed.
-    let open = if scope == ListScope::All { Vec::new() } else { open_in_archive(workspace) };
+/// What was found below `tasks/`.
+struct Walked {
+    /// By id.
+    active: Vec<TaskEntry>,
+    archived: Vec<TaskEntry>,
+    strays: Vec<Stray>,
+}
+
+fn walk(paths: &Paths, scope: ListScope) -> Walked {
     let mut strays = Vec::new();
     let mut task = |entry: WalkEntry| match entry {
         WalkEntry::Task(entry) => Some(entry),
@@ -213,11 +223,23 @@ fn entries(workspace: &Workspace, scope: ListScope, listing: &mut Listing) -> Ve
     active.sort_by(|a, b| a.id.cmp(&b.id).then_with(|| a.path.cmp(&b.path)));
     // A file that is replaced while its folder is listed may be listed twice.
     active.dedup_by(|a, b| a.path == b.path);
-    let mut archived: Vec<TaskEntry> = match scope {
+    let archived: Vec<TaskEntry> = match scope {
         ListScope::Active => Vec::new(),
         ListScope::Recent => task_files::walk_latest(paths).filter_map(&mut task).collect(),
         ListScope::All => task_files::walk_archived(paths).filter_map(&mut task).collect(),
     };
+    Walked { active, archived, strays }
+}
+
+/// Returns the task files, and adds the others to `listing`. `open`: the unfinished ones in the archive. Two active files with one id
+/// are both left out: the list would show one task twice, or only one of its versions.
+fn entries(
+    paths: &Paths,
+    walked: Walked,
+    open: Vec<TaskEntry>,
+    listing: &mut Listing,
+) -> Vec<TaskEntry> {
+    let Walked { mut active, mut archived, strays } = walked;
     // A companion in the archive belongs to a task only if that is finished.
     let finished: HashSet<&str> = archived.iter().map(|entry| entry.path.name()).collect();
     for stray in strays {
@@ -307,9 +329,9 @@ fn read_summary(
     workflow: &WorkflowName,
     id: &TaskId,
     path: &ProjectPath,
-) -> Result<TaskSummary, ProjectError> {
+) -> Result<Box<TaskSummary>, ProjectError> {
     let (file, stat) = read_file(paths, workflow, id, path)?;
-    let mut summary = TaskSummary::of(&file);
+    let mut summary = Box::new(TaskSummary::of(&file));
     summary.file = stat;
     Ok(summary)
 }

@@ -14,11 +14,10 @@ use crate::domain::{TaskId, Visit};
 use crate::files::task_file::TaskFile;
 use crate::project::active_rules::InForce;
 use crate::project::workspace::Workspace;
-use crate::storage::{CacheFile, HeaderCache, Paths, ProjectPath};
+use crate::storage::{CacheFile, HeaderCache, Paths, ProjectPath, take_header};
 use crate::tasks::headers::listing::{
     ListScope, Listing, Match, SearchField, forget_gone, read_file, read_many,
 };
-use crate::tasks::headers::summary::TaskSummary;
 
 /// The cache of texts. The form changes when [`TaskText`] or what counts as a word does.
 const TEXTS: CacheFile = CacheFile { name: "text", schema: "text 1" };
@@ -112,13 +111,13 @@ fn matching(term: &[&str], words: &[(Range<usize>, String)]) -> Option<usize> {
 
 /// The words of a task: each field as ` word word `, one after another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct TaskText {
-    text: Box<str>,
+struct TaskText<T> {
+    text: T,
     /// Where the fields end, in the order of [`SearchField::TEXTS`].
     ends: [usize; 4],
 }
 
-impl TaskText {
+impl TaskText<Box<str>> {
     fn of(file: &TaskFile) -> Self {
         let task = &file.task;
         let (mut text, mut ends) = (String::new(), [0; 4]);
@@ -134,10 +133,26 @@ impl TaskText {
         }
         Self { text: text.into(), ends }
     }
+}
+
+impl<T: AsRef<str>> TaskText<T> {
+    /// Returns how well the terms match the task in the file of that name, if all are found.
+    fn matching(&self, name: &str, terms: &[Finder<'_>]) -> Option<Match> {
+        let mut all = Match { score: 0, field: SearchField::Id };
+        for term in terms {
+            let (field, worth) = if is_id(name, term.needle()) {
+                (SearchField::Id, SearchField::Id.worth(true))
+            } else {
+                self.find(term)?
+            };
+            all = Match { score: all.score + worth, field: all.field.max(field) };
+        }
+        Some(all)
+    }
 
     /// Returns where a term is found best.
     fn find(&self, term: &Finder<'_>) -> Option<(SearchField, u32)> {
-        let bytes = self.text.as_bytes();
+        let bytes = self.text.as_ref().as_bytes();
         let mut best: Option<(SearchField, u32)> = None;
         for at in term.find_iter(bytes) {
             let field = SearchField::TEXTS[self.ends.iter().position(|end| at < *end)?];
@@ -162,12 +177,21 @@ fn said_in(visit: &Visit) -> impl Iterator<Item = &str> {
     [visit.summary.as_str()].into_iter().chain(blockers).chain(visit.rejection_notes.as_deref())
 }
 
-/// The words of all tasks, as far as they were read before.
-pub(crate) struct TaskTexts(HeaderCache<TaskText>);
+/// What a search found in the texts that were read before: nothing for a task that does not match.
+pub(crate) struct KnownMatches<'q> {
+    terms: Vec<Finder<'q>>,
+    cache: HeaderCache<Option<Match>>,
+}
 
-impl TaskTexts {
-    pub(crate) fn load(paths: &Paths) -> Self {
-        Self(HeaderCache::load(paths, TEXTS))
+impl<'q> KnownMatches<'q> {
+    /// Searches the cache of texts.
+    pub(crate) fn of(paths: &Paths, query: &'q Query) -> Self {
+        let terms: Vec<Finder<'q>> = query.terms.iter().map(Finder::new).collect();
+        let cache = HeaderCache::load_with(paths, TEXTS, |path, chunk| {
+            let text: TaskText<&str> = take_header(chunk)?;
+            Some(text.matching(path.rsplit('/').next()?, &terms))
+        });
+        Self { terms, cache }
     }
 
     /// Returns the tasks of a whole listing that match, by id. Reads the files that have changed.
@@ -177,56 +201,47 @@ impl TaskTexts {
         in_force: &InForce,
         listing: &Listing,
         scope: ListScope,
-        query: &Query,
     ) -> HashMap<TaskId, Match> {
         let looked = workspace.clock()();
         let (paths, workflow) = (&workspace.paths, &in_force.rules.project.default_workflow);
-        let Self(mut cache) = self;
-        let missed: Vec<&(TaskSummary, ProjectPath)> = listing
-            .tasks
-            .iter()
-            .filter(|(task, path)| cache.get(path, &task.file).is_none())
-            .collect();
-        let read = |(task, path): &&(TaskSummary, ProjectPath)| {
-            let (file, stat) = read_file(paths, workflow, &task.id, path).ok()?;
+        let (mut found, mut missed) = (HashMap::new(), Vec::new());
+        for (task, path) in &listing.tasks {
+            match self.cache.get(path, &task.file) {
+                Some(known) => found.extend(known.map(|known| (task.id.clone(), known))),
+                None => missed.push((&task.id, path)),
+            }
+        }
+        if missed.is_empty() && self.cache.len() <= listing.tasks.len() {
+            return found;
+        }
+        let read = |(id, path): &(&TaskId, &ProjectPath)| {
+            let (file, stat) = read_file(paths, workflow, id, path).ok()?;
             Some((TaskText::of(&file), stat))
         };
-        let mut fresh: HashMap<&ProjectPath, TaskText> = HashMap::new();
-        for ((_, path), read) in missed.iter().zip(read_many(&missed, read)) {
+        let mut cache = HeaderCache::<TaskText<Box<str>>>::load(paths, TEXTS);
+        for ((id, path), read) in missed.iter().zip(read_many(&missed, read)) {
             // What cannot be read any more has just moved or gone, and is no match.
             let Some((text, stat)) = read else { continue };
-            fresh.insert(path, text.clone());
+            let fits = text.matching(path.name(), &self.terms);
+            found.extend(fits.map(|fits| ((*id).clone(), fits)));
             cache.put(path, stat, text, looked);
         }
         forget_gone(&mut cache, listing.tasks.iter().map(|(_, path)| path), scope);
         // The cache only saves time: a read-only project is searched all the same.
         let _ = cache.save(paths);
-        let finders: Vec<Finder<'_>> = query.terms.iter().map(Finder::new).collect();
-        let found = listing.tasks.iter().filter_map(|(task, path)| {
-            let text = fresh.get(path).or_else(|| cache.get(path, &task.file))?;
-            Some((task.id.clone(), match_of(&task.id, text, &finders)?))
-        });
-        found.collect()
+        found
     }
 }
 
-/// Returns how well the terms match, if all are found.
-fn match_of(id: &TaskId, text: &TaskText, terms: &[Finder<'_>]) -> Option<Match> {
-    let mut all = Match { score: 0, field: SearchField::Id };
-    for term in terms {
-        let (field, worth) = if is_id(id, term.needle()) {
-            (SearchField::Id, SearchField::Id.worth(true))
-        } else {
-            text.find(term)?
-        };
-        all = Match { score: all.score + worth, field: all.field.max(field) };
-    }
-    Some(all)
-}
-
-/// Returns whether a term is the id, ` aof abc`, or that without the project's prefix.
-fn is_id(id: &TaskId, term: &[u8]) -> bool {
-    folded(id.as_str()).trim_end().as_bytes().ends_with(term)
+/// Returns whether a term is the id that a file is named after, ` aof abc`, or that without the project's prefix.
+fn is_id(name: &str, term: &[u8]) -> bool {
+    let id = name.strip_suffix(".md").unwrap_or(name);
+    let folded = id.bytes().rev().map(|byte| match byte {
+        b'-' => b' ',
+        letter => letter.to_ascii_lowercase(),
+    });
+    term.len() <= id.len() + 1
+        && folded.chain([b' ']).zip(term.iter().rev()).all(|(own, wanted)| own == *wanted)
 }
 
 /// Returns the words of a text, with where they are.

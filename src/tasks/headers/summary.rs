@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::domain::{
-    AgentId, BranchStatus, ChecklistCount, Ending, Gate, GateId, Join, Map, OpenBranch, OpenVisit,
-    Outcome, Priority, RoleId, Status, Task, TaskId, Timestamp, Verdict, Visit,
+    AgentId, BranchStatus, ChecklistCount, Due, Ending, Gate, GateId, Join, Map, OpenBranch,
+    OpenVisit, Outcome, Priority, RoleId, Status, Task, TaskId, Timestamp, Verdict, Visit,
+    WorkflowName,
 };
 use crate::files::acceptance;
 use crate::files::acceptance::{TESTS, TESTS_FILE};
@@ -137,10 +138,11 @@ impl TaskSummary {
     /// came to its gate.
     pub(crate) fn follow(&mut self, rules: &Rules) {
         self.due_at = self.plan.due.map(|due| due.ends(&rules.project.timezone));
-        self.role.clone_from(&self.task.routing.role);
         self.open_branches =
             self.task.branches().filter(|branch| branch.status.is_open()).cloned().collect();
-        let Some(gate) = gate_of(rules, &self.task) else { return };
+        let Some(gate) = gate_of(rules, &self.task) else {
+            return self.role.clone_from(&self.task.routing.role);
+        };
         let known = |id: &GateId| gate.fork()?.branches.iter().find(|own| own.id() == id);
         if gate.fork().is_some() {
             // What the rules do not have any more is waited for by nobody, and is nobody's work.
@@ -148,7 +150,7 @@ impl TaskSummary {
         }
         let is_escalated = self.task.gate.as_ref().is_some_and(|open| open.escalated.is_some());
         if is_escalated || rules.project.implicit_workflow {
-            return;
+            return self.role.clone_from(&self.task.routing.role);
         }
         self.role = gate.role().cloned();
         for branch in self.open_branches.iter_mut().filter(|branch| branch.escalated.is_none()) {
@@ -263,41 +265,73 @@ pub(crate) fn time(seconds: i64) -> Timestamp {
     Timestamp::from_second(seconds).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
-/// Returns a summary as `--json` shows it.
-pub(crate) fn summary_value(summary: &TaskSummary, path: &ProjectPath, now: Timestamp) -> Value {
-    let at = |at: Timestamp| time(at.as_second()).to_string();
-    let boxes = summary.checklist;
-    let branch = |branch: &OpenBranch| json!({"id": branch.id, "role": branch.role, "agent": branch.agent, "status": branch.status});
-    json!({
-        "id": summary.id,
-        "title": summary.title,
-        "status": summary.state(),
-        "waitingFor": summary.waiting_for,
-        "workflow": summary.routing.workflow,
-        "gate": summary.current_gate(),
-        "visit": summary.visit(),
-        "role": summary.role,
-        "agent": summary.routing.agent,
-        "branches": summary.open_branches.iter().map(branch).collect::<Vec<_>>(),
-        "priority": summary.priority(),
-        "due": summary.plan.due,
-        "overdue": summary.is_overdue(now),
-        "milestone": summary.plan.milestone,
-        "links": summary.plan.links.iter().map(link_value).collect::<Vec<_>>(),
-        "checklist": (boxes.total() > 0).then(|| json!({"done": boxes.done, "total": boxes.total()})),
-        "entered": summary.gate.as_ref().map(|open| at(open.entered)),
-        "created": at(summary.created),
-        "updated": at(summary.updated),
-        "tags": summary.tags,
-        "blockers": summary.blockers,
-        "dependsOn": summary.depends_on,
-        "parent": summary.parent,
-        "path": path.as_str(),
-    })
+/// A summary as `--json` shows it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SummaryDocument<'t> {
+    id: &'t TaskId,
+    title: &'t str,
+    status: &'static str,
+    waiting_for: &'t [TaskId],
+    workflow: &'t WorkflowName,
+    gate: Option<&'t GateId>,
+    visit: usize,
+    role: Option<&'t RoleId>,
+    agent: Option<&'t AgentId>,
+    branches: Vec<Value>,
+    priority: Priority,
+    due: Option<Due>,
+    overdue: bool,
+    milestone: Option<&'t str>,
+    links: Vec<Value>,
+    checklist: Option<Value>,
+    entered: Option<Timestamp>,
+    created: Timestamp,
+    updated: Timestamp,
+    tags: &'t [String],
+    blockers: &'t [String],
+    depends_on: &'t [TaskId],
+    parent: Option<&'t TaskId>,
+    path: &'t str,
+}
+
+impl<'t> SummaryDocument<'t> {
+    pub(crate) fn of(summary: &'t TaskSummary, path: &'t ProjectPath, now: Timestamp) -> Self {
+        let whole = |at: Timestamp| time(at.as_second());
+        let boxes = summary.checklist;
+        let branch = |branch: &OpenBranch| json!({"id": branch.id, "role": branch.role, "agent": branch.agent, "status": branch.status});
+        Self {
+            id: &summary.id,
+            title: &summary.title,
+            status: summary.state(),
+            waiting_for: &summary.waiting_for,
+            workflow: &summary.routing.workflow,
+            gate: summary.current_gate(),
+            visit: summary.visit(),
+            role: summary.role.as_ref(),
+            agent: summary.routing.agent.as_ref(),
+            branches: summary.open_branches.iter().map(branch).collect(),
+            priority: summary.priority(),
+            due: summary.plan.due,
+            overdue: summary.is_overdue(now),
+            milestone: summary.plan.milestone.as_deref(),
+            links: summary.plan.links.iter().map(link_value).collect(),
+            checklist: (boxes.total() > 0)
+                .then(|| json!({"done": boxes.done, "total": boxes.total()})),
+            entered: summary.gate.as_ref().map(|open| whole(open.entered)),
+            created: whole(summary.created),
+            updated: whole(summary.updated),
+            tags: &summary.tags,
+            blockers: &summary.blockers,
+            depends_on: &summary.depends_on,
+            parent: summary.parent.as_ref(),
+            path: path.as_str(),
+        }
+    }
 }
 
 /// How many children of a task are complete.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub(crate) struct ChildProgress {
     pub complete: usize,
     /// All but the cancelled ones.
