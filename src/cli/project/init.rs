@@ -127,7 +127,7 @@ pub(crate) fn run(session: &Session, args: &InitArgs) -> CliResult {
         if let Some(code) = code.filter(|_| !asks && mode == DryRun::No) {
             session.output.line(format!(
                 "\nEach branch has its own tasks. To share them among all branches and worktrees, before you create some: `git reset \
-                 --keep {}`, then `aof init --branch {BRANCH_NAME}`",
+                 --keep {}`, then this command again with `--branch {BRANCH_NAME}`",
                 short(code)
             ));
         }

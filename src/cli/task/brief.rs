@@ -197,17 +197,17 @@ pub(crate) fn next(session: &Session, args: &NextArgs) -> CliResult {
             session.output.data(json!({"task": Value::Null, "roles": roles, "waiting": waiting}));
         }
         Next::Nothing { roles, waiting } => {
-            let of_roles = match &roles[..] {
-                [] => String::new(),
-                [role] => format!(" in role `{role}`"),
-                roles => format!(" in roles {}", listed(roles)),
+            let (of_roles, list) = match &roles[..] {
+                [] => (String::new(), "aof list".to_owned()),
+                [role] => (format!(" in role `{role}`"), format!("aof list --role {role}")),
+                roles => (format!(" in roles {}", listed(roles)), "aof list".to_owned()),
             };
             session.output.say(format!("nothing to do for `{agent}`{of_roles}"));
             let tasks = if waiting == 1 { "1 task is" } else { &format!("{waiting} tasks are") };
             if waiting > 0 {
-                session.output.say(format!(
-                    "{tasks} there, but claimed, blocked or waiting; see `aof list --mine`"
-                ));
+                session
+                    .output
+                    .say(format!("{tasks} there, but claimed, blocked or waiting; see `{list}`"));
             }
         }
     }

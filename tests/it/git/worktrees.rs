@@ -30,7 +30,7 @@ fn no_task_is_handed_out_in_two_worktrees() {
     assert_snapshot!(env.plain(&next.stderr), @"
     warning: `agent-7` has `AOF-xxxxx@0` in the worktree `$PROJECT` (branch `main`); `aof status` says more
     nothing to do for `agent-8` in role `backend`
-    1 task is there, but claimed, blocked or waiting; see `aof list --mine`
+    1 task is there, but claimed, blocked or waiting; see `aof list --role backend`
     ");
     assert_eq!(next.stdout, "");
     let assigned = in_feature(&env, &["task", "assign", id, "agent-8"]).code(5);
@@ -147,7 +147,7 @@ fn init_offers_a_branch_of_its_own_where_there_is_code() {
     let code = env.git(&["rev-parse", "--short=7", "HEAD"]).trim().to_owned();
     let begun = env.aof(&["init", "--agents", "--observability"]).success();
     let note = begun.stdout.lines().last().unwrap().replace(&code, "CODE");
-    assert_snapshot!(note, @"Each branch has its own tasks. To share them among all branches and worktrees, before you create some: `git reset --keep CODE`, then `aof init --branch aof`");
+    assert_snapshot!(note, @"Each branch has its own tasks. To share them among all branches and worktrees, before you create some: `git reset --keep CODE`, then this command again with `--branch aof`");
     env.git(&["reset", "--quiet", "--keep", &code]);
     let _ = env.aof(&["init", "--branch", "aof"]).success();
     let env = TestEnvironment::without_rules();
