@@ -183,7 +183,8 @@ fn read<H>(
         let is_other = first.starts_with(b"aof-cache ") && first.ends_with(b"\n");
         return if is_other { Ok(HashMap::new()) } else { Err(Damage) };
     }
-    let mut left = usize::try_from(metadata.len()).map_err(|_| Damage)? - first.len();
+    let length = usize::try_from(metadata.len()).map_err(|_| Damage)?;
+    let mut left = length.checked_sub(first.len()).ok_or(Damage)?;
     let mut entries = HashMap::with_capacity(left / SHORT);
     let mut chunk = Vec::with_capacity(2 * CHUNK);
     while left > 0 {
