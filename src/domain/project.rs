@@ -219,6 +219,8 @@ pub struct Org {
     pub roles: Vec<(RoleId, Role)>,
     /// The register of agents; absent means that every agent named by a role is known.
     pub agents: Option<BTreeMap<AgentId, Agent>>,
+    /// The pages for which passkeys may sign, as browsers name them: `http://localhost:7420`.
+    pub passkey_origins: Vec<String>,
 }
 
 /// What agents do the work of a gate.
@@ -371,7 +373,7 @@ mod org_tests {
         let more = [("human-bob", with(Some(2))), ("agent-off", with(Some(0)))];
         let agents =
             register.into_iter().chain(more).map(|(id, agent)| (id.parse().unwrap(), agent));
-        let mut org = Org { roles: Vec::new(), agents: Some(agents.collect()) };
+        let mut org = Org { agents: Some(agents.collect()), ..Org::default() };
         let room = |org: &Org, id: &str| org.room(&id.parse().unwrap());
         let ids = ["agent-1", "agent-2", "human-ada", "human-bob", "agent-off", "stranger"];
         assert_eq!(ids.map(|id| room(&org, id)), [1, 3, 0, 2, 0, 0]);

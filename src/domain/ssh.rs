@@ -5,7 +5,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use base64::Engine;
-use base64::prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD};
+use base64::prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::domain::words::words;
@@ -89,13 +90,18 @@ pub(crate) enum KeyAlgorithm {
     Rsa,
 }
 
+/// The type of a key on a hardware token or in a browser's keeping.
+const PASSKEY: &str = "sk-ecdsa-sha2-nistp256@openssh.com";
+/// The type of a signature that a browser had made with such a key.
+const PASSKEY_SCHEME: &str = "webauthn-sk-ecdsa-sha2-nistp256@openssh.com";
+
 /// The types of keys that are checked: what each is called, and whether the key is on a hardware token.
 const TYPES: [(&str, KeyAlgorithm, bool); 6] = [
     ("ssh-ed25519", KeyAlgorithm::Ed25519, false),
     ("sk-ssh-ed25519@openssh.com", KeyAlgorithm::Ed25519, true),
     ("ecdsa-sha2-nistp256", KeyAlgorithm::P256, false),
     ("ecdsa-sha2-nistp384", KeyAlgorithm::P384, false),
-    ("sk-ecdsa-sha2-nistp256@openssh.com", KeyAlgorithm::P256, true),
+    (PASSKEY, KeyAlgorithm::P256, true),
     ("ssh-rsa", KeyAlgorithm::Rsa, false),
 ];
 
@@ -294,6 +300,32 @@ pub struct Scheme {
     pub rsa_hash: HashName,
     /// What a hardware token says of its owner, whether it was touched, and how often it has signed.
     pub token: Option<(u8, u32)>,
+    /// What a browser signed for, where the key is a passkey.
+    pub passkey: Option<Passkey>,
+}
+
+/// What a browser had a passkey sign (W3C Web Authentication, section 5.8.1; OpenSSH's `PROTOCOL.u2f`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Passkey {
+    /// The page that asked, as in `http://localhost:7420`.
+    pub origin: String,
+    /// The JSON that was signed: it names the page, and has what is signed as its challenge.
+    pub client_data: String,
+}
+
+impl Passkey {
+    /// Returns whether the browser was asked to sign these bytes, by the page that it names. The JSON begins as the standard
+    /// prescribes (section 5.8.1.1), which is what OpenSSH compares.
+    pub(crate) fn is_about(&self, bytes: &[u8]) -> bool {
+        let Self { origin, client_data } = self;
+        let challenge = BASE64_URL_SAFE_NO_PAD.encode(bytes);
+        let begin =
+            format!(r#"{{"type":"webauthn.get","challenge":"{challenge}","origin":"{origin}""#);
+        let Ok(Value::Object(said)) = serde_json::from_str(client_data) else { return false };
+        client_data.starts_with(&begin)
+            && said.get("origin").and_then(Value::as_str) == Some(origin)
+            && said.get("crossOrigin") != Some(&Value::Bool(true))
+    }
 }
 
 impl SshSignature {
@@ -352,8 +384,9 @@ fn scheme(key: &PublicKey, bytes: &[u8]) -> Option<Scheme> {
     let name = wire.text()?;
     let inner = wire.bytes()?;
     let is_rsa = key.algorithm == KeyAlgorithm::Rsa;
+    let is_passkey = name == PASSKEY_SCHEME && key.kind() == PASSKEY;
     let rsa_hash = if name == "rsa-sha2-256" { HashName::Sha256 } else { HashName::Sha512 };
-    if name != if is_rsa { rsa_hash_name(rsa_hash) } else { key.kind() } {
+    if !is_passkey && name != if is_rsa { rsa_hash_name(rsa_hash) } else { key.kind() } {
         return None;
     }
     let bytes = match key.algorithm {
@@ -370,7 +403,15 @@ fn scheme(key: &PublicKey, bytes: &[u8]) -> Option<Scheme> {
         Some(_) => Some((*wire.take(1)?.first()?, wire.number()?)),
         None => None,
     };
-    wire.end(Scheme { bytes, rsa_hash, token })
+    let passkey = if is_passkey {
+        let (origin, client_data) = (wire.text()?.to_owned(), wire.text()?.to_owned());
+        // Nothing asks for extensions.
+        wire.bytes().filter(|extensions| extensions.is_empty())?;
+        Some(Passkey { origin, client_data })
+    } else {
+        None
+    };
+    wire.end(Scheme { bytes, rsa_hash, token, passkey })
 }
 
 const fn rsa_hash_name(hash: HashName) -> &'static str {

@@ -205,6 +205,10 @@ pub enum Flaw {
     OtherText,
     /// The agent has no key to check it with.
     NoKey { key: PublicKey },
+    /// A browser did not check who was there.
+    NotVerified,
+    /// A page asked for it that org.yaml does not list.
+    OtherOrigin { origin: String },
 }
 
 /// The family of a refusal, which decides the exit code.
@@ -378,6 +382,13 @@ fn flawed(wanted: &ToSign) -> String {
         Flaw::NoKey { .. } => format!(
             "the completion is signed, and org.yaml has no `signingKey` of `{agent}` that the signature could be checked with"
         ),
+        Flaw::NotVerified => format!(
+            "the passkey signed this completion of `{ticket}` without checking who was there (a PIN, a finger, a face)"
+        ),
+        Flaw::OtherOrigin { origin } => format!(
+            "the page `{}` asked for the signature, and org.yaml does not list it in `passkeyOrigins`",
+            origin.escape_debug()
+        ),
     }
 }
 
@@ -396,6 +407,11 @@ fn of_signature(wanted: &ToSign) -> String {
             format!("sign with `ssh-keygen -Y sign -n {NAMESPACE}`, or by `aof complete`")
         }
         Flaw::OtherKey { .. } => format!("sign with one of these:\n{keys}"),
+        Flaw::NotVerified => "sign again, and let the browser check you".to_owned(),
+        Flaw::OtherOrigin { origin } => format!(
+            "if the page is yours, have it committed in org.yaml: `passkeyOrigins: [\"{}\"]`",
+            origin.escape_debug()
+        ),
         Flaw::NoKey { key } => format!(
             "leave the signature out; or have the key committed in org.yaml: `agents: {{{}: {{signingKey: \"{key}\"}}}}`",
             wanted.agent

@@ -33,10 +33,24 @@ pub fn flaw(rules: &Rules, task: &Task, place: usize) -> Option<Flaw> {
     match (keys, text) {
         ([], _) | (_, None) => Some(Flaw::NoKey { key: key() }),
         (keys, _) if !keys.contains(signature.key()) => Some(Flaw::OtherKey { key: key() }),
-        (_, Some(text)) => {
-            (!is_valid_signature(signature, text.as_bytes())).then_some(Flaw::OtherText)
-        }
+        (_, Some(text)) if !is_valid_signature(signature, text.as_bytes()) => Some(Flaw::OtherText),
+        (_, Some(_)) => passkey_flaw(rules, signature),
     }
+}
+
+/// What a token says: its owner was there, and showed to be its owner (W3C Web Authentication, section 6.1).
+const PRESENT_AND_VERIFIED: u8 = 0b101;
+
+/// Returns what is wrong with a valid signature of a browser. `ssh-keygen` asks for none of it.
+fn passkey_flaw(rules: &Rules, signature: &SshSignature) -> Option<Flaw> {
+    let scheme = signature.scheme();
+    let passkey = scheme.passkey.as_ref()?;
+    let flags = scheme.token.map_or(0, |(flags, _)| flags);
+    if flags & PRESENT_AND_VERIFIED != PRESENT_AND_VERIFIED {
+        return Some(Flaw::NotVerified);
+    }
+    let is_listed = rules.org.passkey_origins.contains(&passkey.origin);
+    (!is_listed).then(|| Flaw::OtherOrigin { origin: passkey.origin.clone() })
 }
 
 /// Returns the ticket of the visit that the entry at that index ended.
@@ -147,6 +161,12 @@ pub(crate) fn is_valid_signature(signature: &SshSignature, text: &[u8]) -> bool 
     let mut signed = signature.signed(digest::digest(hash, text).as_ref());
     let (key, scheme) = (signature.key(), signature.scheme());
     if let (Some(application), Some((flags, counter))) = (&key.application, scheme.token) {
+        if let Some(passkey) = &scheme.passkey {
+            if !passkey.is_about(&signed) || flags & WITH_EXTENSIONS != 0 {
+                return false;
+            }
+            signed = passkey.client_data.clone().into_bytes();
+        }
         signed = signed_by_token(application, flags, counter, &signed);
     }
     let algorithm: &dyn VerificationAlgorithm = match key.algorithm {
@@ -164,6 +184,9 @@ pub(crate) fn is_valid_signature(signature: &SshSignature, text: &[u8]) -> bool 
     };
     UnparsedPublicKey::new(algorithm, &key.point).verify(&signed, &scheme.bytes).is_ok()
 }
+
+/// A token's flag that what it signed has extensions behind it.
+const WITH_EXTENSIONS: u8 = 0b1000_0000;
 
 /// Returns the bytes that a hardware token signs for a text.
 fn signed_by_token(application: &[u8], flags: u8, counter: u32, signed: &[u8]) -> Vec<u8> {

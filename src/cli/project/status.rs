@@ -6,7 +6,8 @@ use serde_json::json;
 
 use super::doctor::FEW;
 use crate::cli::{
-    ActingAgent, CliResult, Session, between, bold, cyan, dim, green, indented, merged, now, yellow,
+    ActingAgent, CliResult, Session, between, bold, cyan, dim, green, merged, now, width, wrapped,
+    yellow,
 };
 use crate::domain::Status;
 use crate::files::printable::{inert, one_line};
@@ -84,8 +85,8 @@ fn page(overview: &Overview<'_>, lists: &StatusLists, is_unknown: bool) -> Strin
     }
     for alike in attention.chunk_by(|a, b| a.code == b.code) {
         for issue in alike.iter().take(FEW) {
-            lines.push(format!("  {} {}", yellow("!"), indented(&issue.problem, "    ")));
-            lines.push(format!("    {}", indented(&issue.fix, "    ")));
+            lines.push(format!("  {} {}", yellow("!"), paragraph(&issue.problem)));
+            lines.push(format!("    {}", paragraph(&issue.fix)));
         }
         if alike.len() > FEW {
             let rest = match alike[0].code {
@@ -96,6 +97,13 @@ fn page(overview: &Overview<'_>, lists: &StatusLists, is_unknown: bool) -> Strin
         }
     }
     lines.join("\n") + "\n"
+}
+
+/// Returns a text whose lines fit the terminal behind an indent of four.
+fn paragraph(text: &str) -> String {
+    let room = width().saturating_sub(4);
+    let lines = text.lines().flat_map(|line| wrapped(&inert(line), room));
+    lines.collect::<Vec<_>>().join("\n    ")
 }
 
 /// Adds a section of tasks, each with how it stands and the command to give.

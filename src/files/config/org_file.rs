@@ -17,11 +17,40 @@ pub(crate) fn read(root: &Node<'_>, faults: &Faults) -> Org {
     let Some(fields) = FieldReader::of(root, "org.yaml", faults) else { return Org::default() };
     let roles = fields.with("roles", read_roles).unwrap_or_default();
     let agents = fields.with("agents", read_register);
+    let passkey_origins = read_origins(&fields);
     fields.refuse_unknown_but(|key| {
         let is_project = matches!(key, "workflow" | "workflows" | "gates");
         is_project.then(|| format!("`{key}` belongs into project.yaml"))
     });
-    Org { roles, agents }
+    Org { roles, agents, passkey_origins }
+}
+
+/// Reads the pages for which passkeys may sign. A browser compares them byte for byte, so there is one way to write each.
+fn read_origins(fields: &FieldReader<'_, '_>) -> Vec<String> {
+    let Some(node) = fields.take("passkeyOrigins") else { return Vec::new() };
+    let origins: Vec<String> = fields.list("passkeyOrigins").unwrap_or_default();
+    for (index, origin) in origins.iter().enumerate().filter(|(_, origin)| !is_origin(origin)) {
+        let item = node.items().get(index).unwrap_or(node);
+        let message = format!("`{}` is not the origin of a page", origin.escape_debug());
+        let help = "write what the browser calls it, as in `https://aof.example.org` or `http://localhost:7420`: no path, no final slash";
+        fields.faults.invalid(item, &message, help);
+    }
+    origins
+}
+
+/// Returns whether a text is the origin of a page that browsers let use passkeys (W3C Secure Contexts, section 3.1).
+fn is_origin(text: &str) -> bool {
+    let (host, is_safe) = match (text.strip_prefix("https://"), text.strip_prefix("http://")) {
+        (Some(host), _) => (host, true),
+        (None, Some(host)) => (host, host == "localhost" || host.starts_with("localhost:")),
+        (None, None) => return false,
+    };
+    let (name, port) = host.split_once(':').unwrap_or((host, "1"));
+    let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
+    is_safe
+        && !name.is_empty()
+        && name.chars().all(is_part)
+        && port.parse::<u16>().is_ok_and(|port| port > 0)
 }
 
 fn read_roles(node: &Node<'_>, faults: &Faults) -> Vec<(RoleId, Role)> {

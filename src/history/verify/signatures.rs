@@ -91,6 +91,19 @@ fn by_rules(rules: &Rules, task: &Task, place: usize) -> Option<RuleBreach> {
             format!("a key of `{name}` in the org.yaml of the commit before"),
             format!("none, and a signature by {}", key.fingerprint()),
         ),
+        Flaw::NotVerified => (
+            BrokenRule::BadSignature,
+            "a passkey that checked who was there".to_owned(),
+            "one that did not".to_owned(),
+        ),
+        Flaw::OtherOrigin { origin } => (
+            BrokenRule::BadSignature,
+            format!(
+                "a signature for a page of `passkeyOrigins`: {}",
+                listed(&rules.org.passkey_origins)
+            ),
+            format!("one for `{}`", origin.escape_debug()),
+        ),
     };
     Some((broken, short(&expected), short(&found)))
 }

@@ -291,8 +291,8 @@ impl Refusal {
             Self::BranchesNotOpen { .. } => "branches_not_open",
             Self::Signature(wanted) => match wanted.flaw {
                 Flaw::Missing => "signature_required",
-                Flaw::OtherUse { .. } | Flaw::OtherKey { .. } | Flaw::OtherText => "bad_signature",
                 Flaw::NoKey { .. } => "no_signing_key",
+                _ => "bad_signature",
             },
         }
     }

@@ -17,6 +17,7 @@ fn rules_of(way: HandOut, agents: &[(&str, Option<u32>)]) -> Rules {
     let org = Org {
         roles: vec![(id("crew"), Role { agents, ..Role::default() })],
         agents: Some(register.collect()),
+        ..Org::default()
     };
     let project = Project { hand_out: way, ..project(workflow(vec![gate("work", "crew")])) };
     Rules::new(project, org).unwrap().0

@@ -82,7 +82,7 @@ pub(crate) fn org() -> Org {
             (id("security"), role(&[])),
             (id("po"), Role { require_human: true, ..role(&["human-ada"]) }),
         ],
-        agents: None,
+        ..Org::default()
     }
 }
 

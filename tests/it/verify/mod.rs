@@ -2,5 +2,6 @@
 
 mod history;
 mod merge_commits;
+mod passkeys;
 mod push_hook;
 mod signatures;

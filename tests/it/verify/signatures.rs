@@ -11,7 +11,7 @@ use crate::support::environment::TestEnvironment;
 use crate::support::mcp_client::McpClient;
 use crate::support::signer::{Signer, has_ssh_keygen, ssh_key};
 
-fn project() -> String {
+pub(crate) fn project() -> String {
     format!("project: {{name: Shop}}\n{}", crate::support::environment::PROJECT)
 }
 
@@ -31,7 +31,7 @@ fn scene(keys: &str) -> (TestEnvironment, String) {
 }
 
 /// Has the program that makes signatures be one that writes down what it is asked, and answers what `answer` in the home holds.
-fn stand_in(env: &TestEnvironment) {
+pub(crate) fn stand_in(env: &TestEnvironment) {
     let path = env.home().join("stand-in");
     let script = "#!/bin/sh\nfor last; do :; done\nprintf '%s\\n' \"$*\" | sed \"s|$last|TEXT|\" > \"$HOME/asked\"\n\
                   cp \"$last\" \"$HOME/text\"\n[ -f \"$HOME/answer\" ] || { echo 'no key here' >&2; exit 3; }\n\
@@ -42,7 +42,7 @@ fn stand_in(env: &TestEnvironment) {
 }
 
 /// Returns what Ada would have to sign to complete with that id.
-fn to_sign(env: &TestEnvironment, id: &str, completion: &str) -> String {
+pub(crate) fn to_sign(env: &TestEnvironment, id: &str, completion: &str) -> String {
     let file = json!({"task": id, "agent": "human-ada", "outcome": "complete", "summary": "Looks good", "id": completion});
     env.write("to-sign.json", file.to_string());
     let output = env.aof_command(&["task", "sign", "to-sign.json", "--print"]).output().unwrap();
@@ -51,7 +51,7 @@ fn to_sign(env: &TestEnvironment, id: &str, completion: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn approve<'a>(id: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+pub(crate) fn approve<'a>(id: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let mut args =
         vec!["task", "complete", id, "--agent", "human-ada", "-o", "complete", "-s", "Looks good"];
     args.extend(more);
