@@ -212,7 +212,7 @@ fn two_files_can_be_wrong_at_once() {
     7 | teams: []
       | ^^^^^
       |
-      = help: its fields are `roles`, `agents`
+      = help: its fields are `roles`, `agents`, `passkeyOrigins`
     ");
 }
 
