@@ -28,7 +28,7 @@ pub use id::{
 pub(crate) use outcome::SUSPEND;
 pub use outcome::{
     BODY_LIMIT, CheckResults, ChecklistCount, Completion, Ending, Facts, Outcome, ReplyFields,
-    Stamp, Status, TestCount,
+    Stamp, Status, TestCount, approving, rejecting,
 };
 pub use period::{Period, PeriodFault, RetryDelay, age};
 pub use plan::{Due, DueFault, Link, Priority, TaskPlan};

@@ -60,6 +60,21 @@ impl Outcome {
     }
 }
 
+/// Returns the outcome that approves the work: `complete`, or the decision of that name.
+pub fn approving(outcomes: &[Outcome]) -> Option<&Outcome> {
+    meant(outcomes, &["complete", "approve", "approved"])
+}
+
+/// Returns the outcome that rejects the work: `needs_review`, or the decision of that name.
+pub fn rejecting(outcomes: &[Outcome]) -> Option<&Outcome> {
+    meant(outcomes, &["needs_review", "reject", "rejected"])
+}
+
+fn meant<'o>(outcomes: &'o [Outcome], words: &[&str]) -> Option<&'o Outcome> {
+    let mut found = words.iter().map(|word| outcomes.iter().find(|own| own.is_meant_by(word)));
+    found.find_map(|outcome| outcome)
+}
+
 impl FromStr for Outcome {
     type Err = IdFault;
 

@@ -3,7 +3,6 @@
 use std::cell::Cell;
 use std::io::{self, BufRead, Write};
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -15,7 +14,7 @@ use crate::cli::{
     CliError, CliResult, Output, Session, bold, cyan, dim, now, red, value_of, yellow,
 };
 use crate::dispatch::workplaces::openings;
-use crate::domain::{AgentId, Completion, Map, Outcome, Ticket};
+use crate::domain::{AgentId, Completion, Map, Outcome, Ticket, approving, rejecting};
 use crate::files::printable::{inert, one_line};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -27,6 +26,7 @@ use crate::tasks::complete::{Signing, complete_signed};
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::brief::task_brief;
 use crate::tasks::view::task_view::show;
+use crate::tasks::view::work_diff::work_diff;
 
 /// How often a wait for a line checks whether the run has to stop.
 const TICK: Duration = Duration::from_millis(50);
@@ -146,21 +146,6 @@ pub(crate) enum PersonReply {
     Later,
     /// The input has ended, or the run is to stop.
     Ended,
-}
-
-/// Returns the outcome that approves the work: `complete`, or the decision of that name.
-pub(crate) fn approving(outcomes: &[Outcome]) -> Option<&Outcome> {
-    meant(outcomes, &["complete", "approve", "approved"])
-}
-
-/// Returns the outcome that rejects the work: `needs_review`, or the decision of that name.
-pub(crate) fn rejecting(outcomes: &[Outcome]) -> Option<&Outcome> {
-    meant(outcomes, &["needs_review", "reject", "rejected"])
-}
-
-fn meant<'o>(outcomes: &'o [Outcome], words: &[&str]) -> Option<&'o Outcome> {
-    let mut found = words.iter().map(|word| outcomes.iter().find(|own| own.is_meant_by(word)));
-    found.find_map(|outcome| outcome)
 }
 
 /// Asks the person for a decision; `wanted` is the outcome that they named already.
@@ -381,45 +366,16 @@ impl Terminal<'_> {
 
 /// Shows what changed in the project outside `tasks/` since the task was created, and the names of untracked files.
 fn show_diff(output: Output, project: &Path, task: &ProjectPath) {
-    const ALL: [&str; 3] = ["--", ".", ":(exclude)tasks"];
-    let (revision, which) = base(project, task);
-    output.say(dim(format!("changes since {revision}, {which}:")));
-    let diff = [&["diff", "--no-color", "--no-ext-diff", &revision][..], &ALL].concat();
-    let untracked = [&["ls-files", "--others", "--exclude-standard", "-z"][..], &ALL].concat();
-    let shown = git(project, &diff).map(|text| output.say(inert(text.trim_end())));
-    match shown.and_then(|()| git(project, &untracked)) {
-        Ok(names) if names.is_empty() => {}
-        Ok(names) => {
-            output.say(bold("new files that git does not know yet, not shown above:"));
-            let names = names.split_terminator('\0');
-            names.for_each(|name| output.say(format!("  {}", one_line(name))));
-        }
-        Err(why) => output.say(inert(&why)),
-    }
-}
-
-/// Returns the commit before the one that added the task's file, and a description of it.
-fn base(project: &Path, task: &ProjectPath) -> (String, &'static str) {
-    let last_line = |words: &[&str]| git(project, words).ok()?.lines().last().map(str::to_owned);
-    let added = ["log", "--diff-filter=A", "--format=%h", "--", task.as_str()];
-    let Some(added) = last_line(&added) else {
-        return ("HEAD".to_owned(), "as no commit added the task");
+    let diff = match work_diff(project, task) {
+        Ok(diff) => diff,
+        Err(why) => return output.say(inert(&why)),
     };
-    match last_line(&["rev-parse", "--verify", "--quiet", "--short", &format!("{added}^")]) {
-        Some(before) => (before, "the commit before the task was made"),
-        None => (added, "the commit that made the task"),
+    output.say(dim(format!("changes since {}, {}:", diff.since, diff.which)));
+    output.say(inert(diff.text.trim_end()));
+    if !diff.untracked.is_empty() {
+        output.say(bold("new files that git does not know yet, not shown above:"));
+        diff.untracked.iter().for_each(|name| output.say(format!("  {}", one_line(name))));
     }
-}
-
-/// Returns what git prints.
-fn git(project: &Path, words: &[&str]) -> Result<String, String> {
-    let output = Command::new("git").arg("-C").arg(project).args(words).output();
-    let output = output.map_err(|cause| format!("`git` cannot be started: {cause}"))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    let error = String::from_utf8_lossy(&output.stderr);
-    Err(format!("`git {}` ended with {}: {}", words[0], output.status, error.trim()))
 }
 
 #[cfg(test)]

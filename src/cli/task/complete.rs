@@ -4,14 +4,15 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use super::actions;
-use super::approval::{APPROVED, PersonAnswer, approving, ask_here, blank, has_checks, rejecting};
+use super::approval::{APPROVED, PersonAnswer, ask_here, blank, has_checks};
 use crate::cli::length;
 use crate::cli::{
     ActingAgent, CliError, CliResult, DryRunOption, Session, SignWith, current_run,
     current_session, key_value, object, text_input,
 };
 use crate::domain::{
-    AgentId, Completion, CompletionId, GateId, Outcome, Ticket, TypedTask, listed,
+    AgentId, Completion, CompletionId, GateId, Outcome, Ticket, TypedTask, approving, listed,
+    rejecting,
 };
 use crate::files::printable::one_line;
 use crate::project::error::ProjectError;

@@ -324,7 +324,8 @@ pub(crate) fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-fn read_summary(
+/// Reads the summary of one file. It does not follow the rules in force yet.
+pub(crate) fn read_summary(
     paths: &Paths,
     workflow: &WorkflowName,
     id: &TaskId,

@@ -4,3 +4,4 @@ pub(crate) mod brief;
 pub(crate) mod task_view;
 pub(crate) mod waiting;
 pub(crate) mod why;
+pub(crate) mod work_diff;

@@ -4,7 +4,7 @@ use crate::domain::{AgentId, BranchStatus, Outcome, RoleId, Station, Status, Tic
 use crate::project::active_rules::InForce;
 use crate::project::workspace::Workspace;
 use crate::rules::{Rules, Workplace, is_looping, may_complete};
-use crate::storage::task_files;
+use crate::storage::{ProjectPath, task_files};
 use crate::tasks::headers::dependencies::Dependencies;
 use crate::tasks::headers::listing::Listing;
 use crate::tasks::headers::summary::TaskSummary;
@@ -29,44 +29,68 @@ pub(crate) fn waiting_for(
     listing: &Listing,
     person: &AgentId,
 ) -> Vec<WaitingDecision> {
-    let rules = &in_force.rules;
     let dependencies = Dependencies::of(workspace, in_force, listing);
-    let is_theirs =
-        |role: &RoleId| rules.org.roles_of(person).any(|own| own == role) || rules.is_open(role);
-    let may_wait = |task: &TaskSummary| {
-        let is_open = !task.is_new && !task.is_finished() && task.status != Status::Blocked;
-        is_open && task.roles().any(is_theirs) && dependencies.are_met(task)
-    };
-    let mut waiting = Vec::new();
-    for (summary, path) in listing.tasks.iter().filter(|(task, _)| may_wait(task)) {
-        // Who may decide depends on the whole history, which a summary has not.
-        let Ok(snapshot) = task_files::read(&workspace.paths, path) else { continue };
-        let parsed = parse(in_force, &summary.id, path, &snapshot.bytes, workspace.now());
-        let Some(task) = parsed.ok().map(|file| file.task) else { continue };
-        let Some(open) = task.gate.as_ref().filter(|open| open.held.is_none()) else { continue };
-        if is_looping(rules, &task) {
-            continue;
-        }
-        let is_blocked = |place: &Workplace<'_>| {
-            let own = place.branch().and_then(|branch| open.branch(branch));
-            own.is_some_and(|own| own.status == BranchStatus::Blocked)
-        };
-        for place in Workplace::open(rules, &task) {
-            let decides = is_decision(rules, &place) && !is_blocked(&place);
-            if decides && may_complete(rules, &task, &place, person).is_ok() {
-                waiting.push(WaitingDecision {
-                    ticket: task.ticket_of(place.branch()),
-                    title: task.title.clone(),
-                    gate: place.station(),
-                    role: place.role.clone(),
-                    since: open.entered,
-                    outcomes: place.outcomes(rules),
-                });
-            }
-        }
-    }
+    let candidates = listing.tasks.iter();
+    let candidates =
+        candidates.filter(|(task, _)| may_wait(&in_force.rules, &dependencies, task, person));
+    let mut waiting: Vec<WaitingDecision> = candidates
+        .flat_map(|(task, path)| decisions_at(workspace, in_force, task, path, person))
+        .collect();
     waiting.sort_by(|a, b| (a.since, &a.ticket.task).cmp(&(b.since, &b.ticket.task)));
     waiting
+}
+
+/// Returns whether the person may have to decide about a task, as far as its summary tells.
+pub(crate) fn may_wait(
+    rules: &Rules,
+    dependencies: &Dependencies,
+    task: &TaskSummary,
+    person: &AgentId,
+) -> bool {
+    let is_theirs =
+        |role: &RoleId| rules.org.roles_of(person).any(|own| own == role) || rules.is_open(role);
+    let is_open = !task.is_new && !task.is_finished() && task.status != Status::Blocked;
+    is_open && task.roles().any(is_theirs) && dependencies.are_met(task)
+}
+
+/// Returns where the person may decide about a task. Reads its file: who may decide depends on the whole history, which a summary has
+/// not.
+pub(crate) fn decisions_at(
+    workspace: &Workspace,
+    in_force: &InForce,
+    summary: &TaskSummary,
+    path: &ProjectPath,
+    person: &AgentId,
+) -> Vec<WaitingDecision> {
+    let rules = &in_force.rules;
+    let Ok(snapshot) = task_files::read(&workspace.paths, path) else { return Vec::new() };
+    let parsed = parse(in_force, &summary.id, path, &snapshot.bytes, workspace.now());
+    let Some(task) = parsed.ok().map(|file| file.task) else { return Vec::new() };
+    let Some(open) = task.gate.as_ref().filter(|open| open.held.is_none()) else {
+        return Vec::new();
+    };
+    if is_looping(rules, &task) {
+        return Vec::new();
+    }
+    let is_blocked = |place: &Workplace<'_>| {
+        let own = place.branch().and_then(|branch| open.branch(branch));
+        own.is_some_and(|own| own.status == BranchStatus::Blocked)
+    };
+    let decides = |place: &Workplace<'_>| {
+        is_decision(rules, place)
+            && !is_blocked(place)
+            && may_complete(rules, &task, place, person).is_ok()
+    };
+    let places = Workplace::open(rules, &task).into_iter().filter(decides);
+    let decision = |place: Workplace<'_>| WaitingDecision {
+        ticket: task.ticket_of(place.branch()),
+        title: task.title.clone(),
+        gate: place.station(),
+        role: place.role.clone(),
+        since: open.entered,
+        outcomes: place.outcomes(rules),
+    };
+    places.map(decision).collect()
 }
 
 fn is_decision(rules: &Rules, place: &Workplace<'_>) -> bool {

@@ -1,0 +1,54 @@
+//! What changed in a project since a task was created: the work that somebody is asked to approve.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::storage::ProjectPath;
+
+/// The changes of a project outside `tasks/`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WorkDiff {
+    /// The commit that they are compared with.
+    pub since: String,
+    /// Which one that is, in words.
+    pub which: &'static str,
+    /// What `git diff` prints.
+    pub text: String,
+    /// The files that git does not know yet.
+    pub untracked: Vec<String>,
+}
+
+/// Returns what changed since the task of that file was created. Fails with a sentence where git does.
+pub(crate) fn work_diff(project: &Path, task: &ProjectPath) -> Result<WorkDiff, String> {
+    const ALL: [&str; 3] = ["--", ".", ":(exclude)tasks"];
+    let (since, which) = base(project, task);
+    let diff = [&["diff", "--no-color", "--no-ext-diff", &since][..], &ALL].concat();
+    let untracked = [&["ls-files", "--others", "--exclude-standard", "-z"][..], &ALL].concat();
+    let text = git(project, &diff)?;
+    let untracked = git(project, &untracked)?.split_terminator('\0').map(str::to_owned).collect();
+    Ok(WorkDiff { since, which, text, untracked })
+}
+
+/// Returns the commit before the one that added the task's file, and a description of it.
+fn base(project: &Path, task: &ProjectPath) -> (String, &'static str) {
+    let last_line = |words: &[&str]| git(project, words).ok()?.lines().last().map(str::to_owned);
+    let added = ["log", "--diff-filter=A", "--format=%h", "--", task.as_str()];
+    let Some(added) = last_line(&added) else {
+        return ("HEAD".to_owned(), "as no commit added the task");
+    };
+    match last_line(&["rev-parse", "--verify", "--quiet", "--short", &format!("{added}^")]) {
+        Some(before) => (before, "the commit before the task was made"),
+        None => (added, "the commit that made the task"),
+    }
+}
+
+/// Returns what git prints.
+fn git(project: &Path, words: &[&str]) -> Result<String, String> {
+    let output = Command::new("git").arg("-C").arg(project).args(words).output();
+    let output = output.map_err(|cause| format!("`git` cannot be started: {cause}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let error = String::from_utf8_lossy(&output.stderr);
+    Err(format!("`git {}` ended with {}: {}", words[0], output.status, error.trim()))
+}
