@@ -50,6 +50,7 @@
 )]
 
 pub mod agents;
+mod board;
 pub mod cli;
 mod dispatch;
 pub mod domain;

@@ -2,6 +2,7 @@
 
 pub(crate) mod agents;
 pub(crate) mod arguments;
+pub(crate) mod board;
 pub(crate) mod demo;
 pub(crate) mod error;
 pub(crate) mod history;
@@ -11,7 +12,6 @@ pub mod program;
 pub(crate) mod project;
 pub(crate) mod render;
 pub(crate) mod session;
-pub(crate) mod stats;
 pub(crate) mod task;
 pub(crate) mod text_input;
 pub(crate) mod watch;

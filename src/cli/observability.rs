@@ -1,5 +1,7 @@
 //! `aof events`, `aof metrics` and `aof notices`.
 
+pub(crate) mod stats;
+
 use std::collections::VecDeque;
 use std::fs::{self, Permissions};
 use std::io::{self, Write};

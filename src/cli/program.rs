@@ -12,17 +12,18 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use super::agents::{mcp, run};
 use super::arguments::{AGENT, Global};
+use super::board::{BoardArgs, run_board};
 use super::demo::{DemoArgs, run_demo};
 use super::history::{
     MergeDriverArgs, SyncArgs, VerifyArgs, run_merge_driver, run_sync, run_verify,
 };
+use super::observability::stats::{StatsArgs, run_stats};
 use super::observability::{
     EventsArgs, MetricsArgs, NoticesArgs, run_events, run_metrics, run_notices,
 };
 use super::output::{Output, width, wrapped};
 use super::project::{doctor, init, migrate, org, status};
 use super::session::Session;
-use super::stats::{StatsArgs, run_stats};
 use super::task::why;
 use super::watch::{SweepArgs, WatchArgs, run_sweep, run_watch};
 use super::{task, workflow};
@@ -109,6 +110,8 @@ enum TopCommand {
     Events(EventsArgs),
     /// Show what waits for you, what is late, and what needs attention
     Status(status::StatusArgs),
+    /// Show the board at the terminal, live; approve, reject and complete there
+    Board(BoardArgs),
     /// Show how the process does: bottlenecks, rejections, loops, idle gates, agents, trends
     ///
     /// Everything is counted from the histories of the tasks; docs/reference/statistics.md says how.
@@ -173,6 +176,7 @@ pub fn main() -> ExitCode {
         Some(TopCommand::Metrics(args)) => run_metrics(&session, &args),
         Some(TopCommand::Events(args)) => run_events(&session, &args),
         Some(TopCommand::Status(args)) => status::run(&session, &args),
+        Some(TopCommand::Board(args)) => run_board(&session, &args),
         Some(TopCommand::Stats(args)) => run_stats(&session, &args),
         Some(TopCommand::Gate(command)) => org::run_gate(&session, &command),
         Some(TopCommand::Workflow(command)) => workflow::command::run(&session, &command),
@@ -226,7 +230,7 @@ const OTHER_WORDS: &[(&str, &str)] = &[
         "outcomes move a task, see `aof why ID`; `aof override` moves it against the rules",
     ),
     (
-        "ready todo board backlog mine",
+        "ready todo backlog mine",
         "`aof list --ready` lists what can be worked on, `aof list --mine` yours",
     ),
     ("get view cat open", "`aof show ID` shows a task"),
@@ -292,7 +296,7 @@ type HelpGroup = (&'static str, &'static [&'static str]);
 const TOP: &[HelpGroup] = &[
     ("Begin", &["init", "demo"]),
     ("Tasks", DAILY),
-    ("Project", &["status", "gate", "run", "watch", "sweep", "sync", "mcp"]),
+    ("Project", &["board", "status", "gate", "run", "watch", "sweep", "sync", "mcp"]),
     ("Look", &["events", "stats", "metrics", "verify", "notices"]),
     ("Rules", &["workflow", "org", "schema"]),
     ("Set up", &["doctor", "trust", "runner", "migrate", "merge-driver", "completions", "man"]),

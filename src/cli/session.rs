@@ -145,6 +145,18 @@ impl Session {
         Ok((workspace, in_force))
     }
 
+    /// Opens the project in another folder, for a command with several projects: it prints nothing.
+    pub(crate) fn workspace_below(&self, folder: &Path, command: &str) -> CliResult<Workspace> {
+        let folder = self.directory.join(folder);
+        let open = Workspace::open(&folder, format!("aof {command}"), now, self.wait, warn_in_log);
+        let workspace = open.map_err(|error| match folder.canonicalize() {
+            Ok(_) => error.into(),
+            Err(cause) => CliError::directory(&folder, &cause),
+        })?;
+        settle_counted(&workspace);
+        Ok(workspace)
+    }
+
     fn open_telling(&self, command: &str, tell: Tell) -> CliResult<Workspace> {
         let workspace =
             Workspace::open(&self.directory, format!("aof {command}"), now, self.wait, tell)

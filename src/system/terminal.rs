@@ -1,8 +1,9 @@
 //! The terminal: words quoted for its shell, and the signals that ask this process to stop.
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
 use std::borrow::Cow;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -76,6 +77,42 @@ pub(crate) fn set_on_stop(stop: &Arc<AtomicBool>) -> io::Result<()> {
         flag::register(signal, Arc::clone(&STOPPED))?;
     }
     Ok(())
+}
+
+/// What a signal says to a program that has the whole screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ScreenSignal {
+    /// It has to end.
+    End,
+    /// Ctrl-C or Ctrl-\ was pressed, for whoever reads keys now.
+    Interrupt,
+    /// It goes on after it was stopped.
+    GoesOn,
+}
+
+/// Has `tell` called for each signal that concerns a program with the whole screen.
+pub(crate) fn on_screen_signals(tell: impl Fn(ScreenSignal) + Send + 'static) -> io::Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCONT])?;
+    thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        for signal in signals.forever() {
+            tell(match signal {
+                SIGINT | SIGQUIT => ScreenSignal::Interrupt,
+                SIGCONT => ScreenSignal::GoesOn,
+                _ => ScreenSignal::End,
+            });
+        }
+    })?;
+    Ok(())
+}
+
+/// Says that the process is to end, as a signal would.
+pub(crate) fn ask_to_stop() {
+    STOPPED.store(true, Ordering::Relaxed);
+}
+
+/// Stops the process as Ctrl-Z does at a shell. Returns when it goes on.
+pub(crate) fn suspend() -> io::Result<()> {
+    emulate_default_handler(SIGTSTP)
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use notify::event::{AccessKind, AccessMode, ModifyKind, RenameMode};
 use notify::{Error, ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
+use crate::files::config::configuration::WORKFLOWS_FOLDER;
+use crate::project::workspace::Workspace;
 use crate::storage::layout::is_debris;
 
 /// The file events of a watcher. Without them it polls.
@@ -127,6 +129,8 @@ pub(crate) struct Hints {
     pub inbox: Vec<(OsString, FileSign)>,
     /// The other places with events.
     pub places: BTreeSet<WatchedPlace>,
+    /// The files and folders below `tasks/` with events.
+    pub tasks: BTreeSet<PathBuf>,
     /// Whether the watcher has to stop.
     pub stop: bool,
 }
@@ -234,6 +238,9 @@ impl Hints {
                     any |= sign != FileSign::Gone;
                 }
             } else if let Some(place) = paths.place_of(path, name, sign) {
+                if place == WatchedPlace::Tasks {
+                    self.tasks.insert(path.clone());
+                }
                 self.places.insert(place);
                 any = true;
             }
@@ -243,6 +250,18 @@ impl Hints {
 }
 
 impl WatchedPaths {
+    pub(crate) fn of(workspace: &Workspace) -> Self {
+        let paths = &workspace.paths;
+        Self {
+            root: paths.root().to_owned(),
+            local: paths.local(),
+            inbox: paths.inbox(),
+            tasks: paths.tasks(),
+            workflows: paths.root().join(WORKFLOWS_FOLDER),
+            git: workspace.repository.git_dir().to_owned(),
+        }
+    }
+
     fn place_of(&self, path: &Path, name: &OsStr, sign: FileSign) -> Option<WatchedPlace> {
         if [&self.inbox, &self.local, &self.tasks, &self.workflows].iter().any(|own| *own == path) {
             let is_written = matches!(sign, FileSign::Renamed | FileSign::Closed);

@@ -10,7 +10,6 @@ use super::delivery::Deliveries;
 use super::file_events::{FileEvents, Hints, Wakeup, WatchedPaths, WatchedPlace};
 use super::metrics::Metrics;
 use super::report::{DeliveryOutcome, EventSource, Reporter, WatchReport};
-use crate::files::config::configuration::WORKFLOWS_FOLDER;
 use crate::git::{GitError, Head};
 use crate::history::unreported::Remaining;
 use crate::observability::metrics::endpoint::Endpoint;
@@ -100,15 +99,7 @@ impl<'t> Watcher<'t> {
             path: workspace.paths.root().into(),
             cause,
         })?;
-        let paths = &workspace.paths;
-        let places = WatchedPaths {
-            root: paths.root().to_owned(),
-            local: paths.local(),
-            inbox: paths.inbox(),
-            tasks: paths.tasks(),
-            workflows: paths.root().join(WORKFLOWS_FOLDER),
-            git: workspace.repository.git_dir().to_owned(),
-        };
+        let places = WatchedPaths::of(&workspace);
         Ok(Self {
             workspace,
             wait,

@@ -1,5 +1,6 @@
 //! The command line as such.
 
+mod board;
 mod editors;
 mod lists;
 mod local_times;

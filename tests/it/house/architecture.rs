@@ -20,6 +20,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("dispatch", 8),
     ("watch", 9),
     ("agents", 9),
+    ("board", 9),
     ("cli", 10),
 ];
 
@@ -54,6 +55,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("oxc_span", &["rules/condition"]),
     ("oxc_syntax", &["rules/condition"]),
     ("postcard", &["storage"]),
+    ("ratatui", &["board/tui"]),
     ("ring", &["rules/signing"]),
     ("rustix", &["system", "storage", "git"]),
     ("sha1", &["git"]),
@@ -64,7 +66,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("terminal_size", &["cli"]),
     ("toml", &["files"]),
     ("toml_edit", &["setup/agent_files"]),
-    ("unicode_width", &["cli"]),
+    ("unicode_width", &["cli", "board/tui"]),
     ("ureq", &["observability/notices", "project/test_run"]),
     ("walkdir", &["storage"]),
     (

@@ -1,0 +1,371 @@
+//! Columns and cards of a project at one moment.
+
+use std::collections::{HashMap, HashSet};
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+
+use crate::domain::{
+    AgentId, BranchStatus, ChecklistCount, Due, Gate, GateId, OpenBranch, Priority, RoleId, TaskId,
+    Ticket, Timestamp, Workflow, WorkflowName,
+};
+use crate::rules::Rules;
+use crate::tasks::headers::listing::{Listing, Unreadable};
+use crate::tasks::headers::summary::{ChildProgress, TaskSummary};
+use crate::tasks::view::waiting::WaitingDecision;
+
+/// A project as boards show it, at one moment.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct BoardView {
+    /// The project's name.
+    pub project: Option<String>,
+    /// The time that ages count to.
+    pub at: Timestamp,
+    /// Who looks, if that is known.
+    pub you: Option<AgentId>,
+    /// The workflows that have tasks, or may have some; in the order of the rules.
+    pub lanes: Vec<BoardLane>,
+    /// Where the reader may decide now, the oldest first.
+    pub waiting_for_you: Vec<Ticket>,
+    /// Files that cannot be read as tasks.
+    pub unreadable: Vec<UnreadableFile>,
+}
+
+/// The columns of one workflow.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct BoardLane {
+    pub workflow: WorkflowName,
+    pub columns: Vec<BoardColumn>,
+}
+
+/// The tasks at one place of a workflow.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct BoardColumn {
+    pub place: Place,
+    /// Whose work it is: the gate's role, or those of its branches.
+    pub roles: Vec<RoleId>,
+    /// The branches, where the gate is a fork.
+    pub branches: Vec<GateId>,
+    /// Whether only people may complete it.
+    pub human: bool,
+    /// How many tasks its roles can hold together; nothing where that is not bounded.
+    pub capacity: Option<u32>,
+    /// The most urgent first; in the last column, the last changed first.
+    pub cards: Vec<Card>,
+}
+
+/// Where in a workflow a column is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Place {
+    /// Files that people made and nobody has taken up.
+    New,
+    Gate(GateId),
+    /// At a gate that the rules do not have any more.
+    Stranded,
+    /// Finished lately.
+    Finished,
+}
+
+impl Place {
+    /// Returns its name: a gate's id, or a word that no gate has as its id.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::New => "(new)",
+            Self::Gate(gate) => gate.as_str(),
+            Self::Stranded => "(stranded)",
+            Self::Finished => "(finished)",
+        }
+    }
+}
+
+impl Serialize for Place {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(2))?;
+        map.serialize_entry("name", self.name())?;
+        map.serialize_entry("gate", &if let Self::Gate(gate) = self { Some(gate) } else { None })?;
+        map.end()
+    }
+}
+
+/// A task on a board.
+#[allow(clippy::struct_excessive_bools, reason = "each is a mark on the card")]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Card {
+    pub id: TaskId,
+    pub ticket: Ticket,
+    pub title: String,
+    pub workflow: WorkflowName,
+    pub gate: Option<GateId>,
+    /// The word that lists show for where it stands.
+    pub state: &'static str,
+    pub held: bool,
+    pub priority: Priority,
+    pub roles: Vec<RoleId>,
+    pub agents: Vec<AgentId>,
+    /// Since when it is at its gate; of a finished task, since when it is finished.
+    pub since: Timestamp,
+    pub due: Option<Due>,
+    pub overdue: bool,
+    /// The role that it was escalated to.
+    pub escalated: Option<RoleId>,
+    pub waiting_for: Vec<TaskId>,
+    pub blockers: Vec<String>,
+    /// How often it was sent back.
+    pub rejections: usize,
+    pub checklist: Option<DoneCount>,
+    pub children: Option<DoneCount>,
+    pub branches: Vec<BranchCard>,
+    pub milestone: Option<String>,
+    pub tags: Vec<String>,
+    /// Whether the reader holds it, or may take it.
+    pub mine: bool,
+    /// Whether the reader may decide about it now.
+    pub waits_for_you: bool,
+}
+
+/// How many of something are done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct DoneCount {
+    pub done: usize,
+    pub total: usize,
+}
+
+impl DoneCount {
+    fn of_boxes(boxes: ChecklistCount) -> Option<Self> {
+        let number = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
+        let total = number(boxes.total());
+        (total > 0).then(|| Self { done: number(boxes.done), total })
+    }
+
+    fn of_children(children: ChildProgress) -> Option<Self> {
+        let ChildProgress { complete: done, total } = children;
+        (total > 0).then_some(Self { done, total })
+    }
+}
+
+/// An open branch of a fork.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct BranchCard {
+    pub id: GateId,
+    pub role: RoleId,
+    pub agent: Option<AgentId>,
+    pub status: BranchStatus,
+}
+
+/// A file that cannot be read as a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct UnreadableFile {
+    pub place: String,
+    pub reason: String,
+}
+
+/// What a board is made of.
+pub(crate) struct BoardSource<'a> {
+    pub rules: &'a Rules,
+    /// The active tasks, and those that were finished lately, with what they wait for.
+    pub listing: &'a Listing,
+    pub waiting: &'a [WaitingDecision],
+    pub you: Option<&'a AgentId>,
+    pub now: Timestamp,
+}
+
+impl BoardView {
+    /// Returns the board of a project.
+    pub(crate) fn of(source: &BoardSource<'_>) -> Self {
+        let BoardSource { rules, listing, waiting, you, now } = source;
+        let waits: HashSet<&TaskId> = waiting.iter().map(|wait| &wait.ticket.task).collect();
+        let children = children_of(listing);
+        let mut lanes: Vec<BoardLane> =
+            rules.project.workflows.iter().map(|own| lane(rules, own)).collect();
+        let mut order: Vec<&TaskSummary> = listing.tasks.iter().map(|(task, _)| &**task).collect();
+        order.sort_by_key(|task| (task.priority(), task.due_or_never(), task.created, &task.id));
+        for task in order {
+            let card = card(source, task, &children, waits.contains(&task.id));
+            let lane = lane_for(&mut lanes, &task.routing.workflow);
+            column_for(lane, &place_of(rules, task)).cards.push(card);
+        }
+        for lane in &mut lanes {
+            for column in lane.columns.iter_mut().filter(|own| own.place == Place::Finished) {
+                column.cards.sort_by(|a, b| b.since.cmp(&a.since).then_with(|| a.id.cmp(&b.id)));
+            }
+        }
+        // A project has many workflows that it never uses: a lane without cards is shown only if it is where new tasks go.
+        let is_default = |lane: &BoardLane| lane.workflow == rules.project.default_workflow;
+        lanes.retain(|lane| {
+            is_default(lane) || lane.columns.iter().any(|own| !own.cards.is_empty())
+        });
+        Self {
+            project: rules.project.name.clone(),
+            at: *now,
+            you: you.cloned(),
+            lanes,
+            waiting_for_you: waiting.iter().map(|wait| wait.ticket.clone()).collect(),
+            unreadable: listing.unreadable.iter().map(UnreadableFile::of).collect(),
+        }
+    }
+
+    /// Returns all cards, lane by lane.
+    pub(crate) fn cards(&self) -> impl Iterator<Item = &Card> {
+        self.lanes.iter().flat_map(|lane| &lane.columns).flat_map(|column| &column.cards)
+    }
+
+    /// Returns the card of a task.
+    pub(crate) fn card(&self, id: &TaskId) -> Option<&Card> {
+        self.cards().find(|card| card.id == *id)
+    }
+}
+
+impl UnreadableFile {
+    fn of(file: &Unreadable) -> Self {
+        Self { place: file.place(), reason: file.reason.clone() }
+    }
+}
+
+/// Returns the columns of a workflow, without cards. Gates at which nobody works have none: no task stays there.
+fn lane(rules: &Rules, workflow: &Workflow) -> BoardLane {
+    let gates = workflow.gates.iter().filter(|gate| !gate.roles().is_empty());
+    let mut columns: Vec<BoardColumn> = gates.map(|gate| gate_column(rules, gate)).collect();
+    columns.push(BoardColumn::at(Place::Finished));
+    BoardLane { workflow: workflow.name.clone(), columns }
+}
+
+fn gate_column(rules: &Rules, gate: &Gate) -> BoardColumn {
+    let roles: Vec<RoleId> = gate.roles().into_iter().cloned().collect();
+    let of_role = |role: &RoleId| rules.org.role(role).is_some_and(|own| own.require_human);
+    let is_human = gate.duty().is_some_and(|duty| duty.require_human) || roles.iter().all(of_role);
+    let fork = gate.fork();
+    let branches = fork.into_iter().flat_map(|fork| &fork.branches);
+    BoardColumn {
+        place: Place::Gate(gate.id.clone()),
+        branches: branches.map(|branch| branch.id().clone()).collect(),
+        human: is_human,
+        capacity: capacity(rules, &roles),
+        roles,
+        cards: Vec::new(),
+    }
+}
+
+/// Returns how many tasks the agents of these roles can hold together.
+fn capacity(rules: &Rules, roles: &[RoleId]) -> Option<u32> {
+    let roles = roles.iter().filter_map(|role| rules.org.role(role));
+    let agents: HashSet<&AgentId> = roles.flat_map(|role| &role.agents).collect();
+    let room = |agent: &&AgentId| rules.org.agent(agent).and_then(|known| known.max_tasks);
+    let total: Option<u32> = agents.iter().map(room).sum();
+    total.filter(|total| *total > 0)
+}
+
+impl BoardColumn {
+    fn at(place: Place) -> Self {
+        let (roles, branches, cards) = (Vec::new(), Vec::new(), Vec::new());
+        Self { place, roles, branches, human: false, capacity: None, cards }
+    }
+}
+
+/// Returns where a task is shown.
+fn place_of(rules: &Rules, task: &TaskSummary) -> Place {
+    match task.current_gate() {
+        _ if task.is_new => Place::New,
+        _ if task.is_finished() => Place::Finished,
+        Some(gate) if rules.workflow_of(task).is_some_and(|own| own.gate(gate).is_some()) => {
+            Place::Gate(gate.clone())
+        }
+        _ => Place::Stranded,
+    }
+}
+
+/// Returns the lane of a workflow. One that the rules do not have any more comes last.
+fn lane_for<'l>(lanes: &'l mut Vec<BoardLane>, workflow: &WorkflowName) -> &'l mut BoardLane {
+    let at = lanes.iter().position(|lane| lane.workflow == *workflow).unwrap_or_else(|| {
+        let columns = vec![BoardColumn::at(Place::Finished)];
+        lanes.push(BoardLane { workflow: workflow.clone(), columns });
+        lanes.len() - 1
+    });
+    &mut lanes[at]
+}
+
+/// Returns the column of a place. New tasks come before the gates, stranded ones behind them.
+fn column_for<'l>(lane: &'l mut BoardLane, place: &Place) -> &'l mut BoardColumn {
+    let at = lane.columns.iter().position(|own| own.place == *place).unwrap_or_else(|| {
+        let at = match place {
+            Place::New => 0,
+            Place::Gate(_) | Place::Stranded | Place::Finished => {
+                lane.columns.len().saturating_sub(1)
+            }
+        };
+        lane.columns.insert(at, BoardColumn::at(place.clone()));
+        at
+    });
+    &mut lane.columns[at]
+}
+
+/// Returns how far the children of each task are, as far as they are listed.
+fn children_of(listing: &Listing) -> HashMap<&TaskId, ChildProgress> {
+    let mut children: HashMap<&TaskId, ChildProgress> = HashMap::new();
+    for (task, _) in &listing.tasks {
+        if let Some(parent) = &task.parent {
+            children.entry(parent).or_default().count(task);
+        }
+    }
+    children
+}
+
+fn card(
+    source: &BoardSource<'_>,
+    task: &TaskSummary,
+    children: &HashMap<&TaskId, ChildProgress>,
+    waits_for_you: bool,
+) -> Card {
+    let org = &source.rules.org;
+    let open = task.task.gate.as_ref();
+    let branches = &task.open_branches;
+    let escalated = open.and_then(|open| open.escalated.as_ref());
+    let of_branch = || branches.iter().find_map(|branch| branch.escalated.as_ref());
+    let holds = |you: &AgentId| task.agents().any(|holder| holder == you);
+    let may_take = |you: &AgentId| {
+        task.free_roles()
+            .any(|role| org.roles_of(you).any(|own| own == role) || source.rules.is_open(role))
+    };
+    let is_mine = |you: &AgentId| !task.is_finished() && (holds(you) || may_take(you));
+    let boxes = DoneCount::of_boxes(task.checklist);
+    Card {
+        id: task.id.clone(),
+        ticket: task.ticket(),
+        title: task.title.clone(),
+        workflow: task.routing.workflow.clone(),
+        gate: task.current_gate().cloned(),
+        state: task.shown_state(),
+        held: task.is_held(),
+        priority: task.priority(),
+        roles: task.roles().cloned().collect(),
+        agents: task.agents().cloned().collect(),
+        since: open.map_or(task.updated, |open| open.entered),
+        due: task.plan.due,
+        overdue: task.is_overdue(source.now),
+        escalated: escalated.or_else(of_branch).cloned(),
+        waiting_for: task.waiting_for.clone(),
+        blockers: task.blockers.clone(),
+        rejections: task.visits.iter().filter(|visit| visit.rejected).count(),
+        checklist: boxes,
+        children: children.get(&task.id).copied().and_then(DoneCount::of_children),
+        branches: branches.iter().map(BranchCard::of).collect(),
+        milestone: task.plan.milestone.clone(),
+        tags: task.tags.clone(),
+        mine: source.you.is_some_and(is_mine),
+        waits_for_you,
+    }
+}
+
+impl BranchCard {
+    fn of(branch: &OpenBranch) -> Self {
+        Self {
+            id: branch.id.clone(),
+            role: branch.role.clone(),
+            agent: branch.agent.clone(),
+            status: branch.status,
+        }
+    }
+}

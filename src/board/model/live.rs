@@ -1,0 +1,151 @@
+//! A board that follows the project's files: one change costs the files that changed.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::columns::{BoardSource, BoardView};
+use crate::domain::{AgentId, TaskId};
+use crate::project::active_rules::InForce;
+use crate::project::error::ProjectError;
+use crate::project::workspace::{Workspace, viewer};
+use crate::storage::layout::{is_archived, task_id};
+use crate::storage::{FileStat, ProjectPath, StoreError};
+use crate::tasks::headers::dependencies::Dependencies;
+use crate::tasks::headers::listing::{ListScope, Listing, read_all, read_summary};
+use crate::tasks::view::waiting::{WaitingDecision, decisions_at, may_wait};
+
+/// Where more files changed, all are looked at: that costs less than to find each in the list.
+const FEW: usize = 64;
+
+/// What may have changed since a board was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum BoardChange {
+    /// These task files.
+    Tasks(BTreeSet<PathBuf>),
+    /// Anything: the rules, the branch, or events were lost.
+    Anything,
+}
+
+impl BoardChange {
+    /// Returns both changes as one.
+    pub(crate) fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Tasks(mut files), Self::Tasks(more)) => {
+                files.extend(more);
+                Self::Tasks(files)
+            }
+            _ => Self::Anything,
+        }
+    }
+}
+
+/// A project whose board is kept up to date.
+pub(crate) struct LiveBoard {
+    workspace: Workspace,
+    /// Who looks, where that is not git's user.
+    named: Option<AgentId>,
+    in_force: InForce,
+    listing: Listing,
+    /// Where the reader may decide, by task, with the state of the file that says so.
+    decisions: HashMap<TaskId, (FileStat, Vec<WaitingDecision>)>,
+}
+
+impl LiveBoard {
+    /// Reads a project. The reader is the named agent, else git's user.
+    pub(crate) fn open(workspace: Workspace, named: Option<AgentId>) -> Result<Self, ProjectError> {
+        let in_force = workspace.rules()?;
+        let listing = read_all(&workspace, &in_force, ListScope::Recent);
+        Ok(Self { workspace, named, in_force, listing, decisions: HashMap::new() })
+    }
+
+    /// Reads what changed.
+    pub(crate) fn refresh(&mut self, change: &BoardChange) -> Result<(), ProjectError> {
+        let in_force = self.workspace.rules()?;
+        let (now, before) = (&in_force.rules, &self.in_force.rules);
+        if now.project != before.project || now.org != before.org {
+            self.decisions.clear();
+        }
+        self.in_force = in_force;
+        let is_done = match change {
+            BoardChange::Tasks(files)
+                if files.len() <= FEW && self.listing.unreadable.is_empty() =>
+            {
+                files.iter().all(|file| self.read(file))
+            }
+            BoardChange::Tasks(_) | BoardChange::Anything => false,
+        };
+        if !is_done {
+            self.listing = read_all(&self.workspace, &self.in_force, ListScope::Recent);
+        }
+        Ok(())
+    }
+
+    /// Reads one file again. Returns whether that was enough: a file that is no task, or that another file contradicts, needs a
+    /// look at all of them.
+    fn read(&mut self, file: &std::path::Path) -> bool {
+        let paths = &self.workspace.paths;
+        let Some(path) = paths.relative_joined(file) else { return false };
+        let id = match task_id(path.name()) {
+            Some(Ok(id)) => id,
+            // A companion, or a folder.
+            None => return !file.is_dir(),
+            Some(Err(_)) => return false,
+        };
+        let tasks = &mut self.listing.tasks;
+        let workflow = &self.in_force.rules.project.default_workflow;
+        match read_summary(paths, workflow, &id, &path) {
+            Ok(mut task) => {
+                let is_elsewhere =
+                    |own: &ProjectPath| *own != path && own.below(paths.root()).exists();
+                if is_archived(&path) && !task.is_finished()
+                    || tasks.iter().any(|(own, place)| own.id == id && is_elsewhere(place))
+                {
+                    return false;
+                }
+                task.follow(&self.in_force.rules);
+                tasks.retain(|(own, _)| own.id != id);
+                tasks.push((task, path));
+                true
+            }
+            Err(ProjectError::Store(StoreError::Gone { .. })) => {
+                tasks.retain(|(_, place)| *place != path);
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// Returns the board as the files were at the last look.
+    pub(crate) fn board(&mut self) -> Arc<BoardView> {
+        let Self { workspace, named, in_force, listing, decisions } = self;
+        let dependencies = Dependencies::of(workspace, in_force, listing);
+        for (task, _) in &mut listing.tasks {
+            task.follow(&in_force.rules);
+            task.waiting_for = dependencies.awaited_by(task);
+        }
+        let you = viewer(workspace, &in_force.rules.org, named.as_ref());
+        let before = std::mem::take(decisions);
+        if let Some(you) = &you {
+            for (task, path) in &listing.tasks {
+                if !may_wait(&in_force.rules, &dependencies, task, you) {
+                    continue;
+                }
+                let known = before.get(&task.id).filter(|(stat, _)| *stat == task.file).cloned();
+                let read = || (task.file, decisions_at(workspace, in_force, task, path, you));
+                decisions.insert(task.id.clone(), known.unwrap_or_else(read));
+            }
+        }
+        let mut waiting: Vec<WaitingDecision> =
+            decisions.values().flat_map(|(_, waiting)| waiting).cloned().collect();
+        waiting.sort_by(|a, b| (a.since, &a.ticket.task).cmp(&(b.since, &b.ticket.task)));
+        let source = BoardSource {
+            rules: &in_force.rules,
+            listing,
+            waiting: &waiting,
+            you: you.as_ref(),
+            now: workspace.now(),
+        };
+        Arc::new(BoardView::of(&source))
+    }
+}

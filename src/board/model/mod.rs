@@ -1,0 +1,11 @@
+//! What the boards show: columns and cards of a project, kept up to date with its files.
+
+pub(crate) mod act;
+pub(crate) mod columns;
+pub(crate) mod feed;
+pub(crate) mod filter;
+pub(crate) mod live;
+pub(crate) mod page;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,188 @@
+//! One task at length: its text, its history, why it is where it is, and what may be said of it.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::dispatch::workplaces::{Opening, openings};
+use crate::domain::{AgentId, Map, Outcome, RoleId, TaskId, Ticket, Timestamp, Visit};
+use crate::project::error::ProjectError;
+use crate::project::workspace::Workspace;
+use crate::rules::Rules;
+use crate::rules::outputs::Field;
+use crate::tasks::view::brief::{brief_markdown, task_brief};
+use crate::tasks::view::task_view::show;
+use crate::tasks::view::why::{OutcomeEffect, OutcomePreview, why};
+
+/// A task at length.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TaskDetails {
+    pub id: TaskId,
+    pub title: String,
+    pub path: String,
+    /// Why the file is frozen; the page shows what HEAD has then.
+    pub frozen: Option<String>,
+    /// The frontmatter, without the history.
+    pub frontmatter: Map,
+    /// The body, as Markdown.
+    pub body: String,
+    /// What brought the task to its state, and what it waits for.
+    pub reasons: Vec<String>,
+    /// Where somebody may say something now.
+    pub openings: Vec<OpeningPage>,
+    /// The visits that have ended, the oldest first.
+    pub timeline: Vec<TimelineEntry>,
+}
+
+/// A gate, or a branch, where somebody may say something now.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct OpeningPage {
+    pub ticket: Ticket,
+    pub station: String,
+    pub role: RoleId,
+    /// Who may: the holder alone where there is one.
+    pub agents: Vec<AgentId>,
+    pub human: bool,
+    pub blocked: bool,
+    /// The instructions, as Markdown.
+    pub brief: String,
+    pub choices: Vec<OutcomeChoice>,
+}
+
+/// An outcome that may be said, and where it leads.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct OutcomeChoice {
+    pub outcome: String,
+    /// What it means.
+    pub meaning: String,
+    /// The place that it leads to; nothing where the task stays.
+    pub to: Option<String>,
+    /// What has to be said with it: whether blockers are wanted, and the gate's outputs.
+    pub needs_blockers: bool,
+    pub outputs: Vec<OutputField>,
+}
+
+/// A value that a gate hands on.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct OutputField {
+    pub name: String,
+    pub required: bool,
+    /// What it is, in words.
+    pub form: String,
+    pub description: Option<String>,
+    pub default: Option<Value>,
+}
+
+/// A visit that has ended.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TimelineEntry {
+    pub station: String,
+    pub role: Option<RoleId>,
+    pub agent: Option<AgentId>,
+    pub entered: Timestamp,
+    pub exited: Timestamp,
+    pub seconds: u64,
+    pub outcome: String,
+    /// Where the task went.
+    pub to: Option<String>,
+    pub summary: String,
+    pub blockers: Vec<String>,
+    pub notes: Option<String>,
+}
+
+/// Returns a task at length.
+pub(crate) fn task_page(workspace: &Workspace, id: &TaskId) -> Result<TaskDetails, ProjectError> {
+    let (view, in_force) = show(workspace, id)?;
+    let (explanation, _) = why(workspace, id)?;
+    let (rules, task) = (&in_force.rules, &view.file.task);
+    let mut frontmatter = view.file.raw();
+    frontmatter.shift_remove("gateHistory");
+    Ok(TaskDetails {
+        id: id.clone(),
+        title: task.title.clone(),
+        path: view.path.to_string(),
+        frozen: view.frozen.map(|frozen| format!("{}; {}", frozen.problem, frozen.fix)),
+        frontmatter,
+        body: view.file.body().to_owned(),
+        reasons: explanation.reasons,
+        openings: opening_pages(workspace, rules, id, &explanation.outcomes)?,
+        timeline: task.history.iter().map(TimelineEntry::of).collect(),
+    })
+}
+
+fn opening_pages(
+    workspace: &Workspace,
+    rules: &Rules,
+    id: &TaskId,
+    previews: &[OutcomePreview],
+) -> Result<Vec<OpeningPage>, ProjectError> {
+    let (view, _) = show(workspace, id)?;
+    let page = |opening: Opening| {
+        let (file, context, _) = task_brief(workspace, &opening.ticket)?;
+        let own = |preview: &&OutcomePreview| preview.branch == opening.ticket.branch;
+        let choice = |preview: &OutcomePreview| {
+            let outcome = &preview.outcome;
+            let form = context.outputs.iter().find(|form| form.outcome == *outcome);
+            let meaning = context.outcomes.iter().find(|(one, _)| one == outcome);
+            OutcomeChoice {
+                outcome: outcome.to_string(),
+                meaning: meaning.map(|(_, text)| text.clone()).unwrap_or_default(),
+                to: match &preview.effect {
+                    OutcomeEffect::Moves { passage, .. } => Some(passage.to.noun().to_owned()),
+                    OutcomeEffect::Stays | OutcomeEffect::Votes(_) => None,
+                },
+                needs_blockers: matches!(outcome, Outcome::NeedsReview | Outcome::Blocked),
+                outputs: form
+                    .into_iter()
+                    .flat_map(|form| &form.fields)
+                    .map(OutputField::of)
+                    .collect(),
+            }
+        };
+        Ok(OpeningPage {
+            ticket: opening.ticket.clone(),
+            station: opening.station.to_string(),
+            role: opening.role,
+            agents: opening.agents,
+            human: opening.people_only,
+            blocked: opening.blockers.is_some(),
+            brief: brief_markdown(&file, &context, ""),
+            choices: previews.iter().filter(own).map(choice).collect(),
+        })
+    };
+    openings(rules, &view.file.task).into_iter().map(page).collect()
+}
+
+impl OutputField {
+    fn of(field: &Field) -> Self {
+        Self {
+            name: field.name.clone(),
+            required: field.required,
+            form: field.form.clone(),
+            description: field.description.clone(),
+            default: field.default.clone(),
+        }
+    }
+}
+
+impl TimelineEntry {
+    fn of(visit: &Visit) -> Self {
+        Self {
+            station: visit.station().to_string(),
+            role: visit.role.clone(),
+            agent: visit.agent.clone(),
+            entered: visit.entered,
+            exited: visit.exited,
+            seconds: visit.duration(),
+            outcome: visit.outcome.to_string(),
+            to: visit.to.as_ref().map(|to| to.noun().to_owned()),
+            summary: visit.summary.clone(),
+            blockers: visit.blockers.clone(),
+            notes: visit.rejection_notes.clone(),
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! What a person types: lines with a cursor, and forms of several of them.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use crate::board::model::act::{BoardAct, CompletionForm};
+use crate::domain::{CompletionId, Map, Outcome, Ticket};
+use crate::files::json;
+
+/// A text with a cursor.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct TextEdit {
+    pub text: String,
+    /// A place between two characters, in bytes.
+    pub cursor: usize,
+}
+
+impl TextEdit {
+    pub(super) fn of(text: &str) -> Self {
+        Self { text: text.to_owned(), cursor: text.len() }
+    }
+
+    pub(super) fn insert(&mut self, text: &str) {
+        self.text.insert_str(self.cursor, text);
+        self.cursor += text.len();
+    }
+
+    fn before(&self) -> usize {
+        self.text[..self.cursor].char_indices().next_back().map_or(0, |(at, _)| at)
+    }
+
+    fn after(&self) -> usize {
+        self.text[self.cursor..].chars().next().map_or(self.cursor, |c| self.cursor + c.len_utf8())
+    }
+
+    /// Changes the text as a key says. Returns whether the key means something here.
+    pub(super) fn take(&mut self, key: KeyEvent) -> bool {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Char('u') if control => {
+                self.text.drain(..self.cursor);
+                self.cursor = 0;
+            }
+            KeyCode::Char('w') if control => {
+                let kept = self.text[..self.cursor].trim_end();
+                let start = kept
+                    .rfind(char::is_whitespace)
+                    .map_or(0, |at| at + kept[at..].chars().next().map_or(1, char::len_utf8));
+                self.text.drain(start..self.cursor);
+                self.cursor = start;
+            }
+            KeyCode::Char('a') if control => self.cursor = 0,
+            KeyCode::Char('e') if control => self.cursor = self.text.len(),
+            KeyCode::Char(_) if control => return false,
+            KeyCode::Char(c) if !key.modifiers.contains(KeyModifiers::ALT) => {
+                self.insert(c.encode_utf8(&mut [0; 4]));
+            }
+            KeyCode::Backspace => {
+                let start = self.before();
+                self.text.drain(start..self.cursor);
+                self.cursor = start;
+            }
+            KeyCode::Delete => {
+                let end = self.after();
+                self.text.drain(self.cursor..end);
+            }
+            KeyCode::Left => self.cursor = self.before(),
+            KeyCode::Right => self.cursor = self.after(),
+            KeyCode::Home => self.cursor = 0,
+            KeyCode::End => self.cursor = self.text.len(),
+            _ => return false,
+        }
+        true
+    }
+}
+
+/// What a field of a form is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum FieldKind {
+    /// A summary, a reason, a title: the one text of the form.
+    Main,
+    Blocker,
+    /// A value that the gate hands on. Where the gate wants a text, `1.2` is one.
+    Output {
+        name: String,
+        is_text: bool,
+    },
+}
+
+/// A line of a form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FormField {
+    pub kind: FieldKind,
+    pub label: String,
+    pub edit: TextEdit,
+}
+
+/// What a form is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum FormPurpose {
+    Complete { ticket: Ticket, outcome: Outcome, id: CompletionId },
+    Unblock(Ticket),
+    Comment(Ticket),
+    New,
+}
+
+/// A form over the board.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct TuiForm {
+    pub purpose: FormPurpose,
+    pub title: String,
+    pub lead: Vec<String>,
+    pub fields: Vec<FormField>,
+    pub focus: usize,
+    /// The main text where none is typed.
+    pub usual: Option<String>,
+    /// It was sent, and the answer is not there yet.
+    pub is_sent: bool,
+}
+
+/// What a key did to a form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FormStep {
+    Stays,
+    Closes,
+    Sends,
+}
+
+impl TuiForm {
+    pub(super) fn new(purpose: FormPurpose, title: String, label: &str) -> Self {
+        let main =
+            FormField { kind: FieldKind::Main, label: label.to_owned(), edit: TextEdit::default() };
+        let (lead, usual) = (Vec::new(), None);
+        Self { purpose, title, lead, fields: vec![main], focus: 0, usual, is_sent: false }
+    }
+
+    pub(super) fn add_field(&mut self, kind: FieldKind, label: String, text: &str) {
+        self.fields.push(FormField { kind, label, edit: TextEdit::of(text) });
+    }
+
+    fn is_blank(&self, at: usize) -> bool {
+        self.fields.get(at).is_none_or(|field| field.edit.text.trim().is_empty())
+    }
+
+    /// Takes a key. Enter goes on to the next field, and sends behind the last one.
+    pub(super) fn take(&mut self, key: KeyEvent) -> FormStep {
+        if key.code == KeyCode::Esc {
+            return FormStep::Closes;
+        }
+        // What is under way is not changed any more.
+        if self.is_sent {
+            return FormStep::Stays;
+        }
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let alt = key.modifiers.contains(KeyModifiers::ALT);
+        match key.code {
+            KeyCode::Char('s') if control => return FormStep::Sends,
+            KeyCode::Enter if alt => self.paste("\n"),
+            KeyCode::Char('j') if control => self.paste("\n"),
+            KeyCode::Enter => {
+                let is_blocker = self.fields[self.focus].kind == FieldKind::Blocker;
+                let next_is = self.fields.get(self.focus + 1).map(|field| &field.kind);
+                if is_blocker && !self.is_blank(self.focus) && next_is != Some(&FieldKind::Blocker)
+                {
+                    let label = self.fields[self.focus].label.clone();
+                    let edit = TextEdit::default();
+                    let more = FormField { kind: FieldKind::Blocker, label, edit };
+                    self.fields.insert(self.focus + 1, more);
+                }
+                if self.focus + 1 == self.fields.len() {
+                    return FormStep::Sends;
+                }
+                self.focus += 1;
+            }
+            KeyCode::Tab | KeyCode::Down => self.focus = (self.focus + 1) % self.fields.len(),
+            KeyCode::BackTab | KeyCode::Up => {
+                self.focus = (self.focus + self.fields.len() - 1) % self.fields.len();
+            }
+            _ => {
+                self.fields[self.focus].edit.take(key);
+            }
+        }
+        FormStep::Stays
+    }
+
+    /// Takes a pasted text: newlines in it send nothing.
+    pub(super) fn paste(&mut self, text: &str) {
+        if !self.is_sent {
+            self.fields[self.focus].edit.insert(&text.replace("\r\n", "\n").replace('\r', "\n"));
+        }
+    }
+
+    fn main(&self) -> String {
+        let main = self.fields.iter().find(|field| field.kind == FieldKind::Main);
+        main.map(|field| field.edit.text.trim().to_owned()).unwrap_or_default()
+    }
+
+    /// Returns what was typed into it, if anything.
+    pub(super) fn has_text(&self) -> bool {
+        (0..self.fields.len()).any(|at| !self.is_blank(at))
+    }
+
+    /// Returns the act that it asks for; nothing where a command does it.
+    pub(super) fn act(&self) -> Option<BoardAct> {
+        let text = self.main();
+        Some(match &self.purpose {
+            FormPurpose::Complete { .. } => BoardAct::Complete(Box::new(self.completion()?)),
+            FormPurpose::Unblock(ticket) => BoardAct::Unblock {
+                ticket: ticket.clone(),
+                reason: (!text.is_empty()).then_some(text),
+            },
+            FormPurpose::Comment(ticket) => BoardAct::Comment { ticket: ticket.clone(), text },
+            FormPurpose::New => return None,
+        })
+    }
+
+    fn completion(&self) -> Option<CompletionForm> {
+        let FormPurpose::Complete { ticket, outcome, id } = &self.purpose else { return None };
+        let texts = |kind: FieldKind| {
+            let own = self.fields.iter().filter(move |field| field.kind == kind);
+            own.map(|field| field.edit.text.trim().to_owned()).filter(|text| !text.is_empty())
+        };
+        let blockers: Vec<String> = texts(FieldKind::Blocker).collect();
+        let mut outputs = Map::new();
+        for field in &self.fields {
+            let text = field.edit.text.trim();
+            if let FieldKind::Output { name, is_text } = &field.kind
+                && !text.is_empty()
+            {
+                let parsed = json::typed(text).ok().filter(|value| !is_text || value.is_string());
+                let value = parsed.unwrap_or_else(|| text.into());
+                outputs.insert(name.clone(), value);
+            }
+        }
+        let usual = || self.usual.clone().or_else(|| blockers.first().cloned());
+        let summary = Some(self.main()).filter(|text| !text.is_empty()).or_else(usual);
+        let (ticket, outcome, id) = (ticket.clone(), outcome.clone(), id.clone());
+        let summary = summary.unwrap_or_default();
+        Some(CompletionForm { ticket, outcome, summary, blockers, outputs, id })
+    }
+
+    /// Returns the command that says the same at the terminal, where a passphrase can be asked for.
+    pub(super) fn command(&self) -> Option<Vec<String>> {
+        if self.purpose == FormPurpose::New {
+            return Some(vec!["new".to_owned(), "--".to_owned(), self.main()]);
+        }
+        let form = self.completion()?;
+        let mut words = vec!["complete".to_owned(), form.ticket.to_string()];
+        words.push(format!("--outcome={}", form.outcome));
+        words.push(format!("--summary={}", form.summary));
+        words.push(format!("--id={}", form.id));
+        words.extend(form.blockers.iter().map(|text| format!("--blocker={text}")));
+        words.extend(form.outputs.iter().map(|(name, value)| format!("--output={name}={value}")));
+        Some(words)
+    }
+}

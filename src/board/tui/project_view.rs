@@ -1,0 +1,194 @@
+//! One project on the board: which lane is shown, which cards the filter leaves, and which of them is selected.
+
+use std::sync::Arc;
+
+use crate::board::model::columns::{BoardColumn, BoardLane, BoardView, Card};
+use crate::board::model::feed::BoardNews;
+use crate::board::model::filter::CardFilter;
+use crate::domain::{AgentId, TaskId, WorkflowName};
+
+/// One project, as the person looks at it.
+#[derive(Debug, Clone)]
+pub(crate) struct ProjectView {
+    pub name: String,
+    /// Who acts; otherwise why nobody can.
+    pub you: Result<AgentId, String>,
+    pub board: Option<Arc<BoardView>>,
+    /// Why what is shown may be old.
+    pub trouble: Option<String>,
+    pub filter: CardFilter,
+    pub filter_text: String,
+    /// The lane that is shown; the first one where the board has it not.
+    workflow: Option<WorkflowName>,
+    /// The cards that are shown, for each column of the lane: places in its list.
+    shown: Vec<Vec<usize>>,
+    /// The selection follows the task where it goes.
+    selected: Option<TaskId>,
+    pub column: usize,
+    pub row: usize,
+}
+
+impl ProjectView {
+    pub(crate) fn new(name: String, you: Result<AgentId, String>) -> Self {
+        let (filter, filter_text) = (CardFilter::default(), String::new());
+        Self {
+            name,
+            you,
+            board: None,
+            trouble: None,
+            filter,
+            filter_text,
+            workflow: None,
+            shown: Vec::new(),
+            selected: None,
+            column: 0,
+            row: 0,
+        }
+    }
+
+    /// Takes in what the feed tells.
+    pub(super) fn receive(&mut self, news: BoardNews) {
+        match news {
+            BoardNews::Trouble(why) => self.trouble = Some(why),
+            BoardNews::Board(board) => {
+                self.trouble = None;
+                if let Some(name) = &board.project {
+                    self.name.clone_from(name);
+                }
+                let is_first = self.board.is_none();
+                self.board = Some(board);
+                self.arrange();
+                if is_first {
+                    self.column = self.shown.iter().position(|own| !own.is_empty()).unwrap_or(0);
+                    self.note_selection();
+                }
+            }
+        }
+    }
+
+    /// Shows only what the filter wants.
+    pub(super) fn set_filter(&mut self, text: String, filter: CardFilter) {
+        (self.filter_text, self.filter) = (text, filter);
+        self.arrange();
+        if self.count(self.column) == 0 {
+            let found = self.shown.iter().position(|own| !own.is_empty());
+            self.column = found.unwrap_or(self.column);
+            self.note_selection();
+        }
+    }
+
+    /// Finds the shown cards, and the selected task among them: once for each change, never for a key.
+    fn arrange(&mut self) {
+        let columns = self.lane().into_iter().flat_map(|lane| &lane.columns);
+        let shown = columns.map(|column: &BoardColumn| -> Vec<usize> {
+            let cards = column.cards.iter().enumerate();
+            cards.filter(|(_, card)| self.filter.wants(card)).map(|(at, _)| at).collect()
+        });
+        self.shown = shown.collect();
+        if let Some(place) = self.selected.as_ref().and_then(|id| self.place_of(id)) {
+            (self.column, self.row) = place;
+        }
+        self.clamp();
+    }
+
+    /// Returns column and row of a task in the lane that is shown.
+    fn place_of(&self, id: &TaskId) -> Option<(usize, usize)> {
+        let lane = self.lane()?;
+        let mut columns = self.shown.iter().zip(&lane.columns).enumerate();
+        columns.find_map(|(at, (shown, column))| {
+            let row = shown.iter().position(|card| column.cards[*card].id == *id)?;
+            Some((at, row))
+        })
+    }
+
+    fn clamp(&mut self) {
+        self.column = self.column.min(self.shown.len().saturating_sub(1));
+        self.row = self.row.min(self.count(self.column).saturating_sub(1));
+        self.note_selection();
+    }
+
+    fn note_selection(&mut self) {
+        self.selected = self.card().map(|card| card.id.clone());
+    }
+
+    /// Returns the lane that is shown.
+    pub(super) fn lane(&self) -> Option<&BoardLane> {
+        let lanes = &self.board.as_ref()?.lanes;
+        let own = lanes.iter().find(|lane| Some(&lane.workflow) == self.workflow.as_ref());
+        own.or(lanes.first())
+    }
+
+    /// Returns the columns that are shown.
+    pub(super) fn columns(&self) -> &[BoardColumn] {
+        self.lane().map(|lane| lane.columns.as_slice()).unwrap_or_default()
+    }
+
+    /// Returns how many cards of a column are shown.
+    pub(super) fn count(&self, column: usize) -> usize {
+        self.shown.get(column).map_or(0, Vec::len)
+    }
+
+    /// Returns the card that is shown in that column and row.
+    pub(super) fn card_at(&self, column: usize, row: usize) -> Option<&Card> {
+        let at = *self.shown.get(column)?.get(row)?;
+        self.columns().get(column)?.cards.get(at)
+    }
+
+    /// Returns the selected card.
+    pub(super) fn card(&self) -> Option<&Card> {
+        self.card_at(self.column, self.row)
+    }
+
+    /// Returns the tasks about which the reader may decide now, in the order of the board.
+    pub(super) fn waiting(&self) -> Vec<&Card> {
+        let board = self.board.iter();
+        let tickets =
+            board.flat_map(|board| board.waiting_for_you.iter().map(move |own| (board, own)));
+        let cards = tickets.filter_map(|(board, ticket)| board.card(&ticket.task));
+        let mut cards: Vec<&Card> = cards.collect();
+        // The branches of a fork have a ticket each.
+        cards.dedup_by_key(|card| &card.id);
+        cards
+    }
+
+    /// Selects by column and row, as far as there are that many.
+    pub(super) fn select(&mut self, column: usize, row: usize) {
+        (self.column, self.row) = (column, row);
+        self.clamp();
+    }
+
+    /// Selects another column: the next one, or the one before.
+    pub(super) fn step(&mut self, is_forward: bool) {
+        let next = if is_forward { self.column + 1 } else { self.column.saturating_sub(1) };
+        if next < self.shown.len() {
+            self.select(next, self.row);
+        }
+    }
+
+    /// Selects a task, in its lane. Returns whether it is shown.
+    pub(super) fn select_task(&mut self, id: &TaskId) -> bool {
+        let board = self.board.clone();
+        let Some(card) = board.as_ref().and_then(|board| board.card(id)) else { return false };
+        if self.lane().is_none_or(|lane| lane.workflow != card.workflow) {
+            self.workflow = Some(card.workflow.clone());
+        }
+        self.selected = Some(id.clone());
+        self.arrange();
+        self.selected.as_ref() == Some(id)
+    }
+
+    /// Shows another lane.
+    pub(super) fn turn_lane(&mut self, is_forward: bool) {
+        let Some(board) = self.board.clone() else { return };
+        let count = board.lanes.len();
+        let own = self.lane().map(|lane| &lane.workflow);
+        let at = board.lanes.iter().position(|lane| Some(&lane.workflow) == own);
+        let (Some(at), true) = (at, count > 1) else { return };
+        let next = if is_forward { at + 1 } else { at + count - 1 } % count;
+        self.workflow = Some(board.lanes[next].workflow.clone());
+        (self.selected, self.row) = (None, 0);
+        self.arrange();
+        self.column = self.shown.iter().position(|own| !own.is_empty()).unwrap_or(0);
+        self.clamp();
+    }
+}

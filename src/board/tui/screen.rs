@@ -1,0 +1,123 @@
+//! The terminal: taken over for the board, and given back as it was, however the board ends.
+
+use std::io::{self, BufWriter, Stdout, stdout};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::cursor::Show;
+use ratatui::crossterm::event::{
+    self, DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
+};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+
+/// How long the reader of keys looks before it sees that it has to pause.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The exit code of a program that panicked.
+const PANICKED: i32 = 101;
+
+pub(super) type Screen = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
+
+/// Takes the terminal over.
+pub(super) fn enter() -> io::Result<()> {
+    // A shell may have changed the mode while the board was stopped: what crossterm remembers is not true then.
+    let _ = disable_raw_mode();
+    enable_raw_mode()?;
+    let taken = execute!(stdout(), EnterAlternateScreen, EnableMouseCapture, EnableBracketedPaste);
+    taken.inspect_err(|_| leave())
+}
+
+/// Gives the terminal back. A terminal that is gone takes nothing: that is no error.
+pub(super) fn leave() {
+    let _ =
+        execute!(stdout(), DisableBracketedPaste, DisableMouseCapture, LeaveAlternateScreen, Show);
+    let _ = disable_raw_mode();
+}
+
+/// Has the terminal given back before the message of a panic, on whatever thread: nobody could read it otherwise.
+pub(super) fn leave_on_panic() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        leave();
+        usual(panic);
+        // The other threads would go on to draw.
+        std::process::exit(PANICKED);
+    }));
+}
+
+/// Returns the screen, to be drawn on.
+pub(super) fn screen() -> io::Result<Screen> {
+    Terminal::new(CrosstermBackend::new(BufWriter::new(stdout())))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum InputState {
+    Read,
+    AskedToPause,
+    Paused,
+}
+
+/// Keeps the reader of keys away while another program has the terminal.
+#[derive(Clone)]
+pub(super) struct InputGate {
+    /// Whether another program has the terminal.
+    pub is_aside: Arc<AtomicBool>,
+    state: Arc<(Mutex<InputState>, Condvar)>,
+}
+
+impl InputGate {
+    pub(super) fn new() -> Self {
+        let is_aside = Arc::default();
+        Self { is_aside, state: Arc::new((Mutex::new(InputState::Read), Condvar::new())) }
+    }
+
+    /// Waits until nobody reads keys.
+    pub(super) fn pause(&self) {
+        self.is_aside.store(true, Ordering::Relaxed);
+        self.set(InputState::AskedToPause);
+        let (state, changed) = &*self.state;
+        let own = state.lock().unwrap_or_else(PoisonError::into_inner);
+        // A reader that has ended answers no more.
+        let is_asked = |own: &mut InputState| *own == InputState::AskedToPause;
+        drop(changed.wait_timeout_while(own, LOOK * 5, is_asked));
+    }
+
+    /// Lets keys be read again.
+    pub(super) fn resume(&self) {
+        self.is_aside.store(false, Ordering::Relaxed);
+        self.set(InputState::Read);
+    }
+
+    fn set(&self, next: InputState) {
+        *self.state.0.lock().unwrap_or_else(PoisonError::into_inner) = next;
+        self.state.1.notify_all();
+    }
+
+    /// Reads events until `tell` returns that nobody listens.
+    pub(super) fn read(&self, tell: impl Fn(event::Event) -> bool) -> io::Result<()> {
+        loop {
+            self.wait();
+            if event::poll(LOOK)? && !tell(event::read()?) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Waits while another program has the terminal.
+    fn wait(&self) {
+        let (state, changed) = &*self.state;
+        let mut own = state.lock().unwrap_or_else(PoisonError::into_inner);
+        if *own == InputState::AskedToPause {
+            *own = InputState::Paused;
+            changed.notify_all();
+        }
+        let is_held = |own: &mut InputState| *own != InputState::Read;
+        drop(changed.wait_while(own, is_held));
+    }
+}

@@ -1,0 +1,151 @@
+//! What the board shows. Nothing here waits, or touches a disk.
+
+use ratatui::crossterm::event::{KeyEvent, MouseEvent};
+use ratatui::layout::Rect;
+
+use super::detail::{DetailPane, DetailTab};
+use super::form::{TextEdit, TuiForm};
+use super::key_table::{KeyCommand, KeyContext};
+use super::project_view::ProjectView;
+use super::theme::Theme;
+use super::worker::{WorkAnswer, WorkRequest};
+use crate::board::model::feed::BoardNews;
+use crate::domain::Ticket;
+
+/// The width from which a task is shown beside the board.
+const WIDE: u16 = 110;
+
+/// What happens to the board.
+#[derive(Debug, Clone)]
+pub(crate) enum TuiEvent {
+    Key(KeyEvent),
+    Mouse(MouseEvent),
+    Paste(String),
+    Resize(u16, u16),
+    /// A feed tells something of the project with that number.
+    News(usize, BoardNews),
+    /// So does its worker.
+    Answer(usize, WorkAnswer),
+    /// A command in the terminal has ended; how it ended, where that matters.
+    Returned(Result<Option<String>, String>),
+    /// The process was stopped, and goes on.
+    Resumed,
+    Stop,
+}
+
+/// What the loop has to do after an event.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum TuiEffect {
+    Ask(usize, WorkRequest),
+    /// Leave the screen, and run this program with these words.
+    Run(usize, Vec<String>),
+    Redraw,
+    Suspend,
+    Quit,
+}
+
+/// What lies over the board.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Overlay {
+    /// A text: the help, or a refusal.
+    Text { title: String, lines: Vec<String>, scroll: usize },
+    /// Ways to say something, to choose from.
+    Menu { forms: Vec<TuiForm>, at: usize },
+    /// What waits for the reader.
+    Waiting { at: usize },
+}
+
+/// What can be clicked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ClickTarget {
+    Card { column: usize, row: usize },
+    Column(usize),
+    Tab(DetailTab),
+    Item(usize),
+    Detail,
+}
+
+/// Where everything is on the screen: what drawing tells the state.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ScreenMap {
+    pub targets: Vec<(Rect, ClickTarget)>,
+    /// How far the pane that is scrolled can be.
+    pub reach: usize,
+    /// How many cards or lines a page has.
+    pub page: usize,
+}
+
+/// All that the board shows.
+pub(super) struct TuiState {
+    pub projects: Vec<ProjectView>,
+    pub current: usize,
+    pub theme: Theme,
+    pub size: (u16, u16),
+    pub detail: Option<DetailPane>,
+    /// Whether keys go to the task beside the board.
+    pub in_detail: bool,
+    pub overlay: Option<Overlay>,
+    pub form: Option<TuiForm>,
+    /// A form that was left with text in it: it comes back where the same is said again.
+    pub draft: Option<TuiForm>,
+    pub filter_line: Option<TextEdit>,
+    /// A sentence above the footer, and whether it is bad news.
+    pub message: Option<(String, bool)>,
+    /// An act that begins when the page of its task is there.
+    pub pending: Option<(Ticket, KeyCommand)>,
+    /// Whether an act is under way.
+    pub is_busy: bool,
+    pub map: ScreenMap,
+}
+
+pub(super) type Effects = Vec<TuiEffect>;
+
+impl TuiState {
+    pub(super) fn new(projects: Vec<ProjectView>, theme: Theme, size: (u16, u16)) -> Self {
+        Self {
+            projects,
+            current: 0,
+            theme,
+            size,
+            detail: None,
+            in_detail: false,
+            overlay: None,
+            form: None,
+            draft: None,
+            filter_line: None,
+            message: None,
+            pending: None,
+            is_busy: false,
+            map: ScreenMap::default(),
+        }
+    }
+
+    pub(super) fn project(&self) -> &ProjectView {
+        &self.projects[self.current]
+    }
+
+    pub(super) fn project_mut(&mut self) -> &mut ProjectView {
+        &mut self.projects[self.current]
+    }
+
+    /// Returns whether board and task are beside each other.
+    pub(super) fn is_wide(&self) -> bool {
+        self.size.0 >= WIDE
+    }
+
+    /// Returns where keys go now.
+    pub(super) fn context(&self) -> KeyContext {
+        match (&self.overlay, &self.form, &self.filter_line) {
+            (Some(Overlay::Text { .. }), ..) => KeyContext::Text,
+            (Some(_), ..) => KeyContext::List,
+            (None, Some(_), _) => KeyContext::Form,
+            (None, None, Some(_)) => KeyContext::FilterLine,
+            (None, None, None) if self.in_detail => KeyContext::Detail,
+            (None, None, None) => KeyContext::Board,
+        }
+    }
+
+    pub(super) fn ask(&self, request: WorkRequest) -> Effects {
+        vec![TuiEffect::Ask(self.current, request)]
+    }
+}

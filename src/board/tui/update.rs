@@ -1,0 +1,412 @@
+//! What each event and each key does to the state.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::detail::{DetailPane, DetailTab};
+use super::form::{FormPurpose, FormStep, TextEdit, TuiForm};
+use super::key_table::{KeyCommand, KeyContext, command, help};
+use super::state::{Effects, Overlay, TuiEffect, TuiEvent, TuiState};
+use super::worker::WorkRequest;
+use crate::board::model::act::BoardAct;
+use crate::board::model::filter::CardFilter;
+use crate::domain::TaskId;
+
+impl TuiState {
+    /// Takes an event in. Returns what has to be done.
+    pub(super) fn update(&mut self, event: TuiEvent) -> Effects {
+        match event {
+            TuiEvent::Key(key) => self.press(key),
+            TuiEvent::Mouse(mouse) => self.point(mouse),
+            TuiEvent::Paste(text) => {
+                self.paste(&text);
+                Vec::new()
+            }
+            TuiEvent::Resize(width, height) => {
+                self.size = (width, height);
+                // Where only one fits, the task is what is shown.
+                self.in_detail |= self.detail.is_some() && !self.is_wide();
+                Vec::new()
+            }
+            TuiEvent::News(project, news) => self.receive(project, news),
+            TuiEvent::Answer(project, answer) => self.take_answer(project, answer),
+            TuiEvent::Returned(outcome) => self.come_back(outcome),
+            TuiEvent::Resumed => vec![TuiEffect::Redraw],
+            TuiEvent::Stop => vec![TuiEffect::Quit],
+        }
+    }
+
+    pub(super) fn press(&mut self, key: KeyEvent) -> Effects {
+        let context = self.context();
+        let asked = command(key, context);
+        match asked {
+            Some(KeyCommand::Suspend) => return vec![TuiEffect::Suspend],
+            Some(KeyCommand::Redraw) => return vec![TuiEffect::Redraw],
+            Some(KeyCommand::Quit) if key.modifiers.contains(KeyModifiers::CONTROL) => {
+                return vec![TuiEffect::Quit];
+            }
+            _ => {}
+        }
+        match context {
+            KeyContext::Form => self.press_in_form(key),
+            KeyContext::FilterLine => self.press_in_filter(key),
+            KeyContext::List | KeyContext::Text => {
+                asked.map(|asked| self.press_in_overlay(asked)).unwrap_or_default()
+            }
+            KeyContext::Board | KeyContext::Detail => {
+                self.message = None;
+                // Who goes on before the page is there has changed their mind.
+                self.pending = None;
+                match (asked, key.code) {
+                    (Some(asked), _) => self.run(asked),
+                    (None, KeyCode::Char(digit @ '1'..='9')) => {
+                        self.show_project(usize::from(digit as u8 - b'1'))
+                    }
+                    (None, _) => Vec::new(),
+                }
+            }
+        }
+    }
+
+    pub(super) fn press_in_form(&mut self, key: KeyEvent) -> Effects {
+        let Some(form) = &mut self.form else { return Vec::new() };
+        match form.take(key) {
+            FormStep::Stays => Vec::new(),
+            FormStep::Closes => {
+                self.draft = self.form.take().filter(|form| form.has_text() && !form.is_sent);
+                Vec::new()
+            }
+            FormStep::Sends => self.send(),
+        }
+    }
+
+    pub(super) fn send(&mut self) -> Effects {
+        let Some(form) = &mut self.form else { return Vec::new() };
+        match form.act() {
+            Some(act) => {
+                form.is_sent = true;
+                self.is_busy = true;
+                self.ask(WorkRequest::Act(Box::new(act)))
+            }
+            None if !form.has_text() => {
+                self.message = Some(("a task needs a title".to_owned(), true));
+                Vec::new()
+            }
+            None => {
+                let words = form.command().unwrap_or_default();
+                form.is_sent = true;
+                vec![TuiEffect::Run(self.current, words)]
+            }
+        }
+    }
+
+    pub(super) fn press_in_filter(&mut self, key: KeyEvent) -> Effects {
+        match key.code {
+            KeyCode::Esc => {
+                self.filter_line = None;
+                self.message = None;
+                self.project_mut().set_filter(String::new(), CardFilter::default());
+            }
+            KeyCode::Enter => self.filter_line = None,
+            _ => {
+                if let Some(line) = &mut self.filter_line {
+                    line.take(key);
+                }
+                self.filter();
+            }
+        }
+        self.follow(false)
+    }
+
+    /// Filters by what is typed so far; a word that means nothing is named, and changes nothing.
+    pub(super) fn filter(&mut self) {
+        let Some(line) = &self.filter_line else { return };
+        let text = line.text.clone();
+        match text.parse() {
+            Ok(filter) => {
+                self.message = None;
+                self.project_mut().set_filter(text, filter);
+            }
+            Err(fault) => self.message = Some((fault.to_string(), true)),
+        }
+    }
+
+    pub(super) fn press_in_overlay(&mut self, asked: KeyCommand) -> Effects {
+        let waiting = self.project().waiting().len();
+        let (reach, page) = (self.map.reach, self.map.page.max(1));
+        let Some(overlay) = &mut self.overlay else { return Vec::new() };
+        let (at, last) = match overlay {
+            Overlay::Text { scroll, .. } => (scroll, reach),
+            Overlay::Menu { forms, at } => (at, forms.len().saturating_sub(1)),
+            Overlay::Waiting { at } => (at, waiting.saturating_sub(1)),
+        };
+        match asked {
+            KeyCommand::Down => *at = (*at + 1).min(last),
+            KeyCommand::Up => *at = at.saturating_sub(1),
+            KeyCommand::PageDown => *at = (*at + page).min(last),
+            KeyCommand::PageUp => *at = at.saturating_sub(page),
+            KeyCommand::First => *at = 0,
+            KeyCommand::Last => *at = last,
+            KeyCommand::Open => return self.choose(),
+            KeyCommand::Back | KeyCommand::Quit | KeyCommand::Help | KeyCommand::Waiting => {
+                self.overlay = None;
+            }
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    /// Takes what is selected in the list.
+    pub(super) fn choose(&mut self) -> Effects {
+        match self.overlay.take() {
+            Some(Overlay::Menu { mut forms, at }) if at < forms.len() => {
+                self.open_form(forms.swap_remove(at));
+                Vec::new()
+            }
+            Some(Overlay::Waiting { at }) => {
+                let id = self.project().waiting().get(at).map(|card| card.id.clone());
+                id.map(|id| self.open_task(&id, DetailTab::Task)).unwrap_or_default()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    pub(super) fn run(&mut self, asked: KeyCommand) -> Effects {
+        match asked {
+            KeyCommand::Quit => return vec![TuiEffect::Quit],
+            KeyCommand::Help => {
+                let title = "keys".to_owned();
+                self.overlay = Some(Overlay::Text { title, lines: help(), scroll: 0 });
+            }
+            KeyCommand::Filter => {
+                self.filter_line = Some(TextEdit::of(&self.project().filter_text));
+            }
+            KeyCommand::Waiting => self.overlay = Some(Overlay::Waiting { at: 0 }),
+            KeyCommand::NextLane | KeyCommand::PreviousLane => {
+                self.project_mut().turn_lane(asked == KeyCommand::NextLane);
+                return self.follow(false);
+            }
+            KeyCommand::NextProject => {
+                return self.show_project((self.current + 1) % self.projects.len());
+            }
+            KeyCommand::PreviousProject => {
+                let count = self.projects.len();
+                return self.show_project((self.current + count - 1) % count);
+            }
+            KeyCommand::Timeline => return self.show_tab(DetailTab::Timeline),
+            KeyCommand::Diff => return self.show_tab(DetailTab::Diff),
+            KeyCommand::Graph => return self.show_tab(DetailTab::Graph),
+            KeyCommand::Focus if self.detail.is_some() => {
+                self.in_detail = !self.in_detail || !self.is_wide();
+            }
+            KeyCommand::Back => return self.back(),
+            KeyCommand::New
+            | KeyCommand::Edit
+            | KeyCommand::Complete
+            | KeyCommand::Approve
+            | KeyCommand::Reject
+            | KeyCommand::Block
+            | KeyCommand::Unblock
+            | KeyCommand::Claim
+            | KeyCommand::Comment => return self.act(asked),
+            _ if self.in_detail => return self.scroll(asked),
+            _ => return self.step(asked),
+        }
+        Vec::new()
+    }
+
+    pub(super) fn back(&mut self) -> Effects {
+        if self.detail.take().is_some() {
+            self.in_detail = false;
+        } else if !self.project().filter.is_empty() {
+            self.project_mut().set_filter(String::new(), CardFilter::default());
+        }
+        Vec::new()
+    }
+
+    pub(super) fn step(&mut self, asked: KeyCommand) -> Effects {
+        let page = self.map.page.max(1);
+        let own = self.project_mut();
+        let (column, row) = (own.column, own.row);
+        match asked {
+            KeyCommand::Left => own.step(false),
+            KeyCommand::Right => own.step(true),
+            KeyCommand::Down => own.select(column, row + 1),
+            KeyCommand::Up => own.select(column, row.saturating_sub(1)),
+            KeyCommand::PageDown => own.select(column, row + page),
+            KeyCommand::PageUp => own.select(column, row.saturating_sub(page)),
+            KeyCommand::First => own.select(column, 0),
+            KeyCommand::Last => own.select(column, usize::MAX),
+            KeyCommand::Open => {
+                let id = own.card().map(|card| card.id.clone());
+                return id.map(|id| self.open_task(&id, DetailTab::Task)).unwrap_or_default();
+            }
+            _ => {}
+        }
+        self.follow(false)
+    }
+
+    pub(super) fn scroll(&mut self, asked: KeyCommand) -> Effects {
+        let (reach, page) = (self.map.reach, self.map.page.max(1));
+        let Some(detail) = &mut self.detail else { return Vec::new() };
+        let at = detail.scroll.min(reach);
+        detail.scroll = match asked {
+            KeyCommand::Down => (at + 1).min(reach),
+            KeyCommand::Up => at.saturating_sub(1),
+            KeyCommand::PageDown => (at + page).min(reach),
+            KeyCommand::PageUp => at.saturating_sub(page),
+            KeyCommand::First => 0,
+            KeyCommand::Last => reach,
+            KeyCommand::Left | KeyCommand::Right => {
+                let tab = detail.tab.turned(asked == KeyCommand::Right);
+                return self.show_tab(tab);
+            }
+            _ => at,
+        };
+        Vec::new()
+    }
+
+    pub(super) fn show_project(&mut self, at: usize) -> Effects {
+        if at < self.projects.len() && at != self.current {
+            self.current = at;
+            self.detail = None;
+            self.in_detail = false;
+            self.pending = None;
+        }
+        Vec::new()
+    }
+
+    /// Opens a task; its text, or another tab.
+    pub(super) fn open_task(&mut self, id: &TaskId, tab: DetailTab) -> Effects {
+        if !self.project_mut().select_task(id) {
+            // The filter hides it.
+            self.project_mut().set_filter(String::new(), CardFilter::default());
+            self.project_mut().select_task(id);
+        }
+        let Some(card) = self.project().card().filter(|card| card.id == *id) else {
+            self.message = Some((format!("{id} is not on the board any more"), true));
+            return Vec::new();
+        };
+        let workflow = card.workflow.clone();
+        self.detail = Some(DetailPane::new(id.clone(), workflow, tab));
+        self.in_detail = true;
+        let mut effects = self.ask(WorkRequest::Page(id.clone()));
+        effects.extend(self.load_tab());
+        effects
+    }
+
+    /// Has the task beside the board be the selected one; `again`: also if it is that already.
+    pub(super) fn follow(&mut self, again: bool) -> Effects {
+        let Some(card) = self.project().card() else { return Vec::new() };
+        let (id, workflow) = (card.id.clone(), card.workflow.clone());
+        let Some(detail) = &self.detail else { return Vec::new() };
+        let tab = detail.tab;
+        if detail.id != id {
+            self.detail = Some(DetailPane::new(id.clone(), workflow, tab));
+        } else if !again {
+            return Vec::new();
+        }
+        let mut effects = self.ask(WorkRequest::Page(id));
+        effects.extend(self.load_tab());
+        effects
+    }
+
+    pub(super) fn show_tab(&mut self, tab: DetailTab) -> Effects {
+        let Some(detail) = &mut self.detail else {
+            let id = self.project().card().map(|card| card.id.clone());
+            return id.map(|id| self.open_task(&id, tab)).unwrap_or_default();
+        };
+        (detail.tab, detail.scroll) = (tab, 0);
+        // Asked for again, it is read again.
+        match tab {
+            DetailTab::Diff => detail.diff = None,
+            DetailTab::Graph => detail.graph = None,
+            DetailTab::Task | DetailTab::Timeline => {}
+        }
+        self.in_detail = true;
+        self.load_tab()
+    }
+
+    pub(super) fn load_tab(&self) -> Effects {
+        match &self.detail {
+            Some(DetailPane { tab: DetailTab::Diff, diff: None, id, .. }) => {
+                self.ask(WorkRequest::Diff(id.clone()))
+            }
+            Some(DetailPane { tab: DetailTab::Graph, graph: None, workflow, .. }) => {
+                self.ask(WorkRequest::Graph(workflow.clone()))
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Begins an act on the task that is shown or selected.
+    pub(super) fn act(&mut self, asked: KeyCommand) -> Effects {
+        if asked == KeyCommand::New {
+            let purpose = FormPurpose::New;
+            let mut form = TuiForm::new(purpose, "a new task".to_owned(), "title");
+            form.lead.push("its text is written in your editor afterwards".to_owned());
+            self.open_form(form);
+            return Vec::new();
+        }
+        let shown = self.detail.as_ref().filter(|_| self.in_detail).map(|detail| &detail.id);
+        let board = self.project().board.clone();
+        let card = match shown {
+            Some(id) => board.as_ref().and_then(|board| board.card(id)),
+            None => self.project().card(),
+        };
+        let Some(card) = card else {
+            self.message = Some(("no task is selected".to_owned(), true));
+            return Vec::new();
+        };
+        let (id, ticket) = (card.id.clone(), card.ticket.clone());
+        if asked == KeyCommand::Edit {
+            return vec![TuiEffect::Run(self.current, vec!["edit".to_owned(), id.to_string()])];
+        }
+        if let Err(why) = &self.project().you {
+            let why = format!("the board is read-only: {why}");
+            self.message = Some((why, true));
+            return Vec::new();
+        }
+        if self.is_busy {
+            self.message = Some(("the last act is still under way".to_owned(), true));
+            return Vec::new();
+        }
+        match asked {
+            KeyCommand::Unblock => {
+                let title = format!("{ticket}: unblock");
+                let label = "why; may stay empty";
+                self.open_form(TuiForm::new(FormPurpose::Unblock(ticket), title, label));
+            }
+            KeyCommand::Comment => {
+                let title = format!("{id}: comment");
+                self.open_form(TuiForm::new(FormPurpose::Comment(ticket), title, "comment"));
+            }
+            KeyCommand::Claim => {
+                self.is_busy = true;
+                let act = BoardAct::Claim(ticket);
+                return self.ask(WorkRequest::Act(Box::new(act)));
+            }
+            _ => {
+                // The page says what may be said; it is read anew, so that the form is about what is there now.
+                self.pending = Some((ticket, asked));
+                self.message = Some((format!("{id}: reading ..."), false));
+                return self.ask(WorkRequest::Page(id));
+            }
+        }
+        Vec::new()
+    }
+
+    pub(super) fn open_form(&mut self, form: TuiForm) {
+        self.message = None;
+        let same = |draft: &TuiForm| match (&draft.purpose, &form.purpose) {
+            (
+                FormPurpose::Complete { ticket, outcome, .. },
+                FormPurpose::Complete { ticket: now, outcome: own, .. },
+            ) => ticket == now && outcome == own,
+            (draft, own) => draft == own,
+        };
+        self.form = Some(match self.draft.take().filter(same) {
+            Some(draft) => TuiForm { purpose: form.purpose, focus: 0, ..draft },
+            None => form,
+        });
+    }
+}

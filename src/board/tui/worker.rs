@@ -1,0 +1,149 @@
+//! The thread that reads a project and acts in it, so that no key waits for the disk.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+
+use crate::board::model::act::{BoardAct, perform};
+use crate::board::model::page::{TaskDetails, task_page};
+use crate::domain::{AgentId, CompletionId, TaskId, WorkflowName};
+use crate::git::PromptPlace;
+use crate::project::error::{ProjectError, reason_of};
+use crate::project::workspace::{Workspace, WorkspaceOpener};
+use crate::storage::random::ulid;
+use crate::tasks::complete::Signing;
+use crate::tasks::view::task_view::show;
+use crate::tasks::view::work_diff::{WorkDiff, work_diff};
+
+/// Draws a workflow as text.
+pub(crate) type GraphText = fn(&Workspace, &WorkflowName) -> Result<String, ProjectError>;
+
+/// What the board wants to know, or to have done.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum WorkRequest {
+    Page(TaskId),
+    Diff(TaskId),
+    Graph(WorkflowName),
+    Act(Box<BoardAct>),
+}
+
+/// A task at length, with the id of the completion that may be made from it: that counts once, however often it is sent.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct LoadedPage {
+    pub page: TaskDetails,
+    pub completion: CompletionId,
+}
+
+/// Why something was not done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Denial {
+    pub code: String,
+    pub problem: String,
+    pub fix: Option<String>,
+}
+
+impl Denial {
+    fn of(error: &ProjectError) -> Self {
+        let code = reason_of(error)["error"].as_str().unwrap_or_default().to_owned();
+        Self { code, problem: error.problem(), fix: error.fix() }
+    }
+}
+
+/// What the worker answers.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum WorkAnswer {
+    Page(TaskId, Box<Result<LoadedPage, Denial>>),
+    Diff(TaskId, Result<WorkDiff, String>),
+    Graph(WorkflowName, Result<String, String>),
+    Act(Result<String, Denial>),
+}
+
+/// Starts the worker of a project. `tell` returns whether anybody still listens.
+pub(super) fn start(
+    opener: WorkspaceOpener,
+    you: Option<AgentId>,
+    graph: GraphText,
+    tell: impl Fn(WorkAnswer) -> bool + Send + 'static,
+) -> io::Result<(Sender<WorkRequest>, JoinHandle<()>)> {
+    let (sender, requests) = channel();
+    let run = move || work(&opener, you.as_ref(), graph, &requests, &tell);
+    let thread = thread::Builder::new().name("board work".to_owned()).spawn(run)?;
+    Ok((sender, thread))
+}
+
+fn work(
+    opener: &WorkspaceOpener,
+    you: Option<&AgentId>,
+    graph: GraphText,
+    requests: &Receiver<WorkRequest>,
+    tell: &impl Fn(WorkAnswer) -> bool,
+) {
+    let mut queue = VecDeque::new();
+    loop {
+        if queue.is_empty() {
+            let Ok(request) = requests.recv() else { return };
+            queue.push_back(request);
+        }
+        queue.extend(requests.try_iter());
+        let Some(request) = queue.pop_front() else { continue };
+        // Who moves on fast wants the last page only.
+        let is_page = |request: &WorkRequest| matches!(request, WorkRequest::Page(_));
+        if is_page(&request) && queue.iter().any(is_page) {
+            continue;
+        }
+        if !tell(answer(opener, you, graph, request)) {
+            return;
+        }
+    }
+}
+
+fn answer(
+    opener: &WorkspaceOpener,
+    you: Option<&AgentId>,
+    graph: GraphText,
+    request: WorkRequest,
+) -> WorkAnswer {
+    match request {
+        WorkRequest::Page(id) => {
+            let page = page(opener, &id).map_err(|error| Denial::of(&error));
+            WorkAnswer::Page(id, Box::new(page))
+        }
+        WorkRequest::Diff(id) => {
+            let diff = diff(opener, &id);
+            WorkAnswer::Diff(id, diff)
+        }
+        WorkRequest::Graph(name) => {
+            let text = opener.open().and_then(|workspace| graph(&workspace, &name));
+            WorkAnswer::Graph(name, text.map_err(|error| error.to_string()))
+        }
+        WorkRequest::Act(act) => {
+            let done = act_as(opener, &act, you);
+            WorkAnswer::Act(done.map_err(|error| Denial::of(&error)))
+        }
+    }
+}
+
+fn page(opener: &WorkspaceOpener, id: &TaskId) -> Result<LoadedPage, ProjectError> {
+    let workspace = opener.open()?;
+    let completion = ulid(workspace.clock()())?;
+    Ok(LoadedPage { page: task_page(&workspace, id)?, completion })
+}
+
+fn diff(opener: &WorkspaceOpener, id: &TaskId) -> Result<WorkDiff, String> {
+    let workspace = opener.open().map_err(|error| error.to_string())?;
+    let (view, _) = show(&workspace, id).map_err(|error| error.to_string())?;
+    work_diff(workspace.paths.root(), &view.path)
+}
+
+fn act_as(
+    opener: &WorkspaceOpener,
+    act: &BoardAct,
+    you: Option<&AgentId>,
+) -> Result<String, ProjectError> {
+    let Some(you) = you else { return Err(ProjectError::NoAgent { email: None, human: None }) };
+    let workspace = opener.open()?;
+    // The terminal shows the board: who asks for a passphrase needs a window of its own.
+    let signing = Signing { key_file: None, asking: PromptPlace::Window };
+    perform(&workspace, act, you, signing)
+}

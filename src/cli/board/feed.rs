@@ -1,0 +1,75 @@
+//! Feeds a board with what changes in its project's files.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::board::model::feed::{BoardNews, follow};
+use crate::board::model::live::BoardChange;
+use crate::domain::AgentId;
+use crate::project::workspace::Workspace;
+use crate::watch::checks::POLL;
+use crate::watch::file_events::{FileEvents, Hints, Wakeup, WatchedPaths, WatchedPlace};
+
+/// How soon a folder that was created or replaced is watched, where no event tells of it.
+const REWATCH: Duration = Duration::from_secs(5);
+
+/// A board that is kept up to date until this is dropped.
+pub(crate) struct Feed {
+    wakeup: Arc<Wakeup>,
+}
+
+impl Drop for Feed {
+    fn drop(&mut self) {
+        self.wakeup.stop();
+    }
+}
+
+impl Feed {
+    /// Starts to follow a project. The reader is the named agent, else git's user. `tell` returns whether anybody still listens.
+    pub(crate) fn start(
+        workspace: &Workspace,
+        wait: Duration,
+        named: Option<AgentId>,
+        tell: impl FnMut(BoardNews) -> bool + Send + 'static,
+    ) -> io::Result<Self> {
+        let wakeup = Arc::new(Wakeup::default());
+        let (sender, changes): (Sender<BoardChange>, Receiver<BoardChange>) = mpsc::channel();
+        let (events, _) = FileEvents::open(WatchedPaths::of(workspace), &wakeup);
+        let own = Arc::clone(&wakeup);
+        thread::Builder::new()
+            .name("board files".to_owned())
+            .spawn(move || pass_on(events, &own, &sender))?;
+        follow(workspace.opener(wait), named, changes, tell)?;
+        Ok(Self { wakeup })
+    }
+}
+
+/// Passes on what changes, until the feed or its reader ends.
+fn pass_on(mut events: FileEvents, wakeup: &Wakeup, sender: &Sender<BoardChange>) {
+    loop {
+        let pause = if events.has_events() { REWATCH } else { POLL };
+        let hints = wakeup.wait(Instant::now() + pause);
+        if hints.stop {
+            return;
+        }
+        // Without events, everything is looked at again and again.
+        let is_blind = events.refresh().is_err() || !events.has_events();
+        let change = if is_blind { Some(BoardChange::Anything) } else { change_of(hints) };
+        if change.is_some_and(|change| sender.send(change).is_err()) {
+            return;
+        }
+    }
+}
+
+/// Returns what a board has to read again. A commit alone changes no file.
+fn change_of(hints: Hints) -> Option<BoardChange> {
+    let whole = [WatchedPlace::Anywhere, WatchedPlace::Rules];
+    if whole.iter().any(|place| hints.places.contains(place)) {
+        return Some(BoardChange::Anything);
+    }
+    let is_news = !hints.places.is_empty();
+    is_news.then_some(BoardChange::Tasks(hints.tasks))
+}

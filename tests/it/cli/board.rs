@@ -1,0 +1,254 @@
+//! `aof board`, in real terminals.
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::environment::{TestEnvironment, eventually};
+use crate::support::terminal::Seat;
+
+/// Work, and a review; git's user is Ada.
+const PROJECT: &str = "\
+project: {name: shop}
+workflow:
+  gates:
+    - {id: implement, role: backend}
+    - {id: review, role: lead, canReject: true}
+";
+
+const PEOPLE: &str = "\
+roles:
+  backend: {agents: [agent-7, human-ada]}
+  lead: {agents: [human-ada]}
+agents:
+  agent-7: {}
+  human-ada: {email: ada@example.org}
+";
+
+/// Returns a project with a task at its review, and its id.
+fn at_review(title: &str) -> (TestEnvironment, String) {
+    let env = TestEnvironment::with_rules(PROJECT, PEOPLE);
+    let id = env.new_task(&[title]);
+    let _ = env.complete(&id, "agent-7").success();
+    (env, id)
+}
+
+fn board(env: &TestEnvironment) -> Seat {
+    let seat = Seat::of(env, &["board"]);
+    seat.screen_has("review");
+    seat
+}
+
+/// Ends the board by `q`. Returns all that it wrote.
+#[track_caller]
+fn quits(seat: Seat) -> String {
+    seat.presses("q");
+    let (status, written) = seat.ends();
+    assert!(status.success(), "{status}");
+    assert_clean(&written);
+    written
+}
+
+/// Asserts that the terminal is as it was: no second screen, a cursor, no mouse.
+#[track_caller]
+fn assert_clean(written: &str) {
+    for (on, off) in [("\x1b[?1049h", "\x1b[?1049l"), ("\x1b[?1000h", "\x1b[?1000l")] {
+        assert!(written.rfind(on) < written.rfind(off), "{on:?} has the last word");
+    }
+    assert!(written.rfind("\x1b[?25l") < written.rfind("\x1b[?25h"), "no cursor");
+}
+
+fn signal(seat: &Seat, signal: Signal) {
+    let pid = Pid::from_child(&seat.child);
+    kill_process(pid, signal).unwrap();
+}
+
+#[test]
+fn a_person_opens_moves_filters_and_approves() {
+    let (env, id) = at_review("Add login");
+    let other = env.new_task(&["Payments"]);
+    let seat = board(&env);
+    seat.screen_has("you decide");
+    seat.screen_has("1 for you");
+    // Two clicks on the second column's first card.
+    seat.presses("\x1b[<0;30;4M\x1b[<0;30;4m\x1b[<0;30;4M\x1b[<0;30;4m");
+    seat.screen_has("why it is here");
+    seat.presses("\x1b");
+    seat.screen_lacks("why it is here");
+    seat.presses("/pay");
+    seat.screen_lacks("Add login");
+    seat.presses("\x1b");
+    seat.screen_has("Add login");
+    seat.presses("w");
+    seat.screen_has("waits for you");
+    seat.presses("\r");
+    seat.screen_has("why it is here");
+    seat.presses("t");
+    seat.screen_has("implement: complete -> review");
+    seat.presses("v");
+    seat.screen_has("<- here");
+    seat.presses("a");
+    seat.screen_has("without one, Approved");
+    seat.presses("\r");
+    seat.screen_has(&format!("{id}: review -> end (complete)"));
+    assert!(env.log().contains(&format!("{}: review -> end (complete)", env.plain(&id))));
+    let _ = env.aof(&["verify"]).success();
+    quits(seat);
+    let left = env.aof(&["list"]).success();
+    assert!(left.stdout.contains(&env.plain(&other)), "{left}");
+}
+
+#[test]
+fn a_rejection_has_its_points() {
+    let (env, id) = at_review("Add login");
+    let seat = board(&env);
+    seat.screen_has("you decide");
+    seat.presses("r");
+    seat.screen_has("to fix:");
+    // A paste with newlines sends nothing.
+    seat.presses("\x1b[200~no test\nfor 日本\x1b[201~\rno docs\r\r");
+    seat.screen_has("> no docs");
+    seat.presses("\r");
+    seat.screen_has(&format!("{id}: review -> implement (needs_review)"));
+    quits(seat);
+    let task = env.task_text(&id);
+    assert!(task.contains("no docs"), "{task}");
+    assert!(task.contains("for 日本"), "{task}");
+}
+
+#[test]
+fn a_refusal_is_shown_and_the_form_stays() {
+    let (env, id) = at_review("Add login");
+    let seat = board(&env);
+    seat.screen_has("you decide");
+    seat.presses("r");
+    seat.screen_has("to fix:");
+    seat.presses("\r\r");
+    seat.screen_has("refused");
+    seat.presses("\x1b");
+    seat.screen_has("to fix:");
+    seat.presses("\x1b");
+    // Escape and a key at once would be another key.
+    seat.screen_lacks("to fix:");
+    // Somebody else is faster: one transition, and a conflict.
+    seat.presses("a");
+    seat.screen_has("without one, Approved");
+    let before = env.aof(&["approve", &id, "--agent", "human-ada"]).success();
+    seat.presses("fine\r");
+    seat.screen_has("refused");
+    seat.presses("\x1b");
+    seat.screen_has("> fine");
+    seat.presses("\x1b");
+    seat.screen_lacks("> fine");
+    quits(seat);
+    assert_eq!(env.log().matches("review -> end").count(), 1, "{before}");
+}
+
+#[test]
+fn what_others_do_appears_and_sizes_change() {
+    let (env, _) = at_review("Add login");
+    let seat = board(&env);
+    let other = env.new_task(&["From elsewhere"]);
+    seat.screen_has("From elsewhere");
+    let _ = env.complete(&other, "agent-7").success();
+    seat.screen_has("2 for you");
+    seat.resize(60, 200);
+    let wide = || seat.screen(60, 200).screen().contents();
+    signal(&seat, Signal::WINCH);
+    // A key that comes together with the signal is read only with the next one.
+    eventually("it is wide", || {
+        wide().lines().next().is_some_and(|head| head.trim_end().len() > 180)
+    });
+    seat.presses("\r");
+    eventually("the task beside the board", || {
+        wide().lines().any(|line| line.contains("review") && line.contains("[task]"))
+    });
+    seat.resize(8, 30);
+    signal(&seat, Signal::WINCH);
+    eventually("it is too small", || {
+        seat.screen(8, 30).screen().contents().contains("needs 40 columns")
+    });
+    quits(seat);
+}
+
+#[test]
+fn however_it_ends_the_terminal_is_clean() {
+    let (env, _) = at_review("Add login");
+    for ending in [Signal::TERM, Signal::HUP, Signal::INT, Signal::QUIT] {
+        let seat = board(&env);
+        signal(&seat, ending);
+        let (status, written) = seat.ends();
+        assert!(status.success(), "{ending:?}: {status}");
+        assert_clean(&written);
+    }
+    let seat = board(&env);
+    seat.presses("/x\x03");
+    let (status, written) = seat.ends();
+    assert!(status.success(), "{status}");
+    assert_clean(&written);
+}
+
+#[test]
+fn a_stopped_board_goes_on() {
+    let (env, _) = at_review("Add login");
+    let mut seat = board(&env);
+    seat.presses("\x1a");
+    seat.shows("\x1b[?1049l");
+    signal(&seat, Signal::CONT);
+    seat.shows("\x1b[?1049h");
+    seat.presses("?");
+    seat.screen_has("pick up: claim");
+    seat.presses("?");
+    quits(seat);
+}
+
+#[test]
+fn the_editor_opens_in_the_terminal_and_the_board_comes_back() {
+    let (env, id) = at_review("Add login");
+    env.write("editor", "#!/bin/sh\nsed -i 's/^title: .*/title: Edited/' \"$1\"\n");
+    crate::support::environment::executable(&env.path("editor"));
+    let editor = env.path("editor");
+    let seat = Seat::with(&env, &["board"], |command| {
+        command.env("TERM", "xterm").env("EDITOR", &editor).env("VISUAL", &editor);
+    });
+    seat.screen_has("you decide");
+    seat.presses("e");
+    seat.screen_has("Edited");
+    seat.presses("nA new one\r");
+    seat.screen_has(": created");
+    quits(seat);
+    assert!(env.task_text(&id).contains("title: Edited"));
+    assert_eq!(env.log().matches("created at implement").count(), 2);
+}
+
+#[test]
+fn several_projects_have_a_board_each() {
+    let (env, _) = at_review("Add login");
+    let (other, _) = at_review("Second shop");
+    let path = other.path("");
+    let seat = Seat::of(&env, &["board", ".", path.to_str().unwrap()]);
+    seat.screen_has("Add login");
+    seat.presses("]");
+    seat.screen_has("Second shop");
+    seat.presses("1");
+    seat.screen_has("Add login");
+    quits(seat);
+}
+
+#[test]
+fn a_reader_that_nobody_knows_acts_not() {
+    let (env, _) = at_review("Add login");
+    env.git(&["config", "user.email", "stranger@example.org"]);
+    let seat = board(&env);
+    seat.screen_has("read-only");
+    seat.presses("a");
+    seat.screen_has("the board is read-only");
+    quits(seat);
+}
+
+#[test]
+fn elsewhere_than_at_a_terminal_it_names_the_list() {
+    let (env, _) = at_review("Add login");
+    let refused = env.aof(&["board"]).code(4);
+    assert!(refused.stderr.contains("`aof list`"), "{refused}");
+    let refused = env.aof(&["board", "--json"]).code(4);
+    assert_eq!(refused.json()["error"], "no_terminal", "{refused}");
+}
