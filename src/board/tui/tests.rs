@@ -430,16 +430,17 @@ fn the_filter_shows_what_it_means_and_names_what_means_nothing() {
     press(&mut state, "ing<enter>");
     assert_snapshot!(screen(&mut state), @"
      shop  feature fix                                      1 for you  as human-ann
-    plan             0 of 2/3 implement          0 of 1 review                1 ›
-    ━━━━━━━━━━━━━━━━━━━━━━━━━ ───────────────────────── ─────────────────────────
-                                                          AOF-ddd              2h
-                                                          Payments
-                                                          you decide, back 2x
+    ‹ implement        0 of 1 review                  1 release (people)      0 ›
+    ───────────────────────── ━━━━━━━━━━━━━━━━━━━━━━━━━ ─────────────────────────
+                              ▌ AOF-ddd              2h
+                              ▌ Payments
+                              ▌ you decide, back 2x
     /is:waiting (esc shows all)
     enter open  ? keys  q quit  a approve  r reject  c complete  d diff  / filter
     (16 empty)
     ");
-    press(&mut state, "<esc>");
+    // The selection stays where it is.
+    press(&mut state, "<esc>hh");
     assert!(screen(&mut state).contains("Add login"));
 }
 
