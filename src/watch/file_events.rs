@@ -48,9 +48,11 @@ impl FileEvents {
         self.watcher.is_some()
     }
 
-    /// Watches the folders that were created or replaced since the last call.
-    pub(crate) fn refresh(&mut self) -> Result<(), String> {
-        let Some(watcher) = &mut self.watcher else { return Ok(()) };
+    /// Watches the folders that were created or replaced since the last call. Returns whether there are some: what happened in them
+    /// before gave no events.
+    pub(crate) fn refresh(&mut self) -> Result<bool, String> {
+        let Some(watcher) = &mut self.watcher else { return Ok(false) };
+        let mut is_new = false;
         for (path, mode) in watched_folders(&self.paths) {
             // A symlink is not followed.
             let folder = fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_dir);
@@ -64,7 +66,10 @@ impl FileEvents {
             }
             let Some(folder) = current else { continue };
             match watcher.watch(&path, mode) {
-                Ok(()) => drop(self.watched.insert(path, folder)),
+                Ok(()) => {
+                    self.watched.insert(path, folder);
+                    is_new = true;
+                }
                 // It is gone again: the next call tries it.
                 Err(fault) if is_not_found(&fault) => {}
                 Err(fault) => {
@@ -77,7 +82,7 @@ impl FileEvents {
                 }
             }
         }
-        Ok(())
+        Ok(is_new)
     }
 }
 

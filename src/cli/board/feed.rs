@@ -56,7 +56,8 @@ fn pass_on(mut events: FileEvents, wakeup: &Wakeup, sender: &Sender<BoardChange>
             return;
         }
         // Without events, everything is looked at again and again.
-        let is_blind = events.refresh().is_err() || !events.has_events();
+        let is_new = events.refresh().unwrap_or(true);
+        let is_blind = is_new || !events.has_events();
         let change = if is_blind { Some(BoardChange::Anything) } else { change_of(hints) };
         if change.is_some_and(|change| sender.send(change).is_err()) {
             return;

@@ -252,3 +252,15 @@ fn elsewhere_than_at_a_terminal_it_names_the_list() {
     let refused = env.aof(&["board", "--json"]).code(4);
     assert_eq!(refused.json()["error"], "no_terminal", "{refused}");
 }
+
+#[test]
+fn a_folder_that_is_put_back_is_shown_again() {
+    let (env, _) = at_review("Add login");
+    let seat = board(&env);
+    seat.screen_has("Add login");
+    std::fs::rename(env.path("tasks"), env.path("aside")).unwrap();
+    seat.screen_lacks("Add login");
+    std::fs::rename(env.path("aside"), env.path("tasks")).unwrap();
+    seat.screen_has("Add login");
+    quits(seat);
+}
