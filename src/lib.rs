@@ -11,7 +11,7 @@
 //! | folder | contents |
 //! |---|---|
 //! | `cli` | parses arguments, calls one operation, renders the result; starts the other doors |
-//! | `watch`, `agents` | the watcher; the MCP server and the runner |
+//! | `watch`, `agents`, `board` | the watcher; the MCP server and the runner; the board at the terminal |
 //! | `health`, `setup`, `dispatch` | status and doctor; init, templates and imports; claims, hand-outs and the sweep |
 //! | `observability` | the event stream, notices, metrics, statistics |
 //! | `history` | what reads or joins commits: verify, merge, sync |
