@@ -51,6 +51,11 @@ impl Outcome {
         !matches!(self, Self::Blocked | Self::Skip | Self::Failed)
     }
 
+    /// Returns whether a completion with it has to name blockers.
+    pub fn needs_blockers(&self) -> bool {
+        matches!(self, Self::NeedsReview | Self::Blocked)
+    }
+
     /// Returns whether the word means this outcome: built-in words are exact, decisions have no case.
     pub fn is_meant_by(&self, word: &str) -> bool {
         match self {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::context::{CheckContext, CheckedProject};
 use super::examination::examine;
-use crate::domain::{AgentId, Status, Ticket, Timestamp};
+use crate::domain::{AgentId, Status, Ticket, Timestamp, approving};
 use crate::history::sync::remote_state::{RemoteStanding, remote_value};
 use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
@@ -97,12 +97,7 @@ pub(crate) fn status_lists(context: &CheckContext<'_>, named: Option<&AgentId>) 
 /// Returns what waits for the reader.
 fn awaited(workspace: &Workspace, project: &CheckedProject, you: &AgentId) -> Vec<StatusEntry> {
     let decision = |wait: WaitingDecision| {
-        let approves = |name: &str| matches!(name, "complete" | "approve" | "approved");
-        let verb = if wait.outcomes.iter().any(|outcome| approves(outcome.as_str())) {
-            "approve"
-        } else {
-            "complete"
-        };
+        let verb = if approving(&wait.outcomes).is_some() { "approve" } else { "complete" };
         let name = match &wait.ticket.branch {
             Some(_) => wait.ticket.to_string(),
             None => wait.ticket.task.to_string(),

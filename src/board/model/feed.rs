@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -47,8 +47,8 @@ pub(crate) fn follow(
             }
             change = match changes.recv_timeout(STALE) {
                 Ok(first) => changes.try_iter().fold(first, BoardChange::and),
-                Err(std::sync::mpsc::RecvTimeoutError::Timeout) => BoardChange::Tasks([].into()),
-                Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => BoardChange::Tasks([].into()),
+                Err(RecvTimeoutError::Disconnected) => return,
             };
         }
     })

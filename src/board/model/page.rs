@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::dispatch::workplaces::{Opening, openings};
-use crate::domain::{AgentId, Map, Outcome, RoleId, TaskId, Ticket, Timestamp, Visit};
+use crate::domain::{AgentId, Map, RoleId, Task, TaskId, Ticket, Timestamp, Visit};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
@@ -59,8 +59,9 @@ pub(crate) struct OutcomeChoice {
     pub meaning: String,
     /// The place that it leads to; nothing where the task stays.
     pub to: Option<String>,
-    /// What has to be said with it: whether blockers are wanted, and the gate's outputs.
+    /// Whether it needs blockers.
     pub needs_blockers: bool,
+    /// The values that the gate asks for with it.
     pub outputs: Vec<OutputField>,
 }
 
@@ -109,7 +110,7 @@ pub(crate) fn task_page(workspace: &Workspace, id: &TaskId) -> Result<TaskDetail
         frontmatter,
         body: view.file.body().to_owned(),
         reasons: explanation.reasons,
-        openings: opening_pages(workspace, rules, id, &explanation.outcomes)?,
+        openings: opening_pages(workspace, rules, task, &explanation.outcomes)?,
         timeline: task.history.iter().map(TimelineEntry::of).collect(),
     })
 }
@@ -117,10 +118,9 @@ pub(crate) fn task_page(workspace: &Workspace, id: &TaskId) -> Result<TaskDetail
 fn opening_pages(
     workspace: &Workspace,
     rules: &Rules,
-    id: &TaskId,
+    task: &Task,
     previews: &[OutcomePreview],
 ) -> Result<Vec<OpeningPage>, ProjectError> {
-    let (view, _) = show(workspace, id)?;
     let page = |opening: Opening| {
         let (file, context, _) = task_brief(workspace, &opening.ticket)?;
         let own = |preview: &&OutcomePreview| preview.branch == opening.ticket.branch;
@@ -135,7 +135,7 @@ fn opening_pages(
                     OutcomeEffect::Moves { passage, .. } => Some(passage.to.noun().to_owned()),
                     OutcomeEffect::Stays | OutcomeEffect::Votes(_) => None,
                 },
-                needs_blockers: matches!(outcome, Outcome::NeedsReview | Outcome::Blocked),
+                needs_blockers: outcome.needs_blockers(),
                 outputs: form
                     .into_iter()
                     .flat_map(|form| &form.fields)
@@ -154,7 +154,7 @@ fn opening_pages(
             choices: previews.iter().filter(own).map(choice).collect(),
         })
     };
-    openings(rules, &view.file.task).into_iter().map(page).collect()
+    openings(rules, task).into_iter().map(page).collect()
 }
 
 impl OutputField {

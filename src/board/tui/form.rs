@@ -141,7 +141,7 @@ impl TuiForm {
         self.fields.get(at).is_none_or(|field| field.edit.text.trim().is_empty())
     }
 
-    /// Takes a key. Enter goes on to the next field, and sends behind the last one.
+    /// Handles a key. Enter moves to the next field; on the last one it sends the form.
     pub(super) fn take(&mut self, key: KeyEvent) -> FormStep {
         if key.code == KeyCode::Esc {
             return FormStep::Closes;

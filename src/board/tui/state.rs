@@ -28,7 +28,7 @@ pub(crate) enum TuiEvent {
     Answer(usize, WorkAnswer),
     /// A command in the terminal has ended; how it ended, where that matters.
     Returned(Result<Option<String>, String>),
-    /// The process was stopped, and goes on.
+    /// The process continues after a stop.
     Resumed,
     Stop,
 }

@@ -28,7 +28,7 @@ impl Theme {
         self.of(Style::new().add_modifier(Modifier::BOLD), Color::Yellow)
     }
 
-    /// For what is added, and what went well.
+    /// Returns the style of added lines, and of messages about success.
     pub(super) fn good(self) -> Style {
         self.of(Style::new(), Color::Green)
     }

@@ -12,7 +12,7 @@ use crate::board::model::filter::CardFilter;
 use crate::domain::TaskId;
 
 impl TuiState {
-    /// Takes an event in. Returns what has to be done.
+    /// Handles an event. Returns what has to be done.
     pub(super) fn update(&mut self, event: TuiEvent) -> Effects {
         match event {
             TuiEvent::Key(key) => self.press(key),
@@ -155,7 +155,7 @@ impl TuiState {
         Vec::new()
     }
 
-    /// Takes what is selected in the list.
+    /// Opens the selected item.
     pub(super) fn choose(&mut self) -> Effects {
         match self.overlay.take() {
             Some(Overlay::Menu { mut forms, at }) if at < forms.len() => {

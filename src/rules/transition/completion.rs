@@ -304,7 +304,7 @@ fn check_content(outcome: &Outcome, completion: &Completion) -> Result<(), Refus
         return Err(Refusal::MissingSummary { outcome: outcome() });
     }
     let blockers = completion.blockers.as_deref();
-    if matches!(outcome(), Outcome::NeedsReview | Outcome::Blocked) {
+    if outcome().needs_blockers() {
         let Some(blockers) = blockers else {
             return Err(Refusal::MissingBlockers { outcome: outcome() });
         };
