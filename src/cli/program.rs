@@ -12,7 +12,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use super::agents::{mcp, run};
 use super::arguments::{AGENT, Global};
-use super::board::{BoardArgs, run_board};
+use super::board::{BoardArgs, ServeArgs, run_board, run_serve};
 use super::demo::{DemoArgs, run_demo};
 use super::history::{
     MergeDriverArgs, SyncArgs, VerifyArgs, run_merge_driver, run_sync, run_verify,
@@ -112,6 +112,8 @@ enum TopCommand {
     Status(status::StatusArgs),
     /// Show the board at the terminal, live; approve, reject and complete there
     Board(BoardArgs),
+    /// Show the tasks as a board in the browser
+    Serve(ServeArgs),
     /// Show how the process does: bottlenecks, rejections, loops, idle gates, agents, trends
     ///
     /// Everything is counted from the histories of the tasks; docs/reference/statistics.md says how.
@@ -177,6 +179,7 @@ pub fn main() -> ExitCode {
         Some(TopCommand::Events(args)) => run_events(&session, &args),
         Some(TopCommand::Status(args)) => status::run(&session, &args),
         Some(TopCommand::Board(args)) => run_board(&session, &args),
+        Some(TopCommand::Serve(args)) => run_serve(&session, &args),
         Some(TopCommand::Stats(args)) => run_stats(&session, &args),
         Some(TopCommand::Gate(command)) => org::run_gate(&session, &command),
         Some(TopCommand::Workflow(command)) => workflow::command::run(&session, &command),

@@ -72,8 +72,8 @@ pub(crate) fn run_watch(session: &Session, args: &WatchArgs) -> CliResult {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints a report. `retries` says whether what failed is tried again.
-fn show_report(session: &Session, report: &WatchReport, retries: bool) {
+/// Prints a report of a watcher. `retries` says whether what failed is tried again.
+pub(crate) fn show_report(session: &Session, report: &WatchReport, retries: bool) {
     let time = now();
     let (level, mut fields, text) = shown(session, report, retries);
     session.make_runnable(&mut fields);

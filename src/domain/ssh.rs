@@ -138,6 +138,13 @@ impl PublicKey {
         &self.comment
     }
 
+    /// Returns the id by which a browser finds it, where it is a passkey for pages of that host: its comment is `passkey:ID` then.
+    pub fn passkey_of(&self, host: &str) -> Option<&str> {
+        self.comment.strip_prefix("passkey:").filter(|_| {
+            self.kind == PASSKEY && self.application.as_deref() == Some(host.as_bytes())
+        })
+    }
+
     /// Returns what `ssh-keygen -l` shows of it, as in `SHA256:..`.
     pub fn fingerprint(&self) -> String {
         format!("SHA256:{}", BASE64_STANDARD_NO_PAD.encode(Sha256::digest(&self.blob)))

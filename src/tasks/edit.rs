@@ -1,7 +1,10 @@
 //! Edits of the fields that people own (title, description, plan, body, tags, metadata, dependencies), and comments.
 
+use std::borrow::Cow;
+
 use crate::domain::{AgentId, BODY_LIMIT, Due, Link, Map, Permission, Task, TaskId};
 use crate::files::task_file::TaskFile;
+use crate::git::merge_texts;
 use crate::project::error::ProjectError;
 use crate::project::workspace::{Workspace, actor, actor_author};
 use crate::rules::{Actor, Refusal, StateChange, Warning, explain};
@@ -20,6 +23,8 @@ pub(crate) struct EditedFields {
     pub description: Option<String>,
     /// The new body.
     pub body: Option<String>,
+    /// The body that the new one was made of. What changed meanwhile is kept; where both changed the same lines, nothing is written.
+    pub body_was: Option<String>,
     pub priority: Option<String>,
     pub due: Option<Due>,
     pub milestone: Option<String>,
@@ -116,7 +121,7 @@ pub(crate) fn edit_fields(
         let file = &state.file;
         let after = fields.applied_to(&file.task);
         let changed = match &fields.body {
-            Some(body) => file.update_with_body(&after, body),
+            Some(body) => file.update_with_body(&after, &fields.merged_body(id, file, body)?),
             None => file.update(&after),
         };
         state.changed(workspace, changed)
@@ -128,6 +133,28 @@ pub(crate) fn edit_fields(
 }
 
 impl EditedFields {
+    /// Returns the new body with what others changed in it since it was read.
+    fn merged_body<'b>(
+        &self,
+        id: &TaskId,
+        file: &TaskFile,
+        body: &'b str,
+    ) -> Result<Cow<'b, str>, ProjectError> {
+        let current = file.body().replace("\r\n", "\n");
+        let Some(was) = self.body_was.as_deref().filter(|was| *was != current) else {
+            return Ok(Cow::Borrowed(body));
+        };
+        let merged = merge_texts(was.as_bytes(), current.as_bytes(), body.as_bytes())?;
+        match String::from_utf8(merged.ours.clone()) {
+            Ok(text) if merged.agree() => Ok(Cow::Owned(text)),
+            _ => Err(ProjectError::Unfit {
+                code: "edit_conflict",
+                problem: format!("task `{id}` changed while you edited it, in the same lines"),
+                fix: "your text is below: take what you need into the body as it is now".to_owned(),
+            }),
+        }
+    }
+
     fn applied_to(&self, task: &Task) -> Task {
         let mut after = task.clone();
         if let Some(title) = &self.title {

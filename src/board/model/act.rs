@@ -1,22 +1,39 @@
 //! What a person does at a board. Each act is the operation that the command of that name calls.
 
 use crate::dispatch::next::claim_named;
-use crate::domain::{AgentId, Completion, CompletionId, Map, Outcome, Ticket};
+use crate::domain::{
+    AgentId, Completion, CompletionId, GateId, Map, Outcome, SshSignature, TaskId, Ticket,
+};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::tasks::actions;
 use crate::tasks::complete::{Signing, complete_signed};
-use crate::tasks::edit::{Comment, comment};
+use crate::tasks::create::{NewTask, create};
+use crate::tasks::edit::{Comment, EditedFields, comment, edit_fields};
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::task_view::gates_passed;
 
-/// What a person does to a task.
+/// What a person does.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum BoardAct {
     Complete(Box<CompletionForm>),
-    Claim(Ticket),
-    Unblock { ticket: Ticket, reason: Option<String> },
-    Comment { ticket: Ticket, text: String },
+    Create(Box<NewTask>),
+    Edit(TaskId, Box<EditedFields>),
+    On(Ticket, TicketAct),
+}
+
+/// What a person does to a task but saying how the work went.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum TicketAct {
+    Claim,
+    Release,
+    Unblock { reason: Option<String> },
+    Comment { text: String },
+    Assign { agent: AgentId },
+    Hold { reason: String },
+    Cancel { reason: String },
+    Reopen { to: GateId, reason: String },
+    Override { to: GateId, reason: String },
 }
 
 /// What a completion says.
@@ -30,61 +47,101 @@ pub(crate) struct CompletionForm {
     pub outputs: Map,
     /// What makes it count once, however often it is sent.
     pub id: CompletionId,
+    /// Made by a passkey in the browser; without one, it is signed here where that is required.
+    pub signature: Option<SshSignature>,
 }
 
-/// Does it in the name of the person. Returns what happened, in a sentence.
+/// What was done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Done {
+    pub task: TaskId,
+    /// What happened, in a sentence.
+    pub sentence: String,
+}
+
+/// Does it in the name of the person.
 pub(crate) fn perform(
     workspace: &Workspace,
     act: &BoardAct,
     you: &AgentId,
     signing: Signing<'_>,
-) -> Result<String, ProjectError> {
+) -> Result<Done, ProjectError> {
     let (by, now) = (Some(you), DryRun::No);
     let changed = match act {
-        BoardAct::Complete(form) => {
-            complete_signed(workspace, &completion(form, you), signing, now)
-        }
-        BoardAct::Claim(ticket) => {
-            let in_force = workspace.rules()?;
-            claim_named(workspace, &in_force, ticket, you, now)
-        }
-        BoardAct::Unblock { ticket, reason } => {
+        BoardAct::Complete(form) => complete_signed(workspace, &form.by(you), signing, now)?,
+        BoardAct::Create(new) => create(workspace, std::slice::from_ref(new), by, now)?.remove(0),
+        BoardAct::Edit(id, fields) => edit_fields(workspace, id, by, fields, now)?,
+        BoardAct::On(ticket, act) => perform_on(workspace, ticket, act, you)?,
+    };
+    let task = changed.after.task.id.clone();
+    Ok(Done { sentence: format!("{task}: {}", what_happened(act, &changed)), task })
+}
+
+fn perform_on(
+    workspace: &Workspace,
+    ticket: &Ticket,
+    act: &TicketAct,
+    you: &AgentId,
+) -> Result<Changed, ProjectError> {
+    let (by, now) = (Some(you), DryRun::No);
+    match act {
+        TicketAct::Claim => claim_named(workspace, &workspace.rules()?, ticket, you, now),
+        TicketAct::Release => actions::release(workspace, ticket, by, now),
+        TicketAct::Unblock { reason } => {
             actions::unblock(workspace, ticket, by, reason.as_deref(), now)
         }
-        BoardAct::Comment { ticket, text } => {
+        TicketAct::Comment { text } => {
             let said = Comment { text: text.clone(), agent: by.cloned() };
             comment(workspace, &ticket.task, &said, now)
         }
-    }?;
-    Ok(sentence(act, &changed))
-}
-
-fn completion(form: &CompletionForm, you: &AgentId) -> Completion {
-    Completion {
-        ticket: form.ticket.clone(),
-        gate: None,
-        agent: you.clone(),
-        outcome: Some(form.outcome.to_string()),
-        summary: Some(form.summary.clone()),
-        blockers: (!form.blockers.is_empty()).then(|| form.blockers.clone()),
-        rejection_notes: None,
-        outputs: form.outputs.clone(),
-        metadata: Map::new(),
-        body: None,
-        fields: None,
-        id: form.id.clone(),
-        signature: None,
-        facts: Box::default(),
+        TicketAct::Assign { agent } => actions::assign(workspace, ticket, by, agent, now),
+        TicketAct::Hold { reason } => actions::hold(workspace, ticket, by, reason, now),
+        TicketAct::Cancel { reason } => actions::cancel(workspace, ticket, by, reason, now),
+        TicketAct::Reopen { to, reason } => actions::reopen(workspace, ticket, by, to, reason, now),
+        TicketAct::Override { to, reason } => {
+            actions::override_to(workspace, ticket, by, to, reason, now)
+        }
     }
 }
 
-fn sentence(act: &BoardAct, changed: &Changed) -> String {
-    let id = &changed.after.task.id;
-    let done = match act {
-        BoardAct::Complete(form) => format!("{} ({})", gates_passed(changed), form.outcome),
-        BoardAct::Claim(_) => "claimed".to_owned(),
-        BoardAct::Unblock { .. } => "goes on".to_owned(),
-        BoardAct::Comment { .. } => "commented".to_owned(),
+impl CompletionForm {
+    /// Returns it as a completion of the person.
+    pub(crate) fn by(&self, you: &AgentId) -> Completion {
+        Completion {
+            ticket: self.ticket.clone(),
+            gate: None,
+            agent: you.clone(),
+            outcome: Some(self.outcome.to_string()),
+            summary: Some(self.summary.clone()),
+            blockers: (!self.blockers.is_empty()).then(|| self.blockers.clone()),
+            rejection_notes: None,
+            outputs: self.outputs.clone(),
+            metadata: Map::new(),
+            body: None,
+            fields: None,
+            id: self.id.clone(),
+            signature: self.signature.clone(),
+            facts: Box::default(),
+        }
+    }
+}
+
+fn what_happened(act: &BoardAct, changed: &Changed) -> String {
+    let said = match act {
+        BoardAct::Complete(form) => return format!("{} ({})", gates_passed(changed), form.outcome),
+        BoardAct::Create(_) => "created",
+        BoardAct::Edit(..) => "edited",
+        BoardAct::On(_, act) => match act {
+            TicketAct::Claim => "claimed",
+            TicketAct::Release => "released",
+            TicketAct::Unblock { .. } => "goes on",
+            TicketAct::Comment { .. } => "commented",
+            TicketAct::Assign { agent } => return format!("assigned to {agent}"),
+            TicketAct::Hold { .. } => "held",
+            TicketAct::Cancel { .. } => "cancelled",
+            TicketAct::Reopen { to, .. } => return format!("reopened at {to}"),
+            TicketAct::Override { to, .. } => return format!("moved to {to}"),
+        },
     };
-    format!("{id}: {done}")
+    said.to_owned()
 }

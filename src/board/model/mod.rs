@@ -1,6 +1,7 @@
 //! What the boards show: columns and cards of a project, kept up to date with its files.
 
 pub(crate) mod act;
+pub(crate) mod activity;
 pub(crate) mod columns;
 pub(crate) mod feed;
 pub(crate) mod filter;

@@ -4,14 +4,19 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::dispatch::workplaces::{Opening, openings};
-use crate::domain::{AgentId, Map, RoleId, Task, TaskId, Ticket, Timestamp, Visit};
+use crate::domain::{
+    AgentId, GateId, Map, Outcome, RoleId, Status, Task, TaskId, Ticket, Timestamp, Visit,
+    WorkflowName, approving, rejecting,
+};
+use crate::files::json;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
-use crate::rules::outputs::Field;
+use crate::rules::outputs::{Field, FieldInput};
 use crate::tasks::view::brief::{brief_markdown, task_brief};
 use crate::tasks::view::task_view::show;
 use crate::tasks::view::why::{OutcomeEffect, OutcomePreview, why};
+use crate::tasks::view::work_diff::{WorkDiff, work_diff};
 
 /// A task at length.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -20,6 +25,17 @@ pub(crate) struct TaskDetails {
     pub id: TaskId,
     pub title: String,
     pub path: String,
+    /// The task as a whole, as the reader saw it.
+    pub ticket: Ticket,
+    pub workflow: WorkflowName,
+    pub status: Status,
+    pub held: bool,
+    /// Who works on it now.
+    pub agents: Vec<AgentId>,
+    /// The gate that it stands at.
+    pub gate: Option<GateId>,
+    /// The gates of its workflow, in order.
+    pub gates: Vec<GateId>,
     /// Why the file is frozen; the page shows what HEAD has then.
     pub frozen: Option<String>,
     /// The frontmatter, without the history.
@@ -61,12 +77,16 @@ pub(crate) struct OutcomeChoice {
     pub to: Option<String>,
     /// Whether it needs blockers.
     pub needs_blockers: bool,
+    /// Whether it sends the work back: then the blockers are what is to be fixed.
+    pub rejects: bool,
+    /// Whether it is the usual word of whoever judges: then a summary need not be typed.
+    pub approves: bool,
     /// The values that the gate asks for with it.
     pub outputs: Vec<OutputField>,
 }
 
 /// A value that a gate hands on.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct OutputField {
     pub name: String,
@@ -75,6 +95,7 @@ pub(crate) struct OutputField {
     pub form: String,
     pub description: Option<String>,
     pub default: Option<Value>,
+    pub input: FieldInput,
 }
 
 /// A visit that has ended.
@@ -100,12 +121,22 @@ pub(crate) fn task_page(workspace: &Workspace, id: &TaskId) -> Result<TaskDetail
     let (view, in_force) = show(workspace, id)?;
     let (explanation, _) = why(workspace, id)?;
     let (rules, task) = (&in_force.rules, &view.file.task);
+    let holders = task.branches().filter_map(|own| own.agent.as_ref()).chain(&task.routing.agent);
+    let workflow = rules.workflow_of(task);
+    let gates = workflow.map(|own| own.gates.iter().map(|gate| gate.id.clone()).collect());
     let mut frontmatter = view.file.raw();
     frontmatter.shift_remove("gateHistory");
     Ok(TaskDetails {
         id: id.clone(),
         title: task.title.clone(),
         path: view.path.to_string(),
+        ticket: task.ticket(),
+        workflow: task.routing.workflow.clone(),
+        status: task.status,
+        held: task.gate.as_ref().is_some_and(|open| open.held.is_some()),
+        agents: holders.cloned().collect(),
+        gate: task.gate.as_ref().map(|open| open.current.clone()),
+        gates: gates.unwrap_or_default(),
         frozen: view.frozen.map(|frozen| format!("{}; {}", frozen.problem, frozen.fix)),
         frontmatter,
         body: view.file.body().to_owned(),
@@ -113,6 +144,12 @@ pub(crate) fn task_page(workspace: &Workspace, id: &TaskId) -> Result<TaskDetail
         openings: opening_pages(workspace, rules, task, &explanation.outcomes)?,
         timeline: task.history.iter().map(TimelineEntry::of).collect(),
     })
+}
+
+/// Returns what changed outside `tasks/` since a task was created. Fails with a sentence.
+pub(crate) fn task_diff(workspace: &Workspace, id: &TaskId) -> Result<WorkDiff, String> {
+    let (view, _) = show(workspace, id).map_err(|error| error.to_string())?;
+    work_diff(workspace.paths.root(), &view.path)
 }
 
 fn opening_pages(
@@ -124,6 +161,14 @@ fn opening_pages(
     let page = |opening: Opening| {
         let (file, context, _) = task_brief(workspace, &opening.ticket)?;
         let own = |preview: &&OutcomePreview| preview.branch == opening.ticket.branch;
+        let outcomes: Vec<Outcome> =
+            previews.iter().filter(own).map(|preview| preview.outcome.clone()).collect();
+        let rejected = rejecting(&outcomes);
+        // Who works at a gate, and judges nothing, has to say what was done.
+        let is_judged = |outcome: &Outcome| {
+            rejected.is_some() || *outcome != Outcome::Complete || opening.people_only
+        };
+        let approved = approving(&outcomes).filter(|outcome| is_judged(outcome));
         let choice = |preview: &OutcomePreview| {
             let outcome = &preview.outcome;
             let form = context.outputs.iter().find(|form| form.outcome == *outcome);
@@ -136,6 +181,8 @@ fn opening_pages(
                     OutcomeEffect::Stays | OutcomeEffect::Votes(_) => None,
                 },
                 needs_blockers: outcome.needs_blockers(),
+                rejects: rejected == Some(outcome),
+                approves: approved == Some(outcome),
                 outputs: form
                     .into_iter()
                     .flat_map(|form| &form.fields)
@@ -165,6 +212,21 @@ impl OutputField {
             form: field.form.clone(),
             description: field.description.clone(),
             default: field.default.clone(),
+            input: field.input.clone(),
+        }
+    }
+
+    /// Returns the value that a typed text stands for. A text that does not fit stays a text, for the rules to say so.
+    pub(crate) fn value(&self, text: &str) -> Value {
+        match &self.input {
+            FieldInput::Text => text.into(),
+            FieldInput::Choice(values) => {
+                let known = values
+                    .iter()
+                    .find(|own| own.as_str() == Some(text) || own.to_string().eq(text));
+                known.cloned().unwrap_or_else(|| text.into())
+            }
+            _ => json::typed(text).unwrap_or_else(|_| text.into()),
         }
     }
 }

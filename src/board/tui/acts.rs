@@ -44,7 +44,7 @@ pub(super) fn begin(
             };
             let choice = opening.choices.iter().find(|own| own.outcome == outcome.as_str());
             if let Some(choice) = choice.filter(|_| is_wanted) {
-                forms.push(form(loaded, opening, choice, &outcomes, outcome, you));
+                forms.push(form(loaded, opening, choice, outcome, you));
             }
         }
     }
@@ -85,7 +85,6 @@ fn form(
     loaded: &LoadedPage,
     opening: &OpeningPage,
     choice: &OutcomeChoice,
-    outcomes: &[Outcome],
     outcome: &Outcome,
     you: &AgentId,
 ) -> TuiForm {
@@ -98,18 +97,13 @@ fn form(
     // A person may judge in several branches.
     let branch = opening.ticket.branch.as_ref().map(|branch| format!("{branch}: "));
     form.lead.push(format!("{}{}", branch.unwrap_or_default(), choice_text(choice)));
-    let rejects = rejecting(outcomes) == Some(outcome);
-    let approves = approving(outcomes) == Some(outcome);
-    if choice.needs_blockers || rejects {
-        let label = if rejects { "to fix" } else { "waits for" };
+    if choice.needs_blockers || choice.rejects {
+        let label = if choice.rejects { "to fix" } else { "waits for" };
         form.add_field(FieldKind::Blocker, label.to_owned(), "");
         // What has to be fixed comes first: its first point is the usual summary.
         form.fields.rotate_left(1);
         "summary; without one, the first point".clone_into(&mut form.fields[1].label);
-    } else if approves
-        && (rejecting(outcomes).is_some() || *outcome != Outcome::Complete || you.is_human())
-    {
-        // Who works at a gate, and judges nothing, has to say what was done.
+    } else if choice.approves {
         form.usual = Some("Approved".to_owned());
         "summary; without one, Approved".clone_into(&mut form.fields[0].label);
     }
@@ -119,8 +113,7 @@ fn form(
         let (name, kind) = (one_line(&field.name), one_line(&field.form));
         let label = format!("{name} ({kind}{need}{})", what.unwrap_or_default());
         let usual = field.default.as_ref().map(ToString::to_string).unwrap_or_default();
-        let is_text = field.form.starts_with("a text");
-        form.add_field(FieldKind::Output { name: field.name.clone(), is_text }, label, &usual);
+        form.add_field(FieldKind::Output(Box::new(field.clone())), label, &usual);
     }
     form
 }

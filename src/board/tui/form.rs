@@ -2,9 +2,9 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::board::model::act::{BoardAct, CompletionForm};
+use crate::board::model::act::{BoardAct, CompletionForm, TicketAct};
+use crate::board::model::page::OutputField;
 use crate::domain::{CompletionId, Map, Outcome, Ticket};
-use crate::files::json;
 
 /// A text with a cursor.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -79,11 +79,8 @@ pub(super) enum FieldKind {
     /// A summary, a reason, a title: the one text of the form.
     Main,
     Blocker,
-    /// A value that the gate hands on. Where the gate wants a text, `1.2` is one.
-    Output {
-        name: String,
-        is_text: bool,
-    },
+    /// A value that the gate hands on.
+    Output(Box<OutputField>),
 }
 
 /// A line of a form.
@@ -204,11 +201,13 @@ impl TuiForm {
         let text = self.main();
         Some(match &self.purpose {
             FormPurpose::Complete { .. } => BoardAct::Complete(Box::new(self.completion()?)),
-            FormPurpose::Unblock(ticket) => BoardAct::Unblock {
-                ticket: ticket.clone(),
-                reason: (!text.is_empty()).then_some(text),
-            },
-            FormPurpose::Comment(ticket) => BoardAct::Comment { ticket: ticket.clone(), text },
+            FormPurpose::Unblock(ticket) => {
+                let reason = (!text.is_empty()).then_some(text);
+                BoardAct::On(ticket.clone(), TicketAct::Unblock { reason })
+            }
+            FormPurpose::Comment(ticket) => {
+                BoardAct::On(ticket.clone(), TicketAct::Comment { text })
+            }
             FormPurpose::New => return None,
         })
     }
@@ -223,19 +222,18 @@ impl TuiForm {
         let mut outputs = Map::new();
         for field in &self.fields {
             let text = field.edit.text.trim();
-            if let FieldKind::Output { name, is_text } = &field.kind
+            if let FieldKind::Output(output) = &field.kind
                 && !text.is_empty()
             {
-                let parsed = json::typed(text).ok().filter(|value| !is_text || value.is_string());
-                let value = parsed.unwrap_or_else(|| text.into());
-                outputs.insert(name.clone(), value);
+                outputs.insert(output.name.clone(), output.value(text));
             }
         }
         let usual = || self.usual.clone().or_else(|| blockers.first().cloned());
         let summary = Some(self.main()).filter(|text| !text.is_empty()).or_else(usual);
         let (ticket, outcome, id) = (ticket.clone(), outcome.clone(), id.clone());
         let summary = summary.unwrap_or_default();
-        Some(CompletionForm { ticket, outcome, summary, blockers, outputs, id })
+        let signature = None;
+        Some(CompletionForm { ticket, outcome, summary, blockers, outputs, id, signature })
     }
 
     /// Returns the command that says the same at the terminal, where a passphrase can be asked for.

@@ -22,7 +22,8 @@ use crate::board::model::feed::BoardNews;
 use crate::board::model::page::{
     OpeningPage, OutcomeChoice, OutputField, TaskDetails, TimelineEntry,
 };
-use crate::domain::{Map, Outcome, Priority, Timestamp};
+use crate::domain::{Map, Outcome, Priority, Status, Timestamp};
+use crate::rules::outputs::FieldInput;
 use crate::tasks::view::work_diff::WorkDiff;
 
 fn time(text: &str) -> Timestamp {
@@ -112,6 +113,8 @@ fn page(id: &str) -> LoadedPage {
         meaning: format!("you say {outcome}"),
         to: to.map(str::to_owned),
         needs_blockers: matches!(outcome, "needs_review" | "blocked"),
+        rejects: outcome == "needs_review",
+        approves: outcome == "complete",
         outputs: Vec::new(),
     };
     let version = OutputField {
@@ -120,6 +123,7 @@ fn page(id: &str) -> LoadedPage {
         form: "a text".to_owned(),
         description: Some("what is released".to_owned()),
         default: None,
+        input: FieldInput::Text,
     };
     let approved = OutcomeChoice { outputs: vec![version], ..choice("complete", Some("release")) };
     let opening = OpeningPage {
@@ -149,6 +153,13 @@ fn page(id: &str) -> LoadedPage {
         id: id.parse().unwrap(),
         title: "Payments".to_owned(),
         path: format!("tasks/{id}.md"),
+        ticket: format!("{id}@1").parse().unwrap(),
+        workflow: "feature".parse().unwrap(),
+        status: Status::Ready,
+        held: false,
+        agents: Vec::new(),
+        gate: Some("review".parse().unwrap()),
+        gates: Vec::new(),
         frozen: None,
         frontmatter: Map::new(),
         body: "# Why\n\nBecause shops take money, and a sentence that is longer than the pane has to be wrapped at a blank somewhere.\n- [ ] one\n- [x] two\n".to_owned(),

@@ -7,7 +7,7 @@ use super::form::{FormPurpose, FormStep, TextEdit, TuiForm};
 use super::key_table::{KeyCommand, KeyContext, command, help};
 use super::state::{Effects, Overlay, TuiEffect, TuiEvent, TuiState};
 use super::worker::WorkRequest;
-use crate::board::model::act::BoardAct;
+use crate::board::model::act::{BoardAct, TicketAct};
 use crate::board::model::filter::CardFilter;
 use crate::domain::TaskId;
 
@@ -382,7 +382,7 @@ impl TuiState {
             }
             KeyCommand::Claim => {
                 self.is_busy = true;
-                let act = BoardAct::Claim(ticket);
+                let act = BoardAct::On(ticket, TicketAct::Claim);
                 return self.ask(WorkRequest::Act(Box::new(act)));
             }
             _ => {

@@ -6,15 +6,14 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
 use crate::board::model::act::{BoardAct, perform};
-use crate::board::model::page::{TaskDetails, task_page};
+use crate::board::model::page::{TaskDetails, task_diff, task_page};
 use crate::domain::{AgentId, CompletionId, TaskId, WorkflowName};
 use crate::git::PromptPlace;
 use crate::project::error::{ProjectError, reason_of};
 use crate::project::workspace::{Workspace, WorkspaceOpener};
 use crate::storage::random::ulid;
 use crate::tasks::complete::Signing;
-use crate::tasks::view::task_view::show;
-use crate::tasks::view::work_diff::{WorkDiff, work_diff};
+use crate::tasks::view::work_diff::WorkDiff;
 
 /// Draws a workflow as text.
 pub(crate) type GraphText = fn(&Workspace, &WorkflowName) -> Result<String, ProjectError>;
@@ -132,8 +131,7 @@ fn page(opener: &WorkspaceOpener, id: &TaskId) -> Result<LoadedPage, ProjectErro
 
 fn diff(opener: &WorkspaceOpener, id: &TaskId) -> Result<WorkDiff, String> {
     let workspace = opener.open().map_err(|error| error.to_string())?;
-    let (view, _) = show(&workspace, id).map_err(|error| error.to_string())?;
-    work_diff(workspace.paths.root(), &view.path)
+    task_diff(&workspace, id)
 }
 
 fn act_as(
@@ -145,5 +143,5 @@ fn act_as(
     let workspace = opener.open()?;
     // The terminal shows the board: who asks for a passphrase needs a window of its own.
     let signing = Signing { key_file: None, asking: PromptPlace::Window };
-    perform(&workspace, act, you, signing)
+    Ok(perform(&workspace, act, you, signing)?.sentence)
 }

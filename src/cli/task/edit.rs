@@ -154,6 +154,7 @@ pub(crate) fn run_edit(session: &Session, args: &EditArgs) -> CliResult {
         title: args.title.clone(),
         description: args.description.clone(),
         body: args.body.as_deref().map(text_input::given).transpose()?,
+        body_was: None,
         priority: args.plan.priority.map(|own| own.to_string()),
         due: args.plan.due,
         milestone: args.plan.milestone.clone(),

@@ -1,5 +1,6 @@
 //! A shape as a list of fields that an agent can fill in without knowing JSON Schema.
 
+use serde::Serialize;
 use serde_json::{Number, Value};
 
 use crate::domain::Map;
@@ -19,6 +20,32 @@ pub struct Field {
     pub description: Option<String>,
     /// What it is taken for when it is absent.
     pub default: Option<Value>,
+    pub input: FieldInput,
+}
+
+/// How a person gives a value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FieldInput {
+    Text,
+    Number,
+    Bool,
+    /// One of these.
+    Choice(Vec<Value>),
+    /// As JSON.
+    Json,
+}
+
+impl FieldInput {
+    fn of(shape: &Shape) -> Self {
+        match (shape.values.as_slice(), shape.kinds.as_slice()) {
+            (values, _) if !values.is_empty() => Self::Choice(values.to_vec()),
+            (_, [ShapeKind::Text(_)]) => Self::Text,
+            (_, [ShapeKind::Number(_) | ShapeKind::Integer(_)]) => Self::Number,
+            (_, [ShapeKind::Bool]) => Self::Bool,
+            _ => Self::Json,
+        }
+    }
 }
 
 /// Returns the fields of an object's shape, the fields of inner objects behind the field that they are in.
@@ -39,6 +66,7 @@ fn collect(shape: &Shape, prefix: &str, list: &mut Vec<Field>) {
             form: in_words(shape),
             description: about.description.clone().or_else(|| about.title.clone()),
             default: about.default.clone(),
+            input: FieldInput::of(shape),
         });
         inside(shape, &name_here, list);
     }

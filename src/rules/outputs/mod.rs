@@ -8,6 +8,6 @@ pub(crate) mod judge;
 #[cfg(test)]
 mod tests;
 
-pub use describe::{Field, example, fields, from_text};
+pub use describe::{Field, FieldInput, example, fields, from_text};
 pub use judge::{Problem, judge};
 pub(crate) use judge::{judge_value, settle_at, shape_of};

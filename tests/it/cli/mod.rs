@@ -11,3 +11,4 @@ mod shell_completion;
 mod task_ids;
 mod usage;
 mod verbs;
+mod web;

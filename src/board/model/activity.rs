@@ -1,0 +1,48 @@
+//! What happened lately in a project: the visits that ended last.
+
+use serde::Serialize;
+
+use crate::domain::{TaskId, Timestamp};
+use crate::observability::stats::numbers::end;
+use crate::tasks::headers::listing::Listing;
+use crate::tasks::headers::summary::{EndedVisit, TaskSummary};
+
+/// A visit that has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ActivityEntry {
+    pub at: Timestamp,
+    pub task: TaskId,
+    pub title: String,
+    pub station: String,
+    pub outcome: String,
+    pub to: Option<String>,
+    pub agent: Option<String>,
+    pub seconds: u64,
+}
+
+/// Returns the visits that ended last, the latest first, at most that many.
+pub(crate) fn latest(listing: &Listing, most: usize) -> Vec<ActivityEntry> {
+    let tasks = listing.tasks.iter().map(|(task, _)| task);
+    let mut ended: Vec<_> = tasks
+        .flat_map(|task| task.visits.iter().enumerate().map(move |(at, visit)| (task, at, visit)))
+        .collect();
+    ended.sort_by_key(|(task, at, visit)| (std::cmp::Reverse((end(visit), *at)), &task.id));
+    ended.truncate(most);
+    ended.into_iter().filter_map(|(task, _, visit)| ActivityEntry::of(task, visit)).collect()
+}
+
+impl ActivityEntry {
+    fn of(task: &TaskSummary, visit: &EndedVisit) -> Option<Self> {
+        Some(Self {
+            at: Timestamp::from_second(end(visit)).ok()?,
+            task: task.id.clone(),
+            title: task.title.clone(),
+            station: visit.gate.clone(),
+            outcome: visit.ended.clone(),
+            to: visit.to.clone(),
+            agent: visit.agent.clone(),
+            seconds: visit.seconds,
+        })
+    }
+}

@@ -1,0 +1,297 @@
+//! What the server answers: reads what a page shows, makes the page, and does what a form asks for.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use maud::Markup;
+use serde_json::json;
+
+use super::board_page::{self, BoardQuery};
+use super::forms::Posted;
+use super::layout::{Frame, Links, NavPage, Notice};
+use super::request::{Asked, Fault, PageAnswer, once_said, page_answer, see_and_say};
+use super::{project_pages, task_page};
+use crate::board::model::act::{BoardAct, Done, perform};
+use crate::board::model::activity::latest;
+use crate::board::model::columns::BoardView;
+use crate::board::model::page::{TaskDetails, task_diff, task_page as read_task};
+use crate::domain::{AgentId, CompletionId, GateId, PublicKey, TaskId};
+use crate::git::PromptPlace;
+use crate::health::context::{CheckContext, View};
+use crate::health::overview::{overview, status_lists};
+use crate::history::verify::history::{Range, RangeStart, verify};
+use crate::project::error::ProjectError;
+use crate::project::rule_lookup::find_workflow;
+use crate::project::workspace::Workspace;
+use crate::storage::lock::is_watched;
+use crate::storage::random::ulid;
+use crate::tasks::complete::{Signing, what_to_sign};
+use crate::tasks::headers::listing::{ListScope, read_all};
+
+/// How much the page of what happened shows.
+const LATEST: usize = 100;
+
+impl From<ProjectError> for Fault {
+    fn from(error: ProjectError) -> Self {
+        let status = match &error {
+            ProjectError::Unknown { .. } => StatusCode::NOT_FOUND,
+            _ => StatusCode::CONFLICT,
+        };
+        Self { status, problem: error.problem(), fix: error.fix() }
+    }
+}
+
+impl Asked {
+    fn workspace(&self) -> Result<Workspace, Fault> {
+        Ok(self.project().opener.open()?)
+    }
+
+    fn you(&self) -> Result<AgentId, Fault> {
+        let you = self.project().agent(&self.visitor);
+        you.cloned().map_err(|why| Fault {
+            status: StatusCode::FORBIDDEN,
+            problem: format!("you only look: {why}"),
+            fix: None,
+        })
+    }
+
+    /// Returns the board, and what surrounds each page.
+    fn frame(&self, page: Option<NavPage>) -> Result<(Arc<BoardView>, Frame), Fault> {
+        let state = self.project().state();
+        let trouble = state.trouble.map(|text| Notice { text, fix: None, is_refusal: true });
+        let said = self.said.clone();
+        let said = said.map(|text| Notice { text, fix: None, is_refusal: false });
+        let board = state.board.ok_or_else(|| Fault {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            problem: trouble
+                .as_ref()
+                .map_or("the board is being read".to_owned(), |own| own.text.clone()),
+            fix: Some("load the page again".to_owned()),
+        })?;
+        let project = self.project();
+        let frame = Frame {
+            links: Links::at_server(&project.slug),
+            slug: project.slug.clone(),
+            project: board.project.clone().unwrap_or_else(|| project.slug.clone()),
+            projects: self.site.projects.iter().map(|own| own.slug.clone()).collect(),
+            page,
+            you: Some(project.agent(&self.visitor).cloned().map_err(str::to_owned)),
+            form_token: self.visitor.form_token.clone(),
+            version: state.version,
+            at: (self.site.clock)(),
+            waiting: board.waiting_for_you.len(),
+            signs: false,
+            notice: trouble.or(said),
+        };
+        Ok((board, frame))
+    }
+
+    fn answer(&self, frame: &Frame, title: &str, content: &Markup) -> Response {
+        let response = page_answer(&frame.page(title, content));
+        if self.said.is_some() { once_said(response) } else { response }
+    }
+}
+
+pub(super) fn board(asked: &Asked) -> PageAnswer {
+    let (board, frame) = asked.frame(Some(NavPage::Board))?;
+    let text = asked.query.get("q").map(|text| text.trim().to_owned()).unwrap_or_default();
+    let query = BoardQuery { text, whole: asked.query.get("whole").cloned() };
+    Ok(asked.answer(&frame, "Board", &board_page::board(&frame, &board, &query)))
+}
+
+/// Answers with a page of the whole project.
+pub(super) fn page(asked: &Asked, page: NavPage) -> PageAnswer {
+    let (board, frame) = asked.frame(Some(page))?;
+    let content = match page {
+        NavPage::Board => return self::board(asked),
+        NavPage::Waiting => board_page::waiting(&frame, &board),
+        other => project_page(&asked.workspace()?, &frame, other)?,
+    };
+    Ok(asked.answer(&frame, page.title(), &content))
+}
+
+/// Returns a page that is read from the project.
+fn project_page(
+    workspace: &Workspace,
+    frame: &Frame,
+    page: NavPage,
+) -> Result<Markup, ProjectError> {
+    Ok(match page {
+        NavPage::Status => {
+            let watched = is_watched(&workspace.paths);
+            let context = CheckContext::of(workspace, View::Status, watched)?;
+            let you = frame.you.as_ref().and_then(|you| you.as_ref().ok());
+            project_pages::status(frame, &overview(&context)?, &status_lists(&context, you))
+        }
+        NavPage::Verify => {
+            let range = Range { from: RangeStart::Beginning, until: "HEAD".to_owned() };
+            project_pages::verification(&verify(workspace, &range, None)?)
+        }
+        _ => {
+            let listing = read_all(workspace, &workspace.rules()?, ListScope::Recent);
+            project_pages::activity(frame, &latest(&listing, LATEST))
+        }
+    })
+}
+
+pub(super) fn workflow(asked: &Asked) -> PageAnswer {
+    let (board, frame) = asked.frame(None)?;
+    let (workspace, name) = (asked.workspace()?, asked.named("workflow")?);
+    let in_force = workspace.rules()?;
+    let workflow = find_workflow(&in_force.rules, &name)?;
+    let counts = |gate: &GateId| {
+        let here = board.cards().filter(|card| card.workflow == name);
+        here.filter(|card| card.gate.as_ref() == Some(gate)).count()
+    };
+    let graph = Markup::default();
+    let content = project_pages::workflow(workflow, &graph, &counts);
+    Ok(asked.answer(&frame, name.as_str(), &content))
+}
+
+pub(super) fn task(asked: &Asked) -> PageAnswer {
+    let page = read_task(&asked.workspace()?, &asked.named("task")?)?;
+    show_task(asked, &page, None, None)
+}
+
+fn show_task(
+    asked: &Asked,
+    page: &TaskDetails,
+    kept: Option<&Posted>,
+    refusal: Option<Notice>,
+) -> PageAnswer {
+    let (_, mut frame) = asked.frame(None)?;
+    frame.notice = refusal.or(frame.notice);
+    let graph = Markup::default();
+    let id = fresh_id(asked)?;
+    let org = asked.workspace()?.rules()?.rules.org.clone();
+    let has_passkey = |you: &AgentId| {
+        org.signing_keys(you).iter().any(|key| key.passkey_of(&asked.host()).is_some())
+    };
+    frame.signs = frame.you.iter().flatten().any(has_passkey);
+    let content = task_page::task(&frame, page, Some(&id), kept, &graph);
+    Ok(asked.answer(&frame, &page.title, &content))
+}
+
+/// Returns the id of a completion that may come from the page.
+fn fresh_id(asked: &Asked) -> Result<CompletionId, Fault> {
+    Ok(ulid((asked.site.clock)()).map_err(ProjectError::from)?)
+}
+
+/// Answers with what a passkey has to sign for a completion, and with the passkeys that may. Without any, the completion is sent as it is.
+pub(super) fn to_sign(asked: &Asked, posted: &Posted) -> PageAnswer {
+    let workspace = asked.workspace()?;
+    let page = read_task(&workspace, &asked.named("task")?)?;
+    let BoardAct::Complete(form) = posted.act(Some(&page)).map_err(|why| Fault::conflict(&why))?
+    else {
+        return Err(Fault::conflict("only a completion is signed"));
+    };
+    let wanted = what_to_sign(&workspace, &form.by(&asked.you()?))?;
+    let host = asked.host();
+    let key = |key: &PublicKey| {
+        let credential = key.passkey_of(&host)?;
+        Some(json!({"credential": credential, "key": key.to_string()}))
+    };
+    let keys: Vec<_> = wanted.keys.iter().filter_map(key).collect();
+    let ticket = wanted.ticket.to_string();
+    Ok(Json(json!({"text": wanted.text, "ticket": ticket, "host": host, "keys": keys}))
+        .into_response())
+}
+
+/// Answers with the page where a passkey is made.
+pub(super) fn passkey(asked: &Asked) -> PageAnswer {
+    let (_, frame) = asked.frame(None)?;
+    let org = asked.workspace()?.rules()?.rules.org.clone();
+    let keys = frame.you.iter().flatten().flat_map(|you| org.signing_keys(you));
+    let host = asked.host();
+    let known = keys.filter(|key| key.passkey_of(&host).is_some()).map(PublicKey::fingerprint);
+    let content = task_page::passkey(&frame, &host, &known.collect::<Vec<_>>());
+    Ok(asked.answer(&frame, "Passkey", &content))
+}
+
+pub(super) fn edit(asked: &Asked) -> PageAnswer {
+    show_edit(asked, None, None)
+}
+
+fn show_edit(asked: &Asked, kept: Option<&Posted>, refusal: Option<Notice>) -> PageAnswer {
+    let page = read_task(&asked.workspace()?, &asked.named("task")?)?;
+    let (_, mut frame) = asked.frame(None)?;
+    frame.notice = refusal.or(frame.notice);
+    let content = task_page::edit(&frame, &page, kept);
+    Ok(asked.answer(&frame, &format!("Edit {}", page.id), &content))
+}
+
+pub(super) fn new(asked: &Asked) -> PageAnswer {
+    show_new(asked, None, None)
+}
+
+fn show_new(asked: &Asked, kept: Option<&Posted>, refusal: Option<Notice>) -> PageAnswer {
+    let (_, mut frame) = asked.frame(None)?;
+    frame.notice = refusal.or(frame.notice);
+    let in_force = asked.workspace()?.rules()?;
+    let workflows = in_force.rules.project.workflows.iter().map(|own| own.name.to_string());
+    let content = task_page::new(&frame, &workflows.collect::<Vec<_>>(), kept);
+    Ok(asked.answer(&frame, "New task", &content))
+}
+
+pub(super) fn diff(asked: &Asked) -> PageAnswer {
+    let workspace = asked.workspace()?;
+    let page = read_task(&workspace, &asked.named("task")?)?;
+    let diff = task_diff(&workspace, &page.id);
+    let (_, frame) = asked.frame(None)?;
+    let content = task_page::diff(&frame, &page, &diff);
+    Ok(asked.answer(&frame, &format!("Work on {}", page.id), &content))
+}
+
+/// Does what a form of a task asks for, and shows the task as it is then.
+pub(super) fn act(asked: &Asked, posted: &Posted) -> PageAnswer {
+    let id: TaskId = asked.named("task")?;
+    let page = read_task(&asked.workspace()?, &id)?;
+    match carry_out(asked, posted.act(Some(&page))) {
+        Ok(done) => {
+            Ok(see_and_say(&Links::at_server(&asked.project().slug).task(&id), &done.sentence))
+        }
+        Err(refusal) => {
+            // The task as it is now: it may have moved meanwhile.
+            let page = read_task(&asked.workspace()?, &id)?;
+            refused(show_task(asked, &page, Some(posted), Some(refusal)))
+        }
+    }
+}
+
+pub(super) fn save(asked: &Asked, posted: &Posted) -> PageAnswer {
+    let id: TaskId = asked.named("task")?;
+    let page = read_task(&asked.workspace()?, &id)?;
+    match carry_out(asked, posted.act(Some(&page))) {
+        Ok(done) => {
+            Ok(see_and_say(&Links::at_server(&asked.project().slug).task(&id), &done.sentence))
+        }
+        Err(refusal) => refused(show_edit(asked, Some(posted), Some(refusal))),
+    }
+}
+
+pub(super) fn create(asked: &Asked, posted: &Posted) -> PageAnswer {
+    match carry_out(asked, posted.act(None)) {
+        Ok(done) => {
+            let place = Links::at_server(&asked.project().slug).task(&done.task);
+            Ok(see_and_say(&place, &done.sentence))
+        }
+        Err(refusal) => refused(show_new(asked, Some(posted), Some(refusal))),
+    }
+}
+
+/// Does it. Returns the refusal as it is shown.
+fn carry_out(asked: &Asked, act: Result<BoardAct, String>) -> Result<Done, Notice> {
+    let notice = |text: String, fix: Option<String>| Notice { text, fix, is_refusal: true };
+    let act = act.map_err(|fault| notice(fault, None))?;
+    let you = asked.you().map_err(|fault| notice(fault.problem, fault.fix))?;
+    // Whoever is at the browser is not at the terminal of the server.
+    let signing = Signing { key_file: None, asking: PromptPlace::Window };
+    let workspace = asked.workspace().map_err(|fault| notice(fault.problem, fault.fix))?;
+    perform(&workspace, &act, &you, signing).map_err(|error| notice(error.problem(), error.fix()))
+}
+
+fn refused(answer: PageAnswer) -> PageAnswer {
+    Ok((StatusCode::CONFLICT, answer?).into_response())
+}

@@ -1,0 +1,239 @@
+//! What all pages have in common: where they are, their head, and how times and people are written.
+
+use std::time::Duration;
+
+use maud::{DOCTYPE, Markup, html};
+
+use crate::domain::{AgentId, TaskId, Timestamp, WorkflowName, age};
+
+/// Where the pages of a project are: at a server, or as files that link to each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Links {
+    root: String,
+    is_live: bool,
+}
+
+impl Links {
+    /// Returns the links of a project at a server.
+    pub(super) fn at_server(slug: &str) -> Self {
+        Self { root: format!("/{slug}"), is_live: true }
+    }
+
+    fn file(&self, path: &str) -> String {
+        let ending = if self.is_live { "" } else { ".html" };
+        format!("{}/{path}{ending}", self.root)
+    }
+
+    pub(super) fn board(&self) -> String {
+        if self.is_live { format!("{}/", self.root) } else { self.file("index") }
+    }
+
+    /// Returns where a page of the whole project is.
+    pub(super) fn page(&self, page: NavPage) -> String {
+        match page {
+            NavPage::Board => self.board(),
+            other => self.file(other.path()),
+        }
+    }
+
+    pub(super) fn task(&self, id: &TaskId) -> String {
+        self.file(&format!("tasks/{id}"))
+    }
+
+    pub(super) fn workflow(&self, name: &WorkflowName) -> String {
+        self.file(&format!("workflows/{name}"))
+    }
+
+    fn asset(&self, name: &str) -> String {
+        let root = if self.is_live { "" } else { &self.root };
+        format!("{root}/assets/{name}")
+    }
+}
+
+/// The pages of a project that each page leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NavPage {
+    Board,
+    Waiting,
+    Activity,
+    Statistics,
+    Status,
+    Verify,
+}
+
+impl NavPage {
+    pub(super) const ALL: [Self; 6] =
+        [Self::Board, Self::Waiting, Self::Activity, Self::Statistics, Self::Status, Self::Verify];
+
+    pub(super) const fn path(self) -> &'static str {
+        match self {
+            Self::Board => "",
+            Self::Waiting => "waiting",
+            Self::Activity => "activity",
+            Self::Statistics => "statistics",
+            Self::Status => "status",
+            Self::Verify => "verify",
+        }
+    }
+
+    pub(super) const fn title(self) -> &'static str {
+        match self {
+            Self::Board => "Board",
+            Self::Waiting => "Waiting for you",
+            Self::Activity => "Activity",
+            Self::Statistics => "Statistics",
+            Self::Status => "Attention",
+            Self::Verify => "Verify",
+        }
+    }
+}
+
+/// What surrounds the content of a page.
+#[derive(Debug, Clone)]
+pub(super) struct Frame {
+    pub links: Links,
+    pub slug: String,
+    /// The project's name.
+    pub project: String,
+    /// The names and parts of the URL of the server's projects.
+    pub projects: Vec<String>,
+    pub page: Option<NavPage>,
+    /// Who acts here, or why nobody does; nothing in pages without a server.
+    pub you: Option<Result<AgentId, String>>,
+    /// What its forms have to carry.
+    pub form_token: String,
+    /// The state that the page shows.
+    pub version: String,
+    /// The time that ages count to.
+    pub at: Timestamp,
+    pub waiting: usize,
+    /// Whether a passkey signs what is said here.
+    pub signs: bool,
+    /// What just happened, and whether it is a refusal.
+    pub notice: Option<Notice>,
+}
+
+/// A sentence at the head of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Notice {
+    pub text: String,
+    /// What to do about it, where it is a refusal.
+    pub fix: Option<String>,
+    pub is_refusal: bool,
+}
+
+impl Frame {
+    /// Returns whether something may be done at this page.
+    pub(super) fn acts(&self) -> bool {
+        matches!(self.you, Some(Ok(_)))
+    }
+
+    /// Returns a whole page.
+    pub(super) fn page(&self, title: &str, content: &Markup) -> Markup {
+        html! {
+            (DOCTYPE)
+            html lang="en" data-project=(self.slug) data-version=(self.version) {
+                (self.head(title))
+                body {
+                    a.skip href="#content" { "To the content" }
+                    (self.top())
+                    main #content tabindex="-1" {
+                        (self.notices())
+                        (content)
+                    }
+                    footer { p {
+                        "aof " (env!("CARGO_PKG_VERSION")) " · "
+                        @match &self.you {
+                            Some(Ok(you)) => {
+                                "you act as " b { (you) } " · "
+                                a href=(format!("{}passkey", self.links.board())) { "passkey" }
+                            },
+                            Some(Err(why)) => { "read-only: " (why) },
+                            None => { "as of " (moment(self.at)) },
+                        }
+                    } }
+                }
+            }
+        }
+    }
+
+    fn head(&self, title: &str) -> Markup {
+        html! {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) " · " (self.project) }
+                link rel="icon" type="image/svg+xml" href=(self.links.asset("icon.svg"));
+                link rel="stylesheet" href=(self.links.asset("board.css"));
+                script src=(self.links.asset("board.js")) defer {}
+            }
+        }
+    }
+
+    fn top(&self) -> Markup {
+        html! {
+            header.top {
+                @if self.projects.len() > 1 {
+                    nav.projects aria-label="Projects" { ul {
+                        @for slug in &self.projects {
+                            li { a href=(Links::at_server(slug).board()) aria-current=[(*slug == self.slug).then_some("true")] { (slug) } }
+                        }
+                    } }
+                } @else {
+                    a.project href=(self.links.board()) { (self.project) }
+                }
+                nav.pages aria-label="Pages" { ul {
+                    @for page in NavPage::ALL {
+                        @if self.you.is_some() || !matches!(page, NavPage::Waiting) {
+                            li { a href=(self.links.page(page)) aria-current=[(Some(page) == self.page).then_some("page")] {
+                                (page.title())
+                                @if page == NavPage::Waiting { " " span.count data-waiting { (self.waiting) } }
+                            } }
+                        }
+                    }
+                } }
+                @if self.acts() { a.button.new href=(format!("{}/new", self.links.root)) { "New task" } }
+            }
+        }
+    }
+
+    fn notices(&self) -> Markup {
+        html! {
+            @if let Some(notice) = &self.notice {
+                div.notice.refusal[notice.is_refusal] role=(if notice.is_refusal { "alert" } else { "status" }) {
+                    p { (notice.text) }
+                    @if let Some(fix) = &notice.fix { p.fix { (fix) } }
+                }
+            }
+        }
+    }
+}
+
+/// Returns a time, with its age before `now` where there is one.
+pub(super) fn since(time: Timestamp, now: Timestamp) -> Markup {
+    let seconds = now.as_second().saturating_sub(time.as_second());
+    let passed = Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
+    html! { time datetime=(moment(time)) title=(moment(time)) { (age(passed)) } }
+}
+
+/// Returns a length of time in words.
+pub(super) fn length(seconds: u64) -> String {
+    age(Duration::from_secs(seconds))
+}
+
+/// Returns a time to the second, as files have it.
+pub(super) fn moment(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// Returns names with commas between them.
+pub(super) fn names<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
+    items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns names and values as a part of a URL.
+pub(super) fn query_string(pairs: &[(&str, &str)]) -> String {
+    let pairs = pairs.iter().filter(|(_, value)| !value.is_empty());
+    form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
+}

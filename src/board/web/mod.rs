@@ -1,0 +1,24 @@
+//! The board in a browser: pages made on the server, over the same view model as the terminal's.
+//!
+//! A page works without script; the script adds live updates, keys and dragging. All that a page may do is a
+//! [`super::model::act::BoardAct`], so that a click is the same operation as a command.
+
+mod access;
+mod answers;
+mod assets;
+mod board_page;
+mod events;
+mod forms;
+mod layout;
+mod markdown;
+mod project_pages;
+mod request;
+mod routes;
+mod server;
+mod site;
+mod task_page;
+
+pub(crate) use access::{Access, ServeFile, fresh_link};
+pub(crate) use routes::router;
+pub(crate) use server::{BoundServer, StopSender, serve};
+pub(crate) use site::{BoardSite, SiteProject};

@@ -1,0 +1,122 @@
+//! Pages of a whole project: what happened lately, what needs attention, a workflow, and whether the history holds.
+
+use maud::{Markup, html};
+
+use super::layout::{Frame, length, moment, names, since};
+use crate::board::model::activity::ActivityEntry;
+use crate::domain::{GateId, Workflow};
+use crate::health::overview::{Overview, StatusEntry, StatusLists};
+use crate::history::verify::history::Verification;
+
+/// Returns what happened lately.
+pub(super) fn activity(frame: &Frame, entries: &[ActivityEntry]) -> Markup {
+    html! {
+        h1 { "Activity" }
+        div #activity data-live {
+            @if entries.is_empty() { p.muted { "No task has left a gate yet." } }
+            ol.timeline {
+                @for entry in entries {
+                    li {
+                        p {
+                            a href=(frame.links.task(&entry.task)) { (entry.title) }
+                        }
+                        p.facts {
+                            (since(entry.at, frame.at)) " · " (entry.station) " " span.outcome { (entry.outcome) }
+                            @if let Some(to) = &entry.to { " → " (to) }
+                            @if let Some(agent) = &entry.agent { " · " (agent) }
+                            " · took " (length(entry.seconds))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns what needs attention.
+pub(super) fn status(frame: &Frame, overview: &Overview<'_>, lists: &StatusLists) -> Markup {
+    let attention = overview.attention.iter().filter(|issue| issue.code != "task_overdue");
+    let attention: Vec<_> = attention.collect();
+    html! {
+        h1 { "Attention" }
+        div #status data-live {
+            p.facts {
+                @for (state, count) in &overview.counts { span { (count) " " (state) } " " }
+                @if let Some(branch) = overview.branch { "· on branch " code { (branch) } }
+            }
+            @if frame.you.is_some() { (entries(frame, "Waiting for you", &lists.waiting_for_you)) }
+            (entries(frame, "Overdue", &lists.overdue))
+            (entries(frame, "Escalated", &lists.escalated))
+            h2 { "To mend" }
+            @if attention.is_empty() { p.muted { "Nothing." } }
+            ul.issues { @for issue in attention {
+                li { p { (issue.problem) } p.fix { (issue.fix) } }
+            } }
+        }
+    }
+}
+
+fn entries(frame: &Frame, title: &str, entries: &[StatusEntry]) -> Markup {
+    html! {
+        h2 { (title) }
+        @if entries.is_empty() { p.muted { "Nothing." } }
+        ul { @for entry in entries {
+            li {
+                a href=(frame.links.task(&entry.ticket.task)) { (entry.title) }
+                " " span.facts {
+                    @if let Some(gate) = &entry.gate { "at " (gate) " " }
+                    "for " (since(entry.since, frame.at))
+                    @if let Some(reason) = &entry.reason { " · " (reason) }
+                }
+            }
+        } }
+    }
+}
+
+/// Returns a workflow with the number of tasks at each gate.
+pub(super) fn workflow(
+    workflow: &Workflow,
+    graph: &Markup,
+    counts: &dyn Fn(&GateId) -> usize,
+) -> Markup {
+    html! {
+        h1 { (workflow.name) }
+        section #graph data-live aria-label="Graph" { (graph) }
+        div #gates.scroll data-live {
+            table {
+                caption { "Gates" }
+                thead { tr { th scope="col" { "Gate" } th scope="col" { "Role" } th scope="col" { "Tasks" } } }
+                tbody { @for gate in &workflow.gates {
+                    tr { th scope="row" { (gate.id) } td { (names(gate.roles())) } td { (counts(&gate.id)) } }
+                } }
+            }
+        }
+    }
+}
+
+/// Returns the judgement of the history.
+pub(super) fn verification(verified: &Verification) -> Markup {
+    let open: Vec<_> = verified.open().collect();
+    html! {
+        h1 { "Verify" }
+        p.notice.refusal[!open.is_empty()] {
+            @if open.is_empty() { "The history holds: " } @else { (open.len()) " findings in " }
+            (verified.commits) " commits with " (verified.changes) " changes of tasks."
+        }
+        @if !verified.ends.is_empty() { p { "The history is shallow: older commits are not here." } }
+        @if !open.is_empty() {
+            div.scroll { table {
+                thead { tr { @for head in ["Commit", "When", "By", "Task", "What"] { th scope="col" { (head) } } } }
+                tbody { @for finding in open {
+                    tr {
+                        td { code { (finding.commit.to_string().get(..10).unwrap_or_default()) } }
+                        td { (moment(finding.authored)) }
+                        td { (finding.author) }
+                        td { @if let Some(task) = &finding.task { (task) } }
+                        td { (finding.rule.sentence()) ": expected " (finding.expected) ", found " (finding.found) }
+                    }
+                } }
+            } }
+        }
+    }
+}

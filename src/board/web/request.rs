@@ -1,0 +1,153 @@
+//! A request for a page of a project, and the kinds of answers: a page, a fault, or the way to another page.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, Path, Query};
+use axum::http::header::{CONTENT_TYPE, COOKIE, HOST, LOCATION, SET_COOKIE};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use maud::{Markup, html};
+
+use super::access::Visitor;
+use super::layout::query_string;
+use super::site::{BoardSite, SiteProject};
+
+/// What a request for a page comes to.
+pub(super) type PageAnswer = Result<Response, Fault>;
+
+/// Why there is no page, and what to do about it.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub status: StatusCode,
+    pub problem: String,
+    pub fix: Option<String>,
+}
+
+impl Fault {
+    pub(super) fn not_found(problem: &str) -> Self {
+        Self { status: StatusCode::NOT_FOUND, problem: problem.to_owned(), fix: None }
+    }
+
+    pub(super) fn conflict(problem: &str) -> Self {
+        Self { status: StatusCode::CONFLICT, problem: problem.to_owned(), fix: None }
+    }
+
+    pub(super) fn new(status: StatusCode, problem: &str, fix: &str) -> Self {
+        Self { status, problem: problem.to_owned(), fix: Some(fix.to_owned()) }
+    }
+}
+
+impl IntoResponse for Fault {
+    fn into_response(self) -> Response {
+        let page = html! {
+            (maud::DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    title { (self.problem) }
+                    link rel="stylesheet" href="/assets/board.css";
+                }
+                body { main.fault {
+                    h1 { (self.status.canonical_reason().unwrap_or("Not possible")) }
+                    p { (self.problem) }
+                    @if let Some(fix) = &self.fix { p.fix { (fix) } }
+                    p { a href="/" { "To the board" } }
+                } }
+            }
+        };
+        (self.status, page_answer(&page)).into_response()
+    }
+}
+
+/// Returns a page as an answer.
+pub(super) fn page_answer(page: &Markup) -> Response {
+    ([(CONTENT_TYPE, "text/html; charset=utf-8")], page.0.clone()).into_response()
+}
+
+/// A request for a page of a project, by somebody who is logged in.
+pub(super) struct Asked {
+    pub site: Arc<BoardSite>,
+    at: usize,
+    pub visitor: Visitor,
+    pub path: HashMap<String, String>,
+    pub query: HashMap<String, String>,
+    /// The name of the server in the URL, as passkeys know it.
+    host: String,
+    /// What the last request did, for the page that follows it.
+    pub said: Option<String>,
+}
+
+impl Asked {
+    pub(super) fn project(&self) -> &SiteProject {
+        &self.site.projects[self.at]
+    }
+
+    /// Returns the name of the server in the URL, without the port.
+    pub(super) fn host(&self) -> String {
+        self.host.clone()
+    }
+
+    /// Returns a part of the path as what it stands for.
+    pub(super) fn named<T: std::str::FromStr>(&self, name: &str) -> Result<T, Fault> {
+        let text = self.path.get(name).map(String::as_str).unwrap_or_default();
+        text.parse().map_err(|_| Fault::not_found("there is no such page"))
+    }
+}
+
+impl FromRequestParts<Arc<BoardSite>> for Asked {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, site: &Arc<BoardSite>) -> Result<Self, Fault> {
+        let unknown = || Fault::not_found("there is no such page");
+        let path = Path::from_request_parts(parts, site).await.map_err(|_| unknown())?;
+        let Path(path): Path<HashMap<String, String>> = path;
+        let query = Query::from_request_parts(parts, site).await.map_err(|_| unknown())?;
+        let Query(query): Query<HashMap<String, String>> = query;
+        let visitor = parts.extensions.get::<Visitor>().cloned().ok_or_else(unknown)?;
+        let slug = path.get("project").map(String::as_str).unwrap_or_default();
+        let at = site.projects.iter().position(|project| project.slug == slug);
+        let said = said(&parts.headers);
+        let host = parts.headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+        let host = host.rsplit_once(':').map_or(host, |(name, _)| name).to_owned();
+        let at = at.ok_or_else(unknown)?;
+        Ok(Self { site: Arc::clone(site), at, visitor, path, query, host, said })
+    }
+}
+
+/// Sends the browser to another page.
+pub(super) fn see(place: &str) -> Response {
+    let place = HeaderValue::from_str(place).unwrap_or(HeaderValue::from_static("/"));
+    (StatusCode::SEE_OTHER, [(LOCATION, place)]).into_response()
+}
+
+pub(super) fn with_cookie(mut response: Response, cookie: &str) -> Response {
+    if let Ok(value) = HeaderValue::from_str(cookie) {
+        response.headers_mut().append(SET_COOKIE, value);
+    }
+    response
+}
+
+const SAID: &str = "aof-said";
+
+/// Sends the browser to a page that tells what was done.
+pub(super) fn see_and_say(place: &str, sentence: &str) -> Response {
+    let text = query_string(&[("", sentence)]);
+    let cookie = format!("{SAID}{text}; Path=/; HttpOnly; SameSite=Strict; Max-Age=30");
+    with_cookie(see(place), &cookie)
+}
+
+/// Has the browser forget what was told.
+pub(super) fn once_said(response: Response) -> Response {
+    with_cookie(response, &format!("{SAID}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0"))
+}
+
+fn said(headers: &HeaderMap) -> Option<String> {
+    let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = cookies.flat_map(|line| line.split("; "));
+    let text = pairs.find_map(|pair| pair.strip_prefix(SAID)?.strip_prefix('='))?;
+    let pairs = form_urlencoded::parse(text.as_bytes()).next();
+    pairs.map(|(text, _)| text.into_owned()).filter(|text| !text.is_empty())
+}

@@ -1,0 +1,235 @@
+//! The addresses of the server, and what stands before all of them: the name it was asked by, who asks, and limits.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use axum::http::{HeaderValue, StatusCode};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Extension, Form, Router};
+use tokio::time::timeout;
+
+use super::answers;
+use super::assets::asset;
+use super::events::change_stream;
+use super::forms::Posted;
+use super::layout::NavPage;
+use super::request::{Asked, Fault, PageAnswer, page_answer, see, with_cookie};
+use super::server::StopSignal;
+use super::site::BoardSite;
+
+/// The most bytes of a request's body.
+const BODY_LIMIT: usize = 1024 * 1024;
+/// How long a request may take, its body included.
+const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// What a page may load and do: only files of this server, no script or style within the page.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+                      form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// Returns all that the server answers.
+pub(crate) fn router(site: Arc<BoardSite>, stop: StopSignal) -> Router {
+    let project = Router::new()
+        .route("/{project}/", get(board))
+        .route("/{project}/new", get(new).post(create))
+        .route("/{project}/preview", post(preview))
+        .route("/{project}/tasks/{task}", get(task).post(act))
+        .route("/{project}/tasks/{task}/edit", get(edit).post(save))
+        .route("/{project}/tasks/{task}/diff", get(diff))
+        .route("/{project}/tasks/{task}/to-sign", post(to_sign))
+        .route("/{project}/passkey", get(passkey))
+        .route("/{project}/workflows/{workflow}", get(workflow))
+        .route("/{project}/{page}", get(page));
+    let pages = Router::new()
+        .route("/", get(first))
+        .route("/events", get(events))
+        .merge(project)
+        .layer(from_fn_with_state(Arc::clone(&site), ask_who));
+    Router::new()
+        .route("/login", get(login))
+        .route("/logout", post(logout))
+        .route("/assets/{name}", get(file))
+        .merge(pages)
+        .fallback(async || Fault::not_found("there is no such page"))
+        .layer(DefaultBodyLimit::max(BODY_LIMIT))
+        .layer(from_fn_with_state(Arc::clone(&site), guard))
+        .layer(Extension(stop))
+        .with_state(site)
+}
+
+/// Turns away what is not for this server or comes from another web site, and says in each answer what a page may do.
+async fn guard(State(site): State<Arc<BoardSite>>, request: Request, next: Next) -> Response {
+    let headers = request.headers();
+    let refused = if !site.access.is_for_us(headers) {
+        let (problem, fix) = ("this server does not have that name", "ask for it as `localhost`");
+        Some(Fault::new(StatusCode::MISDIRECTED_REQUEST, problem, fix))
+    } else if !site.access.is_own_page(request.method(), headers) {
+        let (problem, fix) =
+            ("the request comes from another web site", "use the board's own pages");
+        Some(Fault::new(StatusCode::FORBIDDEN, problem, fix))
+    } else {
+        None
+    };
+    let is_stream = request.uri().path() == "/events";
+    let mut response = match refused {
+        Some(fault) => fault.into_response(),
+        None if is_stream => next.run(request).await,
+        None => timeout(REQUEST_TIMEOUT, next.run(request)).await.unwrap_or_else(|_| {
+            let (problem, fix) = ("the request took too long", "try again");
+            Fault::new(StatusCode::REQUEST_TIMEOUT, problem, fix).into_response()
+        }),
+    };
+    let own: [(HeaderName, &'static str); 5] = [
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (X_FRAME_OPTIONS, "DENY"),
+        // With less, browsers would send forms with the origin `null`.
+        (REFERRER_POLICY, "same-origin"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    ];
+    for (name, value) in own {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response.headers_mut().entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+/// Lets in whoever is logged in.
+async fn ask_who(State(site): State<Arc<BoardSite>>, mut request: Request, next: Next) -> Response {
+    match site.access.visitor(request.headers(), (site.clock)()) {
+        Some(visitor) => {
+            request.extensions_mut().insert(visitor);
+            next.run(request).await
+        }
+        None => Fault::new(
+            StatusCode::UNAUTHORIZED,
+            "you are not logged in here",
+            "open the link that `aof serve` printed; `aof serve --link` prints a fresh one",
+        )
+        .into_response(),
+    }
+}
+
+/// Answers with a function that reads or writes files, on a thread where that holds up nobody.
+async fn run(asked: Asked, answer: fn(&Asked) -> PageAnswer) -> PageAnswer {
+    blocking(move || answer(&asked)).await
+}
+
+async fn blocking(answer: impl FnOnce() -> PageAnswer + Send + 'static) -> PageAnswer {
+    let done = tokio::task::spawn_blocking(answer).await;
+    let (problem, fix) = ("the page cannot be made", "report it as a bug of aof");
+    done.unwrap_or_else(|_| Err(Fault::new(StatusCode::INTERNAL_SERVER_ERROR, problem, fix)))
+}
+
+async fn board(asked: Asked) -> PageAnswer {
+    run(asked, answers::board).await
+}
+
+async fn task(asked: Asked) -> PageAnswer {
+    run(asked, answers::task).await
+}
+
+async fn edit(asked: Asked) -> PageAnswer {
+    run(asked, answers::edit).await
+}
+
+async fn diff(asked: Asked) -> PageAnswer {
+    run(asked, answers::diff).await
+}
+
+async fn new(asked: Asked) -> PageAnswer {
+    run(asked, answers::new).await
+}
+
+async fn passkey(asked: Asked) -> PageAnswer {
+    run(asked, answers::passkey).await
+}
+
+async fn workflow(asked: Asked) -> PageAnswer {
+    run(asked, answers::workflow).await
+}
+
+async fn page(asked: Asked) -> PageAnswer {
+    let name = asked.path.get("page").map(String::as_str).unwrap_or_default();
+    let page = NavPage::ALL.into_iter().find(|page| page.path() == name);
+    let page = page.ok_or_else(|| Fault::not_found("there is no such page"))?;
+    blocking(move || answers::page(&asked, page)).await
+}
+
+/// Reads a form that a page of this server sent.
+fn posted(asked: &Asked, fields: Vec<(String, String)>) -> Result<Posted, Fault> {
+    let posted = Posted(fields);
+    if posted.text("form") != asked.visitor.form_token {
+        let (problem, fix) =
+            ("the form is not one of your pages", "load the page again, and send it once more");
+        return Err(Fault::new(StatusCode::FORBIDDEN, problem, fix));
+    }
+    Ok(posted)
+}
+
+async fn act(asked: Asked, Form(fields): Form<Vec<(String, String)>>) -> PageAnswer {
+    let posted = posted(&asked, fields)?;
+    blocking(move || answers::act(&asked, &posted)).await
+}
+
+async fn to_sign(asked: Asked, Form(fields): Form<Vec<(String, String)>>) -> PageAnswer {
+    let posted = posted(&asked, fields)?;
+    blocking(move || answers::to_sign(&asked, &posted)).await
+}
+
+async fn save(asked: Asked, Form(fields): Form<Vec<(String, String)>>) -> PageAnswer {
+    let posted = posted(&asked, fields)?;
+    blocking(move || answers::save(&asked, &posted)).await
+}
+
+async fn create(asked: Asked, Form(fields): Form<Vec<(String, String)>>) -> PageAnswer {
+    let posted = posted(&asked, fields)?;
+    blocking(move || answers::create(&asked, &posted)).await
+}
+
+async fn preview(asked: Asked, Form(fields): Form<Vec<(String, String)>>) -> PageAnswer {
+    let posted = posted(&asked, fields)?;
+    Ok(page_answer(&super::markdown::markdown(posted.text("body"))))
+}
+
+async fn first(State(site): State<Arc<BoardSite>>) -> PageAnswer {
+    let first = site.projects.first().map(|project| format!("/{}/", project.slug));
+    Ok(see(&first.ok_or_else(|| Fault::not_found("there is no project"))?))
+}
+
+async fn events(
+    State(site): State<Arc<BoardSite>>,
+    Extension(stop): Extension<StopSignal>,
+) -> Response {
+    change_stream(&site, stop).into_response()
+}
+
+async fn login(
+    State(site): State<Arc<BoardSite>>,
+    Query(query): Query<HashMap<String, String>>,
+) -> PageAnswer {
+    let token = query.get("token").map(String::as_str).unwrap_or_default();
+    let Some(cookie) = site.access.use_link(token, (site.clock)()) else {
+        let problem = "this link was used before, or is too old";
+        let fix = "`aof serve --link` prints a fresh one";
+        return Err(Fault::new(StatusCode::UNAUTHORIZED, problem, fix));
+    };
+    Ok(with_cookie(see("/"), &cookie))
+}
+
+async fn logout(State(site): State<Arc<BoardSite>>) -> Response {
+    with_cookie(see("/"), &site.access.no_cookie())
+}
+
+async fn file(Path(name): Path<String>) -> PageAnswer {
+    let file = asset(&name).ok_or_else(|| Fault::not_found("there is no such file"))?;
+    // A newer aof has other files under these names.
+    Ok(([(CONTENT_TYPE, file.kind), (CACHE_CONTROL, "no-cache")], file.bytes).into_response())
+}

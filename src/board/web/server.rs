@@ -1,0 +1,101 @@
+//! The server: takes connections, gives each a time limit, and ends when it is asked to.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::runtime::Builder;
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{sleep, timeout};
+
+/// How long a client may take to send the head of a request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long requests under way may take to end when the server ends.
+const LAST_REQUESTS: Duration = Duration::from_secs(10);
+/// The most connections at once; more wait in the system's queue.
+const MAX_CONNECTIONS: usize = 1024;
+/// How many requests may read or write a project at once.
+const WORKERS: usize = 16;
+/// The pause after a failed accept, as when there are too many open files.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
+
+/// A listening socket; nobody is answered yet.
+#[derive(Debug)]
+pub(crate) struct BoundServer {
+    listener: TcpListener,
+    pub address: SocketAddr,
+}
+
+impl BoundServer {
+    /// Listens at the address. Port 0 stands for any that is free.
+    pub(crate) fn at(address: SocketAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        Ok(Self { address: listener.local_addr()?, listener })
+    }
+}
+
+/// Says when the server, and the streams of its pages, have to end.
+pub(crate) type StopSignal = watch::Receiver<bool>;
+
+/// Has the server end.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StopSender(watch::Sender<bool>);
+
+impl StopSender {
+    pub(crate) fn stop(&self) {
+        self.0.send_replace(true);
+    }
+
+    pub(crate) fn follow(&self) -> StopSignal {
+        self.0.subscribe()
+    }
+}
+
+/// Answers until it is told to stop; then requests under way are finished.
+pub(crate) fn serve(server: BoundServer, router: Router, stop: StopSignal) -> io::Result<()> {
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(WORKERS)
+        .enable_all()
+        .build()?;
+    runtime.block_on(accept(server.listener, router, stop))
+}
+
+async fn accept(listener: TcpListener, router: Router, mut stop: StopSignal) -> io::Result<()> {
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let (graceful, room) = (GracefulShutdown::new(), Arc::new(Semaphore::new(MAX_CONNECTIONS)));
+    loop {
+        let permit = Arc::clone(&room).acquire_owned().await.map_err(io::Error::other)?;
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stop.wait_for(|stop| *stop) => break,
+        };
+        let Ok((stream, _)) = accepted else {
+            sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
+        // Small answers are sent at once. A connection that is gone already fails by itself.
+        let _ = stream.set_nodelay(true);
+        let service = TowerToHyperService::new(router.clone());
+        let connection = hyper::server::conn::http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_TIMEOUT)
+            .serve_connection(TokioIo::new(stream), service);
+        let connection = graceful.watch(connection);
+        tokio::spawn(async move {
+            // A client that goes away or is too slow gets no answer.
+            let _ = connection.await;
+            drop(permit);
+        });
+    }
+    drop(listener);
+    // What does not end in time is cut off: each change is written as a whole or not at all.
+    let _ = timeout(LAST_REQUESTS, graceful.shutdown()).await;
+    Ok(())
+}

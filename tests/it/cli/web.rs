@@ -1,0 +1,419 @@
+//! `aof serve` as a browser and as a stranger meet it, by plain HTTP.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use crate::support::environment::{TestEnvironment, eventually};
+
+/// A server that is ended when the test is, and a browser that is logged in.
+struct Board {
+    child: Child,
+    port: String,
+    cookie: String,
+}
+
+struct Answer {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Answer {
+    fn header(&self, name: &str) -> Option<&str> {
+        let lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        let mut own = lines.filter(|(own, _)| own.eq_ignore_ascii_case(name));
+        own.next().map(|(_, value)| value)
+    }
+
+    /// Returns the value of the first field of that name.
+    fn field(&self, name: &str) -> String {
+        let start = format!("name=\"{name}\" value=\"");
+        let rest =
+            self.body.split_once(&start).unwrap_or_else(|| panic!("{name}: {}", self.body)).1;
+        rest.split('"').next().unwrap().to_owned()
+    }
+}
+
+fn encoded(text: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' => {
+            char::from(byte).to_string()
+        }
+        other => format!("%{other:02X}"),
+    };
+    text.bytes().map(byte).collect()
+}
+
+fn form(fields: &[(&str, &str)]) -> String {
+    let pairs = fields.iter().map(|(name, value)| format!("{}={}", encoded(name), encoded(value)));
+    pairs.collect::<Vec<_>>().join("&")
+}
+
+impl Board {
+    fn start(env: &TestEnvironment, args: &[&str]) -> Self {
+        let mut command = env.aof_command(&[&["--json", "serve", "--port", "0"], args].concat());
+        // Files have the times of the real clock, so the watcher has it too.
+        command.env_remove("AOF_NOW").stdout(Stdio::piped()).stdin(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let serving: Value = serde_json::from_str(&lines.next().unwrap()).unwrap();
+        std::thread::spawn(move || lines.for_each(drop));
+        let port = serving["url"].as_str().unwrap().rsplit(':').next().unwrap().to_owned();
+        let mut board = Self { child, port, cookie: String::new() };
+        let answer = board.get(path_of(serving["link"].as_str().unwrap()));
+        assert_eq!(answer.status, 303, "{}", answer.head);
+        let cookie = answer.header("set-cookie").unwrap().split(';').next().unwrap();
+        cookie.clone_into(&mut board.cookie);
+        eventually("the board is read", || board.get("/project/").status == 200);
+        board
+    }
+
+    /// Sends these bytes, and reads what comes back.
+    fn send(&self, request: &str) -> Answer {
+        let mut stream = TcpStream::connect(format!("127.0.0.1:{}", self.port)).unwrap();
+        // A server that refuses may answer before it has read everything.
+        let _ = stream.write_all(request.as_bytes());
+        let mut bytes = Vec::new();
+        let _ = stream.read_to_end(&mut bytes);
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
+        Answer { status, head: head.to_owned(), body: body.to_owned() }
+    }
+
+    fn request(&self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
+        let (port, cookie) = (&self.port, &self.cookie);
+        self.send(&format!(
+            "{method} {path} HTTP/1.1\r\nHost: localhost:{port}\r\nCookie: {cookie}\r\nConnection: close\r\n{headers}\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        ))
+    }
+
+    fn get(&self, path: &str) -> Answer {
+        self.request("GET", path, "", "")
+    }
+
+    /// Sends a form, as a page of the server does.
+    fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
+        let kind = "Content-Type: application/x-www-form-urlencoded";
+        let headers = format!("Origin: http://localhost:{}\r\n{kind}\r\n", self.port);
+        self.request("POST", path, &headers, &form(fields))
+    }
+
+    /// Returns what every form of a page has to carry.
+    fn token(&self) -> String {
+        self.get("/project/new").field("form")
+    }
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn path_of(link: &str) -> &str {
+    let rest = link.split_once("://").unwrap().1;
+    &rest[rest.find('/').unwrap()..]
+}
+
+fn entries(env: &TestEnvironment, id: &str) -> usize {
+    env.task_text(id).matches("completion:").count()
+}
+
+#[test]
+fn a_form_completes_a_task_once_however_often_it_is_sent() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let board = Board::start(&env, &["--agent", "agent-7"]);
+    assert!(board.get("/project/").body.contains("Add login"));
+    let path = format!("/project/tasks/{id}");
+    let page = board.get(&path);
+    let (ticket, completion, token) = (page.field("ticket"), page.field("id"), page.field("form"));
+    let fields = [
+        ("form", token.as_str()),
+        ("act", "complete"),
+        ("ticket", &ticket),
+        ("outcome", "complete"),
+        ("id", &completion),
+        ("summary", "Wrote it\r\nand tested it"),
+    ];
+    for _ in 0..2 {
+        let answer = board.post(&path, &fields);
+        assert_eq!(
+            (answer.status, answer.header("location")),
+            (303, Some(path.as_str())),
+            "{}",
+            answer.body
+        );
+    }
+    assert_eq!(entries(&env, &id), 1);
+    assert!(env.task_text(&id).contains("Wrote it"), "{}", env.task_text(&id));
+    // An old tab, with a completion of its own: nothing happens, it says so, and what was typed is still there.
+    let fields = [
+        ("form", token.as_str()),
+        ("act", "complete"),
+        ("ticket", &ticket),
+        ("outcome", "complete"),
+        ("id", "c2"),
+        ("summary", "From an old tab"),
+    ];
+    let late = board.post(&path, &fields);
+    assert_eq!(late.status, 409);
+    assert!(late.body.contains("role=\"alert\""), "{}", late.body);
+    assert_eq!(entries(&env, &id), 1);
+    let _ = env.aof(&["verify"]).success();
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_refusal_says_why_and_keeps_what_was_typed() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let board = Board::start(&env, &["--agent", "agent-7"]);
+    let path = format!("/project/tasks/{id}");
+    let page = board.get(&path);
+    let fields = [
+        ("form", &*page.field("form")),
+        ("act", "complete"),
+        ("ticket", &*page.field("ticket")),
+        ("outcome", "blocked"),
+        ("id", "c1"),
+        ("summary", "I cannot & will not"),
+    ];
+    let answer = board.post(&path, &fields);
+    assert_eq!(answer.status, 409);
+    assert!(
+        answer.body.contains("I cannot &amp; will not") && answer.body.contains("blocker"),
+        "{}",
+        answer.body
+    );
+    assert_eq!(entries(&env, &id), 0);
+}
+
+#[test]
+fn a_task_is_created_edited_and_commented_in_the_browser() {
+    let env = TestEnvironment::new();
+    let board = Board::start(&env, &["--agent", "human-ann"]);
+    let token = board.token();
+    let new = [
+        ("form", token.as_str()),
+        ("act", "create"),
+        ("title", "From the browser"),
+        ("priority", "high"),
+        ("tags", "web, api"),
+        ("body", "One\r\n\r\nTwo\r\n\r\nThree\r\n"),
+    ];
+    let created = board.post("/project/new", &new);
+    assert_eq!(created.status, 303, "{}", created.body);
+    let path = created.header("location").unwrap().to_owned();
+    let id = path.rsplit('/').next().unwrap().to_owned();
+    assert!(board.get(&path).body.contains("From the browser"));
+    let text = env.task_text(&id);
+    assert!(text.contains("priority: high") && text.ends_with("One\n\nTwo\n\nThree\n"), "{text}");
+    // Somebody changes another line meanwhile: both changes stay.
+    let was = "\r\nOne\r\n\r\nTwo\r\n\r\nThree\r\n";
+    let body_was = if text.contains("---\n\nOne") { was } else { was.trim_start() };
+    let edit = |body: &str| {
+        let body = body_was.replace("One", body);
+        let fields = [
+            ("form", token.as_str()),
+            ("act", "edit"),
+            ("title", "From the browser"),
+            ("was", body_was),
+            ("body", &body),
+        ];
+        board.post(&format!("{path}/edit"), &fields)
+    };
+    let _ = env.aof(&["edit", &id, "--body", "One\n\nTwo\n\nDrei\n"]).success();
+    let saved = edit("Eins");
+    assert_eq!(saved.status, 303, "{}", saved.body);
+    let text = env.task_text(&id);
+    assert!(text.contains("Eins") && text.contains("Drei"), "{text}");
+    // The same line: nothing is written, and both texts are shown.
+    let refused = edit("Uno");
+    assert_eq!(refused.status, 409);
+    assert!(refused.body.contains("Uno") && refused.body.contains("Eins"), "{}", refused.body);
+    assert!(!env.task_text(&id).contains("Uno"));
+    let said =
+        [("form", token.as_str()), ("act", "comment"), ("ticket", &id), ("reason", "Looks fine")];
+    assert_eq!(board.post(&path, &said).status, 303);
+    assert!(env.task_text(&id).contains("Looks fine"));
+    let _ = env.aof(&["verify"]).success();
+}
+
+#[test]
+fn strangers_and_other_web_sites_get_nothing() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let mut board = Board::start(&env, &["--agent", "agent-7"]);
+    let path = format!("/project/tasks/{id}");
+    let page = board.get(&path);
+    let complete = [
+        ("act", "complete"),
+        ("ticket", &*page.field("ticket")),
+        ("outcome", "complete"),
+        ("id", "c1"),
+        ("summary", "Done"),
+        ("form", &*page.field("form")),
+    ];
+    let kind = "Content-Type: application/x-www-form-urlencoded\r\n";
+    let own = format!("Origin: http://localhost:{}\r\n{kind}", board.port);
+    let mut refused = vec![
+        (403, board.request("POST", &path, kind, &form(&complete)), "no origin"),
+        (
+            403,
+            board.request(
+                "POST",
+                &path,
+                &format!("Origin: http://evil.example\r\n{kind}"),
+                &form(&complete),
+            ),
+            "another site",
+        ),
+        (
+            403,
+            board.request("POST", &path, &format!("Origin: null\r\n{kind}"), &form(&complete)),
+            "a sandboxed page",
+        ),
+        (403, board.request("POST", &path, &own, &form(&complete[..5])), "no form token"),
+        (
+            413,
+            board.request("POST", &path, &own, &format!("summary={}", "x".repeat(1_100_000))),
+            "too much",
+        ),
+        (404, board.get("/project/tasks/..%2f..%2forg.yaml"), "a path out of the tasks"),
+        (404, board.get("/assets/..%2f..%2fCargo.toml"), "a path out of the assets"),
+        (404, board.get("/other/"), "another project"),
+    ];
+    let rebound = format!(
+        "GET /project/ HTTP/1.1\r\nHost: rebound.example:{}\r\nCookie: {}\r\nConnection: close\r\n\r\n",
+        board.port, board.cookie
+    );
+    refused.push((421, board.send(&rebound), "another name"));
+    let cookie = std::mem::replace(&mut board.cookie, "aof-1=x".to_owned());
+    refused.push((401, board.get("/project/"), "no cookie"));
+    refused.push((401, board.get("/events"), "the stream"));
+    refused.push((
+        401,
+        board.request("POST", &path, &own, &form(&complete)),
+        "a form without a cookie",
+    ));
+    refused.push((401, board.get("/login?token=1.2.3"), "a made-up link"));
+    for (status, answer, why) in &refused {
+        assert_eq!(answer.status, *status, "{why}: {}", answer.head);
+    }
+    board.cookie = cookie;
+    assert_eq!(entries(&env, &id), 0);
+    let answer = board.get("/project/");
+    let policy = answer.header("content-security-policy").unwrap();
+    assert!(
+        policy.starts_with("default-src 'none'; script-src 'self'") && !policy.contains("unsafe"),
+        "{policy}"
+    );
+    assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+    for inline in ["<style", "style=\"", "<script>", "onclick", "javascript:"] {
+        assert!(!answer.body.contains(inline) && !page.body.contains(inline), "{inline}");
+    }
+}
+
+#[test]
+fn a_link_is_used_once_and_a_fresh_one_is_printed() {
+    let env = TestEnvironment::new();
+    let none = env.aof(&["serve", "--link"]).code(4);
+    assert!(none.stderr.contains("no `aof serve` runs in this project"), "{none}");
+    let board = Board::start(&env, &["--agent", "agent-7"]);
+    let output = env.aof_command(&["serve", "--link"]).env_remove("AOF_NOW").output().unwrap();
+    let link = String::from_utf8(output.stdout).unwrap();
+    let path = path_of(link.trim());
+    let first = board.get(path);
+    assert_eq!(first.status, 303);
+    assert!(first.header("set-cookie").unwrap().contains("; HttpOnly; SameSite=Strict;"));
+    assert_eq!(board.get(path).status, 401);
+}
+
+#[test]
+fn without_a_terminal_or_an_agent_the_board_only_shows() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let board = Board::start(&env, &[]);
+    let path = format!("/project/tasks/{id}");
+    let page = board.get(&path);
+    assert!(
+        page.body.contains("read-only: ") && !page.body.contains("name=\"outcome\""),
+        "{}",
+        page.body
+    );
+    let token = board.token();
+    let fields = [("form", token.as_str()), ("act", "hold"), ("ticket", &id), ("reason", "x")];
+    let answer = board.post(&path, &fields);
+    assert_eq!(answer.status, 409);
+    assert!(answer.body.contains("you only look"), "{}", answer.body);
+    assert!(!env.task_text(&id).contains("held"));
+}
+
+#[test]
+fn hostile_texts_are_inert_everywhere() {
+    let env = TestEnvironment::new();
+    let evil = "<script>alert(1)</script><img src=x onerror=alert(2)>";
+    let id = env.new_task(&[
+        evil,
+        "--body",
+        &format!("{evil}\n\n[x](javascript:alert(3))\n"),
+        "--tag",
+        "a<b",
+    ]);
+    let _ =
+        env.aof(&["complete", &id, "--agent", "agent-7", "-o", "complete", "-s", evil]).success();
+    let board = Board::start(&env, &["--agent", "human-ann"]);
+    for path in [
+        "/project/",
+        "/project/waiting",
+        "/project/activity",
+        "/project/status",
+        &format!("/project/tasks/{id}"),
+        &format!("/project/tasks/{id}/edit"),
+    ] {
+        let page = board.get(path);
+        assert_eq!(page.status, 200, "{path}");
+        for hostile in ["<script>alert", "<img", "href=\"javascript"] {
+            assert!(!page.body.contains(hostile), "{path}: {hostile}\n{}", page.body);
+        }
+    }
+    let filtered = board.get("/project/?q=%22%3E%3Cscript%3Ealert(1)%3C/script%3E");
+    assert!(!filtered.body.contains("<script>alert"), "{}", filtered.body);
+}
+
+#[test]
+fn what_another_process_does_comes_by_the_stream_and_a_signal_ends_all() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let mut board = Board::start(&env, &["--agent", "agent-7"]);
+    let mut stream = TcpStream::connect(format!("127.0.0.1:{}", board.port)).unwrap();
+    let (port, cookie) = (&board.port, &board.cookie);
+    let ask = format!("GET /events HTTP/1.1\r\nHost: localhost:{port}\r\nCookie: {cookie}\r\n\r\n");
+    stream.write_all(ask.as_bytes()).unwrap();
+    let mut lines = BufReader::new(stream).lines();
+    let mut version = || {
+        let data = lines.find_map(|line| Some(line.ok()?.strip_prefix("data: ")?.to_owned()));
+        let data: Value = serde_json::from_str(&data.unwrap()).unwrap();
+        assert_eq!(data["project"], "project");
+        data["version"].as_str().unwrap().to_owned()
+    };
+    let first = version();
+    let _ = env.complete(&id, "agent-7").success();
+    assert_ne!(version(), first);
+    eventually("the page shows it", || {
+        board.get(&format!("/project/tasks/{id}")).body.contains("Did it")
+    });
+    let pid = board.child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    assert!(board.child.wait().unwrap().success());
+    let ended: Vec<_> = lines.filter_map(Result::err).collect();
+    assert!(ended.is_empty(), "the stream ended in the middle: {ended:?}");
+}
