@@ -12,7 +12,9 @@ use jiff::SignedDuration;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-use crate::domain::{AgentId, CompletionId, Map, Period, PeriodFault, Ticket, Timestamp, Unknown};
+use crate::domain::{
+    AgentId, CompletionId, Map, Period, PeriodFault, Ticket, Timestamp, Unknown, length,
+};
 use crate::files::json;
 use crate::git::PromptPlace;
 use crate::project::workspace::Network;
@@ -264,20 +266,6 @@ pub(crate) fn now() -> Timestamp {
         return now;
     }
     Timestamp::now()
-}
-
-/// Returns a number of seconds in at most two units: `4h 30m`, `2d 3h`, `45s`.
-pub(crate) fn length(seconds: u64) -> String {
-    let (days, hours) = (seconds / 86_400, seconds / 3_600 % 24);
-    let (minutes, rest) = (seconds / 60 % 60, seconds % 60);
-    match (days, hours, minutes) {
-        (0, 0, 0) => format!("{rest}s"),
-        (0, 0, _) => format!("{minutes}m"),
-        (0, _, 0) => format!("{hours}h"),
-        (0, _, _) => format!("{hours}h {minutes}m"),
-        (_, 0, _) => format!("{days}d"),
-        _ => format!("{days}d {hours}h"),
-    }
 }
 
 /// Returns the time from `start` to `end`; `0s` if the clocks disagree.

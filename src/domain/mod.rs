@@ -30,7 +30,7 @@ pub use outcome::{
     BODY_LIMIT, CheckResults, ChecklistCount, Completion, Ending, Facts, Outcome, ReplyFields,
     Stamp, Status, TestCount, approving, rejecting,
 };
-pub use period::{Period, PeriodFault, RetryDelay, age};
+pub use period::{Period, PeriodFault, RetryDelay, age, length};
 pub use plan::{Due, DueFault, Link, Priority, TaskPlan};
 pub use project::{
     Agent, Channel, ConfigPlace, Git, HandOut, NetworkReach, On, Org, Permission, Project, Role,

@@ -2,15 +2,15 @@
 
 use unicode_width::UnicodeWidthStr;
 
+use crate::board::model::drawing::{columns_of, edge_label, exhausted, joining, rounds, times};
 use crate::cli::{bold, cyan, dim, length, width, wrapped, yellow};
 use crate::domain::{
-    AgentId, Branch, Destination, Duty, Exhausted, ForEach, Fork, Gate, GateId, GateKind,
-    JoinStrategy, OnConditionError, Outcome, RejectionStrategy, Repeat, Target, Verdict, Workflow,
-    listed,
+    AgentId, Branch, Destination, Duty, ForEach, Gate, GateId, GateKind, OnConditionError, Outcome,
+    RejectionStrategy, Target, Verdict, Workflow, listed,
 };
 use crate::files::printable::one_line;
 use crate::observability::stats::gates::GateRow;
-use crate::rules::{Edge, EdgeKind, Rules, TimeLimits, Workplace, asked_for, edges, first, reads};
+use crate::rules::{EdgeKind, Rules, TimeLimits, Workplace, asked_for, edges, first, reads};
 
 /// Returns the drawing; `rows` say how many tasks are at which gate, if that has to be shown.
 pub(crate) fn draw(rules: &Rules, workflow: &Workflow, rows: &[GateRow]) -> String {
@@ -72,28 +72,12 @@ pub(crate) fn task_counts(workflow: &Workflow, gate: &Gate, rows: &[GateRow]) ->
     (!counts.is_empty()).then(|| counts.join(", "))
 }
 
-/// Returns how long a workflow is repeated.
-fn rounds(Repeat { until, max, on_exhausted }: &Repeat) -> String {
-    let then = exhausted(on_exhausted);
-    format!("again until {}; {max} rounds at most, then {then}", one_line(until))
-}
-
 fn gate_staff(rules: &Rules, gate: &Gate) -> String {
     match (gate.fork(), Workplace::at(gate)) {
         (Some(fork), _) => joining(fork),
         (None, Some(workplace)) => workplace_staff(rules, &workplace),
         (None, None) => "decides by itself".to_owned(),
     }
-}
-
-/// Returns what a fork waits for.
-pub(crate) fn joining(fork: &Fork) -> String {
-    let how = match fork.join {
-        JoinStrategy::All => "all of them pass",
-        JoinStrategy::Any => "one of them passes",
-        JoinStrategy::Majority => "most of them pass",
-    };
-    format!("{} branches at once, until {how}", fork.branches.len())
 }
 
 fn workplace_staff(rules: &Rules, workplace: &Workplace<'_>) -> String {
@@ -205,11 +189,6 @@ fn branch_notes(workflow: &Workflow, branch: &Branch) -> Vec<String> {
     notes
 }
 
-/// Returns a number of times in words.
-pub(crate) fn times(number: u32) -> String {
-    if number == 1 { "once".to_owned() } else { format!("{number} times") }
-}
-
 /// Returns whether a route of the gate leads back.
 fn leads_back(workflow: &Workflow, index: usize, gate: &Gate) -> bool {
     let is_back = |to: &Target| match to {
@@ -220,14 +199,6 @@ fn leads_back(workflow: &Workflow, index: usize, gate: &Gate) -> bool {
         _ => false,
     };
     gate.can_reject() || gate.exits.written().any(|(_, route)| is_back(&route.to))
-}
-
-fn exhausted(then: &Exhausted) -> String {
-    match then {
-        Exhausted::Block => "waits for a person".to_owned(),
-        Exhausted::Escalate(role) => format!("the work is {role}'s"),
-        Exhausted::Route(target) => target.to_string(),
-    }
 }
 
 /// Returns the gates to which a rejection may lead, the likeliest first.
@@ -300,15 +271,11 @@ impl Rail {
                 None => lanes.push(Lane { to, from: vec![from] }),
             }
         }
-        // Short lanes go inside; lanes that do not meet share a column.
-        lanes.sort_by_key(|lane| (lane.last() - lane.to, lane.to));
+        let spans: Vec<(usize, usize)> = lanes.iter().map(|lane| (lane.to, lane.last())).collect();
         let mut columns: Vec<Vec<Lane>> = Vec::new();
-        for lane in lanes {
-            let meets = |other: &Lane| other.to <= lane.last() && lane.to <= other.last();
-            match columns.iter_mut().find(|column| !column.iter().any(meets)) {
-                Some(column) => column.push(lane),
-                None => columns.push(vec![lane]),
-            }
+        for (lane, column) in lanes.into_iter().zip(columns_of(&spans)) {
+            columns.resize_with(columns.len().max(column + 1), Vec::new);
+            columns[column].push(lane);
         }
         columns.reverse();
         Self { columns }
@@ -476,31 +443,4 @@ fn gate_lines(workflow: &Workflow, gate: &Gate, rows: &[GateRow]) -> Vec<String>
     lines.extend(gate.wait_for.map(|what| format!("waits for {what}")));
     lines.extend(task_counts(workflow, gate, rows));
     lines
-}
-
-fn edge_label(workflow: &Workflow, edge: &Edge) -> String {
-    let outcomes = edge.outcomes.iter().map(Outcome::as_str).collect::<Vec<_>>().join(" / ");
-    match edge.way {
-        EdgeKind::On | EdgeKind::Return => outcomes,
-        EdgeKind::Back(most) => {
-            let gate = workflow.gate(&edge.from).map(|(_, gate)| &gate.exits.on_exhausted);
-            let then = match gate {
-                Some(Exhausted::Escalate(role)) => format!(", then for {role}"),
-                _ => String::new(),
-            };
-            format!("{outcomes} ({} at most{then})", times(most))
-        }
-        EdgeKind::Over => "does not apply".to_owned(),
-        EdgeKind::Exhausted(most) => format!("sent back {} before", times(most)),
-        EdgeKind::Hold => format!("{outcomes} (waits for a person)"),
-        EdgeKind::Each => {
-            let gate = match &edge.to {
-                Destination::Gate(to) => workflow.gate(to).map(|(_, gate)| gate),
-                _ => None,
-            };
-            let list = gate.and_then(Gate::for_each).map(|each| each.list.as_str());
-            format!("each of {}", list.unwrap_or_default())
-        }
-        EdgeKind::Again(_) => workflow.repeat.as_ref().map(rounds).unwrap_or_default(),
-    }
 }
