@@ -266,7 +266,7 @@ impl BoardColumn {
 }
 
 /// Returns where a task is shown.
-fn place_of(rules: &Rules, task: &TaskSummary) -> Place {
+pub(super) fn place_of(rules: &Rules, task: &TaskSummary) -> Place {
     match task.current_gate() {
         _ if task.is_new => Place::New,
         _ if task.is_finished() => Place::Finished,

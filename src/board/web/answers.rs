@@ -8,16 +8,17 @@ use axum::response::{IntoResponse, Response};
 use maud::Markup;
 use serde_json::json;
 
-use super::board_page::{self, BoardQuery};
-use super::forms::Posted;
-use super::layout::{Frame, Links, NavPage, Notice};
+use super::pages::board_page::{self, BoardQuery};
+use super::pages::forms::Posted;
+use super::pages::layout::{Frame, Links, NavPage, Notice};
+use super::pages::{figures_page, project_pages, task_page, workflow_svg};
 use super::request::{Asked, Fault, PageAnswer, once_said, page_answer, see_and_say};
-use super::{project_pages, task_page};
 use crate::board::model::act::{BoardAct, Done, perform};
 use crate::board::model::activity::latest;
 use crate::board::model::columns::BoardView;
+use crate::board::model::figures::project_figures;
 use crate::board::model::page::{TaskDetails, task_diff, task_page as read_task};
-use crate::domain::{AgentId, CompletionId, GateId, PublicKey, TaskId};
+use crate::domain::{AgentId, CompletionId, GateId, PublicKey, TaskId, WorkflowName};
 use crate::git::PromptPlace;
 use crate::health::context::{CheckContext, View};
 use crate::health::overview::{overview, status_lists};
@@ -25,6 +26,7 @@ use crate::history::verify::history::{Range, RangeStart, verify};
 use crate::project::error::ProjectError;
 use crate::project::rule_lookup::find_workflow;
 use crate::project::workspace::Workspace;
+use crate::rules::Rules;
 use crate::storage::lock::is_watched;
 use crate::storage::random::ulid;
 use crate::tasks::complete::{Signing, what_to_sign};
@@ -129,6 +131,9 @@ fn project_page(
             let range = Range { from: RangeStart::Beginning, until: "HEAD".to_owned() };
             project_pages::verification(&verify(workspace, &range, None)?)
         }
+        NavPage::Statistics => {
+            figures_page(&project_figures(workspace)?, &|id| frame.links.task(id))
+        }
         _ => {
             let listing = read_all(workspace, &workspace.rules()?, ListScope::Recent);
             project_pages::activity(frame, &latest(&listing, LATEST))
@@ -141,13 +146,16 @@ pub(super) fn workflow(asked: &Asked) -> PageAnswer {
     let (workspace, name) = (asked.workspace()?, asked.named("workflow")?);
     let in_force = workspace.rules()?;
     let workflow = find_workflow(&in_force.rules, &name)?;
-    let counts = |gate: &GateId| {
-        let here = board.cards().filter(|card| card.workflow == name);
-        here.filter(|card| card.gate.as_ref() == Some(gate)).count()
-    };
-    let graph = Markup::default();
+    let counts = |gate: &GateId| tasks_at(&board, &name, gate);
+    let graph = workflow_svg(&in_force.rules, workflow, &counts, None);
     let content = project_pages::workflow(workflow, &graph, &counts);
     Ok(asked.answer(&frame, name.as_str(), &content))
+}
+
+/// Returns how many tasks of a workflow stand at a gate.
+fn tasks_at(board: &BoardView, workflow: &WorkflowName, gate: &GateId) -> usize {
+    let here = board.cards().filter(|card| card.workflow == *workflow);
+    here.filter(|card| card.gate.as_ref() == Some(gate)).count()
 }
 
 pub(super) fn task(asked: &Asked) -> PageAnswer {
@@ -161,17 +169,26 @@ fn show_task(
     kept: Option<&Posted>,
     refusal: Option<Notice>,
 ) -> PageAnswer {
-    let (_, mut frame) = asked.frame(None)?;
+    let (board, mut frame) = asked.frame(None)?;
     frame.notice = refusal.or(frame.notice);
-    let graph = Markup::default();
+    let in_force = asked.workspace()?.rules()?;
+    let rules = &in_force.rules;
+    let graph = graph_of(rules, page, &board);
     let id = fresh_id(asked)?;
-    let org = asked.workspace()?.rules()?.rules.org.clone();
     let has_passkey = |you: &AgentId| {
-        org.signing_keys(you).iter().any(|key| key.passkey_of(&asked.host()).is_some())
+        rules.org.signing_keys(you).iter().any(|key| key.passkey_of(&asked.host()).is_some())
     };
     frame.signs = frame.you.iter().flatten().any(has_passkey);
     let content = task_page::task(&frame, page, Some(&id), kept, &graph);
     Ok(asked.answer(&frame, &page.title, &content))
+}
+
+/// Returns the workflow of a task, with where the task stands; nothing where the rules do not have it any more.
+fn graph_of(rules: &Rules, page: &TaskDetails, board: &BoardView) -> Markup {
+    let counts = |gate: &GateId| tasks_at(board, &page.workflow, gate);
+    let workflow = find_workflow(rules, &page.workflow);
+    let drawn = workflow.map(|own| workflow_svg(rules, own, &counts, page.gate.as_ref()));
+    drawn.unwrap_or_default()
 }
 
 /// Returns the id of a completion that may come from the page.

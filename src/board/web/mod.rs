@@ -6,17 +6,12 @@
 mod access;
 mod answers;
 mod assets;
-mod board_page;
 mod events;
-mod forms;
-mod layout;
-mod markdown;
-mod project_pages;
+mod pages;
 mod request;
 mod routes;
 mod server;
 mod site;
-mod task_page;
 
 pub(crate) use access::{Access, ServeFile, fresh_link};
 pub(crate) use routes::router;

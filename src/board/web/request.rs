@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 
 use super::access::Visitor;
-use super::layout::query_string;
+use super::pages::layout::query_string;
 use super::site::{BoardSite, SiteProject};
 
 /// What a request for a page comes to.

@@ -19,8 +19,8 @@ use tokio::time::timeout;
 use super::answers;
 use super::assets::asset;
 use super::events::change_stream;
-use super::forms::Posted;
-use super::layout::NavPage;
+use super::pages::forms::Posted;
+use super::pages::layout::NavPage;
 use super::request::{Asked, Fault, PageAnswer, page_answer, see, with_cookie};
 use super::server::StopSignal;
 use super::site::BoardSite;
@@ -196,7 +196,7 @@ async fn create(asked: Asked, Form(fields): Form<Vec<(String, String)>>) -> Page
 
 async fn preview(asked: Asked, Form(fields): Form<Vec<(String, String)>>) -> PageAnswer {
     let posted = posted(&asked, fields)?;
-    Ok(page_answer(&super::markdown::markdown(posted.text("body"))))
+    Ok(page_answer(&super::pages::markdown::markdown(posted.text("body"))))
 }
 
 async fn first(State(site): State<Arc<BoardSite>>) -> PageAnswer {

@@ -142,6 +142,17 @@ pub(crate) fn end(stay: &EndedVisit) -> i64 {
     stay.entered.saturating_add_unsigned(stay.seconds)
 }
 
+/// Returns when a task was created, or came to its first gate.
+pub(crate) fn start(task: &TaskSummary) -> i64 {
+    let created = task.created.as_second();
+    task.visits.first().map_or(created, |stay| stay.entered.min(created))
+}
+
+/// Returns when the last visit of a task ended: of a finished task, when it was finished.
+pub(crate) fn last_end(task: &TaskSummary) -> i64 {
+    task.visits.last().map_or(task.updated.as_second(), end)
+}
+
 /// Returns the gate of a visit, without the branch.
 pub(crate) fn gate_of(stay: &EndedVisit) -> &str {
     stay.gate.split_once('/').map_or(stay.gate.as_str(), |(gate, _)| gate)

@@ -6,7 +6,9 @@ use super::breakdowns::{
     AgentStats, Agents, DeliveryCounts, DeliveryStats, TagStats, Tags, Trend, Week, Weeks, per_week,
 };
 use super::gates::{GateStats, Gates, Loops};
-use super::numbers::{RejectingGates, Share, Span, Spread, end, gate_verdict, rounded};
+use super::numbers::{
+    RejectingGates, Share, Span, Spread, end, gate_verdict, last_end, rounded, start,
+};
 use crate::domain::{Status, Timestamp, Workflow, WorkflowName};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
@@ -150,8 +152,13 @@ pub(crate) fn stats(
     Ok(Stats { project, unreadable: listing.unreadable, ..stats })
 }
 
-/// Counts tasks of the workflow of the query.
-fn count(tasks: &[&TaskSummary], rules: &Rules, query: &StatsQuery, now: Timestamp) -> Stats {
+/// Counts tasks of the workflow of the query, for statistics without the project's name.
+pub(crate) fn count(
+    tasks: &[&TaskSummary],
+    rules: &Rules,
+    query: &StatsQuery,
+    now: Timestamp,
+) -> Stats {
     let until = now.as_second();
     let from = query.since.map_or_else(|| beginning(tasks, until), Timestamp::as_second);
     let span = Span { from: from.min(until), until };
@@ -224,7 +231,7 @@ impl Tally {
             self.active += 1;
             return None;
         }
-        let ended = task.visits.last().map_or(task.updated.as_second(), end);
+        let ended = last_end(task);
         if !span.holds(ended) {
             return None;
         }
@@ -262,12 +269,8 @@ fn queried_workflows<'r>(
 }
 
 /// Returns when the first of the tasks was created, or came to its first gate.
-fn beginning(tasks: &[&TaskSummary], until: i64) -> i64 {
-    let first = |task: &&TaskSummary| {
-        let created = task.created.as_second();
-        task.visits.first().map_or(created, |stay| stay.entered.min(created))
-    };
-    tasks.iter().map(first).min().unwrap_or(until)
+pub(crate) fn beginning(tasks: &[&TaskSummary], until: i64) -> i64 {
+    tasks.iter().map(|task| start(task)).min().unwrap_or(until)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ pub(crate) struct Story {
     now: i64,
 }
 
-const START: i64 = 1_771_236_000;
+pub(crate) const START: i64 = 1_771_236_000;
 
 /// A visit that went on.
 pub(crate) fn passed(gate: &str, to: &str) -> EndedVisit {

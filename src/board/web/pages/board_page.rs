@@ -14,7 +14,7 @@ const FEW: usize = 25;
 
 /// What of a board is shown.
 #[derive(Debug, Default)]
-pub(super) struct BoardQuery {
+pub(crate) struct BoardQuery {
     /// What was typed into the filter.
     pub text: String,
     /// The column that is shown whole, as `LANE/COLUMN`.
@@ -22,7 +22,7 @@ pub(super) struct BoardQuery {
 }
 
 /// Returns the board. A filter that says nothing is told, and filters nothing.
-pub(super) fn board(frame: &Frame, board: &BoardView, query: &BoardQuery) -> Markup {
+pub(crate) fn board(frame: &Frame, board: &BoardView, query: &BoardQuery) -> Markup {
     let parsed: Result<CardFilter, String> = query.text.parse().map_err(|fault| format!("{fault}"));
     let (filter, fault) = match parsed {
         Ok(filter) => (filter, None),
@@ -195,7 +195,7 @@ fn marks(card: &Card) -> Vec<(&'static str, String)> {
 }
 
 /// Returns what waits for the reader.
-pub(super) fn waiting(frame: &Frame, board: &BoardView) -> Markup {
+pub(crate) fn waiting(frame: &Frame, board: &BoardView) -> Markup {
     let card = |ticket: &Ticket| board.card(&ticket.task);
     html! {
         h1 { "Waiting for you" }

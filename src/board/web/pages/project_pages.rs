@@ -9,7 +9,7 @@ use crate::health::overview::{Overview, StatusEntry, StatusLists};
 use crate::history::verify::history::Verification;
 
 /// Returns what happened lately.
-pub(super) fn activity(frame: &Frame, entries: &[ActivityEntry]) -> Markup {
+pub(crate) fn activity(frame: &Frame, entries: &[ActivityEntry]) -> Markup {
     html! {
         h1 { "Activity" }
         div #activity data-live {
@@ -34,7 +34,7 @@ pub(super) fn activity(frame: &Frame, entries: &[ActivityEntry]) -> Markup {
 }
 
 /// Returns what needs attention.
-pub(super) fn status(frame: &Frame, overview: &Overview<'_>, lists: &StatusLists) -> Markup {
+pub(crate) fn status(frame: &Frame, overview: &Overview<'_>, lists: &StatusLists) -> Markup {
     let attention = overview.attention.iter().filter(|issue| issue.code != "task_overdue");
     let attention: Vec<_> = attention.collect();
     html! {
@@ -74,7 +74,7 @@ fn entries(frame: &Frame, title: &str, entries: &[StatusEntry]) -> Markup {
 }
 
 /// Returns a workflow with the number of tasks at each gate.
-pub(super) fn workflow(
+pub(crate) fn workflow(
     workflow: &Workflow,
     graph: &Markup,
     counts: &dyn Fn(&GateId) -> usize,
@@ -95,7 +95,7 @@ pub(super) fn workflow(
 }
 
 /// Returns the judgement of the history.
-pub(super) fn verification(verified: &Verification) -> Markup {
+pub(crate) fn verification(verified: &Verification) -> Markup {
     let open: Vec<_> = verified.open().collect();
     html! {
         h1 { "Verify" }

@@ -15,11 +15,11 @@ use crate::tasks::edit::EditedFields;
 
 /// The fields of a form as they were sent.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Posted(pub Vec<(String, String)>);
+pub(crate) struct Posted(pub Vec<(String, String)>);
 
 impl Posted {
     /// Returns a field without blanks around it; empty where there is none.
-    pub(super) fn text(&self, name: &str) -> &str {
+    pub(crate) fn text(&self, name: &str) -> &str {
         let found = self.0.iter().find(|(own, _)| own == name);
         found.map_or("", |(_, value)| value.trim())
     }
@@ -49,7 +49,7 @@ impl Posted {
     }
 
     /// Returns what the form asks for. Fails with a sentence where it has no such task, gate or agent.
-    pub(super) fn act(&self, page: Option<&TaskDetails>) -> Result<BoardAct, String> {
+    pub(crate) fn act(&self, page: Option<&TaskDetails>) -> Result<BoardAct, String> {
         let act = match (self.text("act"), page) {
             ("create", _) => return Ok(BoardAct::Create(Box::new(self.new_task()?))),
             ("edit", Some(page)) => {
@@ -144,7 +144,7 @@ impl Posted {
 }
 
 /// Returns what a person may do at a task. `kept` is what was typed into a form that was refused.
-pub(super) fn task_forms(
+pub(crate) fn task_forms(
     frame: &Frame,
     page: &TaskDetails,
     you: &AgentId,
@@ -168,7 +168,7 @@ pub(super) fn task_forms(
 }
 
 /// Returns the fields that each form of a task has.
-pub(super) fn hidden(frame: &Frame, act: &str, ticket: &str) -> Markup {
+pub(crate) fn hidden(frame: &Frame, act: &str, ticket: &str) -> Markup {
     html! {
         input type="hidden" name="form" value=(frame.form_token);
         input type="hidden" name="act" value=(act);

@@ -8,14 +8,14 @@ use crate::domain::{AgentId, TaskId, Timestamp, WorkflowName, age};
 
 /// Where the pages of a project are: at a server, or as files that link to each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Links {
+pub(crate) struct Links {
     root: String,
     is_live: bool,
 }
 
 impl Links {
     /// Returns the links of a project at a server.
-    pub(super) fn at_server(slug: &str) -> Self {
+    pub(crate) fn at_server(slug: &str) -> Self {
         Self { root: format!("/{slug}"), is_live: true }
     }
 
@@ -24,23 +24,23 @@ impl Links {
         format!("{}/{path}{ending}", self.root)
     }
 
-    pub(super) fn board(&self) -> String {
+    pub(crate) fn board(&self) -> String {
         if self.is_live { format!("{}/", self.root) } else { self.file("index") }
     }
 
     /// Returns where a page of the whole project is.
-    pub(super) fn page(&self, page: NavPage) -> String {
+    pub(crate) fn page(&self, page: NavPage) -> String {
         match page {
             NavPage::Board => self.board(),
             other => self.file(other.path()),
         }
     }
 
-    pub(super) fn task(&self, id: &TaskId) -> String {
+    pub(crate) fn task(&self, id: &TaskId) -> String {
         self.file(&format!("tasks/{id}"))
     }
 
-    pub(super) fn workflow(&self, name: &WorkflowName) -> String {
+    pub(crate) fn workflow(&self, name: &WorkflowName) -> String {
         self.file(&format!("workflows/{name}"))
     }
 
@@ -52,7 +52,7 @@ impl Links {
 
 /// The pages of a project that each page leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NavPage {
+pub(crate) enum NavPage {
     Board,
     Waiting,
     Activity,
@@ -62,10 +62,10 @@ pub(super) enum NavPage {
 }
 
 impl NavPage {
-    pub(super) const ALL: [Self; 6] =
+    pub(crate) const ALL: [Self; 6] =
         [Self::Board, Self::Waiting, Self::Activity, Self::Statistics, Self::Status, Self::Verify];
 
-    pub(super) const fn path(self) -> &'static str {
+    pub(crate) const fn path(self) -> &'static str {
         match self {
             Self::Board => "",
             Self::Waiting => "waiting",
@@ -76,7 +76,7 @@ impl NavPage {
         }
     }
 
-    pub(super) const fn title(self) -> &'static str {
+    pub(crate) const fn title(self) -> &'static str {
         match self {
             Self::Board => "Board",
             Self::Waiting => "Waiting for you",
@@ -90,7 +90,7 @@ impl NavPage {
 
 /// What surrounds the content of a page.
 #[derive(Debug, Clone)]
-pub(super) struct Frame {
+pub(crate) struct Frame {
     pub links: Links,
     pub slug: String,
     /// The project's name.
@@ -115,7 +115,7 @@ pub(super) struct Frame {
 
 /// A sentence at the head of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Notice {
+pub(crate) struct Notice {
     pub text: String,
     /// What to do about it, where it is a refusal.
     pub fix: Option<String>,
@@ -124,12 +124,12 @@ pub(super) struct Notice {
 
 impl Frame {
     /// Returns whether something may be done at this page.
-    pub(super) fn acts(&self) -> bool {
+    pub(crate) fn acts(&self) -> bool {
         matches!(self.you, Some(Ok(_)))
     }
 
     /// Returns a whole page.
-    pub(super) fn page(&self, title: &str, content: &Markup) -> Markup {
+    pub(crate) fn page(&self, title: &str, content: &Markup) -> Markup {
         html! {
             (DOCTYPE)
             html lang="en" data-project=(self.slug) data-version=(self.version) {
@@ -211,29 +211,29 @@ impl Frame {
 }
 
 /// Returns a time, with its age before `now` where there is one.
-pub(super) fn since(time: Timestamp, now: Timestamp) -> Markup {
+pub(crate) fn since(time: Timestamp, now: Timestamp) -> Markup {
     let seconds = now.as_second().saturating_sub(time.as_second());
     let passed = Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
     html! { time datetime=(moment(time)) title=(moment(time)) { (age(passed)) } }
 }
 
 /// Returns a length of time in words.
-pub(super) fn length(seconds: u64) -> String {
+pub(crate) fn length(seconds: u64) -> String {
     age(Duration::from_secs(seconds))
 }
 
 /// Returns a time to the second, as files have it.
-pub(super) fn moment(time: Timestamp) -> String {
+pub(crate) fn moment(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 /// Returns names with commas between them.
-pub(super) fn names<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
+pub(crate) fn names<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
     items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns names and values as a part of a URL.
-pub(super) fn query_string(pairs: &[(&str, &str)]) -> String {
+pub(crate) fn query_string(pairs: &[(&str, &str)]) -> String {
     let pairs = pairs.iter().filter(|(_, value)| !value.is_empty());
     form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
 }

@@ -11,7 +11,7 @@ use crate::domain::CompletionId;
 use crate::tasks::view::work_diff::WorkDiff;
 
 /// Returns a task's page. Without a completion id nothing can be done at it.
-pub(super) fn task(
+pub(crate) fn task(
     frame: &Frame,
     page: &TaskDetails,
     completion: Option<&CompletionId>,
@@ -38,8 +38,8 @@ pub(super) fn task(
             section.body #body data-live aria-label="Text" {
                 @if page.body.trim().is_empty() { p.muted { "This task has no text." } } @else { (markdown(&page.body)) }
             }
-            section #graph data-live aria-label="Workflow" { (graph) }
             section #history data-live { (history(&page.timeline)) }
+            section #graph data-live { h2 { "Workflow" } (graph) }
             section #more data-live { (more(frame, page)) }
         }
     }
@@ -109,7 +109,7 @@ fn fields(page: &TaskDetails) -> Markup {
 }
 
 /// Returns the page where the title and the text of a task are edited.
-pub(super) fn edit(frame: &Frame, page: &TaskDetails, kept: Option<&Posted>) -> Markup {
+pub(crate) fn edit(frame: &Frame, page: &TaskDetails, kept: Option<&Posted>) -> Markup {
     let (title, body) = match kept {
         Some(kept) => (kept.text("title"), kept.text("body")),
         None => (page.title.as_str(), page.body.as_str()),
@@ -144,7 +144,7 @@ fn body_field(frame: &Frame, body: &str) -> Markup {
 }
 
 /// Returns the page where a task is created.
-pub(super) fn new(frame: &Frame, workflows: &[String], kept: Option<&Posted>) -> Markup {
+pub(crate) fn new(frame: &Frame, workflows: &[String], kept: Option<&Posted>) -> Markup {
     let value = |name: &str| kept.map(|kept| kept.text(name)).unwrap_or_default();
     html! {
         h1 { "New task" }
@@ -173,7 +173,7 @@ pub(super) fn new(frame: &Frame, workflows: &[String], kept: Option<&Posted>) ->
 }
 
 /// Returns what changed outside `tasks/` since a task was created.
-pub(super) fn diff(frame: &Frame, page: &TaskDetails, diff: &Result<WorkDiff, String>) -> Markup {
+pub(crate) fn diff(frame: &Frame, page: &TaskDetails, diff: &Result<WorkDiff, String>) -> Markup {
     html! {
         h1 { "Work on " a href=(frame.links.task(&page.id)) { (page.id) } }
         @match diff {
@@ -205,7 +205,7 @@ fn diff_class(line: &str) -> &'static str {
 }
 
 /// Returns the page where a person makes a passkey. The server keeps nothing of it: its line goes into org.yaml by a commit.
-pub(super) fn passkey(frame: &Frame, host: &str, known: &[String]) -> Markup {
+pub(crate) fn passkey(frame: &Frame, host: &str, known: &[String]) -> Markup {
     let you = frame.you.as_ref().and_then(|you| you.as_ref().ok());
     html! {
         h1 { "Passkey" }

@@ -6,7 +6,7 @@ use maud::{Markup, PreEscaped};
 use pulldown_cmark::{Event, Options, Parser, html};
 
 /// Returns a text as HTML without scripts, styles, forms and pictures.
-pub(super) fn markdown(text: &str) -> Markup {
+pub(crate) fn markdown(text: &str) -> Markup {
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     // A check box is a control, which would need a label; a sign says the same.

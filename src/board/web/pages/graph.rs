@@ -1,0 +1,256 @@
+//! A workflow as SVG: gates from top to bottom, the way on between them, longer ways on at the right, ways back at the left.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+
+use super::plot::{clipped, figure, label, numbers};
+use crate::board::model::drawing::{columns_of, edge_label, joining};
+use crate::domain::{Destination, Gate, GateId, GateKind, Workflow};
+use crate::rules::{Edge, EdgeKind, Rules, Workplace, edges};
+
+/// How wide a box is, how high a line of it, and the gap below it.
+const BOX: usize = 270;
+const LINE: usize = 17;
+const GAP: usize = 32;
+/// How far lines are apart that run beside each other, and how wide a letter is.
+const LANE: usize = 13;
+const LETTER: usize = 6;
+/// How many characters a line of a box has, and the label of a route.
+const BOX_ROOM: usize = 42;
+const LABEL_ROOM: usize = 24;
+
+/// Returns the drawing of a workflow, with the tasks at each gate; it marks the gate at which one task is.
+pub(crate) fn workflow_svg(
+    rules: &Rules,
+    workflow: &Workflow,
+    counts: &dyn Fn(&GateId) -> usize,
+    at: Option<&GateId>,
+) -> Markup {
+    let edges = edges(workflow);
+    let graph = Graph::of(rules, workflow, &edges);
+    let rows = html! {
+        @for gate in &workflow.gates {
+            tr {
+                th scope="row" { (gate.id) }
+                td { (gate_work(rules, gate)) }
+                td { (counts(&gate.id)) }
+                td {
+                    @for edge in edges.iter().filter(|edge| edge.from == gate.id) {
+                        p { (edge_label(workflow, edge)) ": " (edge.to.noun()) }
+                    }
+                }
+            }
+        }
+    };
+    let drawing = html! {
+        @for route in &graph.routes { (graph.route(route)) }
+        @for own in &graph.boxes { (graph.show(own, counts, at)) }
+    };
+    let heading = format!("Workflow {}", workflow.name);
+    let here = at.map(|gate| format!(" The task is at {gate}.")).unwrap_or_default();
+    let about = format!("{} gates, and where they lead.{here}", workflow.gates.len());
+    let table = numbers(&["Gate", "Who", "Tasks", "Leads to"], &rows);
+    html! { div class="workflow" { (figure((&heading, &about), graph.size, &drawing, &table)) } }
+}
+
+/// Returns whose work a gate is, or what happens there.
+fn gate_work(rules: &Rules, gate: &Gate) -> String {
+    match (gate.fork(), Workplace::at(gate)) {
+        (Some(fork), _) => joining(fork),
+        (None, Some(place)) if place.requires_human(rules) => {
+            format!("{}, people only", place.role)
+        }
+        (None, Some(place)) => place.role.to_string(),
+        (None, None) => "decides by itself".to_owned(),
+    }
+}
+
+/// A gate, or an end of the workflow, as a box.
+struct GraphBox<'a> {
+    place: Destination,
+    gate: Option<&'a Gate>,
+    /// What is written under its name, and whether that is a branch.
+    lines: Vec<(String, bool)>,
+    top: usize,
+    height: usize,
+}
+
+/// A route between two boxes, by their numbers.
+struct GraphRoute {
+    from: usize,
+    to: usize,
+    /// Where it leads from the next box: back, which is drawn at the left; to that box; or on, which is drawn at the right.
+    side: Ordering,
+    class: &'static str,
+    label: String,
+    /// Which of the lines beside the boxes it takes, and where it leaves its box, counted from above.
+    column: usize,
+    port: usize,
+}
+
+/// Returns the boxes in order. Detours are below the end, so that the way on is straight.
+fn boxes<'a>(rules: &Rules, workflow: &'a Workflow, edges: &[Edge]) -> Vec<GraphBox<'a>> {
+    let (detours, gates): (Vec<&Gate>, _) = workflow.gates.iter().partition(|gate| gate.detour);
+    let ends = [Destination::End, Destination::Cancelled, Destination::Fail];
+    let ends = ends.into_iter().filter(|end| edges.iter().any(|edge| edge.to == *end));
+    let own = |place, gate, lines| GraphBox { place, gate, lines, top: 0, height: 0 };
+    let end = |place| own(place, None, Vec::new());
+    let gate = |gate: &'a Gate| {
+        let mut lines = vec![(gate_work(rules, gate), false)];
+        lines.extend(gate.when.iter().map(|when| (format!("when {when}"), false)));
+        let branches = gate.fork().into_iter().flat_map(|fork| &fork.branches);
+        lines.extend(branches.map(|own| (format!("{}: {}", own.id(), own.duty().role), true)));
+        own(Destination::Gate(gate.id.clone()), Some(gate), lines)
+    };
+    gates.into_iter().map(gate).chain(ends.map(end)).chain(detours.into_iter().map(gate)).collect()
+}
+
+/// Returns the routes between the boxes. All from one box to the next are one.
+fn routes(workflow: &Workflow, edges: &[Edge], boxes: &[GraphBox<'_>]) -> Vec<GraphRoute> {
+    let index = |place: &Destination| boxes.iter().position(|own| own.place == *place);
+    let mut routes: Vec<GraphRoute> = Vec::new();
+    for edge in edges {
+        let from = index(&Destination::Gate(edge.from.clone()));
+        let (Some(from), Some(to)) = (from, index(&edge.to)) else { continue };
+        let side = to.cmp(&(from + 1));
+        let class = match edge.way {
+            EdgeKind::On | EdgeKind::Return => "edge",
+            EdgeKind::Back(_) => "edge back",
+            EdgeKind::Each | EdgeKind::Again(_) => "edge again",
+            EdgeKind::Over | EdgeKind::Exhausted(_) | EdgeKind::Hold => "edge rare",
+        };
+        let label = edge_label(workflow, edge);
+        match routes.iter_mut().find(|own| (own.from, own.side) == (from, side)) {
+            Some(own) if side == Ordering::Equal => own.label += &format!(", {label}"),
+            _ => routes.push(GraphRoute { from, to, side, class, label, column: 0, port: 0 }),
+        }
+    }
+    routes
+}
+
+/// Gives the routes of a side their lines and ports. Routes to the same box share a line; they arrive at its first port.
+fn place_beside(routes: &mut [GraphRoute], side: Ordering) {
+    let mut spans: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
+    for route in routes.iter().filter(|route| route.side == side) {
+        let span = spans.entry(route.to).or_insert((route.to, route.to));
+        *span = (span.0.min(route.from), span.1.max(route.from));
+    }
+    let columns = columns_of(&spans.values().copied().collect::<Vec<_>>());
+    let columns: BTreeMap<usize, usize> = spans.into_keys().zip(columns).collect();
+    let mut ports: BTreeMap<usize, usize> = BTreeMap::new();
+    for route in routes.iter_mut().filter(|route| route.side == side) {
+        let port = ports.entry(route.from).or_insert(columns.contains_key(&route.from).into());
+        (route.port, route.column) = (*port, columns[&route.to]);
+        *port += 1;
+    }
+}
+
+/// A workflow that is laid out.
+struct Graph<'a> {
+    boxes: Vec<GraphBox<'a>>,
+    routes: Vec<GraphRoute>,
+    /// How wide the labels at the left and at the right are; the lines are beyond them.
+    gutters: [usize; 2],
+    /// Where the boxes begin.
+    left: usize,
+    size: (usize, usize),
+}
+
+impl<'a> Graph<'a> {
+    fn of(rules: &Rules, workflow: &'a Workflow, edges: &[Edge]) -> Self {
+        let mut boxes = boxes(rules, workflow, edges);
+        let mut routes = routes(workflow, edges, &boxes);
+        let widths = [Ordering::Less, Ordering::Greater].map(|side| {
+            place_beside(&mut routes, side);
+            let own = routes.iter().filter(|route| route.side == side);
+            let letters = own.clone().map(|route| route.shown().chars().count()).max();
+            let lines = own.map(|route| route.column + 1).max().unwrap_or(0);
+            (letters.map_or(0, |letters| letters * LETTER + 16), lines * LANE + 4)
+        });
+        let mut top = 4;
+        for (at, own) in boxes.iter_mut().enumerate() {
+            let beside = routes.iter().filter(|route| route.from == at).map(|route| route.port);
+            own.top = top;
+            own.height = (own.lines.len().max(beside.max().unwrap_or(0)) + 1) * LINE + 10;
+            top += own.height + if own.gate.is_some() { GAP } else { GAP / 2 };
+        }
+        let [(gutter, lines), (right_gutter, right_lines)] = widths;
+        let left = gutter + lines;
+        let size = (left + BOX + right_gutter + right_lines, top - GAP / 2 + 2);
+        Self { boxes, routes, gutters: [gutter, right_gutter], left, size }
+    }
+
+    fn route(&self, route: &GraphRoute) -> Markup {
+        let (left, right, beside) = (self.left, self.left + BOX, route.column * LANE);
+        let (from, to) = (&self.boxes[route.from], &self.boxes[route.to]);
+        let (begin, end) = (from.top + 14 + route.port * LINE, to.top + 14);
+        let around = |x: usize, lane: usize| format!("M{x} {begin}H{lane}V{end}H{x}");
+        let (way, head, anchor, x, y) = match route.side {
+            Ordering::Less => {
+                let way = around(left, left - self.gutters[0] - beside);
+                (way, format!("M{left} {end}l-8-4v8z"), "end", left - 8, begin - 4)
+            }
+            Ordering::Greater => {
+                let way = around(right, right + self.gutters[1] + beside);
+                (way, format!("M{right} {end}l8-4v8z"), "start", right + 8, begin - 4)
+            }
+            Ordering::Equal => {
+                let (x, end) = (left + BOX / 2, to.top);
+                let way = format!("M{x} {}V{end}", from.top + from.height);
+                (way, format!("M{x} {end}l-4-8h8z"), "start", x + 8, end - 12)
+            }
+        };
+        html! {
+            g class=(route.class) {
+                title { (route.label) }
+                path class="way" d=(way) {}
+                path class="head" d=(head) {}
+                @if route.label != "complete" { text class=(anchor) x=(x) y=(y) { (route.shown()) } }
+            }
+        }
+    }
+
+    fn show(
+        &self,
+        own: &GraphBox<'_>,
+        counts: &dyn Fn(&GateId) -> usize,
+        at: Option<&GateId>,
+    ) -> Markup {
+        let (left, top, name) = (self.left, own.top, own.place.noun());
+        let class = match own.gate {
+            None => "end-box",
+            Some(gate) if at == Some(&gate.id) => "gate here",
+            Some(gate) if gate.detour => "gate detour",
+            Some(gate) if gate.kind == GateKind::Condition => "gate condition",
+            Some(_) => "gate",
+        };
+        let tasks = own.gate.map_or(0, |gate| counts(&gate.id));
+        html! {
+            g class=(class) {
+                rect x=(left) y=(top) width=(BOX) height=(own.height) rx="6" {}
+                (label("name", (left + 12, top + 18), name, BOX_ROOM - 8))
+                @if tasks > 0 { text class="count end" x=(left + BOX - 12) y=(top + 18) { (tasks) } }
+                @for ((line, is_branch), at) in own.lines.iter().zip(1..) {
+                    @let y = top + 18 + at * LINE;
+                    @if *is_branch {
+                        rect class="branch" x=(left + 8) y=(y - 12) width=(BOX - 16) height=(LINE - 2) rx="3" {}
+                    }
+                    (label("line", (left + 12, y), line, BOX_ROOM))
+                }
+            }
+        }
+    }
+}
+
+impl GraphRoute {
+    /// Returns what the drawing shows of its label.
+    fn shown(&self) -> String {
+        let outcome = self.label.split_once(" (").map_or(&*self.label, |(outcome, _)| outcome);
+        clipped(outcome, LABEL_ROOM)
+    }
+}
+
+#[cfg(test)]
+mod tests;
