@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0, one message a line. An invalid line is answered with an error, and reading goes on with the next line.
+//! JSON-RPC 2.0: messages, and lines that have one each. An invalid line is answered with an error, and reading goes on with the next.
 
 use std::io::{self, BufRead};
 
@@ -8,14 +8,15 @@ use serde_json::{Value, json};
 use crate::domain::Map;
 use crate::files::json::read_below;
 
-/// Longer lines are refused: no tool takes arguments of that size.
-const LONGEST: usize = 8 << 20;
+/// Longer messages are refused: no tool takes arguments of that size.
+pub(crate) const LONGEST: usize = 8 << 20;
 
 pub(crate) const PARSE_ERROR: i32 = -32700;
 pub(crate) const INVALID_REQUEST: i32 = -32600;
 pub(crate) const METHOD_NOT_FOUND: i32 = -32601;
 pub(crate) const INVALID_PARAMS: i32 = -32602;
 pub(crate) const RESOURCE_NOT_FOUND: i32 = -32002;
+pub(crate) const HEADER_MISMATCH: i32 = -32020;
 pub(crate) const UNSUPPORTED_VERSION: i32 = -32022;
 
 /// What a client sent.
@@ -88,7 +89,7 @@ pub(crate) fn answer(id: &Value, result: &Result<Value, RpcError>) -> String {
     format!("{answer}\n")
 }
 
-/// Reads a line as a message. Fails with the error to answer, and the id it goes to.
+/// Reads bytes as a message. Fails with the error to answer, and the id it goes to.
 pub(crate) fn parse(line: &[u8]) -> Result<RpcMessage, (Value, RpcError)> {
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
     if line.trim_ascii().is_empty() {
@@ -98,12 +99,12 @@ pub(crate) fn parse(line: &[u8]) -> Result<RpcMessage, (Value, RpcError)> {
     let value = std::str::from_utf8(line)
         .map_or_else(|_| serde_json::from_slice(line), |text| read_below(text, "params"))
         .map_err(|fault| {
-            (Value::Null, RpcError::new(PARSE_ERROR, format!("this line is not JSON: {fault}")))
+            (Value::Null, RpcError::new(PARSE_ERROR, format!("this is not JSON: {fault}")))
         })?;
     let id = value.get("id").filter(|id| id.is_string() || id.is_i64()).cloned();
     let refused = |error| Err((id.clone().unwrap_or_default(), error));
     if value["jsonrpc"] != "2.0" {
-        let problem = "a message is a JSON-RPC object with `\"jsonrpc\": \"2.0\"`, one a line";
+        let problem = "a message is a JSON-RPC object with `\"jsonrpc\": \"2.0\"`, one at a time";
         return refused(RpcError::new(INVALID_REQUEST, problem));
     }
     let Some(method) = value["method"].as_str() else {

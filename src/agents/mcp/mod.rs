@@ -1,12 +1,16 @@
-//! The MCP server on stdin and stdout: tools, resources, prompts.
+//! The MCP server on stdin and stdout, and over HTTP: tools, resources, prompts.
 
 pub(crate) mod change_tools;
 pub(crate) mod complete_tool;
+#[cfg_attr(not(test), expect(dead_code, reason = "the web server calls it"))]
+pub(crate) mod http;
 pub(crate) mod json_rpc;
+pub(crate) mod methods;
 pub(crate) mod next_call;
 pub(crate) mod open_project;
 pub(crate) mod query_tools;
 pub(crate) mod resources;
 pub(crate) mod server;
 pub(crate) mod tool_schema;
+pub(crate) mod versions;
 pub(crate) mod wiring_check;

@@ -21,6 +21,8 @@ pub(crate) struct ServerSetup {
     pub directory: PathBuf,
     /// The acting agent as the start names it, be it an id or not; without one, it is the agent of git's user.
     pub agent: Option<String>,
+    /// Whether the agent has come over HTTP, by its token.
+    pub by_token: bool,
     /// The visit that a runner started it for, and the run.
     pub run: Option<(Ticket, String)>,
     /// The session of the connection, which the rules may compare.
@@ -125,6 +127,9 @@ impl OpenProject<'_> {
         } else {
             format!("org.yaml has {}", listed(agents))
         };
+        if self.setup.by_token {
+            return format!("make a token of another agent with `aof mcp token AGENT`; {agents}");
+        }
         let files = AgentFile::ALL.into_iter().filter_map(|file| {
             file.client().map(|client| format!("`{}` ({client})", file.places()[0]))
         });

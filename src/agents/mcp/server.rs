@@ -12,51 +12,21 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Scope};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::json_rpc::{
-    INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, RpcError, RpcMessage,
-    RpcRequest, UNSUPPORTED_VERSION, answer, next_line, parse,
+    INVALID_REQUEST, RpcError, RpcMessage, RpcRequest, answer, next_line, parse,
 };
-use super::next_call::next_call;
-use super::open_project::{OpenProject, ServerSetup, ToolError, in_tools};
-use super::resources::{
-    get_prompt, list_prompts, list_resources, read_resource, resource_template,
-};
-use super::tool_schema::{Arguments, Tool, ToolEffect};
-use super::{change_tools, complete_tool, query_tools};
-use crate::domain::{AgentId, Map, TaskId, Ticket, nearest};
+use super::methods::result;
+use super::open_project::ServerSetup;
+use super::versions::Lifecycle;
 use crate::project::error::ProjectError;
 use crate::system::terminal;
-use crate::tasks::view::task_view::{show, task_value};
 
 /// How many calls may be under way at once.
 const MOST_CALLS: usize = 32;
 /// How many lines are read ahead.
 const READ_AHEAD: usize = 4;
-
-/// The versions in which a conversation begins with `initialize`, oldest first.
-const HANDSHAKE_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", NEWEST_HANDSHAKE];
-pub(crate) const NEWEST_HANDSHAKE: &str = "2025-11-25";
-/// The version in which each request names its version itself, in `_meta`.
-pub(crate) const SELF_CONTAINED: &str = "2026-07-28";
-pub(crate) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-pub(crate) const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-
-/// The instructions for models, which clients show beside the tools.
-const INSTRUCTIONS: &str = "\
-This project hands out work as tasks. A task stands at one gate at a time; you do what the brief of that gate asks, and say how it went.
-1. aof_task_next gives you your task with its brief: what is expected, and which outcomes are possible.
-2. Do the work.
-3. aof_task_complete says the outcome, with a summary. Where the task goes then is not your concern.
-You are the agent that this server was started for; no argument changes that.
-A refusal changes nothing. It says what is wrong, and `nextCall` is a call that works, with what is yours to fill in between < and >.
-Work that takes long is kept yours by aof_task_renew; what you cannot do is given back by aof_task_release.
-To have something done by a named process, as in \"use the feature workflow to add X\": aof_workflow_start.
-Never edit the engine's fields of files under tasks/ by hand (status, gate, gateHistory, routing): such a task waits for a person.";
-
-const READ_ONLY_INSTRUCTIONS: &str = "\
-This server only shows the tasks of a project: aof_status, aof_task_list, aof_task_get, aof_workflow_list. It changes nothing.";
 
 /// Serves one client until it is gone, or until the process is asked to stop.
 pub(crate) fn serve(setup: ServerSetup) -> Result<(), ProjectError> {
@@ -155,7 +125,7 @@ impl Server {
             "tools/list" | "tools/call" | "resources/list" | "resources/read" | "prompts/get"
         );
         if !opens_project {
-            return self.write(&request.id, &self.result(&request, version));
+            return self.write(&request.id, &result(&self.setup, &request, version));
         }
         // Waits until fewer calls are running.
         let _ = self.room.send(());
@@ -164,7 +134,7 @@ impl Server {
             return;
         }
         scope.spawn(move || {
-            let result = self.result(&request, version);
+            let result = result(&self.setup, &request, version);
             // The client may reuse the id as soon as it has the answer.
             let is_wanted = lock(&self.open).remove(&id).unwrap_or(false);
             if is_wanted {
@@ -182,246 +152,4 @@ impl Server {
             self.stop.request();
         }
     }
-
-    /// Returns the result of a request in the form of the protocol version.
-    fn result(&self, request: &RpcRequest, version: &'static str) -> Result<Value, RpcError> {
-        let result = self.plain_result(request, version);
-        if version != SELF_CONTAINED {
-            return result;
-        }
-        let result = result.map_err(|error| match error.code {
-            RESOURCE_NOT_FOUND => RpcError { code: INVALID_PARAMS, ..error },
-            _ => error,
-        })?;
-        let mut whole = json!({"resultType": "complete"});
-        let is_cacheable = request.method.ends_with("/list")
-            || matches!(request.method.as_str(), "resources/read" | "server/discover");
-        if is_cacheable {
-            whole["ttlMs"] = json!(0);
-            whole["cacheScope"] = json!("private");
-        }
-        for (key, value) in result.as_object().into_iter().flatten() {
-            whole[key] = value.clone();
-        }
-        Ok(whole)
-    }
-
-    fn plain_result(&self, request: &RpcRequest, version: &'static str) -> Result<Value, RpcError> {
-        let setup = &self.setup;
-        let server = json!({"name": "aof", "title": "Tasks and gates", "version": env!("CARGO_PKG_VERSION")});
-        let capabilities = json!({"prompts": {}, "resources": {}, "tools": {}});
-        let instructions = if setup.read_only { READ_ONLY_INSTRUCTIONS } else { INSTRUCTIONS };
-        Ok(match request.method.as_str() {
-            "initialize" => json!({
-                "protocolVersion": version,
-                "capabilities": capabilities,
-                "serverInfo": server,
-                "instructions": instructions,
-            }),
-            "server/discover" => json!({
-                "supportedVersions": all_versions().collect::<Vec<_>>(),
-                "capabilities": capabilities,
-                "instructions": instructions,
-                "_meta": {"io.modelcontextprotocol/serverInfo": server},
-            }),
-            "ping" if version != SELF_CONTAINED => json!({}),
-            "tools/list" => json!({"tools": shown_tools(setup)}),
-            "tools/call" => call_tool(setup, request.text("name")?, &request.object("arguments")?)?,
-            "resources/list" => json!({"resources": list_resources(setup)}),
-            "resources/templates/list" => json!({"resourceTemplates": [resource_template()]}),
-            "resources/read" => read_resource(setup, request.text("uri")?)?,
-            "prompts/list" => json!({"prompts": list_prompts(setup)}),
-            "prompts/get" => {
-                get_prompt(setup, request.text("name")?, &request.object("arguments")?)?
-            }
-            "completion/complete" => json!({"completion": {"values": []}}),
-            method => {
-                let problem = format!("there is no method `{method}`");
-                return Err(RpcError::new(METHOD_NOT_FOUND, problem));
-            }
-        })
-    }
-}
-
-/// How the conversation began, which decides whether requests name their version.
-enum Lifecycle {
-    NotBegun,
-    /// With `initialize`, which fixed the version.
-    Handshake(&'static str),
-    /// With a request that names its version, as each one does from then on.
-    SelfContained,
-}
-
-impl Lifecycle {
-    /// Returns the protocol version of a request. Fails if it is missing or not supported.
-    fn version_of(&mut self, request: &RpcRequest) -> Result<&'static str, RpcError> {
-        if request.method == "initialize" {
-            let asked = request.text("protocolVersion")?;
-            let version = HANDSHAKE_VERSIONS.into_iter().find(|version| *version == asked);
-            let version = version.unwrap_or(NEWEST_HANDSHAKE);
-            *self = Self::Handshake(version);
-            return Ok(version);
-        }
-        let is_discovery = request.method == "server/discover";
-        let meta = request.object("_meta")?;
-        let named = meta.get(META_VERSION).and_then(Value::as_str);
-        let settled = match self {
-            Self::NotBegun if request.method == "ping" => Some(NEWEST_HANDSHAKE),
-            Self::Handshake(version) if !is_discovery => Some(*version),
-            _ => None,
-        };
-        if settled.is_none() || named.is_some_and(|named| named >= SELF_CONTAINED) {
-            let has_capabilities = meta.get(META_CAPABILITIES).is_some_and(Value::is_object);
-            let missing = [(META_VERSION, named.is_some()), (META_CAPABILITIES, has_capabilities)];
-            let missing = missing.iter().filter(|(_, is_there)| !is_there).map(|(name, _)| *name);
-            let missing: Vec<&str> = missing.collect();
-            if !missing.is_empty() {
-                let missing = missing.join(", ");
-                let problem =
-                    format!("request _meta is missing or has malformed required fields: {missing}");
-                return Err(RpcError::new(INVALID_PARAMS, problem));
-            }
-        }
-        let version = match (named, settled) {
-            (None, Some(settled)) => settled,
-            (named, _) => supported(named.unwrap_or_default())?,
-        };
-        if matches!(self, Self::NotBegun) && settled.is_none() && !is_discovery {
-            *self = Self::SelfContained;
-        }
-        Ok(version)
-    }
-}
-
-fn all_versions() -> impl Iterator<Item = &'static str> {
-    HANDSHAKE_VERSIONS.into_iter().chain([SELF_CONTAINED])
-}
-
-fn supported(named: &str) -> Result<&'static str, RpcError> {
-    all_versions().find(|version| *version == named).ok_or_else(|| {
-        let supported: Vec<&str> = all_versions().collect();
-        RpcError::new(UNSUPPORTED_VERSION, "Unsupported protocol version")
-            .with_data(json!({"requested": named, "supported": supported}))
-    })
-}
-
-type Run = fn(&OpenProject<'_>, &Arguments) -> Result<Value, ToolError>;
-
-/// All tools, in the order in which a model meets them, and what each does.
-const ALL: &[(&Tool, Run)] = &[
-    (&change_tools::NEXT, change_tools::next_task),
-    (&query_tools::GET, query_tools::get),
-    (&query_tools::LIST, query_tools::list_tasks),
-    (&complete_tool::COMPLETE, complete_tool::complete_task),
-    (&change_tools::RENEW, change_tools::renew_claim),
-    (&change_tools::RELEASE, change_tools::release_task),
-    (&change_tools::CREATE, change_tools::create_task),
-    (&change_tools::COMMENT, change_tools::comment_task),
-    (&query_tools::WORKFLOWS, query_tools::list_workflows),
-    (&change_tools::START, change_tools::start_workflow),
-    (&query_tools::STATUS, query_tools::status),
-];
-
-/// Returns the tools of this server.
-fn available_tools(setup: &ServerSetup) -> impl Iterator<Item = &'static (&'static Tool, Run)> {
-    let only_looks = setup.read_only;
-    ALL.iter().filter(move |(tool, _)| !only_looks || tool.effect == ToolEffect::Looks)
-}
-
-/// Returns the tools of this server as clients see them.
-fn shown_tools(setup: &ServerSetup) -> Vec<Value> {
-    let mut tools: Vec<Value> = available_tools(setup).map(|(tool, _)| tool.shown()).collect();
-    let complete = tools.iter_mut().find(|tool| tool["name"] == complete_tool::COMPLETE.name);
-    // Without a project, or rules in force, each call says what is wrong.
-    if let Some(complete) = complete
-        && let Ok(project) = setup.open("tools/list")
-    {
-        complete_tool::name_outcomes(&mut complete["inputSchema"], &project);
-    }
-    tools
-}
-
-/// Calls a tool, and returns its answer or its refusal. Fails only if no tool has that name.
-fn call_tool(setup: &ServerSetup, name: &str, given: &Map) -> Result<Value, RpcError> {
-    let Some((tool, run)) = available_tools(setup).find(|(tool, _)| tool.name == name) else {
-        return Err(unknown_tool(setup, name));
-    };
-    let result = Arguments::check(tool, given.clone())
-        .and_then(|arguments| run(&setup.open(name)?, &arguments));
-    let is_error = result.is_err();
-    let answer = result.unwrap_or_else(|error| refusal(&error, setup, tool, given));
-    Ok(json!({
-        "content": [{"type": "text", "text": answer.to_string()}],
-        "structuredContent": answer,
-        "isError": is_error,
-    }))
-}
-
-fn unknown_tool(setup: &ServerSetup, given: &str) -> RpcError {
-    let names: Vec<&str> = available_tools(setup).map(|(tool, _)| tool.name).collect();
-    let problem = if ALL.iter().any(|(tool, _)| tool.name == given) {
-        format!("`{given}` changes things, and this server was started with --read-only")
-    } else {
-        let suggestion =
-            nearest(given, names.iter().copied()).map(|name| format!("; did you mean `{name}`?"));
-        format!("there is no tool `{given}`{}", suggestion.unwrap_or_default())
-    };
-    RpcError::new(INVALID_PARAMS, problem).with_data(json!({"tools": names}))
-}
-
-/// Returns the answer to a refused call: the error as on the command line, the state of the task, and a call that works.
-fn refusal(error: &ToolError, setup: &ServerSetup, tool: &Tool, given: &Map) -> Value {
-    let mut value = error.value();
-    let mut message = value["message"].as_str().map(in_tools).unwrap_or_default();
-    let project = setup.open(tool.name).ok();
-    if let Some(project) = &project {
-        message = project.workspace.git_commands.with_folder(message);
-    }
-    let state = project
-        .as_ref()
-        .and_then(|project| task_state(project, &refused_task(&value, project, tool, given)?));
-    let agent = project.as_ref().and_then(OpenProject::viewer);
-    let next = next_call(error, tool, given, state.as_ref(), agent.as_ref())
-        .filter(|next| available_tools(setup).any(|(tool, _)| next["tool"] == tool.name));
-    if next.is_none() && matches!(error, ToolError::Ops(_)) {
-        message.push_str("\n\nNo call mends this: tell the person you work for.");
-    }
-    value["message"] = json!(message);
-    if let Some(state) = state {
-        value["state"] = state;
-    }
-    value["nextCall"] = next.unwrap_or(Value::Null);
-    value
-}
-
-/// Returns the task of a refused call: the one in the refusal, else the named one, else the agent's current one.
-fn refused_task(
-    refusal: &Value,
-    project: &OpenProject<'_>,
-    tool: &Tool,
-    given: &Map,
-) -> Option<TaskId> {
-    let named = refusal["task"].as_str().or_else(|| given.get("task").and_then(Value::as_str));
-    let ticket: Ticket = match named {
-        Some(named) => named.parse().ok()?,
-        None if tool.takes_task() => project.current().ok()?,
-        None => return None,
-    };
-    Some(ticket.task)
-}
-
-/// Returns the state of a task, and who can do what with it.
-fn task_state(project: &OpenProject<'_>, id: &TaskId) -> Option<Value> {
-    let (view, _) = show(&project.workspace, id).ok()?;
-    let task = &view.file.task;
-    let whole = task_value(project.rules(), &view.file, &view.path);
-    Some(json!({
-        "task": task.id.as_str(),
-        "ticket": whole["ticket"],
-        "title": task.title,
-        "status": task.status.as_str(),
-        "gate": task.gate.as_ref().map(|open| open.current.as_str()),
-        "agent": task.routing.agent.as_ref().map(AgentId::as_str),
-        "available": whole["available"],
-    }))
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::open_project::ServerSetup;
-use super::server::{META_CAPABILITIES, META_VERSION, NEWEST_HANDSHAKE, SELF_CONTAINED};
+use super::versions::{META_CAPABILITIES, META_VERSION, NEWEST_HANDSHAKE, SELF_CONTAINED};
 use crate::agents::runner::doctor::run_and_listen;
 use crate::domain::{AgentId, Gate, Workflow};
 use crate::project::error::ProjectError;

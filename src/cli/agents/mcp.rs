@@ -49,6 +49,7 @@ pub(crate) fn run(session: &Session, args: &McpArgs) -> CliResult {
             .clone()
             .filter(|named| !named.is_empty())
             .or_else(|| args.default_agent.as_ref().map(ToString::to_string)),
+        by_token: false,
         run: current_run(),
         session: current_session().map_or_else(|| ulid(now()).map(|id| id.to_string()), Ok)?,
         read_only: args.read_only,

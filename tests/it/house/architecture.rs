@@ -35,7 +35,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("anstyle", &["cli"]),
     ("argon2", &["board/web"]),
     ("axum", &["board/web"]),
-    ("base64", &["domain/ssh", "observability/notices", "board/web"]),
+    ("base64", &["agents/mcp", "domain/ssh", "observability/notices", "board/web"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
     ("clap_mangen", &["cli"]),

@@ -73,7 +73,7 @@ fn what_is_said_of_the_tools_is_short_complete_and_the_same_each_time() {
     1. aof_task_next gives you your task with its brief: what is expected, and which outcomes are possible.
     2. Do the work.
     3. aof_task_complete says the outcome, with a summary. Where the task goes then is not your concern.
-    You are the agent that this server was started for; no argument changes that.
+    You are the same agent in all calls; no argument changes that.
     A refusal changes nothing. It says what is wrong, and `nextCall` is a call that works, with what is yours to fill in between < and >.
     Work that takes long is kept yours by aof_task_renew; what you cannot do is given back by aof_task_release.
     To have something done by a named process, as in "use the feature workflow to add X": aof_workflow_start.
@@ -244,13 +244,13 @@ fn what_is_no_message_is_answered_and_the_server_goes_on() {
     }
     assert_snapshot!(lines.join("\n"), @r#"
     {not json
-      {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"this line is not JSON: key must be a string at line 1 column 2"}}
+      {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"this is not JSON: key must be a string at line 1 column 2"}}
     []
-      {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a message is a JSON-RPC object with `\"jsonrpc\": \"2.0\"`, one a line"}}
+      {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a message is a JSON-RPC object with `\"jsonrpc\": \"2.0\"`, one at a time"}}
     {}
-      {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a message is a JSON-RPC object with `\"jsonrpc\": \"2.0\"`, one a line"}}
+      {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a message is a JSON-RPC object with `\"jsonrpc\": \"2.0\"`, one at a time"}}
     "text"
-      {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a message is a JSON-RPC object with `\"jsonrpc\": \"2.0\"`, one a line"}}
+      {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a message is a JSON-RPC object with `\"jsonrpc\": \"2.0\"`, one at a time"}}
     {"jsonrpc":"2.0","id":7}
       {"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"this is no JSON-RPC message: it has no `method` that is a text"}}
     {"jsonrpc":"2.0","id":8,"method":"nothing/known"}
@@ -261,13 +261,13 @@ fn what_is_no_message_is_answered_and_the_server_goes_on() {
       {"jsonrpc":"2.0","id":10,"error":{"code":-32602,"message":"request _meta is missing or has malformed required fields: io.modelcontextprotocol/protocolVersion, io.modelcontextprotocol/clientCapabilities"}}
     -- initialize
     {not json
-      {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"this line is not JSON: key must be a string at line 1 column 2"}}
+      {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"this is not JSON: key must be a string at line 1 column 2"}}
     []
-      {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a message is a JSON-RPC object with `\"jsonrpc\": \"2.0\"`, one a line"}}
+      {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a message is a JSON-RPC object with `\"jsonrpc\": \"2.0\"`, one at a time"}}
     {}
-      {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a message is a JSON-RPC object with `\"jsonrpc\": \"2.0\"`, one a line"}}
+      {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a message is a JSON-RPC object with `\"jsonrpc\": \"2.0\"`, one at a time"}}
     "text"
-      {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a message is a JSON-RPC object with `\"jsonrpc\": \"2.0\"`, one a line"}}
+      {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a message is a JSON-RPC object with `\"jsonrpc\": \"2.0\"`, one at a time"}}
     {"jsonrpc":"2.0","id":7}
       {"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"this is no JSON-RPC message: it has no `method` that is a text"}}
     {"jsonrpc":"2.0","id":8,"method":"nothing/known"}
