@@ -181,6 +181,7 @@ pub(crate) fn exit_code(error: &ProjectError) -> u8 {
         ProjectError::UnreadableTask { .. }
         | ProjectError::InvalidTests { .. }
         | ProjectError::InvalidRules(_)
+        | ProjectError::InvalidUsers { .. }
         | ProjectError::InvalidImport { .. }
         | ProjectError::LossyImport { .. }
         | ProjectError::Splice { .. }

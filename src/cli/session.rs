@@ -65,6 +65,7 @@ impl Session {
             ProjectError::UnreadableTask { diagnostics, .. }
             | ProjectError::InvalidTests { diagnostics, .. }
             | ProjectError::InvalidRules(diagnostics)
+            | ProjectError::InvalidUsers { diagnostics, .. }
             | ProjectError::InvalidImport { diagnostics, .. },
         ) = error.operation_error()
         {

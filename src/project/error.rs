@@ -113,6 +113,9 @@ pub enum ProjectError {
     /// There is a project here already.
     #[error("there is a project here already: `{path}`")]
     ProjectExists { path: ProjectPath },
+    /// A file of people who may log in is invalid.
+    #[error("the users in `{file}` are invalid")]
+    InvalidUsers { file: String, diagnostics: Vec<Diagnostic> },
     /// A file of another system cannot be imported, or would become no valid workflow.
     #[error("{problem}")]
     InvalidImport { problem: String, diagnostics: Vec<Diagnostic> },
@@ -328,6 +331,7 @@ impl ProjectError {
                 "nothing was written: edit `{path}` (if you deleted it, `git restore {path}` brings it back), or begin \
                  another project in a folder of its own with `aof init DIR`"
             )),
+            Self::InvalidUsers { .. } => ErrorFacts::of("invalid_users"),
             Self::InvalidImport { .. } => ErrorFacts::of("invalid_import"),
             Self::LossyImport { .. } => ErrorFacts::of("lossy_import").fix(
                 "nothing was written; change the file, or import the rest of it with `--lossy`",
@@ -516,6 +520,7 @@ pub(crate) fn reason_of(error: &ProjectError) -> Value {
     if let E::UnreadableTask { diagnostics, .. }
     | E::InvalidTests { diagnostics, .. }
     | E::InvalidRules(diagnostics)
+    | E::InvalidUsers { diagnostics, .. }
     | E::InvalidImport { diagnostics, .. } = error
     {
         value["diagnostics"] = diagnostics.iter().map(Diagnostic::to_value).collect();

@@ -1,5 +1,7 @@
-//! An opened project: its workspace, rules in force, errors; the programs that a user trusts, and runs of acceptance tests.
+//! An opened project: its workspace, rules in force, errors; who may come in over HTTP; the programs that a user trusts, and runs of
+//! acceptance tests.
 
+pub(crate) mod access;
 pub(crate) mod active_rules;
 pub(crate) mod error;
 pub(crate) mod git_hints;

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use super::mcp_token::{TokenArgs, run_token};
 use crate::agents::mcp::open_project::ServerSetup;
 use crate::agents::mcp::server::serve;
 use crate::agents::mcp::wiring_check::{WiringReport, check};
@@ -15,6 +16,7 @@ use crate::files::printable::inert;
 use crate::storage::random::ulid;
 
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "\
 An agent tool starts this itself: `aof init --agents` writes its configuration.
 Who acts is fixed when the server starts, whatever a model says: `--agent`, else `AOF_AGENT`, else \
@@ -23,8 +25,11 @@ person's id (`human-...`): then only looking works, and each other call says how
 
 Examples:
   aof mcp --check --agent agent-7     try it out: who acts, what it may do, and what is wrong
-  claude mcp add aof -- aof mcp --agent agent-7")]
+  claude mcp add aof -- aof mcp --agent agent-7
+  aof mcp token agent-7               a token to act as that agent over HTTP")]
 pub(crate) struct McpArgs {
+    #[command(subcommand)]
+    command: Option<McpCommand>,
     /// The agent that acts
     #[arg(long, value_name = "ID", env = agent_variable(), hide_env_values = true)]
     agent: Option<String>,
@@ -41,7 +46,16 @@ pub(crate) struct McpArgs {
     check: bool,
 }
 
+#[derive(Debug, clap::Subcommand)]
+enum McpCommand {
+    /// Create, list or revoke the tokens by which agents act over HTTP
+    Token(TokenArgs),
+}
+
 pub(crate) fn run(session: &Session, args: &McpArgs) -> CliResult {
+    if let Some(McpCommand::Token(args)) = &args.command {
+        return run_token(session, args);
+    }
     let setup = ServerSetup {
         directory: session.directory.clone(),
         agent: args

@@ -105,10 +105,10 @@ impl<F: Borrow<Folder>> TemporaryFile<F> {
         let temporary = format!("{TEMPORARY}{}-{}", process::id(), random_local(16)?);
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file: File =
-            rustix::fs::openat(&inside.handle, &*temporary, flags, Mode::from_raw_mode(0o666))
-                .or_io("write in", inside.path())?
-                .into();
+        let first_mode = mode.unwrap_or(Mode::from_raw_mode(0o666));
+        let file: File = rustix::fs::openat(&inside.handle, &*temporary, flags, first_mode)
+            .or_io("write in", inside.path())?
+            .into();
         let target = inside.path().join(name.as_ref());
         let needs_sync = durability == Durability::Durable;
         let mut made = Self { folder, temporary, file, needs_sync, is_pending: true };

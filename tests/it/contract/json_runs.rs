@@ -62,3 +62,12 @@ fn the_wiring_of_a_server_is_told_in_these_shapes() {
     nowhere.tells("mcp --check --agent coder");
     assert_snapshot!(story.told + &nowhere.told);
 }
+
+#[test]
+fn tokens_answer_in_these_shapes() {
+    let mut story = story();
+    story.tells("mcp token coder");
+    story.tells("mcp token --list");
+    story.tells("mcp token --revoke coder");
+    assert_snapshot!(story.told);
+}

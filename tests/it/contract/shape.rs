@@ -49,6 +49,8 @@ fn text_of(key: &str, text: &str) -> String {
         "TIME"
     } else if key == "program" {
         "PROGRAM"
+    } else if key == "token" {
+        "TOKEN"
     } else if key == "version" {
         "VERSION"
     } else if text.strip_prefix("aof_").is_some_and(is_digest) {

@@ -33,7 +33,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("annotate_snippets", &["files/diagnostic"]),
     ("anstream", &["cli", "agents/runner"]),
     ("anstyle", &["cli"]),
-    ("argon2", &["board/web"]),
+    ("argon2", &["project/access"]),
     ("axum", &["board/web"]),
     ("base64", &["agents/mcp", "domain/ssh", "observability/notices", "board/web"]),
     ("clap", &["cli"]),

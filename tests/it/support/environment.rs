@@ -427,7 +427,7 @@ fn path_with_aof() -> std::ffi::OsString {
     std::env::join_paths([own].into_iter().chain(std::env::split_paths(&others))).unwrap()
 }
 
-/// Replaces what is random or a digest: drawn task ids, ULIDs, hashes.
+/// Replaces what is random or a digest: drawn task ids, ULIDs, tokens, hashes.
 fn without_ids(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;
@@ -451,6 +451,7 @@ fn stand_in(before: &str, word: &str) -> Option<&'static str> {
     let hexadecimal = word.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     match word.len() {
         5 if before.ends_with("AOF-") => Some("xxxxx"),
+        50 if before.ends_with("aof_") => Some("TOKEN"),
         26 if word.starts_with("01") && !word.bytes().any(|byte| byte.is_ascii_lowercase()) => {
             Some("ULID")
         }

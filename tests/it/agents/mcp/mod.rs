@@ -5,4 +5,5 @@ mod concurrent_calls;
 mod identity;
 mod protocol;
 mod refusals;
+mod tokens;
 mod tools;
