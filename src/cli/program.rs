@@ -299,7 +299,7 @@ type HelpGroup = (&'static str, &'static [&'static str]);
 const TOP: &[HelpGroup] = &[
     ("Begin", &["init", "demo"]),
     ("Tasks", DAILY),
-    ("Project", &["board", "status", "gate", "run", "watch", "sweep", "sync", "mcp"]),
+    ("Project", &["board", "serve", "status", "gate", "run", "watch", "sweep", "sync", "mcp"]),
     ("Look", &["events", "stats", "metrics", "verify", "notices"]),
     ("Rules", &["workflow", "org", "schema"]),
     ("Set up", &["doctor", "trust", "runner", "migrate", "merge-driver", "completions", "man"]),

@@ -2,7 +2,6 @@
 
 pub(crate) mod change_tools;
 pub(crate) mod complete_tool;
-#[cfg_attr(not(test), expect(dead_code, reason = "the web server calls it"))]
 pub(crate) mod http;
 pub(crate) mod json_rpc;
 pub(crate) mod methods;

@@ -7,7 +7,7 @@ use crate::domain::{
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::tasks::actions;
-use crate::tasks::complete::{Signing, complete_signed};
+use crate::tasks::complete::{Signing, complete, complete_signed};
 use crate::tasks::create::{NewTask, create};
 use crate::tasks::edit::{Comment, EditedFields, comment, edit_fields};
 use crate::tasks::plan::{Changed, DryRun};
@@ -59,16 +59,19 @@ pub(crate) struct Done {
     pub sentence: String,
 }
 
-/// Does it in the name of the person.
+/// Does it in the name of the person. Without a way of signing, a completion that needs a signature has to bring it.
 pub(crate) fn perform(
     workspace: &Workspace,
     act: &BoardAct,
     you: &AgentId,
-    signing: Signing<'_>,
+    signing: Option<Signing<'_>>,
 ) -> Result<Done, ProjectError> {
     let (by, now) = (Some(you), DryRun::No);
     let changed = match act {
-        BoardAct::Complete(form) => complete_signed(workspace, &form.by(you), signing, now)?,
+        BoardAct::Complete(form) => match signing {
+            Some(signing) => complete_signed(workspace, &form.by(you), signing, now)?,
+            None => complete(workspace, &form.by(you), now)?,
+        },
         BoardAct::Create(new) => create(workspace, std::slice::from_ref(new), by, now)?.remove(0),
         BoardAct::Edit(id, fields) => edit_fields(workspace, id, by, fields, now)?,
         BoardAct::On(ticket, act) => perform_on(workspace, ticket, act, you)?,

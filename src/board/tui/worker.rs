@@ -143,5 +143,5 @@ fn act_as(
     let workspace = opener.open()?;
     // The terminal shows the board: who asks for a passphrase needs a window of its own.
     let signing = Signing { key_file: None, asking: PromptPlace::Window };
-    Ok(perform(&workspace, act, you, signing)?.sentence)
+    Ok(perform(&workspace, act, you, Some(signing))?.sentence)
 }

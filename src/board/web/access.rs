@@ -4,6 +4,7 @@
 //! the key can make. So a browser stays logged in when the server starts again.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
 
 use axum::http::header::{COOKIE, HOST, ORIGIN};
@@ -75,7 +76,7 @@ impl Codes {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Visitor {
     /// Who it is, where people log in by name; empty for whoever had the link.
-    pub login: String,
+    pub subject: String,
     /// What its forms have to carry: another web site cannot know it.
     pub form_token: String,
 }
@@ -83,7 +84,8 @@ pub(crate) struct Visitor {
 /// Decides who may ask.
 pub(crate) struct Access {
     codes: Codes,
-    port: u16,
+    /// Where the server listens.
+    address: SocketAddr,
     /// The pages' origin where a proxy stands before the server, as in `https://board.example`.
     origin: Option<String>,
     /// The links that were used, by their code, with the time after which they are invalid anyway.
@@ -91,8 +93,8 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    pub(crate) fn new(file: &ServeFile, port: u16, origin: Option<String>) -> Self {
-        Self { codes: Codes::of(&file.key), port, origin, used: Mutex::default() }
+    pub(crate) fn new(file: &ServeFile, address: SocketAddr, origin: Option<String>) -> Self {
+        Self { codes: Codes::of(&file.key), address, origin, used: Mutex::default() }
     }
 
     /// Returns whether the request names this server as browsers do; another name may be a web site's that stands for this machine.
@@ -100,7 +102,15 @@ impl Access {
         let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
         let (name, port) = host.rsplit_once(':').unwrap_or((host, "80"));
         let is_local = ["localhost", "127.0.0.1", "[::1]"].contains(&name);
-        is_local && port.parse() == Ok(self.port) || self.public_host() == Some(host)
+        // Where other machines come in, they may name the address.
+        let is_address = !self.address.ip().is_loopback() && host.parse::<SocketAddr>().is_ok();
+        (is_local || is_address) && port.parse() == Ok(self.address.port())
+            || self.public_host() == Some(host)
+    }
+
+    /// Returns whether only this machine can ask.
+    pub(crate) fn is_local(&self) -> bool {
+        self.address.ip().is_loopback()
     }
 
     fn public_host(&self) -> Option<&str> {
@@ -108,12 +118,18 @@ impl Access {
     }
 
     /// Returns whether a request that changes something comes from a page of this server.
-    pub(crate) fn is_own_page(&self, method: &Method, headers: &HeaderMap) -> bool {
+    pub(crate) fn is_own_page(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+        is_for_agents: bool,
+    ) -> bool {
         if matches!(*method, Method::GET | Method::HEAD) {
             return true;
         }
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-        let Some(origin) = text(ORIGIN) else { return false };
+        // Clients of the protocol for agents are no browsers: their token says who they are.
+        let Some(origin) = text(ORIGIN) else { return is_for_agents };
         let own = text(HOST).map(|host| format!("http://{host}"));
         own.as_deref() == Some(origin) || self.origin.as_deref() == Some(origin)
     }
@@ -156,7 +172,13 @@ impl Access {
 
     /// Ports of one host share their cookies, so the name has the port.
     fn cookie_name(&self) -> String {
-        format!("aof-{}", self.port)
+        format!("aof-{}", self.address.port())
+    }
+
+    /// Returns whoever a proxy says it is.
+    pub(crate) fn visitor_of_proxy(&self, subject: String) -> Visitor {
+        let form_token = self.codes.code("form", &subject);
+        Visitor { subject, form_token }
     }
 
     /// Returns who asks; nothing where nobody is logged in.
@@ -172,15 +194,18 @@ impl Access {
             && until.parse::<i64>().is_ok_and(|until| now.as_second() <= until);
         let login = BASE64_URL_SAFE_NO_PAD.decode(login).ok().filter(|_| is_valid)?;
         let login = String::from_utf8(login).ok()?;
-        Some(Visitor { login, form_token: self.codes.code("form", claim) })
+        Some(Visitor { subject: login, form_token: self.codes.code("form", claim) })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
     use super::*;
 
     const NOW: i64 = 1_800_000_000;
+    const HERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7420);
 
     fn at(seconds: i64) -> Timestamp {
         Timestamp::from_second(seconds).unwrap()
@@ -188,7 +213,7 @@ mod tests {
 
     fn access() -> (ServeFile, Access) {
         let file = ServeFile::at("http://localhost:7420".to_owned(), None).unwrap();
-        let access = Access::new(&file, 7420, None);
+        let access = Access::new(&file, HERE, None);
         (file, access)
     }
 
@@ -220,9 +245,9 @@ mod tests {
         );
         let pair = set.split(';').next().unwrap();
         let again = ServeFile::at("http://localhost:7420".to_owned(), Some(file)).unwrap();
-        let access = Access::new(&again, 7420, None);
+        let access = Access::new(&again, HERE, None);
         let seen = |line: &str| access.visitor(&headers(&[("cookie", line)]), at(NOW + 5));
-        assert_eq!(seen(&format!("other=1; {pair}")).unwrap().login, "ann");
+        assert_eq!(seen(&format!("other=1; {pair}")).unwrap().subject, "ann");
         let bob = BASE64_URL_SAFE_NO_PAD.encode("bob");
         let ann = BASE64_URL_SAFE_NO_PAD.encode("ann");
         assert_eq!(seen(&pair.replace(&ann, &bob)), None);
@@ -246,7 +271,7 @@ mod tests {
         }
         let own = |origin: &str| {
             let headers = headers(&[("host", "localhost:7420"), ("origin", origin)]);
-            access.is_own_page(&Method::POST, &headers)
+            access.is_own_page(&Method::POST, &headers, false)
         };
         assert!(own("http://localhost:7420"));
         for foreign in
@@ -256,9 +281,10 @@ mod tests {
         }
         let none = headers(&[("host", "localhost:7420")]);
         assert!(
-            !access.is_own_page(&Method::POST, &none) && access.is_own_page(&Method::GET, &none)
+            !access.is_own_page(&Method::POST, &none, false)
+                && access.is_own_page(&Method::GET, &none, false)
         );
-        let proxied = Access::new(&file, 7420, Some("https://board.example".to_owned()));
+        let proxied = Access::new(&file, HERE, Some("https://board.example".to_owned()));
         assert!(proxied.is_for_us(&headers(&[("host", "board.example")])));
         assert!(proxied.cookie("", at(NOW)).unwrap().ends_with("; Secure"));
     }

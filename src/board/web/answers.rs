@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::pages::board_page::{self, BoardQuery};
 use super::pages::forms::Posted;
-use super::pages::layout::{Frame, Links, NavPage, Notice};
+use super::pages::layout::{NavPage, PageFrame, PageLinks, PageNotice};
 use super::pages::{figures_page, project_pages, task_page, workflow_svg};
 use super::request::{Asked, Fault, PageAnswer, once_said, page_answer, see_and_say};
 use crate::board::model::act::{BoardAct, Done, perform};
@@ -51,8 +51,8 @@ impl Asked {
     }
 
     fn you(&self) -> Result<AgentId, Fault> {
-        let you = self.project().agent(&self.visitor);
-        you.cloned().map_err(|why| Fault {
+        let you = self.reader()?.you.clone();
+        you.map_err(|why| Fault {
             status: StatusCode::FORBIDDEN,
             problem: format!("you only look: {why}"),
             fix: None,
@@ -60,11 +60,12 @@ impl Asked {
     }
 
     /// Returns the board, and what surrounds each page.
-    fn frame(&self, page: Option<NavPage>) -> Result<(Arc<BoardView>, Frame), Fault> {
-        let state = self.project().state();
-        let trouble = state.trouble.map(|text| Notice { text, fix: None, is_refusal: true });
+    fn frame(&self, page: Option<NavPage>) -> Result<(Arc<BoardView>, PageFrame), Fault> {
+        let reader = self.reader()?;
+        let state = reader.state();
+        let trouble = state.trouble.map(|text| PageNotice { text, fix: None, is_refusal: true });
         let said = self.said.clone();
-        let said = said.map(|text| Notice { text, fix: None, is_refusal: false });
+        let said = said.map(|text| PageNotice { text, fix: None, is_refusal: false });
         let board = state.board.ok_or_else(|| Fault {
             status: StatusCode::SERVICE_UNAVAILABLE,
             problem: trouble
@@ -73,13 +74,13 @@ impl Asked {
             fix: Some("load the page again".to_owned()),
         })?;
         let project = self.project();
-        let frame = Frame {
-            links: Links::at_server(&project.slug),
+        let frame = PageFrame {
+            links: PageLinks::at_server(&project.slug),
             slug: project.slug.clone(),
             project: board.project.clone().unwrap_or_else(|| project.slug.clone()),
             projects: self.site.projects.iter().map(|own| own.slug.clone()).collect(),
             page,
-            you: Some(project.agent(&self.visitor).cloned().map_err(str::to_owned)),
+            you: Some(reader.you.clone()),
             form_token: self.visitor.form_token.clone(),
             version: state.version,
             at: (self.site.clock)(),
@@ -90,7 +91,7 @@ impl Asked {
         Ok((board, frame))
     }
 
-    fn answer(&self, frame: &Frame, title: &str, content: &Markup) -> Response {
+    fn answer(&self, frame: &PageFrame, title: &str, content: &Markup) -> Response {
         let response = page_answer(&frame.page(title, content));
         if self.said.is_some() { once_said(response) } else { response }
     }
@@ -117,7 +118,7 @@ pub(super) fn page(asked: &Asked, page: NavPage) -> PageAnswer {
 /// Returns a page that is read from the project.
 fn project_page(
     workspace: &Workspace,
-    frame: &Frame,
+    frame: &PageFrame,
     page: NavPage,
 ) -> Result<Markup, ProjectError> {
     Ok(match page {
@@ -167,7 +168,7 @@ fn show_task(
     asked: &Asked,
     page: &TaskDetails,
     kept: Option<&Posted>,
-    refusal: Option<Notice>,
+    refusal: Option<PageNotice>,
 ) -> PageAnswer {
     let (board, mut frame) = asked.frame(None)?;
     frame.notice = refusal.or(frame.notice);
@@ -231,7 +232,7 @@ pub(super) fn edit(asked: &Asked) -> PageAnswer {
     show_edit(asked, None, None)
 }
 
-fn show_edit(asked: &Asked, kept: Option<&Posted>, refusal: Option<Notice>) -> PageAnswer {
+fn show_edit(asked: &Asked, kept: Option<&Posted>, refusal: Option<PageNotice>) -> PageAnswer {
     let page = read_task(&asked.workspace()?, &asked.named("task")?)?;
     let (_, mut frame) = asked.frame(None)?;
     frame.notice = refusal.or(frame.notice);
@@ -243,7 +244,7 @@ pub(super) fn new(asked: &Asked) -> PageAnswer {
     show_new(asked, None, None)
 }
 
-fn show_new(asked: &Asked, kept: Option<&Posted>, refusal: Option<Notice>) -> PageAnswer {
+fn show_new(asked: &Asked, kept: Option<&Posted>, refusal: Option<PageNotice>) -> PageAnswer {
     let (_, mut frame) = asked.frame(None)?;
     frame.notice = refusal.or(frame.notice);
     let in_force = asked.workspace()?.rules()?;
@@ -267,7 +268,7 @@ pub(super) fn act(asked: &Asked, posted: &Posted) -> PageAnswer {
     let page = read_task(&asked.workspace()?, &id)?;
     match carry_out(asked, posted.act(Some(&page))) {
         Ok(done) => {
-            Ok(see_and_say(&Links::at_server(&asked.project().slug).task(&id), &done.sentence))
+            Ok(see_and_say(&PageLinks::at_server(&asked.project().slug).task(&id), &done.sentence))
         }
         Err(refusal) => {
             // The task as it is now: it may have moved meanwhile.
@@ -282,7 +283,7 @@ pub(super) fn save(asked: &Asked, posted: &Posted) -> PageAnswer {
     let page = read_task(&asked.workspace()?, &id)?;
     match carry_out(asked, posted.act(Some(&page))) {
         Ok(done) => {
-            Ok(see_and_say(&Links::at_server(&asked.project().slug).task(&id), &done.sentence))
+            Ok(see_and_say(&PageLinks::at_server(&asked.project().slug).task(&id), &done.sentence))
         }
         Err(refusal) => refused(show_edit(asked, Some(posted), Some(refusal))),
     }
@@ -291,7 +292,7 @@ pub(super) fn save(asked: &Asked, posted: &Posted) -> PageAnswer {
 pub(super) fn create(asked: &Asked, posted: &Posted) -> PageAnswer {
     match carry_out(asked, posted.act(None)) {
         Ok(done) => {
-            let place = Links::at_server(&asked.project().slug).task(&done.task);
+            let place = PageLinks::at_server(&asked.project().slug).task(&done.task);
             Ok(see_and_say(&place, &done.sentence))
         }
         Err(refusal) => refused(show_new(asked, Some(posted), Some(refusal))),
@@ -299,12 +300,13 @@ pub(super) fn create(asked: &Asked, posted: &Posted) -> PageAnswer {
 }
 
 /// Does it. Returns the refusal as it is shown.
-fn carry_out(asked: &Asked, act: Result<BoardAct, String>) -> Result<Done, Notice> {
-    let notice = |text: String, fix: Option<String>| Notice { text, fix, is_refusal: true };
+fn carry_out(asked: &Asked, act: Result<BoardAct, String>) -> Result<Done, PageNotice> {
+    let notice = |text: String, fix: Option<String>| PageNotice { text, fix, is_refusal: true };
     let act = act.map_err(|fault| notice(fault, None))?;
     let you = asked.you().map_err(|fault| notice(fault.problem, fault.fix))?;
-    // Whoever is at the browser is not at the terminal of the server.
-    let signing = Signing { key_file: None, asking: PromptPlace::Window };
+    // Whoever is at the browser is not at the terminal of the server; and whoever logged in by name has no keys there.
+    let is_owner = asked.site.users.is_none();
+    let signing = is_owner.then_some(Signing { key_file: None, asking: PromptPlace::Window });
     let workspace = asked.workspace().map_err(|fault| notice(fault.problem, fault.fix))?;
     perform(&workspace, &act, &you, signing).map_err(|error| notice(error.problem(), error.fix()))
 }

@@ -7,16 +7,18 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::stream::{self, Stream, StreamExt};
 use serde_json::json;
 
+use super::access::Visitor;
 use super::server::StopSignal;
 use super::site::{BoardSite, LiveState};
 
 /// Returns the stream of all projects. It begins with the state of each, so that a page that was cut off sees what it missed.
 pub(super) fn change_stream(
     site: &Arc<BoardSite>,
+    visitor: &Visitor,
     mut stop: StopSignal,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>> + use<>> {
-    let streams = site.projects.iter().map(|project| {
-        let mut states = project.follow();
+    let streams = site.projects.iter().filter_map(|project| {
+        let mut states = site.reader(project, visitor)?.follow();
         states.mark_changed();
         let slug: Arc<str> = project.slug.as_str().into();
         let next = stream::unfold((slug, states), |(slug, mut states)| async move {
@@ -24,7 +26,7 @@ pub(super) fn change_stream(
             let event = change_event(&slug, &states.borrow_and_update());
             Some((Ok(event), (slug, states)))
         });
-        next.boxed()
+        Some(next.boxed())
     });
     let stopped = async move {
         // The server is gone where nobody can stop it any more.

@@ -16,4 +16,4 @@ mod site;
 pub(crate) use access::{Access, ServeFile, fresh_link};
 pub(crate) use routes::router;
 pub(crate) use server::{BoundServer, StopSender, serve};
-pub(crate) use site::{BoardSite, SiteProject};
+pub(crate) use site::{AgentDoor, BoardSite, SiteProject, SiteReader, SiteUsers};

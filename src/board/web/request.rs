@@ -12,7 +12,7 @@ use maud::{Markup, html};
 
 use super::access::Visitor;
 use super::pages::layout::query_string;
-use super::site::{BoardSite, SiteProject};
+use super::site::{BoardSite, SiteProject, SiteReader};
 
 /// What a request for a page comes to.
 pub(super) type PageAnswer = Result<Response, Fault>;
@@ -41,24 +41,50 @@ impl Fault {
 
 impl IntoResponse for Fault {
     fn into_response(self) -> Response {
-        let page = html! {
-            (maud::DOCTYPE)
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    title { (self.problem) }
-                    link rel="stylesheet" href="/assets/board.css";
-                }
-                body { main.fault {
-                    h1 { (self.status.canonical_reason().unwrap_or("Not possible")) }
-                    p { (self.problem) }
-                    @if let Some(fix) = &self.fix { p.fix { (fix) } }
-                    p { a href="/" { "To the board" } }
-                } }
-            }
-        };
+        let title = self.status.canonical_reason().unwrap_or("Not possible");
+        let page = small_page(
+            title,
+            &html! {
+                p { (self.problem) }
+                @if let Some(fix) = &self.fix { p.fix { (fix) } }
+                p { a href="/" { "To the board" } }
+            },
+        );
         (self.status, page_answer(&page)).into_response()
+    }
+}
+
+/// Returns the page where people log in by name.
+pub(super) fn login_page(refusal: Option<&str>) -> Markup {
+    small_page(
+        "Log in",
+        &html! {
+            @if let Some(refusal) = refusal { p.notice.refusal role="alert" { (refusal) } }
+            form method="post" action="/login" {
+                label for="login" { "Login" }
+                input #login name="login" required autofocus autocomplete="username";
+                label for="password" { "Password" }
+                input #password name="password" type="password" required autocomplete="current-password";
+                button.primary type="submit" { "Log in" }
+            }
+        },
+    )
+}
+
+/// Returns a page that belongs to no project.
+fn small_page(title: &str, content: &Markup) -> Markup {
+    html! {
+        (maud::DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (title) }
+                link rel="icon" type="image/svg+xml" href="/assets/icon.svg";
+                link rel="stylesheet" href="/assets/board.css";
+            }
+            body { main.fault { h1 { (title) } (content) } }
+        }
     }
 }
 
@@ -83,6 +109,12 @@ pub(super) struct Asked {
 impl Asked {
     pub(super) fn project(&self) -> &SiteProject {
         &self.site.projects[self.at]
+    }
+
+    /// Returns who asks.
+    pub(super) fn reader(&self) -> Result<&SiteReader, Fault> {
+        let reader = self.site.reader(self.project(), &self.visitor);
+        reader.ok_or_else(|| Fault::not_found("there is no such page"))
     }
 
     /// Returns the name of the server in the URL, without the port.

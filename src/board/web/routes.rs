@@ -1,29 +1,33 @@
 //! The addresses of the server, and what stands before all of them: the name it was asked by, who asks, and limits.
 
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
 
+use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY,
-    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName,
+    REFERRER_POLICY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Form, Router};
 use tokio::time::timeout;
 
+use super::access::Visitor;
 use super::answers;
 use super::assets::asset;
 use super::events::change_stream;
 use super::pages::forms::Posted;
 use super::pages::layout::NavPage;
-use super::request::{Asked, Fault, PageAnswer, page_answer, see, with_cookie};
-use super::server::StopSignal;
-use super::site::BoardSite;
+use super::request::{Asked, Fault, PageAnswer, login_page, page_answer, see, with_cookie};
+use super::server::{ClientAddress, StopSignal};
+use super::site::{AgentPost, BoardSite};
+use crate::domain::age;
+use crate::project::error::ProjectError;
 
 /// The most bytes of a request's body.
 const BODY_LIMIT: usize = 1024 * 1024;
@@ -53,7 +57,8 @@ pub(crate) fn router(site: Arc<BoardSite>, stop: StopSignal) -> Router {
         .merge(project)
         .layer(from_fn_with_state(Arc::clone(&site), ask_who));
     Router::new()
-        .route("/login", get(login))
+        .route("/login", get(login).post(login_by_name))
+        .route("/mcp", post(agent_message))
         .route("/logout", post(logout))
         .route("/assets/{name}", get(file))
         .merge(pages)
@@ -67,10 +72,11 @@ pub(crate) fn router(site: Arc<BoardSite>, stop: StopSignal) -> Router {
 /// Turns away what is not for this server or comes from another web site, and says in each answer what a page may do.
 async fn guard(State(site): State<Arc<BoardSite>>, request: Request, next: Next) -> Response {
     let headers = request.headers();
+    let is_for_agents = request.uri().path() == "/mcp";
     let refused = if !site.access.is_for_us(headers) {
         let (problem, fix) = ("this server does not have that name", "ask for it as `localhost`");
         Some(Fault::new(StatusCode::MISDIRECTED_REQUEST, problem, fix))
-    } else if !site.access.is_own_page(request.method(), headers) {
+    } else if !site.access.is_own_page(request.method(), headers, is_for_agents) {
         let (problem, fix) =
             ("the request comes from another web site", "use the board's own pages");
         Some(Fault::new(StatusCode::FORBIDDEN, problem, fix))
@@ -103,11 +109,17 @@ async fn guard(State(site): State<Arc<BoardSite>>, request: Request, next: Next)
 
 /// Lets in whoever is logged in.
 async fn ask_who(State(site): State<Arc<BoardSite>>, mut request: Request, next: Next) -> Response {
-    match site.access.visitor(request.headers(), (site.clock)()) {
+    let visitor = site.access.visitor(request.headers(), (site.clock)());
+    let visitor = visitor_by_header(&site, request.headers()).or(visitor);
+    let is_known = |own: &Visitor| {
+        site.projects.first().is_some_and(|project| site.reader(project, own).is_some())
+    };
+    match visitor.filter(is_known) {
         Some(visitor) => {
             request.extensions_mut().insert(visitor);
             next.run(request).await
         }
+        None if site.users.is_some() && request.uri().path() != "/events" => see("/login"),
         None => Fault::new(
             StatusCode::UNAUTHORIZED,
             "you are not logged in here",
@@ -115,6 +127,13 @@ async fn ask_who(State(site): State<Arc<BoardSite>>, mut request: Request, next:
         )
         .into_response(),
     }
+}
+
+/// Returns who a proxy says that asks, where one is trusted.
+fn visitor_by_header(site: &BoardSite, headers: &HeaderMap) -> Option<Visitor> {
+    let users = site.users.as_ref()?;
+    let login = headers.get(users.header.as_ref()?)?.to_str().ok()?;
+    Some(site.access.visitor_of_proxy(users.subject(login)?))
 }
 
 /// Answers with a function that reads or writes files, on a thread where that holds up nobody.
@@ -206,15 +225,19 @@ async fn first(State(site): State<Arc<BoardSite>>) -> PageAnswer {
 
 async fn events(
     State(site): State<Arc<BoardSite>>,
+    Extension(visitor): Extension<Visitor>,
     Extension(stop): Extension<StopSignal>,
 ) -> Response {
-    change_stream(&site, stop).into_response()
+    change_stream(&site, &visitor, stop).into_response()
 }
 
 async fn login(
     State(site): State<Arc<BoardSite>>,
     Query(query): Query<HashMap<String, String>>,
 ) -> PageAnswer {
+    if site.users.is_some() {
+        return Ok(page_answer(&login_page(None)));
+    }
     let token = query.get("token").map(String::as_str).unwrap_or_default();
     let Some(cookie) = site.access.use_link(token, (site.clock)()) else {
         let problem = "this link was used before, or is too old";
@@ -222,6 +245,67 @@ async fn login(
         return Err(Fault::new(StatusCode::UNAUTHORIZED, problem, fix));
     };
     Ok(with_cookie(see("/"), &cookie))
+}
+
+/// Lets in whoever knows a password. Attempts are limited before the password is looked at.
+async fn login_by_name(
+    State(site): State<Arc<BoardSite>>,
+    Extension(ClientAddress(address)): Extension<ClientAddress>,
+    Form(fields): Form<Vec<(String, String)>>,
+) -> PageAnswer {
+    blocking(move || {
+        let posted = Posted(fields);
+        let users =
+            site.users.as_ref().ok_or_else(|| Fault::not_found("there are no logins here"))?;
+        let login = posted.text("login");
+        let limiter = || users.limiter.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(wait) = limiter().admit(login, address, Instant::now()) {
+            let text = format!("too many attempts: wait {}", age(wait));
+            let page = page_answer(&login_page(Some(&text)));
+            return Ok((StatusCode::TOO_MANY_REQUESTS, page).into_response());
+        }
+        let is_right = users.users.check(login, posted.text("password")).is_some();
+        let Some(subject) = users.subject(login).filter(|_| is_right) else {
+            let page = page_answer(&login_page(Some("no such login, or another password")));
+            return Ok((StatusCode::UNAUTHORIZED, page).into_response());
+        };
+        limiter().succeed(login, address, Instant::now());
+        let cookie = site.access.cookie(&subject, (site.clock)()).map_err(ProjectError::from)?;
+        Ok(with_cookie(see("/"), &cookie))
+    })
+    .await
+}
+
+/// Answers an agent with a token.
+async fn agent_message(
+    State(site): State<Arc<BoardSite>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> PageAnswer {
+    let text = |name: &str| headers.get(name).map(|value| value.as_bytes().to_vec());
+    let authorization = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let token = authorization.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
+    let message = AgentPost {
+        token: token.trim().to_owned(),
+        version: text("mcp-protocol-version"),
+        method: text("mcp-method"),
+        name: text("mcp-name"),
+        body: body.to_vec(),
+    };
+    blocking(move || {
+        let Some((status, body)) = (site.agents)(&message) else {
+            let why = "no agent has this token; `aof mcp token AGENT` makes one\n";
+            return Ok(
+                (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Bearer")], why).into_response()
+            );
+        };
+        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        Ok(match body {
+            Some(body) => (status, [(CONTENT_TYPE, "application/json")], body).into_response(),
+            None => status.into_response(),
+        })
+    })
+    .await
 }
 
 async fn logout(State(site): State<Arc<BoardSite>>) -> Response {

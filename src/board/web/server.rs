@@ -1,11 +1,11 @@
 //! The server: takes connections, gives each a time limit, and ends when it is asked to.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
+use axum::{Extension, Router};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
@@ -39,6 +39,10 @@ impl BoundServer {
         Ok(Self { address: listener.local_addr()?, listener })
     }
 }
+
+/// Where a request comes from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ClientAddress(pub IpAddr);
 
 /// Says when the server, and the streams of its pages, have to end.
 pub(crate) type StopSignal = watch::Receiver<bool>;
@@ -76,13 +80,14 @@ async fn accept(listener: TcpListener, router: Router, mut stop: StopSignal) -> 
             accepted = listener.accept() => accepted,
             _ = stop.wait_for(|stop| *stop) => break,
         };
-        let Ok((stream, _)) = accepted else {
+        let Ok((stream, client)) = accepted else {
             sleep(ACCEPT_PAUSE).await;
             continue;
         };
         // Small answers are sent at once. A connection that is gone already fails by itself.
         let _ = stream.set_nodelay(true);
-        let service = TowerToHyperService::new(router.clone());
+        let service =
+            TowerToHyperService::new(router.clone().layer(Extension(ClientAddress(client.ip()))));
         let connection = hyper::server::conn::http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_TIMEOUT)

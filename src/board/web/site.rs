@@ -1,6 +1,6 @@
-//! What the server shows: its projects, each with its board as it is now.
+//! What the server shows: its projects, each with its board as each reader sees it now.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::watch::{Receiver, Sender};
 
@@ -8,21 +8,56 @@ use super::access::{Access, Visitor};
 use crate::board::model::columns::BoardView;
 use crate::board::model::feed::BoardNews;
 use crate::domain::AgentId;
+use crate::project::access::login_limiter::LoginLimiter;
+use crate::project::access::web_users::WebUsers;
 use crate::project::workspace::{Clock, WorkspaceOpener};
 
 /// The projects of a server, and who may see them.
 pub(crate) struct BoardSite {
     pub projects: Vec<SiteProject>,
     pub access: Access,
+    /// People with logins; without them, whoever has the link is git's user.
+    pub users: Option<SiteUsers>,
     pub clock: Clock,
+    pub agents: Box<AgentDoor>,
 }
+
+/// People with logins.
+pub(crate) struct SiteUsers {
+    pub users: WebUsers,
+    pub limiter: Mutex<LoginLimiter>,
+    /// The header in which a proxy names the login, if one does.
+    pub header: Option<String>,
+}
+
+/// Answers a message of an agent; nothing where nobody has its token.
+pub(crate) type AgentDoor = dyn Fn(&AgentPost) -> Option<AgentReply> + Send + Sync;
+
+/// A message of an agent, by the Model Context Protocol.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct AgentPost {
+    pub token: String,
+    /// The headers `MCP-Protocol-Version`, `Mcp-Method` and `Mcp-Name`.
+    pub version: Option<Vec<u8>>,
+    pub method: Option<Vec<u8>>,
+    pub name: Option<Vec<u8>>,
+    pub body: Vec<u8>,
+}
+
+/// The status, and the JSON that is answered.
+pub(crate) type AgentReply = (u16, Option<String>);
 
 /// A project that is shown.
 pub(crate) struct SiteProject {
     /// Its part of the URL.
     pub slug: String,
     pub opener: WorkspaceOpener,
-    /// Whose name whoever is logged in acts in, or why they only look.
+    pub readers: Vec<SiteReader>,
+}
+
+/// Somebody who reads a project, and may act there.
+pub(crate) struct SiteReader {
+    /// Whose name the reader acts in, or why the reader only looks.
     pub you: Result<AgentId, String>,
     state: Sender<LiveState>,
 }
@@ -37,9 +72,9 @@ pub(super) struct LiveState {
     pub trouble: Option<String>,
 }
 
-impl SiteProject {
-    pub(crate) fn new(slug: String, opener: WorkspaceOpener, you: Result<AgentId, String>) -> Self {
-        Self { slug, opener, you, state: Sender::new(LiveState::default()) }
+impl SiteReader {
+    pub(crate) fn new(you: Result<AgentId, String>) -> Self {
+        Self { you, state: Sender::new(LiveState::default()) }
     }
 
     /// Takes in what the feed tells. Browsers are told only where that shows.
@@ -67,10 +102,31 @@ impl SiteProject {
     pub(super) fn follow(&self) -> Receiver<LiveState> {
         self.state.subscribe()
     }
+}
 
-    /// Returns who acts for a visitor.
-    pub(super) fn agent(&self, _visitor: &Visitor) -> Result<&AgentId, &str> {
-        self.you.as_ref().map_err(String::as_str)
+impl BoardSite {
+    /// Returns who reads the project there, if the visitor is still known.
+    pub(super) fn reader<'s>(
+        &'s self,
+        project: &'s SiteProject,
+        visitor: &Visitor,
+    ) -> Option<&'s SiteReader> {
+        let Some(users) = &self.users else { return project.readers.first() };
+        let agent = users.agent(visitor)?;
+        project.readers.iter().find(|reader| reader.you.as_ref() == Ok(agent))
+    }
+}
+
+impl SiteUsers {
+    /// Returns what a cookie says of a login: it is worth nothing any more once the password is another.
+    pub(super) fn subject(&self, login: &str) -> Option<String> {
+        self.users.stamp(login).map(|stamp| format!("{login}\n{stamp}"))
+    }
+
+    /// Returns whose name a visitor acts in, if the login and its password still are.
+    fn agent(&self, visitor: &Visitor) -> Option<&AgentId> {
+        let (login, _) = visitor.subject.split_once('\n')?;
+        self.users.agent(login).filter(|_| self.subject(login).as_ref() == Some(&visitor.subject))
     }
 }
 

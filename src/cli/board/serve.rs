@@ -1,23 +1,28 @@
 //! `aof serve`: the board in the browser, with the watchers of its projects.
 
 use std::collections::BTreeSet;
+use std::io::{IsTerminal, stdin};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
 
 use super::feed::Feed;
+use crate::agents::mcp::http::{PostHeaders, answer_post, setup_of_token};
 use crate::board::web::{
-    Access, BoardSite, BoundServer, ServeFile, SiteProject, StopSender, fresh_link, router, serve,
+    Access, AgentDoor, BoardSite, BoundServer, ServeFile, SiteProject, SiteReader, SiteUsers,
+    StopSender, fresh_link, router, serve,
 };
 use crate::cli::watch::show_report;
 use crate::cli::{ActingAgent, CliError, CliResult, Session, now};
 use crate::domain::AgentId;
+use crate::project::access::agent_tokens::agent_of_token;
+use crate::project::access::web_users::{WebUsers, password_hash};
 use crate::project::workspace::Workspace;
 use crate::storage::{Durability, StoreError};
 use crate::system::terminal;
@@ -41,7 +46,7 @@ Examples:
 
 A link logs one browser in, once, within ten minutes. Started at a terminal, the board acts as
 git's user; else name somebody with `--agent`, or it only shows. The server watches the projects,
-as `aof watch` does. It listens on this machine alone.")]
+as `aof watch` does. Without `--listen`, only this machine can ask. docs/guides/web.md has the rest.")]
 pub(crate) struct ServeArgs {
     /// The folders of projects; without one, the project here
     #[arg(value_name = "DIR")]
@@ -49,6 +54,21 @@ pub(crate) struct ServeArgs {
     /// The port; 0 is any that is free
     #[arg(long, default_value_t = PORT)]
     port: u16,
+    /// Listen at this address, as in `0.0.0.0:7420`, for other machines too
+    #[arg(long, value_name = "ADDRESS", requires = "users", conflicts_with = "port")]
+    listen: Option<SocketAddr>,
+    /// People with passwords, as `LOGIN: {agent: human-ann, password: "HASH"}`; each acts as their agent
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["agent", "read_only"])]
+    users: Option<PathBuf>,
+    /// Read a password, and print its hash for the file of users
+    #[arg(long, exclusive = true)]
+    hash_password: bool,
+    /// The URL that browsers use where a proxy stands before the server: `https://board.example`
+    #[arg(long, value_name = "URL", value_parser = origin)]
+    origin: Option<String>,
+    /// The header in which the proxy names the login; only where nobody gets past the proxy
+    #[arg(long, value_name = "HEADER", requires = "users")]
+    trust_header: Option<String>,
     /// Only show: nobody can do anything in the browser
     #[arg(long, conflicts_with = "agent")]
     read_only: bool,
@@ -63,29 +83,43 @@ pub(crate) fn run_serve(session: &Session, args: &ServeArgs) -> CliResult {
     if args.link {
         return print_link(session);
     }
+    if args.hash_password {
+        return print_hash(session);
+    }
+    let users = args.users.as_deref().map(WebUsers::read).transpose()?;
     let here = [PathBuf::new()];
     let folders = if args.directories.is_empty() { &here[..] } else { &args.directories };
     let mut opened = Vec::new();
     for folder in folders {
         opened.push(session.workspace_below(folder, "serve")?);
     }
-    let server = BoundServer::at(SocketAddr::from((Ipv4Addr::LOCALHOST, args.port)));
-    let server = server.map_err(|cause| {
-        let problem = format!("cannot listen at port {}: {}", args.port, cause.kind());
+    let address = args.listen.unwrap_or((Ipv4Addr::LOCALHOST, args.port).into());
+    let server = BoundServer::at(address).map_err(|cause| {
+        let problem = format!("cannot listen at {address}: {}", cause.kind());
         let fix = "`aof serve --link` prints a link to the server that runs here; `--port 0` takes any free port";
         CliError::refused("no_endpoint", problem, fix)
     })?;
-    let port = server.address.port();
-    let file = write_serve_files(&opened, format!("http://localhost:{port}"))?;
+    let url = match (&args.origin, args.listen) {
+        (Some(origin), _) => origin.clone(),
+        (None, Some(_)) => format!("http://{}", server.address),
+        (None, None) => format!("http://localhost:{}", server.address.port()),
+    };
+    let file = write_serve_files(&opened, url)?;
     let mut projects: Vec<SiteProject> = Vec::new();
     for workspace in &opened {
         let taken: BTreeSet<&str> = projects.iter().map(|own| own.slug.as_str()).collect();
-        let (slug, you) = (slug(workspace, &taken), acting(session, workspace, args));
-        projects.push(SiteProject::new(slug, workspace.opener(session.wait), you));
+        let readers = readers(session, workspace, args, users.as_ref());
+        let (slug, opener) = (slug(workspace, &taken), workspace.opener(session.wait));
+        projects.push(SiteProject { slug, opener, readers });
     }
-    let access = Access::new(&file, port, None);
-    let site = Arc::new(BoardSite { projects, access, clock: now });
-    let _feeds = follow(session, &site, &opened, args.who.agent.as_ref())?;
+    let access = Access::new(&file, server.address, args.origin.clone());
+    let users = users.map(|users| {
+        let header = args.trust_header.as_ref().map(|name| name.to_ascii_lowercase());
+        SiteUsers { users, limiter: Mutex::default(), header }
+    });
+    let agents = agent_door(&opened, session.wait);
+    let site = Arc::new(BoardSite { projects, access, users, clock: now, agents });
+    let _feeds = follow(session, &site, &opened)?;
     let stop = StopSender::default();
     let (own, ends) = (stop.clone(), stop.follow());
     terminal::on_stop(move || own.stop()).map_err(|cause| CliError::input("signals", &cause))?;
@@ -110,6 +144,21 @@ pub(crate) fn run_serve(session: &Session, args: &ServeArgs) -> CliResult {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Returns those who read a project: each agent of the users, or whoever has the link.
+fn readers(
+    session: &Session,
+    workspace: &Workspace,
+    args: &ServeArgs,
+    users: Option<&WebUsers>,
+) -> Vec<SiteReader> {
+    match users {
+        Some(users) => {
+            users.agents().into_iter().map(|agent| SiteReader::new(Ok(agent.clone()))).collect()
+        }
+        None => vec![SiteReader::new(acting(session, workspace, args))],
+    }
+}
+
 /// Returns who acts in the browser, or why nobody does.
 fn acting(session: &Session, workspace: &Workspace, args: &ServeArgs) -> Result<AgentId, String> {
     if args.read_only {
@@ -118,6 +167,51 @@ fn acting(session: &Session, workspace: &Workspace, args: &ServeArgs) -> Result<
     let in_force = workspace.rules().map_err(|error| error.problem())?;
     let you = session.agent(workspace, &in_force, args.who.agent.as_ref());
     you.map_err(|error| error.problem())
+}
+
+/// Returns what answers agents: the first project that knows the token.
+fn agent_door(opened: &[Workspace], wait: Duration) -> Box<AgentDoor> {
+    let openers: Vec<_> = opened
+        .iter()
+        .map(|workspace| (workspace.paths.root().to_owned(), workspace.opener(wait)))
+        .collect();
+    Box::new(move |message| {
+        let known = openers.iter().find_map(|(root, opener)| {
+            let workspace = opener.open().ok()?;
+            Some((root, agent_of_token(&workspace, &message.token).ok()??))
+        });
+        let (root, agent) = known?;
+        let headers = PostHeaders {
+            version: message.version.as_deref(),
+            method: message.method.as_deref(),
+            name: message.name.as_deref(),
+        };
+        let answer = answer_post(&setup_of_token(root, &agent, wait, now), &headers, &message.body);
+        Some((answer.status, answer.body))
+    })
+}
+
+/// Reads a URL of a server: a scheme and a host, nothing behind them.
+fn origin(text: &str) -> Result<String, String> {
+    let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    match host {
+        Some(host) if !host.is_empty() && !host.contains(['/', '?', '#', ' ']) => {
+            Ok(text.to_owned())
+        }
+        _ => Err("write a scheme and a host, as in `https://board.example`".to_owned()),
+    }
+}
+
+fn print_hash(session: &Session) -> CliResult {
+    if stdin().is_terminal() {
+        session.output.say("type the password, then press enter");
+    }
+    let mut line = String::new();
+    stdin().read_line(&mut line).map_err(|cause| CliError::input("stdin", &cause))?;
+    let hash = password_hash(line.trim_end_matches(['\n', '\r']))?;
+    // In quotes: the hash has commas.
+    session.output.line(format!("\"{hash}\""));
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Returns the project's part of the URL: the name of its folder, with a number where that is taken.
@@ -177,25 +271,26 @@ fn print_link(session: &Session) -> CliResult {
 }
 
 /// Keeps the boards up to date until the feeds are dropped.
-fn follow(
-    session: &Session,
-    site: &Arc<BoardSite>,
-    opened: &[Workspace],
-    named: Option<&AgentId>,
-) -> CliResult<Vec<Feed>> {
-    let feed = |(at, workspace): (usize, &Workspace)| {
-        let site = Arc::clone(site);
-        Feed::start(workspace, session.wait, named.cloned(), move |news| {
-            site.projects[at].take(news, now);
-            true
-        })
-    };
-    let feeds = opened.iter().enumerate().map(feed).collect::<Result<Vec<_>, _>>();
-    feeds.map_err(|cause| CliError::input("the files of the project", &cause))
+fn follow(session: &Session, site: &Arc<BoardSite>, opened: &[Workspace]) -> CliResult<Vec<Feed>> {
+    let mut feeds = Vec::new();
+    for (at, (workspace, project)) in opened.iter().zip(&site.projects).enumerate() {
+        for (place, reader) in project.readers.iter().enumerate() {
+            let (site, named) = (Arc::clone(site), reader.you.as_ref().ok().cloned());
+            let feed = Feed::start(workspace, session.wait, named, move |news| {
+                site.projects[at].readers[place].take(news, now);
+                true
+            });
+            feeds.push(feed.map_err(|cause| CliError::input("the files of the project", &cause))?);
+        }
+    }
+    Ok(feeds)
 }
 
 fn tell_start(session: &Session, site: &BoardSite, file: &ServeFile) -> CliResult<()> {
-    let link = fresh_link(file, now()).map_err(CliError::from)?;
+    let link = match &site.users {
+        Some(_) => format!("{}/", file.url),
+        None => fresh_link(file, now()).map_err(CliError::from)?,
+    };
     let names: Vec<&str> = site.projects.iter().map(|own| own.slug.as_str()).collect();
     if session.output.is_json() {
         let value = json!({"event": "serving", "url": file.url, "link": link, "projects": names});
@@ -203,8 +298,12 @@ fn tell_start(session: &Session, site: &BoardSite, file: &ServeFile) -> CliResul
         return Ok(());
     }
     session.output.line(format!("the board of {} is at\n  {link}", names.join(", ")));
+    let is_open = !site.access.is_local() && !file.url.starts_with("https:");
+    if is_open {
+        session.warn("passwords are sent as plain text: put a proxy with TLS before the server, and name it with --origin");
+    }
     for project in &site.projects {
-        if let Err(why) = &project.you {
+        for why in project.readers.iter().filter_map(|own| own.you.as_ref().err()) {
             session.warn(&format!("{}: the board only shows: {why}", project.slug));
         }
     }

@@ -82,7 +82,6 @@ pub(crate) fn token_records(paths: &Paths) -> Result<TokenRecords, StoreError> {
 
 /// Returns the agent of a token. Its time tells nothing about other tokens, since hashes are compared. Fails if git has something in
 /// `.aof`: whoever commits a file of tokens must not get in by it.
-#[cfg_attr(not(test), expect(dead_code, reason = "the web server calls it"))]
 pub(crate) fn agent_of_token(
     workspace: &Workspace,
     token: &str,

@@ -1,7 +1,7 @@
 //! The people who may log in to the board in a browser: a YAML file outside of the rules, whose entries are
 //! `LOGIN: {agent: human-ann, password: "HASH"}`. What they may do there, org.yaml says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +11,7 @@ use std::str::FromStr;
 use argon2::password_hash::{PasswordHashString, SaltString};
 use argon2::{ARGON2ID_IDENT, Argon2, Params, PasswordHasher, PasswordVerifier};
 
-use crate::domain::AgentId;
+use crate::domain::{AgentId, Digest};
 use crate::files::config::decode::{Faults, FieldReader};
 use crate::files::diagnostic::Diagnostic;
 use crate::files::yaml::{self, Fault, MappingEntry, ParseLimits};
@@ -81,6 +81,21 @@ impl WebUsers {
             root.entries().iter().filter_map(|entry| read_user(entry, &faults)).collect();
         let stand_in = users.values().next().map(|(_, hash)| hash.clone());
         faults.or_value(stand_in.map(|stand_in| Self { users, stand_in }))
+    }
+
+    /// Returns the agent of a login.
+    pub(crate) fn agent(&self, login: &str) -> Option<&AgentId> {
+        self.users.get(login).map(|(agent, _)| agent)
+    }
+
+    /// Returns the agents, each once.
+    pub(crate) fn agents(&self) -> BTreeSet<&AgentId> {
+        self.users.values().map(|(agent, _)| agent).collect()
+    }
+
+    /// Returns what changes with the password of a login.
+    pub(crate) fn stamp(&self, login: &str) -> Option<Digest> {
+        self.users.get(login).map(|(_, hash)| Digest::of(hash.0.as_str().as_bytes()))
     }
 
     /// Returns the agent of a login, if it has that password.

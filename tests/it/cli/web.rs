@@ -2,9 +2,10 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::environment::{TestEnvironment, eventually};
 
@@ -54,6 +55,16 @@ fn form(fields: &[(&str, &str)]) -> String {
 
 impl Board {
     fn start(env: &TestEnvironment, args: &[&str]) -> Self {
+        let (mut board, link) = Self::launch(env, args);
+        let answer = board.get(path_of(&link));
+        assert_eq!(answer.status, 303, "{}", answer.head);
+        board.take_cookie(&answer);
+        eventually("the board is read", || board.get("/project/").status == 200);
+        board
+    }
+
+    /// Starts a server, and returns it with the link that it prints.
+    fn launch(env: &TestEnvironment, args: &[&str]) -> (Self, String) {
         let mut command = env.aof_command(&[&["--json", "serve", "--port", "0"], args].concat());
         // Files have the times of the real clock, so the watcher has it too.
         command.env_remove("AOF_NOW").stdout(Stdio::piped()).stdin(Stdio::null());
@@ -62,13 +73,12 @@ impl Board {
         let serving: Value = serde_json::from_str(&lines.next().unwrap()).unwrap();
         std::thread::spawn(move || lines.for_each(drop));
         let port = serving["url"].as_str().unwrap().rsplit(':').next().unwrap().to_owned();
-        let mut board = Self { child, port, cookie: String::new() };
-        let answer = board.get(path_of(serving["link"].as_str().unwrap()));
-        assert_eq!(answer.status, 303, "{}", answer.head);
+        (Self { child, port, cookie: String::new() }, serving["link"].as_str().unwrap().to_owned())
+    }
+
+    fn take_cookie(&mut self, answer: &Answer) {
         let cookie = answer.header("set-cookie").unwrap().split(';').next().unwrap();
-        cookie.clone_into(&mut board.cookie);
-        eventually("the board is read", || board.get("/project/").status == 200);
-        board
+        cookie.clone_into(&mut self.cookie);
     }
 
     /// Sends these bytes, and reads what comes back.
@@ -416,4 +426,73 @@ fn what_another_process_does_comes_by_the_stream_and_a_signal_ends_all() {
     assert!(board.child.wait().unwrap().success());
     let ended: Vec<_> = lines.filter_map(Result::err).collect();
     assert!(ended.is_empty(), "the stream ended in the middle: {ended:?}");
+}
+
+#[test]
+fn people_log_in_by_name_and_act_as_their_agents() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let hash = env.aof_reading(&["serve", "--hash-password"], b"correct horse battery\n").success();
+    let weak = env.aof_reading(&["serve", "--hash-password"], b"horse\n").code(4);
+    assert!(weak.stderr.contains("at least 10 characters"), "{weak}");
+    let users = format!(
+        "ann: {{agent: human-ann, password: {}}}\nseven: {{agent: agent-7, password: {0}}}\n",
+        hash.stdout.trim()
+    );
+    let file = env.home().join("users.yaml");
+    std::fs::write(&file, users).unwrap();
+    let name = file.to_str().unwrap();
+    let exposed = env.aof(&["serve", "--users", name]).code(4);
+    assert!(exposed.stderr.contains("chmod 600"), "{exposed}");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let (mut board, link) = Board::launch(&env, &["--users", name]);
+    assert!(link.ends_with('/'), "{link}");
+    assert_eq!(board.get("/project/").header("location"), Some("/login"));
+    assert!(board.get("/login").body.contains("type=\"password\""));
+    let log_in = |board: &Board, login: &str, password: &str| {
+        board.post("/login", &[("login", login), ("password", password)])
+    };
+    assert_eq!(log_in(&board, "seven", "wrong horse battery").status, 401);
+    let right = log_in(&board, "seven", "correct horse battery");
+    assert_eq!(right.status, 303, "{}", right.body);
+    board.take_cookie(&right);
+    eventually("the board is read", || board.get("/project/").status == 200);
+    let page = board.get(&format!("/project/tasks/{id}"));
+    assert!(
+        page.body.contains("you act as <b>agent-7</b>") && page.body.contains("name=\"outcome\""),
+        "{}",
+        page.body
+    );
+    // Whoever guesses has to wait.
+    board.cookie = String::new();
+    let guesses: Vec<u16> = (0..8).map(|_| log_in(&board, "ann", "guess").status).collect();
+    assert!(guesses.starts_with(&[401]) && guesses.ends_with(&[429]), "{guesses:?}");
+}
+
+#[test]
+fn an_agent_works_over_http_with_its_token() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let made = env.aof_command(&["--json", "mcp", "token", "agent-7"]).output().unwrap();
+    let made: Value = serde_json::from_slice(&made.stdout).unwrap();
+    let token = made["token"].as_str().unwrap();
+    let (board, _) = Board::launch(&env, &[]);
+    let call = |token: &str, more: &str, message: &Value| {
+        let headers =
+            format!("Authorization: Bearer {token}\r\nContent-Type: application/json\r\n{more}");
+        board.request("POST", "/mcp", &headers, &message.to_string())
+    };
+    let tool = |name: &str, arguments: Value| json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}});
+    let next = tool("aof_task_next", json!({}));
+    assert_eq!(call("aof_guess", "", &next).status, 401);
+    assert_eq!(call(token, "Origin: http://evil.example\r\n", &next).status, 403);
+    assert_eq!(board.get("/mcp").status, 405);
+    let given = call(token, "", &next);
+    assert!(given.status == 200 && given.body.contains(&id), "{}", given.body);
+    let done =
+        tool("aof_task_complete", json!({"task": id, "outcome": "complete", "summary": "By HTTP"}));
+    let done = call(token, "", &done);
+    assert!(done.status == 200 && done.body.contains("\"isError\":false"), "{}", done.body);
+    assert!(env.task_text(&id).contains("By HTTP"));
+    let _ = env.aof(&["verify"]).success();
 }

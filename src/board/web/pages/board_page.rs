@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::layout::{Frame, Links, names, query_string, since};
+use super::layout::{PageFrame, PageLinks, names, query_string, since};
 use crate::board::model::columns::{
     BoardColumn, BoardLane, BoardView, BranchCard, Card, DoneCount, Place,
 };
@@ -22,7 +22,7 @@ pub(crate) struct BoardQuery {
 }
 
 /// Returns the board. A filter that says nothing is told, and filters nothing.
-pub(crate) fn board(frame: &Frame, board: &BoardView, query: &BoardQuery) -> Markup {
+pub(crate) fn board(frame: &PageFrame, board: &BoardView, query: &BoardQuery) -> Markup {
     let parsed: Result<CardFilter, String> = query.text.parse().map_err(|fault| format!("{fault}"));
     let (filter, fault) = match parsed {
         Ok(filter) => (filter, None),
@@ -53,7 +53,7 @@ pub(crate) fn board(frame: &Frame, board: &BoardView, query: &BoardQuery) -> Mar
 }
 
 fn lane_section(
-    frame: &Frame,
+    frame: &PageFrame,
     lane: &BoardLane,
     filter: &CardFilter,
     query: &BoardQuery,
@@ -70,7 +70,7 @@ fn lane_section(
 }
 
 fn column_section(
-    frame: &Frame,
+    frame: &PageFrame,
     lane: &BoardLane,
     column: &BoardColumn,
     filter: &CardFilter,
@@ -129,7 +129,7 @@ fn place_title(place: &Place) -> &str {
 }
 
 /// Returns a task as an item of a column.
-fn card_item(links: &Links, card: &Card, now: Timestamp) -> Markup {
+fn card_item(links: &PageLinks, card: &Card, now: Timestamp) -> Markup {
     let is_finished = matches!(card.state, "complete" | "cancelled");
     html! {
         li.card.mine[card.mine].waits[card.waits_for_you].late[card.overdue] #(format!("card-{}", card.id))
@@ -195,7 +195,7 @@ fn marks(card: &Card) -> Vec<(&'static str, String)> {
 }
 
 /// Returns what waits for the reader.
-pub(crate) fn waiting(frame: &Frame, board: &BoardView) -> Markup {
+pub(crate) fn waiting(frame: &PageFrame, board: &BoardView) -> Markup {
     let card = |ticket: &Ticket| board.card(&ticket.task);
     html! {
         h1 { "Waiting for you" }

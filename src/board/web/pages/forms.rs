@@ -5,7 +5,7 @@
 
 use maud::{Markup, html};
 
-use super::layout::Frame;
+use super::layout::PageFrame;
 use crate::board::model::act::{BoardAct, CompletionForm, TicketAct};
 use crate::board::model::page::{OpeningPage, OutcomeChoice, OutputField, TaskDetails};
 use crate::domain::{AgentId, CompletionId, Map, Status};
@@ -145,7 +145,7 @@ impl Posted {
 
 /// Returns what a person may do at a task. `kept` is what was typed into a form that was refused.
 pub(crate) fn task_forms(
-    frame: &Frame,
+    frame: &PageFrame,
     page: &TaskDetails,
     you: &AgentId,
     completion: &CompletionId,
@@ -168,7 +168,7 @@ pub(crate) fn task_forms(
 }
 
 /// Returns the fields that each form of a task has.
-pub(crate) fn hidden(frame: &Frame, act: &str, ticket: &str) -> Markup {
+pub(crate) fn hidden(frame: &PageFrame, act: &str, ticket: &str) -> Markup {
     html! {
         input type="hidden" name="form" value=(frame.form_token);
         input type="hidden" name="act" value=(act);
@@ -177,7 +177,7 @@ pub(crate) fn hidden(frame: &Frame, act: &str, ticket: &str) -> Markup {
 }
 
 fn completion_form(
-    frame: &Frame,
+    frame: &PageFrame,
     page: &TaskDetails,
     (opening, choice): (&OpeningPage, &OutcomeChoice),
     completion: &CompletionId,
@@ -313,7 +313,12 @@ fn small_acts(page: &TaskDetails, you: &AgentId) -> Vec<SmallAct> {
     acts
 }
 
-fn other_acts(frame: &Frame, page: &TaskDetails, you: &AgentId, kept: Option<&Posted>) -> Markup {
+fn other_acts(
+    frame: &PageFrame,
+    page: &TaskDetails,
+    you: &AgentId,
+    kept: Option<&Posted>,
+) -> Markup {
     html! {
         h2.hidden { "Other acts" }
         div.acts {
@@ -336,7 +341,12 @@ fn other_acts(frame: &Frame, page: &TaskDetails, you: &AgentId, kept: Option<&Po
     }
 }
 
-fn small_form(frame: &Frame, page: &TaskDetails, act: &SmallAct, kept: Option<&Posted>) -> Markup {
+fn small_form(
+    frame: &PageFrame,
+    page: &TaskDetails,
+    act: &SmallAct,
+    kept: Option<&Posted>,
+) -> Markup {
     let value = |name: &str| kept.map(|kept| kept.text(name)).unwrap_or_default();
     let id = format!("act-{}", act.act);
     html! {

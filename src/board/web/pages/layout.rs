@@ -8,12 +8,12 @@ use crate::domain::{AgentId, TaskId, Timestamp, WorkflowName, age};
 
 /// Where the pages of a project are: at a server, or as files that link to each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Links {
+pub(crate) struct PageLinks {
     root: String,
     is_live: bool,
 }
 
-impl Links {
+impl PageLinks {
     /// Returns the links of a project at a server.
     pub(crate) fn at_server(slug: &str) -> Self {
         Self { root: format!("/{slug}"), is_live: true }
@@ -90,8 +90,8 @@ impl NavPage {
 
 /// What surrounds the content of a page.
 #[derive(Debug, Clone)]
-pub(crate) struct Frame {
-    pub links: Links,
+pub(crate) struct PageFrame {
+    pub links: PageLinks,
     pub slug: String,
     /// The project's name.
     pub project: String,
@@ -110,19 +110,19 @@ pub(crate) struct Frame {
     /// Whether a passkey signs what is said here.
     pub signs: bool,
     /// What just happened, and whether it is a refusal.
-    pub notice: Option<Notice>,
+    pub notice: Option<PageNotice>,
 }
 
 /// A sentence at the head of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Notice {
+pub(crate) struct PageNotice {
     pub text: String,
     /// What to do about it, where it is a refusal.
     pub fix: Option<String>,
     pub is_refusal: bool,
 }
 
-impl Frame {
+impl PageFrame {
     /// Returns whether something may be done at this page.
     pub(crate) fn acts(&self) -> bool {
         matches!(self.you, Some(Ok(_)))
@@ -177,7 +177,7 @@ impl Frame {
                 @if self.projects.len() > 1 {
                     nav.projects aria-label="Projects" { ul {
                         @for slug in &self.projects {
-                            li { a href=(Links::at_server(slug).board()) aria-current=[(*slug == self.slug).then_some("true")] { (slug) } }
+                            li { a href=(PageLinks::at_server(slug).board()) aria-current=[(*slug == self.slug).then_some("true")] { (slug) } }
                         }
                     } }
                 } @else {

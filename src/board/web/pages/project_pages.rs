@@ -2,14 +2,14 @@
 
 use maud::{Markup, html};
 
-use super::layout::{Frame, length, moment, names, since};
+use super::layout::{PageFrame, length, moment, names, since};
 use crate::board::model::activity::ActivityEntry;
 use crate::domain::{GateId, Workflow};
 use crate::health::overview::{Overview, StatusEntry, StatusLists};
 use crate::history::verify::history::Verification;
 
 /// Returns what happened lately.
-pub(crate) fn activity(frame: &Frame, entries: &[ActivityEntry]) -> Markup {
+pub(crate) fn activity(frame: &PageFrame, entries: &[ActivityEntry]) -> Markup {
     html! {
         h1 { "Activity" }
         div #activity data-live {
@@ -34,7 +34,7 @@ pub(crate) fn activity(frame: &Frame, entries: &[ActivityEntry]) -> Markup {
 }
 
 /// Returns what needs attention.
-pub(crate) fn status(frame: &Frame, overview: &Overview<'_>, lists: &StatusLists) -> Markup {
+pub(crate) fn status(frame: &PageFrame, overview: &Overview<'_>, lists: &StatusLists) -> Markup {
     let attention = overview.attention.iter().filter(|issue| issue.code != "task_overdue");
     let attention: Vec<_> = attention.collect();
     html! {
@@ -56,7 +56,7 @@ pub(crate) fn status(frame: &Frame, overview: &Overview<'_>, lists: &StatusLists
     }
 }
 
-fn entries(frame: &Frame, title: &str, entries: &[StatusEntry]) -> Markup {
+fn entries(frame: &PageFrame, title: &str, entries: &[StatusEntry]) -> Markup {
     html! {
         h2 { (title) }
         @if entries.is_empty() { p.muted { "Nothing." } }

@@ -4,7 +4,7 @@ use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
 
 use super::forms::{Posted, hidden, task_forms};
-use super::layout::{Frame, length, moment, names};
+use super::layout::{PageFrame, length, moment, names};
 use super::markdown::markdown;
 use crate::board::model::page::{OpeningPage, TaskDetails, TimelineEntry};
 use crate::domain::CompletionId;
@@ -12,7 +12,7 @@ use crate::tasks::view::work_diff::WorkDiff;
 
 /// Returns a task's page. Without a completion id nothing can be done at it.
 pub(crate) fn task(
-    frame: &Frame,
+    frame: &PageFrame,
     page: &TaskDetails,
     completion: Option<&CompletionId>,
     kept: Option<&Posted>,
@@ -70,7 +70,7 @@ fn history(timeline: &[TimelineEntry]) -> Markup {
     }
 }
 
-fn more(frame: &Frame, page: &TaskDetails) -> Markup {
+fn more(frame: &PageFrame, page: &TaskDetails) -> Markup {
     html! {
         @for opening in &page.openings { (brief(opening)) }
         details { summary { "Fields" } (fields(page)) }
@@ -109,7 +109,7 @@ fn fields(page: &TaskDetails) -> Markup {
 }
 
 /// Returns the page where the title and the text of a task are edited.
-pub(crate) fn edit(frame: &Frame, page: &TaskDetails, kept: Option<&Posted>) -> Markup {
+pub(crate) fn edit(frame: &PageFrame, page: &TaskDetails, kept: Option<&Posted>) -> Markup {
     let (title, body) = match kept {
         Some(kept) => (kept.text("title"), kept.text("body")),
         None => (page.title.as_str(), page.body.as_str()),
@@ -131,7 +131,7 @@ pub(crate) fn edit(frame: &Frame, page: &TaskDetails, kept: Option<&Posted>) -> 
 }
 
 /// Returns the field of a text, with a place for its preview.
-fn body_field(frame: &Frame, body: &str) -> Markup {
+fn body_field(frame: &PageFrame, body: &str) -> Markup {
     html! {
         label for="body" { "Text, in Markdown" }
         // A browser drops a line break right behind the tag.
@@ -144,7 +144,7 @@ fn body_field(frame: &Frame, body: &str) -> Markup {
 }
 
 /// Returns the page where a task is created.
-pub(crate) fn new(frame: &Frame, workflows: &[String], kept: Option<&Posted>) -> Markup {
+pub(crate) fn new(frame: &PageFrame, workflows: &[String], kept: Option<&Posted>) -> Markup {
     let value = |name: &str| kept.map(|kept| kept.text(name)).unwrap_or_default();
     html! {
         h1 { "New task" }
@@ -173,7 +173,11 @@ pub(crate) fn new(frame: &Frame, workflows: &[String], kept: Option<&Posted>) ->
 }
 
 /// Returns what changed outside `tasks/` since a task was created.
-pub(crate) fn diff(frame: &Frame, page: &TaskDetails, diff: &Result<WorkDiff, String>) -> Markup {
+pub(crate) fn diff(
+    frame: &PageFrame,
+    page: &TaskDetails,
+    diff: &Result<WorkDiff, String>,
+) -> Markup {
     html! {
         h1 { "Work on " a href=(frame.links.task(&page.id)) { (page.id) } }
         @match diff {
@@ -205,7 +209,7 @@ fn diff_class(line: &str) -> &'static str {
 }
 
 /// Returns the page where a person makes a passkey. The server keeps nothing of it: its line goes into org.yaml by a commit.
-pub(crate) fn passkey(frame: &Frame, host: &str, known: &[String]) -> Markup {
+pub(crate) fn passkey(frame: &PageFrame, host: &str, known: &[String]) -> Markup {
     let you = frame.you.as_ref().and_then(|you| you.as_ref().ok());
     html! {
         h1 { "Passkey" }
