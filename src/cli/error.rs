@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
+use crate::board::web::EndpointFault;
 use crate::git::GitError;
-use crate::observability::metrics::endpoint::EndpointFault;
 use crate::project::error::{ProjectError, reason_of};
 use crate::rules::{Refusal, RefusalKind};
 use crate::storage::StoreError;
@@ -66,7 +66,7 @@ impl CliError {
         Self::failed("editor", problem, Some(fix.to_owned()))
     }
 
-    /// Returns the error that metrics cannot be served at an address.
+    /// Returns the error that nothing can be served at an address.
     pub(crate) fn endpoint(fault: &EndpointFault) -> Self {
         Self::failed("no_endpoint", fault.problem.clone(), Some(fault.fix.to_owned()))
     }

@@ -2,12 +2,14 @@
 
 use std::ops::ControlFlow;
 use std::process::ExitCode;
+use std::thread;
 
 use anstream::adapter;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 use tracing::Level;
 
+use crate::board::web::{BoundServer, StopSender, address, metrics_router, serve};
 use crate::cli::observability::deliver_due_notices;
 use crate::cli::render::changes::{
     assignment_value, change_value, dependency_text, dependency_value, diagnostic_values,
@@ -21,11 +23,12 @@ use crate::cli::{
 use crate::dispatch::sweep::sweep;
 use crate::files::printable::{inert, one_line};
 use crate::observability::events::catch_up::catch_up_events;
-use crate::observability::metrics::endpoint::{Endpoint, address};
 use crate::project::error::{ProjectError, reason_of};
+use crate::project::workspace::Workspace;
 use crate::storage::layout::{BRANCH, INBOX};
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::task_view::{gates_passed, warnings_value};
+use crate::watch::metrics::Metrics;
 use crate::watch::report::DeliveryOutcome;
 use crate::watch::report::{EventSource, WatchReport};
 use crate::watch::watcher::{watch, watch_once};
@@ -66,10 +69,32 @@ pub(crate) fn run_watch(session: &Session, args: &WatchArgs) -> CliResult {
         })?;
         return Ok(if done { ExitCode::SUCCESS } else { failure });
     }
-    let endpoint = args.metrics.as_deref().map(Endpoint::bind).transpose();
-    let endpoint = endpoint.map_err(|fault| CliError::endpoint(&fault))?;
-    watch(workspace, session.wait, endpoint, &mut |report| show_report(session, &report, true))?;
+    let (metrics, serving) = match &args.metrics {
+        Some(given) => {
+            let (metrics, serving) = serve_metrics(session, &workspace, given)?;
+            (Some(metrics), Some(serving))
+        }
+        None => (None, None),
+    };
+    let mut tell = |report| show_report(session, &report, true);
+    watch(workspace, session.wait, metrics, serving, &mut tell)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Starts a server with the metrics alone; it ends with the process.
+fn serve_metrics(
+    session: &Session,
+    workspace: &Workspace,
+    given: &str,
+) -> CliResult<(Metrics, WatchReport)> {
+    let server = BoundServer::bind(given).map_err(|fault| CliError::endpoint(&fault))?;
+    let failed = |cause| CliError::input("metrics", &cause);
+    let metrics = Metrics::start(workspace, session.wait).map_err(failed)?;
+    let (address, exposed) = (server.address, server.is_exposed());
+    let router = metrics_router(metrics.page(), exposed);
+    let run = move || serve(server, router, &StopSender::default());
+    thread::Builder::new().name("metrics".to_owned()).spawn(run).map_err(failed)?;
+    Ok((metrics, WatchReport::Serving { address, exposed }))
 }
 
 /// Prints a report of a watcher. `retries` says whether what failed is tried again.

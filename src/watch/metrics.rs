@@ -25,8 +25,11 @@ const REST_SHARE: u32 = 9;
 /// How long a scrape waits for the first count. Prometheus waits at most ten seconds.
 const FIRST_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// The metrics that are shown, shared with the endpoint.
-pub(crate) struct Board {
+/// Returns the page in a format; nothing if nothing is counted yet.
+type MetricsText = dyn Fn(ExpositionFormat) -> Option<String> + Send + Sync;
+
+/// The metrics that are shown, shared with the server.
+struct CountedMetrics {
     clock: Clock,
     shown: Mutex<ShownMetrics>,
     changed: Condvar,
@@ -42,7 +45,7 @@ struct ShownMetrics {
 
 /// Metrics that are kept up to date.
 pub(crate) struct Metrics {
-    pub board: Arc<Board>,
+    board: Arc<CountedMetrics>,
     /// Its outcome is the error of a failed count.
     worker: Worker<Option<String>>,
     trouble: Option<String>,
@@ -53,7 +56,8 @@ impl Metrics {
     pub(crate) fn start(workspace: &Workspace, wait: Duration) -> io::Result<Self> {
         let commits = Histogram::new(Histogram::WRITES);
         let shown = Mutex::new(ShownMetrics { numbers: None, commits, looked: None });
-        let board = Arc::new(Board { clock: workspace.clock(), shown, changed: Condvar::new() });
+        let board =
+            Arc::new(CountedMetrics { clock: workspace.clock(), shown, changed: Condvar::new() });
         let (own, project) = (Arc::clone(&board), workspace.opener(wait));
         let worker = Worker::start("metrics", move |_| {
             let start = Instant::now();
@@ -65,6 +69,12 @@ impl Metrics {
         })?;
         worker.ask();
         Ok(Self { board, worker, trouble: None })
+    }
+
+    /// Returns what makes the page for Prometheus.
+    pub(crate) fn page(&self) -> Arc<MetricsText> {
+        let board = Arc::clone(&self.board);
+        Arc::new(move |format| board.page(format))
     }
 
     /// Has metrics counted again if something may have changed. `looked` says whether the watcher has checked everything.
@@ -92,9 +102,9 @@ impl Metrics {
     }
 }
 
-impl Board {
+impl CountedMetrics {
     /// Returns the page. Waits for the first count; returns nothing if that takes too long.
-    pub(crate) fn page(&self, format: ExpositionFormat) -> Option<String> {
+    fn page(&self, format: ExpositionFormat) -> Option<String> {
         let shown = self
             .changed
             .wait_timeout_while(self.lock(), FIRST_TIMEOUT, |shown| shown.numbers.is_none());

@@ -12,7 +12,6 @@ use super::metrics::Metrics;
 use super::report::{DeliveryOutcome, EventSource, Reporter, WatchReport};
 use crate::git::{GitError, Head};
 use crate::history::unreported::Remaining;
-use crate::observability::metrics::endpoint::Endpoint;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::inbox::QUIET;
@@ -30,11 +29,12 @@ const LOCK_PAUSE: Duration = Duration::from_millis(5);
 /// How soon a watcher that stands by takes over.
 const STAND_BY_PAUSE: Duration = Duration::from_millis(250);
 
-/// Watches until it is asked to stop, and serves metrics at the endpoint.
+/// Watches until it is asked to stop, and keeps metrics up to date. `serving` is reported at the start.
 pub(crate) fn watch(
     workspace: Workspace,
     wait: Duration,
-    endpoint: Option<Endpoint>,
+    metrics: Option<Metrics>,
+    serving: Option<WatchReport>,
     tell: &mut dyn FnMut(WatchReport),
 ) -> Result<(), ProjectError> {
     let root = workspace.paths.root().to_owned();
@@ -42,18 +42,7 @@ pub(crate) fn watch(
     let mut watcher = Watcher::new(workspace, wait, tell)?;
     // Fails early where no watcher can work at all.
     let Some(presence) = watcher.stand_by()? else { return Ok(()) };
-    let mut serving = None;
-    if let Some(endpoint) = endpoint {
-        let metrics = Metrics::start(&watcher.workspace, wait)
-            .map_err(|cause| fault("count the tasks of", cause))?;
-        let board = Arc::clone(&metrics.board);
-        let (address, exposed) = (endpoint.address(), endpoint.is_exposed());
-        serving = Some(WatchReport::Serving { address, exposed });
-        endpoint
-            .serve(Arc::new(move |format| board.page(format)))
-            .map_err(|cause| fault("serve metrics of", cause))?;
-        watcher.metrics = Some(metrics);
-    }
+    watcher.metrics = metrics;
     let sync = SyncRequests::start(&watcher.workspace, wait);
     watcher.sync = Some(sync.map_err(|cause| fault("sync", cause))?);
     watcher.run(presence, serving);

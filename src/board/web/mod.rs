@@ -6,7 +6,9 @@
 mod access;
 mod answers;
 mod assets;
+mod endpoint;
 mod events;
+mod metrics_page;
 mod pages;
 mod request;
 mod routes;
@@ -14,6 +16,8 @@ mod server;
 mod site;
 
 pub(crate) use access::{Access, ServeFile, fresh_link};
+pub(crate) use endpoint::{BoundServer, EndpointFault, address};
+pub(crate) use metrics_page::metrics_router;
 pub(crate) use routes::router;
-pub(crate) use server::{BoundServer, StopSender, serve};
+pub(crate) use server::{StopSender, serve};
 pub(crate) use site::{AgentDoor, BoardSite, SiteProject, SiteReader, SiteUsers};

@@ -21,11 +21,12 @@ use super::access::Visitor;
 use super::answers;
 use super::assets::asset;
 use super::events::change_stream;
+use super::metrics_page::metrics_answer;
 use super::pages::forms::Posted;
 use super::pages::layout::NavPage;
 use super::request::{Asked, Fault, PageAnswer, login_page, page_answer, see, with_cookie};
 use super::server::{ClientAddress, StopSignal};
-use super::site::{AgentPost, BoardSite};
+use super::site::{AgentPost, BoardSite, SiteProject};
 use crate::domain::age;
 use crate::project::error::ProjectError;
 
@@ -59,6 +60,8 @@ pub(crate) fn router(site: Arc<BoardSite>, stop: StopSignal) -> Router {
     Router::new()
         .route("/login", get(login).post(login_by_name))
         .route("/mcp", post(agent_message))
+        .route("/metrics", get(metrics))
+        .route("/healthz", get("ok\n"))
         .route("/logout", post(logout))
         .route("/assets/{name}", get(file))
         .merge(pages)
@@ -274,6 +277,26 @@ async fn login_by_name(
         Ok(with_cookie(see("/"), &cookie))
     })
     .await
+}
+
+/// Answers Prometheus; of several projects, `project` names one.
+async fn metrics(
+    State(site): State<Arc<BoardSite>>,
+    Query(query): Query<HashMap<String, String>>,
+    headers: HeaderMap,
+) -> PageAnswer {
+    let named = query.get("project");
+    let is_meant =
+        |own: &&SiteProject| named.map_or(site.projects.len() == 1, |slug| own.slug == *slug);
+    let page = site.projects.iter().find(is_meant).and_then(|project| project.metrics.clone());
+    match page {
+        Some(page) => Ok(metrics_answer(page, &headers).await),
+        None => Err(Fault::new(
+            StatusCode::NOT_FOUND,
+            "there are no metrics here",
+            "name one of several projects: `/metrics?project=NAME`; for other machines, use `aof watch --metrics`",
+        )),
+    }
 }
 
 /// Answers an agent with a token.

@@ -1,7 +1,7 @@
 //! The server: takes connections, gives each a time limit, and ends when it is asked to.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{IpAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +13,8 @@ use tokio::runtime::Builder;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
 
+use super::endpoint::BoundServer;
+
 /// How long a client may take to send the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long requests under way may take to end when the server ends.
@@ -23,22 +25,6 @@ const MAX_CONNECTIONS: usize = 1024;
 const WORKERS: usize = 16;
 /// The pause after a failed accept, as when there are too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
-
-/// A listening socket; nobody is answered yet.
-#[derive(Debug)]
-pub(crate) struct BoundServer {
-    listener: TcpListener,
-    pub address: SocketAddr,
-}
-
-impl BoundServer {
-    /// Listens at the address. Port 0 stands for any that is free.
-    pub(crate) fn at(address: SocketAddr) -> io::Result<Self> {
-        let listener = TcpListener::bind(address)?;
-        listener.set_nonblocking(true)?;
-        Ok(Self { address: listener.local_addr()?, listener })
-    }
-}
 
 /// Where a request comes from.
 #[derive(Debug, Clone, Copy)]
@@ -62,13 +48,13 @@ impl StopSender {
 }
 
 /// Answers until it is told to stop; then requests under way are finished.
-pub(crate) fn serve(server: BoundServer, router: Router, stop: StopSignal) -> io::Result<()> {
+pub(crate) fn serve(server: BoundServer, router: Router, stop: &StopSender) -> io::Result<()> {
     let runtime = Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(WORKERS)
         .enable_all()
         .build()?;
-    runtime.block_on(accept(server.listener, router, stop))
+    runtime.block_on(accept(server.listener, router, stop.follow()))
 }
 
 async fn accept(listener: TcpListener, router: Router, mut stop: StopSignal) -> io::Result<()> {

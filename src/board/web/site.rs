@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use tokio::sync::watch::{Receiver, Sender};
 
 use super::access::{Access, Visitor};
+use super::metrics_page::MetricsPage;
 use crate::board::model::columns::BoardView;
 use crate::board::model::feed::BoardNews;
 use crate::domain::AgentId;
@@ -53,6 +54,8 @@ pub(crate) struct SiteProject {
     pub slug: String,
     pub opener: WorkspaceOpener,
     pub readers: Vec<SiteReader>,
+    /// For Prometheus, which does not log in; nothing where other machines can ask.
+    pub metrics: Option<Arc<MetricsPage>>,
 }
 
 /// Somebody who reads a project, and may act there.

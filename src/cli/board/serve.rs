@@ -16,7 +16,7 @@ use super::feed::Feed;
 use crate::agents::mcp::http::{PostHeaders, answer_post, setup_of_token};
 use crate::board::web::{
     Access, AgentDoor, BoardSite, BoundServer, ServeFile, SiteProject, SiteReader, SiteUsers,
-    StopSender, fresh_link, router, serve,
+    StopSender, address, fresh_link, router, serve,
 };
 use crate::cli::watch::show_report;
 use crate::cli::{ActingAgent, CliError, CliResult, Session, now};
@@ -26,6 +26,7 @@ use crate::project::access::web_users::{WebUsers, password_hash};
 use crate::project::workspace::Workspace;
 use crate::storage::{Durability, StoreError};
 use crate::system::terminal;
+use crate::watch::metrics::Metrics;
 use crate::watch::report::WatchReport;
 use crate::watch::watcher::watch;
 
@@ -55,8 +56,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, default_value_t = PORT)]
     port: u16,
     /// Listen at this address, as in `0.0.0.0:7420`, for other machines too
-    #[arg(long, value_name = "ADDRESS", requires = "users", conflicts_with = "port")]
-    listen: Option<SocketAddr>,
+    #[arg(long, value_name = "ADDRESS", value_parser = address, requires = "users", conflicts_with = "port")]
+    listen: Option<String>,
     /// People with passwords, as `LOGIN: {agent: human-ann, password: "HASH"}`; each acts as their agent
     #[arg(long, value_name = "FILE", conflicts_with_all = ["agent", "read_only"])]
     users: Option<PathBuf>,
@@ -93,24 +94,25 @@ pub(crate) fn run_serve(session: &Session, args: &ServeArgs) -> CliResult {
     for folder in folders {
         opened.push(session.workspace_below(folder, "serve")?);
     }
-    let address = args.listen.unwrap_or((Ipv4Addr::LOCALHOST, args.port).into());
-    let server = BoundServer::at(address).map_err(|cause| {
-        let problem = format!("cannot listen at {address}: {}", cause.kind());
-        let fix = "`aof serve --link` prints a link to the server that runs here; `--port 0` takes any free port";
-        CliError::refused("no_endpoint", problem, fix)
-    })?;
-    let url = match (&args.origin, args.listen) {
+    let address = args.listen.clone().unwrap_or_else(|| format!("127.0.0.1:{}", args.port));
+    let server = BoundServer::bind(&address).map_err(|fault| CliError::endpoint(&fault))?;
+    let url = match (&args.origin, &args.listen) {
         (Some(origin), _) => origin.clone(),
         (None, Some(_)) => format!("http://{}", server.address),
         (None, None) => format!("http://localhost:{}", server.address.port()),
     };
     let file = write_serve_files(&opened, url)?;
-    let mut projects: Vec<SiteProject> = Vec::new();
+    let (mut projects, mut counts): (Vec<SiteProject>, Vec<Metrics>) = Default::default();
     for workspace in &opened {
         let taken: BTreeSet<&str> = projects.iter().map(|own| own.slug.as_str()).collect();
         let readers = readers(session, workspace, args, users.as_ref());
         let (slug, opener) = (slug(workspace, &taken), workspace.opener(session.wait));
-        projects.push(SiteProject { slug, opener, readers });
+        let counted = Metrics::start(workspace, session.wait);
+        let counted = counted.map_err(|cause| CliError::input("metrics", &cause))?;
+        // Whoever can ask can read them.
+        let metrics = (!server.is_exposed()).then(|| counted.page());
+        projects.push(SiteProject { slug, opener, readers, metrics });
+        counts.push(counted);
     }
     let access = Access::new(&file, server.address, args.origin.clone());
     let users = users.map(|users| {
@@ -121,17 +123,17 @@ pub(crate) fn run_serve(session: &Session, args: &ServeArgs) -> CliResult {
     let site = Arc::new(BoardSite { projects, access, users, clock: now, agents });
     let _feeds = follow(session, &site, &opened)?;
     let stop = StopSender::default();
-    let (own, ends) = (stop.clone(), stop.follow());
+    let own = stop.clone();
     terminal::on_stop(move || own.stop()).map_err(|cause| CliError::input("signals", &cause))?;
     tell_start(session, &site, &file)?;
     let (sender, reports) = channel();
-    for workspace in &opened {
-        start_watcher(session, workspace, &sender)?;
+    for (workspace, counted) in opened.iter().zip(counts) {
+        start_watcher(session, workspace, counted, &sender)?;
     }
-    let router = router(Arc::clone(&site), ends.clone());
+    let router = router(Arc::clone(&site), stop.follow());
     // The watchers tell of themselves until the server ends.
     let serving = thread::Builder::new().name("server".to_owned()).spawn(move || {
-        let ended = serve(server, router, ends);
+        let ended = serve(server, router, &stop);
         drop(sender);
         ended
     });
@@ -314,6 +316,7 @@ fn tell_start(session: &Session, site: &BoardSite, file: &ServeFile) -> CliResul
 fn start_watcher(
     session: &Session,
     workspace: &Workspace,
+    metrics: Metrics,
     reports: &Sender<WatchReport>,
 ) -> CliResult<()> {
     let (opener, wait, reports) = (workspace.opener(session.wait), session.wait, reports.clone());
@@ -322,7 +325,9 @@ fn start_watcher(
             // The server has ended where nobody reads it.
             let _ = reports.send(report);
         };
-        let watched = opener.open().and_then(|workspace| watch(workspace, wait, None, &mut tell));
+        let watched = opener
+            .open()
+            .and_then(|workspace| watch(workspace, wait, Some(metrics), None, &mut tell));
         if let Err(error) = watched {
             tell(WatchReport::Failed(error));
         }

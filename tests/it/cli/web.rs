@@ -418,6 +418,8 @@ fn what_another_process_does_comes_by_the_stream_and_a_signal_ends_all() {
     let first = version();
     let _ = env.complete(&id, "agent-7").success();
     assert_ne!(version(), first);
+    assert_eq!(board.get("/healthz").status, 200);
+    assert!(board.get("/metrics").body.contains("# HELP aof_"), "{}", board.get("/metrics").body);
     eventually("the page shows it", || {
         board.get(&format!("/project/tasks/{id}")).body.contains("Did it")
     });

@@ -577,14 +577,22 @@ impl Served {
     }
 
     fn scrape(&self) -> String {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let (head, text) = answer.split_once("\r\n\r\n").unwrap();
+        let (head, text) = self.ask("GET /metrics HTTP/1.1\r\nHost: localhost\r\n");
         assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
-        assert!(head.contains(&format!("Content-Length: {}\r\n", text.len())), "{head}");
-        text.to_owned()
+        assert!(head.contains(&format!("content-length: {}\r\n", text.len())), "{head}");
+        text
+    }
+
+    /// Asks, and returns head and text of the answer.
+    fn ask(&self, request: &str) -> (String, String) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        // A server that refuses may answer before it has read everything.
+        let _ = stream.write_all(format!("{request}Connection: close\r\n\r\n").as_bytes());
+        let mut bytes = Vec::new();
+        let _ = stream.read_to_end(&mut bytes);
+        let answer = String::from_utf8(bytes).unwrap();
+        let (head, text) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+        (head.to_owned(), text.to_owned())
     }
 }
 
@@ -631,6 +639,39 @@ fn a_watcher_serves_what_happens_and_the_next_one_goes_on_from_there() {
 }
 
 #[test]
+fn one_page_is_served_in_the_format_that_is_wanted_and_under_names_of_this_machine() {
+    let env = TestEnvironment::with_rules(RULES, PEOPLE);
+    let served = Served::start(&env);
+    let text = served.ask("GET /metrics HTTP/1.1\r\nHost: localhost:9464\r\n").0;
+    assert!(text.contains("content-type: text/plain; version=0.0.4; charset=utf-8"), "{text}");
+    let open = "Accept: application/openmetrics-text\r\n";
+    let (head, text) = served.ask(&format!("GET /metrics?a HTTP/1.1\r\nHost: localhost\r\n{open}"));
+    assert!(head.contains("content-type: application/openmetrics-text; version=1.0.0"), "{head}");
+    assert!(text.ends_with("# EOF\n"), "{text}");
+    let head = served.ask("HEAD /metrics HTTP/1.1\r\nHost: localhost\r\n");
+    assert!(head.0.starts_with("HTTP/1.1 200 OK") && head.1.is_empty(), "{head:?}");
+    let long = format!("GET /metrics HTTP/1.1\r\nX: {}\r\n", "x".repeat(1_000_000));
+    for (request, status) in [
+        ("GET /healthz HTTP/1.1\r\nHost: localhost\r\n", "200"),
+        ("GET / HTTP/1.1\r\nHost: localhost\r\n", "404"),
+        ("GET /metrics/ HTTP/1.1\r\nHost: localhost\r\n", "404"),
+        ("POST /metrics HTTP/1.1\r\nHost: localhost\r\n", "405"),
+        ("hello\r\n", "400"),
+        (&long, "431"),
+    ] {
+        let (head, _) = served.ask(request);
+        assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{status}: {head}");
+    }
+    let asked = |host: &str| served.ask(&format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\n")).0;
+    for host in ["localhost", "LOCALHOST:9464", "127.0.0.1:9464", "[::1]:9464", "10.0.0.7"] {
+        assert!(asked(host).starts_with("HTTP/1.1 200 "), "{host}");
+    }
+    for host in ["rebound.example", "rebound.example:9464", "localhost.evil.example", ""] {
+        assert!(asked(host).starts_with("HTTP/1.1 421 "), "{host}");
+    }
+}
+
+#[test]
 fn clients_that_never_ask_hold_up_neither_completions_nor_the_others() {
     let env = TestEnvironment::with_rules(RULES, PEOPLE);
     let id = env.new_task(&["One"]);
@@ -652,7 +693,7 @@ fn what_is_no_address_is_told_before_anything_is_watched() {
     assert_snapshot!(output.stderr.replace(&address, "ADDRESS"), @"
     error: cannot listen at `ADDRESS`: address in use
 
-    hint: another program listens there, a second watcher perhaps: choose another port, or stop that one
+    hint: another program listens there: choose another port, or stop that one; `aof serve --link` prints a link to a server that runs
     ");
     assert_snapshot!(env.aof(&["watch", "--metrics", "9464"]), @"
     exit 2
