@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use anstream::ColorChoice;
@@ -259,8 +260,19 @@ pub(crate) fn object(pairs: &[(String, serde_json::Value)]) -> Map {
     pairs.iter().cloned().collect()
 }
 
+/// The time of the commit that this process shows, where it shows a commit.
+static SHOWN: OnceLock<Timestamp> = OnceLock::new();
+
+/// Has this process take the time of a commit for the current one: what it shows then depends on nothing else.
+pub(crate) fn show_as_of(time: Timestamp) {
+    SHOWN.get_or_init(|| time);
+}
+
 /// Returns the current time. Tests of a debug build set it with `AOF_NOW`.
 pub(crate) fn now() -> Timestamp {
+    if let Some(shown) = SHOWN.get() {
+        return *shown;
+    }
     #[cfg(debug_assertions)]
     if let Some(now) = std::env::var("AOF_NOW").ok().and_then(|text| text.parse().ok()) {
         return now;

@@ -21,7 +21,8 @@ pub(crate) use crate::domain::length;
 pub(crate) use arguments::{
     AGENT, ActingAgent, DryRunOption, LogFormat, OfflineOption, PastTime, SignWith, Words,
     agent_variable, between, context, current_run, current_session, is_named_by_environment,
-    key_value, local_time, now, object, one_of, template, value_of, with_local_times, words,
+    key_value, local_time, now, object, one_of, show_as_of, template, value_of, with_local_times,
+    words,
 };
 pub(crate) use error::{CliError, CliResult, exit_code};
 pub(crate) use output::{

@@ -116,7 +116,7 @@ pub(super) fn page(asked: &Asked, page: NavPage) -> PageAnswer {
 }
 
 /// Returns a page that is read from the project.
-fn project_page(
+pub(super) fn project_page(
     workspace: &Workspace,
     frame: &PageFrame,
     page: NavPage,
@@ -154,7 +154,7 @@ pub(super) fn workflow(asked: &Asked) -> PageAnswer {
 }
 
 /// Returns how many tasks of a workflow stand at a gate.
-fn tasks_at(board: &BoardView, workflow: &WorkflowName, gate: &GateId) -> usize {
+pub(super) fn tasks_at(board: &BoardView, workflow: &WorkflowName, gate: &GateId) -> usize {
     let here = board.cards().filter(|card| card.workflow == *workflow);
     here.filter(|card| card.gate.as_ref() == Some(gate)).count()
 }
@@ -185,7 +185,7 @@ fn show_task(
 }
 
 /// Returns the workflow of a task, with where the task stands; nothing where the rules do not have it any more.
-fn graph_of(rules: &Rules, page: &TaskDetails, board: &BoardView) -> Markup {
+pub(super) fn graph_of(rules: &Rules, page: &TaskDetails, board: &BoardView) -> Markup {
     let counts = |gate: &GateId| tasks_at(board, &page.workflow, gate);
     let workflow = find_workflow(rules, &page.workflow);
     let drawn = workflow.map(|own| workflow_svg(rules, own, &counts, page.gate.as_ref()));

@@ -8,6 +8,7 @@ mod answers;
 mod assets;
 mod endpoint;
 mod events;
+mod export;
 mod metrics_page;
 mod pages;
 mod request;
@@ -17,6 +18,7 @@ mod site;
 
 pub(crate) use access::{Access, ServeFile, fresh_link};
 pub(crate) use endpoint::{BoundServer, EndpointFault, address};
+pub(crate) use export::export_site;
 pub(crate) use metrics_page::metrics_router;
 pub(crate) use routes::router;
 pub(crate) use server::{StopSender, serve};

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::domain::Timestamp;
 use crate::storage::ProjectPath;
 
 /// The changes of a project outside `tasks/`.
@@ -27,6 +28,18 @@ pub(crate) fn work_diff(project: &Path, task: &ProjectPath) -> Result<WorkDiff, 
     let text = git(project, &diff)?;
     let untracked = git(project, &untracked)?.split_terminator('\0').map(str::to_owned).collect();
     Ok(WorkDiff { since, which, text, untracked })
+}
+
+/// Returns the commit that the project's files are at, with its time. Fails with a sentence where some of them are not committed.
+pub(crate) fn commit_of_files(project: &Path) -> Result<(String, Timestamp), String> {
+    let files = ["status", "--porcelain", "--", "tasks", "project.yaml", "org.yaml"];
+    if let Some(first) = git(project, &files)?.lines().next() {
+        return Err(format!("`{}` is not committed", first.get(3..).unwrap_or(first)));
+    }
+    let line = git(project, &["log", "-1", "--format=%H %ct"])?;
+    let (id, time) = line.trim().split_once(' ').unwrap_or_default();
+    let time = time.parse().ok().and_then(|time| Timestamp::from_second(time).ok());
+    Ok((id.to_owned(), time.ok_or("git tells no time of the commit")?))
 }
 
 /// Returns the commit before the one that added the task's file, and a description of it.

@@ -498,3 +498,40 @@ fn an_agent_works_over_http_with_its_token() {
     assert!(env.task_text(&id).contains("By HTTP"));
     let _ = env.aof(&["verify"]).success();
 }
+
+#[test]
+fn a_commit_is_exported_as_the_same_files_each_time() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add <login>"]);
+    let _ = env.complete(&id, "agent-7");
+    let export = |folder: &str| env.aof(&["board", "--export", folder]);
+    let out = |name: &str| env.home().join(name).to_str().unwrap().to_owned();
+    let (one, two) = (out("one"), out("two"));
+    let _ = export(&one).success();
+    env.pass_minutes(90);
+    let _ = export(&two).success();
+    let mut diff = env.command("diff");
+    diff.args(["-r", &one, &two]);
+    assert_eq!(env.run(diff).success().stdout, "");
+    let read = |name: &str| std::fs::read_to_string(format!("{one}/{name}")).unwrap();
+    let board = read("index.html");
+    assert!(
+        board.contains("Add &lt;login&gt;")
+            && board.contains(&format!("href=\"./tasks/{id}.html\"")),
+        "{board}"
+    );
+    let task = read(&format!("tasks/{id}.html"));
+    assert!(task.contains("href=\"../assets/board.css\"") && task.contains("Did it"), "{task}");
+    for page in ["activity", "statistics", "verify", "workflows/default"] {
+        let text = read(&format!("{page}.html"));
+        for live in ["<form", "href=\"/", "read-only"] {
+            assert!(!text.contains(live), "{page}: {live}");
+        }
+    }
+    let full = export(&one).code(4);
+    assert!(full.stderr.contains("has files already"), "{full}");
+    let path = env.task_path(&id);
+    env.write(&path, env.read(&path).replace("Add", "Change"));
+    let changed = export(&out("three")).code(4);
+    assert!(changed.stderr.contains("is not committed"), "{changed}");
+}

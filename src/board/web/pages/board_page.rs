@@ -78,7 +78,9 @@ fn column_section(
 ) -> Markup {
     let path = format!("{}/{}", lane.workflow, column.place.name());
     let cards: Vec<&Card> = column.cards.iter().filter(|card| filter.wants(card)).collect();
-    let room = if query.whole.as_deref() == Some(&path) { usize::MAX } else { FEW };
+    // Files have no second page of a column.
+    let is_whole = frame.you.is_none() || query.whole.as_deref() == Some(&path);
+    let room = if is_whole { usize::MAX } else { FEW };
     let is_full = column.capacity.is_some_and(|most| column.cards.len() > most as usize);
     let heading = format!("column-{}-{}", lane.workflow, column_id(&column.place));
     let has_gate = matches!(column.place, Place::Gate(_));
@@ -106,9 +108,7 @@ fn column_section(
             @if cards.len() > room {
                 @let q = query_string(&[("q", &query.text), ("whole", &path)]);
                 p.more {
-                    @if frame.you.is_some() {
-                        a href=(format!("{}?{q}#{heading}", frame.links.board())) { (cards.len() - room) " more" }
-                    } @else { (cards.len() - room) " more" }
+                    a href=(format!("{}?{q}#{heading}", frame.links.board())) { (cards.len() - room) " more" }
                 }
             }
         }

@@ -19,6 +19,11 @@ impl PageLinks {
         Self { root: format!("/{slug}"), is_live: true }
     }
 
+    /// Returns the links between files: from the folder of the pages of the whole project, or from one in it.
+    pub(crate) fn of_files(is_inside: bool) -> Self {
+        Self { root: if is_inside { ".." } else { "." }.to_owned(), is_live: false }
+    }
+
     fn file(&self, path: &str) -> String {
         let ending = if self.is_live { "" } else { ".html" };
         format!("{}/{path}{ending}", self.root)
@@ -64,6 +69,11 @@ pub(crate) enum NavPage {
 impl NavPage {
     pub(crate) const ALL: [Self; 6] =
         [Self::Board, Self::Waiting, Self::Activity, Self::Statistics, Self::Status, Self::Verify];
+
+    /// Returns whether it shows nothing but what is committed.
+    pub(crate) const fn is_of_commit(self) -> bool {
+        !matches!(self, Self::Waiting | Self::Status)
+    }
 
     pub(crate) const fn path(self) -> &'static str {
         match self {
@@ -185,7 +195,7 @@ impl PageFrame {
                 }
                 nav.pages aria-label="Pages" { ul {
                     @for page in NavPage::ALL {
-                        @if self.you.is_some() || !matches!(page, NavPage::Waiting) {
+                        @if self.you.is_some() || page.is_of_commit() {
                             li { a href=(self.links.page(page)) aria-current=[(Some(page) == self.page).then_some("page")] {
                                 (page.title())
                                 @if page == NavPage::Waiting { " " span.count data-waiting { (self.waiting) } }

@@ -1,0 +1,87 @@
+//! The board as plain files with relative links, for any web host: a project as it is at a commit, the same bytes each time.
+
+use super::answers::{graph_of, project_page, tasks_at};
+use super::assets::ASSETS;
+use super::pages::board_page::{self, BoardQuery};
+use super::pages::layout::{NavPage, PageFrame, PageLinks};
+use super::pages::{project_pages, task_page, workflow_svg};
+use crate::board::model::columns::{BoardSource, BoardView};
+use crate::board::model::page::task_page as read_task;
+use crate::domain::GateId;
+use crate::project::active_rules::InForce;
+use crate::project::error::ProjectError;
+use crate::project::workspace::Workspace;
+use crate::tasks::headers::dependencies::Dependencies;
+use crate::tasks::headers::listing::{ListScope, Listing, read_all};
+
+/// Takes a file: its path, and what is in it.
+pub(crate) type PutFile<'p> = dyn FnMut(&str, &[u8]) -> Result<(), ProjectError> + 'p;
+
+/// Makes all files of a project's site. The clock of the workspace tells the time of the commit.
+pub(crate) fn export_site(
+    workspace: &Workspace,
+    commit: &str,
+    put: &mut PutFile<'_>,
+) -> Result<(), ProjectError> {
+    let in_force = workspace.rules()?;
+    let all = read_all(workspace, &in_force, ListScope::All);
+    let board = board_of(workspace, &in_force, read_all(workspace, &in_force, ListScope::Recent));
+    let frame = |page: Option<NavPage>, is_inside: bool| PageFrame {
+        links: PageLinks::of_files(is_inside),
+        slug: String::new(),
+        project: board.project.clone().unwrap_or_else(|| "Project".to_owned()),
+        projects: Vec::new(),
+        page,
+        you: None,
+        form_token: String::new(),
+        version: commit.to_owned(),
+        at: board.at,
+        waiting: 0,
+        signs: false,
+        notice: None,
+    };
+    for asset in &ASSETS {
+        put(&format!("assets/{}", asset.name), asset.bytes)?;
+    }
+    for page in NavPage::ALL.into_iter().filter(|page| page.is_of_commit()) {
+        let frame = frame(Some(page), false);
+        let (name, content) = match page {
+            NavPage::Board => ("index", board_page::board(&frame, &board, &BoardQuery::default())),
+            other => (other.path(), project_page(workspace, &frame, other)?),
+        };
+        put(&format!("{name}.html"), frame.page(page.title(), &content).0.as_bytes())?;
+    }
+    let frame = frame(None, true);
+    let rules = &in_force.rules;
+    for workflow in &rules.project.workflows {
+        let name = &workflow.name;
+        let counts = |gate: &GateId| tasks_at(&board, name, gate);
+        let graph = workflow_svg(rules, workflow, &counts, None);
+        let page = frame.page(name.as_str(), &project_pages::workflow(workflow, &graph, &counts));
+        put(&format!("workflows/{name}.html"), page.0.as_bytes())?;
+    }
+    for (task, _) in &all.tasks {
+        let details = read_task(workspace, &task.id)?;
+        let graph = graph_of(rules, &details, &board);
+        let content = task_page::task(&frame, &details, None, None, &graph);
+        let page = frame.page(&details.title, &content);
+        put(&format!("tasks/{}.html", task.id), page.0.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Returns the board as nobody in particular sees it.
+fn board_of(workspace: &Workspace, in_force: &InForce, mut listing: Listing) -> BoardView {
+    let dependencies = Dependencies::of(workspace, in_force, &listing);
+    for (task, _) in &mut listing.tasks {
+        task.follow(&in_force.rules);
+        task.waiting_for = dependencies.awaited_by(task);
+    }
+    BoardView::of(&BoardSource {
+        rules: &in_force.rules,
+        listing: &listing,
+        waiting: &[],
+        you: None,
+        now: workspace.now(),
+    })
+}
