@@ -9,6 +9,8 @@ const project = root.dataset.project;
 
 let wanted = root.dataset.version;
 let isLoading = false;
+/** The pause before a page that did not come is asked for again. */
+const RETRY_MS = 1000;
 
 /** Takes in that a project has another state. */
 function onChange(change) {
@@ -36,8 +38,8 @@ async function refresh() {
       show(new DOMParser().parseFromString(await answer.text(), "text/html"));
     }
   } catch {
-    // The server is away; the stream comes back with its state, and then the page is loaded again.
-    wanted = null;
+    // The server or the network is away. The stream need not have noticed, so it may tell nothing when they are back.
+    setTimeout(refresh, RETRY_MS);
   } finally {
     isLoading = false;
   }

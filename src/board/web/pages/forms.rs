@@ -162,8 +162,31 @@ pub(crate) fn task_forms(
                     (completion_form(frame, page, (opening, choice), completion, kept, is_only))
                 }
             }
+            @if let Some(kept) = kept.filter(|kept| !has_form(page, &own, you, kept)) { (typed(kept)) }
             (other_acts(frame, page, you, kept))
         }
+    }
+}
+
+/// Returns whether the page still has the form that was sent.
+fn has_form(page: &TaskDetails, own: &[&OpeningPage], you: &AgentId, kept: &Posted) -> bool {
+    if kept.text("act") != "complete" {
+        return small_acts(page, you).iter().any(|act| act.act == kept.text("act"));
+    }
+    let mut openings =
+        own.iter().filter(|opening| opening.ticket.to_string() == kept.text("ticket"));
+    openings.any(|own| own.choices.iter().any(|choice| choice.outcome == kept.text("outcome")))
+}
+
+/// Returns what was typed into a form that the page no longer has.
+fn typed(kept: &Posted) -> Markup {
+    let fields = kept.0.iter().filter(|(name, value)| {
+        let is_typed = ["summary", "blockers", "reason"].contains(&name.as_str());
+        (is_typed || name.starts_with("out.")) && !value.trim().is_empty()
+    });
+    html! {
+        h2 { "What you typed" }
+        @for (name, value) in fields { p.facts { (name.trim_start_matches("out.")) } pre tabindex="0" { (value) } }
     }
 }
 

@@ -21,6 +21,9 @@ pub(crate) fn markdown(text: &str) -> Markup {
         .rm_tags(["img"])
         .url_schemes(HashSet::from(["http", "https", "mailto"]))
         .link_rel(Some("noopener noreferrer"))
+        // What may be wider than the page is scrolled by keys too.
+        .set_tag_attribute_value("pre", "tabindex", "0")
+        .set_tag_attribute_value("table", "tabindex", "0")
         .clean(&made);
     PreEscaped(clean.to_string())
 }
@@ -34,6 +37,7 @@ mod tests {
         for (text, expected) in [
             ("*a* `b`", "<p><em>a</em> <code>b</code></p>\n"),
             ("- [x] done\n- [ ] open", "<ul>\n<li>☑ done</li>\n<li>☐ open</li>\n</ul>\n"),
+            ("    a\n", "<pre tabindex=\"0\"><code>a\n</code></pre>\n"),
             ("<script>alert(1)</script>", ""),
             ("<p onclick=\"x()\" style=\"a\" class=\"b\" id=\"c\">hi</p>", "<p>hi</p>"),
             ("<form action=x><input name=y></form>", ""),

@@ -82,7 +82,7 @@ pub(crate) fn workflow(
     html! {
         h1 { (workflow.name) }
         section #graph data-live aria-label="Graph" { (graph) }
-        div #gates.scroll data-live {
+        div #gates.scroll data-live tabindex="0" role="group" aria-label="Gates" {
             table {
                 caption { "Gates" }
                 thead { tr { th scope="col" { "Gate" } th scope="col" { "Role" } th scope="col" { "Tasks" } } }
@@ -105,7 +105,7 @@ pub(crate) fn verification(verified: &Verification) -> Markup {
         }
         @if !verified.ends.is_empty() { p { "The history is shallow: older commits are not here." } }
         @if !open.is_empty() {
-            div.scroll { table {
+            div.scroll tabindex="0" role="group" aria-label="Findings" { table {
                 thead { tr { @for head in ["Commit", "When", "By", "Task", "What"] { th scope="col" { (head) } } } }
                 tbody { @for finding in open {
                     tr {

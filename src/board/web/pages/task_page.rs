@@ -99,7 +99,7 @@ fn fields(page: &TaskDetails) -> Markup {
                 dd {
                     @match value {
                         Value::String(text) => (text),
-                        Value::Array(_) | Value::Object(_) => pre { (serde_json::to_string_pretty(value).unwrap_or_default()) },
+                        Value::Array(_) | Value::Object(_) => pre tabindex="0" { (serde_json::to_string_pretty(value).unwrap_or_default()) },
                         other => (other.to_string()),
                     }
                 }
@@ -117,7 +117,7 @@ pub(crate) fn edit(frame: &PageFrame, page: &TaskDetails, kept: Option<&Posted>)
     html! {
         h1 { "Edit " (page.id) }
         @if kept.is_some() {
-            details { summary { "The text as it is now" } pre { (page.body) } }
+            details { summary { "The text as it is now" } pre tabindex="0" { (page.body) } }
         }
         form.editor method="post" action=(format!("{}/edit", frame.links.task(&page.id))) {
             (hidden(frame, "edit", ""))

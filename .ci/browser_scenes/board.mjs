@@ -1,0 +1,129 @@
+// The board as a person uses it: by links, mouse and keys, alone and beside somebody else.
+
+import { check, equal, eventually, within } from "./tools.mjs";
+
+export async function login(stage) {
+  const shop = await stage.shop();
+  for (let number = 1; number <= 27; number++) await shop.new(`Part ${number}`, ...(number === 7 ? ["--tag", "payments"] : []));
+  const server = await stage.serve(shop, "agent-dev-1");
+  const link = await server.link();
+  const page = await stage.visit(server);
+  const [first, second] = [await stage.browser.newContext(), await stage.browser.newContext()];
+  stage.contexts.push(first, second);
+  const answer = await (await first.newPage()).goto(link);
+  equal(answer.status(), 200, "the status of the page behind the link is wrong");
+  const again = await second.newPage();
+  check(!(await again.goto(link)).ok(), "a link logs in a second browser");
+  equal((await again.goto(server.board)).status(), 401, "the status of the board for a stranger is wrong");
+
+  const places = await page.locator(".column").evaluateAll((columns) => columns.map((own) => own.dataset.place));
+  for (const place of ["implement", "code-review", "test", "approve"]) check(places.includes(place), `the board has no column \`${place}\``);
+  const cards = page.locator('[data-place="implement"] .card');
+  equal(await cards.count(), 25, "the number of cards that a column shows at first is wrong");
+  await page.click('[data-place="implement"] .more a');
+  equal(await cards.count(), 28, "the number of cards behind `more` is wrong");
+
+  await page.fill("#q", "tag:payments");
+  await page.press("#q", "Enter");
+  await within(page.waitForURL(/q=/), "the filter is not sent by Enter");
+  equal(await page.locator(".card .title").allTextContents(), ["Part 7"], "the cards of a tag are wrong");
+  await page.fill("#q", "is:nonsense");
+  await page.press("#q", "Enter");
+  await within(page.waitForSelector("#fault"), "a filter that says nothing is not told");
+}
+
+/** Returns a shop with a task at each of the first two gates; the second is the reviewer's. */
+async function reviewed(stage) {
+  const shop = await stage.shop();
+  await shop.new("Gift cards");
+  await shop.say("first", "agent-dev-1", "complete");
+  const page = await stage.visit(await stage.serve(shop, "agent-review-1"));
+  return { shop, page, before: await shop.commits() };
+}
+
+const BLOCKERS = ["The name may be empty", "No test of umlauts"];
+
+async function wasRejected(shop, page, before) {
+  await within(page.waitForSelector(".notice"), "the page does not tell what was done");
+  const task = await shop.show("first");
+  equal(task.gate.current, "implement", "the gate of a rejected task is wrong");
+  const last = task.gateHistory.at(-1);
+  equal([last.outcome, last.agent, last.blockers], ["needs_review", "agent-review-1", BLOCKERS], "the entry of the rejection is wrong");
+  equal((await shop.commits()) - before, 1, "the number of commits of a rejection is wrong");
+  check((await shop.git("log", "-1", "--format=%B")).includes("AOF-first"), "the last commit does not name the task");
+  await shop.sound();
+}
+
+export async function drag(stage) {
+  const { shop, page, before } = await reviewed(stage);
+  const centre = async (selector) => {
+    const { x, y, width, height } = await page.locator(selector).boundingBox();
+    return [x + width / 2, y + height / 2];
+  };
+  await page.mouse.move(...(await centre("#card-AOF-first")));
+  await page.mouse.down();
+  await page.mouse.move(...(await centre("#card-AOF-first .facts")), { steps: 4 });
+  await page.mouse.move(...(await centre('[data-place="test"]')), { steps: 4 });
+  await within(page.waitForSelector(".column.offered"), "no column is offered to a card that is dragged");
+  const named = (kind) => page.locator(`.column.${kind}`).evaluateAll((columns) => columns.map((own) => own.dataset.place));
+  equal(await named("offered"), ["implement", "test"], "the columns that are offered are wrong");
+  check((await named("dimmed")).includes("approve"), "a column that no outcome leads to is not dimmed");
+  await page.mouse.move(...(await centre('[data-place="implement"]')), { steps: 4 });
+  await page.mouse.up();
+  await within(page.waitForSelector("dialog[open]"), "no form comes for a card that was dropped");
+  equal(await page.locator("dialog form").count(), 1, "the number of forms for one column is wrong");
+  equal(await page.locator(".dimmed, .offered").count(), 0, "the number of marked columns after the drop is wrong");
+  await page.fill('dialog [name="blockers"]', BLOCKERS.join("\n"));
+  await page.click("dialog button.primary");
+  await wasRejected(shop, page, before);
+}
+
+export async function keys(stage) {
+  const { shop, page, before } = await reviewed(stage);
+  const { keyboard } = page;
+  const focused = () => page.evaluate(() => document.activeElement.closest("[data-task]")?.dataset.task ?? document.activeElement.id);
+  await keyboard.press("j");
+  check((await focused()) !== "AOF-first", "`j` does not begin at the first column");
+  await keyboard.press("l");
+  equal(await focused(), "AOF-first", "the card that `l` leads to is wrong");
+  await keyboard.press("m");
+  await within(page.waitForSelector("dialog[open]"), "`m` brings no form");
+  for (let tabs = 0; !(await focused()).endsWith("needs_review-blockers"); tabs++) {
+    check(tabs < 20, "Tab does not lead to the field of what is to be fixed");
+    await keyboard.press("Tab");
+  }
+  await keyboard.type(BLOCKERS[0]);
+  await keyboard.press("Enter");
+  await keyboard.type(BLOCKERS[1]);
+  await keyboard.press("Tab");
+  await keyboard.press("Tab");
+  await keyboard.press("Enter");
+  await wasRejected(shop, page, before);
+}
+
+export async function together(stage) {
+  const shop = await stage.shop();
+  const server = await stage.serve(shop, "agent-dev-1");
+  const pages = [await stage.visit(server), await stage.visit(server)];
+  for (const page of pages) {
+    await server.open(page, "tasks/AOF-first");
+    await page.click("details.form summary:has-text('complete')");
+  }
+  const [first, second] = pages;
+  const [summary, kept] = ['details[open] [name="summary"]', "What the slower one typed"];
+  await second.fill(summary, kept);
+  const before = await shop.commits("--", "tasks");
+  await first.fill(summary, "The faster one's words");
+  await first.click("details[open] button.primary");
+  await within(second.waitForSelector(".toast:has-text('moved on')"), "the other browser does not say that the task moved on");
+  equal(await second.inputValue(summary), kept, "the text that was typed beside a faster one is wrong");
+  await second.click("details[open] button.primary");
+  await within(second.waitForSelector(".refusal[role=alert]"), "the slower one is not refused");
+  const refusal = await second.locator(".refusal").innerText();
+  check(/AOF-first/.test(refusal) && refusal.length > 20, `the refusal is not clear: ${refusal}`);
+  const typed = await second.evaluate(() => [...document.querySelectorAll("textarea")].map((own) => own.value).join() + document.body.innerText);
+  check(typed.includes(kept), "the page of the refusal does not keep what was typed");
+  await eventually(async () => (await shop.show("first")).gateHistory.length === 1, "the number of transitions is not one");
+  equal((await shop.commits("--", "tasks")) - before, 1, "the number of commits of two completions of one visit is wrong");
+  await shop.sound();
+}

@@ -1,0 +1,45 @@
+// Runs the scenes, each with its own project, server and browsers, and says what they found.
+
+import * as board from "./board.mjs";
+import * as live from "./live.mjs";
+import * as pages from "./pages.mjs";
+import * as proof from "./proof.mjs";
+import { Failure, Stage, launch } from "./tools.mjs";
+
+const SCENES = { ...board, ...live, ...pages.SCENES, ...proof };
+
+async function play(browser, name, scene) {
+  const stage = new Stage(browser);
+  const start = Date.now();
+  let found;
+  try {
+    const figures = await scene(stage);
+    if (stage.faults.length > 0) throw new Failure(stage.faults.join("; "));
+    console.log(`${name}: well (${((Date.now() - start) / 1000).toFixed(1)} s)${figures ? `: ${figures}` : ""}`);
+  } catch (fault) {
+    found = fault instanceof Failure ? fault.message : fault.stack;
+    console.error(`browser: ${name}: ${found}`);
+  } finally {
+    await stage.close();
+  }
+  return !found;
+}
+
+async function main(words) {
+  const isDrawing = words[0] === "--pictures";
+  const scenes = isDrawing ? { pictures: pages.pictures } : SCENES;
+  const unknown = words.filter((name) => !isDrawing && !Object.hasOwn(SCENES, name));
+  if (unknown.length > 0) throw new Failure(`there is no scene \`${unknown}\`; there are ${Object.keys(SCENES).join(", ")}`);
+  const browser = await launch();
+  let failed = 0;
+  for (const [name, scene] of Object.entries(scenes)) {
+    if (isDrawing || words.length === 0 || words.includes(name)) failed += !(await play(browser, name, scene));
+  }
+  await browser.close();
+  if (failed > 0) throw new Failure(`${failed} scenes found something`);
+}
+
+main(process.argv.slice(4)).catch((fault) => {
+  console.error(`browser: ${fault instanceof Failure ? fault.message : fault.stack}`);
+  process.exitCode = 1;
+});
