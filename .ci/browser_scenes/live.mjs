@@ -47,7 +47,8 @@ export async function live(stage) {
   const server = await stage.serve(shop, "human-ann-example");
   const boards = [await stage.visit(server), await stage.visit(server)];
   for (const board of boards) await board.evaluate(OBSERVE);
-  const page = await boards[0].context().newPage();
+  // In a browser of its own: a tab behind another one is drawn once a second.
+  const page = await stage.visit(server);
   const [times, commands] = [[], []];
   const still = async (page, name) => {
     await stayed([page]);
@@ -70,7 +71,7 @@ export async function live(stage) {
   for (const board of boards) await still(board, "board");
   const [median, most, own] = [quantile(times, 0.5), quantile(times, 0.95), quantile(commands, 0.5)];
   check(most < SLOWEST_MS, `one of ${times.length} changes takes ${most} ms to be on the screen`);
-  return `${times.length} changes are on both screens after ${median} ms (P95 ${most} ms), of which the command takes ${own} ms`;
+  return `${times.length} changes are on three screens after ${median} ms (P95 ${most} ms), of which the command takes ${own} ms`;
 }
 
 export async function reconnect(stage) {

@@ -175,7 +175,11 @@ fn a_form_completes_a_task_once_however_often_it_is_sent() {
     ];
     let late = board.post(&path, &fields);
     assert_eq!(late.status, 409);
-    assert!(late.body.contains("role=\"alert\""), "{}", late.body);
+    assert!(
+        late.body.contains("role=\"alert\"") && late.body.contains("From an old tab"),
+        "{}",
+        late.body
+    );
     assert_eq!(entries(&env, &id), 1);
     let _ = env.aof(&["verify"]).success();
     assert_eq!(env.git(&["status", "--porcelain"]), "");
