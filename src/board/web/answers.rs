@@ -38,7 +38,7 @@ const LATEST: usize = 100;
 impl From<ProjectError> for Fault {
     fn from(error: ProjectError) -> Self {
         let status = match &error {
-            ProjectError::Unknown { .. } => StatusCode::NOT_FOUND,
+            ProjectError::Unknown { .. } | ProjectError::NoTask { .. } => StatusCode::NOT_FOUND,
             _ => StatusCode::CONFLICT,
         };
         Self { status, problem: error.problem(), fix: error.fix() }

@@ -304,6 +304,7 @@ fn strangers_and_other_web_sites_get_nothing() {
         (404, board.get("/project/tasks/..%2f..%2forg.yaml"), "a path out of the tasks"),
         (404, board.get("/assets/..%2f..%2fCargo.toml"), "a path out of the assets"),
         (404, board.get("/other/"), "another project"),
+        (404, board.get("/project/tasks/AOF-none"), "a task that is not there"),
     ];
     let rebound = format!(
         "GET /project/ HTTP/1.1\r\nHost: rebound.example:{}\r\nCookie: {}\r\nConnection: close\r\n\r\n",
