@@ -141,7 +141,9 @@ impl FromRequestParts<Arc<BoardSite>> for Asked {
         let visitor = parts.extensions.get::<Visitor>().cloned().ok_or_else(unknown)?;
         let slug = path.get("project").map(String::as_str).unwrap_or_default();
         let at = site.projects.iter().position(|project| project.slug == slug);
-        let said = said(&parts.headers);
+        // A page that only follows changes leaves it to the page that comes.
+        let is_live = parts.headers.contains_key("x-live");
+        let said = said(&parts.headers).filter(|_| !is_live);
         let host = parts.headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
         let host = host.rsplit_once(':').map_or(host, |(name, _)| name).to_owned();
         let at = at.ok_or_else(unknown)?;

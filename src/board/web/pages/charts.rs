@@ -40,7 +40,7 @@ pub(crate) fn figures_page(figures: &ProjectFigures, link: &dyn Fn(&TaskId) -> S
     };
     html! {
         section class="figures" aria-labelledby="statistics" {
-            h2 id="statistics" { "Statistics" }
+            h1 id="statistics" { "Statistics" }
             p { (days[0]) " to " (days[days.len() - 1]) }
             @if figures.unreadable > 0 {
                 p class="unread" { "Files that cannot be read, and do not count: " (figures.unreadable) }

@@ -21,7 +21,7 @@ pub(super) fn figure<N: Render>(
     let id = heading.to_lowercase().replace(' ', "-");
     html! {
         figure class="chart" {
-            h3 { (heading) }
+            h2 { (heading) }
             svg width=(wide) height=(high) viewBox={ "0 0 " (wide) " " (high) } role="img"
                 aria-labelledby={ (id) " " (id) "-about" } {
                 title id=(id) { (heading) }
@@ -36,7 +36,7 @@ pub(super) fn figure<N: Render>(
 
 /// Returns a chart of nothing: a sentence.
 pub(super) fn no_figure(heading: &str, why: &str) -> Markup {
-    html! { figure class="chart" { h3 { (heading) } p class="none" { (why) } } }
+    html! { figure class="chart" { h2 { (heading) } p class="none" { (why) } } }
 }
 
 /// Returns the numbers of a drawing as a table, which is folded under it.
@@ -44,7 +44,7 @@ pub(super) fn numbers(head: &[&str], rows: &Markup) -> Markup {
     html! {
         details {
             summary { "As a table" }
-            div class="scroll" role="region" tabindex="0" aria-label="Table" {
+            div class="scroll" role="group" tabindex="0" aria-label="Table" {
                 table {
                     thead { tr { @for name in head { th scope="col" { (name) } } } }
                     tbody { (rows) }

@@ -54,23 +54,23 @@ fn lines(page: &str) -> String {
 fn of_no_task_each_chart_says_so() {
     assert_snapshot!(lines(&page(&figures(Vec::new()))), @r#"
     <section class="figures" aria-labelledby="statistics">
-    <h2 id="statistics">Statistics</h2>
+    <h1 id="statistics">Statistics</h1>
     <p>2026-12-01 to 2027-02-28</p>
     <div class="charts">
     <figure class="chart">
-    <h3>Flow</h3>
+    <h2>Flow</h2>
     <p class="none">There was no task in this time.</p>
     </figure>
     <figure class="chart">
-    <h3>Cycle time</h3>
+    <h2>Cycle time</h2>
     <p class="none">No task was completed in this time.</p>
     </figure>
     <figure class="chart">
-    <h3>Completed per week</h3>
+    <h2>Completed per week</h2>
     <p class="none">There was nothing to count in this time.</p>
     </figure>
     <figure class="chart">
-    <h3>Sent back per week</h3>
+    <h2>Sent back per week</h2>
     <p class="none">There was nothing to count in this time.</p>
     </figure>
     </div>

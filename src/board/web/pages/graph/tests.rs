@@ -82,7 +82,7 @@ fn a_drawing_of_two_gates() {
     assert_snapshot!(opened.collect::<Vec<_>>().join("\n"), @r#"
     <div class="workflow">
     <figure class="chart">
-    <h3>Workflow default</h3>
+    <h2>Workflow default</h2>
     <svg width="379" height="185" viewBox="0 0 379 185" role="img" aria-labelledby="workflow-default workflow-default-about">
     <title id="workflow-default">Workflow default</title>
     <desc id="workflow-default-about">2 gates, and where they lead. The task is at review.</desc>
