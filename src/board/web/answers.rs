@@ -12,7 +12,7 @@ use super::pages::board_page::{self, BoardQuery};
 use super::pages::forms::Posted;
 use super::pages::layout::{NavPage, PageFrame, PageLinks, PageNotice};
 use super::pages::{figures_page, project_pages, task_page, workflow_svg};
-use super::request::{Asked, Fault, PageAnswer, once_said, page_answer, see_and_say};
+use super::request::{Asked, PageAnswer, WebFault, once_said, page_answer, see_and_say};
 use crate::board::model::act::{BoardAct, Done, perform};
 use crate::board::model::activity::latest;
 use crate::board::model::columns::BoardView;
@@ -35,7 +35,7 @@ use crate::tasks::headers::listing::{ListScope, read_all};
 /// How much the page of what happened shows.
 const LATEST: usize = 100;
 
-impl From<ProjectError> for Fault {
+impl From<ProjectError> for WebFault {
     fn from(error: ProjectError) -> Self {
         let status = match &error {
             ProjectError::Unknown { .. } | ProjectError::NoTask { .. } => StatusCode::NOT_FOUND,
@@ -46,13 +46,13 @@ impl From<ProjectError> for Fault {
 }
 
 impl Asked {
-    fn workspace(&self) -> Result<Workspace, Fault> {
+    fn workspace(&self) -> Result<Workspace, WebFault> {
         Ok(self.project().opener.open()?)
     }
 
-    fn you(&self) -> Result<AgentId, Fault> {
+    fn you(&self) -> Result<AgentId, WebFault> {
         let you = self.reader()?.you.clone();
-        you.map_err(|why| Fault {
+        you.map_err(|why| WebFault {
             status: StatusCode::FORBIDDEN,
             problem: format!("you only look: {why}"),
             fix: None,
@@ -60,13 +60,13 @@ impl Asked {
     }
 
     /// Returns the board, and what surrounds each page.
-    fn frame(&self, page: Option<NavPage>) -> Result<(Arc<BoardView>, PageFrame), Fault> {
+    fn frame(&self, page: Option<NavPage>) -> Result<(Arc<BoardView>, PageFrame), WebFault> {
         let reader = self.reader()?;
         let state = reader.state();
         let trouble = state.trouble.map(|text| PageNotice { text, fix: None, is_refusal: true });
         let said = self.said.clone();
         let said = said.map(|text| PageNotice { text, fix: None, is_refusal: false });
-        let board = state.board.ok_or_else(|| Fault {
+        let board = state.board.ok_or_else(|| WebFault {
             status: StatusCode::SERVICE_UNAVAILABLE,
             problem: trouble
                 .as_ref()
@@ -193,7 +193,7 @@ pub(super) fn graph_of(rules: &Rules, page: &TaskDetails, board: &BoardView) -> 
 }
 
 /// Returns the id of a completion that may come from the page.
-fn fresh_id(asked: &Asked) -> Result<CompletionId, Fault> {
+fn fresh_id(asked: &Asked) -> Result<CompletionId, WebFault> {
     Ok(ulid((asked.site.clock)()).map_err(ProjectError::from)?)
 }
 
@@ -201,9 +201,10 @@ fn fresh_id(asked: &Asked) -> Result<CompletionId, Fault> {
 pub(super) fn to_sign(asked: &Asked, posted: &Posted) -> PageAnswer {
     let workspace = asked.workspace()?;
     let page = read_task(&workspace, &asked.named("task")?)?;
-    let BoardAct::Complete(form) = posted.act(Some(&page)).map_err(|why| Fault::conflict(&why))?
+    let BoardAct::Complete(form) =
+        posted.act(Some(&page)).map_err(|why| WebFault::conflict(&why))?
     else {
-        return Err(Fault::conflict("only a completion is signed"));
+        return Err(WebFault::conflict("only a completion is signed"));
     };
     let wanted = what_to_sign(&workspace, &form.by(&asked.you()?))?;
     let host = asked.host();

@@ -15,17 +15,17 @@ use super::pages::layout::query_string;
 use super::site::{BoardSite, SiteProject, SiteReader};
 
 /// What a request for a page comes to.
-pub(super) type PageAnswer = Result<Response, Fault>;
+pub(super) type PageAnswer = Result<Response, WebFault>;
 
 /// Why there is no page, and what to do about it.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct WebFault {
     pub status: StatusCode,
     pub problem: String,
     pub fix: Option<String>,
 }
 
-impl Fault {
+impl WebFault {
     pub(super) fn not_found(problem: &str) -> Self {
         Self { status: StatusCode::NOT_FOUND, problem: problem.to_owned(), fix: None }
     }
@@ -39,7 +39,7 @@ impl Fault {
     }
 }
 
-impl IntoResponse for Fault {
+impl IntoResponse for WebFault {
     fn into_response(self) -> Response {
         let title = self.status.canonical_reason().unwrap_or("Not possible");
         let page = small_page(
@@ -112,9 +112,9 @@ impl Asked {
     }
 
     /// Returns who asks.
-    pub(super) fn reader(&self) -> Result<&SiteReader, Fault> {
+    pub(super) fn reader(&self) -> Result<&SiteReader, WebFault> {
         let reader = self.site.reader(self.project(), &self.visitor);
-        reader.ok_or_else(|| Fault::not_found("there is no such page"))
+        reader.ok_or_else(|| WebFault::not_found("there is no such page"))
     }
 
     /// Returns the name of the server in the URL, without the port.
@@ -123,17 +123,20 @@ impl Asked {
     }
 
     /// Returns a part of the path as what it stands for.
-    pub(super) fn named<T: std::str::FromStr>(&self, name: &str) -> Result<T, Fault> {
+    pub(super) fn named<T: std::str::FromStr>(&self, name: &str) -> Result<T, WebFault> {
         let text = self.path.get(name).map(String::as_str).unwrap_or_default();
-        text.parse().map_err(|_| Fault::not_found("there is no such page"))
+        text.parse().map_err(|_| WebFault::not_found("there is no such page"))
     }
 }
 
 impl FromRequestParts<Arc<BoardSite>> for Asked {
-    type Rejection = Fault;
+    type Rejection = WebFault;
 
-    async fn from_request_parts(parts: &mut Parts, site: &Arc<BoardSite>) -> Result<Self, Fault> {
-        let unknown = || Fault::not_found("there is no such page");
+    async fn from_request_parts(
+        parts: &mut Parts,
+        site: &Arc<BoardSite>,
+    ) -> Result<Self, WebFault> {
+        let unknown = || WebFault::not_found("there is no such page");
         let path = Path::from_request_parts(parts, site).await.map_err(|_| unknown())?;
         let Path(path): Path<HashMap<String, String>> = path;
         let query = Query::from_request_parts(parts, site).await.map_err(|_| unknown())?;

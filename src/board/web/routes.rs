@@ -24,7 +24,7 @@ use super::events::change_stream;
 use super::metrics_page::metrics_answer;
 use super::pages::forms::Posted;
 use super::pages::layout::NavPage;
-use super::request::{Asked, Fault, PageAnswer, login_page, page_answer, see, with_cookie};
+use super::request::{Asked, PageAnswer, WebFault, login_page, page_answer, see, with_cookie};
 use super::server::{ClientAddress, StopSignal};
 use super::site::{AgentPost, BoardSite, SiteProject};
 use crate::domain::age;
@@ -65,7 +65,7 @@ pub(crate) fn router(site: Arc<BoardSite>, stop: StopSignal) -> Router {
         .route("/logout", post(logout))
         .route("/assets/{name}", get(file))
         .merge(pages)
-        .fallback(async || Fault::not_found("there is no such page"))
+        .fallback(async || WebFault::not_found("there is no such page"))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
         .layer(from_fn_with_state(Arc::clone(&site), guard))
         .layer(Extension(stop))
@@ -78,11 +78,11 @@ async fn guard(State(site): State<Arc<BoardSite>>, request: Request, next: Next)
     let is_for_agents = request.uri().path() == "/mcp";
     let refused = if !site.access.is_for_us(headers) {
         let (problem, fix) = ("this server does not have that name", "ask for it as `localhost`");
-        Some(Fault::new(StatusCode::MISDIRECTED_REQUEST, problem, fix))
+        Some(WebFault::new(StatusCode::MISDIRECTED_REQUEST, problem, fix))
     } else if !site.access.is_own_page(request.method(), headers, is_for_agents) {
         let (problem, fix) =
             ("the request comes from another web site", "use the board's own pages");
-        Some(Fault::new(StatusCode::FORBIDDEN, problem, fix))
+        Some(WebFault::new(StatusCode::FORBIDDEN, problem, fix))
     } else {
         None
     };
@@ -92,7 +92,7 @@ async fn guard(State(site): State<Arc<BoardSite>>, request: Request, next: Next)
         None if is_stream => next.run(request).await,
         None => timeout(REQUEST_TIMEOUT, next.run(request)).await.unwrap_or_else(|_| {
             let (problem, fix) = ("the request took too long", "try again");
-            Fault::new(StatusCode::REQUEST_TIMEOUT, problem, fix).into_response()
+            WebFault::new(StatusCode::REQUEST_TIMEOUT, problem, fix).into_response()
         }),
     };
     let own: [(HeaderName, &'static str); 5] = [
@@ -123,7 +123,7 @@ async fn ask_who(State(site): State<Arc<BoardSite>>, mut request: Request, next:
             next.run(request).await
         }
         None if site.users.is_some() && request.uri().path() != "/events" => see("/login"),
-        None => Fault::new(
+        None => WebFault::new(
             StatusCode::UNAUTHORIZED,
             "you are not logged in here",
             "open the link that `aof serve` printed; `aof serve --link` prints a fresh one",
@@ -147,7 +147,7 @@ async fn run(asked: Asked, answer: fn(&Asked) -> PageAnswer) -> PageAnswer {
 async fn blocking(answer: impl FnOnce() -> PageAnswer + Send + 'static) -> PageAnswer {
     let done = tokio::task::spawn_blocking(answer).await;
     let (problem, fix) = ("the page cannot be made", "report it as a bug of aof");
-    done.unwrap_or_else(|_| Err(Fault::new(StatusCode::INTERNAL_SERVER_ERROR, problem, fix)))
+    done.unwrap_or_else(|_| Err(WebFault::new(StatusCode::INTERNAL_SERVER_ERROR, problem, fix)))
 }
 
 async fn board(asked: Asked) -> PageAnswer {
@@ -181,17 +181,17 @@ async fn workflow(asked: Asked) -> PageAnswer {
 async fn page(asked: Asked) -> PageAnswer {
     let name = asked.path.get("page").map(String::as_str).unwrap_or_default();
     let page = NavPage::ALL.into_iter().find(|page| page.path() == name);
-    let page = page.ok_or_else(|| Fault::not_found("there is no such page"))?;
+    let page = page.ok_or_else(|| WebFault::not_found("there is no such page"))?;
     blocking(move || answers::page(&asked, page)).await
 }
 
 /// Reads a form that a page of this server sent.
-fn posted(asked: &Asked, fields: Vec<(String, String)>) -> Result<Posted, Fault> {
+fn posted(asked: &Asked, fields: Vec<(String, String)>) -> Result<Posted, WebFault> {
     let posted = Posted(fields);
     if posted.text("form") != asked.visitor.form_token {
         let (problem, fix) =
             ("the form is not one of your pages", "load the page again, and send it once more");
-        return Err(Fault::new(StatusCode::FORBIDDEN, problem, fix));
+        return Err(WebFault::new(StatusCode::FORBIDDEN, problem, fix));
     }
     Ok(posted)
 }
@@ -223,7 +223,7 @@ async fn preview(asked: Asked, Form(fields): Form<Vec<(String, String)>>) -> Pag
 
 async fn first(State(site): State<Arc<BoardSite>>) -> PageAnswer {
     let first = site.projects.first().map(|project| format!("/{}/", project.slug));
-    Ok(see(&first.ok_or_else(|| Fault::not_found("there is no project"))?))
+    Ok(see(&first.ok_or_else(|| WebFault::not_found("there is no project"))?))
 }
 
 async fn events(
@@ -245,7 +245,7 @@ async fn login(
     let Some(cookie) = site.access.use_link(token, (site.clock)()) else {
         let problem = "this link was used before, or is too old";
         let fix = "`aof serve --link` prints a fresh one";
-        return Err(Fault::new(StatusCode::UNAUTHORIZED, problem, fix));
+        return Err(WebFault::new(StatusCode::UNAUTHORIZED, problem, fix));
     };
     Ok(with_cookie(see("/"), &cookie))
 }
@@ -259,7 +259,7 @@ async fn login_by_name(
     blocking(move || {
         let posted = Posted(fields);
         let users =
-            site.users.as_ref().ok_or_else(|| Fault::not_found("there are no logins here"))?;
+            site.users.as_ref().ok_or_else(|| WebFault::not_found("there are no logins here"))?;
         let login = posted.text("login");
         let limiter = || users.limiter.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(wait) = limiter().admit(login, address, Instant::now()) {
@@ -291,7 +291,7 @@ async fn metrics(
     let page = site.projects.iter().find(is_meant).and_then(|project| project.metrics.clone());
     match page {
         Some(page) => Ok(metrics_answer(page, &headers).await),
-        None => Err(Fault::new(
+        None => Err(WebFault::new(
             StatusCode::NOT_FOUND,
             "there are no metrics here",
             "name one of several projects: `/metrics?project=NAME`; for other machines, use `aof watch --metrics`",
@@ -336,7 +336,7 @@ async fn logout(State(site): State<Arc<BoardSite>>) -> Response {
 }
 
 async fn file(Path(name): Path<String>) -> PageAnswer {
-    let file = asset(&name).ok_or_else(|| Fault::not_found("there is no such file"))?;
+    let file = asset(&name).ok_or_else(|| WebFault::not_found("there is no such file"))?;
     // A newer aof has other files under these names.
     Ok(([(CONTENT_TYPE, file.kind), (CACHE_CONTROL, "no-cache")], file.bytes).into_response())
 }

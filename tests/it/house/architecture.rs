@@ -29,7 +29,6 @@ const HIDDEN: &[(&str, &str)] = &[("storage", "rules"), ("git", "rules")];
 
 /// Where each outside crate may be used; a dependency that is missing here has no home.
 const HOMES: &[(&str, &[&str])] = &[
-    ("ammonia", &["board/web"]),
     ("annotate_snippets", &["files/diagnostic"]),
     ("anstream", &["cli", "agents/runner"]),
     ("anstyle", &["cli"]),

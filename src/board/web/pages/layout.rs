@@ -212,8 +212,8 @@ impl PageFrame {
         html! {
             @if let Some(notice) = &self.notice {
                 div.notice.refusal[notice.is_refusal] role=(if notice.is_refusal { "alert" } else { "status" }) {
-                    p { (notice.text) }
-                    @if let Some(fix) = &notice.fix { p.fix { (fix) } }
+                    p { (prose(&notice.text)) }
+                    @if let Some(fix) = &notice.fix { p.fix { (prose(fix)) } }
                 }
             }
         }
@@ -246,4 +246,16 @@ pub(crate) fn names<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
 pub(crate) fn query_string(pairs: &[(&str, &str)]) -> String {
     let pairs = pairs.iter().filter(|(_, value)| !value.is_empty());
     form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
+}
+
+/// Returns a sentence whose parts between backticks are code.
+pub(crate) fn prose(text: &str) -> Markup {
+    let is_paired = text.matches('`').count() % 2 == 0;
+    html! {
+        @if is_paired {
+            @for (at, part) in text.split('`').enumerate() {
+                @if at % 2 == 1 { code { (part) } } @else { (part) }
+            }
+        } @else { (text) }
+    }
 }

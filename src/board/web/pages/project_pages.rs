@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::layout::{PageFrame, length, moment, names, since};
+use super::layout::{PageFrame, length, moment, names, prose, since};
 use crate::board::model::activity::ActivityEntry;
 use crate::domain::{GateId, Workflow};
 use crate::health::overview::{Overview, StatusEntry, StatusLists};
@@ -50,7 +50,7 @@ pub(crate) fn status(frame: &PageFrame, overview: &Overview<'_>, lists: &StatusL
             h2 { "To mend" }
             @if attention.is_empty() { p.muted { "Nothing." } }
             ul.issues { @for issue in attention {
-                li { p { (issue.problem) } p.fix { (issue.fix) } }
+                li { p { (prose(&issue.problem)) } p.fix { (prose(&issue.fix)) } }
             } }
         }
     }

@@ -4,7 +4,7 @@ use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
 
 use super::forms::{Posted, hidden, task_forms};
-use super::layout::{PageFrame, length, moment, names};
+use super::layout::{PageFrame, length, moment, names, prose};
 use super::markdown::markdown;
 use crate::board::model::page::{OpeningPage, TaskDetails, TimelineEntry};
 use crate::domain::CompletionId;
@@ -30,7 +30,7 @@ pub(crate) fn task(
                     @if !page.agents.is_empty() { " · " (names(&page.agents)) }
                 }
                 @if let Some(frozen) = &page.frozen { p.notice.refusal { (frozen) } }
-                ul.reasons { @for reason in &page.reasons { li { (reason) } } }
+                ul.reasons { @for reason in &page.reasons { li { (prose(reason)) } } }
             }
             @if let (Some(Ok(you)), Some(completion)) = (&frame.you, completion) {
                 (task_forms(frame, page, you, completion, kept))
@@ -39,7 +39,7 @@ pub(crate) fn task(
                 @if page.body.trim().is_empty() { p.muted { "This task has no text." } } @else { (markdown(&page.body)) }
             }
             section #history data-live { (history(&page.timeline)) }
-            section #graph data-live { h2 { "Workflow" } (graph) }
+            section #graph data-live { (graph) }
             section #more data-live { (more(frame, page)) }
         }
     }
