@@ -10,6 +10,7 @@ use crate::domain::{
     Ticket, Timestamp, Workflow, WorkflowName,
 };
 use crate::rules::Rules;
+use crate::storage::FileStat;
 use crate::tasks::headers::listing::{Listing, Unreadable};
 use crate::tasks::headers::summary::{ChildProgress, TaskSummary};
 use crate::tasks::view::waiting::WaitingDecision;
@@ -125,6 +126,9 @@ pub(crate) struct Card {
     pub mine: bool,
     /// Whether the reader may decide about it now.
     pub waits_for_you: bool,
+    /// The state of its file: a change of it may show elsewhere than on the card.
+    #[serde(skip)]
+    pub file: FileStat,
 }
 
 /// How many of something are done.
@@ -356,6 +360,7 @@ fn card(
         tags: task.tags.clone(),
         mine: source.you.is_some_and(is_mine),
         waits_for_you,
+        file: task.file,
     }
 }
 

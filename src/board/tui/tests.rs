@@ -24,6 +24,7 @@ use crate::board::model::page::{
 };
 use crate::domain::{Map, Outcome, Priority, Status, Timestamp};
 use crate::rules::outputs::FieldInput;
+use crate::storage::FileStat;
 use crate::tasks::view::work_diff::WorkDiff;
 
 fn time(text: &str) -> Timestamp {
@@ -56,6 +57,7 @@ fn card(id: &str, title: &str) -> Card {
         tags: Vec::new(),
         mine: false,
         waits_for_you: false,
+        file: FileStat::default(),
     }
 }
 

@@ -421,8 +421,12 @@ fn what_another_process_does_comes_by_the_stream_and_a_signal_ends_all() {
         data["version"].as_str().unwrap().to_owned()
     };
     let first = version();
+    // A comment is on no card, but on the task's page.
+    let _ = env.aof(&["comment", &id, "Looks fine", "--agent", "agent-7"]).success();
+    let second = version();
+    assert_ne!(second, first);
     let _ = env.complete(&id, "agent-7").success();
-    assert_ne!(version(), first);
+    assert_ne!(version(), second);
     assert_eq!(board.get("/healthz").status, 200);
     assert!(board.get("/metrics").body.contains("# HELP aof_"), "{}", board.get("/metrics").body);
     eventually("the page shows it", || {

@@ -250,7 +250,7 @@ pub(crate) fn query_string(pairs: &[(&str, &str)]) -> String {
 
 /// Returns a sentence whose parts between backticks are code.
 pub(crate) fn prose(text: &str) -> Markup {
-    let is_paired = text.matches('`').count() % 2 == 0;
+    let is_paired = text.matches('`').count().is_multiple_of(2);
     html! {
         @if is_paired {
             @for (at, part) in text.split('`').enumerate() {
