@@ -52,7 +52,7 @@ pub(crate) struct BoardColumn {
     pub branches: Vec<GateId>,
     /// Whether only people may complete it.
     pub human: bool,
-    /// How many tasks its roles can hold together; nothing where that is not bounded.
+    /// How many tasks the agents of its roles can hold in total; `None` if there is no limit.
     pub capacity: Option<u32>,
     /// The most urgent first; in the last column, the last changed first.
     pub cards: Vec<Card>,

@@ -164,7 +164,7 @@ fn opening_pages(
         let outcomes: Vec<Outcome> =
             previews.iter().filter(own).map(|preview| preview.outcome.clone()).collect();
         let rejected = rejecting(&outcomes);
-        // Who works at a gate, and judges nothing, has to say what was done.
+        // At a gate without a decision, the agent has to say what was done.
         let is_judged = |outcome: &Outcome| {
             rejected.is_some() || *outcome != Outcome::Complete || opening.people_only
         };

@@ -191,7 +191,7 @@ impl TuiForm {
         main.map(|field| field.edit.text.trim().to_owned()).unwrap_or_default()
     }
 
-    /// Returns what was typed into it, if anything.
+    /// Returns whether anything was typed into it.
     pub(super) fn has_text(&self) -> bool {
         (0..self.fields.len()).any(|at| !self.is_blank(at))
     }

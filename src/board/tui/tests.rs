@@ -208,7 +208,7 @@ fn screen(state: &mut TuiState) -> String {
     format!("{}\n({empty} empty)", kept.collect::<Vec<_>>().join("\n"))
 }
 
-/// Types: a letter is a key, `<enter>` and the like are others. Returns what has to be done.
+/// Presses these keys: each letter is one, and `<enter>` names one. Returns the effects.
 fn press(state: &mut TuiState, keys: &str) -> Vec<TuiEffect> {
     let mut done = Vec::new();
     let mut rest = keys;

@@ -23,7 +23,7 @@ impl TuiState {
             }
             TuiEvent::Resize(width, height) => {
                 self.size = (width, height);
-                // Where only one fits, the task is what is shown.
+                // If only one pane fits, it shows the task.
                 self.in_detail |= self.detail.is_some() && !self.is_wide();
                 Vec::new()
             }

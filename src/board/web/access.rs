@@ -31,14 +31,20 @@ const KEY_LENGTH: usize = 50;
 pub(crate) struct ServeFile {
     /// As in `http://localhost:7420`.
     pub url: String,
+    /// Where it listens.
+    pub address: SocketAddr,
     pub key: String,
 }
 
 impl ServeFile {
     /// Returns the file of a server at that URL; it keeps the key of the last one.
-    pub(crate) fn at(url: String, last: Option<Self>) -> Result<Self, StoreError> {
+    pub(crate) fn at(
+        url: String,
+        address: SocketAddr,
+        last: Option<Self>,
+    ) -> Result<Self, StoreError> {
         let key = last.map(|last| last.key).filter(|key| key.len() == KEY_LENGTH);
-        Ok(Self { url, key: key.map_or_else(|| random_local(KEY_LENGTH), Ok)? })
+        Ok(Self { url, address, key: key.map_or_else(|| random_local(KEY_LENGTH), Ok)? })
     }
 }
 
@@ -181,7 +187,7 @@ impl Access {
         Visitor { subject, form_token }
     }
 
-    /// Returns who asks; nothing where nobody is logged in.
+    /// Returns the visitor, or `None` if nobody is logged in.
     pub(crate) fn visitor(&self, headers: &HeaderMap, now: Timestamp) -> Option<Visitor> {
         let own = self.cookie_name();
         let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
@@ -212,7 +218,7 @@ mod tests {
     }
 
     fn access() -> (ServeFile, Access) {
-        let file = ServeFile::at("http://localhost:7420".to_owned(), None).unwrap();
+        let file = ServeFile::at("http://localhost:7420".to_owned(), HERE, None).unwrap();
         let access = Access::new(&file, HERE, None);
         (file, access)
     }
@@ -244,7 +250,7 @@ mod tests {
             "{set}"
         );
         let pair = set.split(';').next().unwrap();
-        let again = ServeFile::at("http://localhost:7420".to_owned(), Some(file)).unwrap();
+        let again = ServeFile::at("http://localhost:7420".to_owned(), HERE, Some(file)).unwrap();
         let access = Access::new(&again, HERE, None);
         let seen = |line: &str| access.visitor(&headers(&[("cookie", line)]), at(NOW + 5));
         assert_eq!(seen(&format!("other=1; {pair}")).unwrap().subject, "ann");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, stdin};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::mpsc::{Sender, channel};
@@ -101,7 +101,7 @@ pub(crate) fn run_serve(session: &Session, args: &ServeArgs) -> CliResult {
         (None, Some(_)) => format!("http://{}", server.address),
         (None, None) => format!("http://localhost:{}", server.address.port()),
     };
-    let file = write_serve_files(&opened, url)?;
+    let file = write_serve_files(&opened, url, server.address)?;
     let (mut projects, mut counts): (Vec<SiteProject>, Vec<Metrics>) = Default::default();
     for workspace in &opened {
         let taken: BTreeSet<&str> = projects.iter().map(|own| own.slug.as_str()).collect();
@@ -109,8 +109,9 @@ pub(crate) fn run_serve(session: &Session, args: &ServeArgs) -> CliResult {
         let (slug, opener) = (slug(workspace, &taken), workspace.opener(session.wait));
         let counted = Metrics::start(workspace, session.wait);
         let counted = counted.map_err(|cause| CliError::input("metrics", &cause))?;
-        // Whoever can ask can read them.
-        let metrics = (!server.is_exposed()).then(|| counted.page());
+        // Whoever can ask can read them: behind a proxy, everybody can.
+        let is_private = !server.is_exposed() && args.origin.is_none();
+        let metrics = is_private.then(|| counted.page());
         projects.push(SiteProject { slug, opener, readers, metrics });
         counts.push(counted);
     }
@@ -233,9 +234,13 @@ fn slug(workspace: &Workspace, taken: &BTreeSet<&str>) -> String {
 }
 
 /// Says in each project how the server is reached. The key stays, so that browsers stay logged in.
-fn write_serve_files(opened: &[Workspace], url: String) -> CliResult<ServeFile> {
+fn write_serve_files(
+    opened: &[Workspace],
+    url: String,
+    address: SocketAddr,
+) -> CliResult<ServeFile> {
     let last = opened.first().and_then(|workspace| read_serve_file(workspace).ok().flatten());
-    let file = ServeFile::at(url, last).map_err(CliError::from)?;
+    let file = ServeFile::at(url, address, last).map_err(CliError::from)?;
     for workspace in opened {
         let local = workspace.paths.prepare_local().map_err(CliError::from)?;
         let folder = local.private_child(FOLDER).map_err(CliError::from)?;
@@ -252,13 +257,7 @@ fn read_serve_file(workspace: &Workspace) -> Result<Option<ServeFile>, StoreErro
 fn print_link(session: &Session) -> CliResult {
     let workspace = session.workspace_below(Path::new(""), "serve")?;
     let file = read_serve_file(&workspace).map_err(CliError::from)?;
-    let address = |file: &ServeFile| {
-        let port = file.url.rsplit(':').next()?.parse::<u16>().ok()?;
-        Some(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
-    };
-    let runs = |file: &ServeFile| {
-        address(file).is_some_and(|address| TcpStream::connect_timeout(&address, CONNECT).is_ok())
-    };
+    let runs = |file: &ServeFile| TcpStream::connect_timeout(&file.address, CONNECT).is_ok();
     let Some(file) = file.filter(runs) else {
         let problem = "no `aof serve` runs in this project";
         return Err(CliError::refused("no_server", problem, "start one with `aof serve`"));

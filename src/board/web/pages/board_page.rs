@@ -21,7 +21,7 @@ pub(crate) struct BoardQuery {
     pub whole: Option<String>,
 }
 
-/// Returns the board. A filter that says nothing is told, and filters nothing.
+/// Returns the board. An invalid filter is reported, and hides nothing.
 pub(crate) fn board(frame: &PageFrame, board: &BoardView, query: &BoardQuery) -> Markup {
     let parsed: Result<CardFilter, String> = query.text.parse().map_err(|fault| format!("{fault}"));
     let (filter, fault) = match parsed {
