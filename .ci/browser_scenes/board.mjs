@@ -9,7 +9,6 @@ export async function login(stage) {
   const link = await server.link();
   const page = await stage.visit(server);
   const [first, second] = [await stage.browser.newContext(), await stage.browser.newContext()];
-  stage.contexts.push(first, second);
   const answer = await (await first.newPage()).goto(link);
   equal(answer.status(), 200, "the status of the page behind the link is wrong");
   const again = await second.newPage();

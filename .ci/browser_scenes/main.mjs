@@ -4,16 +4,20 @@ import * as board from "./board.mjs";
 import * as live from "./live.mjs";
 import * as pages from "./pages.mjs";
 import * as proof from "./proof.mjs";
-import { Failure, Stage, launch } from "./tools.mjs";
+import { Failure, Stage, launch, pause } from "./tools.mjs";
+
+/** How long a scene may take, however slow the machine is. A browser that hangs has no limit of its own. */
+const LONGEST = 180_000;
 
 const SCENES = { ...board, ...live, ...pages.SCENES, ...proof };
 
-async function play(browser, name, scene) {
-  const stage = new Stage(browser);
+async function play(name, scene) {
+  const stage = new Stage(await launch());
   const start = Date.now();
   let found;
   try {
-    const figures = await scene(stage);
+    const late = pause(LONGEST).then(() => Promise.reject(new Failure(`it takes longer than ${LONGEST / 1000} s`)));
+    const figures = await Promise.race([scene(stage), late]);
     if (stage.faults.length > 0) throw new Failure(stage.faults.join("; "));
     console.log(`${name}: well (${((Date.now() - start) / 1000).toFixed(1)} s)${figures ? `: ${figures}` : ""}`);
   } catch (fault) {
@@ -30,16 +34,17 @@ async function main(words) {
   const scenes = isDrawing ? { pictures: pages.pictures } : SCENES;
   const unknown = words.filter((name) => !isDrawing && !Object.hasOwn(SCENES, name));
   if (unknown.length > 0) throw new Failure(`there is no scene \`${unknown}\`; there are ${Object.keys(SCENES).join(", ")}`);
-  const browser = await launch();
   let failed = 0;
   for (const [name, scene] of Object.entries(scenes)) {
-    if (isDrawing || words.length === 0 || words.includes(name)) failed += !(await play(browser, name, scene));
+    if (isDrawing || words.length === 0 || words.includes(name)) failed += !(await play(name, scene));
   }
-  await browser.close();
   if (failed > 0) throw new Failure(`${failed} scenes found something`);
 }
 
-main(process.argv.slice(4)).catch((fault) => {
-  console.error(`browser: ${fault instanceof Failure ? fault.message : fault.stack}`);
-  process.exitCode = 1;
-});
+main(process.argv.slice(4))
+  .catch((fault) => {
+    console.error(`browser: ${fault instanceof Failure ? fault.message : fault.stack}`);
+    process.exitCode = 1;
+  })
+  // What is left of a browser that crashed would keep this process.
+  .finally(() => process.exit());

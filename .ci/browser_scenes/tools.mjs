@@ -56,7 +56,6 @@ export class Stage {
     this.home = fs.mkdtempSync(path.join(os.tmpdir(), "aof-browser-"));
     this.environment = { PATH: process.env.PATH, HOME: this.home, GIT_CONFIG_NOSYSTEM: "1", LANG: "C.UTF-8", TZ: "UTC" };
     this.servers = [];
-    this.contexts = [];
     this.faults = [];
     const settings = { user: "name = Ann Example\n\temail = ann@example.com", init: "defaultBranch = main", gc: "auto = 0" };
     const text = Object.entries(settings).map(([name, value]) => `[${name}]\n\t${value}\n`);
@@ -81,7 +80,6 @@ export class Stage {
   async visit(server, options = {}) {
     const context = await this.browser.newContext(options);
     context.setDefaultTimeout(PATIENCE);
-    this.contexts.push(context);
     context.on("weberror", (own) => this.faults.push(`a script failed: ${own.error().message}`));
     const page = await context.newPage();
     await page.goto(await server.link());
@@ -90,8 +88,8 @@ export class Stage {
   }
 
   async close() {
-    for (const context of this.contexts) await context.close();
-    for (const server of this.servers) server.end("SIGKILL");
+    await Promise.race([this.browser.close(), pause(PATIENCE)]);
+    for (const server of this.servers) await server.end("SIGKILL");
     fs.rmSync(this.home, { recursive: true, force: true, maxRetries: 5 });
   }
 }
