@@ -55,6 +55,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("libz_sys", &[]),
     ("maud", &["board/web"]),
     ("memchr", &["git", "tasks/headers"]),
+    ("mimalloc", &["main.rs"]),
     ("notify", &["watch"]),
     ("oxc_allocator", &["rules/condition"]),
     ("oxc_ast", &["rules/condition"]),
