@@ -135,6 +135,8 @@ pub(crate) fn run_serve(session: &Session, args: &ServeArgs) -> CliResult {
     // The watchers tell of themselves until the server ends.
     let serving = thread::Builder::new().name("server".to_owned()).spawn(move || {
         let ended = serve(server, router, &stop);
+        // Without the server, they have no reason to go on.
+        terminal::ask_to_stop();
         drop(sender);
         ended
     });
@@ -220,7 +222,8 @@ fn print_hash(session: &Session) -> CliResult {
 /// Returns the project's part of the URL: the name of its folder, with a number where that is taken.
 fn slug(workspace: &Workspace, taken: &BTreeSet<&str>) -> String {
     /// Names that the server has for something else.
-    const OWN: [&str; 5] = ["assets", "events", "login", "logout", "api"];
+    const OWN: &[&str] =
+        &["api", "assets", "events", "healthz", "login", "logout", "mcp", "metrics"];
     let folder = workspace.paths.folder_name().unwrap_or_default();
     let kept: String = folder
         .chars()

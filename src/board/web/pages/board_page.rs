@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::layout::{PageFrame, PageLinks, names, query_string, since};
+use super::layout::{LISTED, PageFrame, PageLinks, left_out, names, query_string, since};
 use crate::board::model::columns::{
     BoardColumn, BoardLane, BoardView, BranchCard, Card, DoneCount, Place,
 };
@@ -44,7 +44,8 @@ pub(crate) fn board(frame: &PageFrame, board: &BoardView, query: &BoardQuery) ->
             @if !board.unreadable.is_empty() {
                 div.notice.refusal {
                     p { "Files that cannot be read as tasks:" }
-                    ul { @for file in &board.unreadable { li { code { (file.place) } ": " (file.reason) } } }
+                    ul { @for file in board.unreadable.iter().take(LISTED) { li { code { (file.place) } ": " (file.reason) } } }
+                    (left_out(board.unreadable.len(), "aof list -v"))
                 }
             }
             @for lane in &board.lanes { (lane_section(frame, lane, &filter, query)) }
@@ -202,10 +203,11 @@ pub(crate) fn waiting(frame: &PageFrame, board: &BoardView) -> Markup {
         div #waiting data-live {
             @if board.waiting_for_you.is_empty() { p { "Nothing waits for your decision." } }
             ol.cards.wide {
-                @for ticket in &board.waiting_for_you {
+                @for ticket in board.waiting_for_you.iter().take(LISTED) {
                     @if let Some(card) = card(ticket) { (card_item(&frame.links, card, frame.at)) }
                 }
             }
+            (left_out(board.waiting_for_you.len(), "aof decide"))
         }
     }
 }

@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use super::layout::PageFrame;
 use crate::board::model::act::{BoardAct, CompletionForm, TicketAct};
 use crate::board::model::page::{OpeningPage, OutcomeChoice, OutputField, TaskDetails};
-use crate::domain::{AgentId, CompletionId, Map, Status};
+use crate::domain::{AgentId, CompletionId, Map, Status, Ticket};
 use crate::rules::outputs::FieldInput;
 use crate::tasks::create::NewTask;
 use crate::tasks::edit::EditedFields;
@@ -77,11 +77,18 @@ impl Posted {
             }
             (other, _) => return Err(format!("there is no act `{other}`")),
         };
-        Ok(BoardAct::On(self.parsed("ticket")?, act))
+        let page = page.ok_or("the form is for a task, and this page is for none")?;
+        Ok(BoardAct::On(self.ticket(page)?, act))
+    }
+
+    fn ticket(&self, page: &TaskDetails) -> Result<Ticket, String> {
+        let ticket: Ticket = self.parsed("ticket")?;
+        let is_own = ticket.task == page.id;
+        is_own.then_some(ticket).ok_or_else(|| format!("the form is not for `{}`", page.id))
     }
 
     fn completion(&self, page: &TaskDetails) -> Result<CompletionForm, String> {
-        let (ticket, blockers) = (self.parsed("ticket")?, self.lines("blockers"));
+        let (ticket, blockers) = (self.ticket(page)?, self.lines("blockers"));
         let opening = page.openings.iter().find(|opening| opening.ticket == ticket);
         let outcome = self.text("outcome");
         let choice = opening.and_then(|own| own.choices.iter().find(|own| own.outcome == outcome));
@@ -127,7 +134,7 @@ impl Posted {
     }
 
     fn tags(&self) -> Vec<String> {
-        let tags = self.text("tags").split([',', ' ']).filter(|tag| !tag.is_empty());
+        let tags = self.text("tags").split([',', ' ', '\n']).filter(|tag| !tag.is_empty());
         tags.map(str::to_owned).collect()
     }
 

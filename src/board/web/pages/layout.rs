@@ -6,6 +6,16 @@ use maud::{DOCTYPE, Markup, html};
 
 use crate::domain::{AgentId, TaskId, Timestamp, WorkflowName, age};
 
+/// How many entries of a list a page has.
+pub(crate) const LISTED: usize = 100;
+
+/// Says how much of a list a page leaves out, and which command shows all of it.
+pub(crate) fn left_out(count: usize, command: &str) -> Markup {
+    html! {
+        @if count > LISTED { p.more { (count - LISTED) " more: " code { (command) } } }
+    }
+}
+
 /// Where the pages of a project are: at a server, or as files that link to each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PageLinks {

@@ -10,7 +10,8 @@ pub(crate) fn markdown(text: &str) -> Markup {
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut made = String::new();
     html::push_html(&mut made, Parser::new_ext(text, options).map(harmless));
-    PreEscaped(made)
+    // A wide block of code scrolls, so it takes the focus of the keyboard. Whatever else looks like the tag is escaped.
+    PreEscaped(made.replace("<pre>", "<pre tabindex=\"0\">"))
 }
 
 fn harmless(event: Event<'_>) -> Event<'_> {
@@ -67,7 +68,7 @@ mod tests {
             ("[a](docs/a:b.md)", "<p><a href=\"docs/a:b.md\">a</a></p>"),
             (
                 "```\"><script>\nx\n```",
-                "<pre><code class=\"language-&quot;&gt;&lt;script&gt;\">x\n</code></pre>",
+                "<pre tabindex=\"0\"><code class=\"language-&quot;&gt;&lt;script&gt;\">x\n</code></pre>",
             ),
         ] {
             assert_eq!(markdown(text).0.trim_end(), expected, "{text}");

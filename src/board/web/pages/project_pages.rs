@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::layout::{PageFrame, length, moment, names, prose, since};
+use super::layout::{LISTED, PageFrame, left_out, length, moment, names, prose, since};
 use crate::board::model::activity::ActivityEntry;
 use crate::domain::{GateId, Workflow};
 use crate::health::overview::{Overview, StatusEntry, StatusLists};
@@ -44,23 +44,24 @@ pub(crate) fn status(frame: &PageFrame, overview: &Overview<'_>, lists: &StatusL
                 @for (state, count) in &overview.counts { span { (count) " " (state) } " " }
                 @if let Some(branch) = overview.branch { "· on branch " code { (branch) } }
             }
-            @if frame.you.is_some() { (entries(frame, "Waiting for you", &lists.waiting_for_you)) }
-            (entries(frame, "Overdue", &lists.overdue))
-            (entries(frame, "Escalated", &lists.escalated))
+            @if frame.you.is_some() { (entries(frame, "Waiting for you", &lists.waiting_for_you, "aof decide")) }
+            (entries(frame, "Overdue", &lists.overdue, "aof list --overdue"))
+            (entries(frame, "Escalated", &lists.escalated, "aof status --json"))
             h2 { "To mend" }
             @if attention.is_empty() { p.muted { "Nothing." } }
-            ul.issues { @for issue in attention {
+            ul.issues { @for issue in attention.iter().take(LISTED) {
                 li { p { (prose(&issue.problem)) } p.fix { (prose(&issue.fix)) } }
             } }
+            (left_out(attention.len(), "aof status --json"))
         }
     }
 }
 
-fn entries(frame: &PageFrame, title: &str, entries: &[StatusEntry]) -> Markup {
+fn entries(frame: &PageFrame, title: &str, entries: &[StatusEntry], all: &str) -> Markup {
     html! {
         h2 { (title) }
         @if entries.is_empty() { p.muted { "Nothing." } }
-        ul { @for entry in entries {
+        ul { @for entry in entries.iter().take(LISTED) {
             li {
                 a href=(frame.links.task(&entry.ticket.task)) { (entry.title) }
                 " " span.facts {
@@ -70,6 +71,7 @@ fn entries(frame: &PageFrame, title: &str, entries: &[StatusEntry]) -> Markup {
                 }
             }
         } }
+        (left_out(entries.len(), all))
     }
 }
 
@@ -107,7 +109,7 @@ pub(crate) fn verification(verified: &Verification) -> Markup {
         @if !open.is_empty() {
             div.scroll tabindex="0" role="group" aria-label="Findings" { table {
                 thead { tr { @for head in ["Commit", "When", "By", "Task", "What"] { th scope="col" { (head) } } } }
-                tbody { @for finding in open {
+                tbody { @for finding in open.iter().take(LISTED) {
                     tr {
                         td { code { (finding.commit.to_string().get(..10).unwrap_or_default()) } }
                         td { (moment(finding.authored)) }
@@ -117,6 +119,7 @@ pub(crate) fn verification(verified: &Verification) -> Markup {
                     }
                 } }
             } }
+            (left_out(open.len(), "aof verify"))
         }
     }
 }
