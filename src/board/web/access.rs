@@ -15,7 +15,7 @@ use hmac::{Hmac, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-use crate::domain::Timestamp;
+use crate::domain::{AgentId, Timestamp};
 use crate::storage::StoreError;
 use crate::storage::random::random_local;
 
@@ -85,6 +85,18 @@ pub(crate) struct Visitor {
     pub subject: String,
     /// What its forms have to carry: another web site cannot know it.
     pub form_token: String,
+    /// Who has shown an agent's token, in place of all that.
+    pub agent: Option<AgentId>,
+}
+
+impl Visitor {
+    fn new(subject: String, form_token: String) -> Self {
+        Self { subject, form_token, agent: None }
+    }
+
+    pub(crate) fn agent(agent: AgentId) -> Self {
+        Self { agent: Some(agent), ..Self::new(String::new(), String::new()) }
+    }
 }
 
 /// Decides who may ask.
@@ -184,7 +196,7 @@ impl Access {
     /// Returns whoever a proxy says it is.
     pub(crate) fn visitor_of_proxy(&self, subject: String) -> Visitor {
         let form_token = self.codes.code("form", &subject);
-        Visitor { subject, form_token }
+        Visitor::new(subject, form_token)
     }
 
     /// Returns the visitor, or `None` if nobody is logged in.
@@ -200,7 +212,7 @@ impl Access {
             && until.parse::<i64>().is_ok_and(|until| now.as_second() <= until);
         let login = BASE64_URL_SAFE_NO_PAD.decode(login).ok().filter(|_| is_valid)?;
         let login = String::from_utf8(login).ok()?;
-        Some(Visitor { subject: login, form_token: self.codes.code("form", claim) })
+        Some(Visitor::new(login, self.codes.code("form", claim)))
     }
 }
 

@@ -10,7 +10,8 @@ use serde_json::json;
 
 use super::pages::board_page::{self, BoardQuery};
 use super::pages::forms::Posted;
-use super::pages::layout::{NavPage, PageFrame, PageLinks, PageNotice};
+use super::pages::layout::{LISTED, NavPage, PageFrame, PageLinks, PageNotice};
+use super::pages::markdown::markdown;
 use super::pages::{figures_page, project_pages, task_page, workflow_svg};
 use super::request::{Asked, PageAnswer, WebFault, once_said, page_answer, see_and_say};
 use crate::board::model::act::{BoardAct, Done, perform};
@@ -32,26 +33,18 @@ use crate::storage::random::ulid;
 use crate::tasks::complete::{Signing, what_to_sign};
 use crate::tasks::headers::listing::{ListScope, read_all};
 
-/// How much the page of what happened shows.
-const LATEST: usize = 100;
-
-impl From<ProjectError> for WebFault {
-    fn from(error: ProjectError) -> Self {
-        let status = match &error {
-            ProjectError::Unknown { .. } | ProjectError::NoTask { .. } => StatusCode::NOT_FOUND,
-            _ => StatusCode::CONFLICT,
-        };
-        Self { status, problem: error.problem(), fix: error.fix() }
-    }
-}
-
 impl Asked {
-    fn workspace(&self) -> Result<Workspace, WebFault> {
+    pub(super) fn workspace(&self) -> Result<Workspace, WebFault> {
         Ok(self.project().opener.open()?)
     }
 
-    fn you(&self) -> Result<AgentId, WebFault> {
-        let you = self.reader()?.you.clone();
+    /// Returns whose name the visitor acts in.
+    pub(super) fn you(&self) -> Result<AgentId, WebFault> {
+        let you = self
+            .visitor
+            .agent
+            .clone()
+            .map_or_else(|| self.reader().map(|own| own.you.clone()), |agent| Ok(Ok(agent)))?;
         you.map_err(|why| WebFault {
             status: StatusCode::FORBIDDEN,
             problem: format!("you only look: {why}"),
@@ -105,7 +98,10 @@ pub(super) fn board(asked: &Asked) -> PageAnswer {
 }
 
 /// Answers with a page of the whole project.
-pub(super) fn page(asked: &Asked, page: NavPage) -> PageAnswer {
+pub(super) fn page(asked: &Asked) -> PageAnswer {
+    let name = asked.path.get("page").map(String::as_str).unwrap_or_default();
+    let page = NavPage::ALL.into_iter().find(|page| page.path() == name);
+    let page = page.ok_or_else(|| WebFault::not_found("there is no such page"))?;
     let (board, frame) = asked.frame(Some(page))?;
     let content = match page {
         NavPage::Board => return self::board(asked),
@@ -137,7 +133,7 @@ pub(super) fn project_page(
         }
         _ => {
             let listing = read_all(workspace, &workspace.rules()?, ListScope::Recent);
-            project_pages::activity(frame, &latest(&listing, LATEST))
+            project_pages::activity(frame, &latest(&listing, LISTED))
         }
     })
 }
@@ -263,45 +259,50 @@ pub(super) fn diff(asked: &Asked) -> PageAnswer {
     Ok(asked.answer(&frame, &format!("Work on {}", page.id), &content))
 }
 
+/// Answers with a text as the page would show it.
+#[expect(clippy::unnecessary_wraps, reason = "all forms have one signature")]
+pub(super) fn preview(_: &Asked, posted: &Posted) -> PageAnswer {
+    Ok(page_answer(&markdown(posted.text("body"))))
+}
+
 /// Does what a form of a task asks for, and shows the task as it is then.
 pub(super) fn act(asked: &Asked, posted: &Posted) -> PageAnswer {
     let id: TaskId = asked.named("task")?;
     let page = read_task(&asked.workspace()?, &id)?;
-    match carry_out(asked, posted.act(Some(&page))) {
-        Ok(done) => {
-            Ok(see_and_say(&PageLinks::at_server(&asked.project().slug).task(&id), &done.sentence))
-        }
-        Err(refusal) => {
-            // The task as it is now: it may have moved meanwhile.
-            let page = read_task(&asked.workspace()?, &id)?;
-            refused(show_task(asked, &page, Some(posted), Some(refusal)))
-        }
-    }
+    carry_out(asked, posted.act(Some(&page)), |refusal| {
+        // It may have moved meanwhile.
+        let page = read_task(&asked.workspace()?, &id)?;
+        show_task(asked, &page, Some(posted), Some(refusal))
+    })
 }
 
 pub(super) fn save(asked: &Asked, posted: &Posted) -> PageAnswer {
-    let id: TaskId = asked.named("task")?;
-    let page = read_task(&asked.workspace()?, &id)?;
-    match carry_out(asked, posted.act(Some(&page))) {
-        Ok(done) => {
-            Ok(see_and_say(&PageLinks::at_server(&asked.project().slug).task(&id), &done.sentence))
-        }
-        Err(refusal) => refused(show_edit(asked, Some(posted), Some(refusal))),
-    }
+    let page = read_task(&asked.workspace()?, &asked.named("task")?)?;
+    let act = posted.act(Some(&page));
+    carry_out(asked, act, |refusal| show_edit(asked, Some(posted), Some(refusal)))
 }
 
 pub(super) fn create(asked: &Asked, posted: &Posted) -> PageAnswer {
-    match carry_out(asked, posted.act(None)) {
+    carry_out(asked, posted.act(None), |refusal| show_new(asked, Some(posted), Some(refusal)))
+}
+
+/// Does it, and leads to the task. A refusal is shown above the form as it was sent.
+fn carry_out(
+    asked: &Asked,
+    act: Result<BoardAct, String>,
+    show_again: impl FnOnce(PageNotice) -> PageAnswer,
+) -> PageAnswer {
+    match try_out(asked, act) {
         Ok(done) => {
             let place = PageLinks::at_server(&asked.project().slug).task(&done.task);
             Ok(see_and_say(&place, &done.sentence))
         }
-        Err(refusal) => refused(show_new(asked, Some(posted), Some(refusal))),
+        Err(refusal) => Ok((StatusCode::CONFLICT, show_again(refusal)?).into_response()),
     }
 }
 
 /// Does it. Returns the refusal as it is shown.
-fn carry_out(asked: &Asked, act: Result<BoardAct, String>) -> Result<Done, PageNotice> {
+fn try_out(asked: &Asked, act: Result<BoardAct, String>) -> Result<Done, PageNotice> {
     let notice = |text: String, fix: Option<String>| PageNotice { text, fix, is_refusal: true };
     let act = act.map_err(|fault| notice(fault, None))?;
     let you = asked.you().map_err(|fault| notice(fault.problem, fault.fix))?;
@@ -310,8 +311,4 @@ fn carry_out(asked: &Asked, act: Result<BoardAct, String>) -> Result<Done, PageN
     let signing = is_owner.then_some(Signing { key_file: None, asking: PromptPlace::Window });
     let workspace = asked.workspace().map_err(|fault| notice(fault.problem, fault.fix))?;
     perform(&workspace, &act, &you, signing).map_err(|error| notice(error.problem(), error.fix()))
-}
-
-fn refused(answer: PageAnswer) -> PageAnswer {
-    Ok((StatusCode::CONFLICT, answer?).into_response())
 }

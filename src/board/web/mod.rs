@@ -5,6 +5,7 @@
 
 mod access;
 mod answers;
+mod api;
 mod assets;
 mod endpoint;
 mod events;

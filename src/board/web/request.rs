@@ -3,16 +3,19 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::{FromRequestParts, Path, Query};
 use axum::http::header::{CONTENT_TYPE, COOKIE, HOST, LOCATION, SET_COOKIE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
+use serde_json::{Value, json};
 
 use super::access::Visitor;
 use super::pages::layout::query_string;
 use super::site::{BoardSite, SiteProject, SiteReader};
+use crate::project::error::{ProjectError, reason_of};
 
 /// What a request for a page comes to.
 pub(super) type PageAnswer = Result<Response, WebFault>;
@@ -51,6 +54,49 @@ impl IntoResponse for WebFault {
             },
         );
         (self.status, page_answer(&page)).into_response()
+    }
+}
+
+impl From<ProjectError> for WebFault {
+    fn from(error: ProjectError) -> Self {
+        let status = match &error {
+            ProjectError::Unknown { .. } | ProjectError::NoTask { .. } => StatusCode::NOT_FOUND,
+            _ => StatusCode::CONFLICT,
+        };
+        Self { status, problem: error.problem(), fix: error.fix() }
+    }
+}
+
+/// Has files read and written on a thread where that holds up nobody.
+pub(super) async fn blocking(answer: impl FnOnce() -> PageAnswer + Send + 'static) -> PageAnswer {
+    let done = tokio::task::spawn_blocking(answer).await;
+    let (problem, fix) = ("the page cannot be made", "report it as a bug of aof");
+    done.unwrap_or_else(|_| Err(WebFault::new(StatusCode::INTERNAL_SERVER_ERROR, problem, fix)))
+}
+
+/// Why there is no answer, as `--json` shows errors.
+pub(super) struct ApiFault(StatusCode, Value);
+
+impl From<ProjectError> for ApiFault {
+    fn from(error: ProjectError) -> Self {
+        let value = reason_of(&error);
+        Self(WebFault::from(error).status, value)
+    }
+}
+
+impl From<WebFault> for ApiFault {
+    fn from(fault: WebFault) -> Self {
+        let fix = fault.fix.map(|fix| format!("\n\n{fix}")).unwrap_or_default();
+        let code = fault.status.canonical_reason().unwrap_or("refused");
+        let code = code.to_ascii_lowercase().replace(' ', "_");
+        let value = json!({"error": code, "message": format!("{}{fix}", fault.problem)});
+        Self(fault.status, value)
+    }
+}
+
+impl IntoResponse for ApiFault {
+    fn into_response(self) -> Response {
+        (self.0, Json(self.1)).into_response()
     }
 }
 

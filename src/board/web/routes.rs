@@ -13,18 +13,20 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
 use axum::{Extension, Form, Router};
 use tokio::time::timeout;
 
 use super::access::Visitor;
 use super::answers;
+use super::api::api_router;
 use super::assets::asset;
 use super::events::change_stream;
 use super::metrics_page::metrics_answer;
 use super::pages::forms::Posted;
-use super::pages::layout::NavPage;
-use super::request::{Asked, PageAnswer, WebFault, login_page, page_answer, see, with_cookie};
+use super::request::{
+    Asked, PageAnswer, WebFault, blocking, login_page, page_answer, see, with_cookie,
+};
 use super::server::{ClientAddress, StopSignal};
 use super::site::{AgentPost, BoardSite, SiteProject};
 use crate::domain::age;
@@ -42,16 +44,16 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 /// Returns all that the server answers.
 pub(crate) fn router(site: Arc<BoardSite>, stop: StopSignal) -> Router {
     let project = Router::new()
-        .route("/{project}/", get(board))
-        .route("/{project}/new", get(new).post(create))
-        .route("/{project}/preview", post(preview))
-        .route("/{project}/tasks/{task}", get(task).post(act))
-        .route("/{project}/tasks/{task}/edit", get(edit).post(save))
-        .route("/{project}/tasks/{task}/diff", get(diff))
-        .route("/{project}/tasks/{task}/to-sign", post(to_sign))
-        .route("/{project}/passkey", get(passkey))
-        .route("/{project}/workflows/{workflow}", get(workflow))
-        .route("/{project}/{page}", get(page));
+        .route("/{project}/", shown(answers::board))
+        .route("/{project}/new", shown(answers::new).merge(sent(answers::create)))
+        .route("/{project}/preview", sent(answers::preview))
+        .route("/{project}/tasks/{task}", shown(answers::task).merge(sent(answers::act)))
+        .route("/{project}/tasks/{task}/edit", shown(answers::edit).merge(sent(answers::save)))
+        .route("/{project}/tasks/{task}/diff", shown(answers::diff))
+        .route("/{project}/tasks/{task}/to-sign", sent(answers::to_sign))
+        .route("/{project}/passkey", shown(answers::passkey))
+        .route("/{project}/workflows/{workflow}", shown(answers::workflow))
+        .route("/{project}/{page}", shown(answers::page));
     let pages = Router::new()
         .route("/", get(first))
         .route("/events", get(events))
@@ -65,6 +67,7 @@ pub(crate) fn router(site: Arc<BoardSite>, stop: StopSignal) -> Router {
         .route("/logout", post(logout))
         .route("/assets/{name}", get(file))
         .merge(pages)
+        .merge(api_router(&site))
         .fallback(async || WebFault::not_found("there is no such page"))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
         .layer(from_fn_with_state(Arc::clone(&site), guard))
@@ -75,7 +78,8 @@ pub(crate) fn router(site: Arc<BoardSite>, stop: StopSignal) -> Router {
 /// Turns away what is not for this server or comes from another web site, and says in each answer what a page may do.
 async fn guard(State(site): State<Arc<BoardSite>>, request: Request, next: Next) -> Response {
     let headers = request.headers();
-    let is_for_agents = request.uri().path() == "/mcp";
+    // No other web site can send that header.
+    let is_for_agents = request.uri().path() == "/mcp" || headers.contains_key(AUTHORIZATION);
     let refused = if !site.access.is_for_us(headers) {
         let (problem, fix) = ("this server does not have that name", "ask for it as `localhost`");
         Some(WebFault::new(StatusCode::MISDIRECTED_REQUEST, problem, fix))
@@ -86,7 +90,7 @@ async fn guard(State(site): State<Arc<BoardSite>>, request: Request, next: Next)
     } else {
         None
     };
-    let is_stream = request.uri().path() == "/events";
+    let is_stream = request.uri().path().ends_with("/events");
     let mut response = match refused {
         Some(fault) => fault.into_response(),
         None if is_stream => next.run(request).await,
@@ -112,12 +116,7 @@ async fn guard(State(site): State<Arc<BoardSite>>, request: Request, next: Next)
 
 /// Lets in whoever is logged in.
 async fn ask_who(State(site): State<Arc<BoardSite>>, mut request: Request, next: Next) -> Response {
-    let visitor = site.access.visitor(request.headers(), (site.clock)());
-    let visitor = visitor_by_header(&site, request.headers()).or(visitor);
-    let is_known = |own: &Visitor| {
-        site.projects.first().is_some_and(|project| site.reader(project, own).is_some())
-    };
-    match visitor.filter(is_known) {
+    match site.visitor(request.headers()) {
         Some(visitor) => {
             request.extensions_mut().insert(visitor);
             next.run(request).await
@@ -132,93 +131,22 @@ async fn ask_who(State(site): State<Arc<BoardSite>>, mut request: Request, next:
     }
 }
 
-/// Returns who a proxy says that asks, where one is trusted.
-fn visitor_by_header(site: &BoardSite, headers: &HeaderMap) -> Option<Visitor> {
-    let users = site.users.as_ref()?;
-    let login = headers.get(users.header.as_ref()?)?.to_str().ok()?;
-    Some(site.access.visitor_of_proxy(users.subject(login)?))
+/// Answers with a page.
+fn shown(answer: fn(&Asked) -> PageAnswer) -> MethodRouter<Arc<BoardSite>> {
+    get(async move |asked: Asked| blocking(move || answer(&asked)).await)
 }
 
-/// Answers with a function that reads or writes files, on a thread where that holds up nobody.
-async fn run(asked: Asked, answer: fn(&Asked) -> PageAnswer) -> PageAnswer {
-    blocking(move || answer(&asked)).await
-}
-
-async fn blocking(answer: impl FnOnce() -> PageAnswer + Send + 'static) -> PageAnswer {
-    let done = tokio::task::spawn_blocking(answer).await;
-    let (problem, fix) = ("the page cannot be made", "report it as a bug of aof");
-    done.unwrap_or_else(|_| Err(WebFault::new(StatusCode::INTERNAL_SERVER_ERROR, problem, fix)))
-}
-
-async fn board(asked: Asked) -> PageAnswer {
-    run(asked, answers::board).await
-}
-
-async fn task(asked: Asked) -> PageAnswer {
-    run(asked, answers::task).await
-}
-
-async fn edit(asked: Asked) -> PageAnswer {
-    run(asked, answers::edit).await
-}
-
-async fn diff(asked: Asked) -> PageAnswer {
-    run(asked, answers::diff).await
-}
-
-async fn new(asked: Asked) -> PageAnswer {
-    run(asked, answers::new).await
-}
-
-async fn passkey(asked: Asked) -> PageAnswer {
-    run(asked, answers::passkey).await
-}
-
-async fn workflow(asked: Asked) -> PageAnswer {
-    run(asked, answers::workflow).await
-}
-
-async fn page(asked: Asked) -> PageAnswer {
-    let name = asked.path.get("page").map(String::as_str).unwrap_or_default();
-    let page = NavPage::ALL.into_iter().find(|page| page.path() == name);
-    let page = page.ok_or_else(|| WebFault::not_found("there is no such page"))?;
-    blocking(move || answers::page(&asked, page)).await
-}
-
-/// Reads a form that a page of this server sent.
-fn posted(asked: &Asked, fields: Vec<(String, String)>) -> Result<Posted, WebFault> {
-    let posted = Posted(fields);
-    if posted.text("form") != asked.visitor.form_token {
-        let (problem, fix) =
-            ("the form is not one of your pages", "load the page again, and send it once more");
-        return Err(WebFault::new(StatusCode::FORBIDDEN, problem, fix));
-    }
-    Ok(posted)
-}
-
-async fn act(asked: Asked, Form(fields): Form<Vec<(String, String)>>) -> PageAnswer {
-    let posted = posted(&asked, fields)?;
-    blocking(move || answers::act(&asked, &posted)).await
-}
-
-async fn to_sign(asked: Asked, Form(fields): Form<Vec<(String, String)>>) -> PageAnswer {
-    let posted = posted(&asked, fields)?;
-    blocking(move || answers::to_sign(&asked, &posted)).await
-}
-
-async fn save(asked: Asked, Form(fields): Form<Vec<(String, String)>>) -> PageAnswer {
-    let posted = posted(&asked, fields)?;
-    blocking(move || answers::save(&asked, &posted)).await
-}
-
-async fn create(asked: Asked, Form(fields): Form<Vec<(String, String)>>) -> PageAnswer {
-    let posted = posted(&asked, fields)?;
-    blocking(move || answers::create(&asked, &posted)).await
-}
-
-async fn preview(asked: Asked, Form(fields): Form<Vec<(String, String)>>) -> PageAnswer {
-    let posted = posted(&asked, fields)?;
-    Ok(page_answer(&super::pages::markdown::markdown(posted.text("body"))))
+/// Answers a form, which has to be one that a page of this server sent.
+fn sent(answer: fn(&Asked, &Posted) -> PageAnswer) -> MethodRouter<Arc<BoardSite>> {
+    post(async move |asked: Asked, Form(fields): Form<Vec<(String, String)>>| {
+        let posted = Posted(fields);
+        if posted.text("form") != asked.visitor.form_token {
+            let (problem, fix) =
+                ("the form is not one of your pages", "load the page again, and send it once more");
+            return Err(WebFault::new(StatusCode::FORBIDDEN, problem, fix));
+        }
+        blocking(move || answer(&asked, &posted)).await
+    })
 }
 
 async fn first(State(site): State<Arc<BoardSite>>) -> PageAnswer {

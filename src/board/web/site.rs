@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use axum::http::HeaderMap;
 use tokio::sync::watch::{Receiver, Sender};
 
 use super::access::{Access, Visitor};
@@ -108,13 +109,26 @@ impl SiteReader {
 }
 
 impl BoardSite {
+    /// Returns who is logged in, or whom a trusted proxy names.
+    pub(super) fn visitor(&self, headers: &HeaderMap) -> Option<Visitor> {
+        let by_header = || {
+            let users = self.users.as_ref()?;
+            let login = headers.get(users.header.as_ref()?)?.to_str().ok()?;
+            Some(self.access.visitor_of_proxy(users.subject(login)?))
+        };
+        let visitor = by_header().or_else(|| self.access.visitor(headers, (self.clock)()))?;
+        let is_known = self.reader(self.projects.first()?, &visitor).is_some();
+        is_known.then_some(visitor)
+    }
+
     /// Returns who reads the project there, if the visitor is still known.
     pub(super) fn reader<'s>(
         &'s self,
         project: &'s SiteProject,
         visitor: &Visitor,
     ) -> Option<&'s SiteReader> {
-        let Some(users) = &self.users else { return project.readers.first() };
+        let users = self.users.as_ref().filter(|_| visitor.agent.is_none());
+        let Some(users) = users else { return project.readers.first() };
         let agent = users.agent(visitor)?;
         project.readers.iter().find(|reader| reader.you.as_ref() == Ok(agent))
     }

@@ -509,6 +509,146 @@ fn an_agent_works_over_http_with_its_token() {
 }
 
 #[test]
+fn programs_read_and_act_by_json_and_follow_the_events() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login", "--tag", "api"]);
+    let made = env.aof_command(&["--json", "mcp", "token", "agent-7"]).output().unwrap();
+    let made: Value = serde_json::from_slice(&made.stdout).unwrap();
+    let bearer = format!("Authorization: Bearer {}\r\n", made["token"].as_str().unwrap());
+    let mut board = Board::start(&env, &["--agent", "human-ann"]);
+    let cookie = std::mem::take(&mut board.cookie);
+    let ask = |method: &str, path: &str, body: &str| {
+        let path = format!("/api/v1/project{path}");
+        let answer = board.request(method, &path, &format!("{bearer}Accept: */*\r\n"), body);
+        (answer.status, serde_json::from_str::<Value>(&answer.body).unwrap_or_default())
+    };
+    let get = |path: &str| ask("GET", path, "");
+    let act = |path: &str, body: &Value| ask("POST", path, &body.to_string());
+
+    // The same shapes as on the command line.
+    let by_command = |args: &[&str]| {
+        let output = env.aof_command(&[&["--json"], args].concat()).output().unwrap();
+        let mut value: Value = serde_json::from_slice(&output.stdout).unwrap();
+        value.as_object_mut().unwrap().remove("jsonVersion");
+        value
+    };
+    let of_command = by_command(&["show", &id]);
+    assert_eq!(get(&format!("/tasks/{id}")), (200, of_command));
+    let (status, listed) = get("/tasks?status=ready&tag=api");
+    assert_eq!(status, 200, "{listed}");
+    let of_command = by_command(&["list", "--tag", "api"]);
+    for field in ["id", "title", "gate", "role", "tags"] {
+        assert_eq!(listed["tasks"][0][field], of_command["tasks"][0][field], "{field}");
+    }
+    assert_eq!(get("/tasks?tag=nobody").1["tasks"], json!([]));
+    assert_eq!(get("/status").1["counts"], by_command(&["status"])["counts"]);
+    assert_eq!(get("/board").1["lanes"][0]["columns"][0]["cards"][0]["id"], json!(id));
+    assert_eq!(get("/statistics").0, 200);
+    let document = serde_json::from_str::<Value>(&board.get("/api/v1/openapi.json").body).unwrap();
+    assert!(document["paths"]["/api/v1/{project}/tasks"]["post"].is_object(), "{document}");
+
+    // What is wrong is said, and changes nothing.
+    let before = env.task_text(&id);
+    let complete = format!("/tasks/{id}/complete");
+    let ticket = format!("{id}@0");
+    let other = env.new_task(&["Another"]);
+    for (path, body, status, why) in [
+        ("/tasks?stauts=ready", None, 400, "nothing reads `stauts`"),
+        ("/tasks?status=redy", None, 400, "there is no status `redy`"),
+        ("/tasks?gate=nowhere", None, 404, "nowhere"),
+        ("/tasks/AOF-none", None, 404, "AOF-none"),
+        ("/nothing", None, 404, "there is no such address"),
+        (&complete, Some(json!([])), 400, "the body is no JSON object"),
+        (&complete, Some(json!({"outcom": "complete"})), 400, "nothing reads `outcom`"),
+        (&complete, Some(json!({"outcome": "complete"})), 400, "`ticket`"),
+        (
+            &complete,
+            Some(json!({"ticket": format!("{other}@0"), "outcome": "complete", "summary": "x"})),
+            400,
+            "the form is not for",
+        ),
+        (
+            &complete,
+            Some(json!({"ticket": format!("{id}@9"), "outcome": "complete", "summary": "x"})),
+            409,
+            "no visit 9",
+        ),
+        (&complete, Some(json!({"ticket": ticket, "outcome": "complete"})), 409, "summary"),
+    ] {
+        let (found, answer) = body.map_or_else(|| get(path), |body| act(path, &body));
+        let message = answer["message"].as_str().unwrap_or_default();
+        assert!(found == status && message.contains(why), "{path}: {found} {answer}");
+    }
+    let stranger = board.request("GET", "/api/v1/project/tasks", "", "");
+    assert_eq!(stranger.status, 401, "{}", stranger.body);
+    let wrong = "Authorization: Bearer aof_guess\r\n";
+    assert_eq!(board.request("GET", "/api/v1/project/tasks", wrong, "").status, 401);
+    let evil = format!("{bearer}Origin: http://evil.example\r\n");
+    assert_eq!(
+        board.request("POST", &format!("/api/v1/project{complete}"), &evil, "{}").status,
+        403
+    );
+    assert_eq!(env.task_text(&id), before);
+
+    // A completion counts once, and its event comes with an id to go on from.
+    let mut follow = Events::open(&board, &bearer, None);
+    let wanted =
+        json!({"ticket": ticket, "outcome": "complete", "summary": "By JSON", "id": "api-1"});
+    let (status, done) = act(&complete, &wanted);
+    assert_eq!((status, &done["task"]["id"]), (200, &json!(id)), "{done}");
+    assert_eq!(act(&complete, &wanted).0, 200);
+    assert_eq!(entries(&env, &id), 1);
+    let (first, event) = follow.next();
+    assert_eq!((&event["taskId"], &event["agent"]), (&json!(id), &json!("agent-7")), "{event}");
+    let (status, refused) = act("/tasks", &json!({"title": "By JSON"}));
+    assert_eq!((status, &refused["error"]), (409, &json!("not_permitted")), "{refused}");
+    // A page of the board may ask, too; its person may create tasks.
+    board.cookie = cookie;
+    let own = format!("Origin: http://localhost:{}\r\n", board.port);
+    let wanted = json!({"title": "By JSON", "tags": ["a", "b"]}).to_string();
+    let created = board.request("POST", "/api/v1/project/tasks", &own, &wanted);
+    assert!(
+        created.status == 201 && created.body.contains(r#""tags":["a","b"]"#),
+        "{}",
+        created.body
+    );
+    assert_eq!(board.request("POST", "/api/v1/project/tasks", "", &wanted).status, 403);
+    let second = follow.next();
+    assert_eq!(Events::open(&board, &bearer, Some(&first)).next(), second);
+    let _ = env.aof(&["verify"]).success();
+}
+
+/// The stream of a project's events.
+struct Events(std::io::Lines<BufReader<TcpStream>>);
+
+impl Events {
+    fn open(board: &Board, bearer: &str, after: Option<&str>) -> Self {
+        let mut stream = TcpStream::connect(format!("127.0.0.1:{}", board.port)).unwrap();
+        let after = after.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
+        let head = "GET /api/v1/project/events HTTP/1.1\r\nHost: localhost";
+        let ask = format!("{head}:{}\r\n{bearer}{after}\r\n", board.port);
+        stream.write_all(ask.as_bytes()).unwrap();
+        let mut lines = BufReader::new(stream).lines();
+        assert_eq!(lines.next().unwrap().unwrap(), "HTTP/1.1 200 OK");
+        Self(lines)
+    }
+
+    /// Returns the next event with its id.
+    fn next(&mut self) -> (String, Value) {
+        let (mut id, mut data) = (None, None);
+        while id.is_none() || data.is_none() {
+            let line = self.0.next().unwrap().unwrap();
+            id = line.strip_prefix("id: ").map(str::to_owned).or(id);
+            data = line
+                .strip_prefix("data: ")
+                .map(|text| serde_json::from_str(text).unwrap())
+                .or(data);
+        }
+        (id.unwrap(), data.unwrap())
+    }
+}
+
+#[test]
 fn a_commit_is_exported_as_the_same_files_each_time() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add <login>"]);

@@ -1,0 +1,436 @@
+//! The JSON interface: for programs, what the pages show and do. One table has the addresses; the description of it, by `OpenAPI`, is
+//! made from that.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::{Path, Request, State};
+use axum::http::StatusCode;
+use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde_json::{Value, json};
+
+use super::access::Visitor;
+use super::events::event_stream;
+use super::pages::forms::Posted;
+use super::request::{ApiFault, Asked, WebFault, blocking};
+use super::site::BoardSite;
+use crate::board::model::act::perform;
+use crate::board::model::figures::project_figures;
+use crate::board::model::live::LiveBoard;
+use crate::board::model::page::task_page;
+use crate::domain::{Map, Status, TaskId, listed};
+use crate::health::context::{CheckContext, View};
+use crate::health::overview::{overview, overview_value, status_lists};
+use crate::project::access::agent_tokens::agent_of_token;
+use crate::project::error::ProjectError;
+use crate::storage::lock::is_watched;
+use crate::storage::random::ulid;
+use crate::tasks::headers::list::{Filter, Sort, check_filter_names, list};
+use crate::tasks::headers::listing::unreadable_value;
+use crate::tasks::headers::summary::{NEW, SummaryDocument, WAITING};
+use crate::tasks::view::task_view::{show, task_value};
+
+/// Where the interface begins. Within a version, fields are added, never taken away.
+const ROOT: &str = "/api/v1";
+
+/// One address.
+struct Endpoint {
+    path: &'static str,
+    about: &'static str,
+    /// The names that the query, or the body's object, may have.
+    fields: &'static [&'static str],
+    handler: ApiHandler,
+}
+
+enum ApiHandler {
+    Read(fn(&Asked) -> Result<Value, ApiFault>),
+    /// An act of the board's forms, by its name.
+    Act(&'static str),
+}
+
+const TICKET: &str = "ticket";
+
+const ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        path: "/{project}/board",
+        about: "The board: lanes of columns of cards, and what waits for you",
+        fields: &[],
+        handler: ApiHandler::Read(board),
+    },
+    Endpoint {
+        path: "/{project}/tasks",
+        about: "Tasks, the most urgent first, as `aof list --json`",
+        fields: &[
+            "status",
+            "gate",
+            "role",
+            "workflow",
+            "agent",
+            "tag",
+            "milestone",
+            "search",
+            "ready",
+            "overdue",
+            "all",
+        ],
+        handler: ApiHandler::Read(tasks),
+    },
+    Endpoint {
+        path: "/{project}/tasks/{task}",
+        about: "A task, as `aof show --json`",
+        fields: &[],
+        handler: ApiHandler::Read(task),
+    },
+    Endpoint {
+        path: "/{project}/status",
+        about: "The project at a glance, as `aof status --json`",
+        fields: &[],
+        handler: ApiHandler::Read(status),
+    },
+    Endpoint {
+        path: "/{project}/statistics",
+        about: "The figures of the statistics page",
+        fields: &[],
+        handler: ApiHandler::Read(statistics),
+    },
+    Endpoint {
+        path: "/{project}/tasks",
+        about: "Create a task",
+        fields: &[
+            "title",
+            "description",
+            "body",
+            "tags",
+            "workflow",
+            "priority",
+            "milestone",
+            "due",
+        ],
+        handler: ApiHandler::Act("create"),
+    },
+    Endpoint {
+        path: "/{project}/tasks/{task}/complete",
+        about: "End a visit. `id` makes it count once, however often it is sent",
+        fields: &[TICKET, "outcome", "summary", "blockers", "outputs", "id", "signature"],
+        handler: ApiHandler::Act("complete"),
+    },
+    act("/{project}/tasks/{task}/claim", "Take a task", &[TICKET]),
+    act("/{project}/tasks/{task}/release", "Give a task back", &[TICKET]),
+    act("/{project}/tasks/{task}/assign", "Give a task to an agent", &[TICKET, "agent"]),
+    act("/{project}/tasks/{task}/hold", "Have a task wait", &[TICKET, "reason"]),
+    act("/{project}/tasks/{task}/unblock", "Have a task go on", &[TICKET, "reason"]),
+    act("/{project}/tasks/{task}/comment", "Comment a task", &[TICKET, "reason"]),
+    act("/{project}/tasks/{task}/cancel", "Cancel a task", &[TICKET, "reason"]),
+    act("/{project}/tasks/{task}/reopen", "Reopen a finished task", &[TICKET, "to", "reason"]),
+    act("/{project}/tasks/{task}/override", "Move a task anywhere", &[TICKET, "to", "reason"]),
+];
+
+const fn act(path: &'static str, about: &'static str, fields: &'static [&'static str]) -> Endpoint {
+    // The name of the act ends the path.
+    let mut at = path.len();
+    while path.as_bytes()[at - 1] != b'/' {
+        at -= 1;
+    }
+    Endpoint { path, about, fields, handler: ApiHandler::Act(path.split_at(at).1) }
+}
+
+type ApiAnswer = Result<(StatusCode, Value), ApiFault>;
+
+/// Returns the addresses of the interface.
+pub(super) fn api_router(site: &Arc<BoardSite>) -> Router<Arc<BoardSite>> {
+    let mut router = Router::new();
+    for Endpoint { path, fields, handler, .. } in ENDPOINTS {
+        let answering = match handler {
+            ApiHandler::Read(answer) => get(async move |asked: Result<Asked, WebFault>| {
+                run_blocking(move || {
+                    let asked = asked?;
+                    known(asked.query.keys(), fields)?;
+                    Ok((StatusCode::OK, answer(&asked)?))
+                })
+                .await
+            }),
+            ApiHandler::Act(name) => {
+                post(async move |asked: Result<Asked, WebFault>, body: Bytes| {
+                    run_blocking(move || carry_out(&asked?, name, fields, &body)).await
+                })
+            }
+        };
+        router = router.route(path, answering);
+    }
+    let router = router
+        .route("/{project}/events", get(event_stream))
+        .layer(from_fn_with_state(Arc::clone(site), ask_for_token))
+        .route("/openapi.json", get(async || Json(openapi())))
+        .fallback(async || ApiFault::from(WebFault::not_found("there is no such address")));
+    Router::new().nest(ROOT, router)
+}
+
+/// Reads and writes files on a thread where that holds up nobody.
+async fn run_blocking(answer: impl FnOnce() -> ApiAnswer + Send + 'static) -> Response {
+    let answered = blocking(move || {
+        Ok(match answer() {
+            Ok((status, value)) => (status, Json(value)).into_response(),
+            Err(fault) => fault.into_response(),
+        })
+    });
+    answered.await.unwrap_or_else(|fault| ApiFault::from(fault).into_response())
+}
+
+/// Lets in the agent whose token the request has, or whoever is logged in.
+async fn ask_for_token(
+    State(site): State<Arc<BoardSite>>,
+    Path(path): Path<Vec<(String, String)>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let header = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let visitor = match header.map(|value| value.strip_prefix("Bearer ").unwrap_or_default()) {
+        None => site.visitor(request.headers()),
+        Some(token) => {
+            let (token, site) = (token.trim().to_owned(), Arc::clone(&site));
+            let agent = move || {
+                let slug = path.iter().find_map(|(name, slug)| (name == "project").then_some(slug));
+                let project = site.projects.iter().find(|own| Some(&own.slug) == slug)?;
+                agent_of_token(&project.opener.open().ok()?, &token).ok()?
+            };
+            let agent = tokio::task::spawn_blocking(agent).await.ok().flatten();
+            agent.map(Visitor::agent)
+        }
+    };
+    let Some(visitor) = visitor else {
+        let (problem, fix) = (
+            "you are not known here",
+            "send `Authorization: Bearer TOKEN`; `aof mcp token AGENT` makes a token",
+        );
+        let fault = ApiFault::from(WebFault::new(StatusCode::UNAUTHORIZED, problem, fix));
+        return ([(WWW_AUTHENTICATE, "Bearer")], fault).into_response();
+    };
+    request.extensions_mut().insert(visitor);
+    next.run(request).await
+}
+
+/// Fails if there is a name that nothing reads.
+fn known<'n>(
+    names: impl IntoIterator<Item = &'n String>,
+    fields: &'static [&str],
+) -> Result<(), ApiFault> {
+    let is_known = |name: &&String| fields.contains(&name.as_str());
+    let Some(unknown) = names.into_iter().find(|name| !is_known(name)) else { return Ok(()) };
+    let fix = if fields.is_empty() {
+        "send none".to_owned()
+    } else {
+        format!("there are {}", listed(fields))
+    };
+    Err(bad(&format!("nothing reads `{unknown}`"), &fix))
+}
+
+fn bad(problem: &str, fix: &str) -> ApiFault {
+    WebFault::new(StatusCode::BAD_REQUEST, problem, fix).into()
+}
+
+fn board(asked: &Asked) -> Result<Value, ApiFault> {
+    let mut board = LiveBoard::open(asked.workspace()?, asked.you().ok())?;
+    Ok(json!(*board.board()))
+}
+
+fn tasks(asked: &Asked) -> Result<Value, ApiFault> {
+    let workspace = asked.workspace()?;
+    let in_force = workspace.rules()?;
+    let text = |name: &str| asked.query.get(name).map(String::as_str);
+    let flag = |name: &str| text(name).is_some_and(|value| value != "false");
+    let status = text("status");
+    let statuses = match status {
+        None | Some(NEW | WAITING) => Vec::new(),
+        Some(word) => {
+            let fix = format!("write a status, `{NEW}` or `{WAITING}`");
+            vec![
+                word.parse::<Status>()
+                    .map_err(|_| bad(&format!("there is no status `{word}`"), &fix))?,
+            ]
+        }
+    };
+    let filter = Filter {
+        workflows: parsed(asked, "workflow")?,
+        gates: parsed(asked, "gate")?,
+        roles: parsed(asked, "role")?,
+        agent: parsed(asked, "agent")?.pop(),
+        statuses,
+        hand_made: status == Some(NEW),
+        waiting: status == Some(WAITING),
+        tags: text("tag").map(str::to_owned).into_iter().collect(),
+        milestones: text("milestone").map(str::to_owned).into_iter().collect(),
+        search: parsed(asked, "search")?.pop(),
+        ready: flag("ready"),
+        overdue: flag("overdue"),
+        all: flag("all"),
+        ..Filter::default()
+    };
+    let listing = list(&workspace, &in_force, &filter, Sort::Priority);
+    check_filter_names(&filter, &in_force.rules, &listing)?;
+    let rows = listing.tasks.iter();
+    let rows = rows.map(|(task, path)| json!(SummaryDocument::of(task, path, workspace.now())));
+    let unreadable = listing.unreadable.iter().map(unreadable_value);
+    Ok(json!({"tasks": rows.collect::<Value>(), "unreadable": unreadable.collect::<Value>()}))
+}
+
+/// Returns a value of the query; none where it is not there.
+fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(
+    asked: &Asked,
+    name: &str,
+) -> Result<Vec<T>, ApiFault> {
+    let value = asked.query.get(name).map(|text| text.parse().map_err(|fault| (text, fault)));
+    let value = value.transpose();
+    let value =
+        value.map_err(|(text, fault)| bad(&format!("`{name}={text}`: {fault}"), "mend it"))?;
+    Ok(value.into_iter().collect())
+}
+
+fn task(asked: &Asked) -> Result<Value, ApiFault> {
+    document(asked, &asked.named("task")?)
+}
+
+fn document(asked: &Asked, id: &TaskId) -> Result<Value, ApiFault> {
+    let (view, in_force) = show(&asked.workspace()?, id)?;
+    Ok(task_value(&in_force.rules, &view.file, &view.path))
+}
+
+fn status(asked: &Asked) -> Result<Value, ApiFault> {
+    let workspace = asked.workspace()?;
+    let context = CheckContext::of(&workspace, View::Status, is_watched(&workspace.paths))?;
+    let mut value = overview_value(&overview(&context)?);
+    let lists = json!(status_lists(&context, asked.you().ok().as_ref()));
+    if let (Value::Object(value), Value::Object(lists)) = (&mut value, lists) {
+        value.extend(lists);
+    }
+    Ok(value)
+}
+
+fn statistics(asked: &Asked) -> Result<Value, ApiFault> {
+    Ok(json!(project_figures(&asked.workspace()?)?))
+}
+
+/// Does what the form of that name would, and answers with the task as it is then.
+fn carry_out(asked: &Asked, name: &str, fields: &'static [&str], body: &[u8]) -> ApiAnswer {
+    let sent: Map = serde_json::from_slice(body).map_err(|fault| {
+        bad(
+            &format!("the body is no JSON object: {fault}"),
+            &format!("it may have {}", listed(fields)),
+        )
+    })?;
+    known(sent.keys(), fields)?;
+    let you = asked.you()?;
+    let posted = posted(name, &sent)?;
+    let page = match asked.path.get("task") {
+        Some(_) => Some(task_page(&asked.workspace()?, &asked.named("task")?)?),
+        None => None,
+    };
+    let act = posted.act(page.as_ref()).map_err(|fault| bad(&fault, "mend the body"))?;
+    let done = perform(&asked.workspace()?, &act, &you, None)?;
+    let status = if name == "create" { StatusCode::CREATED } else { StatusCode::OK };
+    Ok((status, json!({"said": done.sentence, "task": document(asked, &done.task)?})))
+}
+
+/// Returns what the form of that name would send.
+fn posted(act: &str, sent: &Map) -> Result<Posted, ApiFault> {
+    let mut fields = vec![("act".to_owned(), act.to_owned())];
+    for (name, value) in sent {
+        match value {
+            Value::Null => {}
+            Value::Object(outputs) if name == "outputs" => {
+                let outputs = outputs.iter();
+                fields.extend(outputs.map(|(name, value)| (format!("out.{name}"), text(value))));
+            }
+            Value::Array(items) => {
+                let lines: Vec<String> = items.iter().map(text).collect();
+                fields.push((name.clone(), lines.join("\n")));
+            }
+            value => fields.push((name.clone(), text(value))),
+        }
+    }
+    if act == "complete" && !sent.contains_key("id") {
+        fields.push((
+            "id".to_owned(),
+            ulid(jiff::Timestamp::now()).map_err(ProjectError::from)?.to_string(),
+        ));
+    }
+    Ok(Posted(fields))
+}
+
+/// Returns a value as a person would type it.
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Returns the interface as a document of `OpenAPI`.
+fn openapi() -> Value {
+    let mut paths = Map::new();
+    let errors = json!({"description": "Refused; nothing has changed", "content": {"application/json": {"schema": {
+        "type": "object",
+        "properties": {"error": {"type": "string"}, "message": {"type": "string"}},
+        "required": ["error", "message"],
+    }}}});
+    for Endpoint { path, about, fields, handler } in ENDPOINTS {
+        let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+        let text = json!({"type": "string"});
+        let mut parameters: Vec<Value> = names
+            .map(|name| json!({"name": name, "in": "path", "required": true, "schema": text}))
+            .collect();
+        let body = json!({"type": "object"});
+        let mut operation = json!({
+            "summary": about,
+            "responses": {
+                "2XX": {"description": "Done", "content": {"application/json": {"schema": body}}},
+                "4XX": errors,
+            },
+        });
+        let method = match handler {
+            ApiHandler::Read(_) => {
+                let query =
+                    fields.iter().map(|name| json!({"name": name, "in": "query", "schema": text}));
+                parameters.extend(query);
+                "get"
+            }
+            ApiHandler::Act(_) => {
+                let kinds = fields.iter().map(|name| ((*name).to_owned(), kind_of(name)));
+                let schema = json!({"type": "object", "properties": kinds.collect::<Map>(), "additionalProperties": false});
+                operation["requestBody"] =
+                    json!({"required": true, "content": {"application/json": {"schema": schema}}});
+                "post"
+            }
+        };
+        operation["parameters"] = json!(parameters);
+        let path = paths.entry(format!("{ROOT}{path}")).or_insert_with(|| json!({}));
+        path[method] = operation;
+    }
+    let stream = json!({"description": "Server-sent events", "content": {"text/event-stream": {}}});
+    paths.insert(
+        format!("{ROOT}/{{project}}/events"),
+        json!({"get": {
+            "summary": "What happens from now on, or after `Last-Event-ID`, as `aof events --json`",
+            "parameters": [
+                {"name": "project", "in": "path", "required": true, "schema": {"type": "string"}},
+                {"name": "Last-Event-ID", "in": "header", "schema": {"type": "string"}},
+            ],
+            "responses": {"200": stream},
+        }}),
+    );
+    json!({
+        "openapi": "3.1.0",
+        "info": {"title": "aof", "version": env!("CARGO_PKG_VERSION")},
+        "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+        "security": [{"token": []}],
+        "paths": paths,
+    })
+}
+
+fn kind_of(field: &str) -> Value {
+    match field {
+        "blockers" | "tags" => json!({"type": "array", "items": {"type": "string"}}),
+        "outputs" => json!({"type": "object"}),
+        _ => json!({"type": "string"}),
+    }
+}
