@@ -1,6 +1,6 @@
 // The board as a person uses it: by links, mouse and keys, alone and beside somebody else.
 
-import { check, equal, eventually, within } from "./tools.mjs";
+import { check, dropCard, equal, eventually, liftCard, within } from "./tools.mjs";
 
 export async function login(stage) {
   const shop = await stage.shop();
@@ -55,21 +55,11 @@ async function wasRejected(shop, page, before) {
 
 export async function drag(stage) {
   const { shop, page, before } = await reviewed(stage);
-  const centre = async (selector) => {
-    const { x, y, width, height } = await page.locator(selector).boundingBox();
-    return [x + width / 2, y + height / 2];
-  };
-  await page.mouse.move(...(await centre("#card-AOF-first")));
-  await page.mouse.down();
-  await page.mouse.move(...(await centre("#card-AOF-first .facts")), { steps: 4 });
-  await page.mouse.move(...(await centre('[data-place="test"]')), { steps: 4 });
-  await within(page.waitForSelector(".column.offered"), "no column is offered to a card that is dragged");
+  await liftCard(page, "AOF-first");
   const named = (kind) => page.locator(`.column.${kind}`).evaluateAll((columns) => columns.map((own) => own.dataset.place));
   equal(await named("offered"), ["implement", "test"], "the columns that are offered are wrong");
   check((await named("dimmed")).includes("approve"), "a column that no outcome leads to is not dimmed");
-  await page.mouse.move(...(await centre('[data-place="implement"]')), { steps: 4 });
-  await page.mouse.up();
-  await within(page.waitForSelector("dialog[open]"), "no form comes for a card that was dropped");
+  await dropCard(page, "implement");
   equal(await page.locator("dialog form").count(), 1, "the number of forms for one column is wrong");
   equal(await page.locator(".dimmed, .offered").count(), 0, "the number of marked columns after the drop is wrong");
   await page.fill('dialog [name="blockers"]', BLOCKERS.join("\n"));

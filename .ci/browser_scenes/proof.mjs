@@ -2,7 +2,7 @@
 
 import fs from "node:fs";
 import path from "node:path";
-import { check, equal, pause, within } from "./tools.mjs";
+import { check, dropCard, equal, liftCard, pause, within } from "./tools.mjs";
 
 /** Has the browser keep passkeys, with a finger that is always there. */
 async function keepPasskeys(page) {
@@ -39,9 +39,41 @@ function forge(page, [credential, key], summary) {
   );
 }
 
+/** Has a task created in the browser, worked on by an agent over HTTP, and sent back by dragging its card. Returns it when it waits for approval. */
+async function worked(stage, shop) {
+  const server = await stage.serve(shop, "human-ann-example");
+  const page = await stage.visit(server);
+  await server.open(page, "new");
+  await page.fill('[name="title"]', "Gift cards");
+  await page.click("main form button.primary");
+  await within(page.waitForURL(/tasks\/AOF-/), "the page of a new task does not come");
+  const task = page.url().split("/").at(-1);
+  const { token } = await shop.json("mcp", "token", "agent-dev-1");
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  const work = async () => {
+    const params = { name: "aof_task_complete", arguments: { task, outcome: "complete", summary: "Done over HTTP" } };
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params });
+    const { result } = await (await fetch(`${server.url}/mcp`, { method: "POST", headers, body })).json();
+    check(!result.isError, `the agent is refused over HTTP: ${result.content[0].text}`);
+  };
+  await work();
+  await server.end("SIGTERM");
+  const reviewing = await stage.serve(shop, "agent-review-1", server.port);
+  await reviewing.open(page);
+  await liftCard(page, task);
+  await dropCard(page, "implement");
+  await page.fill('dialog [name="blockers"]', "No test of umlauts");
+  await page.click("dialog button.primary");
+  await within(page.waitForSelector(".notice"), "the page does not tell that the task was sent back");
+  await work();
+  await reviewing.end("SIGTERM");
+  for (const agent of ["agent-review-1", "agent-test-1"]) await shop.say(task, agent, "complete");
+  return task;
+}
+
 export async function passkey(stage) {
   const shop = await stage.shop();
-  for (const agent of ["agent-dev-1", "agent-review-1", "agent-test-1"]) await shop.say("first", agent, "complete");
+  const task = await worked(stage, shop);
   const server = await stage.serve(shop, "human-ann-example");
   const page = await stage.visit(server);
   await keepPasskeys(page);
@@ -53,7 +85,7 @@ export async function passkey(stage) {
   await shop.git("commit", "-qam", "org: Ann signs with a passkey");
 
   const other = await makePasskey(page, server);
-  await server.open(page, "tasks/AOF-first");
+  await server.open(page, `tasks/${task}`);
   const credential = (line) => line.split("passkey:")[1];
   for (const [kind, forged, summary] of [
     ["by another key", [credential(other), other], "What was signed"],
@@ -62,17 +94,20 @@ export async function passkey(stage) {
   ]) {
     const [status, refusal] = await forge(page, forged, summary);
     check(status === 409 && /sign/.test(refusal ?? ""), `a signature ${kind} is answered with ${status}: ${refusal}`);
-    equal((await shop.show("first")).gate.current, "approve", `the gate after a signature ${kind} is wrong`);
+    equal((await shop.show(task)).gate.current, "approve", `the gate after a signature ${kind} is wrong`);
   }
 
   await page.click("details.form summary:has-text('complete')");
   await page.click("details[open] button.primary");
   await within(page.waitForSelector(".notice[role=status]"), "the page does not tell that the approval counts");
-  equal((await shop.show("first")).status, "complete", "the status of the approved task is wrong");
+  const { status, gateHistory } = await shop.show(task);
+  equal(status, "complete", "the status of the approved task is wrong");
+  const steps = ["implement complete", "code-review needs_review", "implement complete", "code-review complete", "test complete", "approve complete"];
+  equal(gateHistory.map(({ gate, outcome }) => `${gate} ${outcome}`), steps, "the history of the approved task is wrong");
+  equal(await shop.commits("--", "tasks", `:(exclude)tasks/AOF-first.md`), steps.length + 1, "the number of commits of the task is wrong");
   await shop.sound();
   const evidence = path.join(stage.home, "evidence");
-  const visit = (await shop.show("first")).gateHistory.length - 1;
-  await shop.aof("history", `AOF-first@${visit}`, "--export", evidence);
+  await shop.aof("history", `${task}@${gateHistory.length - 1}`, "--export", evidence);
   const words = ["-Y", "verify", "-f", "allowed_signers", "-I", "human-ann-example", "-n", "aof", "-s", "completion.sig"];
   const verify = (text) => shop.run("bash", "-c", `cd "$1" && printf %s "$2" | cat completion - | ssh-keygen "\${@:3}"`, "-", evidence, text, ...words);
   await within(verify(""), "`ssh-keygen` does not agree that Ann has signed");

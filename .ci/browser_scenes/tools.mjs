@@ -43,6 +43,28 @@ export async function eventually(holds, sentence) {
 
 export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** Moves the mouse to the middle of an element. */
+export async function moveTo(page, selector) {
+  const { x, y, width, height } = await page.locator(selector).boundingBox();
+  await page.mouse.move(x + width / 2, y + height / 2, { steps: 4 });
+}
+
+/** Takes a card up by the mouse. */
+export async function liftCard(page, task) {
+  await moveTo(page, `#card-${task}`);
+  await page.mouse.down();
+  await moveTo(page, `#card-${task} .facts`);
+  await moveTo(page, '[data-place="test"]');
+  await within(page.waitForSelector(".column.offered"), "no column is offered to a card that is dragged");
+}
+
+/** Drops the card that was taken up, and waits for what the column asks for. */
+export async function dropCard(page, place) {
+  await moveTo(page, `[data-place="${place}"]`);
+  await page.mouse.up();
+  await within(page.waitForSelector("dialog[open]"), "no form comes for a card that was dropped");
+}
+
 /** Returns the value below which that part of the numbers lies. */
 export function quantile(numbers, part) {
   const sorted = [...numbers].sort((a, b) => a - b);
@@ -101,7 +123,7 @@ export class Shop {
   }
 
   async run(program, ...words) {
-    const options = { cwd: this.folder, env: this.environment, timeout: 60_000, maxBuffer: 1 << 26 };
+    const options = { cwd: this.folder, env: this.environment, timeout: 150_000, maxBuffer: 1 << 26 };
     return (await promisify(execFile)(program, words, options)).stdout;
   }
 
