@@ -22,8 +22,8 @@ use crate::observability::events::catch_up::{EventReader, StreamLine};
 use crate::project::error::ProjectError;
 use crate::project::workspace::WorkspaceOpener;
 
-/// How soon an event comes that no board shows.
-const PAUSE: Duration = Duration::from_secs(1);
+/// How soon an event comes that no board shows. Each look costs a thread, for each program that follows.
+const PAUSE: Duration = Duration::from_secs(5);
 
 /// Returns the stream of all projects. It begins with the state of each, so that a page that was cut off sees what it missed.
 pub(super) fn change_stream(
