@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
 
-use axum::http::header::{COOKIE, HOST, ORIGIN};
+use axum::http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN};
 use axum::http::{HeaderMap, Method};
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -97,6 +97,12 @@ impl Visitor {
     pub(crate) fn agent(agent: AgentId) -> Self {
         Self { agent: Some(agent), ..Self::new(String::new(), String::new()) }
     }
+}
+
+/// Returns the token that a program shows. No other web site can have a browser send one unasked, as it can a password.
+pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let header = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    header.strip_prefix("Bearer ").map(str::trim)
 }
 
 /// Decides who may ask.

@@ -6,19 +6,19 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
-use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use axum::http::header::WWW_AUTHENTICATE;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 
-use super::access::Visitor;
+use super::access::{Visitor, bearer};
 use super::events::event_stream;
 use super::pages::forms::Posted;
 use super::request::{ApiFault, Asked, WebFault, blocking};
 use super::site::BoardSite;
-use crate::board::model::act::perform;
+use crate::board::model::act::{BoardAct, perform};
 use crate::board::model::figures::project_figures;
 use crate::board::model::live::LiveBoard;
 use crate::board::model::page::task_page;
@@ -187,11 +187,10 @@ async fn ask_for_token(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let header = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let visitor = match header.map(|value| value.strip_prefix("Bearer ").unwrap_or_default()) {
+    let visitor = match bearer(request.headers()).map(str::to_owned) {
         None => site.visitor(request.headers()),
         Some(token) => {
-            let (token, site) = (token.trim().to_owned(), Arc::clone(&site));
+            let site = Arc::clone(&site);
             let agent = move || {
                 let slug = path.iter().find_map(|(name, slug)| (name == "project").then_some(slug));
                 let project = site.projects.iter().find(|own| Some(&own.slug) == slug)?;
@@ -328,7 +327,17 @@ fn carry_out(asked: &Asked, name: &str, fields: &'static [&str], body: &[u8]) ->
         Some(_) => Some(task_page(&asked.workspace()?, &asked.named("task")?)?),
         None => None,
     };
-    let act = posted.act(page.as_ref()).map_err(|fault| bad(&fault, "mend the body"))?;
+    let mut act = posted.act(page.as_ref()).map_err(|fault| bad(&fault, "mend the body"))?;
+    if let BoardAct::Complete(form) = &mut act {
+        form.outputs = match sent.get("outputs") {
+            None | Some(Value::Null) => Map::new(),
+            Some(Value::Object(outputs)) => outputs.clone(),
+            Some(_) => return Err(bad("`outputs` is no object", "write `{\"NAME\": VALUE}`")),
+        };
+        if let Some(Value::Array(blockers)) = sent.get("blockers") {
+            form.blockers = blockers.iter().map(text).collect();
+        }
+    }
     let done = perform(&asked.workspace()?, &act, &you, None)?;
     let status = if name == "create" { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, json!({"said": done.sentence, "task": document(asked, &done.task)?})))
@@ -337,21 +346,16 @@ fn carry_out(asked: &Asked, name: &str, fields: &'static [&str], body: &[u8]) ->
 /// Returns what the form of that name would send.
 fn posted(act: &str, sent: &Map) -> Result<Posted, ApiFault> {
     let mut fields = vec![("act".to_owned(), act.to_owned())];
-    for (name, value) in sent {
-        match value {
-            Value::Null => {}
-            Value::Object(outputs) if name == "outputs" => {
-                let outputs = outputs.iter();
-                fields.extend(outputs.map(|(name, value)| (format!("out.{name}"), text(value))));
-            }
-            Value::Array(items) => {
-                let lines: Vec<String> = items.iter().map(text).collect();
-                fields.push((name.clone(), lines.join("\n")));
-            }
-            value => fields.push((name.clone(), text(value))),
-        }
+    // Outputs are taken as they are.
+    let given = sent.iter().filter(|(name, value)| !value.is_null() && *name != "outputs");
+    for (name, value) in given {
+        let text = match value {
+            Value::Array(items) => items.iter().map(text).collect::<Vec<_>>().join("\n"),
+            value => text(value),
+        };
+        fields.push((name.clone(), text));
     }
-    if act == "complete" && !sent.contains_key("id") {
+    if act == "complete" && sent.get("id").is_none_or(Value::is_null) {
         fields.push((
             "id".to_owned(),
             ulid(jiff::Timestamp::now()).map_err(ProjectError::from)?.to_string(),

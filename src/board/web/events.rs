@@ -114,10 +114,10 @@ impl EventPlace {
                 events.clear();
                 continue;
             }
+            if is_first && self.after.is_none() {
+                continue;
+            }
             events.push(Event::default().id(id).data(text.trim_end()));
-        }
-        if is_first && self.after.is_none() {
-            events.clear();
         }
         self.reader = Some(reader);
         Ok((self, events))

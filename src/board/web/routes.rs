@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
 use axum::http::header::{
-    AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName,
-    REFERRER_POLICY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY,
+    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
@@ -18,6 +18,7 @@ use axum::{Extension, Form, Router};
 use tokio::time::timeout;
 
 use super::access::Visitor;
+use super::access::bearer;
 use super::answers;
 use super::api::api_router;
 use super::assets::asset;
@@ -78,8 +79,7 @@ pub(crate) fn router(site: Arc<BoardSite>, stop: StopSignal) -> Router {
 /// Turns away what is not for this server or comes from another web site, and says in each answer what a page may do.
 async fn guard(State(site): State<Arc<BoardSite>>, request: Request, next: Next) -> Response {
     let headers = request.headers();
-    // No other web site can send that header.
-    let is_for_agents = request.uri().path() == "/mcp" || headers.contains_key(AUTHORIZATION);
+    let is_for_agents = request.uri().path() == "/mcp" || bearer(headers).is_some();
     let refused = if !site.access.is_for_us(headers) {
         let (problem, fix) = ("this server does not have that name", "ask for it as `localhost`");
         Some(WebFault::new(StatusCode::MISDIRECTED_REQUEST, problem, fix))
@@ -234,10 +234,8 @@ async fn agent_message(
     body: Bytes,
 ) -> PageAnswer {
     let text = |name: &str| headers.get(name).map(|value| value.as_bytes().to_vec());
-    let authorization = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let token = authorization.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
     let message = AgentPost {
-        token: token.trim().to_owned(),
+        token: bearer(&headers).unwrap_or_default().to_owned(),
         version: text("mcp-protocol-version"),
         method: text("mcp-method"),
         name: text("mcp-name"),

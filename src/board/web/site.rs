@@ -128,7 +128,11 @@ impl BoardSite {
         visitor: &Visitor,
     ) -> Option<&'s SiteReader> {
         let users = self.users.as_ref().filter(|_| visitor.agent.is_none());
-        let Some(users) = users else { return project.readers.first() };
+        let Some(users) = users else {
+            // A cookie of a login is nobody's where there are no logins any more.
+            let is_owner = visitor.agent.is_some() || visitor.subject.is_empty();
+            return project.readers.first().filter(|_| is_owner);
+        };
         let agent = users.agent(visitor)?;
         project.readers.iter().find(|reader| reader.you.as_ref() == Ok(agent))
     }

@@ -574,6 +574,18 @@ fn programs_read_and_act_by_json_and_follow_the_events() {
             "no visit 9",
         ),
         (&complete, Some(json!({"ticket": ticket, "outcome": "complete"})), 409, "summary"),
+        (
+            &complete,
+            Some(json!({"ticket": id, "outcome": "complete", "summary": "x"})),
+            400,
+            "names no visit",
+        ),
+        (
+            &complete,
+            Some(json!({"ticket": ticket, "outcome": "complete", "summary": "x", "outputs": 5})),
+            400,
+            "`outputs` is no object",
+        ),
     ] {
         let (found, answer) = body.map_or_else(|| get(path), |body| act(path, &body));
         let message = answer["message"].as_str().unwrap_or_default();

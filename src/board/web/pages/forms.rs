@@ -89,6 +89,10 @@ impl Posted {
 
     fn completion(&self, page: &TaskDetails) -> Result<CompletionForm, String> {
         let (ticket, blockers) = (self.ticket(page)?, self.lines("blockers"));
+        if ticket.visit.is_none() {
+            // Else an old request would count for whatever visit is open.
+            return Err(format!("`ticket` names no visit: write it as in `{}`", page.ticket));
+        }
         let opening = page.openings.iter().find(|opening| opening.ticket == ticket);
         let outcome = self.text("outcome");
         let choice = opening.and_then(|own| own.choices.iter().find(|own| own.outcome == outcome));
