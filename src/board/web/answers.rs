@@ -40,11 +40,10 @@ impl Asked {
 
     /// Returns whose name the visitor acts in.
     pub(super) fn you(&self) -> Result<AgentId, WebFault> {
-        let you = self
-            .visitor
-            .agent
-            .clone()
-            .map_or_else(|| self.reader().map(|own| own.you.clone()), |agent| Ok(Ok(agent)))?;
+        if let Some(agent) = &self.visitor.agent {
+            return Ok(agent.clone());
+        }
+        let you = self.reader()?.you.clone();
         you.map_err(|why| WebFault {
             status: StatusCode::FORBIDDEN,
             problem: format!("you only look: {why}"),
@@ -189,7 +188,7 @@ pub(super) fn graph_of(rules: &Rules, page: &TaskDetails, board: &BoardView) -> 
 }
 
 /// Returns the id of a completion that may come from the page.
-fn fresh_id(asked: &Asked) -> Result<CompletionId, WebFault> {
+pub(super) fn fresh_id(asked: &Asked) -> Result<CompletionId, WebFault> {
     Ok(ulid((asked.site.clock)()).map_err(ProjectError::from)?)
 }
 
@@ -292,7 +291,7 @@ fn carry_out(
     act: Result<BoardAct, String>,
     show_again: impl FnOnce(PageNotice) -> PageAnswer,
 ) -> PageAnswer {
-    match try_out(asked, act) {
+    match attempt(asked, act) {
         Ok(done) => {
             let place = PageLinks::at_server(&asked.project().slug).task(&done.task);
             Ok(see_and_say(&place, &done.sentence))
@@ -302,7 +301,7 @@ fn carry_out(
 }
 
 /// Does it. Returns the refusal as it is shown.
-fn try_out(asked: &Asked, act: Result<BoardAct, String>) -> Result<Done, PageNotice> {
+fn attempt(asked: &Asked, act: Result<BoardAct, String>) -> Result<Done, PageNotice> {
     let notice = |text: String, fix: Option<String>| PageNotice { text, fix, is_refusal: true };
     let act = act.map_err(|fault| notice(fault, None))?;
     let you = asked.you().map_err(|fault| notice(fault.problem, fault.fix))?;

@@ -1,5 +1,5 @@
-//! The JSON interface: for programs, what the pages show and do. One table has the addresses; the description of it, by `OpenAPI`, is
-//! made from that.
+//! The JSON interface: programs read here what the pages show, and do what the forms do. One table has the addresses; the routes and the
+//! `OpenAPI` document are made from it.
 
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ use axum::{Json, Router};
 use serde_json::{Value, json};
 
 use super::access::{Visitor, bearer};
+use super::answers::fresh_id;
 use super::events::event_stream;
 use super::pages::forms::Posted;
 use super::request::{ApiFault, Asked, WebFault, blocking};
@@ -26,9 +27,7 @@ use crate::domain::{Map, Status, TaskId, listed};
 use crate::health::context::{CheckContext, View};
 use crate::health::overview::{overview, overview_value, status_lists};
 use crate::project::access::agent_tokens::agent_of_token;
-use crate::project::error::ProjectError;
 use crate::storage::lock::is_watched;
-use crate::storage::random::ulid;
 use crate::tasks::headers::list::{Filter, Sort, check_filter_names, list};
 use crate::tasks::headers::listing::unreadable_value;
 use crate::tasks::headers::summary::{NEW, SummaryDocument, WAITING};
@@ -322,7 +321,7 @@ fn carry_out(asked: &Asked, name: &str, fields: &'static [&str], body: &[u8]) ->
     })?;
     known(sent.keys(), fields)?;
     let you = asked.you()?;
-    let posted = posted(name, &sent)?;
+    let posted = posted(asked, name, &sent)?;
     let page = match asked.path.get("task") {
         Some(_) => Some(task_page(&asked.workspace()?, &asked.named("task")?)?),
         None => None,
@@ -344,7 +343,7 @@ fn carry_out(asked: &Asked, name: &str, fields: &'static [&str], body: &[u8]) ->
 }
 
 /// Returns what the form of that name would send.
-fn posted(act: &str, sent: &Map) -> Result<Posted, ApiFault> {
+fn posted(asked: &Asked, act: &str, sent: &Map) -> Result<Posted, ApiFault> {
     let mut fields = vec![("act".to_owned(), act.to_owned())];
     // Outputs are taken as they are.
     let given = sent.iter().filter(|(name, value)| !value.is_null() && *name != "outputs");
@@ -356,10 +355,7 @@ fn posted(act: &str, sent: &Map) -> Result<Posted, ApiFault> {
         fields.push((name.clone(), text));
     }
     if act == "complete" && sent.get("id").is_none_or(Value::is_null) {
-        fields.push((
-            "id".to_owned(),
-            ulid(jiff::Timestamp::now()).map_err(ProjectError::from)?.to_string(),
-        ));
+        fields.push(("id".to_owned(), fresh_id(asked)?.to_string()));
     }
     Ok(Posted(fields))
 }

@@ -129,7 +129,7 @@ impl BoardSite {
     ) -> Option<&'s SiteReader> {
         let users = self.users.as_ref().filter(|_| visitor.agent.is_none());
         let Some(users) = users else {
-            // A cookie of a login is nobody's where there are no logins any more.
+            // Without logins, the cookie of an earlier login lets nobody in.
             let is_owner = visitor.agent.is_some() || visitor.subject.is_empty();
             return project.readers.first().filter(|_| is_owner);
         };
