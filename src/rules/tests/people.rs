@@ -77,6 +77,19 @@ fn an_override_needs_a_reason_and_is_recorded() {
 }
 
 #[test]
+fn whoever_holds_a_task_may_not_move_it_past_a_gate_of_others() {
+    let rules = rules(sdlc());
+    let seven: AgentId = id("agent-7");
+    let claim = Act::Claim { agent: seven.clone(), branch: None };
+    let task = step(&rules, &opened(&rules, &[]), &claim, 1).unwrap().task;
+    let by = Actor::Agent(seven);
+    let past = Act::Override { by: by.clone(), to: id("approve"), reason: "urgent".into() };
+    assert_eq!(code(step(&rules, &task, &past, 2)), "not_permitted");
+    let cancel = Act::Cancel { by, reason: "not wanted".into() };
+    assert!(step(&rules, &task, &cancel, 2).unwrap().task.status.is_finished());
+}
+
+#[test]
 fn unblocking_a_loop_resets_the_count_and_says_why() {
     let rules = rules(sdlc());
     let mut task = opened(&rules, &[]);
