@@ -6,6 +6,7 @@ use crate::domain::{AgentId, BODY_LIMIT, Due, Link, Map, Permission, Task, TaskI
 use crate::files::task_file::TaskFile;
 use crate::git::merge_texts;
 use crate::project::error::ProjectError;
+use crate::project::rule_lookup::check_agent;
 use crate::project::workspace::{Workspace, actor, actor_author};
 use crate::rules::{Actor, Refusal, StateChange, Warning, explain};
 use crate::storage::ProjectPath;
@@ -315,9 +316,15 @@ pub(crate) fn comment(
         });
     }
     change(workspace, id, dry_run, &mut |state| {
-        let org = &state.in_force.rules.org;
-        let by = actor(workspace, org, comment.agent.as_ref());
-        let author = actor_author(workspace, org, &by)?;
+        let (rules, task) = (&state.in_force.rules, &state.file.task);
+        let by = actor(workspace, &rules.org, comment.agent.as_ref());
+        let author = actor_author(workspace, &rules.org, &by)?;
+        if let Actor::Agent(agent) = &by
+            && task.routing.agent.as_ref() != Some(agent)
+            && task.branches().all(|own| own.agent.as_ref() != Some(agent))
+        {
+            check_agent(rules, agent, None)?;
+        }
         let name = by.agent().map_or_else(|| author.name().to_owned(), ToString::to_string);
         let commented = state.file.with_comment(&name, workspace.now(), &comment.text);
         let file = state.changed(workspace, commented)?;

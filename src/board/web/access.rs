@@ -154,7 +154,9 @@ impl Access {
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
         // Clients of the protocol for agents are no browsers: their token says who they are.
         let Some(origin) = text(ORIGIN) else { return is_for_agents };
-        let own = text(HOST).map(|host| format!("http://{host}"));
+        // The proxy's host counts only with the scheme that the proxy has.
+        let own = text(HOST).filter(|host| self.public_host() != Some(host));
+        let own = own.map(|host| format!("http://{host}"));
         own.as_deref() == Some(origin) || self.origin.as_deref() == Some(origin)
     }
 
@@ -310,6 +312,11 @@ mod tests {
         );
         let proxied = Access::new(&file, HERE, Some("https://board.example".to_owned()));
         assert!(proxied.is_for_us(&headers(&[("host", "board.example")])));
+        for (origin, expected) in [("https://board.example", true), ("http://board.example", false)]
+        {
+            let headers = headers(&[("host", "board.example"), ("origin", origin)]);
+            assert_eq!(proxied.is_own_page(&Method::POST, &headers, false), expected, "{origin}");
+        }
         assert!(proxied.cookie("", at(NOW)).unwrap().ends_with("; Secure"));
     }
 }

@@ -36,20 +36,16 @@ use crate::tasks::view::task_view::{show, task_value};
 /// Where the interface begins. Within a version, fields are added, never taken away.
 const ROOT: &str = "/api/v1";
 
-/// One address.
+/// One address. What is under a task is an act of the board's forms, named by the end of the path.
 struct Endpoint {
     path: &'static str,
     about: &'static str,
     /// The names that the query, or the body's object, may have.
     fields: &'static [&'static str],
-    handler: ApiHandler,
+    read: Option<ApiRead>,
 }
 
-enum ApiHandler {
-    Read(fn(&Asked) -> Result<Value, ApiFault>),
-    /// An act of the board's forms, by its name.
-    Act(&'static str),
-}
+type ApiRead = fn(&Asked) -> Result<Value, ApiFault>;
 
 const TICKET: &str = "ticket";
 
@@ -58,7 +54,7 @@ const ENDPOINTS: &[Endpoint] = &[
         path: "/{project}/board",
         about: "The board: lanes of columns of cards, and what waits for you",
         fields: &[],
-        handler: ApiHandler::Read(board),
+        read: Some(board),
     },
     Endpoint {
         path: "/{project}/tasks",
@@ -76,47 +72,36 @@ const ENDPOINTS: &[Endpoint] = &[
             "overdue",
             "all",
         ],
-        handler: ApiHandler::Read(tasks),
+        read: Some(tasks),
     },
     Endpoint {
         path: "/{project}/tasks/{task}",
         about: "A task, as `aof show --json`",
         fields: &[],
-        handler: ApiHandler::Read(task),
+        read: Some(task),
     },
     Endpoint {
         path: "/{project}/status",
         about: "The project at a glance, as `aof status --json`",
         fields: &[],
-        handler: ApiHandler::Read(status),
+        read: Some(status),
     },
     Endpoint {
         path: "/{project}/statistics",
         about: "The figures of the statistics page",
         fields: &[],
-        handler: ApiHandler::Read(statistics),
+        read: Some(statistics),
     },
-    Endpoint {
-        path: "/{project}/tasks",
-        about: "Create a task",
-        fields: &[
-            "title",
-            "description",
-            "body",
-            "tags",
-            "workflow",
-            "priority",
-            "milestone",
-            "due",
-        ],
-        handler: ApiHandler::Act("create"),
-    },
-    Endpoint {
-        path: "/{project}/tasks/{task}/complete",
-        about: "End a visit. `id` makes it count once, however often it is sent",
-        fields: &[TICKET, "outcome", "summary", "blockers", "outputs", "id", "signature"],
-        handler: ApiHandler::Act("complete"),
-    },
+    act(
+        "/{project}/tasks",
+        "Create a task",
+        &["title", "description", "body", "tags", "workflow", "priority", "milestone", "due"],
+    ),
+    act(
+        "/{project}/tasks/{task}/complete",
+        "End a visit. `id` makes it count once, however often it is sent",
+        &[TICKET, "outcome", "summary", "blockers", "outputs", "id", "signature"],
+    ),
     act("/{project}/tasks/{task}/claim", "Take a task", &[TICKET]),
     act("/{project}/tasks/{task}/release", "Give a task back", &[TICKET]),
     act("/{project}/tasks/{task}/assign", "Give a task to an agent", &[TICKET, "agent"]),
@@ -129,12 +114,7 @@ const ENDPOINTS: &[Endpoint] = &[
 ];
 
 const fn act(path: &'static str, about: &'static str, fields: &'static [&'static str]) -> Endpoint {
-    // The name of the act ends the path.
-    let mut at = path.len();
-    while path.as_bytes()[at - 1] != b'/' {
-        at -= 1;
-    }
-    Endpoint { path, about, fields, handler: ApiHandler::Act(path.split_at(at).1) }
+    Endpoint { path, about, fields, read: None }
 }
 
 type ApiAnswer = Result<(StatusCode, Value), ApiFault>;
@@ -142,9 +122,9 @@ type ApiAnswer = Result<(StatusCode, Value), ApiFault>;
 /// Returns the addresses of the interface.
 pub(super) fn api_router(site: &Arc<BoardSite>) -> Router<Arc<BoardSite>> {
     let mut router = Router::new();
-    for Endpoint { path, fields, handler, .. } in ENDPOINTS {
-        let answering = match handler {
-            ApiHandler::Read(answer) => get(async move |asked: Result<Asked, WebFault>| {
+    for Endpoint { path, fields, read, .. } in ENDPOINTS {
+        let answering = match read {
+            Some(answer) => get(async move |asked: Result<Asked, WebFault>| {
                 run_blocking(move || {
                     let asked = asked?;
                     known(asked.query.keys(), fields)?;
@@ -152,11 +132,14 @@ pub(super) fn api_router(site: &Arc<BoardSite>) -> Router<Arc<BoardSite>> {
                 })
                 .await
             }),
-            ApiHandler::Act(name) => {
-                post(async move |asked: Result<Asked, WebFault>, body: Bytes| {
-                    run_blocking(move || carry_out(&asked?, name, fields, &body)).await
+            None => post(async move |asked: Result<Asked, WebFault>, body: Bytes| {
+                run_blocking(move || {
+                    let asked = asked?;
+                    let act = path.rsplit('/').next().filter(|_| asked.path.contains_key("task"));
+                    carry_out(&asked, act.unwrap_or("create"), fields, &body)
                 })
-            }
+                .await
+            }),
         };
         router = router.route(path, answering);
     }
@@ -164,8 +147,14 @@ pub(super) fn api_router(site: &Arc<BoardSite>) -> Router<Arc<BoardSite>> {
         .route("/{project}/events", get(event_stream))
         .layer(from_fn_with_state(Arc::clone(site), ask_for_token))
         .route("/openapi.json", get(async || Json(openapi())))
+        .method_not_allowed_fallback(async || ApiFault::from(WebFault::no_such_method()))
         .fallback(async || ApiFault::from(WebFault::not_found("there is no such address")));
     Router::new().nest(ROOT, router)
+}
+
+/// Returns whether a path is one of the interface.
+pub(super) fn is_api(path: &str) -> bool {
+    path.starts_with(ROOT)
 }
 
 /// Reads and writes files on a thread where that holds up nobody.
@@ -339,7 +328,9 @@ fn carry_out(asked: &Asked, name: &str, fields: &'static [&str], body: &[u8]) ->
     }
     let done = perform(&asked.workspace()?, &act, &you, None)?;
     let status = if name == "create" { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, json!({"said": done.sentence, "task": document(asked, &done.task)?})))
+    // It is done, also where the task cannot be read again.
+    let task = document(asked, &done.task).ok();
+    Ok((status, json!({"said": done.sentence, "task": task})))
 }
 
 /// Returns what the form of that name would send.
@@ -373,7 +364,7 @@ fn openapi() -> Value {
         "properties": {"error": {"type": "string"}, "message": {"type": "string"}},
         "required": ["error", "message"],
     }}}});
-    for Endpoint { path, about, fields, handler } in ENDPOINTS {
+    for Endpoint { path, about, fields, read } in ENDPOINTS {
         let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
         let text = json!({"type": "string"});
         let mut parameters: Vec<Value> = names
@@ -387,20 +378,17 @@ fn openapi() -> Value {
                 "4XX": errors,
             },
         });
-        let method = match handler {
-            ApiHandler::Read(_) => {
-                let query =
-                    fields.iter().map(|name| json!({"name": name, "in": "query", "schema": text}));
-                parameters.extend(query);
-                "get"
-            }
-            ApiHandler::Act(_) => {
-                let kinds = fields.iter().map(|name| ((*name).to_owned(), kind_of(name)));
-                let schema = json!({"type": "object", "properties": kinds.collect::<Map>(), "additionalProperties": false});
-                operation["requestBody"] =
-                    json!({"required": true, "content": {"application/json": {"schema": schema}}});
-                "post"
-            }
+        let method = if read.is_some() {
+            let query =
+                fields.iter().map(|name| json!({"name": name, "in": "query", "schema": text}));
+            parameters.extend(query);
+            "get"
+        } else {
+            let kinds = fields.iter().map(|name| ((*name).to_owned(), kind_of(name)));
+            let schema = json!({"type": "object", "properties": kinds.collect::<Map>(), "additionalProperties": false});
+            operation["requestBody"] =
+                json!({"required": true, "content": {"application/json": {"schema": schema}}});
+            "post"
         };
         operation["parameters"] = json!(parameters);
         let path = paths.entry(format!("{ROOT}{path}")).or_insert_with(|| json!({}));

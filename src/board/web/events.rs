@@ -13,13 +13,13 @@ use futures_util::stream::{self, Stream, StreamExt};
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::access::Visitor;
+use super::access::{Visitor, bearer};
 use super::request::{ApiFault, Asked, WebFault};
 use super::server::StopSignal;
 use super::site::{BoardSite, LiveState};
 use crate::files::event::line::EventLine;
 use crate::observability::events::catch_up::{EventReader, StreamLine};
-use crate::project::error::ProjectError;
+use crate::project::access::agent_tokens::agent_of_token;
 use crate::project::workspace::WorkspaceOpener;
 
 /// How soon an event comes that no board shows. Each look costs a thread, for each program that follows.
@@ -67,7 +67,8 @@ pub(super) async fn event_stream(
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let opener = asked.project().opener.clone();
     let states = asked.reader()?.follow();
-    let place = EventPlace { opener, reader: None, after: last.map(str::to_owned) };
+    let token = bearer(&headers).map(str::to_owned);
+    let place = EventPlace { opener, token, reader: None, after: last.map(str::to_owned) };
     let (place, first) = read_on(place).await?;
     let rest = stream::unfold((place, states), async |(place, mut states)| {
         // It ends early where a board shows a change.
@@ -83,6 +84,8 @@ pub(super) async fn event_stream(
 /// The place in a stream of events.
 struct EventPlace {
     opener: WorkspaceOpener,
+    /// What the client came in by; the stream ends once it is revoked.
+    token: Option<String>,
     reader: Option<EventReader>,
     /// The last event that the client has; nothing where it wants only new ones.
     after: Option<String>,
@@ -92,12 +95,17 @@ struct EventPlace {
 async fn read_on(place: EventPlace) -> Result<(EventPlace, Vec<Event>), ApiFault> {
     let read = tokio::task::spawn_blocking(move || place.read());
     let failed = |_| ApiFault::from(WebFault::conflict("the events cannot be read"));
-    Ok(read.await.map_err(failed)??)
+    read.await.map_err(failed)?
 }
 
 impl EventPlace {
-    fn read(mut self) -> Result<(Self, Vec<Event>), ProjectError> {
+    fn read(mut self) -> Result<(Self, Vec<Event>), ApiFault> {
         let workspace = self.opener.open()?;
+        if let Some(token) = &self.token
+            && agent_of_token(&workspace, token)?.is_none()
+        {
+            return Err(WebFault::conflict("the token was revoked").into());
+        }
         let is_first = self.reader.is_none();
         let mut reader = match self.reader.take() {
             Some(mut reader) => {
@@ -127,5 +135,6 @@ impl EventPlace {
 /// Returns what tells an event from all others, also where the stream was made again.
 fn id_of(event: &EventLine) -> String {
     let source = event.text("commit").or_else(|| event.text("id")).unwrap_or_default();
-    format!("{source}.{}.{}", event.name, event.text("taskId").unwrap_or_default())
+    let [task, gate] = [event.text("taskId"), event.gate()].map(Option::unwrap_or_default);
+    format!("{source}.{}.{task}.{gate}", event.name)
 }

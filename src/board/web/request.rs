@@ -37,6 +37,11 @@ impl WebFault {
         Self { status: StatusCode::CONFLICT, problem: problem.to_owned(), fix: None }
     }
 
+    pub(super) fn no_such_method() -> Self {
+        let (problem, fix) = ("this address has no such method", "read with GET, act with POST");
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, problem, fix)
+    }
+
     pub(super) fn new(status: StatusCode, problem: &str, fix: &str) -> Self {
         Self { status, problem: problem.to_owned(), fix: Some(fix.to_owned()) }
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::body::Bytes;
+use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY,
@@ -20,13 +20,13 @@ use tokio::time::timeout;
 use super::access::Visitor;
 use super::access::bearer;
 use super::answers;
-use super::api::api_router;
+use super::api::{api_router, is_api};
 use super::assets::asset;
 use super::events::change_stream;
 use super::metrics_page::metrics_answer;
 use super::pages::forms::Posted;
 use super::request::{
-    Asked, PageAnswer, WebFault, blocking, login_page, page_answer, see, with_cookie,
+    ApiFault, Asked, PageAnswer, WebFault, blocking, login_page, page_answer, see, with_cookie,
 };
 use super::server::{ClientAddress, StopSignal};
 use super::site::{AgentPost, BoardSite, SiteProject};
@@ -35,8 +35,8 @@ use crate::project::error::ProjectError;
 
 /// The most bytes of a request's body.
 const BODY_LIMIT: usize = 1024 * 1024;
-/// How long a request may take, its body included.
-const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
+/// How long the body of a request may take. What it asks for is then done, however long that takes: a change is answered for.
+const BODY_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// What a page may load and do: only files of this server, no script or style within the page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
@@ -70,7 +70,8 @@ pub(crate) fn router(site: Arc<BoardSite>, stop: StopSignal) -> Router {
         .merge(pages)
         .merge(api_router(&site))
         .fallback(async || WebFault::not_found("there is no such page"))
-        .layer(DefaultBodyLimit::max(BODY_LIMIT))
+        .method_not_allowed_fallback(async || WebFault::no_such_method())
+        .layer(DefaultBodyLimit::disable())
         .layer(from_fn_with_state(Arc::clone(&site), guard))
         .layer(Extension(stop))
         .with_state(site)
@@ -90,14 +91,15 @@ async fn guard(State(site): State<Arc<BoardSite>>, request: Request, next: Next)
     } else {
         None
     };
-    let is_stream = request.uri().path().ends_with("/events");
-    let mut response = match refused {
-        Some(fault) => fault.into_response(),
-        None if is_stream => next.run(request).await,
-        None => timeout(REQUEST_TIMEOUT, next.run(request)).await.unwrap_or_else(|_| {
-            let (problem, fix) = ("the request took too long", "try again");
-            WebFault::new(StatusCode::REQUEST_TIMEOUT, problem, fix).into_response()
-        }),
+    let is_api = is_api(request.uri().path());
+    let received = match refused {
+        Some(fault) => Err(fault),
+        None => received(request).await,
+    };
+    let mut response = match received {
+        Ok(request) => next.run(request).await,
+        Err(fault) if is_api => ApiFault::from(fault).into_response(),
+        Err(fault) => fault.into_response(),
     };
     let own: [(HeaderName, &'static str); 5] = [
         (CONTENT_SECURITY_POLICY, POLICY),
@@ -112,6 +114,21 @@ async fn guard(State(site): State<Arc<BoardSite>>, request: Request, next: Next)
     }
     response.headers_mut().entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     response
+}
+
+/// Waits for the whole body, as long as a slow client may take.
+async fn received(request: Request) -> Result<Request, WebFault> {
+    let (parts, body) = request.into_parts();
+    let read = timeout(BODY_TIMEOUT, to_bytes(body, BODY_LIMIT)).await.map_err(|_| {
+        let (problem, fix) = ("the body of the request took more than a minute", "try again");
+        WebFault::new(StatusCode::REQUEST_TIMEOUT, problem, fix)
+    })?;
+    let body = read.map_err(|_| {
+        let (problem, fix) =
+            ("the body of the request is not whole, or too long", "send at most 1 MiB");
+        WebFault::new(StatusCode::PAYLOAD_TOO_LARGE, problem, fix)
+    })?;
+    Ok(Request::from_parts(parts, Body::from(body)))
 }
 
 /// Lets in whoever is logged in.

@@ -600,6 +600,13 @@ fn programs_read_and_act_by_json_and_follow_the_events() {
         board.request("POST", &format!("/api/v1/project{complete}"), &evil, "{}").status,
         403
     );
+    for (method, path, body, status) in [
+        ("PUT", "/tasks", String::new(), 405),
+        ("POST", "/tasks", "x".repeat(1024 * 1024 + 1), 413),
+    ] {
+        let (found, answer) = ask(method, path, &body);
+        assert!(found == status && answer["message"].is_string(), "{path}: {found} {answer}");
+    }
     assert_eq!(env.task_text(&id), before);
 
     // A completion counts once, and its event comes with an id to go on from.
@@ -627,6 +634,19 @@ fn programs_read_and_act_by_json_and_follow_the_events() {
     assert_eq!(board.request("POST", "/api/v1/project/tasks", "", &wanted).status, 403);
     let second = follow.next();
     assert_eq!(Events::open(&board, &bearer, Some(&first)).next(), second);
+
+    // An agent that is not there any more says nothing more, and hears nothing more.
+    let org = env.read("org.yaml");
+    env.write("org.yaml", org.replace("agent-7", "agent-9"));
+    env.commit_all("agent-7 leaves");
+    board.cookie = String::new();
+    let said = json!({"ticket": other, "reason": "Still here"}).to_string();
+    let path = format!("/api/v1/project/tasks/{other}/comment");
+    let refused = board.request("POST", &path, &bearer, &said);
+    assert!(refused.status == 404 && refused.body.contains("unknown_agent"), "{}", refused.body);
+    let _ = env.aof(&["mcp", "token", "--revoke", "agent-7"]).success();
+    let _ = env.new_task(&["Nothing for agent-7"]);
+    assert!(follow.0.any(|line| line.unwrap() == "0"), "the stream ends");
     let _ = env.aof(&["verify"]).success();
 }
 
