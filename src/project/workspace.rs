@@ -475,7 +475,7 @@ pub(crate) fn agent_author(org: &Org, agent: &AgentId) -> Result<Person, Project
     Ok(Person::new(agent.as_str(), &email)?)
 }
 
-/// Returns the commit author for an actor; for a person, git's user.
+/// Returns the commit author for an actor. A person is git's user, unless somebody else with an email is named, as at a board with logins.
 pub(crate) fn actor_author(
     workspace: &Workspace,
     org: &Org,
@@ -483,6 +483,12 @@ pub(crate) fn actor_author(
 ) -> Result<Person, ProjectError> {
     match actor {
         Actor::Agent(agent) => agent_author(org, agent),
+        Actor::Person(Some(agent))
+            if org.agent(agent).is_some_and(|known| known.email.is_some())
+                && known_as(workspace, org).as_ref() != Some(agent) =>
+        {
+            agent_author(org, agent)
+        }
         Actor::Person(_) => Ok(workspace.repository.author_identity()?),
     }
 }
