@@ -17,7 +17,7 @@ pub(crate) mod text_input;
 pub(crate) mod watch;
 pub(crate) mod workflow;
 
-pub(crate) use crate::domain::length;
+pub(crate) use crate::domain::{counted, length};
 pub(crate) use arguments::{
     AGENT, ActingAgent, DryRunOption, LogFormat, OfflineOption, PastTime, SignWith, Words,
     agent_variable, between, context, current_run, current_session, is_named_by_environment,
@@ -26,8 +26,7 @@ pub(crate) use arguments::{
 };
 pub(crate) use error::{CliError, CliResult, exit_code};
 pub(crate) use output::{
-    BOLD, CYAN, DIM, GREEN, JSON_VERSION, Output, RED, YELLOW, bold, counted, cyan, dim, first_of,
-    green, indented, json_line, merged, of_commit, painted, red, short, styled, width, wrapped,
-    yellow,
+    BOLD, CYAN, DIM, GREEN, JSON_VERSION, Output, RED, YELLOW, bold, cyan, dim, first_of, green,
+    indented, json_line, merged, of_commit, painted, red, short, styled, width, wrapped, yellow,
 };
 pub(crate) use session::Session;

@@ -184,12 +184,6 @@ pub(crate) fn wrapped(text: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// Returns a number with its noun: `1 task`, `3 tasks`.
-pub(crate) fn counted<N: Copy + Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
-    let s = if number == N::from(1) { "" } else { "s" };
-    format!("{number} {noun}{s}")
-}
-
 /// Returns the first items of a list, and how many more there are.
 pub(crate) fn first_of<T: Display>(items: &[T], few: usize) -> String {
     let shown: Vec<String> = items.iter().take(few).map(ToString::to_string).collect();

@@ -65,7 +65,7 @@ pub(crate) fn run_watch(session: &Session, args: &WatchArgs) -> CliResult {
             if timed_out {
                 failure = ExitCode::from(TIMED_OUT);
             }
-            show_report(session, &report, false);
+            show_report(session, None, &report, false);
         })?;
         return Ok(if done { ExitCode::SUCCESS } else { failure });
     }
@@ -76,7 +76,7 @@ pub(crate) fn run_watch(session: &Session, args: &WatchArgs) -> CliResult {
         }
         None => (None, None),
     };
-    let mut tell = |report| show_report(session, &report, true);
+    let mut tell = |report| show_report(session, None, &report, true);
     watch(workspace, session.wait, metrics, serving, &mut tell)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -98,9 +98,18 @@ fn serve_metrics(
 }
 
 /// Prints a report of a watcher. `retries` says whether what failed is tried again.
-pub(crate) fn show_report(session: &Session, report: &WatchReport, retries: bool) {
+pub(crate) fn show_report(
+    session: &Session,
+    project: Option<&String>,
+    report: &WatchReport,
+    retries: bool,
+) {
     let time = now();
-    let (level, mut fields, text) = shown(session, report, retries);
+    let (level, mut fields, mut text) = shown(session, report, retries);
+    if let Some(project) = project {
+        fields["served"] = json!(project);
+        text = format!("{project}: {text}");
+    }
     session.make_runnable(&mut fields);
     if let Some(reason) = fields.get_mut("reason") {
         session.make_runnable(reason);
@@ -219,7 +228,7 @@ fn shown(session: &Session, report: &WatchReport, retries: bool) -> ShownReport 
         }
         WatchReport::StandingBy => info(
             json!({"event": "standing_by"}),
-            "another `aof watch` of this clone runs; this one stands by, and takes over when it ends".to_owned(),
+            "another `aof watch` or `aof serve` of this clone runs; this one stands by, and takes over when it ends".to_owned(),
         ),
         WatchReport::Serving { address, exposed } => {
             let url = format!("http://{address}/metrics");

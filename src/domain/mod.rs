@@ -41,6 +41,7 @@ pub use task::{
     BranchStatus, Destination, Join, Loss, LostDependency, OpenBranch, OpenVisit, ReviewContext,
     Routing, Task, Visit, Work,
 };
+pub(crate) use words::counted;
 pub use words::{Severity, Unknown, did_you_mean, listed, nearest};
 pub use workflow::definition::{
     ContextRules, FieldFate, ImportRemark, RejectionStrategy, Repeat, Workflow,

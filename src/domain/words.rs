@@ -116,6 +116,15 @@ pub fn listed<T: std::fmt::Display>(words: impl IntoIterator<Item = T>) -> Strin
     if list.is_empty() { "none".to_owned() } else { list.join(", ") }
 }
 
+/// Returns a number with its noun: `1 task`, `3 tasks`.
+pub(crate) fn counted<N: Copy + std::fmt::Display + PartialEq + From<u8>>(
+    number: N,
+    noun: &str,
+) -> String {
+    let s = if number == N::from(1) { "" } else { "s" };
+    format!("{number} {noun}{s}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

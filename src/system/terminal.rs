@@ -1,11 +1,13 @@
 //! The terminal: words quoted for its shell, and the signals that ask this process to stop.
 
+use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use std::borrow::Cow;
 use std::io;
+use std::io::stdin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::thread;
@@ -39,6 +41,18 @@ fn escaped(c: char) -> String {
 /// Returns several, each as one.
 pub(crate) fn all_quoted<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
     words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+/// Reads a line that the terminal does not show.
+pub(crate) fn hidden_line() -> io::Result<String> {
+    let before = tcgetattr(stdin())?;
+    let mut hidden = before.clone();
+    hidden.local_modes.remove(LocalModes::ECHO);
+    tcsetattr(stdin(), OptionalActions::Flush, &hidden)?;
+    let mut line = String::new();
+    let read = stdin().read_line(&mut line);
+    tcsetattr(stdin(), OptionalActions::Now, &before)?;
+    read.map(|_| line)
 }
 
 /// What shells report for a process that was interrupted.

@@ -5,6 +5,7 @@ use crate::domain::{
     AgentId, Completion, CompletionId, GateId, Map, Outcome, SshSignature, TaskId, Ticket,
 };
 use crate::project::error::ProjectError;
+use crate::project::rule_lookup::check_agent;
 use crate::project::workspace::Workspace;
 use crate::tasks::actions;
 use crate::tasks::complete::{Signing, complete, complete_signed};
@@ -59,13 +60,16 @@ pub(crate) struct Done {
     pub sentence: String,
 }
 
-/// Does it in the name of the person. Without a way of signing, a completion that needs a signature has to bring it.
+/// Does it in the name of the person, whom org.yaml has to have. Without a way of signing, a completion that needs a signature has to bring it.
 pub(crate) fn perform(
     workspace: &Workspace,
     act: &BoardAct,
     you: &AgentId,
     signing: Option<Signing<'_>>,
 ) -> Result<Done, ProjectError> {
+    if you.is_human() {
+        check_agent(&workspace.rules()?.rules, you, None)?;
+    }
     let (by, now) = (Some(you), DryRun::No);
     let changed = match act {
         BoardAct::Complete(form) => match signing {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::columns::BoardView;
 use super::live::{BoardChange, LiveBoard};
 use crate::domain::AgentId;
+use crate::files::diagnostic::Diagnostic;
 use crate::project::error::ProjectError;
 use crate::project::workspace::WorkspaceOpener;
 
@@ -39,7 +40,7 @@ pub(crate) fn follow(
                 Ok(board) => BoardNews::Board(board),
                 Err(error) => {
                     live = None;
-                    BoardNews::Trouble(error.to_string())
+                    BoardNews::Trouble(trouble(&error))
                 }
             };
             if !tell(news) {
@@ -52,6 +53,17 @@ pub(crate) fn follow(
             };
         }
     })
+}
+
+/// Says what is wrong, with the place of the first fault.
+fn trouble(error: &ProjectError) -> String {
+    match error {
+        ProjectError::InvalidRules(faults) if !faults.is_empty() => {
+            let Diagnostic { file, line, column, message, .. } = &faults[0];
+            format!("{}: {file}:{line}:{column}: {message}", error.problem())
+        }
+        _ => error.to_string(),
+    }
 }
 
 fn look(

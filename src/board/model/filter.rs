@@ -71,7 +71,7 @@ impl fmt::Display for FilterFault {
         if let Some(near) = nearest(&self.word, self.known.iter().copied()) {
             write!(f, "; did you mean `{near}`?")?;
         }
-        write!(f, " Known: {}", self.known.join(", "))
+        write!(f, ". Known: {}", self.known.join(", "))
     }
 }
 
@@ -92,8 +92,9 @@ impl FromStr for Term {
         let Some((key, value)) = word.split_once(':') else {
             return Ok(Self::Text(word.to_lowercase()));
         };
+        let key = key.to_lowercase();
         if key == "is" {
-            let known = TRAITS.iter().find(|(name, _)| *name == value);
+            let known = TRAITS.iter().find(|(name, _)| value.eq_ignore_ascii_case(name));
             let fault = || FilterFault {
                 word: value.to_owned(),
                 known: TRAITS.map(|(name, _)| name).to_vec(),

@@ -34,6 +34,8 @@ pub(crate) struct ServeFile {
     /// Where it listens.
     pub address: SocketAddr,
     pub key: String,
+    /// Whether people log in by name: then there are no links.
+    pub by_name: bool,
 }
 
 impl ServeFile {
@@ -44,7 +46,8 @@ impl ServeFile {
         last: Option<Self>,
     ) -> Result<Self, StoreError> {
         let key = last.map(|last| last.key).filter(|key| key.len() == KEY_LENGTH);
-        Ok(Self { url, address, key: key.map_or_else(|| random_local(KEY_LENGTH), Ok)? })
+        let key = key.map_or_else(|| random_local(KEY_LENGTH), Ok)?;
+        Ok(Self { url, address, key, by_name: false })
     }
 }
 

@@ -13,7 +13,7 @@ use super::pages::forms::Posted;
 use super::pages::layout::{LISTED, NavPage, PageFrame, PageLinks, PageNotice};
 use super::pages::markdown::markdown;
 use super::pages::{figures_page, project_pages, task_page, workflow_svg};
-use super::request::{Asked, PageAnswer, WebFault, once_said, page_answer, see_and_say};
+use super::request::{Asked, PageAnswer, WebFault, is_here, once_said, page_answer, see_and_say};
 use crate::board::model::act::{BoardAct, Done, perform};
 use crate::board::model::activity::latest;
 use crate::board::model::columns::BoardView;
@@ -63,7 +63,7 @@ impl Asked {
             problem: trouble
                 .as_ref()
                 .map_or("the board is being read".to_owned(), |own| own.text.clone()),
-            fix: Some("load the page again".to_owned()),
+            fix: Some("mend that, and load the page again".to_owned()),
         })?;
         let project = self.project();
         let frame = PageFrame {
@@ -77,6 +77,7 @@ impl Asked {
             version: state.version,
             at: (self.site.clock)(),
             waiting: board.waiting_for_you.len(),
+            has_logins: self.site.users.as_ref().is_some_and(|users| users.header.is_none()),
             signs: false,
             notice: trouble.or(said),
         };
@@ -175,7 +176,8 @@ fn show_task(
         rules.org.signing_keys(you).iter().any(|key| key.passkey_of(&asked.host()).is_some())
     };
     frame.signs = frame.you.iter().flatten().any(has_passkey);
-    let content = task_page::task(&frame, page, Some(&id), kept, &graph);
+    let card = board.card(&page.id);
+    let content = task_page::task(&frame, page, card, Some(&id), kept, &graph);
     Ok(asked.answer(&frame, &page.title, &content))
 }
 
@@ -268,7 +270,7 @@ pub(super) fn preview(_: &Asked, posted: &Posted) -> PageAnswer {
 pub(super) fn act(asked: &Asked, posted: &Posted) -> PageAnswer {
     let id: TaskId = asked.named("task")?;
     let page = read_task(&asked.workspace()?, &id)?;
-    carry_out(asked, posted.act(Some(&page)), |refusal| {
+    carry_out(asked, posted.text("back"), posted.act(Some(&page)), |refusal| {
         // It may have moved meanwhile.
         let page = read_task(&asked.workspace()?, &id)?;
         show_task(asked, &page, Some(posted), Some(refusal))
@@ -278,23 +280,25 @@ pub(super) fn act(asked: &Asked, posted: &Posted) -> PageAnswer {
 pub(super) fn save(asked: &Asked, posted: &Posted) -> PageAnswer {
     let page = read_task(&asked.workspace()?, &asked.named("task")?)?;
     let act = posted.act(Some(&page));
-    carry_out(asked, act, |refusal| show_edit(asked, Some(posted), Some(refusal)))
+    carry_out(asked, "", act, |refusal| show_edit(asked, Some(posted), Some(refusal)))
 }
 
 pub(super) fn create(asked: &Asked, posted: &Posted) -> PageAnswer {
-    carry_out(asked, posted.act(None), |refusal| show_new(asked, Some(posted), Some(refusal)))
+    carry_out(asked, "", posted.act(None), |refusal| show_new(asked, Some(posted), Some(refusal)))
 }
 
-/// Does it, and leads to the task. A refusal is shown above the form as it was sent.
+/// Does it, and leads to the task, or back to where the form was shown. A refusal is shown above the form as it was sent.
 fn carry_out(
     asked: &Asked,
+    back: &str,
     act: Result<BoardAct, String>,
     show_again: impl FnOnce(PageNotice) -> PageAnswer,
 ) -> PageAnswer {
     match attempt(asked, act) {
         Ok(done) => {
-            let place = PageLinks::at_server(&asked.project().slug).task(&done.task);
-            Ok(see_and_say(&place, &done.sentence))
+            let task = PageLinks::at_server(&asked.project().slug).task(&done.task);
+            let place = Some(back).filter(|place| is_here(place)).unwrap_or(&task);
+            Ok(see_and_say(place, &done.sentence))
         }
         Err(refusal) => Ok((StatusCode::CONFLICT, show_again(refusal)?).into_response()),
     }

@@ -23,7 +23,7 @@ use crate::board::model::act::{BoardAct, perform};
 use crate::board::model::figures::project_figures;
 use crate::board::model::live::LiveBoard;
 use crate::board::model::page::task_page;
-use crate::domain::{Map, Status, TaskId, listed};
+use crate::domain::{Map, Priority, Status, TaskId, listed};
 use crate::health::context::{CheckContext, View};
 use crate::health::overview::{overview, overview_value, status_lists};
 use crate::project::access::agent_tokens::agent_of_token;
@@ -40,8 +40,10 @@ const ROOT: &str = "/api/v1";
 struct Endpoint {
     path: &'static str,
     about: &'static str,
-    /// The names that the query, or the body's object, may have.
-    fields: &'static [&'static str],
+    /// The fields that the body's object has to have.
+    needs: &'static [&'static str],
+    /// Further names that the query, or the body's object, may have.
+    takes: &'static [&'static str],
     read: Option<ApiRead>,
 }
 
@@ -50,16 +52,16 @@ type ApiRead = fn(&Asked) -> Result<Value, ApiFault>;
 const TICKET: &str = "ticket";
 
 const ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        path: "/{project}/board",
-        about: "The board: lanes of columns of cards, and what waits for you",
-        fields: &[],
-        read: Some(board),
-    },
-    Endpoint {
-        path: "/{project}/tasks",
-        about: "Tasks, the most urgent first, as `aof list --json`",
-        fields: &[
+    reads(
+        "/{project}/board",
+        "The board: lanes of columns of cards, and what waits for you",
+        &[],
+        board,
+    ),
+    reads(
+        "/{project}/tasks",
+        "Tasks, the most urgent first, as `aof list --json`",
+        &[
             "status",
             "gate",
             "role",
@@ -72,49 +74,110 @@ const ENDPOINTS: &[Endpoint] = &[
             "overdue",
             "all",
         ],
-        read: Some(tasks),
-    },
-    Endpoint {
-        path: "/{project}/tasks/{task}",
-        about: "A task, as `aof show --json`",
-        fields: &[],
-        read: Some(task),
-    },
-    Endpoint {
-        path: "/{project}/status",
-        about: "The project at a glance, as `aof status --json`",
-        fields: &[],
-        read: Some(status),
-    },
-    Endpoint {
-        path: "/{project}/statistics",
-        about: "The figures of the statistics page",
-        fields: &[],
-        read: Some(statistics),
-    },
-    act(
+        tasks,
+    ),
+    reads("/{project}/tasks/{task}", "A task, as `aof show --json`", &[], task),
+    reads("/{project}/status", "The project at a glance, as `aof status --json`", &[], status),
+    reads("/{project}/statistics", "The figures of the statistics page", &[], statistics),
+    acts(
         "/{project}/tasks",
         "Create a task",
-        &["title", "description", "body", "tags", "workflow", "priority", "milestone", "due"],
+        &["title"],
+        &["description", "body", "tags", "workflow", "priority", "milestone", "due"],
     ),
-    act(
+    acts(
         "/{project}/tasks/{task}/complete",
         "End a visit. `id` makes it count once, however often it is sent",
-        &[TICKET, "outcome", "summary", "blockers", "outputs", "id", "signature"],
+        &[TICKET, "outcome"],
+        &["summary", "blockers", "outputs", "id", "signature"],
     ),
-    act("/{project}/tasks/{task}/claim", "Take a task", &[TICKET]),
-    act("/{project}/tasks/{task}/release", "Give a task back", &[TICKET]),
-    act("/{project}/tasks/{task}/assign", "Give a task to an agent", &[TICKET, "agent"]),
-    act("/{project}/tasks/{task}/hold", "Have a task wait", &[TICKET, "reason"]),
-    act("/{project}/tasks/{task}/unblock", "Have a task go on", &[TICKET, "reason"]),
-    act("/{project}/tasks/{task}/comment", "Comment a task", &[TICKET, "reason"]),
-    act("/{project}/tasks/{task}/cancel", "Cancel a task", &[TICKET, "reason"]),
-    act("/{project}/tasks/{task}/reopen", "Reopen a finished task", &[TICKET, "to", "reason"]),
-    act("/{project}/tasks/{task}/override", "Move a task anywhere", &[TICKET, "to", "reason"]),
+    acts("/{project}/tasks/{task}/claim", "Take a task", &[TICKET], &[]),
+    acts("/{project}/tasks/{task}/release", "Give a task back", &[TICKET], &[]),
+    acts("/{project}/tasks/{task}/assign", "Give a task to an agent", &[TICKET, "agent"], &[]),
+    acts("/{project}/tasks/{task}/hold", "Have a task wait", &[TICKET, "reason"], &[]),
+    acts("/{project}/tasks/{task}/unblock", "Have a task go on", &[TICKET], &["reason"]),
+    acts("/{project}/tasks/{task}/comment", "Comment a task", &[TICKET, "reason"], &[]),
+    acts("/{project}/tasks/{task}/cancel", "Cancel a task", &[TICKET, "reason"], &[]),
+    acts("/{project}/tasks/{task}/reopen", "Reopen a task", &[TICKET, "to", "reason"], &[]),
+    acts("/{project}/tasks/{task}/override", "Move a task", &[TICKET, "to", "reason"], &[]),
 ];
 
-const fn act(path: &'static str, about: &'static str, fields: &'static [&'static str]) -> Endpoint {
-    Endpoint { path, about, fields, read: None }
+const fn reads(
+    path: &'static str,
+    about: &'static str,
+    takes: &'static [&'static str],
+    read: ApiRead,
+) -> Endpoint {
+    Endpoint { path, about, needs: &[], takes, read: Some(read) }
+}
+
+const fn acts(
+    path: &'static str,
+    about: &'static str,
+    needs: &'static [&'static str],
+    takes: &'static [&'static str],
+) -> Endpoint {
+    Endpoint { path, about, needs, takes, read: None }
+}
+
+impl Endpoint {
+    /// Returns the act of the board's forms; what is not under a task creates one.
+    fn act(&self) -> &'static str {
+        let of_task = self.path.split_once("{task}/").map(|(_, act)| act);
+        of_task.unwrap_or("create")
+    }
+
+    /// Returns the name that a generated client has for it.
+    fn operation(&self) -> String {
+        let last = self.path.rsplit('/').next().unwrap_or_default();
+        match self.read {
+            Some(_) => format!("get_{}", last.trim_matches(['{', '}'])),
+            None => format!("{}_task", self.act()),
+        }
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        [self.needs, self.takes].concat()
+    }
+
+    /// Fails if there is a name that nothing reads.
+    fn check_names<'n>(&self, names: impl IntoIterator<Item = &'n String>) -> Result<(), ApiFault> {
+        let known = self.names();
+        let is_known = |name: &&String| known.contains(&name.as_str());
+        let Some(unknown) = names.into_iter().find(|name| !is_known(name)) else { return Ok(()) };
+        let fix = if known.is_empty() {
+            "send none".to_owned()
+        } else {
+            format!("there are {}", listed(known))
+        };
+        Err(bad(&format!("nothing reads `{unknown}`"), &fix))
+    }
+
+    /// Fails if a field is missing, unknown or of another kind.
+    fn check_body(&self, sent: &Map) -> Result<(), ApiFault> {
+        self.check_names(sent.keys())?;
+        let is_given = |name: &&&str| sent.get(**name).is_some_and(|value| !value.is_null());
+        if let Some(missing) = self.needs.iter().find(|name| !is_given(name)) {
+            return Err(bad(
+                &format!("`{missing}` is missing"),
+                &format!("there are {}", listed(self.names())),
+            ));
+        }
+        for (name, value) in sent.iter().filter(|(_, value)| !value.is_null()) {
+            let (is_right, kind) = match field_kind(name) {
+                FieldKind::Text => (value.is_string(), "a text"),
+                FieldKind::Texts => {
+                    let items = value.as_array();
+                    (items.is_some_and(|own| own.iter().all(Value::is_string)), "a list of texts")
+                }
+                FieldKind::Object => (value.is_object(), "an object"),
+            };
+            if !is_right {
+                return Err(bad(&format!("`{name}` has to be {kind}"), "mend the body"));
+            }
+        }
+        Ok(())
+    }
 }
 
 type ApiAnswer = Result<(StatusCode, Value), ApiFault>;
@@ -122,34 +185,34 @@ type ApiAnswer = Result<(StatusCode, Value), ApiFault>;
 /// Returns the addresses of the interface.
 pub(super) fn api_router(site: &Arc<BoardSite>) -> Router<Arc<BoardSite>> {
     let mut router = Router::new();
-    for Endpoint { path, fields, read, .. } in ENDPOINTS {
-        let answering = match read {
+    for endpoint in ENDPOINTS {
+        let answering = match endpoint.read {
             Some(answer) => get(async move |asked: Result<Asked, WebFault>| {
                 run_blocking(move || {
                     let asked = asked?;
-                    known(asked.query.keys(), fields)?;
+                    endpoint.check_names(asked.query.keys())?;
                     Ok((StatusCode::OK, answer(&asked)?))
                 })
                 .await
             }),
             None => post(async move |asked: Result<Asked, WebFault>, body: Bytes| {
-                run_blocking(move || {
-                    let asked = asked?;
-                    let act = path.rsplit('/').next().filter(|_| asked.path.contains_key("task"));
-                    carry_out(&asked, act.unwrap_or("create"), fields, &body)
-                })
-                .await
+                run_blocking(move || carry_out(&asked?, endpoint, &body)).await
             }),
         };
-        router = router.route(path, answering);
+        router = router.route(endpoint.path, answering);
     }
     let router = router
         .route("/{project}/events", get(event_stream))
         .layer(from_fn_with_state(Arc::clone(site), ask_for_token))
+        .route("/", get(no_such_address))
         .route("/openapi.json", get(async || Json(openapi())))
         .method_not_allowed_fallback(async || ApiFault::from(WebFault::no_such_method()))
-        .fallback(async || ApiFault::from(WebFault::not_found("there is no such address")));
+        .fallback(no_such_address);
     Router::new().nest(ROOT, router)
+}
+
+async fn no_such_address() -> ApiFault {
+    WebFault::not_found("there is no such address").into()
 }
 
 /// Returns whether a path is one of the interface.
@@ -175,15 +238,15 @@ async fn ask_for_token(
     mut request: Request,
     next: Next,
 ) -> Response {
+    let slug = path.iter().find_map(|(name, slug)| (name == "project").then_some(slug));
+    let Some(project) = site.projects.iter().find(|own| Some(&own.slug) == slug) else {
+        return ApiFault::from(WebFault::not_found("there is no such project")).into_response();
+    };
     let visitor = match bearer(request.headers()).map(str::to_owned) {
         None => site.visitor(request.headers()),
         Some(token) => {
-            let site = Arc::clone(&site);
-            let agent = move || {
-                let slug = path.iter().find_map(|(name, slug)| (name == "project").then_some(slug));
-                let project = site.projects.iter().find(|own| Some(&own.slug) == slug)?;
-                agent_of_token(&project.opener.open().ok()?, &token).ok()?
-            };
+            let opener = project.opener.clone();
+            let agent = move || agent_of_token(&opener.open().ok()?, &token).ok()?;
             let agent = tokio::task::spawn_blocking(agent).await.ok().flatten();
             agent.map(Visitor::agent)
         }
@@ -198,21 +261,6 @@ async fn ask_for_token(
     };
     request.extensions_mut().insert(visitor);
     next.run(request).await
-}
-
-/// Fails if there is a name that nothing reads.
-fn known<'n>(
-    names: impl IntoIterator<Item = &'n String>,
-    fields: &'static [&str],
-) -> Result<(), ApiFault> {
-    let is_known = |name: &&String| fields.contains(&name.as_str());
-    let Some(unknown) = names.into_iter().find(|name| !is_known(name)) else { return Ok(()) };
-    let fix = if fields.is_empty() {
-        "send none".to_owned()
-    } else {
-        format!("there are {}", listed(fields))
-    };
-    Err(bad(&format!("nothing reads `{unknown}`"), &fix))
 }
 
 fn bad(problem: &str, fix: &str) -> ApiFault {
@@ -233,7 +281,8 @@ fn tasks(asked: &Asked) -> Result<Value, ApiFault> {
     let statuses = match status {
         None | Some(NEW | WAITING) => Vec::new(),
         Some(word) => {
-            let fix = format!("write a status, `{NEW}` or `{WAITING}`");
+            let known = Status::ALL.iter().map(|status| status.as_str()).chain([NEW, WAITING]);
+            let fix = format!("there are {}", listed(known));
             vec![
                 word.parse::<Status>()
                     .map_err(|_| bad(&format!("there is no status `{word}`"), &fix))?,
@@ -301,33 +350,38 @@ fn statistics(asked: &Asked) -> Result<Value, ApiFault> {
 }
 
 /// Does what the form of that name would, and answers with the task as it is then.
-fn carry_out(asked: &Asked, name: &str, fields: &'static [&str], body: &[u8]) -> ApiAnswer {
+fn carry_out(asked: &Asked, endpoint: &Endpoint, body: &[u8]) -> ApiAnswer {
     let sent: Map = serde_json::from_slice(body).map_err(|fault| {
         bad(
             &format!("the body is no JSON object: {fault}"),
-            &format!("it may have {}", listed(fields)),
+            &format!("it may have {}", listed(endpoint.names())),
         )
     })?;
-    known(sent.keys(), fields)?;
+    endpoint.check_body(&sent)?;
     let you = asked.you()?;
-    let posted = posted(asked, name, &sent)?;
+    let posted = posted(asked, endpoint.act(), &sent)?;
     let page = match asked.path.get("task") {
         Some(_) => Some(task_page(&asked.workspace()?, &asked.named("task")?)?),
         None => None,
     };
     let mut act = posted.act(page.as_ref()).map_err(|fault| bad(&fault, "mend the body"))?;
-    if let BoardAct::Complete(form) = &mut act {
-        form.outputs = match sent.get("outputs") {
-            None | Some(Value::Null) => Map::new(),
-            Some(Value::Object(outputs)) => outputs.clone(),
-            Some(_) => return Err(bad("`outputs` is no object", "write `{\"NAME\": VALUE}`")),
-        };
-        if let Some(Value::Array(blockers)) = sent.get("blockers") {
-            form.blockers = blockers.iter().map(text).collect();
+    // What forms have as text, or leave out, comes here as it is meant.
+    let texts = |name: &str| {
+        let items = sent.get(name).and_then(Value::as_array).into_iter().flatten();
+        items.filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>()
+    };
+    match &mut act {
+        BoardAct::Complete(form) => {
+            posted.text("summary").clone_into(&mut form.summary);
+            form.outputs =
+                sent.get("outputs").and_then(Value::as_object).cloned().unwrap_or_default();
+            form.blockers = texts("blockers");
         }
+        BoardAct::Create(new) => new.tags = texts("tags"),
+        _ => {}
     }
     let done = perform(&asked.workspace()?, &act, &you, None)?;
-    let status = if name == "create" { StatusCode::CREATED } else { StatusCode::OK };
+    let status = if endpoint.act() == "create" { StatusCode::CREATED } else { StatusCode::OK };
     // It is done, also where the task cannot be read again.
     let task = document(asked, &done.task).ok();
     Ok((status, json!({"said": done.sentence, "task": task})))
@@ -336,24 +390,13 @@ fn carry_out(asked: &Asked, name: &str, fields: &'static [&str], body: &[u8]) ->
 /// Returns what the form of that name would send.
 fn posted(asked: &Asked, act: &str, sent: &Map) -> Result<Posted, ApiFault> {
     let mut fields = vec![("act".to_owned(), act.to_owned())];
-    // Outputs are taken as they are.
-    let given = sent.iter().filter(|(name, value)| !value.is_null() && *name != "outputs");
-    for (name, value) in given {
-        let text = match value {
-            Value::Array(items) => items.iter().map(text).collect::<Vec<_>>().join("\n"),
-            value => text(value),
-        };
-        fields.push((name.clone(), text));
-    }
+    let texts =
+        sent.iter().filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+    fields.extend(texts);
     if act == "complete" && sent.get("id").is_none_or(Value::is_null) {
         fields.push(("id".to_owned(), fresh_id(asked)?.to_string()));
     }
     Ok(Posted(fields))
-}
-
-/// Returns a value as a person would type it.
-fn text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// Returns the interface as a document of `OpenAPI`.
@@ -364,7 +407,8 @@ fn openapi() -> Value {
         "properties": {"error": {"type": "string"}, "message": {"type": "string"}},
         "required": ["error", "message"],
     }}}});
-    for Endpoint { path, about, fields, read } in ENDPOINTS {
+    for endpoint in ENDPOINTS {
+        let Endpoint { path, about, needs, takes, read } = endpoint;
         let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
         let text = json!({"type": "string"});
         let mut parameters: Vec<Value> = names
@@ -372,6 +416,7 @@ fn openapi() -> Value {
             .collect();
         let body = json!({"type": "object"});
         let mut operation = json!({
+            "operationId": endpoint.operation(),
             "summary": about,
             "responses": {
                 "2XX": {"description": "Done", "content": {"application/json": {"schema": body}}},
@@ -380,12 +425,13 @@ fn openapi() -> Value {
         });
         let method = if read.is_some() {
             let query =
-                fields.iter().map(|name| json!({"name": name, "in": "query", "schema": text}));
+                takes.iter().map(|name| json!({"name": name, "in": "query", "schema": text}));
             parameters.extend(query);
             "get"
         } else {
-            let kinds = fields.iter().map(|name| ((*name).to_owned(), kind_of(name)));
-            let schema = json!({"type": "object", "properties": kinds.collect::<Map>(), "additionalProperties": false});
+            let names = endpoint.names().into_iter();
+            let kinds = names.map(|name| (name.to_owned(), field_schema(name)));
+            let schema = json!({"type": "object", "properties": kinds.collect::<Map>(), "required": needs, "additionalProperties": false});
             operation["requestBody"] =
                 json!({"required": true, "content": {"application/json": {"schema": schema}}});
             "post"
@@ -415,10 +461,26 @@ fn openapi() -> Value {
     })
 }
 
-fn kind_of(field: &str) -> Value {
-    match field {
-        "blockers" | "tags" => json!({"type": "array", "items": {"type": "string"}}),
-        "outputs" => json!({"type": "object"}),
-        _ => json!({"type": "string"}),
+/// What a field of a body is.
+enum FieldKind {
+    Text,
+    Texts,
+    Object,
+}
+
+fn field_kind(name: &str) -> FieldKind {
+    match name {
+        "blockers" | "tags" => FieldKind::Texts,
+        "outputs" => FieldKind::Object,
+        _ => FieldKind::Text,
+    }
+}
+
+fn field_schema(name: &str) -> Value {
+    match field_kind(name) {
+        FieldKind::Texts => json!({"type": "array", "items": {"type": "string"}}),
+        FieldKind::Object => json!({"type": "object"}),
+        FieldKind::Text if name == "priority" => json!({"enum": Priority::ALL}),
+        FieldKind::Text => json!({"type": "string"}),
     }
 }

@@ -13,6 +13,7 @@ use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::tasks::headers::dependencies::Dependencies;
 use crate::tasks::headers::listing::{ListScope, Listing, read_all};
+use crate::tasks::view::why::NOT_NOW;
 
 /// Takes a file: its path, and what is in it.
 pub(crate) type PutFile<'p> = dyn FnMut(&str, &[u8]) -> Result<(), ProjectError> + 'p;
@@ -37,10 +38,12 @@ pub(crate) fn export_site(
         version: commit.to_owned(),
         at: board.at,
         waiting: 0,
+        has_logins: false,
         signs: false,
         notice: None,
     };
-    for asset in &ASSETS {
+    // Nothing can be done there, so that pages have no script.
+    for asset in ASSETS.iter().filter(|asset| asset.name != "board.js") {
         put(&format!("assets/{}", asset.name), asset.bytes)?;
     }
     for page in NavPage::ALL.into_iter().filter(|page| page.is_of_commit()) {
@@ -61,9 +64,11 @@ pub(crate) fn export_site(
         put(&format!("workflows/{name}.html"), page.0.as_bytes())?;
     }
     for (task, _) in &all.tasks {
-        let details = read_task(workspace, &task.id)?;
+        let mut details = read_task(workspace, &task.id)?;
+        // The site shows a commit, whatever git is about in this clone: CI has no branch checked out.
+        details.reasons.retain(|reason| !reason.starts_with(NOT_NOW));
         let graph = graph_of(rules, &details, &board);
-        let content = task_page::task(&frame, &details, None, None, &graph);
+        let content = task_page::task(&frame, &details, board.card(&task.id), None, None, &graph);
         let page = frame.page(&details.title, &content);
         put(&format!("tasks/{}.html", task.id), page.0.as_bytes())?;
     }

@@ -23,4 +23,4 @@ pub(crate) use export::export_site;
 pub(crate) use metrics_page::metrics_router;
 pub(crate) use routes::router;
 pub(crate) use server::{StopSender, serve};
-pub(crate) use site::{AgentDoor, BoardSite, SiteProject, SiteReader, SiteUsers};
+pub(crate) use site::{AgentDoor, BoardSite, LoginHeader, SiteProject, SiteReader, SiteUsers};

@@ -105,13 +105,14 @@ impl IntoResponse for ApiFault {
     }
 }
 
-/// Returns the page where people log in by name.
-pub(super) fn login_page(refusal: Option<&str>) -> Markup {
+/// Returns the page where people log in by name, from where they come to the page that they asked for.
+pub(super) fn login_page(to: &str, refusal: Option<&str>) -> Markup {
     small_page(
         "Log in",
         &html! {
             @if let Some(refusal) = refusal { p.notice.refusal role="alert" { (refusal) } }
             form method="post" action="/login" {
+                input type="hidden" name="to" value=(to);
                 label for="login" { "Login" }
                 input #login name="login" required autofocus autocomplete="username";
                 label for="password" { "Password" }
@@ -203,6 +204,11 @@ impl FromRequestParts<Arc<BoardSite>> for Asked {
         let at = at.ok_or_else(unknown)?;
         Ok(Self { site: Arc::clone(site), at, visitor, path, query, host, said })
     }
+}
+
+/// Returns whether a place that a form names is at this server.
+pub(super) fn is_here(place: &str) -> bool {
+    place.starts_with('/') && !place.starts_with("//") && !place.contains('\\')
 }
 
 /// Sends the browser to another page.

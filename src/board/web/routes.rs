@@ -10,7 +10,7 @@ use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY,
     WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
@@ -25,8 +25,10 @@ use super::assets::asset;
 use super::events::change_stream;
 use super::metrics_page::metrics_answer;
 use super::pages::forms::Posted;
+use super::pages::layout::query_string;
 use super::request::{
-    ApiFault, Asked, PageAnswer, WebFault, blocking, login_page, page_answer, see, with_cookie,
+    ApiFault, Asked, PageAnswer, WebFault, blocking, is_here, login_page, page_answer, see,
+    with_cookie,
 };
 use super::server::{ClientAddress, StopSignal};
 use super::site::{AgentPost, BoardSite, SiteProject};
@@ -45,6 +47,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 /// Returns all that the server answers.
 pub(crate) fn router(site: Arc<BoardSite>, stop: StopSignal) -> Router {
     let project = Router::new()
+        .route("/{project}", get(board_of))
         .route("/{project}/", shown(answers::board))
         .route("/{project}/new", shown(answers::new).merge(sent(answers::create)))
         .route("/{project}/preview", sent(answers::preview))
@@ -138,7 +141,11 @@ async fn ask_who(State(site): State<Arc<BoardSite>>, mut request: Request, next:
             request.extensions_mut().insert(visitor);
             next.run(request).await
         }
-        None if site.users.is_some() && request.uri().path() != "/events" => see("/login"),
+        None if site.users.is_some() && request.uri().path() != "/events" => {
+            let asked = request.uri().path_and_query().map_or("", |own| own.as_str());
+            let asked = if request.method() == Method::GET { asked } else { "" };
+            see(&format!("/login?{}", query_string(&[("to", asked)])))
+        }
         None => WebFault::new(
             StatusCode::UNAUTHORIZED,
             "you are not logged in here",
@@ -166,6 +173,10 @@ fn sent(answer: fn(&Asked, &Posted) -> PageAnswer) -> MethodRouter<Arc<BoardSite
     })
 }
 
+async fn board_of(Path(project): Path<String>) -> Response {
+    see(&format!("/{project}/"))
+}
+
 async fn first(State(site): State<Arc<BoardSite>>) -> PageAnswer {
     let first = site.projects.first().map(|project| format!("/{}/", project.slug));
     Ok(see(&first.ok_or_else(|| WebFault::not_found("there is no project"))?))
@@ -184,7 +195,8 @@ async fn login(
     Query(query): Query<HashMap<String, String>>,
 ) -> PageAnswer {
     if site.users.is_some() {
-        return Ok(page_answer(&login_page(None)));
+        let to = query.get("to").map(String::as_str).unwrap_or_default();
+        return Ok(page_answer(&login_page(to, None)));
     }
     let token = query.get("token").map(String::as_str).unwrap_or_default();
     let Some(cookie) = site.access.use_link(token, (site.clock)()) else {
@@ -205,21 +217,21 @@ async fn login_by_name(
         let posted = Posted(fields);
         let users =
             site.users.as_ref().ok_or_else(|| WebFault::not_found("there are no logins here"))?;
-        let login = posted.text("login");
+        let (login, to) = (posted.text("login"), posted.text("to"));
         let limiter = || users.limiter.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(wait) = limiter().admit(login, address, Instant::now()) {
             let text = format!("too many attempts: wait {}", age(wait));
-            let page = page_answer(&login_page(Some(&text)));
+            let page = page_answer(&login_page(to, Some(&text)));
             return Ok((StatusCode::TOO_MANY_REQUESTS, page).into_response());
         }
         let is_right = users.users.check(login, posted.text("password")).is_some();
         let Some(subject) = users.subject(login).filter(|_| is_right) else {
-            let page = page_answer(&login_page(Some("no such login, or another password")));
+            let page = page_answer(&login_page(to, Some("the login or the password is wrong")));
             return Ok((StatusCode::UNAUTHORIZED, page).into_response());
         };
         limiter().succeed(login, address, Instant::now());
         let cookie = site.access.cookie(&subject, (site.clock)()).map_err(ProjectError::from)?;
-        Ok(with_cookie(see("/"), &cookie))
+        Ok(with_cookie(see(if is_here(to) { to } else { "/" }), &cookie))
     })
     .await
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, HeaderName};
 use tokio::sync::watch::{Receiver, Sender};
 
 use super::access::{Access, Visitor};
@@ -29,8 +29,11 @@ pub(crate) struct SiteUsers {
     pub users: WebUsers,
     pub limiter: Mutex<LoginLimiter>,
     /// The header in which a proxy names the login, if one does.
-    pub header: Option<String>,
+    pub header: Option<LoginHeader>,
 }
+
+/// The name of a header in which a proxy names the login.
+pub(crate) type LoginHeader = HeaderName;
 
 /// Answers a message of an agent; nothing where nobody has its token.
 pub(crate) type AgentDoor = dyn Fn(&AgentPost) -> Option<AgentReply> + Send + Sync;
@@ -113,7 +116,9 @@ impl BoardSite {
     pub(super) fn visitor(&self, headers: &HeaderMap) -> Option<Visitor> {
         let by_header = || {
             let users = self.users.as_ref()?;
-            let login = headers.get(users.header.as_ref()?)?.to_str().ok()?;
+            // A proxy that only adds its header lets through what a client has sent: then there are two.
+            let mut logins = headers.get_all(users.header.as_ref()?).iter();
+            let login = logins.next().filter(|_| logins.next().is_none())?.to_str().ok()?;
             Some(self.access.visitor_of_proxy(users.subject(login)?))
         };
         let visitor = by_header().or_else(|| self.access.visitor(headers, (self.clock)()))?;

@@ -35,7 +35,7 @@ pub(crate) struct BoardArgs {
     #[arg(value_name = "DIR")]
     directories: Vec<PathBuf>,
     /// Write the board of the project here as a web site into this folder, as the last commit has it
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["directories", "agent"])]
+    #[arg(long, value_name = "FOLDER", conflicts_with = "directories")]
     export: Option<PathBuf>,
     #[command(flatten)]
     who: ActingAgent,

@@ -1,7 +1,7 @@
 //! `aof serve`: the board in the browser, with the watchers of its projects.
 
 use std::collections::BTreeSet;
-use std::io::{IsTerminal, stdin};
+use std::io::{self, IsTerminal, stdin};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,17 +15,19 @@ use serde_json::json;
 use super::feed::Feed;
 use crate::agents::mcp::http::{PostHeaders, answer_post, setup_of_token};
 use crate::board::web::{
-    Access, AgentDoor, BoardSite, BoundServer, ServeFile, SiteProject, SiteReader, SiteUsers,
-    StopSender, address, fresh_link, router, serve,
+    Access, AgentDoor, BoardSite, BoundServer, LoginHeader, ServeFile, SiteProject, SiteReader,
+    SiteUsers, StopSender, address, fresh_link, router, serve,
 };
 use crate::cli::watch::show_report;
-use crate::cli::{ActingAgent, CliError, CliResult, Session, now};
+use crate::cli::{ActingAgent, CliError, CliResult, Session, json_line, now};
 use crate::domain::AgentId;
 use crate::project::access::agent_tokens::agent_of_token;
 use crate::project::access::web_users::{WebUsers, password_hash};
+use crate::project::rule_lookup::check_agent;
 use crate::project::workspace::Workspace;
+use crate::rules::Rules;
 use crate::storage::{Durability, StoreError};
-use crate::system::terminal;
+use crate::system::{memory, terminal};
 use crate::watch::metrics::Metrics;
 use crate::watch::report::WatchReport;
 use crate::watch::watcher::watch;
@@ -59,7 +61,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ADDRESS", value_parser = address, requires = "users", conflicts_with = "port")]
     listen: Option<String>,
     /// People with passwords, as `LOGIN: {agent: human-ann, password: "HASH"}`; each acts as their agent
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["agent", "read_only"])]
+    #[arg(long, value_name = "FILE", conflicts_with = "read_only")]
     users: Option<PathBuf>,
     /// Read a password, and print its hash for the file of users
     #[arg(long, exclusive = true)]
@@ -69,12 +71,12 @@ pub(crate) struct ServeArgs {
     origin: Option<String>,
     /// The header in which the proxy names the login; only where nobody gets past the proxy
     #[arg(long, value_name = "HEADER", requires = "users")]
-    trust_header: Option<String>,
-    /// Only show: nobody can do anything in the browser
-    #[arg(long, conflicts_with = "agent")]
+    trust_header: Option<LoginHeader>,
+    /// Only show: nobody can do anything in the browser; agents with tokens act all the same
+    #[arg(long)]
     read_only: bool,
     /// Print a fresh link to the server that runs here, and stop
-    #[arg(long, conflicts_with_all = ["port", "read_only", "agent", "directories"])]
+    #[arg(long, conflicts_with_all = ["port", "read_only", "directories"])]
     link: bool,
     #[command(flatten)]
     who: ActingAgent,
@@ -87,12 +89,19 @@ pub(crate) fn run_serve(session: &Session, args: &ServeArgs) -> CliResult {
     if args.hash_password {
         return print_hash(session);
     }
+    memory::give_back_at_once();
     let users = args.users.as_deref().map(WebUsers::read).transpose()?;
     let here = [PathBuf::new()];
     let folders = if args.directories.is_empty() { &here[..] } else { &args.directories };
     let mut opened = Vec::new();
     for folder in folders {
-        opened.push(session.workspace_below(folder, "serve")?);
+        let workspace = session.workspace_below(folder, "serve")?;
+        let is_known = |own: &Workspace| own.paths.root() == workspace.paths.root();
+        if !opened.iter().any(is_known) {
+            // Whose board it is depends on the rules.
+            warn_of_strangers(session, args, users.as_ref(), &workspace.rules()?.rules);
+            opened.push(workspace);
+        }
     }
     let address = args.listen.clone().unwrap_or_else(|| format!("127.0.0.1:{}", args.port));
     let server = BoundServer::bind(&address).map_err(|fault| CliError::endpoint(&fault))?;
@@ -101,7 +110,7 @@ pub(crate) fn run_serve(session: &Session, args: &ServeArgs) -> CliResult {
         (None, Some(_)) => format!("http://{}", server.address),
         (None, None) => format!("http://localhost:{}", server.address.port()),
     };
-    let file = write_serve_files(&opened, url, server.address)?;
+    let file = write_serve_files(&opened, url, server.address, users.is_some())?;
     let (mut projects, mut counts): (Vec<SiteProject>, Vec<Metrics>) = Default::default();
     for workspace in &opened {
         let taken: BTreeSet<&str> = projects.iter().map(|own| own.slug.as_str()).collect();
@@ -117,7 +126,7 @@ pub(crate) fn run_serve(session: &Session, args: &ServeArgs) -> CliResult {
     }
     let access = Access::new(&file, server.address, args.origin.clone());
     let users = users.map(|users| {
-        let header = args.trust_header.as_ref().map(|name| name.to_ascii_lowercase());
+        let header = args.trust_header.clone();
         SiteUsers { users, limiter: Mutex::default(), header }
     });
     let agents = agent_door(&opened, session.wait);
@@ -128,8 +137,8 @@ pub(crate) fn run_serve(session: &Session, args: &ServeArgs) -> CliResult {
     terminal::on_stop(move || own.stop()).map_err(|cause| CliError::input("signals", &cause))?;
     tell_start(session, &site, &file)?;
     let (sender, reports) = channel();
-    for (workspace, counted) in opened.iter().zip(counts) {
-        start_watcher(session, workspace, counted, &sender)?;
+    for ((workspace, project), counted) in opened.iter().zip(&site.projects).zip(counts) {
+        start_watcher(session, (workspace, &project.slug), counted, &sender)?;
     }
     let router = router(Arc::clone(&site), stop.follow());
     // The watchers tell of themselves until the server ends.
@@ -141,8 +150,8 @@ pub(crate) fn run_serve(session: &Session, args: &ServeArgs) -> CliResult {
         ended
     });
     let serving = serving.map_err(|cause| CliError::input("the server", &cause))?;
-    for report in reports {
-        show_report(session, &report, true);
+    for (project, report) in reports {
+        show_report(session, Some(&project).filter(|_| opened.len() > 1), &report, true);
     }
     let ended = serving.join().unwrap_or(Ok(()));
     ended.map_err(|cause| CliError::input("the server", &cause))?;
@@ -171,7 +180,27 @@ fn acting(session: &Session, workspace: &Workspace, args: &ServeArgs) -> Result<
     }
     let in_force = workspace.rules().map_err(|error| error.problem())?;
     let you = session.agent(workspace, &in_force, args.who.agent.as_ref());
-    you.map_err(|error| error.problem())
+    you.map_err(|error| format!("{}; `aof serve --agent ID` names somebody", error.problem()))
+}
+
+/// Warns of those who are to act and are not in org.yaml, or whose commits could not name them.
+fn warn_of_strangers(session: &Session, args: &ServeArgs, users: Option<&WebUsers>, rules: &Rules) {
+    for agent in users.map(WebUsers::agents).unwrap_or_default() {
+        match rules.org.agent(agent) {
+            _ if check_agent(rules, agent, None).is_err() => {
+                session.warn(&format!("`{agent}` is not in org.yaml, and can only look"));
+            }
+            Some(known) if known.email.is_some() => {}
+            _ => session.warn(&format!(
+                "`{agent}` has no `email` in org.yaml: git's user is the author of most of what it does"
+            )),
+        }
+    }
+    if let Some(agent) = args.who.agent.as_ref().filter(|_| users.is_none() && !args.read_only)
+        && check_agent(rules, agent, None).is_err()
+    {
+        session.warn(&format!("`{agent}` is not in org.yaml, and can only look"));
+    }
 }
 
 /// Returns what answers agents: the first project that knows the token.
@@ -198,9 +227,10 @@ fn agent_door(opened: &[Workspace], wait: Duration) -> Box<AgentDoor> {
 
 /// Reads a URL of a server: a scheme and a host, nothing behind them.
 fn origin(text: &str) -> Result<String, String> {
+    let text = text.strip_suffix('/').unwrap_or(text);
     let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     match host {
-        Some(host) if !host.is_empty() && !host.contains(['/', '?', '#', ' ']) => {
+        Some(host) if !host.is_empty() && !host.contains(['/', '?', '#', ' ', '@']) => {
             Ok(text.to_owned())
         }
         _ => Err("write a scheme and a host, as in `https://board.example`".to_owned()),
@@ -208,11 +238,23 @@ fn origin(text: &str) -> Result<String, String> {
 }
 
 fn print_hash(session: &Session) -> CliResult {
-    if stdin().is_terminal() {
-        session.output.say("type the password, then press enter");
-    }
-    let mut line = String::new();
-    stdin().read_line(&mut line).map_err(|cause| CliError::input("stdin", &cause))?;
+    let failed = |cause: &io::Error| CliError::input("stdin", cause);
+    let line = if stdin().is_terminal() {
+        let ask = |what: &str| {
+            session.output.say(what);
+            terminal::hidden_line().map_err(|cause| failed(&cause))
+        };
+        let line = ask("type the password, which is not shown, then press enter")?;
+        if ask("type it again")? != line {
+            let fix = "type both alike";
+            return Err(CliError::refused("weak_password", "these were two passwords", fix));
+        }
+        line
+    } else {
+        let mut line = String::new();
+        stdin().read_line(&mut line).map_err(|cause| failed(&cause))?;
+        line
+    };
     let hash = password_hash(line.trim_end_matches(['\n', '\r']))?;
     // In quotes: the hash has commas.
     session.output.line(format!("\"{hash}\""));
@@ -241,9 +283,11 @@ fn write_serve_files(
     opened: &[Workspace],
     url: String,
     address: SocketAddr,
+    by_name: bool,
 ) -> CliResult<ServeFile> {
     let last = opened.first().and_then(|workspace| read_serve_file(workspace).ok().flatten());
     let file = ServeFile::at(url, address, last).map_err(CliError::from)?;
+    let file = ServeFile { by_name, ..file };
     for workspace in opened {
         let local = workspace.paths.prepare_local().map_err(CliError::from)?;
         let folder = local.private_child(FOLDER).map_err(CliError::from)?;
@@ -257,6 +301,14 @@ fn read_serve_file(workspace: &Workspace) -> Result<Option<ServeFile>, StoreErro
     folder.read_json(FILE)
 }
 
+/// Returns where a browser begins.
+fn link_of(file: &ServeFile) -> CliResult<String> {
+    if file.by_name {
+        return Ok(format!("{}/", file.url));
+    }
+    fresh_link(file, now()).map_err(CliError::from)
+}
+
 fn print_link(session: &Session) -> CliResult {
     let workspace = session.workspace_below(Path::new(""), "serve")?;
     let file = read_serve_file(&workspace).map_err(CliError::from)?;
@@ -265,7 +317,7 @@ fn print_link(session: &Session) -> CliResult {
         let problem = "no `aof serve` runs in this project";
         return Err(CliError::refused("no_server", problem, "start one with `aof serve`"));
     };
-    let link = fresh_link(&file, now()).map_err(CliError::from)?;
+    let link = link_of(&file)?;
     if session.output.is_json() {
         session.output.data(json!({"url": file.url, "link": link}));
     } else {
@@ -291,24 +343,27 @@ fn follow(session: &Session, site: &Arc<BoardSite>, opened: &[Workspace]) -> Cli
 }
 
 fn tell_start(session: &Session, site: &BoardSite, file: &ServeFile) -> CliResult<()> {
-    let link = match &site.users {
-        Some(_) => format!("{}/", file.url),
-        None => fresh_link(file, now()).map_err(CliError::from)?,
-    };
+    let link = link_of(file)?;
     let names: Vec<&str> = site.projects.iter().map(|own| own.slug.as_str()).collect();
     if session.output.is_json() {
         let value = json!({"event": "serving", "url": file.url, "link": link, "projects": names});
-        session.output.line(value.to_string());
-        return Ok(());
+        session.output.line(json_line(value).to_string());
+    } else {
+        session.output.line(format!("the board of {} is at\n  {link}", names.join(", ")));
     }
-    session.output.line(format!("the board of {} is at\n  {link}", names.join(", ")));
     let is_open = !site.access.is_local() && !file.url.starts_with("https:");
     if is_open {
         session.warn("passwords are sent as plain text: put a proxy with TLS before the server, and name it with --origin");
     }
     for project in &site.projects {
-        for why in project.readers.iter().filter_map(|own| own.you.as_ref().err()) {
-            session.warn(&format!("{}: the board only shows: {why}", project.slug));
+        for reader in project.readers.iter().filter(|_| site.users.is_none()) {
+            match &reader.you {
+                Ok(you) if !session.output.is_json() => {
+                    session.output.line(format!("{}: you act as {you}", project.slug));
+                }
+                Ok(_) => {}
+                Err(why) => session.warn(&format!("{}: the board only shows: {why}", project.slug)),
+            }
         }
     }
     Ok(())
@@ -317,15 +372,16 @@ fn tell_start(session: &Session, site: &BoardSite, file: &ServeFile) -> CliResul
 /// Starts the watcher of a project; where one runs, it stands by.
 fn start_watcher(
     session: &Session,
-    workspace: &Workspace,
+    (workspace, slug): (&Workspace, &str),
     metrics: Metrics,
-    reports: &Sender<WatchReport>,
+    reports: &Sender<(String, WatchReport)>,
 ) -> CliResult<()> {
+    let slug = slug.to_owned();
     let (opener, wait, reports) = (workspace.opener(session.wait), session.wait, reports.clone());
     let run = move || {
         let mut tell = |report: WatchReport| {
             // The server has ended where nobody reads it.
-            let _ = reports.send(report);
+            let _ = reports.send((slug.clone(), report));
         };
         let watched = opener
             .open()

@@ -56,7 +56,11 @@ impl WebUsers {
         let failed = |cause| StoreError::io("read", path, cause);
         let file = File::open(path).map_err(failed)?;
         let name = path.display().to_string();
-        if file.metadata().map_err(failed)?.permissions().mode() & 0o077 != 0 {
+        let metadata = file.metadata().map_err(failed)?;
+        if metadata.is_dir() {
+            return Err(failed(io::ErrorKind::IsADirectory.into()).into());
+        }
+        if metadata.permissions().mode() & 0o077 != 0 {
             return Err(ProjectError::Unfit {
                 code: "users_exposed",
                 problem: format!("others can use `{name}`, which has hashes of passwords"),

@@ -34,6 +34,9 @@ pub(crate) struct TaskExplanation {
     pub outcomes: Vec<OutcomePreview>,
 }
 
+/// How the reason begins for which nothing moves a task while git is about something.
+pub(crate) const NOT_NOW: &str = "nothing moves it now: ";
+
 /// An outcome, and what it would do.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OutcomePreview {
@@ -185,7 +188,7 @@ fn reasons(workspace: &Workspace, state: &TaskState) -> Vec<String> {
         ));
     }
     if let Some(reason) = workspace.underway() {
-        list.push(format!("nothing moves it now: {}", workspace.git_commands.with_folder(reason)));
+        list.push(format!("{NOT_NOW}{}", workspace.git_commands.with_folder(reason)));
     } else if let Some(frozen) = state.frozen() {
         let (problem, fix) =
             (frozen.of("its file"), workspace.git_commands.with_folder(frozen.fix));

@@ -7,7 +7,16 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::environment::{TestEnvironment, eventually};
+use crate::support::environment::{ORG, TestEnvironment, eventually};
+
+/// A project that has a person with an email in org.yaml.
+fn project_of_ann() -> TestEnvironment {
+    let env = TestEnvironment::new();
+    let agents = "{agent-3: {}, agent-7: {}, agent-8: {}, human-ann: {email: ann@example.org}}";
+    env.write("org.yaml", format!("{ORG}agents: {agents}\n"));
+    env.commit_all("Ann");
+    env
+}
 
 /// A server that is ended when the test is, and a browser that is logged in.
 struct Board {
@@ -212,7 +221,7 @@ fn a_refusal_says_why_and_keeps_what_was_typed() {
 
 #[test]
 fn a_task_is_created_edited_and_commented_in_the_browser() {
-    let env = TestEnvironment::new();
+    let env = project_of_ann();
     let board = Board::start(&env, &["--agent", "human-ann"]);
     let token = board.token();
     let new = [
@@ -238,17 +247,19 @@ fn a_task_is_created_edited_and_commented_in_the_browser() {
         let fields = [
             ("form", token.as_str()),
             ("act", "edit"),
+            ("title-was", "From the browser"),
             ("title", "From the browser"),
             ("was", body_was),
             ("body", &body),
         ];
         board.post(&format!("{path}/edit"), &fields)
     };
-    let _ = env.aof(&["edit", &id, "--body", "One\n\nTwo\n\nDrei\n"]).success();
+    let _ =
+        env.aof(&["edit", &id, "--body", "One\n\nTwo\n\nDrei\n", "--title", "By Bob"]).success();
     let saved = edit("Eins");
     assert_eq!(saved.status, 303, "{}", saved.body);
     let text = env.task_text(&id);
-    assert!(text.contains("Eins") && text.contains("Drei"), "{text}");
+    assert!(text.contains("Eins") && text.contains("Drei") && text.contains("By Bob"), "{text}");
     // The same line: nothing is written, and both texts are shown.
     let refused = edit("Uno");
     assert_eq!(refused.status, 409);
@@ -374,7 +385,7 @@ fn without_a_terminal_or_an_agent_the_board_only_shows() {
 
 #[test]
 fn hostile_texts_are_inert_everywhere() {
-    let env = TestEnvironment::new();
+    let env = project_of_ann();
     let evil = "<script>alert(1)</script><img src=x onerror=alert(2)>";
     let id = env.new_task(&[
         evil,
@@ -441,7 +452,7 @@ fn what_another_process_does_comes_by_the_stream_and_a_signal_ends_all() {
 
 #[test]
 fn people_log_in_by_name_and_act_as_their_agents() {
-    let env = TestEnvironment::new();
+    let env = project_of_ann();
     let id = env.new_task(&["Add login"]);
     let hash = env.aof_reading(&["serve", "--hash-password"], b"correct horse battery\n").success();
     let weak = env.aof_reading(&["serve", "--hash-password"], b"horse\n").code(4);
@@ -458,7 +469,10 @@ fn people_log_in_by_name_and_act_as_their_agents() {
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
     let (mut board, link) = Board::launch(&env, &["--users", name]);
     assert!(link.ends_with('/'), "{link}");
-    assert_eq!(board.get("/project/").header("location"), Some("/login"));
+    let asked = board.get("/project/status?x=1");
+    let login = asked.header("location").unwrap();
+    let to = board.get(login).field("to");
+    assert_eq!(to, "/project/status?x=1");
     assert!(board.get("/login").body.contains("type=\"password\""));
     let log_in = |board: &Board, login: &str, password: &str| {
         board.post("/login", &[("login", login), ("password", password)])
@@ -474,6 +488,18 @@ fn people_log_in_by_name_and_act_as_their_agents() {
         "{}",
         page.body
     );
+    // Elsewhere leads no login. What somebody does is theirs in git, too.
+    for (to, place) in [(to.as_str(), to.as_str()), ("//evil.example", "/")] {
+        let fields = [("login", "ann"), ("password", "correct horse battery"), ("to", to)];
+        let right = board.post("/login", &fields);
+        assert_eq!(right.header("location"), Some(place));
+        board.take_cookie(&right);
+    }
+    let token = board.token();
+    let new = [("form", token.as_str()), ("act", "create"), ("title", "By Ann")];
+    assert_eq!(board.post("/project/new", &new).status, 303);
+    let author = env.git(&["log", "-1", "--format=%an <%ae>"]);
+    assert_eq!(author.trim(), "human-ann <ann@example.org>");
     // Whoever guesses has to wait.
     board.cookie = String::new();
     let guesses: Vec<u16> = (0..8).map(|_| log_in(&board, "ann", "guess").status).collect();
@@ -510,7 +536,7 @@ fn an_agent_works_over_http_with_its_token() {
 
 #[test]
 fn programs_read_and_act_by_json_and_follow_the_events() {
-    let env = TestEnvironment::new();
+    let env = project_of_ann();
     let id = env.new_task(&["Add login", "--tag", "api"]);
     let made = env.aof_command(&["--json", "mcp", "token", "agent-7"]).output().unwrap();
     let made: Value = serde_json::from_slice(&made.stdout).unwrap();
@@ -584,8 +610,12 @@ fn programs_read_and_act_by_json_and_follow_the_events() {
             &complete,
             Some(json!({"ticket": ticket, "outcome": "complete", "summary": "x", "outputs": 5})),
             400,
-            "`outputs` is no object",
+            "`outputs` has to be an object",
         ),
+        ("/tasks", Some(json!({"title": 5})), 400, "`title` has to be a text"),
+        ("/tasks", Some(json!({"title": "x", "tags": ["a", 5]})), 400, "a list of texts"),
+        ("/tasks", Some(json!({"title": "x", "priority": "urgent"})), 400, "urgent"),
+        ("/tasks", Some(json!({"tags": []})), 400, "`title` is missing"),
     ] {
         let (found, answer) = body.map_or_else(|| get(path), |body| act(path, &body));
         let message = answer["message"].as_str().unwrap_or_default();
@@ -617,6 +647,13 @@ fn programs_read_and_act_by_json_and_follow_the_events() {
     assert_eq!((status, &done["task"]["id"]), (200, &json!(id)), "{done}");
     assert_eq!(act(&complete, &wanted).0, 200);
     assert_eq!(entries(&env, &id), 1);
+    // Whoever judges says why, as on the command line.
+    let made = env.aof_command(&["--json", "mcp", "token", "agent-3"]).output().unwrap();
+    let made: Value = serde_json::from_slice(&made.stdout).unwrap();
+    let judge = format!("Authorization: Bearer {}\r\n", made["token"].as_str().unwrap());
+    let silent = json!({"ticket": format!("{id}@1"), "outcome": "complete"}).to_string();
+    let silent = board.request("POST", &format!("/api/v1/project{complete}"), &judge, &silent);
+    assert!(silent.status == 409 && silent.body.contains("missing_summary"), "{}", silent.body);
     let (first, event) = follow.next();
     assert_eq!((&event["taskId"], &event["agent"]), (&json!(id), &json!("agent-7")), "{event}");
     let (status, refused) = act("/tasks", &json!({"title": "By JSON"}));
@@ -624,10 +661,10 @@ fn programs_read_and_act_by_json_and_follow_the_events() {
     // A page of the board may ask, too; its person may create tasks.
     board.cookie = cookie;
     let own = format!("Origin: http://localhost:{}\r\n", board.port);
-    let wanted = json!({"title": "By JSON", "tags": ["a", "b"]}).to_string();
+    let wanted = json!({"title": "By JSON", "tags": ["a b", "c"]}).to_string();
     let created = board.request("POST", "/api/v1/project/tasks", &own, &wanted);
     assert!(
-        created.status == 201 && created.body.contains(r#""tags":["a","b"]"#),
+        created.status == 201 && created.body.contains(r#""tags":["a b","c"]"#),
         "{}",
         created.body
     );
@@ -685,6 +722,8 @@ fn a_commit_is_exported_as_the_same_files_each_time() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add <login>"]);
     let _ = env.complete(&id, "agent-7");
+    // As CI has it.
+    let _ = env.git(&["switch", "-q", "--detach"]);
     let export = |folder: &str| env.aof(&["board", "--export", folder]);
     let out = |name: &str| env.home().join(name).to_str().unwrap().to_owned();
     let (one, two) = (out("one"), out("two"));
@@ -703,6 +742,7 @@ fn a_commit_is_exported_as_the_same_files_each_time() {
     );
     let task = read(&format!("tasks/{id}.html"));
     assert!(task.contains("href=\"../assets/board.css\"") && task.contains("Did it"), "{task}");
+    assert!(!task.contains("detached") && !task.contains("<script"), "{task}");
     for page in ["activity", "statistics", "verify", "workflows/default"] {
         let text = read(&format!("{page}.html"));
         for live in ["<form", "href=\"/", "read-only"] {

@@ -73,6 +73,12 @@ function show(newer) {
   decorate();
 }
 
+/** Ages grow, and due dates pass, also where nothing changes. */
+const AGES_MS = 60_000;
+const isShown = () => !document.hidden && root.dataset.version;
+setInterval(() => isShown() && refresh(), AGES_MS);
+document.addEventListener("visibilitychange", () => isShown() && refresh());
+
 function placeOf(list) {
   return list.closest("section")?.getAttribute("aria-labelledby") + list.className;
 }
@@ -144,6 +150,11 @@ function notify(count) {
   }
 }
 
+document.addEventListener("mouseover", (event) => {
+  const time = event.target.closest?.("time");
+  if (time) time.title = new Date(time.dateTime).toLocaleString();
+});
+
 function decorate() {
   const waiting = document.getElementById("waiting");
   if (waiting && window.Notification?.permission === "default" && !document.getElementById("ask")) {
@@ -173,10 +184,12 @@ function leadsTo(move, column) {
 }
 
 function ask(task, options) {
-  const box = dialog(`Move ${task}`);
+  const title = document.querySelector(`[data-task="${task}"] .title`)?.textContent ?? "";
+  const box = dialog(`Move ${task}: ${title}`);
   const last = box.lastElementChild;
   for (const { form, to, outcome } of options) {
     form.action = `/${project}/tasks/${task}`;
+    form.append(element("input", { type: "hidden", name: "back", value: location.pathname + location.search }));
     const head = element("h3", {}, to ? `${outcome} → ${to}` : outcome);
     last.before(head, form);
   }
@@ -186,8 +199,12 @@ function ask(task, options) {
 async function offer(card) {
   const task = card.dataset.task;
   const options = await moves(task);
-  if (options.length === 0) toast(`${task}: you have no say here. Its page says why.`);
+  if (options.length === 0) toastNoSay(task);
   else ask(task, options);
+}
+
+function toastNoSay(task) {
+  toast(`${task}: you have no say here. Its page says why.`);
 }
 
 document.addEventListener("dragstart", async (event) => {
@@ -199,6 +216,7 @@ document.addEventListener("dragstart", async (event) => {
   const drag = (dragged = { card, options: moves(card.dataset.task) });
   const options = await drag.options;
   if (dragged !== drag) return;
+  if (options.length === 0) toastNoSay(card.dataset.task);
   for (const column of card.closest(".columns").querySelectorAll(".column")) {
     const isOffered = options.some((move) => leadsTo(move, column));
     column.classList.add(isOffered ? "offered" : "dimmed");

@@ -2,12 +2,12 @@
 
 use maud::{Markup, html};
 
-use super::layout::{LISTED, PageFrame, PageLinks, left_out, names, query_string, since};
+use super::layout::{LISTED, PageFrame, left_out, names, prose, query_string, since};
 use crate::board::model::columns::{
     BoardColumn, BoardLane, BoardView, BranchCard, Card, DoneCount, Place,
 };
 use crate::board::model::filter::CardFilter;
-use crate::domain::{Priority, Ticket, Timestamp};
+use crate::domain::{Priority, Ticket, counted};
 
 /// How many cards a column shows at first.
 const FEW: usize = 25;
@@ -37,7 +37,10 @@ pub(crate) fn board(frame: &PageFrame, board: &BoardView, query: &BoardQuery) ->
                     placeholder="words, role:backend, is:overdue" aria-describedby=[fault.as_ref().map(|_| "fault")];
                 button type="submit" { "Show" }
                 @if !query.text.is_empty() { a href=(frame.links.board()) { "all" } }
-                @if let Some(fault) = &fault { p.fault #fault role="alert" { (fault) } }
+                @if let Some(fault) = &fault { p.fault #fault role="alert" { (prose(fault)) } }
+                @else if !query.text.is_empty() {
+                    p.found role="status" { (counted(board.cards().filter(|card| filter.wants(card)).count(), "task")) " found" }
+                }
             }
         }
         div #board data-live {
@@ -47,6 +50,9 @@ pub(crate) fn board(frame: &PageFrame, board: &BoardView, query: &BoardQuery) ->
                     ul { @for file in board.unreadable.iter().take(LISTED) { li { code { (file.place) } ": " (file.reason) } } }
                     (left_out(board.unreadable.len(), "aof list -v"))
                 }
+            }
+            @if frame.acts() && board.cards().next().is_none() && board.unreadable.is_empty() {
+                p { "There is no task yet. " a href=(format!("{}new", frame.links.board())) { "Create the first" } }
             }
             @for lane in &board.lanes { (lane_section(frame, lane, &filter, query)) }
         }
@@ -86,7 +92,7 @@ fn column_section(
     let heading = format!("column-{}-{}", lane.workflow, column_id(&column.place));
     let has_gate = matches!(column.place, Place::Gate(_));
     html! {
-        section.column aria-labelledby=(heading) data-workflow=(lane.workflow) data-place=(column.place.name()) {
+        section.column.narrow[cards.is_empty() && !query.text.is_empty()] aria-labelledby=(heading) data-workflow=(lane.workflow) data-place=(column.place.name()) {
             header {
                 h3 #(heading) { (place_title(&column.place)) }
                 span.count.full[is_full] {
@@ -104,7 +110,7 @@ fn column_section(
                 }
             }
             ol.cards {
-                @for card in cards.iter().take(room) { (card_item(&frame.links, card, frame.at)) }
+                @for card in cards.iter().take(room) { (card_item(frame, card)) }
             }
             @if cards.len() > room {
                 @let q = query_string(&[("q", &query.text), ("whole", &path)]);
@@ -125,28 +131,30 @@ fn place_title(place: &Place) -> &str {
         Place::New => "new",
         Place::Gate(gate) => gate.as_str(),
         Place::Stranded => "gate is gone",
-        Place::Finished => "finished",
+        Place::Finished => "finished lately",
     }
 }
 
 /// Returns a task as an item of a column.
-fn card_item(links: &PageLinks, card: &Card, now: Timestamp) -> Markup {
+fn card_item(frame: &PageFrame, card: &Card) -> Markup {
     let is_finished = matches!(card.state, "complete" | "cancelled");
     html! {
         li.card.mine[card.mine].waits[card.waits_for_you].late[card.overdue] #(format!("card-{}", card.id))
-            data-task=(card.id) data-ticket=(card.ticket) draggable=[(!is_finished).then_some("true")] {
-            a.title href=(links.task(&card.id)) draggable="false" { (card.title) }
+            data-task=(card.id) data-ticket=(card.ticket) draggable=[(frame.acts() && !is_finished).then_some("true")] {
+            a.title href=(frame.links.task(&card.id)) draggable="false" { (card.title) }
             p.facts {
                 code { (card.id) }
-                " " (since(card.since, now))
+                " " (since(card.since, frame.at))
                 @if !card.agents.is_empty() { " " span.who { (names(&card.agents)) } }
             }
-            @let marks = marks(card);
-            @if !marks.is_empty() {
-                ul.marks { @for (kind, text) in &marks { li class=(kind) { (text) } } }
-            }
+            (card_marks(Some(card)))
         }
     }
+}
+
+/// Returns what is special about a task.
+pub(super) fn card_marks(card: Option<&Card>) -> Markup {
+    html! { ul.marks { @for (kind, text) in card.map(marks).unwrap_or_default() { li class=(kind) { (text) } } } }
 }
 
 /// Returns what is special about a task: a class for its look, and words.
@@ -160,6 +168,8 @@ fn marks(card: &Card) -> Vec<(&'static str, String)> {
         mark("bad", "held".to_owned());
     } else if card.state == "blocked" {
         mark("bad", "blocked".to_owned());
+    } else if card.state == "cancelled" {
+        mark("plain", "cancelled".to_owned());
     }
     if let Some(due) = &card.due {
         mark(if card.overdue { "bad" } else { "plain" }, format!("due {due}"));
@@ -204,7 +214,7 @@ pub(crate) fn waiting(frame: &PageFrame, board: &BoardView) -> Markup {
             @if board.waiting_for_you.is_empty() { p { "Nothing waits for your decision." } }
             ol.cards.wide {
                 @for ticket in board.waiting_for_you.iter().take(LISTED) {
-                    @if let Some(card) = card(ticket) { (card_item(&frame.links, card, frame.at)) }
+                    @if let Some(card) = card(ticket) { (card_item(frame, card)) }
                 }
             }
             (left_out(board.waiting_for_you.len(), "aof decide"))

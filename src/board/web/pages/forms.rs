@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use super::layout::PageFrame;
 use crate::board::model::act::{BoardAct, CompletionForm, TicketAct};
 use crate::board::model::page::{OpeningPage, OutcomeChoice, OutputField, TaskDetails};
-use crate::domain::{AgentId, CompletionId, Map, Status, Ticket};
+use crate::domain::{AgentId, CompletionId, Map, Priority, Status, Ticket};
 use crate::rules::outputs::FieldInput;
 use crate::tasks::create::NewTask;
 use crate::tasks::edit::EditedFields;
@@ -33,6 +33,9 @@ impl Posted {
         name: &str,
     ) -> Result<T, String> {
         let text = self.text(name);
+        if text.is_empty() {
+            return Err(format!("`{name}` is missing"));
+        }
         text.parse().map_err(|fault| format!("`{name}`: {fault}"))
     }
 
@@ -53,7 +56,7 @@ impl Posted {
         let act = match (self.text("act"), page) {
             ("create", _) => return Ok(BoardAct::Create(Box::new(self.new_task()?))),
             ("edit", Some(page)) => {
-                return Ok(BoardAct::Edit(page.id.clone(), Box::new(self.edited(page))));
+                return Ok(BoardAct::Edit(page.id.clone(), Box::new(self.edited(page)?)));
             }
             ("complete", Some(page)) => {
                 return Ok(BoardAct::Complete(Box::new(self.completion(page)?)));
@@ -131,26 +134,33 @@ impl Posted {
             workflow,
             ..NewTask::default()
         };
-        new.plan.priority = self.optional("priority");
+        let priority = self.optional("priority").map(|_| self.parsed::<Priority>("priority"));
+        new.plan.priority = priority.transpose()?.map(|priority| priority.to_string());
         new.plan.milestone = self.optional("milestone");
         new.plan.due = self.optional("due").map(|_| self.parsed("due")).transpose()?;
         Ok(new)
     }
 
     fn tags(&self) -> Vec<String> {
-        let tags = self.text("tags").split([',', ' ', '\n']).filter(|tag| !tag.is_empty());
+        let tags = self.text("tags").split([',', ' ', '\n']).map(|tag| tag.trim_start_matches('#'));
+        let tags = tags.filter(|tag| !tag.is_empty());
         tags.map(str::to_owned).collect()
     }
 
-    fn edited(&self, page: &TaskDetails) -> EditedFields {
-        let title = self.optional("title").filter(|title| *title != page.title);
+    fn edited(&self, page: &TaskDetails) -> Result<EditedFields, String> {
+        let title: String = self.parsed("title")?;
+        let title = Some(title).filter(|title| title != self.text("title-was"));
+        if title.is_some() && ![self.text("title-was"), self.text("title")].contains(&&*page.title)
+        {
+            return Err(format!("the title is `{}` now: somebody else has changed it", page.title));
+        }
         let body = Some(self.many_lines("body")).filter(|body| *body != page.body);
-        EditedFields {
+        Ok(EditedFields {
             title,
             body,
             body_was: Some(self.many_lines("was")),
             ..EditedFields::default()
-        }
+        })
     }
 }
 
@@ -231,7 +241,7 @@ fn completion_form(
     html! {
         details.form name="say" open[is_only || kept.is_some()] {
             summary.reject[choice.rejects].approve[choice.approves] {
-                b { (choice.outcome) }
+                b { (choice_label(choice)) }
                 @if let Some(to) = &choice.to { " → " (to) }
             }
             form method="post" action=(frame.links.task(&page.id)) data-outcome=(choice.outcome) data-to=[choice.to.as_ref()] data-sign=[frame.signs.then(|| format!("{}/to-sign", frame.links.task(&page.id)))] {
@@ -251,9 +261,18 @@ fn completion_form(
                 @for field in choice.outputs.iter().filter(|own| !own.name.contains(['.', '['])) {
                     (output_field(&key, field, value(&format!("out.{}", field.name))))
                 }
-                button.primary type="submit" { "Say " (choice.outcome) }
+                button.primary type="submit" { (choice_label(choice)) }
             }
         }
+    }
+}
+
+/// Returns what a person calls an outcome.
+fn choice_label(choice: &OutcomeChoice) -> String {
+    match &*choice.outcome {
+        outcome if choice.approves => format!("Approve ({outcome})"),
+        outcome if choice.rejects => format!("Send back ({outcome})"),
+        outcome => format!("Say {outcome}"),
     }
 }
 
@@ -326,7 +345,8 @@ fn small_acts(page: &TaskDetails, you: &AgentId) -> Vec<SmallAct> {
         acts.push(small("release", "Release"));
     }
     if is_blocked {
-        acts.push(SmallAct { needs_text: false, ..reasoned("unblock", "Unblock", "What changed") });
+        let label = if page.held { "Resume" } else { "Unblock" };
+        acts.push(SmallAct { needs_text: false, ..reasoned("unblock", label, "What changed") });
     }
     acts.push(reasoned("comment", "Comment", "Comment"));
     if is_open {
@@ -342,7 +362,7 @@ fn small_acts(page: &TaskDetails, you: &AgentId) -> Vec<SmallAct> {
     if is_finished {
         acts.push(SmallAct { names: Some("to"), ..reasoned("reopen", "Reopen", "Why") });
     } else {
-        acts.push(reasoned("cancel", "Cancel", "Why it is not needed"));
+        acts.push(reasoned("cancel", "Cancel the task", "Why it is not needed"));
     }
     acts
 }

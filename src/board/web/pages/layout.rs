@@ -127,6 +127,8 @@ pub(crate) struct PageFrame {
     /// The time that ages count to.
     pub at: Timestamp,
     pub waiting: usize,
+    /// Whether people log in by name.
+    pub has_logins: bool,
     /// Whether a passkey signs what is said here.
     pub signs: bool,
     /// What just happened, and whether it is a refusal.
@@ -163,6 +165,7 @@ impl PageFrame {
                     }
                     footer { p {
                         "aof " (env!("CARGO_PKG_VERSION")) " · "
+                        @if self.links.is_live { kbd { "?" } " keys · " }
                         @match &self.you {
                             Some(Ok(you)) => {
                                 "you act as " b { (you) } " · "
@@ -171,6 +174,9 @@ impl PageFrame {
                             Some(Err(why)) => { "read-only: " (why) },
                             None => { "as of " (moment(self.at)) },
                         }
+                    }
+                    @if self.has_logins {
+                        form method="post" action="/logout" { button type="submit" { "Log out" } }
                     } }
                 }
             }
@@ -186,7 +192,7 @@ impl PageFrame {
                 title { (title) " · " (self.project) }
                 link rel="icon" type="image/svg+xml" href=(self.links.asset("icon.svg"));
                 link rel="stylesheet" href=(self.links.asset("board.css"));
-                script src=(self.links.asset("board.js")) defer {}
+                @if self.links.is_live { script src=(self.links.asset("board.js")) defer {} }
             }
         }
     }

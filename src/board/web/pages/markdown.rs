@@ -10,13 +10,21 @@ pub(crate) fn markdown(text: &str) -> Markup {
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut made = String::new();
     html::push_html(&mut made, Parser::new_ext(text, options).map(harmless));
-    // A wide block of code scrolls, so it takes the focus of the keyboard. Whatever else looks like the tag is escaped.
-    PreEscaped(made.replace("<pre>", "<pre tabindex=\"0\">"))
+    // A wide block of code scrolls, so it takes the focus of the keyboard; a style would be refused. Whatever else looks like a tag
+    // is escaped.
+    let made = made.replace("<pre>", "<pre tabindex=\"0\">");
+    PreEscaped(made.replace(" style=\"text-align: ", " class=\""))
 }
 
 fn harmless(event: Event<'_>) -> Event<'_> {
     match event {
-        Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
+        // A comment is not meant to be seen, as those that aof puts before what people say.
+        Event::Html(text) | Event::InlineHtml(text) => match text.trim() {
+            comment if comment.starts_with("<!--") && comment.ends_with("-->") => {
+                Event::Text("".into())
+            }
+            _ => Event::Text(text),
+        },
         // A check box is a control, which would need a label; a sign says the same.
         Event::TaskListMarker(is_done) => Event::Text(if is_done { "☑ " } else { "☐ " }.into()),
         // A picture of another host would tell it who reads the task.
@@ -64,6 +72,11 @@ mod tests {
             (
                 "[a](https://example.com \"x\\\" onclick=y\")",
                 "<p><a href=\"https://example.com\" title=\"x&quot; onclick=y\">a</a></p>",
+            ),
+            ("<!-- aof:comment -->\n**ann** hi", "\n<p><strong>ann</strong> hi</p>"),
+            (
+                "|a|\n|-:|\n|1|",
+                "<table><thead><tr><th class=\"right\">a</th></tr></thead><tbody>\n<tr><td class=\"right\">1</td></tr>\n</tbody></table>",
             ),
             ("[a](docs/a:b.md)", "<p><a href=\"docs/a:b.md\">a</a></p>"),
             (

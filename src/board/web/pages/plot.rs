@@ -19,10 +19,12 @@ pub(super) fn figure<N: Render>(
     rest: &Markup,
 ) -> Markup {
     let id = heading.to_lowercase().replace(' ', "-");
+    // What has links is no picture: its parts take the focus.
+    let role = if drawing.0.contains("<a ") { "group" } else { "img" };
     html! {
         figure class="chart" {
             h2 { (heading) }
-            svg width=(wide) height=(high) viewBox={ "0 0 " (wide) " " (high) } role="img"
+            svg width=(wide) height=(high) viewBox={ "0 0 " (wide) " " (high) } role=(role)
                 aria-labelledby={ (id) " " (id) "-about" } {
                 title id=(id) { (heading) }
                 desc id={ (id) "-about" } { (about) }

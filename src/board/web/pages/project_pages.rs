@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::layout::{LISTED, PageFrame, left_out, length, moment, names, prose, since};
 use crate::board::model::activity::ActivityEntry;
-use crate::domain::{GateId, Workflow};
+use crate::domain::{GateId, Workflow, counted};
 use crate::health::overview::{Overview, StatusEntry, StatusLists};
 use crate::history::verify::history::Verification;
 
@@ -22,7 +22,7 @@ pub(crate) fn activity(frame: &PageFrame, entries: &[ActivityEntry]) -> Markup {
                         }
                         p.facts {
                             (since(entry.at, frame.at)) " · " (entry.station) " " span.outcome { (entry.outcome) }
-                            @if let Some(to) = &entry.to { " → " (to) }
+                            @if let Some(to) = &entry.to { " → " (to.trim_start_matches('$')) }
                             @if let Some(agent) = &entry.agent { " · " (agent) }
                             " · took " (length(entry.seconds))
                         }
@@ -41,12 +41,12 @@ pub(crate) fn status(frame: &PageFrame, overview: &Overview<'_>, lists: &StatusL
         h1 { "Attention" }
         div #status data-live {
             p.facts {
-                @for (state, count) in &overview.counts { span { (count) " " (state) } " " }
-                @if let Some(branch) = overview.branch { "· on branch " code { (branch) } }
+                @for (state, count) in &overview.counts { span { (count) " " (state) } " · " }
+                @if let Some(branch) = overview.branch { "on branch " code { (branch) } }
             }
-            @if frame.you.is_some() { (entries(frame, "Waiting for you", &lists.waiting_for_you, "aof decide")) }
-            (entries(frame, "Overdue", &lists.overdue, "aof list --overdue"))
-            (entries(frame, "Escalated", &lists.escalated, "aof status --json"))
+            @if frame.you.is_some() { (entries(frame, ("Waiting for you", "for"), &lists.waiting_for_you, "aof decide")) }
+            (entries(frame, ("Overdue", "late for"), &lists.overdue, "aof list --overdue"))
+            (entries(frame, ("Escalated", "for"), &lists.escalated, "aof status --json"))
             h2 { "To mend" }
             @if attention.is_empty() { p.muted { "Nothing." } }
             ul.issues { @for issue in attention.iter().take(LISTED) {
@@ -57,7 +57,12 @@ pub(crate) fn status(frame: &PageFrame, overview: &Overview<'_>, lists: &StatusL
     }
 }
 
-fn entries(frame: &PageFrame, title: &str, entries: &[StatusEntry], all: &str) -> Markup {
+fn entries(
+    frame: &PageFrame,
+    (title, how_long): (&str, &str),
+    entries: &[StatusEntry],
+    all: &str,
+) -> Markup {
     html! {
         h2 { (title) }
         @if entries.is_empty() { p.muted { "Nothing." } }
@@ -66,7 +71,7 @@ fn entries(frame: &PageFrame, title: &str, entries: &[StatusEntry], all: &str) -
                 a href=(frame.links.task(&entry.ticket.task)) { (entry.title) }
                 " " span.facts {
                     @if let Some(gate) = &entry.gate { "at " (gate) " " }
-                    "for " (since(entry.since, frame.at))
+                    (how_long) " " (since(entry.since, frame.at))
                     @if let Some(reason) = &entry.reason { " · " (reason) }
                 }
             }
@@ -102,8 +107,8 @@ pub(crate) fn verification(verified: &Verification) -> Markup {
     html! {
         h1 { "Verify" }
         p.notice.refusal[!open.is_empty()] {
-            @if open.is_empty() { "The history holds: " } @else { (open.len()) " findings in " }
-            (verified.commits) " commits with " (verified.changes) " changes of tasks."
+            @if open.is_empty() { "The history holds: " } @else { (counted(open.len(), "finding")) " in " }
+            (counted(verified.commits, "commit")) " with " (counted(verified.changes, "change")) " of tasks."
         }
         @if !verified.ends.is_empty() { p { "The history is shallow: older commits are not here." } }
         @if !open.is_empty() {

@@ -3,9 +3,11 @@
 use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
 
+use super::board_page::card_marks;
 use super::forms::{Posted, hidden, task_forms};
 use super::layout::{PageFrame, length, moment, names, prose};
 use super::markdown::markdown;
+use crate::board::model::columns::Card;
 use crate::board::model::page::{OpeningPage, TaskDetails, TimelineEntry};
 use crate::domain::CompletionId;
 use crate::tasks::view::work_diff::WorkDiff;
@@ -14,6 +16,7 @@ use crate::tasks::view::work_diff::WorkDiff;
 pub(crate) fn task(
     frame: &PageFrame,
     page: &TaskDetails,
+    card: Option<&Card>,
     completion: Option<&CompletionId>,
     kept: Option<&Posted>,
     graph: &Markup,
@@ -29,6 +32,7 @@ pub(crate) fn task(
                     @if page.held { " · held" }
                     @if !page.agents.is_empty() { " · " (names(&page.agents)) }
                 }
+                (card_marks(card))
                 @if let Some(frozen) = &page.frozen { p.notice.refusal { (frozen) } }
                 ul.reasons { @for reason in &page.reasons { li { (prose(reason)) } } }
             }
@@ -36,6 +40,7 @@ pub(crate) fn task(
                 (task_forms(frame, page, you, completion, kept))
             }
             section.body #body data-live aria-label="Text" {
+                @if let Some(Value::String(text)) = page.frontmatter.get("description") { p.description { (text) } }
                 @if page.body.trim().is_empty() { p.muted { "This task has no text." } } @else { (markdown(&page.body)) }
             }
             section #history data-live { (history(&page.timeline)) }
@@ -48,7 +53,7 @@ pub(crate) fn task(
 fn history(timeline: &[TimelineEntry]) -> Markup {
     html! {
         h2 { "History" }
-        @if timeline.is_empty() { p.muted { "Nothing has happened yet." } }
+        @if timeline.is_empty() { p.muted { "No visit has ended yet." } }
         ol.timeline reversed {
             @for entry in timeline.iter().rev() {
                 li {
@@ -117,15 +122,17 @@ pub(crate) fn edit(frame: &PageFrame, page: &TaskDetails, kept: Option<&Posted>)
     html! {
         h1 { "Edit " (page.id) }
         @if kept.is_some() {
-            details { summary { "The text as it is now" } pre tabindex="0" { (page.body) } }
+            p { "This is the text as it is now. What you save replaces it." }
+            pre tabindex="0" { (page.body) }
         }
         form.editor method="post" action=(format!("{}/edit", frame.links.task(&page.id))) {
             (hidden(frame, "edit", ""))
             textarea.hidden name="was" hidden aria-hidden="true" tabindex="-1" { (PreEscaped("\n")) (page.body) }
+            input type="hidden" name="title-was" value=(page.title);
             label for="title" { "Title" }
             input #title name="title" required value=(title);
             (body_field(frame, body))
-            button.primary type="submit" { "Save" }
+            button.primary type="submit" { @if kept.is_some() { "Replace with mine" } @else { "Save" } }
         }
     }
 }
@@ -133,9 +140,9 @@ pub(crate) fn edit(frame: &PageFrame, page: &TaskDetails, kept: Option<&Posted>)
 /// Returns the field of a text, with a place for its preview.
 fn body_field(frame: &PageFrame, body: &str) -> Markup {
     html! {
-        label for="body" { "Text, in Markdown" }
+        label for="body-text" { "Text, in Markdown" }
         // A browser drops a line break right behind the tag.
-        textarea #body-text name="body" rows="16" aria-label="Text, in Markdown" { (PreEscaped("\n")) (body) }
+        textarea #body-text name="body" rows="16" { (PreEscaped("\n")) (body) }
         details.preview data-preview=(format!("{}preview", frame.links.board())) {
             summary { "Preview" }
             div.body aria-live="polite" {}
@@ -163,7 +170,7 @@ pub(crate) fn new(frame: &PageFrame, workflows: &[String], kept: Option<&Posted>
                 @for word in ["critical", "high", "low"] { option value=(word) selected[word == value("priority")] { (word) } }
             }
             label for="due" { "Due" }
-            input #due name="due" placeholder="2026-12-24" value=(value("due"));
+            input #due name="due" type="date" value=(value("due"));
             label for="tags" { "Tags" }
             input #tags name="tags" placeholder="api, docs" value=(value("tags"));
             (body_field(frame, value("body")))
