@@ -2,6 +2,6 @@
 
 pub mod crash_points;
 pub(crate) mod disk;
-pub(crate) mod memory;
 pub mod process;
+pub(crate) mod serving;
 pub(crate) mod terminal;

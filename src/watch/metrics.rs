@@ -15,6 +15,7 @@ use crate::observability::metrics::exposition::{
 };
 use crate::observability::metrics::families::{Numbers, current_numbers};
 use crate::project::workspace::{Clock, Workspace, WorkspaceOpener};
+use crate::system::serving::work_in_background;
 
 /// How often metrics are counted without a known change.
 const INTERVAL: Duration = Duration::from_secs(30);
@@ -59,7 +60,11 @@ impl Metrics {
         let board =
             Arc::new(CountedMetrics { clock: workspace.clock(), shown, changed: Condvar::new() });
         let (own, project) = (Arc::clone(&board), workspace.opener(wait));
+        let mut is_first = true;
         let worker = Worker::start("metrics", move |_| {
+            if std::mem::take(&mut is_first) {
+                work_in_background();
+            }
             let start = Instant::now();
             let trouble = own.count(&project);
             let (took, why) = (start.elapsed(), trouble.as_deref());

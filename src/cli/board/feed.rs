@@ -37,11 +37,14 @@ impl Feed {
     ) -> io::Result<Self> {
         let wakeup = Arc::new(Wakeup::default());
         let (sender, changes): (Sender<BoardChange>, Receiver<BoardChange>) = mpsc::channel();
-        let (events, _) = FileEvents::open(WatchedPaths::of(workspace), &wakeup);
-        let own = Arc::clone(&wakeup);
-        thread::Builder::new()
-            .name("board files".to_owned())
-            .spawn(move || pass_on(events, &own, &sender))?;
+        let (paths, own) = (WatchedPaths::of(workspace), Arc::clone(&wakeup));
+        thread::Builder::new().name("board files".to_owned()).spawn(move || {
+            let (events, _) = FileEvents::open(paths, &own);
+            // Files were read meanwhile, and may have changed before they were watched.
+            if sender.send(BoardChange::Anything).is_ok() {
+                pass_on(events, &own, &sender);
+            }
+        })?;
         follow(workspace.opener(wait), named, changes, tell)?;
         Ok(Self { wakeup })
     }

@@ -27,7 +27,7 @@ use crate::project::rule_lookup::check_agent;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::storage::{Durability, StoreError};
-use crate::system::{memory, terminal};
+use crate::system::{serving, terminal};
 use crate::watch::metrics::Metrics;
 use crate::watch::report::WatchReport;
 use crate::watch::watcher::watch;
@@ -89,7 +89,7 @@ pub(crate) fn run_serve(session: &Session, args: &ServeArgs) -> CliResult {
     if args.hash_password {
         return print_hash(session);
     }
-    memory::give_back_at_once();
+    serving::give_back_memory();
     let users = args.users.as_deref().map(WebUsers::read).transpose()?;
     let here = [PathBuf::new()];
     let folders = if args.directories.is_empty() { &here[..] } else { &args.directories };
@@ -379,6 +379,7 @@ fn start_watcher(
     let slug = slug.to_owned();
     let (opener, wait, reports) = (workspace.opener(session.wait), session.wait, reports.clone());
     let run = move || {
+        serving::work_in_background();
         let mut tell = |report: WatchReport| {
             // The server has ended where nobody reads it.
             let _ = reports.send((slug.clone(), report));

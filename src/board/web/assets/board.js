@@ -173,7 +173,7 @@ async function moves(task) {
   const answer = await fetch(`/${project}/tasks/${task}`);
   if (!answer.ok) return [];
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  return [...page.querySelectorAll("form[data-outcome]")].map((form) => ({ form, to: form.dataset.to ?? "", outcome: form.dataset.outcome }));
+  return [...page.querySelectorAll("form[data-outcome]")].map((form) => ({ form, to: form.dataset.to ?? "", head: form.parentElement.querySelector("summary").textContent }));
 }
 
 /** Returns the place of a board as a form names it. */
@@ -187,11 +187,10 @@ function ask(task, options) {
   const title = document.querySelector(`[data-task="${task}"] .title`)?.textContent ?? "";
   const box = dialog(`Move ${task}: ${title}`);
   const last = box.lastElementChild;
-  for (const { form, to, outcome } of options) {
+  for (const { form, head } of options) {
     form.action = `/${project}/tasks/${task}`;
     form.append(element("input", { type: "hidden", name: "back", value: location.pathname + location.search }));
-    const head = element("h3", {}, to ? `${outcome} → ${to}` : outcome);
-    last.before(head, form);
+    last.before(element("h3", {}, head), form);
   }
   box.querySelector("textarea, input:not([type=hidden]), select")?.focus();
 }

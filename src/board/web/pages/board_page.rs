@@ -144,8 +144,8 @@ fn card_item(frame: &PageFrame, card: &Card) -> Markup {
             a.title href=(frame.links.task(&card.id)) draggable="false" { (card.title) }
             p.facts {
                 code { (card.id) }
-                " " (since(card.since, frame.at))
-                @if !card.agents.is_empty() { " " span.who { (names(&card.agents)) } }
+                " · " (since(card.since, frame.at))
+                @if !card.agents.is_empty() { " · " span.who { (names(&card.agents)) } }
             }
             (card_marks(Some(card)))
         }

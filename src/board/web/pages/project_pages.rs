@@ -45,7 +45,7 @@ pub(crate) fn status(frame: &PageFrame, overview: &Overview<'_>, lists: &StatusL
                 @if let Some(branch) = overview.branch { "on branch " code { (branch) } }
             }
             @if frame.you.is_some() { (entries(frame, ("Waiting for you", "for"), &lists.waiting_for_you, "aof decide")) }
-            (entries(frame, ("Overdue", "late for"), &lists.overdue, "aof list --overdue"))
+            (entries(frame, ("Overdue", "· late for"), &lists.overdue, "aof list --overdue"))
             (entries(frame, ("Escalated", "for"), &lists.escalated, "aof status --json"))
             h2 { "To mend" }
             @if attention.is_empty() { p.muted { "Nothing." } }
