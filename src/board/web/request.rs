@@ -206,9 +206,10 @@ impl FromRequestParts<Arc<BoardSite>> for Asked {
     }
 }
 
-/// Returns whether a place that a form names is at this server.
+/// Returns whether a place that a form names is at this server. Browsers take `\` for `/`, and skip tabs.
 pub(super) fn is_here(place: &str) -> bool {
-    place.starts_with('/') && !place.starts_with("//") && !place.contains('\\')
+    let is_path = place.starts_with('/') && !place.starts_with("//");
+    is_path && place.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\')
 }
 
 /// Sends the browser to another page.

@@ -489,7 +489,12 @@ fn people_log_in_by_name_and_act_as_their_agents() {
         page.body
     );
     // Elsewhere leads no login. What somebody does is theirs in git, too.
-    for (to, place) in [(to.as_str(), to.as_str()), ("//evil.example", "/")] {
+    for (to, place) in [
+        (to.as_str(), to.as_str()),
+        ("//evil.example", "/"),
+        ("/\t/evil.example", "/"),
+        ("/\\evil.example", "/"),
+    ] {
         let fields = [("login", "ann"), ("password", "correct horse battery"), ("to", to)];
         let right = board.post("/login", &fields);
         assert_eq!(right.header("location"), Some(place));
