@@ -100,14 +100,14 @@ fn serve_metrics(
 /// Prints a report of a watcher. `retries` says whether what failed is tried again.
 pub(crate) fn show_report(
     session: &Session,
-    project: Option<&String>,
+    project: Option<&str>,
     report: &WatchReport,
     retries: bool,
 ) {
     let time = now();
     let (level, mut fields, mut text) = shown(session, report, retries);
     if let Some(project) = project {
-        fields["served"] = json!(project);
+        fields["slug"] = json!(project);
         text = format!("{project}: {text}");
     }
     session.make_runnable(&mut fields);

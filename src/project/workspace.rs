@@ -475,7 +475,8 @@ pub(crate) fn agent_author(org: &Org, agent: &AgentId) -> Result<Person, Project
     Ok(Person::new(agent.as_str(), &email)?)
 }
 
-/// Returns the commit author for an actor. A person is git's user, unless somebody else with an email is named, as at a board with logins.
+/// Returns the commit author for an actor. A person is git's user, unless somebody else with an email is named, as at a board with
+/// logins.
 pub(crate) fn actor_author(
     workspace: &Workspace,
     org: &Org,

@@ -60,7 +60,8 @@ pub(crate) struct Done {
     pub sentence: String,
 }
 
-/// Does it in the name of the person, whom org.yaml has to have. Without a way of signing, a completion that needs a signature has to bring it.
+/// Does it in the name of the person, whom org.yaml has to have. Without a way of signing, a completion that needs a signature has to
+/// bring it.
 pub(crate) fn perform(
     workspace: &Workspace,
     act: &BoardAct,

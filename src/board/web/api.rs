@@ -36,7 +36,7 @@ use crate::tasks::view::task_view::{show, task_value};
 /// Where the interface begins. Within a version, fields are added, never taken away.
 const ROOT: &str = "/api/v1";
 
-/// One address. What is under a task is an act of the board's forms, named by the end of the path.
+/// One address.
 struct Endpoint {
     path: &'static str,
     about: &'static str,
@@ -44,6 +44,7 @@ struct Endpoint {
     needs: &'static [&'static str],
     /// Further names that the query, or the body's object, may have.
     takes: &'static [&'static str],
+    /// What reads the answer; without it, a POST is carried out.
     read: Option<ApiRead>,
 }
 
@@ -121,7 +122,7 @@ const fn acts(
 }
 
 impl Endpoint {
-    /// Returns the act of the board's forms; what is not under a task creates one.
+    /// Returns the act of the board's forms that a POST carries out. What is not under a task creates one.
     fn act(&self) -> &'static str {
         let of_task = self.path.split_once("{task}/").map(|(_, act)| act);
         of_task.unwrap_or("create")
@@ -165,12 +166,12 @@ impl Endpoint {
         }
         for (name, value) in sent.iter().filter(|(_, value)| !value.is_null()) {
             let (is_right, kind) = match field_kind(name) {
-                FieldKind::Text => (value.is_string(), "a text"),
-                FieldKind::Texts => {
+                BodyField::Text => (value.is_string(), "a text"),
+                BodyField::Texts => {
                     let items = value.as_array();
                     (items.is_some_and(|own| own.iter().all(Value::is_string)), "a list of texts")
                 }
-                FieldKind::Object => (value.is_object(), "an object"),
+                BodyField::Object => (value.is_object(), "an object"),
             };
             if !is_right {
                 return Err(bad(&format!("`{name}` has to be {kind}"), "mend the body"));
@@ -462,25 +463,25 @@ fn openapi() -> Value {
 }
 
 /// What a field of a body is.
-enum FieldKind {
+enum BodyField {
     Text,
     Texts,
     Object,
 }
 
-fn field_kind(name: &str) -> FieldKind {
+fn field_kind(name: &str) -> BodyField {
     match name {
-        "blockers" | "tags" => FieldKind::Texts,
-        "outputs" => FieldKind::Object,
-        _ => FieldKind::Text,
+        "blockers" | "tags" => BodyField::Texts,
+        "outputs" => BodyField::Object,
+        _ => BodyField::Text,
     }
 }
 
 fn field_schema(name: &str) -> Value {
     match field_kind(name) {
-        FieldKind::Texts => json!({"type": "array", "items": {"type": "string"}}),
-        FieldKind::Object => json!({"type": "object"}),
-        FieldKind::Text if name == "priority" => json!({"enum": Priority::ALL}),
-        FieldKind::Text => json!({"type": "string"}),
+        BodyField::Texts => json!({"type": "array", "items": {"type": "string"}}),
+        BodyField::Object => json!({"type": "object"}),
+        BodyField::Text if name == "priority" => json!({"enum": Priority::ALL}),
+        BodyField::Text => json!({"type": "string"}),
     }
 }

@@ -37,6 +37,8 @@ use crate::project::error::ProjectError;
 
 /// The most bytes of a request's body.
 const BODY_LIMIT: usize = 1024 * 1024;
+/// The most bytes of a body by whoever is unknown: a login is short, and bodies are in memory before they are looked at.
+const STRANGER_LIMIT: usize = 16 * 1024;
 /// How long the body of a request may take. What it asks for is then done, however long that takes: a change is answered for.
 const BODY_TIMEOUT: Duration = Duration::from_mins(1);
 
@@ -95,9 +97,13 @@ async fn guard(State(site): State<Arc<BoardSite>>, request: Request, next: Next)
         None
     };
     let is_api = is_api(request.uri().path());
+    let is_known = || bearer(headers).is_some() || site.visitor(headers).is_some();
     let received = match refused {
         Some(fault) => Err(fault),
-        None => received(request).await,
+        None if request.method() == Method::GET || is_known() => {
+            received(request, BODY_LIMIT).await
+        }
+        None => received(request, STRANGER_LIMIT).await,
     };
     let mut response = match received {
         Ok(request) => next.run(request).await,
@@ -120,16 +126,16 @@ async fn guard(State(site): State<Arc<BoardSite>>, request: Request, next: Next)
 }
 
 /// Waits for the whole body, as long as a slow client may take.
-async fn received(request: Request) -> Result<Request, WebFault> {
+async fn received(request: Request, limit: usize) -> Result<Request, WebFault> {
     let (parts, body) = request.into_parts();
-    let read = timeout(BODY_TIMEOUT, to_bytes(body, BODY_LIMIT)).await.map_err(|_| {
+    let read = timeout(BODY_TIMEOUT, to_bytes(body, limit)).await.map_err(|_| {
         let (problem, fix) = ("the body of the request took more than a minute", "try again");
         WebFault::new(StatusCode::REQUEST_TIMEOUT, problem, fix)
     })?;
     let body = read.map_err(|_| {
-        let (problem, fix) =
-            ("the body of the request is not whole, or too long", "send at most 1 MiB");
-        WebFault::new(StatusCode::PAYLOAD_TOO_LARGE, problem, fix)
+        let problem =
+            format!("the body of the request is not whole, or has more than {limit} bytes");
+        WebFault::new(StatusCode::PAYLOAD_TOO_LARGE, &problem, "make it shorter, or log in before")
     })?;
     Ok(Request::from_parts(parts, Body::from(body)))
 }

@@ -151,7 +151,8 @@ pub(crate) fn run_serve(session: &Session, args: &ServeArgs) -> CliResult {
     });
     let serving = serving.map_err(|cause| CliError::input("the server", &cause))?;
     for (project, report) in reports {
-        show_report(session, Some(&project).filter(|_| opened.len() > 1), &report, true);
+        let project = (opened.len() > 1).then_some(&*project);
+        show_report(session, project, &report, true);
     }
     let ended = serving.join().unwrap_or(Ok(()));
     ended.map_err(|cause| CliError::input("the server", &cause))?;

@@ -12,8 +12,12 @@ pub(crate) fn markdown(text: &str) -> Markup {
     html::push_html(&mut made, Parser::new_ext(text, options).map(harmless));
     // A wide block of code scrolls, so it takes the focus of the keyboard; a style would be refused. Whatever else looks like a tag
     // is escaped.
-    let made = made.replace("<pre>", "<pre tabindex=\"0\">");
-    PreEscaped(made.replace(" style=\"text-align: ", " class=\""))
+    let mut made = made.replace("<pre>", "<pre tabindex=\"0\">");
+    for cell in ["th", "td"] {
+        let styled = format!("<{cell} style=\"text-align: ");
+        made = made.replace(&styled, &format!("<{cell} class=\""));
+    }
+    PreEscaped(made)
 }
 
 fn harmless(event: Event<'_>) -> Event<'_> {
