@@ -99,7 +99,10 @@ pub(crate) fn run_serve(session: &Session, args: &ServeArgs) -> CliResult {
         let is_known = |own: &Workspace| own.paths.root() == workspace.paths.root();
         if !opened.iter().any(is_known) {
             // Whose board it is depends on the rules.
-            warn_of_strangers(session, args, users.as_ref(), &workspace.rules()?.rules);
+            let in_force = workspace.rules()?;
+            if let Some(users) = &users {
+                warn_of_strangers(session, users, &workspace, &in_force.rules);
+            }
             opened.push(workspace);
         }
     }
@@ -181,26 +184,22 @@ fn acting(session: &Session, workspace: &Workspace, args: &ServeArgs) -> Result<
     }
     let in_force = workspace.rules().map_err(|error| error.problem())?;
     let you = session.agent(workspace, &in_force, args.who.agent.as_ref());
-    you.map_err(|error| format!("{}; `aof serve --agent ID` names somebody", error.problem()))
+    let known = you.and_then(|you| check_agent(&in_force.rules, &you, None).map(|()| you));
+    known.map_err(|error| format!("{}; `aof serve --agent ID` names somebody", error.problem()))
 }
 
-/// Warns of those who are to act and are not in org.yaml, or whose commits could not name them.
-fn warn_of_strangers(session: &Session, args: &ServeArgs, users: Option<&WebUsers>, rules: &Rules) {
-    for agent in users.map(WebUsers::agents).unwrap_or_default() {
-        match rules.org.agent(agent) {
+/// Warns of users who are not in org.yaml, or whom commits could not name.
+fn warn_of_strangers(session: &Session, users: &WebUsers, workspace: &Workspace, rules: &Rules) {
+    let project = workspace.paths.folder_name().unwrap_or_default();
+    for agent in users.agents() {
+        let what = match rules.org.agent(agent) {
             _ if check_agent(rules, agent, None).is_err() => {
-                session.warn(&format!("`{agent}` is not in org.yaml, and can only look"));
+                "is not in org.yaml, and can only look"
             }
-            Some(known) if known.email.is_some() => {}
-            _ => session.warn(&format!(
-                "`{agent}` has no `email` in org.yaml: git's user is the author of most of what it does"
-            )),
-        }
-    }
-    if let Some(agent) = args.who.agent.as_ref().filter(|_| users.is_none() && !args.read_only)
-        && check_agent(rules, agent, None).is_err()
-    {
-        session.warn(&format!("`{agent}` is not in org.yaml, and can only look"));
+            Some(known) if known.email.is_some() => continue,
+            _ => "has no `email` in org.yaml: git's user is the author of most of what it does",
+        };
+        session.warn(&format!("{project}: `{agent}` {what}"));
     }
 }
 

@@ -58,7 +58,11 @@ impl WebUsers {
         let name = path.display().to_string();
         let metadata = file.metadata().map_err(failed)?;
         if metadata.is_dir() {
-            return Err(failed(io::ErrorKind::IsADirectory.into()).into());
+            return Err(ProjectError::Unfit {
+                code: "invalid_users",
+                problem: format!("`{name}` is a folder"),
+                fix: "name a file of users".to_owned(),
+            });
         }
         if metadata.permissions().mode() & 0o077 != 0 {
             return Err(ProjectError::Unfit {
