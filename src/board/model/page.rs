@@ -16,7 +16,7 @@ use crate::rules::outputs::{Field, FieldInput};
 use crate::tasks::view::brief::{brief_markdown, task_brief};
 use crate::tasks::view::task_view::show;
 use crate::tasks::view::why::{OutcomeEffect, OutcomePreview, why};
-use crate::tasks::view::work_diff::{WorkDiff, work_diff};
+use crate::tasks::view::work_diff::{TaskCommit, WorkDiff, task_commits, work_diff};
 
 /// A task at length.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -150,6 +150,12 @@ pub(crate) fn task_page(workspace: &Workspace, id: &TaskId) -> Result<TaskDetail
 pub(crate) fn task_diff(workspace: &Workspace, id: &TaskId) -> Result<WorkDiff, String> {
     let (view, _) = show(workspace, id).map_err(|error| error.to_string())?;
     work_diff(workspace.paths.root(), &view.path)
+}
+
+/// Returns the commits of a task, each with what it changed in the task's file. Fails with a sentence.
+pub(crate) fn task_log(workspace: &Workspace, id: &TaskId) -> Result<Vec<TaskCommit>, String> {
+    let (view, _) = show(workspace, id).map_err(|error| error.to_string())?;
+    task_commits(workspace.paths.root(), &view.path)
 }
 
 fn opening_pages(

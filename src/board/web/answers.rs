@@ -18,7 +18,7 @@ use crate::board::model::act::{BoardAct, Done, perform};
 use crate::board::model::activity::latest;
 use crate::board::model::columns::BoardView;
 use crate::board::model::figures::project_figures;
-use crate::board::model::page::{TaskDetails, task_diff, task_page as read_task};
+use crate::board::model::page::{TaskDetails, task_diff, task_log, task_page as read_task};
 use crate::domain::{AgentId, CompletionId, GateId, PublicKey, TaskId, WorkflowName};
 use crate::git::PromptPlace;
 use crate::health::context::{CheckContext, View};
@@ -258,6 +258,15 @@ pub(super) fn diff(asked: &Asked) -> PageAnswer {
     let (_, frame) = asked.frame(None)?;
     let content = task_page::diff(&frame, &page, &diff);
     Ok(asked.answer(&frame, &format!("Work on {}", page.id), &content))
+}
+
+pub(super) fn log(asked: &Asked) -> PageAnswer {
+    let workspace = asked.workspace()?;
+    let page = read_task(&workspace, &asked.named("task")?)?;
+    let commits = task_log(&workspace, &page.id);
+    let (_, frame) = asked.frame(None)?;
+    let content = task_page::log(&frame, &page, &commits);
+    Ok(asked.answer(&frame, &format!("Commits of {}", page.id), &content))
 }
 
 /// Answers with a text as the page would show it.

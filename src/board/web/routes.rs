@@ -56,6 +56,7 @@ pub(crate) fn router(site: Arc<BoardSite>, stop: StopSignal) -> Router {
         .route("/{project}/tasks/{task}", shown(answers::task).merge(sent(answers::act)))
         .route("/{project}/tasks/{task}/edit", shown(answers::edit).merge(sent(answers::save)))
         .route("/{project}/tasks/{task}/diff", shown(answers::diff))
+        .route("/{project}/tasks/{task}/log", shown(answers::log))
         .route("/{project}/tasks/{task}/to-sign", sent(answers::to_sign))
         .route("/{project}/passkey", shown(answers::passkey))
         .route("/{project}/workflows/{workflow}", shown(answers::workflow))

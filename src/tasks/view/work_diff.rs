@@ -30,6 +30,40 @@ pub(crate) fn work_diff(project: &Path, task: &ProjectPath) -> Result<WorkDiff, 
     Ok(WorkDiff { since, which, text, untracked })
 }
 
+/// A commit that changed a task's file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TaskCommit {
+    /// Its id, short.
+    pub id: String,
+    pub author: String,
+    /// As git prints it, to the second.
+    pub at: String,
+    pub subject: String,
+    /// What changed in the file, without its head.
+    pub patch: String,
+}
+
+/// How many commits of a task are read: those before are in git.
+pub(crate) const COMMITS_READ: usize = 100;
+
+/// Returns the last commits that changed the file of a task, the newest first, also from before it was moved. Fails with a sentence
+/// where git does.
+pub(crate) fn task_commits(project: &Path, task: &ProjectPath) -> Result<Vec<TaskCommit>, String> {
+    let most = format!("--max-count={COMMITS_READ}");
+    let words = ["log", "--follow", "-p", "--no-color", "--no-ext-diff", &most];
+    // No text of a commit has these characters.
+    let format = ["--format=%x00%h%x01%an%x01%aI%x01%s%x01", "--", task.as_str()];
+    let log = git(project, &[&words[..], &format].concat())?;
+    let commits = log.split('\0').filter_map(|text| {
+        let mut fields = text.splitn(5, '\u{1}').map(str::to_owned);
+        let mut next = || fields.next();
+        let (id, author, at, subject, patch) = (next()?, next()?, next()?, next()?, next()?);
+        let start = patch.find("\n@@").map_or(patch.len(), |at| at + 1);
+        Some(TaskCommit { id, author, at, subject, patch: patch[start..].to_owned() })
+    });
+    Ok(commits.collect())
+}
+
 /// Returns the commit that the project's files are at, with its time. Fails with a sentence where some of them are not committed.
 pub(crate) fn commit_of_files(project: &Path) -> Result<(String, Timestamp), String> {
     let files = ["status", "--porcelain", "--", "tasks", "project.yaml", "org.yaml"];

@@ -269,6 +269,11 @@ fn a_task_is_created_edited_and_commented_in_the_browser() {
         [("form", token.as_str()), ("act", "comment"), ("ticket", &id), ("reason", "Looks fine")];
     assert_eq!(board.post(&path, &said).status, 303);
     assert!(env.task_text(&id).contains("Looks fine"));
+    // Each commit is there, with its author and what it changed.
+    let log = board.get(&format!("{path}/log"));
+    for part in ["comment", "+Looks fine", "-title: From the browser", "+title: By Bob"] {
+        assert!(log.body.contains(part), "{part}: {}", log.body);
+    }
     let _ = env.aof(&["verify"]).success();
 }
 

@@ -10,7 +10,7 @@ use super::markdown::markdown;
 use crate::board::model::columns::Card;
 use crate::board::model::page::{OpeningPage, TaskDetails, TimelineEntry};
 use crate::domain::CompletionId;
-use crate::tasks::view::work_diff::WorkDiff;
+use crate::tasks::view::work_diff::{COMMITS_READ, TaskCommit, WorkDiff};
 
 /// Returns a task's page. Without a completion id nothing can be done at it.
 pub(crate) fn task(
@@ -80,7 +80,8 @@ fn more(frame: &PageFrame, page: &TaskDetails) -> Markup {
         @for opening in &page.openings { (brief(opening)) }
         details { summary { "Fields" } (fields(page)) }
         @if frame.you.is_some() {
-            p { a href=(format!("{}/diff", frame.links.task(&page.id))) { "What changed since it was created" } }
+            p { a href=(format!("{}/log", frame.links.task(&page.id))) { "Each commit, with what it changed in the task" } }
+            p { a href=(format!("{}/diff", frame.links.task(&page.id))) { "What changed elsewhere since it was created" } }
         }
         p.muted { "The file is " code { (page.path) } }
     }
@@ -192,11 +193,7 @@ pub(crate) fn diff(
             Ok(diff) => {
                 p.muted { "Changes since " code { (diff.since) } ", " (diff.which) }
                 @if diff.text.is_empty() { p { "Nothing changed." } }
-                pre.diff tabindex="0" {
-                    @for line in diff.text.lines() {
-                        span.(diff_class(line)) { (line) "\n" }
-                    }
-                }
+                (diff_text(&diff.text))
                 @if !diff.untracked.is_empty() {
                     h2 { "Files that git does not know yet" }
                     ul { @for file in &diff.untracked { li { code { (file) } } } }
@@ -204,6 +201,35 @@ pub(crate) fn diff(
             }
         }
     }
+}
+
+/// Returns the commits of a task: who did what when, with what that changed in its file.
+pub(crate) fn log(
+    frame: &PageFrame,
+    page: &TaskDetails,
+    commits: &Result<Vec<TaskCommit>, String>,
+) -> Markup {
+    html! {
+        h1 { "Commits of " a href=(frame.links.task(&page.id)) { (page.id) } }
+        @match commits {
+            Err(problem) => p.notice.refusal { (problem) },
+            Ok(commits) => {
+                @if commits.is_empty() { p { "Nothing is committed yet." } }
+                @for commit in commits {
+                    details {
+                        summary { (commit.subject) }
+                        p.facts { code { (commit.id) } " · " (commit.author) " · " time datetime=(commit.at) { (commit.at) } }
+                        (diff_text(&commit.patch))
+                    }
+                }
+                @if commits.len() == COMMITS_READ { p.more { "more: " code { "git log --follow -p " (page.path) } } }
+            }
+        }
+    }
+}
+
+fn diff_text(text: &str) -> Markup {
+    html! { pre.diff tabindex="0" { @for line in text.lines() { span.(diff_class(line)) { (line) "\n" } } } }
 }
 
 fn diff_class(line: &str) -> &'static str {
