@@ -12,6 +12,7 @@ const PAGES = [
   "tasks/TASK",
   "tasks/TASK/edit",
   "tasks/TASK/diff",
+  "tasks/TASK/log",
   "new",
   "activity",
   "statistics",
