@@ -1,4 +1,4 @@
-//! What a process does to be a good server: it gives memory back, and lets those who wait go first.
+//! What `aof serve` asks of the system: to take memory back soon, and to run background work at a lower priority.
 
 use std::env;
 use std::os::unix::process::CommandExt;
@@ -27,8 +27,8 @@ pub(crate) fn give_back_memory() {
     let _ = again.args(words).env(DELAY, KEPT_MS).exec();
 }
 
-/// Has this thread, and those that it starts, work when others have no need of the processor: nobody waits for it. Elsewhere than on
-/// Linux, that would be the whole process, so that nothing is done.
+/// Lowers the priority of this thread, and of those that it starts. It does nothing where that would lower the whole process: on all
+/// systems but Linux.
 pub(crate) fn work_in_background() {
     if !cfg!(target_os = "linux") {
         return;

@@ -34,7 +34,7 @@ pub(crate) struct TaskExplanation {
     pub outcomes: Vec<OutcomePreview>,
 }
 
-/// How the reason begins for which nothing moves a task while git is about something.
+/// How the reason begins that says what git is in the middle of, so that nothing moves a task.
 pub(crate) const NOT_NOW: &str = "nothing moves it now: ";
 
 /// An outcome, and what it would do.

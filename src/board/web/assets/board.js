@@ -74,9 +74,9 @@ function show(newer) {
 }
 
 /** Ages grow, and due dates pass, also where nothing changes. */
-const AGES_MS = 60_000;
+const AGE_REFRESH_MS = 60_000;
 const isShown = () => !document.hidden && root.dataset.version;
-setInterval(() => isShown() && refresh(), AGES_MS);
+setInterval(() => isShown() && refresh(), AGE_REFRESH_MS);
 document.addEventListener("visibilitychange", () => isShown() && refresh());
 
 function placeOf(list) {

@@ -19,7 +19,7 @@ pub(super) fn figure<N: Render>(
     rest: &Markup,
 ) -> Markup {
     let id = heading.to_lowercase().replace(' ', "-");
-    // What has links is no picture: its parts take the focus.
+    // A screen reader reads a picture as a whole, so that nobody would find its links.
     let role = if drawing.0.contains("<a ") { "group" } else { "img" };
     html! {
         figure class="chart" {
