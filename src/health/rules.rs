@@ -18,7 +18,7 @@ use crate::project::issue::Issue;
 use crate::project::rule_files::check_worktree;
 use crate::project::trust::RulePrograms;
 use crate::project::workspace::Workspace;
-use crate::rules::{Rules, is_nobody};
+use crate::rules::{Finding, Rules, is_nobody, unstaffed};
 use crate::storage::layout::{TASKS, task_path};
 use crate::storage::task_files::{WalkEntry, walk_active};
 use crate::system::terminal::all_quoted;
@@ -80,6 +80,14 @@ pub(crate) fn check_programs(context: &CheckContext<'_>) -> CheckResult {
     };
     let fix = "see what they run with `aof trust`, which asks before it trusts them";
     Ok(vec![Issue::new("program_untrusted", problem, fix).advice()])
+}
+
+/// Reports gates of the rules in force that nobody can complete, because they are kept apart from others.
+pub(crate) fn check_staffing(context: &CheckContext<'_>) -> CheckResult {
+    let Some(CheckedProject { in_force, .. }) = context.project() else { return Ok(Vec::new()) };
+    let found = unstaffed(&in_force.rules.project, &in_force.rules.org).into_iter();
+    let issue = |own: Finding| Issue::new(own.code, own.message, own.help.unwrap_or_default());
+    Ok(found.map(|own| issue(own).advice()).collect())
 }
 
 /// Reports tasks whose acceptance tests are invalid. `aof doctor` reads the files of tests too.

@@ -48,6 +48,7 @@ pub use transition::repeated::{refuse_other_gate, refuse_repeated};
 pub use transition::rule_changes::{Waits, circle_of, circles, owed};
 pub use transition::visit::check_ticket;
 pub use validate::checker::Finding;
+pub use validate::staffing::unstaffed;
 pub use workflow::difference::{Difference, DifferenceKind, RuleSubject, differences};
 pub use workflow::graph::{Edge, EdgeKind, edges, first};
 pub use workflow::rules::Rules;

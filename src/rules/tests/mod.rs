@@ -19,6 +19,7 @@ mod replay;
 mod routes;
 mod signing;
 mod ssh_made;
+mod staffing;
 mod texts;
 mod validation;
 mod ways;

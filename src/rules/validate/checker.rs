@@ -94,6 +94,7 @@ impl RuleChecker<'_> {
                 self.fork(fork);
             }
         }
+        self.staffing();
         self.visibility();
         self.rounds();
         self.reach();

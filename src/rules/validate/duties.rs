@@ -4,8 +4,8 @@ use super::checker::RuleChecker;
 use crate::domain::workflow::gate::Mark;
 use crate::domain::workflow::shape::ShapeKind;
 use crate::domain::{
-    AgentId, Duty, Gate, GateId, GateKind, GateRun, Identity, OnConditionError, Outcome, Outputs,
-    RoleId, Severity, Shape, Signal, Station, did_you_mean, listed,
+    AgentId, Duty, Gate, GateKind, GateRun, Identity, OnConditionError, Outcome, Outputs, RoleId,
+    Severity, Shape, Signal, Station, did_you_mean, listed,
 };
 use crate::rules::condition::Condition;
 use crate::rules::outputs::{Problem, judge_value};
@@ -116,54 +116,9 @@ impl RuleChecker<'_> {
                 .unwrap_or_else(|| format!("name one of {}", listed(names)));
             self.error("unknown_gate", "separateFrom", message, help);
         }
-        self.staffing(duty);
         if duty.separate_from.is_empty() && duty.separate_by == Identity::Session {
             self.ignored("separateFrom", "no gate is named", "name the gates");
         }
-    }
-
-    /// Says so where each agent of the role must have worked at a gate that this one is kept apart from.
-    fn staffing(&mut self, duty: &Duty) {
-        let (workflow, org) = (self.workflow, self.org);
-        let members = |duty: &Duty| -> Vec<&AgentId> {
-            let role = org.role(&duty.role);
-            let human = duty.require_human || role.is_some_and(|role| role.require_human);
-            let fits = |agent: &&AgentId| org.is_registered(agent) && (!human || agent.is_human());
-            role.map(|role| role.agents.iter().filter(fits).collect()).unwrap_or_default()
-        };
-        let own = members(duty);
-        let others: Vec<(&GateId, Vec<&AgentId>)> = duty
-            .separate_from
-            .iter()
-            .filter_map(|id| {
-                let (_, gate) = workflow.gate(id)?;
-                let work = members(gate.duty()?);
-                // A gate that does not always apply leaves somebody free.
-                (gate.when.is_none() && !gate.detour && !work.is_empty()).then_some((id, work))
-            })
-            .collect();
-        let can_pass = |agent: &&&AgentId| {
-            others.iter().all(|(_, work)| work.iter().any(|other| other != *agent))
-        };
-        if own.is_empty() || own.iter().any(|agent| can_pass(&agent)) {
-            return;
-        }
-        let (gates, names) = (listed(others.iter().map(|(id, _)| id)), listed(own));
-        let (id, role) = (&self.gate.id, &duty.role);
-        if duty.separate_by == Identity::Session {
-            let message = format!(
-                "nobody can complete gate `{id}` after work at {gates} that names no session: role `{role}` has only {names}, who works there too"
-            );
-            let help = "work there by `aof run`, by `aof mcp` or with `AOF_SESSION`, or add another agent to one of the roles";
-            let at = self.place(None, "separateFrom");
-            self.say(Severity::Note, "nobody_is_separate", at, message, help);
-            return;
-        }
-        let message = format!(
-            "nobody can complete gate `{id}`: it is kept apart from {gates}, and role `{role}` has only {names}, who works there too"
-        );
-        let help = "add another agent to one of the roles in org.yaml, or remove `separateFrom`";
-        self.warn("nobody_is_separate", "separateFrom", message, help);
     }
 
     fn run(&mut self, duty: &Duty, human: bool) {

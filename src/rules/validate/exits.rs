@@ -393,7 +393,7 @@ impl RuleChecker<'_> {
 }
 
 /// Adds everything that can be reached from what is in the set.
-fn spread<'a>(set: &mut BTreeSet<usize>, next: impl Fn(usize) -> &'a BTreeSet<usize>) {
+pub(super) fn spread<'a>(set: &mut BTreeSet<usize>, next: impl Fn(usize) -> &'a BTreeSet<usize>) {
     let mut open: Vec<usize> = set.iter().copied().collect();
     while let Some(index) = open.pop() {
         open.extend(next(index).iter().filter(|to| set.insert(**to)));

@@ -228,3 +228,88 @@ fn known_notes_are_not_repeated() {
     assert_eq!(diff.matches(note).count(), 1, "{diff}");
     assert!(diff.contains("`agent-8` is in 2 roles"), "{diff}");
 }
+
+/// What `workflow validate` says of `separateFrom` in a workflow of these gates.
+fn staffing(env: &TestEnvironment, gates: &str, roles: &str) -> String {
+    env.write("project.yaml", format!("workflow:\n  gates:\n{gates}"));
+    env.write("org.yaml", format!("roles:\n{roles}"));
+    let found = env.aof(&["--json", "workflow", "validate"]).success().json();
+    let list = found["diagnostics"].as_array().unwrap().iter();
+    let own = list.filter(|own| own["code"] == "nobody_is_separate");
+    own.map(|own| format!("{}: {}\n", own["severity"], own["message"]).replace('"', "")).collect()
+}
+
+#[test]
+fn gates_that_together_need_more_agents_than_there_are_are_told() {
+    let env = TestEnvironment::new();
+    let two = "  dev: {agents: [x, y]}\n";
+    let three = "    - {id: a, role: dev}\n    - {id: b, role: dev, separateFrom: [a]}\n    - {id: c, role: dev, separateFrom: [a, b]}\n";
+    assert_snapshot!(staffing(&env, three, two), @"warning: nobody can complete gate `c`: gates `a`, `b`, `c` need 3 different agents, and there are only `x`, `y` of role `dev`");
+    assert_snapshot!(staffing(&env, three, "  dev: {agents: [x, y, z]}\n"), @"");
+    // Only people may work at two of them.
+    let people = three
+        .replace("separateFrom", "requireHuman: true, timeout: 1d, escalateTo: boss, separateFrom");
+    let one_person = "  dev: {agents: [x, y, human-ada]}\n  boss: {agents: [human-bob]}\n";
+    assert_snapshot!(staffing(&env, &people, one_person), @"warning: nobody can complete gate `c`: gates `b`, `c` need 2 different agents, and there are only `human-ada` of role `dev`");
+    // Roles differ: `b` has nobody but those who are needed elsewhere.
+    let roles = three.replace("b, role: dev", "b, role: qa");
+    assert_snapshot!(staffing(&env, &roles, "  dev: {agents: [x, y]}\n  qa: {agents: [y, x]}\n"), @"warning: nobody can complete gate `c`: gates `a`, `b`, `c` need 3 different agents, and there are only `x`, `y` of roles `dev`, `qa`");
+    assert_snapshot!(staffing(&env, &roles, "  dev: {agents: [x, y]}\n  qa: {agents: [z]}\n"), @"");
+    // Branches of a fork are gates too.
+    let fork = "    - {id: a, role: dev}\n    - {id: f, type: fork, branches: [{id: one, role: dev, separateFrom: [a]}, {id: two, role: dev}]}\n    - {id: c, role: dev, separateFrom: [a, f]}\n";
+    assert_snapshot!(staffing(&env, fork, two), @"warning: nobody can complete gate `c`: gates `a`, `one`, `c` need 3 different agents, and there are only `x`, `y` of role `dev`");
+    // A gate that only some tasks come to.
+    let some = three.replace("b, role: dev", "b, role: dev, when: \"tags.includes('big')\"");
+    assert_snapshot!(staffing(&env, &some, two), @"note: nobody can complete gate `c` of a task that comes to all of these: gates `a`, `b`, `c` need 3 different agents, and there are only `x`, `y` of role `dev`");
+    // None comes to both.
+    let either = "    - {id: a, role: dev, routes: {left: b, right: c}}\n    - {id: b, role: dev, routes: {complete: $end}}\n    - {id: c, role: dev, separateFrom: [b]}\n";
+    assert_snapshot!(staffing(&env, either, "  dev: {agents: [x]}\n"), @"");
+    let sessions = three
+        .replace("[a]", "{gates: [a], by: session}")
+        .replace("[a, b]", "{gates: [a, b], by: session}");
+    assert_snapshot!(staffing(&env, &sessions, two), @"note: nobody can complete gate `c` after work that names no session: gates `a`, `b`, `c` need 3 different agents, and there are only `x`, `y` of role `dev`");
+}
+
+#[test]
+fn rules_that_nobody_can_staff_stay_in_force_and_status_tells() {
+    let env = TestEnvironment::new();
+    env.write("project.yaml", "workflow:\n  gates:\n    - {id: a, role: dev}\n    - {id: b, role: dev, separateFrom: [a]}\n    - {id: c, role: dev, separateFrom: [a, b]}\n");
+    env.write("org.yaml", "roles:\n  dev: {agents: [x, y]}\n");
+    env.commit_all("rules");
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "x");
+    assert_snapshot!(env.complete(&id, "y"), @"
+    exit 0
+    --- stdout
+    AOF-xxxxx: b -> c (complete), for AOF-xxxxx@1
+      now at c, ready for nobody
+    ");
+    assert_snapshot!(env.aof(&["org", "validate"]), @"
+    exit 0
+    --- stdout
+    warning[nobody_is_separate]: nobody can complete gate `c`: gates `a`, `b`, `c` need 3 different agents, and there are only `x`, `y` of role `dev`
+     --> project.yaml:5:40
+      |
+    5 |     - {id: c, role: dev, separateFrom: [a, b]}
+      |                                        ^^^^^^
+      |
+      = help: add another agent to one of the roles in org.yaml, or remove `separateFrom`
+
+    valid: 1 roles, 2 agents (1 warning)
+    ");
+    assert_snapshot!(env.aof(&["status"]), @"
+    exit 0
+    --- stdout
+    on branch main
+    1 active task: 1 ready
+
+    what waits for you is unknown: no agent of org.yaml has git's `user.email`
+
+    Needs attention
+      ! nobody can complete gate `c`: gates `a`, `b`, `c` need 3 different agents, and there are only `x`, `y` of role `dev`
+        add another agent to one of the roles in org.yaml, or remove `separateFrom`
+      ! no watcher is running
+        start one with `aof watch`; without it, commands work but dropped files and edits wait
+    ");
+    check(&env);
+}
