@@ -1,5 +1,6 @@
 //! What a person does at a board. Each act is the operation that the command of that name calls.
 
+use crate::dispatch::claim::assign;
 use crate::dispatch::next::claim_named;
 use crate::domain::{
     AgentId, Completion, CompletionId, GateId, Map, Outcome, SshSignature, TaskId, Ticket,
@@ -102,7 +103,7 @@ fn perform_on(
             let said = Comment { text: text.clone(), agent: by.cloned() };
             comment(workspace, &ticket.task, &said, now)
         }
-        TicketAct::Assign { agent } => actions::assign(workspace, ticket, by, agent, now),
+        TicketAct::Assign { agent } => assign(workspace, ticket, by, agent, now),
         TicketAct::Hold { reason } => actions::hold(workspace, ticket, by, reason, now),
         TicketAct::Cancel { reason } => actions::cancel(workspace, ticket, by, reason, now),
         TicketAct::Reopen { to, reason } => actions::reopen(workspace, ticket, by, to, reason, now),

@@ -7,7 +7,10 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::environment::{ORG, TestEnvironment, eventually};
+use crate::support::clones::{Clones, synced_project};
+use crate::support::environment::{ORG, PROJECT, TestEnvironment, eventually};
+use crate::support::mcp_client::{Era, McpClient};
+use crate::support::terminal::Seat;
 
 /// A project that has a person with an email in org.yaml.
 fn project_of_ann() -> TestEnvironment {
@@ -20,7 +23,8 @@ fn project_of_ann() -> TestEnvironment {
 
 /// A server that is ended when the test is, and a browser that is logged in.
 struct Board {
-    child: Child,
+    /// Nothing where the server has a terminal of its own.
+    child: Option<Child>,
     port: String,
     cookie: String,
 }
@@ -65,24 +69,60 @@ fn form(fields: &[(&str, &str)]) -> String {
 impl Board {
     fn start(env: &TestEnvironment, args: &[&str]) -> Self {
         let (mut board, link) = Self::launch(env, args);
-        let answer = board.get(path_of(&link));
-        assert_eq!(answer.status, 303, "{}", answer.head);
-        board.take_cookie(&answer);
-        eventually("the board is read", || board.get("/project/").status == 200);
+        board.follow(&link);
         board
     }
 
     /// Starts a server, and returns it with the link that it prints.
     fn launch(env: &TestEnvironment, args: &[&str]) -> (Self, String) {
+        Self::launch_with(env, args, &[])
+    }
+
+    /// Does the same with variables of the environment.
+    fn launch_with(
+        env: &TestEnvironment,
+        args: &[&str],
+        variables: &[(&str, &str)],
+    ) -> (Self, String) {
         let mut command = env.aof_command(&[&["--json", "serve", "--port", "0"], args].concat());
         // Files have the times of the real clock, so the watcher has it too.
         command.env_remove("AOF_NOW").stdout(Stdio::piped()).stdin(Stdio::null());
+        command.envs(variables.iter().copied());
         let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
         let serving: Value = serde_json::from_str(&lines.next().unwrap()).unwrap();
         std::thread::spawn(move || lines.for_each(drop));
+        Self::of(Some(child), &serving)
+    }
+
+    /// Returns the server that printed this when it started, with the link.
+    fn of(child: Option<Child>, serving: &Value) -> (Self, String) {
         let port = serving["url"].as_str().unwrap().rsplit(':').next().unwrap().to_owned();
         (Self { child, port, cookie: String::new() }, serving["link"].as_str().unwrap().to_owned())
+    }
+
+    /// Starts a server at a terminal of its own, and returns it with the link that it prints.
+    fn launch_at_terminal(env: &TestEnvironment, args: &[&str]) -> (Seat, Self, String) {
+        let words = [&["--json", "serve", "--port", "0"], args].concat();
+        let seat = at_terminal(env, &words);
+        let mut serving = Value::Null;
+        eventually("the server is at its port", || {
+            let shown = seat.screen(24, 400).screen().contents();
+            let line = shown.lines().find(|line| line.contains("\"serving\""));
+            serving = line.and_then(|line| serde_json::from_str(line).ok()).unwrap_or_default();
+            serving["link"].is_string()
+        });
+        let (board, link) = Self::of(None, &serving);
+        (seat, board, link)
+    }
+
+    /// Logs in by a link, as another browser would.
+    fn follow(&mut self, link: &str) {
+        self.cookie = String::new();
+        let answer = self.get(path_of(link));
+        assert_eq!(answer.status, 303, "{}", answer.head);
+        self.take_cookie(&answer);
+        eventually("the board is read", || self.get("/project/").status == 200);
     }
 
     fn take_cookie(&mut self, answer: &Answer) {
@@ -131,9 +171,31 @@ impl Board {
 
 impl Drop for Board {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
+}
+
+/// Starts a command of the real clock at a terminal of its own.
+fn at_terminal(env: &TestEnvironment, words: &[&str]) -> Seat {
+    Seat::with(env, words, |command| {
+        command.env_remove("AOF_NOW").env("TERM", "xterm");
+    })
+}
+
+/// Returns the link that `aof serve --link` prints as JSON, at a terminal or elsewhere.
+fn fresh_link(env: &TestEnvironment, is_at_terminal: bool) -> Value {
+    let words = ["--json", "serve", "--link"];
+    if !is_at_terminal {
+        let output = env.aof_command(&words).env_remove("AOF_NOW").output().unwrap();
+        return serde_json::from_slice(&output.stdout).unwrap();
+    }
+    let (status, shown) = at_terminal(env, &words).ends();
+    assert!(status.success(), "{shown}");
+    let json = &shown[shown.find('{').unwrap()..=shown.rfind('}').unwrap()];
+    serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {shown}"))
 }
 
 fn path_of(link: &str) -> &str {
@@ -448,9 +510,10 @@ fn what_another_process_does_comes_by_the_stream_and_a_signal_ends_all() {
     eventually("the page shows it", || {
         board.get(&format!("/project/tasks/{id}")).body.contains("Did it")
     });
-    let pid = board.child.id().to_string();
+    let child = board.child.as_mut().unwrap();
+    let pid = child.id().to_string();
     assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
-    assert!(board.child.wait().unwrap().success());
+    assert!(child.wait().unwrap().success());
     let ended: Vec<_> = lines.filter_map(Result::err).collect();
     assert!(ended.is_empty(), "the stream ended in the middle: {ended:?}");
 }
@@ -765,4 +828,108 @@ fn a_commit_is_exported_as_the_same_files_each_time() {
     env.write(&path, env.read(&path).replace("Add", "Change"));
     let changed = export(&out("three")).code(4);
     assert!(changed.stderr.contains("is not committed"), "{changed}");
+}
+
+const WITH_ADA: &str = "\
+roles:
+  backend: {agents: [agent-1, agent-2, human-ada]}
+  architect: {agents: [agent-9]}
+agents:
+  agent-1: {}
+  agent-2: {}
+  agent-9: {}
+  human-ada: {email: ada@example.org}
+";
+
+/// Sends a form of a task's page, and returns the status with the page.
+fn send_form(board: &Board, id: &str, fields: &[(&str, &str)]) -> (u16, String) {
+    let token = board.token();
+    let all = [&[("form", token.as_str()), ("ticket", id)], fields].concat();
+    let answer = board.post(&format!("/project/tasks/{id}"), &all);
+    (answer.status, answer.body)
+}
+
+/// Sends JSON to the address of an act, as a page of the board may.
+fn send_json(board: &Board, id: &str, act: &str, body: &Value) -> (u16, String) {
+    let own = format!("Origin: http://localhost:{}\r\n", board.port);
+    let path = format!("/api/v1/project/tasks/{id}/{act}");
+    let answer = board.request("POST", &path, &own, &body.to_string());
+    (answer.status, answer.body)
+}
+
+/// Returns the problem without the marks of pages and JSON.
+fn plain_text(page: &str) -> String {
+    page.replace("<code>", "`").replace("</code>", "`").replace("&#39;", "'")
+}
+
+#[test]
+fn no_door_gives_a_task_to_anybody_unless_the_remote_confirms_it() {
+    let clones = Clones::with_org(&synced_project(), WITH_ADA, &[]);
+    let env = &clones.env;
+    let id = env.new_task(&["Add login"]);
+    clones.does(".", &["sync"]);
+    let board = Board::start(env, &["--agent", "human-ada"]);
+    std::fs::rename(env.path("../hub.git"), env.path("../gone.git")).unwrap();
+    let before = (env.head(), env.task_text(&id));
+    let why = "nothing can be claimed, because `origin/main` cannot be reached";
+
+    for words in [
+        &["assign", &id, "agent-2"][..],
+        &["claim", &id],
+        &["next"],
+        &["assign", &format!("{id}@0"), "agent-2"],
+    ] {
+        let output = env.aof(&[words, &["--agent", "human-ada"]].concat()).code(1);
+        assert!(output.stderr.contains(why), "{output}");
+    }
+    for fields in [&[("act", "assign"), ("agent", "agent-2")][..], &[("act", "claim")]] {
+        let (status, page) = send_form(&board, &id, fields);
+        assert!(status == 409 && plain_text(&page).contains(why), "{fields:?}: {status} {page}");
+    }
+    for (act, body) in [
+        ("assign", json!({"ticket": id, "agent": "agent-2"})),
+        ("assign", json!({"ticket": format!("{id}@0"), "agent": "human-ada"})),
+        ("claim", json!({"ticket": id})),
+    ] {
+        let (status, answer) = send_json(&board, &id, act, &body);
+        assert!(status == 409 && answer.contains("\"error\":\"offline\""), "{act}: {answer}");
+        assert!(answer.contains(why), "{act}: {answer}");
+    }
+    let mut client = McpClient::start(env, Era::New, &["--agent", "agent-1"]);
+    let refused = client.refused("aof_task_next", json!({}));
+    assert!(refused["message"].as_str().unwrap().contains(why), "{refused:#}");
+    let _ = client.end();
+    let seat = Seat::of(env, &["board"]);
+    seat.screen_has("Add login");
+    seat.presses("p");
+    seat.screen_has("nothing can be claimed");
+    seat.presses("\x1bq");
+    drop(seat);
+
+    assert_eq!((env.head(), env.task_text(&id)), before);
+    std::fs::rename(env.path("../gone.git"), env.path("../hub.git")).unwrap();
+    let (status, answer) =
+        send_json(&board, &id, "assign", &json!({"ticket": id, "agent": "agent-2"}));
+    assert_eq!(status, 200, "{answer}");
+    assert_eq!(env.git(&["rev-list", "--count", "origin/main..HEAD"]).trim(), "0");
+}
+
+#[test]
+fn the_board_assigns_nothing_that_another_worktree_has() {
+    let env = TestEnvironment::with_rules(PROJECT, WITH_ADA);
+    let id = env.new_task(&["Add login"]);
+    env.git(&["worktree", "add", "--quiet", "-b", "feature", "../feature"]);
+    let mut there = env.aof_command(&["next", "--agent", "agent-1"]);
+    there.current_dir(env.path("../feature"));
+    let _ = env.run(there).success();
+    let board = Board::start(&env, &["--agent", "human-ada"]);
+    let before = (env.head(), env.task_text(&id));
+    let by_command = env.aof(&["assign", &id, "agent-2", "--agent", "human-ada"]).code(5);
+    assert!(by_command.stderr.contains("in the worktree"), "{by_command}");
+    let (status, page) = send_form(&board, &id, &[("act", "assign"), ("agent", "agent-2")]);
+    assert!(status == 409 && page.contains("in the worktree"), "{status} {page}");
+    let wanted = json!({"ticket": id, "agent": "agent-2"});
+    let (status, answer) = send_json(&board, &id, "assign", &wanted);
+    assert!(status == 409 && answer.contains("taken_elsewhere"), "{status} {answer}");
+    assert_eq!((env.head(), env.task_text(&id)), before);
 }
