@@ -51,11 +51,43 @@ impl ServeFile {
     }
 }
 
+/// What a link lets a browser do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LinkKind {
+    /// Whatever the person may whose board it is.
+    Acts,
+    Looks,
+}
+
+impl LinkKind {
+    const ALL: [Self; 2] = [Self::Acts, Self::Looks];
+
+    /// Returns what the link's code counts for.
+    const fn purpose(self) -> &'static str {
+        match self {
+            Self::Acts => "link",
+            Self::Looks => "link to look",
+        }
+    }
+
+    /// Returns the subject of the visitors that it lets in. A login has a line break in it.
+    const fn subject(self) -> &'static str {
+        match self {
+            Self::Acts => "",
+            Self::Looks => "look",
+        }
+    }
+}
+
 /// Returns a link that logs a browser in, once, within ten minutes.
-pub(crate) fn fresh_link(file: &ServeFile, now: Timestamp) -> Result<String, StoreError> {
+pub(crate) fn fresh_link(
+    file: &ServeFile,
+    kind: LinkKind,
+    now: Timestamp,
+) -> Result<String, StoreError> {
     let codes = Codes::of(&file.key);
     let claim = format!("{}.{}", now.as_second() + LINK_LIFETIME, random_local(16)?);
-    Ok(format!("{}/login?token={claim}.{}", file.url, codes.code("link", &claim)))
+    Ok(format!("{}/login?token={claim}.{}", file.url, codes.code(kind.purpose(), &claim)))
 }
 
 /// Makes and checks the codes of texts.
@@ -84,7 +116,7 @@ impl Codes {
 /// A browser that is logged in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Visitor {
-    /// Who it is, where people log in by name; empty for whoever had the link.
+    /// Who it is, where people log in by name; else which kind of link it had.
     pub subject: String,
     /// What its forms have to carry: another web site cannot know it.
     pub form_token: String,
@@ -99,6 +131,11 @@ impl Visitor {
 
     pub(crate) fn agent(agent: AgentId) -> Self {
         Self { agent: Some(agent), ..Self::new(String::new(), String::new()) }
+    }
+
+    /// Returns the kind of link that let it in; nothing for a login.
+    pub(crate) fn link(&self) -> Option<LinkKind> {
+        LinkKind::ALL.into_iter().find(|kind| kind.subject() == self.subject)
     }
 }
 
@@ -167,7 +204,9 @@ impl Access {
     pub(crate) fn use_link(&self, token: &str, now: Timestamp) -> Option<String> {
         let (claim, code) = token.rsplit_once('.')?;
         let until = claim.split('.').next()?.parse::<i64>().ok()?;
-        if !self.codes.is_right("link", claim, code) || now.as_second() > until {
+        let is_right = |kind: &LinkKind| self.codes.is_right(kind.purpose(), claim, code);
+        let kind = LinkKind::ALL.into_iter().find(is_right)?;
+        if now.as_second() > until {
             return None;
         }
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
@@ -175,7 +214,7 @@ impl Access {
         if used.insert(code.to_owned(), until).is_some() {
             return None;
         }
-        self.cookie("", now).ok()
+        self.cookie(kind.subject(), now).ok()
     }
 
     /// Returns the `Set-Cookie` of a browser that has just logged in.
@@ -253,15 +292,27 @@ mod tests {
     #[test]
     fn a_link_counts_once_and_not_for_ever() {
         let (file, access) = access();
-        let link = fresh_link(&file, at(NOW)).unwrap();
+        let link = fresh_link(&file, LinkKind::Acts, at(NOW)).unwrap();
         let token = link.strip_prefix("http://localhost:7420/login?token=").unwrap();
         assert!(access.use_link(token, at(NOW + 1)).is_some());
         assert!(access.use_link(token, at(NOW + 2)).is_none(), "it was used");
-        let late = fresh_link(&file, at(NOW)).unwrap();
+        let late = fresh_link(&file, LinkKind::Acts, at(NOW)).unwrap();
         let late = late.split_once('=').unwrap().1;
         assert!(access.use_link(late, at(NOW + LINK_LIFETIME + 1)).is_none(), "it is too old");
         let later = late.replacen("18000", "18001", 1);
         assert!(access.use_link(&later, at(NOW)).is_none(), "its time was changed");
+    }
+
+    #[test]
+    fn a_browser_that_came_to_look_only_looks() {
+        let (file, access) = access();
+        for kind in LinkKind::ALL {
+            let link = fresh_link(&file, kind, at(NOW)).unwrap();
+            let set = access.use_link(link.split_once('=').unwrap().1, at(NOW)).unwrap();
+            let pair = set.split(';').next().unwrap();
+            let seen = access.visitor(&headers(&[("cookie", pair)]), at(NOW)).unwrap();
+            assert_eq!(seen.link(), Some(kind));
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use maud::Markup;
 use serde_json::json;
 
+use super::access::LinkKind;
 use super::pages::board_page::{self, BoardQuery};
 use super::pages::forms::Posted;
 use super::pages::layout::{LISTED, NavPage, PageFrame, PageLinks, PageNotice};
@@ -43,11 +44,19 @@ impl Asked {
         if let Some(agent) = &self.visitor.agent {
             return Ok(agent.clone());
         }
-        let you = self.reader()?.you.clone();
-        you.map_err(|why| WebFault {
+        self.acting_here()?.map_err(|why| WebFault {
             status: StatusCode::FORBIDDEN,
             problem: format!("you only look: {why}"),
             fix: None,
+        })
+    }
+
+    /// Returns whose name a browser acts in, or why it only looks.
+    fn acting_here(&self) -> Result<Result<AgentId, String>, WebFault> {
+        let why = "the link was asked for without a terminal; `aof serve --link` at a terminal prints one that acts";
+        Ok(match (&self.reader()?.you, self.visitor.link()) {
+            (Ok(_), Some(LinkKind::Looks)) => Err(why.to_owned()),
+            (you, _) => you.clone(),
         })
     }
 
@@ -72,7 +81,7 @@ impl Asked {
             project: board.project.clone().unwrap_or_else(|| project.slug.clone()),
             projects: self.site.projects.iter().map(|own| own.slug.clone()).collect(),
             page,
-            you: Some(reader.you.clone()),
+            you: Some(self.acting_here()?),
             form_token: self.visitor.form_token.clone(),
             version: state.version,
             at: (self.site.clock)(),

@@ -17,7 +17,7 @@ mod routes;
 mod server;
 mod site;
 
-pub(crate) use access::{Access, ServeFile, fresh_link};
+pub(crate) use access::{Access, LinkKind, ServeFile, fresh_link};
 pub(crate) use endpoint::{BoundServer, EndpointFault, address};
 pub(crate) use export::export_site;
 pub(crate) use metrics_page::metrics_router;

@@ -135,7 +135,7 @@ impl BoardSite {
         let users = self.users.as_ref().filter(|_| visitor.agent.is_none());
         let Some(users) = users else {
             // Without logins, the cookie of an earlier login lets nobody in.
-            let is_owner = visitor.agent.is_some() || visitor.subject.is_empty();
+            let is_owner = visitor.agent.is_some() || visitor.link().is_some();
             return project.readers.first().filter(|_| is_owner);
         };
         let agent = users.agent(visitor)?;

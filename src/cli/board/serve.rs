@@ -15,8 +15,8 @@ use serde_json::json;
 use super::feed::Feed;
 use crate::agents::mcp::http::{PostHeaders, answer_post, setup_of_token};
 use crate::board::web::{
-    Access, AgentDoor, BoardSite, BoundServer, LoginHeader, ServeFile, SiteProject, SiteReader,
-    SiteUsers, StopSender, address, fresh_link, router, serve,
+    Access, AgentDoor, BoardSite, BoundServer, LinkKind, LoginHeader, ServeFile, SiteProject,
+    SiteReader, SiteUsers, StopSender, address, fresh_link, router, serve,
 };
 use crate::cli::watch::show_report;
 use crate::cli::{ActingAgent, CliError, CliResult, Session, json_line, now};
@@ -48,8 +48,8 @@ Examples:
   aof serve --link           a fresh link to the server that runs here
 
 A link logs one browser in, once, within ten minutes. Started at a terminal, the board acts as
-git's user; else name somebody with `--agent`, or it only shows. The server watches the projects,
-as `aof watch` does. Without `--listen`, only this machine can ask. docs/guides/web.md has the rest.")]
+git's user; else name somebody with `--agent`, or it only shows. A link of `--link` acts where it was
+asked for at a terminal, else it only shows. The server watches the projects, as `aof watch` does. Without `--listen`, only this machine can ask. docs/guides/web.md has the rest.")]
 pub(crate) struct ServeArgs {
     /// The folders of projects; without one, the project here
     #[arg(value_name = "DIR")]
@@ -75,7 +75,7 @@ pub(crate) struct ServeArgs {
     /// Only show: nobody can do anything in the browser; agents with tokens act all the same
     #[arg(long)]
     read_only: bool,
-    /// Print a fresh link to the server that runs here, and stop
+    /// Print a fresh link to the server that runs here, and stop; without a terminal, it only shows
     #[arg(long, conflicts_with_all = ["port", "read_only", "directories"])]
     link: bool,
     #[command(flatten)]
@@ -302,11 +302,11 @@ fn read_serve_file(workspace: &Workspace) -> Result<Option<ServeFile>, StoreErro
 }
 
 /// Returns where a browser begins.
-fn link_of(file: &ServeFile) -> CliResult<String> {
+fn link_of(file: &ServeFile, kind: LinkKind) -> CliResult<String> {
     if file.by_name {
         return Ok(format!("{}/", file.url));
     }
-    fresh_link(file, now()).map_err(CliError::from)
+    fresh_link(file, kind, now()).map_err(CliError::from)
 }
 
 fn print_link(session: &Session) -> CliResult {
@@ -317,11 +317,18 @@ fn print_link(session: &Session) -> CliResult {
         let problem = "no `aof serve` runs in this project";
         return Err(CliError::refused("no_server", problem, "start one with `aof serve`"));
     };
-    let link = link_of(&file)?;
+    // A program without a terminal must not act as the person who started the server.
+    let acts = file.by_name || Session::at_terminal();
+    let link = link_of(&file, if acts { LinkKind::Acts } else { LinkKind::Looks })?;
     if session.output.is_json() {
-        session.output.data(json!({"url": file.url, "link": link}));
+        session.output.data(json!({"url": file.url, "link": link, "acts": acts}));
     } else {
         session.output.line(link);
+    }
+    if !acts {
+        session.warn(
+            "this link only shows the board; `aof serve --link` at a terminal prints one that acts",
+        );
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -343,7 +350,7 @@ fn follow(session: &Session, site: &Arc<BoardSite>, opened: &[Workspace]) -> Cli
 }
 
 fn tell_start(session: &Session, site: &BoardSite, file: &ServeFile) -> CliResult<()> {
-    let link = link_of(file)?;
+    let link = link_of(file, LinkKind::Acts)?;
     let names: Vec<&str> = site.projects.iter().map(|own| own.slug.as_str()).collect();
     if session.output.is_json() {
         let value = json!({"event": "serving", "url": file.url, "link": link, "projects": names});

@@ -933,3 +933,89 @@ fn the_board_assigns_nothing_that_another_worktree_has() {
     assert!(status == 409 && answer.contains("taken_elsewhere"), "{status} {answer}");
     assert_eq!((env.head(), env.task_text(&id)), before);
 }
+
+/// What the browser may do: whether each act was carried out, or refused because it only looks.
+fn may_act(board: &Board, env: &TestEnvironment, id: &str) -> bool {
+    let page = board.get(&format!("/project/tasks/{id}")).body;
+    let before = env.head();
+    let hold = [("act", "hold"), ("reason", "By form")];
+    let resume = [("act", "unblock"), ("reason", "")];
+    let create = [("act", "create"), ("title", "By form"), ("form", &board.token())];
+    let edit = [("act", "edit"), ("title", "Another"), ("title-was", "Add login"), ("was", "")];
+    let comment = json!({"ticket": id, "reason": "By JSON"});
+    let answers = [
+        send_form(board, id, &hold),
+        send_form(board, id, &resume),
+        send_json(board, id, "comment", &comment),
+        {
+            let made = board.post("/project/new", &create);
+            (made.status, made.body)
+        },
+        {
+            let token = board.token();
+            let fields = [&[("form", token.as_str())][..], &edit].concat();
+            let saved = board.post(&format!("/project/tasks/{id}/edit"), &fields);
+            (saved.status, saved.body)
+        },
+    ];
+    if answers.iter().all(|(status, _)| [200, 303].contains(status)) {
+        assert!(page.contains("you act as"), "{page}");
+        assert_eq!(env.git(&["rev-list", "--count", &format!("{before}..HEAD")]).trim(), "5");
+        let _ = env.aof(&["edit", id, "--title", "Add login", "--agent", "human-ada"]).success();
+        return true;
+    }
+    for (status, answer) in answers {
+        assert!([403, 409].contains(&status) && answer.contains("you only look"), "{answer}");
+    }
+    assert!(page.contains("read-only: ") && !page.contains("name=\"act\""), "{page}");
+    assert_eq!(env.head(), before);
+    false
+}
+
+#[test]
+fn a_link_acts_only_where_it_was_asked_for_at_a_terminal() {
+    let env = TestEnvironment::with_rules(PROJECT, WITH_ADA);
+    let id = env.new_task(&["Add login"]);
+    let (mut seat, mut board, first) = Board::launch_at_terminal(&env, &[]);
+    board.follow(&first);
+    assert!(may_act(&board, &env, &id), "the link that the terminal shows");
+    let shows = fresh_link(&env, false);
+    assert_eq!(shows["acts"], false, "{shows}");
+    board.follow(shows["link"].as_str().unwrap());
+    assert!(!may_act(&board, &env, &id), "a link for a program without a terminal");
+    let page = board.get("/project/").body;
+    assert!(page.contains("asked for without a terminal"), "{page}");
+    let acts = fresh_link(&env, true);
+    assert_eq!(acts["acts"], true, "{acts}");
+    board.follow(acts["link"].as_str().unwrap());
+    assert!(may_act(&board, &env, &id), "a link for a person at a terminal");
+    let text = env.aof_command(&["serve", "--link"]).env_remove("AOF_NOW").output().unwrap();
+    let warning = String::from_utf8(text.stderr).unwrap();
+    assert!(warning.contains("this link only shows"), "{warning}");
+    let _ = seat.child.kill();
+    let _ = seat.ends();
+}
+
+#[test]
+fn a_server_without_a_terminal_acts_only_as_whom_it_was_started_for() {
+    for (args, variables, acts) in [
+        (&[][..], &[][..], false),
+        (&["--agent", "human-ada"], &[], true),
+        (&[], &[("AOF_AGENT", "human-ada")], true),
+        (&["--agent", "human-ada", "--read-only"], &[], false),
+    ] {
+        let env = TestEnvironment::with_rules(PROJECT, WITH_ADA);
+        let id = env.new_task(&["Add login"]);
+        let (mut board, first) = Board::launch_with(&env, args, variables);
+        board.follow(&first);
+        assert_eq!(may_act(&board, &env, &id), acts, "{args:?} {variables:?}: its first link");
+        board.follow(fresh_link(&env, false)["link"].as_str().unwrap());
+        assert!(!may_act(&board, &env, &id), "{args:?} {variables:?}: a link without a terminal");
+        board.follow(fresh_link(&env, true)["link"].as_str().unwrap());
+        assert_eq!(
+            may_act(&board, &env, &id),
+            acts,
+            "{args:?} {variables:?}: a link at a terminal"
+        );
+    }
+}
