@@ -2,17 +2,24 @@
 
 /// Returns the text safe for a terminal: control characters and those that reorder a line are escaped.
 pub(crate) fn inert(text: &str) -> String {
-    let turns = |c| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let harmless = |c: char| matches!(c, '\n' | '\t') || !(c.is_control() || turns(c));
+    let harmless = |c: char| matches!(c, '\n' | '\t') || !(c.is_control() || reorders(c));
     let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if harmless(c) {
-            shown.push(c);
-        } else {
-            shown.extend(c.escape_default());
-        }
-    }
+    text.chars().for_each(|c| push_inert(&mut shown, c, !harmless(c)));
     shown
+}
+
+/// Returns whether the character turns the direction of a text, so that a line shows another order than it has.
+pub(crate) fn reorders(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Adds the character, or its escape.
+pub(crate) fn push_inert(shown: &mut String, c: char, is_escaped: bool) {
+    if is_escaped {
+        shown.extend(c.escape_default());
+    } else {
+        shown.push(c);
+    }
 }
 
 /// Returns the text as one line, safe for a terminal.

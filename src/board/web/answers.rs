@@ -99,34 +99,26 @@ impl Asked {
     }
 }
 
-pub(super) fn board(asked: &Asked) -> PageAnswer {
-    let (board, frame) = asked.frame(Some(NavPage::Board))?;
+/// Answers with a page of the whole project.
+pub(super) fn page(asked: &Asked, page: NavPage) -> PageAnswer {
+    let (board, frame) = asked.frame(Some(page))?;
     let text = asked.query.get("q").map(|text| text.trim().to_owned()).unwrap_or_default();
     let query = BoardQuery { text, whole: asked.query.get("whole").cloned() };
-    Ok(asked.answer(&frame, "Board", &board_page::board(&frame, &board, &query)))
-}
-
-/// Answers with a page of the whole project.
-pub(super) fn page(asked: &Asked) -> PageAnswer {
-    let name = asked.path.get("page").map(String::as_str).unwrap_or_default();
-    let page = NavPage::ALL.into_iter().find(|page| page.path() == name);
-    let page = page.ok_or_else(|| WebFault::not_found("there is no such page"))?;
-    let (board, frame) = asked.frame(Some(page))?;
-    let content = match page {
-        NavPage::Board => return self::board(asked),
-        NavPage::Waiting => board_page::waiting(&frame, &board),
-        other => project_page(&asked.workspace()?, &frame, other)?,
-    };
+    let content = project_page(&asked.workspace()?, &frame, &board, &query, page)?;
     Ok(asked.answer(&frame, page.title(), &content))
 }
 
-/// Returns a page that is read from the project.
+/// Returns the content of a page of the whole project.
 pub(super) fn project_page(
     workspace: &Workspace,
     frame: &PageFrame,
+    board: &BoardView,
+    query: &BoardQuery,
     page: NavPage,
 ) -> Result<Markup, ProjectError> {
     Ok(match page {
+        NavPage::Board => board_page::board(frame, board, query),
+        NavPage::Waiting => board_page::waiting(frame, board),
         NavPage::Status => {
             let watched = is_watched(&workspace.paths);
             let context = CheckContext::of(workspace, View::Status, watched)?;
@@ -140,7 +132,7 @@ pub(super) fn project_page(
         NavPage::Statistics => {
             figures_page(&project_figures(workspace)?, &|id| frame.links.task(id))
         }
-        _ => {
+        NavPage::Activity => {
             let listing = read_all(workspace, &workspace.rules()?, ListScope::Recent);
             project_pages::activity(frame, &latest(&listing, LISTED))
         }

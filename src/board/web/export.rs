@@ -2,8 +2,8 @@
 
 use super::answers::{graph_of, project_page, tasks_at};
 use super::assets::ASSETS;
-use super::pages::board_page::{self, BoardQuery};
-use super::pages::layout::{NavPage, PageFrame, PageLinks};
+use super::pages::board_page::BoardQuery;
+use super::pages::layout::{NavPage, PageFrame, PageLinks, page_bytes};
 use super::pages::{project_pages, task_page, workflow_svg};
 use crate::board::model::columns::{BoardSource, BoardView};
 use crate::board::model::page::task_page as read_task;
@@ -48,11 +48,9 @@ pub(crate) fn export_site(
     }
     for page in NavPage::ALL.into_iter().filter(|page| page.is_of_commit()) {
         let frame = frame(Some(page), false);
-        let (name, content) = match page {
-            NavPage::Board => ("index", board_page::board(&frame, &board, &BoardQuery::default())),
-            other => (other.path(), project_page(workspace, &frame, other)?),
-        };
-        put(&format!("{name}.html"), frame.page(page.title(), &content).0.as_bytes())?;
+        let name = if page == NavPage::Board { "index" } else { page.path() };
+        let content = project_page(workspace, &frame, &board, &BoardQuery::default(), page)?;
+        put(&format!("{name}.html"), &page_bytes(&frame.page(page.title(), &content)))?;
     }
     let frame = frame(None, true);
     let rules = &in_force.rules;
@@ -61,7 +59,7 @@ pub(crate) fn export_site(
         let counts = |gate: &GateId| tasks_at(&board, name, gate);
         let graph = workflow_svg(rules, workflow, &counts, None);
         let page = frame.page(name.as_str(), &project_pages::workflow(workflow, &graph, &counts));
-        put(&format!("workflows/{name}.html"), page.0.as_bytes())?;
+        put(&format!("workflows/{name}.html"), &page_bytes(&page))?;
     }
     for (task, _) in &all.tasks {
         let mut details = read_task(workspace, &task.id)?;
@@ -70,7 +68,7 @@ pub(crate) fn export_site(
         let graph = graph_of(rules, &details, &board);
         let content = task_page::task(&frame, &details, board.card(&task.id), None, None, &graph);
         let page = frame.page(&details.title, &content);
-        put(&format!("tasks/{}.html", task.id), page.0.as_bytes())?;
+        put(&format!("tasks/{}.html", task.id), &page_bytes(&page))?;
     }
     Ok(())
 }

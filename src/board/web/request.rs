@@ -13,7 +13,7 @@ use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::access::Visitor;
-use super::pages::layout::query_string;
+use super::pages::layout::{page_bytes, query_string};
 use super::site::{BoardSite, SiteProject, SiteReader};
 use crate::project::error::{ProjectError, reason_of};
 
@@ -142,7 +142,7 @@ fn small_page(title: &str, content: &Markup) -> Markup {
 
 /// Returns a page as an answer.
 pub(super) fn page_answer(page: &Markup) -> Response {
-    ([(CONTENT_TYPE, "text/html; charset=utf-8")], page.0.clone()).into_response()
+    ([(CONTENT_TYPE, "text/html; charset=utf-8")], page_bytes(page)).into_response()
 }
 
 /// A request for a page of a project, by somebody who is logged in.

@@ -25,7 +25,7 @@ use super::assets::asset;
 use super::events::change_stream;
 use super::metrics_page::metrics_answer;
 use super::pages::forms::Posted;
-use super::pages::layout::query_string;
+use super::pages::layout::{NavPage, query_string};
 use super::request::{
     ApiFault, Asked, PageAnswer, WebFault, blocking, is_here, login_page, page_answer, see,
     with_cookie,
@@ -48,9 +48,13 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 
 /// Returns all that the server answers.
 pub(crate) fn router(site: Arc<BoardSite>, stop: StopSignal) -> Router {
-    let project = Router::new()
+    let mut project = Router::new();
+    for page in NavPage::ALL {
+        let path = format!("/{{project}}/{}", page.path());
+        project = project.route(&path, shown(move |asked| answers::page(asked, page)));
+    }
+    let project = project
         .route("/{project}", get(board_of))
-        .route("/{project}/", shown(answers::board))
         .route("/{project}/new", shown(answers::new).merge(sent(answers::create)))
         .route("/{project}/preview", sent(answers::preview))
         .route("/{project}/tasks/{task}", shown(answers::task).merge(sent(answers::act)))
@@ -59,12 +63,12 @@ pub(crate) fn router(site: Arc<BoardSite>, stop: StopSignal) -> Router {
         .route("/{project}/tasks/{task}/log", shown(answers::log))
         .route("/{project}/tasks/{task}/to-sign", sent(answers::to_sign))
         .route("/{project}/passkey", shown(answers::passkey))
-        .route("/{project}/workflows/{workflow}", shown(answers::workflow))
-        .route("/{project}/{page}", shown(answers::page));
+        .route("/{project}/workflows/{workflow}", shown(answers::workflow));
     let pages = Router::new()
         .route("/", get(first))
         .route("/events", get(events))
         .merge(project)
+        .method_not_allowed_fallback(async || WebFault::no_such_method())
         .layer(from_fn_with_state(Arc::clone(&site), ask_who));
     Router::new()
         .route("/login", get(login).post(login_by_name))
@@ -122,6 +126,10 @@ async fn guard(State(site): State<Arc<BoardSite>>, request: Request, next: Next)
     for (name, value) in own {
         response.headers_mut().insert(name, HeaderValue::from_static(value));
     }
+    if response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream") {
+        // Else nginx and its like hold a stream back until they have a bufferful.
+        response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
+    }
     response.headers_mut().entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     response
 }
@@ -145,6 +153,13 @@ async fn received(request: Request, limit: usize) -> Result<Request, WebFault> {
 async fn ask_who(State(site): State<Arc<BoardSite>>, mut request: Request, next: Next) -> Response {
     match site.visitor(request.headers()) {
         Some(visitor) => {
+            let mut parts = request.uri().path().split('/').skip(1);
+            let slug = parts.next().unwrap_or_default();
+            let is_known = ["", "events"].contains(&slug) && parts.next().is_none()
+                || site.projects.iter().any(|project| project.slug == slug);
+            if !is_known {
+                return WebFault::not_found("there is no such project").into_response();
+            }
             request.extensions_mut().insert(visitor);
             next.run(request).await
         }
@@ -163,7 +178,9 @@ async fn ask_who(State(site): State<Arc<BoardSite>>, mut request: Request, next:
 }
 
 /// Answers with a page.
-fn shown(answer: fn(&Asked) -> PageAnswer) -> MethodRouter<Arc<BoardSite>> {
+fn shown(
+    answer: impl Fn(&Asked) -> PageAnswer + Copy + Send + Sync + 'static,
+) -> MethodRouter<Arc<BoardSite>> {
     get(async move |asked: Asked| blocking(move || answer(&asked)).await)
 }
 

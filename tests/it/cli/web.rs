@@ -1019,3 +1019,188 @@ fn a_server_without_a_terminal_acts_only_as_whom_it_was_started_for() {
         );
     }
 }
+
+/// Characters that turn the direction of what follows, or of themselves.
+const TURNS: [char; 12] = [
+    '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}', '\u{2066}', '\u{2067}', '\u{2068}',
+    '\u{2069}', '\u{200e}', '\u{200f}', '\u{61c}',
+];
+
+#[test]
+fn what_turns_the_direction_of_text_is_shown_as_what_it_is() {
+    let env = TestEnvironment::with_rules(PROJECT, WITH_ADA);
+    let evil = |word: &str| format!("{word}{}moc.elpmaxe", TURNS.iter().collect::<String>());
+    let body = format!("{}\n\n[x](https://a.example/{})\n\n&#x202e;\n", evil("text"), evil("p"));
+    let id = env.new_task(&[&evil("title"), "--body", &body, "--tag", &evil("tag")]);
+    let other = env.new_task(&["Plain", "--description", &evil("about")]);
+    let said = [&evil("said"), &evil("blocked")];
+    let words = ["complete", &id, "--agent", "agent-1", "-o", "complete", "-s", said[0]];
+    let _ = env.aof(&words).success();
+    let blocked = ["--outcome", "blocked", "--summary", said[0], "--blocker", said[1]];
+    let _ =
+        env.aof(&[&["complete", &other, "--agent", "agent-1"][..], &blocked].concat()).success();
+    let board = Board::start(&env, &["--agent", "human-ada"]);
+    let task = format!("/project/tasks/{id}");
+    let edit = board.get(&format!("{task}/edit")).body;
+    let shown = |page: &str| {
+        // Fields of forms keep what was typed, to send it back as it was.
+        let mut kept = String::new();
+        let mut rest = page;
+        while let Some((before, field)) = rest.split_once("<textarea") {
+            kept.push_str(before);
+            rest = field.split_once("</textarea>").unwrap().1;
+        }
+        kept.push_str(rest);
+        let parts = kept.split(" value=\"").enumerate().map(|(at, part)| match at {
+            0 => part,
+            _ => part.split_once('"').unwrap().1,
+        });
+        parts.collect::<String>()
+    };
+    let mut pages = Vec::new();
+    for path in [
+        "/project/",
+        "/project/waiting",
+        "/project/activity",
+        "/project/statistics",
+        "/project/status",
+        "/project/verify",
+        &task,
+        &format!("{task}/edit"),
+        &format!("{task}/diff"),
+        &format!("{task}/log"),
+        &format!("/project/tasks/{other}"),
+        &format!("/project/tasks/{other}/log"),
+        &format!("/project/?q={}", encoded(&evil("q"))),
+    ] {
+        let page = board.get(path);
+        assert_eq!(page.status, 200, "{path}");
+        pages.push((path.to_owned(), page.body));
+    }
+    let token = board.token();
+    let fields = [("form", token.as_str()), ("body", &body)];
+    pages.push(("preview".to_owned(), board.post("/project/preview", &fields).body));
+    let (_, refused) = send_form(&board, &id, &[("act", "comment"), ("reason", ""), ("to", "x")]);
+    pages.push(("refused".to_owned(), refused));
+    let site = env.home().join("site");
+    let _ = env.aof(&["board", "--export", site.to_str().unwrap()]).success();
+    for name in ["index", "activity", "statistics", "verify", &format!("tasks/{id}")] {
+        let text = std::fs::read_to_string(site.join(format!("{name}.html"))).unwrap();
+        pages.push((name.to_owned(), text));
+    }
+    for (name, page) in &pages {
+        let found = TURNS.into_iter().find(|turn| shown(page).contains(*turn));
+        assert_eq!(found.map(|turn| turn.escape_default().to_string()), None, "{name}: {page}");
+    }
+    let page_of = |name: &str| &pages.iter().find(|(own, _)| own == name).unwrap().1;
+    assert!(page_of(&task).contains("title\\u{202a}\\u{202b}"), "{}", page_of(&task));
+    for name in ["/project/", "/project/activity", &task, "index"] {
+        assert!(page_of(name).contains("dir=\"auto\""), "{name}: {}", page_of(name));
+    }
+    // A form that is sent as it came changes nothing.
+    let between = |start: &str, end: &str| {
+        let rest = edit.split_once(start).unwrap_or_else(|| panic!("{start}: {edit}")).1;
+        rest.split(end).next().unwrap().replace("&amp;", "&")
+    };
+    let title = between("name=\"title\" dir=\"auto\" required value=\"", "\"");
+    let title_was = between("name=\"title-was\" value=\"", "\"");
+    let was = between("tabindex=\"-1\">\n", "</textarea>");
+    let typed = between("name=\"body\" rows=\"16\">\n", "</textarea>");
+    assert!(title.contains(TURNS[0]) && typed.contains(TURNS[4]), "{edit}");
+    let before = env.task_text(&id);
+    let fields = [
+        ("form", token.as_str()),
+        ("act", "edit"),
+        ("title", &title),
+        ("title-was", &title_was),
+        ("was", &was),
+        ("body", &typed),
+    ];
+    let saved = board.post(&format!("{task}/edit"), &fields);
+    assert!([303, 409].contains(&saved.status), "{}", saved.body);
+    assert_eq!(env.task_text(&id), before, "{}", saved.body);
+}
+
+#[test]
+fn unknown_addresses_are_not_found_by_any_method() {
+    let env = TestEnvironment::with_rules(PROJECT, WITH_ADA);
+    let id = env.new_task(&["Add login"]);
+    let board = Board::start(&env, &["--agent", "human-ada"]);
+    let token = board.token();
+    let before = env.head();
+    let task = format!("/project/tasks/{id}");
+    let task_nope = format!("{task}/nope");
+    let other_task = format!("/nope/tasks/{id}");
+    let unknown = [
+        "/nope",
+        "/nope/",
+        "/nope/activity",
+        "/nope/new",
+        "/api",
+        "/api/",
+        "/project/nope",
+        "/project/Activity",
+        "/project/tasks",
+        "/project/tasks/",
+        "/project/activity/",
+        "/project/workflows",
+        &task_nope,
+        &other_task,
+    ];
+    let fields = [("form", token.as_str()), ("act", "create"), ("title", "By a stray form")];
+    for path in unknown {
+        for method in ["GET", "POST", "PUT", "DELETE"] {
+            let answer = match method {
+                "POST" => board.post(path, &fields),
+                _ => {
+                    let own = format!("Origin: http://localhost:{}\r\n", board.port);
+                    board.request(method, path, &own, "")
+                }
+            };
+            assert_eq!(answer.status, 404, "{method} {path}: {}", answer.body);
+        }
+    }
+    // A page that takes no forms is there all the same.
+    for path in ["/project/activity", "/project/", "/project"] {
+        assert_eq!(board.post(path, &fields).status, 405, "{path}");
+    }
+    let body = json!({"title": "By a stray program"});
+    let own = format!("Origin: http://localhost:{}\r\n", board.port);
+    for path in ["/", "/nope", "/nope/tasks", "/project", "/project/tasks/", "/project/nope"] {
+        let path = format!("/api/v1{path}");
+        let answer = board.request("POST", &path, &own, &body.to_string());
+        assert_eq!(answer.status, 404, "POST {path}: {}", answer.body);
+    }
+    // Only the page of new tasks creates.
+    for path in [&task, &format!("{task}/edit")] {
+        let answer = board.post(path, &fields);
+        assert_eq!(answer.status, 409, "{path}: {}", answer.body);
+        assert!(answer.body.contains("there is no act"), "{}", answer.body);
+    }
+    assert_eq!(env.head(), before);
+    assert_eq!(board.get("/project").status, 303);
+}
+
+#[test]
+fn no_proxy_holds_a_stream_back() {
+    let env = TestEnvironment::with_rules(PROJECT, WITH_ADA);
+    let made = env.aof_command(&["--json", "mcp", "token", "agent-1"]).output().unwrap();
+    let made: Value = serde_json::from_slice(&made.stdout).unwrap();
+    let bearer = format!("Authorization: Bearer {}\r\n", made["token"].as_str().unwrap());
+    let board = Board::start(&env, &["--agent", "human-ada"]);
+    let cookie = format!("Cookie: {}\r\n", board.cookie);
+    for (path, who) in [
+        ("/events", &cookie),
+        ("/api/v1/project/events", &bearer),
+        ("/api/v1/project/events", &cookie),
+    ] {
+        let mut stream = TcpStream::connect(format!("127.0.0.1:{}", board.port)).unwrap();
+        let ask = format!("GET {path} HTTP/1.1\r\nHost: localhost:{}\r\n{who}\r\n", board.port);
+        stream.write_all(ask.as_bytes()).unwrap();
+        let lines = BufReader::new(stream).lines().map(|line| line.unwrap().to_lowercase());
+        let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+        assert!(head.contains(&"content-type: text/event-stream".to_owned()), "{path}: {head:?}");
+        assert!(head.contains(&"x-accel-buffering: no".to_owned()), "{path}: {head:?}");
+    }
+    assert_eq!(board.get("/project/").header("x-accel-buffering"), None);
+}

@@ -141,7 +141,7 @@ fn card_item(frame: &PageFrame, card: &Card) -> Markup {
     html! {
         li.card.mine[card.mine].waits[card.waits_for_you].late[card.overdue] #(format!("card-{}", card.id))
             data-task=(card.id) data-ticket=(card.ticket) draggable=[(frame.acts() && !is_finished).then_some("true")] {
-            a.title href=(frame.links.task(&card.id)) draggable="false" { (card.title) }
+            a.title dir="auto" href=(frame.links.task(&card.id)) draggable="false" { (card.title) }
             p.facts {
                 code { (card.id) }
                 " · " (since(card.since, frame.at))

@@ -54,7 +54,7 @@ impl Posted {
     /// Returns what the form asks for. Fails with a sentence where it has no such task, gate or agent.
     pub(crate) fn act(&self, page: Option<&TaskDetails>) -> Result<BoardAct, String> {
         let act = match (self.text("act"), page) {
-            ("create", _) => return Ok(BoardAct::Create(Box::new(self.new_task()?))),
+            ("create", None) => return Ok(BoardAct::Create(Box::new(self.new_task()?))),
             ("edit", Some(page)) => {
                 return Ok(BoardAct::Edit(page.id.clone(), Box::new(self.edited(page)?)));
             }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use maud::{DOCTYPE, Markup, html};
 
 use crate::domain::{AgentId, TaskId, Timestamp, WorkflowName, age};
+use crate::files::printable::{push_inert, reorders};
 
 /// How many entries of a list a page has.
 pub(crate) const LISTED: usize = 100;
@@ -234,6 +235,28 @@ impl PageFrame {
             }
         }
     }
+}
+
+/// Returns the bytes of a page. Characters that reorder a line are shown as what they are, but for what fields of forms send back.
+pub(crate) fn page_bytes(page: &Markup) -> Vec<u8> {
+    /// How a field begins and ends. Texts and other attributes have neither: their quotes and brackets are escaped.
+    const FIELDS: [(&str, &str); 2] = [(" value=\"", "\""), ("<textarea", "</textarea>")];
+    let (mut shown, mut rest) = (String::with_capacity(page.0.len()), page.0.as_str());
+    while !rest.is_empty() {
+        let begins = FIELDS.iter().filter_map(|(start, end)| Some((rest.find(start)?, start, end)));
+        let (text, field) = match begins.min() {
+            Some((at, start, end)) => {
+                let behind = at + start.len();
+                let length = rest[behind..].find(end).unwrap_or(rest.len() - behind);
+                (&rest[..at], &rest[at..behind + length])
+            }
+            None => (rest, ""),
+        };
+        text.chars().for_each(|c| push_inert(&mut shown, c, reorders(c)));
+        shown.push_str(field);
+        rest = &rest[text.len() + field.len()..];
+    }
+    shown.into_bytes()
 }
 
 /// Returns a time, with its age before `now` where there is one.

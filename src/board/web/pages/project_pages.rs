@@ -18,7 +18,7 @@ pub(crate) fn activity(frame: &PageFrame, entries: &[ActivityEntry]) -> Markup {
                 @for entry in entries {
                     li {
                         p {
-                            a href=(frame.links.task(&entry.task)) { (entry.title) }
+                            a dir="auto" href=(frame.links.task(&entry.task)) { (entry.title) }
                         }
                         p.facts {
                             (since(entry.at, frame.at)) " · " (entry.station) " " span.outcome { (entry.outcome) }
@@ -68,7 +68,7 @@ fn entries(
         @if entries.is_empty() { p.muted { "Nothing." } }
         ul { @for entry in entries.iter().take(LISTED) {
             li {
-                a href=(frame.links.task(&entry.ticket.task)) { (entry.title) }
+                a dir="auto" href=(frame.links.task(&entry.ticket.task)) { (entry.title) }
                 " " span.facts {
                     @if let Some(gate) = &entry.gate { "at " (gate) " " }
                     (how_long) " " (since(entry.since, frame.at))

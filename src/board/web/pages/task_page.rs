@@ -24,7 +24,7 @@ pub(crate) fn task(
     html! {
         article.task data-task=(page.id) {
             header #head data-live {
-                h1 { (page.title) }
+                h1 dir="auto" { (page.title) }
                 p.facts {
                     code { (page.id) } " · "
                     a href=(frame.links.workflow(&page.workflow)) { (page.workflow) } " · "
@@ -131,7 +131,7 @@ pub(crate) fn edit(frame: &PageFrame, page: &TaskDetails, kept: Option<&Posted>)
             textarea.hidden name="was" hidden aria-hidden="true" tabindex="-1" { (PreEscaped("\n")) (page.body) }
             input type="hidden" name="title-was" value=(page.title);
             label for="title" { "Title" }
-            input #title name="title" required value=(title);
+            input #title name="title" dir="auto" required value=(title);
             (body_field(frame, body))
             button.primary type="submit" { @if kept.is_some() { "Replace with mine" } @else { "Save" } }
         }
@@ -159,7 +159,7 @@ pub(crate) fn new(frame: &PageFrame, workflows: &[String], kept: Option<&Posted>
         form.editor method="post" action=(format!("{}new", frame.links.board())) {
             (hidden(frame, "create", ""))
             label for="title" { "Title" }
-            input #title name="title" required autofocus value=(value("title"));
+            input #title name="title" dir="auto" required autofocus value=(value("title"));
             label for="workflow" { "Workflow" }
             select #workflow name="workflow" {
                 option value="" { "the project's default" }
