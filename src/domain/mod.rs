@@ -41,8 +41,8 @@ pub use task::{
     BranchStatus, Destination, Join, Loss, LostDependency, OpenBranch, OpenVisit, ReviewContext,
     Routing, Task, Visit, Work,
 };
-pub(crate) use words::counted;
 pub use words::{Severity, Unknown, did_you_mean, listed, nearest};
+pub(crate) use words::{counted, distinct};
 pub use workflow::definition::{
     ContextRules, FieldFate, ImportRemark, RejectionStrategy, Repeat, Workflow,
 };

@@ -116,6 +116,20 @@ pub fn listed<T: std::fmt::Display>(words: impl IntoIterator<Item = T>) -> Strin
     if list.is_empty() { "none".to_owned() } else { list.join(", ") }
 }
 
+/// Returns the items in their order, each once.
+pub(crate) fn distinct<T: PartialEq + Clone>(
+    items: impl IntoIterator<Item = T>,
+) -> impl Iterator<Item = T> {
+    let mut seen = Vec::new();
+    items.into_iter().filter(move |item| {
+        let is_new = !seen.contains(item);
+        if is_new {
+            seen.push(item.clone());
+        }
+        is_new
+    })
+}
+
 /// Returns a number with its noun: `1 task`, `3 tasks`.
 pub(crate) fn counted<N: Copy + std::fmt::Display + PartialEq + From<u8>>(
     number: N,

@@ -5,7 +5,7 @@ use anstyle::Style;
 use crate::cli::render::table::{Cell, Table};
 use crate::cli::{CYAN, DIM, GREEN, RED, Words, YELLOW, between, local_time};
 use crate::domain::{
-    AgentId, Due, GateId, OpenBranch, Priority, RoleId, Status, TaskId, Timestamp,
+    AgentId, Due, GateId, OpenBranch, Priority, RoleId, Status, TaskId, Timestamp, distinct,
 };
 use crate::storage::ProjectPath;
 use crate::tasks::headers::listing::Listing;
@@ -233,7 +233,9 @@ fn who(task: &TaskSummary) -> Cell {
             Some(agent) => agent.to_string(),
             None => branch.role.to_string(),
         };
-        return Cell::from(task.open_branches.iter().map(turn).collect::<Vec<_>>().join(", "));
+        return Cell::from(
+            distinct(task.open_branches.iter().map(turn)).collect::<Vec<_>>().join(", "),
+        );
     }
     match (&task.routing.agent, &task.role) {
         (Some(agent), _) => Cell::from(agent),

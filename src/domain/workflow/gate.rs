@@ -6,7 +6,9 @@ use std::str::FromStr;
 use serde::Serialize;
 
 use crate::domain::words::words;
-use crate::domain::{ForEach, GateId, GateRun, IdFault, Map, Outcome, Outputs, Period, RoleId};
+use crate::domain::{
+    ForEach, GateId, GateRun, IdFault, Map, Outcome, Outputs, Period, RoleId, distinct,
+};
 
 /// One stage (spec 1, 1.1).
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -172,7 +174,8 @@ impl Gate {
     /// Returns whose work there is: the gate's, or its branches'.
     pub fn roles(&self) -> Vec<&RoleId> {
         let branches = self.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default();
-        self.role().into_iter().chain(branches.iter().map(|branch| &branch.duty().role)).collect()
+        let of_branches = branches.iter().map(|branch| &branch.duty().role);
+        distinct(self.role().into_iter().chain(of_branches)).collect()
     }
 
     /// Returns whether it may send a task back by `needs_review`: it says so, has a route for it, or is a fork whose branches

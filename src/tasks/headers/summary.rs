@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::domain::{
     AgentId, BranchStatus, ChecklistCount, Due, Ending, Gate, GateId, Join, Map, OpenBranch,
     OpenVisit, Outcome, Priority, RoleId, Status, Task, TaskId, Timestamp, Verdict, Visit,
-    WorkflowName,
+    WorkflowName, distinct,
 };
 use crate::files::acceptance;
 use crate::files::acceptance::{TESTS, TESTS_FILE};
@@ -228,13 +228,13 @@ impl TaskSummary {
 
     /// Returns the roles that it waits for: the gate's, or those of branches that are open.
     pub(crate) fn roles(&self) -> impl Iterator<Item = &RoleId> {
-        self.role.iter().chain(self.open_branches.iter().map(|branch| &branch.role))
+        distinct(self.role.iter().chain(self.open_branches.iter().map(|branch| &branch.role)))
     }
 
     /// Returns who has claimed it, or a branch of it.
     pub(crate) fn agents(&self) -> impl Iterator<Item = &AgentId> {
         let branches = self.open_branches.iter().filter_map(|branch| branch.agent.as_ref());
-        self.routing.agent.iter().chain(branches)
+        distinct(self.routing.agent.iter().chain(branches))
     }
 
     /// Returns the roles of what can be claimed: the whole, or branches.

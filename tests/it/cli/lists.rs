@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use unicode_width::UnicodeWidthStr;
 
-use crate::support::environment::{Output, TestEnvironment};
+use crate::support::environment::{ORG, Output, TestEnvironment};
 
 fn at_width(env: &TestEnvironment, columns: &str, args: &[&str]) -> Output {
     let mut command = env.aof_command(args);
@@ -165,4 +165,32 @@ fn lines_fit_the_terminal_and_titles_end_with_a_word() {
     let _ = at_width(&env, "10", &["list"]).success();
     let uncut = env.aof(&["list"]).success();
     assert!(uncut.stdout.contains("cut at eighty columns"), "{uncut}");
+}
+
+#[test]
+fn a_role_and_an_agent_are_named_once() {
+    let project = "\
+workflow:
+  gates:
+    - id: checks
+      type: fork
+      joinStrategy: all
+      branches:
+        - {id: security, role: backend}
+        - {id: style, role: backend}
+        - {id: law, role: architect}
+        - {id: names, role: backend}
+";
+    let env = TestEnvironment::with_rules(project, ORG);
+    let id = env.new_task(&["Add login"]);
+    let row = |env: &TestEnvironment| {
+        let list = env.aof(&["list", "--columns", "who,role,agent"]).success();
+        list.stdout.lines().nth(1).unwrap().split("  ").map(str::trim).collect::<Vec<_>>().join("|")
+    };
+    assert_eq!(row(&env).trim_matches('|'), "backend, architect|backend, architect");
+    for branch in ["security", "names"] {
+        let ticket = format!("{id}@0/{branch}");
+        let _ = env.aof(&["claim", &ticket, "--agent", "agent-7"]).success();
+    }
+    assert_eq!(row(&env), "agent-7, backend, architect|backend, architect|agent-7");
 }
