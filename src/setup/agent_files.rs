@@ -1,16 +1,16 @@
 //! The files that tell coding agents of a project's tasks: returns their new text, given the current one. Text by others stays as it
 //! is; a file that cannot be merged is refused, with a snippet to add by hand.
 
+mod toml_file;
+
 use std::ops::Range;
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use serde_json::{Value, json};
-use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value as TomlValue};
 
+use self::toml_file::{with_table, without_table};
 use crate::domain::AgentId;
-use crate::files::toml_tree;
-use crate::files::yaml::line_column;
 
 const BLOCK_BEGIN: &str = "<!-- AOF:BEGIN";
 /// What some editors put before UTF-8; the parsers take it for a fault.
@@ -22,12 +22,15 @@ const BLOCK: &str = include_str!("agent_files/block.md");
 const IMPORT: &str = "@AGENTS.md";
 /// The server's name in all configurations.
 const NAME: &str = "aof";
-/// The table of servers in Codex's configuration.
-const SERVERS: &str = "mcp_servers";
+/// The table of servers in Codex's configuration, and the one of variables that its shells have.
+const SERVERS: &[&str] = &["mcp_servers"];
+const SHELL: &[&str] = &["shell_environment_policy", "set"];
 /// What OpenCode adds to a configuration without it, which would then have uncommitted changes.
 const OPEN_CODE_SCHEMA: &str = "{\n  \"$schema\": \"https://opencode.ai/config.json\"\n}\n";
+/// The variable that says who acts.
+const WHO: &str = "AOF_AGENT";
 /// The server's environment variables: who acts, and for which run. Codex passes on only named variables.
-const VARIABLES: [&str; 3] = ["AOF_AGENT", "AOF_TASK", "AOF_RUN"];
+const VARIABLES: [&str; 3] = [WHO, "AOF_TASK", "AOF_RUN"];
 
 /// A file that a coding agent reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +41,8 @@ pub(crate) enum AgentFile {
     ClaudeInstructions,
     /// `.mcp.json` of Claude Code.
     ClaudeCode,
+    /// `.claude/settings.json`, which has the variables of Claude Code's shells.
+    ClaudeSettings,
     /// `.codex/config.toml`
     Codex,
     /// `.gemini/settings.json`
@@ -73,10 +78,11 @@ impl UnmergeableFile {
 
 impl AgentFile {
     /// All of them, in the order in which they are shown.
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Instructions,
         Self::ClaudeInstructions,
         Self::ClaudeCode,
+        Self::ClaudeSettings,
         Self::Codex,
         Self::GeminiCli,
         Self::OpenCode,
@@ -90,6 +96,7 @@ impl AgentFile {
             Self::Instructions => &["AGENTS.md"],
             Self::ClaudeInstructions => &["CLAUDE.md"],
             Self::ClaudeCode => &[".mcp.json"],
+            Self::ClaudeSettings => &[".claude/settings.json"],
             Self::Codex => &[".codex/config.toml"],
             Self::GeminiCli => &[".gemini/settings.json"],
             Self::OpenCode => &["opencode.json", "opencode.jsonc"],
@@ -104,6 +111,7 @@ impl AgentFile {
             Self::Instructions => "how to work on tasks, for every coding agent",
             Self::ClaudeInstructions => "has Claude Code read AGENTS.md",
             Self::ClaudeCode => "the MCP server, for Claude Code",
+            Self::ClaudeSettings => "who acts in the shells of Claude Code",
             Self::Codex => "the MCP server, for Codex, in a project that it trusts",
             Self::GeminiCli => "the MCP server, for Gemini CLI",
             Self::OpenCode => "the MCP server, for OpenCode",
@@ -131,11 +139,20 @@ impl AgentFile {
         match self {
             Self::Instructions => with_block(current),
             Self::ClaudeInstructions => Ok(with_import(current)),
-            Self::Codex => with_table(current, &self.server(agent)),
+            Self::ClaudeSettings => match agent {
+                Some(agent) => with_member(current, &["env"], WHO, &json!(agent)),
+                None => Ok(current.to_owned()),
+            },
+            Self::Codex => {
+                let served = with_table(current, SERVERS, NAME, &self.server(agent))?;
+                agent.map_or(Ok(served.clone()), |agent| {
+                    with_table(&served, SHELL, WHO, &json!(agent))
+                })
+            }
             Self::OpenCode if current.trim().is_empty() => {
                 self.merged(Some(OPEN_CODE_SCHEMA), agent)
             }
-            _ => with_member(current, self.path(current), &self.server(agent)),
+            _ => with_member(current, self.path(current), NAME, &self.server(agent)),
         }
     }
 
@@ -148,9 +165,10 @@ impl AgentFile {
         match self {
             Self::Instructions => without_block(current),
             Self::ClaudeInstructions => Ok(without_import(current)),
-            Self::Codex => without_table(current),
+            Self::Codex => without_table(&without_table(current, SERVERS, NAME)?, SHELL, WHO),
+            Self::ClaudeSettings => without_member(current, &["env"], WHO),
             _ => {
-                let rest = without_member(current, self.path(current))?;
+                let rest = without_member(current, self.path(current), NAME)?;
                 let is_ours = self == Self::OpenCode && rest.trim() == OPEN_CODE_SCHEMA.trim();
                 Ok(if is_ours && rest != current { String::new() } else { rest })
             }
@@ -218,19 +236,29 @@ fn starts_server(entry: &Value) -> bool {
     program == Some("aof") && matches!(rest, ["mcp", ..] | ["-C", _, "mcp", ..])
 }
 
-/// Returns the file's content with the server at that path. In an entry that starts something else, only the members that define its
+/// Returns whether the entry of that name stays as it is: the server, or a variable that names somebody.
+fn is_set(name: &str, entry: &Value) -> bool {
+    if name == NAME { starts_server(entry) } else { entry.is_string() }
+}
+
+/// Returns where an entry is, as a JSON pointer.
+fn pointer(path: &[&str], name: &str) -> String {
+    format!("/{}/{name}", path.join("/"))
+}
+
+/// Returns the file's content with the entry at that path. In an entry that starts something else, only the members that define its
 /// start change.
-fn expected_value(mut file: Value, path: &[&str], server: &Value) -> Option<Value> {
+fn expected_value(mut file: Value, path: &[&str], name: &str, entry: &Value) -> Option<Value> {
     let mut place = &mut file;
-    for name in path {
-        place = place.as_object_mut()?.entry(*name).or_insert_with(|| json!({}));
+    for part in path {
+        place = place.as_object_mut()?.entry(*part).or_insert_with(|| json!({}));
     }
-    let servers = place.as_object_mut()?;
-    match servers.get_mut(NAME) {
-        Some(Value::Object(entry)) => {
-            entry.extend(start_members(server).map(|(key, value)| (key.clone(), value.clone())));
+    let place = place.as_object_mut()?;
+    match place.get_mut(name) {
+        Some(Value::Object(old)) => {
+            old.extend(start_members(entry).map(|(key, value)| (key.clone(), value.clone())));
         }
-        _ => drop(servers.insert(NAME.to_owned(), server.clone())),
+        _ => drop(place.insert(name.to_owned(), entry.clone())),
     }
     Some(file)
 }
@@ -349,11 +377,11 @@ fn without_import(text: &str) -> String {
     [&lines[..at - gap], &lines[at + 1..]].concat().concat()
 }
 
-/// Returns the JSON text without our server, and without objects that are empty then.
-fn without_member(text: &str, path: &[&str]) -> Result<String, UnmergeableFile> {
-    let pointer = format!("/{}/{NAME}", path.join("/"));
-    let before = json_value(text);
-    if !before.is_some_and(|value| value.pointer(&pointer).is_some_and(starts_server)) {
+/// Returns the JSON text without our entry, and without objects that are empty then.
+fn without_member(text: &str, path: &[&str], name: &str) -> Result<String, UnmergeableFile> {
+    let is_ours =
+        |value: Value| value.pointer(&pointer(path, name)).is_some_and(|own| is_set(name, own));
+    if !json_value(text).is_some_and(is_ours) {
         return Ok(text.to_owned());
     }
     let root = CstRootNode::parse(text, &json_options()).map_err(|_| unsafe_change())?;
@@ -362,7 +390,7 @@ fn without_member(text: &str, path: &[&str]) -> Result<String, UnmergeableFile> 
         let inner = objects.last().and_then(|object| object.object_value(name));
         objects.push(inner.ok_or_else(unsafe_change)?);
     }
-    let names: Vec<&str> = path.iter().copied().chain([NAME]).collect();
+    let names: Vec<&str> = path.iter().copied().chain([name]).collect();
     for (object, name) in objects.iter().zip(&names).rev() {
         if let Some(member) = object.get(name) {
             member.remove();
@@ -374,33 +402,22 @@ fn without_member(text: &str, path: &[&str]) -> Result<String, UnmergeableFile> 
     Ok(String::new())
 }
 
-/// Returns the TOML text without our server, and without a table that is empty then.
-fn without_table(text: &str) -> Result<String, UnmergeableFile> {
-    let plain = text.replace("\r\n", "\n");
-    let is_ours = |value: Value| value.pointer("/mcp_servers/aof").is_some_and(starts_server);
-    if !toml_value(&plain).is_ok_and(is_ours) {
-        return Ok(text.to_owned());
-    }
-    let mut document: DocumentMut = plain.parse().map_err(|_| unsafe_change())?;
-    let servers = document.get_mut(SERVERS).and_then(Item::as_table_like_mut);
-    let servers = servers.ok_or_else(unsafe_change)?;
-    servers.remove(NAME);
-    if servers.is_empty() {
-        document.remove(SERVERS);
-    }
-    Ok(document.to_string().replace('\n', line_break(text)))
-}
-
 /// Parses JSON with comments and trailing commas; returns nothing if it is invalid.
 fn json_value(text: &str) -> Option<Value> {
     CstRootNode::parse(text, &json_options()).ok()?.to_serde_value()
 }
 
-/// Returns the text with the server at that path, and keeps comments and layout of everything else. The result is parsed again and
-/// compared. An entry that starts the server stays as it is.
-fn with_member(text: &str, path: &[&str], server: &Value) -> Result<String, UnmergeableFile> {
+/// Returns the text with the entry at that path, and keeps comments and layout of everything else. The result is parsed again and
+/// compared. An entry that is set stays as it is.
+fn with_member(
+    text: &str,
+    path: &[&str],
+    name: &str,
+    entry: &Value,
+) -> Result<String, UnmergeableFile> {
     if text.trim().is_empty() {
-        return Ok(format!("{:#}\n", expected_value(json!({}), path, server).unwrap_or_default()));
+        let whole = expected_value(json!({}), path, name, entry).unwrap_or_default();
+        return Ok(format!("{whole:#}\n"));
     }
     let root = CstRootNode::parse(text, &json_options()).map_err(|error| {
         let (line, column) = (error.line_display(), error.column_display());
@@ -413,23 +430,25 @@ fn with_member(text: &str, path: &[&str], server: &Value) -> Result<String, Unme
     };
     let before = root.to_serde_value().ok_or_else(|| not_object("the file"))?;
     let mut object = root.object_value().ok_or_else(|| not_object("the file"))?;
-    for name in path {
-        object = match object.get(name) {
+    for part in path {
+        object = match object.get(part) {
             Some(member) => {
-                member.object_value().ok_or_else(|| not_object(&format!("`{name}`")))?
+                member.object_value().ok_or_else(|| not_object(&format!("`{part}`")))?
             }
-            None => object.append(name, CstInputValue::Object(Vec::new())).object_value_or_set(),
+            None => object.append(part, CstInputValue::Object(Vec::new())).object_value_or_set(),
         };
     }
-    if before.pointer(&format!("/{}/{NAME}", path.join("/"))).is_some_and(starts_server) {
+    if before.pointer(&pointer(path, name)).is_some_and(|own| is_set(name, own)) {
         return Ok(text.to_owned());
     }
-    match object.object_value(NAME) {
-        Some(own) => start_members(server).for_each(|(key, value)| set_json(&own, key, value)),
-        None => set_json(&object, NAME, server),
+    match object.object_value(name) {
+        Some(own) if entry.is_object() => {
+            start_members(entry).for_each(|(key, value)| set_json(&own, key, value));
+        }
+        _ => set_json(&object, name, entry),
     }
     let merged = root.to_string();
-    let expected_value = expected_value(before, path, server);
+    let expected_value = expected_value(before, path, name, entry);
     if expected_value.is_none() || json_value(&merged) != expected_value {
         let fix = "a key may be there twice: leave one of them";
         return Err(UnmergeableFile::new(None, "it cannot be changed safely", fix));
@@ -473,77 +492,12 @@ fn json_input(value: &Value) -> CstInputValue {
     }
 }
 
-/// Returns the text with the server. An entry that starts it stays as it is; in one that starts something else, only `command`,
-/// `args` and `env_vars` change.
-fn with_table(text: &str, server: &Value) -> Result<String, UnmergeableFile> {
-    let newline = line_break(text);
-    let plain = text.replace("\r\n", "\n");
-    let mut document: DocumentMut = plain.parse().map_err(|error: toml_edit::TomlError| {
-        let (line, column) = line_column(&plain, error.span().map_or(0, |span| span.start));
-        let problem = format!(
-            "line {line}, column {column} is not TOML: {}",
-            error.message().lines().next().unwrap_or_default()
-        );
-        UnmergeableFile::new(Some(line), problem, "mend it, then run this again")
-    })?;
-    let before = toml_value(&plain)?;
-    if before.pointer("/mcp_servers/aof").is_some_and(starts_server) {
-        return Ok(text.to_owned());
-    }
-    if document.to_string() != plain || plain.replace('\n', newline) != text {
-        return Err(unsafe_change());
-    }
-    let not_table = |what: &str| {
-        UnmergeableFile::new(
-            None,
-            format!("`{what}` is not a table"),
-            "make it one, then run this again",
-        )
-    };
-    let servers = document.entry(SERVERS).or_insert_with(|| {
-        let mut table = Table::new();
-        table.set_implicit(true);
-        Item::Table(table)
-    });
-    let servers = servers.as_table_like_mut().ok_or_else(|| not_table(SERVERS))?;
-    let own = servers.entry(NAME).or_insert_with(|| Item::Table(Table::new()));
-    let own = own.as_table_like_mut().ok_or_else(|| not_table(&format!("{SERVERS}.{NAME}")))?;
-    for (key, value) in start_members(server) {
-        let words = value.as_array().into_iter().flatten().filter_map(Value::as_str);
-        let words = || words.collect::<Array>().into();
-        set_toml(own, key, value.as_str().map_or_else(words, Into::into));
-    }
-    let merged = document.to_string();
-    if Some(toml_value(&merged)?) != expected_value(before, &[SERVERS], server) {
-        return Err(unsafe_change());
-    }
-    Ok(merged.replace('\n', newline))
-}
-
-/// Sets a value, and keeps the comments and spaces around the old one.
-fn set_toml(table: &mut dyn TableLike, key: &str, mut value: TomlValue) {
-    if let Some(old) = table.get(key).and_then(Item::as_value) {
-        *value.decor_mut() = old.decor().clone();
-    }
-    table.insert(key, Item::Value(value));
-}
-
 fn unsafe_change() -> UnmergeableFile {
     UnmergeableFile::new(
         None,
         "it cannot be changed without touching the rest of it",
         "write it by hand",
     )
-}
-
-/// Parses TOML with another parser than the one that edits it.
-fn toml_value(text: &str) -> Result<Value, UnmergeableFile> {
-    let tree = toml_tree::parse(text).map_err(|faults| {
-        let line = faults.first().map(|fault| fault.line_column(text).0);
-        let problem = faults.first().map_or_else(String::new, |fault| fault.message.clone());
-        UnmergeableFile::new(line, problem, "mend it, then run this again")
-    })?;
-    Ok(tree.to_value())
 }
 
 #[cfg(test)]

@@ -198,7 +198,8 @@ fn fate(
         return unreadable(&format!("`{path}` is not UTF-8"), "save it as UTF-8");
     };
     let after = match merged(text.as_deref()) {
-        Ok(after) if text.as_ref() == Some(&after) => return Ok(Wiring::Unchanged),
+        // Where no agent is known, there is a file of which nothing is wanted.
+        Ok(after) if after == text.as_deref().unwrap_or_default() => return Ok(Wiring::Unchanged),
         Ok(after) => after,
         Err(fault) => {
             let problem = format!("`{path}`: {}", fault.problem);

@@ -90,7 +90,16 @@ fn template(launch: &Launch, with_model: bool) -> Vec<String> {
     let (before, after) = match launch.preset {
         Preset::Claude => (
             "claude -p --output-format stream-json --verbose --permission-mode acceptEdits",
-            &["--mcp-config", "{mcpConfig}", "--strict-mcp-config", "--allowedTools", "mcp__aof"][..],
+            &[
+                "--mcp-config",
+                "{mcpConfig}",
+                "--strict-mcp-config",
+                // The project's own settings may name another agent for shells, and count for more than the environment.
+                "--settings",
+                "{\"env\": {\"AOF_AGENT\": \"{agent}\"}}",
+                "--allowedTools",
+                "mcp__aof",
+            ][..],
         ),
         Preset::Codex => (
             "codex exec --json --sandbox workspace-write --skip-git-repo-check",
@@ -101,6 +110,8 @@ fn template(launch: &Launch, with_model: bool) -> Vec<String> {
                 "mcp_servers.aof.args=[\"-C\", \"{project}\", \"mcp\", \"--agent\", \"{agent}\"]",
                 "-c",
                 "mcp_servers.aof.env_vars={variables}",
+                "-c",
+                "shell_environment_policy.set.AOF_AGENT=\"{agent}\"",
                 "-",
             ][..],
         ),
@@ -335,6 +346,14 @@ mod tests {
     }
 
     #[test]
+    fn shells_act_as_the_agent_whatever_the_projects_settings_say() {
+        let words = command(&launch(Preset::Claude, &[]), &facts()).words;
+        let settings = words.windows(2).find(|pair| pair[0] == "--settings").unwrap();
+        let settings: serde_json::Value = serde_json::from_str(&settings[1]).unwrap();
+        assert_eq!(settings, json!({"env": {"AOF_AGENT": "coder"}}));
+    }
+
+    #[test]
     fn codex_hands_on_to_aofs_server_which_run_it_is() {
         let command = command(&launch(Preset::Codex, &[]), &facts());
         let settings: Vec<&str> = command
@@ -348,7 +367,8 @@ mod tests {
             [
                 r#"mcp_servers.aof.command="/bin/aof""#,
                 r#"mcp_servers.aof.args=["-C", "/p", "mcp", "--agent", "coder"]"#,
-                r#"mcp_servers.aof.env_vars=["AOF_TASK", "AOF_RUN"]"#
+                r#"mcp_servers.aof.env_vars=["AOF_TASK", "AOF_RUN"]"#,
+                r#"shell_environment_policy.set.AOF_AGENT="coder""#
             ]
         );
         for name in ["AOF_TASK", "AOF_RUN"] {

@@ -445,7 +445,7 @@ fn show_agents(output: Output, wired: &WiredAgents, mode: DryRun) {
     }
     if let Some(agent) = &wired.agent {
         output.line(format!(
-            "clients act as {}, unless `AOF_AGENT` names another agent; two sessions under one name are one agent",
+            "clients act as {} unless `AOF_AGENT` names another agent, in shells of Claude Code and Codex always; two sessions under one name are one agent",
             cyan(agent)
         ));
     }

@@ -62,6 +62,9 @@ fn new_files_are_whole() {
     command = "aof"
     args = ["mcp", "--default-agent", "agent-1"]
     env_vars = ["AOF_AGENT", "AOF_TASK", "AOF_RUN"]
+
+    [shell_environment_policy.set]
+    AOF_AGENT = "agent-1"
     "#);
     assert_eq!(AgentFile::ClaudeInstructions.snippet(Some(&agent())), "@AGENTS.md\n");
     assert!(AgentFile::Instructions.snippet(Some(&agent())).lines().count() <= 25);
@@ -170,8 +173,10 @@ fn an_entry_that_starts_the_server_is_a_persons_to_extend() {
         ),
         (
             AgentFile::Codex,
-            "[mcp_servers.aof]\ncommand = 'aof'\nargs = ['mcp', '-C', '..'] # here\nenabled = false\n",
+            "[mcp_servers.aof]\ncommand = 'aof'\nargs = ['mcp', '-C', '..'] # here\nenabled = false\n\n\
+             [shell_environment_policy]\nset.AOF_AGENT = 'agent-2' # here\n",
         ),
+        (AgentFile::ClaudeSettings, r#"{"env": {"AOF_AGENT": "agent-2"}}"#),
     ] {
         assert_eq!(merged(file, text), text);
     }
@@ -212,6 +217,9 @@ fn toml_keeps_what_others_wrote() {
 
     [profiles.a]
     b = 1
+
+    [shell_environment_policy.set]
+    AOF_AGENT = "agent-1"
     "#);
     insta::assert_snapshot!(merged(AgentFile::Codex, "[mcp_servers.aof]\ncommand = \"npx\" # old\nstartup_timeout_sec = 20\n"), @r#"
     [mcp_servers.aof]
@@ -219,11 +227,14 @@ fn toml_keeps_what_others_wrote() {
     startup_timeout_sec = 20
     args = ["mcp", "--default-agent", "agent-1"]
     env_vars = ["AOF_AGENT", "AOF_TASK", "AOF_RUN"]
+
+    [shell_environment_policy.set]
+    AOF_AGENT = "agent-1"
     "#);
     assert_eq!(
         merged(AgentFile::Codex, "model = 'x'\r\n"),
         "model = 'x'\r\n\r\n[mcp_servers.aof]\r\ncommand = \"aof\"\r\nargs = [\"mcp\", \"--default-agent\", \"agent-1\"]\r\n\
-         env_vars = [\"AOF_AGENT\", \"AOF_TASK\", \"AOF_RUN\"]\r\n"
+         env_vars = [\"AOF_AGENT\", \"AOF_TASK\", \"AOF_RUN\"]\r\n\r\n[shell_environment_policy.set]\r\nAOF_AGENT = \"agent-1\"\r\n"
     );
 }
 
@@ -234,6 +245,8 @@ fn what_cannot_be_merged_is_refused_with_its_line() {
     insta::assert_snapshot!(refused(AgentFile::ClaudeCode, "{\"mcpServers\": []}"), @"-: `mcpServers` is not an object (make it one, then run this again)");
     insta::assert_snapshot!(refused(AgentFile::ClaudeCode, "{\"a\": 1, \"mcpServers\": {}, \"mcpServers\": {}}"), @"-: it cannot be changed safely (a key may be there twice: leave one of them)");
     insta::assert_snapshot!(refused(AgentFile::Codex, "a = 1\na = 2\n"), @"2: line 2, column 1 is not TOML: duplicate key (mend it, then run this again)");
+    insta::assert_snapshot!(refused(AgentFile::ClaudeSettings, "{\"env\": \"x\"}"), @"-: `env` is not an object (make it one, then run this again)");
+    insta::assert_snapshot!(refused(AgentFile::Codex, "shell_environment_policy = {set = 1}\n"), @"-: `shell_environment_policy.set` is not a table (make it one, then run this again)");
     insta::assert_snapshot!(refused(AgentFile::Codex, "mcp_servers = 1\n"), @"-: `mcp_servers` is not a table (make it one, then run this again)");
 }
 

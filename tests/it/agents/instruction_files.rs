@@ -5,10 +5,11 @@ use serde_json::{Value, json};
 
 use crate::support::environment::TestEnvironment;
 
-const FILES: [&str; 8] = [
+const FILES: [&str; 9] = [
     "AGENTS.md",
     "CLAUDE.md",
     ".mcp.json",
+    ".claude/settings.json",
     ".codex/config.toml",
     ".gemini/settings.json",
     "opencode.json",
@@ -64,12 +65,13 @@ fn a_second_run_changes_nothing_and_commits_nothing() {
       AGENTS.md              how to work on tasks, for every coding agent  (new)
       CLAUDE.md              has Claude Code read AGENTS.md  (new)
       .mcp.json              the MCP server, for Claude Code  (new)
+      .claude/settings.json  who acts in the shells of Claude Code  (new)
       .codex/config.toml     the MCP server, for Codex, in a project that it trusts  (new)
       .gemini/settings.json  the MCP server, for Gemini CLI  (new)
       opencode.json          the MCP server, for OpenCode  (new)
       .vscode/mcp.json       the MCP server, for VS Code  (new)
       .cursor/mcp.json       the MCP server, for Cursor  (new)
-    clients act as agent-7, unless `AOF_AGENT` names another agent; two sessions under one name are one agent
+    clients act as agent-7 unless `AOF_AGENT` names another agent, in shells of Claude Code and Codex always; two sessions under one name are one agent
     ");
     let head = env.head();
     assert_snapshot!(env.plain(&env.aof(&["init", "--agents"]).success().stdout), @"
@@ -77,12 +79,13 @@ fn a_second_run_changes_nothing_and_commits_nothing() {
       AGENTS.md              how to work on tasks, for every coding agent  (as it was)
       CLAUDE.md              has Claude Code read AGENTS.md  (as it was)
       .mcp.json              the MCP server, for Claude Code  (as it was)
+      .claude/settings.json  who acts in the shells of Claude Code  (as it was)
       .codex/config.toml     the MCP server, for Codex, in a project that it trusts  (as it was)
       .gemini/settings.json  the MCP server, for Gemini CLI  (as it was)
       opencode.json          the MCP server, for OpenCode  (as it was)
       .vscode/mcp.json       the MCP server, for VS Code  (as it was)
       .cursor/mcp.json       the MCP server, for Cursor  (as it was)
-    clients act as agent-7, unless `AOF_AGENT` names another agent; two sessions under one name are one agent
+    clients act as agent-7 unless `AOF_AGENT` names another agent, in shells of Claude Code and Codex always; two sessions under one name are one agent
     ");
     assert_eq!(env.head(), head);
     // An older block is brought up to date, from a folder of the project as well.
@@ -127,16 +130,19 @@ fn what_others_wrote_stays_byte_for_byte() {
     assert_eq!(text.matches('\n').count(), text.matches("\r\n").count());
     assert_snapshot!(env.git(&["show", "--format=", "-U1", "HEAD", "--", ".gemini", ".codex"]), @r#"
     diff --git a/.codex/config.toml b/.codex/config.toml
-    index 6acba12..ffff5f6 100644
+    index 6acba12..9195f66 100644
     --- a/.codex/config.toml
     +++ b/.codex/config.toml
-    @@ -1 +1,6 @@
+    @@ -1 +1,9 @@
      model = 'x' # ours
     +
     +[mcp_servers.aof]
     +command = "aof"
     +args = ["mcp", "--default-agent", "agent-7"]
     +env_vars = ["AOF_AGENT", "AOF_TASK", "AOF_RUN"]
+    +
+    +[shell_environment_policy.set]
+    +AOF_AGENT = "agent-7"
     diff --git a/.gemini/settings.json b/.gemini/settings.json
     index fe3a3a0..f63256d 100644
     --- a/.gemini/settings.json
@@ -208,6 +214,7 @@ fn what_cannot_be_merged_is_told_and_the_others_are_done() {
     assert_eq!(
         committed(&env),
         [
+            ".claude/settings.json",
             ".codex/config.toml",
             ".cursor/mcp.json",
             ".gemini/settings.json",
@@ -265,7 +272,13 @@ fn what_a_person_has_not_committed_is_left_alone() {
     "#);
     assert_eq!(
         committed(&env),
-        [".codex/config.toml", ".cursor/mcp.json", ".vscode/mcp.json", "opencode.json"]
+        [
+            ".claude/settings.json",
+            ".codex/config.toml",
+            ".cursor/mcp.json",
+            ".vscode/mcp.json",
+            "opencode.json"
+        ]
     );
     assert_eq!(env.git(&["diff", "--cached"]), before);
     assert_eq!(
@@ -295,7 +308,13 @@ fn links_are_not_followed_and_one_to_the_instructions_is_enough() {
         [".codex/config.toml", ".gemini/settings.json", "opencode.json"],
         "{output}"
     );
-    let written = json!(["AGENTS.md", ".mcp.json", ".vscode/mcp.json", ".cursor/mcp.json"]);
+    let written = json!([
+        "AGENTS.md",
+        ".mcp.json",
+        ".claude/settings.json",
+        ".vscode/mcp.json",
+        ".cursor/mcp.json"
+    ]);
     assert_eq!(output["agents"]["written"], written, "{output}");
     assert_eq!(env.files("elsewhere"), Vec::<String>::new());
     assert_eq!(env.read("elsewhere.json"), "{}\n");
@@ -314,12 +333,13 @@ fn a_rehearsal_shows_each_line_and_writes_nothing() {
       AGENTS.md              how to work on tasks, for every coding agent  (changed)
       CLAUDE.md              has Claude Code read AGENTS.md  (changed)
       .mcp.json              the MCP server, for Claude Code  (new)
+      .claude/settings.json  who acts in the shells of Claude Code  (new)
       .codex/config.toml     the MCP server, for Codex, in a project that it trusts  (changed)
       .gemini/settings.json  the MCP server, for Gemini CLI  (new)
       opencode.json          the MCP server, for OpenCode  (new)
       .vscode/mcp.json       the MCP server, for VS Code  (new)
       .cursor/mcp.json       the MCP server, for Cursor  (new)
-    clients act as agent-7, unless `AOF_AGENT` names another agent; two sessions under one name are one agent
+    clients act as agent-7 unless `AOF_AGENT` names another agent, in shells of Claude Code and Codex always; two sessions under one name are one agent
 
     AGENTS.md
     - <!-- AOF:BEGIN -->
@@ -364,12 +384,22 @@ fn a_rehearsal_shows_each_line_and_writes_nothing() {
     +   }
     + }
 
+    .claude/settings.json
+    + {
+    +   "env": {
+    +     "AOF_AGENT": "agent-7"
+    +   }
+    + }
+
     .codex/config.toml
     + 
     + [mcp_servers.aof]
     + command = "aof"
     + args = ["mcp", "--default-agent", "agent-7"]
     + env_vars = ["AOF_AGENT", "AOF_TASK", "AOF_RUN"]
+    + 
+    + [shell_environment_policy.set]
+    + AOF_AGENT = "agent-7"
 
     .gemini/settings.json
     + {
@@ -465,6 +495,58 @@ fn one_that_is_killed_anywhere_is_whole_or_nothing() {
     }
 }
 
+/// Whoever set the variable already keeps what it says.
+#[test]
+fn shells_of_clients_have_the_agents_name() {
+    let env = TestEnvironment::new();
+    let settings =
+        "{\n  // ours\n  \"permissions\": {\"allow\": []},\n  \"env\": {\"CI\": \"1\"}\n}\n";
+    env.write(".claude/settings.json", settings);
+    env.write(".codex/config.toml", "[shell_environment_policy]\ninherit = \"core\" # few\n");
+    env.commit_all("settings of others");
+    let _ = env.aof(&["init", "--agents"]).success();
+    let ours = env.read(".claude/settings.json");
+    assert!(
+        ours.contains("// ours") && ours.contains("\"permissions\": {\"allow\": []}"),
+        "{ours}"
+    );
+    assert!(
+        ours.contains("\"CI\": \"1\"") && ours.contains("\"AOF_AGENT\": \"agent-7\""),
+        "{ours}"
+    );
+    let codex = env.read(".codex/config.toml");
+    assert!(codex.starts_with("[shell_environment_policy]\ninherit = \"core\" # few\n"), "{codex}");
+    assert!(codex.contains("[shell_environment_policy.set]\nAOF_AGENT = \"agent-7\"\n"), "{codex}");
+    env.edit(".claude/settings.json", "agent-7", "agent-8");
+    env.edit(
+        ".codex/config.toml",
+        "set]\nAOF_AGENT = \"agent-7\"",
+        "set]\nAOF_AGENT = \"agent-8\"",
+    );
+    env.commit_all("another agent");
+    let head = env.head();
+    let _ = env.aof(&["init", "--agents"]).success();
+    assert_eq!(env.head(), head);
+    let _ = env.aof(&["init", "--remove"]).success();
+    let left = env.read(".claude/settings.json");
+    assert!(left.contains("\"CI\": \"1\"") && !left.contains("AOF_AGENT"), "{left}");
+    let codex = env.read(".codex/config.toml");
+    assert_eq!(codex, "[shell_environment_policy]\ninherit = \"core\" # few\n");
+}
+
+#[test]
+fn without_an_agent_no_client_is_told_who_acts() {
+    let env = TestEnvironment::with_rules(
+        "workflow:\n  gates:\n    - {id: ok, role: boss}\n",
+        "roles:\n  boss: {agents: [human-ada]}\n",
+    );
+    let output = env.aof(&["init", "--agents", "--json"]).success().json();
+    assert!(!env.exists(".claude/settings.json"), "{output}");
+    assert!(!env.read(".codex/config.toml").contains("shell_environment_policy"));
+    let again = env.aof(&["init", "--agents", "--json"]).success().json();
+    assert_eq!(again["agents"]["written"], json!([]), "{again}");
+}
+
 #[test]
 fn init_takes_out_again_what_it_set_up() {
     let env = TestEnvironment::without_repository();
@@ -497,6 +579,7 @@ fn what_others_wrote_stays_when_ours_is_taken_out() {
             "{\n  // theirs\n  \"mcpServers\": {\n    \"db\": {\"command\": \"db\"}\n  }\n}\n",
         ),
         (".codex/config.toml", "model = \"o\" # theirs\n\n[mcp_servers.db]\ncommand = \"db\"\n"),
+        (".claude/settings.json", "{\n  \"env\": {\n    \"CI\": \"1\" // theirs\n  }\n}\n"),
         (".gemini/settings.json", "{\n  \"theme\": \"dark\"\n}\n"),
         (".gitattributes", "*.png binary\n"),
     ];
