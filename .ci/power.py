@@ -430,7 +430,7 @@ class Bench:
 def leftovers(folder):
     found = []
     for at, _, names in os.walk(folder):
-        found += [f"{at}/{name}" for name in names if re.match(r"\.aof-tmp-|tmp_(obj|pack|idx)_|aof-", name) or name.endswith(".lock")]
+        found += [f"{at}/{name}" for name in names if re.match(r"\.aof-tmp|tmp_(obj|pack|idx)_|aof-", name) or name.endswith(".lock")]
     return found
 
 

@@ -10,10 +10,10 @@ use std::time::{Duration, SystemTime};
 use super::task_files::FILE_LIMIT;
 use super::task_files::folders;
 use crate::storage::fs::folder::list;
-use crate::storage::fs::temporary_file::{TEMPORARY, TemporaryFile, is_dead};
+use crate::storage::fs::temporary_file::{TemporaryFile, is_dead};
 use crate::storage::layout::{DROPPED, INBOX, LOCAL, OUTBOX, REFUSED, SCHEMAS, UNTOLD};
 use crate::storage::{Durability, Folder, Outbox, Paths, ProjectPath, StoreError, WriterLock};
-use crate::system::disk::Unsynced;
+use crate::system::disk::{TEMPORARY, Unsynced};
 
 /// Temporary files older than this are abandoned: no write takes that long.
 const ABANDONED: Duration = Duration::from_mins(1);

@@ -14,6 +14,9 @@ const SIDE_BY_SIDE: usize = 8;
 /// The stack size of such a thread, which only waits.
 const STACK: usize = 64 * 1024;
 
+/// The name prefix of temporary files in folders that people see. A kill may leave them, and the next command removes them.
+pub(crate) const TEMPORARY: &str = ".aof-tmp";
+
 /// What to sync of a file or a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyncPart {

@@ -37,7 +37,7 @@ use crate::git::transaction::locks::{
     BranchLock, HeldLock, INDEX_COPY, IncomingFiles, Locks, PendingLock, is_held,
 };
 use crate::git::transaction::publish::{Published, RecordLocks, record_locks};
-use crate::system::disk::{SyncPart, Unsynced};
+use crate::system::disk::{SyncPart, TEMPORARY, Unsynced};
 use crate::system::{crash_points, disk};
 
 /// Filters such as LFS may download files.
@@ -247,12 +247,13 @@ impl Repository {
                 let folder = place.parent().expect("a task file lies in a folder");
                 fs::create_dir_all(folder).at("create", folder)?;
                 let mode = if after.mode == MODE_EXECUTABLE { 0o777 } else { 0o666 };
-                let mut temp = Temp::create_new(folder, ".aof-tmp", mode)?;
+                let mut temp = Temp::create_new(folder, TEMPORARY, mode)?;
                 temp.write(&self.read_blob(after.id)?)?;
                 waiting.push(temp.unsynced()?);
                 written.push((temp, place, *path, before.map(|leaf| leaf.id)));
             }
             sync_files(waiting)?;
+            crash_points::point("git.bring-staged");
             for (mut temp, place, path, before) in written {
                 if blob_at(&place).at("read", &place)? != before {
                     let detail = format!("`{}` was changed at that moment", text(path.to_vec()));

@@ -1,6 +1,6 @@
 //! Replaces files atomically: temporary file, fsync, rename, fsync of the folder.
 //!
-//! A kill leaves the old file or the new one, and at most a temporary file, whose name begins with `.aof-tmp-`. A failed fsync is
+//! A kill leaves the old file or the new one, and at most a temporary file, whose name begins with `.aof-tmp`. A failed fsync is
 //! not retried: the second one would succeed without having written anything.
 
 use std::borrow::Borrow;
@@ -18,14 +18,13 @@ use serde::Serialize;
 use super::error::{OrIo, StoreError};
 use super::folder::Folder;
 use super::random::random_local;
-use crate::system::disk::{self, SyncPart, Unsynced};
-
-/// The name prefix of temporary files.
-pub(crate) const TEMPORARY: &str = ".aof-tmp-";
+use crate::system::disk::{self, SyncPart, TEMPORARY, Unsynced};
 
 /// Returns whether it is the name of a temporary file whose process has ended.
 pub(crate) fn is_dead(name: &OsStr) -> bool {
-    let name = name.to_str().and_then(|name| name.strip_prefix(TEMPORARY)?.split_once('-'));
+    let name = name
+        .to_str()
+        .and_then(|name| name.strip_prefix(TEMPORARY)?.strip_prefix('-')?.split_once('-'));
     let process = name.and_then(|(process, _)| Pid::from_raw(process.parse().ok()?));
     process.is_some_and(|id| rustix::process::test_kill_process(id) == Err(Errno::SRCH))
 }
@@ -102,7 +101,7 @@ impl<F: Borrow<Folder>> TemporaryFile<F> {
     ) -> Result<Self, StoreError> {
         let inside = folder.borrow();
         let mode = inside.permissions(name.as_ref())?;
-        let temporary = format!("{TEMPORARY}{}-{}", process::id(), random_local(16)?);
+        let temporary = format!("{TEMPORARY}-{}-{}", process::id(), random_local(16)?);
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let first_mode = mode.unwrap_or(Mode::from_raw_mode(0o666));

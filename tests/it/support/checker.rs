@@ -340,7 +340,7 @@ fn rest_faults(env: &TestEnvironment) -> Vec<String> {
     for path in env.files(".aof/inbox") {
         faults.push(format!("I8: {path} is left in the inbox"));
     }
-    for path in env.files(".aof") {
+    for path in env.files(".aof").into_iter().chain(env.files("tasks")) {
         let name = path.rsplit('/').next().unwrap_or_default();
         if name.starts_with(".aof-tmp") || path == ".aof/intent" && env.is_in_the_middle() {
             faults.push(format!("I8: {path} is left over"));

@@ -11,11 +11,12 @@ use crate::support::environment::{PROJECT, eventually};
 
 /// The points that a sync passes which brings something in.
 #[cfg(debug_assertions)]
-const POINTS: [&str; 10] = [
+const POINTS: [&str; 11] = [
     "git.temps-made",
     "git.intent-told",
     "git.index-locked",
     "git.bring-begun",
+    "git.bring-staged",
     "git.bring-placed",
     "git.bring-files",
     "git.index-written",
@@ -52,6 +53,27 @@ fn killed_anywhere_the_next_command_finishes() {
             .map(|lock| clones.env.exists(&format!(".git/{lock}")));
         assert_eq!(locks, [false; 2], "{point}");
         assert_eq!(clones.env.try_git(&["fsck", "--strict"]).code, Some(0), "{point}");
+    }
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn what_a_killed_sync_wrote_under_temporary_names_is_removed() {
+    for point in ["git.bring-staged", "git.bring-placed"] {
+        let (clones, _) = behind(false);
+        for title in ["One", "Two", "Three"] {
+            clones.does("b", &["task", "new", title]);
+        }
+        clones.does("b", &["sync"]);
+        killed(&clones, point);
+        let left = || {
+            let files = clones.env.files("tasks");
+            files.into_iter().filter(|path| path.contains("/.aof-tmp")).collect::<Vec<_>>()
+        };
+        assert_ne!(left(), [""; 0], "{point}: it was to be killed in the middle");
+        clones.env.new_task(&["Something else"]);
+        assert_eq!(left(), [""; 0], "{point}");
+        assert_eq!(clones.status("."), "", "{point}");
     }
 }
 
