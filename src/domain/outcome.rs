@@ -208,6 +208,13 @@ pub struct Completion {
     pub facts: Box<Facts>,
 }
 
+impl Completion {
+    /// Returns whether the sender says which visit is meant, by its number or its gate.
+    pub fn names_visit(&self) -> bool {
+        self.gate.is_some() || self.ticket.visit.is_some() && !self.facts.is_bound
+    }
+}
+
 /// What the checks of a gate found. The entry keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct CheckResults {
@@ -261,6 +268,8 @@ pub struct Facts {
     pub checks: CheckResults,
     /// Each thing that they found wrong, for the refusal.
     pub failures: Vec<String>,
+    /// Whether a door has found the visit, since the sender named none.
+    pub is_bound: bool,
 }
 
 /// The status of an agent that cannot go on, among outputs: it is blocked.

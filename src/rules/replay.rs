@@ -234,6 +234,7 @@ pub(crate) fn act_of_entry(before: &Task, entry: &Visit) -> Option<(Act, Timesta
                 children: entry.children.clone(),
                 checks: entry.checks.clone(),
                 failures: Vec::new(),
+                is_bound: false,
             }),
         }),
         Ending::Cancelled => Act::Cancel { by, reason },

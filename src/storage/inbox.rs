@@ -1,12 +1,11 @@
 //! `.aof/inbox`: completion files. A file is in exactly one place at any time, whatever is killed.
 //!
-//! A file is taken by renaming `NAME` to `.taken/ID-NAME`; from then on the completion has that id, also after a crash. A kill
-//! leaves:
+//! A file is taken by renaming `NAME` to `.taken/ID-.VISIT@BRANCH@NAME`; from then on the completion has that id and means that visit,
+//! also after a crash. A file that names its visit, or no task, becomes `.taken/ID-NAME`. A kill leaves:
 //! - before the rename: the file in the inbox, for the next delivery;
 //! - after it: a [taken](Inbox::taken) file with its id, to be completed again; by the id it counts only once.
 //!
-//! A taken file that has to wait is renamed once more, to `.taken/ID-.VISIT@BRANCH@NAME`. Files whose names begin with a dot are
-//! never taken, so the mark is unambiguous.
+//! Files whose names begin with a dot are never taken, so the mark is unambiguous.
 //!
 //! Nothing here needs the writer lock: two processes that take the same file race for one rename, and a taken file is processed
 //! only by who has it [open](Inbox::open).
@@ -28,7 +27,7 @@ use super::fs::random::{ULID_LENGTH, is_ulid, random_local};
 use super::layout::{INBOX, REFUSED, TAKEN, is_debris};
 use super::lock::FileLock;
 use super::{FileKind, FileStat, Folder, Paths, StoreError};
-use crate::domain::{CompletionId, GateId};
+use crate::domain::{CompletionId, GateId, Ticket};
 use crate::files::completion_file::Syntax;
 use crate::system::crash_points;
 
@@ -56,7 +55,7 @@ pub(crate) struct InboxFile {
     pub name: String,
     /// Its completion's id, once it is taken. A taken file without an id was put there by somebody else.
     pub id: Option<CompletionId>,
-    /// The visit that it was bound to when it had to wait.
+    /// The visit that it was bound to when it was taken, or had to wait.
     pub visit: Option<VisitMark>,
     folder: &'static str,
     /// Its name there.
@@ -145,6 +144,10 @@ impl InboxFile {
 }
 
 impl VisitMark {
+    pub(crate) fn of(ticket: &Ticket) -> Option<Self> {
+        Some(Self { visit: ticket.visit?, branch: ticket.branch.clone() })
+    }
+
     /// Splits the name of a taken file, without its id, into the visit mark and the original name.
     fn split(name: &str) -> (Option<Self>, &str) {
         let marked = || {
@@ -209,16 +212,22 @@ impl<'p> Inbox<'p> {
         Ok(names.into_iter().map(InboxFile::taken).collect())
     }
 
-    /// Takes a file under that id; `None` if it is gone, because another process took it or its owner removed it. Not durable
-    /// until [`Inbox::sync_taken`] returns.
+    /// Takes a file under that id, and binds it to that visit; `None` if it is gone, because another process took it or its owner removed
+    /// it. Not durable until [`Inbox::sync_taken`] returns.
     pub(crate) fn take(
         &self,
         file: &InboxFile,
         id: &CompletionId,
+        visit: Option<&VisitMark>,
     ) -> Result<Option<InboxFile>, StoreError> {
-        let name = taken_name(id, "", &file.file);
+        let mark = visit.map(ToString::to_string).unwrap_or_default();
+        let name = taken_name(id, &mark, &file.file);
+        crash_points::point("inbox.found");
         match self.folder(INBOX)?.move_new(&file.file, &self.folder(TAKEN)?, &name) {
-            Ok(()) => Ok(Some(InboxFile::taken(name))),
+            Ok(()) => {
+                crash_points::point("inbox.taken");
+                Ok(Some(InboxFile::taken(name)))
+            }
             Err(StoreError::Gone { .. }) => Ok(None),
             Err(fault) => Err(fault),
         }
@@ -248,15 +257,17 @@ impl<'p> Inbox<'p> {
     }
 
     /// Binds a taken file durably to a visit, by renaming it. A missing file is no error. The caller has it open.
-    pub(crate) fn mark(&self, file: &InboxFile, visit: &VisitMark) -> Result<(), StoreError> {
+    pub(crate) fn mark(&self, file: &mut InboxFile, visit: &VisitMark) -> Result<(), StoreError> {
         let Some(id) = &file.id else { return Ok(()) };
         let folder = self.folder(TAKEN)?;
         let name = taken_name(id, &visit.to_string(), OsStr::new(&file.name));
         match folder.move_new(&file.file, &folder, &name) {
-            Ok(()) => folder.sync(),
-            Err(StoreError::Gone { .. }) => Ok(()),
-            Err(fault) => Err(fault),
+            Ok(()) => folder.sync()?,
+            Err(StoreError::Gone { .. }) => return Ok(()),
+            Err(fault) => return Err(fault),
         }
+        *file = InboxFile::taken(name);
+        Ok(())
     }
 
     /// Removes a taken file whose completion has counted, if it still is the file that was opened.

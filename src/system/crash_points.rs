@@ -38,8 +38,10 @@ pub const GIVEN_UP_POINTS: &[&str] = &["outbox.given-up"];
 pub const EVENT_POINTS: &[&str] =
     &["events.making", "events.written", "events.replaced", "events.recorded"];
 
-/// The points of a refused completion file, in order: it is judged, but not moved; its reason is written, but the file not moved.
-pub const INBOX_POINTS: &[&str] = &["inbox.judged", "inbox.reason-written"];
+/// The points of a completion file, in order: its visit is known, but the file not taken; it is taken; it is to be refused, but not
+/// moved; its reason is written, but the file not moved.
+pub const INBOX_POINTS: &[&str] =
+    &["inbox.found", "inbox.taken", "inbox.judged", "inbox.reason-written"];
 
 /// Aborts or waits here if the environment asks for it.
 #[cfg(debug_assertions)]

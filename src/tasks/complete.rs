@@ -145,6 +145,14 @@ pub(crate) fn complete_together(
     )
 }
 
+/// Binds a completion to the visit that it would count for now, also where its task is not adopted yet.
+pub(crate) fn bind_now(workspace: &Workspace, completion: &mut Completion) {
+    let id = completion.ticket.task.clone();
+    // A refusal does not matter here: the delivery meets it again.
+    let _ =
+        plan_dry_run(workspace, &id, &mut |state| next_step(workspace, state, completion, false));
+}
+
 /// Plans the completion of a completion file. Writes nothing, and does not check whether the change could be committed.
 pub(crate) fn plan_completion(
     workspace: &Workspace,
@@ -181,7 +189,7 @@ fn next_step(
     state.ensure_unfrozen()?;
     mask_secrets(&secrets_of(&state.in_force.rules), completion);
     let first = first_due_step(workspace, state)?;
-    let names_visit = completion.ticket.visit.is_some() || completion.gate.is_some();
+    let names_visit = completion.names_visit();
     if first.is_none() || state.file.origin == Origin::Adopted {
         bind_to_open_visit(completion, state)?;
     }
@@ -252,7 +260,8 @@ fn bind_to_open_visit(completion: &mut Completion, state: &TaskState) -> Result<
         return Ok(());
     }
     let open = task.gate.as_ref().map(|open| open.visit);
-    if completion.ticket.visit.is_none() {
+    let meant = completion.ticket.visit;
+    if meant.is_none() || completion.facts.is_bound && meant == open {
         let status = completion.outputs.get("$status").and_then(|status| status.as_str());
         if let Some(gate) = &completion.gate {
             refuse_other_gate(rules, task, &completion.agent, gate)?;

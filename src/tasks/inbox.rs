@@ -1,8 +1,8 @@
 //! Completion files in the inbox: parsing, the visit that each means, and reports on files that wait or were refused. The watcher
 //! delivers the files.
 //!
-//! A file that names no visit means the one that was open here when it was dropped, never a later one. A waiting file keeps the visit
-//! that it means.
+//! A file that names no visit means the one that was open here when it was dropped, or the one that was open when the scan that finds
+//! it begins, if that is earlier. The name under which it is taken keeps that visit.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::files::diagnostic::Diagnostic;
 use crate::files::frontmatter::SpliceRefusal;
 use crate::files::task_file::TaskFile;
 use crate::git::{CommitId, GitError};
-use crate::project::active_rules::in_force;
+use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
@@ -22,7 +22,7 @@ use crate::storage::inbox::{FileClass, InboxFile, VisitMark, Witnessed};
 use crate::storage::lock::is_watched;
 use crate::storage::random::ulid;
 use crate::storage::{Inbox, StoreError, journal};
-use crate::tasks::complete::{note_session, plan_completion};
+use crate::tasks::complete::{bind_now, note_session, plan_completion};
 use crate::tasks::state::task_state::committed_task;
 
 /// The most waiting files that are checked. The watcher reports the others when it delivers them.
@@ -204,8 +204,65 @@ pub(crate) fn bind_to_visit_at(
     if let Some(visit) = known.filter(|known| open.is_none_or(|(visit, _)| visit != *known)) {
         let branch = then.and_then(|then| branch_of(&in_force.rules, &then, &completion.agent));
         completion.ticket = Ticket { task: id.clone(), visit: Some(visit), branch };
+        completion.facts.is_bound = true;
     }
     Ok(())
+}
+
+/// What a scan of the inbox began with.
+pub(crate) struct ScanStart {
+    in_force: InForce,
+    pub commit: CommitId,
+}
+
+impl ScanStart {
+    /// Returns the rules and the commit of HEAD; `None` if there are none, so that all files wait.
+    pub(crate) fn now(workspace: &Workspace) -> Option<Self> {
+        let head = workspace.repository.head_for_reading().ok()?;
+        Some(Self { in_force: in_force(workspace, &head).ok()?, commit: head.commit? })
+    }
+
+    /// Returns the visit that a file means that names none: the one that was open when it was dropped, or, if that is earlier, the one that
+    /// was open at the commit at which the scan found it.
+    pub(crate) fn visit_of(
+        &self,
+        workspace: &Workspace,
+        completion: &Completion,
+        dropped: Option<Timestamp>,
+        found: CommitId,
+    ) -> Result<Option<VisitMark>, ProjectError> {
+        if completion.names_visit() {
+            return Ok(None);
+        }
+        let mut when_dropped = completion.clone();
+        if let Some(dropped) = dropped {
+            bind_to_visit_at(workspace, &mut when_dropped, dropped)?;
+        }
+        let task_at = |commit| {
+            let file = committed_task(workspace, &self.in_force, commit, &completion.ticket.task);
+            file.ok().flatten().map(|file| file.task)
+        };
+        let when_found = match task_at(found) {
+            Some(task) if task.gate.is_some() || !task.history.is_empty() => {
+                let branch = branch_of(&self.in_force.rules, &task, &completion.agent);
+                task.gate.map(|open| VisitMark { visit: open.visit, branch })
+            }
+            // The first visit of a task that was not adopted yet.
+            _ => {
+                let head = workspace.repository.head_for_reading()?;
+                let adopted = head.commit.and_then(task_at).filter(|task| task.gate.is_some());
+                let first = adopted.and_then(|task| {
+                    let ended = task.history.iter().position(|entry| entry.agent.is_some());
+                    Some(VisitMark { visit: entry_ticket(&task, ended?)?.visit?, branch: None })
+                });
+                let mut now = completion.clone();
+                bind_now(workspace, &mut now);
+                first.or_else(|| VisitMark::of(&now.ticket))
+            }
+        };
+        let both = [VisitMark::of(&when_dropped.ticket), when_found];
+        Ok(both.into_iter().flatten().min_by_key(|mark| mark.visit))
+    }
 }
 
 /// Returns the conflict of a refused completion that names no visit: its agent could have completed the visit that was open in this
@@ -264,6 +321,7 @@ pub(crate) fn bind_to_mark(completion: &mut Completion, mark: Option<&VisitMark>
     if let (None, Some(mark)) = (ticket.visit, mark) {
         ticket.visit = Some(mark.visit);
         ticket.branch.clone_from(&mark.branch);
+        completion.facts.is_bound = true;
     }
 }
 
@@ -274,8 +332,8 @@ pub(crate) fn find_meant_visit(
     completion: &Completion,
 ) -> Option<VisitMark> {
     let ticket = &completion.ticket;
-    if let Some(visit) = ticket.visit {
-        return Some(VisitMark { visit, branch: ticket.branch.clone() });
+    if let Some(mark) = VisitMark::of(ticket) {
+        return Some(mark);
     }
     let head = workspace.repository.head_for_reading().ok()?;
     let in_force = in_force(workspace, &head).ok()?;

@@ -1,12 +1,12 @@
 //! Completion files: each is taken from the inbox, and recorded in the history or refused with a reason.
 //!
 //! They are processed in batches of different tasks; a second completion of a task waits for the next batch.
-//! A file is first renamed to `.taken/ID-NAME`; that id becomes the completion's, so a redelivery after a crash is recognized.
+//! A file is first renamed: the new name has the id of the completion, so a redelivery after a crash is recognized, and the visit that
+//! it means, so two files of one visit never pass two gates.
 //! The watcher that processes a file keeps it locked, so that two watchers never treat it differently. A file is removed only when
 //! the history has its completion, and refused files are kept; so a completion is always in exactly one place.
-//! A file that has to wait keeps the visit that it means.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -15,19 +15,20 @@ use tracing::warn;
 use super::report::{DeliveryOutcome, Reporter};
 use crate::dispatch::hand_out::next_batch;
 use crate::domain::{Completion, Digest, Timestamp};
+use crate::git::CommitId;
 use crate::observability::notices::compose::write_conflict_notice;
 use crate::project::error::{ProjectError, reason_of};
 use crate::project::workspace::Workspace;
 use crate::rules::Refusal;
-use crate::storage::inbox::{FileClass, InboxFile, OpenInboxFile};
+use crate::storage::inbox::{FileClass, InboxFile, OpenInboxFile, VisitMark};
 use crate::storage::random::ulid;
 use crate::storage::{Inbox, StoreError};
 use crate::system::crash_points;
 use crate::tasks::apply::BATCH_SIZE;
 use crate::tasks::complete::{complete_checked, complete_together, record_conflict};
 use crate::tasks::inbox::{
-    bind_to_mark, bind_to_visit_at, find_lost_visit, find_meant_visit, has_end, is_partial,
-    is_temporary, parse_inbox_file,
+    ScanStart, bind_to_mark, find_lost_visit, find_meant_visit, has_end, is_partial, is_temporary,
+    parse_inbox_file,
 };
 use crate::tasks::plan::{Changed, DryRun};
 
@@ -40,7 +41,7 @@ const MOST_AT_ONCE: usize = 8;
 type TakenFile = (InboxFile, Option<Timestamp>);
 
 /// Returns the next files, at most that many.
-type NextFiles<'m> = dyn FnMut(usize) -> Result<Vec<TakenFile>, ProjectError> + 'm;
+type NextFiles<'m> = dyn FnMut(&Workspace, usize) -> Result<Vec<TakenFile>, ProjectError> + 'm;
 
 /// A completion that was read from its file.
 struct DeliveredFile {
@@ -48,8 +49,6 @@ struct DeliveredFile {
     /// Keeps the file locked while it is processed.
     open: OpenInboxFile,
     completion: Completion,
-    /// Whether the file itself says which visit it means.
-    names_visit: bool,
     /// When the file was dropped, as far as that is known.
     dropped: Option<Timestamp>,
 }
@@ -64,6 +63,8 @@ pub(crate) struct Deliveries {
     retry: Retry,
     /// The files to be tried now, the oldest first.
     due: VecDeque<InboxFile>,
+    /// The files that may still be written, each with HEAD's commit when it was first seen.
+    growing: BTreeMap<String, CommitId>,
     /// Whether there is no watcher that sees files being closed.
     pub is_once: bool,
 }
@@ -78,8 +79,8 @@ enum Retry {
 
 impl Deliveries {
     pub(crate) fn new() -> Self {
-        let due = VecDeque::new();
-        Self { must_list: true, waits: false, retry: Retry::No, due, is_once: false }
+        let (due, growing) = (VecDeque::new(), BTreeMap::new());
+        Self { must_list: true, waits: false, retry: Retry::No, due, growing, is_once: false }
     }
 
     /// Has the waiting files listed again.
@@ -145,11 +146,12 @@ impl Deliveries {
             let paths = workspace.paths.clone();
             let inbox = Inbox::of(&paths);
             let due = &mut self.due;
-            let mut more = |room: usize| {
+            let mut more = |_: &Workspace, room: usize| {
                 let most = if start.elapsed() < SHARE { room.min(MOST_AT_ONCE) } else { 0 };
                 Ok(due.drain(..due.len().min(most)).map(|file| (file, None)).collect())
             };
-            let mut work = DeliveryWork { inbox: &inbox, reporter };
+            let scan = ScanStart::now(workspace);
+            let mut work = DeliveryWork { inbox: &inbox, scan: scan.as_ref(), reporter };
             let done = work.process(workspace, wait, &mut more);
             self.waits |= reporter.waiting;
             if !self.due.is_empty() {
@@ -176,23 +178,31 @@ impl Deliveries {
     ) -> Result<bool, ProjectError> {
         let (paths, clock) = (workspace.paths.clone(), workspace.clock());
         let inbox = Inbox::of(&paths);
+        let scan = ScanStart::now(workspace);
+        let seen = std::mem::take(&mut self.growing);
         let (mut growing, mut ready) = (false, Vec::new());
         for candidate in inbox.scan(clock(), &|name| reporter.witnessed(name))? {
+            let name = &candidate.file.name;
+            let found = seen.get(name).copied().or(scan.as_ref().map(|scan| scan.commit));
+            let is_growing = match candidate.class {
+                FileClass::Growing => {
+                    !(self.is_once && has_end(workspace, &candidate.file, &ulid(clock())?))
+                }
+                FileClass::Closed => is_partial(workspace, &candidate.file, &ulid(clock())?),
+                _ => false,
+            };
+            if is_growing {
+                growing = true;
+                self.growing.extend(found.map(|found| (name.clone(), found)));
+                continue;
+            }
             match candidate.class {
                 FileClass::Ignored => {}
-                FileClass::Growing
-                    if !(self.is_once && has_end(workspace, &candidate.file, &ulid(clock())?)) =>
-                {
-                    growing = true;
-                }
-                FileClass::Closed if is_partial(workspace, &candidate.file, &ulid(clock())?) => {
-                    growing = true;
-                }
                 FileClass::Odd(oddity) => refuse_odd(&inbox, &candidate.file, &oddity, reporter)?,
                 FileClass::Growing | FileClass::Closed | FileClass::Ready => {
                     // Taking a file changes this time.
                     let dropped = Timestamp::from_nanosecond(candidate.stat.ctime.into()).ok();
-                    ready.push((candidate.file, dropped));
+                    ready.push((candidate.file, dropped, found));
                 }
             }
         }
@@ -200,16 +210,24 @@ impl Deliveries {
         // After a kill, files are processed in the order of their ids: each id is of a later millisecond.
         let mut time = clock();
         let (mut ready, mut taken) = (ready.into_iter(), taken.into_iter());
-        let mut work = DeliveryWork { inbox: &inbox, reporter };
-        let done = work.process(workspace, wait, &mut |room| {
+        let mut work = DeliveryWork { inbox: &inbox, scan: scan.as_ref(), reporter };
+        let done = work.process(workspace, wait, &mut |workspace, room| {
             let mut batch: Vec<TakenFile> =
                 taken.by_ref().take(room).map(|file| (file, None)).collect();
             if !batch.is_empty() {
                 return Ok(batch);
             }
-            for (file, dropped) in ready.by_ref().take(room) {
-                time += Duration::from_millis(1);
-                match inbox.take(&file, &ulid(time)?) {
+            for (file, dropped, found) in ready.by_ref().take(room) {
+                time = time.checked_add(Duration::from_millis(1)).unwrap_or(time);
+                let (id, mut visit) = (ulid(time)?, None);
+                // What cannot be read is taken all the same, and refused.
+                if let (Some(scan), Some(found), Ok(Some(bytes))) =
+                    (&scan, found, inbox.peek(&file))
+                    && let Ok(completion) = parse_inbox_file(&file, &bytes, &id)
+                {
+                    visit = scan.visit_of(workspace, &completion, dropped, found)?;
+                }
+                match inbox.take(&file, &id, visit.as_ref()) {
                     Ok(taken) => batch.extend(taken.map(|taken| (taken, dropped))),
                     Err(fault) => failed.push((file.name, fault)),
                 }
@@ -247,6 +265,8 @@ fn leftovers(
 /// Processes taken files.
 struct DeliveryWork<'w, 't> {
     inbox: &'w Inbox<'w>,
+    /// `None` if the rules are invalid, so that all files wait.
+    scan: Option<&'w ScanStart>,
     reporter: &'w mut Reporter<'t>,
 }
 
@@ -261,12 +281,12 @@ impl DeliveryWork<'_, '_> {
         let mut pending: Vec<DeliveredFile> = Vec::new();
         loop {
             let start = Instant::now();
-            let files = more(BATCH_SIZE.saturating_sub(pending.len()))?;
+            let files = more(workspace, BATCH_SIZE.saturating_sub(pending.len()))?;
             if files.is_empty() && pending.is_empty() {
                 return Ok(());
             }
-            for (file, dropped) in files {
-                pending.extend(self.open(workspace, file, dropped)?);
+            for taken in files {
+                pending.extend(self.open(workspace, taken)?);
             }
             let batch = next_batch(&mut pending, |work| work.completion.ticket.task.clone());
             let more_to_come = batch.len() == BATCH_SIZE || !pending.is_empty();
@@ -281,8 +301,7 @@ impl DeliveryWork<'_, '_> {
     fn open(
         &mut self,
         workspace: &Workspace,
-        file: InboxFile,
-        dropped: Option<Timestamp>,
+        (mut file, dropped): TakenFile,
     ) -> Result<Option<DeliveredFile>, ProjectError> {
         let open = match self.inbox.open(&file) {
             Ok(Some(open)) => open,
@@ -297,16 +316,18 @@ impl DeliveryWork<'_, '_> {
                 return Ok(None);
             }
         };
-        let Some(id) = &file.id else { return Ok(None) };
-        match parse_inbox_file(&file, &open.bytes, id) {
+        let Some(id) = file.id.clone() else { return Ok(None) };
+        match parse_inbox_file(&file, &open.bytes, &id) {
             Ok(mut completion) => {
-                // In a marked file, the visit is not the author's.
-                let names_visit = file.visit.is_none() && completion.ticket.visit.is_some();
                 let dropped = dropped.or_else(|| open.changed());
-                if let Some(dropped) = dropped {
-                    bind_to_visit_at(workspace, &mut completion, dropped)?;
+                // An earlier process took it, or could not read the task.
+                if let Some(scan) = self.scan.filter(|_| file.visit.is_none())
+                    && let Some(visit) =
+                        scan.visit_of(workspace, &completion, dropped, scan.commit)?
+                {
+                    self.mark(&mut file, &mut completion, &visit);
                 }
-                Ok(Some(DeliveredFile { file, open, completion, names_visit, dropped }))
+                Ok(Some(DeliveredFile { file, open, completion, dropped }))
             }
             Err(reason) => {
                 self.refuse(&file, &open, reason)?;
@@ -360,8 +381,12 @@ impl DeliveryWork<'_, '_> {
             receive(self, place, checked);
         }
         for (place, (work, completion)) in batch.iter().zip(&mut completions).enumerate() {
-            if waits[place] && !work.names_visit && work.file.visit.is_none() {
-                self.mark(workspace, &work.file, completion);
+            let is_unbound = work.file.visit.is_none() && work.completion.ticket.visit.is_none();
+            if waits[place]
+                && is_unbound
+                && let Some(visit) = find_meant_visit(workspace, completion)
+            {
+                self.mark(&mut work.file.clone(), completion, &visit);
             }
         }
         done.and(trouble)?;
@@ -383,11 +408,10 @@ impl DeliveryWork<'_, '_> {
         Ok(())
     }
 
-    /// Notes in the name of a waiting file which visit it means.
-    fn mark(&self, workspace: &Workspace, file: &InboxFile, completion: &mut Completion) {
-        let Some(visit) = find_meant_visit(workspace, completion) else { return };
-        bind_to_mark(completion, Some(&visit));
-        if let Err(error) = self.inbox.mark(file, &visit) {
+    /// Notes in the name of a taken file which visit it means.
+    fn mark(&self, file: &mut InboxFile, completion: &mut Completion, visit: &VisitMark) {
+        bind_to_mark(completion, Some(visit));
+        if let Err(error) = self.inbox.mark(file, visit) {
             // It still waits; the next retry looks the visit up again.
             warn!("a completion file that waits does not keep which visit it means: {error}");
         }
@@ -437,8 +461,7 @@ const fn may_be_late(refusal: &Refusal) -> bool {
 /// Returns the conflict of a late completion that was taken for the next visit; any other refusal as it is.
 fn find_conflict(workspace: &Workspace, work: &DeliveredFile, refusal: Refusal) -> Refusal {
     let completion = &work.completion;
-    let is_bound = completion.ticket.visit.is_some() || completion.gate.is_some();
-    match work.dropped.filter(|_| !is_bound) {
+    match work.dropped.filter(|_| !completion.names_visit()) {
         Some(dropped) => {
             let lost = find_lost_visit(workspace, completion, dropped).ok().flatten();
             lost.unwrap_or(refusal)

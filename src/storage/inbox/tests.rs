@@ -51,7 +51,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 fn take_one(inbox: &Inbox<'_>, name: &str) -> InboxFile {
-    inbox.take(&item(name), &id()).unwrap().unwrap()
+    inbox.take(&item(name), &id(), None).unwrap().unwrap()
 }
 
 const OLD: Duration = Duration::from_mins(1);
@@ -217,7 +217,7 @@ fn of_many_takers_one_gets_each_file() {
             .map(|_| {
                 let (inbox, files) = (&inbox, &files);
                 scope.spawn(move || {
-                    let take = |file: &&String| inbox.take(&item(file), &id()).unwrap();
+                    let take = |file: &&String| inbox.take(&item(file), &id(), None).unwrap();
                     files.iter().filter(|file| take(file).is_some()).count()
                 })
             })
@@ -315,9 +315,9 @@ fn a_taken_file_keeps_which_visit_it_means_and_is_refused_under_its_own_name() {
         put(&paths.inbox(), name, "x", OLD);
         let taken = take_one(&inbox, name);
         let mark = VisitMark { visit: 3, branch: branch.map(|branch| branch.parse().unwrap()) };
-        inbox.mark(&taken, &mark).unwrap();
+        inbox.mark(&mut taken.clone(), &mark).unwrap();
         // It is no more under the name that it had.
-        inbox.mark(&taken, &mark).unwrap();
+        inbox.mark(&mut taken.clone(), &mark).unwrap();
         let [left] = &inbox.taken().unwrap()[..] else { panic!("{name}") };
         assert_eq!((&left.id, left.visit.as_ref()), (&taken.id, Some(&mark)));
         assert_eq!(left.name, name);

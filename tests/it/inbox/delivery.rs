@@ -463,9 +463,10 @@ fn whoever_is_killed_holds_nothing_any_more() {
     kill_at(&env, "inbox.judged");
     let _ = env.complete(&id, "agent-7").success();
     let output = watch_once(&env).success();
-    assert!(env.task_text(&id).contains("id: c-1"), "{output}");
+    // It was bound to the first visit when it was taken.
+    assert!(!env.task_text(&id).contains("id: c-1"), "{output}");
     assert_eq!(env.files(".aof/inbox"), [""; 0]);
-    assert_eq!(env.files(".aof/refused"), [""; 0]);
+    assert!(env.read(".aof/refused/early.yaml.reason.json").contains("\"visit_ended\""));
     check(&env);
 }
 

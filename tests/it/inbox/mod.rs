@@ -3,4 +3,5 @@
 mod delivery;
 mod late_files;
 mod pending_files;
+mod same_visit;
 mod watcher;
