@@ -9,9 +9,7 @@ use super::context::{CheckContext, CheckResult, count};
 use crate::domain::age;
 use crate::domain::project::{FEW, some};
 use crate::git::{Distance, GitError, Storage, is_program_installed};
-use crate::history::git_race_repair::{
-    IndexDifferences, catch_up, dropped_steps, lost_steps_issue, restore_steps,
-};
+use crate::history::git_race_repair::{IndexDifferences, catch_up, restore_steps};
 use crate::history::merge_driver::{HOOK_LINE, has_uncommitted_attributes, install, missing};
 use crate::history::sync::remote_state::RemoteStanding;
 use crate::project::error::{ProjectError, WorktreeDifference, merge_hint};
@@ -20,6 +18,7 @@ use crate::project::workspace::Workspace;
 use crate::storage::{Holder, StoreError, WriterLock};
 use crate::system::terminal::all_quoted;
 use crate::tasks::other_worktrees::differing_tasks;
+use crate::tasks::recovery::dropped_steps::{dropped_steps, lost_steps_issue};
 
 /// The oldest git that has every feature used here.
 const OLDEST: (u32, u32) = (2, 34);

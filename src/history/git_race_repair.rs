@@ -16,85 +16,20 @@ use crate::domain::project::some;
 use crate::domain::{TaskId, Timestamp};
 use crate::files::task_file;
 use crate::files::task_file::{Defaults, Origin, TaskFile};
-use crate::git::log::trailers;
-use crate::git::{CommitId, DroppedSteps, GitError, Head, LogEntry, ObjectId, SYNCED, StagedFile};
+use crate::git::{CommitId, DroppedSteps, GitError, Head, ObjectId, SYNCED, StagedFile};
 use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::layout::{TASKS, companion_of, task_id};
-use crate::storage::{FileStat, StoreError, journal, task_files};
+use crate::storage::{FileStat, StoreError, journal};
 use crate::system::terminal::all_quoted;
-use crate::tasks::recovery::recover::{
-    FastForwardOutcome, PUT_BACK, fast_forward, lock_recovered, record_sync, recover,
+use crate::tasks::recovery::dropped_steps::{
+    dropped_steps, is_unmoved, lost_steps_issue, tasks_of, worktree_bytes,
 };
-
-/// Returns the steps that have to be restored. Steps that the files still have are left out: they are committed again like any edit.
-pub(crate) fn dropped_steps(
-    workspace: &Workspace,
-    head: &Head,
-) -> Result<Vec<DroppedSteps>, ProjectError> {
-    let mut lost = Vec::new();
-    for dropped in workspace.repository.dropped_steps(head)? {
-        if !is_unmoved(&dropped, head) || !files_have(workspace, &dropped)? {
-            lost.push(dropped);
-        }
-    }
-    Ok(lost)
-}
-
-fn files_have(workspace: &Workspace, dropped: &DroppedSteps) -> Result<bool, ProjectError> {
-    let files = workspace.repository.resulting_files(&dropped.steps)?;
-    Ok(files.iter().all(|(path, after)| match (worktree_bytes(workspace, path), after) {
-        (Some(bytes), Some(after)) => workspace.repository.is_same_text(&bytes, *after),
-        (bytes, after) => bytes.is_none() && after.is_none(),
-    }))
-}
-
-/// Returns the content of a file in the worktree; nothing if it cannot be read.
-fn worktree_bytes(workspace: &Workspace, path: &str) -> Option<Vec<u8>> {
-    Some(task_files::read(&workspace.paths, &path.parse().ok()?).ok()?.bytes)
-}
-
-/// Describes dropped steps, with the command that restores them.
-pub(crate) fn lost_steps_issue(
-    workspace: &Workspace,
-    dropped: &DroppedSteps,
-    head: &Head,
-) -> Issue {
-    let names: Vec<String> = tasks_of(&dropped.steps);
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let count = dropped.steps.len();
-    let steps = if count == 1 { "1 step".to_owned() } else { format!("{count} steps") };
-    let short = |commit: CommitId| commit.to_string()[..12].to_owned();
-    let how = if is_unmoved(dropped, head) { "merge --ff-only" } else { "merge" };
-    let merge = format!("`git {how} {}`; `aof doctor --fix` does it", short(dropped.had));
-    let fix = match workspace.repository.check_fast_forward(head, dropped.had) {
-        Err(GitError::WouldOverwrite { files }) if is_unmoved(dropped, head) => {
-            let files: Vec<&str> = files.iter().map(String::as_str).collect();
-            format!("put aside what you changed in {} (`git stash`); then {merge}", some(&files))
-        }
-        // A merge would apply the picked ones a second time.
-        _ if dropped.partial => {
-            let commits: Vec<String> = dropped.steps.iter().map(|step| short(step.id)).collect();
-            format!("`git cherry-pick {}`", commits.join(" "))
-        }
-        _ => merge,
-    };
-    let problem =
-        format!("git was overtaken and moved the branch back over {steps}: {}", some(&names));
-    Issue::new("taken_back", problem, fix)
-}
-
-/// Returns whether the branch is still where git moved it to.
-fn is_unmoved(dropped: &DroppedSteps, head: &Head) -> bool {
-    head.commit == Some(dropped.has)
-}
-
-fn tasks_of(steps: &[LogEntry]) -> Vec<String> {
-    let all = steps.iter().flat_map(|step| trailers::parse(&step.message));
-    let named = all.filter(|one| one.key() == "Aof-Task").map(|one| one.value().to_owned());
-    named.collect::<BTreeSet<_>>().into_iter().collect()
-}
+use crate::tasks::recovery::recover::{
+    FastForwardOutcome, PUT_BACK, check_fast_forward, fast_forward, is_blocked, lock_recovered,
+    record_sync, recover,
+};
 
 /// Restores the first dropped steps onto the branch, and returns them. If the branch has new commits, they are merged by meaning, like
 /// steps of another clone. Returns nothing if people have to decide, or somebody commits meanwhile.
@@ -108,7 +43,11 @@ pub(crate) fn restore_steps(workspace: &Workspace) -> Result<Option<RestoredStep
         merge_dropped(workspace, &head, dropped)?
     };
     let Some(to) = to else { return Ok(None) };
-    workspace.repository.check_fast_forward(&head, to)?;
+    match check_fast_forward(workspace, &head, to)? {
+        FastForwardOutcome::Done => {}
+        FastForwardOutcome::Moved => return Ok(None),
+        FastForwardOutcome::Blocked(error) => return Err(error.into()),
+    }
     let is_restored = match fast_forward(workspace, &head, to, PUT_BACK)? {
         FastForwardOutcome::Done => true,
         // The recovery under the lock may have been faster. Otherwise, the next check tries again.
@@ -201,8 +140,8 @@ pub(crate) fn tend_branch(
         match without_waiting(workspace, wait, restore_steps) {
             Ok(Some(Some(restored))) => return Ok(vec![RecoveredSteps::Restored(restored)]),
             Ok(Some(None) | None) => return Ok(Vec::new()),
-            // A person's changes are in the way: the steps are reported.
-            Err(ProjectError::Git(GitError::WouldOverwrite { .. })) => {}
+            // A person has to clear the way: the steps are reported.
+            Err(ProjectError::Git(error)) if is_blocked(&error) => {}
             Err(error) => return Err(error),
         }
     }

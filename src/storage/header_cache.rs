@@ -334,6 +334,17 @@ impl Hint for LastBoot {
     const NAME: &str = "boot";
 }
 
+/// `.aof/dropped`: steps that git dropped from the branch, and that cannot be put back before a person clears the way.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct WaitingSteps {
+    /// The commits that the branch had.
+    pub had: Vec<String>,
+}
+
+impl Hint for WaitingSteps {
+    const NAME: &str = "dropped";
+}
+
 /// `.aof/contact`: when the remote was last reached, and what has been in the way since.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct RemoteContact {

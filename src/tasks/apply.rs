@@ -33,6 +33,7 @@ use crate::storage::layout::STALE;
 use crate::storage::{Folder, StoreError, WriterLock};
 use crate::tasks::plan::{Changed, Choice, DryRun, Plan, first_due_step, plan};
 use crate::tasks::publish::{FailedRollback, FailedWrite, drafts, prepare, publish};
+use crate::tasks::recovery::dropped_steps::ensure_not_dropped;
 use crate::tasks::recovery::recover;
 use crate::tasks::state::task_state::{Pending, TaskState, TaskVersion};
 use crate::tasks::write::{PlainFile, Write, ensure_destinations_free};
@@ -107,6 +108,7 @@ pub(crate) fn apply(
         }
         recover::recover_if_pending(workspace)?;
         let mut state = TaskState::read(workspace, id)?;
+        ensure_not_dropped(workspace, &state)?;
         if replace_stale_file(workspace, &state)? {
             continue;
         }
@@ -160,6 +162,7 @@ pub(crate) fn plan_dry_run(
 ) -> Result<Option<DryRunPlan>, ProjectError> {
     recover::recover_if_pending(workspace)?;
     let mut state = TaskState::read(workspace, id)?;
+    ensure_not_dropped(workspace, &state)?;
     let (mut writes, mut warnings) = (Vec::new(), Vec::new());
     loop {
         let (choice, is_first) = match decide(&mut state)? {
@@ -255,6 +258,7 @@ pub(crate) fn apply_together(
                 continue;
             }
             let decided = read.and_then(|mut state| {
+                ensure_not_dropped(workspace, &state)?;
                 decide(workspace, place, &mut state).map(|next| (state, next))
             });
             match decided {

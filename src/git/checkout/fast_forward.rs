@@ -255,7 +255,9 @@ impl Repository {
             sync_files(waiting)?;
             crash_points::point("git.bring-staged");
             for (mut temp, place, path, before) in written {
-                if blob_at(&place).at("read", &place)? != before {
+                // Like `git pull`, this restores a file that is missing.
+                let standing = blob_at(&place).at("read", &place)?;
+                if standing.is_some() && standing != before {
                     let detail = format!("`{}` was changed at that moment", text(path.to_vec()));
                     return Err(GitError::CheckoutFailed { detail });
                 }
@@ -292,7 +294,7 @@ impl Repository {
 }
 
 /// Returns the blob id of a file's bytes; `None` if there is no file.
-fn blob_at(place: &Path) -> std::io::Result<Option<ObjectId>> {
+pub(crate) fn blob_at(place: &Path) -> std::io::Result<Option<ObjectId>> {
     match fs::read(place) {
         Ok(bytes) => Ok(Some(name(ObjectKind::Blob, &bytes))),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {

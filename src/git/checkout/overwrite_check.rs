@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::domain::listed;
+use crate::git::checkout::fast_forward::blob_at;
 use crate::git::command;
 use crate::git::command::PATHS_A_COMMAND;
 use crate::git::error::{At, GitError};
@@ -53,7 +54,7 @@ impl Repository {
         }
     }
 
-    /// Refuses changes that would overwrite staged, changed or untracked files, by this index.
+    /// Refuses changes that would overwrite staged, changed or untracked files, by this index. Also refuses files that cannot be read.
     pub(crate) fn check_overwrites(
         &self,
         index: &Path,
@@ -67,7 +68,16 @@ impl Repository {
         }
         let mut git = self.read_tree(index, from, to);
         git.arg("-n");
-        let Err(error) = command::run_git(git, &[]) else { return Ok(()) };
+        let Err(error) = command::run_git(git, &[]) else {
+            return self.check_readable(changes);
+        };
+        let mut git = self.git_on(index);
+        git.args(["ls-files", "-z", "--unmerged"]);
+        let unmerged = command::run_git(git, &[])?;
+        let path = unmerged.split(|byte| *byte == 0).next().unwrap_or_default();
+        if let Some(tab) = path.iter().position(|byte| *byte == b'\t') {
+            return Err(GitError::Unmerged { path: text(path[tab + 1..].to_vec()) });
+        }
         let files = self.changed_in_the_way(changes)?;
         if !files.is_empty() {
             return Err(GitError::WouldOverwrite { files });
@@ -82,6 +92,17 @@ impl Repository {
             )
         };
         Err(GitError::CheckoutFailed { detail })
+    }
+
+    /// Refuses task files that cannot be compared with what comes.
+    fn check_readable(&self, changes: &Changes) -> Result<(), GitError> {
+        for path in changes.keys().filter(|path| self.is_task_file(path)) {
+            if let Err(error) = blob_at(&self.place_of(path)) {
+                let detail = format!("`{}` cannot be read: {error}", text(path.clone()));
+                return Err(GitError::CheckoutFailed { detail });
+            }
+        }
+        Ok(())
     }
 
     /// Returns the commands that clear `assume-unchanged` and `skip-worktree` at these paths.

@@ -1,5 +1,6 @@
 //! Recovery: the next command that writes finishes or undoes, under the lock, what a kill interrupted.
 
+pub(crate) mod dropped_steps;
 pub(crate) mod file_repair;
 pub(crate) mod interrupted_write;
 pub(crate) mod recover;

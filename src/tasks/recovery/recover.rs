@@ -24,6 +24,7 @@ use crate::storage::journal::{IntendedWrite, JournalRecord, JournalState, Recove
 use crate::storage::{ProjectPath, StoreError, WriterLock, journal, task_files};
 use crate::system::disk::Unsynced;
 use crate::system::process::boot;
+use crate::tasks::recovery::dropped_steps::note_waiting;
 use crate::tasks::recovery::interrupted_write::{InterruptedWrite, warn_unless_general};
 
 /// Recovers if the journal has a record. Waits for a write that is still running. Returns whether there was anything.
@@ -239,8 +240,8 @@ pub(crate) enum FastForwardOutcome {
     Blocked(GitError),
 }
 
-/// Restores the steps that git has just dropped, before another command does them again. Returns whether there were any. Steps that
-/// cannot be restored without a person are left to `aof status`.
+/// Restores the steps that git has just dropped, before another command does them again. Returns whether there were any. If a person
+/// has to clear the way, their tasks wait; `aof status` reports it.
 fn put_back_dropped(workspace: &Workspace, lock: &WriterLock) -> Result<bool, ProjectError> {
     let head = match workspace.head_now() {
         Err(GitError::Waiting { .. }) => return Ok(false),
@@ -262,12 +263,42 @@ fn put_back_dropped(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Pr
             atomic_write::remove_if(lock, &path, &own.bytes)?;
         }
     }
-    let put_back = move_branch(workspace, lock, &head, last.had, PUT_BACK)?;
-    Ok(matches!(put_back, FastForwardOutcome::Done))
+    match move_branch(workspace, lock, &head, last.had, PUT_BACK) {
+        Ok(FastForwardOutcome::Done) => Ok(true),
+        Ok(FastForwardOutcome::Moved) => Ok(false),
+        Err(ProjectError::Git(error @ (GitError::Locked { .. } | GitError::Waiting { .. }))) => {
+            Err(error.into())
+        }
+        // One file is in the way, which must not stop the other tasks.
+        Ok(FastForwardOutcome::Blocked(_)) | Err(ProjectError::Git(_)) => {
+            note_waiting(workspace, last.had)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// The subject of a fast-forward that restores dropped steps.
 pub(crate) const PUT_BACK: &str = "put back what an overtaken git took back";
+
+/// Checks whether a fast-forward is possible. Another command may be writing at this moment, so what is in the way counts only under
+/// the lock.
+pub(crate) fn check_fast_forward(
+    workspace: &Workspace,
+    head: &Head,
+    to: CommitId,
+) -> Result<FastForwardOutcome, ProjectError> {
+    if workspace.repository.check_fast_forward(head, to).is_ok() {
+        return Ok(FastForwardOutcome::Done);
+    }
+    let (_lock, recovered) = lock_recovered(workspace)?;
+    if recovered || workspace.head_now()? != *head {
+        return Ok(FastForwardOutcome::Moved);
+    }
+    Ok(match workspace.repository.check_fast_forward(head, to) {
+        Ok(()) => FastForwardOutcome::Done,
+        Err(error) => FastForwardOutcome::Blocked(error),
+    })
+}
 
 /// Moves branch, index and worktree to a later commit. Filters run while the lock is held.
 pub(crate) fn fast_forward(
@@ -297,9 +328,11 @@ fn move_branch(
     subject: &str,
 ) -> Result<FastForwardOutcome, ProjectError> {
     let deadline = Instant::now().max(workspace.deadline());
-    let brought = workspace
-        .repository
-        .fast_forward(head, to, subject, deadline, &mut |locks| record_sync(lock, locks));
+    let mut has_begun = false;
+    let brought = workspace.repository.fast_forward(head, to, subject, deadline, &mut |locks| {
+        has_begun |= locks.files == IncomingFiles::Coming;
+        record_sync(lock, locks)
+    });
     match brought {
         Ok(published) => {
             if let Some(fault) = published.not_synced {
@@ -309,8 +342,7 @@ fn move_branch(
             journal::clear(lock)?;
             Ok(FastForwardOutcome::Done)
         }
-        // This is checked before any file changes.
-        Err(error) if is_blocked(&error) => {
+        Err(error) if !has_begun && is_blocked(&error) => {
             journal::clear(lock)?;
             Ok(FastForwardOutcome::Blocked(error))
         }
@@ -327,10 +359,12 @@ fn move_branch(
 }
 
 /// Returns whether a person has to act before the fast-forward is possible.
-fn is_blocked(error: &GitError) -> bool {
+pub(crate) fn is_blocked(error: &GitError) -> bool {
     matches!(
         error,
         GitError::WouldOverwrite { .. }
+            | GitError::Unmerged { .. }
+            | GitError::CheckoutFailed { .. }
             | GitError::OwnFolder { .. }
             | GitError::OwnFolderTakenOut { .. }
             | GitError::Forbidden { .. }

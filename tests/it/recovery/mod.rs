@@ -7,5 +7,6 @@ mod concurrency;
 mod failed_rollback;
 #[cfg(debug_assertions)]
 mod kill_points;
+mod local_obstacles;
 #[cfg(debug_assertions)]
 mod power_cuts;
