@@ -1,14 +1,18 @@
 //! Decides, in one table, about a file whose command was killed, or failed and could not roll back. Pure.
 //!
 //! ```text
-//! HEAD's branch the record the file is would the engine make it of HEAD's? what is done its own finish in any way yes committed
-//! as it was to be no, and HEAD has what it had back: nobody was told of it no, and HEAD has something else nothing: it is
-//! frozen, and shown otherwise no nothing, likewise its own undo as it was to be in any case back: somebody was told that it
-//! failed another either as it was to be in any case back: it was never meant for that one the last two otherwise yes told: the
-//! next change of the task has it no nothing
+//!   HEAD's branch   record   the file is         would the engine make it of HEAD's?   what is done
+//!   its own         finish   in any state        yes                                   committed
+//!                            as it was to be     no, and HEAD is unchanged             restored: no one was told that it was made
+//!                                                no, and HEAD has something else       stays: it is frozen, and shown
+//!                            otherwise           no                                    stays, likewise
+//!   its own         undo     as it was to be     in any case                           restored: its command reported a failure
+//!   another         either   as it was to be     in any case                           restored: it was never meant for that branch
+//!   the last two             otherwise           yes                                   stays, with a warning
+//!                                                no                                    stays
 //!
-//!   HEAD has what stands there     nothing
-//!   the branch got there           nothing, whatever stands there: it counts, and nobody asks here
+//!   HEAD has the same file         stays
+//!   the branch has moved           stays, whatever the file is: the change counts, and this table is not asked
 //! ```
 //! A file is restored only if a commit has its old bytes; otherwise it stays, with a warning.
 
