@@ -25,7 +25,7 @@
 //! # Files
 //! | on disk | module |
 //! |---|---|
-//! | `project.yaml`, `org.yaml`, `workflows/` | `files::config`; never changed, new ones by `setup` |
+//! | `project.yaml`, `org.yaml`, `workflows/` | `files::config`; `setup` creates them, and adds the roles of an import to `org.yaml` |
 //! | `tasks/**/AOF-abc.md` | `files::task_file` (contents), `storage::task_files` (location) |
 //! | `.aof/inbox`, `.aof/refused` | `storage::inbox` |
 //! | `.aof/lock`, `.aof/intent` | `storage::lock`, `storage::journal` |

@@ -7,7 +7,7 @@ use super::gate::{Branch, Duty, Exhausted, Gate};
 use crate::domain::words::words;
 use crate::domain::{GateId, Map, Outcome, Period, RoleId, RunLimits, WorkflowName};
 
-/// An ordered list of gates (spec 1, 1.2 and appendix A). What decides where tasks go is serialized, for its hash.
+/// An ordered list of gates (spec 1, 1.2 and appendix A). Serialized to compare two versions; `Rules` spells out what its hash covers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Workflow {
