@@ -16,7 +16,7 @@ use crate::storage::fs::random::chance;
 use crate::system::terminal::quoted;
 use crate::tasks::plan::DryRun;
 use crate::tasks::recovery::recover;
-use crate::tasks::recovery::recover::{FastForwardOutcome, fast_forward};
+use crate::tasks::recovery::recover::{FastForwardOutcome, check_fast_forward, fast_forward};
 
 /// How often a push is tried at most.
 pub(crate) const ROUNDS: u32 = 10;
@@ -207,10 +207,11 @@ impl SyncRun<'_> {
     /// Moves to the remote's commit: only the remote has new commits.
     fn fast_forward(&self, head: &Head, remote: CommitId) -> Result<Option<SyncEnd>, ProjectError> {
         if self.wish.dry_run == DryRun::Yes {
-            return Ok(Some(match self.workspace.repository.check_fast_forward(head, remote) {
-                Ok(()) => SyncEnd::Rehearsed,
-                Err(error) => self.blocked(error)?,
-            }));
+            return Ok(match check_fast_forward(self.workspace, head, remote)? {
+                FastForwardOutcome::Done => Some(SyncEnd::Rehearsed),
+                FastForwardOutcome::Moved => None,
+                FastForwardOutcome::Blocked(error) => Some(self.blocked(error)?),
+            });
         }
         let subject = format!("{SYNCED}fast-forward to {}", self.upstream.name());
         Ok(match fast_forward(self.workspace, head, remote, &subject)? {
@@ -268,8 +269,10 @@ impl SyncRun<'_> {
         let subject =
             format!("{SYNCED}merge {} {noun} into {}", unshared.commits, self.upstream.name());
         let joined = join(self.workspace, &sides, &subject, merged)?;
-        if let Err(error) = repository.check_fast_forward(head, joined.commit) {
-            return Ok(Some(self.blocked(error)?));
+        match check_fast_forward(self.workspace, head, joined.commit)? {
+            FastForwardOutcome::Done => {}
+            FastForwardOutcome::Moved => return Ok(None),
+            FastForwardOutcome::Blocked(error) => return Ok(Some(self.blocked(error)?)),
         }
         // Even if the remote refuses it, the merge is brought in, since it has what others did.
         let Some(end) = self.offer(joined.commit)? else { return Ok(None) };
