@@ -128,7 +128,8 @@ fn rules(text: &str) -> Rules {
 #[test]
 fn every_recipe_is_valid_without_a_warning_and_can_be_walked() {
     let blocks = blocks("docs/guides/recipes.md");
-    let recipes: Vec<&Block> = blocks.iter().filter(|block| block.kind == "yaml").collect();
+    let is_recipe = |block: &&Block| block.text.starts_with("# workflows/");
+    let recipes: Vec<&Block> = blocks.iter().filter(is_recipe).collect();
     assert!(recipes.len() >= 15, "only {} recipes", recipes.len());
     for block in recipes {
         let workflow = configuration(&block.text, "").project.workflows.remove(0);
@@ -151,20 +152,58 @@ fn every_example_of_the_language_is_valid() {
     }
 }
 
+/// Returns the files that a block shows, each behind a comment with its name.
+fn files(text: &str) -> Vec<(String, String)> {
+    let mut files: Vec<(String, String)> = Vec::new();
+    for line in text.lines() {
+        let named = line.strip_prefix("# ").filter(|name| name.ends_with(".yaml"));
+        match (named, files.last_mut()) {
+            (Some(name), _) => files.push((name.to_owned(), format!("{line}\n"))),
+            (None, Some((_, text))) => text.push_str(&format!("{line}\n")),
+            (None, None) => {}
+        }
+    }
+    files
+}
+
+#[test]
+fn every_rules_file_of_the_guides_is_valid() {
+    let mut found = 0;
+    let guides = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/guides");
+    for guide in fs::read_dir(guides).unwrap().map(|entry| entry.unwrap().file_name()) {
+        let page = format!("docs/guides/{}", guide.to_str().unwrap());
+        for block in blocks(&page).iter().filter(|block| block.kind == "yaml") {
+            let shown = files(&block.text);
+            let source = |(name, text): &(String, String)| Source {
+                name: name.clone(),
+                bytes: text.as_bytes().to_vec(),
+            };
+            found += shown.len();
+            let sources: Vec<Source> = shown.iter().map(source).collect();
+            if let Err(faults) = load(&sources) {
+                panic!("{page}:{}: {}", block.line, render_all(&faults, ColorMode::Plain));
+            }
+        }
+    }
+    assert!(found >= 25, "only {found} files");
+}
+
+/// Each block as it is written, in an empty folder, one after the other.
 #[test]
 fn every_command_of_recipes_loops_and_children_says_what_is_shown() {
     for (page, least) in [
-        ("docs/guides/recipes.md", 10),
-        ("docs/guides/loops.md", 12),
-        ("docs/guides/children.md", 6),
+        ("docs/guides/recipes.md", 15),
+        ("docs/guides/loops.md", 14),
+        ("docs/guides/children.md", 7),
     ] {
-        let blocks = blocks(page);
-        let mut recipe: Option<&Block> = None;
-        let mut ran = 0;
-        for block in &blocks {
+        let env = TestEnvironment::without_repository();
+        let (mut last, mut ran) = (String::new(), 0);
+        for block in &blocks(page) {
             match block.kind.as_str() {
-                "yaml" => recipe = Some(block),
-                "console" => ran += run(page, recipe.unwrap(), block),
+                "yaml" => {
+                    files(&block.text).iter().for_each(|(name, text)| env.write(name, text));
+                }
+                "console" => ran += run(&env, page, block, &mut last),
                 other => panic!("{page}:{}: a block of `{other}`", block.line),
             }
         }
@@ -172,33 +211,27 @@ fn every_command_of_recipes_loops_and_children_says_what_is_shown() {
     }
 }
 
-/// Runs the commands in a project of the recipe, and returns how many there are.
-fn run(page: &str, recipe: &Block, session: &Block) -> usize {
-    let env = TestEnvironment::without_rules();
-    let name = recipe.text.lines().next().and_then(|line| line.strip_prefix("# ")).unwrap();
-    env.write("project.yaml", "project: {name: Garden}\n");
-    env.write(name, &recipe.text);
-    env.write("org.yaml", org(&configuration(&recipe.text, "").project.workflows[0]));
-    env.commit_all("rules");
-    let commands: Vec<&str> = session.text.split("$ ").filter(|text| !text.is_empty()).collect();
+/// Runs the commands of a block, and returns how many there are. `last` is the task that was made last.
+fn run(env: &TestEnvironment, page: &str, session: &Block, last: &mut String) -> usize {
+    let text = session.text.strip_prefix("$ ").expect("a block begins with a command");
+    let commands: Vec<&str> = text.split("\n$ ").collect();
     let folder = Path::new(env!("CARGO_BIN_EXE_aof")).parent().unwrap();
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
-    let mut last = String::new();
     for text in &commands {
-        let (line, shown) = text.split_once('\n').unwrap();
+        let (line, shown) = text.split_once('\n').unwrap_or((text, ""));
         let mut shell = env.command("sh");
-        shell.args(["-c", &line.replace(ID, &last)]).env("PATH", &path);
+        shell.args(["-c", &line.replace(ID, last)]).env("PATH", &path);
         let known = env.files("tasks");
         let output = env.run(shell).success();
         let made = env
             .files("tasks")
             .into_iter()
             .find(|path| !known.contains(path) && line.contains("aof new"));
-        last = made.map_or(last, |path| {
-            Path::new(&path).file_stem().unwrap().to_str().unwrap().to_owned()
-        });
+        if let Some(path) = made {
+            *last = Path::new(&path).file_stem().unwrap().to_str().unwrap().to_owned();
+        }
         let said = format!("{}{}", output.stdout, output.stderr).replace("AOF-xxxxx", ID);
-        assert_eq!(said, shown, "{page}:{}: {line}", session.line);
+        assert_eq!(said.trim_end(), shown.trim_end(), "{page}:{}: {line}", session.line);
     }
     commands.len()
 }
