@@ -163,7 +163,7 @@ const WHY: &str = "
     remote_diverged: two clones may have moved the same task, and each further step makes it harder to bring them together
     events_damaged: `aof events`, and every other reader of the file, misses events
     folder_large: git writes the whole listing of a folder again with each commit, so `.git` grows by that much each time
-    nobody_is_separate: tasks that come to this gate stay there, ready for nobody
+    nobody_is_separate: tasks that come to this gate stay there
     rules_drifted: a task follows the rules in force, which may differ from those under which it came to its gate
     schemas_missing: your editor cannot check and complete project.yaml and org.yaml with them
     cache_damaged: every task file is read again until the cache is rebuilt; nothing else depends on it

@@ -82,7 +82,7 @@ pub(crate) fn check_programs(context: &CheckContext<'_>) -> CheckResult {
     Ok(vec![Issue::new("program_untrusted", problem, fix).advice()])
 }
 
-/// Reports gates of the rules in force that nobody can complete, because they are kept apart from others.
+/// Reports gates of the rules in force that no agent can complete, because they are kept apart from others.
 pub(crate) fn check_staffing(context: &CheckContext<'_>) -> CheckResult {
     let Some(CheckedProject { in_force, .. }) = context.project() else { return Ok(Vec::new()) };
     let found = unstaffed(&in_force.rules.project, &in_force.rules.org).into_iter();

@@ -1,4 +1,4 @@
-//! Whether agents can be found for gates that are kept apart: the answer, and how much it may take.
+//! Agents for gates that are kept apart: the answer, and how much it may take.
 
 use super::world::{gate, id, workflow};
 use crate::domain::{GateKind, Org, Role, Severity};

@@ -1,4 +1,4 @@
-//! Whether agents can be found for all gates that are kept apart from each other. The answer is exact: agent by agent, it finds
+//! Checks that agents can be found for all gates that are kept apart from each other. The answer is exact: agent by agent, it finds
 //! which of these gates can be filled together.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ struct Post<'a> {
     id: &'a GateId,
     duty: &'a Duty,
     agents: Vec<&'a AgentId>,
-    /// Whether every task that is completed came to it.
+    /// True if every task that is completed came to it.
     is_certain: bool,
 }
 
@@ -155,11 +155,12 @@ fn finding(workflow: &Workflow, core: &[&Post<'_>], are_all_apart: bool, by: Ide
     let mut help = "add another agent to one of the roles in org.yaml, or remove `separateFrom`";
     let (severity, when) = if by == Identity::Session {
         help = "work there by `aof run`, by `aof mcp` or with `AOF_SESSION`, or add another agent to one of the roles";
-        (Severity::Note, " after work that names no session")
+        let others = listed(core.iter().filter(|other| other.id != id).map(|other| other.id));
+        (Severity::Note, format!(" after work at {others} that names no session"))
     } else if core.iter().all(|post| post.is_certain) {
-        (Severity::Warning, "")
+        (Severity::Warning, String::new())
     } else {
-        (Severity::Note, " of a task that comes to all of these")
+        (Severity::Note, " of a task that comes to all of these".to_owned())
     };
     let message = format!("nobody can complete gate `{id}`{when}: {why}");
     Finding::new(severity, "nobody_is_separate", post.config_place(workflow), message, help)
@@ -202,7 +203,7 @@ fn posts<'a>(workflow: &'a Workflow, org: &'a Org, ways: &Ways) -> Vec<Post<'a>>
     posts
 }
 
-/// Which gates lead to which, and which to the end.
+/// The gates that each gate leads to, and those that lead to the end.
 struct Ways {
     next: Vec<BTreeSet<usize>>,
     ends: Vec<bool>,

@@ -267,7 +267,7 @@ fn gates_that_together_need_more_agents_than_there_are_are_told() {
     let sessions = three
         .replace("[a]", "{gates: [a], by: session}")
         .replace("[a, b]", "{gates: [a, b], by: session}");
-    assert_snapshot!(staffing(&env, &sessions, two), @"note: nobody can complete gate `c` after work that names no session: gates `a`, `b`, `c` need 3 different agents, and there are only `x`, `y` of role `dev`");
+    assert_snapshot!(staffing(&env, &sessions, two), @"note: nobody can complete gate `c` after work at `a`, `b` that names no session: gates `a`, `b`, `c` need 3 different agents, and there are only `x`, `y` of role `dev`");
 }
 
 #[test]
