@@ -14,6 +14,9 @@ use super::error::GitError;
 /// Long enough for the largest index, short enough not to hold the writer lock for ever.
 const GIT_TIMEOUT: Duration = Duration::from_mins(1);
 
+/// Git answers at once what does not depend on the size of the repository, or hangs.
+pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// How many paths are safe on one command line.
 pub(crate) const PATHS_A_COMMAND: usize = 200;
 
@@ -167,6 +170,32 @@ pub(crate) fn git(git_dir: &Path, worktree: &Path) -> Command {
             "-c",
             "advice.graftFileDeprecated=false",
         ]);
+    command
+}
+
+/// Returns a git command as the user would run it in that folder, whatever git has told a hook that this process runs in.
+pub(crate) fn users_git(folder: &Path) -> Command {
+    as_user("git", folder)
+}
+
+/// Returns a command as the user would run it in that folder, for a program that starts git.
+pub(crate) fn as_user(program: &str, folder: &Path) -> Command {
+    let mut command = Command::new(program);
+    for name in [
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_COMMON_DIR",
+        "GIT_CONFIG",
+        "GIT_NAMESPACE",
+        "GIT_PREFIX",
+        "GIT_QUARANTINE_PATH",
+    ] {
+        command.env_remove(name);
+    }
+    command.current_dir(folder);
     command
 }
 

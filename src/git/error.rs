@@ -138,6 +138,13 @@ pub enum GitError {
         "git's index `{path}` is gone, so git takes every file for deleted; nothing was committed"
     )]
     NoIndex { path: PathBuf },
+    #[error(
+        "git's configuration has an include, or comes from the environment, so git itself must read it, and that failed: {detail}; see `git config --list`"
+    )]
+    ConfigUnread {
+        /// What git or the system said.
+        detail: String,
+    },
     #[error("`{command}` failed: {detail}")]
     Command { command: String, detail: String },
     #[error("`{command}` failed: {cause}")]

@@ -47,9 +47,10 @@ impl Repository {
         let doing = || "read which remotes there are".to_owned();
         let names = self.git().remotes().during(doing)?;
         let known: Vec<String> = names.iter().flatten().flatten().map(str::to_owned).collect();
-        let config = self.git().config().and_then(|mut config| config.snapshot()).during(doing)?;
-        let followed =
-            |what: &str| config.get_string(&format!("branch.{}.{what}", head.branch())).ok();
+        let config = self.current_config()?;
+        let followed = |what: &str| {
+            config.text(&format!("branch.{}.{what}", head.branch())).map(str::to_owned)
+        };
         let follows = followed("remote").filter(|remote| known.contains(remote));
         let remote = match (named, &follows, &known[..]) {
             (Some(name), ..) if known.iter().any(|known| known == name) => name.to_owned(),
@@ -147,32 +148,17 @@ impl Repository {
 
     /// Returns a git command as the user would run it here, without prompts unless somebody is at the terminal.
     pub(crate) fn remote_git_command(&self, prompts: Prompts) -> Result<Command, GitError> {
-        let mut git = Command::new("git");
-        for name in [
-            "GIT_DIR",
-            "GIT_WORK_TREE",
-            "GIT_INDEX_FILE",
-            "GIT_OBJECT_DIRECTORY",
-            "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-            "GIT_COMMON_DIR",
-            "GIT_NAMESPACE",
-            "GIT_PREFIX",
-            "GIT_QUARANTINE_PATH",
-        ] {
-            git.env_remove(name);
-        }
         // A remote's address may be a relative path, which git resolves from the main worktree.
         let common = self.common_dir();
         let main = common.file_name().filter(|name| *name == ".git").and_then(|_| common.parent());
-        git.current_dir(main.unwrap_or_else(|| self.worktree_root()));
+        let mut git = command::users_git(main.unwrap_or_else(|| self.worktree_root()));
         git.env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0").envs(command::TRUE_HISTORY);
         if !prompts.has_people() {
             git.env("GIT_TERMINAL_PROMPT", "0");
-            let config = self.git().config().during(|| "read git's configuration".to_owned())?;
             let says = |name: &str| std::env::var_os(name).is_some();
             if !says("GIT_SSH_COMMAND")
                 && !says("GIT_SSH")
-                && config.get_string("core.sshCommand").is_err()
+                && self.setting("core.sshCommand")?.is_none()
             {
                 git.env("GIT_SSH_COMMAND", "ssh -o BatchMode=yes");
             }

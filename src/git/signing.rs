@@ -43,34 +43,34 @@ impl Signer {
         committer: &Person,
     ) -> Result<Option<Self>, GitError> {
         let config = repository.config()?;
-        if !config.signs_commits {
+        if config.switch("commit.gpgSign")? != Some(true) {
             return Ok(None);
         }
-        let text =
-            |name: &str| config.text(name).filter(|text| !text.is_empty()).map(str::to_owned);
-        let format = text("gpg.format").unwrap_or_else(|| "openpgp".to_owned());
-        let (format, named, fallback) = match format.as_str() {
-            "openpgp" => {
-                (Format::Gpg, text("gpg.openpgp.program").or_else(|| text("gpg.program")), "gpg")
-            }
-            "x509" => (Format::Gpg, text("gpg.x509.program"), "gpgsm"),
-            "ssh" => (Format::Ssh, text("gpg.ssh.program"), "ssh-keygen"),
+        let text = |names: &[&str]| config.last_text(names).filter(|text| !text.is_empty());
+        let (format, named, fallback) = match text(&["gpg.format"]).unwrap_or("openpgp") {
+            "openpgp" => (Format::Gpg, text(&["gpg.openpgp.program", "gpg.program"]), "gpg"),
+            "x509" => (Format::Gpg, text(&["gpg.x509.program"]), "gpgsm"),
+            "ssh" => (Format::Ssh, text(&["gpg.ssh.program"]), "ssh-keygen"),
             other => {
                 let detail =
                     format!("`gpg.format` is `{other}`; git knows `openpgp`, `x509` and `ssh`");
                 return Err(GitError::Signing { program: "gpg".to_owned(), detail });
             }
         };
-        let program = expand_home(named.as_deref().unwrap_or(fallback));
-        let key = match (text("user.signingKey"), format) {
-            (Some(key), _) => key,
+        let program = expand_home(named.unwrap_or(fallback));
+        let key = match (config.text("user.signingKey"), format) {
+            (Some(key), _) => key.to_owned(),
             (None, Format::Gpg) => format!("{} <{}>", committer.name(), committer.email()),
-            (None, Format::Ssh) => {
-                let detail =
-                    "no key is named; run `git config user.signingKey ~/.ssh/id_ed25519.pub`"
-                        .to_owned();
-                return Err(GitError::Signing { program, detail });
-            }
+            (None, Format::Ssh) => match text(&["gpg.ssh.defaultKeyCommand"]) {
+                Some(command) => default_key(command, repository.worktree_root())
+                    .map_err(|detail| GitError::Signing { program: command.to_owned(), detail })?,
+                None => {
+                    let detail =
+                        "no key is named; run `git config user.signingKey ~/.ssh/id_ed25519.pub`"
+                            .to_owned();
+                    return Err(GitError::Signing { program, detail });
+                }
+            },
         };
         Ok(Some(Self { program, format, key }))
     }
@@ -204,9 +204,45 @@ impl Repository {
 
     /// Returns the SSH key that git would sign with, if its configuration names one.
     pub fn ssh_key(&self) -> Result<Option<SshKey>, GitError> {
-        let named = self.config()?.text("user.signingKey").filter(|text| !text.is_empty());
-        Ok(named.map(named_key))
+        let named = self.config()?.text("user.signingKey").map(str::to_owned);
+        Ok(named.filter(|text| !text.is_empty()).map(|text| named_key(&text)))
     }
+}
+
+/// Returns the first key that `gpg.ssh.defaultKeyCommand` prints, or why it prints none. Like git, uses no shell.
+fn default_key(command: &str, folder: &Path) -> Result<String, String> {
+    let words =
+        words_of(command).ok_or("its quotes (`gpg.ssh.defaultKeyCommand`) are not closed")?;
+    let (program, arguments) = words.split_first().ok_or("no program is named")?;
+    let mut run = Command::new(program);
+    run.args(arguments).current_dir(folder);
+    let finished = command::run(run, &[], TIMEOUT).map_err(|error| error.to_string())?;
+    let output = String::from_utf8_lossy(&finished.stdout);
+    let key = output.lines().next().unwrap_or_default();
+    match named_key(key) {
+        SshKey::Agent(_) if finished.status.success() => Ok(key.to_owned()),
+        _ => Err(format!("it printed no key, and ended with {}", finished.status)),
+    }
+}
+
+/// Splits a command into words as git does; `None` with an open quote or a lone backslash at the end.
+fn words_of(command: &str) -> Option<Vec<String>> {
+    let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+    let mut rest = command.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            _ if quote.is_none() && c.is_ascii_whitespace() => {
+                while rest.next_if(char::is_ascii_whitespace).is_some() {}
+                words.push(std::mem::take(&mut word));
+            }
+            '\'' | '"' if quote.is_none() => quote = Some(c),
+            _ if quote == Some(c) => quote = None,
+            '\\' if quote != Some('\'') => word.push(rest.next()?),
+            _ => word.push(c),
+        }
+    }
+    words.push(word);
+    quote.is_none().then_some(words)
 }
 
 /// Returns the program that makes SSH signatures.

@@ -96,6 +96,13 @@ pub(crate) fn init(
             repository.identity()?;
             repository.author_identity()?
         }
+        // An include may name another user for a repository in that folder.
+        None if dry_run == DryRun::No && Repository::has_user_by_place()? => {
+            make_folder(&new.folder)?;
+            let made = Repository::init(&new.folder)?;
+            let user = made.identity().and_then(|_| made.author_identity());
+            user.inspect_err(|_| drop(std::fs::remove_dir_all(made.git_dir())))?
+        }
         None => Repository::user()?,
     };
     let (mut created, mut write) = plan(new, &author, now)?;

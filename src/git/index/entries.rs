@@ -387,9 +387,7 @@ impl Repository {
 
     /// Returns whether this is a sparse checkout.
     pub fn is_sparse_checkout(&self) -> bool {
-        let mut git = self.git_command();
-        git.args(["config", "--type=bool", "core.sparseCheckout"]);
-        command::run_git(git, &[]).is_ok_and(|output| output.trim_ascii() == b"true")
+        self.switch("core.sparseCheckout").is_ok_and(|is_on| is_on == Some(true))
     }
 }
 

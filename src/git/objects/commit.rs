@@ -221,8 +221,7 @@ impl Person {
 pub(crate) fn clean(text: &str) -> String {
     let inner: String =
         text.chars().filter(|c| !c.is_control() && !matches!(c, '<' | '>')).collect();
-    let crud =
-        |c: char| c.is_whitespace() || matches!(c, '.' | ',' | ':' | ';' | '"' | '\\' | '\'');
+    let crud = |c: char| c.is_whitespace() || matches!(c, ',' | ':' | ';' | '"' | '\\' | '\'');
     inner.trim_matches(crud).to_owned()
 }
 

@@ -7,41 +7,36 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
+use super::configuration::GitConfig;
 use super::handle::Repository;
-use super::open::{GitConfig, outside_repositories};
+use super::open::outside_repositories;
 use crate::git::command;
 use crate::git::error::{At, During, GitError};
 use crate::git::id::CommitId;
 use crate::git::objects::commit::{Person, clean};
 use crate::git::objects::git_file;
-
-/// Git prints its version at once, or hangs.
-const PATIENCE: Duration = Duration::from_secs(10);
+use crate::git::signing::expand_home;
 
 impl Repository {
     /// Returns the output of `git --version`; `None` without a working git.
     pub fn git_version(&self) -> Option<String> {
         let mut git = Command::new("git");
         git.arg("--version").env("LC_ALL", "C");
-        let finished = command::run(git, &[], PATIENCE).ok()?;
+        let finished = command::run(git, &[], command::ANSWER_TIMEOUT).ok()?;
         finished
             .status
             .success()
             .then(|| String::from_utf8_lossy(&finished.stdout).trim().to_owned())
     }
 
-    /// Returns a setting of git's configuration, read anew.
+    /// Returns a setting of git's configuration, as it is now.
     pub fn setting(&self, name: &str) -> Result<Option<String>, GitError> {
-        let doing = || "read git's configuration".to_owned();
-        let config = self.git().config().and_then(|mut config| config.snapshot()).during(doing)?;
-        Ok(config.get_string(name).ok())
+        Ok(self.current_config()?.text(name).map(str::to_owned))
     }
 
-    /// Returns a boolean setting of git's configuration, read anew; `None` if it is unset or not a boolean.
+    /// Returns a boolean setting of git's configuration, as it is now; `None` if it is unset or not a boolean.
     pub(crate) fn switch(&self, name: &str) -> Result<Option<bool>, GitError> {
-        let doing = || "read git's configuration".to_owned();
-        let config = self.git().config().and_then(|mut config| config.snapshot()).during(doing)?;
-        Ok(config.get_bool(name).ok())
+        Ok(self.current_config()?.switch(name).unwrap_or_default())
     }
 
     /// Returns git's lock files that exist, each with its age.
@@ -73,7 +68,7 @@ impl Repository {
 pub(crate) fn editor(folder: &Path) -> Option<String> {
     let mut git = Command::new("git");
     git.args(["var", "GIT_EDITOR"]).current_dir(folder);
-    let finished = command::run(git, &[], PATIENCE).ok()?;
+    let finished = command::run(git, &[], command::ANSWER_TIMEOUT).ok()?;
     let editor = String::from_utf8(finished.stdout).ok()?.trim().to_owned();
     (finished.status.success() && !editor.is_empty()).then_some(editor)
 }
@@ -116,8 +111,13 @@ impl Repository {
         person(&config, PersonRole::Author)
     }
 
+    /// Returns whether the user may depend on the folder of the repository, by `includeIf`.
+    pub fn has_user_by_place() -> Result<bool, GitError> {
+        Ok(outside_repositories()?.has_below("includeif.", ""))
+    }
+
     fn person(&self, part: PersonRole) -> Result<Person, GitError> {
-        person(self.config()?, part)
+        person(&*self.config()?, part)
     }
 }
 
@@ -126,19 +126,23 @@ fn person(config: &GitConfig, part: PersonRole) -> Result<Person, GitError> {
         PersonRole::Author => ("author", "GIT_AUTHOR"),
         PersonRole::Committer => ("committer", "GIT_COMMITTER"),
     };
+    // As git: a variable counts even if it is empty, and so does `user.*`; `author.*` and `committer.*` do not.
     let find = |field: &str| {
-        let from_env = std::env::var(format!("{env}_{}", field.to_uppercase())).ok();
-        let from_config =
-            |section: &str| config.text(&format!("{section}.{field}")).map(str::to_owned);
-        [from_env, from_config(word), from_config("user")]
-            .into_iter()
-            .flatten()
-            .find(|text| !clean(text).is_empty())
+        let of_part = config.text(&format!("{word}.{field}")).filter(|text| !text.is_empty());
+        let of_config = of_part.or_else(|| config.text(&format!("user.{field}")));
+        std::env::var(format!("{env}_{}", field.to_uppercase()))
+            .ok()
+            .or_else(|| of_config.map(str::to_owned))
     };
-    let name = find("name").ok_or(GitError::NoIdentity { missing: "`user.name`" })?;
-    let email = find("email")
-        .or_else(|| std::env::var("EMAIL").ok())
-        .ok_or(GitError::NoIdentity { missing: "`user.email`" })?;
+    let of_system = || {
+        let is_off = config.switch("user.useConfigOnly").ok().flatten() == Some(true);
+        std::env::var("EMAIL").ok().filter(|text| !is_off && !text.is_empty())
+    };
+    let name = find("name")
+        .filter(|text| !clean(text).is_empty())
+        .ok_or(GitError::NoIdentity { missing: "`user.name`" })?;
+    let email =
+        find("email").or_else(of_system).ok_or(GitError::NoIdentity { missing: "`user.email`" })?;
     Person::new(&name, &email)
 }
 
@@ -177,12 +181,7 @@ impl Repository {
 
     /// Returns the command that git's configuration names for our driver.
     pub fn merge_driver(&self) -> Result<Option<String>, GitError> {
-        let config = self.git().config().during(reading)?;
-        match config.get_string(DRIVER) {
-            Ok(command) => Ok(Some(command)),
-            Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
-            Err(error) => Err(error).during(reading),
-        }
+        self.setting(DRIVER)
     }
 
     /// Sets our merge driver in the repository's own configuration.
@@ -207,19 +206,11 @@ impl Repository {
 
     /// Returns where git looks for hooks.
     pub fn hooks(&self) -> Result<Hooks, GitError> {
-        let config = self.git().config().during(reading)?;
-        match config.get_path("core.hooksPath") {
-            Ok(path) => Ok(Hooks::Elsewhere(self.worktree_root().join(path))),
-            Err(error) if error.code() == git2::ErrorCode::NotFound => {
-                Ok(Hooks::Own(self.common_dir().join("hooks")))
-            }
-            Err(error) => Err(error).during(reading),
-        }
+        Ok(match self.setting("core.hooksPath")? {
+            Some(path) => Hooks::Elsewhere(self.worktree_root().join(expand_home(&path))),
+            None => Hooks::Own(self.common_dir().join("hooks")),
+        })
     }
-}
-
-fn reading() -> String {
-    "read git's configuration".to_owned()
 }
 
 /// Long enough for the largest repository.

@@ -2,14 +2,15 @@
 //!
 //! Ignores `GIT_DIR` and `GIT_INDEX_FILE` in the environment: inside a hook they point at unfinished state.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
-use super::open::{GitConfig, outside_repositories};
-use super::open::{add_quarantine, open};
+use super::configuration::{GitConfig, reading};
+use super::open::{add_quarantine, open, outside_repositories};
 use crate::git::command;
 use crate::git::error::{At, During, GitError};
 use crate::git::id::{CommitId, ObjectId};
@@ -35,7 +36,7 @@ pub struct Repository {
     prefix: String,
     objects: ObjectFolder,
     known: ObjectCache,
-    config: OnceCell<GitConfig>,
+    config: RefCell<Option<Arc<GitConfig>>>,
     history: HistoryCache,
     pub(crate) own_folder_seen: Cell<Option<OwnFolderCheck>>,
     pub(crate) enclosing: OnceCell<Option<Box<Repository>>>,
@@ -84,7 +85,7 @@ impl Repository {
             objects,
             git,
             known: ObjectCache::default(),
-            config: OnceCell::new(),
+            config: RefCell::default(),
             history: HistoryCache::default(),
             own_folder_seen: Cell::default(),
             enclosing: OnceCell::new(),
@@ -104,7 +105,7 @@ impl Repository {
             objects,
             git,
             known: ObjectCache::default(),
-            config: OnceCell::new(),
+            config: RefCell::default(),
             history: HistoryCache::default(),
             own_folder_seen: Cell::default(),
             enclosing: OnceCell::new(),
@@ -218,18 +219,24 @@ impl Repository {
     }
 
     /// Returns git's configuration, cached since its first use.
-    pub(crate) fn config(&self) -> Result<&GitConfig, GitError> {
-        if let Some(config) = self.config.get() {
-            return Ok(config);
-        }
-        let config =
-            GitConfig::of(self.git.config().during(|| "read git's configuration".to_owned())?)?;
-        Ok(self.config.get_or_init(|| config))
+    pub(crate) fn config(&self) -> Result<Arc<GitConfig>, GitError> {
+        let cached = self.config.borrow().clone();
+        cached.map_or_else(|| self.current_config(), Ok)
     }
 
-    /// Drops the cached configuration and the cached shallow boundary.
+    /// Returns git's configuration as it is now.
+    pub(crate) fn current_config(&self) -> Result<Arc<GitConfig>, GitError> {
+        if let Some(config) = self.config.borrow().as_ref().filter(|config| config.is_current()) {
+            return Ok(Arc::clone(config));
+        }
+        let config = Arc::new(GitConfig::read(self.git.config().during(reading)?, Some(self))?);
+        self.config.replace(Some(Arc::clone(&config)));
+        Ok(config)
+    }
+
+    /// Drops the cached configuration, unless git was asked and its files are unchanged, and the cached shallow boundary.
     pub fn forget_cached_settings(&mut self) {
-        self.config.take();
+        self.config.get_mut().take_if(|config| !config.is_current());
         self.history = HistoryCache::default();
     }
 

@@ -1,5 +1,6 @@
 //! The repository: opened, configured, its state.
 
+pub(crate) mod configuration;
 pub(crate) mod environment;
 pub(crate) mod handle;
 pub(crate) mod open;

@@ -1,18 +1,23 @@
 //! Opens a repository with libgit2: which environment variables count, which files may block, and why opening fails.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use git2::{Config, ConfigLevel, ErrorCode, RepositoryOpenFlags};
 
+use super::configuration::{GitConfig, reading};
+use crate::git::command;
 use crate::git::error::{At, During, GitError};
 use crate::git::id::CommitId;
 use crate::git::objects::git_file;
 
 /// Variables that would make libgit2 read from other places than this module writes to.
-const FOREIGN: [&str; 5] = [
+pub(crate) const FOREIGN: [&str; 5] = [
     "GIT_WORK_TREE",
     "GIT_OBJECT_DIRECTORY",
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
@@ -45,7 +50,12 @@ pub(crate) fn open(folder: &Path) -> Result<git2::Repository, GitError> {
     for path in common.iter().flat_map(|common| READ_AT_ONCE.map(|name| common.join(name))) {
         git_file::check(&path).at("read", &path)?;
     }
-    git2::Repository::open_ext(folder, flags, &[] as &[&Path]).map_err(|error| {
+    let opened = match git2::Repository::open_ext(folder, flags, &[] as &[&Path]) {
+        Ok(git) if !is_owned(&git) => return trusted(folder, Some(git)),
+        Err(error) if error.code() == ErrorCode::Owner => return trusted(folder, None),
+        opened => opened,
+    };
+    opened.map_err(|error| {
         if let Some(error) = common.as_deref().and_then(hidden) {
             return error;
         }
@@ -58,7 +68,6 @@ pub(crate) fn open(folder: &Path) -> Result<git2::Repository, GitError> {
         let says = |word: &str| error.message().to_lowercase().contains(word);
         match error.code() {
             ErrorCode::NotFound => GitError::NoRepository { path },
-            ErrorCode::Owner => GitError::NotOwned { path: owned_root(folder) },
             _ if says("refstorage") => GitError::Reftable { path },
             _ if says("object format") || says("objectformat") || says("sha256") => {
                 GitError::Sha256 { path }
@@ -79,9 +88,35 @@ fn hidden(folder: &Path) -> Option<GitError> {
     Some(GitError::Io { action: "look into", path: folder.to_owned(), source: error })
 }
 
-/// Returns the folder that git compares with `safe.directory`.
-fn owned_root(folder: &Path) -> PathBuf {
-    folder.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(folder).to_owned()
+/// Returns whether this user owns the worktree, what leads to the git directory, and that.
+pub(crate) fn is_owned(git: &git2::Repository) -> bool {
+    let user = rustix::process::geteuid().as_raw();
+    let is_own = |path: &Path| fs::symlink_metadata(path).is_ok_and(|data| data.uid() == user);
+    is_own(git.path())
+        && git.workdir().is_none_or(|root| is_own(root) && is_own(&root.join(".git")))
+}
+
+/// Opens a repository of another user if git trusts it, by `safe.directory`. Without an installed git, what libgit2 opened counts.
+fn trusted(folder: &Path, opened: Option<git2::Repository>) -> Result<git2::Repository, GitError> {
+    let root = folder.ancestors().find(|folder| folder.join(".git").exists());
+    let mut git = command::users_git(folder);
+    git.args(["rev-parse", "--absolute-git-dir"]);
+    let answer = command::run(git, &[], command::ANSWER_TIMEOUT).ok();
+    if let (None, Some(opened)) = (&answer, opened) {
+        return Ok(opened);
+    }
+    let Some(answer) = answer.filter(|answer| answer.status.success()) else {
+        return Err(GitError::NotOwned { path: root.unwrap_or(folder).to_owned() });
+    };
+    let git_dir = Path::new(OsStr::from_bytes(answer.stdout.trim_ascii_end()));
+    let doing = || format!("open the git repository of `{}`", folder.display());
+    let git = git2::Repository::open_bare(git_dir).during(doing)?;
+    let is_worktree =
+        |root: &&Path| git_dir.starts_with(root.join(".git")) || link_of(root).is_some();
+    if let Some(root) = root.filter(is_worktree) {
+        git.set_workdir(root, false).during(doing)?;
+    }
+    Ok(git)
 }
 
 /// Returns the git directory that a linked worktree's `.git` file names.
@@ -127,51 +162,6 @@ pub(crate) fn read_shallow_commits(path: &Path) -> Result<HashSet<CommitId>, Git
     ends.collect()
 }
 
-/// All settings that are read.
-const TEXTS: [&str; 15] = [
-    "author.email",
-    "author.name",
-    "committer.email",
-    "committer.name",
-    "core.autocrlf",
-    "core.logAllRefUpdates",
-    "gpg.format",
-    "gpg.openpgp.program",
-    "gpg.program",
-    "gpg.ssh.program",
-    "gpg.x509.program",
-    "init.defaultBranch",
-    "user.email",
-    "user.name",
-    "user.signingKey",
-];
-
-/// Git's configuration as it was at one moment.
-#[derive(Debug)]
-pub(crate) struct GitConfig {
-    texts: HashMap<&'static str, String>,
-    /// `commit.gpgSign`.
-    pub signs_commits: bool,
-}
-
-impl GitConfig {
-    /// Reads the settings that are used from a configuration.
-    pub(crate) fn of(mut config: Config) -> Result<Self, GitError> {
-        let config = config.snapshot().during(|| "read git's configuration".to_owned())?;
-        let texts = TEXTS
-            .into_iter()
-            .filter_map(|name| Some((name, config.get_string(name).ok()?)))
-            .collect();
-        Ok(Self { texts, signs_commits: config.get_bool("commit.gpgSign").unwrap_or(false) })
-    }
-
-    /// Returns the value of that setting.
-    pub(crate) fn text(&self, name: &str) -> Option<&str> {
-        debug_assert!(TEXTS.contains(&name), "`{name}` is missing from `TEXTS`");
-        self.texts.get(name).map(String::as_str)
-    }
-}
-
 /// Reads git's configuration outside of any repository. libgit2 honours `GIT_CONFIG_GLOBAL` and the like only when it opens a
 /// repository.
 pub(crate) fn outside_repositories() -> Result<GitConfig, GitError> {
@@ -190,11 +180,11 @@ pub(crate) fn outside_repositories() -> Result<GitConfig, GitError> {
         files.extend(Config::find_xdg().ok().map(|path| (path, ConfigLevel::XDG)));
         files.extend(Config::find_global().ok().map(|path| (path, ConfigLevel::Global)));
     }
-    let mut config = Config::new().during(|| "read git's configuration".to_owned())?;
+    let mut config = Config::new().during(reading)?;
     for (path, level) in files.into_iter().filter(|(path, _)| path.is_file()) {
         config
             .add_file(&path, level, false)
             .during(|| format!("read git's configuration `{}`", path.display()))?;
     }
-    GitConfig::of(config)
+    GitConfig::read(config, None)
 }

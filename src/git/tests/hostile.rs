@@ -257,6 +257,25 @@ fn people_come_from_where_git_takes_them() {
 }
 
 #[test]
+fn an_included_file_is_read_again_once_it_has_changed() {
+    let test = TestRepository::empty();
+    let mut repository = test.open();
+    let mut name = || {
+        repository.forget_cached_settings();
+        repository.identity().unwrap().name().to_owned()
+    };
+    test.git(&["config", "include.path", "more"]);
+    assert_eq!(name(), "Ada Lovelace");
+    // It was missing when git was asked.
+    for now in ["Grace Hopper", "Mary Jackson"] {
+        test.write(".git/more", &format!("[user]\nname = {now}\n"));
+        assert_eq!(name(), now);
+    }
+    test.git(&["config", "--unset", "include.path"]);
+    assert_eq!(name(), "Ada Lovelace");
+}
+
+#[test]
 fn a_submodule_is_a_repository_of_its_own() {
     let test = TestRepository::with_tasks();
     let outer = TestRepository::with_tasks();

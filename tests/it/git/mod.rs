@@ -2,6 +2,7 @@
 
 mod aof_folder;
 mod committed_aof_folder;
+mod configuration;
 mod damaged_repository;
 mod line_endings;
 mod project_branch;

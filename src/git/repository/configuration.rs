@@ -1,0 +1,199 @@
+//! Git's configuration. libgit2 reads it. Git itself is asked about what libgit2 does not know: includes, whose conditions it knows in
+//! part, and settings in the environment.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use git2::Config;
+
+use super::handle::Repository;
+use super::open::{FOREIGN, is_owned};
+use crate::git::command;
+use crate::git::error::{During, GitError};
+use crate::git::signing::expand_home;
+
+/// A file's inode, size and time of change; `None` without a file.
+type FileStamp = Option<(u64, u64, i64, i64)>;
+
+/// Git's configuration as it was at one moment.
+#[derive(Debug)]
+pub(crate) struct GitConfig {
+    /// Names and values, the strongest last. A name without `=`, or with a value that is not UTF-8, has no value.
+    entries: Vec<(String, Option<String>)>,
+    /// The files that git's answer depends on; `None` if libgit2 read them.
+    files: Option<Vec<(PathBuf, FileStamp)>>,
+}
+
+impl GitConfig {
+    /// Reads the configuration of a repository, or that outside of any; `config` is libgit2's.
+    pub(crate) fn read(
+        mut config: Config,
+        repository: Option<&Repository>,
+    ) -> Result<Self, GitError> {
+        let mut entries = Vec::new();
+        let snapshot = config.snapshot().during(reading)?;
+        let mut found = snapshot.entries(None).during(reading)?;
+        while let Some(entry) = found.next() {
+            let entry = entry.during(reading)?;
+            let value = entry.has_value().then(|| entry.value().ok()).flatten();
+            let name = String::from_utf8_lossy(entry.name_bytes()).into_owned();
+            entries.push((name, value.map(str::to_owned)));
+        }
+        if needs_git(repository) || entries.iter().any(|(name, _)| is_include(name)) {
+            return Self::ask(repository);
+        }
+        Ok(Self { entries, files: None })
+    }
+
+    /// Has git read its configuration.
+    fn ask(repository: Option<&Repository>) -> Result<Self, GitError> {
+        let folder = repository.map_or(Path::new("."), Repository::worktree_root);
+        let mut git = command::users_git(folder);
+        match repository {
+            Some(repository) => git
+                .env("GIT_DIR", repository.git_dir_as_named())
+                .env("GIT_WORK_TREE", repository.worktree_root()),
+            None => git.env("GIT_DIR", "/dev/null"),
+        };
+        git.args(["config", "--list", "--null", "--show-origin"]).env("LC_ALL", "C");
+        let unread = |detail| GitError::ConfigUnread { detail };
+        let finished =
+            command::run(git, &[], command::ANSWER_TIMEOUT).map_err(|error| {
+                match error.kind() {
+                    std::io::ErrorKind::NotFound => unread("`git` is not installed".to_owned()),
+                    _ => unread(error.to_string()),
+                }
+            })?;
+        if !finished.status.success() {
+            return Err(unread(String::from_utf8_lossy(&finished.stderr).trim().to_owned()));
+        }
+        let (mut entries, mut files) = (Vec::new(), usual_files(repository));
+        let mut fields = finished.stdout.split(|byte| *byte == 0);
+        while let (Some(origin), Some(entry)) = (fields.next(), fields.next()) {
+            let (name, value) = match entry.iter().position(|byte| *byte == b'\n') {
+                Some(end) => (&entry[..end], str::from_utf8(&entry[end + 1..]).ok()),
+                None => (entry, None),
+            };
+            let name = String::from_utf8_lossy(name).into_owned();
+            if let Some(file) = origin.strip_prefix(b"file:") {
+                let file = folder.join(OsStr::from_bytes(file));
+                let included = value.filter(|_| is_include(&name)).map(expand_home);
+                files.extend(included.map(|path| file.with_file_name(path)));
+                files.insert(file);
+            }
+            entries.push((name, value.map(str::to_owned)));
+        }
+        let stamped = files.into_iter().map(|file| (stamp(&file), file));
+        Ok(Self { entries, files: Some(stamped.map(|(stamp, file)| (file, stamp)).collect()) })
+    }
+
+    /// Returns whether git was asked, and would give the same answer again.
+    pub(crate) fn is_current(&self) -> bool {
+        let same = |(file, known): &(PathBuf, FileStamp)| stamp(file) == *known;
+        self.files.as_ref().is_some_and(|files| files.iter().all(same))
+    }
+
+    /// Returns the value of a setting.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.last_text(&[name])
+    }
+
+    /// Returns the value of the setting among these that comes last.
+    pub(crate) fn last_text(&self, names: &[&str]) -> Option<&str> {
+        self.last(names)?.as_deref()
+    }
+
+    /// Returns the value of a boolean setting; fails if it is not a boolean.
+    pub(crate) fn switch(&self, name: &str) -> Result<Option<bool>, GitError> {
+        let parsed = self.last(&[name]).map(|value| match value {
+            Some(text) => Config::parse_bool(text.as_str()),
+            None => Ok(true),
+        });
+        parsed.transpose().during(|| format!("read `{name}` in git's configuration"))
+    }
+
+    /// Returns whether there is a setting whose name begins so, but for one.
+    pub(crate) fn has_below(&self, start: &str, but: &str) -> bool {
+        self.entries.iter().any(|(name, _)| name.starts_with(start) && name != but)
+    }
+
+    fn last(&self, names: &[&str]) -> Option<&Option<String>> {
+        let names: Vec<String> = names.iter().map(|name| normal(name)).collect();
+        self.entries.iter().rev().find(|(name, _)| names.contains(name)).map(|(_, value)| value)
+    }
+}
+
+/// Returns the name as git prints it: only a subsection keeps its case.
+fn normal(name: &str) -> String {
+    let (section, rest) = name.split_once('.').unwrap_or((name, ""));
+    let (subsection, key) = rest.rsplit_once('.').map_or(("", rest), |(sub, key)| (sub, key));
+    let (section, key) = (section.to_ascii_lowercase(), key.to_ascii_lowercase());
+    if subsection.is_empty() {
+        format!("{section}.{key}")
+    } else {
+        format!("{section}.{subsection}.{key}")
+    }
+}
+
+fn is_include(name: &str) -> bool {
+    name == "include.path" || name.starts_with("includeif.") && name.ends_with(".path")
+}
+
+/// Returns whether the environment has settings that libgit2 ignores.
+fn needs_git(repository: Option<&Repository>) -> bool {
+    let is_set = |name: &str| std::env::var_os(name).is_some();
+    if is_set("GIT_CONFIG_COUNT") || is_set("GIT_CONFIG_PARAMETERS") {
+        return true;
+    }
+    let Some(repository) = repository else { return false };
+    let is_named = is_set("GIT_CONFIG_GLOBAL");
+    // libgit2 reads the file of XDG beside the named one, which git does not.
+    is_named && Config::find_xdg().is_ok()
+        || (is_named || is_set("GIT_CONFIG_SYSTEM") || is_set("GIT_CONFIG_NOSYSTEM"))
+            && (FOREIGN.into_iter().any(is_set) || !is_owned(repository.git()))
+}
+
+/// Returns the files that git reads first, whether they exist or not, and HEAD, which `onbranch:` looks at.
+fn usual_files(repository: Option<&Repository>) -> BTreeSet<PathBuf> {
+    let named = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let below = |name: &str, file: &str| named(name).map(|folder| folder.join(file));
+    let of_repository = repository.into_iter().flat_map(|repository| {
+        let own = ["config.worktree", "HEAD"].map(|file| repository.git_dir().join(file));
+        [repository.common_dir().join("config")].into_iter().chain(own)
+    });
+    let of_user = [
+        named("GIT_CONFIG_SYSTEM").or_else(|| Some("/etc/gitconfig".into())),
+        named("GIT_CONFIG_GLOBAL"),
+        below("HOME", ".gitconfig"),
+        below("HOME", ".config/git/config"),
+        below("XDG_CONFIG_HOME", "git/config"),
+    ];
+    of_repository.chain(of_user.into_iter().flatten()).collect()
+}
+
+fn stamp(file: &Path) -> FileStamp {
+    let data = fs::metadata(file).ok()?;
+    Some((data.ino(), data.len(), data.mtime(), data.mtime_nsec()))
+}
+
+pub(crate) fn reading() -> String {
+    "read git's configuration".to_owned()
+}
+
+impl Repository {
+    /// Returns the git directory by the path that the user came by: git matches `gitdir:` with it too.
+    fn git_dir_as_named(&self) -> PathBuf {
+        let named = std::env::var_os("PWD").map(PathBuf::from).filter(|named| {
+            let is_root = |folder: &Path| {
+                folder.canonicalize().is_ok_and(|folder| folder == self.worktree_root())
+            };
+            named.is_absolute() && is_root(named) && is_root(Path::new("."))
+        });
+        let named = named.map(|folder| folder.join(".git")).filter(|folder| folder.exists());
+        named.unwrap_or_else(|| self.git_dir().to_owned())
+    }
+}
