@@ -30,8 +30,7 @@ const OLD_LOCK: Duration = Duration::from_mins(5);
 const LONG: f64 = 60.0;
 
 /// The default limits of `git gc --auto`.
-const MANY_LOOSE: usize = 6_700;
-const MANY_PACKS: usize = 50;
+const USUAL: Storage = Storage { loose: 6_700, packs: 50 };
 
 /// The commands that tell git who the user is.
 const SAY_WHO: &str = "`git config user.name \"Your Name\"` and `git config user.email \"you@example.org\"`; with \
@@ -162,13 +161,22 @@ pub(crate) fn check_index_layout(context: &CheckContext<'_>) -> CheckResult {
     Ok(issues)
 }
 
-/// Reports many loose objects or packs: they are slower to search, and take more room than one pack.
+/// Reports loose objects or packs that git's maintenance does not pack: they are slower to search, and take more room than one pack.
 pub(crate) fn check_loose_objects(context: &CheckContext<'_>) -> CheckResult {
-    let Storage { loose, packs } = context.workspace.repository.storage()?;
-    if loose <= MANY_LOOSE && packs <= MANY_PACKS {
+    let repository = &context.workspace.repository;
+    let Storage { loose, packs } = repository.storage()?;
+    let limits = repository.packing_limits()?;
+    // Git estimates how many there are, and packs them after the next commit.
+    let more = |limit: usize| limit.saturating_add(limit / 4);
+    let most = limits.map_or(USUAL, |on| Storage { loose: more(on.loose), packs: more(on.packs) });
+    if loose <= most.loose && packs <= most.packs {
         return Ok(Vec::new());
     }
-    let problem = format!("git has {loose} loose objects and {packs} packs");
+    let why = match limits {
+        None => "its maintenance is switched off (`gc.auto`, `maintenance.auto`)",
+        Some(_) => "its maintenance has not packed them; `.git/gc.log` may say why",
+    };
+    let problem = format!("git has {loose} loose objects and {packs} packs: {why}");
     let issue = Issue::new("repack_pays", problem, "`git gc`; `aof doctor --fix` does it").advice();
     Ok(vec![issue.repaired_by(|workspace| Ok(workspace.repository.repack()?))])
 }

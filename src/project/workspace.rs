@@ -17,7 +17,7 @@ use super::git_hints::GitCommands;
 use super::rule_files::LastRules;
 use crate::domain::histogram::Histogram;
 use crate::domain::{AgentId, Org, Timestamp};
-use crate::git::{CommitId, GitError, Head, Person, Repository};
+use crate::git::{CommitId, GitError, Head, Maintenance, Person, Repository};
 use crate::rules::Actor;
 use crate::storage::{Holder, Paths, WriterLock};
 
@@ -94,6 +94,8 @@ pub struct Workspace {
     tell: Tell,
     pub(crate) last_rules: LastRules,
     commits: RefCell<Histogram>,
+    /// Set after a commit; git's maintenance starts when it is dropped.
+    maintenance: RefCell<Option<Maintenance>>,
 }
 
 impl Workspace {
@@ -170,6 +172,7 @@ impl Workspace {
             tell: |_| {},
             last_rules: LastRules::default(),
             commits: RefCell::new(Histogram::new(Histogram::WRITES)),
+            maintenance: RefCell::default(),
         }
     }
 
@@ -230,10 +233,20 @@ impl Workspace {
 
     pub(crate) fn record_commit_time(&self, took: Duration) {
         self.commits.borrow_mut().observe(took.as_secs_f64());
+        self.request_maintenance();
     }
 
-    /// Gives a long-running command its full wait again, and reads git's configuration again.
+    /// Has git's maintenance follow a move of the branch, once this command has ended or begins its next work.
+    pub(crate) fn request_maintenance(&self) {
+        let mut requested = self.maintenance.borrow_mut();
+        if requested.is_none() {
+            *requested = self.repository.maintenance(self.paths.maintenance());
+        }
+    }
+
+    /// Gives a long-running command its full wait again, reads git's configuration again, and starts the requested maintenance.
     pub fn restart_wait(&mut self, wait: Duration) {
+        self.maintenance.take();
         self.deadline = Instant::now() + wait;
         self.repository.forget_cached_settings();
     }

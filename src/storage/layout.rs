@@ -120,6 +120,11 @@ impl Paths {
         self.local().join("intent")
     }
 
+    /// The file that changes when git's maintenance is started.
+    pub(crate) fn maintenance(&self) -> PathBuf {
+        self.local().join("maintenance")
+    }
+
     pub(crate) fn events(&self) -> PathBuf {
         self.local().join("events.jsonl")
     }

@@ -1,4 +1,4 @@
-//! The installed git, its configuration, and its locks. Reads only, except for the merge driver's settings and `git gc`.
+//! The installed git, its configuration, and its locks. Reads only, except for the merge driver's settings.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use super::configuration::GitConfig;
 use super::handle::Repository;
 use super::open::outside_repositories;
 use crate::git::command;
-use crate::git::error::{At, During, GitError};
+use crate::git::error::{During, GitError};
 use crate::git::id::CommitId;
 use crate::git::objects::commit::{Person, clean};
 use crate::git::objects::git_file;
@@ -211,48 +211,4 @@ impl Repository {
             None => Hooks::Own(self.common_dir().join("hooks")),
         })
     }
-}
-
-/// Long enough for the largest repository.
-const GC_TIMEOUT: Duration = Duration::from_hours(1);
-
-/// How many files git's objects are in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Storage {
-    /// How many loose objects there are.
-    pub loose: usize,
-    /// How many packs there are.
-    pub packs: usize,
-}
-
-impl Repository {
-    /// Counts loose objects and packs.
-    pub fn storage(&self) -> Result<Storage, GitError> {
-        let mut storage = Storage { loose: 0, packs: 0 };
-        let folder = self.objects().path();
-        for entry in fs::read_dir(folder).at("list", folder)? {
-            let entry = entry.at("list", folder)?;
-            let name = entry.file_name();
-            if name == "pack" {
-                storage.packs = count(&entry.path(), |name| {
-                    Path::new(name).extension() == Some("pack".as_ref())
-                })?;
-            } else if name.len() == 2 {
-                storage.loose += count(&entry.path(), |name| name.len() == 38)?;
-            }
-        }
-        Ok(storage)
-    }
-
-    /// Runs `git gc`.
-    pub fn repack(&self) -> Result<(), GitError> {
-        let mut git = self.git_command();
-        git.args(["gc", "--quiet"]);
-        command::run_git_for(git, &[], GC_TIMEOUT).map(drop)
-    }
-}
-
-fn count(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<usize, GitError> {
-    let entries = fs::read_dir(folder).at("list", folder)?;
-    Ok(entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(&wanted)).count())
 }

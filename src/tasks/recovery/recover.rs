@@ -340,6 +340,7 @@ fn move_branch(
                 return Err(StoreError::from(fault).into());
             }
             journal::clear(lock)?;
+            workspace.request_maintenance();
             Ok(FastForwardOutcome::Done)
         }
         Err(error) if !has_begun && is_blocked(&error) => {

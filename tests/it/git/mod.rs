@@ -5,6 +5,7 @@ mod committed_aof_folder;
 mod configuration;
 mod damaged_repository;
 mod line_endings;
+mod maintenance;
 mod project_branch;
 mod project_branch_checkout;
 mod repository_states;
