@@ -4,6 +4,7 @@
 //! as modified for ever, so such a file is refused.
 
 use std::borrow::Cow;
+use std::fs;
 use std::path::Path;
 
 use git2::{AttrCheckFlags, AttrValue, Index};
@@ -79,8 +80,29 @@ impl Repository {
 
     /// Refuses bytes that git would convert.
     pub(crate) fn check_conversion(&self, path: &str, bytes: &[u8]) -> Result<(), GitError> {
-        let by = self.conversion(path, bytes)?;
-        by.map_or(Ok(()), |by| Err(GitError::Converted { path: path.to_owned(), by }))
+        let Some(by) = self.conversion(path, bytes)? else { return Ok(()) };
+        let is_own = matches!(by, "filter" | "ident" | "working-tree-encoding");
+        let (file, pattern) = self.last_attributes(path, by);
+        let line = format!("{pattern} -{}", if is_own { by } else { "text" });
+        Err(GitError::Converted { path: path.to_owned(), by, line, file })
+    }
+
+    /// Returns the file of attributes that has the last word on a file of the project, and a pattern there for all of its kind.
+    fn last_attributes(&self, path: &str, attribute: &str) -> (String, String) {
+        let kind =
+            path.split_once('/').map_or_else(|| path.to_owned(), |(top, _)| format!("{top}/**"));
+        let of_clone = self.common_dir().join("info/attributes");
+        if fs::read_to_string(&of_clone).is_ok_and(|text| text.contains(attribute)) {
+            return (of_clone.display().to_string(), self.full_path(&kind));
+        }
+        let mut folders = Path::new(path).ancestors().skip(1).filter_map(Path::to_str);
+        let nearest = folders.find(|folder| {
+            !folder.is_empty() && self.worktree_path(&format!("{folder}/.gitattributes")).is_file()
+        });
+        match nearest {
+            Some(folder) => (format!("{folder}/.gitattributes"), "*".to_owned()),
+            None => (".gitattributes".to_owned(), kind),
+        }
     }
 
     /// Returns whether git's attributes keep the committed line ends of a file of the project on checkout.

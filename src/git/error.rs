@@ -52,15 +52,17 @@ pub enum GitError {
     )]
     IntentToAdd { path: String },
     #[error(
-        "git would change the bytes of `{path}` in a commit (`{by}`), so it would show it as modified; add the line `{} {}` at the end of `.gitattributes`, commit that, and write the file with LF line ends",
-        .path,
-        if matches!(*.by, "filter" | "ident" | "working-tree-encoding") { format!("-{by}") } else { "-text".to_owned() }
+        "git would change the bytes of `{path}` in a commit (`{by}`), so it would show it as modified; add the line `{line}` at the end of `{file}`, commit that, and write the file with LF line ends"
     )]
     Converted {
         /// Relative to the project.
         path: String,
         /// The attribute or setting.
         by: &'static str,
+        /// What keeps git from it, for new tasks too.
+        line: String,
+        /// The file of attributes that has the last word.
+        file: String,
     },
     #[error(
         "{} not committed here, and what comes would change {}; nothing was changed", files_text(.files), if .files.len() == 1 { "it" } else { "them" }

@@ -53,7 +53,7 @@ fn a_task_whose_bytes_git_would_change_is_refused_and_no_other() {
         let refused = env.say(&id, "agent-7", "complete", &[]).code(5);
         let told = format!("would change the bytes of `tasks/AOF-xxxxx.md` in a commit (`{by}`)");
         assert!(refused.stderr.contains(&told), "{line:?}: {refused}");
-        assert!(refused.stderr.contains(&format!(".md {fix}`")), "{line:?}: {refused}");
+        assert!(refused.stderr.contains(&format!("`tasks/** {fix}`")), "{line:?}: {refused}");
         let _ = env.aof(&["task", "new", "Another"]).success();
         // As the message says.
         env.write(".gitattributes", format!("{line}\n{LINE}tasks/**/*.md -text\n"));
@@ -78,11 +78,71 @@ fn a_task_with_a_filter_is_refused() {
         env.write(".gitattributes", format!("tasks/{id}.md {attribute}\n"));
         let refused = env.say(&id, "agent-7", "complete", &[]).code(5);
         assert!(refused.stderr.contains(&format!("(`{by}`)")), "{refused}");
-        assert!(refused.stderr.contains(&format!(".md -{by}`")), "{refused}");
+        assert!(refused.stderr.contains(&format!("`tasks/** -{by}`")), "{refused}");
     }
     let _ = env.complete(&other, "agent-7").success();
     env.write(".gitattributes", "");
     let _ = env.complete(&id, "agent-7").success();
+}
+
+/// Adds the advised line to the advised file, and returns both.
+fn follow(env: &TestEnvironment, told: &str) -> (String, String) {
+    let after = |word: &str| told.split_once(word).unwrap().1.split('`').next().unwrap().to_owned();
+    let top = env.home().with_file_name("project").display().to_string();
+    let (line, file) =
+        (after("add the line `"), after("at the end of `").replace("$PROJECT", &top));
+    let before = std::fs::read_to_string(env.path(&file)).unwrap_or_default();
+    env.write(&file, format!("{before}{line}\n"));
+    if !file.contains(".git/") {
+        env.git(&["add", &file]);
+        env.git(&["commit", "-qm", "attributes"]);
+    }
+    (line, file)
+}
+
+#[test]
+fn one_advised_line_is_enough_for_each_new_task() {
+    let in_subfolder = || {
+        let mut env = TestEnvironment::without_rules();
+        env.write("sub/project.yaml", crate::support::environment::PROJECT);
+        env.write("sub/org.yaml", crate::support::environment::ORG);
+        env.commit_all("rules");
+        env.enter("sub");
+        env
+    };
+    let sharded = || {
+        let project =
+            format!("tasks: {{layout: sharded}}\n{}", crate::support::environment::PROJECT);
+        TestEnvironment::with_rules(&project, crate::support::environment::ORG)
+    };
+    let scenes: [(TestEnvironment, &str, &str, &str); 6] = [
+        (
+            TestEnvironment::new(),
+            ".gitattributes",
+            "* filter=far\n.gitattributes -filter\n",
+            "tasks/**",
+        ),
+        (TestEnvironment::new(), "tasks/.gitattributes", "*.md ident\n", "*"),
+        (TestEnvironment::new(), ".git/info/attributes", "* filter=far\n", "tasks/**"),
+        (sharded(), ".gitattributes", "*.md working-tree-encoding=UTF-16\n", "tasks/**"),
+        (in_subfolder(), "../.gitattributes", "*.md filter=far\n", "tasks/**"),
+        (in_subfolder(), "../.git/info/attributes", "*.md ident\n", "sub/tasks/**"),
+    ];
+    for (env, file, attributes, pattern) in scenes {
+        env.write(file, attributes);
+        if !file.contains(".git/") {
+            env.git(&["add", file]);
+            env.git(&["commit", "-qm", "attributes"]);
+        }
+        let refused = env.aof(&["new", "A"]).code(5);
+        let (line, _) = follow(&env, &refused.stderr);
+        assert!(line.starts_with(&format!("{pattern} -")), "{file}: {refused}");
+        let (first, second) = (env.new_task(&["A"]), env.new_task(&["B"]));
+        // The archive is covered too.
+        for id in [&first, &second] {
+            let _ = env.aof(&["cancel", id, "--reason", "x"]).success();
+        }
+    }
 }
 
 #[test]
