@@ -7,6 +7,7 @@ use super::workspace::Workspace;
 use crate::domain::TaskId;
 use crate::domain::project::some;
 use crate::domain::words::words;
+use crate::rules::Warning;
 use crate::storage::ProjectPath;
 use crate::storage::layout::TASKS;
 use crate::system::terminal::all_quoted;
@@ -74,6 +75,18 @@ fn include_command(workspace: &Workspace, paths: &[&ProjectPath]) -> String {
     }
     let names = all_quoted(paths.iter().map(|path| path.as_str()));
     format!("`git update-index --no-skip-worktree {names}`, then `git restore {names}`")
+}
+
+/// Returns a warning if a sparse checkout leaves task files out.
+pub(crate) fn left_out_warning(workspace: &Workspace) -> Option<Warning> {
+    let repository = &workspace.repository;
+    let out = repository.is_sparse_checkout().then(|| repository.skipped_below(TASKS).ok())??;
+    let is_task = |path: &&String| {
+        let name = path.strip_suffix(".md").and_then(|path| path.rsplit('/').next());
+        name.is_some_and(|name| name.parse::<TaskId>().is_ok())
+    };
+    let count = out.iter().filter(is_task).count();
+    (count > 0).then(|| Warning::TasksLeftOut { count, command: include_command(workspace, &[]) })
 }
 
 /// Removes the tasks that git leaves out of this checkout from those whose files are gone, and returns an issue about them.

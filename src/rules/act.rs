@@ -132,6 +132,12 @@ pub enum Warning {
     UnknownPriority { given: Value },
     /// Tasks wait for each other.
     DependencyCircle { tasks: Vec<String> },
+    /// A sparse checkout of git lacks the files of tasks.
+    TasksLeftOut {
+        count: usize,
+        /// The command that brings them.
+        command: String,
+    },
     /// A condition failed to evaluate (spec 1, 9.8).
     ConditionError(ConditionTrouble),
     /// A hand-made file names an agent that may not have the task.
@@ -170,6 +176,7 @@ impl Warning {
             Self::CutValues { .. } => "cut_values",
             Self::UnknownPriority { .. } => "unknown_priority",
             Self::DependencyCircle { .. } => "dependency_circle",
+            Self::TasksLeftOut { .. } => "tasks_left_out",
             Self::ConditionError(_) => "gate_condition_error",
             Self::NotGiven { .. } => "not_given",
             Self::CompanionsStay { .. } => "companions_stay",
@@ -219,6 +226,13 @@ impl Warning {
                 format!(
                     "these wait for each other, so none of them is handed out: {}; take one out of a `dependsOn`, or out of its `parent`",
                     names.join(" -> ")
+                )
+            }
+            Self::TasksLeftOut { count, command } => {
+                let of_tasks =
+                    if *count == 1 { "file of 1 task" } else { &format!("files of {count} tasks") };
+                format!(
+                    "git leaves the {of_tasks} out of this sparse checkout; {command} brings what is missing"
                 )
             }
             Self::ConditionError(ConditionTrouble { gate, error, expression, action }) => {

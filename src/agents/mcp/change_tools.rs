@@ -9,6 +9,7 @@ use super::resources::brief_json;
 use super::tool_schema::{ArgForm, Argument, Arguments, TASK, Tool, ToolEffect};
 use crate::dispatch::next::{Next, Wanted, next};
 use crate::domain::{Due, DueFault, Link, RoleId, TaskId, TaskPlan, Ticket, listed};
+use crate::project::issue::left_out_warning;
 use crate::project::rule_lookup::{check_agent, find_workflow};
 use crate::rules::{Limit, Warning, Workplace, deadlines};
 use crate::tasks::actions::{release, renew};
@@ -324,7 +325,9 @@ pub(crate) fn next_task(project: &OpenProject<'_>, given: &Arguments) -> Result<
             };
             let of =
                 if roles.is_empty() { String::new() } else { format!(" in {}", listed(&roles)) };
-            return Ok(no_task(&format!("nothing to do for `{agent}`{of}{others}")));
+            let mut answer = no_task(&format!("nothing to do for `{agent}`{of}{others}"));
+            answer["warnings"] = warnings_value(left_out_warning(&project.workspace).as_slice());
+            return Ok(answer);
         }
     };
     let workplace = Workplace::find(rules, &changed.after.task, ticket.branch.as_ref());

@@ -10,6 +10,7 @@ use crate::dispatch::next::claimed;
 use crate::domain::{RoleId, Status};
 use crate::health::context::{CheckContext, View};
 use crate::health::overview::{overview, overview_value};
+use crate::project::issue::left_out_warning;
 use crate::project::rule_lookup::workflows_value;
 use crate::rules::Workplace;
 use crate::storage::lock::is_watched;
@@ -18,7 +19,7 @@ use crate::tasks::headers::listing::unreadable_value;
 use crate::tasks::headers::search::{NoWords, Query};
 use crate::tasks::headers::summary::{NEW, SummaryDocument, WAITING};
 use crate::tasks::view::brief::brief_value;
-use crate::tasks::view::task_view::{brief_of, show, task_value};
+use crate::tasks::view::task_view::{brief_of, show, task_value, warnings_value};
 
 /// How many tasks are returned by default.
 const PAGE_SIZE: usize = 20;
@@ -161,6 +162,9 @@ pub(crate) fn list_tasks(project: &OpenProject<'_>, given: &Arguments) -> Result
     }
     if !listing.unreadable.is_empty() {
         value["unreadable"] = listing.unreadable.iter().map(unreadable_value).collect();
+    }
+    if let Some(warning) = left_out_warning(&project.workspace) {
+        value["warnings"] = warnings_value(&[warning]);
     }
     Ok(value)
 }

@@ -27,11 +27,12 @@ use crate::domain::{Map, Priority, Status, TaskId, listed};
 use crate::health::context::{CheckContext, View};
 use crate::health::overview::{overview, overview_value, status_lists};
 use crate::project::access::agent_tokens::agent_of_token;
+use crate::project::issue::left_out_warning;
 use crate::storage::lock::is_watched;
 use crate::tasks::headers::list::{Filter, Sort, check_filter_names, list};
 use crate::tasks::headers::listing::unreadable_value;
 use crate::tasks::headers::summary::{NEW, SummaryDocument, WAITING};
-use crate::tasks::view::task_view::{show, task_value};
+use crate::tasks::view::task_view::{show, task_value, warnings_value};
 
 /// Where the interface begins. Within a version, fields are added, never taken away.
 const ROOT: &str = "/api/v1";
@@ -311,7 +312,12 @@ fn tasks(asked: &Asked) -> Result<Value, ApiFault> {
     let rows = listing.tasks.iter();
     let rows = rows.map(|(task, path)| json!(SummaryDocument::of(task, path, workspace.now())));
     let unreadable = listing.unreadable.iter().map(unreadable_value);
-    Ok(json!({"tasks": rows.collect::<Value>(), "unreadable": unreadable.collect::<Value>()}))
+    let mut value =
+        json!({"tasks": rows.collect::<Value>(), "unreadable": unreadable.collect::<Value>()});
+    if let Some(warning) = left_out_warning(&workspace) {
+        value["warnings"] = warnings_value(&[warning]);
+    }
+    Ok(value)
 }
 
 /// Returns a value of the query; none where it is not there.

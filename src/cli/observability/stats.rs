@@ -14,6 +14,7 @@ use crate::observability::stats::breakdowns::{AgentStats, Direction, Week};
 use crate::observability::stats::gates::{GateStats, MANY as MANY_PASSES};
 use crate::observability::stats::numbers::{Share, Spread};
 use crate::observability::stats::report::{Stats, StatsQuery, stats};
+use crate::project::issue::left_out_warning;
 use crate::tasks::headers::summary::time;
 
 /// How many tasks with wrong clocks are named.
@@ -83,6 +84,7 @@ pub(crate) fn run_stats(session: &Session, args: &StatsArgs) -> CliResult {
             warn_of_clocks(session, &stats);
         }
     }
+    session.warn_all(left_out_warning(&workspace).as_slice());
     Ok(changes::tell_unreadable(session, &stats.unreadable))
 }
 

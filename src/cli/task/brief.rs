@@ -13,6 +13,7 @@ use crate::dispatch::next::{self, Next, Wanted};
 use crate::domain::{AgentId, Outcome, RoleId, Ticket, TypedTask, listed};
 use crate::files::printable::one_line;
 use crate::files::task_file::{Origin, TaskFile};
+use crate::project::issue::left_out_warning;
 use crate::project::rule_lookup::check_agent;
 use crate::rules::brief::{GateContext, Statement};
 use crate::rules::template::as_text;
@@ -195,6 +196,7 @@ pub(crate) fn next(session: &Session, args: &NextArgs) -> CliResult {
         }
         Next::Nothing { roles, waiting } if session.output.is_json() => {
             session.output.data(json!({"task": Value::Null, "roles": roles, "waiting": waiting}));
+            session.warn_all(left_out_warning(&workspace).as_slice());
         }
         Next::Nothing { roles, waiting } => {
             let (of_roles, list) = match &roles[..] {
@@ -209,6 +211,7 @@ pub(crate) fn next(session: &Session, args: &NextArgs) -> CliResult {
                     .output
                     .say(format!("{tasks} there, but claimed, blocked or waiting; see `{list}`"));
             }
+            session.warn_all(left_out_warning(&workspace).as_slice());
         }
     }
     Ok(ExitCode::SUCCESS)

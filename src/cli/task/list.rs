@@ -11,6 +11,7 @@ use crate::cli::render::table::Table;
 use crate::cli::{CliResult, Session, Words, agent_variable, bold, counted, dim, width, words};
 use crate::domain::{AgentId, Due, GateId, RoleId, Status, Timestamp, WorkflowName};
 use crate::files::printable::one_line;
+use crate::project::issue::left_out_warning;
 use crate::project::workspace::acting_agent;
 use crate::rules::{Rules, Warning};
 use crate::tasks::headers::list::{Filter, ListShape, Sort, check_filter_names, list};
@@ -138,8 +139,11 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
     };
     let listing = list(&workspace, &in_force, &filter, args.sort);
     check_filter_names(&filter, &in_force.rules, &listing)?;
-    let circles: Vec<Warning> =
-        listing.circles.iter().cloned().map(|tasks| Warning::DependencyCircle { tasks }).collect();
+    let circles = listing.circles.iter().cloned();
+    let warnings: Vec<Warning> = circles
+        .map(|tasks| Warning::DependencyCircle { tasks })
+        .chain(left_out_warning(&workspace))
+        .collect();
     if session.output.is_json() {
         let tasks = listing.tasks.iter().enumerate().map(|(place, (header, path))| {
             let tree = listing.tree.as_ref();
@@ -154,7 +158,7 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
         session.output.data(TaskList {
             tasks: tasks.collect(),
             unreadable: changes::unreadable_values(&listing.unreadable),
-            warnings: warnings_value(&circles),
+            warnings: warnings_value(&warnings),
         });
     } else if listing.tasks.is_empty() {
         session.output.say("no tasks");
@@ -162,7 +166,7 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
         let me = mine.as_ref().filter(|_| !args.tree);
         session.output.print(&drawn(&listing, args, me, &in_force.rules, workspace.now()));
     }
-    session.warn_all(&circles);
+    session.warn_all(&warnings);
     let code = changes::tell_unreadable(session, &listing.unreadable);
     // The process ends: the system takes the memory back at once, and faster.
     std::mem::forget(listing);

@@ -9,10 +9,12 @@ use crate::cli::render::changes;
 use crate::cli::render::table::{cut, fitting};
 use crate::cli::{CYAN, CliResult, Session, YELLOW, dim, styled, width};
 use crate::files::printable::one_line;
+use crate::project::issue::left_out_warning;
 use crate::tasks::headers::list::{Filter, Sort, list};
 use crate::tasks::headers::listing::{SearchField, read_file};
 use crate::tasks::headers::search::Query;
 use crate::tasks::headers::summary::{SummaryDocument, TaskSummary};
+use crate::tasks::view::task_view::warnings_value;
 
 /// How wide an excerpt is at most.
 const WIDEST: usize = 120;
@@ -61,12 +63,17 @@ pub(crate) fn run(session: &Session, args: &SearchArgs) -> CliResult {
         }
     }
     let total = listing.tasks.len();
+    let warning = left_out_warning(&workspace);
     if session.output.is_json() {
-        session.output.data(json!({
+        let mut value = json!({
             "tasks": values,
             "total": total,
             "unreadable": changes::unreadable_values(&listing.unreadable),
-        }));
+        });
+        if let Some(warning) = &warning {
+            value["warnings"] = warnings_value(std::slice::from_ref(warning));
+        }
+        session.output.data(value);
     } else if total == 0 {
         let hint = if args.all { "" } else { "; `--all` searches finished tasks too" };
         session.output.say(format!("nothing found{hint}"));
@@ -77,6 +84,7 @@ pub(crate) fn run(session: &Session, args: &SearchArgs) -> CliResult {
             session.output.say(dim(text));
         }
     }
+    session.warn_all(warning.as_slice());
     let code = changes::tell_unreadable(session, &listing.unreadable);
     // As in a list.
     std::mem::forget(listing);

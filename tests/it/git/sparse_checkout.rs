@@ -2,7 +2,10 @@
 
 use std::fs;
 
+use serde_json::json;
+
 use crate::support::environment::TestEnvironment;
+use crate::support::mcp_client::McpClient;
 use crate::support::merge_scene::verified;
 
 #[test]
@@ -43,6 +46,44 @@ fn tasks_outside_of_a_sparse_checkout_are_not_gone() {
         assert!(!env.aof(&["status"]).success().stdout.contains("out of this checkout"));
         let _ = verified(&env).success();
     }
+}
+
+#[test]
+fn lists_that_lack_tasks_of_a_sparse_checkout_say_so() {
+    let env = TestEnvironment::new();
+    env.write("src/main.rs", "fn main() {}\n");
+    env.commit_all("code");
+    let (_, other) = (env.new_task(&["Add login"]), env.new_task(&["Add logout"]));
+    let commands: [&[&str]; 4] =
+        [&["list"], &["search", "login"], &["stats"], &["next", "--agent", "agent-7"]];
+    let told =
+        |text: &str| text.contains("out of this sparse checkout; `git sparse-checkout add tasks`");
+    for args in commands {
+        assert!(!told(
+            &env.aof(&[args, &["--dry-run"][..usize::from(args[0] == "next")]].concat()).stderr
+        ));
+    }
+    env.git(&["sparse-checkout", "set", "--cone", "src"]);
+    for args in commands {
+        let output = env.aof(args).success();
+        assert!(told(&output.stderr) && output.stderr.contains("files of 2 tasks"), "{output}");
+    }
+    for args in [["list", "--json"], ["search", "--json"]] {
+        let words = [&args[..], &["login"][..usize::from(args[0] == "search")]].concat();
+        assert_eq!(env.aof(&words).success().json()["warnings"][0]["warning"], "tasks_left_out");
+    }
+    let mut client = McpClient::of(&env, "agent-7");
+    for tool in ["aof_task_list", "aof_task_next"] {
+        let answer = client.call(tool, json!({}));
+        assert_eq!(answer["warnings"][0]["count"], 2, "{tool}: {answer}");
+    }
+    // One file is left out, beside one that is there.
+    env.git(&["sparse-checkout", "set", "--no-cone", "/*", &format!("!/tasks/{other}.md")]);
+    let output = env.aof(&["list"]).success();
+    assert!(
+        output.stdout.contains("Add login") && output.stderr.contains("file of 1 task"),
+        "{output}"
+    );
 }
 
 #[test]
