@@ -307,8 +307,10 @@ pub(crate) struct SyncRequests {
     errors: ReportedErrors,
     /// How often the rules have the project synced.
     every: Option<Duration>,
-    /// The commit that was last compared with the remote.
-    compared: Option<CommitId>,
+    /// The commit that was last compared with the remote, and the remote's.
+    compared: Option<(Option<CommitId>, Option<CommitId>)>,
+    /// Whether the last sync failed.
+    has_failed: bool,
     /// The commit at which the worker was last asked to hand out.
     asked: Option<CommitId>,
     /// Whether that is still to be done.
@@ -329,7 +331,15 @@ impl SyncRequests {
             (outcome, next_sync(every, failed))
         })?;
         let errors = ReportedErrors::default();
-        Ok(Self { worker, errors, every: None, compared: None, asked: None, waits: false })
+        Ok(Self {
+            worker,
+            errors,
+            every: None,
+            compared: None,
+            has_failed: false,
+            asked: None,
+            waits: false,
+        })
     }
 
     /// Has work handed out, once for each commit: what fails is retried with each sync.
@@ -344,12 +354,15 @@ impl SyncRequests {
     /// Has new commits pushed to the remote, and reports the outcomes of syncs.
     pub(crate) fn run(&mut self, workspace: &Workspace, reporter: &mut Reporter<'_>) {
         let head = workspace.head_now().ok().and_then(|head| head.commit);
-        if head.is_some() && head != self.compared {
-            self.compared = head;
+        let before = self.compared;
+        // After a failed sync, the remote's commit may move as well: somebody has pushed or pulled.
+        if head.is_some() && (self.has_failed || Some(head) != before.map(|(head, _)| head)) {
             // Unreadable rules are reported by the watcher itself.
-            if let Ok((every, owes)) = owed_to_remote(workspace) {
+            if let Ok((every, theirs)) = owed_to_remote(workspace) {
+                self.compared = Some((head, theirs));
                 let every = every.map(|every| Duration::from_secs(every.seconds()));
-                if every.is_some() && (owes || every != self.every) {
+                let is_due = before != self.compared && (self.has_failed || head != theirs);
+                if every.is_some() && (is_due || every != self.every) {
                     self.worker.ask();
                 }
                 self.every = every;
@@ -361,6 +374,7 @@ impl SyncRequests {
                 Ok(Some(done)) => report_sync(done, workspace, reporter),
                 Err(error) => Some(problem_and_fix(&error, workspace)),
             };
+            self.has_failed = trouble.is_some();
             let Some((problem, fix)) = trouble else {
                 (self.errors, self.waits) = (ReportedErrors::default(), false);
                 continue;
@@ -406,7 +420,8 @@ fn next_sync(every: Option<Duration>, failed: u32) -> NextRun {
             let every = every.unwrap_or(LEAST_INTERVAL);
             let backoff = every.saturating_mul(1 << failed.saturating_sub(1).min(8));
             let backoff = backoff.min(LONGEST_BACKOFF.max(every));
-            NextRun { earliest: backoff, latest: Some(backoff) }
+            // A commit here or there may end the failure: then it is tried earlier.
+            NextRun { earliest: LEAST_INTERVAL.min(every), latest: Some(backoff) }
         }
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::outcome::SyncEnd;
 use crate::domain::{Period, RemoteName, Timestamp};
-use crate::git::{Distance, GitError, Head, Upstream};
+use crate::git::{CommitId, Distance, GitError, Head, Upstream};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -52,22 +52,22 @@ pub(crate) fn remote_standing(
     }))
 }
 
-/// Returns how often the project is synced, if it is, and whether the branch differs from the remote's as last seen. Cheap.
+/// Returns how often the project is synced, if it is, and the remote's commit as last seen. Without a definite remote, that is HEAD. Cheap.
 pub(crate) fn owed_to_remote(
     workspace: &Workspace,
-) -> Result<(Option<Period>, bool), ProjectError> {
+) -> Result<(Option<Period>, Option<CommitId>), ProjectError> {
     let head = workspace.repository.head_for_reading()?;
     let in_force = in_force(workspace, &head)?;
     let git = &in_force.rules.project.git;
     if !git.sync {
-        return Ok((None, false));
+        return Ok((None, None));
     }
-    let waiting =
+    let theirs =
         match workspace.repository.upstream(&head, git.remote.as_ref().map(RemoteName::as_str))? {
-            Ok(upstream) => head.commit != workspace.repository.tracked_commit(&upstream)?,
-            Err(_) => false,
+            Ok(upstream) => workspace.repository.tracked_commit(&upstream)?,
+            Err(_) => head.commit,
         };
-    Ok((Some(git.every), waiting))
+    Ok((Some(git.every), theirs))
 }
 
 /// Returns it as `--json` shows it.
@@ -95,6 +95,11 @@ impl RemoteStanding {
         };
         let away = match self.distance {
             None => format!("never synced with {name}"),
+            Some(Distance { ahead: 0, behind: 0 }) if self.synced && self.trouble.is_some() => {
+                format!(
+                    "no commit to exchange with {name}, but nothing is handed out before a sync"
+                )
+            }
             Some(Distance { ahead: 0, behind: 0 }) => format!("in step with {name}"),
             Some(Distance { ahead, behind: 0 }) => {
                 format!("{} for {name}", commits(ahead, "waits here", "wait here"))
@@ -134,7 +139,7 @@ impl RemoteStanding {
             ),
             _ => (
                 "not_synced",
-                format!("{name} and this clone are not in step since {since}: {}", trouble.said),
+                format!("{name} and this clone cannot be synced since {since}: {}", trouble.said),
                 "see `aof sync`".to_owned(),
             ),
         })

@@ -376,6 +376,43 @@ fn the_watcher_says_why_nothing_is_handed_out() {
     at_rest(&clones, ".");
 }
 
+#[test]
+fn the_watcher_syncs_again_as_soon_as_somebody_has_pushed() {
+    let rules = format!("handOut: least-loaded\ngit: {{sync: true, every: 1h}}\n{PROJECT}");
+    let clones = Clones::with_org(&rules, ORG, &[]);
+    let id = clones.env.new_task(&["Add login"]);
+    clones.env.write("code.txt", "one\n");
+    clones.env.commit_all("code");
+    let watcher = Worker::start(&clones, ".", &["watch"]);
+    eventually("it is told", || watcher.said().contains("nothing is handed out until then"));
+    let status = clones.aof(".", &["status"]).success().stdout;
+    assert!(!status.contains("in step"), "{status}");
+    clones.git(".", &["push", "--quiet"]);
+    let status = clones.aof(".", &["status"]).success().stdout;
+    let is_done = || agent_of(&clones, ".", &id) == "agent-1";
+    assert!(!status.contains("in step") || is_done(), "{status}");
+    eventually("it is handed out", is_done);
+    watcher.stop();
+    let status = clones.aof(".", &["status"]).success().stdout;
+    assert!(status.contains("in step with origin/main"), "{status}");
+}
+
+#[test]
+fn the_watcher_syncs_again_as_soon_as_something_is_committed() {
+    let rules = format!("handOut: least-loaded\ngit: {{sync: true, every: 1h}}\n{PROJECT}");
+    let clones = Clones::with_org(&rules, ORG, &[]);
+    fs::rename(clones.env.path("../hub.git"), clones.env.path("../gone.git")).unwrap();
+    let first = clones.env.new_task(&["Add login"]);
+    let watcher = Worker::start(&clones, ".", &["watch"]);
+    eventually("it is told", || watcher.said().contains("nothing is handed out until then"));
+    fs::rename(clones.env.path("../gone.git"), clones.env.path("../hub.git")).unwrap();
+    let second = clones.env.new_task(&["Add logout"]);
+    for id in [first, second] {
+        eventually("it is handed out", || agent_of(&clones, ".", &id) != Value::Null);
+    }
+    watcher.stop();
+}
+
 /// A project whose agents are programs that note that they ran.
 fn running(names: &[&str]) -> Clones {
     let agent = |name: &str| {

@@ -206,8 +206,8 @@ fn a_lock_here_is_no_want_of_a_network() {
     let claimed = clones.aof("b", &["task", "next", "--agent", "agent-7", "--wait", "0s"]).code(7);
     assert!(claimed.stderr.contains("main.lock` is held by"), "{claimed}");
     let status = clones.aof("b", &["status"]).success();
-    assert!(status.stdout.contains("in step with origin/main, as it was last seen"), "{status}");
-    assert!(status.stdout.contains("and this clone are not in step since"), "{status}");
+    assert!(status.stdout.contains("no commit to exchange with origin/main, but nothing is handed out before a sync, as it was last seen"), "{status}");
+    assert!(status.stdout.contains("and this clone cannot be synced since"), "{status}");
     assert!(
         status.stdout.contains("main.lock` is held by") && !status.stdout.contains("offline"),
         "{status}"
@@ -221,7 +221,7 @@ fn a_lock_here_is_no_want_of_a_network() {
     fs::rename(clones.env.path(lock), clones.env.path("../away")).unwrap();
     let status = clones.aof("b", &["status"]).success();
     assert!(
-        !status.stdout.contains("main.lock") && !status.stdout.contains("not in step"),
+        !status.stdout.contains("main.lock") && !status.stdout.contains("cannot be synced"),
         "{status}"
     );
     fs::rename(clones.env.path("../away"), clones.env.path(lock)).unwrap();
@@ -253,7 +253,7 @@ fn a_lock_here_is_no_want_of_a_network() {
     assert!(synced.stdout.contains("in step with origin/main"), "{synced}");
     assert!(clones.env.exists(&format!("../b/tasks/{id}.md")));
     let status = clones.aof("b", &["status"]).success();
-    assert!(!status.stdout.contains("are not in step"), "{status}");
+    assert!(!status.stdout.contains("cannot be synced"), "{status}");
 }
 
 #[test]
