@@ -133,13 +133,15 @@ pub(crate) fn check_inbox(context: &CheckContext<'_>) -> CheckResult {
         issues.extend(check_other_inboxes(workspace));
     }
     if context.is_doctor() || context.project().is_some() {
-        issues.extend(match refused(workspace) {
-            Err(error) if !context.is_doctor() => {
-                let fix = "make it a folder that you may read".to_owned();
-                Some(Issue::new(error.code(), error.problem(), error.fix().unwrap_or(fix)))
-            }
-            found => found?,
-        });
+        issues.extend(
+            match refused(workspace, context.project().map(|own| &own.listing.tasks[..])) {
+                Err(error) if !context.is_doctor() => {
+                    let fix = "make it a folder that you may read".to_owned();
+                    Some(Issue::new(error.code(), error.problem(), error.fix().unwrap_or(fix)))
+                }
+                found => found?,
+            },
+        );
     }
     Ok(issues)
 }

@@ -302,6 +302,22 @@ impl<'p> Inbox<'p> {
         Ok(names.into_iter().map(|(_, name)| name).collect())
     }
 
+    /// Returns the visit that a refused file means, if its reason says so.
+    pub(crate) fn refused_ticket(&self, name: &str) -> Option<Ticket> {
+        let folder = Folder::open_existing(self.paths.root(), REFUSED).ok()??;
+        let reason: Value = folder.read_json(with_reason(name.as_ref())).ok()??;
+        reason["ticket"].as_str()?.parse().ok()
+    }
+
+    /// Removes refused files and their reasons.
+    pub(crate) fn remove_refused(&self, names: &[String]) -> Result<(), StoreError> {
+        let refused = self.folder(REFUSED)?;
+        names.iter().map(OsStr::new).try_for_each(|name| {
+            refused.remove(name)?;
+            refused.remove(with_reason(name))
+        })
+    }
+
     /// Moves a file and its reason to the refused ones under a free name. Returns the new path; `None` if the file is gone.
     pub(crate) fn refuse(
         &self,

@@ -19,10 +19,13 @@ use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::rules::{Refusal, Workplace, branch_of, check_ticket, entry_ticket, may_complete};
 use crate::storage::inbox::{FileClass, InboxFile, VisitMark, Witnessed};
+use crate::storage::layout::is_archived;
 use crate::storage::lock::is_watched;
 use crate::storage::random::ulid;
-use crate::storage::{Inbox, StoreError, journal};
+use crate::storage::task_files::find;
+use crate::storage::{Inbox, ProjectPath, StoreError, journal};
 use crate::tasks::complete::{bind_now, note_session, plan_completion};
+use crate::tasks::headers::summary::TaskSummary;
 use crate::tasks::state::task_state::committed_task;
 
 /// The most waiting files that are checked. The watcher reports the others when it delivers them.
@@ -137,9 +140,24 @@ fn rehearse(workspace: &Workspace, file: &InboxFile) -> Result<(), ProjectError>
     }
 }
 
-/// Returns an issue that counts the refused completions and names some, if there are any.
-pub(crate) fn refused(workspace: &Workspace) -> Result<Option<Issue>, ProjectError> {
-    let names = Inbox::of(&workspace.paths).refused()?;
+/// Returns an issue that counts the refused completions and names some, if there are any. Those of visits that have ended are left out.
+pub(crate) fn refused(
+    workspace: &Workspace,
+    active: Option<&[(Box<TaskSummary>, ProjectPath)]>,
+) -> Result<Option<Issue>, ProjectError> {
+    let inbox = Inbox::of(&workspace.paths);
+    let mut names = inbox.refused()?;
+    if let Some(active) = active {
+        let has_ended = |name: &String| {
+            let meant = inbox.refused_ticket(name)?;
+            let Some((task, _)) = active.iter().find(|(task, _)| task.id == meant.task) else {
+                let found = find(&workspace.paths, &meant.task).ok()?;
+                return Some(is_archived(&found.path));
+            };
+            Some(meant.visit? < task.visit())
+        };
+        names.retain(|name| has_ended(name) != Some(true));
+    }
     if names.is_empty() {
         return Ok(None);
     }
@@ -148,7 +166,7 @@ pub(crate) fn refused(workspace: &Workspace) -> Result<Option<Issue>, ProjectErr
     Ok(Some(Issue::new(
         "refused_waiting",
         format!("{} refused {wait} in `.aof/refused`: {}", names.len(), some(&shown)),
-        "`NAME.reason.json` beside each says why; mend it and drop it into `.aof/inbox` again, or remove both files",
+        "`NAME.reason.json` beside each says why; mend it and drop it into `.aof/inbox` again, or `aof status --clear`",
     )))
 }
 

@@ -346,7 +346,7 @@ impl DeliveryWork<'_, '_> {
         let mut completions: Vec<Completion> =
             batch.iter().map(|work| work.completion.clone()).collect();
         let mut trouble = Ok(());
-        let (mut late, mut to_check) = (Vec::new(), Vec::new());
+        let (mut refused, mut late, mut to_check) = (Vec::new(), Vec::new(), Vec::new());
         let mut waits = vec![true; batch.len()];
         let mut receive = |this: &mut Self, place: usize, result: Result<Changed, ProjectError>| {
             let DeliveredFile { file, open, .. } = &batch[place];
@@ -358,7 +358,10 @@ impl DeliveryWork<'_, '_> {
                     late.push((place, refusal));
                     Ok(())
                 }
-                Err(error) => this.refuse(file, open, reason_of(&error)),
+                Err(error) => {
+                    refused.push((place, error));
+                    Ok(())
+                }
             };
             if settled.is_err() {
                 trouble = settled;
@@ -390,6 +393,10 @@ impl DeliveryWork<'_, '_> {
             }
         }
         done.and(trouble)?;
+        for (place, error) in refused {
+            let DeliveredFile { file, open, .. } = &batch[place];
+            self.refuse(file, open, refused_reason(workspace, &batch[place], &error))?;
+        }
         for (place, refusal) in late {
             let DeliveredFile { file, open, .. } = &batch[place];
             let refusal = find_conflict(workspace, &batch[place], refusal);
@@ -403,7 +410,8 @@ impl DeliveryWork<'_, '_> {
                 warn!("the event stream misses that a completion came too late: {error}");
                 self.reporter.report_undelivered(error.to_string());
             }
-            self.refuse(file, open, reason_of(&refusal.into()))?;
+            let reason = refused_reason(workspace, &batch[place], &refusal.into());
+            self.refuse(file, open, reason)?;
         }
         Ok(())
     }
@@ -442,6 +450,17 @@ impl DeliveryWork<'_, '_> {
         crash_points::point("inbox.judged");
         put_aside(self.inbox, file, reason, self.reporter)
     }
+}
+
+/// Returns why a completion is refused, with the visit that it means: once that has ended, the refusal is of no interest.
+fn refused_reason(workspace: &Workspace, work: &DeliveredFile, error: &ProjectError) -> Value {
+    let mut reason = reason_of(error);
+    if let Some(mark) = find_meant_visit(workspace, &work.completion) {
+        let mut ticket = work.completion.ticket.clone();
+        (ticket.visit, ticket.branch) = (Some(mark.visit), mark.branch);
+        reason["ticket"] = json!(ticket);
+    }
+    reason
 }
 
 /// Returns whether a completion may be refused because another one ended the visit that it means.

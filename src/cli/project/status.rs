@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::doctor::FEW;
 use crate::cli::{
-    ActingAgent, CliResult, Session, between, bold, cyan, dim, green, merged, now, width, wrapped,
-    yellow,
+    ActingAgent, CliResult, DryRunOption, Session, between, bold, counted, cyan, dim, green,
+    merged, now, width, wrapped, yellow,
 };
 use crate::domain::Status;
 use crate::files::printable::{inert, one_line};
@@ -16,8 +16,10 @@ use crate::health::overview::{
     Overview, StatusEntry, StatusLists, overview, overview_value, status_lists,
 };
 use crate::project::issue::Issue;
+use crate::storage::Inbox;
 use crate::storage::lock::is_watched;
 use crate::tasks::headers::summary::NEW;
+use crate::tasks::plan::DryRun;
 
 /// How many tasks a section shows.
 const SECTION: usize = 10;
@@ -26,10 +28,25 @@ const SECTION: usize = 10;
 pub(crate) struct StatusArgs {
     #[command(flatten)]
     who: ActingAgent,
+    /// Remove all refused completions
+    #[arg(long)]
+    clear: bool,
+    #[command(flatten)]
+    dry_run_option: DryRunOption,
 }
 
 pub(crate) fn run(session: &Session, args: &StatusArgs) -> CliResult {
     let workspace = session.workspace("status")?;
+    if args.clear {
+        let inbox = Inbox::of(&workspace.paths);
+        let names = inbox.refused()?;
+        if args.dry_run_option.mode() == DryRun::No {
+            inbox.remove_refused(&names)?;
+        }
+        let count = counted(names.len(), "refused completion");
+        session.output.show(|| json!({"cleared": names}), || format!("{count} removed\n"));
+        return Ok(ExitCode::SUCCESS);
+    }
     let context = CheckContext::of(&workspace, View::Status, is_watched(&workspace.paths))?;
     let overview = overview(&context)?;
     let lists = status_lists(&context, args.who.agent.as_ref());

@@ -404,6 +404,42 @@ fn locks_that_are_not_ours_are_told_and_never_removed() {
 }
 
 #[test]
+fn refused_completions_are_told_until_their_visit_has_ended_or_they_are_removed() {
+    let (env, id) = scene();
+    let other = env.new_task(&["Add logout"]);
+    let drop = |name: &str, text: String| {
+        env.write(&format!(".aof/inbox/{name}"), text);
+        written_at(&env, &env.path(&format!(".aof/inbox/{name}")), "2026-02-16T09:00:00Z");
+        let _ = env.aof(&["watch", "--once"]);
+    };
+    // One names the visit, one does not, one is of a task that is about to end, one of none.
+    drop("named.yaml", format!("task: {other}@0\nagent: agent-7\noutcome: nonsense\n"));
+    drop("plain.yaml", format!("task: {other}\nagent: agent-3\noutcome: complete\n"));
+    drop("last.yaml", format!("task: {id}\nagent: agent-3\noutcome: nonsense\n"));
+    drop("none.yaml", "task: AOF-nobody\nagent: agent-3\n".to_owned());
+    let listed = || {
+        let status = env.aof(&["status", "--json"]).success().json();
+        let all = status["attention"].as_array().unwrap();
+        let own = all.iter().find(|issue| issue["code"] == "refused_waiting");
+        own.map(|issue| issue["problem"].as_str().unwrap().split(": ").last().unwrap().to_owned())
+    };
+    let names = |names: &str| Some(names.to_owned());
+    assert_eq!(listed(), names("none.yaml, last.yaml, plain.yaml, named.yaml"));
+    let _ = env.complete(&other, "agent-7");
+    assert_eq!(listed(), names("none.yaml, last.yaml"));
+    let _ = env.complete(&id, "agent-3");
+    assert_eq!(listed(), names("none.yaml"));
+    let before = env.files(".aof/refused");
+    assert_eq!(before.len(), 8, "nothing is lost");
+    let _ = env.aof(&["status", "--clear", "--dry-run"]).success();
+    assert_eq!(env.files(".aof/refused"), before);
+    let cleared = env.aof(&["status", "--clear", "--json"]).success().json();
+    assert_eq!(cleared["cleared"].as_array().unwrap().len(), 4);
+    assert_eq!((listed(), env.files(".aof/refused").len()), (None, 0));
+    assert_eq!(env.aof(&["status", "--clear"]).success().stdout, "0 refused completions removed\n");
+}
+
+#[test]
 fn completions_that_were_refused_are_told_until_somebody_looks() {
     let (env, id) = scene();
     env.write(".aof/inbox/one.yaml", format!("task: {id}\nagent: agent-3\noutcome: nonsense\n"));
