@@ -137,6 +137,7 @@ const WHY: &str = "
     inbox_waiting, inbox_kept_back: a completion does not count until it is processed
     no_watcher: nothing processes what is dropped into the inbox
     notices_failing, notices_dropped: somebody waits for a message that does not come
+    agent_outlived_runner: it may change files that other agents work at, and what it says no longer counts
     unfinished_write: until it is finished, a file may be ahead of what is committed
     merge_driver_missing: two branches that moved the same task conflict as text, and the task waits until somebody resolves that by hand
     merge_driver_not_found: git merges tasks as text, so it asks you where two histories or two states of a task meet

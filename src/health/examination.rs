@@ -46,6 +46,7 @@ const CHECKS: [(CheckScope, Check); 41] = [
     (CheckScope::Both, local_files::check_inbox),
     (CheckScope::Both, local_files::check_notices),
     (CheckScope::Both, local_files::check_unfinished_write),
+    (CheckScope::Both, local_files::check_outlived_programs),
     (CheckScope::Doctor, local_files::check_watcher),
     (CheckScope::Doctor, local_files::check_temporary_files),
     (CheckScope::Both, git::check_merge_driver),

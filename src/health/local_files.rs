@@ -13,6 +13,7 @@ use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::inbox::{FileClass, Witnessed};
 use crate::storage::layout::{INBOX, are_schemas_current, keep_schemas_current};
+use crate::storage::runs::{OutlivedRun, Runs};
 use crate::storage::{
     EventStream, HeaderCache, Inbox, Paths, atomic_write, journal, network_file_system,
 };
@@ -59,6 +60,17 @@ pub(crate) fn check_unfinished_write(context: &CheckContext<'_>) -> CheckResult 
         "the next command that changes a task finishes it, or takes it back; `aof doctor --fix` does",
     );
     Ok(vec![issue.repaired_by(|workspace| recover_if_pending(workspace).map(drop))])
+}
+
+/// Reports agents' programs that outlived their runners.
+pub(crate) fn check_outlived_programs(context: &CheckContext<'_>) -> CheckResult {
+    let issue = |outlived: &OutlivedRun| {
+        let fix = "the next `aof run` ends it, and so does `aof doctor --fix`";
+        Issue::new("agent_outlived_runner", outlived.sentence(), fix).repaired_by(|workspace| {
+            Ok(Runs::of(&workspace.paths).end_outlived(workspace.now()).map(drop)?)
+        })
+    };
+    Ok(Runs::of(&context.workspace.paths).outlived()?.iter().map(issue).collect())
 }
 
 /// Reports temporary files that killed commands left.

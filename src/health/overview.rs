@@ -12,6 +12,7 @@ use crate::history::sync::remote_state::{RemoteStanding, remote_value};
 use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 use crate::project::workspace::{Workspace, viewer};
+use crate::storage::header_cache::{Pauses, ProgramPause};
 use crate::tasks::headers::summary::TaskSummary;
 use crate::tasks::view::waiting::{WaitingDecision, waiting_for};
 
@@ -27,6 +28,8 @@ pub(crate) struct Overview<'c> {
     pub counts: BTreeMap<&'static str, usize>,
     /// How many of them came to their gate under earlier rules.
     pub drifted: usize,
+    /// The programs that pause at their usage limits.
+    pub paused: Vec<ProgramPause>,
     /// What needs attention, the most urgent first.
     pub attention: Vec<Issue>,
 }
@@ -71,6 +74,7 @@ pub(crate) fn overview<'c>(context: &'c CheckContext<'_>) -> Result<Overview<'c>
         remote: project.and_then(|project| project.remote.as_ref()),
         counts,
         drifted: context.drifted(),
+        paused: Pauses::lasting(&context.workspace.paths, context.workspace.now()),
         attention: examine(context)?,
     })
 }
@@ -172,6 +176,7 @@ pub(crate) fn overview_value(overview: &Overview<'_>) -> Value {
         "remote": overview.remote.map(remote_value),
         "counts": overview.counts,
         "drifted": overview.drifted,
+        "paused": overview.paused.iter().map(ProgramPause::to_value).collect::<Vec<_>>(),
         "attention": overview.attention.iter().map(issue).collect::<Vec<_>>(),
     })
 }

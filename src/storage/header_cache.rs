@@ -5,7 +5,7 @@
 //!
 //! Behind its title come chunks: length and CRC-32, four bytes each with the lowest first, and entries in postcard's format.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, BufReader, Read};
 use std::ops::Deref;
 use std::path::PathBuf;
@@ -13,11 +13,14 @@ use std::sync::OnceLock;
 
 use flate2::Crc;
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Value, json};
 
 use super::layout::LOCAL;
 use super::{Durability, FileStat, Folder, Paths, ProjectPath, StoreError};
+use crate::files::printable::one_line;
 
 const FORMAT: &str = "aof-cache 4";
 const LIMIT: u64 = 1024 * 1024 * 1024;
@@ -370,6 +373,66 @@ pub(crate) struct RemoteFailure {
 
 impl Hint for RemoteContact {
     const NAME: &str = "contact";
+}
+
+/// `.aof/paused`: programs at their usage limits. A key stands for a program, its variables and its home.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Pauses(BTreeMap<String, ProgramPause>);
+
+/// The pause of a program at its usage limit. After its end it stays until the program runs without meeting a limit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramPause {
+    /// The program, as its command names it.
+    pub program: String,
+    pub until: Timestamp,
+    /// How many limits in a row named no end.
+    pub guesses: u32,
+    /// What the program said.
+    pub why: String,
+}
+
+impl Hint for Pauses {
+    const NAME: &str = "paused";
+}
+
+impl Pauses {
+    /// Returns the last pause of a program.
+    pub(crate) fn last(paths: &Paths, key: &str) -> Option<ProgramPause> {
+        Self::load(paths)?.0.remove(key)
+    }
+
+    /// Returns the pauses that last.
+    pub(crate) fn lasting(paths: &Paths, now: Timestamp) -> Vec<ProgramPause> {
+        let all = Self::load(paths).unwrap_or_default().0.into_values();
+        all.filter(|pause| pause.until > now).collect()
+    }
+
+    /// Replaces or ends the pause of a program.
+    pub(crate) fn set(
+        paths: &Paths,
+        key: &str,
+        pause: Option<&ProgramPause>,
+    ) -> Result<(), StoreError> {
+        let mut all = Self::load(paths).unwrap_or_default();
+        let before = all.0.remove(key);
+        all.0.extend(pause.map(|pause| (key.to_owned(), pause.clone())));
+        if before.as_ref() == pause { Ok(()) } else { all.save(paths) }
+    }
+}
+
+impl ProgramPause {
+    /// Returns it in words, with the local time of its end, and the date unless that is today's.
+    pub(crate) fn sentence(&self, now: Timestamp) -> String {
+        let [until, now] = [self.until, now].map(|at| at.to_zoned(TimeZone::system()));
+        let form = if until.date() == now.date() { "%H:%M %Z" } else { "%Y-%m-%d %H:%M %Z" };
+        let (program, until) = (one_line(&self.program), until.strftime(form));
+        format!("`{program}` is at its usage limit, paused until {until}")
+    }
+
+    /// Returns it as JSON shows it.
+    pub(crate) fn to_value(&self) -> Value {
+        json!({"program": self.program, "until": self.until})
+    }
 }
 
 impl RemoteContact {

@@ -109,7 +109,7 @@ pub(crate) fn is_watched(paths: &Paths) -> bool {
 }
 
 /// The largest record of a holder that is read.
-const RECORD_LIMIT: u64 = 4096;
+pub(crate) const RECORD_LIMIT: u64 = 4096;
 
 /// A file or folder, locked until this is dropped.
 #[derive(Debug)]

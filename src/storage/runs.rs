@@ -31,13 +31,15 @@ use crate::storage::fs::error::OrIo;
 use crate::storage::fs::folder::list;
 use crate::storage::fs::project_path::BadPath;
 use crate::storage::layout::{LOCAL, RUNS};
-use crate::storage::lock::{FileLock, LockAttempt, OwnedFile};
+use crate::storage::lock::{FileLock, LockAttempt, OwnedFile, RECORD_LIMIT};
 use crate::storage::{Durability, FileKind, Folder, Holder, Paths, StoreError};
 use crate::system::process::ProcessGroup;
 
 const LOCK: &str = "lock";
 /// How long to wait for a lock: a process that only checks holds it for microseconds.
 const PATIENCE: Duration = Duration::from_millis(50);
+/// How long a program has to end that outlived its runner.
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
 /// How many attempts of a visit are kept.
 pub(crate) const MOST_ATTEMPTS: usize = 20;
 /// How long a visit's runs are kept after the last of them began.
@@ -62,6 +64,22 @@ pub(crate) enum RunRight {
 pub(crate) struct VisitRuns {
     _held: OwnedFile,
     folder: Folder,
+}
+
+/// A program that outlived its runner. Its visit stays locked until this is dropped.
+pub(crate) struct OutlivedRun {
+    _lock: FileLock,
+    attempt: RunAttempt,
+    pub record: RunRecord,
+}
+
+impl OutlivedRun {
+    /// Returns the program, its task and its process in words.
+    pub(crate) fn sentence(&self) -> String {
+        let RunRecord { agent, ticket, group, .. } = &self.record;
+        let pid = group.as_ref().map_or(0, |group| group.pid);
+        format!("`{agent}` runs on at {ticket}, as process {pid}, and its runner was killed")
+    }
 }
 
 /// The state of a visit's last attempt.
@@ -104,6 +122,31 @@ impl Runs {
                 LockAttempt::Replaced => {}
             }
         }
+    }
+
+    /// Returns the programs that outlived their runners. A visit that cannot be read has none.
+    pub(crate) fn outlived(&self) -> Result<Vec<OutlivedRun>, StoreError> {
+        let Some(runs) = Folder::open_existing(self.paths.root(), RUNS)? else {
+            return Ok(Vec::new());
+        };
+        let names = list(runs.path())?.into_iter().map(|entry| entry.file_name());
+        let visits = names.filter_map(|name| Some(name.to_str()?.to_owned()));
+        let visits = visits.filter(|name| name.contains('@'));
+        Ok(visits.filter_map(|name| outlived_in(&runs, &name).ok()?).collect())
+    }
+
+    /// Ends the programs that outlived their runners, and returns the programs.
+    pub(crate) fn end_outlived(&self, now: Timestamp) -> Result<Vec<OutlivedRun>, StoreError> {
+        let mut runs = self.outlived()?;
+        for OutlivedRun { attempt, record, .. } in &mut runs {
+            if let Some(group) = &record.group {
+                group.end(GRACE);
+            }
+            let reason = Some(RUNNER_KILLED.to_owned());
+            record.end = Some(RunEnd::new(now, RunEnding::Lost, reason));
+            attempt.note(record)?;
+        }
+        Ok(runs)
     }
 
     /// Removes visits without a run for [`KEPT`], until `stop` is set. Locked visits stay.
@@ -191,6 +234,23 @@ fn numbers(folder: &Path) -> Result<Vec<u32>, StoreError> {
 fn is_old(visit: &DirEntry, now: SystemTime) -> bool {
     let changed = visit.metadata().and_then(|metadata| metadata.modified());
     changed.is_ok_and(|changed| now.duration_since(changed).is_ok_and(|age| age >= KEPT))
+}
+
+/// Returns the program of a visit that outlived its runner.
+fn outlived_in(runs: &Folder, name: &str) -> Result<Option<OutlivedRun>, StoreError> {
+    let folder = runs.child(name)?;
+    // Only a kill leaves the name of a runner in a lock that is free.
+    let holder = folder.read(LOCK, RECORD_LIMIT)?.map(|(bytes, _)| bytes);
+    if holder.is_none_or(|holder| holder.trim_ascii().is_empty()) {
+        return Ok(None);
+    }
+    let lock = FileLock::attempt(folder.open_lock(LOCK)?, folder.path())?;
+    let last = numbers(folder.path())?.last().copied().unwrap_or(0);
+    let Some((_lock, attempt)) = lock.zip(RunAttempt::open(&folder, last)?) else {
+        return Ok(None);
+    };
+    let record = attempt.record()?.filter(RunRecord::is_alive);
+    Ok(record.map(|record| OutlivedRun { _lock, attempt, record }))
 }
 
 /// Removes a visit unless it is locked. A kill in between leaves some of its attempts.
@@ -335,6 +395,17 @@ pub(crate) struct RunEnd {
     pub transcript: Option<TranscriptMark>,
     pub told: AgentReport,
     pub verdict: Option<Ruling>,
+    /// When its usage limit ends, as it said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+}
+
+impl RunEnd {
+    /// Returns the end of an attempt without further details.
+    pub(crate) fn new(at: Timestamp, how: RunEnding, reason: Option<String>) -> Self {
+        let (told, until) = (AgentReport::default(), None);
+        Self { at, how, status: None, reason, transcript: None, told, verdict: None, until }
+    }
 }
 
 /// How an attempt ended.
@@ -352,6 +423,8 @@ pub(crate) enum RunEnding {
     BadVerdict,
     /// It could not be started.
     Unavailable,
+    /// It is at its usage limit.
+    Limited,
     /// A person stopped it.
     Stopped,
     /// Somebody else moved the task on meanwhile.

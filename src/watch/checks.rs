@@ -9,6 +9,7 @@ use tracing::warn;
 use super::file_events::WatchedPlace;
 use super::report::{Reporter, WatchReport};
 use crate::dispatch::hand_out::{HandOutResult, NothingToHandOut, hand_out};
+use crate::domain::Ticket;
 use crate::git::{CommitId, Head, TreeFile};
 use crate::history::git_race_repair::{
     BranchSeen, IndexSeen, RecoveredSteps, tend_branch, tend_index,
@@ -18,6 +19,7 @@ use crate::project::error::ProjectError;
 use crate::project::rule_files::rule_blobs;
 use crate::project::workspace::Workspace;
 use crate::storage::inbox::QUIET;
+use crate::storage::runs::Runs;
 use crate::tasks::automatic::{SeenFiles, UpkeepReason, end_expired_limits, keep_up_files};
 use crate::tasks::plan::DryRun;
 
@@ -35,6 +37,8 @@ pub(crate) struct Checks {
     exhausted: NothingToHandOut,
     index: IndexSeen,
     branch: BranchSeen,
+    /// The reported programs that outlived their runners.
+    outlived: BTreeSet<Ticket>,
 }
 
 impl Checks {
@@ -158,6 +162,24 @@ impl Checks {
             // Commits report the same error, and nothing else depends on the index.
             Err(error) => warn!("git's index was not looked at: {error}"),
         }
+    }
+
+    /// Reports agents' programs that outlived their runners, each once.
+    pub(crate) fn check_outlived_programs(
+        &mut self,
+        workspace: &Workspace,
+        reporter: &mut Reporter<'_>,
+    ) -> Result<(), ProjectError> {
+        for outlived in Runs::of(&workspace.paths).outlived()? {
+            let ticket = &outlived.record.ticket;
+            if self.outlived.insert(ticket.clone()) {
+                let problem = outlived.sentence();
+                let fix = "the next `aof run` ends it, and so does `aof doctor --fix`".to_owned();
+                let error = ProjectError::Unfit { code: "agent_outlived_runner", problem, fix };
+                reporter.tell(WatchReport::TaskFailed { task: ticket.task.clone(), error });
+            }
+        }
+        Ok(())
     }
 
     /// Restores steps that a git command that raced with aof dropped from the branch.

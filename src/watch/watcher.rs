@@ -317,6 +317,7 @@ impl<'t> Watcher<'t> {
         }
         if schedule.limits.is_due(Instant::now()) {
             check_limits(workspace, wait, schedule, reporter)?;
+            checks.check_outlived_programs(workspace, reporter)?;
         }
         let start = Instant::now();
         schedule.hand_out.hint(start);

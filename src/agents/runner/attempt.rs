@@ -11,7 +11,7 @@ use tracing::info;
 use super::answer::{AnswerSource, RunAnswer, RunQuestion};
 use super::launch::{LaunchFacts, command, has_mcp, masked, mcp_config, secrets};
 use super::prompt::{AttemptCount, EarlierAttempt, prompt, spelled};
-use super::report::{Exit, Report, RunOutput, TroubleKind};
+use super::report::{Exit, Report, RunOutput, TroubleKind, plain_text, shortened};
 use super::report_formats::read;
 use super::run_types::{RunControl, RunEvent, RunnerSetup};
 use super::verdict::verdict;
@@ -24,9 +24,7 @@ use crate::project::error::ProjectError;
 use crate::project::trust::RulePrograms;
 use crate::rules::Workplace;
 use crate::storage::StoreError;
-use crate::storage::runs::{
-    AgentReport, RunAttempt, RunEnd, RunEnding, RunFile, RunRecord, TranscriptMark,
-};
+use crate::storage::runs::{RunAttempt, RunEnd, RunEnding, RunFile, RunRecord, TranscriptMark};
 use crate::system::process::{
     Attendant, How, Orphans, ProcessLimits, Room, Secrets, StartError, StartObstacle, Stream,
     Transcript,
@@ -212,7 +210,7 @@ impl<'a> Attempt<'a> {
         };
         folder.note(&record)?;
         let begun = Instant::now();
-        let mut end = run_end(record.started, RunEnding::Verdict, None);
+        let mut end = RunEnd::new(record.started, RunEnding::Verdict, None);
         let answer = match secrets(self.launch, self.agent) {
             Ok(secrets) => {
                 let answer = self.run(folder, &facts, &mut record, &mut end, &secrets, control)?;
@@ -306,7 +304,21 @@ impl<'a> Attempt<'a> {
             control.remark(self.ticket(), text);
         }
         end.told = report.told.clone();
-        Ok(self.read_answer(folder, &facts.prompt, &report, &output, secrets, control))
+        let answer = self.read_answer(folder, &facts.prompt, &report, &output, secrets, control);
+        // An answer elsewhere counts without it, and silence has it among its reasons.
+        if let (Some(unread), Err((RunEnding::Crash | RunEnding::Unavailable, _))) =
+            (&report.unread, &answer)
+        {
+            control.remark(self.ticket(), unread);
+        }
+        Ok(match &report.limit {
+            Some(limit) if answer.is_err() => {
+                end.until = limit.ends((self.project.clock)());
+                let why = shortened(&plain_text(&secrets.masked_text(&limit.why)), 300);
+                Err((RunEnding::Limited, Some(why)))
+            }
+            _ => answer,
+        })
     }
 
     fn read_answer(
@@ -346,12 +358,6 @@ impl<'a> Attempt<'a> {
         let lease = self.workplace.duty.lease.or_else(|| workflow?.lease);
         lease.map(|lease| Duration::from_secs(lease.seconds()))
     }
-}
-
-/// Returns the end of an attempt without further details.
-pub(crate) fn run_end(at: Timestamp, how: RunEnding, reason: Option<String>) -> RunEnd {
-    let told = AgentReport::default();
-    RunEnd { at, how, status: None, reason, transcript: None, told, verdict: None }
 }
 
 /// Returns what an entry keeps of its run.

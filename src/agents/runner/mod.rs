@@ -13,6 +13,7 @@ pub(crate) mod prompt;
 pub(crate) mod report;
 pub(crate) mod report_formats;
 pub(crate) mod run_types;
+pub(crate) mod usage_limit;
 pub(crate) mod verdict;
 pub(crate) mod visit;
 pub(crate) mod work_finder;

@@ -7,6 +7,7 @@ use anstream::adapter::strip_str;
 use serde::de::IgnoredAny;
 use serde_json::{Deserializer, Value};
 
+use super::usage_limit::UsageLimit;
 use crate::domain::Map;
 use crate::files::json::read;
 use crate::storage::runs::AgentReport;
@@ -134,8 +135,12 @@ pub(crate) struct Report {
     pub told: AgentReport,
     /// The error that the tool reports.
     pub trouble: Option<Trouble>,
-    /// Remarks that decide nothing: denied tools, unreadable output.
+    /// Remarks that decide nothing, as about denied tools.
     pub remarks: Vec<String>,
+    /// Why what the program printed could not be read. Of no interest where the answer is elsewhere.
+    pub unread: Option<String>,
+    /// The usage limit that ended the run.
+    pub limit: Option<UsageLimit>,
 }
 
 impl Report {
@@ -146,11 +151,25 @@ impl Report {
         output: &RunOutput<'_>,
         remark: &str,
     ) -> Self {
-        self.remarks.push(format!("`{tool}` printed {remark}"));
+        self.unread = Some(format!("`{tool}` printed {remark}"));
         let message = last_line(&plain(output.stderr)).filter(|_| output.exit != Exit::SUCCESS);
         let reported = |message: String| Trouble::reported(tool, None, None, &message);
-        Self { trouble: self.trouble.or_else(|| message.map(reported)), ..self }
+        let limit = self.limit.or_else(|| printed_limit(output));
+        Self { trouble: self.trouble.or_else(|| message.map(reported)), limit, ..self }
     }
+}
+
+/// Returns the usage limit that a failed program printed last: on stderr, or on stdout if that has no events.
+pub(crate) fn printed_limit(output: &RunOutput<'_>) -> Option<UsageLimit> {
+    let find = |text: &str, most: usize| {
+        let lines: Vec<&str> = last_lines(text, most, 4096).lines().collect();
+        let limit =
+            |at: usize| Some(UsageLimit::of(None, None, lines[at])?.told(&lines[at..].join(" ")));
+        (0..lines.len()).rev().find_map(limit)
+    };
+    let on_stdout = || find(&plain(output.stdout), 2).filter(|_| objects(output.stdout).is_empty());
+    let has_failed = matches!(output.exit, Exit::Status(1..));
+    has_failed.then(|| find(&plain(output.stderr), 20).or_else(on_stdout))?
 }
 
 /// Returns the JSON objects of a text in their order, on one line or several. A list counts as its objects; noise and incomplete
@@ -219,6 +238,8 @@ pub(crate) struct Trouble {
     pub kind: TroubleKind,
     /// What happened, in words for people and for the next attempt.
     pub why: String,
+    /// The usage limit that it is, if it is one.
+    pub limit: Option<UsageLimit>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -233,7 +254,7 @@ pub(crate) enum TroubleKind {
 
 impl Trouble {
     pub(crate) fn new(kind: TroubleKind, why: &str) -> Self {
-        Self { kind, why: shortened(&plain_text(why), LONGEST) }
+        Self { kind, why: shortened(&plain_text(why), LONGEST), limit: None }
     }
 
     /// Classifies an error that a tool reported: by a server's status, else by its name, else by its words.
@@ -250,7 +271,8 @@ impl Trouble {
             ("", Some(name)) => name,
             (message, _) => message,
         };
-        Self::new(kind, &format!("`{tool}` reports an error: {what}"))
+        let limit = UsageLimit::of(status, name, message).filter(|_| kind == Failed);
+        Self { limit, ..Self::new(kind, &format!("`{tool}` reports an error: {what}")) }
     }
 }
 

@@ -6,8 +6,9 @@ use serde_json::Value;
 
 use super::report::{
     Exit, Report, RunOutput, Trouble, TroubleKind, amount, last_line, number, objects, owned_text,
-    plain, plain_text, shortened, sum, text,
+    plain, plain_text, printed_limit, shortened, sum, text,
 };
+use super::usage_limit::UsageLimit;
 use crate::domain::{Map, Reads, listed};
 use crate::files::json;
 use crate::storage::runs::{AgentReport, TokenCounts};
@@ -17,14 +18,19 @@ mod tests;
 
 /// Reads an output in that format.
 pub(crate) fn read(reads: Reads, output: &RunOutput<'_>) -> Report {
-    match reads {
+    let mut report = match reads {
         Reads::Claude => claude(output),
         Reads::Codex => codex(output),
         Reads::Gemini => gemini(output),
         Reads::Opencode => opencode(output),
-        Reads::Json => one_object(output),
-        Reads::Text => all_text(output),
-    }
+        Reads::Json => return one_object(output),
+        Reads::Text => return all_text(output),
+    };
+    report.limit = match &report.trouble {
+        Some(trouble) => report.limit.or_else(|| trouble.limit.clone()),
+        None => report.limit.or_else(|| printed_limit(output)),
+    };
+    report
 }
 
 /// Returns the report of a program that prints its message and nothing else.
@@ -40,7 +46,7 @@ pub(crate) fn one_object(output: &RunOutput<'_>) -> Report {
         Ok(map) => report.structured = Some(map),
         Err(_) if report.text.trim().is_empty() => {}
         Err(error) => {
-            report.remarks.push(format!("what was printed is not one JSON object: {error}"));
+            report.unread = Some(format!("what was printed is not one JSON object: {error}"));
         }
     }
     report
@@ -53,7 +59,8 @@ pub(crate) fn claude(output: &RunOutput<'_>) -> Report {
     let Some(result) = last("result") else {
         let remark =
             "no result that could be read; start it with `--output-format json` or `stream-json`";
-        return Report::default().without_format("claude", output, remark);
+        let limit = limit_in_events(&events).filter(|_| output.exit != Exit::SUCCESS);
+        return Report { limit, ..Report::default() }.without_format("claude", output, remark);
     };
     let is_success = text(&result["subtype"]).is_none_or(|subtype| subtype == "success");
     let failed = result["is_error"] == true || !is_success;
@@ -80,7 +87,29 @@ pub(crate) fn claude(output: &RunOutput<'_>) -> Report {
             model: busiest.map(|(name, _)| name.as_str()).or_else(first_model).map(plain_text),
         },
         remarks: denials(&result["permission_denials"]).into_iter().collect(),
+        limit: limit_in_events(&events).filter(|_| failed),
+        unread: None,
     }
+}
+
+/// Returns the limit that Claude's events report, unless the model went on after it.
+fn limit_in_events(events: &[Value]) -> Option<UsageLimit> {
+    let mut limit = None;
+    for event in events {
+        let info = Some(&event["rate_limit_info"]).filter(|info| info.is_object()).unwrap_or(event);
+        let is_message = event["error"].is_null() && event["message"]["model"] != "<synthetic>";
+        match event["type"].as_str() {
+            Some("rate_limit_event") if info["status"] == "rejected" => {
+                let kind = info["rateLimitType"].as_str().unwrap_or("usage").replace('_', " ");
+                let words = format!("resets {}", info["resetsAt"]);
+                limit = Some(UsageLimit { why: format!("its {kind} limit is used up"), words });
+            }
+            Some("rate_limit_event") => limit = None,
+            Some("assistant") if is_message => limit = None,
+            _ => {}
+        }
+    }
+    limit
 }
 
 fn claude_trouble(result: &Value, name: Option<&str>, message: &str) -> Trouble {
@@ -179,7 +208,7 @@ pub(crate) fn gemini(output: &RunOutput<'_>) -> Report {
         add_usage(&result["stats"]["models"], &mut report);
     } else if report.trouble.is_none() {
         let remark = "`gemini` printed no result that could be read; start it with `--output-format json` or `stream-json`";
-        report.remarks.push(remark.to_owned());
+        report.unread = Some(remark.to_owned());
     }
     report
 }
@@ -309,5 +338,14 @@ fn opencode_trouble(event: &Value) -> Trouble {
     let data = if error["data"].is_object() { &error["data"] } else { error };
     let messages = [&data["message"], &error["message"], &event["message"], error];
     let message = messages.into_iter().find_map(text).unwrap_or_default();
-    Trouble::reported("opencode", number(&data["statusCode"]), text(&error["name"]), message)
+    let status = number(&data["statusCode"]);
+    let mut trouble = Trouble::reported("opencode", status, text(&error["name"]), message);
+    // Its value may be a number or a text.
+    let wait = &data["responseHeaders"]["retry-after"];
+    if status == Some(429) && !wait.is_null() {
+        let wait = format!("retry-after: {wait}");
+        let limit = UsageLimit::of(status, None, &format!("{message}; {wait}"));
+        trouble.limit = limit.map(|limit| limit.told(&wait));
+    }
+    trouble
 }

@@ -13,6 +13,7 @@ use crate::project::workspace::{Clock, Network, Workspace, warn_in_log};
 use crate::rules::Rules;
 use crate::rules::brief::GateContext;
 use crate::storage::ProjectPath;
+use crate::storage::header_cache::ProgramPause;
 
 /// How a runner opens the project.
 #[derive(Debug, Clone)]
@@ -74,6 +75,10 @@ pub enum RunOutcome {
     Finished(Status),
     /// The task waits for somebody else.
     Waiting(Vec<WaitingWork>),
+    /// The programs of the work that is left are at their usage limits; the pause that ends first.
+    Paused(ProgramPause),
+    /// Something else must happen first: what, and the fix.
+    Hindered(String),
     /// The one visit that was wanted has ended.
     Stepped,
     /// The runner was asked to stop.
@@ -89,6 +94,8 @@ pub struct RunSummary {
     pub unavailable: BTreeMap<AgentId, String>,
     /// The visits whose attempts all failed, each with the last reason.
     pub given_up: Vec<(Ticket, String)>,
+    /// The visits that could not be ended here, each with the reason and the fix.
+    pub left: Vec<(Ticket, String)>,
     pub end: RunOutcome,
 }
 
@@ -162,6 +169,8 @@ pub enum RunEvent {
         /// Why, and what to do.
         why: String,
     },
+    /// A program is at its usage limit.
+    Paused(ProgramPause),
     /// A temporary error keeps all agents from starting.
     Obstacle(String),
     /// A remark that changes nothing.

@@ -180,7 +180,7 @@ impl EndedRun<'_> {
             "{} says `{outcome}`, and {against}; a pass counts only from a run that went well to its end",
             answer.source
         );
-        Err(Trouble { kind: TroubleKind::BadAnswer, why })
+        Err(Trouble { kind: TroubleKind::BadAnswer, why, limit: None })
     }
 
     /// Returns why the run has no answer that counts. `why` is the fault of the answer that it gave.
@@ -189,12 +189,12 @@ impl EndedRun<'_> {
         let trouble = self.report.trouble.clone().or_else(|| crashed.then(|| self.crash()));
         match (trouble, why) {
             (Some(trouble), None) => trouble,
-            (Some(Trouble { kind, why }), Some(more)) => {
-                Trouble { kind, why: format!("{why}; {more}") }
+            (Some(Trouble { kind, why, .. }), Some(more)) => {
+                Trouble { kind, why: format!("{why}; {more}"), limit: None }
             }
             (None, why) => {
                 let why = why.unwrap_or_else(|| self.describe_silence());
-                Trouble { kind: TroubleKind::BadAnswer, why }
+                Trouble { kind: TroubleKind::BadAnswer, why, limit: None }
             }
         }
     }
@@ -212,7 +212,8 @@ impl EndedRun<'_> {
         let signal = asked.signal.map(|signal| {
             format!(", {} in the last message", looked_for_at(&signal.mark, &asked.possible))
         });
-        let remarks = [&[String::new()], &report.remarks[..]].concat().join("; ");
+        let remarks: String =
+            report.remarks.iter().chain(&report.unread).map(|text| format!("; {text}")).collect();
         format!(
             "{} and did not say how the work ended: looked for a completion of its own, the file `$AOF_OUTPUT` (it is not there, or \
              empty), a block of JSON with `outcome` at the end of the last message ({instead}){}{remarks}; `outcome` is one of {}",
@@ -228,7 +229,7 @@ impl EndedRun<'_> {
         let line = line.or_else(|| last_line(&plain(self.output.stdout)));
         let line = line.map(|line| format!("; the last thing it printed: {line}"));
         let why = format!("{}{}", self.summary, line.unwrap_or_default());
-        Trouble { kind: TroubleKind::Failed, why }
+        Trouble { kind: TroubleKind::Failed, why, limit: None }
     }
 }
 

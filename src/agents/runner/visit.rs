@@ -6,11 +6,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::answer::{AnswerSource, RunAnswer};
-use super::attempt::{Attempt, EndedAttempt, OUTPUT_LIMIT, run_end, run_value, write_record};
+use super::attempt::{Attempt, EndedAttempt, OUTPUT_LIMIT, run_value, write_record};
 use super::launch::{masked, secrets};
 use super::prompt::EarlierAttempt;
 use super::report::{Exit, Report, RunOutput};
 use super::run_types::{RunControl, RunEvent, RunnerSetup, StartedAttempt};
+use super::usage_limit::{find_pause, note_limit};
 use super::verdict::verdict;
 use super::work_finder::{Assignment, CompletedVisit, VisitEnd, VisitState, visit_state};
 use crate::dispatch::claim::claim;
@@ -24,8 +25,8 @@ use crate::rules::RefusalKind;
 use crate::storage::Holder;
 use crate::storage::fs::random::{chance, ulid};
 use crate::storage::runs::{
-    LatestRun, RUNNER_KILLED, Ruling, RunAttempt, RunEnd, RunEnding, RunFile, RunRecord, RunRight,
-    Runs, VisitRuns,
+    GRACE, LatestRun, RUNNER_KILLED, Ruling, RunAttempt, RunEnd, RunEnding, RunFile, RunRecord,
+    RunRight, Runs, VisitRuns,
 };
 use crate::tasks::actions::release;
 use crate::tasks::complete::{Signing, complete_signed};
@@ -36,10 +37,6 @@ use crate::tasks::view::task_view::{ended_visits, show};
 const PAUSE: Duration = Duration::from_millis(50);
 /// The wait before another try after a lock or a merge was in the way.
 const RETRY: Duration = Duration::from_secs(1);
-/// How long releasing a claim is retried.
-const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a program has that a killed runner left behind.
-const GRACE: Duration = Duration::from_secs(5);
 
 /// Why the work at a visit is over.
 enum VisitStop {
@@ -69,8 +66,9 @@ pub(crate) fn work(
     let run = VisitRun::begin(project, assignment, control);
     let end = match run.and_then(|run| run.make_attempts(&mut claimed)) {
         Ok(end) | Err(VisitStop::End(end)) => Ok(end),
-        Err(VisitStop::Error(error)) if !error.is_general() => {
-            Ok(VisitEnd::Broken(error.problem()))
+        // The next search meets a temporary error as well.
+        Err(VisitStop::Error(error)) if error.passes() || !error.is_general() => {
+            Ok(VisitEnd::Broken(error.with_fix()))
         }
         Err(VisitStop::Error(error)) => Err(error),
     };
@@ -92,14 +90,13 @@ fn pause_after(bounds: &RunBounds, failed: u32) -> Result<Duration, ProjectError
 
 /// Releases the claim. A failure is reported, since nobody else can work at the task then.
 fn release_claim(project: &RunnerSetup, assignment: &Assignment, control: RunControl<'_>) {
-    let Assignment { ticket, agent, .. } = assignment;
-    let begun = Instant::now();
+    let (Assignment { ticket, agent, .. }, begun) = (assignment, Instant::now());
     let give = || release(&project.open()?, ticket, Some(agent), DryRun::No);
     let fault = loop {
         match give() {
             // The claim ended by itself meanwhile.
             Ok(_) | Err(ProjectError::Refused(_)) => return,
-            Err(error) if error.passes() && begun.elapsed() < RELEASE_TIMEOUT => {
+            Err(error) if error.passes() && begun.elapsed() < project.wait => {
                 thread::sleep(PAUSE);
             }
             Err(error) => break error,
@@ -144,7 +141,7 @@ impl<'a> VisitRun<'a> {
 
     /// Makes attempts until the visit has ended.
     fn make_attempts(&self, claimed: &mut bool) -> Result<VisitEnd, VisitStop> {
-        let agent = &self.assignment.agent;
+        let Assignment { ticket, agent, .. } = self.assignment;
         let mut earlier = self.recover()?;
         let mut has_tried = false;
         loop {
@@ -159,7 +156,6 @@ impl<'a> VisitRun<'a> {
                 }
                 VisitState::Gone(why) => return Ok(VisitEnd::Overtaken(why)),
             };
-            let ticket = &self.assignment.ticket;
             match &open.opening.holder {
                 Some(holder) if holder == agent => {}
                 Some(holder) => return Ok(VisitEnd::Overtaken(format!("`{holder}` has it"))),
@@ -184,6 +180,11 @@ impl<'a> VisitRun<'a> {
             };
             if !self.sleep(pause) {
                 return Ok(VisitEnd::Stopped);
+            }
+            // Another agent of the program may have met its limit.
+            let now = (self.project.clock)();
+            if let Some(pause) = find_pause(&self.workspace().paths, attempt.launch, now) {
+                return Ok(VisitEnd::Paused(pause));
             }
             has_tried = true;
             (attempt.number, attempt.since) = (failed + 1, self.since);
@@ -215,17 +216,17 @@ impl<'a> VisitRun<'a> {
         true
     }
 
-    /// Repeats an action while a merge or a lock is in the way, and reports that once.
+    /// Repeats an action while a merge or a lock is in the way, until the time to wait is over, and reports that once.
     fn retry<T>(
         &self,
         act: impl Fn(&Workspace) -> Result<T, ProjectError>,
     ) -> Result<T, VisitStop> {
-        let mut is_reported = false;
+        let (mut is_reported, begun) = (false, Instant::now());
         loop {
             // The borrow ends before the pause.
             let done = act(&self.workspace());
             match done {
-                Err(error) if error.passes() => {
+                Err(error) if error.passes() && begun.elapsed() < self.project.wait => {
                     if !is_reported {
                         self.remark(error.to_string());
                     }
@@ -282,6 +283,7 @@ impl<'a> VisitRun<'a> {
         self.report_started(attempt);
         let folder = self.runs.begin()?;
         let EndedAttempt { mut record, answer, took } = attempt.make(&folder, self.control)?;
+        let pause = note_limit(&self.workspace().paths, attempt.launch, &record)?;
         // A completion of the agent's own counts before all else.
         if let VisitState::Completed(ended) = self.state()? {
             self.note_own_completion(&ended, answer.as_ref(), &mut record, &folder);
@@ -290,6 +292,9 @@ impl<'a> VisitRun<'a> {
         }
         if let Some(answer) = answer {
             self.submit(answer, &attempt.run, &mut record, &folder, took)?;
+        }
+        if let Some(pause) = pause {
+            return Err(VisitEnd::Paused(pause).into());
         }
         let why = record.failure_reason();
         match record.end.as_ref().map(|end| end.how) {
@@ -489,7 +494,7 @@ impl<'a> VisitRun<'a> {
                     group.end(GRACE);
                 }
                 let reason = Some(RUNNER_KILLED.to_owned());
-                record.end = Some(run_end((self.project.clock)(), RunEnding::Lost, reason));
+                record.end = Some(RunEnd::new((self.project.clock)(), RunEnding::Lost, reason));
                 (folder, record, is_unsubmitted)
             }
         };
@@ -501,7 +506,8 @@ impl<'a> VisitRun<'a> {
             // Not earlier: if this runner is killed as well, the next one still submits the answer.
             folder.note(&record)?;
             let how = record.end.as_ref().map(|end| end.how);
-            let is_interrupted = matches!(how, Some(RunEnding::Stopped | RunEnding::Lost));
+            let is_interrupted =
+                matches!(how, Some(RunEnding::Stopped | RunEnding::Lost | RunEnding::Limited));
             if !is_unsubmitted && !is_interrupted && !record.has_failed() {
                 return Ok(None);
             }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::run_types::{RunTarget, RunnerSetup, WaitReason, WaitingWork};
+use super::usage_limit::find_pause;
 use crate::dispatch::next::{Next, Wanted, next};
 use crate::dispatch::workplaces::{Opening, openings};
 use crate::domain::{AgentId, RoleId, Station, Status, TaskId, Ticket, Visit};
@@ -13,6 +14,7 @@ use crate::project::workspace::Workspace;
 use crate::rules::brief::GateContext;
 use crate::rules::{Rules, Workplace};
 use crate::storage::ProjectPath;
+use crate::storage::header_cache::ProgramPause;
 use crate::tasks::plan::DryRun;
 use crate::tasks::view::task_view::{brief_of, show};
 
@@ -34,6 +36,8 @@ pub(crate) enum AvailableWork {
     Work(Assignment),
     /// Nothing now; for one task, with what waits there.
     Nothing(Vec<WaitingWork>),
+    /// Only work of programs that pause; the pause that ends first.
+    Paused(ProgramPause, Vec<WaitingWork>),
     Finished(Status),
 }
 
@@ -72,9 +76,14 @@ impl<'a> WorkFinder<'a> {
         let (earlier, later) = agents.split_at(last.map_or(0, |index| index + 1));
         let turn = later.iter().chain(earlier);
         let in_force = self.workspace.rules()?;
-        let mut absence = None;
+        let (mut absence, mut paused) = (None, None::<ProgramPause>);
         for agent in turn.filter(|agent| !self.unavailable.contains_key(*agent)) {
+            let pause = self.pause_of(&in_force.rules, agent);
+            let dry_run = if pause.is_some() { DryRun::Yes } else { dry_run };
             match next(&self.workspace, &in_force, agent, role, Wanted::Except(&others), dry_run) {
+                Ok(Next::Task { .. }) if pause.is_some() => {
+                    paused = paused.into_iter().chain(pause).min_by_key(|pause| pause.until);
+                }
                 Ok(Next::Task { changed, ticket, .. }) => {
                     self.served = Some(agent.clone());
                     let ticket = changed.after.task.ticket_of(ticket.branch.as_ref());
@@ -91,7 +100,11 @@ impl<'a> WorkFinder<'a> {
                 Err(error) => return Err(error),
             }
         }
-        absence.map_or_else(|| Ok(AvailableWork::Nothing(Vec::new())), Err)
+        match (absence, paused) {
+            (Some(error), _) => Err(error),
+            (None, Some(pause)) => Ok(AvailableWork::Paused(pause, Vec::new())),
+            (None, None) => Ok(AvailableWork::Nothing(Vec::new())),
+        }
     }
 
     fn of_task(&self, id: &TaskId) -> Result<AvailableWork, ProjectError> {
@@ -100,13 +113,16 @@ impl<'a> WorkFinder<'a> {
         if task.status.is_finished() {
             return Ok(AvailableWork::Finished(task.status));
         }
-        let mut waits = Vec::new();
+        let (mut waits, mut paused) = (Vec::new(), None::<ProgramPause>);
         for opening in openings(&in_force.rules, task) {
             if self.running.contains(&opening.ticket) {
                 continue;
             }
             match self.agent_for(&in_force.rules, &opening) {
-                Ok(agent) => {
+                Ok((_, Some(pause))) => {
+                    paused = paused.into_iter().chain([pause]).min_by_key(|pause| pause.until);
+                }
+                Ok((agent, None)) => {
                     let (ticket, claimed_here) = (opening.ticket, false);
                     return Ok(AvailableWork::Work(Assignment { ticket, agent, claimed_here }));
                 }
@@ -119,11 +135,23 @@ impl<'a> WorkFinder<'a> {
                 }),
             }
         }
-        Ok(AvailableWork::Nothing(waits))
+        Ok(match paused {
+            Some(pause) => AvailableWork::Paused(pause, waits),
+            None => AvailableWork::Nothing(waits),
+        })
     }
 
-    /// Returns the agent to start at the opening. Fails with the reason if there is none.
-    fn agent_for(&self, rules: &Rules, opening: &Opening) -> Result<AgentId, WaitReason> {
+    fn pause_of(&self, rules: &Rules, agent: &AgentId) -> Option<ProgramPause> {
+        let launch = rules.org.agent(agent)?.run.as_ref()?;
+        find_pause(&self.workspace.paths, launch, self.workspace.now())
+    }
+
+    /// Returns the agent to start at the opening, with the pause of its program. Fails with the reason if there is none.
+    fn agent_for(
+        &self,
+        rules: &Rules,
+        opening: &Opening,
+    ) -> Result<(AgentId, Option<ProgramPause>), WaitReason> {
         let Opening { agents, holder, blockers, .. } = opening;
         if let Some(blockers) = blockers {
             return Err(WaitReason::Blocked(blockers.clone()));
@@ -138,8 +166,12 @@ impl<'a> WorkFinder<'a> {
             let run = rules.org.agent(agent).and_then(|known| known.run.as_ref());
             run.is_some() && !self.unavailable.contains_key(*agent)
         };
-        if let Some(agent) = agents.iter().find(startable) {
-            return Ok(agent.clone());
+        let all = agents
+            .iter()
+            .filter(startable)
+            .map(|agent| (agent.clone(), self.pause_of(rules, agent)));
+        if let Some(found) = all.min_by_key(|(_, pause)| pause.as_ref().map(|pause| pause.until)) {
+            return Ok(found);
         }
         let unavailable = agents.iter().find_map(|agent| self.unavailable.get(agent));
         Err(match (holder, unavailable) {
@@ -172,6 +204,8 @@ pub(crate) enum VisitEnd {
     Broken(String),
     /// The agent cannot be started, or cannot work; why, and what to do.
     Unavailable(String),
+    /// Its program is at a usage limit.
+    Paused(ProgramPause),
     /// The runner was asked to stop.
     Stopped,
 }

@@ -18,6 +18,7 @@ use crate::domain::{Completion, Ticket};
 use crate::git::PromptPlace;
 use crate::project::error::ProjectError;
 use crate::rules::RefusalKind;
+use crate::storage::header_cache::{Pauses, ProgramPause};
 use crate::storage::runs::Runs;
 use crate::tasks::complete::{Signing, complete_signed};
 use crate::tasks::plan::DryRun;
@@ -26,6 +27,9 @@ use crate::tasks::view::task_view::{ended_visits, show};
 
 /// The longest pause before another try after a temporary error: a remote, a lock, a merge.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// How often new work is searched while programs pause.
+const PAUSED_SEARCH: Duration = Duration::from_mins(1);
 
 /// Works until nothing is left, or `stop` is set.
 pub fn work(
@@ -41,13 +45,29 @@ pub fn work(
     thread::scope(|scope| {
         let finder = WorkFinder::new(project, wish)?;
         let runs = Runs::of(&finder.workspace.paths);
+        for outlived in runs.end_outlived((project.clock)())? {
+            let text = format!("{}; it was ended", outlived.sentence());
+            audience.hear(&RunEvent::remark(&outlived.record.ticket, text));
+        }
         // Old runs are removed in the background. A failure stops nothing.
         let over = &over;
         scope.spawn(move || runs.prune(SystemTime::from((project.clock)()), over));
         let (visits, begun, given_up, reported) = (0, 0, Vec::new(), BTreeSet::new());
+        let (left, pause) = (Vec::new(), None);
         let jobs = jobs.max(1);
-        let mut run =
-            RunLoop { finder, jobs, pace, stop, messages, visits, begun, given_up, reported };
+        let mut run = RunLoop {
+            finder,
+            jobs,
+            pace,
+            stop,
+            messages,
+            visits,
+            begun,
+            given_up,
+            left,
+            reported,
+            pause,
+        };
         let end = run.run(scope, &sender, audience);
         // After an error, the agents at work are stopped too.
         stop.fetch_or(end.is_err(), Ordering::Relaxed);
@@ -58,7 +78,13 @@ pub fn work(
         over.store(true, Ordering::Relaxed);
         let end = end.and_then(|end| outcome.map(|()| end))?;
         let unavailable = run.finder.unavailable;
-        Ok(RunSummary { visits: run.visits, unavailable, given_up: run.given_up, end })
+        Ok(RunSummary {
+            visits: run.visits,
+            unavailable,
+            given_up: run.given_up,
+            left: run.left,
+            end,
+        })
     })
 }
 
@@ -77,8 +103,11 @@ struct RunLoop<'a> {
     visits: usize,
     begun: usize,
     given_up: Vec<(Ticket, String)>,
+    left: Vec<(Ticket, String)>,
     /// The reported obstacles: each is reported once.
     reported: BTreeSet<String>,
+    /// The last pause that a visit met.
+    pause: Option<ProgramPause>,
 }
 
 impl<'a> RunLoop<'a> {
@@ -93,6 +122,8 @@ impl<'a> RunLoop<'a> {
         let mut looked: Option<Instant> = None;
         // The time of the last temporary error, and the pause before the next try.
         let mut obstacle: Option<(Instant, Duration)> = None;
+        // The time of the first one, and what is needed.
+        let mut hindered: Option<(Instant, ProjectError)> = None;
         loop {
             let mut found = AvailableWork::Nothing(Vec::new());
             let is_passed = obstacle.is_none_or(|(met, pause)| met.elapsed() >= pause);
@@ -102,11 +133,11 @@ impl<'a> RunLoop<'a> {
                 looked = Some(Instant::now());
                 match self.finder.find(DryRun::No) {
                     Ok(AvailableWork::Work(assignment)) => {
-                        obstacle = None;
+                        (obstacle, hindered) = (None, None);
                         self.begin(scope, sender.clone(), assignment);
                     }
                     Ok(other) => {
-                        (found, obstacle) = (other, None);
+                        (found, obstacle, hindered) = (other, None, None);
                         break;
                     }
                     // After a temporary error, running agents go on.
@@ -116,6 +147,8 @@ impl<'a> RunLoop<'a> {
                         }
                         let pause = obstacle.map_or(TICK, |(_, pause)| pause * 2);
                         obstacle = Some((Instant::now(), pause.min(LONGEST_PAUSE)));
+                        let since = hindered.map_or_else(Instant::now, |(since, _)| since);
+                        hindered = Some((since, error));
                         break;
                     }
                     Err(error) => return Err(error),
@@ -133,17 +166,23 @@ impl<'a> RunLoop<'a> {
                 return Ok(RunOutcome::Stopped);
             }
             if self.pace == Pace::OneVisit && self.begun > 0 {
-                return Ok(RunOutcome::Stepped);
+                return Ok(self.pause.take().map_or(RunOutcome::Stepped, RunOutcome::Paused));
+            }
+            if let Some((since, error)) = &hindered
+                && (error.needs_person() || since.elapsed() >= self.finder.project.wait)
+            {
+                return Ok(RunOutcome::Hindered(error.with_fix()));
             }
             if obstacle.is_some() {
                 audience.tick();
                 thread::sleep(TICK);
                 continue;
             }
-            let waits = match found {
+            let (waits, pause) = match found {
                 AvailableWork::Work(_) => continue,
                 AvailableWork::Finished(status) => return Ok(RunOutcome::Finished(status)),
-                AvailableWork::Nothing(waits) => waits,
+                AvailableWork::Nothing(waits) => (waits, None),
+                AvailableWork::Paused(pause, waits) => (waits, Some(pause)),
             };
             match ask_people(self.finder.project, &waits, self.stop, audience)? {
                 PeopleAnswer::Completed => {
@@ -152,6 +191,17 @@ impl<'a> RunLoop<'a> {
                 PeopleAnswer::Overtaken => {}
                 // The person who was asked stops the runner.
                 PeopleAnswer::None if is_stopped() => {}
+                // A person who does not answer now is not asked again and again.
+                PeopleAnswer::None
+                    if let Some(pause) = pause
+                        && waits.iter().all(|wait| wait.why != WaitReason::People) =>
+                {
+                    self.report_pause(&pause, audience);
+                    if self.pace == Pace::OneVisit {
+                        return Ok(RunOutcome::Paused(pause));
+                    }
+                    self.sleep_until(&pause, audience);
+                }
                 PeopleAnswer::None => {
                     for wait in &waits {
                         audience.hear(&RunEvent::WaitingWork(wait.clone()));
@@ -162,6 +212,24 @@ impl<'a> RunLoop<'a> {
                     });
                 }
             }
+        }
+    }
+
+    /// Reports each pause once.
+    fn report_pause(&mut self, pause: &ProgramPause, audience: &mut dyn Audience) {
+        if self.reported.insert(format!("{} {}", pause.program, pause.until)) {
+            audience.hear(&RunEvent::Paused(pause.clone()));
+        }
+    }
+
+    /// Waits for the end of a pause, or for the time to search again.
+    fn sleep_until(&self, pause: &ProgramPause, audience: &mut dyn Audience) {
+        let (begun, workspace) = (Instant::now(), &self.finder.workspace);
+        // `aof run --now` of another process may end it.
+        let lasts = || Pauses::lasting(&workspace.paths, workspace.now()).contains(pause);
+        while begun.elapsed() < PAUSED_SEARCH && !self.stop.load(Ordering::Relaxed) && lasts() {
+            audience.tick();
+            thread::sleep(TICK);
         }
     }
 
@@ -203,13 +271,18 @@ impl<'a> RunLoop<'a> {
             }
         };
         self.finder.running.remove(&ticket);
-        match end? {
+        let end = end?;
+        let is_broken = matches!(end, VisitEnd::Broken(_));
+        match end {
             VisitEnd::Completed => self.visits += 1,
             VisitEnd::GivenUp(why) => {
                 self.visits += 1;
                 self.given_up.push((ticket, why));
             }
             VisitEnd::Overtaken(why) | VisitEnd::Broken(why) => {
+                if is_broken {
+                    self.left.push((ticket.clone(), why.clone()));
+                }
                 // For one task, the result has the reason.
                 if let RunTarget::Agents { .. } = self.finder.wish {
                     audience.hear(&RunEvent::remark(&ticket, why.clone()));
@@ -218,6 +291,10 @@ impl<'a> RunLoop<'a> {
             }
             VisitEnd::Stopped => {
                 self.finder.tried.insert(ticket, "it was stopped".to_owned());
+            }
+            VisitEnd::Paused(pause) => {
+                self.report_pause(&pause, audience);
+                self.pause = Some(pause);
             }
             VisitEnd::Unavailable(why) => {
                 audience.hear(&RunEvent::Unavailable { agent: agent.clone(), why: why.clone() });
@@ -285,7 +362,7 @@ fn complete_by_person(
     audience: &mut dyn Audience,
 ) -> Result<Result<PeopleAnswer, Refused>, ProjectError> {
     let remark = |text: String| RunEvent::remark(&wait.ticket, text);
-    let mut is_told = false;
+    let (mut is_told, met) = (false, Instant::now());
     loop {
         let workspace = project.open()?;
         // A passphrase is asked for at the same terminal.
@@ -314,7 +391,7 @@ fn complete_by_person(
                 (ProjectError::Refused(refusal).to_string(), fix)
             }
             Err(ProjectError::Unfit { code: "cannot_sign", problem, fix }) => (problem, fix),
-            Err(error) if error.passes() => {
+            Err(error) if error.passes() && met.elapsed() < project.wait => {
                 if !is_told {
                     is_told = true;
                     audience.hear(&remark(format!("{}; it is tried again", error.problem())));
@@ -329,6 +406,7 @@ fn complete_by_person(
                 }
                 continue;
             }
+            Err(error) if error.passes() => (error.problem(), error.fix().unwrap_or_default()),
             Err(error) => return Err(error),
         };
         let fix = workspace.git_commands.with_folder(fix);

@@ -31,6 +31,8 @@ pub(crate) struct BoardView {
     pub waiting_for_you: Vec<Ticket>,
     /// Files that cannot be read as tasks.
     pub unreadable: Vec<UnreadableFile>,
+    /// The programs that pause at their usage limits, each in a sentence.
+    pub paused: Vec<String>,
 }
 
 /// The columns of one workflow.
@@ -209,6 +211,7 @@ impl BoardView {
             lanes,
             waiting_for_you: waiting.iter().map(|wait| wait.ticket.clone()).collect(),
             unreadable: listing.unreadable.iter().map(UnreadableFile::of).collect(),
+            paused: Vec::new(),
         }
     }
 

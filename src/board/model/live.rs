@@ -9,6 +9,7 @@ use crate::domain::{AgentId, TaskId};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::{Workspace, viewer};
+use crate::storage::header_cache::Pauses;
 use crate::storage::layout::{is_archived, task_id};
 use crate::storage::{FileStat, ProjectPath, StoreError};
 use crate::tasks::headers::dependencies::Dependencies;
@@ -146,6 +147,8 @@ impl LiveBoard {
             you: you.as_ref(),
             now: workspace.now(),
         };
-        Arc::new(BoardView::of(&source))
+        let paused = Pauses::lasting(&workspace.paths, source.now);
+        let paused = paused.iter().map(|pause| pause.sentence(source.now)).collect();
+        Arc::new(BoardView { paused, ..BoardView::of(&source) })
     }
 }

@@ -97,6 +97,9 @@ fn draw_head(state: &TuiState, frame: &mut Frame<'_>, area: Rect) {
     if lost > 0 {
         right.push(Span::styled(format!("{lost} unreadable: aof list"), theme.alarm()));
     }
+    for pause in own.board.iter().flat_map(|board| &board.paused) {
+        right.push(Span::styled(cut(pause, 80), theme.call()));
+    }
     right.push(Span::raw(who));
     let mut joined = Vec::new();
     for span in right {

@@ -105,6 +105,7 @@ fn board() -> BoardView {
         ],
         waiting_for_you: vec!["AOF-ddd@1".parse().unwrap()],
         unreadable: Vec::new(),
+        paused: Vec::new(),
     }
 }
 

@@ -159,10 +159,11 @@ impl SiteUsers {
 /// Returns whether two boards differ in nothing but the time.
 fn shows_the_same(a: Option<&BoardView>, b: Option<&BoardView>) -> bool {
     let (Some(a), Some(b)) = (a, b) else { return a.is_none() && b.is_none() };
-    let BoardView { project, at: _, you, lanes, waiting_for_you, unreadable } = a;
+    let BoardView { project, at: _, you, lanes, waiting_for_you, unreadable, paused } = a;
     *project == b.project
         && *you == b.you
         && *lanes == b.lanes
         && *waiting_for_you == b.waiting_for_you
         && *unreadable == b.unreadable
+        && *paused == b.paused
 }

@@ -17,7 +17,8 @@ use crate::agents::runner::{
 };
 use crate::cli::task::approval::{self, PersonReply};
 use crate::cli::{
-    CliResult, Output, Session, counted, cyan, dim, green, json_line, length, merged, red, yellow,
+    CliResult, Output, Session, counted, cyan, dim, green, json_line, length, merged, now, red,
+    yellow,
 };
 use crate::domain::{AgentId, Completion, Status, Ticket, listed};
 use crate::files::printable::{inert, one_line};
@@ -29,7 +30,7 @@ use crate::tasks::view::task_view::{show as show_task, task_value};
 /// The exit code of a program that a signal stopped.
 const INTERRUPTED: u8 = 130;
 /// The exit code if the work waits for somebody.
-const WAITS: u8 = 7;
+pub(crate) const WAITS: u8 = 7;
 
 /// Shows the result of a run, and returns the exit code.
 pub(crate) fn show(
@@ -55,6 +56,9 @@ pub(crate) fn show(
         && result.unavailable.is_empty()
     {
         value["waits"] = waits.iter().map(waits_value).collect();
+    }
+    if let RunOutcome::Paused(pause) = &result.end {
+        value["paused"] = json!([pause.to_value()]);
     }
     let (code, error, text) = summary(result, &last);
     if session.output.is_json() {
@@ -82,6 +86,8 @@ fn summary(result: &RunSummary, last: &str) -> (u8, Option<String>, String) {
     let given_up: Vec<String> =
         given_up.map(|(ticket, why)| format!("{ticket} failed: {}", one_line(why))).collect();
     let given_up = given_up.join("; ");
+    let left = result.left.iter().map(|(ticket, why)| format!("{ticket} waits: {}", one_line(why)));
+    let left = left.collect::<Vec<_>>().join("; ");
     match &result.end {
         RunOutcome::Finished(Status::Complete) => {
             (0, None, format!("{}, {visits}", green("complete")))
@@ -94,9 +100,18 @@ fn summary(result: &RunSummary, last: &str) -> (u8, Option<String>, String) {
             let text = "stopped; the task files say where it goes on";
             (INTERRUPTED, Some("it was stopped".to_owned()), text.to_owned())
         }
+        RunOutcome::Paused(pause) => {
+            let text = format!("{}, {visits} so far", yellow(pause.sentence(now())));
+            (WAITS, Some(pause.sentence(now())), text)
+        }
+        RunOutcome::Hindered(why) => {
+            let why = one_line(why);
+            (WAITS, Some(why.clone()), format!("{}, {visits} so far: {why}", yellow("waits")))
+        }
         _ if !unavailable.is_empty() => {
             let text = format!("{visits}, and {unavailable}");
-            (1, Some(unavailable), text)
+            let is_trust = result.unavailable.values().all(|why| why.contains("`aof trust"));
+            (if is_trust { WAITS } else { 1 }, Some(unavailable), text)
         }
         RunOutcome::Waiting(waits) => {
             let whys: Vec<String> =
@@ -110,6 +125,10 @@ fn summary(result: &RunSummary, last: &str) -> (u8, Option<String>, String) {
         _ if !given_up.is_empty() => {
             let text = format!("{visits}, and {given_up}");
             (1, Some(given_up), text)
+        }
+        _ if !left.is_empty() => {
+            let text = format!("{visits}, and {left}");
+            (WAITS, Some(left), text)
         }
         RunOutcome::NothingLeft => (0, None, format!("nothing is left to do, {visits}")),
         RunOutcome::Stepped => (0, None, format!("{visits}; go on with the same command")),
@@ -146,6 +165,10 @@ pub(crate) fn line(event: &RunEvent) -> Option<String> {
         RunEvent::WaitingWork(waits) => waits_line(waits),
         RunEvent::Unavailable { agent, why } => {
             format!("{} {agent} cannot work: {}", yellow("warning:"), one_line(why))
+        }
+        RunEvent::Paused(pause) => {
+            let (note, why) = (yellow("note:"), one_line(&pause.why));
+            format!("{note} {}: {why}; `aof run --now` does not wait", pause.sentence(now()))
         }
         RunEvent::Obstacle(text) => format!("{} {}; waiting", yellow("note:"), one_line(text)),
         RunEvent::Remark { ticket, text } => {
@@ -246,6 +269,9 @@ pub(crate) fn value(event: &RunEvent) -> Value {
         RunEvent::WaitingWork(waits) => waits_value(waits),
         RunEvent::Unavailable { agent, why } => {
             json!({"event": "unavailable", "agent": agent, "why": why})
+        }
+        RunEvent::Paused(pause) => {
+            merged(json!({"event": "paused", "why": pause.why}), pause.to_value())
         }
         RunEvent::Obstacle(text) => json!({"event": "obstacle", "text": text}),
         RunEvent::Remark { ticket, text } => {

@@ -8,7 +8,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::report;
-use super::report::{RunView, waits_line, waits_value};
+use super::report::{RunView, WAITS, waits_line, waits_value};
 use crate::agents::runner::{
     Checkup, Depth, Pace, Preview, RunTarget, RunnerSetup, WaitingWork, checkups, preview, work,
 };
@@ -21,9 +21,12 @@ use crate::domain::{AgentId, RoleId, TypedTask, listed};
 use crate::files::printable::{inert, one_line};
 use crate::observability::notices::compose::write_notices;
 use crate::project::active_rules::InForce;
+use crate::project::error::ProjectError;
 use crate::project::rule_lookup::check_agent;
 use crate::project::trust::{ProgramKind, RuleProgram, RulePrograms, TrustState};
 use crate::project::workspace::Workspace;
+use crate::storage::Hint;
+use crate::storage::header_cache::Pauses;
 use crate::system::terminal;
 use crate::system::terminal::all_quoted;
 use crate::tasks::headers::lookup;
@@ -66,6 +69,9 @@ pub(crate) struct RunOptions {
     /// How many agents work at the same time
     #[arg(short, long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: u16,
+    /// End the pauses of programs at their usage limits
+    #[arg(long)]
+    now: bool,
     /// Never ask at the terminal: work for people waits
     #[arg(long)]
     pub no_ask: bool,
@@ -82,9 +88,20 @@ pub(crate) fn run(session: &Session, args: &RunArgs) -> CliResult {
 
 /// Ends a stream of JSON with a line that says how it ended, on errors too.
 pub(crate) fn ended(session: &Session, how: &RunOptions, outcome: CliResult) -> CliResult {
-    match outcome {
+    match outcome.map_err(waiting_for_trust) {
         Err(error) if session.output.is_json() && !how.dry_run => Ok(session.fail_stream(&error)),
         outcome => outcome,
+    }
+}
+
+/// Returns the error of an untrusted program with the exit code of work that waits.
+fn waiting_for_trust(error: CliError) -> CliError {
+    match error.operation_error().map(ProjectError::code) {
+        Some(code @ "program_untrusted") => {
+            let (problem, fix) = (error.problem(), error.fix());
+            CliError::Command { code, problem, fix, exit_code: WAITS }
+        }
+        _ => error,
     }
 }
 
@@ -173,6 +190,9 @@ pub(crate) fn run_and_report(
 ) -> CliResult {
     let setup =
         RunnerSetup { network: how.offline_option.network(), ..runner_setup(session, workspace)? };
+    if how.now {
+        Pauses::default().save(&workspace.paths)?;
+    }
     let stop = Arc::new(AtomicBool::new(false));
     terminal::set_on_stop(&stop).map_err(|cause| {
         CliError::refused("signals", format!("cannot listen for signals: {cause}"), "try again")

@@ -72,6 +72,9 @@ fn page(overview: &Overview<'_>, lists: &StatusLists, is_unknown: bool) -> Strin
             "{count} came to a gate under earlier rules, and {they} on under those in force"
         ));
     }
+    for pause in &overview.paused {
+        lines.push(yellow(format!("{}: `aof run --now` does not wait", pause.sentence(now()))));
+    }
     lines.push(String::new());
     if is_unknown {
         lines.push(dim(

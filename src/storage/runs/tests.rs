@@ -71,6 +71,7 @@ fn end(how: RunEnding) -> RunEnd {
             outcome: "complete".to_owned(),
             completion: "01HZX".parse().unwrap(),
         }),
+        until: None,
     }
 }
 

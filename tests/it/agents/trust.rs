@@ -61,9 +61,9 @@ fn a_fresh_clone_runs_nothing_until_it_is_trusted() {
     let _ = untrusting(&env, &["notices", "--deliver"]).success();
     let id = env.new_task(&["Add login"]);
 
-    let refused = untrusting(&env, &["run", "--task", &id]).code(4);
+    let refused = untrusting(&env, &["run", "--task", &id]).code(7);
     assert!(refused.stderr.contains("agent `coder` is not trusted on this machine"), "{refused}");
-    let json = untrusting(&env, &["run", "--agent", "coder", "--json"]).code(4);
+    let json = untrusting(&env, &["run", "--agent", "coder", "--json"]).code(7);
     assert!(json.stdout.contains("\"program_untrusted\""), "{json}");
     let asked = untrusting(&env, &["runner", "doctor", "--ask"]).code(4);
     assert!(asked.stderr.contains("is not trusted"), "{asked}");
@@ -92,7 +92,7 @@ fn a_fresh_clone_runs_nothing_until_it_is_trusted() {
 
     // Another hash trusts nothing; the printed one does, for one command or for good.
     let hash = hash_in(&shown);
-    let _ = trusting(&env, &["run", "--task", &id], &hash.replace(['0', '1', '2'], "3")).code(4);
+    let _ = trusting(&env, &["run", "--task", &id], &hash.replace(['0', '1', '2'], "3")).code(7);
     let _ = trusting(&env, &["run", "--task", &id], &hash).success();
     assert_eq!(env.read("worked"), "fast\n");
     // The run may have delivered its own notices.
@@ -124,7 +124,7 @@ fn a_script_that_changes_by_push_is_shown_and_trusted_anew() {
     env.commit_all("pushed by somebody");
     let id = env.new_task(&["Add login"]);
     let _ = untrusting(&env, &["notices", "--deliver"]).code(1);
-    let refused = untrusting(&env, &["run", "--task", &id]).code(4);
+    let refused = untrusting(&env, &["run", "--task", &id]).code(7);
     assert!(refused.stderr.contains("agent `coder` was changed since you trusted it"), "{refused}");
     assert!(!env.exists("owned") && !env.exists("told") && !env.exists("worked"));
 
@@ -166,7 +166,7 @@ fn at_a_terminal_a_person_is_asked_once() {
     run.shows("Trust them? [y/N]");
     run.types("n");
     let (status, screen) = run.ends();
-    assert_eq!(status.code(), Some(4), "{screen}");
+    assert_eq!(status.code(), Some(7), "{screen}");
     assert!(!env.exists("worked"));
 
     let mut run = seat(&["run", "--task", &id]);
@@ -206,7 +206,7 @@ fn a_later_commit_runs_nothing_of_its_own() {
             let _ = untrusting(&env, &["trust"]).success();
             env.write(file, "touch owned\n");
             env.commit_all("pushed by somebody");
-            let refused = untrusting(&env, &["run", "--task", &id]).code(4);
+            let refused = untrusting(&env, &["run", "--task", &id]).code(7);
             assert!(refused.stderr.contains("was changed since"), "{command}, {file}: {refused}");
         }
         assert!(!env.exists("owned"));

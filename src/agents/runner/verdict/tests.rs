@@ -80,7 +80,7 @@ fn short(verdict: &Result<RunAnswer, Trouble>) -> String {
         Ok(said) => {
             format!("{} ({:?})", said.outcome.as_ref().map_or("-", Outcome::as_str), said.source)
         }
-        Err(Trouble { kind: TroubleKind::BadAnswer, why }) => format!("bad: {why}"),
+        Err(Trouble { kind: TroubleKind::BadAnswer, why, .. }) => format!("bad: {why}"),
         Err(trouble) => format!("crashed: {:?}: {}", trouble.kind, trouble.why),
     }
 }

@@ -44,6 +44,7 @@ pub(crate) fn board(frame: &PageFrame, board: &BoardView, query: &BoardQuery) ->
             }
         }
         div #board data-live {
+            @for pause in &board.paused { div.notice { p { (prose(pause)) } } }
             @if !board.unreadable.is_empty() {
                 div.notice.refusal {
                     p { "Files that cannot be read as tasks:" }

@@ -54,7 +54,10 @@ fn what_a_killed_runner_left_is_ended_and_the_work_goes_on() {
     assert_eq!(stand(&env, &id), "in_progress work coder");
     std::fs::write(at_home(&env, "go"), "").unwrap();
     let output = env.aof(&["run", "--task", &id]).success();
-    assert_snapshot!(crate::support::scripted_agents::timeless(&output.stderr), @"
+    let ended = output.stderr.lines().next().unwrap();
+    assert!(ended.ends_with("and its runner was killed; it was ended"), "{ended}");
+    let rest: String = output.stderr.split_inclusive('\n').skip(1).collect();
+    assert_snapshot!(crate::support::scripted_agents::timeless(&rest), @"
     Step 1/1: work: coder at AOF-xxxxx@0
     AOF-xxxxx: work -> complete (complete) after TIME: Did it
     ");
@@ -77,6 +80,57 @@ fn what_a_killed_runner_left_is_ended_and_the_work_goes_on() {
     assert_eq!(said_at_home(&env, "calls"), "x\nx\n");
     assert_eq!(history(&env, &id).lines().count(), 1);
     check(&env);
+}
+
+#[test]
+fn a_program_that_outlived_its_runner_is_reported_and_ended() {
+    for ends in [&["doctor", "--fix"][..], &["run", "--agent", "other"]] {
+        let agents = [("coder", "worker", "", ENDLESS), ("other", "other", "", DONE)];
+        let env = project_of("workflow: {gates: [{id: work, role: worker}]}\n", &agents);
+        let (id, runner) = at_work(&env);
+        let record = || records(&env, &format!("{id}@0")).into_iter().next();
+        eventually("the record knows the group", || {
+            record().is_some_and(|record| record["group"].is_object())
+        });
+        let doctor = |more: &[&str]| env.aof(&[&["doctor", "--json"], more].concat()).stdout;
+        assert!(!doctor(&[]).contains("agent_outlived_runner"), "its runner lives");
+        kill(runner);
+        let pid = line_at_home(&env, "pid");
+        let words = format!("`coder` runs on at AOF-xxxxx@0, as process {pid}");
+        let status = env.aof(&["status"]).success();
+        assert!(status.stdout.contains(&words), "{status}");
+        assert!(doctor(&["--fix", "--dry-run"]).contains("agent_outlived_runner"));
+        let watched = env.aof(&["watch", "--once"]);
+        assert!(watched.to_string().contains(&words), "{watched}");
+        assert!(lives(&pid), "whoever only looks ends nothing");
+        let _ = env.aof(ends);
+        are_gone(&env);
+        assert_eq!(endings(&env, &format!("{id}@0")), "lost: its runner was killed\n");
+        assert!(!doctor(&[]).contains("agent_outlived_runner"));
+        check(&env);
+    }
+}
+
+/// A number of a process that is another one's by now is left alone.
+#[test]
+fn another_process_of_the_same_number_is_not_ended() {
+    let env = one_gate("", ENDLESS);
+    let (id, runner) = at_work(&env);
+    let path = format!(".aof/runs/{id}@0/1/run.json");
+    eventually("the record knows the group", || {
+        records(&env, &format!("{id}@0")).first().is_some_and(|record| record["group"].is_object())
+    });
+    kill(runner);
+    let mut record = records(&env, &format!("{id}@0")).remove(0);
+    record["group"]["started"] = "another time".into();
+    env.write(&path, record.to_string());
+    assert!(!env.aof(&["doctor", "--fix", "--json"]).stdout.contains("agent_outlived_runner"));
+    assert!(lives(&line_at_home(&env, "pid")));
+    for name in ["pid", "other"] {
+        let pid = line_at_home(&env, name);
+        let status = std::process::Command::new("kill").args(["-KILL", &pid]).status();
+        assert!(status.unwrap().success());
+    }
 }
 
 /// The agent ends by itself while its runner is stopped, and the runner is killed. Returns the task.
@@ -345,8 +399,8 @@ fn a_task_that_cannot_be_read_any_more_stops_no_other() {
         project_of(rules, &[("breaker", "worker", "", breaks), ("coder", "worker", "", DONE)]);
     env.new_task(&["One"]);
     env.new_task(&["Two"]);
-    let run = env.aof(&["run", "--agent", "breaker", "--agent", "coder"]).success();
-    assert!(run.stdout.contains("nothing is left to do, 1 visit"), "{run}");
+    let run = env.aof(&["run", "--agent", "breaker", "--agent", "coder"]).code(7);
+    assert!(run.stdout.contains("1 visit, and AOF-xxxxx@0 waits: "), "{run}");
     assert!(run.stderr.contains("coder at "), "{run}");
 }
 

@@ -83,7 +83,7 @@ fn a_visit_whose_files_are_in_trouble_is_given_back_and_keeps_nobody_from_the_ot
     let ids = [env.new_task(&["First", "--meta", "priority=high"]), env.new_task(&["Second"])];
     env.write(&format!(".aof/runs/{}@0", ids[0]), "in the way");
     let output = env.aof(&["run", "--agent", "coder"]).to_string();
-    assert!(output.contains("nothing is left to do, 1 visit"), "{output}");
+    assert!(output.contains("1 visit, and AOF-xxxxx@0 waits: "), "{output}");
     assert!(output.contains("@0` is a file, not a folder"), "{output}");
     assert_eq!(ids.map(|id| stand(&env, &id)), ["ready work -", "ready review -"]);
     check(&env);

@@ -259,3 +259,21 @@ ANSWER
     assert_snapshot!(history(&env, &id), @"work coder complete [file] Did `touch pwned`; $(touch pwned) {prompt} {{context.input}}");
     check(&env);
 }
+
+#[test]
+fn nothing_is_noted_of_an_output_that_nobody_needs() {
+    let own = "\"$1\" complete \"$AOF_TASK\" --outcome complete --summary 'Did it'\n";
+    for reads in ["claude", "codex", "gemini", "opencode", "json"] {
+        for script in [DONE, own] {
+            let env = one_gate(&format!("reads: {reads}"), &format!("echo 'All done.'\n{script}"));
+            let (_, output) = worked(&env);
+            let output = output.success();
+            assert!(!output.stderr.contains("note:"), "{reads}: {output}");
+        }
+        // Without an answer, the reason has it.
+        let env = one_gate(&format!("reads: {reads}, attempts: 1"), "echo 'All done.'\n");
+        let (_, output) = worked(&env);
+        assert!(output.stderr.contains("printed no") || reads == "json", "{reads}: {output}");
+        assert!(!output.stderr.contains("note:"), "{reads}: {output}");
+    }
+}
