@@ -21,7 +21,13 @@ const DEEPEST: usize = 128;
 
 /// Parses a JSON text; fails with the first fault.
 pub(crate) fn parse(text: &str) -> Result<Node<'_>, Fault> {
-    let (node, twice) = tree(text).map_err(|error| fault(text, &error))?;
+    let (node, twice) = tree(text).map_err(|error| match no_character(text, 0, Nul::Kept) {
+        Some(at) if serde_json::from_str::<IgnoredAny>(text).is_ok() => {
+            let problem = format!("this is not JSON: `{}` is half a character", &text[at..at + 6]);
+            Fault::new("invalid_json", at..at + 6, problem)
+        }
+        _ => fault(text, &error),
+    })?;
     twice.into_iter().next().map_or(Ok(node), Err)
 }
 
@@ -31,13 +37,62 @@ pub(crate) fn duplicate_key(text: &str) -> Option<String> {
     Some(twice.into_iter().next()?.message)
 }
 
-/// Reads a JSON text. A number that would lose digits is a text.
+/// Reads a JSON text. A number that would lose digits is a text, and half a character is shown as one that is missing.
 pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
-    serde_json::from_value(tree(text)?.0.to_value())
+    serde_json::from_value(tree(&in_whole_characters(text, Nul::Kept))?.0.to_value())
 }
 
-/// Reads a JSON object. Only the numbers of the member `key` keep their digits: the other members are another program's.
+/// Reads what a program printed in the same way, and replaces NUL characters too.
+pub(crate) fn read_printed<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
+    read(&in_whole_characters(text, Nul::Replaced))
+}
+
+/// Reads a member of a JSON object, even if the values of others cannot be read.
+pub(crate) fn read_member(text: &str, key: &str) -> Option<Value> {
+    let Members(members) = serde_json::from_str(text).ok()?;
+    let (_, raw) = members.into_iter().find(|(name, _)| name == key)?;
+    serde_json::from_str(raw.get()).ok()
+}
+
+/// Whether NUL characters are kept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Nul {
+    Kept,
+    Replaced,
+}
+
+/// Replaces surrogates that stand alone: programs that cut a text in the middle of an emoji write such halves.
+pub(crate) fn in_whole_characters(text: &str, nul: Nul) -> Cow<'_, str> {
+    let mut whole = Cow::Borrowed(text);
+    let mut from = 0;
+    while let Some(at) = no_character(&whole, from, nul) {
+        whole.to_mut().replace_range(at..at + 6, "\\ufffd");
+        from = at + 6;
+    }
+    whole
+}
+
+/// Returns the place of the first escape at or after `from` that is a surrogate without the other half, or perhaps a NUL.
+fn no_character(text: &str, mut from: usize, nul: Nul) -> Option<usize> {
+    let unit = |at: usize| {
+        let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    loop {
+        let at = from + text[from..].find('\\')?;
+        from = match (unit(at), unit(at + 6)) {
+            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => at + 12,
+            (Some(0xD800..=0xDFFF), _) => return Some(at),
+            (Some(0), _) if nul == Nul::Replaced => return Some(at),
+            _ => text.ceil_char_boundary(at + 2),
+        };
+    }
+}
+
+/// Reads a JSON object that a program wrote. Only the numbers of the member `key` keep their digits: the other members are another
+/// program's.
 pub(crate) fn read_below(text: &str, key: &str) -> Result<Value, Error> {
+    let text = &in_whole_characters(text, Nul::Kept);
     serde_json::from_str::<IgnoredAny>(text)?;
     let Ok(Members(members)) = serde_json::from_str(text) else {
         return serde_json::from_str(text);
@@ -264,6 +319,29 @@ mod tests {
             );
         }
         assert_eq!(read::<Value>(long).unwrap(), long);
+    }
+
+    #[test]
+    fn half_a_character_of_a_program_is_replaced_and_a_person_s_is_refused() {
+        for (text, wanted) in [
+            (r#""cut \ud83d here""#, "cut \u{fffd} here"),
+            (r#""\ude00\ud83d\ud83d\ude00\uD83D""#, "\u{fffd}\u{fffd}😀\u{fffd}"),
+            (r#""\\ud83d \\\ud83d""#, "\\ud83d \\\u{fffd}"),
+            (r#""\ud83d\u0041 é\"\udfff""#, "\u{fffd}A é\"\u{fffd}"),
+            (r#""a\u0000b \\u0000""#, "a\u{fffd}b \\u0000"),
+        ] {
+            assert_eq!(read_printed::<String>(text).unwrap(), wanted, "{text}");
+        }
+        let whole = r#"{"params": {"a": "\ud83d"}, "id": "\ud83d\ude00"}"#;
+        assert_eq!(
+            read_below(whole, "params").unwrap(),
+            json!({"params": {"a": "\u{fffd}"}, "id": "😀"})
+        );
+        assert_eq!(read_member(r#"{"x": "\ud83d", "id": 7}"#, "id"), Some(json!(7)));
+        assert_eq!(read::<String>(r#""a\u0000""#).unwrap(), "a\0");
+        let fault = parse("{\"a\":\n \"x \\ud83d\"}").unwrap_err();
+        assert_eq!(fault.line_column("{\"a\":\n \"x \\ud83d\"}"), (2, 5));
+        assert!(fault.message.contains("`\\ud83d` is half a character"), "{fault}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::domain::Map;
-use crate::files::json::read_below;
+use crate::files::json::{parse as parse_json, read_below, read_member};
 
 /// Longer messages are refused: no tool takes arguments of that size.
 pub(crate) const LONGEST: usize = 8 << 20;
@@ -73,8 +73,13 @@ impl RpcRequest {
         match self.params.get(name) {
             None | Some(Value::Null) => Ok(Map::new()),
             Some(Value::Object(map)) => Ok(map.clone()),
-            Some(_) => {
-                Err(RpcError::malformed(&self.method, &format!("`{name}` is not an object")))
+            Some(Value::String(text)) if text.trim().is_empty() => Ok(Map::new()),
+            Some(other) => {
+                // Some clients send the object as the text of its JSON.
+                let inner = other.as_str().and_then(|text| Some(parse_json(text).ok()?.to_value()));
+                inner.and_then(|inner| inner.as_object().cloned()).ok_or_else(|| {
+                    RpcError::malformed(&self.method, &format!("`{name}` is not an object"))
+                })
             }
         }
     }
@@ -95,13 +100,17 @@ pub(crate) fn parse(line: &[u8]) -> Result<RpcMessage, (Value, RpcError)> {
     if line.trim_ascii().is_empty() {
         return Ok(RpcMessage::Ignored);
     }
+    let is_id = |id: &Value| id.is_string() || id.is_i64();
     // Bytes that are not UTF-8 are not JSON; serde_json says where they are.
     let value = std::str::from_utf8(line)
         .map_or_else(|_| serde_json::from_slice(line), |text| read_below(text, "params"))
         .map_err(|fault| {
-            (Value::Null, RpcError::new(PARSE_ERROR, format!("this is not JSON: {fault}")))
+            // A call without an answer under its id would wait for ever.
+            let id = read_member(&String::from_utf8_lossy(line), "id").filter(is_id);
+            let problem = format!("this is not JSON: {fault}");
+            (id.unwrap_or_default(), RpcError::new(PARSE_ERROR, problem))
         })?;
-    let id = value.get("id").filter(|id| id.is_string() || id.is_i64()).cloned();
+    let id = value.get("id").filter(|id| is_id(id)).cloned();
     let refused = |error| Err((id.clone().unwrap_or_default(), error));
     if value["jsonrpc"] != "2.0" {
         let problem = "a message is a JSON-RPC object with `\"jsonrpc\": \"2.0\"`, one at a time";

@@ -5,7 +5,7 @@ use std::fmt;
 use super::report::{Report, plain_text, shortened};
 use crate::domain::{AgentId, Map, Outcome, Outputs, Signal, Ticket, listed};
 use crate::files::completion_file::{Answer, answer, answer_of, json_answer};
-use crate::files::json::read;
+use crate::files::json::{Nul, in_whole_characters, read_printed};
 use crate::files::yaml::Fault;
 
 /// How many faults of an answer are shown, and in how many characters.
@@ -22,7 +22,16 @@ pub(crate) fn in_file(
 ) -> Result<Option<RunAnswer>, String> {
     let bytes = bytes.filter(|bytes| !bytes.trim_ascii().is_empty());
     let fix = "write JSON with `outcome` and `summary`";
-    bytes.map(|bytes| check(asked, answer(bytes), AnswerSource::OutputFile, fix)).transpose()
+    let read = |bytes: &[u8]| {
+        // With a NUL in it, git would take the task's file for binary.
+        let Ok(text) = str::from_utf8(bytes) else { return answer(bytes) };
+        let text = text.replace('\0', "\u{fffd}");
+        let is_json = text.trim_start().starts_with('{');
+        let text =
+            if is_json { in_whole_characters(&text, Nul::Replaced) } else { text.as_str().into() };
+        answer(text.as_bytes())
+    };
+    bytes.map(|bytes| check(asked, read(bytes), AnswerSource::OutputFile, fix)).transpose()
 }
 
 /// Returns the answer in a printed object: apart from the text, as the whole last message, or as the fenced block at its end. The
@@ -121,7 +130,7 @@ fn find(
         return read.ok_or("the JSON object that was printed has no `outcome`");
     }
     let text = report.text.trim();
-    if read::<Map>(text).is_ok_and(|object| is_answer(&object)) {
+    if read_printed::<Map>(text).is_ok_and(|object| is_answer(&object)) {
         return Ok(json_answer(text));
     }
     let block = match last_json(&report.text) {
@@ -129,7 +138,7 @@ fn find(
         Fenced::Open => return Err("its last block of JSON has no end"),
         Fenced::Block(block) => block.trim(),
     };
-    match read::<Map>(block) {
+    match read_printed::<Map>(block) {
         Ok(object) if !is_answer(&object) => Err("its last block of JSON has no `outcome`"),
         Ok(_) if asked.prompt.contains(block) => {
             Err("its last block of JSON stands in the prompt just as it is")

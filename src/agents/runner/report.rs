@@ -9,7 +9,7 @@ use serde_json::{Deserializer, Value};
 
 use super::usage_limit::UsageLimit;
 use crate::domain::Map;
-use crate::files::json::read;
+use crate::files::json::read_printed;
 use crate::storage::runs::AgentReport;
 
 /// How a program ended.
@@ -177,7 +177,7 @@ pub(crate) fn printed_limit(output: &RunOutput<'_>) -> Option<UsageLimit> {
 pub(crate) fn objects(bytes: &[u8]) -> Vec<Value> {
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim_start_matches(['\u{feff}', '\u{fffd}']);
-    let mut found: Vec<Value> = match read(text) {
+    let mut found: Vec<Value> = match read_printed(text) {
         Ok(Value::Array(items)) => items,
         Ok(object @ Value::Object(_)) => vec![object],
         _ => objects_between(text),
@@ -197,12 +197,12 @@ fn objects_between(text: &str) -> Vec<Value> {
             let mut stream = Deserializer::from_str(&text[at..]).into_iter::<IgnoredAny>();
             if let Some(Ok(_)) = stream.next() {
                 let end = at + stream.byte_offset();
-                found.extend(read(&text[at..end]).ok());
+                found.extend(read_printed(&text[at..end]).ok());
                 at = end;
                 continue;
             }
         } else if line.starts_with('{') {
-            found.extend(read(line).ok());
+            found.extend(read_printed(line).ok());
         }
         at += whole.len();
     }

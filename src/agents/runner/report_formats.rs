@@ -42,7 +42,7 @@ pub(crate) fn all_text(output: &RunOutput<'_>) -> Report {
 pub(crate) fn one_object(output: &RunOutput<'_>) -> Report {
     let mut report = all_text(output);
     let text = String::from_utf8_lossy(output.stdout);
-    match json::read::<Map>(text.trim_start_matches('\u{feff}')) {
+    match json::read_printed::<Map>(text.trim_start_matches('\u{feff}')) {
         Ok(map) => report.structured = Some(map),
         Err(_) if report.text.trim().is_empty() => {}
         Err(error) => {
