@@ -15,7 +15,6 @@ use crate::rules::{Limit, Warning, Workplace, deadlines};
 use crate::tasks::actions::{release, renew};
 use crate::tasks::create::{NewTask, create};
 use crate::tasks::edit::{Comment, comment};
-use crate::tasks::plan::DryRun;
 use crate::tasks::view::brief::task_brief;
 use crate::tasks::view::task_view::{brief_of, show, warnings_value};
 
@@ -40,7 +39,7 @@ pub(crate) fn renew_claim(
     let agent = project.agent()?;
     let ticket = given.task(project)?;
     let note = given.text("note");
-    let changed = renew(&project.workspace, &ticket, &agent, note.as_deref(), DryRun::No)?;
+    let changed = renew(&project.workspace, &ticket, &agent, note.as_deref(), project.dry_run)?;
     let task = &changed.after.task;
     let ends = deadlines(project.rules(), task);
     let lease = ends.iter().find(|end| end.limit == Limit::Lease && end.branch == ticket.branch);
@@ -75,7 +74,7 @@ pub(crate) fn release_task(
 ) -> Result<Value, ToolError> {
     let agent = project.agent()?;
     let ticket = given.task(project)?;
-    let changed = release(&project.workspace, &ticket, Some(&agent), DryRun::No)?;
+    let changed = release(&project.workspace, &ticket, Some(&agent), project.dry_run)?;
     let task = &changed.after.task;
     let (now, _) = task_standing(project, &changed);
     Ok(
@@ -103,7 +102,7 @@ pub(crate) fn comment_task(
     let agent = project.agent()?;
     let id = given.task(project)?.task;
     let new = Comment { text: given.text("text").unwrap_or_default(), agent: Some(agent) };
-    let changed = comment(&project.workspace, &id, &new, DryRun::No)?;
+    let changed = comment(&project.workspace, &id, &new, project.dry_run)?;
     Ok(json!({
         "task": id.as_str(),
         "commit": changed.commit.map(|commit| commit.to_string()),
@@ -213,7 +212,8 @@ fn due(given: &Arguments) -> Result<Option<Due>, ToolError> {
 /// Creates the task, and returns the answer about it.
 fn create_and_answer(project: &OpenProject<'_>, new: &NewTask) -> Result<Value, ToolError> {
     let agent = project.agent()?;
-    let created = create(&project.workspace, std::slice::from_ref(new), Some(&agent), DryRun::No)?;
+    let created =
+        create(&project.workspace, std::slice::from_ref(new), Some(&agent), project.dry_run)?;
     let changed = created.first().expect("one task was created");
     let task = &changed.after.task;
     let (now, next) = task_standing(project, changed);
@@ -313,8 +313,14 @@ pub(crate) fn next_task(project: &OpenProject<'_>, given: &Arguments) -> Result<
         return task_of_run(project, ticket);
     }
     let wanted = if given.flag("another") { Wanted::Another } else { Wanted::Next };
-    let found =
-        next(&project.workspace, &project.in_force, &agent, role.as_ref(), wanted, DryRun::No)?;
+    let found = next(
+        &project.workspace,
+        &project.in_force,
+        &agent,
+        role.as_ref(),
+        wanted,
+        project.dry_run,
+    )?;
     let (changed, ticket) = match found {
         Next::Task { changed, ticket, .. } => (changed, ticket),
         Next::Nothing { roles, waiting } => {

@@ -19,7 +19,7 @@ use crate::project::error::ProjectError;
 use crate::rules::{Flaw, Refusal, Workplace};
 use crate::storage::fs::random::ulid;
 use crate::tasks::complete::{
-    Signing, add_text, complete, complete_signed, note_run, note_session,
+    Signing, add_text, complete, complete_signed, note_run, note_session, plan_completion,
 };
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::state::task_state::TaskState;
@@ -104,7 +104,8 @@ pub(crate) fn name_outcomes(schema: &mut Value, project: &OpenProject<'_>) {
     }
 }
 
-fn outcomes_of_roles(project: &OpenProject<'_>) -> (Vec<Outcome>, bool) {
+/// Returns the outcomes of the gates that the agent's roles work at or step into, and whether each of these gates needs one.
+pub(crate) fn outcomes_of_roles(project: &OpenProject<'_>) -> (Vec<Outcome>, bool) {
     let rules = project.rules();
     let agent = project.agent().ok();
     let own: Vec<&RoleId> = agent.iter().flat_map(|agent| rules.org.roles_of(agent)).collect();
@@ -177,6 +178,11 @@ pub(crate) fn complete_task(
     // Other tasks that the agent completes are no part of its run.
     if let Some((_, run)) = project.run().filter(|(own, _)| own.task == completion.ticket.task) {
         note_run(&mut completion, run);
+    }
+    if project.dry_run == DryRun::Yes {
+        // A dry run of `complete` would run the checks of the gate.
+        plan_completion(&project.workspace, &completion)?;
+        return Ok(Value::Null);
     }
     let changed = complete_visit(project, &completion)?;
     let task = &changed.after.task;

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::completions::complete_argument;
 use super::json_rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, RpcError, RpcRequest};
 use super::next_call::next_call;
 use super::open_project::{OpenProject, ServerSetup, ToolError, in_tools};
@@ -63,7 +64,7 @@ fn plain_result(
 ) -> Result<Value, RpcError> {
     let server =
         json!({"name": "aof", "title": "Tasks and gates", "version": env!("CARGO_PKG_VERSION")});
-    let capabilities = json!({"prompts": {}, "resources": {}, "tools": {}});
+    let capabilities = json!({"completions": {}, "prompts": {}, "resources": {}, "tools": {}});
     let instructions = if setup.read_only { READ_ONLY_INSTRUCTIONS } else { INSTRUCTIONS };
     Ok(match request.method.as_str() {
         "initialize" => json!({
@@ -86,7 +87,7 @@ fn plain_result(
         "resources/read" => read_resource(setup, request.text("uri")?)?,
         "prompts/list" => json!({"prompts": list_prompts(setup)}),
         "prompts/get" => get_prompt(setup, request.text("name")?, &request.object("arguments")?)?,
-        "completion/complete" => json!({"completion": {"values": []}}),
+        "completion/complete" => complete_argument(setup, request)?,
         method => {
             let problem = format!("there is no method `{method}`");
             return Err(RpcError::new(METHOD_NOT_FOUND, problem));
@@ -138,7 +139,7 @@ fn call_tool(setup: &ServerSetup, name: &str, given: &Map) -> Result<Value, RpcE
     let result = Arguments::check(tool, given.clone())
         .and_then(|arguments| run(&setup.open(name)?, &arguments));
     let is_error = result.is_err();
-    let answer = result.unwrap_or_else(|error| refusal(&error, setup, tool, given));
+    let answer = result.unwrap_or_else(|error| refusal(&error, setup, (tool, *run), given));
     Ok(json!({
         "content": [{"type": "text", "text": answer.to_string()}],
         "structuredContent": answer,
@@ -159,7 +160,12 @@ fn unknown_tool(setup: &ServerSetup, given: &str) -> RpcError {
 }
 
 /// Returns the answer to a refused call: the error as on the command line, the state of the task, and a call that works.
-fn refusal(error: &ToolError, setup: &ServerSetup, tool: &Tool, given: &Map) -> Value {
+fn refusal(
+    error: &ToolError,
+    setup: &ServerSetup,
+    (tool, run): (&Tool, Run),
+    given: &Map,
+) -> Value {
     let mut value = error.value();
     let mut message = value["message"].as_str().map(in_tools).unwrap_or_default();
     let project = setup.open(tool.name).ok();
@@ -170,8 +176,23 @@ fn refusal(error: &ToolError, setup: &ServerSetup, tool: &Tool, given: &Map) -> 
         .as_ref()
         .and_then(|project| task_state(project, &refused_task(&value, project, tool, given)?));
     let agent = project.as_ref().and_then(OpenProject::viewer);
-    let next = next_call(error, tool, given, state.as_ref(), agent.as_ref())
-        .filter(|next| available_tools(setup).any(|(tool, _)| next["tool"] == tool.name));
+    let advised = |error: &ToolError, given: &Map| {
+        let next = next_call(error, tool, given, state.as_ref(), agent.as_ref());
+        next.filter(|next| available_tools(setup).any(|(tool, _)| next["tool"] == tool.name))
+    };
+    let mut next = advised(error, given);
+    // Several arguments may be wrong: the corrected call is tried, without effect, until nothing more is found.
+    for _ in tool.arguments {
+        let Some(given) = next.as_ref().filter(|next| next["tool"] == tool.name) else { break };
+        let Some(given) = given["arguments"].as_object() else { break };
+        let tried = Arguments::check(tool, given.clone())
+            .and_then(|arguments| run(&setup.open(tool.name)?.for_trial(), &arguments));
+        match tried.err().filter(ToolError::is_of_argument).and_then(|error| advised(&error, given))
+        {
+            Some(further) if Some(&further) != next.as_ref() => next = Some(further),
+            _ => break,
+        }
+    }
     if next.is_none() && matches!(error, ToolError::Ops(_)) {
         message.push_str("\n\nNo call mends this: tell the person you work for.");
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod change_tools;
 pub(crate) mod complete_tool;
+mod completions;
 pub(crate) mod http;
 pub(crate) mod json_rpc;
 pub(crate) mod methods;

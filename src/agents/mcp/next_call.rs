@@ -4,8 +4,9 @@
 use serde_json::{Value, json};
 
 use super::open_project::ToolError;
-use super::tool_schema::{ArgForm, Tool};
+use super::tool_schema::{ArgForm, ArgNeed, Argument, Arguments, Tool};
 use crate::domain::{AgentId, GateId, Map, Outcome, Ticket, nearest};
+use crate::files::yaml::{self, ParseLimits};
 use crate::project::error::{Named, ProjectError};
 use crate::rules::Refusal;
 use crate::rules::outputs::Problem;
@@ -42,8 +43,10 @@ pub(crate) fn next_call(
     state: Option<&Value>,
     agent: Option<&AgentId>,
 ) -> Option<Value> {
-    let call = CorrectedCall { tool, map: given.clone(), state, agent };
+    let is_read = Arguments::check(tool, given.clone()).is_ok();
+    let call = CorrectedCall { tool, map: corrected(tool, given), state, agent };
     Some(match error {
+        ToolError::Argument { .. } if !is_read => call.done(),
         ToolError::NoCurrent { .. } => next_task_call(),
         ToolError::SeveralCurrent { claims, .. } => {
             call.with_task(&claims.first()?.ticket.to_string())
@@ -56,7 +59,9 @@ pub(crate) fn next_call(
 fn after_error(error: &ProjectError, corrected: CorrectedCall<'_>) -> Option<Value> {
     Some(match error {
         ProjectError::Refused(refusal) => return after_refusal(refusal, corrected),
-        ProjectError::NoTask { nearest: Some(near), .. } => corrected.with_task(near.as_str()),
+        ProjectError::NoTask { id, nearest: Some(near), .. } => {
+            corrected.replacing(id.as_str(), near.as_str())
+        }
         ProjectError::NoTask { nearest: None, committed: None, .. } => {
             call("aof_task_list", json!({}))
         }
@@ -70,6 +75,14 @@ fn after_error(error: &ProjectError, corrected: CorrectedCall<'_>) -> Option<Val
         }
         ProjectError::Unfit { code: "empty_comment", .. } => {
             corrected.with("text", json!("<what is to be said>"))
+        }
+        ProjectError::Unfit { code: "misread_form", .. } => {
+            let tags = corrected.map.get("tags").and_then(Value::as_array)?;
+            let parts = tags.iter().filter_map(Value::as_str).flat_map(|tag| tag.split([',', ';']));
+            let parts = parts.map(|part| part.trim().trim_start_matches('#'));
+            let tags: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+            let tags = json!(tags);
+            corrected.with("tags", tags)
         }
         ProjectError::Unfit { code: "missing_title", .. } => {
             corrected.with("title", json!("<what is to be done, in a few words>"))
@@ -274,38 +287,84 @@ impl CorrectedCall<'_> {
 
     /// Replaces a wrong name wherever it is given.
     fn replacing(mut self, given: &str, near: &str) -> Value {
-        for value in self.map.values_mut().filter(|value| value.as_str() == Some(given)) {
-            *value = json!(near);
+        let names = self.map.values_mut().flat_map(|value| match value {
+            Value::Array(items) => items.iter_mut().collect(),
+            value => vec![value],
+        });
+        // A ticket names the task as well.
+        let is_given = |text: &str| text.split('@').next() == Some(given);
+        for name in names.filter(|name| name.as_str().is_some_and(is_given)) {
+            *name = json!(near);
         }
         self.done()
     }
 
-    /// Corrects the name or the value of an argument.
-    fn with_argument(mut self, name: &str) -> Value {
-        let arguments = self.tool.arguments;
-        let Some(known) = arguments.iter().find(|argument| argument.name == name) else {
-            let value = self.map.shift_remove(name);
-            let near = nearest(name, arguments.iter().map(|argument| argument.name));
-            if let Some((near, value)) = near.zip(value) {
-                self.map.entry(near.to_owned()).or_insert(value);
-            }
+    /// Leaves it to the agent to say an argument again.
+    fn with_argument(self, name: &str) -> Value {
+        let words = json!(format!("<{name}>"));
+        let given = self.map.get(name);
+        if given.and_then(Value::as_str).is_some_and(|text| text.starts_with('<')) {
             return self.done();
-        };
-        let given = self.map.get(name).and_then(Value::as_str);
-        let value = match (known.form, given) {
-            (ArgForm::Texts, Some(text)) => json!([text]),
-            (ArgForm::Texts, None) => json!([format!("<{name}>")]),
-            (ArgForm::Text, _) => json!(format!("<{name}>")),
-            (ArgForm::Count, _) => json!(0),
-            (ArgForm::Flag, given) => json!(given.is_none_or(|text| text == "true")),
-            (ArgForm::Object, _) => json!({}),
-            (ArgForm::Word(words), given) => {
-                match given.and_then(|given| nearest(given, words.iter().copied())) {
-                    Some(near) => json!(near),
-                    None => return self.without(name),
-                }
-            }
-        };
-        self.with(name, value)
+        }
+        let is_list = given.is_some_and(Value::is_array);
+        self.with(name, if is_list { json!([words]) } else { words })
     }
+}
+
+/// Returns the arguments as the tool takes them: each under its name, and of its type.
+fn corrected(tool: &Tool, given: &Map) -> Map {
+    let mut map = Map::new();
+    for (name, value) in given {
+        let near = nearest(name, tool.arguments.iter().map(|argument| argument.name));
+        let known = tool.arguments.iter().find(|argument| Some(argument.name) == near);
+        if let Some(known) = known
+            && (known.name == name || !given.contains_key(known.name))
+            && let Some(value) = corrected_value(known, value)
+        {
+            map.entry(known.name.to_owned()).or_insert(value);
+        }
+    }
+    for needed in tool.arguments.iter().filter(|argument| argument.need == ArgNeed::Required) {
+        let words = || json!(format!("<{}>", needed.name));
+        map.entry(needed.name.to_owned()).or_insert_with(words);
+    }
+    map
+}
+
+/// Returns the argument that is probably meant. None if only the agent could say, and need not.
+fn corrected_value(argument: &Argument, value: &Value) -> Option<Value> {
+    let form = argument.form;
+    if argument.need == ArgNeed::Optional && form.is_absent(value) {
+        return None;
+    }
+    let text = value.as_str().map(str::trim);
+    form.read(value).or_else(|| {
+        let in_words = || value.to_string().trim_matches('"').to_lowercase();
+        Some(match (form, text) {
+            // Python's lists and objects are YAML.
+            (ArgForm::Texts | ArgForm::Object, Some(text)) if text.starts_with(['[', '{']) => {
+                form.read(&yaml::parse(text, &ParseLimits::default()).ok()?.to_value())?
+            }
+            // A sentence may have commas.
+            (ArgForm::Texts, Some(text)) if argument.name == "blockers" => json!([text]),
+            (ArgForm::Texts, Some(text)) => text.split(',').map(str::trim).collect(),
+            (ArgForm::Texts, None) => json!([format!("<{}>", argument.name)]),
+            (ArgForm::Text, _) => match value {
+                Value::Array(items) if items.len() == 1 => {
+                    return corrected_value(argument, &items[0]);
+                }
+                Value::Bool(_) | Value::Number(_) => json!(value.to_string()),
+                _ => json!(format!("<{}>", argument.name)),
+            },
+            (ArgForm::Flag, _) => match in_words().as_str() {
+                "1" | "yes" | "on" => json!(true),
+                "0" | "no" | "off" => json!(false),
+                _ => return None,
+            },
+            (ArgForm::Word(words), Some(text)) => {
+                json!(nearest(text, words.iter().copied())?)
+            }
+            (ArgForm::Word(_) | ArgForm::Count | ArgForm::Object, _) => return None,
+        })
+    })
 }

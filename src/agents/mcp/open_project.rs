@@ -13,6 +13,7 @@ use crate::project::rule_lookup::check_agent;
 use crate::project::workspace::{Clock, Network, Workspace, acting_agent, warn_in_log};
 use crate::rules::Rules;
 use crate::setup::agent_files::AgentFile;
+use crate::tasks::plan::DryRun;
 
 /// The options that a server was started with.
 #[derive(Debug, Clone)]
@@ -41,6 +42,8 @@ pub(crate) struct OpenProject<'s> {
     setup: &'s ServerSetup,
     pub(crate) workspace: Workspace,
     pub(crate) in_force: InForce,
+    /// Whether the call is only tried, to see whether it would be refused.
+    pub(crate) dry_run: DryRun,
 }
 
 impl ServerSetup {
@@ -52,7 +55,7 @@ impl ServerSetup {
             Workspace::open(directory, format!("aof mcp ({tool})"), *clock, *wait, warn_in_log)?;
         workspace.network = *network;
         let in_force = workspace.rules()?;
-        Ok(OpenProject { setup: self, workspace, in_force })
+        Ok(OpenProject { setup: self, workspace, in_force, dry_run: DryRun::No })
     }
 }
 
@@ -61,6 +64,11 @@ fn of_person(id: &str) -> String {
 }
 
 impl OpenProject<'_> {
+    /// Returns the project for a call that is only tried.
+    pub(crate) fn for_trial(self) -> Self {
+        Self { dry_run: DryRun::Yes, ..self }
+    }
+
     pub(crate) fn rules(&self) -> &Rules {
         &self.in_force.rules
     }
@@ -184,6 +192,16 @@ impl ToolError {
         fix: impl Into<String>,
     ) -> Self {
         Self::Argument { code, name: name.to_owned(), problem, fix: fix.into() }
+    }
+
+    /// Returns whether an argument is wrong, whatever the task's rules say.
+    pub(crate) fn is_of_argument(&self) -> bool {
+        use ProjectError::{NoTask, Unfit, Unknown};
+        match self {
+            Self::Argument { .. } => true,
+            Self::Ops(error) => matches!(**error, NoTask { .. } | Unknown { .. } | Unfit { .. }),
+            _ => false,
+        }
     }
 
     /// Returns the error as `--json` on the command line shows it.

@@ -24,6 +24,9 @@ use crate::tasks::view::task_view::{brief_of, show, task_value, warnings_value};
 /// How many tasks are returned by default.
 const PAGE_SIZE: usize = 20;
 
+/// How many bytes of a list are returned at once: as text and as structure, the answer has at most 64 KiB.
+const LONGEST_LIST: usize = 60 * 1024;
+
 /// How many issues the project's status shows.
 const MOST_ISSUES: usize = 20;
 
@@ -143,15 +146,12 @@ pub(crate) fn list_tasks(project: &OpenProject<'_>, given: &Arguments) -> Result
     let (from, limit) =
         (given.count("offset").unwrap_or(0), given.count("limit").unwrap_or(PAGE_SIZE).max(1));
     let total = listing.tasks.len();
-    let tasks: Vec<Value> = listing
-        .tasks
-        .iter()
-        .skip(from)
-        .take(limit)
-        .map(|(header, path)| {
-            without_details(json!(SummaryDocument::of(header, path, project.workspace.now())))
-        })
-        .collect();
+    let mut room = LONGEST_LIST;
+    let unreadable = within(&mut room, listing.unreadable.iter().map(unreadable_value));
+    let listed = listing.tasks.iter().skip(from).take(limit).map(|(header, path)| {
+        without_details(json!(SummaryDocument::of(header, path, project.workspace.now())))
+    });
+    let tasks = within(&mut room, listed);
     let end = from.saturating_add(tasks.len());
     let mut value =
         json!({"tasks": tasks, "total": total, "truncated": end < total, "nextCall": null});
@@ -160,13 +160,30 @@ pub(crate) fn list_tasks(project: &OpenProject<'_>, given: &Arguments) -> Result
         arguments.insert("offset".to_owned(), json!(end));
         value["nextCall"] = call(LIST.name, arguments);
     }
-    if !listing.unreadable.is_empty() {
-        value["unreadable"] = listing.unreadable.iter().map(unreadable_value).collect();
+    if !unreadable.is_empty() {
+        value["unreadable"] = json!(unreadable);
+        value["unreadableTotal"] = json!(listing.unreadable.len());
     }
     if let Some(warning) = left_out_warning(&project.workspace) {
         value["warnings"] = warnings_value(&[warning]);
     }
     Ok(value)
+}
+
+/// Returns the first items that fit, at least one, and takes their room.
+fn within(room: &mut usize, items: impl Iterator<Item = Value>) -> Vec<Value> {
+    let mut fitting = Vec::new();
+    for item in items {
+        // The answer has each as structure, and within a text.
+        let text = item.to_string();
+        let bytes = text.len() + json!(text).to_string().len();
+        if bytes > *room && !fitting.is_empty() {
+            break;
+        }
+        *room = room.saturating_sub(bytes);
+        fitting.push(item);
+    }
+    fitting
 }
 
 fn query(text: &str) -> Result<Query, ToolError> {

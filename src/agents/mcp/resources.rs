@@ -158,14 +158,24 @@ pub(crate) fn list_prompts(setup: &ServerSetup) -> Value {
         return json!([]);
     }
     let task = json!({"name": "task", "description": "The task, as in AOF-7qk", "required": true});
+    let role = json!({"name": "role", "description": "Only work of this role"});
     json!([
-        {"name": WORK, "description": "Take the next task, do the work, say how it went"},
+        {
+            "name": WORK,
+            "description": "Take the next task, do the work, say how it went",
+            "arguments": [role],
+        },
         {
             "name": REVIEW,
             "description": "Look at the work of a task at its gate, and say what you find",
             "arguments": [task],
         },
     ])
+}
+
+/// Returns whether that is a prompt or a resource template of this server.
+pub(crate) fn is_referable(setup: &ServerSetup, name: &str) -> bool {
+    name == resource_template()["uriTemplate"] || !setup.read_only && [WORK, REVIEW].contains(&name)
 }
 
 /// Returns a prompt with its arguments filled in.
@@ -179,17 +189,26 @@ pub(crate) fn get_prompt(
         return Err(RpcError::new(INVALID_PARAMS, problem));
     }
     let project = setup.open("prompt").map_err(|error| not_found(&error.into()))?;
-    let text =
-        if name == WORK { work_prompt(&project) } else { review_prompt(&project, arguments)? };
+    let text = if name == WORK {
+        work_prompt(&project, arguments)
+    } else {
+        review_prompt(&project, arguments)?
+    };
     Ok(json!({"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}))
 }
 
-fn work_prompt(project: &OpenProject<'_>) -> String {
+fn work_prompt(project: &OpenProject<'_>, arguments: &Map) -> String {
     let begun = project.current().ok().and_then(|ticket| brief_of(project, &ticket).ok());
     let begin = match &begun {
         Some(brief) => format!("You have a task already. This is its brief:\n\n{brief}"),
-        None => "Call aof_task_next to take your next task. If there is none, say so and stop."
-            .to_owned(),
+        None => {
+            let role =
+                arguments.get("role").and_then(Value::as_str).filter(|role| !role.is_empty());
+            let role = role.map(|role| format!(" with `role`: `{role}`")).unwrap_or_default();
+            format!(
+                "Call aof_task_next{role} to take your next task. If there is none, say so and stop."
+            )
+        }
     };
     format!(
         "{begin}\n\nDo the work that the brief asks for, all of it, and check it against what is expected. Then call \

@@ -122,7 +122,12 @@ impl Server {
         };
         let opens_project = matches!(
             request.method.as_str(),
-            "tools/list" | "tools/call" | "resources/list" | "resources/read" | "prompts/get"
+            "tools/list"
+                | "tools/call"
+                | "resources/list"
+                | "resources/read"
+                | "prompts/get"
+                | "completion/complete"
         );
         if !opens_project {
             return self.write(&request.id, &result(&self.setup, &request, version));

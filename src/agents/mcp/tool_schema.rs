@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::open_project::{OpenProject, ToolError};
 use crate::domain::{IdFault, Map, Ticket, listed, nearest};
+use crate::files::json;
 
 /// The description of a tool.
 pub(crate) struct Tool {
@@ -108,14 +109,49 @@ impl ArgForm {
         }
     }
 
-    pub(crate) fn fits(self, value: &Value) -> bool {
-        match self {
-            Self::Text => value.is_string(),
-            Self::Texts => value.as_array().is_some_and(|items| items.iter().all(Value::is_string)),
-            Self::Count => value.is_u64(),
-            Self::Flag => value.is_boolean(),
-            Self::Word(words) => value.as_str().is_some_and(|word| words.contains(&word)),
-            Self::Object => value.is_object(),
+    /// Returns the argument that a client means. Clients send lists, numbers and booleans also as the text of their JSON, and whole
+    /// numbers with a point. None if the value is not of this type, or can mean several things.
+    pub(crate) fn read(self, value: &Value) -> Option<Value> {
+        let is_whole = |number: f64| number.fract() == 0.0 && (0.0..=MOST_EXACT).contains(&number);
+        match (self, value) {
+            (Self::Text, Value::Number(number)) if !number.is_f64() => {
+                Some(json!(number.to_string()))
+            }
+            (Self::Text, Value::String(_))
+            | (Self::Flag, Value::Bool(_))
+            | (Self::Object, Value::Object(_)) => Some(value.clone()),
+            (Self::Texts, Value::Array(items)) => {
+                items.iter().map(|item| Self::Text.read(item)).collect()
+            }
+            (Self::Word(words), Value::String(word)) if words.contains(&word.as_str()) => {
+                Some(value.clone())
+            }
+            (Self::Count, Value::Number(number)) => {
+                match number.as_f64().filter(|at| is_whole(*at)) {
+                    Some(whole) if number.is_f64() => Some(json!(whole as u64)),
+                    _ => number.as_u64().map(Value::from),
+                }
+            }
+            // Python writes them so.
+            (Self::Flag, Value::String(text)) => {
+                text.trim().to_lowercase().parse().ok().map(Value::Bool)
+            }
+            (Self::Texts | Self::Count | Self::Object | Self::Word(_), Value::String(text)) => {
+                let inner = json::parse(text).ok()?.to_value();
+                let is_text = inner.is_string() && !matches!(self, Self::Word(_));
+                if is_text || inner == *value { None } else { self.read(&inner) }
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns whether an optional argument is as good as left out: some clients fill in every one.
+    pub(crate) fn is_absent(self, value: &Value) -> bool {
+        match value {
+            Value::Null => true,
+            Value::String(text) if self == Self::Text => text.trim().is_empty(),
+            Value::String(text) => matches!(text.trim(), "" | "null"),
+            _ => false,
         }
     }
 
@@ -174,13 +210,17 @@ fn object(properties: Map) -> Map {
     ])
 }
 
+/// The largest number up to which all whole numbers are exact.
+const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
+
 /// The checked arguments of a call.
 pub(crate) struct Arguments {
     map: Map,
 }
 
 impl Arguments {
-    /// Checks the arguments of a call; `null` counts as absent.
+    /// Checks the arguments of a call, and reads each as its type. `null` counts as absent, and so does an empty text that may be left
+    /// out.
     pub(crate) fn check(tool: &Tool, mut map: Map) -> Result<Self, ToolError> {
         map.retain(|_, value| !value.is_null());
         let names = || tool.arguments.iter().map(|argument| argument.name);
@@ -194,16 +234,27 @@ impl Arguments {
             return Err(ToolError::argument("unknown_argument", given, problem, fix));
         }
         for Argument { name, form, need, about } in tool.arguments {
-            let (code, problem) = match map.get(*name) {
-                Some(value) if !form.fits(value) => (
-                    "invalid_argument",
-                    format!(
-                        "`{name}` of `{}` is to be {}, not {}",
-                        tool.name,
-                        form.noun(),
-                        describe(value)
+            if *need == ArgNeed::Optional
+                && map.get(*name).is_some_and(|value| form.is_absent(value))
+            {
+                map.shift_remove(*name);
+            }
+            let (code, problem) = match map.get_mut(*name) {
+                Some(value) => match form.read(value) {
+                    Some(meant) => {
+                        *value = meant;
+                        continue;
+                    }
+                    None => (
+                        "invalid_argument",
+                        format!(
+                            "`{name}` of `{}` is to be {}, not {}",
+                            tool.name,
+                            form.noun(),
+                            describe(value)
+                        ),
                     ),
-                ),
+                },
                 None if *need == ArgNeed::Required => {
                     ("missing_argument", format!("`{}` needs `{name}`", tool.name))
                 }

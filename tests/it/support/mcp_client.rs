@@ -186,7 +186,7 @@ impl<'e> McpClient<'e> {
 
     /// Calls a tool; an answer of either kind is what its schema says, and its text says the same.
     #[track_caller]
-    fn called(&mut self, tool: &str, arguments: &Value) -> (bool, Value) {
+    pub(crate) fn called(&mut self, tool: &str, arguments: &Value) -> (bool, Value) {
         let result = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));
         self.checked(tool, &result)
     }

@@ -47,7 +47,7 @@ fn arguments_that_do_not_fit_are_refused_with_those_that_do() {
         ("aof_task_list", json!({"status": "done"})),
         ("aof_task_list", json!({"gate": "revew"})),
         ("aof_task_list", json!({"limit": -1})),
-        ("aof_task_list", json!({"ready": "true"})),
+        ("aof_task_list", json!({"ready": "perhaps"})),
         ("aof_task_next", json!({"role": "architect"})),
         ("aof_task_next", json!({"role": "bakend"})),
         ("aof_task_comment", json!({})),
@@ -76,10 +76,13 @@ fn arguments_that_do_not_fit_are_refused_with_those_that_do() {
       `blockers` of `aof_task_complete` is to be a list of texts, not the text `No access`
       Needed with needs_review and blocked
       -> {"tool":"aof_task_complete","arguments":{"outcome":"blocked","summary":"Stuck","blockers":["No access"],"task":"AOF-xxxxx@0"}}
-    aof_task_complete: "invalid_argument"
-      `outcome` of `aof_task_complete` is to be a text, not `3`
-      How it went; needed unless `text` says it
-      -> {"tool":"aof_task_complete","arguments":{"outcome":"<outcome>","summary":"Stuck","task":"AOF-xxxxx@0"}}
+    aof_task_complete: "invalid_outcome"
+      `3` is not an outcome of gate `implement`
+      valid here: `complete`, `blocked`, `skip`
+      `complete`  your work here is finished
+      `blocked`  something outside stops you (name it in `blockers`)
+      `skip`  this gate does not apply to the task
+      -> {"tool":"aof_task_complete","arguments":{"outcome":"<one of complete, blocked, skip>","summary":"Stuck","task":"AOF-xxxxx@0"}}
     aof_task_complete: "unknown_argument"
       `aof_task_complete` takes no argument `agent`
       it takes `summary`, `outcome`, `blockers`, `rejectionNotes`, `task`, `gate`, `outputs`, `metadata`, `text`, `file`, `id`, `signature`
@@ -110,11 +113,11 @@ fn arguments_that_do_not_fit_are_refused_with_those_that_do() {
     aof_task_list: "invalid_argument"
       `limit` of `aof_task_list` is to be a whole number, not less than 0, not `-1`
       How many at most; 20
-      -> {"tool":"aof_task_list","arguments":{"limit":0}}
+      -> {"tool":"aof_task_list","arguments":{}}
     aof_task_list: "invalid_argument"
-      `ready` of `aof_task_list` is to be true or false, not the text `true`
+      `ready` of `aof_task_list` is to be true or false, not the text `perhaps`
       Only what can be handed out now
-      -> {"tool":"aof_task_list","arguments":{"ready":true}}
+      -> {"tool":"aof_task_list","arguments":{}}
     aof_task_next: "wrong_role"
       `agent-7` is not in role `architect`
       its roles are `backend`; see `aof org show`

@@ -1,0 +1,233 @@
+//! Arguments in the forms in which clients send them, lists that are too long for one answer, and completions.
+
+use serde_json::{Value, json};
+
+use crate::support::checker::check;
+use crate::support::environment::TestEnvironment;
+use crate::support::mcp_client::{Era, McpClient, WITH_BOSS, WITH_PERSON};
+
+/// A project with one task of each of four titles.
+fn garden() -> TestEnvironment {
+    let env = TestEnvironment::with_rules(WITH_PERSON, WITH_BOSS);
+    for title in ["Beans", "Roses", "Tulips", "Onions"] {
+        env.new_task(&[title, "--tag", &title.to_lowercase()]);
+    }
+    env
+}
+
+fn shown(env: &TestEnvironment, id: &str) -> Value {
+    env.aof(&["show", id, "--json"]).success().json()
+}
+
+fn titles(listed: &Value) -> Vec<&str> {
+    let tasks = listed["tasks"].as_array().unwrap();
+    tasks.iter().map(|task| task["title"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn what_can_mean_one_thing_only_is_taken() {
+    let env = garden();
+    let mut worker = McpClient::of(&env, "agent-7");
+    for (arguments, count) in [
+        (json!({"limit": "3"}), 3),
+        (json!({"limit": 3.0, "offset": "0"}), 3),
+        (json!({"limit": " 2 ", "offset": "3.0"}), 1),
+        (json!({"all": "true", "ready": "false"}), 4),
+        (json!({"ready": "True", "mine": "FALSE", "limit": "null"}), 4),
+        (json!({"status": "\"ready\""}), 4),
+        (
+            json!({"tag": "", "gate": "", "role": " ", "workflow": "", "search": "", "status": "", "limit": "", "offset": "", "all": "", "mine": ""}),
+            4,
+        ),
+        (json!({"tag": null, "limit": null}), 4),
+        (json!({"search": 404}), 0),
+    ] {
+        let (is_refused, told) = worker.called("aof_task_list", &arguments);
+        assert!(!is_refused, "{arguments}: {told}");
+        assert_eq!(titles(&told).len(), count, "{arguments}: {told}");
+    }
+    // The whole of the arguments as a text.
+    let whole = json!({"name": "aof_task_list", "arguments": "{\"limit\": \"1\"}"});
+    let told = worker.ask("tools/call", whole);
+    assert_eq!(titles(&told["structuredContent"]), ["Beans"]);
+
+    assert!(!worker.called("aof_task_next", &json!({"role": "", "another": ""})).0);
+    let words = json!({
+        "title": "Leeks", "tags": "[\"a\", \"b c\"]", "metadata": "{\"size\": 3, \"order\": 12345678901234567890123}",
+        "links": "[]", "dependsOn": "", "due": "", "priority": "", "milestone": 7, "parent": "", "body": "",
+    });
+    let (is_refused, made) = worker.called("aof_task_create", &words);
+    assert!(!is_refused, "{made}");
+    let task = shown(&env, made["task"].as_str().unwrap());
+    assert_eq!(task["tags"], json!(["a", "b c"]));
+    assert_eq!(task["metadata"], json!({"size": 3, "order": "12345678901234567890123"}));
+    assert_eq!(task["milestone"], "7");
+
+    let stuck = json!({
+        "outcome": "blocked", "summary": "Stuck", "blockers": "[\"No water\"]", "outputs": "{}", "metadata": "", "id": "", "task": "",
+        "gate": "", "file": "", "text": "", "signature": "", "rejectionNotes": "",
+    });
+    let (is_refused, told) = worker.called("aof_task_complete", &stuck);
+    assert!(!is_refused, "{told}");
+    assert_eq!(shown(&env, told["task"].as_str().unwrap())["blockers"], json!(["No water"]));
+    check(&env);
+}
+
+#[test]
+fn what_can_mean_several_things_is_refused_and_the_next_call_is_right_in_all_arguments() {
+    let env = garden();
+    let mut worker = McpClient::of(&env, "agent-7");
+    for (arguments, expected, count) in [
+        (json!({"limit": -1, "offset": "x", "ready": "yes"}), json!({"ready": true}), 4),
+        (
+            json!({"limit": 2.5, "all": 0, "status": "Ready"}),
+            json!({"all": false, "status": "ready"}),
+            4,
+        ),
+        (
+            json!({"Limit": "2", "filter": "x", "tag": ["roses"]}),
+            json!({"limit": 2, "tag": "roses"}),
+            1,
+        ),
+        (
+            json!({"gate": "implemnt", "role": "bakend", "workflow": "defalt"}),
+            json!({"gate": "implement", "role": "backend", "workflow": "default"}),
+            4,
+        ),
+        (
+            json!({"gates": "implemnt", "limit": "2.5", "offset": "1"}),
+            json!({"gate": "implement", "offset": 1}),
+            3,
+        ),
+    ] {
+        let told = worker.refused("aof_task_list", arguments.clone());
+        assert_eq!(told["nextCall"]["arguments"], expected, "{arguments}: {told}");
+        assert_eq!(titles(&worker.follow(&told)).len(), count, "{arguments}");
+    }
+    // A task that is not there, in a list of ids.
+    let held = worker.call("aof_task_next", json!({}))["task"]["id"].as_str().unwrap().to_owned();
+    let all = worker.call("aof_task_list", json!({}));
+    let other = all["tasks"].as_array().unwrap().iter().find(|task| task["id"] != *held).unwrap();
+    let other = other["id"].as_str().unwrap();
+    let near =
+        format!("{}{}", &other[..other.len() - 1], if other.ends_with('a') { 'b' } else { 'a' });
+    let told = worker.refused(
+        "aof_task_create",
+        json!({"title": "Leeks", "tags": "a, b", "dependsOn": near, "priority": "urgnt", "due": "2026-12-01"}),
+    );
+    assert_eq!(
+        told["nextCall"]["arguments"],
+        json!({"title": "Leeks", "tags": ["a", "b"], "dependsOn": [other], "due": "2026-12-01"}),
+        "{told}"
+    );
+    worker.follow(&told);
+    let told = worker.refused(
+        "aof_task_complete",
+        json!({"outcome": "blocked", "summry": "Stuck", "blockers": "No water, no rain", "metadata": "{'a': 1}", "outputs": 5}),
+    );
+    assert_eq!(
+        told["nextCall"]["arguments"],
+        json!({"outcome": "blocked", "summary": "Stuck", "blockers": ["No water, no rain"], "metadata": {"a": 1}, "task": format!("{held}@0")}),
+        "{told}"
+    );
+    let before = env.head();
+    assert_eq!(worker.follow(&told)["outcome"], "blocked");
+    assert_ne!(env.head(), before, "only the call itself changes something");
+    check(&env);
+}
+
+#[test]
+fn half_a_character_does_not_leave_a_call_without_an_answer() {
+    let env = garden();
+    let mut worker = McpClient::of(&env, "agent-7");
+    let id = worker.call("aof_task_next", json!({}))["task"]["id"].as_str().unwrap().to_owned();
+    let call = |id: &str, arguments: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"aof_task_comment","arguments":{arguments}}}}}"#
+        )
+    };
+    worker.send(&call("77", r#"{"text":"cut \ud83d here \ud83d\ude00"}"#));
+    let told = worker.line();
+    assert_eq!((&told["id"], &told["result"]["isError"]), (&json!(77), &json!(false)), "{told}");
+    assert!(shown(&env, &id)["body"].as_str().unwrap().contains("cut \u{fffd} here 😀"));
+    // In other members, and in an id that nothing names.
+    worker.send(&call("\"a\"", r#"{"text":"x","task":"AOF-\udfff"}"#));
+    let told = worker.line();
+    assert_eq!((&told["id"], &told["result"]["isError"]), (&json!("a"), &json!(true)), "{told}");
+    // What is not JSON, or not UTF-8, is refused under the id that can be read, at its place.
+    let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+    worker.send(&call("78", &format!("{{\"text\": {deep}}}")));
+    let told = worker.line();
+    assert_eq!((&told["id"], &told["error"]["code"]), (&json!(78), &json!(-32700)), "{told}");
+    check(&env);
+}
+
+#[test]
+fn a_long_list_comes_in_parts_of_64_kib() {
+    let env = TestEnvironment::with_rules(WITH_PERSON, WITH_BOSS);
+    let long = "\"long\" title ".repeat(20);
+    let all: Vec<Value> =
+        (0..200).map(|at| json!({"title": format!("Task {at} {long}")})).collect();
+    env.write("list.json", json!(all).to_string());
+    let _ = env.aof(&["new", "--from", "list.json"]).success();
+    let mut worker = McpClient::of(&env, "agent-7");
+    let mut seen = Vec::new();
+    let mut arguments = json!({"limit": 1000});
+    loop {
+        let answer =
+            worker.ask("tools/call", json!({"name": "aof_task_list", "arguments": arguments}));
+        assert!(answer.to_string().len() <= 64 * 1024, "{}", answer.to_string().len());
+        let (_, told) = worker.checked("aof_task_list", &answer);
+        seen.extend(titles(&told).iter().map(ToString::to_string));
+        assert_eq!(told["total"], 200);
+        if told["truncated"] == false {
+            break;
+        }
+        arguments = told["nextCall"]["arguments"].clone();
+    }
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen.len(), 200);
+}
+
+#[test]
+fn ids_gates_roles_and_outcomes_are_completed() {
+    let env = garden();
+    let id = env.new_task(&["Leeks"]);
+    for era in [Era::Old, Era::New] {
+        let mut worker = McpClient::start(&env, era, &["--agent", "agent-7"]);
+        assert_eq!(worker.hello["capabilities"]["completions"], json!({}));
+        let prompt = json!({"type": "ref/prompt", "name": "work-next"});
+        let template = json!({"type": "ref/resource", "uri": "aof://task/{id}"});
+        let mut values = |reference: &Value, name: &str, typed: &str| {
+            let params = json!({"ref": reference, "argument": {"name": name, "value": typed}});
+            worker.ask("completion/complete", params)["completion"].clone()
+        };
+        let all = values(&template, "id", "");
+        assert_eq!((&all["total"], &all["hasMore"]), (&json!(5), &json!(false)));
+        for typed in [&id[..], &id[4..], &id.to_lowercase()] {
+            assert_eq!(values(&template, "id", typed)["values"], json!([id]));
+        }
+        assert_eq!(
+            values(&prompt, "gate", "")["values"],
+            json!(["implement", "review", "approve"])
+        );
+        assert_eq!(values(&prompt, "role", "B")["values"], json!(["backend", "boss"]));
+        assert_eq!(
+            values(&prompt, "outcome", "")["values"],
+            json!(["complete", "blocked", "skip"])
+        );
+        assert_eq!(values(&prompt, "color", "")["values"], json!([]));
+        for params in [
+            json!({"ref": {"type": "ref/prompt", "name": "nothing"}, "argument": {"name": "role", "value": ""}}),
+            json!({"ref": prompt, "argument": {"name": "role"}}),
+            json!({"ref": prompt}),
+        ] {
+            assert_eq!(worker.answer("completion/complete", params)["error"]["code"], -32602);
+        }
+        let prompt = worker
+            .ask("prompts/get", json!({"name": "work-next", "arguments": {"role": "backend"}}));
+        let text = prompt["messages"][0]["content"]["text"].as_str().unwrap();
+        assert!(text.contains("aof_task_next with `role`: `backend`"), "{text}");
+    }
+}
