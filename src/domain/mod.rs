@@ -42,7 +42,7 @@ pub use task::{
     Routing, Task, Visit, Work,
 };
 pub use words::{Severity, Unknown, did_you_mean, listed, nearest};
-pub(crate) use words::{counted, distinct};
+pub(crate) use words::{composed, counted, distinct, is_combining_mark, without_accents};
 pub use workflow::definition::{
     ContextRules, FieldFate, ImportRemark, RejectionStrategy, Repeat, Workflow,
 };

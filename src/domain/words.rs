@@ -1,5 +1,10 @@
 //! Closed sets of words, how they serialize, and the known word that a mistyped one is closest to.
 
+use std::borrow::Cow;
+
+use unicode_normalization::UnicodeNormalization;
+pub(crate) use unicode_normalization::char::is_combining_mark;
+
 /// A word that is none of its kind; `known` lists those that are.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not {kind}; known: {}", .known.join(", "))]
@@ -100,6 +105,16 @@ pub fn nearest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .filter(|(distance, candidate)| *distance <= (candidate.len().max(wanted.len()) / 3).max(1))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
+}
+
+/// Returns the text with each letter and its accents as one character where there is one: a Mac writes `é` as two.
+pub(crate) fn composed(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() { text.into() } else { text.nfc().collect() }
+}
+
+/// Returns the text without the accents of its letters.
+pub(crate) fn without_accents(text: &str) -> String {
+    text.nfd().filter(|c| !matches!(c, '\u{300}'..='\u{36f}')).nfc().collect()
 }
 
 /// Returns the question whether the nearest candidate was meant, if one is near enough.

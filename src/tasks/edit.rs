@@ -12,6 +12,7 @@ use crate::rules::{Actor, Refusal, StateChange, Warning, explain};
 use crate::storage::ProjectPath;
 use crate::tasks::apply::change;
 use crate::tasks::headers::dependencies::refuse_circle;
+use crate::tasks::headers::list::same;
 use crate::tasks::plan::{Changed, Choice, DryRun};
 use crate::tasks::state::commit_message;
 use crate::tasks::state::task_state::{TaskState, find, parse};
@@ -177,7 +178,7 @@ impl EditedFields {
         plan.milestone = self.milestone.clone().or(plan.milestone.take());
         plan.links.retain(|link| !self.unlinks.contains(&link.url));
         add_missing(&mut plan.links, &self.links);
-        after.tags.retain(|tag| !self.untags.contains(tag));
+        after.tags.retain(|tag| !same(&self.untags, tag));
         add_missing(&mut after.tags, &self.tags);
         after.metadata.retain(|key, _| !self.unset.contains(key));
         after.metadata.extend(self.metadata.clone());

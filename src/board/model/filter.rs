@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::columns::Card;
-use crate::domain::nearest;
+use crate::domain::{composed, nearest};
 
 /// What a board shows only.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -137,7 +137,7 @@ impl CardFilter {
 
 impl Term {
     fn fits(&self, card: &Card) -> bool {
-        let has = |text: &str, part: &str| text.to_lowercase().contains(part);
+        let has = |text: &str, part: &str| composed(text).to_lowercase().contains(&*composed(part));
         match self {
             Self::Text(part) => {
                 has(card.id.as_str(), part)
@@ -159,7 +159,7 @@ impl Term {
 
 impl FilterField {
     fn is(self, card: &Card, value: &str) -> bool {
-        let is = |text: &str| text.eq_ignore_ascii_case(value);
+        let is = |text: &str| composed(text).eq_ignore_ascii_case(&composed(value));
         match self {
             Self::Role => card.roles.iter().any(|role| is(role.as_str())),
             Self::Agent => card.agents.iter().any(|agent| is(agent.as_str())),

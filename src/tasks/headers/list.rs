@@ -3,7 +3,9 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 
-use crate::domain::{AgentId, Due, Gate, GateId, RoleId, Status, TaskId, Timestamp, WorkflowName};
+use crate::domain::{
+    AgentId, Due, Gate, GateId, RoleId, Status, TaskId, Timestamp, WorkflowName, composed,
+};
 use crate::project::active_rules::InForce;
 use crate::project::error::{Named, ProjectError};
 use crate::project::rule_lookup::find_workflow;
@@ -142,11 +144,17 @@ impl Filter {
             && (any_status || status)
             && self.agent.as_ref().is_none_or(has)
             && self.mine.as_ref().is_none_or(|agent| has(agent) || may_take(agent))
-            && one_of(&self.milestones, &task.plan.milestone)
+            && (self.milestones.is_empty()
+                || task.plan.milestone.as_deref().is_some_and(|own| same(&self.milestones, own)))
             && (!self.overdue || task.is_overdue(now))
             && self.due_before.is_none_or(is_before)
-            && self.tags.iter().all(|tag| task.tags.contains(tag))
+            && self.tags.iter().all(|tag| same(&task.tags, tag))
     }
+}
+
+/// Returns whether the text is among these, however accents are written.
+pub(crate) fn same(texts: &[String], wanted: &str) -> bool {
+    texts.iter().any(|text| text == wanted || composed(text) == composed(wanted))
 }
 
 fn one_of<'t, T: PartialEq + 't>(wanted: &[T], values: impl IntoIterator<Item = &'t T>) -> bool {

@@ -10,7 +10,7 @@ use std::str::FromStr;
 use memchr::memmem::Finder;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{TaskId, Visit};
+use crate::domain::{TaskId, Visit, is_combining_mark, without_accents};
 use crate::files::task_file::TaskFile;
 use crate::project::active_rules::InForce;
 use crate::project::workspace::Workspace;
@@ -20,7 +20,7 @@ use crate::tasks::headers::listing::{
 };
 
 /// The cache of texts. The form changes when [`TaskText`] or what counts as a word does.
-const TEXTS: CacheFile = CacheFile { name: "text", schema: "text 1" };
+const TEXTS: CacheFile = CacheFile { name: "text", schema: "text 2" };
 
 /// A search query. A task matches if it has all of the terms.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -248,36 +248,36 @@ fn is_id(name: &str, term: &[u8]) -> bool {
 fn words(text: &str) -> impl Iterator<Item = (Range<usize>, String)> {
     let mut letters = text.char_indices().peekable();
     std::iter::from_fn(move || {
-        let is_mark = |c: char| matches!(c, '\u{300}'..='\u{36f}');
         let mut word: Option<(Range<usize>, String)> = None;
+        let mut is_whole = false;
         while let Some(&(at, letter)) = letters.peek() {
-            let is_letter = letter.is_alphanumeric();
-            let stands_alone = stands_alone(letter);
-            if word.is_some() && (stands_alone || !(is_letter || is_mark(letter))) {
+            let is_mark = is_combining_mark(letter);
+            let is_letter = letter.is_alphanumeric() && !is_mark;
+            let stands_alone = stands_alone(letter) && !is_mark;
+            if word.is_some() && !is_mark && (is_whole || stands_alone || !is_letter) {
                 break;
             }
             letters.next();
-            if is_letter {
-                let (range, lower) = word.get_or_insert_with(|| (at..at, String::new()));
+            if is_letter || word.is_some() {
+                let (range, text) = word.get_or_insert_with(|| (at..at, String::new()));
                 range.end = at + letter.len_utf8();
-                fold(letter, lower);
-                if stands_alone {
-                    break;
-                }
-            } else if let Some((range, _)) = &mut word {
-                range.end = at + letter.len_utf8();
+                text.push(letter);
+                is_whole |= stands_alone;
             }
         }
-        word
+        word.map(|(range, text)| (range, lower(&text)))
     })
 }
 
-/// Adds a letter in lower case. Accents that follow their letter are left out, as those are that lower case splits off.
-fn fold(letter: char, to: &mut String) {
-    match letter {
-        'ς' => to.push('σ'),
-        _ => to.extend(letter.to_lowercase().filter(|lower| lower.is_alphanumeric())),
+/// Returns a word in lower case, without accents: people type names without them, and a Mac writes `é` as two characters.
+fn lower(word: &str) -> String {
+    if word.is_ascii() {
+        return word.to_ascii_lowercase();
     }
+    let letters = without_accents(word);
+    let lower =
+        letters.chars().flat_map(char::to_lowercase).filter(|lower| lower.is_alphanumeric());
+    lower.map(|lower| if lower == 'ς' { 'σ' } else { lower }).collect()
 }
 
 /// Returns whether a letter is of a script without spaces between words: each letter is a word of its own.

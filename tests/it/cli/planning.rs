@@ -327,3 +327,27 @@ fn plans_that_two_branches_changed_are_merged_by_key() {
     env.git(&["merge", "--abort"]);
     let _ = verified(&env).success();
 }
+
+#[test]
+fn accents_are_one_however_they_are_written() {
+    let env = TestEnvironment::new();
+    let (one, two) = ("caf\u{e9} \u{304c}", "cafe\u{301} \u{304b}\u{3099}");
+    let first = env.new_task(&[one, "--tag", one, "--milestone", one]);
+    let second = env.new_task(&[two, "--tag", two, "--milestone", two]);
+    let _ = env.new_task(&["cafe \u{304b}", "--tag", "cafe", "--milestone", "cafe"]);
+    for text in [one, two] {
+        for words in [
+            ["list", "--tag", text],
+            ["list", "--milestone", text],
+            ["list", "--search", text],
+            ["search", text, "--all"],
+        ] {
+            let listed = env.aof(&[&words[..], &["--json"]].concat()).success();
+            let count = listed.stdout.matches("\"id\"").count();
+            assert_eq!(count, 2, "{words:?}: {listed}");
+        }
+    }
+    let _ = env.aof(&["edit", &first, "--untag", two]).success();
+    let _ = env.aof(&["edit", &second, "--untag", one]).success();
+    assert_eq!(env.aof(&["list", "--tag", one, "--json"]).success().json()["tasks"], json!([]));
+}

@@ -76,6 +76,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("tokio", &["board/web"]),
     ("toml", &["files"]),
     ("toml_edit", &["setup/agent_files"]),
+    ("unicode_normalization", &["domain"]),
     ("unicode_width", &["cli", "board/tui"]),
     ("ureq", &["observability/notices", "project/test_run"]),
     ("walkdir", &["storage"]),
