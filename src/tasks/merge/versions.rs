@@ -3,12 +3,13 @@
 //! Git's rename detection may take a new task for one that was moved into the archive at the same time. Two tasks are never mixed.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt::Display;
 
 use crate::domain::{TaskId, Ticket};
 use crate::files::task_file::{passages, set_aside, stated_id};
 use crate::files::yaml::Fault;
-use crate::git::{Marks, merge_texts, with_lf};
+use crate::git::{Marks, MergedText, merge_texts, with_lf};
 use crate::project::error::ProjectError;
 use crate::rules::merge::{Dropped, Superseded};
 
@@ -147,7 +148,12 @@ pub(crate) fn merge_bodies(
     let is_new = |passage: &&str| !added.iter().any(|own| own.trim() == passage.trim());
     let new = kept.iter().map(String::as_str).filter(is_new);
     let tail: Vec<&str> = added.iter().copied().chain(new).collect();
-    let both = merge_texts(base.as_bytes(), main.as_bytes(), their_main.as_bytes())?;
+    let mut both = merge_texts(base.as_bytes(), main.as_bytes(), their_main.as_bytes())?;
+    if !both.agree()
+        && let Some(text) = merge_ticks([&base, main, their_main])?
+    {
+        both = MergedText { ours: text.clone(), theirs: text };
+    }
     Ok([both.ours, both.theirs].map(|main| {
         let mut text = String::from_utf8_lossy(&main).into_owned();
         for passage in &tail {
@@ -158,6 +164,72 @@ pub(crate) fn merge_bodies(
         }
         text
     }))
+}
+
+/// Merges texts of which both sides ticked boxes: the ticks box by box, what remains as text. `None` if they conflict in more than
+/// ticks, or if it is not clear which boxes are the same.
+fn merge_ticks(texts: [&str; 3]) -> Result<Option<Vec<u8>>, ProjectError> {
+    let [base, ours, theirs] = texts.map(boxes);
+    let [plain_base, plain_ours, plain_theirs] = texts.map(without_ticks);
+    let merged =
+        merge_texts(plain_base.as_bytes(), plain_ours.as_bytes(), plain_theirs.as_bytes())?;
+    if !merged.agree() {
+        return Ok(None);
+    }
+    let text = String::from_utf8_lossy(&merged.ours);
+    let (mut ticked, mut seen) = (String::with_capacity(text.len()), HashMap::new());
+    for line in text.split_inclusive('\n') {
+        let Some(at) = box_at(line) else {
+            ticked.push_str(line);
+            continue;
+        };
+        // Of several like boxes, the first is the first of each side.
+        let place = *seen.entry(line.to_owned()).and_modify(|place| *place += 1).or_insert(0_usize);
+        let state = match [&base, &ours, &theirs].map(|boxes| boxes.get(line)) {
+            [Some(before), Some(own), Some(other)]
+                if before.len() == own.len() && before.len() == other.len() =>
+            {
+                if own.get(place) == before.get(place) { other.get(place) } else { own.get(place) }
+            }
+            [None, Some(only), None] | [None, None, Some(only)] => only.get(place),
+            _ => None,
+        };
+        let Some(state) = state else { return Ok(None) };
+        ticked.push_str(&line[..at]);
+        ticked.push(*state);
+        ticked.push_str(&line[at + 1..]);
+    }
+    Ok(Some(ticked.into_bytes()))
+}
+
+/// Returns the states of the boxes of a text, by their lines without a tick.
+fn boxes(text: &str) -> HashMap<String, Vec<char>> {
+    let mut boxes: HashMap<String, Vec<char>> = HashMap::new();
+    for line in text.split_inclusive('\n') {
+        if let Some(at) = box_at(line) {
+            boxes.entry(without_ticks(line)).or_default().extend(line[at..].chars().next());
+        }
+    }
+    boxes
+}
+
+fn without_ticks(text: &str) -> String {
+    let plain = |line: &str| match box_at(line) {
+        Some(at) => format!("{} {}", &line[..at], &line[at + 1..]),
+        None => line.to_owned(),
+    };
+    text.split_inclusive('\n').map(plain).collect()
+}
+
+/// Returns where the state of a box is in a line of a checklist.
+fn box_at(line: &str) -> Option<usize> {
+    let item = line.trim_start_matches([' ', '\t', '>']);
+    let rest = item
+        .trim_start_matches(|c: char| c.is_ascii_digit())
+        .strip_prefix(['-', '*', '+', '.', ')'])?;
+    let rest = rest.strip_prefix([' ', '\t'])?.trim_start().strip_prefix('[')?;
+    let is_box = rest.starts_with([' ', 'x', 'X']) && rest[1..].starts_with(']');
+    is_box.then_some(line.len() - rest.len())
 }
 
 /// Splits a body into the text before the appended passages, and those.

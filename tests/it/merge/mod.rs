@@ -1,6 +1,7 @@
 //! Merges, rebases and reverts by the real git.
 
 mod archived_tasks;
+mod checklists;
 mod criss_cross;
 mod driver;
 mod mistaken_renames;
