@@ -230,6 +230,10 @@ fn check_staged(session: &Session) -> ExitCode {
                 format!("remove {files}, which aof keeps with its history"),
                 "; `aof cancel` ends a task",
             ),
+            StagedFault::Misread => (
+                format!("commit what is not read as it is meant in {files}"),
+                "; `aof status` says what, and how to write it",
+            ),
         };
         let fix = format!(
             "`git restore --staged {}` leaves that out; then commit again (before `git commit -a`, run `aof watch --once`){more}",

@@ -142,6 +142,11 @@ impl Diagnostic {
         format!("{:gutter$}{style}-->{style:#} {}:{}:{}", "", self.file, self.line, self.column)
     }
 
+    /// Returns the place and the message in one line.
+    pub(crate) fn placed(&self) -> String {
+        format!("{}:{}:{}: {}", self.file, self.line, self.column, self.message)
+    }
+
     /// Returns the diagnostic as `--json` shows it.
     pub fn to_value(&self) -> Value {
         json!({

@@ -7,6 +7,7 @@ pub(crate) mod body;
 pub(crate) mod comments;
 pub(crate) mod edits;
 pub(crate) mod fields;
+pub(crate) mod misread;
 pub(crate) mod visits;
 
 use std::sync::Arc;
@@ -111,6 +112,22 @@ impl TaskFile {
     /// Returns the file's bytes.
     pub fn bytes(&self) -> &[u8] {
         self.source.text().as_bytes()
+    }
+
+    /// Returns how many NUL characters the texts have, escaped ones included.
+    pub(crate) fn nuls(&self) -> usize {
+        fn within(value: &Value) -> usize {
+            match value {
+                Value::String(text) => text.matches('\0').count(),
+                Value::Array(items) => items.iter().map(within).sum(),
+                Value::Object(map) => map.values().map(within).sum(),
+                _ => 0,
+            }
+        }
+        // Most files have no escape at all.
+        let escaped =
+            if self.head().contains('\\') { self.raw().values().map(within).sum() } else { 0 };
+        escaped + self.source.text().matches('\0').count()
     }
 
     /// Returns what follows the frontmatter.

@@ -15,7 +15,7 @@ enum CheckScope {
 
 type Check = fn(&CheckContext<'_>) -> CheckResult;
 
-const CHECKS: [(CheckScope, Check); 41] = [
+const CHECKS: [(CheckScope, Check); 42] = [
     (CheckScope::Doctor, local_files::check_cache),
     (CheckScope::Doctor, local_files::check_file_system),
     (CheckScope::Both, git::check_busy),
@@ -39,6 +39,7 @@ const CHECKS: [(CheckScope, Check); 41] = [
     (CheckScope::Both, task_files::check_misplaced),
     (CheckScope::Both, task_files::check_missing_files),
     (CheckScope::Both, uncommitted::check_uncommitted),
+    (CheckScope::Both, uncommitted::check_misread),
     (CheckScope::Both, task_files::check_companions),
     (CheckScope::Both, uncommitted::check_archive),
     (CheckScope::Both, git::check_index),

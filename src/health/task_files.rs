@@ -87,6 +87,26 @@ fn doubled_task(context: &CheckContext<'_>, id: &TaskId, files: Vec<ProjectPath>
     Issue::new("task_doubled", problem, fix).because(why)
 }
 
+/// Returns the issue of a hand-made file under the id of a finished task, which is adopted by no command.
+pub(crate) fn doubled_in_archive(
+    context: &CheckContext<'_>,
+    id: &TaskId,
+    path: &ProjectPath,
+) -> Result<Option<Issue>, ProjectError> {
+    let archived = task_files::find_archived(&context.workspace.paths, id)?;
+    // The doctor reports all tasks with several files.
+    let issue = archived.filter(|_| !context.is_doctor()).map(|archived| {
+        let problem = format!("{id} has 2 files: `{path}`, and that of the finished task, `{archived}`");
+        let named = quoted(path.as_str());
+        let fix = format!(
+            "if `{path}` is another task, give it an id of its own (`mv {named} tasks/NEW-ID.md`); else remove it (`rm {named}`), and \
+             `aof reopen {id}` begins the finished one again"
+        );
+        Issue::new("task_doubled", problem, fix)
+    });
+    Ok(issue)
+}
+
 /// Returns the tasks that have several files, with these files.
 fn doubled_files(workspace: &Workspace) -> BTreeMap<TaskId, Vec<ProjectPath>> {
     let mut files: BTreeMap<TaskId, Vec<ProjectPath>> = BTreeMap::new();

@@ -5,8 +5,11 @@ use std::collections::HashMap;
 use super::context::{CheckContext, CheckResult, CheckedProject};
 use crate::domain::TaskId;
 use crate::domain::project::{FEW, some};
+use crate::files::diagnostic::Diagnostic;
+use crate::files::task_file::TaskFile;
+use crate::files::task_file::misread::misread;
 use crate::git::ObjectId;
-use crate::health::task_files::doubled_among;
+use crate::health::task_files::{doubled_among, doubled_in_archive};
 use crate::history::unmerged::{UnmergedState, unmerged_tasks};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
@@ -19,7 +22,7 @@ use crate::system::terminal::{all_quoted, quoted};
 use crate::tasks::headers::listing::{Listing, Unreadable};
 use crate::tasks::state::frozen::Frozen;
 use crate::tasks::state::task_state;
-use crate::tasks::state::task_state::{Pending, TaskState};
+use crate::tasks::state::task_state::{Pending, TaskState, fixes, new_misread};
 
 /// Reports hand-made tasks, edits, and forbidden changes that are not committed, unless a merge is in progress.
 pub(crate) fn check_uncommitted(context: &CheckContext<'_>) -> CheckResult {
@@ -45,14 +48,24 @@ pub(crate) fn check_uncommitted(context: &CheckContext<'_>) -> CheckResult {
             ),
         )
     }));
+    let mut doubled = Vec::new();
     let mut freeze = |id: &TaskId, frozen: Frozen<'_>| {
         issues.push(Issue::new("task_frozen", frozen.of(id), frozen.fix));
     };
     for (id, path) in hand_made(listing) {
-        match unearned(workspace, in_force, &id, path) {
-            fields if fields.is_empty() && staged.contains(path) => {}
-            fields if fields.is_empty() => new.push(id),
-            fields => freeze(&id, Frozen::unearned(&id, &fields)),
+        if let Some(issue) = doubled_in_archive(context, &id, path)? {
+            doubled.push(issue);
+            continue;
+        }
+        let Ok(file) = read_task(workspace, in_force, &id, path) else { continue };
+        let (fields, found) = (file.dropped_fields(), new_misread(path, None, &file));
+        let places: Vec<String> = found.iter().map(Diagnostic::placed).collect();
+        if !fields.is_empty() {
+            freeze(&id, Frozen::unearned(&id, &fields));
+        } else if !found.is_empty() {
+            freeze(&id, Frozen::misread(&places, fixes(&found)));
+        } else if !staged.contains(path) {
+            new.push(id);
         }
     }
     for id in changed_files(workspace, committed, listing) {
@@ -64,6 +77,7 @@ pub(crate) fn check_uncommitted(context: &CheckContext<'_>) -> CheckResult {
             (None, _) => {}
         }
     }
+    issues.extend(doubled);
     let new = (new, "hand-made task stands at no gate yet", "hand-made tasks stand at no gate yet");
     let edited = (edited, "edit of a task is not committed", "edits of tasks are not committed");
     for (code, (mut ids, one, many)) in [("not_adopted", new), ("not_committed", edited)] {
@@ -147,16 +161,42 @@ fn staged_otherwise(workspace: &Workspace, files: &[&ProjectPath]) -> Vec<Projec
     files.iter().copied().filter(|path| differs(path)).cloned().collect()
 }
 
-/// Returns the fields that keep a hand-made file from being adopted. HEAD is not searched for other files of the task.
-fn unearned(
+/// Reads a task file. HEAD is not searched for other files of the task.
+fn read_task(
     workspace: &Workspace,
     in_force: &InForce,
     id: &TaskId,
     path: &ProjectPath,
-) -> Vec<String> {
-    let Ok(snapshot) = task_files::read(&workspace.paths, path) else { return Vec::new() };
+) -> Result<TaskFile, ProjectError> {
+    let snapshot = task_files::read(&workspace.paths, path)?;
     task_state::parse(in_force, id, path, &snapshot.bytes, workspace.now())
-        .map_or(Vec::new(), |file| file.dropped_fields())
+}
+
+/// Reports tasks in which something is read otherwise than it looks. What is committed keeps its reading.
+pub(crate) fn check_misread(context: &CheckContext<'_>) -> CheckResult {
+    let workspace = context.workspace;
+    let Some(CheckedProject { in_force, listing, .. }) = context.project() else {
+        return Ok(Vec::new());
+    };
+    let mut issues = Vec::new();
+    for (task, path) in &listing.tasks {
+        if !task.is_misread {
+            continue;
+        }
+        let Ok(file) = read_task(workspace, in_force, &task.id, path) else { continue };
+        let text = String::from_utf8_lossy(file.bytes());
+        let mut found = Diagnostic::from_faults(path.as_str(), &text, &misread(&file));
+        // A hand-made file with other forms waits, and is reported so.
+        found.retain(|one| !task.is_new || one.code == "nul_byte");
+        if found.is_empty() {
+            continue;
+        }
+        let places: Vec<String> = found.iter().map(Diagnostic::placed).collect();
+        let (problem, fix) =
+            (places.join("; "), format!("{}: `aof edit {}`", fixes(&found), task.id));
+        issues.push(Issue::new("misread_form", problem, fix).advice());
+    }
+    Ok(issues)
 }
 
 /// Returns the adopted tasks whose files differ from HEAD's in more than line endings.
@@ -186,11 +226,11 @@ pub(crate) fn check_unreadable(context: &CheckContext<'_>) -> CheckResult {
         issues.extend(unmerged_issues(context.workspace, &mut unreadable)?);
     }
     issues.extend(doubled_among(context, &mut unreadable));
-    issues.extend(unreadable_issues(&unreadable));
+    issues.extend(unreadable_issues(&unreadable, &project.committed));
     Ok(issues)
 }
 
-fn unreadable_issues(files: &[Unreadable]) -> Vec<Issue> {
+fn unreadable_issues(files: &[Unreadable], committed: &HashMap<String, ObjectId>) -> Vec<Issue> {
     let issue = |file: &Unreadable| {
         let first = file.diagnostics.first();
         let fix = match first {
@@ -198,13 +238,16 @@ fn unreadable_issues(files: &[Unreadable]) -> Vec<Issue> {
                 "make it a folder that you may read and search (`ls -ld tasks` shows it): no task is seen until then"
                     .to_owned()
             }
+            None if file.path.rsplit('/').next().and_then(layout::copy_of).is_some() => {
+                "take over what only it says, and remove it".to_owned()
+            }
             None => "mend that, or move it out of `tasks/`".to_owned(),
             Some(first) if first.code == "conflict_markers" => {
                 first.help.clone().unwrap_or_default()
             }
             Some(first) => {
                 let help = first.help.as_ref().map(|help| format!("{help}; ")).unwrap_or_default();
-                format!("{help}{}", unreadable_hint(&file.path))
+                format!("{help}{}", unreadable_hint(&file.path, committed.contains_key(&file.path)))
             }
         };
         let problem = format!("`{}` cannot be read: {}", file.place(), file.reason);

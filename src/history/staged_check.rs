@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::domain::{TaskId, TaskLayout, Timestamp};
 use crate::files::task_file;
+use crate::files::task_file::misread::misread;
 use crate::files::task_file::{Defaults, Origin, TaskFile};
 use crate::git::log::walk::{LOOK_BACK, Log};
 use crate::git::{ChangedFile, CommitId, ObjectId, Repository};
@@ -28,6 +29,8 @@ pub(crate) enum StagedFault {
     AddsEntries,
     /// It would remove a task that aof has adopted.
     Removes,
+    /// It would commit what is read otherwise than it looks.
+    Misread,
 }
 
 /// Returns the staged task files that a person must not commit, by their paths in the repository. New and unreadable tasks pass.
@@ -95,7 +98,15 @@ impl StagedCommit<'_> {
         let Some(ours) = committed.into_iter().max_by_key(|own| own.task.history.len()) else {
             // HEAD may have the task elsewhere, for example in the archive.
             let is_second = copies > 1 && files.iter().all(|file| file.before.is_none());
-            return Ok(if_so(is_second, StagedFault::TakesBack));
+            if is_second || self.is_replaying || !self.merged.is_empty() {
+                return Ok(if_so(is_second, StagedFault::TakesBack));
+            }
+            for content in files.iter().filter_map(|file| file.after) {
+                if self.read(content, &task.1)?.is_some_and(|new| is_misread(&new, None)) {
+                    return Ok(Some(StagedFault::Misread));
+                }
+            }
+            return Ok(None);
         };
         if copies == 0 {
             let is_left_out = ours.origin == Origin::Adopted && self.is_left_out(task, files)?;
@@ -105,6 +116,9 @@ impl StagedCommit<'_> {
         for file in files {
             let Some(content) = file.after else { continue };
             let Some(staged) = self.read(content, &task.1)? else { continue };
+            if !is_replay && is_misread(&staged, Some(&ours)) {
+                return Ok(Some(StagedFault::Misread));
+            }
             let (own, head) = (&staged.task.history, &ours.task.history);
             let is_taken_back = if own.starts_with(head) {
                 self.is_older(task, files, &staged, &ours)?
@@ -217,6 +231,13 @@ impl StagedCommit<'_> {
     fn read(&self, content: ObjectId, id: &TaskId) -> Result<Option<TaskFile>, ProjectError> {
         Ok(task_file::parse(&self.repository.read_blob(content)?, id, &self.defaults).ok())
     }
+}
+
+/// Returns whether something new in the file is read otherwise than it looks.
+fn is_misread(file: &TaskFile, before: Option<&TaskFile>) -> bool {
+    let known = before.map(misread).unwrap_or_default();
+    let mut found = misread(file).into_iter().filter(|new| new.code != "nul_byte");
+    found.any(|new| known.iter().all(|known| known.message != new.message))
 }
 
 /// Returns the paths where a task may be: those of its changed files, and the usual ones.

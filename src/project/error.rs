@@ -74,7 +74,13 @@ pub enum ProjectError {
     AmbiguousTask { text: String, candidates: Vec<(TaskId, String)>, count: usize },
     /// The task's file cannot be read.
     #[error("`{path}` cannot be read as a task")]
-    UnreadableTask { id: TaskId, path: ProjectPath, diagnostics: Vec<Diagnostic> },
+    UnreadableTask {
+        id: TaskId,
+        path: ProjectPath,
+        diagnostics: Vec<Diagnostic>,
+        /// Whether HEAD has it there.
+        in_head: bool,
+    },
     /// The acceptance tests of a task cannot be read; everything else of it can.
     #[error("the tests of `{id}` are invalid")]
     InvalidTests { id: TaskId, diagnostics: Vec<Diagnostic> },
@@ -295,12 +301,12 @@ impl ProjectError {
             Self::AmbiguousTask { .. } => {
                 ErrorFacts::of("ambiguous_task").fix("give more of the id")
             }
-            Self::UnreadableTask { path, diagnostics, .. } => {
+            Self::UnreadableTask { path, diagnostics, in_head, .. } => {
                 let is_conflict = diagnostics.iter().any(|found| found.code == "conflict_markers");
                 ErrorFacts::of("unreadable_task").fix(if is_conflict {
                     "a merge that is still in progress can be taken back with `git merge --abort`".to_owned()
                 } else {
-                    unreadable_hint(path.as_str())
+                    unreadable_hint(path.as_str(), *in_head)
                 })
             }
             Self::InvalidTests { .. } => ErrorFacts::of("invalid_tests"),

@@ -14,8 +14,13 @@ pub(crate) fn restore_hint(path: &str) -> String {
 }
 
 /// Returns what to do about a file that cannot be read.
-pub(crate) fn unreadable_hint(path: &str) -> String {
+pub(crate) fn unreadable_hint(path: &str, in_head: bool) -> String {
     let path = quoted(path);
+    if !in_head {
+        return format!(
+            "mend it there; HEAD does not have it, so if it is no task, `rm {path}` removes it"
+        );
+    }
     format!(
         "mend it there, or bring back what is committed with `git restore --source=HEAD {path}`; `git log -p -- {path}` shows what it \
          said before"

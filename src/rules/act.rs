@@ -4,8 +4,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::domain::{
-    AgentId, Completion, ConditionTrouble, Event, GateId, LostDependency, Map, Outcome, Priority,
-    Station, Task, TaskId, TroubleAction, Work, listed,
+    AgentId, Completion, ConditionTrouble, Event, GateId, LostDependency, Map, Outcome, Station,
+    Task, TaskId, TroubleAction, Work, listed,
 };
 
 /// How often a gate may be entered by a rejection; the next time blocks the task (spec 1, 9.9).
@@ -128,8 +128,6 @@ pub enum Warning {
     MissingValues { gate: GateId, names: Vec<String> },
     /// Values were too long for the texts of a gate.
     CutValues { gate: GateId, names: Vec<String> },
-    /// The priority of a task is none.
-    UnknownPriority { given: Value },
     /// Tasks wait for each other.
     DependencyCircle { tasks: Vec<String> },
     /// A sparse checkout of git lacks the files of tasks.
@@ -159,14 +157,6 @@ pub enum Warning {
 }
 
 impl Warning {
-    /// Returns a warning if the task's priority is none.
-    pub fn of_priority(task: &Task) -> Option<Self> {
-        let own = task.plan.priority.clone().map(Value::String);
-        let given = own.or_else(|| task.metadata.get("priority").cloned())?;
-        let known = given.as_str().is_some_and(|word| word.parse::<Priority>().is_ok());
-        (!known && !given.is_null()).then_some(Self::UnknownPriority { given })
-    }
-
     /// Returns its code in JSON.
     pub const fn code(&self) -> &'static str {
         match self {
@@ -174,7 +164,6 @@ impl Warning {
             Self::NoVerdict { .. } => "no_verdict",
             Self::MissingValues { .. } => "missing_values",
             Self::CutValues { .. } => "cut_values",
-            Self::UnknownPriority { .. } => "unknown_priority",
             Self::DependencyCircle { .. } => "dependency_circle",
             Self::TasksLeftOut { .. } => "tasks_left_out",
             Self::ConditionError(_) => "gate_condition_error",
@@ -211,14 +200,6 @@ impl Warning {
             Self::CutValues { gate, names } => {
                 let names = listed(names);
                 format!("the texts of gate `{gate}` have no room for all of {names}: it was cut")
-            }
-            Self::UnknownPriority { given } => {
-                let given = given.as_str().map_or_else(|| given.to_string(), str::to_owned);
-                format!(
-                    "`{}` is no priority and counts as `medium`; it is one of {}",
-                    given.escape_debug(),
-                    listed(Priority::ALL)
-                )
             }
             Self::DependencyCircle { tasks } => {
                 let names: Vec<&str> =

@@ -1,5 +1,7 @@
 //! Replay: which act led from one state of a task to the next, and whether the rules allow it.
 
+use jiff::SignedDuration;
+
 use crate::domain::{
     AgentId, BranchStatus, Completion, Destination, Ending, Event, Facts, GateId, Stamp, Status,
     Task, Ticket, Timestamp, Visit,
@@ -51,6 +53,10 @@ pub fn explain(rules: &Rules, before: Option<&Task>, after: &Task) -> StateChang
             if before.is_new() {
                 // Until a task is at a gate, people decide which workflow it follows.
                 edited.routing.workflow.clone_from(&after.routing.workflow);
+                // A time without a zone is read as its day until then.
+                if edited.created.duration_until(after.created).abs() < TWO_DAYS {
+                    edited.created = after.created;
+                }
             }
             (edited, ours)
         }
@@ -63,6 +69,9 @@ pub fn explain(rules: &Rules, before: Option<&Task>, after: &Task) -> StateChang
     });
     found.map_or(StateChange::Foreign(ours), |found| StateChange::Act(Box::new(found)))
 }
+
+/// The longest time between the first second of a day in UTC and a time of that day anywhere, with room to spare.
+const TWO_DAYS: SignedDuration = SignedDuration::from_hours(48);
 
 /// Returns the acts that a task may have begun with.
 fn beginnings(after: &Task) -> Vec<(Act, Timestamp)> {

@@ -211,8 +211,28 @@ pub(crate) fn task_id(name: &str) -> Option<Result<TaskId, IdFault>> {
 /// `AOF-abc.md~` and `AOF-abc.md.orig` are no companions.
 pub(crate) fn companion_of(name: &str) -> Option<String> {
     let (stem, rest) = name.split_once('.')?;
-    let task = stem.parse::<TaskId>().ok().filter(|_| !rest.starts_with("md") && !is_debris(name));
+    let is_other = rest.starts_with("md") || is_debris(name) || copy_of(name).is_some();
+    let task = stem.parse::<TaskId>().ok().filter(|_| !is_other);
     task.map(|id| format!("{id}.md"))
+}
+
+/// Returns the task of whose file a sync program or a file manager made a copy under that name, as two versions met:
+/// `AOF-abc (conflicted copy).md`, `AOF-abc.sync-conflict-20261127-101112-ABCDEFG.md`, `AOF-abc 2.md`.
+pub(crate) fn copy_of(name: &str) -> Option<TaskId> {
+    let end = name.find([' ', '.', '_', '('])?;
+    let (id, rest) = (name[..end].parse::<TaskId>().ok()?, name[end..].to_lowercase());
+    let conflicts =
+        ["sync-conflict-", "conflicted copy", "sfconflict", "_conflict", "[conflict", "(conflict"];
+    let last = rest.rsplit_once('.').map_or(rest.as_str(), |(before, _)| before);
+    let is_numbered = || {
+        let number = last.trim_matches(['(', ')', ' ']);
+        rest.starts_with([' ', '(']) && (is_number(number) || number.contains("copy"))
+    };
+    (conflicts.iter().any(|word| rest.contains(word)) || is_numbered()).then_some(id)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Returns the companions next to a task's file: `AOF-abc.tests.yaml` for `AOF-abc.md`. Reads the whole folder.

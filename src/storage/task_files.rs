@@ -15,7 +15,9 @@ use walkdir::{DirEntry, WalkDir};
 use crate::domain::{IdFault, TaskId, TaskLayout};
 use crate::storage::fs::error::plain;
 use crate::storage::fs::folder::list;
-use crate::storage::layout::{ARCHIVE, TASKS, companion_of, is_archived, task_id, task_path};
+use crate::storage::layout::{
+    ARCHIVE, TASKS, companion_of, copy_of, is_archived, task_id, task_path,
+};
 use crate::storage::{FileKind, FileStat, Folder, Paths, ProjectPath, StoreError};
 
 /// The largest task file that is read.
@@ -203,7 +205,7 @@ pub(crate) fn known_ids(paths: &Paths) -> Vec<TaskId> {
 }
 
 /// Finds the task in the archive folders of days, newest first.
-fn find_archived(paths: &Paths, id: &TaskId) -> Result<Option<ProjectPath>, StoreError> {
+pub(crate) fn find_archived(paths: &Paths, id: &TaskId) -> Result<Option<ProjectPath>, StoreError> {
     for year in numbered(paths, ARCHIVE)? {
         for month in numbered(paths, &year)? {
             for day in numbered(paths, &month)? {
@@ -289,6 +291,8 @@ impl Stray {
 pub(crate) enum StrayReason {
     /// It ends in `.md`, but its name is not a task id.
     NotAnId(IdFault),
+    /// It is a copy of that task's file, or of a companion, that a sync program made.
+    Copy(TaskId),
     /// It is not an ordinary file.
     WrongKind(FileKind),
     /// It is in the place of a folder.
@@ -303,6 +307,12 @@ impl fmt::Display for StrayReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotAnId(fault) => fault.fmt(f),
+            Self::Copy(id) => {
+                write!(
+                    f,
+                    "it is a copy of a file of {id}, as sync programs make where two versions meet"
+                )
+            }
             Self::WrongKind(kind) => write!(f, "it is {kind}, not a file"),
             Self::NotAFolder(kind) => write!(f, "it is {kind}, not a folder"),
             Self::NotText => f.write_str("its name is not UTF-8"),
@@ -396,6 +406,11 @@ fn entry_of(paths: &Paths, entry: &DirEntry, last: &mut LastFolder) -> Option<Wa
     let kind = FileKind::from(entry.file_type());
     let as_stray = |reason| Some(stray(paths, entry.path(), reason));
     let named_like_one = entry.file_name().as_encoded_bytes().ends_with(b".md");
+    if let Some(id) =
+        entry.file_name().to_str().and_then(copy_of).filter(|_| kind == FileKind::File)
+    {
+        return as_stray(StrayReason::Copy(id));
+    }
     match kind {
         _ if entry.depth() == 0 && kind != FileKind::Folder => {
             return as_stray(StrayReason::NotAFolder(kind));

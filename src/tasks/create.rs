@@ -12,7 +12,7 @@ use crate::project::error::ProjectError;
 use crate::project::rule_lookup::find_workflow;
 use crate::project::workspace::Workspace;
 use crate::project::workspace::{actor, actor_author};
-use crate::rules::{Act, Actor, Decision, Refusal, Rules, Warning, WorkflowStep, begin, decide};
+use crate::rules::{Act, Actor, Decision, Refusal, Rules, WorkflowStep, begin, decide};
 use crate::storage::Paths;
 use crate::storage::layout::task_path;
 use crate::storage::random::random_local;
@@ -21,10 +21,10 @@ use crate::tasks::apply::commit_unless_changed;
 use crate::tasks::edit::{check_dependencies, check_title};
 use crate::tasks::headers::children::CreatorTasks;
 use crate::tasks::headers::dependencies::refuse_circle;
-use crate::tasks::plan::{Changed, DryRun, pass_automatic_gates};
+use crate::tasks::plan::{Changed, DryRun, pass_automatic_gates, refuse_nul};
 use crate::tasks::recovery::recover::recover_if_pending;
 use crate::tasks::state::commit_message;
-use crate::tasks::state::task_state::{TaskVersion, parse_with};
+use crate::tasks::state::task_state::{TaskVersion, parse_with, refuse_misread};
 use crate::tasks::write::Write;
 
 /// The content of a new task, as given by its creator.
@@ -100,8 +100,9 @@ fn create_batch(
                 refuse_circle(workspace, &in_force, &task)?;
             }
             last = Some(task.id.clone());
-            let (write, mut changed) = plan_new_task(rules, &task, &new.body, &author, now)?;
-            changed.warnings.extend(Warning::of_priority(&task));
+            let (write, changed) = plan_new_task(rules, &task, &new.body, &author, now)?;
+            refuse_nul(0, &changed.after)?;
+            refuse_misread(&changed.path, None, &changed.after)?;
             made.push(changed);
             writes.push(write);
         }

@@ -8,14 +8,14 @@ use crate::git::merge_texts;
 use crate::project::error::ProjectError;
 use crate::project::rule_lookup::check_agent;
 use crate::project::workspace::{Workspace, actor, actor_author};
-use crate::rules::{Actor, Refusal, StateChange, Warning, explain};
+use crate::rules::{Actor, Refusal, StateChange, explain};
 use crate::storage::ProjectPath;
 use crate::tasks::apply::change;
 use crate::tasks::headers::dependencies::refuse_circle;
 use crate::tasks::headers::list::same;
 use crate::tasks::plan::{Changed, Choice, DryRun};
 use crate::tasks::state::commit_message;
-use crate::tasks::state::task_state::{TaskState, find, parse};
+use crate::tasks::state::task_state::{TaskState, find, parse, refuse_misread};
 
 /// Changes of the fields that people own. Fields that are not given stay.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -119,7 +119,7 @@ pub(crate) fn edit_fields(
         check_title(title)?;
     }
     check_dependencies(workspace, Some(id), &fields.depends_on, fields.parent.as_ref())?;
-    let mut changed = rewrite(workspace, id, agent, dry_run, &|state| {
+    rewrite(workspace, id, agent, dry_run, &|state| {
         let file = &state.file;
         let after = fields.applied_to(&file.task);
         let changed = match &fields.body {
@@ -127,11 +127,7 @@ pub(crate) fn edit_fields(
             None => file.update(&after),
         };
         state.changed(workspace, changed)
-    })?;
-    if fields.priority.is_some() || fields.metadata.contains_key("priority") {
-        changed.warnings.extend(Warning::of_priority(&changed.after.task));
-    }
-    Ok(changed)
+    })
 }
 
 impl EditedFields {
@@ -247,6 +243,7 @@ fn rewrite(
         if after.bytes() == state.file.bytes() {
             return Ok(Choice::Settled);
         }
+        refuse_misread(&state.snapshot.path, Some(&state.file), &after)?;
         let unchanged_history = after.has_history_of(&state.file);
         match explain(rules, Some(&state.file.task), &after.task) {
             StateChange::Same | StateChange::Edit if unchanged_history => {}

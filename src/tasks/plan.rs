@@ -5,9 +5,10 @@
 
 use std::borrow::Cow;
 
+use jiff::civil::DateTime;
+
 use crate::domain::{Event, Task, Timestamp};
 use crate::files::task_file::{Defaults, Origin, TaskFile};
-use crate::files::yaml::Node;
 use crate::git::{CommitId, Person, can_be_committed};
 use crate::project::active_rules::rules_at;
 use crate::project::error::ProjectError;
@@ -117,6 +118,7 @@ pub(crate) fn plan(
         }
         Choice::Pending | Choice::Settled => {}
     }
+    refuse_nul(state.file.nuls(), &changed.after)?;
     write.to = place.unwrap_or_else(|| destination(state, &changed.after));
     if write.to != *path {
         write.is_program = workspace.repository.is_program(state.head.commit, path.as_str())?;
@@ -124,6 +126,18 @@ pub(crate) fn plan(
     }
     changed.path.clone_from(&write.to);
     Ok(Plan { changed, write: Some(write).filter(|write| !write.versions.is_empty()) })
+}
+
+/// Fails if a change brings a NUL to the `known` ones of a file.
+pub(crate) fn refuse_nul(known: usize, after: &TaskFile) -> Result<(), ProjectError> {
+    if after.nuls() <= known {
+        return Ok(());
+    }
+    Err(ProjectError::Unfit {
+        code: "nul_byte",
+        problem: "a text has a NUL character, for which git takes a file for binary".to_owned(),
+        fix: "give it again without".to_owned(),
+    })
 }
 
 /// Returns the choice that adopts a hand-made file at its first gate.
@@ -163,9 +177,19 @@ fn opened(
     now: Timestamp,
 ) -> Result<WorkflowStep, Refusal> {
     let mut task = Cow::Borrowed(&file.task);
-    if file.field("created").is_none_or(Node::is_null) {
+    match file.field("created").filter(|node| !node.is_null()) {
         // The time of creation must be the time of adoption: a later replay could not know when the file was read.
-        task.to_mut().created = now;
+        None => task.to_mut().created = now,
+        // A time without a zone is read as its day.
+        Some(node) => {
+            let text = node.as_str().unwrap_or_default();
+            let local = text.parse::<DateTime>().ok().filter(|_| text.contains(':'));
+            let zone = &rules.project.timezone;
+            let local = local.filter(|_| text.parse::<Timestamp>().is_err());
+            if let Some(at) = local.and_then(|at| at.to_zoned(zone.clone()).ok()) {
+                task.to_mut().created = at.timestamp();
+            }
+        }
     }
     match decide(rules, &task, act, now)? {
         Decision::Step(step) => Ok(*step),

@@ -211,7 +211,8 @@ fn edit_by_hand(
         };
         let can_be_corrected = matches!(
             &error,
-            ProjectError::UnreadableTask { .. } | ProjectError::Unfit { code: "engine_fields", .. }
+            ProjectError::UnreadableTask { .. }
+                | ProjectError::Unfit { code: "engine_fields" | "misread_form", .. }
         );
         let code = session.fail(&error.into());
         if can_be_corrected {

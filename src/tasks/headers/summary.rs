@@ -14,13 +14,14 @@ use crate::domain::{
 };
 use crate::files::acceptance;
 use crate::files::acceptance::{TESTS, TESTS_FILE};
+use crate::files::task_file::misread::misread;
 use crate::files::task_file::{Origin, TaskFile, link_value};
 use crate::rules::{Rules, Stay, is_nobody, is_over, lost_dependencies, owed, stay};
 use crate::storage::{CacheFile, Deferred, FileStat, ProjectPath};
 use crate::tasks::state::acceptance::count_boxes;
 
 /// Changes when a summary's shape or meaning does: older caches are made anew.
-const SCHEMA: &str = "20";
+const SCHEMA: &str = "21";
 
 /// The cache of summaries.
 pub(crate) const HEADERS: CacheFile = CacheFile { name: "cache", schema: SCHEMA };
@@ -49,6 +50,8 @@ pub(crate) struct TaskSummary {
     pub checklist: ChecklistCount,
     /// Whether the acceptance tests in its frontmatter are invalid.
     pub has_bad_tests: bool,
+    /// Whether something in it is read otherwise than it looks.
+    pub is_misread: bool,
     /// Whether it names a file of tests.
     pub has_tests_file: bool,
     /// The state of the file that it was read from.
@@ -124,6 +127,7 @@ impl TaskSummary {
             clocks,
             visits: whole.history.iter().map(EndedVisit::of).collect::<Box<[_]>>().into(),
             has_bad_tests: field(TESTS).is_some_and(|node| acceptance::read(node).is_err()),
+            is_misread: !misread(file).is_empty(),
             has_tests_file: field(TESTS_FILE).is_some(),
             file: FileStat::default(),
             checklist: count_boxes(file.body()),

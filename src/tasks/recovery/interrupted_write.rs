@@ -130,6 +130,7 @@ impl InterruptedWrite<'_> {
             Some(
                 Pending::Foreign(_)
                 | Pending::Unearned(_)
+                | Pending::Misread(..)
                 | Pending::Stale(_)
                 | Pending::Overlap(_),
             ) => EngineVerdict::Foreign,

@@ -44,6 +44,11 @@ impl<'f> Frozen<'f> {
         Self { fields, problem: "says what only the engine says", fix }
     }
 
+    /// Returns why a file is frozen that would not be read as it is meant.
+    pub(crate) fn misread(places: &'f [String], fix: String) -> Self {
+        Self { fields: places, problem: "would not be read as it is meant", fix }
+    }
+
     /// Returns why a stale file is frozen, until it is refreshed.
     pub(crate) fn stale(id: &TaskId) -> Self {
         let fix = format!(

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use crate::domain::{Task, TaskId, Timestamp, Visit, nearest};
 use crate::files::diagnostic::Diagnostic;
 use crate::files::task_file;
+use crate::files::task_file::misread::misread;
 use crate::files::task_file::{Defaults, Origin, Spliced, TaskFile};
 use crate::files::yaml::Fault;
 use crate::git::{CommitId, Head, ObjectId, Person};
@@ -52,6 +53,8 @@ pub(crate) enum Pending {
     Overlap(Vec<String>),
     /// A task at no gate yet has these fields, which only the engine may write.
     Unearned(Vec<String>),
+    /// A hand-made file, or an edit, has these forms that can be misread. With the fix.
+    Misread(Vec<String>, String),
 }
 
 /// One version of a file, with the message of its commit.
@@ -108,7 +111,8 @@ impl TaskState {
             }
             _ => (Cow::Borrowed(&snapshot.bytes), false),
         };
-        let file = parse(&in_force, id, &snapshot.path, &bytes, workspace.now())?;
+        let file = parse(&in_force, id, &snapshot.path, &bytes, workspace.now())
+            .map_err(|error| noting_head(error, blob.is_some()))?;
         if let Some(before) = &head_path {
             refuse_copy(workspace, id, &snapshot.path, before)?;
         }
@@ -133,6 +137,18 @@ impl TaskState {
             )
         {
             state.pending = Pending::Unearned(dropped_fields);
+        }
+        let is_new = state.file.origin == Origin::HandMade;
+        if matches!(state.pending, Pending::Nothing | Pending::Versions(_))
+            && (is_new || !is_committed)
+        {
+            // What a task has committed keeps its reading.
+            let before = state.committed_file(workspace).filter(|_| !is_new);
+            let found = new_misread(&state.snapshot.path, before.as_ref(), &state.file);
+            if !found.is_empty() {
+                let places = found.iter().map(Diagnostic::placed).collect();
+                state.pending = Pending::Misread(places, fixes(&found));
+            }
         }
         Ok(state)
     }
@@ -164,6 +180,7 @@ impl TaskState {
             Pending::Stale(_) => Some(Frozen::stale(&self.id)),
             Pending::Overlap(places) => Some(Frozen::overlapping(&self.snapshot.path, places)),
             Pending::Unearned(fields) => Some(Frozen::unearned(&self.id, fields)),
+            Pending::Misread(places, fix) => Some(Frozen::misread(places, fix.clone())),
         }
     }
 
@@ -404,6 +421,43 @@ pub(crate) fn parse_with(
         .map_err(|faults| unreadable(id, path, &String::from_utf8_lossy(bytes), &faults))
 }
 
+/// Returns the forms that can be misread and that the file had not before.
+pub(crate) fn new_misread(
+    path: &ProjectPath,
+    before: Option<&TaskFile>,
+    after: &TaskFile,
+) -> Vec<Diagnostic> {
+    let mut found = misread(after);
+    // A NUL misleads git alone: it is reported, and new ones are refused at the doors.
+    found.retain(|fault| fault.code != "nul_byte");
+    if let Some(before) = before.filter(|_| !found.is_empty()) {
+        let known = misread(before);
+        found.retain(|fault| known.iter().all(|known| known.message != fault.message));
+    }
+    Diagnostic::from_faults(path.as_str(), &String::from_utf8_lossy(after.bytes()), &found)
+}
+
+/// Returns the fixes of these diagnostics.
+pub(crate) fn fixes(found: &[Diagnostic]) -> String {
+    let fixes: Vec<&str> = found.iter().filter_map(|one| one.help.as_deref()).collect();
+    fixes.join("; ")
+}
+
+/// Fails if the change brings a form that can be misread. A new task is not written, so no place in its file is named.
+pub(crate) fn refuse_misread(
+    path: &ProjectPath,
+    before: Option<&TaskFile>,
+    after: &TaskFile,
+) -> Result<(), ProjectError> {
+    let found = new_misread(path, before, after);
+    let one = |one: &Diagnostic| if before.is_some() { one.placed() } else { one.message.clone() };
+    let problem = found.iter().map(one).collect::<Vec<_>>().join("; ");
+    if found.is_empty() {
+        return Ok(());
+    }
+    Err(ProjectError::Unfit { code: "misread_form", problem, fix: fixes(&found) })
+}
+
 /// Returns a changed task file from its spliced text, which is parsed already.
 pub(crate) fn spliced(
     defaults: &Defaults,
@@ -419,7 +473,18 @@ pub(crate) fn spliced(
 fn unreadable(id: &TaskId, path: &ProjectPath, text: &str, faults: &[Fault]) -> ProjectError {
     let diagnostics =
         faults.iter().map(|fault| Diagnostic::from_fault(path.as_str(), text, fault)).collect();
-    ProjectError::UnreadableTask { id: id.clone(), path: path.clone(), diagnostics }
+    let (id, path, in_head) = (id.clone(), path.clone(), false);
+    ProjectError::UnreadableTask { id, path, diagnostics, in_head }
+}
+
+/// Notes whether HEAD has a file that cannot be read, so that the hint can tell how to bring it back.
+pub(crate) fn noting_head(error: ProjectError, in_head: bool) -> ProjectError {
+    match error {
+        ProjectError::UnreadableTask { id, path, diagnostics, .. } => {
+            ProjectError::UnreadableTask { id, path, diagnostics, in_head }
+        }
+        other => other,
+    }
 }
 
 /// Returns the task's path in HEAD: usually the same path, unless people have moved the file.

@@ -20,7 +20,7 @@ use crate::storage::ProjectPath;
 use crate::tasks::headers::children::children;
 use crate::tasks::headers::summary::TaskSummary;
 use crate::tasks::plan::{Changed, DryRun, adoption_step};
-use crate::tasks::state::task_state::{TaskState, find, parse};
+use crate::tasks::state::task_state::{TaskState, find, noting_head, parse};
 
 /// A task to be shown.
 pub(crate) struct TaskView {
@@ -41,7 +41,14 @@ pub(crate) fn show(
 ) -> Result<(TaskView, InForce), ProjectError> {
     let in_force = workspace.rules()?;
     let (snapshot, _) = find(workspace, id)?;
-    let mut file = parse(&in_force, id, &snapshot.path, &snapshot.bytes, workspace.now())?;
+    let path = &snapshot.path;
+    let mut file =
+        parse(&in_force, id, path, &snapshot.bytes, workspace.now()).map_err(|error| {
+            let repository = &workspace.repository;
+            let head = repository.head_for_reading().ok().and_then(|head| head.commit);
+            let blob = head.and_then(|head| repository.blob_id(head, path.as_str()).ok().flatten());
+            noting_head(error, blob.is_some())
+        })?;
     let frozen = frozen(workspace, id).map(|(frozen, committed)| {
         if let Some(committed) = committed {
             file = committed;

@@ -386,14 +386,14 @@ fn circles_are_refused_and_told_of() {
 }
 
 #[test]
-fn a_priority_that_is_none_is_told_of() {
+fn a_priority_that_is_none_is_refused() {
     let env = TestEnvironment::new();
-    let told = "warning: `urgent` is no priority and counts as `medium`; it is one of `critical`, `high`, `medium`, `low`\n";
-    let made = env.aof(&["task", "new", "Now", "--meta", "priority=urgent"]).success();
+    let told = "error: `urgent` is no priority and counts as `medium`\n\nhint: did you mean `critical`? It is one of `critical`, `high`, `medium`, `low`\n";
+    let made = env.aof(&["task", "new", "Now", "--meta", "priority=urgent"]).code(4);
     assert_eq!(made.stderr, told);
-    let id = env.files("tasks")[0].trim_start_matches("tasks/").trim_end_matches(".md").to_owned();
-    assert_eq!(env.aof(&["task", "edit", &id, "--meta", "priority=high"]).success().stderr, "");
-    assert_eq!(env.aof(&["task", "edit", &id, "--meta", "priority=urgent"]).success().stderr, told);
+    let id = env.new_task(&["Now", "--meta", "priority=high"]);
+    let edited = env.aof(&["task", "edit", &id, "--meta", "priority=P1"]).code(4);
+    assert!(edited.stderr.contains(": `P1` is no priority"), "{edited}");
     check(&env);
 }
 

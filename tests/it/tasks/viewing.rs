@@ -193,8 +193,8 @@ fn what_is_said_of_an_unreadable_file_can_be_done() {
     env.write("tasks/AOF-open.md", "---\ntitle: x\n");
     assert_eq!(
         fix(&env),
-        "add a line that is exactly `---` after the last key; mend it there, or bring back what is committed with \
-         `git restore --source=HEAD tasks/AOF-open.md`; `git log -p -- tasks/AOF-open.md` shows what it said before"
+        "add a line that is exactly `---` after the last key; mend it there; HEAD does not have it, so if it is no task, \
+         `rm tasks/AOF-open.md` removes it"
     );
     env.write("tasks/AOF-open.md", "---\ntitle: x\n---\n");
     let _ = env.aof(&["watch", "--once"]).success();

@@ -1,0 +1,89 @@
+//! Forms of a person's keys that are probably not read as they are meant. Committed ones keep their reading, since replay needs it.
+
+use super::TaskFile;
+use crate::domain::{Priority, nearest};
+use crate::files::config::decode::{one_or_many, text_of};
+use crate::files::yaml::scalar::{Legacy, legacy};
+use crate::files::yaml::{Fault, Node, NodeKind, NodeLayout};
+
+/// The keys that a misspelled key may mean, each with other spellings of it.
+const KEYS: [(&str, &[&str]); 9] = [
+    ("tags", &["tag"]),
+    ("priority", &[]),
+    ("due", &["duedate"]),
+    ("milestone", &[]),
+    ("links", &["link"]),
+    ("dependsOn", &["depends", "dependencies"]),
+    ("parent", &[]),
+    ("metadata", &[]),
+    ("context", &[]),
+];
+
+/// Returns what is read otherwise than it looks, each with its place and how to write it.
+pub(crate) fn misread(file: &TaskFile) -> Vec<Fault> {
+    let mut found = Vec::new();
+    let mut add = |at: &Node<'_>, message: String, help: String| {
+        found.push(Fault::new("misread_form", at.span.clone(), message).help(help));
+    };
+    let field = |key| file.field(key).filter(|node| !node.is_null());
+    if let Some(tags) = field("tags") {
+        let is_text = !matches!(tags.kind, NodeKind::Sequence(_));
+        for (node, tag) in one_or_many(tags).iter().filter_map(|node| Some((node, text_of(node)?)))
+        {
+            let parts = tag.split(|c| matches!(c, ',' | ';') || is_text && char::is_whitespace(c));
+            let parts: Vec<&str> = parts.map(|part| part.trim().trim_start_matches('#')).collect();
+            if parts != [tag.as_ref()] {
+                let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+                let fix = format!("write `tags: [{}]`", parts.join(", "));
+                add(node, format!("`{tag}` is read as one tag of that name"), fix);
+            }
+        }
+    }
+    if let Some(NodeKind::String(text)) = field("links").map(|node| &node.kind)
+        && text.contains(", ")
+        && let Some(node) = field("links")
+    {
+        let fix = "write a list, as in `links: [one, other]`".to_owned();
+        add(node, format!("`{text}` is read as one link"), fix);
+    }
+    let own = field("priority").or_else(|| field("metadata")?.get("priority"));
+    if let Some(node) = own.filter(|node| !node.is_null()) {
+        let word = text_of(node).unwrap_or_else(|| node.noun().into());
+        let near = match word.to_lowercase().as_str() {
+            "p0" | "urgent" | "highest" => Some("critical"),
+            other => nearest(other, Priority::ALL.iter().map(|known| known.as_str())),
+        };
+        if word.parse::<Priority>().is_err() {
+            let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+            let fix = format!("{near}It is one of `critical`, `high`, `medium`, `low`");
+            add(node, format!("`{word}` is no priority and counts as `medium`"), fix);
+        }
+    }
+    for entry in file.field("metadata").map_or(&[][..], Node::entries) {
+        let (name, value) = (&entry.key.text, &entry.value);
+        let word = value.as_str().filter(|_| value.layout == NodeLayout::Plain);
+        if let Some(word) = word.filter(|word| legacy(word) == Some(Legacy::Bool)) {
+            let fix = format!("write `{name}: true`, `{name}: false`, or `{name}: \"{word}\"`");
+            add(value, format!("`{name}: {word}` is read as a text, not as yes or no"), fix);
+        }
+    }
+    let plain = |key: &str| key.replace(['_', '-', ' '], "").to_lowercase();
+    for entry in file.source.root().entries() {
+        let given = &entry.key.text;
+        let meant = KEYS.iter().find(|(key, others)| {
+            let given = plain(given);
+            given == plain(key) || others.contains(&given.as_str())
+        });
+        if let Some((key, _)) = meant.filter(|(key, _)| given != key && file.field(key).is_none()) {
+            let message = format!("the key `{given}` is not read");
+            let fault = Fault::new("misread_form", entry.key.span.clone(), message);
+            found.push(fault.help(format!("did you mean `{key}`?")));
+        }
+    }
+    if let Some(at) = file.source.text().find('\0') {
+        let message =
+            "a NUL character, for which git takes the file for binary and shows no change of it";
+        found.push(Fault::new("nul_byte", at..at + 1, message).help("remove it"));
+    }
+    found
+}
