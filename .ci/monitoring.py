@@ -107,7 +107,7 @@ class Project:
         self.say(task, "agent-3", "complete")
         errand = self.new("Fetch water", "--workflow", "errand")
         self.say(errand, "agent-1", "complete")
-        self.run(self.aof, "task", "cancel", self.new("Sing"), "--reason", "Nobody listens")
+        self.run(self.aof, "task", "cancel", self.new("Sing"), "--reason", "Nobody listens", "--agent", "human-ada")
         blocked = self.new("Water the roses")
         self.say(blocked, "agent-2", "blocked", "--blocker", "The tap is dry since Monday")
         # One by the watcher, whose own commits are measured.

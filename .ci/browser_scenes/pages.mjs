@@ -157,7 +157,7 @@ async function hostile(stage) {
   await page.goto(`${server.board}?q=${encodeURIComponent(HARM)}&whole=${encodeURIComponent(HARM)}`);
   await harmless(page, "the filter");
   await server.open(page);
-  await shop.aof("unblock", task, "--reason", HARM);
+  await shop.aof("unblock", task, "--reason", HARM, "--agent", "human-ann-example");
   await within(page.waitForFunction((task) => !document.querySelector(`#card-${task} .bad`), task), "the board does not follow");
   await page.locator(`#card-${task} a.title`).focus();
   await page.keyboard.press("m");

@@ -20,6 +20,7 @@ use crate::files::json;
 use crate::git::PromptPlace;
 use crate::project::workspace::Network;
 use crate::setup::template::Template;
+use crate::system::terminal::all_quoted;
 use crate::tasks::complete::Signing;
 use crate::tasks::plan::DryRun;
 
@@ -112,6 +113,16 @@ pub(crate) fn agent_variable() -> Option<&'static str> {
 /// Returns whether the environment says that one is this agent.
 pub(crate) fn is_named_by_environment(agent: &AgentId) -> bool {
     std::env::var_os(AGENT).is_some_and(|value| value == agent.as_str())
+}
+
+/// The most characters of a command that a message repeats.
+const LONGEST_COMMAND: usize = 200;
+
+/// Returns the command as it was typed, unless it is too long for a message.
+pub(crate) fn typed_command() -> Option<String> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let command = format!("aof {}", all_quoted(words.iter().map(String::as_str)));
+    (command.len() <= LONGEST_COMMAND && !command.contains('`')).then_some(command)
 }
 
 /// Returns the agent that `--agent` gave, unless the environment names it as well.

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
+use super::arguments::typed_command;
 use crate::board::web::EndpointFault;
 use crate::git::GitError;
 use crate::project::error::{ProjectError, reason_of};
@@ -30,7 +31,13 @@ pub(crate) type CliResult<T = ExitCode> = Result<T, CliError>;
 
 impl<E: Into<ProjectError>> From<E> for CliError {
     fn from(error: E) -> Self {
-        Self::Operation(Box::new(error.into()))
+        let mut error = error.into();
+        if let ProjectError::PersonUnseen { command, .. } = &mut error
+            && let Some(typed) = typed_command()
+        {
+            *command = typed;
+        }
+        Self::Operation(Box::new(error))
     }
 }
 
@@ -196,7 +203,9 @@ pub(crate) fn exit_code(error: &ProjectError) -> u8 {
         ProjectError::Unfit { code: "still_written", .. }
         | ProjectError::Store(StoreError::LockTimedOut { .. })
         | ProjectError::Git(GitError::Waiting { .. } | GitError::Locked { .. }) => 7,
-        ProjectError::NoAgent { .. } | ProjectError::Unfit { .. } => 4,
+        ProjectError::NoAgent { .. }
+        | ProjectError::PersonUnseen { .. }
+        | ProjectError::Unfit { .. } => 4,
         _ => 1,
     }
 }

@@ -122,7 +122,8 @@ impl Session {
 
     /// Opens the project for a command: `complete`.
     pub(crate) fn workspace(&self, command: &str) -> CliResult<Workspace> {
-        self.open_telling(command, print_progress)
+        let workspace = self.open_telling(command, print_progress)?;
+        Ok(workspace.with_person_seen(Self::at_terminal()))
     }
 
     /// Opens the project for a command that runs unattended: short waits are not printed.
@@ -155,7 +156,8 @@ impl Session {
             Err(cause) => CliError::directory(&folder, &cause),
         })?;
         settle_counted(&workspace);
-        Ok(workspace)
+        // A board is at a terminal, or its people come by a link from one, or by a login.
+        Ok(workspace.with_person_seen(true))
     }
 
     fn open_telling(&self, command: &str, tell: Tell) -> CliResult<Workspace> {

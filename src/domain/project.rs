@@ -291,6 +291,9 @@ words!(
     }
 );
 
+/// The address of an agent without an email ends with this.
+const NO_EMAIL: &str = "@aof.invalid";
+
 impl Org {
     /// Returns the role of that name.
     pub fn role(&self, id: &RoleId) -> Option<&Role> {
@@ -335,6 +338,20 @@ impl Org {
         all.sort();
         all.dedup();
         all
+    }
+
+    /// Returns the agent with that email: as org.yaml says, else a program by the address that aof makes of its id.
+    pub fn agent_by_email(&self, email: &str) -> Option<AgentId> {
+        let mut known = self.agents.iter().flatten();
+        let known = known.find(|(_, agent)| agent.email.as_deref() == Some(email));
+        let made = || email.strip_suffix(NO_EMAIL)?.parse().ok();
+        known.map(|(id, _)| id.clone()).or_else(|| made().filter(|id: &AgentId| !id.is_human()))
+    }
+
+    /// Returns the email of an agent. Without one, it gets an address that cannot exist.
+    pub fn email_of(&self, agent: &AgentId) -> String {
+        let known = self.agent(agent).and_then(|known| known.email.clone());
+        known.unwrap_or_else(|| format!("{agent}{NO_EMAIL}"))
     }
 
     /// Returns the first agent of the roles, then of the register, that is no person.

@@ -37,11 +37,8 @@ pub(crate) struct Signers {
 }
 
 impl Signer {
-    /// Returns the signer that git's configuration asks for, if it asks for one.
-    pub(crate) fn configured(
-        repository: &Repository,
-        committer: &Person,
-    ) -> Result<Option<Self>, GitError> {
+    /// Returns the signer that git's configuration asks for, if it asks for one. Without a key, git's user is its name.
+    pub(crate) fn configured(repository: &Repository) -> Result<Option<Self>, GitError> {
         let config = repository.config()?;
         if config.switch("commit.gpgSign")? != Some(true) {
             return Ok(None);
@@ -60,7 +57,10 @@ impl Signer {
         let program = expand_home(named.unwrap_or(fallback));
         let key = match (config.text("user.signingKey"), format) {
             (Some(key), _) => key.to_owned(),
-            (None, Format::Gpg) => format!("{} <{}>", committer.name(), committer.email()),
+            (None, Format::Gpg) => {
+                let user = repository.identity()?;
+                format!("{} <{}>", user.name(), user.email())
+            }
             (None, Format::Ssh) => match text(&["gpg.ssh.defaultKeyCommand"]) {
                 Some(command) => default_key(command, repository.worktree_root())
                     .map_err(|detail| GitError::Signing { program: command.to_owned(), detail })?,
@@ -117,8 +117,10 @@ impl Signer {
 impl Repository {
     /// Returns why commits cannot be signed though they have to be, as far as that can be told in advance.
     pub fn signing_problem(&self) -> Result<Option<String>, GitError> {
-        let Ok(committer) = self.identity() else { return Ok(None) };
-        match Signer::configured(self, &committer) {
+        if self.identity().is_err() {
+            return Ok(None);
+        }
+        match Signer::configured(self) {
             Ok(None) => Ok(None),
             Ok(Some(signer)) => {
                 if !is_program_installed(signer.program()) {
@@ -132,6 +134,15 @@ impl Repository {
             Err(GitError::Signing { detail, .. }) => Ok(Some(detail)),
             Err(error) => Err(error),
         }
+    }
+
+    /// Returns the key by which git signs commits of its user, if it goes by the committer's name.
+    pub fn key_by_name(&self) -> Option<String> {
+        let config = self.config().ok()?;
+        let is_named = config.text("user.signingKey").is_some_and(|text| !text.is_empty());
+        // A signer that cannot be used is reported by the commit that needs it.
+        let signer = Signer::configured(self).ok().flatten().filter(|_| !is_named)?;
+        (signer.format == Format::Gpg).then_some(signer.key)
     }
 
     /// Returns the file of the SSH key that git would sign with, if that file is missing.
@@ -164,7 +175,7 @@ impl Signers {
         committer: &Person,
     ) -> Result<Option<&Signer>, GitError> {
         if self.found.as_ref().is_none_or(|(known, _)| known != committer) {
-            self.found = Some((committer.clone(), Signer::configured(repository, committer)?));
+            self.found = Some((committer.clone(), Signer::configured(repository)?));
         }
         Ok(self.found.as_ref().and_then(|(_, signer)| signer.as_ref()))
     }

@@ -113,8 +113,14 @@ pub enum ProjectError {
     NoAgent {
         /// The email of git's user, which no agent has.
         email: Option<String>,
-        /// The person's id with that email, which counts only at a terminal.
-        human: Option<String>,
+    },
+    /// A person is not at a terminal, and no agent is named.
+    #[error("git's user acts only at a terminal, and no agent is named")]
+    PersonUnseen {
+        /// The command without the agent.
+        command: String,
+        /// Those that one may be.
+        agents: Vec<AgentId>,
     },
     /// There is a project here already.
     #[error("there is a project here already: `{path}`")]
@@ -335,10 +341,16 @@ impl ProjectError {
             Self::Contended { .. } => {
                 ErrorFacts::of("task_restless").fix("try again when nobody edits it").passes()
             }
-            Self::NoAgent { human: Some(human), .. } => ErrorFacts::of("no_agent").fix(format!(
-                "git's user is `{human}`, and a person acts at a terminal; a program says who it is with `--agent ID` or `AOF_AGENT`"
-            )),
-            Self::NoAgent { email, .. } => {
+            Self::PersonUnseen { command, agents } => ErrorFacts::of("no_agent").fix(match &agents[..] {
+                [] => format!(
+                    "put an agent into a role of org.yaml, commit that, and name it, as in `{command} --agent ID`"
+                ),
+                [first, ..] => format!(
+                    "say which agent you are, as in `{command} --agent {first}`, or in `AOF_AGENT`; org.yaml has {}",
+                    listed(agents)
+                ),
+            }),
+            Self::NoAgent { email } => {
                 let email = email.as_deref().unwrap_or("you@example.org");
                 ErrorFacts::of("no_agent").fix(format!(
                     "say it with `--agent ID` or `AOF_AGENT`, or let org.yaml know git's user: `agents: {{human-you: {{email: {email}}}}}`"

@@ -54,6 +54,7 @@ pub struct WorkspaceOpener {
     wait: Duration,
     tell: Tell,
     network: Network,
+    is_person_seen: bool,
 }
 
 impl WorkspaceOpener {
@@ -69,7 +70,8 @@ impl WorkspaceOpener {
             }
         }?;
         let (checkout, git_commands) = (self.checkout.clone(), self.git_commands.clone());
-        Ok(Workspace { network: self.network, checkout, git_commands, ..workspace })
+        let (network, is_person_seen) = (self.network, self.is_person_seen);
+        Ok(Workspace { network, is_person_seen, checkout, git_commands, ..workspace })
     }
 }
 
@@ -88,6 +90,10 @@ pub struct Workspace {
     kind: WorkspaceKind,
     /// Whether claims are confirmed by the remote.
     pub network: Network,
+    /// Whether the door has seen the person who acts: at a terminal, or by a login.
+    pub is_person_seen: bool,
+    /// Whether agents that act are the committers too, as in a run.
+    pub agents_commit: bool,
     clock: Clock,
     wait: Duration,
     deadline: Instant,
@@ -166,6 +172,8 @@ impl Workspace {
             uncommitted_project_file: None,
             git_commands: GitCommands::default(),
             network: Network::Used,
+            is_person_seen: false,
+            agents_commit: false,
             clock,
             wait: Duration::ZERO,
             deadline: Instant::now(),
@@ -186,7 +194,7 @@ impl Workspace {
     pub(crate) fn beside(&self, root: &Path) -> Result<Self, ProjectError> {
         let wait = self.deadline.saturating_duration_since(Instant::now());
         let other = Self::at(root, self.command.clone(), self.clock, wait, self.tell)?;
-        Ok(Self { network: self.network, ..other })
+        Ok(Self { network: self.network, is_person_seen: self.is_person_seen, ..other })
     }
 
     /// Opens the project again with its full wait, after a person took time to answer.
@@ -208,7 +216,13 @@ impl Workspace {
             wait,
             tell: self.tell,
             network: self.network,
+            is_person_seen: self.is_person_seen,
         }
+    }
+
+    /// Returns the workspace of a door that has seen the person who acts, or has not.
+    pub(crate) fn with_person_seen(self, is_person_seen: bool) -> Self {
+        Self { is_person_seen, ..self }
     }
 
     /// Returns the time, in whole seconds: histories are for people.
@@ -434,43 +448,59 @@ fn pass_on<T>(
     Ok(ControlFlow::Continue(()))
 }
 
-/// Returns the agent that acts: the named one, else that of git's user in org.yaml. A person's id comes from git's user only at a
-/// terminal: elsewhere a program may be acting. Fails if there is no such agent.
+/// Returns the agent that acts: the named one, else that of git's user in org.yaml. A person's id comes from git's user only where
+/// the person is seen: elsewhere a program may be acting. Fails if there is no such agent.
 pub(crate) fn acting_agent(
     workspace: &Workspace,
     org: &Org,
     named: Option<&AgentId>,
-    at_terminal: bool,
+    is_seen: bool,
 ) -> Result<AgentId, ProjectError> {
-    if let Some(agent) = named {
-        return Ok(agent.clone());
-    }
-    let email = workspace.repository.author_identity().ok().map(|person| person.email().to_owned());
-    match known_as(workspace, org) {
-        Some(agent) if agent.is_human() && !at_terminal => {
-            Err(ProjectError::NoAgent { email, human: Some(agent.to_string()) })
+    let known = named.cloned().or_else(|| known_as(workspace, org));
+    match known {
+        Some(agent) if named.is_some() || is_seen || !agent.is_human() => Ok(agent),
+        _ if is_seen => {
+            let user = workspace.repository.author_identity().ok();
+            Err(ProjectError::NoAgent { email: user.map(|person| person.email().to_owned()) })
         }
-        Some(agent) => Ok(agent),
-        None => Err(ProjectError::NoAgent { email, human: None }),
+        _ => Err(unseen(workspace, org)),
     }
 }
 
-/// Returns the agent of org.yaml with the email of git's user.
-pub(crate) fn known_as(workspace: &Workspace, org: &Org) -> Option<AgentId> {
-    let person = workspace.repository.author_identity().ok()?;
-    let agents = org.agents.as_ref()?;
-    agents
-        .iter()
-        .find(|(_, agent)| agent.email.as_deref() == Some(person.email()))
-        .map(|(id, _)| id.clone())
+fn unseen(workspace: &Workspace, org: &Org) -> ProjectError {
+    let agents = org.all_agents().into_iter().filter(|agent| !agent.is_human()).cloned().collect();
+    ProjectError::PersonUnseen { command: workspace.command.clone(), agents }
 }
 
-/// Returns who acts where both people and agents may: the named agent, else git's user.
+/// Returns the agent with the email of git's user, as author; a program that is the committer counts first.
+pub(crate) fn known_as(workspace: &Workspace, org: &Org) -> Option<AgentId> {
+    let repository = &workspace.repository;
+    let known = |user: Person| org.agent_by_email(user.email());
+    let committer = repository.identity().ok().and_then(known);
+    let author = || repository.author_identity().ok().and_then(known);
+    committer.filter(|agent| !agent.is_human()).or_else(author)
+}
+
+/// Returns who writes where both people and agents may: the named agent, else git's user, who may be an agent.
 pub(crate) fn actor(workspace: &Workspace, org: &Org, named: Option<&AgentId>) -> Actor {
-    match named {
-        Some(agent) if agent.is_human() => Actor::Person(Some(agent.clone())),
-        Some(agent) => Actor::Agent(agent.clone()),
-        None => Actor::Person(known_as(workspace, org)),
+    match named.cloned().or_else(|| known_as(workspace, org)) {
+        Some(agent) if !agent.is_human() => Actor::Agent(agent),
+        person => Actor::Person(person),
+    }
+}
+
+/// Returns who acts where an act decides where a task goes, who has it, or what its rules read. Git's user is a person only where the
+/// door sees one; elsewhere somebody has to be named.
+pub(crate) fn deciding_actor(
+    workspace: &Workspace,
+    org: &Org,
+    named: Option<&AgentId>,
+) -> Result<Actor, ProjectError> {
+    match actor(workspace, org, named) {
+        Actor::Person(_) if named.is_none() && !workspace.is_person_seen => {
+            Err(unseen(workspace, org))
+        }
+        actor => Ok(actor),
     }
 }
 
@@ -481,11 +511,7 @@ pub(crate) fn viewer(workspace: &Workspace, org: &Org, named: Option<&AgentId>) 
 
 /// Returns the commit author for an agent. An agent without an email gets an address that cannot exist.
 pub(crate) fn agent_author(org: &Org, agent: &AgentId) -> Result<Person, ProjectError> {
-    let email = org
-        .agent(agent)
-        .and_then(|known| known.email.clone())
-        .unwrap_or_else(|| format!("{agent}@aof.invalid"));
-    Ok(Person::new(agent.as_str(), &email)?)
+    Ok(Person::new(agent.as_str(), &org.email_of(agent))?)
 }
 
 /// Returns the commit author for an actor. A person is git's user, unless somebody else with an email is named, as at a board with

@@ -52,6 +52,24 @@ pub enum Act {
     Override { by: Actor, to: GateId, reason: String },
 }
 
+impl Act {
+    /// Returns who acts, unless a signature proves it.
+    pub(crate) fn unsigned_actor(&self) -> Option<&AgentId> {
+        match self {
+            Self::Complete(own) if own.signature.is_none() => Some(&own.agent),
+            Self::Claim { agent, .. } | Self::Renew { agent, .. } => Some(agent),
+            Self::Assign { by, .. }
+            | Self::Hold { by, .. }
+            | Self::Release { by, .. }
+            | Self::Unblock { by, .. }
+            | Self::Cancel { by, .. }
+            | Self::Reopen { by, .. }
+            | Self::Override { by, .. } => by.agent(),
+            _ => None,
+        }
+    }
+}
+
 /// Who acts, for acts that are open to people and agents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Actor {

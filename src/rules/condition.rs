@@ -54,6 +54,15 @@ impl Condition {
         &self.source
     }
 
+    /// Returns the names that it reads, each with the member that it takes of it; `None` for the whole value.
+    pub(crate) fn reads(&self) -> Vec<(String, Option<String>)> {
+        let allocator = Allocator::default();
+        let Ok(root) = parse(&allocator, &self.source) else { return Vec::new() };
+        let mut checker = ConditionChecker::of(&[]);
+        checker.expression(&root);
+        checker.reads
+    }
+
     /// Returns whether the expression's value is truthy over the values in `scope`.
     pub fn evaluate(&self, scope: &[(&str, &Json)]) -> Result<bool, ConditionError> {
         let is_truthy = |value: &value::Value<'_>| value.is_truthy();
@@ -70,7 +79,7 @@ pub(crate) fn check(source: &str, names: &[&str]) -> Result<(), Vec<ConditionFau
     check_size(source).map_err(|fault| vec![fault])?;
     let allocator = Allocator::default();
     let root = parse(&allocator, source).map_err(|fault| vec![fault])?;
-    let mut checker = ConditionChecker { names, parameters: Vec::new(), faults: Vec::new() };
+    let mut checker = ConditionChecker::of(names);
     checker.expression(&root);
     checker.faults.sort_by_key(|fault| fault.range.start);
     if checker.faults.is_empty() { Ok(()) } else { Err(checker.faults) }
@@ -147,6 +156,17 @@ struct ConditionChecker<'n> {
     /// The names of the parameters in force, outermost first.
     parameters: Vec<String>,
     faults: Vec<ConditionFault>,
+    /// The names that were read, each with its member.
+    reads: Vec<(String, Option<String>)>,
+    /// The member that is taken of the next name.
+    key: Option<String>,
+}
+
+impl<'n> ConditionChecker<'n> {
+    fn of(names: &'n [&'n str]) -> Self {
+        let (parameters, faults, reads) = (Vec::new(), Vec::new(), Vec::new());
+        Self { names, parameters, faults, reads, key: None }
+    }
 }
 
 impl ConditionChecker<'_> {
@@ -232,6 +252,7 @@ impl ConditionChecker<'_> {
     }
 
     fn name(&mut self, name: &str, span: Span) {
+        self.reads.push((name.to_owned(), self.key.take()));
         let is_known = self.parameters.iter().any(|known| known == name)
             || self.names.contains(&name)
             || name == "undefined";
@@ -244,21 +265,29 @@ impl ConditionChecker<'_> {
     }
 
     fn member(&mut self, member: &MemberExpression<'_>) {
-        match member {
+        let key = match member {
             MemberExpression::StaticMemberExpression(member) => {
                 self.readable(&member.property.name, member.property.span);
+                Some(member.property.name.to_string())
             }
             MemberExpression::ComputedMemberExpression(member) => {
-                if let Expression::StringLiteral(literal) = &member.expression {
+                let literal = match &member.expression {
+                    Expression::StringLiteral(literal) => Some(literal),
+                    _ => None,
+                };
+                if let Some(literal) = literal {
                     self.readable(&literal.value, literal.span);
                 }
                 self.expression(&member.expression);
+                literal.map(|literal| literal.value.to_string())
             }
             MemberExpression::PrivateFieldExpression(member) => {
                 return self.unavailable(member.span, "private members");
             }
-        }
-        self.expression(member.object());
+        };
+        let object = member.object();
+        self.key = key.filter(|_| matches!(object, Expression::Identifier(_)));
+        self.expression(object);
     }
 
     /// Refuses the members that lead from data to functions and prototypes.

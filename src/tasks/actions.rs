@@ -4,12 +4,12 @@ use crate::domain::{AgentId, Ending, GateId, Status, Task, Ticket, Visit};
 use crate::git::Person;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::project::workspace::{actor, actor_author, agent_author};
+use crate::project::workspace::{actor_author, agent_author, deciding_actor};
 use crate::rules::{Act, Actor, Decision, Refusal, branch_of, check_ticket, decide};
 use crate::tasks::apply::{apply, change, due_step_or};
 use crate::tasks::other_worktrees::ensure_free_elsewhere;
 use crate::tasks::plan::{Changed, Choice, DryRun};
-use crate::tasks::state::commit_message;
+use crate::tasks::state::commit_message::{self, with_named};
 use crate::tasks::state::task_state::TaskState;
 
 /// Decides a claim of the task, or of the branch that the ticket names.
@@ -175,7 +175,7 @@ pub(crate) fn undo(
     refuse_branch(ticket, "undo")?;
     change(workspace, &ticket.task, dry_run, &mut |state| {
         let (task, org) = (&state.file.task, &state.in_force.rules.org);
-        let by = actor(workspace, org, agent);
+        let by = deciding_actor(workspace, org, agent)?;
         let mut done = own_last_step(task, by.agent())?;
         if let Some(reason) = reason {
             done.push_str(&format!("; {reason}"));
@@ -280,7 +280,7 @@ fn decide_as_actor(
     act: &dyn Fn(Actor) -> Act,
 ) -> Result<Choice, ProjectError> {
     let org = &state.in_force.rules.org;
-    let by = actor(workspace, org, agent);
+    let by = deciding_actor(workspace, org, agent)?;
     check_ticket(&state.file.task, ticket, by.agent())?;
     let author = actor_author(workspace, org, &by)?;
     decide_act(workspace, state, &act(by), author)
@@ -294,11 +294,12 @@ pub(crate) fn decide_act(
     author: Person,
 ) -> Result<Choice, ProjectError> {
     let decision = decide(&state.in_force.rules, &state.file.task, act, workspace.now())?;
-    Ok(choice_of_decision(state, act, decision, author))
+    Ok(choice_of_decision(workspace, state, act, decision, author))
 }
 
 /// Converts a decision to a choice; a step gets the message of its commit.
 pub(crate) fn choice_of_decision(
+    workspace: &Workspace,
     state: &TaskState,
     act: &Act,
     decision: Decision,
@@ -309,8 +310,9 @@ pub(crate) fn choice_of_decision(
         Decision::Step(step) => {
             let authored = step.task.updated;
             let known = state.file.task.history.len();
+            let message = commit_message::of_act(act, known, &step.task);
             Choice::Step {
-                message: commit_message::of_act(act, known, &step.task),
+                message: with_named(workspace, act.unsigned_actor(), message),
                 step,
                 author,
                 authored,

@@ -222,7 +222,7 @@ fn next_step(
     if matches!(decision, Decision::Step(_)) {
         ensure_free_elsewhere(workspace, state, completion.ticket.branch.as_ref())?;
     }
-    Ok(NextStep::Do(choice_of_decision(state, &act, decision, author)))
+    Ok(NextStep::Do(choice_of_decision(workspace, state, &act, decision, author)))
 }
 
 /// Masks the secrets in all that a completion says, whatever door it came by. Masking it again changes nothing.

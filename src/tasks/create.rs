@@ -23,7 +23,7 @@ use crate::tasks::headers::children::CreatorTasks;
 use crate::tasks::headers::dependencies::refuse_circle;
 use crate::tasks::plan::{Changed, DryRun, pass_automatic_gates, refuse_nul};
 use crate::tasks::recovery::recover::recover_if_pending;
-use crate::tasks::state::commit_message;
+use crate::tasks::state::commit_message::{self, with_named};
 use crate::tasks::state::task_state::{TaskVersion, parse_with, refuse_misread};
 use crate::tasks::write::Write;
 
@@ -100,9 +100,13 @@ fn create_batch(
                 refuse_circle(workspace, &in_force, &task)?;
             }
             last = Some(task.id.clone());
-            let (write, changed) = plan_new_task(rules, &task, &new.body, &author, now)?;
+            let (mut write, changed) = plan_new_task(rules, &task, &new.body, &author, now)?;
             refuse_nul(0, &changed.after)?;
             refuse_misread(&changed.path, None, &changed.after)?;
+            for version in &mut write.versions {
+                version.message =
+                    with_named(workspace, agent, std::mem::take(&mut version.message));
+            }
             made.push(changed);
             writes.push(write);
         }

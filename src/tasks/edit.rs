@@ -7,15 +7,17 @@ use crate::files::task_file::TaskFile;
 use crate::git::merge_texts;
 use crate::project::error::ProjectError;
 use crate::project::rule_lookup::check_agent;
-use crate::project::workspace::{Workspace, actor, actor_author};
+use crate::project::workspace::{Workspace, actor, actor_author, deciding_actor};
 use crate::rules::{Actor, Refusal, StateChange, explain};
 use crate::storage::ProjectPath;
-use crate::tasks::apply::change;
+use crate::tasks::apply::{NextStep, apply, change, due_step_or};
 use crate::tasks::headers::dependencies::refuse_circle;
 use crate::tasks::headers::list::same;
 use crate::tasks::plan::{Changed, Choice, DryRun};
-use crate::tasks::state::commit_message;
-use crate::tasks::state::task_state::{TaskState, find, parse, refuse_misread};
+use crate::tasks::state::acceptance::loses_boxes;
+use crate::tasks::state::commit_message::{self, with_named};
+use crate::tasks::state::read_keys::read_keys_changed;
+use crate::tasks::state::task_state::{Pending, TaskState, find, parse, refuse_misread};
 
 /// Changes of the fields that people own. Fields that are not given stay.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -256,10 +258,45 @@ fn rewrite(
         {
             refuse_circle(workspace, &state.in_force, after_edit)?;
         }
+        if !read_keys_changed(rules, &state.file, &after).is_empty()
+            || loses_boxes(rules, &state.file, &after)
+        {
+            deciding_actor(workspace, &rules.org, agent)?;
+        }
         let message = commit_message::of_edit(&after.task, "edited");
+        let message = with_named(workspace, agent, message);
         let author = actor_author(workspace, &rules.org, &by)?;
         Ok(Choice::File { file: Box::new(after), message, author })
     })
+}
+
+/// Commits the edit that was found in the worktree while an agent holds the task, as a person's. Fails where no person is seen.
+pub(crate) fn accept(
+    workspace: &Workspace,
+    id: &TaskId,
+    agent: Option<&AgentId>,
+    dry_run: DryRun,
+) -> Result<Changed, ProjectError> {
+    let changed = apply(workspace, id, dry_run, &mut |state| {
+        if !matches!(state.pending, Pending::Unaccepted(_)) {
+            return due_step_or(workspace, state, |_| Ok(Choice::Settled));
+        }
+        let org = &state.in_force.rules.org;
+        let by = actor(workspace, org, agent);
+        if !workspace.is_person_seen || matches!(by, Actor::Agent(_)) {
+            return Err(ProjectError::Unfit {
+                code: "not_accepted",
+                problem: format!("only a person at a terminal accepts the edit of `{id}`"),
+                fix: "a person gives this command at a terminal, or commits the file with git"
+                    .to_owned(),
+            });
+        }
+        let message = commit_message::of_edit(&state.file.task, "edit accepted");
+        let author = actor_author(workspace, org, &by)?;
+        let file = Box::new(state.file.clone());
+        Ok(NextStep::Do(Choice::File { file, message, author }))
+    })?;
+    changed.ok_or_else(|| ProjectError::Contended { id: id.clone() })
 }
 
 /// Fails if an agent edits a task that it has not claimed, unless org.yaml permits it. People may edit every task.
@@ -327,6 +364,7 @@ pub(crate) fn comment(
         let commented = state.file.with_comment(&name, workspace.now(), &comment.text);
         let file = state.changed(workspace, commented)?;
         let message = commit_message::of_comment(&state.file.task, &by, &comment.text);
+        let message = with_named(workspace, comment.agent.as_ref(), message);
         Ok(Choice::File { file: Box::new(file), message, author })
     })
 }

@@ -148,11 +148,23 @@ pub(crate) fn drafts(
     writes: &[Write],
 ) -> Result<Vec<CommitDraft>, ProjectError> {
     refuse_secrets(workspace, writes)?;
-    let committer = workspace.repository.identity()?;
+    let repository = &workspace.repository;
+    let committer = repository.identity()?;
     let by_user = writes.iter().any(Write::is_by_user);
-    let user = if by_user { workspace.repository.author_identity()? } else { committer.clone() };
+    let user = if by_user { repository.author_identity()? } else { committer.clone() };
     let now = workspace.now();
-    Ok(writes.iter().flat_map(|write| write.drafts(&user, &committer, now)).collect())
+    let drafts = writes.iter().flat_map(|write| write.drafts(&user, &committer, now));
+    let own = if workspace.agents_commit { repository.author_identity().ok() } else { None };
+    Ok(match own {
+        // What an agent did. Git's user commits what a person, or the rules, did meanwhile.
+        Some(own) => drafts
+            .map(|draft| match draft.author == own {
+                true => draft,
+                false => CommitDraft { committer: draft.author.clone(), ..draft },
+            })
+            .collect(),
+        None => drafts.collect(),
+    })
 }
 
 /// The variable by which an agent's programs know that a runner started them.

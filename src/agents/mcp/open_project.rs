@@ -54,13 +54,10 @@ impl ServerSetup {
         let mut workspace =
             Workspace::open(directory, format!("aof mcp ({tool})"), *clock, *wait, warn_in_log)?;
         workspace.network = *network;
+        workspace.agents_commit = self.run.is_some();
         let in_force = workspace.rules()?;
         Ok(OpenProject { setup: self, workspace, in_force, dry_run: DryRun::No })
     }
-}
-
-fn of_person(id: &str) -> String {
-    format!("`{id}` is a person, and a server acts for an agent")
 }
 
 impl OpenProject<'_> {
@@ -92,13 +89,11 @@ impl OpenProject<'_> {
         let unfit = |code, problem| ProjectError::Unfit { code, problem, fix: self.how_to_name() };
         let agent = match self.named() {
             Ok(agent) => agent,
-            Err(ProjectError::NoAgent { human: Some(human), .. }) => {
-                return Err(unfit("human_identity", of_person(&human)));
-            }
             Err(error) => return Err(unfit("no_agent", error.problem())),
         };
         if agent.is_human() {
-            return Err(unfit("human_identity", of_person(agent.as_str())));
+            let problem = format!("`{agent}` is a person, and a server acts for an agent");
+            return Err(unfit("human_identity", problem));
         }
         if check_agent(self.rules(), &agent, None).is_err()
             && claimed(&self.workspace, &self.in_force, &agent, None).is_empty()
@@ -123,7 +118,7 @@ impl OpenProject<'_> {
                 fix: String::new(),
             })
         });
-        acting_agent(workspace, &self.rules().org, named.transpose()?.as_ref(), setup.read_only)
+        acting_agent(workspace, &self.rules().org, named.transpose()?.as_ref(), true)
     }
 
     /// Returns how whoever starts the server names its agent.

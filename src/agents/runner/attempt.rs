@@ -169,6 +169,8 @@ impl<'a> Attempt<'a> {
             station: opening.station.clone(),
             workflow: file.task.routing.workflow.clone(),
             agent: self.agent.clone(),
+            email: self.open.in_force.rules.org.email_of(self.agent),
+            signing_key: None,
             project: self.project.root.clone(),
             aof: self.project.aof.clone(),
             attempt: self.number,
@@ -195,7 +197,8 @@ impl<'a> Attempt<'a> {
         folder: &RunAttempt,
         control: RunControl<'_>,
     ) -> Result<EndedAttempt, ProjectError> {
-        let facts = self.facts(|file| folder.path_of(file));
+        let signing_key = self.project.open()?.repository.key_by_name();
+        let facts = LaunchFacts { signing_key, ..self.facts(|file| folder.path_of(file)) };
         folder.write(RunFile::Prompt, facts.prompt.as_bytes())?;
         folder.write(RunFile::Mcp, mcp_config(&facts).as_bytes())?;
         let mut record = RunRecord {

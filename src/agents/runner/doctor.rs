@@ -170,6 +170,8 @@ fn facts(project: &RunnerSetup, agent: &AgentId, launch: &Launch, folder: &Path)
         station: "doctor".parse().expect(name),
         workflow: "doctor".parse().expect(name),
         agent: agent.clone(),
+        email: format!("{agent}@aof.invalid"),
+        signing_key: None,
         project: project.root.clone(),
         aof: project.aof.clone(),
         attempt: 1,

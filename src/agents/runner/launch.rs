@@ -21,6 +21,10 @@ pub(crate) struct LaunchFacts {
     pub station: Station,
     pub workflow: WorkflowName,
     pub agent: AgentId,
+    /// The agent's email, for git.
+    pub email: String,
+    /// The key of git's user, where git signs by the committer's name.
+    pub signing_key: Option<String>,
     /// The folder of the project.
     pub project: PathBuf,
     /// The path of aof's own program.
@@ -182,6 +186,10 @@ fn environment(launch: &Launch, facts: &LaunchFacts) -> Vec<(String, String)> {
         ("AOF_PROMPT", value(Placeholder::PromptFile)),
         ("AOF_OUTPUT", value(Placeholder::OutputFile)),
         ("AOF_MCP_CONFIG", value(Placeholder::McpConfig)),
+        ("GIT_AUTHOR_NAME", value(Placeholder::Agent)),
+        ("GIT_AUTHOR_EMAIL", facts.email.clone()),
+        ("GIT_COMMITTER_NAME", value(Placeholder::Agent)),
+        ("GIT_COMMITTER_EMAIL", facts.email.clone()),
     ];
     let mut all = launch.env.clone();
     // In an untrusted folder, Gemini CLI edits nothing and starts no server; its flag for that takes effect too late for servers.
@@ -189,8 +197,20 @@ fn environment(launch: &Launch, facts: &LaunchFacts) -> Vec<(String, String)> {
         all.insert(0, ("GEMINI_CLI_TRUST_WORKSPACE".to_owned(), "true".to_owned()));
     }
     all.extend(own.map(|(name, value)| (name.to_owned(), value)));
+    if let Some(key) = &facts.signing_key {
+        let set = all.iter().rev().find(|(name, _)| name == COUNT).map(|(_, count)| count.clone());
+        let set = set.or_else(|| env::var(COUNT).ok());
+        // Git itself reports a count that is not a number.
+        let count = set.map_or(Ok(0), |count| count.trim().parse::<usize>()).unwrap_or(0);
+        all.push((format!("GIT_CONFIG_KEY_{count}"), "user.signingKey".to_owned()));
+        all.push((format!("GIT_CONFIG_VALUE_{count}"), key.clone()));
+        all.push((COUNT.to_owned(), (count + 1).to_string()));
+    }
     all
 }
+
+/// The number of git's settings in the environment.
+const COUNT: &str = "GIT_CONFIG_COUNT";
 
 /// Returns whether the agent is given our MCP server.
 pub(crate) fn has_mcp(launch: &Launch) -> bool {
@@ -264,6 +284,8 @@ mod tests {
             station: "review/security".parse().unwrap(),
             workflow: "feature".parse().unwrap(),
             agent: "coder".parse().unwrap(),
+            email: "coder@aof.invalid".to_owned(),
+            signing_key: None,
             project: "/p".into(),
             aof: "/bin/aof".into(),
             attempt: 2,

@@ -40,6 +40,7 @@ impl RunnerSetup {
             Workspace::at(&self.root, self.command.clone(), self.clock, self.wait, warn_in_log)?;
         self.checkout.clone_into(&mut workspace.checkout);
         workspace.network = self.network;
+        workspace.agents_commit = true;
         workspace.check_own_folder()?;
         Ok(workspace)
     }

@@ -364,7 +364,8 @@ fn complete_by_person(
     let remark = |text: String| RunEvent::remark(&wait.ticket, text);
     let (mut is_told, met) = (false, Instant::now());
     loop {
-        let workspace = project.open()?;
+        let mut workspace = project.open()?.with_person_seen(true);
+        workspace.agents_commit = false;
         // A passphrase is asked for at the same terminal.
         let signing = Signing { key_file: None, asking: PromptPlace::Terminal };
         let mut done = None;

@@ -139,7 +139,7 @@ fn act_as(
     act: &BoardAct,
     you: Option<&AgentId>,
 ) -> Result<String, ProjectError> {
-    let Some(you) = you else { return Err(ProjectError::NoAgent { email: None, human: None }) };
+    let Some(you) = you else { return Err(ProjectError::NoAgent { email: None }) };
     let workspace = opener.open()?;
     // The terminal shows the board: who asks for a passphrase needs a window of its own.
     let signing = Signing { key_file: None, asking: PromptPlace::Window };

@@ -30,6 +30,7 @@ Examples:
   aof edit AOF-7qk                                 the whole file, in your editor
   aof edit AOF-7qk --title \"Add login\" --tag auth --untag later
   aof edit AOF-7qk --priority high --depends AOF-m2x
+  aof edit AOF-7qk --accept                        takes what was found in the file
 
 In KEY=VALUE the value is JSON, else a text. A number that JSON would write differently (1.10, 1e3) is a text as well.")]
 pub(crate) struct EditArgs {
@@ -77,6 +78,9 @@ pub(crate) struct EditArgs {
     /// Make it a part of no task
     #[arg(long = "unparent", conflicts_with = "parent")]
     orphan: bool,
+    /// Accept what was edited in the file while an agent holds the task
+    #[arg(long)]
+    accept: bool,
     #[command(flatten)]
     who: ActingAgent,
     #[command(flatten)]
@@ -170,6 +174,15 @@ pub(crate) fn run_edit(session: &Session, args: &EditArgs) -> CliResult {
         parent: parent.transpose()?,
         orphan: args.orphan,
     };
+    let agent = args.who.agent.as_ref();
+    if args.accept {
+        if fields != EditedFields::default() {
+            let problem = "`--accept` takes the file as it stands, and more changes are given";
+            return Err(CliError::refused("not_accepted", problem, "make them after that"));
+        }
+        let changed = edit::accept(&workspace, id, agent, mode)?;
+        return Ok(show_edited(session, &in_force.rules, &changed, mode));
+    }
     if fields == EditedFields::default() {
         if Session::at_terminal() && !session.output.is_json() {
             return edit_by_hand(session, &workspace, &in_force.rules, (id, args), mode);
@@ -181,7 +194,7 @@ pub(crate) fn run_edit(session: &Session, args: &EditArgs) -> CliResult {
         let problem = "no change is given, and there is no terminal for an editor";
         return Err(CliError::refused("nothing_to_edit", problem, fix));
     }
-    let changed = edit_fields(&workspace, id, args.who.agent.as_ref(), &fields, mode)?;
+    let changed = edit_fields(&workspace, id, agent, &fields, mode)?;
     Ok(show_edited(session, &in_force.rules, &changed, mode))
 }
 

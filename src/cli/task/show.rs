@@ -27,7 +27,7 @@ use crate::tasks::headers::summary::{ChildProgress, TaskSummary};
 use crate::tasks::state::acceptance::{test_lines, tests_in_worktree};
 use crate::tasks::view::brief::plan_lines;
 use crate::tasks::view::task_view::{
-    HistoryView, TaskView, history, history_value, show, task_value,
+    HistoryView, TaskView, history, history_value, named_entries, show, task_value,
 };
 
 #[derive(Debug, clap::Args)]
@@ -53,8 +53,13 @@ pub(crate) fn run_show(session: &Session, args: &ShowArgs) -> CliResult {
     {
         session.warn(&format!("{error}: `aof test {}` says why", ticket.task));
     }
+    let task = &view.file.task;
+    let named = named_entries(&workspace, &in_force, &view.path, task)?;
     if session.output.is_json() {
         let mut value = task_value(&in_force.rules, &view.file, &view.path);
+        for place in &named {
+            value["gateHistory"][*place]["namedNotSeen"] = json!(true);
+        }
         if !view.children.is_empty() {
             let states =
                 view.children.iter().map(|child| (child.id.to_string(), json!(child.state())));
@@ -66,15 +71,27 @@ pub(crate) fn run_show(session: &Session, args: &ShowArgs) -> CliResult {
         session.output.data(value);
     } else {
         let file = workspace.git_commands.path(&view.path);
-        session.output.print(&page(&in_force.rules, &view, &file, workspace.now()));
+        let named = named.iter().map(|place| &task.history[*place]).collect::<Vec<_>>();
+        session.output.print(&page(&in_force.rules, &view, (&file, &named), workspace.now()));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn page(rules: &Rules, view: &TaskView, file: &str, now: Timestamp) -> String {
+fn page(
+    rules: &Rules,
+    view: &TaskView,
+    (file, named): (&str, &[&Visit]),
+    now: Timestamp,
+) -> String {
     let task = &view.file.task;
     let mut page = TaskPage::of(task);
-    page.facts(&facts(rules, view, file, now));
+    let mut facts = facts(rules, view, file, now);
+    let named = named.iter().filter_map(|visit| {
+        let (station, outcome) = (visit.station(), &visit.outcome);
+        Some(format!("{}: {NOT_SEEN} ({outcome} at {station})", visit.agent.as_ref()?))
+    });
+    facts.extend(named.map(|entry| ("people", entry)));
+    page.facts(&facts);
     let branches = branches(rules, task);
     if !branches.is_empty() {
         page.head("Branches");
@@ -177,7 +194,9 @@ pub(crate) fn run_history(session: &Session, args: &HistoryArgs) -> CliResult {
     let (view, in_force) = history(&workspace, &ticket.task)?;
     session.warn_of_rules(&in_force);
     warn_of_visit(session, &ticket, &view.task);
-    let mut visits: Vec<String> = view.task.history.iter().map(ended_visit).collect();
+    let ended = view.task.history.iter().enumerate();
+    let mut visits: Vec<String> =
+        ended.map(|(place, visit)| ended_visit(visit, view.named.contains(&place))).collect();
     visits.extend(open_visit(&view));
     if visits.is_empty() && !session.output.is_json() {
         session.output.say(format!("{} has no history: it is at no gate yet", view.task.id));
@@ -242,7 +261,10 @@ fn visit_text(place: &str, facts: Vec<(&str, Option<String>)>) -> String {
     format!("Gate: {place}\n{}", lines.collect::<String>())
 }
 
-fn ended_visit(visit: &Visit) -> String {
+/// The note on a person whose commit has the name alone.
+const NOT_SEEN: &str = "named, not seen";
+
+fn ended_visit(visit: &Visit, is_named: bool) -> String {
     let names = |gates: &[GateId]| gates.iter().map(GateId::as_str).collect::<Vec<_>>().join(", ");
     let join = visit.join.map(|join| match &visit.unfinished[..] {
         [] => join.to_string(),
@@ -253,7 +275,13 @@ fn ended_visit(visit: &Visit) -> String {
     visit_text(
         &format!("{}{}", cyan(visit.station()), of_role(visit.role.as_ref())),
         vec![
-            ("Agent", visit.agent.as_ref().map(ToString::to_string)),
+            (
+                "Agent",
+                visit.agent.as_ref().map(|agent| match is_named {
+                    true => format!("{agent} ({NOT_SEEN})"),
+                    false => agent.to_string(),
+                }),
+            ),
             ("Signed", signed),
             ("Duration", Some(length(visit.duration()))),
             ("Ended", Some(local_time(visit.exited))),

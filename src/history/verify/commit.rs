@@ -10,7 +10,7 @@ use super::finding::{
 use super::merge_commit::{judge_merge, said_by_hand, task_after};
 use super::signatures;
 use crate::domain::ssh::trusted_keys::TrustedKeys;
-use crate::domain::{Task, TaskId, Visit};
+use crate::domain::{Permission, Task, TaskId, Visit};
 use crate::git::log::trailers;
 use crate::git::log::trailers::Trailer;
 use crate::git::{ChangedFile, CommitId, LogEntry};
@@ -19,7 +19,7 @@ use crate::history::commit_tasks::{
 };
 use crate::project::error::ProjectError;
 use crate::project::workspace::agent_author;
-use crate::rules::{Act, Proof, ReplayedAct, Rules, prove, rehashed};
+use crate::rules::{Act, Proof, ReplayedAct, Rules, is_permitted, prove, rehashed};
 use crate::tasks::state::commit_message;
 
 /// How many earlier commits are searched for a readable version of a file.
@@ -57,6 +57,12 @@ pub(crate) fn judge_commit(
             expected,
             found,
         ));
+    }
+    if let Some(person) = commit_message::named_in(&entry.message) {
+        let task = named.and_then(|named| named.parse().ok());
+        let (rule, expected) = (BrokenRule::NamedUnseen, "a person at a terminal, or a signature");
+        let found = format!("the name of `{person}` alone");
+        judged.findings.push(HistoryFinding::new(entry, task.as_ref(), rule, expected, found));
     }
     if !tasks.is_empty() {
         let rules = &*reader.rules(entry)?;
@@ -273,7 +279,9 @@ impl Commit<'_> {
             }
             Proof::Kept => Vec::new(),
             Proof::Done(found) => {
-                if matches!(found.act, Act::Override { .. }) {
+                if matches!(found.act, Act::Override { .. })
+                    && self.not_permitted(before, &found).is_none()
+                {
                     judged.overridden.push(id.clone());
                 }
                 self.check_attested(id, before, after, &found)
@@ -331,6 +339,7 @@ impl Commit<'_> {
             None => {}
         }
         breaches.extend(self.wrong_author(done));
+        breaches.extend(self.not_permitted(before, done));
         if self.entry.authored.as_second() != after.updated.as_second() {
             let authored = self.entry.authored.to_string();
             breaches.push((BrokenRule::WrongDate, after.updated.to_string(), authored));
@@ -361,6 +370,28 @@ impl Commit<'_> {
         is_other.then(|| {
             let expected = shown(person.name(), person.email());
             (BrokenRule::WrongAuthor, expected, shown(author.name(), author.email()))
+        })
+    }
+
+    /// Returns what an agent did that the rules let only people do, or agents with a permission.
+    fn not_permitted(&self, before: Option<&Task>, done: &ReplayedAct) -> Option<RuleBreach> {
+        let before = before?;
+        let (by, needed) = match &done.act {
+            Act::Cancel { by, .. } => (by, Permission::Cancel),
+            Act::Reopen { by, .. } => (by, Permission::Reopen),
+            // A loop that is unblocked is recorded as this, too.
+            Act::Override { by, to, .. } => match &before.gate {
+                Some(open) if open.current == *to => (by, Permission::Unblock),
+                _ => (by, Permission::Override),
+            },
+            _ => return None,
+        };
+        let agent = by.agent().filter(|agent| !agent.is_human())?;
+        let own = agent_author(&self.rules.org, agent).ok()?;
+        let is_own = self.entry.author.email() == own.email();
+        (is_own && !is_permitted(self.rules, before, agent, needed)).then(|| {
+            let expected = format!("a person, or an agent with `may: [{needed}]`");
+            (BrokenRule::NotAllowed, expected, format!("`{agent}`, without it"))
         })
     }
 

@@ -11,8 +11,15 @@ use crate::git::{CommitId, LogEntry};
 use crate::rules::{Breach, Rules};
 
 /// The trailers of the engine's own commits.
-pub(crate) const OWN_TRAILERS: [&str; 6] =
-    ["Aof-Task", "Aof-Gate", "Aof-Outcome", "Aof-Agent", "Aof-Completion", "Aof-Event"];
+pub(crate) const OWN_TRAILERS: [&str; 7] = [
+    "Aof-Task",
+    "Aof-Gate",
+    "Aof-Outcome",
+    "Aof-Agent",
+    "Aof-Completion",
+    "Aof-Event",
+    "Aof-Named",
+];
 
 words!(
     /// The rule that a history breaks; [`BrokenRule::sentence`] explains each.
@@ -42,13 +49,15 @@ words!(
         UntrustedKey = "untrusted_key",
         ChildrenDiffer = "children_differ",
         ChildrenMerged = "children_merged",
+        NamedUnseen = "named_unseen",
     }
 );
 
 impl BrokenRule {
-    /// Returns whether it is a fault. A person's merge need not list what it superseded, and may bring open children.
+    /// Returns whether it is a fault. A person's merge need not list what it superseded, and may bring open children; a person may
+    /// be named without a terminal.
     pub(crate) const fn is_fault(self) -> bool {
-        !matches!(self, Self::Untold | Self::ChildrenMerged)
+        !matches!(self, Self::Untold | Self::ChildrenMerged | Self::NamedUnseen)
     }
 
     /// Returns its meaning in words.
@@ -81,6 +90,7 @@ impl BrokenRule {
             Self::ChildrenMerged => {
                 "a merge brought open children of a task that did not wait for them"
             }
+            Self::NamedUnseen => "a person is named, not seen",
         }
     }
 }

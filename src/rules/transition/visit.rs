@@ -147,6 +147,12 @@ impl<'a> Transition<'a> {
     }
 }
 
+/// Returns whether the agent may do that to the task: by org.yaml, or as its holder.
+pub fn is_permitted(rules: &Rules, task: &Task, agent: &AgentId, act: Permission) -> bool {
+    let transition = Transition { rules, task, now: task.updated };
+    transition.permit(&Actor::Agent(agent.clone()), act, None).is_ok()
+}
+
 /// Refuses a ticket whose visit has ended, or has not begun.
 pub fn check_ticket(task: &Task, ticket: &Ticket, agent: Option<&AgentId>) -> Result<(), Refusal> {
     let Some(visit) = ticket.visit else { return Ok(()) };

@@ -2,4 +2,5 @@
 
 pub(crate) mod difference;
 pub(crate) mod graph;
+pub(crate) mod read_keys;
 pub(crate) mod rules;

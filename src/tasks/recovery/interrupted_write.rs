@@ -129,6 +129,7 @@ impl InterruptedWrite<'_> {
             Some(Pending::Versions(_)) => EngineVerdict::Made,
             Some(
                 Pending::Foreign(_)
+                | Pending::Unaccepted(_)
                 | Pending::Unearned(_)
                 | Pending::Misread(..)
                 | Pending::Stale(_)

@@ -3,9 +3,11 @@
 //! Agents must not choose what they are judged by. So an agent's commit does not count, and neither does an edit that aof found in the
 //! worktree while an agent had claimed the task.
 
+use super::commit_message::named_in;
+use super::read_keys::is_claimed;
 use super::task_state::{TaskState, committed_task};
 use crate::domain::acceptance::{AcceptanceTest, TestResult, TestVerdict};
-use crate::domain::{AgentId, CheckResults, ChecklistCount, GateCheck, TaskId, TestCount};
+use crate::domain::{CheckResults, ChecklistCount, GateCheck, TaskId, TestCount};
 use crate::files::acceptance;
 use crate::files::acceptance::{TESTS, TESTS_FILE};
 use crate::files::diagnostic::Diagnostic;
@@ -13,13 +15,14 @@ use crate::files::printable::one_line;
 use crate::files::task_file::{TaskFile, passages};
 use crate::files::yaml::Fault;
 use crate::git::log::trailers::{Trailer, parse};
-use crate::git::{COMPANIONS_EDITED, CommitId, LogEntry};
+use crate::git::{COMPANIONS_EDITED, CommitId, LogEntry, Person};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::test_run::{TestSetup, run_tests};
 use crate::project::trust::RulePrograms;
 use crate::project::workspace::Workspace;
 use crate::rules::verdict::mask::Masked;
+use crate::rules::{ReadKeys, Rules};
 use crate::storage::ProjectPath;
 use crate::storage::layout::task_path;
 use crate::storage::task_files;
@@ -253,17 +256,17 @@ fn peoples_commit(
     Ok(None)
 }
 
-/// Returns whether a commit may have what a person wrote: no agent made it, and it is no step of the engine. A merge has nothing of its
-/// own.
+/// Returns whether a commit may have what a person wrote: an agent neither wrote nor committed it, no person is only named in it, and it
+/// is not a step of the engine. A merge has nothing of its own.
 fn may_be_a_persons(in_force: &InForce, entry: &LogEntry) -> bool {
-    let email = entry.author.email();
-    let is_agents = |(id, agent): (&AgentId, &crate::domain::Agent)| {
-        !id.is_human() && agent.email.as_deref() == Some(email)
+    let is_agents = |person: &Person| {
+        let agent = in_force.rules.org.agent_by_email(person.email());
+        agent.is_some_and(|agent| !agent.is_human())
     };
-    let unnamed = email.strip_suffix("@aof.invalid").and_then(|id| id.parse::<AgentId>().ok());
     if entry.parents.len() > 1
-        || in_force.rules.org.agents.iter().flatten().any(is_agents)
-        || unnamed.is_some_and(|id| !id.is_human())
+        || is_agents(&entry.author)
+        || is_agents(&entry.committer)
+        || named_in(&entry.message).is_some()
     {
         return false;
     }
@@ -279,13 +282,6 @@ fn may_be_a_persons(in_force: &InForce, entry: &LogEntry) -> bool {
 fn is_found_edit(entry: &LogEntry) -> bool {
     let subject = entry.message.lines().next().unwrap_or_default();
     subject.ends_with(" by hand") || subject.ends_with(COMPANIONS_EDITED)
-}
-
-/// Returns whether an agent had claimed the task, or a branch of it.
-fn is_claimed(file: &TaskFile) -> bool {
-    let task = &file.task;
-    let mut holders = task.branches().map(|branch| &branch.agent).chain([&task.routing.agent]);
-    holders.any(|holder| holder.as_ref().is_some_and(|agent| !agent.is_human()))
 }
 
 /// The boxes of a task's text, `- [ ]` and `- [x]`. What agents handed in, comments and code have none.
@@ -349,6 +345,16 @@ pub(crate) fn open_items(own: &[ChecklistItem], peoples: &[ChecklistItem]) -> (u
         }
     }
     (done, open)
+}
+
+/// Returns whether a check reads the boxes of the text, and the later version lacks one.
+pub(crate) fn loses_boxes(rules: &Rules, before: &TaskFile, after: &TaskFile) -> bool {
+    let mut left = checklist(after.body());
+    ReadKeys::of(rules, &before.task).checklist
+        && checklist(before.body()).iter().any(|item| {
+            let at = left.iter().position(|own| own.text == item.text);
+            at.map(|at| left.swap_remove(at)).is_none()
+        })
 }
 
 /// Returns a line for each test in the frontmatter, and one for the file with more of them.

@@ -4,7 +4,8 @@ use crate::domain::{
     AgentId, Destination, GateId, RoleId, Station, Status, Task, TaskId, Visit, WorkflowName,
 };
 use crate::git::COMPANIONS_EDITED;
-use crate::git::log::trailers::{Trailer, message};
+use crate::git::log::trailers::{Trailer, message, parse};
+use crate::project::workspace::Workspace;
 use crate::rules::{Act, Actor, lost_dependencies};
 
 /// Returns the message of a commit that adds no entry to the history.
@@ -86,6 +87,29 @@ pub(crate) fn of_act(act: &Act, known: usize, after: &Task) -> String {
     let station = station_of(after, branch);
     let what = format!("{what}{}{given}", at(station.as_ref()));
     event_message(after, (event, &what), station, agent, &body)
+}
+
+/// The trailer with a person who was named, and not seen: at no terminal, and without a signature.
+const NAMED: &str = "Aof-Named";
+
+/// Returns the message, which says so where its door only heard the person's name.
+pub(crate) fn with_named(
+    workspace: &Workspace,
+    agent: Option<&AgentId>,
+    message: String,
+) -> String {
+    match agent {
+        Some(agent) if agent.is_human() && !workspace.is_person_seen => {
+            format!("{message}{NAMED}: {agent}\n")
+        }
+        _ => message,
+    }
+}
+
+/// Returns the person whom the commit only names.
+pub(crate) fn named_in(message: &str) -> Option<AgentId> {
+    let trailer = parse(message).into_iter().find(|trailer| trailer.key() == NAMED)?;
+    trailer.value().parse().ok()
 }
 
 fn station_of(task: &Task, branch: Option<&GateId>) -> Option<Station> {

@@ -28,7 +28,7 @@ pub(crate) fn is_unreadable_before(fields: &[String]) -> bool {
 
 /// Why a task file is frozen.
 pub(crate) struct Frozen<'f> {
-    /// The fields that only the engine writes.
+    /// The fields that are in question: most only the engine writes.
     pub fields: &'f [String],
     pub problem: &'static str,
     pub fix: String,
@@ -47,6 +47,17 @@ impl<'f> Frozen<'f> {
     /// Returns why a file is frozen that would not be read as it is meant.
     pub(crate) fn misread(places: &'f [String], fix: String) -> Self {
         Self { fields: places, problem: "would not be read as it is meant", fix }
+    }
+
+    /// Returns why a file is frozen whose edit nobody accepted.
+    pub(crate) fn unaccepted(id: &TaskId, path: &ProjectPath, keys: &'f [String]) -> Self {
+        let fix = format!(
+            "see the change with `git diff HEAD -- {0}`; a person accepts it at a terminal with `aof edit {id} --accept`, or with a \
+             commit; `git restore --source=HEAD --staged --worktree {0}` takes it back",
+            quoted(path.as_str())
+        );
+        let problem = "was edited while an agent holds it, in what the rules read";
+        Self { fields: keys, problem, fix }
     }
 
     /// Returns why a stale file is frozen, until it is refreshed.

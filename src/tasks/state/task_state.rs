@@ -23,6 +23,7 @@ use crate::tasks::state::commit_message;
 use crate::tasks::state::frozen::{
     Committed, Frozen, Refreshed, UNREADABLE_BEFORE, is_unreadable_before, refreshed, thaw_hint,
 };
+use crate::tasks::state::read_keys::{is_claimed, read_keys_changed};
 
 /// A task as read, with the rules in force at that moment.
 pub(crate) struct TaskState {
@@ -51,6 +52,8 @@ pub(crate) enum Pending {
     Stale(Vec<u8>),
     /// The file is an earlier version of itself, with edits of a person that overlap with later commits in these places.
     Overlap(Vec<String>),
+    /// An edit of these keys, which the rules read, was found while an agent holds the task. A person accepts it, or takes it back.
+    Unaccepted(Vec<String>),
     /// A task at no gate yet has these fields, which only the engine may write.
     Unearned(Vec<String>),
     /// A hand-made file, or an edit, has these forms that can be misread. With the fix.
@@ -133,7 +136,10 @@ impl TaskState {
         if !dropped_fields.is_empty()
             && !matches!(
                 state.pending,
-                Pending::Foreign(_) | Pending::Stale(_) | Pending::Overlap(_)
+                Pending::Foreign(_)
+                    | Pending::Unaccepted(_)
+                    | Pending::Stale(_)
+                    | Pending::Overlap(_)
             )
         {
             state.pending = Pending::Unearned(dropped_fields);
@@ -177,6 +183,9 @@ impl TaskState {
                 problem: "was changed by hand in what the engine keeps",
                 fix: self.thaw.clone(),
             }),
+            Pending::Unaccepted(keys) => {
+                Some(Frozen::unaccepted(&self.id, &self.snapshot.path, keys))
+            }
             Pending::Stale(_) => Some(Frozen::stale(&self.id)),
             Pending::Overlap(places) => Some(Frozen::overlapping(&self.snapshot.path, places)),
             Pending::Unearned(fields) => Some(Frozen::unearned(&self.id, fields)),
@@ -235,7 +244,14 @@ impl TaskState {
             return self.stale_or_foreign(workspace, Some(before), vec![field.to_owned()]);
         }
         let task_before = before.map(|file| &file.task);
+        let keys = before
+            .filter(|before| is_claimed(before))
+            .map(|before| read_keys_changed(&self.in_force.rules, before, &self.file));
+        let keys = keys.unwrap_or_default();
         match explain(&self.in_force.rules, task_before, &self.file.task) {
+            StateChange::Same | StateChange::Edit | StateChange::Act(_) if !keys.is_empty() => {
+                Ok(Pending::Unaccepted(keys))
+            }
             StateChange::Same | StateChange::Edit => {
                 let edited = before.is_none_or(|before| *before != self.file);
                 let what = match (self.is_moved(), edited) {

@@ -1,5 +1,6 @@
 //! Views of one task, of its history and of a change of it, also for `--json`.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use serde_json::{Value, json};
@@ -17,9 +18,11 @@ use crate::rules::{
     is_looping, may_complete,
 };
 use crate::storage::ProjectPath;
+use crate::storage::layout::task_path;
 use crate::tasks::headers::children::children;
 use crate::tasks::headers::summary::TaskSummary;
 use crate::tasks::plan::{Changed, DryRun, adoption_step};
+use crate::tasks::state::commit_message;
 use crate::tasks::state::task_state::{TaskState, find, noting_head, parse};
 
 /// A task to be shown.
@@ -261,9 +264,41 @@ pub(crate) fn ended_ticket(changed: &Changed) -> Option<Ticket> {
     entry_ticket(task, task.history.len().checked_sub(ended_visits(changed).len())?)
 }
 
+/// Returns the places of those entries whose person was only named: at no terminal, and without a signature.
+pub(crate) fn named_entries(
+    workspace: &Workspace,
+    in_force: &InForce,
+    path: &ProjectPath,
+    task: &Task,
+) -> Result<BTreeSet<usize>, ProjectError> {
+    let is_persons = |visit: &Visit| visit.agent.as_ref().is_some_and(AgentId::is_human);
+    let mut left: Vec<(usize, &Visit)> = task.history.iter().enumerate().collect();
+    left.retain(|(_, visit)| is_persons(visit) && visit.signature.is_none());
+    let mut named = BTreeSet::new();
+    let head = workspace.repository.head_for_reading()?.commit;
+    let (Some(head), false) = (head, left.is_empty()) else { return Ok(named) };
+    let usual = task_path(&task.id, in_force.rules.project.layout);
+    for entry in workspace.repository.log_of(head, &[path.as_str(), usual.as_str()])? {
+        let entry = entry?;
+        let second = entry.authored.as_second();
+        let is_of = |(_, visit): &(usize, &Visit)| visit.exited.as_second() == second;
+        if let Some(person) = commit_message::named_in(&entry.message) {
+            let own = left.iter().filter(|own| is_of(own) && own.1.agent.as_ref() == Some(&person));
+            named.extend(own.map(|(place, _)| *place));
+        }
+        left.retain(|(_, visit)| visit.exited.as_second() < second);
+        if left.is_empty() {
+            break;
+        }
+    }
+    Ok(named)
+}
+
 /// A task's ended visits, oldest first, and the open one.
 pub(crate) struct HistoryView {
     pub task: Task,
+    /// The places of entries whose person was only named.
+    pub named: BTreeSet<usize>,
     /// The seconds since the open visit began.
     pub open_seconds: Option<u64>,
 }
@@ -275,10 +310,11 @@ pub(crate) fn history(
 ) -> Result<(HistoryView, InForce), ProjectError> {
     let (view, in_force) = show(workspace, id)?;
     let task = view.file.task;
+    let named = named_entries(workspace, &in_force, &view.path, &task)?;
     let now = workspace.now().as_second();
     let seconds = |since: i64| u64::try_from(now - since).unwrap_or(0);
     let open_seconds = task.gate.as_ref().map(|open| seconds(open.entered.as_second()));
-    Ok((HistoryView { task, open_seconds }, in_force))
+    Ok((HistoryView { task, named, open_seconds }, in_force))
 }
 
 /// Returns the history for `--json`: the entries as in the file, and the open visit.
@@ -298,7 +334,8 @@ pub(crate) fn history_value(view: &HistoryView) -> Value {
             "reviewContext": task.review.as_ref().map(review_value),
         }))
     });
-    let ended: Vec<Value> = task.history.iter().map(visits::visit_value).collect();
+    let mut ended: Vec<Value> = task.history.iter().map(visits::visit_value).collect();
+    view.named.iter().for_each(|place| ended[*place]["namedNotSeen"] = json!(true));
     json!({"task": task.id.as_str(), "status": task.status.as_str(), "history": ended, "open": open})
 }
 

@@ -2,6 +2,7 @@
 
 mod board;
 mod editors;
+mod identity;
 mod lists;
 mod local_times;
 mod planning;

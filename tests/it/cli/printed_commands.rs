@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::support::environment::{Output, TestEnvironment};
+use crate::support::environment::{Output, TestEnvironment, is_of_a_person, silent_terminal};
 
 /// The commands in what was printed: in backticks, or alone on an indented line, up to its explanation.
 fn commands(text: &str) -> BTreeSet<String> {
@@ -41,6 +41,9 @@ fn every_printed_command_runs_as_it_stands() {
             let copy = env.copy();
             let mut shell = copy.command("sh");
             shell.args(["-c", &command]);
+            if is_of_a_person(&command.split(' ').skip(1).collect::<Vec<_>>()) {
+                shell.stdin(silent_terminal());
+            }
             let ran = copy.run(shell);
             let is_understood = ran.code != Some(2) && !ran.stderr.contains("which agent you are");
             if !is_understood {

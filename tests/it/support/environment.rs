@@ -3,14 +3,18 @@
 use std::cell::Cell;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use std::{fmt, fs};
 
+use rustix::fs::{Mode, OFlags};
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::support::terminal::terminal;
 
 /// Two gates: the work, and a review that can send it back.
 pub(crate) const PROJECT: &str = "\
@@ -262,16 +266,33 @@ impl TestEnvironment {
         self.seconds.set(self.seconds.get() + minutes * 60);
     }
 
-    /// Returns the binary with these arguments.
+    /// Returns the binary with these arguments. A person's act has a terminal on stdin.
     pub(crate) fn aof_command(&self, args: &[&str]) -> Command {
         let mut command = self.command(env!("CARGO_BIN_EXE_aof"));
         command.args(args);
+        if is_of_a_person(args) {
+            command.stdin(silent_terminal());
+        }
         command
     }
 
     /// Runs `aof`.
     pub(crate) fn aof(&self, args: &[&str]) -> Output {
         self.run(self.aof_command(args))
+    }
+
+    /// Runs `aof` at a terminal, on which nothing is typed.
+    pub(crate) fn at_terminal(&self, args: &[&str]) -> Output {
+        let mut command = self.aof_command(args);
+        command.stdin(silent_terminal());
+        self.run(command)
+    }
+
+    /// Runs `aof` without a terminal, as an agent's shell does.
+    pub(crate) fn unattended(&self, args: &[&str]) -> Output {
+        let mut command = self.aof_command(args);
+        command.stdin(Stdio::null());
+        self.run(command)
     }
 
     /// Runs `aof` without time passing.
@@ -418,6 +439,30 @@ impl TestEnvironment {
             .replace(&root.display().to_string(), "$ROOT");
         without_ids(&text)
     }
+}
+
+/// Returns an end of a terminal on which nobody types: one for all tests of the process.
+pub(crate) fn silent_terminal() -> Stdio {
+    static TERMINAL: LazyLock<(OwnedFd, String)> = LazyLock::new(terminal);
+    let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
+    rustix::fs::open(&TERMINAL.1, flags, Mode::empty()).unwrap().into()
+}
+
+/// Returns whether the command acts as git's user, and decides where a task goes, who has it, or what its rules read.
+pub(crate) fn is_of_a_person(args: &[&str]) -> bool {
+    let verb = args.iter().find(|word| !matches!(**word, "task" | "--json"));
+    let edits = ["tag", "untag", "priority", "due", "milestone", "meta", "unset-meta", "unset"];
+    let edits = edits.iter().chain(&["depends", "undepends", "parent", "unparent", "accept"]);
+    let is_edit = || edits.clone().any(|flag| args.contains(&format!("--{flag}").as_str()));
+    !args.iter().any(|word| word.starts_with("--agent"))
+        && match verb {
+            Some(
+                &("override" | "cancel" | "hold" | "unblock" | "resume" | "reopen" | "undo"
+                | "assign"),
+            ) => true,
+            Some(&"edit") => is_edit(),
+            _ => false,
+        }
 }
 
 /// Returns where programs are found; git finds the `aof` that is tested.

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::num::NonZero;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -13,6 +13,17 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::support::environment::{TestEnvironment, eventually};
+
+/// Returns a new terminal, and the path of the end that programs open.
+pub(crate) fn terminal() -> (OwnedFd, String) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(master.as_fd()).unwrap();
+    unlockpt(master.as_fd()).unwrap();
+    // A program that held its own terminal open would outlive a test that fails.
+    fcntl_setfd(&master, FdFlags::CLOEXEC).unwrap();
+    let name = ptsname(master.as_fd(), Vec::new()).unwrap().into_string().unwrap();
+    (master, name)
+}
 
 /// A program at a terminal of its own.
 pub(crate) struct Seat {
@@ -36,14 +47,9 @@ impl Seat {
         args: &[&str],
         ready: impl FnOnce(&mut Command),
     ) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(master.as_fd()).unwrap();
-        unlockpt(master.as_fd()).unwrap();
-        // A program that held its own terminal open would outlive a test that fails.
-        fcntl_setfd(&master, FdFlags::CLOEXEC).unwrap();
+        let (master, name) = terminal();
         let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&master, size).unwrap();
-        let name = ptsname(master.as_fd(), Vec::new()).unwrap().into_string().unwrap();
         let end = || File::options().read(true).write(true).open(&name).unwrap();
         let mut command = env.aof_command(args);
         command.env("GIT_PAGER", "cat").stdin(end()).stdout(end()).stderr(end());

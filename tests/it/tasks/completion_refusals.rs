@@ -209,9 +209,9 @@ fn somebody_elses_work_is_refused() {
     assert_snapshot!(env.aof(&["task", "complete", "AOF-abc", "-o", "complete", "-s", "Did it"]), @"
     exit 4
     --- stderr
-    error: it is unknown which agent you are
+    error: git's user acts only at a terminal, and no agent is named
 
-    hint: say it with `--agent ID` or `AOF_AGENT`, or let org.yaml know git's user: `agents: {human-you: {email: ada@example.org}}`
+    hint: say which agent you are, as in `aof task complete AOF-abc -o complete -s 'Did it' --agent agent-3`, or in `AOF_AGENT`; org.yaml has `agent-3`, `agent-7`, `agent-8`
     ");
     unchanged(&env, &head);
 }
@@ -386,9 +386,9 @@ fn a_gate_for_people_is_closed_to_programs() {
     assert_snapshot!(env.aof(&["task", "complete", &id, "-o", "complete", "-s", "Approved"]), @"
     exit 4
     --- stderr
-    error: it is unknown which agent you are
+    error: git's user acts only at a terminal, and no agent is named
 
-    hint: git's user is `human-ada`, and a person acts at a terminal; a program says who it is with `--agent ID` or `AOF_AGENT`
+    hint: say which agent you are, as in `aof task complete AOF-xxxxx -o complete -s Approved --agent agent-3`, or in `AOF_AGENT`; org.yaml has `agent-3`
     ");
     unchanged(&env, &head);
     assert_snapshot!(env.complete(&id, "human-ada"), @"

@@ -487,8 +487,13 @@ fn what_an_agent_makes_of_its_tests_does_not_count() {
     // Found by aof while the agent has claimed the task.
     let _ = env.aof(&["task", "next", "--agent", "agent-7"]).success();
     env.write(&path, env.read(&path).replace("['true']", "[sh, -c, ':']"));
-    let _ = env.aof(&["task", "renew", &id, "--agent", "agent-7"]).success();
-    assert!(env.log().contains("Ada: AOF-xxxxx: edited by hand"), "{}", env.log());
+    for args in [&["task", "renew", &id, "--agent", "agent-7"][..], &["watch", "--once"]] {
+        let _ = env.aof(args);
+        assert!(!env.log().contains("by hand"), "{}", env.log());
+    }
+    let frozen = env.say(&id, "agent-7", "ready", &["--json"]).code(5).json();
+    assert_eq!(frozen["fields"], serde_json::json!(["tests"]));
+    env.git(&["restore", &path]);
     refused();
     // By `aof edit`, as the agent, and then as a person: that accepts the file as it stands.
     let _ = env.aof(&["task", "edit", &id, "--agent", "agent-7", "--tag", "a"]).success();

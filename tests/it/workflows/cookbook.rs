@@ -8,7 +8,7 @@ use aof::files::config::configuration::{Configuration, Source, load};
 use aof::files::diagnostic::{ColorMode, render_all};
 use aof::rules::Rules;
 
-use crate::support::environment::TestEnvironment;
+use crate::support::environment::{TestEnvironment, is_of_a_person, silent_terminal};
 use crate::support::workflow_walker::walk;
 
 /// The id that pages use for whichever task was made last.
@@ -221,6 +221,9 @@ fn run(env: &TestEnvironment, page: &str, session: &Block, last: &mut String) ->
         let (line, shown) = text.split_once('\n').unwrap_or((text, ""));
         let mut shell = env.command("sh");
         shell.args(["-c", &line.replace(ID, last)]).env("PATH", &path);
+        if is_of_a_person(&line.split(' ').skip(1).collect::<Vec<_>>()) {
+            shell.stdin(silent_terminal());
+        }
         let known = env.files("tasks");
         let output = env.run(shell).success();
         let made = env

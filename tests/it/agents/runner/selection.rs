@@ -129,7 +129,7 @@ fn a_rehearsal_shows_it_and_does_nothing() {
     --- stdout
     AOF-xxxxx@0 work by coder
       sh agents/coder.sh AOF
-      environment: AOF_TASK AOF_AGENT AOF_GATE AOF_WORKFLOW AOF_PROJECT AOF_ATTEMPT AOF_RUN AOF_PROMPT AOF_OUTPUT AOF_MCP_CONFIG
+      environment: AOF_TASK AOF_AGENT AOF_GATE AOF_WORKFLOW AOF_PROJECT AOF_ATTEMPT AOF_RUN AOF_PROMPT AOF_OUTPUT AOF_MCP_CONFIG GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL GIT_COMMITTER_NAME GIT_COMMITTER_EMAIL
       at most 30 s an attempt, 2 attempts; the prompt comes on stdin
 
       | # AOF-xxxxx: Add login
@@ -259,9 +259,9 @@ fn who_cannot_be_started_is_told_why() {
 
     exit 4
     --- stderr
-    error: it is unknown which agent you are
+    error: git's user acts only at a terminal, and no agent is named
 
-    hint: say it with `--agent ID` or `AOF_AGENT`, or let org.yaml know git's user: `agents: {human-you: {email: ada@example.org}}`
+    hint: say which agent you are, as in `aof run --agent coder`, or in `AOF_AGENT`; org.yaml has `coder`, `critic`, `typist`
 
     exit 3
     --- stderr
