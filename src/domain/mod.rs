@@ -69,6 +69,7 @@ words::serialize_as_text!(
     Outcome,
     Period,
     PublicKey,
+    RetryDelay,
     Station,
     Target,
     Ticket

@@ -95,6 +95,12 @@ impl fmt::Display for Period {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryDelay(pub Duration);
 
+impl fmt::Display for RetryDelay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.0)
+    }
+}
+
 impl FromStr for RetryDelay {
     type Err = PeriodFault;
 

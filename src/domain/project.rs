@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use jiff::tz::TimeZone;
+use serde::Serialize;
 use serde_json::json;
 
 use super::words::words;
@@ -84,14 +85,14 @@ impl Default for Git {
 }
 
 /// What somebody wants to be told, and how.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Subscription {
     pub on: On,
     pub channel: Channel,
 }
 
 /// What somebody wants to be told.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum On {
     /// Events that concern the subscriber.
     Concerning,
@@ -102,7 +103,7 @@ pub enum On {
 }
 
 /// A notification channel.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum Channel {
     /// A program with its arguments; it gets the message on stdin. Never empty.
     Command(Vec<String>),
@@ -111,7 +112,7 @@ pub enum Channel {
 }
 
 /// A receiver of webhooks.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Webhook {
     pub url: String,
     /// The variable of the environment that has the secret which messages are signed with.
@@ -121,7 +122,7 @@ pub struct Webhook {
 }
 
 /// What addresses may be connected to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum NetworkReach {
     /// Those of the internet.
     Public,
@@ -224,7 +225,8 @@ pub struct Org {
 }
 
 /// What agents do the work of a gate.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Role {
     pub description: Option<String>,
     /// Its agents; empty means that tasks stall.
@@ -238,7 +240,8 @@ pub struct Role {
 }
 
 /// What the register says of an agent.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Agent {
     pub name: Option<String>,
     pub description: Option<String>,

@@ -67,6 +67,7 @@ pub(crate) fn workflows_value(rules: &Rules, viewer: Option<&AgentId>) -> Value 
             json!({
                 "name": workflow.name.as_str(),
                 "description": workflow.description,
+                "version": workflow.version,
                 "gates": gates,
                 "input": workflow.context.input,
                 "default": workflow.name == rules.project.default_workflow,

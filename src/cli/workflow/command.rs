@@ -12,6 +12,7 @@ use crate::cli::render::table::{Cell, Table};
 use crate::cli::{ActingAgent, CYAN, CliError, CliResult, Session, counted, width};
 use crate::domain::{Workflow, WorkflowName};
 use crate::files::config::configuration::{PROJECT_FILE, RuleFile, WORKFLOWS_FOLDER};
+use crate::files::printable::one_line;
 use crate::project::rule_files::check_worktree;
 use crate::project::rule_lookup::{find_workflow, startable_workflows, workflows_value};
 use crate::project::workspace::Workspace;
@@ -82,6 +83,9 @@ fn list(session: &Session, who: &ActingAgent) -> CliResult {
     let table = Table::of(&workflows)
         .left("NAME", |workflow| Cell::styled(CYAN, &workflow.name))
         .left("DEFAULT", |workflow| if is_default(workflow) { "yes" } else { "" }.into())
+        .left("VERSION", |workflow| {
+            workflow.version.as_deref().map(one_line).unwrap_or_default().into()
+        })
         .long("GATES", |workflow| gates(workflow).into())
         .long("DESCRIPTION", |workflow| workflow.description.as_deref().unwrap_or_default().into());
     session.output.print(&table.render(width()));

@@ -15,6 +15,9 @@ use crate::rules::{EdgeKind, Rules, TimeLimits, Workplace, asked_for, edges, fir
 /// Returns the drawing; `rows` say how many tasks are at which gate, if that has to be shown.
 pub(crate) fn draw(rules: &Rules, workflow: &Workflow, rows: &[GateRow]) -> String {
     let mut text = bold(&workflow.name);
+    if let Some(version) = &workflow.version {
+        text.push_str(&format!("  {}", dim(format!("version {}", one_line(version)))));
+    }
     if let Some(description) = &workflow.description {
         text.push_str(&format!("  {}", one_line(description)));
     }

@@ -1,6 +1,7 @@
 //! `aof workflow show`, `graph` and `diff`.
 
 use std::process::ExitCode;
+use std::rc::Rc;
 
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
@@ -8,11 +9,16 @@ use serde_json::{Map, Value, json};
 use super::draw::{dot, draw, mermaid};
 use crate::cli::render::changes;
 use crate::cli::{CliResult, GREEN, RED, Session, YELLOW, bold, cyan, dim, short, styled};
-use crate::domain::{Branch, Gate, Workflow, WorkflowName};
+use crate::domain::{Branch, Gate, Severity, Workflow, WorkflowName};
+use crate::files::diagnostic::Diagnostic;
 use crate::files::printable::inert;
 use crate::git::CommitId;
 use crate::observability::stats::gates::{GateReport, gate_report_value, gate_status};
+use crate::project::active_rules::{InForce, Remark};
+use crate::project::error::ProjectError;
+use crate::project::rule_files::{compiled, worktree_rule_files};
 use crate::project::rule_lookup::find_workflow;
+use crate::project::workspace::Workspace;
 use crate::rules::{
     Difference, DifferenceKind, Edge, EdgeKind, RuleSubject, Rules, TimeLimits, Workplace, edges,
     reads,
@@ -23,6 +29,15 @@ use crate::setup::rules_diff::{RouteChange, RulesDiff, TaskFate, TaskForecast, d
 pub(crate) struct WorkflowShowArgs {
     /// The workflow; the project's default if none is named
     name: Option<WorkflowName>,
+    #[command(flatten)]
+    worktree_option: WorktreeOption,
+}
+
+#[derive(Debug, clap::Args)]
+struct WorktreeOption {
+    /// With `--json`: the rules of the worktree, which people are shown anyway
+    #[arg(long)]
+    worktree: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -34,6 +49,8 @@ Examples:
 pub(crate) struct GraphArgs {
     /// The workflow; the project's default if none is named
     name: Option<WorkflowName>,
+    #[command(flatten)]
+    worktree_option: WorktreeOption,
     /// The format of the drawing
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: GraphFormat,
@@ -51,7 +68,7 @@ enum GraphFormat {
 }
 
 pub(crate) fn run_show(session: &Session, args: &WorkflowShowArgs) -> CliResult {
-    let (_, in_force) = session.open("workflow show")?;
+    let (_, in_force) = rules_to_show(session, "workflow show", &args.worktree_option)?;
     let rules = &in_force.rules;
     let workflow = named(rules, args.name.as_ref())?;
     session.output.show(|| workflow_value(rules, workflow), || draw(rules, workflow, &[]));
@@ -60,7 +77,7 @@ pub(crate) fn run_show(session: &Session, args: &WorkflowShowArgs) -> CliResult 
 
 /// Draws the workflow, and where tasks are now.
 pub(crate) fn graph(session: &Session, args: &GraphArgs) -> CliResult {
-    let (workspace, in_force) = session.open("workflow graph")?;
+    let (workspace, in_force) = rules_to_show(session, "workflow graph", &args.worktree_option)?;
     let rules = &in_force.rules;
     let workflow = named(rules, args.name.as_ref())?;
     let report = gate_status(&workspace, &in_force);
@@ -76,6 +93,37 @@ pub(crate) fn graph(session: &Session, args: &GraphArgs) -> CliResult {
     Ok(changes::tell_unreadable(session, &report.unreadable))
 }
 
+/// Returns the rules to show: to people those of the worktree where they are valid and differ from the committed ones, said in one
+/// line.
+fn rules_to_show(
+    session: &Session,
+    command: &str,
+    option: &WorktreeOption,
+) -> CliResult<(Workspace, InForce)> {
+    let workspace = session.workspace(command)?;
+    let mut in_force = workspace.rules()?;
+    let differing = in_force.remarks.iter().find_map(|remark| match remark {
+        Remark::Uncommitted(files) => Some(files.join(", ")),
+        _ => None,
+    });
+    let is_wanted = option.worktree || !session.output.is_json();
+    if let Some(files) = differing.filter(|_| is_wanted) {
+        match compiled(&worktree_rule_files(&workspace.repository)?) {
+            Ok((rules, _)) => {
+                session.warn(&format!(
+                    "this is {files} as in the worktree; what is committed is in force, and differs"
+                ));
+                in_force.remarks.retain(|remark| !matches!(remark, Remark::Uncommitted(_)));
+                in_force.rules = Rc::new(rules);
+            }
+            Err(faults) if option.worktree => return Err(ProjectError::InvalidRules(faults).into()),
+            Err(_) => {}
+        }
+    }
+    session.warn_of_rules(&in_force);
+    Ok((workspace, in_force))
+}
+
 /// Returns the workflow of that name; without one the project's default.
 fn named<'a>(rules: &'a Rules, name: Option<&WorkflowName>) -> CliResult<&'a Workflow> {
     Ok(find_workflow(rules, name.unwrap_or(&rules.project.default_workflow))?)
@@ -86,6 +134,7 @@ fn workflow_value(rules: &Rules, workflow: &Workflow) -> Value {
     json!({
         "name": workflow.name,
         "description": workflow.description,
+        "version": workflow.version,
         "default": workflow.name == rules.project.default_workflow,
         "defaultOutcome": workflow.default_outcome,
         "rejectionStrategy": workflow.rejection.as_str(),
@@ -182,6 +231,7 @@ fn graph_value(workflow: &Workflow, report: &GateReport) -> Value {
     let edges = edges(workflow);
     json!({
         "workflow": workflow.name,
+        "version": workflow.version,
         "gates": gates.collect::<Vec<_>>(),
         "edges": edges.iter().map(edge_value).collect::<Vec<_>>(),
     })
@@ -229,7 +279,10 @@ pub(crate) fn run_diff(session: &Session, args: &WorkflowDiffArgs) -> CliResult 
     if output.is_json() {
         output.data(diff_value(&diff));
     } else {
-        output.say_diagnostics(&diff.diagnostics);
+        // What is only worth knowing is for `aof workflow validate`.
+        let is_told = |own: &&Diagnostic| own.severity != Severity::Note;
+        let told: Vec<Diagnostic> = diff.diagnostics.iter().filter(is_told).cloned().collect();
+        output.say_diagnostics(&told);
         output.print(&page(&diff));
     }
     Ok(changes::tell_unreadable(session, &diff.unreadable))
@@ -272,6 +325,7 @@ fn subject(of: &RuleSubject) -> String {
     match of {
         RuleSubject::Workflow(name) => format!("workflow {name}"),
         RuleSubject::Role(role) => format!("role {role}"),
+        RuleSubject::Agent(agent) => format!("agent {agent}"),
     }
 }
 
@@ -310,17 +364,19 @@ fn task_text(forecast: &TaskForecast) -> String {
 
 fn diff_value(diff: &RulesDiff) -> Value {
     let differences = diff.differences.iter().map(|difference| {
-        let (workflow, role) = match &difference.of {
-            RuleSubject::Workflow(name) => (Some(name), None),
-            RuleSubject::Role(role) => (None, Some(role)),
-        };
-        json!({
-            "workflow": workflow,
-            "role": role,
+        let mut value = json!({
+            "workflow": null,
+            "role": null,
             "gate": difference.gate,
             "kind": difference.kind.as_str(),
             "what": difference.what,
-        })
+        });
+        match &difference.of {
+            RuleSubject::Workflow(name) => value["workflow"] = json!(name),
+            RuleSubject::Role(role) => value["role"] = json!(role),
+            RuleSubject::Agent(agent) => value["agent"] = json!(agent),
+        }
+        value
     });
     json!({
         "from": diff.from,

@@ -7,19 +7,17 @@ use super::gate::{Branch, Duty, Exhausted, Gate};
 use crate::domain::words::words;
 use crate::domain::{GateId, Map, Outcome, Period, RoleId, RunLimits, WorkflowName};
 
-/// An ordered list of gates (spec 1, 1.2 and appendix A). Serialized to compare two versions; `Rules` spells out what its hash covers.
+/// An ordered list of gates (spec 1, 1.2 and appendix A). All of it serializes, to compare two versions; `Rules` spells out what its
+/// hash covers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Workflow {
     /// What tasks call it in `routing.workflow`.
     pub name: WorkflowName,
-    #[serde(skip)]
     pub description: Option<String>,
     /// What people call this edition of it; decides nothing.
-    #[serde(skip)]
     pub version: Option<String>,
     /// The roles and agents that may see and start it; empty means everybody.
-    #[serde(skip)]
     pub visible_to: Vec<String>,
     /// What an omitted outcome means at gates that cannot reject.
     pub default_outcome: Outcome,
@@ -30,13 +28,10 @@ pub struct Workflow {
     /// How long a visit may take at gates that do not say.
     pub timeout: Option<Period>,
     /// How long a claim lasts, where it is not renewed, at gates that do not say.
-    #[serde(skip)]
     pub lease: Option<Period>,
     /// What bounds the runs of agents at gates that do not say.
-    #[serde(skip)]
     pub run: RunLimits,
     /// The rounds in which it runs.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub repeat: Option<Repeat>,
     /// What tasks start with, and what gates hand on.
     pub context: ContextRules,

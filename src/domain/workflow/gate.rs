@@ -15,7 +15,6 @@ use crate::domain::{
 #[serde(rename_all = "camelCase")]
 pub struct Gate {
     pub id: GateId,
-    #[serde(skip)]
     pub description: Option<String>,
     /// When it applies: a JavaScript expression; absent means always. What a condition gate decides by.
     pub when: Option<String>,
@@ -24,18 +23,14 @@ pub struct Gate {
     /// Whether it lies off the line: entered only by a route, and left to where the task came from.
     pub detour: bool,
     /// What must have ended before a task passes it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub wait_for: Option<WaitFor>,
     /// What is checked before a task passes it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub check: Vec<GateCheck>,
     /// Whether a task that passes it is delivered, for statistics.
-    #[serde(skip)]
     pub delivery: bool,
     /// The ways out of it.
     pub exits: Exits,
     /// A person's own facts about the gate.
-    #[serde(skip)]
     pub metadata: Map,
     pub kind: GateKind,
 }
@@ -68,10 +63,8 @@ pub struct Duty {
     /// The role that a visit goes to when it takes longer.
     pub escalate_to: Option<RoleId>,
     /// How long a claim lasts when it is not renewed.
-    #[serde(skip)]
     pub lease: Option<Period>,
     /// The list of which each visit has one item.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub for_each: Option<ForEach>,
     /// Gates whose workers may not work here for the same task.
     pub separate_from: Vec<GateId>,
@@ -81,13 +74,10 @@ pub struct Duty {
     /// Where the verdict is read from when a completion names no outcome.
     pub signal: Option<Signal>,
     /// What the work may touch, as patterns of paths; told to the agent.
-    #[serde(skip)]
     pub files: Vec<String>,
     /// What agents are told; what is absent is generated.
-    #[serde(skip)]
     pub brief: Brief,
     /// What is said of the runs of its agents.
-    #[serde(skip)]
     pub run: GateRun,
 }
 
@@ -364,15 +354,16 @@ impl From<&GateId> for Station {
 }
 
 /// What agents are told at a gate, and what they are told when the task comes back to it.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Brief {
+    #[serde(flatten)]
     pub entry: BriefText,
     /// After a rejection; absent parts are generated, not taken from `entry`.
     pub reentry: BriefText,
 }
 
 /// The parts of a brief; what is absent is generated.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct BriefText {
     /// Who the agent is here, in plain words.
     pub role: Option<String>,
@@ -435,7 +426,6 @@ pub struct Exits {
 pub struct Route {
     pub to: Target,
     /// What opens the next gate's brief; a template.
-    #[serde(skip)]
     pub prompt: Option<String>,
     /// Gates whose outputs the context forgets on this way.
     pub clear: Vec<GateId>,

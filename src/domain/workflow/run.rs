@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
+
 use crate::domain::words::words;
 use crate::domain::{Outcome, Period, RetryDelay};
 
@@ -83,7 +85,7 @@ impl Placeholder {
 }
 
 /// How an agent is started.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Launch {
     pub preset: Preset,
     /// The program and its arguments in place of the preset's; empty only where the preset has its own.
@@ -94,6 +96,7 @@ pub struct Launch {
     pub env: Vec<(String, String)>,
     /// The environment variables that it needs and whose values nobody else may see.
     pub secrets: Vec<String>,
+    #[serde(flatten)]
     pub limits: RunLimits,
 }
 
@@ -111,7 +114,7 @@ impl Launch {
 }
 
 /// What a gate, an agent or a workflow says of runs; what is absent is said by the next wider one.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct RunLimits {
     /// How long one attempt may take.
     pub timeout: Option<Period>,
@@ -188,8 +191,9 @@ impl RunBounds {
 }
 
 /// What a gate or a branch says of the runs of its agents.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct GateRun {
+    #[serde(flatten)]
     pub limits: RunLimits,
     /// What exit statuses mean; where it is empty they mean nothing.
     pub exit: Vec<(u8, Outcome)>,

@@ -16,7 +16,6 @@ pub(crate) const NODE_LIMIT: usize = 2_000;
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Shape {
     /// What people are told; it decides nothing.
-    #[serde(skip)]
     pub about: About,
     /// What kinds of values there may be, each with its bounds; none means every kind. No kind is named twice.
     pub kinds: Vec<ShapeKind>,
@@ -27,7 +26,7 @@ pub struct Shape {
 }
 
 /// What a shape says to its readers.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct About {
     pub title: Option<String>,
     /// What the value is for.

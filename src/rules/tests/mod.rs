@@ -4,6 +4,7 @@ mod briefs;
 mod completions;
 mod deadlines;
 mod depending;
+mod differences;
 mod dispatching;
 mod drift;
 mod events;

@@ -332,7 +332,7 @@ fn check_org(project: &Project, org: &Org, findings: &mut Vec<Finding>) {
             "name it in project.yaml, as in `project: {name: Shop}`",
         ));
     }
-    shared(org, findings);
+    shared(project, org, findings);
 }
 
 fn role(org: &Org, id: &RoleId, role: &Role, findings: &mut Vec<Finding>) {
@@ -373,16 +373,33 @@ fn role(org: &Org, id: &RoleId, role: &Role, findings: &mut Vec<Finding>) {
     }
 }
 
-fn shared(org: &Org, findings: &mut Vec<Finding>) {
+/// Returns whether the roles work beside each other as branches of one fork, and nowhere one after the other.
+fn only_beside(project: &Project, one: &RoleId, other: &RoleId) -> bool {
+    let has = |gate: &Gate, role| gate.roles().contains(&role);
+    let gates =
+        || project.workflows.iter().flat_map(|own| own.gates.iter().map(move |gate| (own, gate)));
+    let is_beside = |gate: &Gate| has(gate, one) && has(gate, other);
+    let follows = |(workflow, gate): (&Workflow, &Gate)| {
+        has(gate, one) && workflow.gates.iter().any(|next| next.id != gate.id && has(next, other))
+    };
+    gates().any(|(_, gate)| is_beside(gate)) && !gates().any(follows)
+}
+
+fn shared(project: &Project, org: &Org, findings: &mut Vec<Finding>) {
     for agent in org.all_agents() {
         let roles: Vec<&RoleId> = org.roles_of(agent).collect();
-        let [first, .., last] = roles.as_slice() else { continue };
+        let pairs = roles
+            .iter()
+            .enumerate()
+            .flat_map(|(at, one)| roles[at + 1..].iter().rev().map(move |other| (*one, *other)));
+        let mut pairs = pairs.filter(|(one, other)| !only_beside(project, one, other));
+        let Some((first, last)) = pairs.next() else { continue };
         let agents = org.role(last).map(|role| role.agents.as_slice()).unwrap_or_default();
         let index = agents.iter().position(|other| other == agent).unwrap_or(0);
         findings.push(Finding::new(
             Severity::Note,
             "shared_agent",
-            ConfigPlace::Member { role: (*last).clone(), index },
+            ConfigPlace::Member { role: last.clone(), index },
             format!("`{agent}` is in {} roles: {}", roles.len(), listed(&roles)),
             format!(
                 "fine for a small team; note that it may review its own work where `{first}` hands on to `{last}`"

@@ -53,10 +53,16 @@ impl RuleChecker<'_> {
         }
         let timeout = duty.timeout.or(self.workflow.timeout);
         if timeout.is_none() || duty.escalate_to.is_none() {
+            let (lacks, help) = match timeout {
+                None => (
+                    "`timeout` and `escalateTo`",
+                    "add both, as in `timeout: 1d` and `escalateTo: director`",
+                ),
+                Some(_) => ("`escalateTo`", "add it, as in `escalateTo: director`"),
+            };
             let message = format!(
-                "gate `{id}` waits for a person with no `timeout` and `escalateTo`: a task can stay there for ever"
+                "gate `{id}` waits for a person with no {lacks}: a task can stay there for ever"
             );
-            let help = "add both, as in `timeout: 1d` and `escalateTo: director`";
             self.warn("human_gate_waits", "id", message, help);
         }
         if self.lacks_people(&duty.role) {

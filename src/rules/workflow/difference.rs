@@ -1,4 +1,5 @@
-//! The differences of two sets of rules, gate by gate and role by role, in words for people.
+//! The differences of two sets of rules, gate by gate and role by role, in words for people. Values are compared as they serialize,
+//! and all of them do, so that no field is forgotten.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -24,6 +25,7 @@ pub struct Difference {
 pub enum RuleSubject {
     Workflow(WorkflowName),
     Role(RoleId),
+    Agent(AgentId),
 }
 
 words!(
@@ -35,7 +37,7 @@ words!(
     }
 );
 
-/// Returns what differs, workflows first.
+/// Returns what differs: workflows, then roles, then agents.
 pub fn differences(old: (&Project, &Org), new: (&Project, &Org)) -> Vec<Difference> {
     let mut all = Vec::new();
     for before in &old.0.workflows {
@@ -61,6 +63,19 @@ pub fn differences(old: (&Project, &Org), new: (&Project, &Org)) -> Vec<Differen
         let (of, what) = (RuleSubject::Role(id.clone()), vec![names(after.agents.iter())]);
         all.push(Difference { of, gate: None, kind: DifferenceKind::Added, what });
     }
+    let agents = |org: &Org| org.agents.clone().unwrap_or_default();
+    let (known, agents) = (agents(old.1), agents(new.1));
+    for (id, before) in &known {
+        let of = RuleSubject::Agent(id.clone());
+        match agents.get(id) {
+            Some(after) => all.extend(changed(of, None, fields(before, after, &[]))),
+            None => all.push(gone(of, None)),
+        }
+    }
+    for id in agents.keys().filter(|id| !known.contains_key(*id)) {
+        let (of, what) = (RuleSubject::Agent(id.clone()), Vec::new());
+        all.push(Difference { of, gate: None, kind: DifferenceKind::Added, what });
+    }
     all
 }
 
@@ -79,8 +94,6 @@ fn order(workflow: &Workflow) -> String {
 
 fn of_workflow(of: &RuleSubject, old: &Workflow, new: &Workflow, all: &mut Vec<Difference>) {
     let mut what = fields(old, new, &["name", "gates"]);
-    other("lease", old.lease != new.lease, &mut what);
-    other("visibleTo", old.visible_to != new.visible_to, &mut what);
     let kept = |one: &Workflow, other: &Workflow| -> Vec<GateId> {
         one.gates.iter().map(|gate| gate.id.clone()).filter(|id| other.gate(id).is_some()).collect()
     };
@@ -110,9 +123,6 @@ fn of_gate(old: &Gate, new: &Gate) -> Vec<String> {
     match (&old.kind, &new.kind) {
         (GateKind::Work(old), GateKind::Work(new)) => {
             what.extend(fields(old, new, &[]));
-            other("lease", old.lease != new.lease, &mut what);
-            other("files", old.files != new.files, &mut what);
-            other("brief", old.brief != new.brief, &mut what);
         }
         (GateKind::Condition, GateKind::Condition) => {}
         (GateKind::Fork(old), GateKind::Fork(new)) => {
@@ -148,8 +158,6 @@ fn of_gate(old: &Gate, new: &Gate) -> Vec<String> {
         }
     }
     what.extend(fields(&old.exits, &new.exits, &["routes"]));
-    other("description", old.description != new.description, &mut what);
-    other("metadata", old.metadata != new.metadata, &mut what);
     what
 }
 
@@ -164,9 +172,8 @@ fn of_role(old: &Role, new: &Role) -> Vec<String> {
     let lists =
         [("with", come), ("without", gone)].into_iter().filter(|(_, list)| !list.is_empty());
     let mut what: Vec<String> = lists.map(|(word, list)| format!("{word} {list}")).collect();
-    if old.require_human != new.require_human {
-        what.push(format!("requireHuman {} -> {}", old.require_human, new.require_human));
-    }
+    other("the order of its agents", what.is_empty() && old.agents != new.agents, &mut what);
+    what.extend(fields(old, new, &["agents"]));
     what
 }
 
@@ -180,19 +187,42 @@ fn other(name: &str, differs: bool, what: &mut Vec<String>) {
 
 /// Returns which fields of two values of one type differ, but for these: single values as they were and are.
 fn fields(old: &impl Serialize, new: &impl Serialize, but: &[&str]) -> Vec<String> {
-    let [old, new] = [serde_json::to_value(old), serde_json::to_value(new)];
-    let (Ok(Value::Object(old)), Ok(Value::Object(new))) = (old, new) else { return Vec::new() };
+    let mut what = Vec::new();
+    let whole = |value: Result<Value, _>| {
+        let mut value = value.unwrap_or_default();
+        value
+            .as_object_mut()
+            .into_iter()
+            .for_each(|own| own.retain(|key, _| !but.contains(&key.as_str())));
+        value
+    };
+    compare("", &whole(serde_json::to_value(old)), &whole(serde_json::to_value(new)), &mut what);
+    what
+}
+
+/// Compares two values, and those in them.
+fn compare(path: &str, old: &Value, new: &Value, what: &mut Vec<String>) {
+    const LONGEST: usize = 60;
     let text = |value: &Value| match value {
         Value::Null => Some("none".to_owned()),
-        Value::String(text) => Some(text.clone()),
+        Value::String(text) => {
+            (text.len() <= LONGEST && !text.contains('\n')).then(|| text.clone())
+        }
         Value::Array(_) | Value::Object(_) => None,
         plain => Some(plain.to_string()),
     };
-    let differing =
-        new.iter().filter(|(key, value)| !but.contains(&key.as_str()) && old[*key] != **value);
-    let in_words = |(key, value)| match (text(&old[key]), text(value)) {
-        (Some(old), Some(new)) => format!("{key} {old} -> {new}"),
-        _ => format!("{key} differs"),
-    };
-    differing.map(|(key, value): (&String, &Value)| in_words((key, value))).collect()
+    match (old, new) {
+        (Value::Object(before), Value::Object(after)) => {
+            let gone = before.keys().filter(|key| !after.contains_key(*key));
+            for key in after.keys().chain(gone) {
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                compare(&path, &old[key], &new[key], what);
+            }
+        }
+        _ if old == new => {}
+        _ => what.push(match (text(old), text(new)) {
+            (Some(old), Some(new)) => format!("{path} {old} -> {new}"),
+            _ => format!("{path} differs"),
+        }),
+    }
 }
