@@ -227,7 +227,13 @@ pub(crate) fn run_checks(
             }
         }
         if count.passed + count.failed == 0 {
-            failures.push("people have committed no tests that can be run".to_owned());
+            let own = tests_in_worktree(workspace, id, path, file);
+            let has_own = own.is_ok_and(|tests| !tests.is_empty());
+            failures.push(if has_own {
+                format!("your tests are not committed: `aof edit {id}`")
+            } else {
+                "people have committed no tests that can be run".to_owned()
+            });
         }
         results.tests = Some(count);
     }

@@ -547,6 +547,11 @@ fn a_gate_that_checks_tests_needs_some_that_people_wrote() {
     let bare = env.new_task(&["Plain"]);
     let refused = env.say(&bare, "agent-7", "ready", &[]).code(4);
     assert!(refused.stderr.contains("people have committed no tests that can be run"), "{refused}");
+    let path = env.task_path(&bare);
+    env.edit(&path, "---\n", "---\ntests: [{when: {run: ['true']}, then: {exit: 0}}]\n");
+    let refused = env.say(&bare, "agent-7", "ready", &[]).code(4);
+    let told = "your tests are not committed: `aof edit AOF-xxxxx`";
+    assert!(refused.stderr.contains(told), "{refused}");
     let web = task_with(&env, "tests: [{when: {path: /}, then: {status: 200}}]\n");
     assert_eq!(
         env.say(&web, "agent-7", "ready", &["--json"]).code(4).json()["error"],
