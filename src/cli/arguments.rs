@@ -110,9 +110,9 @@ pub(crate) fn agent_variable() -> Option<&'static str> {
     std::env::var_os(AGENT).is_none_or(|value| !value.is_empty()).then_some(AGENT)
 }
 
-/// Returns whether the environment says that one is this agent.
-pub(crate) fn is_named_by_environment(agent: &AgentId) -> bool {
-    std::env::var_os(AGENT).is_some_and(|value| value == agent.as_str())
+/// Returns the agent that one is by the environment.
+pub(crate) fn agent_of_environment() -> Option<AgentId> {
+    std::env::var(AGENT).ok()?.parse().ok()
 }
 
 /// The most characters of a command that a message repeats.
@@ -129,7 +129,7 @@ pub(crate) fn typed_command() -> Option<String> {
 pub(crate) fn given_agent() -> Option<AgentId> {
     let mut words = std::env::args_os().skip_while(|word| word != "--agent").skip(1);
     let agent: AgentId = words.next()?.to_str()?.parse().ok()?;
-    (!is_named_by_environment(&agent)).then_some(agent)
+    (agent_of_environment().as_ref() != Some(&agent)).then_some(agent)
 }
 
 /// Returns the text with the agent added to its commands, where only agents may give them.

@@ -20,7 +20,7 @@ pub(crate) mod workflow;
 pub(crate) use crate::domain::{counted, length};
 pub(crate) use arguments::{
     AGENT, ActingAgent, DryRunOption, LogFormat, OfflineOption, PastTime, SignWith, Words,
-    agent_variable, between, context, current_run, current_session, is_named_by_environment,
+    agent_of_environment, agent_variable, between, context, current_run, current_session,
     key_value, local_time, now, object, one_of, show_as_of, template, value_of, with_local_times,
     words,
 };

@@ -13,7 +13,8 @@ use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 use crate::project::workspace::{Workspace, viewer};
 use crate::storage::header_cache::{Pauses, ProgramPause};
-use crate::tasks::headers::summary::TaskSummary;
+use crate::tasks::headers::dependencies::Dependencies;
+use crate::tasks::headers::summary::{TaskSummary, WAITING};
 use crate::tasks::view::waiting::{WaitingDecision, waiting_for};
 
 /// The project at a glance.
@@ -24,7 +25,7 @@ pub(crate) struct Overview<'c> {
     pub branch: Option<&'c str>,
     /// How its branch compares with its remote, if it has one.
     pub remote: Option<&'c RemoteStanding>,
-    /// How many active tasks there are, by status.
+    /// How many active tasks there are, by the word that lists show.
     pub counts: BTreeMap<&'static str, usize>,
     /// How many of them came to their gate under earlier rules.
     pub drifted: usize,
@@ -65,8 +66,12 @@ pub(crate) struct StatusEntry {
 pub(crate) fn overview<'c>(context: &'c CheckContext<'_>) -> Result<Overview<'c>, ProjectError> {
     let project = context.project();
     let mut counts = BTreeMap::new();
-    for (header, _) in project.into_iter().flat_map(|project| &project.listing.tasks) {
-        *counts.entry(header.state()).or_default() += 1;
+    if let Some(CheckedProject { in_force, listing, .. }) = project {
+        let dependencies = Dependencies::of(context.workspace, in_force, listing);
+        for (header, _) in &listing.tasks {
+            let waits = !dependencies.awaited_by(header).is_empty();
+            *counts.entry(if waits { WAITING } else { header.state() }).or_default() += 1;
+        }
     }
     Ok(Overview {
         name: project.and_then(|project| project.in_force.rules.project.name.as_deref()),

@@ -18,7 +18,7 @@ use crate::project::issue::Issue;
 use crate::project::rule_files::check_worktree;
 use crate::project::trust::RulePrograms;
 use crate::project::workspace::Workspace;
-use crate::rules::{Finding, Rules, is_nobody, unstaffed};
+use crate::rules::{Finding, Rules, explained, is_nobody, unstaffed};
 use crate::storage::layout::{TASKS, task_path};
 use crate::storage::task_files::{WalkEntry, walk_active};
 use crate::system::terminal::all_quoted;
@@ -260,7 +260,10 @@ fn stuck_task_issue(rules: &Rules, header: &TaskSummary) -> Option<Issue> {
             "task_blocked",
             match &header.blockers[..] {
                 [] => format!("{id} is blocked, and nobody said why"),
-                blockers => format!("{id} is blocked: {}", blockers.join("; ")),
+                blockers => {
+                    let blockers = blockers.iter().map(|text| explained(rules, text));
+                    format!("{id} is blocked: {}", blockers.collect::<Vec<_>>().join("; "))
+                }
             },
             unblock_hint(header),
         ));

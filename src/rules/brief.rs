@@ -4,13 +4,14 @@ use serde_json::Value;
 
 use crate::domain::workflow::shape::ShapeKind;
 use crate::domain::{
-    AgentId, BriefText, Destination, Ending, Gate, GateCheck, GateId, LoopItem, Outcome,
-    ReviewContext, Station, Task, Ticket, Timestamp, Verdict, Visit, WaitFor, Workflow,
+    BriefText, Gate, GateCheck, GateId, LoopItem, Outcome, ReviewContext, Station, Target, Task,
+    Ticket, Timestamp, Visit, WaitFor, Workflow,
 };
 use crate::rules::act::Warning;
 use crate::rules::outputs::{Field, example, fields, shape_of};
 use crate::rules::routing::loops;
-use crate::rules::routing::reviews::{open_wishes, unanswered, wants};
+use crate::rules::routing::reviews::standing_reviews;
+use crate::rules::routing::statements::{Statement, arrivals, statements};
 use crate::rules::routing::workplace::Workplace;
 use crate::rules::template::{Body, Template, Values};
 use crate::rules::transition::claims::{Escalation, Limit, deadlines, escalation};
@@ -48,7 +49,7 @@ pub struct GateContext {
     pub review: Option<ReviewContext>,
     /// Requests of earlier rejections that are unanswered too, oldest first.
     pub earlier: Vec<ReviewContext>,
-    /// What people said about this visit, and what else the rejections say, oldest first.
+    /// What happened since the reader last had the task, and what else the rejections say, oldest first.
     pub statements: Vec<Statement>,
     /// Why the visit belongs to another role than its gate's.
     pub escalation: Option<Escalation>,
@@ -56,39 +57,6 @@ pub struct GateContext {
     pub claimed_until: Option<Timestamp>,
     /// What could not be filled in.
     pub warnings: Vec<Warning>,
-}
-
-/// What somebody said to whoever works at a visit.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Statement {
-    /// What it went with: `sent back`, `handed on`, `moved` or `unblocked`.
-    pub kind: &'static str,
-    pub agent: Option<AgentId>,
-    pub at: Timestamp,
-    pub text: String,
-}
-
-impl Statement {
-    fn of(visit: &Visit) -> Self {
-        let kind = match &visit.outcome {
-            Ending::Completed(Outcome::NeedsReview) => "sent back",
-            Ending::Completed(_) if visit.verdict == Some(Verdict::Reject) => "sent back",
-            Ending::Completed(_) => "handed on",
-            _ => "moved",
-        };
-        Self {
-            kind,
-            agent: visit.agent.clone(),
-            at: visit.exited,
-            text: visit.summary.trim().to_owned(),
-        }
-    }
-
-    /// Returns what it went with, and who said it.
-    pub fn heading(&self) -> String {
-        let by = self.agent.as_ref().map(|agent| format!(" by {agent}"));
-        format!("{}{}", self.kind, by.unwrap_or_default())
-    }
 }
 
 /// The outputs of an outcome.
@@ -130,18 +98,21 @@ pub(crate) fn brief_at(
 ) -> Option<GateContext> {
     let workflow = rules.workflow_of(task)?;
     let gate = workplace.gate;
-    let own = task.review.as_ref().and_then(|review| own_wishes(workplace, review));
+    let mut reviews = standing_reviews(task).into_iter();
+    let (review, has_come_back) = reviews.next().unzip();
+    let earlier: Vec<ReviewContext> = reviews.map(|(own, _)| own).collect();
+    let own = review.as_ref().and_then(|review| own_wishes(workplace, review));
     let mut gaps = Gaps::default();
     let values = Values { workflow, task, body, incoming: None };
-    let entered = entered_by(task, &workplace.station().gate);
-    let prompt = entered.and_then(|visit| Some((visit, prompt_of(workflow, visit)?))).map(
-        |(visit, prompt)| {
-            let values = Values { incoming: Some(visit), ..values };
-            gaps.fill(&values, prompt)
-        },
-    );
+    let arrivals = arrivals(task, &workplace.station());
+    // A failed attempt or a time limit takes nothing from what the task came with.
+    let prompt = arrivals.iter().find_map(|visit| Some((*visit, prompt_of(workflow, visit)?)));
+    let prompt = prompt.map(|(visit, prompt)| {
+        let values = Values { incoming: Some(visit), ..values };
+        gaps.fill(&values, prompt)
+    });
     // Requests are for whoever makes the changes; the gate that requested them gets a checklist of them.
-    let occasion = match &task.review {
+    let occasion = match review.as_ref().filter(|_| has_come_back == Some(true)) {
         Some(review) if review.from_gate == workplace.station().gate => match &own {
             Some(_) => Occasion::Again,
             None => Occasion::Review,
@@ -152,7 +123,7 @@ pub(crate) fn brief_at(
         _ if workplace.requires_human(rules) => Occasion::Approval,
         _ => Occasion::Work,
     };
-    let mut written = filled(written(workplace, &occasion, entered), &values, &mut gaps);
+    let mut written = filled(written(workplace, &occasion, &arrivals), &values, &mut gaps);
     // A repeated visit falls back to the texts of the first one.
     let entry = &workplace.duty.brief.entry;
     for (outcome, text) in &entry.outcomes {
@@ -163,6 +134,7 @@ pub(crate) fn brief_at(
     let instructions = written.instructions.take();
     let instructions =
         instructions.or_else(|| entry.instructions.as_ref().map(|text| gaps.fill(&values, text)));
+    let review = own.filter(|_| matches!(occasion, Occasion::Again)).or(review);
     Some(GateContext {
         ticket: task.ticket_of(workplace.branch()),
         prompt,
@@ -194,9 +166,9 @@ pub(crate) fn brief_at(
         outputs: forms(workplace, rules),
         files: workplace.duty.files.clone(),
         checks: gate.check.clone(),
-        review: own.filter(|_| matches!(occasion, Occasion::Again)).or(task.review.clone()),
-        earlier: earlier(task),
-        statements: statements(task, entered, workplace.branch()),
+        statements: statements(task, &workplace.station(), review.iter().chain(&earlier)),
+        review,
+        earlier,
         escalation: escalation(task, workplace.branch()),
         claimed_until: deadlines(rules, task)
             .into_iter()
@@ -204,48 +176,6 @@ pub(crate) fn brief_at(
             .map(|end| end.at),
         warnings: gaps.warnings(&gate.id),
     })
-}
-
-/// Returns the summaries of unanswered rejections, what a person said who sent the task here, and why it was set going again.
-fn statements(task: &Task, entered: Option<&Visit>, branch: Option<&GateId>) -> Vec<Statement> {
-    let mut list: Vec<Statement> =
-        unanswered(&task.history).into_iter().flat_map(|visit| rejected(task, visit)).collect();
-    let by_person = entered.filter(|visit| match &visit.outcome {
-        Ending::Override | Ending::Reopened => true,
-        Ending::Completed(_) => visit.agent.as_ref().is_some_and(AgentId::is_human),
-        _ => false,
-    });
-    list.extend(by_person.map(Statement::of));
-    let open = task.gate.as_ref();
-    let own = branch.zip(open).and_then(|(id, open)| open.branch(id));
-    let answers = open.map(|open| (&open.answer, open.resumed)).into_iter();
-    for (answer, at) in answers.chain(own.map(|own| (&own.answer, own.resumed))) {
-        list.extend(answer.iter().zip(at).map(|(text, at)| Statement {
-            kind: "unblocked",
-            agent: None,
-            at,
-            text: text.clone(),
-        }));
-    }
-    list.retain(|own| !own.text.trim().is_empty());
-    list.dedup();
-    list
-}
-
-/// Returns the summary of a rejection; of a fork's, those of its branches. What the requests say is not repeated.
-fn rejected(task: &Task, visit: &Visit) -> Vec<Statement> {
-    let end = task.history.iter().position(|own| own == visit).map_or(0, |index| index + 1);
-    let of_fork = |own: &&Visit| own.gate == visit.gate && own.entered >= visit.entered;
-    let parts: Vec<&Visit> = if visit.join.is_some() {
-        let all = task.history[..end].iter().rev().take_while(of_fork);
-        let mut own: Vec<&Visit> = all.filter(|own| own.verdict == Some(Verdict::Reject)).collect();
-        own.reverse();
-        own
-    } else {
-        vec![visit]
-    };
-    let new = parts.into_iter().filter(|own| !wants(own).contains(&own.summary));
-    new.map(Statement::of).collect()
 }
 
 /// Returns the requests that the workplace itself made; of a fork's review, only the branch's part.
@@ -261,27 +191,13 @@ fn own_wishes(workplace: &Workplace<'_>, review: &ReviewContext) -> Option<Revie
     (!own.is_empty()).then(|| ReviewContext { blockers: own, ..review.clone() })
 }
 
-/// Returns the entry that brought the task to its gate. Entries that stay there, and those of other branches of an open fork, do
-/// not count.
-fn entered_by<'a>(task: &'a Task, gate: &GateId) -> Option<&'a Visit> {
-    let waited =
-        |visit: &Visit| visit.gate == *gate && visit.gate_outcome() == Some(&Outcome::Blocked);
-    let visit = task.history.iter().rev().find(|visit| !visit.leaves_open() && !waited(visit))?;
-    (visit.to == Some(Destination::Gate(gate.clone()))).then_some(visit)
-}
-
 /// Returns the prompt of the route that an entry took. At a fork, the route is the fork's.
 fn prompt_of<'a>(workflow: &'a Workflow, visit: &Visit) -> Option<&'a str> {
     let (_, gate) = workflow.gate(&visit.gate)?;
-    gate.exits.route(visit.gate_outcome()?)?.prompt.as_deref()
-}
-
-/// Returns the unanswered rejections, except the one that the review is about.
-fn earlier(task: &Task) -> Vec<ReviewContext> {
-    let latest = task.review.as_ref().map(|review| (&review.from_gate, review.timestamp));
-    let mut open = open_wishes(&task.history);
-    open.retain(|wish| latest != Some((&wish.from_gate, wish.timestamp)));
-    open
+    let route = gate.exits.route(visit.gate_outcome()?)?;
+    // Where the route could not be taken, its prompt is for another gate.
+    let is_taken = !visit.stays() || route.to == Target::Gate(visit.gate.clone());
+    route.prompt.as_deref().filter(|_| is_taken)
 }
 
 /// Returns the declared outputs, by outcome.
@@ -355,10 +271,13 @@ fn filled(written: &BriefText, values: &Values<'_>, gaps: &mut Gaps) -> BriefTex
 fn written<'a>(
     workplace: &Workplace<'a>,
     occasion: &Occasion,
-    entered: Option<&Visit>,
+    arrivals: &[&Visit],
 ) -> &'a BriefText {
     let brief = &workplace.duty.brief;
-    let returned = entered.is_some_and(|visit| visit.retry.is_some());
+    // Another attempt after a failure is the same work again.
+    let is_attempt =
+        |visit: &Visit| visit.stays() && visit.gate_outcome() == Some(&Outcome::Failed);
+    let returned = arrivals.iter().any(|visit| visit.retry.is_some() && !is_attempt(visit));
     let has_reentry = brief.reentry != BriefText::default();
     match occasion {
         Occasion::Mending if has_reentry || !workplace.gate.detour => &brief.reentry,

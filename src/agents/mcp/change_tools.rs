@@ -337,7 +337,8 @@ pub(crate) fn next_task(project: &OpenProject<'_>, given: &Arguments) -> Result<
         }
     };
     let workplace = Workplace::find(rules, &changed.after.task, ticket.branch.as_ref());
-    let context = workplace.and_then(|workplace| brief_of(rules, &changed.after, &workplace));
+    let context = workplace
+        .and_then(|workplace| brief_of(&project.workspace, rules, &changed.after, &workplace));
     let (ticket, task) = match &context {
         Some(context) => (context.ticket.to_string(), brief_json(&changed.after, context)),
         None => {

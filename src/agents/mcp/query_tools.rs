@@ -19,7 +19,7 @@ use crate::tasks::headers::listing::unreadable_value;
 use crate::tasks::headers::search::{NoWords, Query};
 use crate::tasks::headers::summary::{NEW, SummaryDocument, WAITING};
 use crate::tasks::view::brief::brief_value;
-use crate::tasks::view::task_view::{brief_of, show, task_value, warnings_value};
+use crate::tasks::view::task_view::{brief_of, show, warnings_value};
 
 /// How many tasks are returned by default.
 const PAGE_SIZE: usize = 20;
@@ -59,10 +59,11 @@ pub(crate) fn get(project: &OpenProject<'_>, given: &Arguments) -> Result<Value,
     let ticket = given.task(project)?;
     let (view, _) = show(&project.workspace, &ticket.task)?;
     let rules = project.rules();
-    let mut value = task_value(rules, &view.file, &view.path);
+    let mut value = view.value(rules);
     let workplace = Workplace::find(rules, &view.file.task, ticket.branch.as_ref());
-    let context =
-        workplace.and_then(|workplace| brief_of(rules, &view.file, &workplace)).or(view.context);
+    let context = workplace
+        .and_then(|workplace| brief_of(&project.workspace, rules, &view.file, &workplace))
+        .or(view.context);
     if let (Value::Object(map), Some(context)) = (&mut value, &context) {
         let Value::Object(brief) = brief_value(&view.file, context) else {
             unreachable!("a brief is an object")

@@ -78,7 +78,7 @@ pub fn preview_of(
             let can_start =
                 |agent: &&AgentId| rules.org.agent(agent).is_some_and(|known| known.run.is_some());
             let Some(agent) = agents.iter().find(can_start).cloned() else { continue };
-            let Some(context) = brief_of(rules, file, &workplace) else { continue };
+            let Some(context) = brief_of(workspace, rules, file, &workplace) else { continue };
             let opening = Opening {
                 ticket: file.task.ticket_of(workplace.branch()),
                 station: workplace.station(),

@@ -269,7 +269,7 @@ pub(crate) fn visit_state(
         openings(&in_force.rules, task).into_iter().find(|opening| opening.ticket == *ticket);
     let context = found.as_ref().and_then(|opening| {
         let workplace = Workplace::find(&in_force.rules, task, opening.station.branch.as_ref())?;
-        brief_of(&in_force.rules, &view.file, &workplace)
+        brief_of(workspace, &in_force.rules, &view.file, &workplace)
     });
     if let (Some(opening), Some(context)) = (found, context) {
         let (file, path) = (view.file, view.path);

@@ -32,7 +32,8 @@ use crate::storage::lock::is_watched;
 use crate::tasks::headers::list::{Filter, Sort, check_filter_names, list};
 use crate::tasks::headers::listing::unreadable_value;
 use crate::tasks::headers::summary::{NEW, SummaryDocument, WAITING};
-use crate::tasks::view::task_view::{show, task_value, warnings_value};
+use crate::tasks::view::brief::{brief_value, task_brief};
+use crate::tasks::view::task_view::{show, warnings_value};
 
 /// Where the interface begins. Within a version, fields are added, never taken away.
 const ROOT: &str = "/api/v1";
@@ -79,6 +80,7 @@ const ENDPOINTS: &[Endpoint] = &[
         tasks,
     ),
     reads("/{project}/tasks/{task}", "A task, as `aof show --json`", &[], task),
+    reads("/{project}/tasks/{task}/brief", "Its brief, as `aof brief --json`", &[], brief),
     reads("/{project}/status", "The project at a glance, as `aof status --json`", &[], status),
     reads("/{project}/statistics", "The figures of the statistics page", &[], statistics),
     acts(
@@ -336,9 +338,16 @@ fn task(asked: &Asked) -> Result<Value, ApiFault> {
     document(asked, &asked.named("task")?)
 }
 
+fn brief(asked: &Asked) -> Result<Value, ApiFault> {
+    let (file, context, _) = task_brief(&asked.workspace()?, &asked.named("task")?)?;
+    let mut value = brief_value(&file, &context);
+    value["warnings"] = warnings_value(&context.warnings);
+    Ok(value)
+}
+
 fn document(asked: &Asked, id: &TaskId) -> Result<Value, ApiFault> {
     let (view, in_force) = show(&asked.workspace()?, id)?;
-    Ok(task_value(&in_force.rules, &view.file, &view.path))
+    Ok(view.value(&in_force.rules))
 }
 
 fn status(asked: &Asked) -> Result<Value, ApiFault> {

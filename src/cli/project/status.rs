@@ -18,7 +18,7 @@ use crate::health::overview::{
 use crate::project::issue::Issue;
 use crate::storage::Inbox;
 use crate::storage::lock::is_watched;
-use crate::tasks::headers::summary::NEW;
+use crate::tasks::headers::summary::{NEW, WAITING};
 use crate::tasks::plan::DryRun;
 
 /// How many tasks a section shows.
@@ -151,7 +151,8 @@ fn section(
 
 /// Returns how many tasks there are, in the order in which work flows.
 fn counts(overview: &Overview<'_>) -> String {
-    let order = [NEW].into_iter().chain(Status::ALL.iter().map(|status| status.as_str()));
+    let states = Status::ALL.iter().map(|status| status.as_str());
+    let order = [NEW, WAITING].into_iter().chain(states);
     let count =
         |word: &str| Some(format!("{} {}", overview.counts.get(word)?, word.replace('_', " ")));
     let parts: Vec<String> = order.filter_map(count).collect();

@@ -5,11 +5,12 @@ use unicode_width::UnicodeWidthStr;
 use crate::cli::{Session, between, bold, cyan, green, red, yellow};
 use crate::domain::{
     AgentId, BranchStatus, GateId, OpenBranch, ReviewContext, RoleId, Station, Status, Task,
-    Ticket, Timestamp,
+    TaskId, Ticket, Timestamp,
 };
 use crate::files::printable::{inert, one_line};
 use crate::files::task_file::TaskFile;
-use crate::rules::{Rules, Workplace, is_looping};
+use crate::rules::{Rules, Workplace, explained, is_looping};
+use crate::tasks::headers::summary::WAITING;
 use crate::tasks::view::task_view::{eligible_agents, eligible_agents_at};
 
 /// A page, written from top to bottom.
@@ -140,7 +141,9 @@ fn turn_at(rules: &Rules, task: &Task, branch: &OpenBranch) -> String {
         }
         _ if workplace.is_none() => "nobody: it is not in the rules any more".to_owned(),
         (BranchStatus::Blocked, _) => {
-            format!("blocked: {} (role {role})", inert(&branch.blockers.join("; ")))
+            let blockers = branch.blockers.iter().map(|text| explained(rules, text));
+            let blockers = blockers.collect::<Vec<_>>().join("; ");
+            format!("blocked: {} (role {role})", inert(&blockers))
         }
         (_, Some(holder)) => format!("{holder}, who has claimed it (role {role})"),
         (_, None) => {
@@ -169,14 +172,20 @@ pub(crate) fn place(task: &Task, now: Timestamp) -> Option<String> {
     Some(format!("{gate}{item} for {} (visit {})", between(open.entered, now), open.visit))
 }
 
-/// Returns the status in its colour.
-pub(crate) fn status(task: &Task) -> String {
+/// Returns the status in its colour; of a task that waits for others, with their ids.
+pub(crate) fn status(task: &Task, waiting_for: &[TaskId]) -> String {
     match task.status {
+        _ if !waiting_for.is_empty() => format!("{WAITING}, for {}", joined(waiting_for)),
         Status::Blocked => yellow(task.status),
         Status::Failed => red(task.status),
         Status::Complete | Status::InProgress => green(task.status),
         Status::Ready | Status::Cancelled => task.status.to_string(),
     }
+}
+
+/// Returns ids with commas.
+pub(crate) fn joined(ids: &[TaskId]) -> String {
+    ids.iter().map(TaskId::as_str).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the status of a hand-made file, which has no gate yet.

@@ -14,7 +14,7 @@ use crate::domain::{AgentId, Event, GateId, Status, Task, Ticket, TypedTask};
 use crate::files::printable::inert;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::rules::{NAMESPACE, Rules};
+use crate::rules::{NAMESPACE, Rules, explained};
 use crate::storage::random::ulid;
 use crate::tasks::actions;
 use crate::tasks::complete::{parse_completion, sign_file, what_to_sign};
@@ -233,7 +233,11 @@ fn state(rules: &Rules, changed: &Changed) -> String {
 fn turn(rules: &Rules, changed: &Changed, task: &Task) -> String {
     let branches = task.gate.as_ref().map(|open| &open.branches[..]).unwrap_or_default();
     match task.status {
-        Status::Blocked => format!("{}: {}", yellow("blocked"), inert(&task.blockers.join("; "))),
+        Status::Blocked => {
+            let blockers = task.blockers.iter().map(|text| explained(rules, text));
+            let blockers = blockers.collect::<Vec<_>>().join("; ");
+            format!("{}: {}", yellow("blocked"), inert(&blockers))
+        }
         status if !branches.is_empty() => {
             let open = branches.iter().filter(|branch| branch.status.is_open());
             let open = open.map(|branch| match &branch.agent {

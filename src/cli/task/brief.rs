@@ -6,27 +6,29 @@ use serde_json::{Value, json};
 
 use crate::cli::render::page::{TaskPage, not_adopted, warn_of_visit};
 use crate::cli::{
-    ActingAgent, CliResult, DryRunOption, OfflineOption, Session, Words, between,
-    is_named_by_environment, now, words,
+    ActingAgent, CliResult, DryRunOption, OfflineOption, Session, Words, agent_of_environment,
+    between, now, words,
 };
 use crate::dispatch::next::{self, Next, Wanted};
 use crate::domain::{AgentId, Outcome, RoleId, Ticket, TypedTask, listed};
 use crate::files::printable::one_line;
 use crate::files::task_file::{Origin, TaskFile};
+use crate::project::active_rules::InForce;
 use crate::project::issue::left_out_warning;
 use crate::project::rule_lookup::check_agent;
-use crate::rules::brief::{GateContext, Statement};
+use crate::project::workspace::Workspace;
+use crate::rules::brief::GateContext;
+use crate::rules::routing::statements::Statement;
 use crate::rules::template::as_text;
-use crate::rules::{Rules, Workplace, branch_of};
+use crate::rules::{Workplace, branch_of};
 use crate::tasks::headers::lookup;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::state::acceptance::test_lines;
 use crate::tasks::view::brief::{
-    brief_markdown, brief_value, created_by, output_lines, place_in_loops, plan_texts, task_brief,
-    verdict_in_words,
+    brief_markdown, brief_value, created_by, output_lines, place_in_loops, plan_texts, said_lines,
+    task_brief, verdict_in_words,
 };
-use crate::tasks::view::task_view::eligible_agents;
-use crate::tasks::view::task_view::{brief_of, changed_value, warnings_value};
+use crate::tasks::view::task_view::{brief_of, changed_value, eligible_agents_at, warnings_value};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct BriefArgs {
@@ -95,21 +97,37 @@ pub(crate) fn run(session: &Session, args: &BriefArgs) -> CliResult {
         let mut value = brief_value(&file, &context);
         value["warnings"] = warnings_value(&context.warnings);
         session.output.data(value);
-    } else if args.format == BriefFormat::Markdown {
-        let renewal = format!("`aof renew {}`", context.ticket);
-        session.output.print(&brief_markdown(&file, &context, &renewal));
-    } else {
-        let mut agent = file.task.routing.agent.clone();
-        if agent.is_none() && session.agent(&workspace, &in_force, None).is_err() {
-            agent = eligible_agents(&in_force.rules, &file).into_iter().next();
-        }
-        session.output.print(&page(&file, &context, agent.as_ref()));
+        return Ok(ExitCode::SUCCESS);
     }
+    let rules = &in_force.rules;
+    let place = Workplace::find(rules, &file.task, context.ticket.branch.as_ref());
+    let readers = place.map(|place| eligible_agents_at(rules, &file.task, &place));
+    let who = who_option(session, &workspace, &in_force, &readers.unwrap_or_default());
+    session.output.print(&if args.format == BriefFormat::Markdown {
+        brief_markdown(&file, &context, &format!("`aof renew {}{who}`", context.ticket))
+    } else {
+        page(&file, &context, &who)
+    });
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the brief as text. Its commands name the agent, unless the environment does.
-fn page(file: &TaskFile, context: &GateContext, agent: Option<&AgentId>) -> String {
+/// Returns ` --agent ID` for the commands of a brief if they would not act as one of its readers. A person is known by git's user.
+fn who_option(
+    session: &Session,
+    workspace: &Workspace,
+    in_force: &InForce,
+    readers: &[AgentId],
+) -> String {
+    let known = session.agent(workspace, in_force, agent_of_environment().as_ref()).ok();
+    if known.is_some_and(|known| readers.contains(&known)) {
+        return String::new();
+    }
+    let reader = readers.iter().find(|reader| !reader.is_human());
+    reader.map(|reader| format!(" --agent {reader}")).unwrap_or_default()
+}
+
+/// Returns the brief as text. `who` goes into its commands.
+fn page(file: &TaskFile, context: &GateContext, who: &str) -> String {
     let mut page = TaskPage::of(&file.task);
     page.line(format!("  gate {}, ticket {}", context.gate, context.ticket));
     if let Some(author) = created_by(file) {
@@ -150,7 +168,8 @@ fn page(file: &TaskFile, context: &GateContext, agent: Option<&AgentId>) -> Stri
         page.review(review, None, now());
     }
     let said = |own: &Statement| {
-        format!("{}, {} ago: {}", own.heading(), between(own.at, now()), one_line(&own.text))
+        let ago = own.at.map(|at| format!(", {} ago", between(at, now())));
+        said_lines(own, &ago.unwrap_or_default()).join("\n- ")
     };
     page.section("Said", &context.statements.iter().map(said).collect::<Vec<_>>());
     let description = file.task.description.as_deref().unwrap_or_default();
@@ -160,9 +179,6 @@ fn page(file: &TaskFile, context: &GateContext, agent: Option<&AgentId>) -> Stri
         page.text(file.body());
     }
     let ticket = &context.ticket;
-    // A person is known by git's user.
-    let who = agent.filter(|agent| !agent.is_human() && !is_named_by_environment(agent));
-    let who = who.map(|agent| format!(" --agent {agent}")).unwrap_or_default();
     page.head("Complete it");
     for (outcome, _) in &context.outcomes {
         let blocker = if matches!(outcome, Outcome::NeedsReview | Outcome::Blocked) {
@@ -192,7 +208,7 @@ pub(crate) fn next(session: &Session, args: &NextArgs) -> CliResult {
     let wanted = if args.another { Wanted::Another } else { Wanted::Next };
     match next::next(&workspace, &in_force, &agent, role, wanted, mode)? {
         Next::Task { changed, ticket, .. } => {
-            show_next(session, rules, &agent, &changed, &ticket, mode);
+            show_next(session, &workspace, &in_force, &agent, &changed, &ticket, mode);
         }
         Next::Nothing { roles, waiting } if session.output.is_json() => {
             session.output.data(json!({"task": Value::Null, "roles": roles, "waiting": waiting}));
@@ -229,20 +245,22 @@ pub(crate) fn claim(session: &Session, args: &ClaimArgs) -> CliResult {
     let branch = given.branch;
     let branch = branch.or_else(|| branch_of(&in_force.rules, task, &agent));
     let ticket = task.ticket_of(branch.as_ref());
-    show_next(session, &in_force.rules, &agent, &changed, &ticket, mode);
+    show_next(session, &workspace, &in_force, &agent, &changed, &ticket, mode);
     Ok(ExitCode::SUCCESS)
 }
 
 fn show_next(
     session: &Session,
-    rules: &Rules,
+    workspace: &Workspace,
+    in_force: &InForce,
     agent: &AgentId,
     changed: &Changed,
     ticket: &Ticket,
     mode: DryRun,
 ) {
+    let rules = &in_force.rules;
     let context = Workplace::find(rules, &changed.after.task, ticket.branch.as_ref())
-        .and_then(|workplace| brief_of(rules, &changed.after, &workplace));
+        .and_then(|workplace| brief_of(workspace, rules, &changed.after, &workplace));
     if session.output.is_json() {
         let mut value =
             context.map_or_else(|| json!({}), |context| brief_value(&changed.after, &context));
@@ -254,6 +272,7 @@ fn show_next(
         session.output.say(format!("{ticket} would be claimed (dry run: nothing was written)"));
     }
     if let Some(context) = context {
-        session.output.print(&page(&changed.after, &context, Some(agent)));
+        let who = who_option(session, workspace, in_force, std::slice::from_ref(agent));
+        session.output.print(&page(&changed.after, &context, &who));
     }
 }

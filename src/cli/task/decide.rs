@@ -77,6 +77,7 @@ fn waiting_value(wait: &WaitingDecision) -> Value {
         "role": wait.role,
         "since": wait.since.to_string(),
         "outcomes": wait.outcomes.iter().map(Outcome::as_str).collect::<Vec<_>>(),
+        "points": wait.points,
     })
 }
 
@@ -88,7 +89,13 @@ fn lines(waiting: &[WaitingDecision]) -> String {
         let age = between(wait.since, now());
         let (ticket, title) = (cyan(&wait.ticket), bold(one_line(&wait.title)));
         let outcomes: Vec<&str> = wait.outcomes.iter().map(Outcome::as_str).collect();
-        format!("{ticket}  {title}\n  at {} for {age}: {}\n", wait.gate, outcomes.join(", "))
+        let points = wait.points.iter().map(|point| format!("  - {}\n", one_line(point)));
+        let points: String = points.collect();
+        format!(
+            "{ticket}  {title}\n  at {} for {age}: {}\n{points}",
+            wait.gate,
+            outcomes.join(", ")
+        )
     };
     waiting.iter().map(line).collect()
 }

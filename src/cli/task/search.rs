@@ -96,7 +96,7 @@ const INDENT: &str = "    ";
 /// Returns the line of a task: id, title, and where it stands.
 fn headline(query: &Query, task: &TaskSummary) -> String {
     let gate = task.current_gate().map(|gate| format!("{gate}, ")).unwrap_or_default();
-    let place = format!("{gate}{}", task.state());
+    let place = format!("{gate}{}", task.shown_state());
     let others = task.id.as_str().len() + place.width() + 2 * GAP.len();
     let title = one_line(&task.title);
     let title = cut(&title, width().saturating_sub(others).max(NARROWEST));

@@ -7,27 +7,27 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::cli::render::page::{
-    TaskPage, branches, not_adopted, place, status, turn, warn_of_visit,
+    TaskPage, branches, joined, not_adopted, place, status, turn, warn_of_visit,
 };
 use crate::cli::{
     CliError, CliResult, Session, bold, counted, cyan, green, indented, length, local_time, red,
     yellow,
 };
 use crate::domain::{
-    Ending, GateId, Outcome, Priority, RoleId, Status, TaskId, Ticket, Timestamp, TypedTask, Visit,
+    Ending, GateId, Outcome, Priority, RoleId, Status, Ticket, Timestamp, TypedTask, Visit,
 };
 use crate::files::printable::{inert, one_line};
 use crate::files::task_file::Origin;
 use crate::history::verify::signatures::evidence;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::rules::{NAMESPACE, Rules, escalation};
+use crate::rules::{NAMESPACE, Rules, escalation, explained};
 use crate::tasks::headers::lookup;
 use crate::tasks::headers::summary::{ChildProgress, TaskSummary};
 use crate::tasks::state::acceptance::{test_lines, tests_in_worktree};
 use crate::tasks::view::brief::plan_lines;
 use crate::tasks::view::task_view::{
-    HistoryView, TaskView, history, history_value, named_entries, show, task_value,
+    HistoryView, TaskView, history, history_value, named_entries, show,
 };
 
 #[derive(Debug, clap::Args)]
@@ -56,7 +56,7 @@ pub(crate) fn run_show(session: &Session, args: &ShowArgs) -> CliResult {
     let task = &view.file.task;
     let named = named_entries(&workspace, &in_force, &view.path, task)?;
     if session.output.is_json() {
-        let mut value = task_value(&in_force.rules, &view.file, &view.path);
+        let mut value = view.value(&in_force.rules);
         for place in &named {
             value["gateHistory"][*place]["namedNotSeen"] = json!(true);
         }
@@ -103,7 +103,8 @@ fn page(
     page.section("Children", &view.children.iter().map(child).collect::<Vec<_>>());
     page.text(task.description.as_deref().unwrap_or_default());
     page.section("Tests", &test_lines(&view.file));
-    page.section("Blocked by", &task.blockers);
+    let blockers = task.blockers.iter().map(|text| explained(rules, text));
+    page.section("Blocked by", &blockers.collect::<Vec<_>>());
     if let Some(review) = &task.review {
         page.review(review, Some(&review.from_gate), now);
     }
@@ -123,7 +124,7 @@ fn facts(
         let gate = view.context.as_ref().map(|context| &context.gate);
         facts.push(("status", not_adopted(gate)));
     } else {
-        facts.push(("status", status(task)));
+        facts.push(("status", status(task, &view.waiting_for)));
         facts.push(("gate", place(task, now).unwrap_or_default()));
         if task.gate.as_ref().is_some_and(|open| open.branches.is_empty()) {
             facts.push(("who", turn(rules, &view.file)));
@@ -155,8 +156,7 @@ fn facts(
         None => format!("{key}={value}"),
     });
     facts.push(("metadata", inert(&metadata.collect::<Vec<_>>().join(", "))));
-    let depends_on: Vec<&str> = task.depends_on.iter().map(TaskId::as_str).collect();
-    facts.push(("depends on", depends_on.join(", ")));
+    facts.push(("depends on", joined(&task.depends_on)));
     facts.extend(task.parent.as_ref().map(|parent| ("part of", parent.to_string())));
     if !view.children.is_empty() {
         facts

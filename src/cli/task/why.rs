@@ -41,7 +41,7 @@ fn page(rules: &Rules, explanation: &TaskExplanation, now: Timestamp) -> String 
     let mut page = TaskPage::of(task);
     let mut facts = vec![match explanation.file.origin {
         Origin::HandMade => ("status", NEW.to_owned()),
-        Origin::Adopted => ("status", status(task)),
+        Origin::Adopted => ("status", status(task, &explanation.waiting_for)),
     }];
     facts.extend(place(task, now).map(|place| ("gate", place)));
     page.facts(&facts);

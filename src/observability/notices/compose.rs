@@ -6,15 +6,19 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use serde_json::Value;
 use tracing::warn;
 
-use crate::domain::{ChangeEvents, ChannelKey, Digest, Event, EventKind};
+use crate::domain::{ChangeEvents, ChannelKey, Digest, Event, EventKind, Task};
 use crate::files::event::render::notice_value;
+use crate::files::printable::one_line;
+use crate::files::task_file::review_value;
 use crate::history::commit_events::EventDeriver;
 use crate::history::unreported::{MOST_COMMITS, Remaining, UnreportedCommits};
 use crate::project::active_rules::in_force;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
+use crate::rules::routing::reviews::standing_reviews;
 use crate::rules::{Refusal, Rules, audience};
 use crate::storage::StoreError;
 use crate::storage::outbox::{MOST_WAITING, Outbox, OutboxMessage};
@@ -48,7 +52,11 @@ pub(crate) fn compose(
                 order: (one.at.as_second(), one.later, place),
                 channel: notice.channel.to_string(),
                 since: workspace.now(),
-                message: notice_value(&occurrence, &id, &notice.to, notice.reader),
+                message: with_review(
+                    notice_value(&occurrence, &id, &notice.to, notice.reader),
+                    event,
+                    one.task.as_deref(),
+                ),
                 attempts: 0,
                 next: None,
                 error: None,
@@ -58,6 +66,21 @@ pub(crate) fn compose(
         }
     }
     messages
+}
+
+/// Adds the last review to the notice of an escalation.
+fn with_review(mut message: Value, event: &Event, task: Option<&Task>) -> Value {
+    let review = task.and_then(|task| standing_reviews(task).into_iter().next());
+    if let (Event::Escalated { .. }, Some((review, _))) = (event, review) {
+        let by = review.from_agent.as_ref().map(|agent| format!(", by agent '{agent}'"));
+        let points = review.blockers.iter().chain(&review.notes).map(|point| one_line(point));
+        let points = points.collect::<Vec<_>>().join("; ");
+        let text = message["text"].as_str().unwrap_or_default();
+        let text = format!("{text}\nThe last review{}: {points}", by.unwrap_or_default());
+        message["text"] = text.into();
+        message["reviewContext"] = review_value(&review);
+    }
+    message
 }
 
 /// Writes messages; returns how many.

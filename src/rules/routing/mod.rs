@@ -5,4 +5,5 @@ pub(crate) mod fork;
 pub(crate) mod loops;
 pub(crate) mod reviews;
 pub(crate) mod route;
+pub(crate) mod statements;
 pub(crate) mod workplace;

@@ -2,9 +2,10 @@
 
 use super::loops::is_of_loop;
 use crate::domain::{
-    Destination, Ending, GateId, Join, LostDependency, Outcome, ReviewContext, RoleId, Task,
-    Verdict, Visit,
+    AgentId, Destination, Ending, GateId, Join, LostDependency, Outcome, ReviewContext, RoleId,
+    Task, Verdict, Visit, listed,
 };
+use crate::rules::workflow::rules::Rules;
 
 /// Returns the review context of an entry; for a failed fork, of all its branches.
 pub(crate) fn review_of(history: &[Visit], index: usize) -> Option<ReviewContext> {
@@ -82,8 +83,37 @@ pub(crate) fn open_wishes(history: &[Visit]) -> Vec<ReviewContext> {
     unanswered_at(history).into_iter().filter_map(|index| review_of(history, index)).collect()
 }
 
+/// Returns the requests that the open visit has to answer, and then those of earlier rejections that are unanswered too, oldest
+/// first; each with whether it moved the task. A failed attempt is no review: what was asked for before still counts.
+pub(crate) fn standing_reviews(task: &Task) -> Vec<(ReviewContext, bool)> {
+    let entry_of = |review: &ReviewContext| {
+        let is_own =
+            |visit: &&Visit| visit.gate == review.from_gate && visit.exited == review.timestamp;
+        task.history.iter().rfind(is_own)
+    };
+    let has_failed = |visit: &Visit| visit.gate_outcome() == Some(&Outcome::Failed);
+    let mut open = open_wishes(&task.history);
+    let latest = task.review.clone().filter(|own| !entry_of(own).is_some_and(has_failed));
+    let latest = latest.or_else(|| open.pop().filter(|_| task.gate.is_some()));
+    let is_latest = |own: &ReviewContext| {
+        latest.as_ref().is_some_and(|latest| {
+            (&own.from_gate, own.timestamp) == (&latest.from_gate, latest.timestamp)
+        })
+    };
+    open.retain(|own| !is_latest(own));
+    let all = latest.clone().into_iter().chain(open);
+    let moved = |own: &ReviewContext| !entry_of(own).is_some_and(Visit::stays);
+    all.map(|own| (own.clone(), moved(&own))).collect()
+}
+
+/// Returns what reviews still want: each point in one line, with its notes.
+pub fn open_points(task: &Task) -> Vec<String> {
+    let points = |(review, _): (ReviewContext, _)| review.blockers.into_iter().chain(review.notes);
+    standing_reviews(task).into_iter().flat_map(points).collect()
+}
+
 /// Returns the indexes of these entries.
-fn unanswered_at(history: &[Visit]) -> Vec<usize> {
+pub(crate) fn unanswered_at(history: &[Visit]) -> Vec<usize> {
     let mut open: Vec<usize> = Vec::new();
     for (index, visit) in history.iter().enumerate() {
         match (&visit.outcome, visit.gate_outcome()) {
@@ -146,6 +176,21 @@ pub(crate) const CIRCLE: &str = "Circular rejection loop: ";
 /// Returns the blocker of a task whose role has no agents.
 pub(crate) fn nobody(role: &RoleId) -> String {
     format!("{NOBODY}{role}")
+}
+
+/// Returns a blocker; if it is that of a role without agents, with the agents of the role that `agents` of org.yaml lacks.
+pub fn explained(rules: &Rules, blocker: &str) -> String {
+    let (branch, text) = blocker.split_once(NOBODY).unwrap_or_default();
+    let is_own = branch.is_empty() || branch.ends_with(": ");
+    let role = text.parse().ok().filter(|_| is_own).and_then(|id: RoleId| rules.org.role(&id));
+    let agents = role.map(|role| role.agents.as_slice()).unwrap_or_default();
+    let unknown: Vec<&AgentId> =
+        agents.iter().filter(|agent| !rules.org.is_registered(agent)).collect();
+    match &unknown[..] {
+        [] => blocker.to_owned(),
+        [one] => format!("{blocker} (`{one}` is in it, but not in `agents` of org.yaml)"),
+        all => format!("{blocker} ({} are in it, but not in `agents` of org.yaml)", listed(all)),
+    }
 }
 
 /// Returns whether a blocker is that of a role without agents.

@@ -6,14 +6,14 @@ use crate::domain::{LostDependency, Status, Task, TaskId};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::rules::{Waits, circle_of, circles};
+use crate::rules::{Waits, circle_of, circles, is_over, waits_for_children};
 use crate::storage::ProjectPath;
 use crate::storage::task_files;
 use crate::storage::task_files::WalkEntry;
 use crate::tasks::headers::children;
 use crate::tasks::headers::listing::{ListScope, Listing, read_all};
 use crate::tasks::headers::summary::TaskSummary;
-use crate::tasks::state::task_state::parse;
+use crate::tasks::state::task_state::{find, parse};
 
 /// The state of the dependencies in a listing.
 #[derive(Debug, Default)]
@@ -123,6 +123,27 @@ impl Dependencies {
         let waits = (is_ready || !known.is_empty()) && !task.is_finished();
         (waits && lost != known).then_some(lost)
     }
+}
+
+/// Returns the tasks that one ready task waits for. `children` are its own; of the others, only those that it names are read.
+pub(crate) fn awaited_by_one(
+    workspace: &Workspace,
+    in_force: &InForce,
+    task: &Task,
+    children: &[TaskSummary],
+) -> Vec<TaskId> {
+    if task.gate.is_none() || task.status != Status::Ready {
+        return Vec::new();
+    }
+    let is_complete = |id: &TaskId| {
+        let (snapshot, _) = find(workspace, id).ok()?;
+        let task = read(workspace, in_force, id, &snapshot.path)?;
+        Some(!task.is_new() && task.status == Status::Complete)
+    };
+    let unmet = task.depends_on.iter().filter(|id| is_complete(id) != Some(true)).cloned();
+    let waits = waits_for_children(&in_force.rules, task);
+    let open = children.iter().filter(|child| waits && (child.is_new || !is_over(child.status)));
+    unmet.chain(open.map(|child| child.id.clone())).collect()
 }
 
 fn read(

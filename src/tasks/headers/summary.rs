@@ -276,6 +276,8 @@ pub(crate) struct SummaryDocument<'t> {
     id: &'t TaskId,
     title: &'t str,
     status: &'static str,
+    /// The word that people see.
+    state: &'static str,
     waiting_for: &'t [TaskId],
     workflow: &'t WorkflowName,
     gate: Option<&'t GateId>,
@@ -308,6 +310,7 @@ impl<'t> SummaryDocument<'t> {
             id: &summary.id,
             title: &summary.title,
             status: summary.state(),
+            state: summary.shown_state(),
             waiting_for: &summary.waiting_for,
             workflow: &summary.routing.workflow,
             gate: summary.current_gate(),

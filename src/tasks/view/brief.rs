@@ -10,8 +10,9 @@ use crate::files::yaml::Node;
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::rules::brief::{GateContext, OutputForm, Statement};
+use crate::rules::brief::{GateContext, OutputForm};
 use crate::rules::outputs::Field;
+use crate::rules::routing::statements::Statement;
 use crate::rules::template::as_text;
 use crate::rules::{Refusal, Rules, Workplace};
 use crate::tasks::state::acceptance::test_lines;
@@ -24,7 +25,8 @@ pub(crate) fn task_brief(
     ticket: &Ticket,
 ) -> Result<(TaskFile, GateContext, InForce), ProjectError> {
     let (view, in_force) = show(workspace, &ticket.task)?;
-    let of_branch = brief_of_branch(&in_force.rules, &view.file, ticket.branch.as_ref())?;
+    let of_branch =
+        brief_of_branch(workspace, &in_force.rules, &view.file, ticket.branch.as_ref())?;
     match of_branch.or(view.context) {
         Some(context) => Ok((view.file, context, in_force)),
         None => Err(no_brief(&in_force.rules, &view.file).into()),
@@ -61,6 +63,7 @@ fn no_brief(rules: &Rules, file: &TaskFile) -> Refusal {
 /// Returns the brief of the named branch of a fork, or of the only open branch. Fails if the branch is not open, or the ticket has to name
 /// one. `None` if the task is at no fork.
 fn brief_of_branch(
+    workspace: &Workspace,
     rules: &Rules,
     file: &TaskFile,
     branch: Option<&GateId>,
@@ -85,7 +88,7 @@ fn brief_of_branch(
             return Err(Refusal::BranchNeeded { task: task.id.clone(), gate, open: tickets() });
         }
     };
-    Ok(brief_of(rules, file, &place))
+    Ok(brief_of(workspace, rules, file, &place))
 }
 
 /// Returns the brief for `--json`: spec 1's `gate_context`, and the review that the work has to answer.
@@ -95,8 +98,16 @@ pub(crate) fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
         context.outcomes.iter().map(|(outcome, text)| (outcome.to_string(), json!(text))).collect();
     let outputs: Vec<Value> = context.outputs.iter().map(output_value).collect();
     let said = |own: &Statement| {
-        let (at, agent) = (own.at.to_string(), own.agent.as_ref());
-        without_nulls(json!({"with": own.kind, "agent": agent, "at": at, "text": own.text}))
+        let Statement { kind, agent, person, at, text, points } = own;
+        let at = at.map(|at| at.to_string());
+        without_nulls(json!({
+            "with": kind,
+            "agent": agent,
+            "person": person,
+            "at": at,
+            "text": text,
+            "points": (!points.is_empty()).then_some(points),
+        }))
     };
     let statements: Vec<Value> = context.statements.iter().map(said).collect();
     let field = |key| file.field(key).filter(|node| !node.is_null()).map(Node::to_value);
@@ -210,7 +221,15 @@ pub(crate) fn plan_texts(file: &TaskFile) -> Vec<String> {
     lines.map(|(name, text)| format!("{name}: {text}")).collect()
 }
 
-/// Returns the brief as Markdown for a prompt. `renewal` names the way to renew the claim.
+/// Returns what happened and what was said with it, then each point. `when` goes behind who did it.
+pub(crate) fn said_lines(own: &Statement, when: &str) -> Vec<String> {
+    let text = one_line(&own.text);
+    let text = if text.is_empty() { text } else { format!(": {text}") };
+    let first = format!("{}{when}{text}", one_line(&own.heading()));
+    std::iter::once(first).chain(own.points.iter().map(|point| one_line(point))).collect()
+}
+
+/// Returns the brief as Markdown for a prompt. `renewal` names the way to renew the claim; it may be empty.
 pub(crate) fn brief_markdown(file: &TaskFile, context: &GateContext, renewal: &str) -> String {
     let author = created_by(file).map(|author| format!(" {author}.")).unwrap_or_default();
     let mut text = format!(
@@ -251,15 +270,19 @@ pub(crate) fn brief_markdown(file: &TaskFile, context: &GateContext, renewal: &s
     section("Checks", items(&context.check_lines()));
     section("Tests", items(&test_lines(file)));
     section("Tips", items(&context.tips));
-    let kept = |end| format!("Work that goes on beyond {end} is kept by {renewal}.");
+    let kept = |end| match renewal {
+        "" => format!("The claim ends at {end}, unless it is renewed."),
+        way => format!("Work that goes on beyond {end} is kept by {way}."),
+    };
     section("Plan", items(&plan_texts(file)));
     section("Time", context.claimed_until.map(kept).into_iter().collect());
     for review in context.review.iter().chain(&context.earlier) {
         let mut lines = items(&review.blockers);
         lines.extend(review.notes.iter().map(|notes| format!("\n{}", inert(notes.trim_end()))));
-        section("Sent back", lines);
+        let by = review.from_agent.as_ref().map(|agent| format!(" by {agent}"));
+        section(&format!("Sent back{}", by.unwrap_or_default()), lines);
     }
-    let said = |own: &Statement| format!("- {}: {}", own.heading(), one_line(&own.text));
+    let said = |own: &Statement| format!("- {}", said_lines(own, "").join("\n  - "));
     section("Said", context.statements.iter().map(said).collect());
     let task =
         [file.task.description.as_deref().unwrap_or_default(), file.body().trim_matches('\n')];

@@ -5,13 +5,18 @@ use std::rc::Rc;
 
 use serde_json::{Value, json};
 
-use crate::domain::{AgentId, Destination, GateId, Outcome, Task, TaskId, Ticket, Visit, WaitFor};
+use crate::domain::{
+    AgentId, Destination, GateId, Outcome, Task, TaskId, Ticket, Timestamp, Visit, WaitFor,
+};
 use crate::files::task_file::visits::branch_value;
 use crate::files::task_file::{Origin, TaskFile, review_value, visits, works};
+use crate::git::LogEntry;
+use crate::git::log::trailers::{self, Trailer};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::brief::{GateContext, brief, brief_at};
+use crate::rules::routing::statements::Statement;
 use crate::rules::template::Body;
 use crate::rules::{
     Deadline, Escalation, Limit, Rules, Warning, Workplace, deadlines, entry_ticket, escalation,
@@ -20,7 +25,8 @@ use crate::rules::{
 use crate::storage::ProjectPath;
 use crate::storage::layout::task_path;
 use crate::tasks::headers::children::children;
-use crate::tasks::headers::summary::TaskSummary;
+use crate::tasks::headers::dependencies::awaited_by_one;
+use crate::tasks::headers::summary::{NEW, TaskSummary, WAITING};
 use crate::tasks::plan::{Changed, DryRun, adoption_step};
 use crate::tasks::state::commit_message;
 use crate::tasks::state::task_state::{TaskState, find, noting_head, parse};
@@ -33,6 +39,8 @@ pub(crate) struct TaskView {
     pub context: Option<GateContext>,
     /// Its children, where its workflow has a gate that waits for them.
     pub children: Vec<TaskSummary>,
+    /// The tasks that it waits for.
+    pub waiting_for: Vec<TaskId>,
     /// Why the file in the worktree is frozen; then `file` is HEAD's version.
     pub frozen: Option<FrozenFile>,
 }
@@ -64,21 +72,73 @@ pub(crate) fn show(
             .ok()
             .and_then(|step| brief(&in_force.rules, &step.task, &body_of(&file))),
     };
+    let context = context.map(|context| with_people(workspace, context));
     // Most tasks have none, and are shown without reading any other.
     let may_wait = in_force.rules.workflow_of(&file.task).is_some_and(|workflow| {
         workflow.gates.iter().any(|gate| gate.wait_for == Some(WaitFor::Children))
     });
     let children = if may_wait { children(workspace, &in_force, id) } else { Vec::new() };
-    Ok((TaskView { file, path: snapshot.path, context, children, frozen }, in_force))
+    let waiting_for = awaited_by_one(workspace, &in_force, &file.task, &children);
+    let path = snapshot.path;
+    Ok((TaskView { file, path, context, children, waiting_for, frozen }, in_force))
+}
+
+impl TaskView {
+    /// Returns the word that people see for where it stands.
+    pub(crate) fn shown_state(&self) -> &'static str {
+        match self.file.origin {
+            Origin::HandMade => NEW,
+            Origin::Adopted if !self.waiting_for.is_empty() => WAITING,
+            Origin::Adopted => self.file.task.status.as_str(),
+        }
+    }
+
+    /// Returns the task for `--json`, with the word that people see: `status` is what the file says.
+    pub(crate) fn value(&self, rules: &Rules) -> Value {
+        let mut value = task_value(rules, &self.file, &self.path);
+        value["state"] = json!(self.shown_state());
+        value["waitingFor"] = json!(self.waiting_for);
+        value
+    }
 }
 
 /// Returns the brief of a workplace of the task.
 pub(crate) fn brief_of(
+    workspace: &Workspace,
     rules: &Rules,
     file: &TaskFile,
     place: &Workplace<'_>,
 ) -> Option<GateContext> {
-    brief_at(rules, &file.task, place, &body_of(file))
+    let context = brief_at(rules, &file.task, place, &body_of(file))?;
+    Some(with_people(workspace, context))
+}
+
+/// Adds who unblocked or moved the task where its file does not say so: the authors of those commits. They stay unnamed if git cannot
+/// be read.
+fn with_people(workspace: &Workspace, mut context: GateContext) -> GateContext {
+    let unnamed = context.statements.iter().filter(|own| own.word_of_unnamed().is_some());
+    let Some(oldest) = unnamed.filter_map(|own| own.at).min() else { return context };
+    let head = workspace.repository.head_for_reading().ok().and_then(|head| head.commit);
+    let log = head.and_then(|head| workspace.repository.log(head).ok());
+    let since = |entry: &LogEntry| entry.committed.as_second() >= oldest.as_second();
+    for entry in log.into_iter().flatten().map_while(Result::ok).take_while(since) {
+        let trailers = trailers::parse(&entry.message);
+        let value = |key| trailers.iter().find(|own| own.key() == key).map(Trailer::value);
+        if value("Aof-Task") != Some(context.ticket.task.as_str()) {
+            continue;
+        }
+        let word = value("Aof-Event").or(value("Aof-Outcome"));
+        let is_told = |own: &&mut Statement| {
+            let second = own.at.map(Timestamp::as_second);
+            second == Some(entry.authored.as_second())
+                && own.word_of_unnamed().is_some_and(|own| Some(own) == word)
+        };
+        for own in context.statements.iter_mut().filter(is_told) {
+            own.agent = value("Aof-Agent").and_then(|agent| agent.parse().ok());
+            own.person = own.agent.is_none().then(|| entry.author.name().to_owned());
+        }
+    }
+    context
 }
 
 /// Returns the body of a task file, with the work sections in it.

@@ -3,7 +3,7 @@
 use crate::domain::{AgentId, BranchStatus, Outcome, RoleId, Station, Status, Ticket, Timestamp};
 use crate::project::active_rules::InForce;
 use crate::project::workspace::Workspace;
-use crate::rules::{Rules, Workplace, is_looping, may_complete};
+use crate::rules::{Rules, Workplace, is_looping, may_complete, open_points};
 use crate::storage::{ProjectPath, task_files};
 use crate::tasks::headers::dependencies::Dependencies;
 use crate::tasks::headers::listing::Listing;
@@ -20,6 +20,8 @@ pub(crate) struct WaitingDecision {
     /// When the task came to the gate.
     pub since: Timestamp,
     pub outcomes: Vec<Outcome>,
+    /// What reviews still want.
+    pub points: Vec<String>,
 }
 
 /// Returns where the person, or the agent, may decide now, among the active tasks; the oldest first. Work without a judgement is not among it.
@@ -89,6 +91,7 @@ pub(crate) fn decisions_at(
         role: place.role.clone(),
         since: open.entered,
         outcomes: place.outcomes(rules),
+        points: open_points(&task),
     };
     places.map(decision).collect()
 }

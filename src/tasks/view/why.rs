@@ -8,16 +8,18 @@ use crate::domain::{
     AgentId, BranchStatus, Destination, Ending, GateId, Join, OpenBranch, Outcome, RoleId, Status,
     Task, TaskId, Timestamp, Verdict, listed,
 };
+use crate::files::printable::one_line;
 use crate::files::task_file::{Origin, TaskFile};
 use crate::project::active_rules::{InForce, rules_with_remarks};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
+use crate::rules::routing::reviews::standing_reviews;
 use crate::rules::{
     Act, Deadline, Decision, LOOP_LIMIT, Limit, Passage, Rules, Warning, Workplace, deadlines,
-    decide, is_over, owed, preview, preview_branch, unanswered, waits_for_children,
+    decide, explained, is_over, owed, preview, preview_branch, unanswered, waits_for_children,
 };
 use crate::tasks::headers::children::children;
-use crate::tasks::headers::dependencies::{circle_around, circle_text};
+use crate::tasks::headers::dependencies::{awaited_by_one, circle_around, circle_text};
 use crate::tasks::headers::summary::{NEW, TaskSummary, gate_of};
 use crate::tasks::plan::adoption_step;
 use crate::tasks::state::commit_message::rule_effect;
@@ -32,6 +34,8 @@ pub(crate) struct TaskExplanation {
     /// The agents that can complete the open visit.
     pub agents: Vec<AgentId>,
     pub outcomes: Vec<OutcomePreview>,
+    /// The tasks that it waits for.
+    pub waiting_for: Vec<TaskId>,
 }
 
 /// How the reason begins that says what git is in the middle of, so that nothing moves a task.
@@ -81,7 +85,10 @@ pub(crate) fn why(
     }
     let reasons = reasons(workspace, &state);
     let agents = eligible_agents(rules, &state.file);
-    let explanation = TaskExplanation { reasons, agents, outcomes, file: state.file };
+    let waits = waits_for_children(rules, task);
+    let children = if waits { children(workspace, &state.in_force, id) } else { Vec::new() };
+    let waiting_for = awaited_by_one(workspace, &state.in_force, task, &children);
+    let explanation = TaskExplanation { reasons, agents, outcomes, waiting_for, file: state.file };
     Ok((explanation, state.in_force))
 }
 
@@ -133,6 +140,7 @@ pub(crate) fn explanation_value(explanation: &TaskExplanation) -> Value {
             Origin::HandMade => NEW,
             Origin::Adopted => task.status.as_str(),
         },
+        "waitingFor": explanation.waiting_for,
         "gate": gate,
         "because": explanation.reasons,
         "who": explanation.agents,
@@ -219,7 +227,8 @@ fn state_reasons(rules: &Rules, task: &Task) -> Vec<String> {
     let open = task.gate.as_ref();
     match task.status {
         Status::Blocked => {
-            list.extend(task.blockers.iter().map(|blocker| format!("it is blocked: {blocker}")));
+            let blockers = task.blockers.iter().map(|blocker| explained(rules, blocker));
+            list.extend(blockers.map(|blocker| format!("it is blocked: {blocker}")));
         }
         Status::Ready | Status::InProgress
             if open.is_some_and(|open| !open.branches.is_empty()) =>
@@ -233,11 +242,11 @@ fn state_reasons(rules: &Rules, task: &Task) -> Vec<String> {
         Status::Ready if open.is_some() => list.push(UNCLAIMED.to_owned()),
         Status::Ready | Status::Complete | Status::Failed | Status::Cancelled => {}
     }
-    if let Some(review) = &task.review {
+    for (review, _) in standing_reviews(task) {
         let who = named(review.from_agent.as_ref(), "a reviewer");
-        let count = review.blockers.len();
-        let things = if count == 1 { "one thing".to_owned() } else { format!("{count} things") };
-        list.push(format!("{who} at gate `{}` wants {things} settled", review.from_gate));
+        let points = review.blockers.iter().chain(&review.notes).map(|point| one_line(point));
+        let points = points.collect::<Vec<_>>().join("; ");
+        list.push(format!("{who} at gate `{}` wants this settled: {points}", review.from_gate));
     }
     list
 }
@@ -256,7 +265,8 @@ fn branch_state(rules: &Rules, task: &Task, branch: &OpenBranch) -> String {
         (BranchStatus::InProgress, Some(agent)) => format!("`{agent}` has claimed branch `{id}`"),
         (BranchStatus::InProgress, None) => format!("somebody works at branch `{id}`"),
         (BranchStatus::Blocked, _) => {
-            format!("branch `{id}` is blocked: {}", branch.blockers.join("; "))
+            let blockers = branch.blockers.iter().map(|text| explained(rules, text));
+            format!("branch `{id}` is blocked: {}", blockers.collect::<Vec<_>>().join("; "))
         }
         (BranchStatus::Complete, _) => format!("branch `{id}` has passed it"),
         (BranchStatus::Rejected, _) => format!("branch `{id}` has rejected it"),

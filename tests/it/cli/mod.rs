@@ -1,6 +1,7 @@
 //! The command line as such.
 
 mod board;
+mod briefs;
 mod editors;
 mod identity;
 mod lists;
@@ -9,6 +10,7 @@ mod planning;
 mod printed_commands;
 mod search;
 mod shell_completion;
+mod states;
 mod task_ids;
 mod usage;
 mod verbs;

@@ -22,17 +22,17 @@ fn project_of_ann() -> TestEnvironment {
 }
 
 /// A server that is ended when the test is, and a browser that is logged in.
-struct Board {
+pub(super) struct Board {
     /// Nothing where the server has a terminal of its own.
     child: Option<Child>,
     port: String,
     cookie: String,
 }
 
-struct Answer {
+pub(super) struct Answer {
     status: u16,
     head: String,
-    body: String,
+    pub(super) body: String,
 }
 
 impl Answer {
@@ -67,7 +67,7 @@ fn form(fields: &[(&str, &str)]) -> String {
 }
 
 impl Board {
-    fn start(env: &TestEnvironment, args: &[&str]) -> Self {
+    pub(super) fn start(env: &TestEnvironment, args: &[&str]) -> Self {
         let (mut board, link) = Self::launch(env, args);
         board.follow(&link);
         board
@@ -152,7 +152,7 @@ impl Board {
         ))
     }
 
-    fn get(&self, path: &str) -> Answer {
+    pub(super) fn get(&self, path: &str) -> Answer {
         self.request("GET", path, "", "")
     }
 

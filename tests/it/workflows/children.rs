@@ -83,7 +83,7 @@ fn a_failed_child_is_named_and_holds_its_parent_until_it_is_taken_up_and_ended()
     exit 0
     --- stdout
     AOF-xxxxx  Feature
-      status  ready
+      status  waiting, for AOF-xxxxx
       gate    integrate for 4s (visit 1)
 
     Because
@@ -168,7 +168,7 @@ fn a_tree_rolls_progress_up() {
     exit 0
     --- stdout
     AOF-xxxxx  Feature
-      status    ready
+      status    waiting, for AOF-xxxxx
       gate      integrate for 11s (visit 1)
       who       agent-p or agent-q (role planner)
       progress  1/2 children complete

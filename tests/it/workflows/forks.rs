@@ -117,9 +117,9 @@ fn branches_are_taken_briefed_completed_and_recorded_each_on_its_own() {
       - Say in the summary what you did and how you checked it
 
     Complete it
-      aof complete AOF-xxxxx@1/style --agent agent-s --outcome fine --summary "..."
-      aof complete AOF-xxxxx@1/style --agent agent-s --outcome ugly --summary "..."
-      aof complete AOF-xxxxx@1/style --agent agent-s --outcome blocked --summary "..." --blocker "..."
+      aof complete AOF-xxxxx@1/style --agent agent-7 --outcome fine --summary "..."
+      aof complete AOF-xxxxx@1/style --agent agent-7 --outcome ugly --summary "..."
+      aof complete AOF-xxxxx@1/style --agent agent-7 --outcome blocked --summary "..." --blocker "..."
     "#);
     assert_snapshot!(env.aof(&["why", &id]), @"
     exit 0
@@ -391,12 +391,15 @@ fn what_all_want_comes_back_once() {
 
     Said
       - sent back by agent-s, 10s ago: Did it
+        - The session never expires
+      - sent back by agent-8, 9s ago: Did it
       - sent back by agent-w, 7s ago: Did it
+      - came back by agent-7, 1s ago: Did it
 
     Complete it
-      aof complete AOF-xxxxx@5/docs --agent agent-s --outcome complete --summary "..."
-      aof complete AOF-xxxxx@5/docs --agent agent-s --outcome needs_review --summary "..." --blocker "..."
-      aof complete AOF-xxxxx@5/docs --agent agent-s --outcome blocked --summary "..." --blocker "..."
+      aof complete AOF-xxxxx@5/docs --agent agent-w --outcome complete --summary "..."
+      aof complete AOF-xxxxx@5/docs --agent agent-w --outcome needs_review --summary "..." --blocker "..."
+      aof complete AOF-xxxxx@5/docs --agent agent-w --outcome blocked --summary "..." --blocker "..."
     "#);
     assert_snapshot!(env.aof(&["why", &id]), @"
     exit 0
@@ -410,7 +413,7 @@ fn what_all_want_comes_back_once() {
       - branch `security` waits for role security
       - branch `docs` waits for role writer
       - branch `style` waits for role backend
-      - a reviewer at gate `parallel-review` wants 3 things settled
+      - a reviewer at gate `parallel-review` wants this settled: security: The session never expires; style: Did it; docs: The guide does not mention it; docs: see docs/guide.md
 
     Who can move it
       - security: agent-s (role security)
@@ -496,7 +499,9 @@ fn a_blocked_branch_and_one_without_agents_hold_only_themselves() {
       - One blocker for each fault
 
     Said
-      - unblocked, 1s ago: Access is there
+      - blocked by agent-s, 4s ago: Did it
+        - No access to staging
+      - unblocked by Ada, 1s ago: Access is there
 
     Complete it
       aof complete AOF-xxxxx@1/security --agent agent-s --outcome complete --summary "..."
@@ -611,6 +616,7 @@ fn a_fork_is_judged_again_when_a_branch_is_taken_out_of_the_rules() {
 
     Said
       - sent back by agent-s, 4s ago: Did it
+      - handed on by agent-w, 3s ago: Did it
 
     Complete it
       aof complete AOF-xxxxx@4 --agent agent-7 --outcome complete --summary "..."

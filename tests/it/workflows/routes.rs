@@ -106,7 +106,7 @@ fn a_task_goes_round_and_a_gate_that_decides_by_itself_commits_its_own_entry() {
     Because
       - `agent-r` sent it back from gate `review` to `mend` at 2026-02-16T10:00:12Z
       - nobody has claimed it
-      - `agent-r` at gate `review` wants one thing settled
+      - `agent-r` at gate `review` wants this settled: The session never expires
 
     Who can move it
       - agent-w or agent-v (role worker)
