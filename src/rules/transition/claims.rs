@@ -85,7 +85,8 @@ impl Transition<'_> {
         };
         if *claimed == Some(updated) {
             // One second later than recorded, so that the file changes.
-            updated += jiff::SignedDuration::from_secs(1);
+            let later = updated.checked_add(jiff::SignedDuration::from_secs(1));
+            updated = later.unwrap_or(Timestamp::MAX);
         }
         *claimed = Some(updated);
         after.updated = updated;
