@@ -224,7 +224,8 @@ pub(crate) fn key_value(text: &str) -> Result<(String, serde_json::Value), Strin
 /// Reads the context of a task: `KEY=VALUE`, several with commas between them, or an object.
 pub(crate) fn context(text: &str) -> Result<Vec<(String, serde_json::Value)>, String> {
     if text.trim_start().starts_with('{') {
-        let object = json::typed(text).map_err(|error| format!("it is no JSON object: {error}"))?;
+        let object = json::typed(text)
+            .map_err(|error| format!("it is not JSON: {}", json::reason(&error)))?;
         return Ok(object.as_object().cloned().unwrap_or_default().into_iter().collect());
     }
     pairs(text).into_iter().map(key_value).collect()

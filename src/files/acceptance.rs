@@ -61,13 +61,29 @@ fn read_test(node: &Node<'_>, faults: &Faults) -> Option<AcceptanceTest> {
     let then = fields.with("then", |node, faults| read_expected(node, when.as_ref(), faults));
     fields.refuse_unknown();
     let when = when?;
+    let asks = |then: &Expected| then.exit.is_none() && then.stdout_contains.is_empty();
+    let when = match (&when, then.iter().flatten().find(|then| **then != Expected::default())) {
+        (TestAction::Described(text), Some(then)) if asks(then) => {
+            request_line(text).unwrap_or(when)
+        }
+        _ => when,
+    };
     if then.is_none() && !matches!(when, TestAction::Described(_)) {
         fields.fault("then", "missing_field", "a test needs `then`: what is expected", "");
     }
     Some(AcceptanceTest { given, when, then: then.flatten().unwrap_or_default(), timeout })
 }
 
-/// Reads what a test does. A text is for people.
+/// Returns the request that a text names, as in `POST /api/protected`; `None` if it says anything else.
+fn request_line(text: &str) -> Option<TestAction> {
+    let (method, path) = text.trim().split_once(' ')?;
+    let method = method.to_ascii_uppercase().parse().ok()?;
+    let path = path.trim();
+    let path = path_fault(path).is_none().then(|| path.to_owned())?;
+    Some(TestAction::Request(TestRequest { method, path, headers: Vec::new(), body: None }))
+}
+
+/// Reads what a test does. A text is for people, unless it is a request.
 fn read_action(node: &Node<'_>, faults: &Faults) -> Option<TestAction> {
     if !matches!(node.kind, NodeKind::Mapping(_)) {
         return parse_node(node, "`when` is a text, a request or a command", faults)
@@ -113,12 +129,17 @@ fn read_action(node: &Node<'_>, faults: &Faults) -> Option<TestAction> {
 /// Reads the path of a request. It must not lead to another server, or above the base URL.
 fn read_path(node: &Node<'_>, faults: &Faults) -> Option<String> {
     let path: String = parse_node(node, "`path` is a text", faults)?;
+    let Some((message, help)) = path_fault(&path) else { return Some(path) };
+    faults.invalid(node, format!("`{}` {message}", path.escape_debug()), help);
+    None
+}
+
+/// Returns what is wrong with the path of a request, and what to do.
+fn path_fault(path: &str) -> Option<(&'static str, &'static str)> {
     let decoded = path.to_ascii_lowercase().replace("%2e", ".").replace("%2f", "/");
     let place = decoded.split(['?', '#']).next().unwrap_or_default();
     let is_plain = path.bytes().all(|byte| byte.is_ascii_graphic()) && !path.contains(['#', '\\']);
-    let (message, help) = if path.contains("://") && !path.starts_with('/')
-        || path.starts_with("//")
-    {
+    Some(if path.contains("://") && !path.starts_with('/') || path.starts_with("//") {
         ("names a server", "write the path alone: `--base-url` or `AOF_BASE_URL` says which server")
     } else if !path.starts_with('/') {
         ("does not begin with `/`", "write it as in `/api/login?next=home`")
@@ -127,10 +148,8 @@ fn read_path(node: &Node<'_>, faults: &Faults) -> Option<String> {
     } else if place.split('/').any(|part| part == "..") {
         ("leads out of the base URL", "write it without `..`")
     } else {
-        return Some(path);
-    };
-    faults.invalid(node, format!("`{}` {message}", path.escape_debug()), help);
-    None
+        return None;
+    })
 }
 
 /// Reads a mapping of names of headers to their values.

@@ -226,15 +226,37 @@ fn fault(text: &str, error: &Error) -> Fault {
     let lines = text.split_inclusive('\n').take(error.line().saturating_sub(1));
     let start: usize = lines.map(str::len).sum();
     let at = text.floor_char_boundary(start + error.column().saturating_sub(1));
+    Fault::new("invalid_json", at..at, format!("this is not JSON: {}", problem(error)))
+}
+
+/// Returns what is wrong with a JSON text, and where.
+pub(crate) fn reason(error: &Error) -> String {
+    let place = match error.line() {
+        0 => String::new(),
+        line => format!(" (line {line}, column {})", error.column()),
+    };
+    format!("{}{place}", problem(error))
+}
+
+fn problem(error: &Error) -> String {
     let message = error.to_string();
-    let message = match message.split(" at line ").next().unwrap_or_default() {
+    let message = message.split(" at line ").next().unwrap_or_default();
+    if let Some((got, wanted)) =
+        message.strip_prefix("invalid type: ").and_then(|text| text.split_once(", expected "))
+    {
+        let ours = |text: &str| text.replace("sequence", "list").replace("a map", "an object");
+        return format!("this is {}, and {} is wanted", ours(got), ours(wanted));
+    }
+    let message = match message {
+        text if text.starts_with("EOF") => "it ends too early",
+        "expected value" => "a value is missing, or stands without quotes",
         // What serde_json calls the three words that it knows.
         "expected ident" => {
             "a word that is neither `true`, `false` nor `null`; a text stands in quotes"
         }
         message => message,
     };
-    Fault::new("invalid_json", at..at, format!("this is not JSON: {message}"))
+    message.to_owned()
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use super::error::ProjectError;
 use crate::domain::acceptance::{
     AcceptanceTest, Expected, TestAction, TestRequest, TestResult, TestVerdict,
 };
+use crate::files::json;
 use crate::files::printable::one_line;
 use crate::system::process::{Attendant, How, Orphans, ProcessLimits, Program, Secrets, Stream};
 use crate::system::terminal::is_stopped;
@@ -190,7 +191,8 @@ fn check_json(expected: &Expected, body: &str, is_cut: bool) -> Vec<String> {
         Ok(document) => document,
         Err(_) if is_cut => return vec!["json: the answer is longer than 1 MiB".to_owned()],
         Err(error) => {
-            return vec![format!("json: the answer is no JSON: {error}: {}", shown(body))];
+            let why = json::reason(&error);
+            return vec![format!("json: the answer is no JSON: {why}: {}", shown(body))];
         }
     };
     let mut failures = Vec::new();

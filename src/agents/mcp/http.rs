@@ -270,7 +270,7 @@ mod tests {
         {"jsonrpc":"2.0","id":8,"result":{}} -
           202 -
         {not json -
-          400 {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"this is not JSON: key must be a string at line 1 column 2
+          400 {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"this is not JSON: key must be a string (line 1, column 2)
         [] -
           400 {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a message is a JSON-RPC object with `\"jsonrpc\": \"2.0\"
         {"jsonrpc":"2.0","id":null,"method":"ping"} -

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::domain::Map;
-use crate::files::json::{parse as parse_json, read_below, read_member};
+use crate::files::json::{parse as parse_json, read_below, read_member, reason};
 
 /// Longer messages are refused: no tool takes arguments of that size.
 pub(crate) const LONGEST: usize = 8 << 20;
@@ -107,7 +107,7 @@ pub(crate) fn parse(line: &[u8]) -> Result<RpcMessage, (Value, RpcError)> {
         .map_err(|fault| {
             // A call without an answer under its id would wait for ever.
             let id = read_member(&String::from_utf8_lossy(line), "id").filter(is_id);
-            let problem = format!("this is not JSON: {fault}");
+            let problem = format!("this is not JSON: {}", reason(&fault));
             (id.unwrap_or_default(), RpcError::new(PARSE_ERROR, problem))
         })?;
     let id = value.get("id").filter(|id| is_id(id)).cloned();

@@ -46,7 +46,8 @@ pub(crate) fn one_object(output: &RunOutput<'_>) -> Report {
         Ok(map) => report.structured = Some(map),
         Err(_) if report.text.trim().is_empty() => {}
         Err(error) => {
-            report.unread = Some(format!("what was printed is not one JSON object: {error}"));
+            let why = json::reason(&error);
+            report.unread = Some(format!("what was printed is not one JSON object: {why}"));
         }
     }
     report

@@ -398,7 +398,7 @@ fn listed(name: &str, text: &str, rules: &Rules) -> CliResult<Vec<NewTask>> {
     let refused = |problem: &str| {
         CliError::refused("invalid_tasks", format!("{name} cannot be taken: {problem}"), fix)
     };
-    let entries: Vec<Value> = json::read(text).map_err(|error| refused(&error.to_string()))?;
+    let entries: Vec<Value> = json::read(text).map_err(|error| refused(&json::reason(&error)))?;
     if let Some(twice) = json::duplicate_key(text) {
         return Err(refused(&twice));
     }
@@ -420,7 +420,7 @@ fn listed(name: &str, text: &str, rules: &Rules) -> CliResult<Vec<NewTask>> {
 
 /// Parses one task, and checks it as its creation does, so that the error can name its place in the list.
 fn task_of(entry: Value, rules: &Rules) -> Result<NewTask, String> {
-    let task: ListedTask = serde_json::from_value(entry).map_err(|error| error.to_string())?;
+    let task: ListedTask = serde_json::from_value(entry).map_err(|error| json::reason(&error))?;
     let task = NewTask {
         title: task.title,
         description: task.description,

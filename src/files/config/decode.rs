@@ -290,7 +290,15 @@ fn parse_text<T: FromStr<Err: Display>>(
     faults: &Faults,
 ) -> Option<T> {
     let report = |error: T::Err| {
-        let (message, help) = advice(&error.to_string());
+        let error = error.to_string();
+        // The standard library says so of what is no number, or none that fits.
+        let is_number = ["invalid digit", "cannot parse integer", "number too"];
+        let (message, help) = if is_number.iter().any(|raw| error.starts_with(raw)) {
+            let said = text.escape_debug();
+            (format!("this is a whole number from 0 on, not `{said}`"), "write it as in `2`".into())
+        } else {
+            advice(&error)
+        };
         faults.add("invalid_value", span, message, help);
     };
     text.parse().map_err(report).ok()

@@ -190,7 +190,7 @@ fn what_is_no_task_is_refused_whole() {
     assert_snapshot!(env.aof(&["task", "new", "--from", "tasks.json"]), @r#"
     exit 4
     --- stderr
-    error: `tasks.json` cannot be taken: task 1: invalid type: string "x", expected a sequence; task 2: invalid type: integer `3`, expected an object; task 3: invalid type: sequence, expected a map
+    error: `tasks.json` cannot be taken: task 1: this is string "x", and a list is wanted; task 2: this is integer `3`, and an object is wanted; task 3: this is list, and an object is wanted
 
     hint: give a list of objects, as in `[{"title": "Add login", "tags": ["auth"]}]`
     "#);
@@ -198,7 +198,7 @@ fn what_is_no_task_is_refused_whole() {
     assert_snapshot!(env.aof(&["task", "new", "--from", "tasks.json"]), @r#"
     exit 4
     --- stderr
-    error: `tasks.json` cannot be taken: EOF while parsing a value at line 1 column 11
+    error: `tasks.json` cannot be taken: it ends too early (line 1, column 11)
 
     hint: give a list of objects, as in `[{"title": "Add login", "tags": ["auth"]}]`
     "#);

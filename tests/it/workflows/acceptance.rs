@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::support::checker::check;
-use crate::support::environment::{Output, TestEnvironment};
+use crate::support::environment::{Output, PROJECT, TestEnvironment};
 
 /// Starts a server, and returns its URL. It serves until the process ends.
 fn server() -> String {
@@ -62,6 +62,7 @@ fn serve(mut stream: TcpStream) {
                 "{\"user\": {\"name\": \"Ada\", \"roles\": [\"admin\"], \"age\": 36.0}}",
             );
         }
+        "/api/protected" if method == "POST" => answer("200 OK", "", "success"),
         "/login" => answer("401 Unauthorized", "", "expired token"),
         "/redirect" => answer("302 Found", "Location: /login\r\n", ""),
         "/echo" => answer("200 OK", "", &format!("{method} {body}")),
@@ -113,6 +114,9 @@ const TESTS: &str = r#"tests:
   - given: "Valid JWT token in Authorization header"
     when: "POST /api/protected"
     then: {status: 200, body_contains: ["success"]}
+  - given: "A slow connection"
+    when: "Post a letter to /api/protected"
+    then: {status: 200}
 "#;
 
 #[test]
@@ -120,14 +124,13 @@ fn tests_of_a_task_run_as_requests_and_commands() {
     let (env, url) = (TestEnvironment::new(), server());
     let id = task_with(&env, TESTS);
     let text = tested(&env, &id, &["--base-url", &url]).success();
-    assert_eq!(text.stdout.matches("passed  ").count(), 6, "{text}");
+    assert_eq!(text.stdout.matches("passed  ").count(), 7, "{text}");
     assert!(
-        text.stdout
-            .contains("not runnable  Valid JWT token in Authorization header: POST /api/protected"),
+        text.stdout.contains("not runnable  A slow connection: Post a letter to /api/protected"),
         "{text}"
     );
     assert!(
-        text.stdout.ends_with("6 passed, 0 failed, 1 not runnable\n") && text.stderr.is_empty(),
+        text.stdout.ends_with("7 passed, 0 failed, 1 not runnable\n") && text.stderr.is_empty(),
         "{text}"
     );
 
@@ -138,12 +141,12 @@ fn tests_of_a_task_run_as_requests_and_commands() {
             .json();
     assert_eq!(
         (&json["ok"], &json["passed"], &json["notRunnable"]),
-        (&json!(true), &json!(6), &json!(1))
+        (&json!(true), &json!(7), &json!(1))
     );
     assert_eq!(json["tests"][0]["name"], "A known name: POST /login");
     let report = env.read("report.xml");
-    assert!(report.contains("tests=\"7\" failures=\"0\" skipped=\"1\""), "{report}");
-    assert_eq!(report.matches("<testcase ").count(), 7);
+    assert!(report.contains("tests=\"8\" failures=\"0\" skipped=\"1\""), "{report}");
+    assert_eq!(report.matches("<testcase ").count(), 8);
 
     let mut command = env.aof_command(&["task", "test", &id]);
     command.env("AOF_BASE_URL", format!("{url}/"));
@@ -157,7 +160,7 @@ fn tests_of_a_task_run_as_requests_and_commands() {
             ),
             "{page}"
         );
-        assert!(page.contains("-> status 200, body has `success` (not runnable)"), "{page}");
+        assert!(page.contains("/api/protected -> status 200 (not runnable)"), "{page}");
         let value = env.aof(&["task", shown, &id, "--json"]).success().json();
         assert_eq!(value["tests"][2]["then"]["status"], 302);
     }
@@ -703,4 +706,47 @@ fn the_example_of_the_guide_runs() {
     let id = task_with(&env, example);
     let said = tested(&env, &id, &["--base-url", &server()]).success();
     assert!(said.stdout.ends_with("3 passed, 0 failed, 1 not runnable\n"), "{said}");
+}
+
+#[test]
+fn a_text_that_is_a_request_is_sent() {
+    let (env, url) = (TestEnvironment::new(), server());
+    let run = |when: &str, then: &str| {
+        let id = task_with(&env, &format!("tests: [{{when: \"{when}\", then: {then}}}]\n"));
+        let said = tested(&env, &id, &["--base-url", &url]);
+        said.stdout.lines().last().unwrap_or(&said.stderr).to_owned()
+    };
+    for (when, then, result) in [
+        ("GET /redirect", "{status: 302, headers: {location: /login}}", "1 passed, 0 failed"),
+        (" delete  /echo ", "{body_contains: [DELETE]}", "1 passed, 0 failed"),
+        ("GET /redirect", "{status: 200}", "0 passed, 1 failed"),
+        // Not a request, or nothing that an answer could be compared with.
+        ("GET /redirect and follow it", "{status: 302}", "0 passed, 0 failed, 1 not runnable"),
+        ("GET /../login", "{status: 302}", "0 passed, 0 failed, 1 not runnable"),
+        ("GET //elsewhere/x", "{status: 302}", "0 passed, 0 failed, 1 not runnable"),
+        ("GET /redirect", "{}", "0 passed, 0 failed, 1 not runnable"),
+        ("GET /redirect", "{exit: 0}", "0 passed, 0 failed, 1 not runnable"),
+    ] {
+        assert_eq!(run(when, then), result, "{when} {then}");
+    }
+    // At a gate, too.
+    env.write(
+        "project.yaml",
+        PROJECT.replace("role: backend", "role: backend\n      check: tests"),
+    );
+    env.commit_all("rules");
+    let id = task_with(&env, "tests: [{when: GET /redirect, then: {status: 302}}]\n");
+    let mut command = env.aof_command(&[
+        "complete",
+        &id,
+        "--agent",
+        "agent-7",
+        "--outcome",
+        "complete",
+        "--summary",
+        "Done",
+    ]);
+    command.env("AOF_BASE_URL", &url);
+    assert!(env.run(command).success().stdout.contains("implement -> review"));
+    check(&env);
 }

@@ -244,7 +244,7 @@ fn what_is_no_message_is_answered_and_the_server_goes_on() {
     }
     assert_snapshot!(lines.join("\n"), @r#"
     {not json
-      {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"this is not JSON: key must be a string at line 1 column 2"}}
+      {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"this is not JSON: key must be a string (line 1, column 2)"}}
     []
       {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a message is a JSON-RPC object with `\"jsonrpc\": \"2.0\"`, one at a time"}}
     {}
@@ -261,7 +261,7 @@ fn what_is_no_message_is_answered_and_the_server_goes_on() {
       {"jsonrpc":"2.0","id":10,"error":{"code":-32602,"message":"request _meta is missing or has malformed required fields: io.modelcontextprotocol/protocolVersion, io.modelcontextprotocol/clientCapabilities"}}
     -- initialize
     {not json
-      {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"this is not JSON: key must be a string at line 1 column 2"}}
+      {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"this is not JSON: key must be a string (line 1, column 2)"}}
     []
       {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a message is a JSON-RPC object with `\"jsonrpc\": \"2.0\"`, one at a time"}}
     {}

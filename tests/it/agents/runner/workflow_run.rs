@@ -129,7 +129,7 @@ fn what_cannot_begin_makes_no_task() {
 
     exit 2
     --- stderr
-    error: invalid value '{"half": ' for '--context <KEY=VALUE|JSON>': it is no JSON object: EOF while parsing a value at line 1 column 9
+    error: invalid value '{"half": ' for '--context <KEY=VALUE|JSON>': it is not JSON: it ends too early (line 1, column 9)
 
     For more information, try '--help'.
 
