@@ -363,7 +363,7 @@ impl ProjectError {
             Self::InvalidUsers { .. } => ErrorFacts::of("invalid_users"),
             Self::InvalidImport { .. } => ErrorFacts::of("invalid_import"),
             Self::LossyImport { .. } => ErrorFacts::of("lossy_import").fix(
-                "nothing was written; change the file, or import the rest of it with `--lossy`",
+                "nothing was written; change the file, or import the rest of it with `--accept-losses`",
             ),
             Self::Unknown { kind: kind @ Named::Commit, .. } => ErrorFacts::of(kind.code()).fix(
                 "name a branch, a tag, or the beginning of a commit's id; `git log --oneline` shows them",

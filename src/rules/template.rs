@@ -242,7 +242,12 @@ pub(crate) struct Values<'a> {
 }
 
 /// What can be said of every gate, whatever it hands on.
-pub(crate) const OF_A_GATE: &[&str] = &["summary", "outcome", "agent", "blockers", "notes", "body"];
+pub(crate) const OF_A_GATE: &[&str] =
+    &["summary", "outcome", "agent", "blockers", "notes", "body", EXCERPT];
+
+/// The beginning of a gate's text, and how many characters that is.
+const EXCERPT: &str = "excerpt";
+const EXCERPT_LENGTH: usize = 800;
 
 /// What can be said of a gate with a loop: the outputs of each item.
 pub(crate) const ITEMS: &str = "items";
@@ -327,12 +332,18 @@ impl<'a> Values<'a> {
             }
             _ => {}
         }
-        if what == "body" {
+        if matches!(what, "body" | EXCERPT) {
             let own = |visit: &usize| {
                 self.task.history.get(*visit).is_some_and(|visit| visit.gate.as_str() == gate)
             };
-            let (_, work) = self.body.works.iter().rev().find(|(visit, _)| own(visit))?;
-            return Some(text(work.trim_matches('\n').to_owned()));
+            let work = self.body.works.iter().rev().find(|(visit, _)| own(visit));
+            let work = work.map(|(_, work)| work.trim_matches('\n'));
+            return Some(text(match work {
+                Some(work) if what == EXCERPT => work.chars().take(EXCERPT_LENGTH).collect(),
+                Some(work) => work.to_owned(),
+                None if what == EXCERPT => self.latest(gate)?.summary.clone(),
+                None => return None,
+            }));
         }
         let visit = self.latest(gate)?;
         match (what, visit.gate_outcome()) {

@@ -64,7 +64,12 @@ pub(crate) fn read_at(
     fields: Option<&ReplyFields>,
 ) -> VerdictReading {
     let words: Vec<&str> = possible.iter().map(Outcome::as_str).collect();
+    let also = signal.words.iter().map(|(word, _)| word.as_str());
+    let words: Vec<&str> = words.into_iter().chain(also).collect();
     let mut reading = read(&signal.mark, &words, &outputs.names(), text);
+    if let (Mark::Key(_), TextVerdict::Named(word)) = (&signal.mark, &mut reading.verdict) {
+        *word = signal.meant(word).to_owned();
+    }
     if signal.mark == Mark::Status {
         // Keys of the frontmatter are no lines of the text.
         let is_whole =
@@ -73,7 +78,7 @@ pub(crate) fn read_at(
         let below = text.get(length..).unwrap_or_default();
         reading.verdict = failure(&Masked::new(below), &signal.mark, &words).unwrap_or_else(|| {
             fields.map_or(TextVerdict::Nothing, |own| {
-                status_verdict(own, status_key(&own.fields, possible, outputs), possible)
+                status_verdict(own, status_key(&own.fields, possible, outputs), signal, possible)
             })
         });
     }
@@ -99,7 +104,12 @@ pub(crate) fn only_exit(possible: &[Outcome]) -> Option<&Outcome> {
 }
 
 /// Returns the verdict of a reply with frontmatter.
-fn status_verdict(fields: &ReplyFields, key: &str, possible: &[Outcome]) -> TextVerdict {
+fn status_verdict(
+    fields: &ReplyFields,
+    key: &str,
+    signal: &Signal,
+    possible: &[Outcome],
+) -> TextVerdict {
     let words: Vec<&str> = possible.iter().map(Outcome::as_str).collect();
     match (fields.fields.get(key), &fields.fault) {
         (_, Some(fault)) => TextVerdict::Unreadable(cut(fault, 80)),
@@ -108,7 +118,7 @@ fn status_verdict(fields: &ReplyFields, key: &str, possible: &[Outcome]) -> Text
         (Some(status), _) => match status.as_str() {
             Some("_") if only_exit(possible).is_some() => TextVerdict::Passed,
             Some(word) if word.eq_ignore_ascii_case(SUSPEND) => judged("blocked", word, &words),
-            Some(word) => judged(word, word, &words),
+            Some(word) => judged(signal.meant(word), word, &words),
             None => TextVerdict::Unreadable(cut(&status.to_string(), 80)),
         },
     }

@@ -193,7 +193,8 @@ mod tests {
         let declared = declared.to_string();
         let node = yaml::parse(&declared, &yaml::ParseLimits::default()).unwrap();
         let outputs = shape_file::read(&node, &crate::files::config::decode::Faults::default());
-        let signal = Signal { mark: Mark::Key("VERDICT".to_owned()), missing: None };
+        let signal =
+            Signal { mark: Mark::Key("VERDICT".to_owned()), missing: None, words: Vec::new() };
         let asked = RunQuestion {
             ticket: &ticket,
             agent: &agent,

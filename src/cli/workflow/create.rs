@@ -152,7 +152,7 @@ fn created_value(new: &NewWorkflow, made: &WorkflowFile) -> Value {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 The content of the file says which system wrote it. Fields that only say how agents are run are dropped and reported. A file \
-with routes that cannot be expressed here is refused (exit code 6), unless --lossy is given.
+with routes that cannot be expressed here is refused (exit code 6), unless --accept-losses is given.
 
 Examples:
   aof workflow import workflow.yml --dry-run     see the workflow, and the report beside it
@@ -169,9 +169,9 @@ pub(crate) struct WorkflowImportArgs {
     /// The name of the workflow; of several in the file, the one to take
     #[arg(long, value_name = "NAME")]
     name: Option<WorkflowName>,
-    /// Import what can be expressed here, and leave out the other routes
-    #[arg(long)]
-    lossy: bool,
+    /// Import what can be expressed here, and leave out what the report calls lost
+    #[arg(long, alias = "lossy")]
+    accept_losses: bool,
     /// Add roles that org.yaml lacks, each with an agent to rename
     #[arg(long)]
     with_roles: bool,
@@ -188,7 +188,7 @@ pub(crate) fn run_import(session: &Session, args: &WorkflowImportArgs) -> CliRes
     };
     let imported = read_foreign(&args.file, &bytes, args.from, args.name.as_ref())?;
     let workspace = workspace(session, mode)?;
-    let fidelity = if args.lossy { Fidelity::Lossy } else { Fidelity::Whole };
+    let fidelity = if args.accept_losses { Fidelity::Lossy } else { Fidelity::Whole };
     let roles = if args.with_roles { MissingRoles::AreWritten } else { MissingRoles::AreTold };
     let brought = import_into_project(workspace.as_ref(), &imported, fidelity, roles, mode);
     if session.output.is_json() {

@@ -380,6 +380,17 @@ pub struct Signal {
     pub mark: Mark,
     /// The outcome that no verdict, or one that nobody can read, stands for; absent means a rejection.
     pub missing: Option<Outcome>,
+    /// Words of a text that stand for outcomes of other names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub words: Vec<(String, Outcome)>,
+}
+
+impl Signal {
+    /// Returns the outcome's name that a word of a text stands for.
+    pub fn meant<'a>(&'a self, word: &'a str) -> &'a str {
+        let own = self.words.iter().find(|(own, _)| own.eq_ignore_ascii_case(word));
+        own.map_or(word, |(_, outcome)| outcome.as_str())
+    }
 }
 
 /// A mark in a text. The last one in a text counts.

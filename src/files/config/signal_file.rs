@@ -1,23 +1,22 @@
 //! A gate's `signal` as people write it: one word, or a mapping.
 
 use super::decode::{Faults, FieldReader, parse_node};
-use crate::domain::Signal;
-use crate::domain::listed;
 use crate::domain::workflow::gate::{Mark, NO_TAGS};
-use crate::files::yaml::{Node, NodeKind};
+use crate::domain::{Outcome, Signal, listed};
+use crate::files::yaml::{MappingEntry, Node, NodeKind};
 
 /// Returns where a gate reads its verdict from.
 pub(crate) fn read(node: &Node<'_>, faults: &Faults) -> Option<Signal> {
     match &node.kind {
         NodeKind::String(word) if word == "status" => {
-            Some(Signal { mark: Mark::Status, missing: None })
+            Some(Signal { mark: Mark::Status, missing: None, words: Vec::new() })
         }
         NodeKind::String(word) => {
             if !name(word, "a tag", node, faults) {
                 return None;
             }
             let mark = Mark::Tag { tag: word.clone().into_owned(), pass: None, fail: None };
-            Some(Signal { mark, missing: None })
+            Some(Signal { mark, missing: None, words: Vec::new() })
         }
         NodeKind::Mapping(_) => mapping(node, faults),
         _ => {
@@ -40,6 +39,7 @@ fn mapping(node: &Node<'_>, faults: &Faults) -> Option<Signal> {
     }
     let (pass, fail, missing) =
         (fields.parsed("pass"), fields.parsed("fail"), fields.parsed("missing"));
+    let words = fields.with("words", read_words).unwrap_or_default();
     let marks = ["tag", "key", "expects", "status"];
     let said: Vec<&str> = marks.into_iter().filter(|mark| fields.has(mark)).collect();
     if said.len() != 1 {
@@ -57,6 +57,10 @@ fn mapping(node: &Node<'_>, faults: &Faults) -> Option<Signal> {
             fields.fault(word, "dead_field", message, "remove it");
         }
     }
+    if fields.has("words") && !fields.has("key") && !fields.has("status") {
+        let message = "`words` belong to a `key` or to `status`: here they would be ignored";
+        fields.fault("words", "dead_field", message, "remove them");
+    }
     fields.refuse_unknown();
     let mark = match (tag, key, expects) {
         (Some(tag), ..) => Mark::Tag { tag, pass, fail },
@@ -64,7 +68,20 @@ fn mapping(node: &Node<'_>, faults: &Faults) -> Option<Signal> {
         (_, _, Some(line)) => Mark::Expects(line),
         _ => Mark::Status,
     };
-    (faults.len() == before).then_some(Signal { mark, missing })
+    (faults.len() == before).then_some(Signal { mark, missing, words })
+}
+
+/// Reads the words that stand for outcomes.
+fn read_words(node: &Node<'_>, faults: &Faults) -> Vec<(String, Outcome)> {
+    if !matches!(node.kind, NodeKind::Mapping(_)) {
+        let help = "as in `words: {failed: has_failed}`";
+        faults.wrong_kind(node, "`words` is a mapping of words and outcomes", help);
+    }
+    let read = |entry: &MappingEntry<'_>| {
+        let outcome = parse_node(&entry.value, "an outcome is a word", faults)?;
+        Some((entry.key.text.to_string(), outcome))
+    };
+    node.entries().iter().filter_map(read).collect()
 }
 
 fn named(node: &Node<'_>, what: &str, faults: &Faults) -> Option<String> {
@@ -130,12 +147,18 @@ mod tests {
             signal.unwrap()
         };
         let gate = |pass, fail| Mark::Tag { tag: "gate".to_owned(), pass, fail };
-        assert_eq!(signal("gate"), Signal { mark: gate(None, None), missing: None });
+        assert_eq!(
+            signal("gate"),
+            Signal { mark: gate(None, None), missing: None, words: Vec::new() }
+        );
         assert_eq!(signal("{tag: gate}"), signal("gate"));
-        assert_eq!(signal("status"), Signal { mark: Mark::Status, missing: None });
+        assert_eq!(
+            signal("status"),
+            Signal { mark: Mark::Status, missing: None, words: Vec::new() }
+        );
         assert_eq!(
             signal("{status: true, missing: blocked}"),
-            Signal { mark: Mark::Status, missing: Some(Outcome::Blocked) }
+            Signal { mark: Mark::Status, missing: Some(Outcome::Blocked), words: Vec::new() }
         );
         assert_eq!(
             signal("{tag: gate, pass: skip, fail: needs_review, missing: blocked}"),

@@ -72,7 +72,7 @@ pub(crate) enum Legacy {
     Bool,
     /// A date or a time stamp.
     Timestamp,
-    /// A number in some base or notation, or something that begins like one.
+    /// A number in some base or notation, something that begins like one, or a sign with a meaning of its own.
     Number,
 }
 
@@ -81,6 +81,9 @@ pub(crate) fn legacy(text: &str) -> Option<Legacy> {
     const BOOLS: [&str; 8] = ["y", "n", "yes", "no", "on", "off", "true", "false"];
     if BOOLS.iter().any(|word| text.eq_ignore_ascii_case(word)) {
         return Some(Legacy::Bool);
+    }
+    if matches!(text, "=" | "<<") {
+        return Some(Legacy::Number);
     }
     let bytes = text.as_bytes();
     let date = bytes.len() >= 8

@@ -77,7 +77,9 @@ pub(crate) fn take_fields(
     let key =
         if reads_status { status_key(&fields, &possible, &workplace.duty.outputs) } else { STATUS };
     let word = fields.get(key).or(completion.outputs.get(STATUS)).and_then(|own| own.as_str());
-    let suspends = word.is_some_and(|word| word == "blocked" || word.eq_ignore_ascii_case(SUSPEND));
+    let signal = workplace.duty.signal.as_ref();
+    let is_blocked = |word| signal.map_or(word, |own| own.meant(word)) == "blocked";
+    let suspends = word.is_some_and(|word| is_blocked(word) || word.eq_ignore_ascii_case(SUSPEND));
     let mut rest = Map::new();
     for (name, value) in fields {
         let text = value.as_str().map(str::to_owned);

@@ -262,6 +262,7 @@ impl RuleChecker<'_> {
             Mark::Key(_) | Mark::Status => {}
         }
         meanings.extend(signal.missing.clone().map(|outcome| ("signal.missing", outcome)));
+        meanings.extend(signal.words.iter().map(|(_, outcome)| ("signal.words", outcome.clone())));
         for (field, outcome) in meanings {
             if means(outcome.as_str()) {
                 continue;

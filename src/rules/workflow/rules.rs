@@ -207,7 +207,12 @@ fn of_signal(signal: &Signal) -> Value {
         Mark::Expects(line) => json!(["expects", line]),
         Mark::Status => json!(["status"]),
     };
-    json!({"mark": mark, "missing": missing})
+    let mut value = json!({"mark": mark, "missing": missing});
+    if !signal.words.is_empty() {
+        let word = |(word, outcome): &(String, Outcome)| json!([word, outcome.as_str()]);
+        value["words"] = signal.words.iter().map(word).collect();
+    }
+    value
 }
 
 fn of_exits(exits: &Exits) -> Value {

@@ -143,7 +143,7 @@ fn what_every_system_writes_is_valid_with_the_roles_that_are_told() {
         env.write("workflows/usual.yaml", "gates:\n  - {id: work, role: worker}\n");
         env.write(file, text);
         // Its schema has a keyword that nothing would check.
-        let lossy: &[&str] = if file == "status-graph.yaml" { &["--lossy"] } else { &[] };
+        let lossy: &[&str] = if file == "status-graph.yaml" { &["--accept-losses"] } else { &[] };
         let args = [&["--json", "workflow", "import", file], lossy].concat();
         let json = env.aof(&args).success().json();
         let snippet = json["orgSnippet"].as_str().unwrap();
@@ -396,7 +396,7 @@ fn what_would_send_tasks_another_way_is_refused() {
     --- stderr
     error: the import would lose routes or checks: `steps.one.type`, `steps.one.goto`
 
-    hint: nothing was written; change the file, or import the rest of it with `--lossy`
+    hint: nothing was written; change the file, or import the rest of it with `--accept-losses`
     ");
     assert!(!env.exists("workflows"));
     let refused = env.aof(&["--json", "workflow", "import", "stories.yml"]);
@@ -405,7 +405,7 @@ fn what_would_send_tasks_another_way_is_refused() {
         (refused.code, &json["error"], &json["lost"][0]["field"]),
         (Some(6), &"lossy_import".into(), &"steps.one.type".into())
     );
-    let _ = env.aof(&["workflow", "import", "stories.yml", "--lossy"]).success();
+    let _ = env.aof(&["workflow", "import", "stories.yml", "--accept-losses"]).success();
     assert!(env.exists("workflows/stories.yaml"));
 }
 

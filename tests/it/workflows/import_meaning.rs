@@ -528,3 +528,85 @@ fn the_report_tells_what_is_not_as_in_the_source() {
         "{told}"
     );
 }
+
+#[test]
+fn a_reply_of_antfarm_needs_each_key_of_a_list_and_keys_reach_who_reads_them() {
+    let steps = "\
+id: keys
+context: {review_notes: ''}
+steps:
+  - {id: plan, agent: dev, input: \"Plan {{task}}. Say STATUS and REPO, then BRANCH.\", expects: \"STATUS: done, REPO, BRANCH\", max_retries: 1}
+  - {id: review, agent: dev, input: \"## Result\\nREPO: {{repo}}\\nWrite REVIEW_NOTES as AGENTS.md says.\", expects: [\"VERDICT:\", SCORE]}
+  - {id: merge, agent: dev, input: \"in {{repo}} on {{branch}}: {{review_notes}}, {{score}}\\n<<{{ steps.review.summary }}>>\", expects: DONE}
+";
+    let review = format!("{}\n\nVERDICT: fine\nREVIEW_NOTES: good\nSCORE: 7\n", "é".repeat(900));
+    let replies = [
+        ("plan.1", "STATUS: done\nREPO: /srv/app\n"),
+        ("plan", "STATUS: done\nREPO: /srv/app\nBRANCH: main\n"),
+        ("review", review.as_str()),
+        ("merge", "DONE\n"),
+    ];
+    let (env, output) = driven("keys.yml", steps, &replies);
+    assert_snapshot!(ways(&output), @"");
+    let told = prompts(&env, "in /srv/app on main: good, 7");
+    assert_eq!(told.len(), 1, "{output}");
+    let begin = review.chars().take(800).collect::<String>();
+    assert!(told[0].contains(&format!("<<{begin}>>")), "{}", told[0]);
+}
+
+#[test]
+fn a_step_that_waits_for_a_person_is_a_gate_for_people() {
+    let env = project();
+    let steps = "id: ask\nsteps:\n  - {id: spec, agent: dev, input: Write, expects: DONE}\n  - {id: ok, agent: dev, gate: true}\n  - {id: code, agent: dev, gate: false, input: Code, expects: DONE}\n";
+    env.write("ask.yml", steps);
+    let told = env.aof(&["workflow", "import", "ask.yml", "--with-roles"]).success();
+    assert!(told.stdout.contains("steps.ok.gate"), "{told}");
+    let text = env.read("workflows/ask.yaml");
+    assert_eq!(text.matches("requireHuman: true").count(), 1, "{text}");
+    assert!(text.contains("role: ok\n") && text.matches("role: dev\n").count() == 2, "{text}");
+    // What a person's decision would do is not left out in silence.
+    env.write("lost.yml", steps.replace("gate: true", "gate: true, on_gate: {approve: code}"));
+    let lost = env.aof(&["workflow", "import", "lost.yml", "--name", "lost"]).code(6);
+    assert!(lost.stderr.contains("on_gate"), "{lost}");
+    for expects in ["\"regex:^STATUS: (done|ok)$\"", "\"STATUS: done, RESULT: ok\""] {
+        env.write("lost.yml", steps.replacen("DONE", expects, 1));
+        let lost = env.aof(&["workflow", "import", "lost.yml", "--name", "lost"]).code(6);
+        assert!(lost.stderr.contains("steps.spec.expects"), "{lost}");
+    }
+    let taken =
+        ["workflow", "import", "lost.yml", "--name", "lost", "--accept-losses", "--dry-run"];
+    let _ = env.aof(&taken).success();
+}
+
+#[test]
+fn statuses_that_are_words_of_ours_are_said_as_before_and_progress_has_no_limit() {
+    let graph = "\
+name: batch
+roles:
+  dev: {systemPrompt: You write in verse., frontmatter: {oneOf: [{properties: {$status: {const: complete}}}, {properties: {$status: {const: failed}, reason: {type: string}}}, {properties: {$status: {const: go on}, left: {type: string}}}]}}
+  fix: {procedure: Fix it, frontmatter: {properties: {$status: {enum: [done, needs_fix]}, note: {type: string}}}}
+graph:
+  $START: {_: {role: dev, prompt: go}}
+  dev: {go on: {role: dev, prompt: 'left {{left}}'}, failed: {role: fix, prompt: 'why {{reason}}'}, complete: {role: fix}}
+  fix: {done: {role: $END}, needs_fix: {role: dev}}
+";
+    let again = "---\n$status: go on\nleft: some\n---\nMore.\n";
+    let replies = [
+        ("dev.1", again),
+        ("dev.2", again),
+        ("dev.3", again),
+        ("dev.4", again),
+        ("dev.5", again),
+        ("dev.6", "---\n$status: failed\nreason: no disk\n---\nTried.\n"),
+        ("fix.1", "---\n$status: needs_fix\nnote: n-1\n---\nNo.\n"),
+        ("dev", "---\n$status: complete\n---\nWell.\n"),
+        ("fix", "---\n$status: done\nnote: n-2\n---\nYes.\n"),
+    ];
+    let (env, output) = driven("batch.yaml", graph, &replies);
+    assert_snapshot!(ways(&output), @"");
+    assert_snapshot!(env.read("workflows/batch.yaml"), @"");
+    assert_eq!(prompts(&env, "why no disk").len(), 1, "{output}");
+    let verse = prompts(&env, "You write in verse.");
+    assert_eq!(verse.len(), 7, "{output}");
+    assert!(verse[6].contains("n-1"), "{}", verse[6]);
+}

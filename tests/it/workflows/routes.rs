@@ -622,3 +622,20 @@ fn a_detour_for_what_was_sent_back_too_often_leads_back_to_the_gate_that_sent_it
     let rescued = env.complete(&id, "agent-7");
     assert!(rescued.stdout.contains("rescue -> review"), "{rescued}");
 }
+
+#[test]
+fn numbers_that_are_none_are_told_in_plain_words() {
+    let env = TestEnvironment::new();
+    for (field, value) in [
+        ("maxRetries", "-1"),
+        ("maxRetries", "many"),
+        ("maxRetries", "99999999999"),
+        ("maxRetries", "''"),
+        ("maxItems", "-2"),
+    ] {
+        env.write("project.yaml", format!("workflow:\n  gates:\n    - {{id: a, role: backend}}\n    - {{id: b, role: backend, forEach: a.list, {field}: {value}, routes: {{x: a, y: $next}}}}\n"));
+        let told = env.aof(&["workflow", "validate"]).code(6).to_string();
+        assert!(told.contains("this is a whole number from 0 on, not"), "{told}");
+        assert!(!told.contains("invalid digit") && !told.contains("target type"), "{told}");
+    }
+}

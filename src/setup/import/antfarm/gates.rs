@@ -184,9 +184,19 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
         (role, known)
     }
 
+    /// Returns a role for the people who approve at a step.
+    fn people(&mut self, step: &ForeignStep<'_>) -> String {
+        let note = "`requireHuman: true`: the step waits for a person, and has a role of its own";
+        step.record.note("gate", Converted, note);
+        let role = self.role_names.invent(&step.gate);
+        self.draft.roles.add(&role, Some("Approves what was done"), true);
+        role
+    }
+
     fn gate(&mut self, index: usize, step: &ForeignStep<'_>) -> GateDraft {
         let record = &step.record;
-        let (role, agent) = self.role(step);
+        let is_for_people = record.flag("gate") == Some(true);
+        let (role, agent) = if is_for_people { (self.people(step), None) } else { self.role(step) };
         let description = record.text("name").or_else(|| record.text("description"));
         let id = step.gate.clone();
         let mut gate = GateDraft { id, role, description, ..GateDraft::default() };
@@ -205,7 +215,10 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
         }
         gate.detour = self.loops.verified_by(index).is_some();
         let on_fail = self.on_fail(index, record);
-        let words = if record.has("decision_key") || record.has("on_decision") {
+        gate.require_human = is_for_people;
+        let words = if is_for_people {
+            Vec::new()
+        } else if record.has("decision_key") || record.has("on_decision") {
             self.read_decision_gate(&mut gate, index, record, &on_fail)
         } else {
             self.read_verdict_gate(&mut gate, index, record, &on_fail, &mut required);

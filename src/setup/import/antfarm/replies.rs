@@ -79,7 +79,7 @@ pub(crate) fn instructions(
                 note("left as it stands: there is no such step".to_owned());
                 return None;
             };
-            let name = if part == "summary" { format!("{gate}.summary") } else { gate.to_owned() };
+            let name = if part == "summary" { format!("{gate}.excerpt") } else { gate.to_owned() };
             note(format!("`{{{{{name}}}}}`"));
             return Some(name);
         }
@@ -163,13 +163,36 @@ impl LoopSlots<'_> {
     }
 }
 
+/// Returns what a reply must have: several keys, some with their value, or one text.
+fn expected_pieces(record: &Record<'_>) -> Option<Vec<String>> {
+    let texts = record.texts("expects")?;
+    let pieces = texts.iter().flat_map(|text| text.split([',', '\n'])).map(str::trim);
+    let pieces: Vec<String> = pieces.filter(|own| !own.is_empty()).map(str::to_owned).collect();
+    let is_list = pieces.len() > 1 && pieces.iter().all(|piece| key_name(piece).is_some());
+    Some(if is_list { pieces } else { vec![texts.join("\n")] })
+}
+
+/// Returns the key of `KEY`, `KEY:` or `KEY: value`, as templates name it.
+fn key_name(piece: &str) -> Option<String> {
+    let key = key_of(piece).or_else(|| key_of(&format!("{piece}:")))?;
+    Some(names::key(&key))
+}
+
+/// Returns whether an input names a key in capitals, other than to tell its value.
+fn mentions(input: &str, key: &str) -> bool {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let has = |line: &str| line.split(|c| !is_word(c)).any(|word| word == key.to_ascii_uppercase());
+    let tells = |line: &str| slots(line).iter().any(|slot| slot.eq_ignore_ascii_case(key));
+    input.lines().any(|line| has(line) && !tells(line))
+}
+
 /// Returns the line that a reply must have. A key alone (`TIER:`) asks for any value of it. Where nothing is expected, a reply with
 /// the key that its input asks for is one.
 pub(crate) fn expected_line(
     record: &Record<'_>,
     required: &mut BTreeSet<String>,
 ) -> Option<String> {
-    let Some(text) = record.text("expects") else {
+    let Some(pieces) = expected_pieces(record) else {
         let asked = requested_keys(&record.text("input").unwrap_or_default());
         let key = asked.iter().find(|key| *key == STATUS).or(asked.first())?.to_ascii_uppercase();
         let note = format!("not given: a reply with a line `{key}:`, which the input asks for");
@@ -177,10 +200,28 @@ pub(crate) fn expected_line(
         return Some(format!("{key}:"));
     };
     let note = |fate, text: String| record.note("expects", fate, text);
+    if pieces.len() > 1 {
+        let has_value = |piece: &&String| {
+            piece.split_once(':').is_some_and(|(_, value)| !value.trim().is_empty())
+        };
+        let said = pieces.iter().find(has_value).unwrap_or(&pieces[0]);
+        let others = pieces.iter().filter(|piece| *piece != said);
+        if let Some(lost) = others.clone().find(has_value) {
+            note(Lost, format!("one value is compared here: instead of `{lost}` any value passes"));
+        } else {
+            let what = "`signal.expects`, and `required` of `outputs`: a reply has each key";
+            note(Converted, what.to_owned());
+        }
+        required.extend(others.filter_map(|piece| key_name(piece)).filter(|key| key != STATUS));
+        return Some(if said.contains(':') { said.clone() } else { format!("{said}:") });
+    }
+    let text = pieces.concat();
     let line = text.trim();
     let (_, value) = line.split_once(':').unwrap_or((line, line));
-    let is_plain =
-        !line.contains(['\n', '`', '<']) && !line.starts_with('>') && line.len() <= LONGEST_LINE;
+    let is_plain = !line.contains(['\n', '`', '<'])
+        && !line.starts_with('>')
+        && !line.starts_with("regex:")
+        && line.len() <= LONGEST_LINE;
     match key_of(line).filter(|_| value.trim().is_empty()) {
         Some(key) => {
             note(Converted, "`signal.expects`; any value of that key passes".to_owned());
@@ -281,7 +322,10 @@ impl KeyUse {
             keys.extend(read_keys(record, &["output_keys", "outputs"]).into_iter().flatten());
             keys.extend(read_keys(record, &["required_outputs"]).into_iter().flatten());
             keys.extend(record.text("decision_key").map(|key| key.to_ascii_lowercase()));
-            keys.extend(line_key("expects"));
+            let expected = expected_pieces(record).unwrap_or_default();
+            let is_list = expected.len() > 1;
+            let key = |piece: &String| if is_list { key_name(piece) } else { key_of(piece.trim()) };
+            keys.extend(expected.iter().filter_map(key));
             keys.remove(STATUS);
             let keys: BTreeSet<String> = keys.iter().map(|key| names::key(key)).collect();
             for key in &keys {
@@ -291,6 +335,18 @@ impl KeyUse {
             let bare = slots(&input).into_iter().filter(|slot| is_bare(slot));
             uses.read.extend(bare.map(|slot| names::key(&slot.to_ascii_lowercase())));
             uses.read.extend(line_key("condition"));
+        }
+        // Every reply may say any key there: a key that is read comes from the steps whose input names it.
+        for key in uses.read.clone() {
+            if !uses.writers(&key).is_empty() || key == STATUS {
+                continue;
+            }
+            for (index, ForeignStep { record, .. }) in steps.steps.iter().enumerate() {
+                if mentions(&record.text("input").unwrap_or_default(), &key) {
+                    uses.writers.entry(key.clone()).or_default().push(index);
+                    uses.said[index].insert(key.clone());
+                }
+            }
         }
         uses
     }

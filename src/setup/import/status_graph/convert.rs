@@ -27,6 +27,7 @@ const OF_ROLE: FieldTable = &[
     ("prepare", Converted, "`brief.instructions`"),
     ("execute", Converted, "`brief.instructions`"),
     ("procedure", Converted, "`brief.instructions`"),
+    ("systemPrompt", Converted, "`brief.instructions`"),
     ("output", Converted, "`brief.expectations`"),
     ("report", Converted, "`brief.expectations`"),
     ("capabilities", Converted, "`metadata.capabilities`"),
@@ -105,9 +106,7 @@ fn build(
     }
     draft.drop_default_routes();
     draft.set_protected_keys();
-    if has_loops(draft) {
-        report.added("maxRetries", "loops have no limit there; here a gate sends back 3 times unless `maxRetries` says more");
-    }
+    limit_loops(draft, report);
 }
 
 /// The entry prompt comes before the procedure, and only the first time.
@@ -129,16 +128,49 @@ fn keep_texts(gate: &mut GateDraft) {
     *reentry = Some(again);
 }
 
-fn has_loops(draft: &WorkflowDraft) -> bool {
-    let mut seen = BTreeSet::new();
-    draft.gates.iter().any(|gate| {
-        seen.insert(gate.id.as_str());
-        gate.targets().any(|target| seen.contains(target))
-    })
+/// Loops have no limit there. Here those have one in which a status that leads back rejects the work.
+fn limit_loops(draft: &mut WorkflowDraft, report: &ImportReport<'_>) {
+    let (mut seen, mut is_limited, mut endless) = (BTreeSet::new(), false, Vec::new());
+    for gate in &mut draft.gates {
+        seen.insert(gate.id.clone());
+        let is_back = |route: &RouteDraft| seen.contains(&route.to);
+        let mut back = gate.routes.iter().filter(|(_, route)| is_back(route)).peekable();
+        let fails_back = gate.on_failure.as_ref().is_some_and(is_back);
+        if back.peek().is_none() && !fails_back {
+            continue;
+        }
+        if fails_back || gate.kind.is_some() || back.any(|(word, _)| is_rejection(word)) {
+            let leads_to_itself = gate.targets().any(|target| target == gate.id);
+            gate.max_retries = leads_to_itself.then_some(SELF_LOOP_RETRIES);
+            is_limited = true;
+        } else {
+            gate.max_retries = Some(ENDLESS);
+            endless.push(gate.id.clone());
+        }
+    }
+    if is_limited {
+        report.added("maxRetries", "loops have no limit there; here a gate sends back 3 times unless `maxRetries` says more");
+    }
+    if !endless.is_empty() {
+        let note = format!("{ENDLESS} at {}: nothing is rejected in these loops", listed(endless));
+        report.added("maxRetries", note);
+    }
+}
+
+/// Returns whether a status says by its name that work is sent back because it is not good enough.
+fn is_rejection(status: &str) -> bool {
+    const PARTS: [&str; 12] = [
+        "reject", "fail", "fix", "retry", "redo", "revis", "change", "invalid", "wrong", "error",
+        "not_", "rework",
+    ];
+    let status = status.to_ascii_lowercase().replace('-', "_");
+    PARTS.iter().any(|part| status.contains(part))
 }
 
 /// How often a gate may be sent back to where it leads to itself: such a loop needs a limit of its own.
 const SELF_LOOP_RETRIES: u64 = 3;
+/// How often a loop may be gone through in which nothing is rejected.
+const ENDLESS: u64 = 100_000;
 
 pub(crate) struct RoleGateBuilder<'a, 'n> {
     pub(crate) roles: &'a [GraphRole<'n>],
@@ -166,7 +198,7 @@ impl<'n> RoleGateBuilder<'_, 'n> {
         };
         gate.brief.role = parts(&["goal", "identity"]);
         gate.brief.expectations = parts(&["output", "report"]).into_iter().collect();
-        gate.brief.instructions = parts(&["prepare", "execute", "procedure"]);
+        gate.brief.instructions = parts(&["systemPrompt", "prepare", "execute", "procedure"]);
         if let Some(list) = record.texts("capabilities").filter(|list| !list.is_empty()) {
             gate.metadata.insert("capabilities".to_owned(), json!(list));
         }
@@ -194,9 +226,6 @@ impl<'n> RoleGateBuilder<'_, 'n> {
             }
             (_, outputs) if has_conditions => gate.set_only_exit(outputs),
             (_, outputs) => self.decisions(&mut gate, edges, outputs),
-        }
-        if gate.targets().any(|target| target == gate.id) {
-            gate.max_retries = Some(SELF_LOOP_RETRIES);
         }
         gate
     }
@@ -268,7 +297,7 @@ impl<'n> RoleGateBuilder<'_, 'n> {
             }
         }
         let words = names::decisions(named.iter().map(|edge| edge.status.as_str()));
-        let mut shapes = Vec::new();
+        let (mut shapes, mut meant) = (Vec::new(), Map::new());
         for (edge, (word, why)) in named.into_iter().zip(words) {
             if edge.status == "_" {
                 let note = "`_` beside other statuses: a gate with decisions has none for silence";
@@ -277,8 +306,11 @@ impl<'n> RoleGateBuilder<'_, 'n> {
             }
             let shape = variant(edge).map(|variant| &variant.shape);
             let route = self.route(edge, &shape.map(properties_of).unwrap_or_default());
-            if why.is_some() {
-                let status = &edge.status;
+            let status = &edge.status;
+            let is_twin = |other: &&GraphEdge<'_>| other.status.eq_ignore_ascii_case(status);
+            if why.is_some() && edges.iter().filter(is_twin).count() == 1 {
+                meant.insert(status.clone(), json!(word));
+            } else if why.is_some() {
                 let tip = format!("Where these instructions say `{status}`, say `{word}`");
                 gate.brief.tips.push(tip);
             }
@@ -288,6 +320,9 @@ impl<'n> RoleGateBuilder<'_, 'n> {
             shapes.extend(shape.map(|shape| with_status(shape, "$status", &word)));
         }
         gate.signal = (!gate.routes.is_empty()).then(reply_signal);
+        if let Some(signal) = gate.signal.as_mut().filter(|_| !meant.is_empty()) {
+            signal["words"] = json!(meant);
+        }
         gate.outputs = (!shapes.is_empty()).then(|| json!({"oneOf": shapes}));
     }
 
@@ -414,6 +449,8 @@ impl<'n> RoleGateBuilder<'_, 'n> {
                 };
                 route.prompt = Some(convert_slots(text, place, slot));
             }
+        } else if edge.prompt.is_none() && matches!(edge.to, EdgeTarget::Role(_)) {
+            route.prompt = Some(format!("{{{{{}}}}}", self.role.gate));
         }
         route
     }
@@ -446,7 +483,7 @@ pub(crate) fn convert_slots(
         let (name, filters) = inner.split_once('|').unwrap_or((inner, ""));
         let name = name.trim().trim_start_matches('&').trim();
         if !is_bare(name) {
-            place.note_slot(inner, Dropped, "left as it stands: it is no key");
+            place.note_slot(inner, Lost, "left as it stands: it is no key");
             return None;
         }
         for filter in filters.split('|').filter(|filter| !filter.trim().is_empty()) {
@@ -455,12 +492,12 @@ pub(crate) fn convert_slots(
                 "join" => "`join` is not needed: a list is shown as lines".to_owned(),
                 _ => format!("there is no filter `{filter}`: the value is shown as it is"),
             };
-            place.note_slot(inner, Dropped, note);
+            place.note_slot(inner, if filter == "join" { Dropped } else { Lost }, note);
         }
         Some(convert(name, inner))
     });
     if text.contains("{%") {
-        place.note(Dropped, "Liquid's `{% ... %}` is not carried out: it stands there as text");
+        place.note(Lost, "Liquid's `{% ... %}` is not carried out: it stands there as text");
     }
     tidy(&converted)
 }
