@@ -429,8 +429,10 @@ pub(crate) fn commit_unless_changed(
             ProjectError::Git(GitError::Moved { .. } | GitError::Waiting { .. })
             | ProjectError::Store(StoreError::Changed { .. }),
         ) => Ok(None),
-        // Another process took the file name, or the id of the new task.
-        Err(ProjectError::Store(StoreError::Exists { .. } | StoreError::Gone { .. })) if is_new => {
+        // Another process took the file name, or the id of the new task; or a person's git moved the task meanwhile.
+        Err(ProjectError::Store(StoreError::Exists { .. } | StoreError::Gone { .. }))
+            if is_new || workspace.head_now().ok().as_ref() != Some(head) =>
+        {
             Ok(None)
         }
         Err(error) => Err(error),
