@@ -308,6 +308,11 @@ impl InterruptedWrite<'_> {
         write.recorded =
             intended.old.clone().filter(|_| Digest::of(write.bytes()) == intended.sha256);
         let mut first = self.prepared_versions(state, intended)?;
+        // A claim and an assignment make the same file; only the message tells which it was.
+        for version in &mut write.versions {
+            let prepared = first.iter().find(|prepared| prepared.bytes == version.bytes);
+            *version = prepared.cloned().unwrap_or_else(|| version.clone());
+        }
         first.truncate(first.len().saturating_sub(versions.len()));
         write.versions.splice(0..0, first);
         Ok(Some(write))

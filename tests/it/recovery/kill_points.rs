@@ -319,3 +319,61 @@ fn a_file_beside_a_task_that_is_written_to_after_the_kill_goes_with_it_all_the_s
     }
     findings.none();
 }
+
+#[test]
+fn a_claim_that_was_killed_stays_a_claim() {
+    for (verb, word) in [("claim", "claimed"), ("assign", "assigned")] {
+        for point in POINTS {
+            let env = TestEnvironment::new();
+            let id = env.new_task(&["Add login"]);
+            let args = match verb {
+                "claim" => vec!["task", "claim", &id, "--agent", "agent-7"],
+                _ => vec!["task", "assign", &id, "agent-7"],
+            };
+            let mut command = env.aof_command(&args);
+            command.env("AOF_STOP_AT", point);
+            assert_eq!(env.run(command).code, None, "{point}");
+            let _ = env.aof(&["task", "new", "Another"]).success();
+            let text = env.task_text(&id);
+            let events = env.git(&["log", "--format=%(trailers:key=Aof-Event,valueonly)"]);
+            let has = events.lines().any(|line| line == word);
+            assert_eq!(has, text.contains("agent: agent-7"), "{verb} at {point}: {events}");
+            checker::check(&env);
+        }
+    }
+}
+
+/// A new project is there as a whole after a second try, with what connects agents.
+#[test]
+fn a_project_that_was_killed_when_it_began_is_begun_again() {
+    for more in [&["--agents"][..], &["--observability"], &["--agents", "--observability"]] {
+        for point in POINTS {
+            for (turn, has_repository) in [(1, true), (1, false), (2, true)] {
+                let env = TestEnvironment::without_repository();
+                for (key, value) in [("user.name", "Ada"), ("user.email", "ada@example.org")] {
+                    env.git(&["config", "--global", key, value]);
+                }
+                if has_repository {
+                    env.git(&["init", "--quiet", "--initial-branch=main"]);
+                }
+                let args = [&["init"], more].concat();
+                let mut command = env.aof_command(&args);
+                command.env("AOF_STOP_AT", format!("{point}:{turn}"));
+                let killed = env.run(command);
+                let how = format!("{more:?} at {point}:{turn}: {killed}");
+                assert!(killed.code.is_none() || turn == 2, "{how}");
+                let again = env.aof(&args).success();
+                for file in ["project.yaml", "org.yaml"] {
+                    assert!(env.exists(file), "{file}: {how}\n{again}");
+                }
+                assert_eq!(env.files("tasks").len(), 1, "{how}\n{again}");
+                assert_eq!(env.exists("AGENTS.md"), more.contains(&"--agents"), "{how}");
+                assert_eq!(
+                    env.git(&["status", "--porcelain", "tasks", "project.yaml"]),
+                    "",
+                    "{how}"
+                );
+            }
+        }
+    }
+}
