@@ -16,6 +16,7 @@ use super::access::Visitor;
 use super::pages::layout::{page_bytes, query_string};
 use super::site::{BoardSite, SiteProject, SiteReader};
 use crate::project::error::{ProjectError, reason_of};
+use crate::storage::StoreError;
 
 /// What a request for a page comes to.
 pub(super) type PageAnswer = Result<Response, WebFault>;
@@ -65,7 +66,21 @@ impl IntoResponse for WebFault {
 impl From<ProjectError> for WebFault {
     fn from(error: ProjectError) -> Self {
         let status = match &error {
-            ProjectError::Unknown { .. } | ProjectError::NoTask { .. } => StatusCode::NOT_FOUND,
+            error if error.is_disk_full() => StatusCode::INSUFFICIENT_STORAGE,
+            ProjectError::Unknown { .. }
+            | ProjectError::NoTask { .. }
+            | ProjectError::Store(StoreError::TaskNotFound { .. } | StoreError::NoProject { .. }) => {
+                StatusCode::NOT_FOUND
+            }
+            ProjectError::InvalidRules(_) | ProjectError::Unfit { .. } => StatusCode::CONFLICT,
+            // The same request may succeed later.
+            error if error.is_general() && error.passes() => StatusCode::SERVICE_UNAVAILABLE,
+            error
+                if error.is_general()
+                    || matches!(error, ProjectError::Store(StoreError::Io { .. })) =>
+            {
+                StatusCode::INTERNAL_SERVER_ERROR
+            }
             _ => StatusCode::CONFLICT,
         };
         Self { status, problem: error.problem(), fix: error.fix() }
@@ -245,4 +260,50 @@ fn said(headers: &HeaderMap) -> Option<String> {
     let text = pairs.find_map(|pair| pair.strip_prefix(SAID)?.strip_prefix('='))?;
     let pairs = form_urlencoded::parse(text.as_bytes()).next();
     pairs.map(|(text, _)| text.into_owned()).filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Error, ErrorKind};
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::git::GitError;
+
+    #[test]
+    fn each_kind_of_error_has_its_status() {
+        let stored = |kind: ErrorKind| {
+            let (path, cause) = (PathBuf::from("x"), Error::from(kind));
+            ProjectError::from(StoreError::Io { doing: "write", path, cause })
+        };
+        let in_git = |kind: ErrorKind| {
+            let (path, source) = (PathBuf::from("x"), Error::from(kind));
+            ProjectError::from(GitError::Io { action: "write", path, source })
+        };
+        let full = |kind| ProjectError::RestoreFailed {
+            failure: Some(Box::new(in_git(kind))),
+            fault: Box::new(stored(ErrorKind::PermissionDenied)),
+            noted: true,
+        };
+        for kind in [ErrorKind::StorageFull, ErrorKind::QuotaExceeded] {
+            for error in [stored(kind), in_git(kind), full(kind)] {
+                assert_eq!(WebFault::from(error).status, StatusCode::INSUFFICIENT_STORAGE);
+            }
+        }
+        let waiting = GitError::Waiting { reason: "a merge is in progress".to_owned() };
+        for (error, status) in [
+            (stored(ErrorKind::PermissionDenied), 500),
+            (in_git(ErrorKind::PermissionDenied), 500),
+            (stored(ErrorKind::ReadOnlyFilesystem), 503),
+            (waiting.into(), 503),
+            (GitError::Locked { path: PathBuf::from("x"), age: None }.into(), 503),
+            (StoreError::TaskNotFound { id: "AOF-abc".parse().unwrap() }.into(), 404),
+            (ProjectError::Contended { id: "AOF-abc".parse().unwrap() }, 409),
+            (ProjectError::InvalidRules(Vec::new()), 409),
+            (GitError::Unmerged { path: "x".to_owned() }.into(), 409),
+        ] {
+            let told = error.to_string();
+            assert_eq!(WebFault::from(error).status.as_u16(), status, "{told}");
+        }
+    }
 }
