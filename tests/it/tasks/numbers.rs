@@ -513,3 +513,61 @@ fn an_old_history_is_what_it_was() {
     let _ = env.aof(&["verify"]).success();
     check_history(&env);
 }
+
+#[test]
+fn a_clock_at_the_end_of_time_stops_no_command() {
+    let rules = "\
+workflow:
+  timeout: 5d
+  gates:
+    - {id: work, role: backend, timeout: 3d, lease: 1h}
+    - {id: review, role: architect, canReject: true, timeout: 1d, escalateTo: backend}
+";
+    // The last second that a time may have.
+    let end = jiff::Timestamp::MAX.to_string();
+    let env = TestEnvironment::with_rules(rules, ORG);
+    let at_the_end = |args: &[&str]| {
+        let mut command = env.aof_command(args);
+        command.env("AOF_NOW", &end);
+        let output = env.run(command);
+        assert!(!output.stderr.contains("panicked"), "{args:?}: {output}");
+        output
+    };
+    let made = at_the_end(&["task", "new", "Add login", "--json"]).success().json();
+    let id = made["id"].as_str().unwrap().to_owned();
+    for args in [
+        &["task", "claim", &id, "--agent", "agent-7"][..],
+        &["task", "renew", &id, "--agent", "agent-7"],
+        &["task", "renew", &id, "--agent", "agent-7"],
+        &["task", "show", &id],
+        &["task", "brief", &id],
+        &["task", "list", "--overdue"],
+        &["task", "next", "--agent", "agent-8"],
+        &["task", "edit", &id, "--due", "9999-12-30"],
+        &["status"],
+        &["doctor"],
+        &["gate", "status"],
+        &["stats", "--since", "7d"],
+        &["events", "--since", "1h"],
+        &["metrics"],
+        &["why", &id],
+        &["task", "block", &id, "The API has no spec yet", "--agent", "agent-7"],
+        &["task", "hold", &id, "--reason", "Wait"],
+        &["task", "unblock", &id],
+        &["sweep"],
+    ] {
+        let _ = at_the_end(args);
+    }
+    let long_ago = "2020-01-01T00:00:00Z".parse::<jiff::Timestamp>().unwrap();
+    for agent in ["agent-7", "agent-8"] {
+        let path = format!(".aof/inbox/{agent}.yaml");
+        env.write(&path, format!("task: {id}\nagent: {agent}\noutcome: complete\nsummary: x\n"));
+        let file = std::fs::File::options().write(true).open(env.path(&path)).unwrap();
+        file.set_modified(long_ago.into()).unwrap();
+    }
+    let _ = at_the_end(&["watch", "--once"]);
+    let _ = at_the_end(&["sweep"]);
+    let _ = at_the_end(&["task", "cancel", &id, "--reason", "Enough"]);
+    let _ = at_the_end(&["task", "reopen", &id, "--to", "work", "--reason", "Not yet"]);
+    let _ = at_the_end(&["verify"]).success();
+}
