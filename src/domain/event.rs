@@ -45,8 +45,11 @@ pub enum Event {
     Unblocked { gate: GateId },
     /// The rules changed, and another role, or other people, have the work. At a fork the role is the branches'.
     Rerouted { gate: GateId, role: Option<RoleId> },
-    /// People changed what is theirs.
-    Edited,
+    /// People changed what is theirs: by a command of that person or agent, or by hand.
+    Edited {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+    },
     /// Somebody commented on the task.
     Commented { agent: Option<AgentId>, comment: String },
     /// A change that a commit had reverted by mistake was restored.
@@ -350,7 +353,7 @@ impl Event {
             Self::Held { .. } => EventKind::TaskHeld,
             Self::Unblocked { .. } => EventKind::TaskUnblocked,
             Self::Rerouted { .. } => EventKind::TaskRerouted,
-            Self::Edited => EventKind::TaskEdited,
+            Self::Edited { .. } => EventKind::TaskEdited,
             Self::Commented { .. } => EventKind::TaskCommented,
             Self::Restored => EventKind::TaskRestored,
             Self::Transition(_) => EventKind::GateTransition,

@@ -166,7 +166,7 @@ impl<'w> EventDeriver<'w> {
             let is_edit = before.is_none_or(|before| with_people_of(&before, &after) != *before);
             events.extend(crate::rules::events(rules, Some(&reported), &after));
             // An edit that was not reported comes from this commit, or else from its other parent.
-            events.retain(|event| is_edit || *event != Event::Edited);
+            events.retain(|event| is_edit || !matches!(event, Event::Edited { .. }));
             before = Some(reported);
             if events.is_empty() {
                 return Ok(None);
@@ -298,12 +298,13 @@ fn events_of_commit(
     events
 }
 
-/// Adds what only the commit message says: who wrote a comment, that a person assigned a claim.
+/// Adds what only the commit message says: who wrote a comment or edited, that a person assigned a claim.
 fn refine_by_message(events: &mut Vec<Event>, entry: &LogEntry, known: bool) {
     let trailers = trailers::parse(&entry.message);
     let trailer =
         |key: &str| trailers.iter().find(|one| one.key() == key).map(|one| one.value().to_owned());
     let word = trailer("Aof-Event").unwrap_or_default();
+    let is_by_command = entry.message.lines().next().is_some_and(|line| line.ends_with(": edited"));
     // The restored act was reported when it was done.
     if word == "restored" && known {
         *events = vec![Event::Restored];
@@ -311,7 +312,7 @@ fn refine_by_message(events: &mut Vec<Event>, entry: &LogEntry, known: bool) {
     }
     // Without other events, the commit changed the task's text.
     if events.is_empty() && known {
-        events.push(Event::Edited);
+        events.push(Event::Edited { by: None });
     }
     for event in events {
         let refined = match (&*event, word.as_str()) {
@@ -321,7 +322,10 @@ fn refine_by_message(events: &mut Vec<Event>, entry: &LogEntry, known: bool) {
             (Event::Created { to_gate: gate }, "adopted") => {
                 Event::Adopted { to_gate: gate.clone() }
             }
-            (Event::Edited, "commented") => Event::Commented {
+            (Event::Edited { .. }, "edited") if is_by_command => {
+                Event::Edited { by: Some(entry.author.name().to_owned()) }
+            }
+            (Event::Edited { .. }, "commented") => Event::Commented {
                 agent: trailer("Aof-Agent").and_then(|id| id.parse::<AgentId>().ok()),
                 comment: body(&entry.message),
             },

@@ -15,7 +15,7 @@ use crate::rules::workflow::rules::Rules;
 pub fn events(rules: &Rules, before: Option<&Task>, after: &Task) -> Vec<Event> {
     let (act, besides) = match explain(rules, before, after) {
         StateChange::Same => return Vec::new(),
-        StateChange::Edit => return vec![Event::Edited],
+        StateChange::Edit => return vec![Event::Edited { by: None }],
         StateChange::Act(found) => (Some(found.act), found.events),
         // Changes that no act explains are reported too: hand edits, or several acts in one merge.
         StateChange::Foreign(_) => (None, Vec::new()),

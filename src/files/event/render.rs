@@ -65,7 +65,7 @@ const fn line_template(kind: EventKind) -> &'static str {
         EventKind::TaskLapsed => "the claim of {agent|somebody} ran out[ at {gate}]",
         EventKind::TaskHeld => "held[ at {gate}][: {blockers}]",
         EventKind::TaskUnblocked => "goes on[ at {gate}]",
-        EventKind::TaskEdited => "edited by hand",
+        EventKind::TaskEdited => "edited[ by {by}| by hand]",
         EventKind::TaskCommented => "a comment[ by {agent}][: {comment}]",
         EventKind::TaskRestored => "brought back to where it was",
         EventKind::TaskBlocked => "blocked[ at {gate}][ by {agent}][: {blockers}]",
@@ -132,7 +132,7 @@ fn notice_template(event: &Event, reader: NoticeReader) -> &'static str {
         Event::Rerouted { .. } => {
             "{titled} at gate '{gate}' is the work of [role '{role}'|others], since the rules changed."
         }
-        Event::Edited => "{titled} was edited by hand.",
+        Event::Edited { .. } => "{titled} was edited[ by {by}| by hand].",
         Event::Restored => "{titled} was brought back to where it was.",
         Event::Commented { .. } => "[agent '{agent}'|somebody] wrote of {titled}: {comment}",
         Event::Transition(visit) => transition_template(visit, reader),

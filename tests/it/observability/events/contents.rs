@@ -440,3 +440,18 @@ fn every_kind_of_event_is_as_its_schema_says() {
     2026-02-16T11:42:17Z  error: the rules of commit COMMIT are invalid: project.yaml:1:19: `gates` is a list of gates, and this is a number
     ");
 }
+
+#[test]
+fn an_edit_says_who_made_it_by_a_command_and_else_that_it_was_by_hand() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let _ = env.aof(&["task", "edit", &id, "--title", "Add a login"]).success();
+    env.edit(&env.task_path(&id), "Add a login", "Add the login");
+    let _ = env.aof(&["watch", "--once"]).success();
+    insta::assert_snapshot!(shown(&env, &["--type", "task_edited"]).stdout, @"
+    2026-02-16T10:00:05Z  AOF-xxxxx  edited by Ada
+    2026-02-16T10:00:06Z  AOF-xxxxx  edited by hand
+    ");
+    let json = shown(&env, &["--type", "task_edited", "--json"]).stdout;
+    assert_eq!(json.matches("\"by\":\"Ada\"").count(), 1, "{json}");
+}
