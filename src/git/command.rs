@@ -245,3 +245,11 @@ fn output_of(command: &str, finished: io::Result<GitOutput>) -> Result<Vec<u8>, 
         }),
     }
 }
+
+/// Returns a path of git's configuration with the home for `~/`.
+pub(crate) fn expand_home(path: &str) -> String {
+    match (path.strip_prefix("~/"), std::env::var("HOME")) {
+        (Some(rest), Ok(home)) => Path::new(&home).join(rest).to_string_lossy().into_owned(),
+        _ => path.to_owned(),
+    }
+}

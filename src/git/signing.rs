@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::git::command;
+use crate::git::command::expand_home;
 use crate::git::error::GitError;
 use crate::git::objects::commit::Person;
 use crate::git::repository::environment::is_program_installed;
@@ -345,11 +346,4 @@ pub(crate) fn last_error_line(stderr: &[u8]) -> String {
     let words =
         text.lines().rev().find(|line| !line.trim().is_empty() && !line.starts_with("[GNUPG:]"));
     words.map_or_else(|| "it made no signature".to_owned(), |line| line.trim().to_owned())
-}
-
-pub(crate) fn expand_home(path: &str) -> String {
-    match (path.strip_prefix("~/"), std::env::var("HOME")) {
-        (Some(rest), Ok(home)) => Path::new(&home).join(rest).to_string_lossy().into_owned(),
-        _ => path.to_owned(),
-    }
 }

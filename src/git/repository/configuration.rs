@@ -10,14 +10,21 @@ use std::path::{Path, PathBuf};
 
 use git2::Config;
 
-use super::handle::Repository;
-use super::open::{FOREIGN, is_owned};
 use crate::git::command;
 use crate::git::error::{During, GitError};
-use crate::git::signing::expand_home;
 
 /// A file's inode, size and time of change; `None` without a file.
 type FileStamp = Option<(u64, u64, i64, i64)>;
+
+/// The folders of a repository whose configuration is read.
+#[derive(Clone, Copy)]
+pub(crate) struct ConfigFolders<'r> {
+    pub git_dir: &'r Path,
+    pub common_dir: &'r Path,
+    pub worktree_root: &'r Path,
+    /// Whether libgit2 ignores the variables that name files of configuration.
+    pub ignores_variables: bool,
+}
 
 /// Git's configuration as it was at one moment.
 #[derive(Debug)]
@@ -32,7 +39,7 @@ impl GitConfig {
     /// Reads the configuration of a repository, or that outside of any; `config` is libgit2's.
     pub(crate) fn read(
         mut config: Config,
-        repository: Option<&Repository>,
+        place: Option<ConfigFolders<'_>>,
     ) -> Result<Self, GitError> {
         let mut entries = Vec::new();
         let snapshot = config.snapshot().during(reading)?;
@@ -43,20 +50,20 @@ impl GitConfig {
             let name = String::from_utf8_lossy(entry.name_bytes()).into_owned();
             entries.push((name, value.map(str::to_owned)));
         }
-        if needs_git(repository) || entries.iter().any(|(name, _)| is_include(name)) {
-            return Self::ask(repository);
+        if needs_git(place) || entries.iter().any(|(name, _)| is_include(name)) {
+            return Self::ask(place);
         }
         Ok(Self { entries, files: None })
     }
 
     /// Has git read its configuration.
-    fn ask(repository: Option<&Repository>) -> Result<Self, GitError> {
-        let folder = repository.map_or(Path::new("."), Repository::worktree_root);
+    fn ask(place: Option<ConfigFolders<'_>>) -> Result<Self, GitError> {
+        let folder = place.map_or(Path::new("."), |place| place.worktree_root);
         let mut git = command::users_git(folder);
-        match repository {
-            Some(repository) => git
-                .env("GIT_DIR", repository.git_dir_as_named())
-                .env("GIT_WORK_TREE", repository.worktree_root()),
+        match place {
+            Some(place) => git
+                .env("GIT_DIR", place.git_dir_as_named())
+                .env("GIT_WORK_TREE", place.worktree_root),
             None => git.env("GIT_DIR", "/dev/null"),
         };
         git.args(["config", "--list", "--null", "--show-origin"]).env("LC_ALL", "C");
@@ -71,7 +78,7 @@ impl GitConfig {
         if !finished.status.success() {
             return Err(unread(String::from_utf8_lossy(&finished.stderr).trim().to_owned()));
         }
-        let (mut entries, mut files) = (Vec::new(), usual_files(repository));
+        let (mut entries, mut files) = (Vec::new(), usual_files(place));
         let mut fields = finished.stdout.split(|byte| *byte == 0);
         while let (Some(origin), Some(entry)) = (fields.next(), fields.next()) {
             let (name, value) = match entry.iter().position(|byte| *byte == b'\n') {
@@ -81,7 +88,7 @@ impl GitConfig {
             let name = String::from_utf8_lossy(name).into_owned();
             if let Some(file) = origin.strip_prefix(b"file:") {
                 let file = folder.join(OsStr::from_bytes(file));
-                let included = value.filter(|_| is_include(&name)).map(expand_home);
+                let included = value.filter(|_| is_include(&name)).map(command::expand_home);
                 files.extend(included.map(|path| file.with_file_name(path)));
                 files.insert(file);
             }
@@ -144,26 +151,26 @@ fn is_include(name: &str) -> bool {
 }
 
 /// Returns whether the environment has settings that libgit2 ignores.
-fn needs_git(repository: Option<&Repository>) -> bool {
+fn needs_git(place: Option<ConfigFolders<'_>>) -> bool {
     let is_set = |name: &str| std::env::var_os(name).is_some();
     if is_set("GIT_CONFIG_COUNT") || is_set("GIT_CONFIG_PARAMETERS") {
         return true;
     }
-    let Some(repository) = repository else { return false };
+    let Some(place) = place else { return false };
     let is_named = is_set("GIT_CONFIG_GLOBAL");
     // libgit2 reads the file of XDG beside the named one, which git does not.
     is_named && Config::find_xdg().is_ok()
         || (is_named || is_set("GIT_CONFIG_SYSTEM") || is_set("GIT_CONFIG_NOSYSTEM"))
-            && (FOREIGN.into_iter().any(is_set) || !is_owned(repository.git()))
+            && place.ignores_variables
 }
 
 /// Returns the files that git reads first, whether they exist or not, and HEAD, which `onbranch:` looks at.
-fn usual_files(repository: Option<&Repository>) -> BTreeSet<PathBuf> {
+fn usual_files(place: Option<ConfigFolders<'_>>) -> BTreeSet<PathBuf> {
     let named = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let below = |name: &str, file: &str| named(name).map(|folder| folder.join(file));
-    let of_repository = repository.into_iter().flat_map(|repository| {
-        let own = ["config.worktree", "HEAD"].map(|file| repository.git_dir().join(file));
-        [repository.common_dir().join("config")].into_iter().chain(own)
+    let of_repository = place.into_iter().flat_map(|place| {
+        let own = ["config.worktree", "HEAD"].map(|file| place.git_dir.join(file));
+        [place.common_dir.join("config")].into_iter().chain(own)
     });
     let of_user = [
         named("GIT_CONFIG_SYSTEM").or_else(|| Some("/etc/gitconfig".into())),
@@ -184,16 +191,16 @@ pub(crate) fn reading() -> String {
     "read git's configuration".to_owned()
 }
 
-impl Repository {
+impl ConfigFolders<'_> {
     /// Returns the git directory by the path that the user came by: git matches `gitdir:` with it too.
-    fn git_dir_as_named(&self) -> PathBuf {
+    fn git_dir_as_named(self) -> PathBuf {
         let named = std::env::var_os("PWD").map(PathBuf::from).filter(|named| {
             let is_root = |folder: &Path| {
-                folder.canonicalize().is_ok_and(|folder| folder == self.worktree_root())
+                folder.canonicalize().is_ok_and(|folder| folder == self.worktree_root)
             };
             named.is_absolute() && is_root(named) && is_root(Path::new("."))
         });
         let named = named.map(|folder| folder.join(".git")).filter(|folder| folder.exists());
-        named.unwrap_or_else(|| self.git_dir().to_owned())
+        named.unwrap_or_else(|| self.git_dir.to_owned())
     }
 }

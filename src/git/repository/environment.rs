@@ -15,7 +15,6 @@ use crate::git::error::{During, GitError};
 use crate::git::id::CommitId;
 use crate::git::objects::commit::{Person, clean};
 use crate::git::objects::git_file;
-use crate::git::signing::expand_home;
 
 impl Repository {
     /// Returns the output of `git --version`; `None` without a working git.
@@ -207,7 +206,7 @@ impl Repository {
     /// Returns where git looks for hooks.
     pub fn hooks(&self) -> Result<Hooks, GitError> {
         Ok(match self.setting("core.hooksPath")? {
-            Some(path) => Hooks::Elsewhere(self.worktree_root().join(expand_home(&path))),
+            Some(path) => Hooks::Elsewhere(self.worktree_root().join(command::expand_home(&path))),
             None => Hooks::Own(self.common_dir().join("hooks")),
         })
     }

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use super::configuration::{GitConfig, reading};
-use super::open::{add_quarantine, open, outside_repositories};
+use super::configuration::{ConfigFolders, GitConfig, reading};
+use super::open::{add_quarantine, ignores_variables, open, outside_repositories};
 use crate::git::command;
 use crate::git::error::{At, During, GitError};
 use crate::git::id::{CommitId, ObjectId};
@@ -229,7 +229,14 @@ impl Repository {
         if let Some(config) = self.config.borrow().as_ref().filter(|config| config.is_current()) {
             return Ok(Arc::clone(config));
         }
-        let config = Arc::new(GitConfig::read(self.git.config().during(reading)?, Some(self))?);
+        let place = ConfigFolders {
+            git_dir: self.git_dir(),
+            common_dir: self.common_dir(),
+            worktree_root: self.worktree_root(),
+            ignores_variables: ignores_variables(&self.git),
+        };
+        let config = self.git.config().during(reading)?;
+        let config = Arc::new(GitConfig::read(config, Some(place))?);
         self.config.replace(Some(Arc::clone(&config)));
         Ok(config)
     }

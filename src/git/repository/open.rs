@@ -17,7 +17,7 @@ use crate::git::id::CommitId;
 use crate::git::objects::git_file;
 
 /// Variables that would make libgit2 read from other places than this module writes to.
-pub(crate) const FOREIGN: [&str; 5] = [
+const FOREIGN: [&str; 5] = [
     "GIT_WORK_TREE",
     "GIT_OBJECT_DIRECTORY",
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
@@ -88,8 +88,13 @@ fn hidden(folder: &Path) -> Option<GitError> {
     Some(GitError::Io { action: "look into", path: folder.to_owned(), source: error })
 }
 
+/// Returns whether libgit2 ignores the variables that name files of configuration.
+pub(crate) fn ignores_variables(git: &git2::Repository) -> bool {
+    FOREIGN.iter().any(|name| std::env::var_os(name).is_some()) || !is_owned(git)
+}
+
 /// Returns whether this user owns the worktree, what leads to the git directory, and that.
-pub(crate) fn is_owned(git: &git2::Repository) -> bool {
+fn is_owned(git: &git2::Repository) -> bool {
     let user = rustix::process::geteuid().as_raw();
     let is_own = |path: &Path| fs::symlink_metadata(path).is_ok_and(|data| data.uid() == user);
     is_own(git.path())
