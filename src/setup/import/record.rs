@@ -203,7 +203,7 @@ impl<'n> Record<'n> {
 
     /// Returns a list of texts; one text alone counts as a list of one.
     pub(crate) fn texts(&self, key: &str) -> Option<Vec<String>> {
-        self.read(key, "a list of texts", |node| match scalar(node) {
+        self.read(key, "a text or a list of texts", |node| match scalar(node) {
             Some(text) => Some(vec![text]),
             None if matches!(node.kind, NodeKind::Sequence(_)) => {
                 node.items().iter().map(scalar).collect()

@@ -376,7 +376,7 @@ graph:
         "  - id: w-if\n    type: condition\n    when: context[\"w\"]?.[\"ok\"] === false\n",
         "      \"true\": $end\n      \"false\": w-if-2\n",
         "    when: gateHistory.filter(visit => visit.gate === \"w\").length < 3\n",
-        "      \"true\": {to: w, prompt: Again}\n      \"false\": v\n",
+        "      \"true\": {to: w, prompt: Again}\n      \"false\": {to: v, prompt: \"{{w}}\"}\n",
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
