@@ -35,7 +35,7 @@ export async function load(stage) {
   await shop.aof("new", "--from", path.join(stage.home, "tasks.json"));
   await shop.git("gc", "--quiet");
   // git has packed the branch: a commit gives it a file again, which can be watched.
-  await shop.aof("comment", "first", "Number -1");
+  await shop.aof("comment", "first", "-m", "Number -1");
   const server = await stage.serve(shop, "human-ann-example");
   const browsers = [];
   for (let number = 0; number < 3; number++) browsers.push(await stage.visit(server));
@@ -70,7 +70,7 @@ export async function load(stage) {
   for (let number = 0; number < CHANGES; number++) {
     const before = fs.readFileSync(branch, "utf8");
     arrivals = [];
-    const child = spawn(AOF, ["comment", "first", `Number ${number}`], { cwd: shop.folder, env: shop.environment, stdio: "ignore" });
+    const child = spawn(AOF, ["comment", "first", "-m", `Number ${number}`], { cwd: shop.folder, env: shop.environment, stdio: "ignore" });
     const ended = new Promise((resolve) => child.on("exit", resolve));
     while (fs.readFileSync(branch, "utf8") === before) await pause(1);
     const moved = performance.now();

@@ -136,8 +136,8 @@ async function hostile(stage) {
   await shop.git("commit", "-qam", "tasks: say what it is about");
   await shop.aof("complete", task, "--agent", "agent-dev-1", "-o", "complete", "-s", HARM);
   await shop.aof("complete", task, "--agent", "agent-review-1", "-o", "needs_review", "-s", HARM, "--blocker", HARM);
-  await shop.aof("comment", task, HARM, "--agent", "agent-dev-1");
-  await shop.aof("block", task, HARM, "--agent", "agent-dev-1");
+  await shop.aof("comment", task, "-m", HARM, "--agent", "agent-dev-1");
+  await shop.aof("block", task, "-m", HARM, "--agent", "agent-dev-1");
   const shown = await shop.show(task);
   check([shown.title, shown.body, JSON.stringify(shown.gateHistory)].every((own) => own.includes("onerror=")), "the task is not hostile");
   const server = await stage.serve(shop, "agent-dev-1");

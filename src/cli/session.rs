@@ -54,11 +54,20 @@ impl Session {
     /// Shows an error and returns the exit code.
     pub(crate) fn fail(&self, error: &CliError) -> ExitCode {
         let output = self.output;
-        let problem = inert(&self.runnable(error.problem()));
         if output.is_json() {
             output.data(self.error_value(error));
+        }
+        self.tell_failed(error);
+        ExitCode::from(error.exit_code())
+    }
+
+    /// Shows an error to people, and returns it for programs.
+    pub(crate) fn tell_failed(&self, error: &CliError) -> Value {
+        let (output, value) = (self.output, self.error_value(error));
+        let problem = inert(&self.runnable(error.problem()));
+        if output.is_json() {
             output.say(problem);
-            return ExitCode::from(error.exit_code());
+            return value;
         }
         output.say(format!("{} {problem}", red("error:")));
         if let Some(
@@ -77,7 +86,7 @@ impl Session {
         if let Some(example) = error.example() {
             output.say(format!("\nexample:\n{example}"));
         }
-        ExitCode::from(error.exit_code())
+        value
     }
 
     /// Shows an error as the last line of a stream of JSON, and returns the exit code.

@@ -291,8 +291,6 @@ pub(crate) fn accept(
                     .to_owned(),
             });
         }
-        let before = state.committed_file(workspace);
-        refuse_misread(&state.snapshot.path, before.as_ref(), &state.file)?;
         let message = commit_message::of_edit(&state.file.task, "edit accepted");
         let author = actor_author(workspace, org, &by)?;
         let file = Box::new(state.file.clone());
@@ -349,7 +347,7 @@ pub(crate) fn comment(
         return Err(ProjectError::Unfit {
             code: "empty_comment",
             problem: "the comment is empty".to_owned(),
-            fix: format!("give its text, as in `aof comment {id} \"...\"`"),
+            fix: format!("give its text, as in `aof comment {id} -m \"...\"`"),
         });
     }
     change(workspace, id, dry_run, &mut |state| {

@@ -12,6 +12,7 @@ use clap_complete::CompleteEnv;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter};
 use clap_complete::env::Shells;
 
+use crate::cli::task::named_tasks::TaskWord;
 use crate::cli::{AGENT, now};
 use crate::domain::{AgentId, Gate, GateId, RoleId, Status, TaskId, TypedTask, WorkflowName};
 use crate::files::printable::one_line;
@@ -85,6 +86,8 @@ fn completer(arg: &Arg) -> Option<ArgValueCompleter> {
     let is = |name: &str| arg.get_value_names().is_some_and(|names| names[0].contains(name));
     let offer: Offer = if kind == TypeId::of::<TypedTask>() {
         CompletedProject::tasks
+    } else if kind == TypeId::of::<TaskWord>() {
+        CompletedProject::named_words
     } else if kind == TypeId::of::<GateId>() {
         CompletedProject::gates
     } else if kind == TypeId::of::<RoleId>() {
@@ -151,6 +154,15 @@ impl CompletedProject {
             Some(offered(whole(&task.id, typed)?, Some(one_line(&task.title))))
         };
         tasks.iter().filter_map(candidate).collect()
+    }
+
+    /// Returns the tasks, and behind the first one of an assignment agents too.
+    fn named_words(&self, typed: &str) -> Vec<CompletionCandidate> {
+        let mut all = self.tasks(typed);
+        if self.words.iter().any(|word| word == "assign") && self.named_task().is_some() {
+            all.extend(self.agents(typed));
+        }
+        all
     }
 
     fn active(&self) -> Vec<TaskSummary> {

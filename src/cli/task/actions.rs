@@ -1,16 +1,18 @@
-//! Commands that change one task in one step: release, renew, assign, hold, unblock, cancel, reopen, override, sign.
+//! Commands that change each task that they name in one step: release, renew, assign, hold, unblock, cancel, reopen, override, sign.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::named_tasks::{NamedTasks, TextForm, each};
+use crate::cli::text_input;
 use crate::cli::{
     ActingAgent, CliError, CliResult, DryRunOption, OfflineOption, Session, SignWith, cyan, green,
     now, yellow,
 };
 use crate::dispatch::claim;
-use crate::domain::{AgentId, Event, GateId, Status, Task, Ticket, TypedTask};
+use crate::domain::{AgentId, Event, GateId, Status, Task, Ticket};
 use crate::files::printable::inert;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -18,16 +20,14 @@ use crate::rules::{NAMESPACE, Rules, explained};
 use crate::storage::random::ulid;
 use crate::tasks::actions;
 use crate::tasks::complete::{parse_completion, sign_file, what_to_sign};
-use crate::tasks::headers::lookup;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::task_view::{changed_value, eligible_agents, gates_passed};
 
 // The arguments of each of these commands.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ActionArgs {
-    /// The task, as in `AOF-abc`; a branch of a fork is `AOF-abc@3/security`
-    #[arg(value_name = "ID")]
-    task: TypedTask,
+    #[command(flatten)]
+    tasks: NamedTasks,
     #[command(flatten)]
     who: ActingAgent,
     #[command(flatten)]
@@ -59,8 +59,8 @@ pub(crate) struct AssignArgs {
 pub(crate) struct ReasonArgs {
     #[command(flatten)]
     action: ActionArgs,
-    /// Why; whoever works at the task reads this
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    /// Why; whoever works at the task reads this; `-` reads stdin
+    #[arg(short = 'm', long, value_name = "TEXT|-", allow_hyphen_values = true)]
     reason: Option<String>,
 }
 
@@ -71,13 +71,13 @@ pub(crate) struct MoveArgs {
     /// The gate to which it goes
     #[arg(long, value_name = "GATE")]
     to: GateId,
-    /// Why; it goes into the history
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    /// Why; it goes into the history; `-` reads stdin
+    #[arg(short = 'm', long, value_name = "TEXT|-", allow_hyphen_values = true)]
     reason: String,
 }
 
 pub(crate) fn release(session: &Session, args: &ActionArgs) -> CliResult {
-    act_as_agent(session, "release", args, |workspace, ticket, agent, mode| {
+    act_as_agent(session, ("release", TextForm::None), args, |workspace, ticket, agent, mode| {
         let changed = actions::release(workspace, ticket, Some(agent), mode)?;
         let holder = changed.before.as_ref().and_then(|before| before.task.routing.agent.as_ref());
         let holder = holder.filter(|holder| *holder != agent);
@@ -87,15 +87,20 @@ pub(crate) fn release(session: &Session, args: &ActionArgs) -> CliResult {
 }
 
 pub(crate) fn renew(session: &Session, args: &RenewArgs) -> CliResult {
-    act_as_agent(session, "renew", &args.action, |workspace, ticket, agent, mode| {
-        let note = args.note.as_deref();
-        let changed = actions::renew(workspace, ticket, agent, note, mode)?;
-        Ok((format!("renewed by {agent}"), changed))
-    })
+    act_as_agent(
+        session,
+        ("renew", TextForm::None),
+        &args.action,
+        |workspace, ticket, agent, mode| {
+            let note = args.note.as_deref();
+            let changed = actions::renew(workspace, ticket, agent, note, mode)?;
+            Ok((format!("renewed by {agent}"), changed))
+        },
+    )
 }
 
 pub(crate) fn assign(session: &Session, args: &AssignArgs) -> CliResult {
-    act(session, "assign", &args.action, |workspace, ticket, by, mode| {
+    act(session, ("assign", TextForm::None), &args.action, |workspace, ticket, by, mode| {
         workspace.network = args.offline_option.network();
         let changed = claim::assign(workspace, ticket, by, &args.to, mode)?;
         Ok((format!("assigned to {}", args.to), changed))
@@ -103,15 +108,16 @@ pub(crate) fn assign(session: &Session, args: &AssignArgs) -> CliResult {
 }
 
 pub(crate) fn hold(session: &Session, args: &ReasonArgs) -> CliResult {
-    let reason = args.reason.as_deref().unwrap_or_default();
-    act(session, "hold", &args.action, |workspace, ticket, by, mode| {
+    let reason = &args.text()?.unwrap_or_default();
+    act(session, ("hold", args.text_form()), &args.action, |workspace, ticket, by, mode| {
         Ok(("held".to_owned(), actions::hold(workspace, ticket, by, reason, mode)?))
     })
 }
 
 pub(crate) fn unblock(session: &Session, args: &ReasonArgs) -> CliResult {
-    let reason = args.reason.as_deref();
-    act(session, "unblock", &args.action, |workspace, ticket, by, mode| {
+    let reason = args.text()?;
+    let reason = reason.as_deref();
+    act(session, ("unblock", args.text_form()), &args.action, |workspace, ticket, by, mode| {
         let changed = actions::unblock(workspace, ticket, by, reason, mode)?;
         let again = changed.after.task.status == Status::Blocked && ticket.branch.is_none();
         let done = if again { "unblocked, and blocked again at once" } else { "unblocked" };
@@ -120,40 +126,53 @@ pub(crate) fn unblock(session: &Session, args: &ReasonArgs) -> CliResult {
 }
 
 pub(crate) fn cancel(session: &Session, args: &ReasonArgs) -> CliResult {
-    let reason = args.reason.as_deref().unwrap_or_default();
-    act(session, "cancel", &args.action, |workspace, ticket, by, mode| {
+    let reason = &args.text()?.unwrap_or_default();
+    act(session, ("cancel", args.text_form()), &args.action, |workspace, ticket, by, mode| {
         Ok(("cancelled".to_owned(), actions::cancel(workspace, ticket, by, reason, mode)?))
     })
 }
 
 pub(crate) fn reopen(session: &Session, args: &MoveArgs) -> CliResult {
-    act(session, "reopen", &args.action, |workspace, ticket, by, mode| {
-        let changed = actions::reopen(workspace, ticket, by, &args.to, &args.reason, mode)?;
+    let reason = &text_input::given(&args.reason)?;
+    act(session, ("reopen", TextForm::One(true)), &args.action, |workspace, ticket, by, mode| {
+        let changed = actions::reopen(workspace, ticket, by, &args.to, reason, mode)?;
         Ok((format!("{} (reopened)", gates_passed(&changed)), changed))
     })
 }
 
 pub(crate) fn undo(session: &Session, args: &ReasonArgs) -> CliResult {
-    let reason = args.reason.as_deref();
-    act(session, "undo", &args.action, |workspace, ticket, by, mode| {
+    let reason = args.text()?;
+    let reason = reason.as_deref();
+    act(session, ("undo", args.text_form()), &args.action, |workspace, ticket, by, mode| {
         let changed = actions::undo(workspace, ticket, by, reason, mode)?;
         Ok((format!("{} (undone)", gates_passed(&changed)).trim().to_owned(), changed))
     })
 }
 
 pub(crate) fn override_to(session: &Session, args: &MoveArgs) -> CliResult {
-    act(session, "override", &args.action, |workspace, ticket, by, mode| {
-        let changed = actions::override_to(workspace, ticket, by, &args.to, &args.reason, mode)?;
+    let reason = &text_input::given(&args.reason)?;
+    act(session, ("override", TextForm::One(true)), &args.action, |workspace, ticket, by, mode| {
+        let changed = actions::override_to(workspace, ticket, by, &args.to, reason, mode)?;
         Ok((format!("{} (override)", gates_passed(&changed)), changed))
     })
 }
 
-/// Runs `change`, and shows the sentence that it returns and the changed task.
+impl ReasonArgs {
+    fn text(&self) -> CliResult<Option<String>> {
+        self.reason.as_deref().map(text_input::given).transpose()
+    }
+
+    fn text_form(&self) -> TextForm {
+        TextForm::One(self.reason.is_some())
+    }
+}
+
+/// Runs `change` for each task, and shows the sentence that it returns and the changed task.
 fn act(
     session: &Session,
-    command: &str,
+    (command, text): (&str, TextForm),
     args: &ActionArgs,
-    change: impl FnOnce(
+    mut change: impl FnMut(
         &mut Workspace,
         &Ticket,
         Option<&AgentId>,
@@ -162,23 +181,19 @@ fn act(
 ) -> CliResult {
     let (mut workspace, in_force) = session.open(command)?;
     let mode = args.dry_run_option.mode();
-    let ticket = lookup::ticket(&workspace, &args.task)?;
-    let (done, changed) = change(&mut workspace, &ticket, args.who.agent.as_ref(), mode)?;
-    show(session, &in_force.rules, &changed, &done, mode);
-    Ok(ExitCode::SUCCESS)
+    let tasks = args.tasks.find(&workspace, text)?;
+    each(session, &mut workspace, &tasks, |workspace, task| {
+        let (done, changed) = change(workspace, &task.ticket, args.who.agent.as_ref(), mode)?;
+        Ok(show(session, &in_force.rules, &changed, &done, mode))
+    })
 }
 
 /// Runs `change` as the acting agent. Fails if that is unknown.
 fn act_as_agent(
     session: &Session,
-    command: &str,
+    command: (&str, TextForm),
     args: &ActionArgs,
-    change: impl FnOnce(
-        &Workspace,
-        &Ticket,
-        &AgentId,
-        DryRun,
-    ) -> Result<(String, Changed), ProjectError>,
+    change: impl Fn(&Workspace, &Ticket, &AgentId, DryRun) -> Result<(String, Changed), ProjectError>,
 ) -> CliResult {
     act(session, command, args, |workspace, ticket, named, mode| {
         let agent = session.agent(workspace, &workspace.rules()?, named)?;
@@ -186,12 +201,18 @@ fn act_as_agent(
     })
 }
 
-/// Shows what was done to a task and what is next.
-pub(crate) fn show(session: &Session, rules: &Rules, changed: &Changed, done: &str, mode: DryRun) {
+/// Shows people what was done to a task and what is next. Returns the task for programs.
+pub(super) fn show(
+    session: &Session,
+    rules: &Rules,
+    changed: &Changed,
+    done: &str,
+    mode: DryRun,
+) -> Value {
     let output = session.output;
     session.warn_all(&changed.warnings);
     if output.is_json() {
-        return output.data(changed_value(rules, changed, mode));
+        return changed_value(rules, changed, mode);
     }
     let (remark, now) = match (mode, changed.settled) {
         (DryRun::Yes, _) => (" (dry run: nothing was written)", "it would be"),
@@ -204,6 +225,7 @@ pub(crate) fn show(session: &Session, rules: &Rules, changed: &Changed, done: &s
         let commit = changed.commit.map(|commit| format!(", commit {:.10}", commit.to_string()));
         output.line(format!("  {}{}", changed.path, commit.unwrap_or_default()));
     }
+    Value::Null
 }
 
 /// Returns where the task is now and whose turn it is.

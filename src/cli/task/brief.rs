@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
+use super::named_tasks::{NamedTask, NamedTasks, TextForm, each};
 use crate::cli::render::page::{TaskPage, not_adopted, warn_of_visit};
 use crate::cli::{
     ActingAgent, CliResult, DryRunOption, OfflineOption, Session, Words, agent_of_environment,
@@ -72,9 +73,8 @@ pub(crate) struct NextArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ClaimArgs {
-    /// The task, as in `AOF-abc`, or a branch of it, as in `AOF-abc@3/security`
-    #[arg(value_name = "ID")]
-    task: TypedTask,
+    #[command(flatten)]
+    tasks: NamedTasks,
     #[command(flatten)]
     offline_option: OfflineOption,
     #[command(flatten)]
@@ -208,7 +208,11 @@ pub(crate) fn next(session: &Session, args: &NextArgs) -> CliResult {
     let wanted = if args.another { Wanted::Another } else { Wanted::Next };
     match next::next(&workspace, &in_force, &agent, role, wanted, mode)? {
         Next::Task { changed, ticket, .. } => {
-            show_next(session, &workspace, &in_force, &agent, &changed, &ticket, mode);
+            let value =
+                show_claimed(session, &workspace, &in_force, &agent, &changed, &ticket, mode);
+            if session.output.is_json() {
+                session.output.data(value);
+            }
         }
         Next::Nothing { roles, waiting } if session.output.is_json() => {
             session.output.data(json!({"task": Value::Null, "roles": roles, "waiting": waiting}));
@@ -233,23 +237,25 @@ pub(crate) fn next(session: &Session, args: &NextArgs) -> CliResult {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Claims the named task, and shows its brief.
+/// Claims the named tasks, and shows their briefs.
 pub(crate) fn claim(session: &Session, args: &ClaimArgs) -> CliResult {
     let (mut workspace, in_force) = session.open("claim")?;
     workspace.network = args.offline_option.network();
     let agent = session.agent(&workspace, &in_force, args.who.agent.as_ref())?;
     let mode = args.dry_run_option.mode();
-    let given = lookup::ticket(&workspace, &args.task)?;
-    let changed = next::claim_named(&workspace, &in_force, &given, &agent, mode)?;
-    let task = &changed.after.task;
-    let branch = given.branch;
-    let branch = branch.or_else(|| branch_of(&in_force.rules, task, &agent));
-    let ticket = task.ticket_of(branch.as_ref());
-    show_next(session, &workspace, &in_force, &agent, &changed, &ticket, mode);
-    Ok(ExitCode::SUCCESS)
+    let tasks = args.tasks.find(&workspace, TextForm::None)?;
+    each(session, &mut workspace, &tasks, |workspace, NamedTask { ticket: given, .. }| {
+        let changed = next::claim_named(workspace, &in_force, given, &agent, mode)?;
+        let task = &changed.after.task;
+        let branch = given.branch.clone();
+        let branch = branch.or_else(|| branch_of(&in_force.rules, task, &agent));
+        let ticket = task.ticket_of(branch.as_ref());
+        Ok(show_claimed(session, workspace, &in_force, &agent, &changed, &ticket, mode))
+    })
 }
 
-fn show_next(
+/// Shows people the brief of a claimed task. Returns it for programs.
+fn show_claimed(
     session: &Session,
     workspace: &Workspace,
     in_force: &InForce,
@@ -257,7 +263,7 @@ fn show_next(
     changed: &Changed,
     ticket: &Ticket,
     mode: DryRun,
-) {
+) -> Value {
     let rules = &in_force.rules;
     let context = Workplace::find(rules, &changed.after.task, ticket.branch.as_ref())
         .and_then(|workplace| brief_of(workspace, rules, &changed.after, &workplace));
@@ -265,7 +271,7 @@ fn show_next(
         let mut value =
             context.map_or_else(|| json!({}), |context| brief_value(&changed.after, &context));
         value["task"] = changed_value(rules, changed, mode);
-        return session.output.data(value);
+        return value;
     }
     session.warn_all(&changed.warnings);
     if mode == DryRun::Yes {
@@ -275,4 +281,5 @@ fn show_next(
         let who = who_option(session, workspace, in_force, std::slice::from_ref(agent));
         session.output.print(&page(&changed.after, &context, &who));
     }
+    Value::Null
 }

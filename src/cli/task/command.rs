@@ -53,7 +53,7 @@ Examples:
 Nothing is completed while a task is held, and its time limits stand still. Whoever has claimed it keeps it.
 
 Example:
-  aof hold AOF-7qk --reason \"The customer wants to talk first\"
+  aof hold AOF-7qk -m \"The customer wants to talk first\"
   aof unblock AOF-7qk")]
     Hold(actions::ReasonArgs),
     /// Let a blocked or held task go on

@@ -1,10 +1,12 @@
 //! `aof complete`, and the verbs that say one outcome: `aof approve`, `reject`, `block`
 
-use std::process::ExitCode;
 use std::sync::Arc;
+
+use serde_json::Value;
 
 use super::actions;
 use super::approval::{APPROVED, PersonAnswer, ask_here, blank, has_checks};
+use super::named_tasks::{NamedTask, NamedTasks, TextForm, each};
 use crate::cli::length;
 use crate::cli::{
     ActingAgent, CliError, CliResult, DryRunOption, Session, SignWith, current_run,
@@ -15,6 +17,7 @@ use crate::domain::{
     rejecting,
 };
 use crate::files::printable::one_line;
+use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Refusal, Rules, Workplace, branch_of};
@@ -53,6 +56,15 @@ pub(crate) struct CompleteArgs {
     /// `complete`, `needs_review`, `blocked` or `skip`
     #[arg(short, long, value_name = "OUTCOME")]
     outcome: Option<String>,
+    /// The task, or one visit or branch of it, as in `AOF-abc`, `AOF-abc@3` or `AOF-abc@3/security`
+    #[arg(value_name = "ID")]
+    task: TypedTask,
+    /// What was done, in one or two sentences
+    #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
+    summary: Option<String>,
+    /// What has to be fixed, or what the work waits for; once for each thing
+    #[arg(short, long = "blocker", value_name = "TEXT", allow_hyphen_values = true)]
+    blockers: Vec<String>,
     #[command(flatten)]
     common: CompletionArgs,
 }
@@ -61,62 +73,64 @@ pub(crate) struct CompleteArgs {
 #[command(after_help = "\
 Examples:
   aof approve AOF-7qk
-  aof approve AOF-7qk \"Reads well, and the tests cover it\"
+  aof approve AOF-7qk AOF-m2x -m \"Reads well, and the tests cover it\"
 
 The outcome is `complete`; where the gate has decisions, it is the one that is named `approve` or `approved`.
 At a terminal it shows the work first, and asks.")]
 pub(crate) struct ApproveArgs {
     #[command(flatten)]
+    tasks: NamedTasks,
+    /// The summary; `Approved` without one; `-` reads stdin
+    #[arg(short = 'm', long, value_name = "TEXT|-", allow_hyphen_values = true)]
+    summary: Option<String>,
+    #[command(flatten)]
     common: CompletionArgs,
-    /// The summary; `Approved` without one
-    #[arg(value_name = "TEXT", conflicts_with = "summary")]
-    text: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  aof reject AOF-7qk \"The session never expires\" \"No test for a wrong password\"
+  aof reject AOF-7qk -m \"The session never expires\" -m \"No test for a wrong password\"
 
 The outcome is `needs_review`; where the gate has decisions, it is the one that is named `reject` or `rejected`.
 At a terminal it shows the work first, and asks.")]
 pub(crate) struct RejectArgs {
     #[command(flatten)]
-    common: CompletionArgs,
-    /// What has to be fixed, one text for each point
-    #[arg(value_name = "TEXT")]
-    texts: Vec<String>,
+    pointed: PointedArgs,
 }
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
-  aof block AOF-7qk \"No access to the staging server\"
+  aof block AOF-7qk -m \"No access to the staging server\"
 
 `aof unblock` lets the task go on.")]
 pub(crate) struct BlockArgs {
     #[command(flatten)]
+    pointed: PointedArgs,
+}
+
+// The arguments of the verbs that say what is missing.
+#[derive(Debug, clap::Args)]
+struct PointedArgs {
+    #[command(flatten)]
+    tasks: NamedTasks,
+    /// What has to be fixed, or what the work waits for; once for each point; `-` reads stdin
+    #[arg(short = 'm', long = "blocker", value_name = "TEXT|-", allow_hyphen_values = true)]
+    points: Vec<String>,
+    /// All of it in a sentence; the first point without one
+    #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
+    summary: Option<String>,
+    #[command(flatten)]
     common: CompletionArgs,
-    /// What the work waits for, one text for each point
-    #[arg(value_name = "TEXT")]
-    texts: Vec<String>,
 }
 
 // The arguments of all commands that complete a visit.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CompletionArgs {
-    /// The task, or one visit or branch of it, as in `AOF-abc`, `AOF-abc@3` or `AOF-abc@3/security`
-    #[arg(value_name = "ID")]
-    task: TypedTask,
     /// The gate that you mean: where another one is open by now, nothing is done
     #[arg(long, value_name = "GATE")]
     gate: Option<GateId>,
-    /// What was done, in one or two sentences
-    #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
-    summary: Option<String>,
-    /// What has to be fixed, or what the work waits for; once for each thing
-    #[arg(short, long = "blocker", value_name = "TEXT", allow_hyphen_values = true)]
-    blockers: Vec<String>,
     /// A note to whoever fixes it
     #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     notes: Option<String>,
@@ -149,60 +163,115 @@ enum CompletionVerb {
     Block,
 }
 
+/// What a command says, of each task that it names.
+struct Said<'a> {
+    verb: CompletionVerb,
+    outcome: Option<&'a str>,
+    summary: Option<String>,
+    blockers: Vec<String>,
+    args: &'a CompletionArgs,
+}
+
 pub(crate) fn run(session: &Session, args: &CompleteArgs) -> CliResult {
-    let outcome = args.outcome.clone();
-    perform(session, &args.common, CompletionVerb::Complete, &|_, completion| {
-        completion.outcome.clone_from(&outcome);
-    })
+    let (mut workspace, in_force) = session.open("complete")?;
+    let ticket = lookup::ticket(&workspace, &args.task)?;
+    let said = Said {
+        verb: CompletionVerb::Complete,
+        outcome: args.outcome.as_deref(),
+        summary: args.summary.clone(),
+        blockers: args.blockers.clone(),
+        args: &args.common,
+    };
+    let task = NamedTask { word: args.task.to_string(), ticket };
+    say_of_each(session, &mut workspace, &in_force, &said, &[task])
 }
 
 pub(crate) fn approve(session: &Session, args: &ApproveArgs) -> CliResult {
-    perform(session, &args.common, CompletionVerb::Approve, &|outcomes, completion| {
-        // A gate that has neither refuses the word, and says which ones it has.
-        let approving = approving(outcomes).map(ToString::to_string);
-        completion.outcome = Some(approving.unwrap_or_else(|| "approve".to_owned()));
-        if args.text.is_some() {
-            completion.summary.clone_from(&args.text);
-        }
-    })
+    let (mut workspace, in_force) = session.open("approve")?;
+    let tasks = args.tasks.find(&workspace, TextForm::One(args.summary.is_some()))?;
+    let said = Said {
+        verb: CompletionVerb::Approve,
+        outcome: None,
+        summary: args.summary.as_deref().map(text_input::given).transpose()?,
+        blockers: Vec::new(),
+        args: &args.common,
+    };
+    say_of_each(session, &mut workspace, &in_force, &said, &tasks)
 }
 
 pub(crate) fn reject(session: &Session, args: &RejectArgs) -> CliResult {
-    perform(session, &args.common, CompletionVerb::Reject, &|outcomes, completion| {
-        let rejecting = rejecting(outcomes).unwrap_or(&Outcome::NeedsReview);
-        completion.outcome = Some(rejecting.to_string());
-        add_blockers(completion, &args.texts);
-    })
+    say_what_is_missing(session, &args.pointed, CompletionVerb::Reject)
 }
 
 pub(crate) fn block(session: &Session, args: &BlockArgs) -> CliResult {
-    perform(session, &args.common, CompletionVerb::Block, &|_, completion| {
-        completion.outcome = Some(Outcome::Blocked.to_string());
-        add_blockers(completion, &args.texts);
+    say_what_is_missing(session, &args.pointed, CompletionVerb::Block)
+}
+
+fn say_what_is_missing(session: &Session, args: &PointedArgs, verb: CompletionVerb) -> CliResult {
+    let (mut workspace, in_force) = session.open(verb.command())?;
+    let tasks = args.tasks.find(&workspace, TextForm::Points)?;
+    let points = args.points.iter().map(|point| text_input::given(point));
+    let said = Said {
+        verb,
+        outcome: None,
+        summary: args.summary.clone(),
+        blockers: points.collect::<CliResult<_>>()?,
+        args: &args.common,
+    };
+    say_of_each(session, &mut workspace, &in_force, &said, &tasks)
+}
+
+fn say_of_each(
+    session: &Session,
+    workspace: &mut Workspace,
+    in_force: &InForce,
+    said: &Said<'_>,
+    tasks: &[NamedTask],
+) -> CliResult {
+    if said.args.id.is_some() && tasks.len() > 1 {
+        let fix = "leave it out, or name one task";
+        return Err(CliError::refused("one_id", "`--id` is for one completion", fix));
+    }
+    let agent = session.agent(workspace, in_force, said.args.who.agent.as_ref())?;
+    let text = said.args.file.as_deref().map(text_input::text).transpose()?;
+    each(session, workspace, tasks, |workspace, task| {
+        let mut completion = completion(said, &task.ticket, agent.clone())?;
+        if let Some(text) = &text {
+            add_text(&mut completion, text.clone());
+        }
+        perform(session, (workspace, in_force), said, task, completion)
     })
 }
 
-fn add_blockers(completion: &mut Completion, texts: &[String]) {
-    if !texts.is_empty() {
-        completion.blockers.get_or_insert_default().extend_from_slice(texts);
+impl Said<'_> {
+    /// Returns the outcome that is said at a gate with these outcomes.
+    fn outcome(&self, outcomes: &[Outcome]) -> Option<String> {
+        match self.verb {
+            CompletionVerb::Complete => self.outcome.map(str::to_owned),
+            // A gate that has neither refuses the word, and says which ones it has.
+            CompletionVerb::Approve => {
+                Some(approving(outcomes).map_or_else(|| "approve".to_owned(), ToString::to_string))
+            }
+            CompletionVerb::Reject => {
+                Some(rejecting(outcomes).unwrap_or(&Outcome::NeedsReview).to_string())
+            }
+            CompletionVerb::Block => Some(Outcome::Blocked.to_string()),
+        }
     }
 }
 
-/// Completes the visit as the command says; `fill` completes what it says by the outcomes of the gate.
+/// Completes the visit as the command says. Returns the task for programs.
 fn perform(
     session: &Session,
-    args: &CompletionArgs,
-    verb: CompletionVerb,
-    fill: &dyn Fn(&[Outcome], &mut Completion),
-) -> CliResult {
-    let (mut workspace, in_force) = session.open(verb.command())?;
-    let rules = &in_force.rules;
-    let agent = session.agent(&workspace, &in_force, args.who.agent.as_ref())?;
+    (workspace, in_force): (&mut Workspace, &InForce),
+    said: &Said<'_>,
+    task: &NamedTask,
+    mut completion: Completion,
+) -> CliResult<Value> {
+    let (rules, args, verb, given) = (&in_force.rules, said.args, said.verb, &task.ticket);
     let mode = args.dry_run_option.mode();
-    let given = &lookup::ticket(&workspace, &args.task)?;
-    let mut completion = completion(args, given, agent)?;
-    let outcomes = outcomes_here(&workspace, rules, &completion);
-    fill(&outcomes, &mut completion);
+    let outcomes = outcomes_here(workspace, rules, &completion);
+    completion.outcome = said.outcome(&outcomes);
     let asks = Session::at_terminal() && !session.output.is_json();
     let says_nothing = completion.summary.is_none()
         && completion.blockers.is_none()
@@ -211,14 +280,13 @@ fn perform(
             || completion.outcome.is_none() && completion.outputs.is_empty());
     if asks && says_nothing {
         let signing = args.signing.signing();
-        match ask_here(session, &mut workspace, &completion, signing, mode)? {
+        match ask_here(session, workspace, &completion, signing, mode)? {
             PersonAnswer::Completed(changed) => {
-                report(session, rules, given, &changed, mode);
-                return Ok(ExitCode::SUCCESS);
+                return Ok(report(session, rules, given, &changed, mode));
             }
             PersonAnswer::Later | PersonAnswer::Ended => {
                 session.output.say("left for later; nothing was changed");
-                return Ok(ExitCode::SUCCESS);
+                return Ok(Value::Null);
             }
             // The refusal says why.
             PersonAnswer::NotAsked => {}
@@ -229,23 +297,22 @@ fn perform(
     {
         completion.summary = Some(usual);
     }
-    if asks && let Some(meant) = ask_if_repeated(session, &workspace, &completion)? {
+    if asks && let Some(meant) = ask_if_repeated(session, workspace, &completion)? {
         completion.ticket = meant;
         workspace.restart_wait(session.wait);
     }
     let mut written = None;
     if wants_editor(&completion) && asks {
         // A completion that is refused for other reasons is refused before anybody writes a text.
-        let seen = complete(&workspace, &with_any_text(&completion), DryRun::Yes);
-        let seen = seen.map_err(|error| {
-            refused((args, given), verb, &workspace, rules, &completion.agent, error)
-        })?;
+        let seen = complete(workspace, &with_any_text(&completion), DryRun::Yes);
+        let seen =
+            seen.map_err(|error| refused(said, task, workspace, rules, &completion.agent, error))?;
         // The text is for the visit that the person sees, even if it ends while they write.
         if let Some(file) = seen.before.filter(|_| completion.ticket.visit.is_none()) {
             completion.ticket =
                 file.task.ticket_of(branch_of(rules, &file.task, &completion.agent).as_ref());
         }
-        written = Some(edit_texts(session, &workspace, rules, &mut completion)?);
+        written = Some(edit_texts(session, workspace, rules, &mut completion)?);
         workspace.restart_wait(session.wait);
     }
     if has_checks(rules) {
@@ -253,16 +320,15 @@ fn perform(
         terminal::set_on_stop(&Arc::default())
             .map_err(|cause| CliError::input("signals", &cause))?;
     }
-    let completed = complete_signed(&workspace, &completion, args.signing.signing(), mode);
+    let completed = complete_signed(workspace, &completion, args.signing.signing(), mode);
     let completed = completed.map_err(|error| {
         let kept = written.map(|text| text_input::kept(text.as_bytes(), ".md"));
         if let Some(Ok(path)) = kept {
             session.output.say(format!("what you wrote is kept in `{}`", path.display()));
         }
-        refused((args, given), verb, &workspace, rules, &completion.agent, error)
+        refused(said, task, workspace, rules, &completion.agent, error)
     })?;
-    report(session, rules, given, &completed, mode);
-    Ok(ExitCode::SUCCESS)
+    Ok(report(session, rules, given, &completed, mode))
 }
 
 impl CompletionVerb {
@@ -302,14 +368,14 @@ fn outcomes_here(workspace: &Workspace, rules: &Rules, completion: &Completion) 
     place.map(|place| place.outcomes(rules)).unwrap_or_default()
 }
 
-/// Shows what a completion did.
+/// Shows people what a completion did. Returns the task for programs.
 pub(super) fn report(
     session: &Session,
     rules: &Rules,
     given: &Ticket,
     changed: &Changed,
     mode: DryRun,
-) {
+) -> Value {
     let outcome =
         ended_visits(changed).first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
     let mut done = format!("{} ({outcome})", gates_passed(changed));
@@ -320,15 +386,16 @@ pub(super) fn report(
     let is_own = |(ticket, _): &(Ticket, String)| ticket.task == given.task;
     if let Some((ticket, _)) = current_run().filter(is_own).filter(|_| !session.output.is_json()) {
         session.warn_all(&changed.warnings);
-        return session.output.line(format!("{ticket}: {outcome}; your part is done"));
+        session.output.line(format!("{ticket}: {outcome}; your part is done"));
+        return Value::Null;
     }
-    actions::show(session, rules, changed, &done, mode);
+    actions::show(session, rules, changed, &done, mode)
 }
 
 /// Returns the error of a refused completion, with the beginning of a command that would be accepted: it names the open visit.
 fn refused(
-    (args, given): (&CompletionArgs, &Ticket),
-    verb: CompletionVerb,
+    said: &Said<'_>,
+    named: &NamedTask,
     workspace: &Workspace,
     rules: &Rules,
     agent: &AgentId,
@@ -338,15 +405,16 @@ fn refused(
         error,
         ProjectError::Refused(Refusal::MissingBlockers { .. } | Refusal::EmptyBlockers { .. })
     );
-    let verb = if lacks_blockers { verb.command() } else { "complete" };
+    let verb = if lacks_blockers { said.verb.command() } else { "complete" };
+    let given = &named.ticket;
     let command = match &error {
-        ProjectError::Refused(Refusal::Repeated { ticket, .. }) => same_command(args, ticket),
+        ProjectError::Refused(Refusal::Repeated { ticket, .. }) => same_command(named, ticket),
         error => {
             let names_none = matches!(error, ProjectError::Refused(_)) && given.visit.is_none();
             let state = names_none.then(|| TaskState::read(workspace, &given.task).ok()).flatten();
             let task = state.map(|state| state.file.task);
             let ticket = task.map(|task| task.ticket_of(branch_of(rules, &task, agent).as_ref()));
-            let agent = args.who.agent.as_ref().map(|agent| format!(" --agent {agent}"));
+            let agent = said.args.who.agent.as_ref().map(|agent| format!(" --agent {agent}"));
             let ticket = ticket.unwrap_or_else(|| given.clone());
             format!("aof {verb} {ticket}{}", agent.unwrap_or_default())
         }
@@ -355,12 +423,11 @@ fn refused(
 }
 
 /// Returns the command as it was given, with that ticket in place of the task's id.
-fn same_command(args: &CompletionArgs, ticket: &Ticket) -> String {
-    let (given, ticket) = (args.task.to_string(), ticket.to_string());
+fn same_command(named: &NamedTask, ticket: &Ticket) -> String {
     let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     let mut words: Vec<String> = words.collect();
-    if let Some(word) = words.iter_mut().find(|word| **word == given) {
-        *word = ticket;
+    if let Some(word) = words.iter_mut().find(|word| **word == named.word) {
+        *word = ticket.to_string();
     }
     format!("aof {}", all_quoted(words.iter().map(String::as_str)))
 }
@@ -381,11 +448,12 @@ fn ask_if_repeated(
     Ok(session.confirm(&question)?.then_some(ticket))
 }
 
-fn completion(args: &CompletionArgs, ticket: &Ticket, agent: AgentId) -> CliResult<Completion> {
+fn completion(said: &Said<'_>, ticket: &Ticket, agent: AgentId) -> CliResult<Completion> {
+    let args = said.args;
     let mut completion = Completion {
         gate: args.gate.clone(),
-        summary: args.summary.clone(),
-        blockers: (!args.blockers.is_empty()).then(|| args.blockers.clone()),
+        summary: said.summary.clone(),
+        blockers: (!said.blockers.is_empty()).then(|| said.blockers.clone()),
         rejection_notes: args.notes.clone(),
         outputs: object(&args.outputs),
         metadata: object(&args.metadata),
@@ -393,9 +461,6 @@ fn completion(args: &CompletionArgs, ticket: &Ticket, agent: AgentId) -> CliResu
     };
     if let Some(id) = &args.id {
         completion.id = id.clone();
-    }
-    if let Some(text) = args.file.as_deref().map(text_input::text).transpose()? {
-        add_text(&mut completion, text);
     }
     note_session(&mut completion, current_session().as_deref());
     // A completion of another task does not belong to the run.

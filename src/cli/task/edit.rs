@@ -6,6 +6,7 @@ use clap::builder::NonEmptyStringValueParser;
 use serde_json::{Value, json};
 
 use super::actions;
+use super::named_tasks::{NamedTasks, TextForm, each};
 use crate::cli::{
     ActingAgent, CliError, CliResult, DryRunOption, Session, Words, context, key_value, object,
     text_input, words,
@@ -29,14 +30,13 @@ use crate::tasks::view::task_view::{changed_value, show};
 Examples:
   aof edit AOF-7qk                                 the whole file, in your editor
   aof edit AOF-7qk --title \"Add login\" --tag auth --untag later
-  aof edit AOF-7qk --priority high --depends AOF-m2x
+  aof edit AOF-7qk AOF-m2x --priority high --milestone spring
   aof edit AOF-7qk --accept                        takes what was found in the file
 
 In KEY=VALUE the value is JSON, else a text. A number that JSON would write differently (1.10, 1e3) is a text as well.")]
 pub(crate) struct EditArgs {
-    /// The task, as in `AOF-abc`
-    #[arg(value_name = "ID")]
-    task: TypedTask,
+    #[command(flatten)]
+    tasks: NamedTasks,
     /// What to do, in a few words
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     title: Option<String>,
@@ -136,12 +136,15 @@ impl PlanOptions {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  aof comment AOF-7qk -m \"The tokens are in the vault\"
+  aof comment AOF-7qk AOF-m2x -m - < notes.md")]
 pub(crate) struct CommentArgs {
-    /// The task, as in `AOF-abc`
-    #[arg(value_name = "ID")]
-    task: TypedTask,
+    #[command(flatten)]
+    tasks: NamedTasks,
     /// The comment, as Markdown; `-` reads stdin, and without it an editor opens at a terminal
-    #[arg(value_name = "TEXT|-", allow_hyphen_values = true)]
+    #[arg(short = 'm', long, value_name = "TEXT|-", allow_hyphen_values = true)]
     text: Option<String>,
     #[command(flatten)]
     who: ActingAgent,
@@ -150,9 +153,10 @@ pub(crate) struct CommentArgs {
 }
 
 pub(crate) fn run_edit(session: &Session, args: &EditArgs) -> CliResult {
-    let (workspace, in_force) = session.open("edit")?;
+    let (mut workspace, in_force) = session.open("edit")?;
     let mode = args.dry_run_option.mode();
-    let id = &lookup::task(&workspace, &args.task)?;
+    let tasks = args.tasks.find(&workspace, TextForm::None)?;
+    let id = &tasks[0].ticket.task;
     let parent = args.parent.as_ref().map(|parent| lookup::task(&workspace, parent));
     let fields = EditedFields {
         title: args.title.clone(),
@@ -180,28 +184,34 @@ pub(crate) fn run_edit(session: &Session, args: &EditArgs) -> CliResult {
             let problem = "`--accept` takes the file as it stands, and more changes are given";
             return Err(CliError::refused("not_accepted", problem, "make them after that"));
         }
-        let changed = edit::accept(&workspace, id, agent, mode)?;
-        return Ok(show_edited(session, &in_force.rules, &changed, mode));
+        return each(session, &mut workspace, &tasks, |workspace, task| {
+            let changed = edit::accept(workspace, &task.ticket.task, agent, mode)?;
+            Ok(show_edited(session, &in_force.rules, &changed, mode))
+        });
     }
     if fields == EditedFields::default() {
-        if Session::at_terminal() && !session.output.is_json() {
+        if tasks.len() == 1 && Session::at_terminal() && !session.output.is_json() {
             return edit_by_hand(session, &workspace, &in_force.rules, (id, args), mode);
         }
         let fix = format!(
             "name it, as in `aof edit {id} --title \"...\" --tag urgent --priority high`; \
              see `aof edit --help`"
         );
-        let problem = "no change is given, and there is no terminal for an editor";
+        let problem = match tasks.len() {
+            1 => "no change is given, and there is no terminal for an editor",
+            _ => "no change is given, and an editor is for one task",
+        };
         return Err(CliError::refused("nothing_to_edit", problem, fix));
     }
-    let changed = edit_fields(&workspace, id, agent, &fields, mode)?;
-    Ok(show_edited(session, &in_force.rules, &changed, mode))
+    each(session, &mut workspace, &tasks, |workspace, task| {
+        let changed = edit_fields(workspace, &task.ticket.task, agent, &fields, mode)?;
+        Ok(show_edited(session, &in_force.rules, &changed, mode))
+    })
 }
 
-fn show_edited(session: &Session, rules: &Rules, changed: &Changed, mode: DryRun) -> ExitCode {
+fn show_edited(session: &Session, rules: &Rules, changed: &Changed, mode: DryRun) -> Value {
     let done = if changed.settled { "nothing to change" } else { "edited" };
-    actions::show(session, rules, changed, done, mode);
-    ExitCode::SUCCESS
+    actions::show(session, rules, changed, done, mode)
 }
 
 /// Opens the editor until its text is accepted, or the person gives up.
@@ -219,7 +229,10 @@ fn edit_by_hand(
     loop {
         text = text_input::edited_bytes(session, &text, &suffix)?;
         let error = match edit_text(workspace, id, agent, &opened, &text, mode) {
-            Ok(changed) => return Ok(show_edited(session, rules, &changed, mode)),
+            Ok(changed) => {
+                show_edited(session, rules, &changed, mode);
+                return Ok(ExitCode::SUCCESS);
+            }
             Err(error) => error,
         };
         let can_be_corrected = matches!(
@@ -242,15 +255,19 @@ fn edit_by_hand(
 
 /// Adds a comment.
 pub(crate) fn comment(session: &Session, args: &CommentArgs) -> CliResult {
-    let (workspace, in_force) = session.open("comment")?;
-    let id = &lookup::task(&workspace, &args.task)?;
+    let (mut workspace, in_force) = session.open("comment")?;
+    let tasks = args.tasks.find(&workspace, TextForm::One(args.text.is_some()))?;
     let text = match &args.text {
         Some(text) => text_input::given(text)?,
         None if Session::at_terminal() => {
             // A missing task is reported before anybody writes about it.
-            show(&workspace, id)?;
+            for task in &tasks {
+                show(&workspace, &task.ticket.task)?;
+            }
+            let ids: Vec<String> = tasks.iter().map(|own| own.ticket.task.to_string()).collect();
+            let ids = ids.join(", ");
             let hint =
-                format!("<!-- Your comment on {id}, as Markdown. This line does not count. -->");
+                format!("<!-- Your comment on {ids}, as Markdown. This line does not count. -->");
             let text = text_input::edited(session, &format!("\n{hint}\n"), ".md")?;
             text.replace(&hint, "").trim().to_owned()
         }
@@ -259,9 +276,10 @@ pub(crate) fn comment(session: &Session, args: &CommentArgs) -> CliResult {
     };
     let mode = args.dry_run_option.mode();
     let comment = Comment { text, agent: args.who.agent.clone() };
-    let changed = edit::comment(&workspace, id, &comment, mode)?;
-    actions::show(session, &in_force.rules, &changed, "commented", mode);
-    Ok(ExitCode::SUCCESS)
+    each(session, &mut workspace, &tasks, |workspace, task| {
+        let changed = edit::comment(workspace, &task.ticket.task, &comment, mode)?;
+        Ok(actions::show(session, &in_force.rules, &changed, "commented", mode))
+    })
 }
 
 /// How many errors of a list are shown.
@@ -386,7 +404,11 @@ pub(crate) fn run_new(session: &Session, args: &NewArgs) -> CliResult {
         session.output.say("nothing was created: the list is empty");
     }
     for changed in &tasks {
-        actions::show(session, rules, changed, &format!("created, {}", changed.path), mode);
+        let value =
+            actions::show(session, rules, changed, &format!("created, {}", changed.path), mode);
+        if session.output.is_json() {
+            session.output.data(value);
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

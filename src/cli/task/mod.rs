@@ -9,6 +9,7 @@ pub(crate) mod complete;
 pub(crate) mod decide;
 pub(crate) mod edit;
 pub(crate) mod list;
+pub(crate) mod named_tasks;
 pub(crate) mod search;
 pub(crate) mod show;
 pub(crate) mod test;

@@ -164,8 +164,7 @@ mod tests {
             signal("{tag: gate, pass: skip, fail: needs_review, missing: blocked}"),
             Signal {
                 mark: gate(Some(Outcome::Skip), Some(Outcome::NeedsReview)),
-                missing: Some(Outcome::Blocked),
-                words: Vec::new(),
+                missing: Some(Outcome::Blocked)
             }
         );
         assert_eq!(signal("{key: DECISION}").mark, Mark::Key("DECISION".to_owned()));

@@ -80,7 +80,7 @@ fn texts_and_keys_that_no_rule_reads_need_no_terminal() {
         &["edit", id, "--title", "Log in", "--link", "a.md", "--body", "More"][..],
         &["edit", id, "--meta", "size=3", "--priority", "high", "--due", "2026-12-01"],
         &["edit", id, "--milestone", "v1", "--tag", "auth"],
-        &["comment", id, "Well"],
+        &["comment", id, "-m", "Well"],
     ] {
         let _ = env.unattended(args).success();
     }

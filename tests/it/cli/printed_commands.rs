@@ -73,7 +73,7 @@ fn every_printed_command_runs_as_it_stands() {
     check(env.aof(&["task", "next"]));
     // The next command that changes a hand-made task puts it at its first gate.
     for id in ["AOF-abc", "AOF-def", "AOF-fin"] {
-        let _ = env.aof(&["task", "comment", id, "Begin"]).success();
+        let _ = env.aof(&["task", "comment", id, "-m", "Begin"]).success();
     }
     let next = env.aof(&["task", "next", "--agent", "agent-7"]);
     assert!(next.stdout.contains("AOF-abc@0"), "{next}");

@@ -17,8 +17,8 @@ fn project() -> TestEnvironment {
     }
     let _ = env.aof(&["task", "edit", "AOF-kqx", "--tag", "later", "--tag", "api"]).success();
     let _ = env.complete("AOF-kqx", "agent-7");
-    let _ = env.aof(&["task", "comment", "AOF-biec", "Please"]).success();
-    let _ = env.aof(&["task", "comment", "AOF-bi7", "Please"]).success();
+    let _ = env.aof(&["task", "comment", "AOF-biec", "-m", "Please"]).success();
+    let _ = env.aof(&["task", "comment", "AOF-bi7", "-m", "Please"]).success();
     env
 }
 

@@ -132,7 +132,7 @@ fn every_command_with_a_task_takes_the_beginning_and_tells_the_whole_id() {
             "aof-kqx",
         ][..],
         &["task", "edit", "bie", "--undepends", "kqx7", "--unparent"],
-        &["task", "comment", "bie", "Please"],
+        &["task", "comment", "bie", "-m", "Please"],
         &["task", "assign", "bie", "agent-7"],
         &["task", "renew", "bie", "--agent", "agent-7"],
         &["task", "release", "bie", "--agent", "agent-7"],

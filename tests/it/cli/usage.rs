@@ -50,9 +50,9 @@ fn every_text_may_begin_with_a_dash() {
     let _ =
         env.aof(&["task", "reopen", &id, "--to", "implement", "--reason", "- needed"]).success();
     let _ = env.aof(&["task", "override", &id, "--to", "review", "--reason", "-x"]).success();
-    let _ = env.aof(&["task", "comment", &id, "--dry-run", "- a list"]).success();
+    let _ = env.aof(&["task", "comment", &id, "--dry-run", "-m", "- a list"]).success();
     assert!(!env.task_text(&id).contains("a list"), "a rehearsal writes nothing");
-    let _ = env.aof(&["task", "comment", &id, "- a list"]).success();
+    let _ = env.aof(&["task", "comment", &id, "-m", "- a list"]).success();
     assert!(env.task_text(&id).contains("\n- a list\n"));
 }
 

@@ -500,7 +500,7 @@ fn what_another_process_does_comes_by_the_stream_and_a_signal_ends_all() {
     };
     let first = version();
     // A comment is on no card, but on the task's page.
-    let _ = env.aof(&["comment", &id, "Looks fine", "--agent", "agent-7"]).success();
+    let _ = env.aof(&["comment", &id, "-m", "Looks fine", "--agent", "agent-7"]).success();
     let second = version();
     assert_ne!(second, first);
     let _ = env.complete(&id, "agent-7").success();
@@ -892,7 +892,7 @@ fn no_door_gives_a_task_to_anybody_unless_the_remote_confirms_it() {
         ("claim", json!({"ticket": id})),
     ] {
         let (status, answer) = send_json(&board, &id, act, &body);
-        assert!(status == 409 && answer.contains("\"error\":\"offline\""), "{act}: {answer}");
+        assert!(status == 503 && answer.contains("\"error\":\"offline\""), "{act}: {answer}");
         assert!(answer.contains(why), "{act}: {answer}");
     }
     let mut client = McpClient::start(env, Era::New, &["--agent", "agent-1"]);

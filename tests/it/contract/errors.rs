@@ -190,7 +190,7 @@ fn other_acts_are_refused_with_these_codes() {
         "task edit ID --depends ID",
         "task edit ID --depends SECOND",
         "task edit ID --title ''",
-        "task comment ID ''",
+        "task comment ID -m ''",
         "task comment ID",
         "task release ID --agent agent-7",
         "task renew ID --agent agent-7",
@@ -296,9 +296,9 @@ type Harm = fn(&TestEnvironment, &str);
 const HARMS: &[(Harm, &str)] = &[
     (
         |env, id| env.edit(&env.task_path(id), "current: implement", "current: review"),
-        "task comment ID No",
+        "task comment ID -m No",
     ),
-    (|env, id| env.edit(&env.task_path(id), "title:", "title: ["), "task comment ID No"),
+    (|env, id| env.edit(&env.task_path(id), "title:", "title: ["), "task comment ID -m No"),
     (
         |env, id| {
             let text = env.task_text(id);
@@ -306,12 +306,12 @@ const HARMS: &[(Harm, &str)] = &[
             env.write(&format!("tasks/one/{id}.md"), &text);
             env.write(&format!("tasks/two/{id}.md"), &text);
         },
-        "task comment ID No",
+        "task comment ID -m No",
     ),
     (|env, _| env.write("project.yaml", "workflow: {gates: 3}\n"), "workflow validate"),
     (|env, _| env.write("org.yaml", "roles: 3\n"), "org validate"),
     (|env, _| drop(env.git(&["config", "user.email", ""])), "task next"),
-    (|env, _| env.write(".git/index.lock", ""), "task comment ID No --wait 0s"),
+    (|env, _| env.write(".git/index.lock", ""), "task comment ID -m No --wait 0s"),
     (
         |env, _| {
             let path = env.hand_made("AOF-abc", "By hand");

@@ -58,7 +58,7 @@ fn one_task_sees_much(story: &Story) {
     story.does(&format!("task release {id} --agent agent-8"));
     story.does(&format!("task hold {id} --reason Wait"));
     story.does(&format!("task unblock {id}"));
-    story.does(&format!("task comment {id} Look"));
+    story.does(&format!("task comment {id} -m Look"));
     story.does(&format!("task edit {id} --tag web"));
     story.says(&id, "agent-7", "blocked");
     story.does(&format!("task unblock {id}"));
@@ -111,7 +111,7 @@ fn people_use_git(story: &Story) {
     let entry = format!("100644,{},{}", stale.trim(), env.task_path(&behind));
     env.git(&["update-index", "--add", "--cacheinfo", &entry]);
     env.git(&["commit", "--quiet", "--message", "an index that was left behind"]);
-    story.does(&format!("task comment {behind} There"));
+    story.does(&format!("task comment {behind} -m There"));
     let disputed = story.task("Disputed");
     env.git(&["checkout", "-q", "-b", "side"]);
     story.says(&disputed, "agent-8", "complete");

@@ -26,7 +26,7 @@ fn acts_on_tasks_answer_in_these_shapes() {
     );
     story.tells(&format!("task edit {id} --title 'Add a login' --tag web --dry-run"));
     story.tells(&format!("task edit {id} --title 'Add a login' --tag web"));
-    story.tells(&format!("task comment {id} 'Mind the tokens'"));
+    story.tells(&format!("task comment {id} -m 'Mind the tokens'"));
     story.tells("task next --agent agent-7 --dry-run");
     story.tells("task next --agent agent-7");
     story.tells("task next --agent agent-7 --another");

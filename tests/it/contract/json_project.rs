@@ -108,7 +108,7 @@ fn clones_answer_in_these_shapes() {
     story.tells("sync");
     story.tells("sync");
     story.env.git(&["clone", "--quiet", "../hub.git", "../other"]);
-    story.does(&format!("-C ../other task comment {id} There"));
+    story.does(&format!("-C ../other task comment {id} -m There"));
     let ours = format!("-C ../other task complete {id} --agent agent-8 -o complete -s Done");
     story.does(&ours);
     story.does("-C ../other sync");

@@ -40,7 +40,7 @@ fn is_there(env: &TestEnvironment, after: &str) {
 fn every_command_that_writes_makes_the_inbox_and_the_schemas() {
     for args in [
         &["task", "new", "Add logout"][..],
-        &["task", "comment", "AOF-abc", "Seen"],
+        &["task", "comment", "AOF-abc", "-m", "Seen"],
         &["watch", "--once"],
         &["sweep"],
         &["doctor", "--fix"],
@@ -60,7 +60,7 @@ fn schemas_of_another_version_are_made_anew() {
     let _ = env.aof(&["sweep"]).success();
     env.write(".aof/schema/project.json", "{}\n");
     env.write(".aof/schema/edition", "0.0.1 4711\n");
-    let _ = env.aof(&["task", "comment", "AOF-abc", "Seen"]).success();
+    let _ = env.aof(&["task", "comment", "AOF-abc", "-m", "Seen"]).success();
     is_there(&env, "an upgrade");
 }
 

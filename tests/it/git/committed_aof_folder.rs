@@ -47,8 +47,8 @@ fn nothing_is_done_with_what_is_committed_there() {
     env.git(&["commit", "--quiet", "--message", "innocent"]);
     let head = env.head();
     for args in [
-        &["task", "comment", &id, "hi"][..],
-        &["task", "comment", &id, "hi", "--dry-run"],
+        &["task", "comment", &id, "-m", "hi"][..],
+        &["task", "comment", &id, "-m", "hi", "--dry-run"],
         &["task", "cancel", &id, "--reason", "x", "--dry-run"],
         &["task", "complete", &other, "--agent", "agent-7", "--summary", "Done"],
         &["task", "complete", &other, "--agent", "agent-7", "--summary", "Done", "--dry-run"],
@@ -88,13 +88,13 @@ fn nothing_is_done_with_what_is_committed_there() {
     fs::remove_file(env.path(".aof/intent")).unwrap();
     fs::remove_file(env.path(".aof/inbox/c.yaml")).unwrap();
     env.git(&["rm", "-r", "--quiet", "--cached", ".aof"]);
-    let between = env.aof(&["task", "comment", &id, "hi"]).code(6);
+    let between = env.aof(&["task", "comment", &id, "-m", "hi"]).code(6);
     assert!(
         between.stderr.contains("commit that it was taken out: `git commit -m \".aof is local\"`"),
         "{between}"
     );
     env.git(&["commit", "--quiet", "--message", ".aof is local"]);
-    let _ = env.aof(&["task", "comment", &id, "hi"]).success();
+    let _ = env.aof(&["task", "comment", &id, "-m", "hi"]).success();
     let _ = env.complete(&other, "agent-7").success();
     assert!(!env.aof(&["doctor"]).stdout.contains("own_folder_in_git"));
     check(&env);
@@ -110,14 +110,14 @@ fn nor_with_what_is_only_staged_whatever_the_index_is_like() {
         env.write("src/main.rs", "fn main() {}\n");
         env.commit_all("code");
         env.git(layout);
-        let _ = env.aof(&["task", "comment", &id, "hi"]).success();
+        let _ = env.aof(&["task", "comment", &id, "-m", "hi"]).success();
         let head = env.head();
         let victim = planted(&env, "", &id);
         // As `git merge --squash`, `git stash pop` or `git cherry-pick --no-commit` leave it. A sparse checkout wants to be told.
         let added =
             env.try_git(&["add", "--force", "--sparse", ".aof/intent", ".aof/inbox/c.yaml"]);
         assert_eq!(added.code, Some(0), "{added}");
-        for args in [&["task", "comment", &id, "hi"][..], &["watch", "--once"]] {
+        for args in [&["task", "comment", &id, "-m", "hi"][..], &["watch", "--once"]] {
             let output = env.aof(args).code(6);
             let said = format!("{}{}", output.stdout, output.stderr);
             assert!(
@@ -132,7 +132,7 @@ fn nor_with_what_is_only_staged_whatever_the_index_is_like() {
         );
         env.git(&["rm", "-r", "--quiet", "--cached", "--sparse", ".aof"]);
         fs::remove_dir_all(env.path(".aof")).unwrap();
-        let _ = env.aof(&["task", "comment", &id, "hi"]).success();
+        let _ = env.aof(&["task", "comment", &id, "-m", "hi"]).success();
     }
 }
 
@@ -161,13 +161,13 @@ fn each_project_of_a_repository_has_its_own() {
     for project in ["app", "zoo"] {
         env.enter(top.join(project));
         let id = if project == "app" { &app } else { &zoo };
-        let output = env.aof(&["task", "comment", id, "hi"]);
+        let output = env.aof(&["task", "comment", id, "-m", "hi"]);
         assert_eq!(output.code, Some(if project == "app" { 0 } else { 6 }), "{output}");
     }
     env.git(&["commit", "--quiet", "--message", "innocent"]);
-    refused(&env.aof(&["task", "comment", &zoo, "hi"]));
+    refused(&env.aof(&["task", "comment", &zoo, "-m", "hi"]));
     env.enter(top.join("app"));
-    let _ = env.aof(&["task", "comment", &app, "hi"]).success();
+    let _ = env.aof(&["task", "comment", &app, "-m", "hi"]).success();
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn nor_with_what_the_checkout_around_a_project_on_its_own_branch_has() {
     env.git(&["clone", "--quiet", "../hub.git", "../used"]);
     env.git(&["clone", "--quiet", "../hub.git", "../evil"]);
     env.enter(top.join("../used").canonicalize().unwrap());
-    let _ = env.aof(&["task", "comment", &id, "hi"]).success();
+    let _ = env.aof(&["task", "comment", &id, "-m", "hi"]).success();
     env.enter(top.join("../evil").canonicalize().unwrap());
     planted(&env, ".aof/branch/", &id);
     env.git(&["add", "--force", ".aof/branch"]);
@@ -221,7 +221,7 @@ fn nor_with_what_the_checkout_around_a_project_on_its_own_branch_has() {
     let here = env.plain(&env.path("").display().to_string());
     let here = here.trim_end_matches('/');
     for args in [
-        &["task", "comment", &id, "hi"][..],
+        &["task", "comment", &id, "-m", "hi"][..],
         &["watch", "--once"],
         &["sweep"],
         &["task", "new", "Another"],
@@ -242,25 +242,25 @@ fn nor_with_what_the_checkout_around_a_project_on_its_own_branch_has() {
     );
     // From a worktree beside, too, it is the one around that counts.
     env.git(&["worktree", "add", "--quiet", "-b", "beside", "../beside", "main~"]);
-    let mut beside = env.aof_command(&["task", "comment", &id, "hi"]);
+    let mut beside = env.aof_command(&["task", "comment", &id, "-m", "hi"]);
     beside.current_dir(env.path("../beside"));
     let _ = env.run(beside).code(6);
     // As it is told.
     fs::remove_file(env.path(".aof/branch/.aof/intent")).unwrap();
     fs::remove_file(env.path(".aof/branch/.aof/inbox/c.yaml")).unwrap();
     env.git(&["rm", "-r", "--quiet", "--cached", ".aof"]);
-    let between = env.aof(&["task", "comment", &id, "hi"]).code(6);
+    let between = env.aof(&["task", "comment", &id, "-m", "hi"]).code(6);
     assert!(
         between.stderr.contains(&format!("`git -C {here} commit -m \".aof is local\"`")),
         "{between}"
     );
     env.git(&["commit", "--quiet", "--message", ".aof is local"]);
-    let _ = env.aof(&["task", "comment", &id, "hi"]).success();
+    let _ = env.aof(&["task", "comment", &id, "-m", "hi"]).success();
 
     // Where it is not checked out yet, what stands in its place is told as what it is.
     env.git(&["clone", "--quiet", "../hub.git", "../fresh"]);
     env.enter(top.join("../fresh").canonicalize().unwrap());
-    let fresh = env.aof(&["task", "comment", &id, "hi"]).code(6);
+    let fresh = env.aof(&["task", "comment", &id, "-m", "hi"]).code(6);
     assert!(
         fresh.stderr.contains("`.aof` is committed here")
             && fresh.stderr.contains("`git rm -r --cached .aof`"),
@@ -269,5 +269,5 @@ fn nor_with_what_the_checkout_around_a_project_on_its_own_branch_has() {
     env.git(&["rm", "-r", "--quiet", "--cached", ".aof"]);
     fs::remove_dir_all(env.path(".aof")).unwrap();
     env.git(&["commit", "--quiet", "--message", ".aof is local"]);
-    let _ = env.aof(&["task", "comment", &id, "hi"]).success();
+    let _ = env.aof(&["task", "comment", &id, "-m", "hi"]).success();
 }

@@ -173,7 +173,7 @@ fn what_a_partial_clone_left_out_is_told_with_the_command_that_brings_it() {
             );
         }
         let _ = aof(&["task", "new", "Made in a partial clone"]).success();
-        let _ = aof(&["task", "comment", &id, "Said there"]).success();
+        let _ = aof(&["task", "comment", &id, "-m", "Said there"]).success();
         // What comes, comes whole, and is merged.
         let other = env.new_task(&["Made elsewhere"]);
         let _ = env.say(&id, "agent-7", "complete", &["--summary", "Now it is"]);

@@ -100,7 +100,7 @@ fn a_fresh_clone_has_it_by_its_first_command() {
         env.run(command).success()
     };
     assert!(there(&["task", "show", &id]).stdout.contains("Add login"));
-    let _ = there(&["task", "comment", &id, "Seen"]);
+    let _ = there(&["task", "comment", &id, "-m", "Seen"]);
     let _ = there(&["sync"]);
     let _ = env.aof(&["sync"]).success();
     assert!(env.aof(&["task", "show", &id]).success().stdout.contains("Seen"));
@@ -113,8 +113,8 @@ fn a_shallow_clone_is_judged_and_synced_as_far_as_it_goes() {
     let env = repository();
     let _ = env.aof(&["init", "--branch", "aof"]).success();
     let id = env.new_task(&["Add login"]);
-    let _ = env.aof(&["task", "comment", &id, "One"]).success();
-    let _ = env.aof(&["task", "comment", &id, "Two"]).success();
+    let _ = env.aof(&["task", "comment", &id, "-m", "One"]).success();
+    let _ = env.aof(&["task", "comment", &id, "-m", "Two"]).success();
     env.git(&["init", "--quiet", "--bare", "--initial-branch=main", "../hub.git"]);
     env.git(&["remote", "add", "origin", "../hub.git"]);
     env.git(&["push", "--quiet", "origin", "main"]);
@@ -130,8 +130,8 @@ fn a_shallow_clone_is_judged_and_synced_as_far_as_it_goes() {
     note: history ends at commit COMMIT here: earlier commits cannot be checked; `git fetch --unshallow` gets them
     all is as the rules allow: 1 commit, 1 change of a task
     ");
-    let _ = there(&["task", "comment", &id, "Seen"]);
-    let _ = env.aof(&["task", "comment", &id, "Three"]).success();
+    let _ = there(&["task", "comment", &id, "-m", "Seen"]);
+    let _ = env.aof(&["task", "comment", &id, "-m", "Three"]).success();
     let _ = env.aof(&["sync"]).success();
     let _ = there(&["sync"]);
     let _ = env.aof(&["sync"]).success();
@@ -326,7 +326,7 @@ fn there_is_one_inbox_and_what_lies_elsewhere_is_named() {
     // A fresh clone has the one inbox, too.
     fs::remove_dir_all(env.path(".aof")).unwrap();
     let _ = env.aof(&["task", "show", &id]).success();
-    let _ = env.aof(&["task", "comment", &id, "Seen"]).success();
+    let _ = env.aof(&["task", "comment", &id, "-m", "Seen"]).success();
     assert!(!env.exists(".aof/inbox") && env.exists(".aof/branch/.aof/inbox"));
 }
 
@@ -376,7 +376,7 @@ fn commands_of_git_that_are_told_work_where_they_are_read() {
     let _ = run(&told.replace("AOF-xxxxx", &id)).success();
     assert!(env.exists(&path));
     env.edit(&path, "status: ready", "status: blocked");
-    let refused = env.aof(&["task", "comment", &id, "Seen"]);
+    let refused = env.aof(&["task", "comment", &id, "-m", "Seen"]);
     assert!(
         refused
             .stderr
@@ -388,22 +388,22 @@ fn commands_of_git_that_are_told_work_where_they_are_read() {
     env.edit(&path, "Add login", "Log in");
     env.git(&["-C", ".aof/branch", "add", "tasks"]);
     env.edit(&path, "Log in", "Log on");
-    let staged = env.aof(&["task", "comment", &id, "Seen"]).code(5);
+    let staged = env.aof(&["task", "comment", &id, "-m", "Seen"]).code(5);
     assert_snapshot!(staged.stderr, @"error: another version of `tasks/AOF-xxxxx.md` is staged in git's index; commit it, or take it back with `git -C .aof/branch restore --staged tasks/AOF-xxxxx.md`");
-    let json = env.aof(&["task", "comment", &id, "Seen", "--json"]).code(5);
+    let json = env.aof(&["task", "comment", &id, "-m", "Seen", "--json"]).code(5);
     assert!(json.stdout.contains("`git -C .aof/branch restore --staged tasks/"), "{json}");
     assert!(json.stderr.contains("`git -C .aof/branch restore --staged tasks/"), "{json}");
     env.git(&["-C", ".aof/branch", "reset", "--quiet", "--hard"]);
     let merge = ["-C", ".aof/branch", "merge", "--quiet", "--no-commit", "--no-ff", "side"];
     env.git(&["-C", ".aof/branch", "branch", "side"]);
-    let _ = env.aof(&["task", "comment", &id, "Here"]).success();
+    let _ = env.aof(&["task", "comment", &id, "-m", "Here"]).success();
     env.git(&["-C", ".aof/branch", "switch", "--quiet", "side"]);
     env.write(".aof/branch/notes.txt", "theirs\n");
     env.git(&["-C", ".aof/branch", "add", "notes.txt"]);
     env.git(&["-C", ".aof/branch", "commit", "--quiet", "-m", "notes"]);
     env.git(&["-C", ".aof/branch", "switch", "--quiet", "aof"]);
     env.git(&merge);
-    let late = env.aof(&["task", "comment", &id, "Seen", "--wait", "1s"]).code(7);
+    let late = env.aof(&["task", "comment", &id, "-m", "Seen", "--wait", "1s"]).code(7);
     assert_snapshot!(late.stderr, @"
     waiting: a merge is in progress; end it with `git -C .aof/branch merge --continue` or `git -C .aof/branch merge --abort`
     error: a merge is in progress; end it with `git -C .aof/branch merge --continue` or `git -C .aof/branch merge --abort`
@@ -439,7 +439,7 @@ fn branches_of_the_code_that_know_nothing_of_it_find_it() {
     assert!(!env.exists("project.yaml"));
     assert!(env.aof(&["task", "list"]).success().stdout.contains("Add login"));
     env.write("deep/er/x.txt", "x\n");
-    let mut inside = env.aof_command(&["task", "comment", &id, "From an older branch"]);
+    let mut inside = env.aof_command(&["task", "comment", &id, "-m", "From an older branch"]);
     inside.current_dir(env.path("deep/er"));
     let _ = env.run(inside).success();
     assert!(env.read(&format!(".aof/branch/tasks/{id}.md")).contains("From an older branch"));

@@ -153,7 +153,7 @@ fn a_copy_of_a_repository_works_in_no_other_one() {
     env.enter("../copy");
     let _ = refused(&env);
     fs::rename(env.path(".aof/branch"), env.path("../kept")).unwrap();
-    let _ = env.aof(&["task", "comment", &id, "Here"]).success();
+    let _ = env.aof(&["task", "comment", &id, "-m", "Here"]).success();
     assert_ne!(env.git(&["rev-parse", "aof"]), heads);
     env.enter("../project");
     assert_eq!(env.git(&["rev-parse", "aof"]), heads);
@@ -268,7 +268,7 @@ fn whoever_works_on_the_branch_in_the_main_worktree_has_it_there() {
     let (env, id) = without_its_folder();
     env.git(&["worktree", "add", "--quiet", "-b", "feature", "../feature"]);
     env.git(&["switch", "--quiet", "aof"]);
-    let mut beside = env.aof_command(&["task", "comment", &id, "Seen"]);
+    let mut beside = env.aof_command(&["task", "comment", &id, "-m", "Seen"]);
     beside.current_dir(env.path("../feature"));
     let _ = env.run(beside).success();
     assert!(!env.exists(".aof/branch/tasks") && !env.exists("../feature/.aof/branch"));

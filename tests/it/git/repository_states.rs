@@ -355,9 +355,9 @@ fn where_git_is_missing_no_index_is_called_broken() {
         assert!(point["problem"].as_str().unwrap().contains("ls-files"), "{status}");
         assert_eq!(point["fix"], "see that git is installed, in one of the folders of `PATH`");
         assert!(points.iter().all(|point| point["code"] != "index_unreadable"), "{status}");
-        let refused = without_git(&["task", "comment", &id, "hi"]).code(1);
+        let refused = without_git(&["task", "comment", &id, "-m", "hi"]).code(1);
         assert!(refused.stderr.contains("hint: see that git is installed"), "{refused}");
-        let _ = env.aof(&["task", "comment", &id, "hi"]).success();
+        let _ = env.aof(&["task", "comment", &id, "-m", "hi"]).success();
     }
 }
 

@@ -56,7 +56,7 @@ fn what_a_reset_or_an_abort_took_back_is_told_and_comes_back_by_the_command_that
         assert_eq!(told(&env), []);
         taken_back(&env, how, || {
             let _ = env.complete(&id, "agent-7").success();
-            let _ = env.aof(&["task", "comment", &id, "Look"]).success();
+            let _ = env.aof(&["task", "comment", &id, "-m", "Look"]).success();
         });
         assert!(!env.task_text(&id).contains("agent-7"));
         let points = told(&env);
@@ -158,7 +158,7 @@ fn steps_that_are_back_already_are_not_counted() {
         let _ = env.complete(&id, "agent-7").success();
         picked = env.head();
         for word in ["one", "two", "three"] {
-            let _ = env.aof(&["task", "comment", &id, word]).success();
+            let _ = env.aof(&["task", "comment", &id, "-m", word]).success();
         }
     });
     go_on(&env);
@@ -175,7 +175,7 @@ fn steps_that_are_back_already_are_not_counted() {
 fn a_branch_that_a_person_moved_elsewhere_gets_nothing_back() {
     let (env, id) = scene();
     let begun = env.head();
-    let _ = env.aof(&["task", "comment", &id, "Look"]).success();
+    let _ = env.aof(&["task", "comment", &id, "-m", "Look"]).success();
     taken_back(&env, RESET, || {
         let _ = env.complete(&id, "agent-7").success();
     });
@@ -188,7 +188,7 @@ fn what_the_files_still_have_is_committed_again_and_not_told() {
     let (env, id) = scene();
     let begun = env.head();
     let _ = env.complete(&id, "agent-7").success();
-    let _ = env.aof(&["task", "comment", &id, "Look"]).success();
+    let _ = env.aof(&["task", "comment", &id, "-m", "Look"]).success();
     overtaken(&env, RESET, &begun);
     assert_eq!(told(&env), []);
     let _ = env.aof(&["watch", "--once"]).success();

@@ -404,7 +404,7 @@ fn what_a_person_has_as_it_was_before_their_own_commit_stays_staged_so() {
         !env.aof_aside(&["status"]).success().stdout.contains("git's index has an earlier version")
     );
     assert!(!env.aof(&["doctor", "--fix"]).stdout.contains("[index_behind]"));
-    let refused = env.aof(&["task", "comment", &id, "Look"]).code(5);
+    let refused = env.aof(&["task", "comment", &id, "-m", "Look"]).code(5);
     assert!(refused.stderr.contains("staged"), "{refused}");
     assert_eq!(env.git(&["ls-files", "--stage"]), index);
     let _ = commit(&env, &["--amend"]).success();

@@ -205,7 +205,7 @@ fn git_is_told_how_tasks_are_merged() {
 fn what_a_crash_left_is_finished() {
     let (env, id) = scene();
     for point in ["ops.file-written", "git.index-moved"] {
-        let mut command = env.aof_command(&["task", "comment", &id, "Almost there"]);
+        let mut command = env.aof_command(&["task", "comment", &id, "-m", "Almost there"]);
         command.env("AOF_STOP_AT", point);
         assert_eq!(env.run(command).code, None, "{point}");
         assert!(env.is_in_the_middle());
@@ -269,14 +269,14 @@ fn of_two_files_it_is_said_which_one_counts_and_whether_any_does() {
         listed.stderr.contains(": `tasks/AOF-xxxxx.md` counts where the task is named"),
         "{listed}"
     );
-    let _ = env.aof(&["task", "comment", &id, "Look"]).success();
+    let _ = env.aof(&["task", "comment", &id, "-m", "Look"]).success();
     fs::create_dir(env.path("tasks/other")).unwrap();
     fs::rename(env.path(&format!("tasks/{id}.md")), env.path(&format!("tasks/other/{id}.md")))
         .unwrap();
     let nobody = "nobody can tell which one counts, so no command touches it";
     let listed = env.aof(&["task", "list"]).code(6);
     assert!(listed.stderr.contains(nobody), "{listed}");
-    let _ = env.aof(&["task", "comment", &id, "Look"]).code(6);
+    let _ = env.aof(&["task", "comment", &id, "-m", "Look"]).code(6);
     let told = env.aof(&["doctor"]).code(1);
     assert!(
         told.stdout
@@ -339,7 +339,7 @@ fn commands_for_files_in_folders_of_any_name_can_be_pasted() {
     assert_eq!(env.git(&["diff", "--cached", "--name-only"]), "");
     env.git(&["add", &path]);
     env.edit(&path, "Add a login", "Add two logins");
-    paste(&env.aof(&["task", "comment", &id, "Seen"]).code(5).stderr, "git restore --staged");
+    paste(&env.aof(&["task", "comment", &id, "-m", "Seen"]).code(5).stderr, "git restore --staged");
     env.edit(&path, "status: ready", "status: blocked");
     paste(&env.aof(&["status"]).stdout, "git diff HEAD");
     paste(&env.aof(&["status"]).stdout, "git restore --source=HEAD");
@@ -478,7 +478,7 @@ fn a_branch_that_went_another_way_than_the_remotes_is_told() {
     env.git(&["-C", &there, "push", "-q"]);
     env.git(&["fetch", "-q"]);
     is_only_told(&env, "remote_ahead");
-    let _ = env.aof(&["task", "comment", &id, "Almost there"]).success();
+    let _ = env.aof(&["task", "comment", &id, "-m", "Almost there"]).success();
     is_only_told(&env, "remote_diverged");
     env.git(&["pull", "-q", "--no-rebase", "--no-edit"]);
     is_well(&env);

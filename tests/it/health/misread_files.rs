@@ -179,7 +179,7 @@ fn a_nul_is_refused_at_the_doors() {
     let env = TestEnvironment::with_rules(WITH_PERSON, WITH_BOSS);
     let id = env.new_task(&["Login"]);
     let before = env.head();
-    let refused = env.aof_reading(&["comment", &id, "-", "--json"], b"a\0b").code(4);
+    let refused = env.aof_reading(&["comment", &id, "-m", "-", "--json"], b"a\0b").code(4);
     assert_eq!(refused.json()["error"], "nul_byte", "{refused}");
     let _ = env.aof_reading(&["new", "x", "--body", "-"], b"a\0b").code(4);
     let _ = env.aof_reading(&["new", "--from", "-"], br#"[{"title": "a\u0000b"}]"#).code(4);

@@ -102,8 +102,9 @@ fn whatever_is_done_with_an_open_task_in_the_archive_brings_it_home() {
     let complete = |env: &TestEnvironment, id: &str| env.say(id, "agent-7", "complete", &[]);
     let edit =
         |env: &TestEnvironment, id: &str| env.aof(&["task", "edit", id, "--title", "Log in"]);
-    let comment =
-        |env: &TestEnvironment, id: &str| env.aof(&["task", "comment", id, "Mind the tokens"]);
+    let comment = |env: &TestEnvironment, id: &str| {
+        env.aof(&["task", "comment", id, "-m", "Mind the tokens"])
+    };
     for step in [&next as &dyn Fn(&TestEnvironment, &str) -> _, &complete, &edit, &comment] {
         let (env, id) = open_in_the_archive();
         let _ = step(&env, &id).success();

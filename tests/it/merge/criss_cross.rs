@@ -66,7 +66,7 @@ fn a_visit_that_both_ended_ends_once_across_too() {
         },
     );
     env.git(&["checkout", "-q", "other"]);
-    let _ = env.aof(&["task", "comment", &id, "From the other side"]).success();
+    let _ = env.aof(&["task", "comment", &id, "-m", "From the other side"]).success();
     env.git(&["checkout", "-q", "main"]);
     let _ = env.complete(&id, "agent-3").success();
     let merge = crosswise(&env);

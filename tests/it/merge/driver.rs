@@ -12,7 +12,7 @@ fn both_sides_keep_what_they_did() {
         let _ = env.complete(&id, "agent-7").success();
     });
     let _ = env.aof(&["task", "edit", &id, "--title", "Log in", "--tag", "auth"]).success();
-    let _ = env.aof(&["task", "comment", &id, "Mind the tokens"]).success();
+    let _ = env.aof(&["task", "comment", &id, "-m", "Mind the tokens"]).success();
     env.git(&["merge", "-q", "--no-edit", "side"]);
     let text = env.task_text(&id);
     assert!(
@@ -81,7 +81,7 @@ fn rebasing_and_picking_go_the_same_way() {
     aside(&env, "side", || {
         let _ = env.complete(&id, "agent-8").success();
         let _ = env.complete(&other, "agent-8").success();
-        let _ = env.aof(&["task", "comment", &id, "From the side"]).success();
+        let _ = env.aof(&["task", "comment", &id, "-m", "From the side"]).success();
     });
     let _ = env.complete(&id, "agent-7").success();
     env.git(&["checkout", "-q", "side"]);
@@ -468,7 +468,7 @@ fn line_endings_follow_the_side_that_changed_them() {
         env.commit_all("another editor");
     });
     let _ = env.complete(&id, "agent-7").success();
-    let _ = env.aof(&["task", "comment", &id, "Mind the tokens"]).success();
+    let _ = env.aof(&["task", "comment", &id, "-m", "Mind the tokens"]).success();
     let before = env.read(&path);
     env.git(&["merge", "-q", "--no-edit", "side"]);
     assert_eq!(env.read(&path), before.replace('\n', "\r\n"));

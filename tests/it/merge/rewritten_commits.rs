@@ -25,7 +25,7 @@ fn what_the_rules_allow_goes_along() {
     });
     let _ = env.aof(&["task", "assign", &other, "agent-8"]).success();
     let _ = env.aof(&["task", "assign", &id, "agent-7"]).success();
-    let _ = env.aof(&["task", "comment", &id, "Mind the tokens"]).success();
+    let _ = env.aof(&["task", "comment", &id, "-m", "Mind the tokens"]).success();
     env.git(&["checkout", "-q", "side"]);
     env.git(&["rebase", "-q", "main"]);
     assert_eq!(entries(&env, &id), ["implement agent-7 complete", "review agent-3 needs_review"]);
@@ -85,7 +85,7 @@ fn a_merge_that_takes_back_what_this_branch_has_is_refused() {
     aside(&env, "side", || {
         env.write("code.txt", "side\n");
         env.commit_all("side");
-        let _ = env.aof(&["task", "comment", &id, "From the side"]).success();
+        let _ = env.aof(&["task", "comment", &id, "-m", "From the side"]).success();
     });
     let _ = env.complete(&id, "agent-7").success();
     env.git(&["merge", "-q", "--no-commit", "side"]);

@@ -499,7 +499,7 @@ fn a_text_that_quotes_a_conflict_is_none() {
     let (env, id) = scene();
     let path = env.task_path(&id);
     env.edit(&path, "part 20.", "part 20:\n\n<<<<<<< HEAD\none\n=======\ntwo\n>>>>>>> side\n");
-    let _ = env.aof(&["task", "comment", &id, "Seen"]).success();
+    let _ = env.aof(&["task", "comment", &id, "-m", "Seen"]).success();
     env.edit(&path, "title: Add login", "title: [Add login");
     let shown = env.aof(&["task", "show", &id]).code(6);
     assert!(shown.stderr.contains("`git log -p -- tasks/AOF-xxxxx.md`"), "{shown}");
@@ -541,13 +541,13 @@ fn a_command_that_waits_for_the_end_of_a_merge_does_not_keep_its_settling_waitin
     let other = env.new_task(&["Write docs"]);
     both_complete(&env, &id);
     // There is a write to be taken back first.
-    let mut killed = env.aof_command(&["task", "comment", &other, "Almost there"]);
+    let mut killed = env.aof_command(&["task", "comment", &other, "-m", "Almost there"]);
     killed.env("AOF_STOP_AT", "ops.file-written");
     assert_eq!(env.run(killed).code, None);
     fs::remove_file(env.path(".git/index.lock")).unwrap();
     let merge = ["-c", "merge.aof.driver=false", "merge", "--no-edit", "side"];
     let _ = env.try_git(&merge).code(1);
-    let mut waiting = env.aof_command(&["task", "comment", &other, "Now", "--wait", "10m"]);
+    let mut waiting = env.aof_command(&["task", "comment", &other, "-m", "Now", "--wait", "10m"]);
     let mut waiting = waiting.stderr(std::process::Stdio::piped()).spawn().unwrap();
     let mut told = String::new();
     let stderr = waiting.stderr.as_mut().unwrap();

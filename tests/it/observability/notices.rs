@@ -85,7 +85,7 @@ fn a_project_is_told_of_everything_in_order() {
     let _ = env.complete(&id, "agent-7");
     let blocker = ["--blocker", "No test for\nan empty name\u{7}"];
     let _ = env.say(&id, "agent-3", "needs_review", &blocker).success();
-    let _ = env.aof(&["task", "comment", &id, "Look at\nthe log"]).success();
+    let _ = env.aof(&["task", "comment", &id, "-m", "Look at\nthe log"]).success();
     let _ = env.complete(&id, "agent-8");
     let _ = env.complete(&id, "agent-3");
     let _ = env.aof(&["notices", "--deliver"]).success();

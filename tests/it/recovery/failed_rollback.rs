@@ -100,8 +100,9 @@ fn what_failed_is_taken_back_by_the_next_command_and_counts_once_when_it_is_said
 
         // As long as it cannot be done, nothing else is.
         fs::remove_file(env.path(LOCK)).unwrap();
-        let waiting =
-            env.run(on_a_full_disk(&env, &["--json", "task", "comment", &other, "Look"])).code(1);
+        let waiting = env
+            .run(on_a_full_disk(&env, &["--json", "task", "comment", &other, "-m", "Look"]))
+            .code(1);
         assert_eq!(waiting.json()["error"], "not_put_back", "{waiting}");
         assert!(
             waiting
@@ -112,7 +113,7 @@ fn what_failed_is_taken_back_by_the_next_command_and_counts_once_when_it_is_said
         assert_eq!(env.head(), head);
 
         if about_another {
-            let _ = env.aof(&["task", "comment", &other, "Look"]).success();
+            let _ = env.aof(&["task", "comment", &other, "-m", "Look"]).success();
             assert_eq!(env.task_text(&id), before);
         }
         let _ = again(&env, &id).success();

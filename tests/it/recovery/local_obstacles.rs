@@ -45,7 +45,7 @@ impl Scene {
         let _ = env.new_task(&["Another"]);
         let handed = env.aof(&["task", "next", "--agent", "agent-8"]).success();
         assert!(!handed.stdout.contains(&self.dropped), "{handed}");
-        let _ = env.aof(&["task", "comment", second, "Look"]).success();
+        let _ = env.aof(&["task", "comment", second, "-m", "Look"]).success();
         drop_file(
             env,
             "x.yaml",
@@ -62,7 +62,7 @@ impl Scene {
         let Self { env, dropped, .. } = self;
         let refused = env.say(dropped, "agent-8", "complete", &[]);
         self.is_told(&refused.code(5), advice);
-        self.is_told(&env.aof(&["task", "comment", dropped, "Look"]).code(5), advice);
+        self.is_told(&env.aof(&["task", "comment", dropped, "-m", "Look"]).code(5), advice);
         let text = format!("task: {dropped}\nagent: agent-8\noutcome: complete\nsummary: Mine\n");
         drop_file(env, "late.yaml", text);
         let _ = env.aof(&["watch", "--once"]).code(1);
@@ -92,7 +92,7 @@ impl Scene {
         let _ = env.aof(&["watch", "--once"]).success();
         assert!(env.exists(".aof/refused/late.yaml"));
         assert_eq!(entries(env, dropped), ["implement agent-7 complete"]);
-        let _ = env.aof(&["task", "comment", dropped, "Look"]).success();
+        let _ = env.aof(&["task", "comment", dropped, "-m", "Look"]).success();
         let _ = verified(env).success();
     }
 }
@@ -147,7 +147,7 @@ fn something_else_in_the_place_of_a_file_stops_only_its_own_task() {
         fs::remove_file(env.path(&path)).unwrap();
         make(env, &path);
         scene.others_go_on();
-        let _ = env.aof(&["task", "comment", &scene.dropped, "Look"]).code(6);
+        let _ = env.aof(&["task", "comment", &scene.dropped, "-m", "Look"]).code(6);
         let standing = env.path(&path);
         let _ = fs::remove_dir_all(&standing).or_else(|_| fs::remove_file(&standing));
         env.git(&["restore", &path]);
@@ -198,7 +198,7 @@ fn what_git_began_and_gave_up_leaves_every_task_free() {
         env.write("code.txt", "four\n");
         env.commit_all("ours again");
         let _ = env.try_git(begin).code(1);
-        let waits = env.aof(&["--wait", "0", "task", "comment", &id, "Look"]);
+        let waits = env.aof(&["--wait", "0", "task", "comment", &id, "-m", "Look"]);
         assert_ne!(waits.code, Some(0), "{waits}");
         fs::remove_file(env.path(&env.task_path(&other))).unwrap();
         env.git(give_up);

@@ -47,7 +47,7 @@ pub(crate) fn story(env: &TestEnvironment) -> String {
         .say(&id, "agent-3", "needs_review", &["--blocker", "No test for\nan empty name"])
         .success();
     let _ = env.say(&format!("{id}@0"), "agent-8", "complete", &[]).code(5);
-    let _ = env.aof(&["task", "comment", &id, "Look at\nthe log"]).success();
+    let _ = env.aof(&["task", "comment", &id, "-m", "Look at\nthe log"]).success();
     let _ = env.complete(&id, "agent-8");
     let _ = env.complete(&id, "agent-3");
     id

@@ -195,7 +195,7 @@ fn nothing_behind_a_link_is_removed_or_written() {
         fs::rename(clones.env.path("docs"), clones.env.path("../olddocs")).unwrap();
         symlink("../elsewhere", clones.env.path("docs")).unwrap();
         clones.env.write("other/x", "mine\n");
-        clones.does(".", &["task", "comment", &id, "Still there"]);
+        clones.does(".", &["task", "comment", &id, "-m", "Still there"]);
         let elsewhere = |file: &str| clones.env.read(&format!("../elsewhere/{file}"));
         assert_eq!(
             (elsewhere("new.md"), elsewhere("one.md")),
@@ -229,7 +229,7 @@ fn what_a_filter_fails_on_is_somebodys() {
     clones.env.git(&["config", "filter.far.clean", "false"]);
     clones.env.write("docs/f.bin", "a day of work\n");
     clones.env.write("other/x", "mine\n");
-    clones.does(".", &["task", "comment", &id, "Still there"]);
+    clones.does(".", &["task", "comment", &id, "-m", "Still there"]);
     assert_eq!(clones.env.read("docs/f.bin"), "a day of work\n");
     assert_eq!(clones.env.read("other/x"), "mine\n");
     clones.env.git(&["config", "filter.far.clean", "cat"]);
@@ -246,7 +246,7 @@ fn what_came_through_a_filter_is_known_again_by_whatever_pattern_it_has() {
             clones.env.git(&["config", &format!("filter.loud.{name}"), value]);
         }
         killed(&clones, "git.bring-files");
-        clones.does(".", &["task", "comment", &id, "Still there"]);
+        clones.does(".", &["task", "comment", &id, "-m", "Still there"]);
         assert_eq!(clones.env.read("docs/f.bin"), "V2\n", "{pattern}");
         assert_eq!(
             (clones.status("."), clones.env.is_in_the_middle()),
@@ -266,14 +266,14 @@ fn why_what_came_went_back_is_told_by_the_command_that_finds_it() {
     }
     killed(&clones, "git.bring-begun");
     clones.env.git(&["config", "filter.far.smudge", "echo no network >&2; false"]);
-    let output = clones.aof(".", &["task", "comment", &id, "Still there"]).success();
+    let output = clones.aof(".", &["task", "comment", &id, "-m", "Still there"]).success();
     let start =
         "warning: a sync was interrupted, and not all that was to come could be brought in: ";
     assert!(output.stderr.contains(start) && output.stderr.contains("no network"), "{output}");
     has_none_of_it(&clones);
     assert!(
         !clones
-            .aof(".", &["task", "comment", &id, "And again"])
+            .aof(".", &["task", "comment", &id, "-m", "And again"])
             .success()
             .stderr
             .contains("interrupted")
@@ -305,7 +305,7 @@ fn a_file_or_link_in_the_place_of_a_folder_stays_and_every_command_works() {
             } else {
                 clones.env.write("docs", "a note of mine\n");
             }
-            clones.does(".", &["task", "comment", &id, "Still there"]);
+            clones.does(".", &["task", "comment", &id, "-m", "Still there"]);
             clones.does(".", &["task", "new", "Another"]);
             let docs = fs::symlink_metadata(clones.env.path("docs")).unwrap();
             assert_eq!(
@@ -337,7 +337,7 @@ fn a_commit_between_the_look_and_the_lock_is_seen() {
     let record = clones.env.read(".aof/intent");
     let pipe = clones.env.path("../pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let mut command = clones.command(".", &["task", "comment", &id, "Still there"]);
+    let mut command = clones.command(".", &["task", "comment", &id, "-m", "Still there"]);
     command.env("AOF_WAIT_AT", "git.intent-told:../pipe").stdout(std::process::Stdio::null());
     let mut comment = command.spawn().unwrap();
     // By then it has looked where the branch is.
@@ -371,7 +371,7 @@ fn after_a_commit_or_on_another_branch_nothing_is_left_of_what_came() {
                 commits(&clones);
             }
             let head = clones.head(".");
-            clones.does(".", &["task", "comment", &id, "Still there"]);
+            clones.does(".", &["task", "comment", &id, "-m", "Still there"]);
             let told = format!("{point} {switches} {commits_too}");
             assert_eq!(clones.git(".", &["rev-parse", "HEAD^"]), head, "{told}");
             assert_eq!(
@@ -399,7 +399,7 @@ fn what_somebody_removes_after_it_came_stays_removed() {
         killed(&clones, point);
         fs::remove_file(clones.env.path("docs/one.md")).unwrap();
         fs::remove_file(clones.env.path("docs/new.md")).unwrap();
-        clones.does(".", &["task", "comment", &id, "Still there"]);
+        clones.does(".", &["task", "comment", &id, "-m", "Still there"]);
         assert!(!clones.env.exists("docs/one.md") && !clones.env.exists("docs/new.md"), "{point}");
         let status = if landed { " D docs/new.md\n D docs/one.md\n" } else { " D docs/one.md\n" };
         assert_eq!(
@@ -412,7 +412,7 @@ fn what_somebody_removes_after_it_came_stays_removed() {
     let (clones, id) = behind();
     killed(&clones, "git.ref-moved");
     clones.git(".", &["rm", "--quiet", "docs/new.md"]);
-    clones.does(".", &["task", "comment", &id, "Still there"]);
+    clones.does(".", &["task", "comment", &id, "-m", "Still there"]);
     assert_eq!(clones.status("."), "D  docs/new.md\n");
 }
 
@@ -442,7 +442,7 @@ fn what_somebody_stages_where_a_file_and_a_folder_change_places_stays_staged() {
         clones.env.write(mine, "mine\n");
         clones.git(".", &["add", mine]);
         clones.env.write("other/x", "mine\n");
-        clones.does(".", &["task", "comment", &id, "Still there"]);
+        clones.does(".", &["task", "comment", &id, "-m", "Still there"]);
         let status = clones.status(".");
         assert!(status.contains(&format!("A  {mine}\n")), "{becomes_folder} {status}");
         assert!(
@@ -467,7 +467,7 @@ fn an_index_that_fell_behind_its_branch_is_brought_up() {
         if mine {
             clones.env.write("other/x", "mine\n");
         }
-        clones.does(".", &["task", "comment", &id, "Still there"]);
+        clones.does(".", &["task", "comment", &id, "-m", "Still there"]);
         assert_eq!(clones.status("."), if mine { " M other/x\n" } else { "" });
         assert_eq!(
             (clones.env.read("docs/one.md").as_str(), clones.env.read("docs/new.md").as_str()),
@@ -499,7 +499,7 @@ fn folders_and_files_that_change_places_go_on_or_back() {
             if mine {
                 clones.env.write("other/x", "mine\n");
             }
-            clones.does(".", &["task", "comment", &id, "Still there"]);
+            clones.does(".", &["task", "comment", &id, "-m", "Still there"]);
             let told = format!("{point} {mine}");
             assert_eq!(clones.status("."), if mine { " M other/x\n" } else { "" }, "{told}");
             if mine {

@@ -128,7 +128,7 @@ fn whoever_commits_after_a_kill_has_nothing_of_it_in_his_way() {
         clones.env.write("own.txt", "own\n");
         clones.git(".", &["add", "own.txt"]);
         clones.git(".", &["commit", "--quiet", "--message", "own", "--", "own.txt"]);
-        clones.does(".", &["task", "comment", &id, "Still there"]);
+        clones.does(".", &["task", "comment", &id, "-m", "Still there"]);
         assert_eq!(clones.status("."), "", "{point}");
         clones.git(".", &["pull", "--quiet", "--no-rebase", "--no-edit", "origin", "main"]);
         clones.does(".", &["sync"]);
@@ -171,7 +171,7 @@ fn what_is_edited_after_a_kill_stays_also_where_the_index_has_what_came() {
         }
         clones.env.write("notes.txt", "a day of work\n");
         clones.env.write("new/file.txt", "mine\n");
-        clones.does(".", &["task", "comment", &id, "Still there"]);
+        clones.does(".", &["task", "comment", &id, "-m", "Still there"]);
         assert_eq!(clones.env.read("notes.txt"), "a day of work\n", "{point}");
         assert_eq!(clones.env.read("new/file.txt"), "mine\n", "{point}");
         let status = clones.status(".");

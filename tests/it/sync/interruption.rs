@@ -34,7 +34,7 @@ fn killed_anywhere_the_next_command_finishes() {
         let (clones, id) = behind(apart);
         killed(&clones, point);
         if apart {
-            clones.does(".", &["task", "comment", &id, "Still there"]);
+            clones.does(".", &["task", "comment", &id, "-m", "Still there"]);
         } else {
             clones.does(".", &["sync"]);
         }
@@ -102,7 +102,7 @@ fn what_somebody_changes_after_a_kill_stays_and_the_rest_goes_back() {
     killed(&clones, "git.bring-files");
     assert_ne!(clones.env.read(&path), task);
     clones.env.write("notes.txt", "mine\n");
-    clones.does(".", &["task", "comment", &id, "Still there"]);
+    clones.does(".", &["task", "comment", &id, "-m", "Still there"]);
     assert_eq!(clones.git(".", &["rev-parse", "HEAD^"]), head);
     assert_eq!(clones.status("."), " M notes.txt\n");
     assert!(!clones.env.exists("new") && clones.env.exists("gone.txt"));
@@ -116,7 +116,7 @@ fn a_file_that_somebody_makes_after_a_kill_is_theirs() {
         let (clones, id) = behind(false);
         killed(&clones, "git.bring-begun");
         clones.env.write("new/file.txt", text);
-        clones.does(".", &["task", "comment", &id, "Still there"]);
+        clones.does(".", &["task", "comment", &id, "-m", "Still there"]);
         assert_eq!(clones.env.read("new/file.txt"), text);
         assert_eq!(clones.status("."), "?? new/\n");
         let output = clones.sync(".").code(5);

@@ -188,7 +188,7 @@ fn killed_anywhere_the_next_command_brings_all_of_it() {
     ] {
         let (clones, id) = behind();
         crate::support::clones::killed(&clones, point);
-        clones.does(".", &["task", "comment", &id, "Still there"]);
+        clones.does(".", &["task", "comment", &id, "-m", "Still there"]);
         assert!(!clones.env.is_in_the_middle(), "{point}");
         assert_eq!(clones.status("."), "", "{point}");
         assert_eq!(
@@ -220,7 +220,7 @@ fn where_somebody_changed_something_after_a_kill_they_go_back_with_the_rest() {
         let (clones, id) = behind();
         crate::support::clones::killed(&clones, point);
         writes(&clones, ".", name, "mine\n");
-        clones.does(".", &["task", "comment", &id, "Still there"]);
+        clones.does(".", &["task", "comment", &id, "-m", "Still there"]);
         assert!(!clones.env.is_in_the_middle(), "{point}");
         assert_eq!(read(&clones, ".", name).as_deref(), Some("mine\n"), "{point} {name}");
         for (other, text) in [

@@ -10,7 +10,7 @@ const ACTS: &[(&str, &[&str], Before)] = &[
     ("claimed", &["next", "--agent", "agent-7"], Before::Nothing),
     ("released", &["release", "ID", "--agent", "agent-7"], Before::Claimed),
     ("edited", &["edit", "ID", "--title", "Add login and logout"], Before::Nothing),
-    ("commented", &["comment", "ID", "Mind the tokens"], Before::Nothing),
+    ("commented", &["comment", "ID", "-m", "Mind the tokens"], Before::Nothing),
     ("unblocked", &["unblock", "ID"], Before::Blocked),
     (
         "overridden",

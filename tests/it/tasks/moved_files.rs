@@ -198,7 +198,7 @@ fn a_finished_task_stays_where_a_person_sorted_it() {
     let _ = env.aof(&["doctor"]).success();
     assert_eq!(env.aof(&["task", "show", &id, "--json"]).success().json()["status"], "cancelled");
     assert!(env.aof(&["task", "history", &id]).success().stdout.contains("Not now"));
-    let _ = env.aof(&["task", "comment", &id, "Mind the tokens"]).success();
+    let _ = env.aof(&["task", "comment", &id, "-m", "Mind the tokens"]).success();
     assert_eq!(env.task_path(&id), sorted);
     let _ = env.aof(&["task", "reopen", &id, "--to", "implement", "--reason", "Now"]).success();
     is_home(&env, &id);

@@ -551,7 +551,7 @@ workflow:
         &["events", "--since", "1h"],
         &["metrics"],
         &["why", &id],
-        &["task", "block", &id, "The API has no spec yet", "--agent", "agent-7"],
+        &["task", "block", &id, "-m", "The API has no spec yet", "--agent", "agent-7"],
         &["task", "hold", &id, "--reason", "Wait"],
         &["task", "unblock", &id],
         &["sweep"],

@@ -26,7 +26,7 @@ fn the_next_command_brings_an_earlier_version_up() {
     env.write(&env.task_path(&id), &old);
     let task = env.aof(&["task", "show", &id]).success().stderr;
     assert!(task.contains("is an earlier version of the task"), "{task}");
-    let commented = env.aof(&["task", "comment", &id, "Look"]).success();
+    let commented = env.aof(&["task", "comment", &id, "-m", "Look"]).success();
     assert!(commented.stderr.contains("was an earlier version of the task"), "{commented}");
     assert_eq!(kept(&env), [old]);
     assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
@@ -57,11 +57,11 @@ fn edits_of_an_earlier_version_are_committed_on_top_of_the_step() {
 fn edits_that_overlap_wait_for_a_person() {
     let (env, id, old) = stale();
     env.edit(&env.task_path(&id), "title: Add login", "title: Add the login");
-    let _ = env.aof(&["task", "comment", &id, "Look"]).success();
+    let _ = env.aof(&["task", "comment", &id, "-m", "Look"]).success();
     let edited = old.replace("title: Add login", "title: Add a login");
     env.write(&env.task_path(&id), &edited);
     let head = env.head();
-    let refused = env.aof(&["task", "comment", &id, "Again"]);
+    let refused = env.aof(&["task", "comment", &id, "-m", "Again"]);
     assert_eq!(refused.code, Some(5), "{refused}");
     let overlap =
         "is an earlier version of the task, and what you changed has changed in HEAD too: title";
@@ -75,6 +75,6 @@ fn edits_that_overlap_wait_for_a_person() {
     let words: Vec<&str> = command.split(' ').skip(1).collect();
     env.git(&words);
     assert!(env.git(&["stash", "show", "-p"]).contains("+title: Add a login"));
-    let _ = env.aof(&["task", "comment", &id, "Again"]).success();
+    let _ = env.aof(&["task", "comment", &id, "-m", "Again"]).success();
     let _ = verified(&env).success();
 }

@@ -665,7 +665,7 @@ fn reasons_that_nobody_could_read_are_refused() {
         assert!(refused.stderr.contains("and the limit is 16384"), "{refused}");
     }
     let comment = "x".repeat(64 * 1024 + 1);
-    let _ = env.aof(&["task", "comment", &id, &comment]).code(4);
+    let _ = env.aof(&["task", "comment", &id, "-m", &comment]).code(4);
 }
 
 #[test]
@@ -767,7 +767,7 @@ fn what_is_killed_anywhere_is_finished_in_its_own_words_or_not_begun() {
             command.env("AOF_STOP_AT", point);
             let killed = env.run(command);
             assert_eq!(killed.code, None, "{name} at {point}: {killed}");
-            let _ = env.aof(&["task", "comment", &id, "Go on"]).success();
+            let _ = env.aof(&["task", "comment", &id, "-m", "Go on"]).success();
             let done = env.git(&["log", "--format=%B"]).matches(trailer).count() - was;
             if done != usize::from(point != "ops.prepared") {
                 findings.push(format!(

@@ -43,7 +43,7 @@ fn a_history_that_the_engine_made_is_as_the_rules_allow() {
     let (env, id) = scene();
     env.edit(&env.task_path(&id), "Add login", "Add a login");
     env.commit_all("a better title, and no trailer");
-    let _ = env.aof(&["task", "comment", &id, "Almost there"]).success();
+    let _ = env.aof(&["task", "comment", &id, "-m", "Almost there"]).success();
     let _ = env.aof(&["task", "new", "Another"]).success();
     env.write("src/main.rs", "fn main() {}");
     env.commit_all("code");
@@ -205,7 +205,7 @@ fn what_is_committed_beside_a_step_is_found_whatever_it_is_called_and_wherever_i
     let file = env.files("sub/tasks").remove(0);
     env.enter(env.path("sub"));
     let id = file.rsplit('/').next().unwrap().trim_end_matches(".md");
-    let _ = env.aof(&["task", "comment", id, "hi"]).success();
+    let _ = env.aof(&["task", "comment", id, "-m", "hi"]).success();
     let _ = env.aof(&["task", "complete", id, "--agent", "agent-1", "--summary", "Done"]).success();
     assert_eq!(found(&env), Vec::<String>::new());
     env.write("../top.c", "y\n");
@@ -218,13 +218,13 @@ fn what_is_committed_beside_a_step_is_found_whatever_it_is_called_and_wherever_i
 #[test]
 fn what_is_amended_into_a_comment_or_an_edit_is_found_too() {
     let acts: [fn(&TestEnvironment, &str); 3] = [
-        |env, id| drop(env.aof(&["task", "comment", id, "hi"]).success()),
+        |env, id| drop(env.aof(&["task", "comment", id, "-m", "hi"]).success()),
         |env, id| drop(env.aof(&["task", "edit", id, "--title", "Another one"]).success()),
         |env, id| {
             let text = env.task_text(id) + "\nOne more line.\n";
             env.write(&env.task_path(id), text);
             // Whoever changes the task next has it committed first.
-            drop(env.aof(&["task", "comment", id, "hi"]).success());
+            drop(env.aof(&["task", "comment", id, "-m", "hi"]).success());
             env.git(&["reset", "-q", "--hard", "HEAD~1"]);
         },
     ];

@@ -34,7 +34,7 @@ fn what_was_superseded_once_is_not_missed_at_the_next_merge() {
     env.git(&["merge", "-q", "--no-edit", "side"]);
     let _ = verified(&env).success();
     env.git(&["checkout", "-q", "side"]);
-    let _ = env.aof(&["task", "comment", &id, "Why not mine?"]).success();
+    let _ = env.aof(&["task", "comment", &id, "-m", "Why not mine?"]).success();
     env.git(&["checkout", "-q", "main"]);
     env.git(&["merge", "-q", "--no-edit", "side"]);
     let _ = verified(&env).success();

@@ -451,10 +451,10 @@ fn what_a_crash_left_is_committed_only_if_it_is_signed() {
     let start = text.rfind("    signature: |\n").unwrap();
     let end = text.rfind("END SSH SIGNATURE-----\n").unwrap() + "END SSH SIGNATURE-----\n".len();
     fs::write(&ended, format!("{}{}", &text[..start], &text[end..])).unwrap();
-    let frozen = env.aof(&["task", "comment", &id, "x", "--json"]).code(5);
+    let frozen = env.aof(&["task", "comment", &id, "-m", "x", "--json"]).code(5);
     assert_eq!(frozen.json()["error"], "task_frozen");
     fs::write(&ended, text).unwrap();
-    let _ = env.aof(&["task", "comment", &id, "x"]).success();
+    let _ = env.aof(&["task", "comment", &id, "-m", "x"]).success();
     assert_eq!(found(&env, &[]), [""; 0]);
 }
 

@@ -511,7 +511,7 @@ fn edits_that_aof_finds_while_nobody_works_are_a_persons() {
     let (env, id) = checking();
     let path = env.task_path(&id);
     env.write(&path, env.read(&path).replace("[test, -f, built]", "['true']"));
-    let _ = env.aof(&["task", "comment", &id, "easier now"]).success();
+    let _ = env.aof(&["task", "comment", &id, "-m", "easier now"]).success();
     assert!(env.log().contains("edited by hand"), "{}", env.log());
     let _ = env.say(&id, "agent-7", "ready", &[]).success();
 }

@@ -558,7 +558,7 @@ fn what_a_gate_decided_by_itself_and_git_took_back_is_decided_again() {
     let _ = env.complete(&id, "agent-w").success();
     let _ = env.say(&id, "agent-r", "approved", &[]).success();
     assert_eq!(last_subjects(&env, "1", &id), "size -> document (true)\n");
-    for way in [&["watch", "--once"][..], &["task", "comment", &id, "On it"]] {
+    for way in [&["watch", "--once"][..], &["task", "comment", &id, "-m", "On it"]] {
         env.git(&["reset", "--quiet", "--hard", ":/review -> size"]);
         assert_eq!(last_subjects(&env, "1", &id), "review -> size (approved)\n");
         let _ = env.aof(way).success();

@@ -176,7 +176,7 @@ fn a_gate_that_is_gone_moves_its_tasks_to_the_nearest_one_before_it() {
 fn every_way_to_touch_a_task_has_it_follow_the_rules_first() {
     let ways: [&[&str]; 5] = [
         &["watch", "--once"],
-        &["task", "comment", "ID", "On it"],
+        &["task", "comment", "ID", "-m", "On it"],
         &["task", "next", "--agent", "agent-7"],
         &["task", "cancel", "ID", "--reason", "not wanted"],
         &["org", "reload"],

@@ -132,7 +132,7 @@ fn arguments_that_do_not_fit_are_refused_with_those_that_do() {
       -> {"tool":"aof_task_comment","arguments":{"text":"<text>","task":"AOF-xxxxx@0"}}
     aof_task_comment: "empty_comment"
       the comment is empty
-      give its text, as in `aof_task_comment AOF-xxxxx "..."`
+      give its text, as in `aof_task_comment AOF-xxxxx -m "..."`
       -> {"tool":"aof_task_comment","arguments":{"text":"<what is to be said>","task":"AOF-xxxxx@0"}}
     aof_task_create: "missing_title"
       a task needs a title

@@ -209,7 +209,7 @@ fn a_secret_is_masked_whatever_door_an_agent_uses() {
         (history(&env, &id), env)
     };
     let (said, env) = run("\
-\"$1\" task comment \"${AOF_TASK%@*}\" \"it is $OTHER_API_KEY\" 2>\"$HOME/said\"
+\"$1\" task comment \"${AOF_TASK%@*}\" -m \"it is $OTHER_API_KEY\" 2>\"$HOME/said\"
 \"$1\" task complete \"$AOF_TASK\" --outcome complete --summary \"With $SERVICE_LOGIN\" --output key=$OTHER_API_KEY
 ");
     assert_snapshot!(said, @"work coder complete [own] With [secret SERVICE_LOGIN]");

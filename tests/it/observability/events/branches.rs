@@ -49,7 +49,7 @@ fn commits_that_are_made_again_on_an_edit_of_the_same_task_are_told_once() {
             let _ = env.aof(&["task", "next", "--agent", "agent-7"]).success();
             let _ = env.complete(&id, "agent-7").success();
             let _ = env.say(&id, "agent-3", "needs_review", &["--blocker", "No test"]).success();
-            let _ = env.aof(&["task", "comment", &id, "Mind the tokens"]).success();
+            let _ = env.aof(&["task", "comment", &id, "-m", "Mind the tokens"]).success();
             stream(&env);
         });
         let path = env.task_path(&id);

@@ -309,7 +309,7 @@ fn everything(env: &TestEnvironment) {
         &["release", &id, "--agent", "agent-8"],
         &["hold", &id, "--reason", "Wait"],
         &["unblock", &id],
-        &["comment", &id, "Look at\nthe log"],
+        &["comment", &id, "-m", "Look at\nthe log"],
     ]);
     let _ = env.say(&id, "agent-7", "blocked", &["--blocker", "No access"]).success();
     all(&[&["unblock", &id]]);
@@ -342,7 +342,7 @@ fn everything(env: &TestEnvironment) {
     let path = env.task_path(&behind);
     env.git(&["update-index", "--add", "--cacheinfo", &format!("100644,{},{path}", stale.trim())]);
     env.git(&["commit", "--quiet", "--message", "an index that was left behind"]);
-    let _ = env.aof(&["task", "comment", &behind, "Is it there?"]);
+    let _ = env.aof(&["task", "comment", &behind, "-m", "Is it there?"]);
     let doomed = env.new_task(&["Polish", "--workflow", "doomed"]);
     let _ = env.complete(&doomed, "agent-7");
     let disputed = env.new_task(&["Disputed"]);

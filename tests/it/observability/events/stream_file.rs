@@ -133,7 +133,7 @@ fn a_watcher_and_a_sweep_keep_the_stream() {
     assert_eq!(names(&env.read(STREAM)), ["task_created", "gate_transition", "gate_conflict"]);
     // Somebody deletes what can be made again.
     std::fs::remove_file(env.path(STREAM)).unwrap();
-    let _ = env.aof(&["task", "comment", &id, "Look"]).success();
+    let _ = env.aof(&["task", "comment", &id, "-m", "Look"]).success();
     let again = || {
         std::fs::read_to_string(env.path(STREAM)).is_ok_and(|text| text.contains("task_commented"))
     };

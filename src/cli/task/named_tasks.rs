@@ -1,0 +1,171 @@
+//! The tasks that a command names: all are found before the first changes, then each is done by itself.
+
+use std::convert::Infallible;
+use std::process::ExitCode;
+use std::str::FromStr;
+
+use serde_json::{Value, json};
+
+use crate::cli::{CliError, CliResult, Session};
+use crate::domain::{Ticket, TypedTask, listed};
+use crate::project::error::ProjectError;
+use crate::project::workspace::Workspace;
+use crate::system::terminal::all_quoted;
+use crate::tasks::headers::lookup;
+use crate::tasks::state::task_state;
+
+/// A word in the place of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TaskWord(String);
+
+impl FromStr for TaskWord {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(Self(text.to_owned()))
+    }
+}
+
+// The tasks of a command. No doc comment: clap would use it as the description of each command with these.
+#[derive(Debug, clap::Args)]
+pub(crate) struct NamedTasks {
+    /// The tasks, as in `AOF-abc`; a visit is `AOF-abc@3`, a branch of a fork `AOF-abc@3/security`
+    #[arg(value_name = "ID", required = true)]
+    words: Vec<TaskWord>,
+}
+
+/// A task that a command names.
+#[derive(Debug, Clone)]
+pub(crate) struct NamedTask {
+    /// The word that named it.
+    pub word: String,
+    pub ticket: Ticket,
+}
+
+/// How a command takes its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TextForm {
+    None,
+    /// By one `-m`; whether it has one.
+    One(bool),
+    /// By any number of `-m`.
+    Points,
+}
+
+impl NamedTasks {
+    /// Returns the tasks. Fails if a word names none, or two words the same one.
+    pub(super) fn find(&self, workspace: &Workspace, text: TextForm) -> CliResult<Vec<NamedTask>> {
+        let words: Vec<&str> = self.words.iter().map(|word| word.0.as_str()).collect();
+        let typed: Vec<Option<TypedTask>> = words.iter().map(|word| word.parse().ok()).collect();
+        let texts: Vec<&str> = words
+            .iter()
+            .zip(&typed)
+            .filter(|(_, typed)| typed.is_none())
+            .map(|own| *own.0)
+            .collect();
+        if !texts.is_empty() {
+            let are = if texts.len() == 1 { "is not a task" } else { "are not tasks" };
+            let problem = format!("{} {are}", listed(&texts));
+            return Err(CliError::refused("not_a_task", problem, fix(&words, &texts, text)));
+        }
+        let mut found: Vec<NamedTask> = Vec::new();
+        for (typed, word) in typed.iter().flatten().zip(&words) {
+            let ticket = lookup::ticket(workspace, typed).map_err(|error| match error {
+                // Part of an id may have been meant as a text.
+                error @ ProjectError::Unfit { code: "task_not_found", .. }
+                | error @ ProjectError::NoTask { .. }
+                    if text != TextForm::None && !word.contains('-') =>
+                {
+                    let fix = fix(&words, &[*word], text);
+                    let fix =
+                        error.fix().map_or_else(|| fix.clone(), |own| format!("{own}; {fix}"));
+                    let problem = error.problem();
+                    CliError::Command {
+                        code: "task_not_found",
+                        problem,
+                        fix: Some(fix),
+                        exit_code: 3,
+                    }
+                }
+                error => error.into(),
+            })?;
+            if words.len() > 1 {
+                // A single task is reported by its own operation.
+                task_state::find(workspace, &ticket.task)?;
+            }
+            let is_same = |own: &&NamedTask| {
+                let branches = own.ticket.branch.as_ref().zip(ticket.branch.as_ref());
+                own.ticket.task == ticket.task && branches.is_none_or(|(one, other)| one == other)
+            };
+            if let Some(first) = found.iter().find(is_same) {
+                let (id, problem) = (&ticket.task, listed([first.word.as_str(), word]));
+                let problem = format!("task `{id}` is named twice, by {problem}");
+                return Err(CliError::refused("named_twice", problem, "name it once"));
+            }
+            found.push(NamedTask { word: (*word).to_owned(), ticket });
+        }
+        Ok(found)
+    }
+}
+
+/// Returns what to do with words that are texts: the command as it should be.
+fn fix(words: &[&str], texts: &[&str], form: TextForm) -> String {
+    if matches!(form, TextForm::None | TextForm::One(true)) {
+        return "each word is a task here: `aof list` shows them".to_owned();
+    }
+    let mut command: Vec<String> = std::env::args().skip(1).collect();
+    for text in texts {
+        if let Some(at) = command.iter().position(|word| word == text) {
+            command.remove(at);
+        }
+    }
+    if texts.len() == words.len() {
+        command.push("ID".to_owned());
+    }
+    let mut command = all_quoted(command.iter().map(String::as_str));
+    let texts = match form {
+        TextForm::Points => texts.iter().map(|text| (*text).to_owned()).collect(),
+        _ => vec![texts.join(" ")],
+    };
+    for text in &texts {
+        let is_plain = !text.contains(['"', '\\', '$', '`', '!']);
+        let quoted = if is_plain { format!("\"{text}\"") } else { all_quoted([text.as_str()]) };
+        command.push_str(&format!(" -m {quoted}"));
+    }
+    format!("each word is a task here, and `-m` is the text: `aof {command}`")
+}
+
+/// Does something with each task. What is refused for one stops no other. One task answers for itself; of several, the answer tells
+/// of each, and the exit code is the highest.
+pub(super) fn each(
+    session: &Session,
+    workspace: &mut Workspace,
+    tasks: &[NamedTask],
+    mut act: impl FnMut(&mut Workspace, &NamedTask) -> CliResult<Value>,
+) -> CliResult {
+    let is_json = session.output.is_json();
+    if let [only] = tasks {
+        let value = act(workspace, only)?;
+        if is_json {
+            session.output.data(value);
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (mut done, mut failed, mut worst) = (Vec::new(), Vec::new(), 0);
+    for task in tasks {
+        workspace.restart_wait(session.wait);
+        match act(workspace, task) {
+            Ok(value) => done.push(value),
+            Err(error) => {
+                worst = worst.max(error.exit_code());
+                let mut value = session.tell_failed(&error);
+                value["task"] = json!(task.ticket);
+                failed.push(value);
+            }
+        }
+    }
+    if is_json {
+        session.output.data(json!({"tasks": done, "failed": failed}));
+    }
+    Ok(ExitCode::from(worst))
+}
