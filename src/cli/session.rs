@@ -165,8 +165,7 @@ impl Session {
             Err(cause) => CliError::directory(&folder, &cause),
         })?;
         settle_counted(&workspace);
-        // A board is at a terminal, or its people come by a link from one, or by a login.
-        Ok(workspace.with_person_seen(true))
+        Ok(workspace.with_person_seen(Self::at_terminal()))
     }
 
     fn open_telling(&self, command: &str, tell: Tell) -> CliResult<Workspace> {

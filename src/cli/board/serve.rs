@@ -96,6 +96,9 @@ pub(crate) fn run_serve(session: &Session, args: &ServeArgs) -> CliResult {
     let mut opened = Vec::new();
     for folder in folders {
         let workspace = session.workspace_below(folder, "serve")?;
+        // People come by a login, or by a link of the terminal; else somebody was only named.
+        let is_seen = users.is_some() || Session::at_terminal();
+        let workspace = workspace.with_person_seen(is_seen);
         let is_known = |own: &Workspace| own.paths.root() == workspace.paths.root();
         if !opened.iter().any(is_known) {
             // Whose board it is depends on the rules.

@@ -979,6 +979,7 @@ fn a_link_acts_only_where_it_was_asked_for_at_a_terminal() {
     let (mut seat, mut board, first) = Board::launch_at_terminal(&env, &[]);
     board.follow(&first);
     assert!(may_act(&board, &env, &id), "the link that the terminal shows");
+    assert!(!env.git(&["log", "-6", "--skip=1", "--format=%B"]).contains("Aof-Named"));
     let shows = fresh_link(&env, false);
     assert_eq!(shows["acts"], false, "{shows}");
     board.follow(shows["link"].as_str().unwrap());
@@ -1009,6 +1010,9 @@ fn a_server_without_a_terminal_acts_only_as_whom_it_was_started_for() {
         let (mut board, first) = Board::launch_with(&env, args, variables);
         board.follow(&first);
         assert_eq!(may_act(&board, &env, &id), acts, "{args:?} {variables:?}: its first link");
+        // Nobody has seen the person at a terminal: the commits say so.
+        let log = env.git(&["log", "-3", "--skip=1", "--format=%B"]);
+        assert_eq!(log.contains("Aof-Named: human-ada"), acts, "{args:?} {variables:?}: {log}");
         board.follow(fresh_link(&env, false)["link"].as_str().unwrap());
         assert!(!may_act(&board, &env, &id), "{args:?} {variables:?}: a link without a terminal");
         board.follow(fresh_link(&env, true)["link"].as_str().unwrap());
