@@ -159,7 +159,7 @@ fn whoever_hands_out_second_gives_nothing_and_leaves_nothing() {
 fn an_agent_that_took_the_task_elsewhere_keeps_it() {
     let clones = handing_out(&["b"]);
     let ids = known_everywhere(&clones, 2, &["b"]);
-    meanwhile(&clones, "b", &format!("aof assign {} agent-3", ids[0]));
+    meanwhile(&clones, "b", &format!("aof claim {} --agent agent-3", ids[0]));
     let swept = clones.aof("b", &["sweep", "--json"]).success().json();
     assert_eq!(swept["given"].as_array().map(Vec::len), Some(1), "{swept}");
     assert_eq!(

@@ -537,7 +537,7 @@ fn a_person_may_leave_a_fork() {
     ");
     let _ =
         env.aof(&["task", "release", &format!("{id}@1/nonsense"), "--agent", "agent-s"]).code(4);
-    assert_snapshot!(env.aof(&["task", "override", &id, "--to", "approve", "--reason", "-m", "It is urgent"]), @"
+    assert_snapshot!(env.aof(&["task", "override", &id, "--to", "approve", "--reason", "It is urgent"]), @"
     exit 0
     --- stdout
     AOF-xxxxx: parallel-review -> approve (override)
