@@ -238,14 +238,26 @@ pub(crate) fn reason(error: &Error) -> String {
     format!("{}{place}", problem(error))
 }
 
+/// What serde calls a value's kind, and what people do.
+const KINDS: [(&str, &str); 6] = [
+    ("map", "an object"),
+    ("sequence", "a list"),
+    ("string", "the text"),
+    ("integer", "the number"),
+    ("floating point", "the number"),
+    ("boolean", "the word"),
+];
+
 fn problem(error: &Error) -> String {
     let message = error.to_string();
     let message = message.split(" at line ").next().unwrap_or_default();
     if let Some((got, wanted)) =
         message.strip_prefix("invalid type: ").and_then(|text| text.split_once(", expected "))
     {
-        let ours = |text: &str| text.replace("sequence", "list").replace("a map", "an object");
-        return format!("this is {}, and {} is wanted", ours(got), ours(wanted));
+        let kind = KINDS.iter().find_map(|(name, ours)| Some((ours, got.strip_prefix(name)?)));
+        let got = kind.map_or_else(|| got.to_owned(), |(ours, rest)| format!("{ours}{rest}"));
+        let wanted = wanted.replace("sequence", "list").replace("a map", "an object");
+        return format!("{wanted} is needed, and this is {got}");
     }
     let message = match message {
         text if text.starts_with("EOF") => "it ends too early",

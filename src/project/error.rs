@@ -263,22 +263,6 @@ impl ProjectError {
         matches!(self, Self::NotConfirmed { code, .. } if !waits.contains(code))
     }
 
-    /// Returns whether there is no room on a disk, or in a quota.
-    pub(crate) fn is_disk_full(&self) -> bool {
-        let cause = match self {
-            Self::Store(StoreError::Io { cause, .. } | StoreError::NotDurable { cause, .. }) => {
-                cause
-            }
-            Self::Git(GitError::Io { source, .. }) => source,
-            Self::RestoreFailed { failure, fault, .. } => {
-                return fault.is_disk_full()
-                    || failure.as_ref().is_some_and(|error| error.is_disk_full());
-            }
-            _ => return false,
-        };
-        matches!(cause.kind(), StorageFull | QuotaExceeded)
-    }
-
     /// Returns the task files that the error is about: it will probably last until one of them changes.
     pub fn task_files(&self) -> Vec<&ProjectPath> {
         match self {

@@ -16,6 +16,7 @@ use crate::project::open::{CheckoutWait, FOLDER, check_out, check_out_new, home}
 use crate::project::rule_files::compiled;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
+use crate::storage::layout::TASKS;
 use crate::storage::{Paths, ProjectPath, StoreError, journal};
 use crate::tasks::apply::{commit, commit_files};
 use crate::tasks::create::{NewTask, first_id, new_from, plan_new_task};
@@ -244,7 +245,7 @@ pub(crate) fn repository_around(folder: &Path) -> Result<Option<Repository>, Pro
 }
 
 /// Fails if a project exists, in the folder or in HEAD.
-pub(crate) fn refuse_existing(
+fn refuse_existing(
     folder: &Path,
     repository: Option<&Repository>,
     head: Option<&Head>,
@@ -263,6 +264,15 @@ pub(crate) fn refuse_existing(
         }
     }
     Ok(())
+}
+
+/// Returns whether a killed `aof init` has left no more than `.aof/` here. Finishes or undoes first what it had begun.
+pub(crate) fn is_unfinished(workspace: &Workspace) -> Result<bool, ProjectError> {
+    recover_if_pending(workspace)?;
+    let (root, head) = (workspace.paths.root(), workspace.repository.head_for_reading()?);
+    let has_files = |entries: std::fs::ReadDir| entries.count() > 0;
+    Ok(refuse_existing(root, Some(&workspace.repository), Some(&head)).is_ok()
+        && !std::fs::read_dir(root.join(TASKS)).is_ok_and(has_files))
 }
 
 fn make_folder(folder: &Path) -> Result<(), StoreError> {

@@ -1,6 +1,7 @@
 //! A request for a page of a project, and the kinds of answers: a page, a fault, or the way to another page.
 
 use std::collections::HashMap;
+use std::io::ErrorKind::{QuotaExceeded, StorageFull};
 use std::sync::Arc;
 
 use axum::Json;
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 use super::access::Visitor;
 use super::pages::layout::{page_bytes, query_string};
 use super::site::{BoardSite, SiteProject, SiteReader};
+use crate::git::GitError;
 use crate::project::error::{ProjectError, reason_of};
 use crate::storage::StoreError;
 
@@ -63,10 +65,25 @@ impl IntoResponse for WebFault {
     }
 }
 
+/// Returns whether there is no room on a disk, or in a quota.
+fn is_disk_full(error: &ProjectError) -> bool {
+    let cause = match error {
+        ProjectError::Store(
+            StoreError::Io { cause, .. } | StoreError::NotDurable { cause, .. },
+        ) => cause,
+        ProjectError::Git(GitError::Io { source, .. }) => source,
+        ProjectError::RestoreFailed { failure, fault, .. } => {
+            return is_disk_full(fault) || failure.as_deref().is_some_and(is_disk_full);
+        }
+        _ => return false,
+    };
+    matches!(cause.kind(), StorageFull | QuotaExceeded)
+}
+
 impl From<ProjectError> for WebFault {
     fn from(error: ProjectError) -> Self {
         let status = match &error {
-            error if error.is_disk_full() => StatusCode::INSUFFICIENT_STORAGE,
+            error if is_disk_full(error) => StatusCode::INSUFFICIENT_STORAGE,
             ProjectError::Unknown { .. }
             | ProjectError::NoTask { .. }
             | ProjectError::Store(StoreError::TaskNotFound { .. } | StoreError::NoProject { .. }) => {

@@ -19,17 +19,16 @@ use crate::rules::Rules;
 use crate::setup::agent_files::AgentFile;
 use crate::setup::agent_wiring::{WiredAgents, WiredFile, Wiring, agents_to_wire, wire_agents};
 use crate::setup::init::init_on_branch;
-use crate::setup::init::{CreatedProject, NewProject, init, refuse_existing, repository_around};
+use crate::setup::init::{CreatedProject, NewProject, init, is_unfinished, repository_around};
 use crate::setup::monitoring::{
     MonitoringFate, MonitoringFile, MonitoringReport, add_monitoring, monitoring_to_add,
 };
 use crate::setup::remove::remove;
 use crate::setup::template::Template;
-use crate::storage::layout::{BRANCH, INBOX, TASKS};
+use crate::storage::layout::{BRANCH, INBOX};
 use crate::storage::{Paths, ProjectPath};
 use crate::system::terminal::{all_quoted, quoted};
 use crate::tasks::plan::DryRun;
-use crate::tasks::recovery::recover::recover_if_pending;
 use crate::tasks::view::task_view::task_value;
 
 #[derive(Debug, clap::Args)]
@@ -87,7 +86,7 @@ pub(crate) fn run(session: &Session, args: &InitArgs) -> CliResult {
         && !is_new_project
         && folder.is_dir()
         && let Ok(existing) = Paths::find(&folder)
-        && !is_unfinished(session, &folder, existing.root())?
+        && !is_left_unfinished(session, &folder, existing.root())?
     {
         return add(session, args, existing.root(), mode);
     }
@@ -137,17 +136,10 @@ pub(crate) fn run(session: &Session, args: &InitArgs) -> CliResult {
     Ok(added.exit_code())
 }
 
-/// Returns whether a killed `aof init` has left no more than `.aof/` in this folder. Finishes or undoes first what it had begun.
-fn is_unfinished(session: &Session, folder: &Path, root: &Path) -> CliResult<bool> {
-    if std::fs::canonicalize(folder).is_ok_and(|folder| folder != root) {
-        return Ok(false);
-    }
-    let workspace = session.new_workspace(root)?;
-    recover_if_pending(&workspace)?;
-    let head = workspace.repository.head_for_reading()?;
-    let has_files = |entries: std::fs::ReadDir| entries.count() > 0;
-    Ok(refuse_existing(root, Some(&workspace.repository), Some(&head)).is_ok()
-        && !std::fs::read_dir(root.join(TASKS)).is_ok_and(has_files))
+/// Returns whether a killed `aof init` has left no more than `.aof/` in exactly this folder.
+fn is_left_unfinished(session: &Session, folder: &Path, root: &Path) -> CliResult<bool> {
+    let is_here = std::fs::canonicalize(folder).is_ok_and(|folder| folder == root);
+    Ok(is_here && is_unfinished(&session.new_workspace(root)?)?)
 }
 
 fn take_out(session: &Session, args: &InitArgs) -> CliResult {
@@ -460,7 +452,7 @@ fn show_agents(output: Output, wired: &WiredAgents, mode: DryRun) {
     }
     if let Some(agent) = &wired.agent {
         output.line(format!(
-            "clients act as {} unless `AOF_AGENT` names another agent, in shells of Claude Code and Codex always; two sessions under one name are one agent",
+            "clients act as {}; `AOF_AGENT` names another agent, but not for the shells of Claude Code and Codex; two sessions under one name are one agent",
             cyan(agent)
         ));
     }

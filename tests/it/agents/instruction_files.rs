@@ -71,7 +71,7 @@ fn a_second_run_changes_nothing_and_commits_nothing() {
       opencode.json          the MCP server, for OpenCode  (new)
       .vscode/mcp.json       the MCP server, for VS Code  (new)
       .cursor/mcp.json       the MCP server, for Cursor  (new)
-    clients act as agent-7 unless `AOF_AGENT` names another agent, in shells of Claude Code and Codex always; two sessions under one name are one agent
+    clients act as agent-7; `AOF_AGENT` names another agent, but not for the shells of Claude Code and Codex; two sessions under one name are one agent
     ");
     let head = env.head();
     assert_snapshot!(env.plain(&env.aof(&["init", "--agents"]).success().stdout), @"
@@ -85,7 +85,7 @@ fn a_second_run_changes_nothing_and_commits_nothing() {
       opencode.json          the MCP server, for OpenCode  (as it was)
       .vscode/mcp.json       the MCP server, for VS Code  (as it was)
       .cursor/mcp.json       the MCP server, for Cursor  (as it was)
-    clients act as agent-7 unless `AOF_AGENT` names another agent, in shells of Claude Code and Codex always; two sessions under one name are one agent
+    clients act as agent-7; `AOF_AGENT` names another agent, but not for the shells of Claude Code and Codex; two sessions under one name are one agent
     ");
     assert_eq!(env.head(), head);
     // An older block is brought up to date, from a folder of the project as well.
@@ -339,7 +339,7 @@ fn a_rehearsal_shows_each_line_and_writes_nothing() {
       opencode.json          the MCP server, for OpenCode  (new)
       .vscode/mcp.json       the MCP server, for VS Code  (new)
       .cursor/mcp.json       the MCP server, for Cursor  (new)
-    clients act as agent-7 unless `AOF_AGENT` names another agent, in shells of Claude Code and Codex always; two sessions under one name are one agent
+    clients act as agent-7; `AOF_AGENT` names another agent, but not for the shells of Claude Code and Codex; two sessions under one name are one agent
 
     AGENTS.md
     - <!-- AOF:BEGIN -->

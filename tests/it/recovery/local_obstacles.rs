@@ -44,7 +44,8 @@ impl Scene {
         let _ = env.complete(first, "agent-7").success();
         let _ = env.new_task(&["Another"]);
         let handed = env.aof(&["task", "next", "--agent", "agent-8"]).success();
-        assert!(!handed.stdout.contains(&self.dropped), "{handed}");
+        let dropped = env.git(&["show", &format!("HEAD:tasks/{}.md", self.dropped)]);
+        assert!(!dropped.contains("agent-8"), "{handed}");
         let _ = env.aof(&["task", "comment", second, "-m", "Look"]).success();
         drop_file(
             env,
@@ -61,8 +62,8 @@ impl Scene {
     fn waits(&self, advice: &str) {
         let Self { env, dropped, .. } = self;
         let refused = env.say(dropped, "agent-8", "complete", &[]);
-        self.is_told(&refused.code(5), advice);
-        self.is_told(&env.aof(&["task", "comment", dropped, "-m", "Look"]).code(5), advice);
+        Self::is_told(&refused.code(5), advice);
+        Self::is_told(&env.aof(&["task", "comment", dropped, "-m", "Look"]).code(5), advice);
         let text = format!("task: {dropped}\nagent: agent-8\noutcome: complete\nsummary: Mine\n");
         drop_file(env, "late.yaml", text);
         let _ = env.aof(&["watch", "--once"]).code(1);
@@ -73,12 +74,10 @@ impl Scene {
         assert!(told["fix"].as_str().unwrap().contains(advice), "{told}");
     }
 
-    fn is_told(&self, refused: &Output, advice: &str) {
-        let waits = format!(
-            "`{0}` waits: git was overtaken and moved the branch back over 1 step: {0}",
-            self.dropped
-        );
-        assert!(refused.stderr.contains(&waits), "{refused}");
+    fn is_told(refused: &Output, advice: &str) {
+        let waits =
+            "`AOF-xxxxx` waits: git was overtaken and moved the branch back over 1 step: AOF-xxxxx";
+        assert!(refused.stderr.contains(waits), "{refused}");
         assert!(refused.stderr.contains(advice), "{refused}");
     }
 
@@ -120,7 +119,7 @@ fn a_file_that_git_may_not_look_at_stops_only_its_own_task() {
         env.git(&["update-index", &format!("--{mark}"), &path]);
         env.edit(&path, "Add login", "Add a login");
         scene.others_go_on();
-        scene.waits(&format!("`git update-index --no-{mark} {path}`; then"));
+        scene.waits(&format!("`git update-index --no-{mark} tasks/AOF-xxxxx.md`; then"));
         env.git(&["update-index", &format!("--no-{mark}"), &path]);
         env.git(&["restore", &path]);
         scene.comes_back();

@@ -168,7 +168,7 @@ fn what_is_no_task_is_refused_whole() {
     assert_snapshot!(env.aof_reading(&["task", "new", "--from", "-"], b"{\"title\": \"One\"}"), @r#"
     exit 4
     --- stderr
-    error: standard input cannot be taken: invalid type: map, expected a sequence
+    error: standard input cannot be taken: a list is needed, and this is an object
 
     hint: give a list of objects, as in `[{"title": "Add login", "tags": ["auth"]}]`
     "#);
@@ -190,7 +190,7 @@ fn what_is_no_task_is_refused_whole() {
     assert_snapshot!(env.aof(&["task", "new", "--from", "tasks.json"]), @r#"
     exit 4
     --- stderr
-    error: `tasks.json` cannot be taken: task 1: this is string "x", and a list is wanted; task 2: this is integer `3`, and an object is wanted; task 3: this is list, and an object is wanted
+    error: `tasks.json` cannot be taken: task 1: a list is needed, and this is the text "x"; task 2: an object is needed, and this is the number `3`; task 3: an object is needed, and this is a list
 
     hint: give a list of objects, as in `[{"title": "Add login", "tags": ["auth"]}]`
     "#);

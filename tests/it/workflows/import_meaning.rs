@@ -547,7 +547,11 @@ steps:
         ("merge", "DONE\n"),
     ];
     let (env, output) = driven("keys.yml", steps, &replies);
-    assert_snapshot!(ways(&output), @"");
+    assert_snapshot!(ways(&output), @"
+    plan -> review (complete): STATUS: done
+    review -> merge (complete): éééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé
+    merge -> complete (complete): DONE
+    ");
     let told = prompts(&env, "in /srv/app on main: good, 7");
     assert_eq!(told.len(), 1, "{output}");
     let begin = review.chars().take(800).collect::<String>();
@@ -603,8 +607,53 @@ graph:
         ("fix", "---\n$status: done\nnote: n-2\n---\nYes.\n"),
     ];
     let (env, output) = driven("batch.yaml", graph, &replies);
-    assert_snapshot!(ways(&output), @"");
-    assert_snapshot!(env.read("workflows/batch.yaml"), @"");
+    assert_snapshot!(ways(&output), @"
+    dev -> dev (go-on): More.
+    dev -> dev (go-on): More.
+    dev -> dev (go-on): More.
+    dev -> dev (go-on): More.
+    dev -> dev (go-on): More.
+    dev -> fix (has_failed): Tried.
+    fix -> dev (needs_fix): No.
+    dev -> fix (completed): Well.
+    fix -> complete (done): Yes.
+    ");
+    assert_snapshot!(env.read("workflows/batch.yaml"), @r#"
+    name: batch
+    gates:
+      - id: dev
+        role: dev
+        signal: {status: true, missing: blocked, words: {go on: go-on, failed: has_failed, complete: completed}}
+        routes:
+          go-on: {to: dev, prompt: "left {{left}}"}
+          has_failed: {to: fix, prompt: "why {{reason}}"}
+          completed: {to: fix, prompt: "{{dev}}"}
+        maxRetries: 100000
+        outputs:
+          oneOf:
+            - {properties: {$status: {const: go-on}, left: {type: string}}, required: [$status]}
+            - {properties: {$status: {const: has_failed}, reason: {type: string}}, required: [$status]}
+            - {properties: {$status: {const: completed}}, required: [$status]}
+        brief:
+          instructions: |
+            go
+
+            You write in verse.
+          reentry: {instructions: You write in verse.}
+
+      - id: fix
+        role: fix
+        signal: {status: true, missing: blocked}
+        routes:
+          done: $end
+          needs_fix: {to: dev, prompt: "{{fix}}"}
+        maxRetries: 100000
+        outputs:
+          oneOf:
+            - {properties: {$status: {const: done}, note: {type: string}}, required: [$status]}
+            - {properties: {$status: {const: needs_fix}, note: {type: string}}, required: [$status]}
+        brief: {instructions: Fix it}
+    "#);
     assert_eq!(prompts(&env, "why no disk").len(), 1, "{output}");
     let verse = prompts(&env, "You write in verse.");
     assert_eq!(verse.len(), 7, "{output}");

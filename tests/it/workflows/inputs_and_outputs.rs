@@ -221,6 +221,10 @@ fn outputs_are_judged_all_at_once_and_reach_the_next_brief() {
 
     - Say in the summary what you did and how you checked it
 
+    ## Said
+
+    - sent back by agent-r: no
+
     ## Task
 
     <!-- aof:work AOF-xxxxx@0 -->

@@ -1,6 +1,7 @@
 //! From a file of antfarm to a workflow: its agents, its context, and the steps.
 
-use super::gates::{AntfarmGateBuilder, read_agents};
+use super::agents::read_agents;
+use super::gates::AntfarmGateBuilder;
 use crate::domain::FieldFate::{Converted, Dropped, Kept};
 use crate::setup::import::names::{self, Names};
 use crate::setup::import::record::{FieldTable, Record};

@@ -128,32 +128,49 @@ fn keep_texts(gate: &mut GateDraft) {
     *reentry = Some(again);
 }
 
-/// Loops have no limit there. Here those have one in which a status that leads back rejects the work.
+/// Loops have no limit there. Here those have one in which a status that leads back rejects the work, unless progress leads to the
+/// same gate: the gate counts both alike.
 fn limit_loops(draft: &mut WorkflowDraft, report: &ImportReport<'_>) {
-    let (mut seen, mut is_limited, mut endless) = (BTreeSet::new(), false, Vec::new());
-    for gate in &mut draft.gates {
+    let (mut seen, mut rejecting) = (BTreeSet::new(), Vec::new());
+    let (mut progress, mut endless) = (BTreeSet::new(), Vec::new());
+    for (index, gate) in draft.gates.iter().enumerate() {
         seen.insert(gate.id.clone());
-        let is_back = |route: &RouteDraft| seen.contains(&route.to);
-        let mut back = gate.routes.iter().filter(|(_, route)| is_back(route)).peekable();
-        let fails_back = gate.on_failure.as_ref().is_some_and(is_back);
-        if back.peek().is_none() && !fails_back {
-            continue;
-        }
-        if fails_back || gate.kind.is_some() || back.any(|(word, _)| is_rejection(word)) {
-            let leads_to_itself = gate.targets().any(|target| target == gate.id);
-            gate.max_retries = leads_to_itself.then_some(SELF_LOOP_RETRIES);
-            is_limited = true;
-        } else {
-            gate.max_retries = Some(ENDLESS);
-            endless.push(gate.id.clone());
+        let is_back = |route: &&RouteDraft| seen.contains(&route.to);
+        let back = gate.routes.iter().filter(|(_, route)| is_back(&route));
+        let (words, mut targets): (Vec<_>, BTreeSet<_>) =
+            back.map(|(word, route)| (word, route.to.clone())).unzip();
+        let fails_to = gate.on_failure.as_ref().filter(is_back).map(|route| route.to.clone());
+        let rejects = fails_to.is_some() || gate.kind.is_some();
+        targets.extend(fails_to);
+        match targets.is_empty() {
+            true => {}
+            false if rejects || words.into_iter().any(|word| is_rejection(word)) => {
+                rejecting.push((index, targets));
+            }
+            false => {
+                progress.extend(targets);
+                endless.push(index);
+            }
         }
     }
-    if is_limited {
+    let (shared, limited): (Vec<_>, Vec<_>) =
+        rejecting.into_iter().partition(|(_, targets)| !targets.is_disjoint(&progress));
+    if !limited.is_empty() {
         report.added("maxRetries", "loops have no limit there; here a gate sends back 3 times unless `maxRetries` says more");
     }
+    for (index, _) in limited {
+        let gate = &mut draft.gates[index];
+        let leads_to_itself = gate.targets().any(|target| target == gate.id);
+        gate.max_retries = leads_to_itself.then_some(SELF_LOOP_RETRIES);
+    }
+    endless.extend(shared.into_iter().map(|(index, _)| index));
     if !endless.is_empty() {
-        let note = format!("{ENDLESS} at {}: nothing is rejected in these loops", listed(endless));
+        let names = listed(endless.iter().map(|index| &draft.gates[*index].id));
+        let note = format!("{ENDLESS} at {names}: in loops that make progress, nothing is counted");
         report.added("maxRetries", note);
+    }
+    for index in endless {
+        draft.gates[index].max_retries = Some(ENDLESS);
     }
 }
 
