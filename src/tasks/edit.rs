@@ -291,6 +291,8 @@ pub(crate) fn accept(
                     .to_owned(),
             });
         }
+        let before = state.committed_file(workspace);
+        refuse_misread(&state.snapshot.path, before.as_ref(), &state.file)?;
         let message = commit_message::of_edit(&state.file.task, "edit accepted");
         let author = actor_author(workspace, org, &by)?;
         let file = Box::new(state.file.clone());

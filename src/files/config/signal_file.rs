@@ -164,7 +164,8 @@ mod tests {
             signal("{tag: gate, pass: skip, fail: needs_review, missing: blocked}"),
             Signal {
                 mark: gate(Some(Outcome::Skip), Some(Outcome::NeedsReview)),
-                missing: Some(Outcome::Blocked)
+                missing: Some(Outcome::Blocked),
+                words: Vec::new(),
             }
         );
         assert_eq!(signal("{key: DECISION}").mark, Mark::Key("DECISION".to_owned()));

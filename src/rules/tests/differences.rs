@@ -132,7 +132,9 @@ fn no_field_of_a_gate_or_a_branch_is_forgotten() {
         "separateFrom" => |own: &mut Duty| own.separate_from = vec![id("judge")],
         "separateBy" => |own: &mut Duty| own.separate_by = Identity::Session,
         "outputs" => |own: &mut Duty| own.outputs = Outputs::One(Shape::default()),
-        "signal" => |own: &mut Duty| own.signal = Some(Signal { mark: Mark::Status, missing: None }),
+        "signal" => |own: &mut Duty| {
+            own.signal = Some(Signal { mark: Mark::Status, missing: None, words: Vec::new() })
+        },
         "files" => |own: &mut Duty| own.files = vec!["src/**".into()],
         "brief.instructions none -> Do it" => |own: &mut Duty| own.brief.entry.instructions = Some("Do it".into()),
         "brief.reentry.role none -> You" => |own: &mut Duty| own.brief.reentry.role = Some("You".into()),

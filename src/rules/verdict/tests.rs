@@ -228,10 +228,11 @@ fn frontmatter_says_its_status() {
     let decides: Vec<Outcome> =
         ["approved", "rejected", "blocked"].map(|word| word.parse().unwrap()).into();
     let passes: Vec<Outcome> = ["complete", "blocked"].map(|word| word.parse().unwrap()).into();
+    let signal = Signal { mark: Mark::Status, missing: None, words: Vec::new() };
     let of = |possible: &[Outcome], fields: serde_json::Value| {
         let fields =
             ReplyFields { fields: fields.as_object().cloned().unwrap(), ..Default::default() };
-        status_verdict(&fields, STATUS, possible)
+        status_verdict(&fields, STATUS, &signal, possible)
     };
     let named = |word: &str| TextVerdict::Named(word.to_owned());
     assert_eq!(of(&decides, json!({"$status": "Rejected", "a": 1})), named("rejected"));
@@ -247,7 +248,10 @@ fn frontmatter_says_its_status() {
         assert_eq!(of(suspended, json!({"$status": "$SUSPEND"})), named("blocked"));
     }
     let unreadable = ReplyFields { fault: Some("line 2: what".to_owned()), ..Default::default() };
-    assert!(matches!(status_verdict(&unreadable, STATUS, &passes), TextVerdict::Unreadable(_)));
+    assert!(matches!(
+        status_verdict(&unreadable, STATUS, &signal, &passes),
+        TextVerdict::Unreadable(_)
+    ));
 }
 
 #[test]

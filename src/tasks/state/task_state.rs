@@ -145,9 +145,11 @@ impl TaskState {
             state.pending = Pending::Unearned(dropped_fields);
         }
         let is_new = state.file.origin == Origin::HandMade;
-        if matches!(state.pending, Pending::Nothing | Pending::Versions(_))
-            && (is_new || !is_committed)
-        {
+        let is_edit = matches!(
+            state.pending,
+            Pending::Nothing | Pending::Versions(_) | Pending::Unaccepted(_)
+        );
+        if is_edit && (is_new || !is_committed) {
             // What a task has committed keeps its reading.
             let before = state.committed_file(workspace).filter(|_| !is_new);
             let found = new_misread(&state.snapshot.path, before.as_ref(), &state.file);

@@ -42,7 +42,7 @@ impl Gate {
 
     fn tagged() -> Self {
         let mark = Mark::Tag { tag: "gate".to_owned(), pass: None, fail: None };
-        Self { signal: Some(Signal { mark, missing: None }), ..Self::review() }
+        Self { signal: Some(Signal { mark, missing: None, words: Vec::new() }), ..Self::review() }
     }
 
     fn exits(mut self, exits: &[(u8, &str)]) -> Self {
