@@ -62,16 +62,16 @@ impl Signer {
                 let user = repository.identity()?;
                 format!("{} <{}>", user.name(), user.email())
             }
-            (None, Format::Ssh) => match text(&["gpg.ssh.defaultKeyCommand"]) {
-                Some(command) => default_key(command, repository.worktree_root())
-                    .map_err(|detail| GitError::Signing { program: command.to_owned(), detail })?,
-                None => {
+            (None, Format::Ssh) => {
+                let Some(command) = text(&["gpg.ssh.defaultKeyCommand"]) else {
                     let detail =
                         "no key is named; run `git config user.signingKey ~/.ssh/id_ed25519.pub`"
                             .to_owned();
                     return Err(GitError::Signing { program, detail });
-                }
-            },
+                };
+                default_key(command, repository.worktree_root())
+                    .map_err(|detail| GitError::Signing { program: command.to_owned(), detail })?
+            }
         };
         Ok(Some(Self { program, format, key }))
     }

@@ -341,15 +341,9 @@ impl ProjectError {
             Self::Contended { .. } => {
                 ErrorFacts::of("task_restless").fix("try again when nobody edits it").passes()
             }
-            Self::PersonUnseen { command, agents } => ErrorFacts::of("no_agent").fix(match &agents[..] {
-                [] => format!(
-                    "put an agent into a role of org.yaml, commit that, and name it, as in `{command} --agent ID`"
-                ),
-                [first, ..] => format!(
-                    "say which agent you are, as in `{command} --agent {first}`, or in `AOF_AGENT`; org.yaml has {}",
-                    listed(agents)
-                ),
-            }),
+            Self::PersonUnseen { command, agents } => {
+                ErrorFacts::of("no_agent").fix(how_to_name_agent(command, agents))
+            }
             Self::NoAgent { email } => {
                 let email = email.as_deref().unwrap_or("you@example.org");
                 ErrorFacts::of("no_agent").fix(format!(
@@ -383,6 +377,18 @@ impl ProjectError {
 
 fn fix_then(fault: &ProjectError, next: &str) -> String {
     fault.fix().map_or_else(|| next.to_owned(), |fix| format!("{fix}; {next}"))
+}
+
+fn how_to_name_agent(command: &str, agents: &[AgentId]) -> String {
+    match agents {
+        [] => format!(
+            "put an agent into a role of org.yaml, commit that, and name it, as in `{command} --agent ID`"
+        ),
+        [first, ..] => format!(
+            "say which agent you are, as in `{command} --agent {first}`, or in `AOF_AGENT`; org.yaml has {}",
+            listed(agents)
+        ),
+    }
 }
 
 fn of_files(error: &StoreError) -> ErrorFacts {

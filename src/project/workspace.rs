@@ -71,7 +71,7 @@ impl WorkspaceOpener {
         }?;
         let (checkout, git_commands) = (self.checkout.clone(), self.git_commands.clone());
         let (network, is_person_seen) = (self.network, self.is_person_seen);
-        Ok(Workspace { network, is_person_seen, checkout, git_commands, ..workspace })
+        Ok(Workspace { checkout, git_commands, network, is_person_seen, ..workspace })
     }
 }
 

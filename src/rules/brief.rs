@@ -166,7 +166,7 @@ pub(crate) fn brief_at(
         outputs: forms(workplace, rules),
         files: workplace.duty.files.clone(),
         checks: gate.check.clone(),
-        statements: statements(task, &workplace.station(), review.iter().chain(&earlier)),
+        statements: statements(task, &workplace.station(), &review.iter().chain(&earlier)),
         review,
         earlier,
         escalation: escalation(task, workplace.branch()),

@@ -246,11 +246,11 @@ fn outlived_in(runs: &Folder, name: &str) -> Result<Option<OutlivedRun>, StoreEr
     }
     let lock = FileLock::attempt(folder.open_lock(LOCK)?, folder.path())?;
     let last = numbers(folder.path())?.last().copied().unwrap_or(0);
-    let Some((_lock, attempt)) = lock.zip(RunAttempt::open(&folder, last)?) else {
+    let Some((lock, attempt)) = lock.zip(RunAttempt::open(&folder, last)?) else {
         return Ok(None);
     };
     let record = attempt.record()?.filter(RunRecord::is_alive);
-    Ok(record.map(|record| OutlivedRun { _lock, attempt, record }))
+    Ok(record.map(|record| OutlivedRun { _lock: lock, attempt, record }))
 }
 
 /// Removes a visit unless it is locked. A kill in between leaves some of its attempts.

@@ -158,9 +158,12 @@ pub(crate) fn drafts(
     Ok(match own {
         // What an agent did. Git's user commits what a person, or the rules, did meanwhile.
         Some(own) => drafts
-            .map(|draft| match draft.author == own {
-                true => draft,
-                false => CommitDraft { committer: draft.author.clone(), ..draft },
+            .map(|draft| {
+                if draft.author == own {
+                    draft
+                } else {
+                    CommitDraft { committer: draft.author.clone(), ..draft }
+                }
             })
             .collect(),
         None => drafts.collect(),

@@ -199,16 +199,14 @@ pub(crate) fn get_prompt(
 
 fn work_prompt(project: &OpenProject<'_>, arguments: &Map) -> String {
     let begun = project.current().ok().and_then(|ticket| brief_of(project, &ticket).ok());
-    let begin = match &begun {
-        Some(brief) => format!("You have a task already. This is its brief:\n\n{brief}"),
-        None => {
-            let role =
-                arguments.get("role").and_then(Value::as_str).filter(|role| !role.is_empty());
-            let role = role.map(|role| format!(" with `role`: `{role}`")).unwrap_or_default();
-            format!(
-                "Call aof_task_next{role} to take your next task. If there is none, say so and stop."
-            )
-        }
+    let begin = if let Some(brief) = &begun {
+        format!("You have a task already. This is its brief:\n\n{brief}")
+    } else {
+        let role = arguments.get("role").and_then(Value::as_str).filter(|role| !role.is_empty());
+        let role = role.map(|role| format!(" with `role`: `{role}`")).unwrap_or_default();
+        format!(
+            "Call aof_task_next{role} to take your next task. If there is none, say so and stop."
+        )
     };
     format!(
         "{begin}\n\nDo the work that the brief asks for, all of it, and check it against what is expected. Then call \

@@ -127,9 +127,10 @@ impl ArgForm {
                 Some(value.clone())
             }
             (Self::Count, Value::Number(number)) => {
-                match number.as_f64().filter(|at| is_whole(*at)) {
-                    Some(whole) if number.is_f64() => Some(json!(whole as u64)),
-                    _ => number.as_u64().map(Value::from),
+                match number.as_f64().filter(|at| number.is_f64() && is_whole(*at)) {
+                    // Its text has no fraction: `5`.
+                    Some(whole) => format!("{whole:.0}").parse::<u64>().ok().map(Value::from),
+                    None => number.as_u64().map(Value::from),
                 }
             }
             // Python writes them so.

@@ -167,8 +167,7 @@ fn time_words(text: &str) -> Vec<String> {
     for word in text.split(is_space).take(40).map(|word| word.trim_matches([':', '.', '-'])) {
         let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
         match &word[digits.len()..] {
-            "" if digits.is_empty() => {}
-            "and" | "at" | "on" | "the" if digits.is_empty() => {}
+            "" | "and" | "at" | "on" | "the" if digits.is_empty() => {}
             half @ ("am" | "pm") if digits.is_empty() => {
                 words.last_mut().into_iter().for_each(|last| last.push_str(half));
             }

@@ -212,8 +212,8 @@ impl EndedRun<'_> {
         let signal = asked.signal.map(|signal| {
             format!(", {} in the last message", looked_for_at(&signal.mark, &asked.possible))
         });
-        let remarks: String =
-            report.remarks.iter().chain(&report.unread).map(|text| format!("; {text}")).collect();
+        let remarks = report.remarks.iter().chain(&report.unread);
+        let remarks = remarks.fold(String::new(), |all, text| all + "; " + text);
         format!(
             "{} and did not say how the work ended: looked for a completion of its own, the file `$AOF_OUTPUT` (it is not there, or \
              empty), a block of JSON with `outcome` at the end of the last message ({instead}){}{remarks}; `outcome` is one of {}",

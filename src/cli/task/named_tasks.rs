@@ -72,8 +72,8 @@ impl NamedTasks {
         for (typed, word) in typed.iter().flatten().zip(&words) {
             let ticket = lookup::ticket(workspace, typed).map_err(|error| match error {
                 // Part of an id may have been meant as a text.
-                error @ ProjectError::Unfit { code: "task_not_found", .. }
-                | error @ ProjectError::NoTask { .. }
+                error @ (ProjectError::Unfit { code: "task_not_found", .. }
+                | ProjectError::NoTask { .. })
                     if text != TextForm::None && !word.contains('-') =>
                 {
                     let fix = fix(&words, &[*word], text);

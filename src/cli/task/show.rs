@@ -277,9 +277,8 @@ fn ended_visit(visit: &Visit, is_named: bool) -> String {
         vec![
             (
                 "Agent",
-                visit.agent.as_ref().map(|agent| match is_named {
-                    true => format!("{agent} ({NOT_SEEN})"),
-                    false => agent.to_string(),
+                visit.agent.as_ref().map(|agent| {
+                    if is_named { format!("{agent} ({NOT_SEEN})") } else { agent.to_string() }
                 }),
             ),
             ("Signed", signed),

@@ -147,7 +147,10 @@ fn normal(name: &str) -> String {
 }
 
 fn is_include(name: &str) -> bool {
-    name == "include.path" || name.starts_with("includeif.") && name.ends_with(".path")
+    name == "include.path"
+        || name
+            .strip_prefix("includeif.")
+            .is_some_and(|rest| rest.rsplit('.').next() == Some("path"))
 }
 
 /// Returns whether the environment has settings that libgit2 ignores.

@@ -107,7 +107,7 @@ impl Maintenance {
         // With tasks of its own choice, only git knows whether there is something to do.
         let is_chosen = self.config.has_below("maintenance.", "maintenance.auto");
         let Some(limits) = self.config.packing_limits() else { return false };
-        let is_pack = |name: &str| name.ends_with(".pack");
+        let is_pack = |name: &str| name.rsplit('.').next() == Some("pack");
         is_chosen
             || count(&self.objects.join("17"), |name| name.len() == 38).unwrap_or(0)
                 > limits.loose.div_ceil(256)

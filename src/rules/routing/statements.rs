@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::reviews::unanswered_at;
+use crate::domain::OpenBranch;
 use crate::domain::{
     AgentId, Destination, Ending, Outcome, ReviewContext, Station, Task, Timestamp, Verdict, Visit,
 };
@@ -80,13 +81,13 @@ fn kind_of(visit: &Visit, again: bool) -> &'static str {
 pub(crate) fn statements<'r>(
     task: &Task,
     here: &Station,
-    reviews: impl Iterator<Item = &'r ReviewContext> + Clone,
+    reviews: &(impl Iterator<Item = &'r ReviewContext> + Clone),
 ) -> Vec<Statement> {
     let history = &task.history;
     let had = history.iter().rposition(|visit| visit.station() == *here && is_left(visit));
     let arrival = history
         .iter()
-        .rposition(|visit| !visit.leaves_open() && !(visit.gate == here.gate && visit.stays()));
+        .rposition(|visit| !(visit.leaves_open() || visit.gate == here.gate && visit.stays()));
     let since = match had {
         // The reader's own word brought it straight back: to the next item, or in another round.
         Some(own) if had == arrival => own,
@@ -189,7 +190,7 @@ fn of_open_visit(task: &Task, here: &Station, was_blocked: bool) -> Vec<Statemen
     if let Some(own) = branch {
         unblocked(&own.answer, own.resumed, true);
     }
-    let overdue = branch.map_or(open.overdue_since(), |own| own.overdue_since());
+    let overdue = branch.map_or(open.overdue_since(), OpenBranch::overdue_since);
     let too_long = "it took longer than its time limit";
     list.extend(overdue.map(|at| Statement::new(TIMED_OUT, Some(at), too_long)));
     let lost = branch.map_or(&task.routing.lost, |own| &own.lost);

@@ -21,8 +21,8 @@ fn check(field: &str, old: (&Workflow, &Org), new: (&Workflow, &Org)) {
     assert_eq!(what.len(), 1, "{field}: {what:?}");
 }
 
-fn period(text: &str) -> Option<Period> {
-    Some(id(text))
+fn period(text: &str) -> Period {
+    id(text)
 }
 
 /// Checks each change of a value, which stands somewhere in a workflow.
@@ -74,7 +74,7 @@ fn route(workflow: &mut Workflow) -> &mut Route {
 }
 
 fn limits() -> RunLimits {
-    RunLimits { timeout: period("9m"), ..RunLimits::default() }
+    RunLimits { timeout: Some(period("9m")), ..RunLimits::default() }
 }
 
 #[test]
@@ -84,8 +84,8 @@ fn no_field_of_a_workflow_is_forgotten() {
         "description none -> new" => |own: &mut Workflow| own.description = Some("new".into()),
         "version none -> 2" => |own: &mut Workflow| own.version = Some("2".into()),
         "visibleTo" => |own: &mut Workflow| own.visible_to = vec!["qa".into()],
-        "timeout none -> 2h" => |own: &mut Workflow| own.timeout = period("2h"),
-        "lease none -> 2h" => |own: &mut Workflow| own.lease = period("2h"),
+        "timeout none -> 2h" => |own: &mut Workflow| own.timeout = Some(period("2h")),
+        "lease none -> 2h" => |own: &mut Workflow| own.lease = Some(period("2h")),
         "run.timeout none -> 9m" => |own: &mut Workflow| own.run = limits(),
         "context.maxBytes 4096 -> 5" => |own: &mut Workflow| own.context.max_bytes = 5,
         "defaultOutcome" => |own: &mut Workflow| own.default_outcome = Outcome::Skip,
@@ -123,9 +123,9 @@ fn no_field_of_a_gate_or_a_branch_is_forgotten() {
         "canReject" => |own: &mut Duty| own.can_reject = true,
         "canSkip" => |own: &mut Duty| own.can_skip = true,
         "requireHuman" => |own: &mut Duty| own.require_human = true,
-        "timeout none -> 1h" => |own: &mut Duty| own.timeout = period("1h"),
+        "timeout none -> 1h" => |own: &mut Duty| own.timeout = Some(period("1h")),
         "escalateTo none -> qa" => |own: &mut Duty| own.escalate_to = Some(id("qa")),
-        "lease none -> 1h" => |own: &mut Duty| own.lease = period("1h"),
+        "lease none -> 1h" => |own: &mut Duty| own.lease = Some(period("1h")),
         "forEach" => |own: &mut Duty| {
             own.for_each = Some(ForEach { list: "input.all".into(), max_items: 3, verify_each: None });
         },
@@ -133,7 +133,7 @@ fn no_field_of_a_gate_or_a_branch_is_forgotten() {
         "separateBy" => |own: &mut Duty| own.separate_by = Identity::Session,
         "outputs" => |own: &mut Duty| own.outputs = Outputs::One(Shape::default()),
         "signal" => |own: &mut Duty| {
-            own.signal = Some(Signal { mark: Mark::Status, missing: None, words: Vec::new() })
+            own.signal = Some(Signal { mark: Mark::Status, missing: None, words: Vec::new() });
         },
         "files" => |own: &mut Duty| own.files = vec!["src/**".into()],
         "brief.instructions none -> Do it" => |own: &mut Duty| own.brief.entry.instructions = Some("Do it".into()),

@@ -120,7 +120,8 @@ fn check_group(
         let with = staffed | 1 << at;
         if told.contains(&group[at]) {
             continue;
-        } else if fits(with) {
+        }
+        if fits(with) {
             staffed = with;
             continue;
         }
@@ -133,7 +134,7 @@ fn check_group(
             );
         let is_in = |at: &usize| core & 1 << at != 0;
         let are_all_apart =
-            all.clone().filter(is_in).all(|at| (core & !links[at]).count_ones() == 1);
+            all.clone().filter(is_in).all(|at| (core & !links[at]).is_power_of_two());
         let core: Vec<&Post<'_>> = all.clone().filter(is_in).map(|at| members[at]).collect();
         findings.push(finding(workflow, &core, are_all_apart, by));
     }

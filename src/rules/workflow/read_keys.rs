@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::domain::{GateCheck, Task, TaskId, WaitFor};
+use crate::rules::condition::Condition;
 use crate::rules::workflow::rules::Rules;
 
 /// The keys that the rules of one task read. `dependsOn` is always one: it decides when the task is handed out.
@@ -29,7 +30,7 @@ impl ReadKeys {
         let own_gates = || rules.workflow_of(task).into_iter().flat_map(|own| &own.gates);
         let checks = |check| own_gates().any(|gate| gate.check.contains(&check));
         Self {
-            names: all.flat_map(|condition| condition.reads()).collect(),
+            names: all.flat_map(Condition::reads).collect(),
             parent: gates().any(|gate| gate.wait_for == Some(WaitFor::Children)),
             tests: checks(GateCheck::Tests),
             checklist: checks(GateCheck::Checklist),

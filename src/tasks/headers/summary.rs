@@ -34,6 +34,7 @@ pub(crate) const WAITING: &str = "waiting";
 
 /// One task as lists show it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts of one file")]
 pub(crate) struct TaskSummary {
     /// The task as its file has it, without its history, its context, its metadata and its description.
     pub task: Box<Task>,

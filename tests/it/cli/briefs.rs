@@ -497,5 +497,5 @@ fn the_commands_of_a_brief_name_its_reader_unless_they_act_as_one() {
     env.edit("project.yaml", "workflow: {", "workflow: {lease: 1h, ");
     env.commit_all("lease");
     let prompt = shown(Some("agent-7"), &["brief", &id, "--format", "markdown"]);
-    assert!(prompt.contains(&format!("`aof renew AOF-xxxxx@0 --agent agent-8`")), "{prompt}");
+    assert!(prompt.contains("`aof renew AOF-xxxxx@0 --agent agent-8`"), "{prompt}");
 }

@@ -22,7 +22,10 @@ fn loose(env: &TestEnvironment) -> usize {
 }
 
 fn packs(env: &TestEnvironment) -> usize {
-    env.files(".git/objects/pack").iter().filter(|file| file.ends_with(".pack")).count()
+    env.files(".git/objects/pack")
+        .iter()
+        .filter(|file| file.split('.').next_back() == Some("pack"))
+        .count()
 }
 
 /// Puts that many loose objects more into the folder that git looks at.

@@ -76,7 +76,9 @@ fn the_watcher_does_the_same() {
 fn a_file_in_a_later_batch_means_what_was_open_when_the_scan_began() {
     let env = TestEnvironment::with_rules(PROJECT, ALL);
     let ids: Vec<String> = (0..60).map(|number| format!("AOF-t{number:02}")).collect();
-    ids.iter().for_each(|id| drop(env.hand_made(id, "Add login")));
+    for id in &ids {
+        let _ = env.hand_made(id, "Add login");
+    }
     let id = env.new_task(&["First"]);
     for (number, task) in ids.iter().enumerate() {
         drop_file(&env, &format!("b{number:02}.yaml"), text(task, "agent-7"));

@@ -156,7 +156,8 @@ fn every_example_of_the_language_is_valid() {
 fn files(text: &str) -> Vec<(String, String)> {
     let mut files: Vec<(String, String)> = Vec::new();
     for line in text.lines() {
-        let named = line.strip_prefix("# ").filter(|name| name.ends_with(".yaml"));
+        let named =
+            line.strip_prefix("# ").filter(|name| name.split('.').next_back() == Some("yaml"));
         match (named, files.last_mut()) {
             (Some(name), _) => files.push((name.to_owned(), format!("{line}\n"))),
             (None, Some((_, text))) => text.push_str(&format!("{line}\n")),
@@ -201,7 +202,9 @@ fn every_command_of_recipes_loops_and_children_says_what_is_shown() {
         for block in &blocks(page) {
             match block.kind.as_str() {
                 "yaml" => {
-                    files(&block.text).iter().for_each(|(name, text)| env.write(name, text));
+                    for (name, text) in &files(&block.text) {
+                        env.write(name, text);
+                    }
                 }
                 "console" => ran += run(&env, page, block, &mut last),
                 other => panic!("{page}:{}: a block of `{other}`", block.line),
@@ -231,7 +234,7 @@ fn run(env: &TestEnvironment, page: &str, session: &Block, last: &mut String) ->
             .into_iter()
             .find(|path| !known.contains(path) && line.contains("aof new"));
         if let Some(path) = made {
-            *last = Path::new(&path).file_stem().unwrap().to_str().unwrap().to_owned();
+            Path::new(&path).file_stem().unwrap().to_str().unwrap().clone_into(last);
         }
         let said = format!("{}{}", output.stdout, output.stderr).replace("AOF-xxxxx", ID);
         assert_eq!(said.trim_end(), shown.trim_end(), "{page}:{}: {line}", session.line);

@@ -112,22 +112,16 @@ fn a_limit_is_known_from_the_errors_of_each_program_and_from_no_message() {
         let id = env.new_task(&["Add login"]);
         let output = run(&env, &["--once"]);
         let end = endings(&env, &format!("{id}@0"));
-        match until {
-            Some(until) => {
-                let output = output.code(7);
-                assert!(
-                    output.stdout.contains(&format!("paused until {until}")),
-                    "{says}: {output}"
-                );
-                assert!(end.starts_with("limited: "), "{says}: {end}");
-                assert_eq!(stand(&env, &id), "ready work -", "{says}");
-                assert_eq!(history(&env, &id), "", "{says}");
-            }
-            None => {
-                assert_eq!(paused(&env), json!([]), "{says}: {output}");
-                assert!(!end.starts_with("limited"), "{says}: {end}");
-                assert!(stand(&env, &id).starts_with("blocked"), "{says}: {output}");
-            }
+        if let Some(until) = until {
+            let output = output.code(7);
+            assert!(output.stdout.contains(&format!("paused until {until}")), "{says}: {output}");
+            assert!(end.starts_with("limited: "), "{says}: {end}");
+            assert_eq!(stand(&env, &id), "ready work -", "{says}");
+            assert_eq!(history(&env, &id), "", "{says}");
+        } else {
+            assert_eq!(paused(&env), json!([]), "{says}: {output}");
+            assert!(!end.starts_with("limited"), "{says}: {end}");
+            assert!(stand(&env, &id).starts_with("blocked"), "{says}: {output}");
         }
         check(&env);
     }
