@@ -183,7 +183,8 @@ export class Server {
   }
 
   async link() {
-    return (await this.shop.aof("serve", "--link")).trim();
+    // Without a terminal it prints a link that only shows.
+    return (await this.shop.run("script", "-qec", `'${AOF}' serve --link`, "/dev/null")).trim();
   }
 
   page(name) {
