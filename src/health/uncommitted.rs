@@ -21,8 +21,9 @@ use crate::storage::{ProjectPath, journal, layout, task_files};
 use crate::system::terminal::{all_quoted, quoted};
 use crate::tasks::headers::listing::{Listing, Unreadable};
 use crate::tasks::state::frozen::Frozen;
+use crate::tasks::state::misread::{fixes, new_misread};
 use crate::tasks::state::task_state;
-use crate::tasks::state::task_state::{Pending, TaskState, fixes, new_misread};
+use crate::tasks::state::task_state::{Pending, TaskState};
 
 /// Reports hand-made tasks, edits, and forbidden changes that are not committed, unless a merge is in progress.
 pub(crate) fn check_uncommitted(context: &CheckContext<'_>) -> CheckResult {

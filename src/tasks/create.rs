@@ -24,7 +24,8 @@ use crate::tasks::headers::dependencies::refuse_circle;
 use crate::tasks::plan::{Changed, DryRun, pass_automatic_gates, refuse_nul};
 use crate::tasks::recovery::recover::recover_if_pending;
 use crate::tasks::state::commit_message::{self, with_named};
-use crate::tasks::state::task_state::{TaskVersion, parse_with, refuse_misread};
+use crate::tasks::state::misread::refuse_misread;
+use crate::tasks::state::task_state::{TaskVersion, parse_with};
 use crate::tasks::write::Write;
 
 /// The content of a new task, as given by its creator.

@@ -16,8 +16,9 @@ use crate::tasks::headers::list::same;
 use crate::tasks::plan::{Changed, Choice, DryRun};
 use crate::tasks::state::acceptance::loses_boxes;
 use crate::tasks::state::commit_message::{self, with_named};
+use crate::tasks::state::misread::refuse_misread;
 use crate::tasks::state::read_keys::read_keys_changed;
-use crate::tasks::state::task_state::{Pending, TaskState, find, parse, refuse_misread};
+use crate::tasks::state::task_state::{Pending, TaskState, find, parse};
 
 /// Changes of the fields that people own. Fields that are not given stay.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -3,5 +3,6 @@
 pub(crate) mod acceptance;
 pub(crate) mod commit_message;
 pub(crate) mod frozen;
+pub(crate) mod misread;
 pub(crate) mod read_keys;
 pub(crate) mod task_state;

@@ -6,7 +6,6 @@ use std::rc::Rc;
 use crate::domain::{Task, TaskId, Timestamp, Visit, nearest};
 use crate::files::diagnostic::Diagnostic;
 use crate::files::task_file;
-use crate::files::task_file::misread::misread;
 use crate::files::task_file::{Defaults, Origin, Spliced, TaskFile};
 use crate::files::yaml::Fault;
 use crate::git::{CommitId, Head, ObjectId, Person};
@@ -23,6 +22,7 @@ use crate::tasks::state::commit_message;
 use crate::tasks::state::frozen::{
     Committed, Frozen, Refreshed, UNREADABLE_BEFORE, is_unreadable_before, refreshed, thaw_hint,
 };
+use crate::tasks::state::misread::{fixes, new_misread};
 use crate::tasks::state::read_keys::{is_claimed, read_keys_changed};
 
 /// A task as read, with the rules in force at that moment.
@@ -437,43 +437,6 @@ pub(crate) fn parse_with(
 ) -> Result<TaskFile, ProjectError> {
     task_file::parse(bytes, id, defaults)
         .map_err(|faults| unreadable(id, path, &String::from_utf8_lossy(bytes), &faults))
-}
-
-/// Returns the forms that can be misread and that the file had not before.
-pub(crate) fn new_misread(
-    path: &ProjectPath,
-    before: Option<&TaskFile>,
-    after: &TaskFile,
-) -> Vec<Diagnostic> {
-    let mut found = misread(after);
-    // A NUL misleads git alone: it is reported, and new ones are refused at the doors.
-    found.retain(|fault| fault.code != "nul_byte");
-    if let Some(before) = before.filter(|_| !found.is_empty()) {
-        let known = misread(before);
-        found.retain(|fault| known.iter().all(|known| known.message != fault.message));
-    }
-    Diagnostic::from_faults(path.as_str(), &String::from_utf8_lossy(after.bytes()), &found)
-}
-
-/// Returns the fixes of these diagnostics.
-pub(crate) fn fixes(found: &[Diagnostic]) -> String {
-    let fixes: Vec<&str> = found.iter().filter_map(|one| one.help.as_deref()).collect();
-    fixes.join("; ")
-}
-
-/// Fails if the change brings a form that can be misread. A new task is not written, so no place in its file is named.
-pub(crate) fn refuse_misread(
-    path: &ProjectPath,
-    before: Option<&TaskFile>,
-    after: &TaskFile,
-) -> Result<(), ProjectError> {
-    let found = new_misread(path, before, after);
-    let one = |one: &Diagnostic| if before.is_some() { one.placed() } else { one.message.clone() };
-    let problem = found.iter().map(one).collect::<Vec<_>>().join("; ");
-    if found.is_empty() {
-        return Ok(());
-    }
-    Err(ProjectError::Unfit { code: "misread_form", problem, fix: fixes(&found) })
 }
 
 /// Returns a changed task file from its spliced text, which is parsed already.
