@@ -257,12 +257,6 @@ impl ProjectError {
         self.fix().map_or_else(|| self.problem(), |fix| format!("{}; {fix}", self.problem()))
     }
 
-    /// Returns whether only a person can end it, although it is temporary.
-    pub fn needs_person(&self) -> bool {
-        let waits = ["offline", "unsettled", "git_locked"];
-        matches!(self, Self::NotConfirmed { code, .. } if !waits.contains(code))
-    }
-
     /// Returns the task files that the error is about: it will probably last until one of them changes.
     pub fn task_files(&self) -> Vec<&ProjectPath> {
         match self {

@@ -169,7 +169,7 @@ impl<'a> RunLoop<'a> {
                 return Ok(self.pause.take().map_or(RunOutcome::Stepped, RunOutcome::Paused));
             }
             if let Some((since, error)) = &hindered
-                && (error.needs_person() || since.elapsed() >= self.finder.project.wait)
+                && (needs_person(error) || since.elapsed() >= self.finder.project.wait)
             {
                 return Ok(RunOutcome::Hindered(error.with_fix()));
             }
@@ -318,6 +318,12 @@ enum PeopleAnswer {
     Overtaken,
     /// There was no answer.
     None,
+}
+
+/// Returns whether only a person can end a temporary error.
+fn needs_person(error: &ProjectError) -> bool {
+    let passing = ["offline", "unsettled", "git_locked"];
+    matches!(error, ProjectError::NotConfirmed { code, .. } if !passing.contains(code))
 }
 
 /// Asks the audience about the gates for people among the waiting openings.
