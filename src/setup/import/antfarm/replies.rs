@@ -178,12 +178,18 @@ fn key_name(piece: &str) -> Option<String> {
     Some(names::key(&key))
 }
 
-/// Returns whether an input names a key in capitals, other than to tell its value.
-fn mentions(input: &str, key: &str) -> bool {
+/// Returns the keys, in small letters, that an input names in capitals other than to tell their values.
+fn named_keys(input: &str) -> BTreeSet<String> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let has = |line: &str| line.split(|c| !is_word(c)).any(|word| word == key.to_ascii_uppercase());
-    let tells = |line: &str| slots(line).iter().any(|slot| slot.eq_ignore_ascii_case(key));
-    input.lines().any(|line| has(line) && !tells(line))
+    let mut keys = BTreeSet::new();
+    for line in input.lines() {
+        let told: Vec<_> = slots(line).iter().map(|slot| slot.to_ascii_lowercase()).collect();
+        let words = line.split(|c| !is_word(c)).filter(|word| !word.is_empty());
+        let capitals = words.filter(|word| **word == word.to_ascii_uppercase());
+        let named = capitals.map(str::to_ascii_lowercase);
+        keys.extend(named.filter(|key| !told.contains(key)));
+    }
+    keys
 }
 
 /// Returns the line that a reply must have. A key alone (`TIER:`) asks for any value of it. Where nothing is expected, a reply with
@@ -337,12 +343,13 @@ impl KeyUse {
             uses.read.extend(line_key("condition"));
         }
         // Every reply may say any key there: a key that is read comes from the steps whose input names it.
-        for key in uses.read.clone() {
-            if !uses.writers(&key).is_empty() || key == STATUS {
-                continue;
-            }
-            for (index, ForeignStep { record, .. }) in steps.steps.iter().enumerate() {
-                if mentions(&record.text("input").unwrap_or_default(), &key) {
+        let unwritten =
+            uses.read.iter().filter(|key| uses.writers(key).is_empty() && *key != STATUS);
+        let unwritten: BTreeMap<String, String> =
+            unwritten.map(|key| (key.to_ascii_lowercase(), key.clone())).collect();
+        for (index, ForeignStep { record, .. }) in steps.steps.iter().enumerate() {
+            for named in named_keys(&record.text("input").unwrap_or_default()) {
+                if let Some(key) = unwritten.get(&named) {
                     uses.writers.entry(key.clone()).or_default().push(index);
                     uses.said[index].insert(key.clone());
                 }
