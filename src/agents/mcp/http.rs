@@ -238,9 +238,9 @@ mod tests {
         }
         assert_snapshot!(lines.join("\n"), @r#"
         {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}} -
-          200 {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"completions":{},"prompts":{},"resources":{},"tools":{
+          200 {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"completions":{},"prompts":{},"resour
         {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}} 2025-11-25
-          200 {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"completions":{},"prompts":{},"resources":{},"tools":{
+          200 {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"completions":{},"prompts":{},"resour
         {"jsonrpc":"2.0","id":"a","method":"ping"} -
           200 {"jsonrpc":"2.0","id":"a","result":{}}
         {"jsonrpc":"2.0","id":"a","method":"ping"} 2025-06-18
