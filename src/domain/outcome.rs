@@ -268,7 +268,7 @@ pub struct Facts {
     pub checks: CheckResults,
     /// Each thing that they found wrong, for the refusal.
     pub failures: Vec<String>,
-    /// Whether a door has found the visit, since the sender named none.
+    /// True if a door found the visit because the sender named none.
     pub is_bound: bool,
 }
 

@@ -11,7 +11,7 @@ use super::resources::is_referable;
 use crate::domain::{Map, Outcome};
 use crate::tasks::headers::list::{Filter, Sort, list};
 
-/// How many values the protocol allows in one answer.
+/// The most values that the protocol allows in one answer.
 const MOST_VALUES: usize = 100;
 
 /// Returns the values of an argument that begin as the client's user typed, in any case; ids also without their prefix.

@@ -28,7 +28,7 @@ use crate::tasks::view::task_view::{ended_visits, show};
 /// The longest pause before another try after a temporary error: a remote, a lock, a merge.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// How often new work is searched while programs pause.
+/// The time between two searches for work while programs pause.
 const PAUSED_SEARCH: Duration = Duration::from_mins(1);
 
 /// Works until nothing is left, or `stop` is set.
