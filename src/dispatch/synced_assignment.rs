@@ -11,7 +11,7 @@
 
 use std::collections::HashSet;
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tracing::info;
 
@@ -24,6 +24,7 @@ use crate::history::sync::sync_loop::{ROUNDS, SyncOptions, SyncStart, pause, syn
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
+use crate::storage::lock::sync_turn;
 use crate::tasks::apply::carry_out_together;
 use crate::tasks::plan::{Changed, Choice, Plan, plan};
 use crate::tasks::publish::{last_of_each, prepare};
@@ -113,6 +114,7 @@ impl Offers {
         wait: Duration,
         upstream: &Upstream,
     ) -> Result<OfferOutcome, ProjectError> {
+        let _turn = sync_turn(&workspace.paths, Instant::now() + wait)?;
         loop {
             workspace.restart_wait(wait);
             recover_if_pending(workspace)?;

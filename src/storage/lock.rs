@@ -77,6 +77,7 @@ impl WriterLock {
 }
 
 const WATCHER: &str = "watch.lock";
+const SYNC: &str = "sync.lock";
 
 /// The presence of the one running watcher, until it is dropped.
 #[derive(Debug)]
@@ -131,6 +132,19 @@ impl Drop for FileLock {
     fn drop(&mut self) {
         // Closing alone is not enough: a child process between fork and exec still has a copy.
         let _ = fs4::FileExt::unlock(&self.0);
+    }
+}
+
+/// Waits until no other sync of this clone is at work, so that they do not race for the remote. Returns no lock at the deadline: the
+/// remote decides then which of them comes first.
+pub(crate) fn sync_turn(paths: &Paths, deadline: Instant) -> Result<Option<FileLock>, StoreError> {
+    let local = paths.prepare_local()?;
+    loop {
+        let lock = FileLock::attempt(local.open_lock(SYNC)?, &paths.local().join(SYNC))?;
+        if lock.is_some() || Instant::now() >= deadline {
+            return Ok(lock);
+        }
+        thread::sleep(LONGEST_PAUSE);
     }
 }
 

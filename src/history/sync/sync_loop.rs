@@ -1,6 +1,6 @@
 //! A sync: fetch, compare, merge, push, and again until the remote takes it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tracing::info;
 
@@ -13,12 +13,13 @@ use crate::git::{
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::fs::random::chance;
+use crate::storage::lock::sync_turn;
 use crate::system::terminal::quoted;
 use crate::tasks::plan::DryRun;
 use crate::tasks::recovery::recover;
 use crate::tasks::recovery::recover::{FastForwardOutcome, check_fast_forward, fast_forward};
 
-/// How often a push is tried at most.
+/// How often a push is tried at least, before a sync that the others outrun ends.
 pub(crate) const ROUNDS: u32 = 10;
 /// The longest first pause after somebody else pushed first; later ones are longer.
 const PAUSE: Duration = Duration::from_millis(40);
@@ -73,6 +74,10 @@ pub(crate) fn sync(
         Some(remote) => format!("aof sync --remote {}", quoted(remote)),
         None => "aof sync".to_owned(),
     };
+    let _turn = match wish.dry_run {
+        DryRun::Yes => None,
+        DryRun::No => sync_turn(&workspace.paths, workspace.deadline())?,
+    };
     let mut run = SyncRun {
         workspace,
         wish,
@@ -86,6 +91,7 @@ pub(crate) fn sync(
         superseded: Vec::new(),
         went: None,
         refused: None,
+        moved_here: false,
     };
     let end = run.run();
     if wish.dry_run == DryRun::No {
@@ -114,12 +120,15 @@ struct SyncRun<'r> {
     went: Option<(Option<CommitId>, CommitId)>,
     /// The remote's commit when it last refused a push as not fast-forward; with its words, if it refused twice at that commit.
     refused: Option<(Option<CommitId>, Option<String>)>,
+    /// Set if the last round ended because this branch moved: the remote need not be asked again.
+    moved_here: bool,
 }
 
 impl SyncRun<'_> {
     fn run(&mut self) -> Result<SyncEnd, ProjectError> {
-        for round in 0..=ROUNDS * 2 {
-            if round > 0 || self.wish.first == SyncStart::Fetch {
+        for round in 0.. {
+            let asks = round > 0 || self.wish.first == SyncStart::Fetch;
+            if asks && !std::mem::take(&mut self.moved_here) {
                 let (repository, deadline) =
                     (&self.workspace.repository, self.workspace.deadline());
                 match repository.fetch(&self.upstream, self.wish.prompts, deadline)? {
@@ -136,12 +145,17 @@ impl SyncRun<'_> {
             if let Some(end) = self.round()? {
                 return Ok(end);
             }
-            if self.offered >= ROUNDS {
+            // A remote that refuses twice at one commit has no new ones: waiting longer does not help.
+            let is_stuck = matches!(self.refused, Some((_, Some(_))));
+            let is_enough = self.offered >= ROUNDS || round >= ROUNDS * 2;
+            if is_enough && (is_stuck || Instant::now() >= self.workspace.deadline()) {
                 break;
             }
-            pause(round);
+            if !self.moved_here {
+                pause(round);
+            }
         }
-        // A remote that refuses twice at one commit has no new ones: something else is wrong, as a lock that a killed git left.
+        // Then something else is wrong, as a lock that a killed git left.
         let message = self.refused.take().and_then(|(_, message)| message);
         Ok(message.map_or(SyncEnd::Unsettled, |message| SyncEnd::Rejected { message }))
     }
@@ -205,20 +219,30 @@ impl SyncRun<'_> {
     }
 
     /// Moves to the remote's commit: only the remote has new commits.
-    fn fast_forward(&self, head: &Head, remote: CommitId) -> Result<Option<SyncEnd>, ProjectError> {
+    fn fast_forward(
+        &mut self,
+        head: &Head,
+        remote: CommitId,
+    ) -> Result<Option<SyncEnd>, ProjectError> {
         if self.wish.dry_run == DryRun::Yes {
             return Ok(match check_fast_forward(self.workspace, head, remote)? {
                 FastForwardOutcome::Done => Some(SyncEnd::Rehearsed),
-                FastForwardOutcome::Moved => None,
+                FastForwardOutcome::Moved => self.again_here(),
                 FastForwardOutcome::Blocked(error) => Some(self.blocked(error)?),
             });
         }
         let subject = format!("{SYNCED}fast-forward to {}", self.upstream.name());
         Ok(match fast_forward(self.workspace, head, remote, &subject)? {
             FastForwardOutcome::Done => Some(SyncEnd::Same),
-            FastForwardOutcome::Moved => None,
+            FastForwardOutcome::Moved => self.again_here(),
             FastForwardOutcome::Blocked(error) => Some(self.blocked(error)?),
         })
+    }
+
+    /// Asks for another round with the same commit of the remote.
+    fn again_here(&mut self) -> Option<SyncEnd> {
+        self.moved_here = true;
+        None
     }
 
     /// Pushes: only this side has new commits.
@@ -271,18 +295,26 @@ impl SyncRun<'_> {
         let joined = join(self.workspace, &sides, &subject, merged)?;
         match check_fast_forward(self.workspace, head, joined.commit)? {
             FastForwardOutcome::Done => {}
-            FastForwardOutcome::Moved => return Ok(None),
+            FastForwardOutcome::Moved => return Ok(self.again_here()),
             FastForwardOutcome::Blocked(error) => return Ok(Some(self.blocked(error)?)),
         }
-        // Even if the remote refuses it, the merge is brought in, since it has what others did.
-        let Some(end) = self.offer(joined.commit)? else { return Ok(None) };
-        if end == SyncEnd::Same {
+        // The remote has this side's commits already if they were pushed in an earlier round; those of now are synced by their own
+        // commands. Even if the remote refuses it, the merge is brought in, since it has what others did.
+        let end = match self.went {
+            Some(_) => SyncEnd::Same,
+            None => match self.offer(joined.commit)? {
+                Some(end) => end,
+                None => return Ok(None),
+            },
+        };
+        if end == SyncEnd::Same && self.went.is_none() {
             (self.went, self.tip) = (Some((Some(remote), local)), Some(joined.commit));
         }
-        (self.merge, self.superseded) = (Some(joined.commit), joined.superseded);
+        self.merge.get_or_insert(joined.commit);
+        self.superseded.extend(joined.superseded);
         let subject = format!("{SYNCED}merge with {}", self.upstream.name());
         Ok(match fast_forward(self.workspace, head, joined.commit, &subject)? {
-            FastForwardOutcome::Moved if end == SyncEnd::Same => None,
+            FastForwardOutcome::Moved if end == SyncEnd::Same => self.again_here(),
             FastForwardOutcome::Done | FastForwardOutcome::Moved => Some(end),
             FastForwardOutcome::Blocked(error) => Some(self.blocked(error)?),
         })

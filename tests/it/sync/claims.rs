@@ -208,3 +208,31 @@ fn a_claim_that_the_remote_does_not_take_is_given_back() {
     let _ = clones.aof(".", &["task", "next", "--agent", "agent-1"]).code(1);
     assert_eq!(clones.head("."), head);
 }
+
+#[test]
+fn a_claim_is_tried_until_the_wait_is_over() {
+    let clones = Clones::new(&synced_project(), &[]);
+    let id = clones.env.new_task(&["Add login"]);
+    clones.does(".", &["sync"]);
+    // Another clone pushes first, again and again: `left` times.
+    let hook = clones.env.path(".git/hooks/pre-push");
+    let outrun = "\
+#!/bin/sh
+left=$(cat ../left)
+[ \"$left\" -gt 0 ] || exit 0
+echo $((left - 1)) > ../left
+cd ../hub.git && unset GIT_DIR
+new=$(git commit-tree -p main -m 'by another' 'main^{tree}') && git update-ref refs/heads/main \"$new\"
+";
+    fs::write(&hook, outrun).unwrap();
+    executable(&hook);
+    let pushes = |left: u32| fs::write(clones.env.path("../left"), left.to_string()).unwrap();
+    pushes(1000);
+    let refused = clones.aof(".", &["claim", &id, "--agent", "agent-1", "--wait", "0s"]).code(1);
+    assert!(refused.stderr.contains("`origin/main` moved during each of 10 tries"), "{refused}");
+    pushes(12);
+    clones.does(".", &["claim", &id, "--agent", "agent-1", "--wait", "5m"]);
+    let task = clones.aof(".", &["show", &id, "--json"]).success().json();
+    assert_eq!(task["routing"]["agent"], "agent-1");
+    assert_eq!(clones.env.git(&["rev-list", "--count", "origin/main..HEAD"]).trim(), "0");
+}
