@@ -47,11 +47,31 @@ pub(crate) fn read_printed<T: DeserializeOwned>(text: &str) -> Result<T, Error> 
     read(&in_whole_characters(text, Nul::Replaced))
 }
 
-/// Reads a member of a JSON object, even if the values of others cannot be read.
+/// Reads a member of a JSON object, even if the text has faults elsewhere: only its quotes and brackets have to match.
 pub(crate) fn read_member(text: &str, key: &str) -> Option<Value> {
-    let Members(members) = serde_json::from_str(text).ok()?;
-    let (_, raw) = members.into_iter().find(|(name, _)| name == key)?;
-    serde_json::from_str(raw.get()).ok()
+    let (mut depth, mut from) = (0, 0);
+    loop {
+        let at = from + text[from..].find(['"', '{', '[', '}', ']'])?;
+        from = at + 1;
+        match text.as_bytes()[at] {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth -= 1,
+            _ => {
+                while text[from..].starts_with(|c| c != '"') {
+                    let is_escape = text[from..].starts_with('\\');
+                    from = text.ceil_char_boundary(from + 1 + usize::from(is_escape));
+                }
+                let (name, rest) = (text.get(at + 1..from)?, text.get(from + 1..)?);
+                from += 1;
+                if depth == 1
+                    && name == key
+                    && let Some(value) = rest.trim_start().strip_prefix(':')
+                {
+                    return serde_json::Deserializer::from_str(value).into_iter().next()?.ok();
+                }
+            }
+        }
+    }
 }
 
 /// Whether NUL characters are kept.

@@ -453,8 +453,25 @@ impl Refusal {
 
 /// Returns the outcome that an invalid word probably means.
 pub(crate) fn meant_outcome<'a>(given: &str, valid: &'a [Outcome]) -> Option<&'a Outcome> {
-    let word = nearest(given, valid.iter().map(Outcome::as_str)).or_else(|| synonym(given))?;
+    let word = nearest(given, valid.iter().map(Outcome::as_str));
+    let word = word.filter(|word| !is_negation(given, word)).or_else(|| synonym(given))?;
     valid.iter().find(|outcome| outcome.as_str() == word)
+}
+
+/// Returns whether one of two words negates the other: `not_approved` does not mean `approved`.
+fn is_negation(one: &str, other: &str) -> bool {
+    let letters = |word: &str| word.to_lowercase().replace(|c: char| !c.is_alphabetic(), "");
+    let (one, other) = (letters(one), letters(other));
+    let negates = |long: &str, short: &str| {
+        let prefixes = ["not", "non", "no", "un", "in", "dis", "never"];
+        prefixes.iter().any(|prefix| {
+            long.strip_prefix(prefix).is_some_and(|rest| {
+                // `uncompleted` negates `complete`.
+                rest.starts_with(short) && rest.len() <= short.len() + 2
+            })
+        })
+    };
+    negates(&one, &other) || negates(&other, &one)
 }
 
 /// Returns the outcome that people mean by some other word.

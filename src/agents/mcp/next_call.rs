@@ -1,6 +1,8 @@
 //! Suggests, after a refusal, a call that works. Placeholders between `<` and `>` mark what the model itself has to say: a made-up
 //! summary would be false.
 
+use std::mem::discriminant;
+
 use serde_json::{Value, json};
 
 use super::open_project::ToolError;
@@ -77,13 +79,16 @@ fn after_error(error: &ProjectError, corrected: CorrectedCall<'_>) -> Option<Val
             corrected.with("text", json!("<what is to be said>"))
         }
         ProjectError::Unfit { code: "misread_form", .. } => {
-            let tags = corrected.map.get("tags").and_then(Value::as_array)?;
+            let Some(tags) = corrected.map.get("tags").and_then(Value::as_array) else {
+                return Some(corrected.with_argument("metadata"));
+            };
             let parts = tags.iter().filter_map(Value::as_str).flat_map(|tag| tag.split([',', ';']));
             let parts = parts.map(|part| part.trim().trim_start_matches('#'));
             let tags: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
             let tags = json!(tags);
             corrected.with("tags", tags)
         }
+        ProjectError::Unfit { code: "nul_byte", .. } => corrected.without_nul(),
         ProjectError::Unfit { code: "missing_title", .. } => {
             corrected.with("title", json!("<what is to be done, in a few words>"))
         }
@@ -111,7 +116,9 @@ fn after_refusal(refusal: &Refusal, corrected: CorrectedCall<'_>) -> Option<Valu
     }
     if let Some(example) = refusal.example() {
         let corrected = match refusal {
-            Refusal::InvalidOutputs { problems, .. } => corrected.without_front(problems),
+            Refusal::InvalidOutputs { problems, example, .. } => {
+                corrected.without_front(problems).with_outputs(problems, example)
+            }
             _ => corrected,
         };
         return Some(corrected.with_example(&example));
@@ -238,10 +245,33 @@ impl CorrectedCall<'_> {
         if example.get("blockers").is_some() && is_blank(self.map.get("blockers")) {
             self.map.insert("blockers".to_owned(), json!([BLOCKER]));
         }
-        if let Some(outputs) = example.get("outputs") {
-            self.map.insert("outputs".to_owned(), outputs.clone());
-        }
         self.done()
+    }
+
+    /// Keeps the outputs that fit; the agent has to say the others again, unless they can mean one thing only.
+    fn with_outputs(mut self, problems: &[Problem], example: &Value) -> Self {
+        let Some(example) = example.as_object() else { return self };
+        let given = self.map.get("outputs").and_then(Value::as_object).cloned().unwrap_or_default();
+        let is_wrong = |name: &str| {
+            let below = |path: &str| {
+                path.strip_prefix(name).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+            };
+            given.is_empty() || problems.iter().any(|problem| below(&problem.path))
+        };
+        let mut outputs = given.clone();
+        outputs.retain(|name, _| !is_wrong(name));
+        for (name, sample) in example.iter().filter(|(name, _)| is_wrong(name)) {
+            let fits = |value: &Value| discriminant(value) == discriminant(sample);
+            let near = || given.iter().find(|(key, _)| nearest(key, [name.as_str()]).is_some());
+            let said = given.get(name).or_else(|| near().map(|(_, value)| value));
+            let read = said.and_then(Value::as_str).and_then(|text| text.trim().parse().ok());
+            let meant = said.cloned().filter(|_| !given.contains_key(name)).or(read).filter(fits);
+            let rule = name.starts_with('$').then(|| sample.clone());
+            let words = || json!(format!("<{name}>"));
+            outputs.insert(name.clone(), meant.or(rule).unwrap_or_else(words));
+        }
+        self.map.insert("outputs".to_owned(), Value::Object(outputs));
+        self
     }
 
     /// Replaces a text that is too long, or the file that it comes from.
@@ -285,15 +315,27 @@ impl CorrectedCall<'_> {
         self.done()
     }
 
-    /// Replaces a wrong name wherever it is given.
-    fn replacing(mut self, given: &str, near: &str) -> Value {
-        let names = self.map.values_mut().flat_map(|value| match value {
+    /// Leaves the NUL characters out of all texts.
+    fn without_nul(mut self) -> Value {
+        for value in self.texts().filter(|value| value.as_str().is_some()) {
+            *value = json!(value.as_str().unwrap_or_default().replace('\0', ""));
+        }
+        self.done()
+    }
+
+    /// Returns the arguments, and the items of those that are lists.
+    fn texts(&mut self) -> impl Iterator<Item = &mut Value> {
+        self.map.values_mut().flat_map(|value| match value {
             Value::Array(items) => items.iter_mut().collect(),
             value => vec![value],
-        });
+        })
+    }
+
+    /// Replaces a wrong name wherever it is given.
+    fn replacing(mut self, given: &str, near: &str) -> Value {
         // A ticket names the task as well.
         let is_given = |text: &str| text.split('@').next() == Some(given);
-        for name in names.filter(|name| name.as_str().is_some_and(is_given)) {
+        for name in self.texts().filter(|name| name.as_str().is_some_and(is_given)) {
             *name = json!(near);
         }
         self.done()
@@ -315,7 +357,11 @@ impl CorrectedCall<'_> {
 fn corrected(tool: &Tool, given: &Map) -> Map {
     let mut map = Map::new();
     for (name, value) in given {
-        let near = nearest(name, tool.arguments.iter().map(|argument| argument.name));
+        let mut names = tool.arguments.iter().map(|argument| argument.name);
+        let near = match name.as_str() {
+            "id" if tool.takes_task() && names.clone().all(|name| name != "id") => Some("task"),
+            name => nearest(name, &mut names),
+        };
         let known = tool.arguments.iter().find(|argument| Some(argument.name) == near);
         if let Some(known) = known
             && (known.name == name || !given.contains_key(known.name))
@@ -345,17 +391,25 @@ fn corrected_value(argument: &Argument, value: &Value) -> Option<Value> {
             (ArgForm::Texts | ArgForm::Object, Some(text)) if text.starts_with(['[', '{']) => {
                 form.read(&yaml::parse(text, &ParseLimits::default()).ok()?.to_value())?
             }
+            (ArgForm::Object, Some(text)) => {
+                let pair = |pair: &str| {
+                    let (name, value) = pair.split_once('=')?;
+                    let (name, value) = (name.trim().to_owned(), value.trim());
+                    Some((name, value.parse().unwrap_or_else(|_| json!(value))))
+                };
+                Value::Object(text.split(',').map(pair).collect::<Option<Map>>()?)
+            }
             // A sentence may have commas.
             (ArgForm::Texts, Some(text)) if argument.name == "blockers" => json!([text]),
             (ArgForm::Texts, Some(text)) => text.split(',').map(str::trim).collect(),
             (ArgForm::Texts, None) => json!([format!("<{}>", argument.name)]),
-            (ArgForm::Text, _) => match value {
-                Value::Array(items) if items.len() == 1 => {
-                    return corrected_value(argument, &items[0]);
-                }
-                Value::Bool(_) | Value::Number(_) => json!(value.to_string()),
-                _ => json!(format!("<{}>", argument.name)),
-            },
+            (_, None) if value.as_array().is_some_and(|items| items.len() == 1) => {
+                return corrected_value(argument, &value[0]);
+            }
+            (ArgForm::Text, _) if value.is_boolean() || value.is_number() => {
+                json!(value.to_string())
+            }
+            (ArgForm::Text, _) => json!(format!("<{}>", argument.name)),
             (ArgForm::Flag, _) => match in_words().as_str() {
                 "1" | "yes" | "on" => json!(true),
                 "0" | "no" | "off" => json!(false),
@@ -364,7 +418,7 @@ fn corrected_value(argument: &Argument, value: &Value) -> Option<Value> {
             (ArgForm::Word(words), Some(text)) => {
                 json!(nearest(text, words.iter().copied())?)
             }
-            (ArgForm::Word(_) | ArgForm::Count | ArgForm::Object, _) => return None,
+            _ => return None,
         })
     })
 }

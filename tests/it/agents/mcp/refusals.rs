@@ -496,9 +496,11 @@ fn after_frontmatter_that_cannot_be_read_the_next_call_works() {
     let id = env.new_task(&["Add login"]);
     let mut worker = McpClient::of(&env, "agent-7");
     let text = "---\nn: a: b\n---\nDone.\n";
-    let told = worker.refused("aof_task_complete", json!({"task": id, "text": text}));
+    let mut told = worker.refused("aof_task_complete", json!({"task": id, "text": text}));
+    let arguments = &mut told["nextCall"]["arguments"];
+    assert_eq!(arguments["outputs"]["n"], "<n>", "only the agent knows the number");
+    arguments["outputs"]["n"] = json!(3);
     let arguments = &told["nextCall"]["arguments"];
-    assert!(arguments["outputs"]["n"].is_i64(), "{told}");
     assert!(!arguments["text"].as_str().unwrap().contains("---"), "{told}");
     assert_eq!(worker.follow(&told)["outcome"], "complete");
     check(&env);
@@ -636,4 +638,62 @@ fn the_next_call_after_a_repeated_completion_says_it_on_purpose() {
     worker.call(told["nextCall"]["tool"].as_str().unwrap(), next);
     assert!(env.task_path(&id).starts_with("tasks/archive/"), "{}", env.task_text(&id));
     check(&env);
+}
+
+#[test]
+fn the_next_call_keeps_outputs_that_fit_and_makes_none_up() {
+    let rules = "\
+workflow:
+  gates:
+    - id: work
+      role: worker
+      outputs: {properties: {ok: {type: boolean}, n: {type: integer}, notes: {type: string}}, required: [ok, notes]}
+";
+    let env = TestEnvironment::with_rules(rules, "roles:\n  worker: {agents: [agent-7]}\n");
+    env.new_task(&["Add login"]);
+    let mut worker = McpClient::of(&env, "agent-7");
+    worker.call("aof_task_next", json!({}));
+    for (given, wanted) in [
+        (json!({"ok": "false", "notes": "x"}), json!({"ok": false, "notes": "x"})),
+        (json!({"ok": false, "notes": "x", "n": "7"}), json!({"ok": false, "notes": "x", "n": 7})),
+        (json!({"ok": "never", "notes": "x"}), json!({"ok": "<ok>", "notes": "x"})),
+        (json!({"notes": "x"}), json!({"ok": "<ok>", "notes": "x"})),
+        (json!({"ok": true, "note": "it leaks"}), json!({"ok": true, "notes": "it leaks"})),
+        (json!({}), json!({"ok": "<ok>", "n": "<n>", "notes": "<notes>"})),
+    ] {
+        let arguments = json!({"outcome": "complete", "summary": "s", "outputs": given});
+        let told = worker.refused("aof_task_complete", arguments);
+        assert_eq!(told["nextCall"]["arguments"]["outputs"], wanted, "{given}: {told}");
+    }
+}
+
+#[test]
+fn an_outcome_is_never_taken_for_its_negation() {
+    let rules = "\
+workflow:
+  gates:
+    - {id: work, role: worker}
+    - {id: review, role: worker, routes: {approved: $next, needs_fixes: work}}
+";
+    let env = TestEnvironment::with_rules(rules, "roles:\n  worker: {agents: [agent-7]}\n");
+    let id = env.new_task(&["Add login"]);
+    let done = ["complete", &id, "--agent", "agent-7", "--outcome", "complete", "--summary", "s"];
+    let _ = env.aof(&done).success();
+    let mut worker = McpClient::of(&env, "agent-7");
+    for (given, meant) in [
+        ("not_approved", None),
+        ("Disapproved", None),
+        ("unapproved", None),
+        ("non-approved", None),
+        ("aproved", Some("approved")),
+        ("needs_fix", Some("needs_fixes")),
+    ] {
+        let arguments = json!({"task": id, "outcome": given, "summary": "it leaks"});
+        let told = worker.refused("aof_task_complete", arguments);
+        let next = told["nextCall"]["arguments"]["outcome"].as_str().unwrap();
+        assert_eq!(Some(next).filter(|next| !next.starts_with('<')), meant, "{told}");
+        let refused = env.aof(&["complete", &id, "--agent", "agent-7", "--outcome", given]).code(4);
+        let asks = refused.stderr.contains("did you mean");
+        assert_eq!(asks, meant.is_some(), "{refused}");
+    }
 }

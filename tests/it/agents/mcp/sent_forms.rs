@@ -99,6 +99,7 @@ fn what_can_mean_several_things_is_refused_and_the_next_call_is_right_in_all_arg
             json!({"gate": "implement", "offset": 1}),
             3,
         ),
+        (json!({"status": ["blocked"]}), json!({"status": "blocked"}), 0),
     ] {
         let told = worker.refused("aof_task_list", arguments.clone());
         assert_eq!(told["nextCall"]["arguments"], expected, "{arguments}: {told}");
@@ -121,6 +122,12 @@ fn what_can_mean_several_things_is_refused_and_the_next_call_is_right_in_all_arg
         "{told}"
     );
     worker.follow(&told);
+    let told = worker.refused("aof_task_get", json!({"id": other}));
+    assert!(worker.follow(&told).to_string().contains(other), "{told}");
+    let told = worker.refused("aof_task_create", json!({"title": "x\0y", "metadata": "a=1, b=c"}));
+    assert_eq!(told["nextCall"]["arguments"]["metadata"], json!({"a": 1, "b": "c"}), "{told}");
+    let told = worker.refused("aof_task_create", json!({"title": "x\0y"}));
+    assert_eq!(told["nextCall"]["arguments"], json!({"title": "xy"}), "{told}");
     let told = worker.refused(
         "aof_task_complete",
         json!({"outcome": "blocked", "summry": "Stuck", "blockers": "No water, no rain", "metadata": "{'a': 1}", "outputs": 5}),
@@ -156,9 +163,11 @@ fn half_a_character_does_not_leave_a_call_without_an_answer() {
     assert_eq!((&told["id"], &told["result"]["isError"]), (&json!("a"), &json!(true)), "{told}");
     // What is not JSON, or not UTF-8, is refused under the id that can be read, at its place.
     let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
-    worker.send(&call("78", &format!("{{\"text\": {deep}}}")));
-    let told = worker.line();
-    assert_eq!((&told["id"], &told["error"]["code"]), (&json!(78), &json!(-32700)), "{told}");
+    for value in [&deep, "NaN", "\"a\tb\"", r#""C:\docs\q""#, "\"x\",", r#""cut \u12""#] {
+        worker.send(&call("78", &format!("{{\"text\": {value}}}")));
+        let told = worker.line();
+        assert_eq!((&told["id"], &told["error"]["code"]), (&json!(78), &json!(-32700)), "{told}");
+    }
     check(&env);
 }
 
