@@ -4,15 +4,17 @@
 //! A file that names no visit means the one that was open here when it was dropped, or the one that was open when the scan that finds
 //! it begins, if that is earlier. The name under which it is taken keeps that visit.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::domain::project::some;
-use crate::domain::{Completion, CompletionId, Ticket, Timestamp};
+use crate::domain::{Completion, CompletionId, Task, Timestamp, Visit};
 use crate::files::completion_file::{self, Syntax};
 use crate::files::diagnostic::Diagnostic;
 use crate::files::frontmatter::SpliceRefusal;
 use crate::files::task_file::TaskFile;
-use crate::git::{CommitId, GitError};
+use crate::git::{CommitId, GitError, Head};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
@@ -183,53 +185,10 @@ pub(crate) fn unclosed(workspace: &Workspace) -> Result<Vec<(String, ProjectErro
     Ok(growing.map(|candidate| (candidate.file.name, error())).collect())
 }
 
-/// Binds a completion that names no visit to the visit that was open in this clone when its file was dropped: its author knew of no
-/// later visit. A visit that opened within the next second is accepted, since git's reflog has whole seconds.
-pub(crate) fn bind_to_visit_at(
-    workspace: &Workspace,
-    completion: &mut Completion,
-    dropped: Timestamp,
-) -> Result<(), ProjectError> {
-    if completion.ticket.visit.is_some() || completion.gate.is_some() {
-        return Ok(());
-    }
-    let (id, repository) = (&completion.ticket.task, &workspace.repository);
-    let (head, second) = (repository.head_for_reading()?, dropped.as_second() + 1);
-    let Some(now) = head.commit.filter(|_| repository.has_moved_since(&head, second)) else {
-        return Ok(());
-    };
-    let in_force = in_force(workspace, &head)?;
-    let Some(TaskFile { task, .. }) = committed_task(workspace, &in_force, now, id)? else {
-        return Ok(());
-    };
-    let then = match repository.commit_at(&head, second)? {
-        // A commit that git has pruned tells nothing.
-        Some(then) => {
-            committed_task(workspace, &in_force, then, id).ok().flatten().map(|file| file.task)
-        }
-        None => None,
-    };
-    let open = task.gate.as_ref().map(|open| (open.visit, open.entered));
-    let known = match &then {
-        Some(then) => then.gate.as_ref().map(|open| open.visit),
-        // The reflog has no more of it.
-        None if open.is_some_and(|(_, entered)| entered.as_second() > second) => {
-            let ended = task.history.iter().rposition(|entry| entry.entered.as_second() <= second);
-            ended.and_then(|place| entry_ticket(&task, place)?.visit)
-        }
-        None => None,
-    };
-    if let Some(visit) = known.filter(|known| open.is_none_or(|(visit, _)| visit != *known)) {
-        let branch = then.and_then(|then| branch_of(&in_force.rules, &then, &completion.agent));
-        completion.ticket = Ticket { task: id.clone(), visit: Some(visit), branch };
-        completion.facts.is_bound = true;
-    }
-    Ok(())
-}
-
 /// What a scan of the inbox began with.
 pub(crate) struct ScanStart {
     in_force: InForce,
+    head: Head,
     pub commit: CommitId,
 }
 
@@ -237,7 +196,9 @@ impl ScanStart {
     /// Returns the rules and the commit of HEAD; `None` if there are none, so that all files wait.
     pub(crate) fn now(workspace: &Workspace) -> Option<Self> {
         let head = workspace.repository.head_for_reading().ok()?;
-        Some(Self { in_force: in_force(workspace, &head).ok()?, commit: head.commit? })
+        let commit = head.commit?;
+        workspace.repository.note_move(&head, [commit]);
+        Some(Self { in_force: in_force(workspace, &head).ok()?, commit, head })
     }
 
     /// Returns the visit that a file means that names none: the one that was open when it was dropped, or, if that is earlier, the one that
@@ -252,34 +213,49 @@ impl ScanStart {
         if completion.names_visit() {
             return Ok(None);
         }
-        let mut when_dropped = completion.clone();
-        if let Some(dropped) = dropped {
-            bind_to_visit_at(workspace, &mut when_dropped, dropped)?;
-        }
+        let repository = &workspace.repository;
         let task_at = |commit| {
             let file = committed_task(workspace, &self.in_force, commit, &completion.ticket.task);
             file.ok().flatten().map(|file| file.task)
         };
-        let when_found = match task_at(found) {
-            Some(task) if task.gate.is_some() || !task.history.is_empty() => {
-                let branch = branch_of(&self.in_force.rules, &task, &completion.agent);
-                task.gate.map(|open| VisitMark { visit: open.visit, branch })
+        let is_adopted = |task: &Task| task.gate.is_some() || !task.history.is_empty();
+        let open_visit = |task: Task| {
+            let branch = branch_of(&self.in_force.rules, &task, &completion.agent);
+            task.gate.map(|open| VisitMark { visit: open.visit, branch })
+        };
+        let ended_visit = |task: &Task, place: Option<usize>| {
+            Some(VisitMark { visit: entry_ticket(task, place?)?.visit?, branch: None })
+        };
+        let when_dropped = match dropped {
+            Some(dropped) if repository.has_moved_since(&self.head, dropped) => {
+                let then = repository.commit_at(&self.head, dropped)?.and_then(task_at);
+                match then.filter(is_adopted) {
+                    Some(task) => open_visit(task),
+                    // It came later, or the reflog has no more of it: the entries tell.
+                    None => task_at(self.commit).and_then(|task| {
+                        let second = dropped.as_second();
+                        let is_later = |ended: &Visit| ended.exited.as_second() >= second;
+                        ended_visit(&task, task.history.iter().position(is_later))
+                    }),
+                }
             }
+            _ => None,
+        };
+        let when_found = match task_at(found).filter(is_adopted) {
+            Some(task) => open_visit(task),
             // The first visit of a task that was not adopted yet.
-            _ => {
-                let head = workspace.repository.head_for_reading()?;
+            None => {
+                let head = repository.head_for_reading()?;
                 let adopted = head.commit.and_then(task_at).filter(|task| task.gate.is_some());
                 let first = adopted.and_then(|task| {
-                    let ended = task.history.iter().position(|entry| entry.agent.is_some());
-                    Some(VisitMark { visit: entry_ticket(&task, ended?)?.visit?, branch: None })
+                    ended_visit(&task, task.history.iter().position(|entry| entry.agent.is_some()))
                 });
                 let mut now = completion.clone();
                 bind_now(workspace, &mut now);
                 first.or_else(|| VisitMark::of(&now.ticket))
             }
         };
-        let both = [VisitMark::of(&when_dropped.ticket), when_found];
-        Ok(both.into_iter().flatten().min_by_key(|mark| mark.visit))
+        Ok([when_dropped, when_found].into_iter().flatten().min_by_key(|mark| mark.visit))
     }
 }
 
@@ -293,7 +269,8 @@ pub(crate) fn find_lost_visit(
     let (id, agent, repository) =
         (&completion.ticket.task, &completion.agent, &workspace.repository);
     let head = repository.head_for_reading()?;
-    let then = repository.commit_at(&head, dropped.as_second() - 1)?;
+    let just_before = dropped.saturating_sub(Duration::from_secs(1)).unwrap_or(dropped);
+    let then = repository.commit_at(&head, just_before)?;
     let in_force = in_force(workspace, &head)?;
     let task_at = |commit: Option<CommitId>| {
         committed_task(workspace, &in_force, commit?, id).ok().flatten().map(|file| file.task)

@@ -2,10 +2,13 @@
 //! index's lock, and then moves the branch to the HEAD that it has read. So do `git rebase --abort` and a `git merge` that fails. Commits
 //! made in between are lost. The branch's reflog shows them: a person who means to go back does not reset to `HEAD`.
 
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::Timestamp;
 
 use crate::git::error::{At, GitError};
 use crate::git::id::{CommitId, ObjectId};
@@ -18,6 +21,10 @@ use crate::git::repository::references::Head;
 
 /// How much of a reflog's end is read: well over a thousand moves of the branch.
 const TAIL: u64 = 256 * 1024;
+/// How many moves of the branch have their times kept.
+const MOST_MOVES: usize = 1_000;
+/// How far a file's time may be behind the clock: a tick of the kernel.
+const CLOCK_LAG: Duration = Duration::from_millis(10);
 /// How much of it is read to see the last move.
 const LAST_LINES: u64 = 4 * 1024;
 
@@ -118,22 +125,62 @@ impl Repository {
         Ok(steps.into_iter().filter(|step| !is_back(step)).collect())
     }
 
-    /// Returns whether the branch may have moved after that second. Without a reflog it may.
-    pub fn has_moved_since(&self, head: &Head, second: i64) -> bool {
-        let changed = fs::metadata(self.reflog_place(head)).map(|found| found.mtime());
-        changed.map_or(true, |changed| changed > second)
+    /// Keeps when the branch came to its commits, by the last move: git gave its file the name then.
+    pub(crate) fn note_move(&self, head: &Head, commits: impl IntoIterator<Item = CommitId>) {
+        let found = fs::metadata(self.reference_path(&head.reference));
+        let found = found.or_else(|_| fs::metadata(self.reflog_place(head)));
+        let changed = |found: Metadata| {
+            Timestamp::new(found.ctime(), found.ctime_nsec().try_into().ok()?).ok()
+        };
+        let Some(at) = found.ok().and_then(changed) else { return };
+        let mut moves = self.history().moves.borrow_mut();
+        for commit in commits {
+            if moves.iter().all(|(known, _)| *known != commit) {
+                moves.push_back((commit, at));
+            }
+        }
+        while moves.len() > MOST_MOVES {
+            moves.pop_front();
+        }
     }
 
-    /// Returns the branch's commit at that second; `None` if its reflog does not reach back that far.
-    pub fn commit_at(&self, head: &Head, second: i64) -> Result<Option<CommitId>, GitError> {
-        let moved = |line: &str| {
+    /// Returns when the branch came to that commit, if that was kept.
+    fn moved_to(&self, commit: CommitId) -> Option<Timestamp> {
+        let moves = self.history().moves.borrow();
+        moves.iter().rev().find(|(known, _)| *known == commit).map(|(_, at)| *at)
+    }
+
+    /// Returns whether the branch may have come to HEAD's commit after that moment.
+    pub fn has_moved_since(&self, head: &Head, moment: Timestamp) -> bool {
+        head.commit.and_then(|commit| self.moved_to(commit)).is_none_or(|at| at > moment)
+    }
+
+    /// Returns the commit that the branch had at that moment, as far as the times of its moves tell; `None` if its reflog does not reach
+    /// back that far.
+    pub fn commit_at(&self, head: &Head, moment: Timestamp) -> Result<Option<CommitId>, GitError> {
+        let moved = |line: &str| -> Option<(CommitId, CommitId, i64)> {
             let (who, _) = line.split_once('\t').unwrap_or((line, ""));
-            let at: i64 = who.rsplit(' ').nth(1)?.parse().ok()?;
-            Some((at, who.split(' ').nth(1)?.parse().ok()?))
+            let mut ids = who.split(' ');
+            let (from, to) = (ids.next()?.parse().ok()?, ids.next()?.parse().ok()?);
+            Some((from, to, who.rsplit(' ').nth(1)?.parse().ok()?))
         };
-        let reflog = self.reflog_tail(head)?;
-        let mut before = reflog.lines().filter_map(moved).filter(|(at, _)| *at <= second);
-        Ok(before.next_back().map(|(_, commit)| commit))
+        // A move whose own time was not kept came after the second of its line, and after the file of its commit.
+        let second = moment.saturating_add(CLOCK_LAG).map_or(i64::MAX, Timestamp::as_second);
+        let is_later = |to: CommitId, at: i64| match self.moved_to(to) {
+            Some(at) => at > moment,
+            None => {
+                at > second || self.objects().written(to.object()).is_some_and(|at| at > moment)
+            }
+        };
+        let (reflog, mut before) = (self.reflog_tail(head)?, None);
+        let moves = reflog.lines().rev().filter_map(moved);
+        for (from, to, at) in moves.skip_while(|(_, to, _)| Some(*to) != head.commit) {
+            if !is_later(to, at) {
+                return Ok(Some(to));
+            }
+            before = Some(from);
+        }
+        Ok(before)
     }
 
     /// Returns whether such a race made the last move of the branch.

@@ -12,6 +12,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use flate2::{Compress, Compression, Crc, FlushCompress, Status};
+use jiff::Timestamp;
 use sha1::{Digest, Sha1};
 
 use crate::git::error::{At, GitError};
@@ -151,6 +152,11 @@ impl ObjectFolder {
 
     pub(crate) fn place(&self, id: ObjectId) -> PathBuf {
         place_in(&self.path, id)
+    }
+
+    /// Returns when the loose file of that object was written, if there is one.
+    pub(crate) fn written(&self, id: ObjectId) -> Option<Timestamp> {
+        Timestamp::try_from(fs::metadata(self.place(id)).ok()?.modified().ok()?).ok()
     }
 
     /// Creates a folder unless it is there.

@@ -3,11 +3,13 @@
 //! Ignores `GIT_DIR` and `GIT_INDEX_FILE` in the environment: inside a hook they point at unfinished state.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+
+use jiff::Timestamp;
 
 use super::configuration::{ConfigFolders, GitConfig, reading};
 use super::open::{add_quarantine, ignores_variables, open, outside_repositories};
@@ -47,6 +49,8 @@ pub struct Repository {
 pub(crate) struct HistoryCache {
     /// The commits at which a shallow clone cuts history off.
     pub shallow_commits: OnceCell<HashSet<CommitId>>,
+    /// When the branch came to these commits, latest last.
+    pub moves: RefCell<VecDeque<(CommitId, Timestamp)>>,
 }
 
 /// HEAD and the identity of the index file when `.aof` was last found to be in neither.
@@ -244,7 +248,7 @@ impl Repository {
     /// Drops the cached configuration, unless git was asked and its files are unchanged, and the cached shallow boundary.
     pub fn forget_cached_settings(&mut self) {
         self.config.get_mut().take_if(|config| !config.is_current());
-        self.history = HistoryCache::default();
+        self.history.shallow_commits = OnceCell::new();
     }
 
     pub(crate) fn history(&self) -> &HistoryCache {

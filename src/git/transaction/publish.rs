@@ -207,6 +207,7 @@ impl LockedIndex<'_> {
         index_lock.rename_to(&index_place).at("replace", &index_place)?;
         crash_points::point("git.index-moved");
         branch_lock.rename_to(&branch_place).at("move the branch", &branch_place)?;
+        repository.note_move(&prepared.base, prepared.commits());
         crash_points::point("git.ref-moved");
         // The commit point is passed: from here on, nothing may report that the branch has not moved.
         let restored = if prepared.objects.borrow().are_there() {

@@ -72,7 +72,6 @@ fn counted_once(env: &TestEnvironment, id: &str, late: &str) {
     assert!(text.contains("current: review"), "{text}");
     let reason = env.read(&format!(".aof/refused/{late}.reason.json"));
     let reason: serde_json::Value = serde_json::from_str(&reason).unwrap();
-    // The clock of git's reflog has whole seconds: what was dropped in the same one is told by its words.
     let is_late = match reason["error"].as_str() {
         Some("visit_ended") => reason["task"] == *id && reason["visit"] == 0,
         Some("repeated_completion") => reason["ticket"] == format!("{id}@1"),
@@ -268,8 +267,9 @@ fn whoever_had_no_role_at_the_ended_visit_is_told_so() {
     let env = TestEnvironment::with_rules(APART, ROLES);
     let id = env.new_task(&["Add login"]);
     let text = format!("task: {id}\nagent: human-ada\noutcome: complete\nsummary: Mine\n");
-    drop_file(&env, "x.yaml", text);
     let _ = env.complete(&id, "agent-7");
+    // It comes a moment after the step.
+    drop_file(&env, "x.yaml", text);
     let _ = env.aof(&["watch", "--once"]);
     let reason = env.read(".aof/refused/x.yaml.reason.json");
     assert!(reason.contains("wrong_role"), "{reason}");

@@ -205,11 +205,9 @@ fn a_file_that_was_taken_before_a_kill_is_late_once_a_command_ended_its_visit() 
         assert!(taken.iter().all(|name| name.contains("-.0@@agent-")), "{taken:?}");
         let _ = env.complete(&id, "agent-9").success();
         let _ = env.aof(&["watch", "--once"]).success();
-        let counted = entries(&env, &id);
-        assert_eq!(counted[0], "implement agent-9 complete");
-        // What was not taken yet is new to the scan that finds it.
-        assert!(env.exists(".aof/refused/agent-7.yaml"), "{turn}: {counted:?}");
-        assert_eq!(counted.len(), 3 - turn, "{counted:?}");
+        // What was not taken yet is older than the step as well.
+        assert_eq!(entries(&env, &id), ["implement agent-9 complete"]);
+        assert_eq!(env.files(".aof/refused").len(), 4);
         check(&env);
     }
 }
@@ -242,4 +240,65 @@ fn files_that_wait_together_count_once() {
     env.git(&["restore", &path]);
     let _ = env.aof(&["watch", "--once"]).success();
     counted_once(&env, &id, &AGENTS);
+}
+
+/// The second and third file come while the watcher is about to move the branch for the first.
+#[test]
+#[cfg(debug_assertions)]
+fn files_that_come_before_the_branch_moves_count_for_the_visit_that_ends_then() {
+    for (point, handed_out) in [("git.reflog-written", false), ("git.index-moved", true)] {
+        let env = TestEnvironment::with_rules(PROJECT, ALL);
+        let pipe = env.home().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let id = env.new_task(&["Add login"]);
+        // Its file is in the same batch, and a move of its own may follow.
+        let other = env.new_task(&["Other"]);
+        let ids: Vec<String> = (0..12).map(|_| env.new_task(&["One of many"])).collect();
+        for (number, task) in ids.iter().enumerate().filter(|_| handed_out) {
+            drop_file(&env, &format!("b{number:02}.yaml"), text(task, "agent-7"));
+        }
+        drop_file(&env, "agent-7.yaml", text(&id, "agent-7"));
+        let watcher =
+            Watcher::start_with(&env, &[("AOF_WAIT_AT", &format!("{point}:{}", pipe.display()))]);
+        eventually("it is about to move", || pipe.with_extension("reached").exists());
+        drop_file(&env, "agent-8.yaml", text(&id, "agent-8"));
+        drop_file(&env, "agent-9.yaml", text(&id, "agent-9"));
+        drop_file(&env, "other.yaml", text(&other, "agent-9"));
+        let _opened = File::options().read(true).write(true).open(&pipe).unwrap();
+        eventually("all are treated", || {
+            env.files(".aof/refused").len() == 4 && log(&env).contains(&other)
+        });
+        drop_file(&env, "next.yaml", text(&id, "agent-9"));
+        eventually("what comes after is for the next", || log(&env).contains("review -> end"));
+        watcher.stop("-TERM");
+        assert_eq!(entries(&env, &id), ["implement agent-7 complete", "review agent-9 complete"]);
+        for late in ["agent-8.yaml", "agent-9.yaml"] {
+            assert_eq!(reason(&env, late)["error"], "visit_ended");
+        }
+        check(&env);
+    }
+}
+
+#[test]
+fn a_file_counts_for_the_visit_before_or_after_a_command_also_within_one_second() {
+    for packed in [false, true] {
+        let env = TestEnvironment::with_rules(PROJECT, ALL);
+        let id = env.new_task(&["Add login"]);
+        dropped(&env, &id, &AGENTS[..1]);
+        let _ = env.complete(&id, "agent-9").success();
+        // A further move of the branch hides nothing.
+        let other = env.new_task(&["Other"]);
+        if packed {
+            env.git(&["pack-refs", "--all"]);
+        }
+        drop_file(&env, "after.yaml", text(&other, "agent-8"));
+        let _ = env.aof(&["watch", "--once"]).success();
+        assert_eq!(entries(&env, &id), ["implement agent-9 complete"], "{packed}");
+        assert_eq!(reason(&env, "agent-7.yaml")["error"], "visit_ended");
+        let _ = env.complete(&other, "agent-9");
+        dropped(&env, &id, &AGENTS[1..2]);
+        let _ = env.aof(&["watch", "--once"]).success();
+        assert_eq!(entries(&env, &id).len(), 2, "{packed}");
+        check(&env);
+    }
 }
