@@ -235,8 +235,12 @@ fn check_staged(session: &Session) -> ExitCode {
                 "; `aof status` says what, and how to write it",
             ),
         };
+        let again = match fault {
+            StagedFault::Misread => "",
+            _ => " (before `git commit -a`, run `aof watch --once`)",
+        };
         let fix = format!(
-            "`git restore --staged {}` leaves that out; then commit again (before `git commit -a`, run `aof watch --once`){more}",
+            "`git restore --staged {}` leaves that out; then commit again{again}{more}",
             all_quoted(paths.iter().map(String::as_str))
         );
         session.output.say(format!(
@@ -249,7 +253,11 @@ fn check_staged(session: &Session) -> ExitCode {
     if found.is_empty() {
         return ExitCode::SUCCESS;
     }
-    session.output.say("`git commit --no-verify` commits it anyway, and `aof verify` reports it");
+    let is_misread = found.iter().all(|(fault, _)| matches!(fault, StagedFault::Misread));
+    let reports = if is_misread { "status" } else { "verify" };
+    session
+        .output
+        .say(format!("`git commit --no-verify` commits it anyway, and `aof {reports}` reports it"));
     ExitCode::FAILURE
 }
 

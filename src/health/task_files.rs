@@ -87,24 +87,16 @@ fn doubled_task(context: &CheckContext<'_>, id: &TaskId, files: Vec<ProjectPath>
     Issue::new("task_doubled", problem, fix).because(why)
 }
 
-/// Returns the issue of a hand-made file under the id of a finished task, which is adopted by no command.
-pub(crate) fn doubled_in_archive(
-    context: &CheckContext<'_>,
-    id: &TaskId,
-    path: &ProjectPath,
-) -> Result<Option<Issue>, ProjectError> {
-    let archived = task_files::find_archived(&context.workspace.paths, id)?;
-    // The doctor reports all tasks with several files.
-    let issue = archived.filter(|_| !context.is_doctor()).map(|archived| {
-        let problem = format!("{id} has 2 files: `{path}`, and that of the finished task, `{archived}`");
-        let named = quoted(path.as_str());
-        let fix = format!(
-            "if `{path}` is another task, give it an id of its own (`mv {named} tasks/NEW-ID.md`); else remove it (`rm {named}`), and \
-             `aof reopen {id}` begins the finished one again"
-        );
-        Issue::new("task_doubled", problem, fix)
-    });
-    Ok(issue)
+/// Returns the issue of a file under the id of a finished task, which no command takes up.
+pub(crate) fn doubled_in_archive(id: &TaskId, path: &ProjectPath, archived: &ProjectPath) -> Issue {
+    let problem =
+        format!("{id} has 2 files: `{path}`, and that of the finished task, `{archived}`");
+    let named = quoted(path.as_str());
+    let fix = format!(
+        "if `{path}` is another task, give it an id of its own (`mv {named} tasks/NEW-ID.md`); otherwise remove it (`rm {named}`), \
+         and `aof reopen {id} --to GATE -m WHY` begins the finished one again"
+    );
+    Issue::new("task_doubled", problem, fix)
 }
 
 /// Returns the tasks that have several files, with these files.
@@ -186,8 +178,14 @@ pub(crate) fn check_misplaced(context: &CheckContext<'_>) -> CheckResult {
         }
         ids.sort();
     } else if context.busy.is_none() {
-        let tasks = listing.tasks.iter().filter(|(header, path)| is_misplaced(header, path));
-        ids.extend(tasks.map(|(header, _)| header.id.clone()));
+        for (header, path) in &listing.tasks {
+            // Another check reports a copy of an archived file.
+            if is_misplaced(header, path)
+                && task_files::find_archived(&workspace.paths, &header.id)?.is_none()
+            {
+                ids.push(header.id.clone());
+            }
+        }
     }
     if ids.is_empty() {
         return Ok(Vec::new());

@@ -53,9 +53,15 @@ pub(crate) fn check_uncommitted(context: &CheckContext<'_>) -> CheckResult {
     let mut freeze = |id: &TaskId, frozen: Frozen<'_>| {
         issues.push(Issue::new("task_frozen", frozen.of(id), frozen.fix));
     };
+    let mut is_doubled = |id: &TaskId, path: &ProjectPath| -> Result<bool, ProjectError> {
+        let archived = task_files::find_archived(&workspace.paths, id)?;
+        let issue = archived.as_ref().map(|archived| doubled_in_archive(id, path, archived));
+        // The doctor reports all tasks with several files.
+        doubled.extend(issue.filter(|_| !context.is_doctor()));
+        Ok(archived.is_some())
+    };
     for (id, path) in hand_made(listing) {
-        if let Some(issue) = doubled_in_archive(context, &id, path)? {
-            doubled.push(issue);
+        if is_doubled(&id, path)? {
             continue;
         }
         let Ok(file) = read_task(workspace, in_force, &id, path) else { continue };
@@ -69,12 +75,15 @@ pub(crate) fn check_uncommitted(context: &CheckContext<'_>) -> CheckResult {
             new.push(id);
         }
     }
-    for id in changed_files(workspace, committed, listing) {
+    for (id, path) in changed_files(workspace, committed, listing) {
+        if is_doubled(id, path)? {
+            continue;
+        }
         // Another check reports files that cannot be read.
-        let Ok(state) = TaskState::read(workspace, &id) else { continue };
+        let Ok(state) = TaskState::read(workspace, id) else { continue };
         match (state.frozen(), &state.pending) {
-            (Some(frozen), _) => freeze(&id, frozen),
-            (None, Pending::Versions(_)) => edited.push(id),
+            (Some(frozen), _) => freeze(id, frozen),
+            (None, Pending::Versions(_)) => edited.push(id.clone()),
             (None, _) => {}
         }
     }
@@ -176,7 +185,7 @@ fn read_task(
 /// Reports tasks in which something is read otherwise than it looks. What is committed keeps its reading.
 pub(crate) fn check_misread(context: &CheckContext<'_>) -> CheckResult {
     let workspace = context.workspace;
-    let Some(CheckedProject { in_force, listing, .. }) = context.project() else {
+    let Some(CheckedProject { in_force, committed, listing, .. }) = context.project() else {
         return Ok(Vec::new());
     };
     let mut issues = Vec::new();
@@ -187,8 +196,9 @@ pub(crate) fn check_misread(context: &CheckContext<'_>) -> CheckResult {
         let Ok(file) = read_task(workspace, in_force, &task.id, path) else { continue };
         let text = String::from_utf8_lossy(file.bytes());
         let mut found = Diagnostic::from_faults(path.as_str(), &text, &misread(&file));
-        // A hand-made file with other forms waits, and is reported so.
-        found.retain(|one| !task.is_new || one.code == "nul_byte");
+        // A new or edited file with other forms waits, and is reported so.
+        let waits = task.is_new || !is_as_committed(workspace, committed, path, file.bytes());
+        found.retain(|one| !waits || one.code == "nul_byte");
         if found.is_empty() {
             continue;
         }
@@ -201,21 +211,29 @@ pub(crate) fn check_misread(context: &CheckContext<'_>) -> CheckResult {
 }
 
 /// Returns the adopted tasks whose files differ from HEAD's in more than line endings.
-fn changed_files(
+fn changed_files<'l>(
     workspace: &Workspace,
     committed: &HashMap<String, ObjectId>,
-    listing: &Listing,
-) -> Vec<TaskId> {
+    listing: &'l Listing,
+) -> Vec<(&'l TaskId, &'l ProjectPath)> {
     let mut changed = Vec::new();
     for (task, path) in listing.tasks.iter().filter(|(task, _)| !task.is_new) {
         let Ok(snapshot) = task_files::read(&workspace.paths, path) else { continue };
-        let is_committed =
-            |blob: &ObjectId| workspace.repository.is_same_text(&snapshot.bytes, *blob);
-        if !committed.get(path.as_str()).is_some_and(is_committed) {
-            changed.push(task.id.clone());
+        if !is_as_committed(workspace, committed, path, &snapshot.bytes) {
+            changed.push((&task.id, path));
         }
     }
     changed
+}
+
+fn is_as_committed(
+    workspace: &Workspace,
+    committed: &HashMap<String, ObjectId>,
+    path: &ProjectPath,
+    bytes: &[u8],
+) -> bool {
+    let blob = committed.get(path.as_str());
+    blob.is_some_and(|blob| workspace.repository.is_same_text(bytes, *blob))
 }
 
 /// Reports unmerged, duplicate and unreadable task files, each file once.

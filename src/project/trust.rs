@@ -279,12 +279,15 @@ impl TrustState {
             Some(task) => ("they", format!(" {task}")),
             None => ("the rules", String::new()),
         };
+        // Other programs of the same run may be trusted by the variable already.
+        let given = env::var(VARIABLE).ok().filter(|given| !given.is_empty());
+        let given = given.map(|given| given + ",").unwrap_or_default();
         ProjectError::Unfit {
             code: "program_untrusted",
             problem: format!("the program of {} {change}, so it does not run", program.place),
             fix: format!(
                 "see what {who} run, and trust it, with `aof trust{task}`; without a terminal, set `{VARIABLE}={}`",
-                self.hash()
+                given + &self.hash()
             ),
         }
     }

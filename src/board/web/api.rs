@@ -272,8 +272,14 @@ fn bad(problem: &str, fix: &str) -> ApiFault {
 }
 
 fn board(asked: &Asked) -> Result<Value, ApiFault> {
-    let mut board = LiveBoard::open(asked.workspace()?, asked.you().ok())?;
-    Ok(json!(*board.board()))
+    let workspace = asked.workspace()?;
+    let warning = left_out_warning(&workspace);
+    let mut board = LiveBoard::open(workspace, asked.you().ok())?;
+    let mut value = json!(*board.board());
+    if let Some(warning) = warning {
+        value["warnings"] = warnings_value(&[warning]);
+    }
+    Ok(value)
 }
 
 fn tasks(asked: &Asked) -> Result<Value, ApiFault> {
@@ -281,6 +287,9 @@ fn tasks(asked: &Asked) -> Result<Value, ApiFault> {
     let in_force = workspace.rules()?;
     let text = |name: &str| asked.query.get(name).map(String::as_str);
     let flag = |name: &str| text(name).is_some_and(|value| value != "false");
+    let named = |name: &str| {
+        text(name).filter(|value| !value.is_empty()).map(str::to_owned).into_iter().collect()
+    };
     let status = text("status");
     let statuses = match status {
         None | Some(NEW | WAITING) => Vec::new(),
@@ -301,8 +310,8 @@ fn tasks(asked: &Asked) -> Result<Value, ApiFault> {
         statuses,
         hand_made: status == Some(NEW),
         waiting: status == Some(WAITING),
-        tags: text("tag").map(str::to_owned).into_iter().collect(),
-        milestones: text("milestone").map(str::to_owned).into_iter().collect(),
+        tags: named("tag"),
+        milestones: named("milestone"),
         search: parsed(asked, "search")?.pop(),
         ready: flag("ready"),
         overdue: flag("overdue"),

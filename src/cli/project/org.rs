@@ -21,6 +21,7 @@ use crate::files::printable::inert;
 use crate::observability::stats::gates::{GateReport, gate_report_value, gate_status};
 use crate::project::active_rules::{RulesReport, Since, rules_report};
 use crate::project::error::{Named, ProjectError, reason_of};
+use crate::project::issue::left_out_warning;
 use crate::project::rule_files::check_worktree;
 use crate::project::workspace::acting_agent;
 use crate::rules::Rules;
@@ -181,6 +182,7 @@ pub(crate) fn run_gate(session: &Session, command: &GateCommand) -> CliResult {
     let (workspace, in_force) = session.open("gate status")?;
     let report = gate_status(&workspace, &in_force);
     session.output.show(|| gate_report_value(&report), || drawn(&report));
+    session.warn_all(left_out_warning(&workspace).as_slice());
     let what = match &report.elsewhere[..] {
         [] => None,
         [_] => Some("task is at none of these gates"),

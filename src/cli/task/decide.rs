@@ -11,6 +11,7 @@ use crate::cli::{
 };
 use crate::domain::Outcome;
 use crate::files::printable::one_line;
+use crate::project::issue::left_out_warning;
 use crate::project::workspace::acting_agent;
 use crate::tasks::headers::listing::{ListScope, read_all};
 use crate::tasks::view::waiting::{WaitingDecision, waiting_for};
@@ -38,6 +39,7 @@ pub(crate) fn run(session: &Session, args: &DecideArgs) -> CliResult {
     if output.is_json() || !Session::at_terminal() {
         let value = || json!({"waiting": waiting.iter().map(waiting_value).collect::<Vec<_>>()});
         output.show(value, || lines(&waiting));
+        session.warn_all(left_out_warning(&workspace).as_slice());
         return Ok(ExitCode::SUCCESS);
     }
     let (mut left, mut code) = (0, ExitCode::SUCCESS);
@@ -65,6 +67,7 @@ pub(crate) fn run(session: &Session, args: &DecideArgs) -> CliResult {
         1 => "1 decision is left for later".to_owned(),
         left => format!("{left} decisions are left for later"),
     });
+    session.warn_all(left_out_warning(&workspace).as_slice());
     Ok(code)
 }
 

@@ -125,6 +125,8 @@ pub(crate) fn lost_steps_issue(
         }
         Err(GitError::Unmerged { path }) => {
             let named = quoted(&path);
+            // Git merges nothing while its index differs from HEAD.
+            "`aof doctor --fix` puts it back".clone_into(&mut fix);
             Some(format!("resolve the merge conflict in `{path}`, and `git add {named}`"))
         }
         Err(GitError::CheckoutFailed { detail }) if is_comparable => Some(detail),

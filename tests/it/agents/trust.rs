@@ -92,7 +92,9 @@ fn a_fresh_clone_runs_nothing_until_it_is_trusted() {
 
     // Another hash trusts nothing; the printed one does, for one command or for good.
     let hash = hash_in(&shown);
-    let _ = trusting(&env, &["run", "--task", &id], &hash.replace(['0', '1', '2'], "3")).code(7);
+    let other = hash.replace(['0', '1', '2'], "3");
+    let refused = trusting(&env, &["run", "--task", &id], &other).code(7);
+    assert!(refused.stderr.contains(&format!("AOF_TRUST={other},{hash}`")), "{refused}");
     let _ = trusting(&env, &["run", "--task", &id], &hash).success();
     assert_eq!(env.read("worked"), "fast\n");
     // The run may have delivered its own notices.

@@ -54,8 +54,14 @@ fn lists_that_lack_tasks_of_a_sparse_checkout_say_so() {
     env.write("src/main.rs", "fn main() {}\n");
     env.commit_all("code");
     let (_, other) = (env.new_task(&["Add login"]), env.new_task(&["Add logout"]));
-    let commands: [&[&str]; 4] =
-        [&["list"], &["search", "login"], &["stats"], &["next", "--agent", "agent-7"]];
+    let commands: [&[&str]; 6] = [
+        &["list"],
+        &["search", "login"],
+        &["stats"],
+        &["decide", "--agent", "human-ada"],
+        &["gate", "status"],
+        &["next", "--agent", "agent-7"],
+    ];
     let told =
         |text: &str| text.contains("out of this sparse checkout; `git sparse-checkout add tasks`");
     for args in commands {

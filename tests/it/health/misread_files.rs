@@ -115,7 +115,8 @@ fn a_found_edit_that_would_be_misread_waits_and_a_committed_one_is_reported() {
     );
     let _ = env.aof(&["watch", "--once"]);
     assert_eq!(env.head(), before, "the edit is not committed");
-    assert!(env.aof(&["status"]).stdout.contains("`api, security` is read as one tag"));
+    let status = env.aof(&["status"]).stdout;
+    assert_eq!(status.matches("`api, security` is read as one tag").count(), 1, "{status}");
 
     // What a person commits keeps its reading, and is reported.
     env.commit_all("tags");
@@ -257,23 +258,25 @@ fn a_file_under_a_finished_task_s_id_is_reported_with_advice_that_works() {
     let id = env.new_task(&["Login"]);
     let _ = env.complete(&id, "agent-7");
     let _ = env.complete(&id, "agent-3");
+    let archived = env.git(&["ls-files", "tasks/archive/**.md"]).trim().to_owned();
     let path = env.hand_made(&id, "Again");
-    let status = env.aof(&["status", "--json"]).json();
-    let issues: Vec<_> = status["attention"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|issue| issue["code"] != "no_watcher")
-        .collect();
-    assert_eq!(
-        issues.iter().map(|issue| issue["code"].as_str().unwrap()).collect::<Vec<_>>(),
-        ["task_doubled"],
-        "{status}"
-    );
-    assert!(
-        issues[0]["fix"].as_str().unwrap().contains("mv tasks/AOF-xxxxx.md tasks/NEW-ID.md"),
-        "{status}"
-    );
+    let made_by_hand = env.read(&path);
+    for text in [env.read(&archived), env.read(&archived) + "\nMore.\n", made_by_hand] {
+        env.write(&path, text);
+        let status = env.aof(&["status", "--json"]).json();
+        let issues = status["attention"].as_array().unwrap().iter();
+        let issues: Vec<_> = issues.filter(|issue| issue["code"] != "no_watcher").collect();
+        assert_eq!(
+            issues.iter().map(|issue| issue["code"].as_str().unwrap()).collect::<Vec<_>>(),
+            ["task_doubled"],
+            "{status}"
+        );
+        let fix = issues[0]["fix"].as_str().unwrap();
+        assert!(fix.contains("mv tasks/AOF-xxxxx.md tasks/NEW-ID.md"), "{status}");
+        assert!(fix.contains("aof reopen AOF-xxxxx --to GATE -m WHY"), "{status}");
+        let doctor = env.aof(&["doctor"]).stdout;
+        assert!(doctor.contains("has 2 files") && !doctor.contains("watch --once"), "{doctor}");
+    }
     std::fs::rename(env.path(&path), env.path("tasks/AOF-again.md")).unwrap();
     let _ = env.aof(&["watch", "--once"]).success();
     let _ = env.complete("AOF-again", "agent-7");
