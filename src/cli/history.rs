@@ -195,6 +195,8 @@ fn merge_all_unmerged(session: &Session, mode: DryRun) -> CliResult {
     Ok(code)
 }
 
+const BEFORE_ALL: &str = " (before `git commit -a`, run `aof watch --once`)";
+
 /// Refuses a commit that takes back or does what only aof does. Accepts a commit that cannot be checked.
 fn check_staged(session: &Session) -> ExitCode {
     let found = Repository::discover(&session.directory)
@@ -235,10 +237,7 @@ fn check_staged(session: &Session) -> ExitCode {
                 "; `aof status` says what, and how to write it",
             ),
         };
-        let again = match fault {
-            StagedFault::Misread => "",
-            _ => " (before `git commit -a`, run `aof watch --once`)",
-        };
+        let again = if *fault == StagedFault::Misread { "" } else { BEFORE_ALL };
         let fix = format!(
             "`git restore --staged {}` leaves that out; then commit again{again}{more}",
             all_quoted(paths.iter().map(String::as_str))
@@ -253,11 +252,9 @@ fn check_staged(session: &Session) -> ExitCode {
     if found.is_empty() {
         return ExitCode::SUCCESS;
     }
-    let is_misread = found.iter().all(|(fault, _)| matches!(fault, StagedFault::Misread));
-    let reports = if is_misread { "status" } else { "verify" };
-    session
-        .output
-        .say(format!("`git commit --no-verify` commits it anyway, and `aof {reports}` reports it"));
+    let is_misread = found.iter().all(|(fault, _)| *fault == StagedFault::Misread);
+    let by = if is_misread { "`aof status`" } else { "`aof verify`" };
+    session.output.say(format!("`git commit --no-verify` commits it anyway, and {by} reports it"));
     ExitCode::FAILURE
 }
 

@@ -142,6 +142,8 @@ pub enum Warning {
         /// The outcome that is assumed.
         outcome: Outcome,
     },
+    /// Outputs that the schema of the gate does not declare were left out.
+    UndeclaredOutputs { gate: Station, names: Vec<String> },
     /// Names in the texts of a gate have no value yet.
     MissingValues { gate: GateId, names: Vec<String> },
     /// Values were too long for the texts of a gate.
@@ -180,6 +182,7 @@ impl Warning {
         match self {
             Self::VagueBlockers { .. } => "vague_blockers",
             Self::NoVerdict { .. } => "no_verdict",
+            Self::UndeclaredOutputs { .. } => "undeclared_outputs",
             Self::MissingValues { .. } => "missing_values",
             Self::CutValues { .. } => "cut_values",
             Self::DependencyCircle { .. } => "dependency_circle",
@@ -215,6 +218,10 @@ impl Warning {
                 let names = listed(names);
                 format!("the texts of gate `{gate}` speak of {names}, which nobody has handed on")
             }
+            Self::UndeclaredOutputs { gate, names } => format!(
+                "gate `{gate}` does not declare {}: left out of the completion",
+                listed(names)
+            ),
             Self::CutValues { gate, names } => {
                 let names = listed(names);
                 format!("the texts of gate `{gate}` have no room for all of {names}: it was cut")

@@ -72,9 +72,11 @@ pub struct ObjectFields {
 /// What an object does with fields that are not declared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub enum Others {
-    /// They are refused.
-    #[default]
+    /// They are refused: the schema says so.
     Refused,
+    /// A gate's outputs are handed on without them; deeper in a value they are refused.
+    #[default]
+    LeftOut,
     /// They pass, whatever they are.
     Welcome,
 }

@@ -333,8 +333,8 @@ pub(crate) fn shape_of(duty: &Duty, outcome: &Outcome) -> Option<Shape> {
 fn optional<'a>(shapes: impl Iterator<Item = &'a Shape>) -> Shape {
     let mut fields = ObjectFields::default();
     for other in shapes.filter_map(Shape::fields) {
-        if other.others == Others::Welcome {
-            fields.others = Others::Welcome;
+        if fields.others == Others::LeftOut {
+            fields.others = other.others;
         }
         for (name, shape) in &other.properties {
             if fields.get(name).is_none() {
@@ -343,6 +343,31 @@ fn optional<'a>(shapes: impl Iterator<Item = &'a Shape>) -> Shape {
         }
     }
     Shape { kinds: vec![ShapeKind::Object(fields)], ..Shape::default() }
+}
+
+/// Removes the outputs that the gate does not declare, and returns their names. Those stay, and are refused, that are protected, that are
+/// probably a declared one with a mistake in its name, or that the schema refuses.
+pub(crate) fn leave_out_undeclared(
+    workflow: &Workflow,
+    duty: &Duty,
+    outcome: &Outcome,
+    outputs: &mut Map,
+) -> Vec<String> {
+    let shape = shape_of(duty, outcome).filter(|shape| shape.any_of.is_empty());
+    let Some(fields) = shape.as_ref().and_then(Shape::fields) else { return Vec::new() };
+    if fields.others != Others::LeftOut {
+        return Vec::new();
+    }
+    let names = fields.properties.iter().map(|(name, _)| name.as_str());
+    let missing: Vec<&str> = names.filter(|name| !outputs.contains_key(*name)).collect();
+    let is_left_out = |name: &String| {
+        fields.get(name).is_none()
+            && !workflow.protects(name)
+            && nearest(name, missing.iter().copied()).is_none()
+    };
+    let left_out: Vec<String> = outputs.keys().filter(|name| is_left_out(name)).cloned().collect();
+    outputs.retain(|name, _| !left_out.contains(name));
+    left_out
 }
 
 /// Returns everything that the gate and its workflow do not allow of the outputs. What does not fit as it came is taken for the

@@ -10,4 +10,4 @@ mod tests;
 
 pub use describe::{Field, FieldInput, example, fields, from_text};
 pub use judge::{Problem, judge};
-pub(crate) use judge::{judge_value, settle_at, shape_of};
+pub(crate) use judge::{judge_value, leave_out_undeclared, settle_at, shape_of};

@@ -10,7 +10,7 @@ use crate::domain::{
     SUSPEND, Stamp, Status, Task, TroubleAction, Visit, Work, Workflow,
 };
 use crate::rules::act::{Act, Decision, Warning, WorkflowStep};
-use crate::rules::outputs::{example, settle_at, shape_of};
+use crate::rules::outputs::{example, leave_out_undeclared, settle_at, shape_of};
 use crate::rules::refusal::Refusal;
 use crate::rules::routing::workplace::{Workplace, check_separate_session, may_complete};
 use crate::rules::routing::{fork, loops, route};
@@ -386,6 +386,10 @@ pub(crate) fn interpret(
     }
     let outcome = outcome_at(rules, workplace, &workflow.default_outcome, &completion)?;
     check_content(&outcome, &completion)?;
+    let names = leave_out_undeclared(workflow, workplace.duty, &outcome, &mut completion.outputs);
+    if !names.is_empty() {
+        warnings.push(Warning::UndeclaredOutputs { gate: workplace.station(), names });
+    }
     let problems = settle_at(workflow, workplace.duty, &outcome, &mut completion.outputs);
     if !problems.is_empty() {
         let shape = shape_of(workplace.duty, &outcome).unwrap_or_default();

@@ -101,7 +101,7 @@ fn completions_are_refused_with_these_codes() {
         "-o blocked -s Done -b ''",
         "-o needs_review -s Done -b No",
         "-o complete -s Done --output branch=3",
-        "-o complete -s Done --output other=3",
+        "-o complete -s Done --output brnch=3",
         "-o complete -s Done --file nope.md",
     ] {
         table.fails(&says(&id, "agent-7", rest));

@@ -471,3 +471,56 @@ fn a_verdict_in_a_summary_leaves_notes_that_say_what_is_to_be_settled() {
     assert!(brief.stdout.contains("Settle what the notes say"), "{brief}");
     assert!(brief.stdout.contains("The session never expires"), "{brief}");
 }
+
+#[test]
+fn outputs_that_a_gate_does_not_declare_are_left_out_with_a_warning_or_refused() {
+    let rules = "\
+workflow:
+  gates:
+    - {id: work, role: worker, outputs: {properties: {branch: {type: string}, files: {type: array}}}}
+    - {id: strict, role: worker, outputs: {properties: {branch: {type: string}}, additionalProperties: false}}
+    - {id: open, role: worker, outputs: {properties: {branch: {type: string}}, additionalProperties: true}}
+    - {id: end, role: worker}
+";
+    let env = TestEnvironment::with_rules(rules, "roles:\n  worker: {agents: [agent-w]}\n");
+    let id = env.new_task(&["Add login"]);
+    let complete = |visit: usize, outputs: &[&str]| {
+        let ticket = format!("{id}@{visit}");
+        let done =
+            ["complete", &ticket, "--agent", "agent-w", "--outcome", "complete", "--summary", "s"];
+        env.aof(&[&done, outputs].concat())
+    };
+    // A mistake in a declared name is refused.
+    let refused = complete(0, &["--output", "brnch=x"]).code(4);
+    assert!(refused.stderr.contains("did you mean `branch`?"), "{refused}");
+    let done = complete(0, &["--output", "branch=x", "--output", "score=1", "--output", "by=me"])
+        .success();
+    assert!(
+        done.stderr.contains("warning: gate `work` does not declare `score`, `by`: left out"),
+        "{done}"
+    );
+    let handed_on = |visit: usize| {
+        env.aof(&["show", &id, "--json"]).json()["gateHistory"][visit]["outputs"].clone()
+    };
+    assert_eq!(handed_on(0), serde_json::json!({"branch": "x"}));
+    let refused = complete(1, &["--output", "score=1"]).code(4);
+    assert!(refused.stderr.contains("`score` is not declared; there is `branch`"), "{refused}");
+    let _ = complete(1, &["--output", "branch=x"]).success();
+    let _ = complete(2, &["--output", "score=1"]).success();
+    assert_eq!(handed_on(2), serde_json::json!({"score": 1}));
+    // A file in the inbox and a reply are read the same way.
+    let id = env.new_task(&["Add logout"]);
+    let reply = "---\n$status: complete\nbranch: x\nscore: 1\n---\nDone.\n";
+    let file = format!(
+        "task: {id}\nagent: agent-w\noutcome: complete\nsummary: s\noutputs: {{branch: x, score: 1}}\n"
+    );
+    env.write("reply.md", reply);
+    let done = env
+        .aof(&["complete", &id, "--agent", "agent-w", "--file", "reply.md", "--dry-run"])
+        .success();
+    assert!(done.stderr.contains("does not declare `score`"), "{done}");
+    env.write(".aof/inbox/done.yaml", file);
+    let _ = env.aof(&["watch", "--once"]).success();
+    let task = env.aof(&["show", &id, "--json"]).json();
+    assert_eq!(task["gateHistory"][0]["outputs"], serde_json::json!({"branch": "x"}), "{task}");
+}

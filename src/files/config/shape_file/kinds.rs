@@ -152,7 +152,8 @@ fn read_object(
     object.others = match additional {
         Some(true) => Others::Welcome,
         None if !written => Others::Welcome,
-        Some(false) | None => Others::Refused,
+        Some(false) => Others::Refused,
+        None => Others::LeftOut,
     };
     for item in required(fields) {
         let Some(name) = parse_node::<String>(item, "each of `required` is a name", faults) else {
@@ -160,7 +161,7 @@ fn read_object(
         };
         let declared =
             node.get("properties").is_some_and(|properties| properties.entry(&name).is_some());
-        if !declared && object.others == Others::Refused {
+        if !declared && object.others != Others::Welcome {
             let message =
                 format!("`{}` is required, and `properties` does not have it", name.escape_debug());
             let names: Vec<&str> =

@@ -106,7 +106,7 @@ fn a_reply_that_lacks_what_is_wanted_is_no_pass() {
     for (reply, why) in [
         ("---\nfiles: [a.md]\n---\nDone.\n", "`branch` is missing"),
         ("---\nbranch: fix: login\n---\nDone.\n", "has frontmatter that is no YAML: line 2: "),
-        ("---\nbranch: x\nbrunch: y\n---\nDone.\n", "`brunch` is not declared"),
+        ("---\nbranch: x\nfile: y\n---\nDone.\n", "`file` is not declared; did you mean `files`?"),
     ] {
         let id = replied(&env, reply);
         let ended = endings(&env, &format!("{id}@0"));

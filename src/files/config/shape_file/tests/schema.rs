@@ -99,7 +99,7 @@ fn describe(about: &About, map: &mut Map) {
 }
 
 fn of_fields(fields: &ObjectFields, map: &mut Map) {
-    if !fields.properties.is_empty() || fields.others == Others::Refused {
+    if !fields.properties.is_empty() || fields.others != Others::Welcome {
         let properties: Map =
             fields.properties.iter().map(|(name, shape)| (name.clone(), of_shape(shape))).collect();
         put(map, "properties", Value::Object(properties));
@@ -107,7 +107,9 @@ fn of_fields(fields: &ObjectFields, map: &mut Map) {
     if !fields.required.is_empty() {
         put(map, "required", fields.required.clone());
     }
-    put(map, "additionalProperties", fields.others == Others::Welcome);
+    if fields.others != Others::LeftOut {
+        put(map, "additionalProperties", fields.others == Others::Welcome);
+    }
 }
 
 fn of_count(count: Count, [least, most]: [&str; 2], map: &mut Map) {
