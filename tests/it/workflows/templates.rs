@@ -101,6 +101,26 @@ fn who_settles_a_review_is_told_what_not_to_do() {
 }
 
 #[test]
+fn another_try_at_code_begins_with_a_clean_git_state() {
+    let mut env = TestEnvironment::without_repository();
+    let _ = env.aof(&["init", "garden", "--template", "sdlc"]).success();
+    env.enter("garden");
+    let id = env.new_task(&["Add login"]);
+    let told = || {
+        let brief = env.aof(&["brief", &id]).success().stdout;
+        brief.contains("Begin with a clean git state")
+    };
+    assert!(!told(), "the first try has nothing to look for");
+    let _ = env.say(&id, "agent-dev-1", "complete", &[]).success();
+    let _ = env.say(&id, "agent-review-1", "needs_review", &["--blocker", "No test"]).success();
+    assert!(told());
+    let of_code = Template::ALL
+        .iter()
+        .filter(|template| template.workflow_file().contains("Begin with a clean git state"));
+    assert_eq!(of_code.count(), 11);
+}
+
+#[test]
 fn a_project_begins_with_each() {
     for template in Template::ALL {
         let mut env = TestEnvironment::without_repository();
