@@ -167,9 +167,17 @@ pub(crate) fn merge_bodies(
 }
 
 /// Merges texts of which both sides ticked boxes: the ticks box by box, what remains as text. `None` if they conflict in more than
-/// ticks, or if it is not clear which boxes are the same.
+/// ticks, if one side ticks a box that the other rewords or removes, or if it is not clear which boxes are the same.
 fn merge_ticks(texts: [&str; 3]) -> Result<Option<Vec<u8>>, ProjectError> {
     let [base, ours, theirs] = texts.map(boxes);
+    let is_lost = |without: &HashMap<_, _>, with: &HashMap<_, _>| {
+        base.iter().any(|(line, before)| {
+            !without.contains_key(line) && with.get(line).is_some_and(|state| state != before)
+        })
+    };
+    if is_lost(&ours, &theirs) || is_lost(&theirs, &ours) {
+        return Ok(None);
+    }
     let [plain_base, plain_ours, plain_theirs] = texts.map(without_ticks);
     let merged =
         merge_texts(plain_base.as_bytes(), plain_ours.as_bytes(), plain_theirs.as_bytes())?;

@@ -66,3 +66,21 @@ fn a_conflict_in_more_than_ticks_is_a_person_s() {
         "{text}"
     );
 }
+
+#[test]
+fn a_tick_of_a_box_that_the_other_side_rewords_or_removes_is_a_person_s() {
+    for (name, ours, theirs) in [
+        ("untick, reword", ("- [x] two\n", "- [ ] two\n"), ("two\n", "two, by hand\n")),
+        ("reword, tick", ("] one\n", "] one of them\n"), ("- [ ] one", "- [x] one")),
+        ("tick, remove", ("- [ ] one", "- [x] one"), ("- [ ] one\n", "")),
+        ("indent, untick", ("- [x] two\n", "  - [x] two\n"), ("- [x] two", "- [ ] two")),
+    ] {
+        let (env, _) = scene();
+        let id = env.new_task(&["Boxes", "--body", "- [ ] one\n- [x] two\n"]);
+        aside(&env, "side", || edited(&env, &id, &[theirs]));
+        edited(&env, &id, &[ours]);
+        let merged = env.try_git(&["merge", "--no-edit", "side"]);
+        assert_eq!(merged.code, Some(1), "{name}: {merged}");
+        assert!(env.task_text(&id).contains("<<<<<<<"), "{name}");
+    }
+}
