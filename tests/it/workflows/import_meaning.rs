@@ -568,6 +568,35 @@ fn a_step_that_waits_for_a_person_is_a_gate_for_people() {
     let text = env.read("workflows/ask.yaml");
     assert_eq!(text.matches("requireHuman: true").count(), 1, "{text}");
     assert!(text.contains("role: ok\n") && text.matches("role: dev\n").count() == 2, "{text}");
+    // Their "no" leads where the source has it, as often as there.
+    let back =
+        "gate: true, agent: dev, on_fail: {retry_step: spec, max_retries: 2, escalate_to: boss}";
+    env.write("back.yml", steps.replace("agent: dev, gate: true", back));
+    let told = env.aof(&["workflow", "import", "back.yml", "--name", "back", "--with-roles"]);
+    let text = env.read("workflows/back.yaml");
+    let gate = text.split("\n\n").find(|gate| gate.contains("id: ok")).unwrap();
+    assert_snapshot!(gate, @"
+      - id: ok
+        role: ok
+        canReject: true
+        requireHuman: true
+        routes:
+          needs_review: spec
+        maxRetries: 2
+        onExhausted: {escalateTo: boss}
+    ");
+    assert!(told.success().stdout.contains("dropped    steps.ok.agent: the step waits"), "{text}");
+    let decisions =
+        "gate: true, decision_key: GO, on_decision: {ship: code, again: {retry_step: spec}}";
+    env.write("lost.yml", steps.replace("gate: true", decisions));
+    let _ = env.aof(&["workflow", "import", "lost.yml", "--name", "decide", "--with-roles"]);
+    let text = env.read("workflows/decide.yaml");
+    assert!(text.contains("ship: code\n      again: spec\n"), "{text}");
+    assert!(!text.contains("key: GO"), "{text}");
+    let escalated = "gate: true, on_fail: {escalate_to: boss}";
+    env.write("lost.yml", steps.replace("gate: true", escalated));
+    let lost = env.aof(&["workflow", "import", "lost.yml", "--name", "lost"]).code(6);
+    assert!(lost.stderr.contains("steps.ok.on_fail.escalate_to"), "{lost}");
     // What a person's decision would do is not left out in silence.
     env.write("lost.yml", steps.replace("gate: true", "gate: true, on_gate: {approve: code}"));
     let lost = env.aof(&["workflow", "import", "lost.yml", "--name", "lost"]).code(6);

@@ -47,6 +47,20 @@ const OF_STEP: FieldTable = &[
     ("notify", Dropped, "whom to tell is in project.yaml"),
     ("pass_outputs", Dropped, PASSED_ON),
 ];
+/// A step that waits for a person.
+const OF_PEOPLE: FieldTable = &[
+    ("agent", Dropped, "the step waits for a person"),
+    ("expects", Dropped, "a person says the outcome"),
+    ("decision_key", Dropped, "a person says the decision"),
+];
+/// A step that waits for a person, and that leads back to none.
+const OF_PEOPLE_ALONE: FieldTable = &[
+    ("retry_step", Dropped, "a person who does not approve says `blocked`"),
+    ("on_fail", Dropped, "a person who does not approve says `blocked`"),
+    ("max_retries", Dropped, NOT_AGAIN),
+    ("on_exhausted", Dropped, NOT_AGAIN),
+    ("escalate_to", Lost, NOT_AGAIN),
+];
 const OF_FAILURE: FieldTable = &[
     ("retry_step", Converted, "where `needs_review` and `onFailure` lead"),
     ("max_retries", Converted, RETRIES),
@@ -64,6 +78,7 @@ const OF_DECISION: FieldTable = &[
     ("pass_outputs", Dropped, PASSED_ON),
 ];
 const RETRIES: &str = "`maxRetries`: both count how often it is done again";
+const NOT_AGAIN: &str = "nothing is done again unless `retry_step` names another step";
 const OUTPUTS: &str = "the properties of `outputs`: anything else is not handed on";
 const ESCALATED: &str =
     "`onExhausted: {escalateTo}`: there the run fails and nobody can go on; here that role can";
@@ -215,16 +230,19 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
             gate.verify_each = own.verify.map(|verify| self.steps.steps[verify].gate.clone());
         }
         gate.detour = self.loops.verified_by(index).is_some();
-        let on_fail = self.on_fail(index, record);
         gate.require_human = is_for_people;
-        let words = if is_for_people {
-            Vec::new()
-        } else if record.has("decision_key") || record.has("on_decision") {
+        let on_fail = self.on_fail(index, record);
+        let decides = record.has("on_decision") || record.has("decision_key") && !is_for_people;
+        let words = if decides {
             self.read_decision_gate(&mut gate, index, record, &on_fail)
         } else {
             self.read_verdict_gate(&mut gate, index, record, &on_fail, &mut required);
             Vec::new()
         };
+        if is_for_people {
+            // People do not fail, and their words are not read from a text.
+            (gate.signal, gate.on_failure) = (None, None);
+        }
         gate.outputs = outputs(&self.keys, index, record, &required, &words);
         if let Some(input) = record.text("input") {
             let slots = self.loops.slots(self.steps, index);
@@ -233,7 +251,9 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
             gate.brief.instructions =
                 Some(instructions(&input, (index, slots), record, steps, keys, context));
         }
-        record.finish(&[OF_STEP]);
+        let of_people = if is_for_people { OF_PEOPLE } else { &[] };
+        let alone = self.unread_of_people(index, record, &on_fail);
+        record.finish(&[of_people, alone, OF_STEP]);
         gate
     }
 
@@ -349,7 +369,8 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
             record.added("on_fail", format!("not given: an item that fails goes back to `{to}`"));
         }
         let sends_back = back.or(verified);
-        let expects = expected_line(record, required);
+        let is_for_people = gate.require_human;
+        let expects = (!is_for_people).then(|| expected_line(record, required)).flatten();
         let is_tried_again = on_fail.retry_step.is_some()
             || expects.is_some()
             || own.or(on_fail.max_retries).is_some()
@@ -357,7 +378,7 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
         if let Some(target) = sends_back {
             gate.route("needs_review", RouteDraft::to(&self.entries[target]));
             gate.on_failure = Some(RouteDraft::to(&self.entries[target]));
-        } else if is_tried_again {
+        } else if is_tried_again && !is_for_people {
             gate.on_failure = Some(RouteDraft::to(&gate.id));
         }
         gate.can_reject = sends_back.is_some();
@@ -369,7 +390,7 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
             Some(_) => on_fail.max_retries.or(own),
             None => own.or(on_fail.max_retries),
         };
-        if gate.signal.is_none() {
+        if gate.signal.is_none() && !is_for_people {
             record.added("run.exit", END_COMPLETES);
             gate.run.end_completes();
         }
@@ -401,6 +422,14 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
         });
     }
 
+    /// Returns the fields that mean nothing where a person's "no" leads to no other step.
+    fn unread_of_people(&self, index: usize, record: &Record<'_>, on_fail: &OnFail) -> FieldTable {
+        let leads_back = on_fail.retry_step.is_some_and(|target| target != index)
+            || self.loops.verified_by(index).is_some()
+            || record.has("on_decision");
+        if record.flag("gate") == Some(true) && !leads_back { OF_PEOPLE_ALONE } else { &[] }
+    }
+
     fn on_fail(&self, index: usize, record: &Record<'_>) -> OnFail {
         let mut on_fail = OnFail { escalate_to: read_escalation(record), ..OnFail::default() };
         match record.get("on_fail").map(|node| node.as_str()) {
@@ -428,7 +457,7 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
                 on_fail.max_retries = inner.count("max_retries");
                 let role = on_fail.escalate_to.take().or_else(|| read_escalation(&inner));
                 on_fail.escalate_to = role.or_else(|| inner.text("escalate_to"));
-                inner.finish(&[OF_FAILURE]);
+                inner.finish(&[self.unread_of_people(index, record, &on_fail), OF_FAILURE]);
             }
         }
         on_fail
