@@ -612,6 +612,62 @@ fn a_step_that_waits_for_a_person_is_a_gate_for_people() {
 }
 
 #[test]
+fn a_loop_of_a_status_graph_has_a_limit_where_work_is_rejected() {
+    let env = project();
+    let is_endless = |file: &str| {
+        env.write("r.yaml", file);
+        let told = env.aof(&["workflow", "import", "r.yaml", "--dry-run"]).success();
+        told.stdout.contains("maxRetries: 100000")
+    };
+    for (forward, back, expected) in [
+        ("ok", "declined", false),
+        ("approved", "send_back", false),
+        ("lgtm", "nope", false),
+        ("all_done", "insufficient", false),
+        ("merge", "needs_work", false),
+        ("done", "next_chapter", true),
+        ("ok", "continue", true),
+        ("conceded", "speak", true),
+    ] {
+        let graph = format!(
+            "\
+name: review
+roles:
+  dev: {{goal: x}}
+  rev: {{goal: x, frontmatter: {{properties: {{$status: {{enum: [{forward}, {back}]}}}}}}}}
+graph:
+  $START: {{_: {{role: dev}}}}
+  dev: {{_: {{role: rev}}}}
+  rev: {{{forward}: {{role: $END}}, {back}: {{role: dev}}}}
+"
+        );
+        assert_eq!(is_endless(&graph), expected, "{forward} {back}");
+    }
+    for (condition, expected) in [
+        ("$count(steps[role='writer']) < 6", true),
+        ("$last('writer').more = true and $count(steps[role='writer']) < 6", true),
+        ("$last('writer').bad = true or $count(steps[role='writer']) < 6", false),
+        ("steps[-1].output.bad = true", false),
+    ] {
+        let shape = "{type: object, properties: {more: {type: boolean}, bad: {type: boolean}}}";
+        let graph = format!(
+            "\
+name: novel
+roles:
+  writer: {{description: W, systemPrompt: Write., outputSchema: {shape}}}
+  editor: {{description: E, systemPrompt: Edit., outputSchema: {shape}}}
+conditions: {{again: {{expression: \"{condition}\"}}}}
+graph:
+  $START: [{{role: writer}}]
+  writer: [{{role: writer, condition: again}}, {{role: editor}}]
+  editor: [{{role: $END}}]
+"
+        );
+        assert_eq!(is_endless(&graph), expected, "{condition}");
+    }
+}
+
+#[test]
 fn statuses_that_are_words_of_ours_are_said_as_before_and_progress_has_no_limit() {
     let graph = "\
 name: batch

@@ -8,6 +8,9 @@ use crate::domain::FieldFate::{Converted, Lost};
 use crate::setup::import::names;
 use crate::setup::import::record::{FieldPlace, Record};
 
+/// Where an expression counts visits.
+pub(crate) const VISITS: &str = "gateHistory.filter";
+
 /// The conditions of a file, and by role the gates that its roles become.
 pub(crate) struct EdgeConditions<'a> {
     named: HashMap<&'a str, String>,
@@ -66,8 +69,7 @@ impl<'a> EdgeConditions<'a> {
         if let Some(rest) = left.strip_prefix("$count(steps[") {
             let role = rest.strip_suffix("])")?.split_once('=')?;
             let role = self.gates.get(unquoted(role.1)).filter(|_| role.0.trim() == "role")?;
-            let count =
-                format!("gateHistory.filter(visit => visit.gate === {}).length", json!(role));
+            let count = format!("{VISITS}(visit => visit.gate === {}).length", json!(role));
             return Some(format!("{count} {ours} {value}"));
         }
         let (role, key) = match left.strip_prefix("$last(") {

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::graph::{EdgeTarget, GraphEdge, GraphRole, RoleGraph, read_roles};
+use super::loops::limit_loops;
 use super::role_outputs::{
     RoleOutputs, StatusVariant, declared_keys, properties_of, read_outputs, with_status,
     without_status,
@@ -127,67 +128,6 @@ fn keep_texts(gate: &mut GateDraft) {
     let again = json!({"role": role, "expectations": expectations, "tips": tips, "instructions": again["instructions"]});
     *reentry = Some(again);
 }
-
-/// Loops have no limit there. Here those have one in which a status that leads back rejects the work, unless progress leads to the
-/// same gate: the gate counts both alike.
-fn limit_loops(draft: &mut WorkflowDraft, report: &ImportReport<'_>) {
-    let (mut seen, mut rejecting) = (BTreeSet::new(), Vec::new());
-    let (mut progress, mut endless) = (BTreeSet::new(), Vec::new());
-    for (index, gate) in draft.gates.iter().enumerate() {
-        seen.insert(gate.id.clone());
-        let is_back = |route: &&RouteDraft| seen.contains(&route.to);
-        let back = gate.routes.iter().filter(|(_, route)| is_back(&route));
-        let (words, mut targets): (Vec<_>, BTreeSet<_>) =
-            back.map(|(word, route)| (word, route.to.clone())).unzip();
-        let fails_to = gate.on_failure.as_ref().filter(is_back).map(|route| route.to.clone());
-        let rejects = fails_to.is_some() || gate.kind.is_some();
-        targets.extend(fails_to);
-        match targets.is_empty() {
-            true => {}
-            false if rejects || words.into_iter().any(|word| is_rejection(word)) => {
-                rejecting.push((index, targets));
-            }
-            false => {
-                progress.extend(targets);
-                endless.push(index);
-            }
-        }
-    }
-    let (shared, limited): (Vec<_>, Vec<_>) =
-        rejecting.into_iter().partition(|(_, targets)| !targets.is_disjoint(&progress));
-    if !limited.is_empty() {
-        report.added("maxRetries", "loops have no limit there; here a gate sends back 3 times unless `maxRetries` says more");
-    }
-    for (index, _) in limited {
-        let gate = &mut draft.gates[index];
-        let leads_to_itself = gate.targets().any(|target| target == gate.id);
-        gate.max_retries = leads_to_itself.then_some(SELF_LOOP_RETRIES);
-    }
-    endless.extend(shared.into_iter().map(|(index, _)| index));
-    if !endless.is_empty() {
-        let names = listed(endless.iter().map(|index| &draft.gates[*index].id));
-        let note = format!("{ENDLESS} at {names}: in loops that make progress, nothing is counted");
-        report.added("maxRetries", note);
-    }
-    for index in endless {
-        draft.gates[index].max_retries = Some(ENDLESS);
-    }
-}
-
-/// Returns whether a status says by its name that work is sent back because it is not good enough.
-fn is_rejection(status: &str) -> bool {
-    const PARTS: [&str; 12] = [
-        "reject", "fail", "fix", "retry", "redo", "revis", "change", "invalid", "wrong", "error",
-        "not_", "rework",
-    ];
-    let status = status.to_ascii_lowercase().replace('-', "_");
-    PARTS.iter().any(|part| status.contains(part))
-}
-
-/// How often a gate may be sent back to where it leads to itself: such a loop needs a limit of its own.
-const SELF_LOOP_RETRIES: u64 = 3;
-/// How often a loop may be gone through in which nothing is rejected.
-const ENDLESS: u64 = 100_000;
 
 pub(crate) struct RoleGateBuilder<'a, 'n> {
     pub(crate) roles: &'a [GraphRole<'n>],

@@ -3,4 +3,5 @@
 pub(crate) mod conditions;
 pub(crate) mod convert;
 pub(crate) mod graph;
+pub(crate) mod loops;
 pub(crate) mod role_outputs;
