@@ -668,6 +668,47 @@ graph:
 }
 
 #[test]
+fn what_a_step_is_told_under_a_heading_is_not_what_it_hands_on() {
+    let env = project();
+    env.write(
+        "loop.yml",
+        "\
+id: loop
+context: {repo: /srv/app}
+steps:
+  - {id: plan, agent: dev, expects: DONE, input: \"TASK:\\n{{task}}\\n\\nNOTES SO FAR:\\n\\n{{notes}}\\n\\nReply with:\\nSTORIES_JSON: [...]\"}
+  - {id: build, agent: dev, expects: DONE, type: loop, loop: {over: stories}, input: \"PROGRESS LOG:\\n{{progress}}\\nStay in the REPO {{ repo }}, run RUN_ID.\\nCURRENT_STORY {{current_story}} {{run_id}}\"}
+",
+    );
+    let told = env.aof(&["workflow", "import", "loop.yml", "--with-roles"]).success();
+    let text = env.read("workflows/loop.yaml");
+    for part in ["progress-{{task.id}}.txt", "CURRENT_STORY {{item}} {{task.id}}"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(text.matches("properties:").count(), 1, "{text}");
+    assert!(text.contains("properties: {stories_json: {type: array}}"), "{text}");
+    assert!(told.stdout.contains("context.input.notes: nobody says this key"), "{told}");
+}
+
+#[test]
+fn what_a_step_passes_on_comes_from_it() {
+    let env = project();
+    env.write(
+        "taste.yml",
+        "\
+id: taste
+steps:
+  - {id: cook, agent: dev, input: As you know, decision_key: VERDICT, on_decision: {good: {next_step: serve, pass_outputs: [taste_notes]}}}
+  - {id: serve, agent: dev, input: \"Say {{taste_notes}} and {{thanks}}\", expects: DONE, pass_outputs: [THANKS]}
+",
+    );
+    let _ = env.aof(&["workflow", "import", "taste.yml", "--with-roles"]).success();
+    let text = env.read("workflows/taste.yaml");
+    assert!(text.contains("taste_notes: {type: string}"), "{text}");
+    assert!(text.contains("properties: {thanks: {type: string}}"), "{text}");
+}
+
+#[test]
 fn statuses_that_are_words_of_ours_are_said_as_before_and_progress_has_no_limit() {
     let graph = "\
 name: batch

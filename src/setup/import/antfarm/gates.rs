@@ -111,7 +111,7 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
         steps: &'a StepList<'n>,
         agents: &'a [ForeignAgent],
     ) -> Self {
-        let mut keys = KeyUse::of(steps);
+        let mut keys = KeyUse::of(steps, &draft.context.input);
         let loops = StepLoops::read(steps, &mut keys, &draft.context.input);
         let entries = steps.steps.iter().map(|step| step.gate.clone()).collect();
         let role_names = Names::default();

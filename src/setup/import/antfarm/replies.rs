@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde_json::{Map, Value, json};
 
 use crate::domain::FieldFate::{Converted, Dropped, Lost};
+use crate::files::config::decode::one_or_many;
+use crate::files::yaml::Node;
 use crate::setup::import::names;
 use crate::setup::import::names::{is_bare, rewritten, slots};
-use crate::setup::import::record::Record;
+use crate::setup::import::record::{Record, scalar};
 use crate::setup::import::steps::{ForeignStep, StepList};
 use crate::setup::import::workflow_draft::tidy;
 
@@ -26,6 +28,7 @@ pub(crate) fn outputs(
         .unwrap_or_else(|| uses.said[index].intersection(&uses.read).cloned().collect());
     keys.remove(STATUS);
     keys.extend(required.iter().cloned());
+    keys.extend(uses.said[index].intersection(&passed_keys(record)).cloned());
     keys.extend(uses.said[index].intersection(&uses.lists).cloned());
     if keys.is_empty() {
         return None;
@@ -178,12 +181,25 @@ fn key_name(piece: &str) -> Option<String> {
     Some(names::key(&key))
 }
 
-/// Returns the keys, in small letters, that an input names in capitals other than to tell their values.
+/// Returns the keys that a step, or one of its decisions, passes on.
+fn passed_keys(record: &Record<'_>) -> BTreeSet<String> {
+    let decisions = record.get("on_decision").map_or(&[][..], Node::entries);
+    let own = record.get("pass_outputs").into_iter();
+    let lists = own.chain(decisions.iter().filter_map(|own| own.value.get("pass_outputs")));
+    let keys = lists.flat_map(|list| one_or_many(list).iter().filter_map(scalar));
+    keys.map(|key| names::key(&key.to_ascii_lowercase())).collect()
+}
+
+/// Returns the keys, in small letters, that an input names in capitals other than to tell their values. A heading may have the value
+/// below it.
 fn named_keys(input: &str) -> BTreeSet<String> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut keys = BTreeSet::new();
-    for line in input.lines() {
-        let told: Vec<_> = slots(line).iter().map(|slot| slot.to_ascii_lowercase()).collect();
+    let mut lines = input.lines().filter(|line| !line.trim().is_empty()).peekable();
+    while let Some(line) = lines.next() {
+        let below = lines.peek().filter(|_| line.trim_end().ends_with(':'));
+        let told = slots(line).into_iter().chain(below.into_iter().flat_map(|line| slots(line)));
+        let told: Vec<_> = told.map(|slot| slot.to_ascii_lowercase()).collect();
         let words = line.split(|c| !is_word(c)).filter(|word| !word.is_empty());
         let capitals = words.filter(|word| **word == word.to_ascii_uppercase());
         let named = capitals.map(str::to_ascii_lowercase);
@@ -318,7 +334,7 @@ pub(crate) struct KeyUse {
 }
 
 impl KeyUse {
-    pub(crate) fn of(steps: &StepList<'_>) -> Self {
+    pub(crate) fn of(steps: &StepList<'_>, input: &Map<String, Value>) -> Self {
         let (said, writers, read, lists) = Default::default();
         let mut uses = Self { said, writers, read, lists };
         for (index, ForeignStep { record, .. }) in steps.steps.iter().enumerate() {
@@ -342,13 +358,23 @@ impl KeyUse {
             uses.read.extend(bare.map(|slot| names::key(&slot.to_ascii_lowercase())));
             uses.read.extend(line_key("condition"));
         }
-        // Every reply may say any key there: a key that is read comes from the steps whose input names it.
+        // Every reply may say any key there: a key that is read comes from the steps whose input names it, or that pass it on. It does
+        // not if the run, its context or a loop fills it in.
+        let has_loop = steps.steps.iter().any(|step| step.record.has("loop"));
+        let any_loop = LoopSlots { gate: "", verify: Some(""), is_inside: true };
+        let is_given = |key: &str| {
+            [STATUS, "task", "run_id"].contains(&key)
+                || input.get(key).is_some_and(|value| *value != "")
+                || has_loop && any_loop.meaning(key).is_some()
+        };
         let unwritten =
-            uses.read.iter().filter(|key| uses.writers(key).is_empty() && *key != STATUS);
+            uses.read.iter().filter(|key| uses.writers(key).is_empty() && !is_given(key));
         let unwritten: BTreeMap<String, String> =
             unwritten.map(|key| (key.to_ascii_lowercase(), key.clone())).collect();
         for (index, ForeignStep { record, .. }) in steps.steps.iter().enumerate() {
-            for named in named_keys(&record.text("input").unwrap_or_default()) {
+            let mut named = named_keys(&record.text("input").unwrap_or_default());
+            named.extend(passed_keys(record).iter().map(|key| key.to_ascii_lowercase()));
+            for named in named {
                 if let Some(key) = unwritten.get(&named) {
                     uses.writers.entry(key.clone()).or_default().push(index);
                     uses.said[index].insert(key.clone());
