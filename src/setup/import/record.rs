@@ -292,7 +292,7 @@ impl<'n> Record<'n> {
     }
 
     /// Notes the fate of each field that is not reported yet, by the first table that has it. An unknown field is lost if its name is
-    /// about routes, and dropped otherwise.
+    /// about routes or people's approval, and dropped otherwise.
     pub(crate) fn finish(&self, tables: &[FieldTable]) {
         for entry in self.node.entries() {
             let key = entry.key.text.as_ref();
@@ -308,6 +308,10 @@ impl<'n> Record<'n> {
             match known {
                 _ if entry.value.is_null() => place.note(FieldFate::Dropped, "it says nothing"),
                 Some((_, fate, note)) => place.note(*fate, *note),
+                None if is_approval_key(key) && !is_off(&entry.value) => {
+                    let note = "not known here, and by its name it says that a person approves";
+                    place.note(FieldFate::Lost, note);
+                }
                 None if is_routing_key(key) => {
                     let note = "not known here, and by its name it says where a task goes";
                     place.note(FieldFate::Lost, note);
@@ -326,6 +330,16 @@ pub(crate) fn join(path: &str, key: &str) -> String {
 /// Returns a scalar as a text.
 pub(crate) fn scalar(node: &Node<'_>) -> Option<String> {
     crate::files::config::decode::text_of(node).map(std::borrow::Cow::into_owned)
+}
+
+/// Returns whether the name of an unknown field says that a person approves.
+fn is_approval_key(key: &str) -> bool {
+    let key = key.to_ascii_lowercase().replace(['_', '-'], "");
+    ["approv", "human", "manual", "confirm", "signoff"].iter().any(|part| key.contains(part))
+}
+
+fn is_off(value: &Node<'_>) -> bool {
+    scalar(value).is_some_and(|text| matches!(&*text, "false" | "no" | "off"))
 }
 
 /// Returns whether the name of an unknown field is about routes.

@@ -691,6 +691,32 @@ steps:
 }
 
 #[test]
+fn keys_that_ask_for_a_person_are_not_dropped() {
+    let env = project();
+    let antfarm = "id: ask\nsteps: [{id: ship, agent: dev, input: Ship it, expects: DONE, KEY}]\n";
+    let openagents = "steps: [{id: ship, agent: dev, on_success: end, KEY}]\n";
+    let gates = "workflow: {name: ask, gates: [{id: ship, role: dev, KEY}]}\n";
+    for (key, code) in [
+        ("requires_approval: true", 6),
+        ("approvers: [ada]", 6),
+        ("wait_for_human: always", 6),
+        ("manual: true", 6),
+        ("confirm: ask", 6),
+        ("signOff: ada", 6),
+        ("sign_off: ada", 6),
+        ("manual: false", 0),
+        ("confirm: no", 0),
+    ] {
+        for file in [antfarm, openagents, gates] {
+            env.write("ask.yml", file.replace("KEY", key));
+            let told = env.aof(&["workflow", "import", "ask.yml", "--dry-run"]).code(code);
+            let name = key.split(':').next().unwrap();
+            assert!(told.stderr.contains(&format!(".ship.{name}: ")), "{key}: {told}");
+        }
+    }
+}
+
+#[test]
 fn what_a_step_passes_on_comes_from_it() {
     let env = project();
     env.write(
