@@ -230,7 +230,8 @@ fn shape_is_plain(text: &str, context: Context) -> bool {
             ':' if flow => !next.is_some_and(|c| c.is_ascii_alphanumeric() || c == '/'),
             ':' => next.is_none_or(|c| c == ' '),
             '#' => previous == ' ',
-            ',' | '[' | ']' | '{' | '}' => flow,
+            // Some readers take a `?` anywhere in brackets for the start of a key.
+            ',' | '[' | ']' | '{' | '}' | '?' => flow,
             _ => !is_printable(c),
         };
         if refused {

@@ -735,6 +735,23 @@ steps:
 }
 
 #[test]
+fn texts_with_a_question_mark_are_in_quotes_inside_brackets() {
+    let env = project();
+    env.write(
+        "ask.json",
+        r#"{"id": "ask", "steps": [
+            {"id": "a", "agent": "dev", "input": "Go on?", "on_success": "b"},
+            {"id": "b", "type": "approval", "message": "Good? Then yes", "on_approve": "end", "on_reject": "end"}
+        ]}"#,
+    );
+    let _ = env.aof(&["workflow", "import", "ask.json", "--with-roles"]).success();
+    let text = env.read("workflows/ask.yaml");
+    assert!(text.contains("\"Good? Then yes\"}"), "{text}");
+    let bare = |line: &str| line.contains('?') && line.contains('{') && !line.contains('"');
+    assert!(!text.lines().any(bare), "{text}");
+}
+
+#[test]
 fn statuses_that_are_words_of_ours_are_said_as_before_and_progress_has_no_limit() {
     let graph = "\
 name: batch
