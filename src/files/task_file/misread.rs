@@ -1,5 +1,7 @@
 //! Forms of a person's keys that are probably not read as they are meant. Committed ones keep their reading, since replay needs it.
 
+use serde_json::json;
+
 use super::TaskFile;
 use crate::domain::{Priority, nearest};
 use crate::files::config::decode::{one_or_many, text_of};
@@ -7,8 +9,11 @@ use crate::files::yaml::scalar::{Legacy, legacy};
 use crate::files::yaml::{Fault, Node, NodeKind, NodeLayout};
 
 /// The keys that a misspelled key may mean, each with other spellings of it.
-const KEYS: [(&str, &[&str]); 9] = [
-    ("tags", &["tag"]),
+const KEYS: [(&str, &[&str]); 12] = [
+    ("routing: {workflow: ...}", &["workflow"]),
+    ("title", &[]),
+    ("tests", &["test", "acceptancetests"]),
+    ("tags", &["tag", "labels", "label", "hashtags"]),
     ("priority", &[]),
     ("due", &["duedate"]),
     ("milestone", &[]),
@@ -31,7 +36,7 @@ pub(crate) fn misread(file: &TaskFile) -> Vec<Fault> {
         for (node, tag) in one_or_many(tags).iter().filter_map(|node| Some((node, text_of(node)?)))
         {
             let parts = tag.split(|c| matches!(c, ',' | ';') || is_text && char::is_whitespace(c));
-            let parts: Vec<&str> = parts.map(|part| part.trim().trim_start_matches('#')).collect();
+            let parts: Vec<&str> = parts.map(|part| whole_tag(part.trim())).collect();
             if parts != [tag.as_ref()] {
                 let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
                 let fix = format!("write `tags: [{}]`", parts.join(", "));
@@ -59,12 +64,19 @@ pub(crate) fn misread(file: &TaskFile) -> Vec<Fault> {
             add(node, format!("`{word}` is no priority and counts as `medium`"), fix);
         }
     }
-    for entry in file.field("metadata").map_or(&[][..], Node::entries) {
-        let (name, value) = (&entry.key.text, &entry.value);
-        let word = value.as_str().filter(|_| value.layout == NodeLayout::Plain);
-        if let Some(word) = word.filter(|word| legacy(word) == Some(Legacy::Bool)) {
-            let fix = format!("write `{name}: true`, `{name}: false`, or `{name}: \"{word}\"`");
-            add(value, format!("`{name}: {word}` is read as a text, not as yes or no"), fix);
+    for key in ["metadata", "context"] {
+        field(key).into_iter().for_each(|node| add_yes_and_no(key, node, &mut add));
+    }
+    for entry in file.source.root().entries() {
+        let (key, value) = (entry.key.text.as_ref(), &entry.value);
+        let is_text = matches!(key, "title" | "milestone" | "tags");
+        for node in one_or_many(value) {
+            let is_cut = is_text && node.layout == NodeLayout::Plain
+                || node.is_null() && KEYS.iter().any(|(known, _)| *known == key);
+            if let Some(cut) = is_cut.then(|| hashed(file.source.text(), node)).flatten() {
+                let fix = "put the text in quotes, or leave out the `#`".to_owned();
+                add(node, format!("`{cut}` is a comment and is not read as `{key}`"), fix);
+            }
         }
     }
     let plain = |key: &str| key.replace(['_', '-', ' '], "").to_lowercase();
@@ -74,7 +86,10 @@ pub(crate) fn misread(file: &TaskFile) -> Vec<Fault> {
             let given = plain(given);
             given == plain(key) || others.contains(&given.as_str())
         });
-        if let Some((key, _)) = meant.filter(|(key, _)| given != key && file.field(key).is_none()) {
+        let is_empty = |key: &str| {
+            file.field(key).is_none_or(|node| node.is_null() || node.to_value() == json!([]))
+        };
+        if let Some((key, _)) = meant.filter(|(key, _)| given != key && is_empty(key)) {
             let message = format!("the key `{given}` is not read");
             let fault = Fault::new("misread_form", entry.key.span.clone(), message);
             found.push(fault.help(format!("did you mean `{key}`?")));
@@ -86,4 +101,28 @@ pub(crate) fn misread(file: &TaskFile) -> Vec<Fault> {
         found.push(Fault::new("nul_byte", at..at + 1, message).help("remove it"));
     }
     found
+}
+
+/// Returns a tag without what only notes write before it: `#api`, or `-api` for an item of a list.
+fn whole_tag(tag: &str) -> &str {
+    let item = tag.strip_prefix('-').filter(|rest| rest.starts_with(char::is_alphabetic));
+    item.unwrap_or(tag).trim_start_matches('#')
+}
+
+fn add_yes_and_no(name: &str, node: &Node<'_>, add: &mut impl FnMut(&Node<'_>, String, String)) {
+    node.entries().iter().for_each(|entry| add_yes_and_no(&entry.key.text, &entry.value, add));
+    node.items().iter().for_each(|item| add_yes_and_no(name, item, add));
+    let word = node.as_str().filter(|_| node.layout == NodeLayout::Plain);
+    if let Some(word) = word.filter(|word| legacy(word) == Some(Legacy::Bool)) {
+        let fix = format!("write `{name}: true`, `{name}: false`, or `{name}: \"{word}\"`");
+        add(node, format!("`{name}: {word}` is read as a text, not as yes or no"), fix);
+    }
+}
+
+/// Returns the comment behind a value on its line if it looks like a part of the text: `#12`, not `# later`.
+fn hashed<'t>(text: &'t str, node: &Node<'_>) -> Option<&'t str> {
+    let from = if node.is_null() { node.indicator? + 1 } else { node.span.end };
+    let behind = text.get(from..)?.lines().next()?.trim();
+    let is_word = behind.strip_prefix('#')?.starts_with(char::is_alphanumeric);
+    is_word.then_some(behind)
 }

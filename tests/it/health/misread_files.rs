@@ -20,24 +20,41 @@ const FORMS: &[(&str, &str)] = &[
     ("metadata:\n  hotfix: yes", ":4:11: `hotfix: yes` is read as a text"),
     ("Tags: [security]", ":3:1: the key `Tags` is not read"),
     ("tag: security", ":3:1: the key `tag` is not read"),
+    ("tags:\nTAGS: [security]", ":4:1: the key `TAGS` is not read"),
+    ("tags: []\ntag: security", ":4:1: the key `tag` is not read"),
+    ("labels: [security]", ":3:1: the key `labels` is not read"),
     ("depends_on: [AOF-abc]", ":3:1: the key `depends_on` is not read"),
+    ("workflow: careful", ":3:1: the key `workflow` is not read"),
+    ("work_flow: careful", ":3:1: the key `work_flow` is not read"),
+    ("tags: #api #security", ":3:6: `#api #security` is a comment"),
+    ("tags: api #security", ":3:7: `#security` is a comment"),
+    ("tags:\n  -security", ":4:3: `-security` is read as one tag"),
+    ("priority: #high", ":3:10: `#high` is a comment"),
+    ("milestone: sprint #4", ":3:12: `#4` is a comment"),
+    ("metadata:\n  a: {hotfix: yes}", ":4:15: `hotfix: yes` is read as a text"),
+    ("metadata:\n  a:\n    - on", ":5:7: `a: on` is read as a text"),
+    ("context:\n  input: {hotfix: no}", ":4:19: `hotfix: no` is read as a text"),
     (
         "links: https://a.example, https://b.example",
         ":3:8: `https://a.example, https://b.example` is read as one link",
     ),
 ];
 
+fn form(at: usize) -> String {
+    format!("AOF-form{}", char::from_digit(u32::try_from(at).unwrap(), 36).unwrap())
+}
+
 #[test]
 fn a_hand_made_file_that_would_be_misread_waits() {
     let env = TestEnvironment::new();
     for (at, (lines, _)) in FORMS.iter().enumerate() {
-        env.write(&format!("tasks/AOF-form{at:x}.md"), format!("---\ntitle: x\n{lines}\n---\n"));
+        env.write(&format!("tasks/{}.md", form(at)), format!("---\ntitle: x\n{lines}\n---\n"));
     }
     let before = env.head();
     let status = env.aof(&["status", "--json"]);
     let doctor = env.aof(&["doctor", "--json"]);
     for (at, (lines, told)) in FORMS.iter().enumerate() {
-        let id = format!("AOF-form{at:x}");
+        let id = form(at);
         let refused = env
             .aof(&[
                 "complete",
@@ -87,7 +104,7 @@ fn a_hand_made_file_that_would_be_misread_waits() {
 #[test]
 fn forms_that_are_read_as_they_are_meant_are_fine() {
     let env = TestEnvironment::new();
-    let text = "---\ntitle: x, y; #z\ntags: [two words, ä, '2024']\npriority: high\nmetadata: {priority: P1, size: 3, hotfix: \"yes\", urgent: true}\nlinks: docs/a file.md\nmilestone: a, b\nTagsOfMine: 1\ncustomer: yes\n---\n- a, b\n";
+    let text = "---\ntitle: x, y#2 # later\ntags: [two words, ä, '2024']\npriority: high\nmetadata: {priority: P1, size: 3, hotfix: \"yes\", urgent: true}\nlinks: docs/a file.md\nmilestone: a, b\nTagsOfMine: 1\ndue: #\nassignee: # who plans it\nlabels: x\ncustomer: yes\n---\n- a, b\n";
     env.write("tasks/AOF-fine.md", text);
     env.write("tasks/AOF-word.md", "---\ntitle: x\ntags: security\n---\n");
     let _ = env.complete("AOF-fine", "agent-7");
