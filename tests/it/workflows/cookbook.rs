@@ -144,12 +144,34 @@ fn every_recipe_is_valid_without_a_warning_and_can_be_walked() {
 
 #[test]
 fn every_example_of_the_language_is_valid() {
-    let blocks = blocks("docs/guides/workflows.md");
-    let examples: Vec<&Block> = blocks.iter().filter(|block| block.kind == "yaml").collect();
-    assert!(examples.len() >= 8, "only {} examples", examples.len());
-    for block in examples {
-        rules(&completed(&block.text));
+    for (page, least) in [("workflows", 8), ("tests", 1), ("watching", 1)] {
+        let blocks = blocks(&format!("docs/guides/{page}.md"));
+        let is_example = |block: &&Block| {
+            block.kind == "yaml"
+                && !block.text.starts_with("tests:")
+                && !block.text.starts_with("# project.yaml")
+        };
+        let examples: Vec<&Block> = blocks.iter().filter(is_example).collect();
+        assert!(examples.len() >= least, "{page}: only {} examples", examples.len());
+        for block in examples {
+            let text = block.text.split("# org.yaml").next().unwrap();
+            let text = match text.strip_prefix("workflow:\n") {
+                Some(inner) => inner.replace("\n  ", "\n").split_off(2),
+                None => text.to_owned(),
+            };
+            rules(&completed(&text));
+        }
     }
+}
+
+#[test]
+fn an_imported_workflow_is_as_the_guide_shows_it() {
+    let env = TestEnvironment::without_repository();
+    let shown = blocks("docs/guides/importing.md");
+    let shown: Vec<&Block> = shown.iter().filter(|block| block.kind == "yaml").collect();
+    env.write("recipe.yml", &shown[0].text);
+    let imported = env.aof(&["workflow", "import", "recipe.yml", "--dry-run"]).success();
+    assert!(imported.stdout.ends_with(&shown[1].text), "{imported}");
 }
 
 /// Returns the files that a block shows, each behind a comment with its name.
@@ -170,20 +192,31 @@ fn files(text: &str) -> Vec<(String, String)> {
 #[test]
 fn every_rules_file_of_the_guides_is_valid() {
     let mut found = 0;
+    let source = |(name, text): &(String, String)| Source {
+        name: name.clone(),
+        bytes: text.as_bytes().to_vec(),
+    };
     let guides = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/guides");
     for guide in fs::read_dir(guides).unwrap().map(|entry| entry.unwrap().file_name()) {
         let page = format!("docs/guides/{}", guide.to_str().unwrap());
+        let mut project: Vec<(String, String)> = Vec::new();
         for block in blocks(&page).iter().filter(|block| block.kind == "yaml") {
             let shown = files(&block.text);
-            let source = |(name, text): &(String, String)| Source {
-                name: name.clone(),
-                bytes: text.as_bytes().to_vec(),
-            };
             found += shown.len();
             let sources: Vec<Source> = shown.iter().map(source).collect();
             if let Err(faults) = load(&sources) {
                 panic!("{page}:{}: {}", block.line, render_all(&faults, ColorMode::Plain));
             }
+            // With those that the page showed before, they are a project.
+            for (name, text) in shown {
+                project.retain(|(known, _)| *known != name);
+                project.push((name, text));
+            }
+        }
+        let sources: Vec<Source> = project.iter().map(source).collect();
+        let configuration = load(&sources).unwrap();
+        if let Err(found) = Rules::new(configuration.project, configuration.org) {
+            panic!("{page}: {found:#?}");
         }
     }
     assert!(found >= 25, "only {found} files");
