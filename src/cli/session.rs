@@ -18,12 +18,12 @@ use super::output::{Output, bold, json_line, merged, painted, red, short, yellow
 use crate::domain::AgentId;
 use crate::files::printable::inert;
 use crate::history::verify::commit_archive::CommitArchive;
-use crate::project::active_rules::{InForce, Remark};
+use crate::project::active_rules::{InForce, Remark, in_force};
 use crate::project::error::ProjectError;
 use crate::project::git_hints::GitCommands;
 use crate::project::open::CheckoutWait;
-use crate::project::workspace::acting_agent;
 use crate::project::workspace::{ProgressMessage, Tell, Workspace, warn_in_log};
+use crate::project::workspace::{acting_agent, known_as};
 use crate::rules::Warning;
 use crate::tasks::inbox::settle_counted;
 
@@ -132,7 +132,8 @@ impl Session {
     /// Opens the project for a command: `complete`.
     pub(crate) fn workspace(&self, command: &str) -> CliResult<Workspace> {
         let workspace = self.open_telling(command, print_progress)?;
-        Ok(workspace.with_person_seen(Self::at_terminal()))
+        let is_person_seen = Self::sees_person(&workspace);
+        Ok(workspace.with_person_seen(is_person_seen))
     }
 
     /// Opens the project for a command that runs unattended: short waits are not printed.
@@ -165,7 +166,8 @@ impl Session {
             Err(cause) => CliError::directory(&folder, &cause),
         })?;
         settle_counted(&workspace);
-        Ok(workspace.with_person_seen(Self::at_terminal()))
+        let is_person_seen = Self::sees_person(&workspace);
+        Ok(workspace.with_person_seen(is_person_seen))
     }
 
     fn open_telling(&self, command: &str, tell: Tell) -> CliResult<Workspace> {
@@ -277,6 +279,15 @@ impl Session {
         let mut line = String::new();
         io::stdin().read_line(&mut line).map_err(|cause| CliError::input("stdin", &cause))?;
         Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+    }
+
+    /// Returns whether git's user is a person at this terminal. A program that has git's identity of an agent may open one too.
+    pub(crate) fn sees_person(workspace: &Workspace) -> bool {
+        let user = || {
+            let head = workspace.repository.head_for_reading().ok()?;
+            known_as(workspace, &in_force(workspace, &head).ok()?.rules.org)
+        };
+        Self::at_terminal() && user().is_none_or(|agent| agent.is_human())
     }
 
     /// Returns whether a person at a terminal can answer questions.

@@ -97,7 +97,7 @@ pub(crate) fn run_serve(session: &Session, args: &ServeArgs) -> CliResult {
     for folder in folders {
         let workspace = session.workspace_below(folder, "serve")?;
         // People come by a login, or by a link of the terminal; else somebody was only named.
-        let is_seen = users.is_some() || Session::at_terminal();
+        let is_seen = users.is_some() || Session::sees_person(&workspace);
         let workspace = workspace.with_person_seen(is_seen);
         let is_known = |own: &Workspace| own.paths.root() == workspace.paths.root();
         if !opened.iter().any(is_known) {
@@ -321,7 +321,7 @@ fn print_link(session: &Session) -> CliResult {
         return Err(CliError::refused("no_server", problem, "start one with `aof serve`"));
     };
     // A program without a terminal must not act as the person who started the server.
-    let acts = file.by_name || Session::at_terminal();
+    let acts = file.by_name || Session::sees_person(&workspace);
     let link = link_of(&file, if acts { LinkKind::Acts } else { LinkKind::Looks })?;
     if session.output.is_json() {
         session.output.data(json!({"url": file.url, "link": link, "acts": acts}));

@@ -145,6 +145,7 @@ fn a_person_who_is_only_named_is_marked() {
 fn gits_user_who_is_an_agent_acts_as_that_agent() {
     let env = TestEnvironment::with_rules(PROJECT, ORG);
     let id = &env.new_task(&["Login", "--tag", "auth"]);
+    let seen = &env.new_task(&["Logout", "--tag", "auth"]);
     let _ = env.complete(id, "agent-1");
     let refused = |output: Output| {
         let output = output.code(4);
@@ -162,6 +163,22 @@ fn gits_user_who_is_an_agent_acts_as_that_agent() {
         refused(env.unattended(args));
         refused(env.at_terminal(args));
     }
+    // Nor does a terminal of its own make it the person whom it names.
+    let _ = env.complete(seen, "agent-1");
+    for args in [
+        &["hold", seen, "--reason", "Wait", "--agent", "human-ada"][..],
+        &["unblock", seen, "--agent", "human-ada"],
+        &["approve", seen, "--agent", "human-ada", "--json"],
+        &["edit", seen, "--tag", "b", "--agent", "human-ada"],
+    ] {
+        let _ = env.at_terminal(args).success();
+        assert!(env.git(&["log", "-1"]).contains("Aof-Named: human-ada"), "{args:?}");
+    }
+    let _ = env.aof(&["claim", seen, "--agent", "agent-1"]).success();
+    env.edit(&env.task_path(seen), "- auth", "- c");
+    let accept = ["edit", seen, "--accept", "--agent", "human-ada"];
+    assert!(env.at_terminal(&accept).code(4).stderr.contains("only a person"));
+    env.git(&["restore", "."]);
     env.git(&["config", "--unset", "user.email"]);
     for person in ["AUTHOR", "COMMITTER"] {
         let mut command = env.aof_command(acts[0]);
