@@ -115,14 +115,18 @@ pub(crate) fn agent_of_environment() -> Option<AgentId> {
     std::env::var(AGENT).ok()?.parse().ok()
 }
 
-/// The most characters of a command that a message repeats.
-const LONGEST_COMMAND: usize = 200;
+/// The most characters of a text that a message repeats.
+const LONGEST_TEXT: usize = 150;
 
-/// Returns the command as it was typed, unless it is too long for a message.
-pub(crate) fn typed_command() -> Option<String> {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let command = format!("aof {}", all_quoted(words.iter().map(String::as_str)));
-    (command.len() <= LONGEST_COMMAND && !command.contains('`')).then_some(command)
+/// Returns the command as it was typed, with long texts cut.
+pub(crate) fn typed_command() -> String {
+    let mut words: Vec<String> = std::env::args().skip(1).collect();
+    for word in words.iter_mut().filter(|word| word.contains(char::is_whitespace)) {
+        if let Some((end, _)) = word.char_indices().nth(LONGEST_TEXT) {
+            word.replace_range(end.., "...");
+        }
+    }
+    format!("aof {}", all_quoted(words.iter().map(String::as_str)))
 }
 
 /// Returns the agent that `--agent` gave, unless the environment names it as well.

@@ -32,10 +32,8 @@ pub(crate) type CliResult<T = ExitCode> = Result<T, CliError>;
 impl<E: Into<ProjectError>> From<E> for CliError {
     fn from(error: E) -> Self {
         let mut error = error.into();
-        if let ProjectError::PersonUnseen { command, .. } = &mut error
-            && let Some(typed) = typed_command()
-        {
-            *command = typed;
+        if let ProjectError::PersonUnseen { command, .. } = &mut error {
+            *command = typed_command();
         }
         Self::Operation(Box::new(error))
     }

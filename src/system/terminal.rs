@@ -18,8 +18,8 @@ pub(crate) fn quoted(word: &str) -> Cow<'_, str> {
     if !word.is_empty() && word.chars().all(is_plain) {
         return Cow::Borrowed(word);
     }
-    // What moves a line is written as bash, zsh and ksh read it.
-    if word.chars().any(char::is_control) {
+    // What moves a line, or ends a command in a message, is written as bash, zsh and ksh read it.
+    if word.chars().any(|c| c.is_control() || c == '`') {
         return Cow::Owned(format!("$'{}'", word.chars().map(escaped).collect::<String>()));
     }
     Cow::Owned(format!("'{}'", word.replace('\'', "'\\''")))
@@ -29,6 +29,7 @@ fn escaped(c: char) -> String {
     match c {
         '\n' => "\\n".to_owned(),
         '\t' => "\\t".to_owned(),
+        '`' => "\\x60".to_owned(),
         '\'' | '\\' => format!("\\{c}"),
         c if c.is_control() => c
             .to_string()
@@ -140,6 +141,7 @@ mod tests {
             r"tasks/AOF-abc.md 'my folder/x' 'it'\''s' ''"
         );
         assert_eq!(quoted("$(x)"), "'$(x)'");
+        assert_eq!(quoted("see `x`"), r"$'see \x60x\x60'");
         assert_eq!(quoted("a\nb\t'\\\u{1b}é"), r"$'a\nb\t\'\\\x1bé'");
     }
 }

@@ -73,6 +73,23 @@ fn gits_user_decides_only_at_a_terminal() {
 }
 
 #[test]
+fn a_refusal_repeats_the_command_with_its_text() {
+    let env = TestEnvironment::with_rules(PROJECT, ORG);
+    let id = &env.new_task(&["Login"]);
+    let hint = |text: &str| {
+        let refused = env.unattended(&["hold", id, "-m", text]).code(4).stderr;
+        refused.split("hint: ").nth(1).unwrap_or_default().to_owned()
+    };
+    let ticks = hint("see `main.rs`");
+    let wanted = r"`aof hold AOF-xxxxx -m $'see \x60main.rs\x60' --agent agent-1`";
+    assert!(ticks.contains(wanted), "{ticks}");
+    // Only the end of a long text is left out.
+    let long = hint(&"word ".repeat(60));
+    let wanted = format!("`aof hold AOF-xxxxx -m '{}...' --agent agent-1`", "word ".repeat(30));
+    assert!(long.contains(&wanted), "{long}");
+}
+
+#[test]
 fn texts_and_keys_that_no_rule_reads_need_no_terminal() {
     let env = TestEnvironment::with_rules(PROJECT, ORG);
     let id = &env.new_task(&["Login", "--tag", "auth"]);
