@@ -57,6 +57,13 @@ impl NamedTasks {
     pub(super) fn find(&self, workspace: &Workspace, text: TextForm) -> CliResult<Vec<NamedTask>> {
         let words: Vec<&str> = self.words.iter().map(|word| word.0.as_str()).collect();
         let typed: Vec<Option<TypedTask>> = words.iter().map(|word| word.parse().ok()).collect();
+        // From the first word that names no task on, all may be a text without quotes.
+        let is_text = |place: &usize| match &typed[*place] {
+            Some(_) if text == TextForm::None || is_id(words[*place]) => false,
+            Some(typed) => lookup::ticket(workspace, typed).is_err_and(|error| is_missing(&error)),
+            None => true,
+        };
+        let start = (0..words.len()).find(is_text).unwrap_or(words.len());
         let texts: Vec<&str> = words
             .iter()
             .zip(&typed)
@@ -66,28 +73,18 @@ impl NamedTasks {
         if !texts.is_empty() {
             let are = if texts.len() == 1 { "is not a task" } else { "are not tasks" };
             let problem = format!("{} {are}", listed(&texts));
-            return Err(CliError::refused("not_a_task", problem, fix(&words, &texts, text)));
+            return Err(CliError::refused("not_a_task", problem, fix(&words, start, text)));
         }
         let mut found: Vec<NamedTask> = Vec::new();
-        for (typed, word) in typed.iter().flatten().zip(&words) {
-            let ticket = lookup::ticket(workspace, typed).map_err(|error| match error {
-                // Part of an id may have been meant as a text.
-                error @ (ProjectError::Unfit { code: "task_not_found", .. }
-                | ProjectError::NoTask { .. })
-                    if text != TextForm::None && !word.contains('-') =>
-                {
-                    let fix = fix(&words, &[*word], text);
-                    let fix =
-                        error.fix().map_or_else(|| fix.clone(), |own| format!("{own}; {fix}"));
-                    let problem = error.problem();
-                    CliError::Command {
-                        code: "task_not_found",
-                        problem,
-                        fix: Some(fix),
-                        exit_code: 3,
-                    }
+        for (place, (typed, word)) in typed.iter().flatten().zip(&words).enumerate() {
+            let ticket = lookup::ticket(workspace, typed).map_err(|error| {
+                if place != start || !is_missing(&error) {
+                    return error.into();
                 }
-                error => error.into(),
+                let fix = fix(&words, start, text);
+                let fix = error.fix().map_or_else(|| fix.clone(), |own| format!("{own}; {fix}"));
+                let (code, problem) = ("task_not_found", error.problem());
+                CliError::Command { code, problem, fix: Some(fix), exit_code: 3 }
             })?;
             if words.len() > 1 {
                 // A single task is reported by its own operation.
@@ -108,23 +105,43 @@ impl NamedTasks {
     }
 }
 
-/// Returns what to do with words that are texts: the command as it should be.
-fn fix(words: &[&str], texts: &[&str], form: TextForm) -> String {
+fn is_missing(error: &ProjectError) -> bool {
+    matches!(
+        error,
+        ProjectError::Unfit { code: "task_not_found", .. } | ProjectError::NoTask { .. }
+    )
+}
+
+/// Returns whether the word looks like a whole id, and not like a part of one or a text.
+fn is_id(word: &str) -> bool {
+    word.split_once('-').is_some_and(|(prefix, _)| !prefix.contains(char::is_lowercase))
+}
+
+/// Returns what to do where the words from that place on are a text: the command as it should be.
+fn fix(words: &[&str], start: usize, form: TextForm) -> String {
     if matches!(form, TextForm::None | TextForm::One(true)) {
         return "each word is a task here: `aof list` shows them".to_owned();
     }
     let mut command: Vec<String> = std::env::args().skip(1).collect();
-    for text in texts {
-        if let Some(at) = command.iter().position(|word| word == text) {
+    let (texts, mut at) = (&words[start..], 1);
+    for (place, word) in words.iter().enumerate() {
+        let Some(found) = command.iter().skip(at).position(|own| own == word) else { break };
+        at += found;
+        if place < start {
+            at += 1;
+        } else {
             command.remove(at);
         }
     }
-    if texts.len() == words.len() {
+    if start == 0 {
         command.push("ID".to_owned());
     }
     let mut command = all_quoted(command.iter().map(String::as_str));
+    // Points have quotes, unlike the words of one text.
     let texts = match form {
-        TextForm::Points => texts.iter().map(|text| (*text).to_owned()).collect(),
+        TextForm::Points if texts.iter().any(|text| text.contains(char::is_whitespace)) => {
+            texts.iter().map(|text| (*text).to_owned()).collect()
+        }
         _ => vec![texts.join(" ")],
     };
     for text in &texts {

@@ -462,6 +462,28 @@ fn a_text_in_the_place_of_a_task_is_refused_with_the_command_as_it_should_be() {
             4,
             "aof comment ONE --agent human-ada -m 'it'\\''s \"$HOME\"'",
         ),
+        // A text without quotes is one text, whatever its words look like.
+        (
+            &["comment", one, "xylophone", "this", "please"],
+            3,
+            "aof comment ONE --agent human-ada -m \"xylophone this please\"",
+        ),
+        (
+            &["reject", one, "it", "isn't", "done", "--summary", "No"],
+            4,
+            "aof reject ONE --summary No --agent human-ada -m \"it isn't done\"",
+        ),
+        (
+            &["hold", one, "wait", "for", two, "first"],
+            3,
+            "aof hold ONE --agent human-ada -m \"wait for TWO first\"",
+        ),
+        (
+            &["comment", one, "comment", "on", "`main.rs`"],
+            4,
+            r"aof comment ONE --agent human-ada -m $'comment on \x60main.rs\x60'",
+        ),
+        (&["comment", one, "AOF-zzz"], 3, "no task `AOF-zzz`"),
         (&["approve", one, "Not so", "-m", "Fine"], 4, "each word is a task here"),
         (&["reopen", one, "Not so", "--to", "review", "-m", "Fine"], 4, "each word is a task here"),
         (&["edit", one, "A new title"], 4, "each word is a task here"),
