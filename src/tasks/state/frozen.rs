@@ -50,11 +50,15 @@ impl<'f> Frozen<'f> {
     }
 
     /// Returns why a file is frozen whose edit nobody accepted.
-    pub(crate) fn unaccepted(id: &TaskId, path: &ProjectPath, keys: &'f [String]) -> Self {
+    pub(crate) fn unaccepted(
+        id: &TaskId,
+        path: &ProjectPath,
+        before: &ProjectPath,
+        keys: &'f [String],
+    ) -> Self {
         let fix = format!(
-            "see the change with `git diff HEAD -- {0}`; a person accepts it at a terminal with `aof edit {id} --accept`, or with a \
-             commit; `git restore --source=HEAD --staged --worktree {0}` takes it back",
-            quoted(path.as_str())
+            "{}; or a person accepts it at a terminal with `aof edit {id} --accept`, or with a commit",
+            thaw_hint(path, Committed::At(before))
         );
         let problem = "was edited while an agent holds it, in what the rules read";
         Self { fields: keys, problem, fix }

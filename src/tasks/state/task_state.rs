@@ -178,6 +178,8 @@ impl TaskState {
 
     /// Returns why the task is frozen, and how that is undone.
     pub(crate) fn frozen(&self) -> Option<Frozen<'_>> {
+        let path = &self.snapshot.path;
+        let before = self.head_path.as_ref().unwrap_or(path);
         match &self.pending {
             Pending::Nothing | Pending::Versions(_) => None,
             Pending::Foreign(fields) => Some(Frozen {
@@ -185,11 +187,9 @@ impl TaskState {
                 problem: "was changed by hand in what the engine keeps",
                 fix: self.thaw.clone(),
             }),
-            Pending::Unaccepted(keys) => {
-                Some(Frozen::unaccepted(&self.id, &self.snapshot.path, keys))
-            }
+            Pending::Unaccepted(keys) => Some(Frozen::unaccepted(&self.id, path, before, keys)),
             Pending::Stale(_) => Some(Frozen::stale(&self.id)),
-            Pending::Overlap(places) => Some(Frozen::overlapping(&self.snapshot.path, places)),
+            Pending::Overlap(places) => Some(Frozen::overlapping(path, places)),
             Pending::Unearned(fields) => Some(Frozen::unearned(&self.id, fields)),
             Pending::Misread(places, fix) => Some(Frozen::misread(places, fix.clone())),
         }

@@ -1,5 +1,6 @@
 //! Who acts: a person at a terminal, or the agent that is named.
 
+use std::fs;
 use std::process::Stdio;
 
 use insta::assert_snapshot;
@@ -269,6 +270,22 @@ fn an_edit_that_the_rules_read_waits_while_an_agent_holds_the_task() {
         let _ = env.aof(&["release", id, "--agent", "agent-1"]).success();
         let _ = env.aof(&["verify"]).success();
     }
+}
+
+#[test]
+fn the_way_back_of_such_an_edit_names_the_file_that_git_has() {
+    let env = TestEnvironment::with_rules(PROJECT, ORG);
+    let id = &env.new_task(&["Login", "--tag", "auth"]);
+    let _ = env.aof(&["claim", id, "--agent", "agent-1"]).success();
+    let (path, moved) = (env.task_path(id), format!("tasks/sub/{id}.md"));
+    env.write(&moved, env.read(&path).replace("- auth", "- docs"));
+    fs::remove_file(env.path(&path)).unwrap();
+    let frozen = env.say(id, "agent-1", "complete", &[]).code(5).stderr;
+    assert!(frozen.contains("--accept") && frozen.contains("remove `tasks/sub/"), "{frozen}");
+    let way = frozen.split('`').find(|part| part.starts_with("git restore ")).unwrap();
+    env.git(&way.replace("AOF-xxxxx", id).split(' ').skip(1).collect::<Vec<_>>());
+    fs::remove_file(env.path(&moved)).unwrap();
+    let _ = env.complete(id, "agent-1");
 }
 
 #[test]
