@@ -12,8 +12,9 @@ use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{AgentLoads, LastAssignment, Rules, UnclaimedWork, Workplace};
+use crate::tasks::headers::dependencies::Dependencies;
 use crate::tasks::headers::listing::{ListScope, Unreadable, read_all};
-use crate::tasks::headers::summary::{EndedVisit, TaskSummary, gate_of, time};
+use crate::tasks::headers::summary::{EndedVisit, TaskSummary, WAITING, gate_of, time};
 use crate::tasks::view::task_view::eligible_agents_at;
 
 /// Returns what can be claimed of the task: the whole, or branches of it. Does not check whether the task is ready.
@@ -192,6 +193,8 @@ pub(crate) struct Workload {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RoleWork {
+    pub ready: Vec<String>,
+    /// The work on tasks that wait for others.
     pub waiting: Vec<String>,
     pub in_progress: Vec<String>,
     pub blocked: Vec<String>,
@@ -200,12 +203,13 @@ pub(crate) struct RoleWork {
 /// Returns the open work.
 pub(crate) fn workload(workspace: &Workspace, in_force: &InForce) -> Workload {
     let mut listing = read_all(workspace, in_force, ListScope::Active);
+    Dependencies::note(workspace, in_force, &mut listing);
     listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
     let mut load = Workload { unreadable: listing.unreadable, ..Workload::default() };
     for (task, _) in listing.tasks.iter().filter(|(task, _)| task.gate.is_some()) {
         if task.open_branches.is_empty() {
-            let (agent, status) = (task.routing.agent.as_ref(), task.status.as_str());
-            load.add(task.id.to_string(), task.role.as_ref(), agent, status);
+            let (agent, state) = (task.routing.agent.as_ref(), task.shown_state());
+            load.add(task.id.to_string(), task.role.as_ref(), agent, state);
         }
         for branch in &task.open_branches {
             let (name, agent) = (ticket(task, Some(branch)).to_string(), branch.agent.as_ref());
@@ -216,16 +220,17 @@ pub(crate) fn workload(workspace: &Workspace, in_force: &InForce) -> Workload {
 }
 
 impl Workload {
-    fn add(&mut self, name: String, role: Option<&RoleId>, agent: Option<&AgentId>, status: &str) {
+    fn add(&mut self, name: String, role: Option<&RoleId>, agent: Option<&AgentId>, state: &str) {
         if let Some(agent) = agent {
             self.agents.entry(agent.to_string()).or_default().push(name.clone());
         }
         let Some(role) = role else { return };
         let work = self.roles.entry(role.to_string()).or_default();
-        let list = match status.parse() {
+        let list = match state.parse() {
             Ok(Status::InProgress) => &mut work.in_progress,
             Ok(Status::Blocked) => &mut work.blocked,
-            _ => &mut work.waiting,
+            _ if state == WAITING => &mut work.waiting,
+            _ => &mut work.ready,
         };
         list.push(name);
     }

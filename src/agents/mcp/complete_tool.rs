@@ -12,7 +12,7 @@ use super::open_project::{OpenProject, ToolError};
 use super::tool_schema::{ArgForm, Argument, Arguments, TASK, Tool, ToolEffect};
 use crate::domain::ssh::SshFault;
 use crate::domain::{
-    AgentId, BODY_LIMIT, Completion, Exhausted, Outcome, RoleId, SshSignature, Status,
+    AgentId, BODY_LIMIT, Completion, Exhausted, Outcome, RoleId, SshSignature, Status, TaskId,
 };
 use crate::git::PromptPlace;
 use crate::project::error::ProjectError;
@@ -21,6 +21,8 @@ use crate::storage::fs::random::ulid;
 use crate::tasks::complete::{
     Signing, add_text, complete, complete_signed, note_run, note_session, plan_completion,
 };
+use crate::tasks::headers::dependencies::awaited_now;
+use crate::tasks::headers::summary::WAITING;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::state::task_state::TaskState;
 use crate::tasks::view::task_view::{eligible_agents, ended_ticket, ended_visits, warnings_value};
@@ -260,7 +262,10 @@ pub(crate) fn task_standing(project: &OpenProject<'_>, changed: &Changed) -> (St
     };
     let agents: Vec<AgentId> = eligible_agents(project.rules(), &changed.after);
     let names: Vec<&str> = agents.iter().map(AgentId::as_str).collect();
+    let waiting_for = awaited_now(&project.workspace, &project.in_force, task);
+    let others: Vec<&str> = waiting_for.iter().map(TaskId::as_str).collect();
     let turn = match (task.status, &names[..]) {
+        _ if !others.is_empty() => format!("{WAITING} for {}", others.join(", ")),
         (Status::Blocked, _) => format!("blocked: {}", task.blockers.join("; ")),
         (status, []) => status.to_string().replace('_', " "),
         (status, names) => {

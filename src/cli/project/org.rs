@@ -205,6 +205,7 @@ fn drawn(report: &GateReport) -> String {
         .left("GATE", |row| Cell::styled(CYAN, &row.gate))
         .left("ROLE", |row| Cell::styled(DIM, row.role.as_deref().unwrap_or_default()))
         .extra(0)
+        .right("READY", |row| row.ready.into())
         .right("WAITING", |row| row.waiting.into())
         .right("IN PROGRESS", |row| row.in_progress.into())
         .right("BLOCKED", |row| match row.blocked {
@@ -340,6 +341,7 @@ fn role_page(rules: &Rules, load: &Workload, id: &RoleId, role: &Role) -> String
             ("agents", agents),
             ("people", joined(people(role), name)),
             ("gates", gates(rules, id).join(", ")),
+            ("ready", first_of(&work.ready, FEW)),
             ("waiting", first_of(&work.waiting, FEW)),
             ("in progress", first_of(&work.in_progress, FEW)),
             ("blocked", first_of(&work.blocked, FEW)),
@@ -397,6 +399,7 @@ fn roles(rules: &Rules, load: &Workload) -> String {
         })
         .long("PEOPLE", |(_, role)| joined(people(role), AgentId::to_string).into())
         .long("GATES", |(id, _)| gates(rules, id).join(", ").into())
+        .right("READY", |(id, _)| number(&load.of_role(id).ready))
         .right("WAITING", |(id, _)| number(&load.of_role(id).waiting))
         .right("IN PROGRESS", |(id, _)| number(&load.of_role(id).in_progress))
         .right("BLOCKED", |(id, _)| number(&load.of_role(id).blocked))

@@ -6,20 +6,24 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use super::named_tasks::{NamedTasks, TextForm, each};
+use crate::cli::render::page::joined;
 use crate::cli::text_input;
 use crate::cli::{
     ActingAgent, CliError, CliResult, DryRunOption, OfflineOption, Session, SignWith, cyan, green,
     now, yellow,
 };
 use crate::dispatch::claim;
-use crate::domain::{AgentId, Event, GateId, Status, Task, Ticket};
+use crate::domain::{AgentId, Event, GateId, Status, Task, TaskId, Ticket};
 use crate::files::printable::inert;
+use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{NAMESPACE, Rules, explained};
 use crate::storage::random::ulid;
 use crate::tasks::actions;
 use crate::tasks::complete::{parse_completion, sign_file, what_to_sign};
+use crate::tasks::headers::dependencies::awaited_now;
+use crate::tasks::headers::summary::WAITING;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::task_view::{changed_value, eligible_agents, gates_passed};
 
@@ -184,7 +188,7 @@ fn act(
     let tasks = args.tasks.find(&workspace, text)?;
     each(session, &mut workspace, &tasks, |workspace, task| {
         let (done, changed) = change(workspace, &task.ticket, args.who.agent.as_ref(), mode)?;
-        Ok(show(session, &in_force.rules, &changed, &done, mode))
+        Ok(show(session, (workspace, &in_force), &changed, &done, mode))
     })
 }
 
@@ -204,12 +208,12 @@ fn act_as_agent(
 /// Shows people what was done to a task and what is next. Returns the task for programs.
 pub(super) fn show(
     session: &Session,
-    rules: &Rules,
+    (workspace, in_force): (&Workspace, &InForce),
     changed: &Changed,
     done: &str,
     mode: DryRun,
 ) -> Value {
-    let output = session.output;
+    let (output, rules) = (session.output, &in_force.rules);
     session.warn_all(&changed.warnings);
     if output.is_json() {
         return changed_value(rules, changed, mode);
@@ -220,7 +224,8 @@ pub(super) fn show(
         (DryRun::No, false) => ("", "now"),
     };
     output.line(format!("{}: {}{remark}", cyan(&changed.after.task.id), inert(done)));
-    output.line(format!("  {now} {}", state(rules, changed)));
+    let waiting_for = awaited_now(workspace, in_force, &changed.after.task);
+    output.line(format!("  {now} {}", state(rules, changed, &waiting_for)));
     if session.verbose {
         let commit = changed.commit.map(|commit| format!(", commit {:.10}", commit.to_string()));
         output.line(format!("  {}{}", changed.path, commit.unwrap_or_default()));
@@ -229,7 +234,7 @@ pub(super) fn show(
 }
 
 /// Returns where the task is now and whose turn it is.
-fn state(rules: &Rules, changed: &Changed) -> String {
+fn state(rules: &Rules, changed: &Changed, waiting_for: &[TaskId]) -> String {
     let task = &changed.after.task;
     let Some(open) = &task.gate else {
         return match task.status {
@@ -239,7 +244,10 @@ fn state(rules: &Rules, changed: &Changed) -> String {
         };
     };
     let item = open.item.map(|item| format!(", {item}")).unwrap_or_default();
-    let turn = turn(rules, changed, task);
+    let turn = match waiting_for {
+        [] => turn(rules, changed, task),
+        others => format!("{WAITING} for {}", joined(others)),
+    };
     let mut state = format!("at {}{item}, {turn}", cyan(&open.current));
     let skipped = changed.events.iter().filter_map(|event| match event {
         Event::Skipped { gate } => Some(gate.as_str()),

@@ -282,7 +282,7 @@ fn perform(
         let signing = args.signing.signing();
         match ask_here(session, workspace, &completion, signing, mode)? {
             PersonAnswer::Completed(changed) => {
-                return Ok(report(session, rules, given, &changed, mode));
+                return Ok(report(session, (workspace, in_force), given, &changed, mode));
             }
             PersonAnswer::Later | PersonAnswer::Ended => {
                 session.output.say("left for later; nothing was changed");
@@ -328,7 +328,7 @@ fn perform(
         }
         refused(said, task, workspace, rules, &completion.agent, error)
     })?;
-    Ok(report(session, rules, given, &completed, mode))
+    Ok(report(session, (workspace, in_force), given, &completed, mode))
 }
 
 impl CompletionVerb {
@@ -371,7 +371,7 @@ fn outcomes_here(workspace: &Workspace, rules: &Rules, completion: &Completion) 
 /// Shows people what a completion did. Returns the task for programs.
 pub(super) fn report(
     session: &Session,
-    rules: &Rules,
+    place: (&Workspace, &InForce),
     given: &Ticket,
     changed: &Changed,
     mode: DryRun,
@@ -389,7 +389,7 @@ pub(super) fn report(
         session.output.line(format!("{ticket}: {outcome}; your part is done"));
         return Value::Null;
     }
-    actions::show(session, rules, changed, &done, mode)
+    actions::show(session, place, changed, &done, mode)
 }
 
 /// Returns the error of a refused completion, with the beginning of a command that would be accepted: it names the open visit.

@@ -45,12 +45,12 @@ pub(crate) fn run(session: &Session, args: &DecideArgs) -> CliResult {
     let (mut left, mut code) = (0, ExitCode::SUCCESS);
     for (at, wait) in waiting.iter().enumerate() {
         let mut workspace = session.workspace("decide")?;
-        let rules = workspace.rules()?.rules;
+        let in_force = workspace.rules()?;
         let completion = blank(wait.ticket.clone(), person.clone())?;
         let mode = args.dry_run_option.mode();
         match ask_here(session, &mut workspace, &completion, args.signing.signing(), mode) {
             Ok(PersonAnswer::Completed(changed)) => {
-                report(session, &rules, &wait.ticket, &changed, mode);
+                report(session, (&workspace, &in_force), &wait.ticket, &changed, mode);
             }
             Ok(PersonAnswer::Later) => left += 1,
             // Somebody was faster.

@@ -13,6 +13,7 @@ use crate::cli::{
 };
 use crate::domain::{Due, Link, Map, Priority, TaskId, TaskPlan, TypedTask, WorkflowName};
 use crate::files::json;
+use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::rule_lookup::find_workflow;
 use crate::project::workspace::Workspace;
@@ -186,12 +187,12 @@ pub(crate) fn run_edit(session: &Session, args: &EditArgs) -> CliResult {
         }
         return each(session, &mut workspace, &tasks, |workspace, task| {
             let changed = edit::accept(workspace, &task.ticket.task, agent, mode)?;
-            Ok(show_edited(session, &in_force.rules, &changed, mode))
+            Ok(show_edited(session, (workspace, &in_force), &changed, mode))
         });
     }
     if fields == EditedFields::default() {
         if tasks.len() == 1 && Session::at_terminal() && !session.output.is_json() {
-            return edit_by_hand(session, &workspace, &in_force.rules, (id, args), mode);
+            return edit_by_hand(session, (&workspace, &in_force), (id, args), mode);
         }
         let fix = format!(
             "name it, as in `aof edit {id} --title \"...\" --tag urgent --priority high`; \
@@ -205,20 +206,24 @@ pub(crate) fn run_edit(session: &Session, args: &EditArgs) -> CliResult {
     }
     each(session, &mut workspace, &tasks, |workspace, task| {
         let changed = edit_fields(workspace, &task.ticket.task, agent, &fields, mode)?;
-        Ok(show_edited(session, &in_force.rules, &changed, mode))
+        Ok(show_edited(session, (workspace, &in_force), &changed, mode))
     })
 }
 
-fn show_edited(session: &Session, rules: &Rules, changed: &Changed, mode: DryRun) -> Value {
+fn show_edited(
+    session: &Session,
+    place: (&Workspace, &InForce),
+    changed: &Changed,
+    mode: DryRun,
+) -> Value {
     let done = if changed.settled { "nothing to change" } else { "edited" };
-    actions::show(session, rules, changed, done, mode)
+    actions::show(session, place, changed, done, mode)
 }
 
 /// Opens the editor until its text is accepted, or the person gives up.
 fn edit_by_hand(
     session: &Session,
-    workspace: &Workspace,
-    rules: &Rules,
+    (workspace, in_force): (&Workspace, &InForce),
     (id, args): (&TaskId, &EditArgs),
     mode: DryRun,
 ) -> CliResult {
@@ -230,7 +235,7 @@ fn edit_by_hand(
         text = text_input::edited_bytes(session, &text, &suffix)?;
         let error = match edit_text(workspace, id, agent, &opened, &text, mode) {
             Ok(changed) => {
-                show_edited(session, rules, &changed, mode);
+                show_edited(session, (workspace, in_force), &changed, mode);
                 return Ok(ExitCode::SUCCESS);
             }
             Err(error) => error,
@@ -278,7 +283,7 @@ pub(crate) fn comment(session: &Session, args: &CommentArgs) -> CliResult {
     let comment = Comment { text, agent: args.who.agent.clone() };
     each(session, &mut workspace, &tasks, |workspace, task| {
         let changed = edit::comment(workspace, &task.ticket.task, &comment, mode)?;
-        Ok(actions::show(session, &in_force.rules, &changed, "commented", mode))
+        Ok(actions::show(session, (workspace, &in_force), &changed, "commented", mode))
     })
 }
 
@@ -404,8 +409,13 @@ pub(crate) fn run_new(session: &Session, args: &NewArgs) -> CliResult {
         session.output.say("nothing was created: the list is empty");
     }
     for changed in &tasks {
-        let value =
-            actions::show(session, rules, changed, &format!("created, {}", changed.path), mode);
+        let value = actions::show(
+            session,
+            (&workspace, &in_force),
+            changed,
+            &format!("created, {}", changed.path),
+            mode,
+        );
         if session.output.is_json() {
             session.output.data(value);
         }

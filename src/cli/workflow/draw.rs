@@ -65,8 +65,12 @@ pub(crate) fn task_counts(workflow: &Workflow, gate: &Gate, rows: &[GateRow]) ->
     let is_own =
         |row: &&GateRow| row.workflow == workflow.name.as_str() && row.gate == gate.id.as_str();
     let row = rows.iter().find(is_own)?;
-    let counts =
-        [(row.waiting, "waiting"), (row.in_progress, "in progress"), (row.blocked, "blocked")];
+    let counts = [
+        (row.ready, "ready"),
+        (row.waiting, "waiting"),
+        (row.in_progress, "in progress"),
+        (row.blocked, "blocked"),
+    ];
     let counts: Vec<String> = counts
         .iter()
         .filter(|(count, _)| *count > 0)

@@ -223,6 +223,7 @@ fn graph_value(workflow: &Workflow, report: &GateReport) -> Value {
             "role": gate.role(),
             "when": gate.when,
             "detour": gate.detour,
+            "ready": count("ready"),
             "waiting": count("waiting"),
             "inProgress": count("inProgress"),
             "blocked": count("blocked"),

@@ -11,6 +11,7 @@ use crate::domain::{Ending, GateId, OpenVisit, Status, Workflow};
 use crate::project::active_rules::InForce;
 use crate::project::rule_lookup::gates_with_branches;
 use crate::project::workspace::Workspace;
+use crate::tasks::headers::dependencies::Dependencies;
 use crate::tasks::headers::listing::{ListScope, Unreadable, read_all, unreadable_value};
 use crate::tasks::headers::summary::{EndedVisit, TaskSummary};
 
@@ -177,7 +178,9 @@ pub(crate) struct GateRow {
     pub gate: String,
     /// Its role; a fork and a condition have none.
     pub role: Option<String>,
-    /// Tasks that wait for an agent.
+    /// Tasks that an agent may take.
+    pub ready: usize,
+    /// Tasks that wait for others.
     pub waiting: usize,
     /// Tasks that an agent has.
     pub in_progress: usize,
@@ -204,6 +207,7 @@ impl GateRow {
         match status.parse() {
             Ok(Status::InProgress) => self.in_progress += 1,
             Ok(Status::Blocked) => self.blocked += 1,
+            _ if header.waiting_for.is_empty() => self.ready += 1,
             _ => self.waiting += 1,
         }
         let age = header.entered().map(|since| u64::try_from(now - since).unwrap_or(0));
@@ -224,7 +228,8 @@ pub(crate) struct GateReport {
 
 /// Returns the numbers of every gate in force; finished tasks count for durations and rejections.
 pub(crate) fn gate_status(workspace: &Workspace, in_force: &InForce) -> GateReport {
-    let listing = read_all(workspace, in_force, ListScope::All);
+    let mut listing = read_all(workspace, in_force, ListScope::All);
+    Dependencies::note(workspace, in_force, &mut listing);
     let now = workspace.now().as_second();
     let mut rows: Vec<GateRow> = Vec::new();
     let mut places: HashMap<(&str, String), usize> = HashMap::new();

@@ -43,7 +43,7 @@ impl Dependencies {
                 Some((task, _)) if task.is_finished() && task.status == Status::Complete => {}
                 Some((task, path)) => {
                     if all.unmet.insert(id.clone()) && task.is_finished() {
-                        all.note(id, read(workspace, in_force, id, path).as_ref());
+                        all.judge(id, read(workspace, in_force, id, path).as_ref());
                     }
                 }
                 None => {
@@ -61,7 +61,7 @@ impl Dependencies {
             let WalkEntry::Task(entry) = entry else { continue };
             if elsewhere.remove(&entry.id) {
                 let task = read(workspace, in_force, &entry.id, &entry.path);
-                all.note(&entry.id, task.as_ref());
+                all.judge(&entry.id, task.as_ref());
             }
             if elsewhere.is_empty() {
                 break;
@@ -71,13 +71,24 @@ impl Dependencies {
         all
     }
 
+    /// Examines the listing, and has each of its tasks know what it waits for.
+    pub(crate) fn note(workspace: &Workspace, in_force: &InForce, listing: &mut Listing) -> Self {
+        let dependencies = Self::of(workspace, in_force, listing);
+        if !dependencies.are_all_met() {
+            for (task, _) in &mut listing.tasks {
+                task.waiting_for = dependencies.awaited_by(task);
+            }
+        }
+        dependencies
+    }
+
     /// Returns the dependencies of the task that do not exist.
     pub(crate) fn missing_for<'h>(&self, task: &'h TaskSummary) -> Vec<&'h TaskId> {
         let waits = task.depends_on.iter().filter(|_| !task.is_finished());
         waits.filter(|id| self.missing.contains(*id)).collect()
     }
 
-    fn note(&mut self, id: &TaskId, task: Option<&Task>) {
+    fn judge(&mut self, id: &TaskId, task: Option<&Task>) {
         let Some(task) = task else { return };
         if task.status == Status::Complete {
             self.unmet.remove(id);
@@ -123,6 +134,14 @@ impl Dependencies {
         let waits = (is_ready || !known.is_empty()) && !task.is_finished();
         (waits && lost != known).then_some(lost)
     }
+}
+
+/// Returns the tasks that a ready task waits for. Its children are read only where its gate waits for them.
+pub(crate) fn awaited_now(workspace: &Workspace, in_force: &InForce, task: &Task) -> Vec<TaskId> {
+    let waits = waits_for_children(&in_force.rules, task);
+    let children =
+        if waits { children::children(workspace, in_force, &task.id) } else { Vec::new() };
+    awaited_by_one(workspace, in_force, task, &children)
 }
 
 /// Returns the tasks that one ready task waits for. `children` are its own; of the others, only those that it names are read.

@@ -101,12 +101,7 @@ pub(crate) fn list(
     });
     let found = known.map(|known| known.find(workspace, in_force, &listing, scope));
     let found = found.unwrap_or_default();
-    let dependencies = Dependencies::of(workspace, in_force, &listing);
-    if !dependencies.are_all_met() {
-        for (task, _) in &mut listing.tasks {
-            task.waiting_for = dependencies.awaited_by(task);
-        }
-    }
+    let dependencies = Dependencies::note(workspace, in_force, &mut listing);
     listing.circles = waiting_in_circles(&listing);
     let progress = is_tree.then(|| children::progress(&listing));
     (listing.tasks, listing.left_out) = listing.tasks.into_iter().partition(|(task, _)| {

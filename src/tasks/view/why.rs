@@ -19,8 +19,8 @@ use crate::rules::{
     decide, explained, is_over, owed, preview, preview_branch, unanswered, waits_for_children,
 };
 use crate::tasks::headers::children::children;
-use crate::tasks::headers::dependencies::{awaited_by_one, circle_around, circle_text};
-use crate::tasks::headers::summary::{NEW, TaskSummary, gate_of};
+use crate::tasks::headers::dependencies::{awaited_now, circle_around, circle_text};
+use crate::tasks::headers::summary::{NEW, TaskSummary, WAITING, gate_of};
 use crate::tasks::plan::adoption_step;
 use crate::tasks::state::commit_message::rule_effect;
 use crate::tasks::state::task_state::{TaskState, find, parse};
@@ -85,9 +85,7 @@ pub(crate) fn why(
     }
     let reasons = reasons(workspace, &state);
     let agents = eligible_agents(rules, &state.file);
-    let waits = waits_for_children(rules, task);
-    let children = if waits { children(workspace, &state.in_force, id) } else { Vec::new() };
-    let waiting_for = awaited_by_one(workspace, &state.in_force, task, &children);
+    let waiting_for = awaited_now(workspace, &state.in_force, task);
     let explanation = TaskExplanation { reasons, agents, outcomes, waiting_for, file: state.file };
     Ok((explanation, state.in_force))
 }
@@ -133,13 +131,15 @@ pub(crate) fn explanation_value(explanation: &TaskExplanation) -> Value {
         }
         value
     };
+    let status = match explanation.file.origin {
+        Origin::HandMade => NEW,
+        Origin::Adopted => task.status.as_str(),
+    };
     json!({
         "task": task.id.as_str(),
         "ticket": task.ticket().to_string(),
-        "status": match explanation.file.origin {
-            Origin::HandMade => NEW,
-            Origin::Adopted => task.status.as_str(),
-        },
+        "status": status,
+        "state": if explanation.waiting_for.is_empty() { status } else { WAITING },
         "waitingFor": explanation.waiting_for,
         "gate": gate,
         "because": explanation.reasons,

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::web::Board;
-use crate::support::environment::{ORG, TestEnvironment};
+use crate::support::environment::{ORG, PROJECT, TestEnvironment};
 use crate::support::mcp_client::McpClient;
 
 fn json_of(env: &TestEnvironment, args: &[&str]) -> Value {
@@ -28,6 +28,10 @@ fn look(env: &TestEnvironment, id: &str, word: &str, waits: bool) {
         let own = status(text(&[command, id]));
         assert!(own.contains(word), "{command}: {own}");
     }
+    let noted = text(&["comment", id, "-m", "Mind the word"]);
+    assert!(noted.lines().last().unwrap().contains(&format!(", {word} for ")), "{noted}");
+    let drawn = text(&["workflow", "graph"]);
+    assert!(drawn.contains(&format!("1 {word}")), "{drawn}");
     let counts = text(&["status"]);
     let counts = counts.lines().find(|line| line.contains(" active task")).unwrap().to_owned();
     assert!(counts.contains(&format!("1 {word}")), "{counts}");
@@ -50,6 +54,7 @@ fn look(env: &TestEnvironment, id: &str, word: &str, waits: bool) {
         ("MCP's task", client.call("aof_task_get", json!({"task": id}))),
         ("HTTP's list", of_list(by_http("tasks"))),
         ("HTTP's task", by_http(&format!("tasks/{id}"))),
+        ("why", json_of(env, &["why", id])),
     ] {
         assert_eq!(value["state"], word, "{view}: {value:#}");
         let named = value["waitingFor"].as_array().is_some_and(|ids| !ids.is_empty());
@@ -64,6 +69,19 @@ fn look(env: &TestEnvironment, id: &str, word: &str, waits: bool) {
         assert_eq!(value["counts"][word], 1, "{view}: {value:#}");
     }
     let _ = client.end().success();
+    // At gates and roles, the tasks that agents may take are counted apart from those that wait.
+    let (gates, org) = (json_of(env, &["gate", "status"]), json_of(env, &["org", "show"]));
+    let graph = json_of(env, &["workflow", "graph"]);
+    for gates in [&gates["gates"], &graph["gates"]] {
+        let count = |word: &str| -> u64 {
+            gates.as_array().unwrap().iter().filter_map(|gate| gate[word].as_u64()).sum()
+        };
+        assert_eq!(count(word), 1, "{gates:#}");
+        assert_eq!(count("waiting"), u64::from(waits), "{gates:#}");
+    }
+    let roles = org["roles"].as_array().unwrap().iter();
+    let work = roles.flat_map(|role| role["work"][word].as_array().unwrap());
+    assert_eq!(work.count(), 1, "{org:#}");
 }
 
 #[test]
@@ -75,6 +93,21 @@ fn a_task_that_waits_for_another_is_waiting_in_all_views() {
     let _ = env.complete(&first, "agent-7");
     let _ = env.complete(&first, "agent-3");
     look(&env, &later, "ready", false);
+}
+
+#[test]
+fn what_an_agent_creates_behind_another_task_waits_as_well() {
+    let org = format!("{ORG}agents: {{agent-7: {{may: [new]}}}}\n");
+    let env = TestEnvironment::with_rules(PROJECT, &org);
+    let _ = env.new_task(&["The whole"]);
+    let mut client = McpClient::of(&env, "agent-7");
+    client.call("aof_task_next", json!({}));
+    let first = env.new_task(&["The first one"]);
+    let later = json!({"title": "The later one", "dependsOn": [first]});
+    let said = client.call("aof_task_create", later);
+    let message = said["message"].as_str().unwrap_or_default();
+    assert!(message.ends_with(&format!(", waiting for {first}")), "{said:#}");
+    let _ = client.end().success();
 }
 
 #[test]

@@ -323,7 +323,7 @@ fn gates_that_wait_are_drawn_and_briefed() {
     ╭▸○  plan       planner (agent-p, agent-q)
     │ │             failed -> $fail
     │ │
-    ╰─○  integrate  planner (agent-p, agent-q)  1 waiting
+    ╰─○  integrate  planner (agent-p, agent-q)  1 ready
       │             needs_review -> plan
       │             waits for children
       │

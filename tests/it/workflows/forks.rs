@@ -301,13 +301,13 @@ fn branches_are_taken_briefed_completed_and_recorded_each_on_its_own() {
     assert_snapshot!(env.aof(&["gate", "status"]), @"
     exit 0
     --- stdout
-    GATE                      ROLE      WAITING  IN PROGRESS  BLOCKED  OLDEST  MEDIAN  REJECTED
-    implement                 backend         0            0        0       -      1s         -
-    parallel-review                           0            0        0       -      9s        0%
-    parallel-review/security  security        0            0        0       -      7s        0%
-    parallel-review/docs      writer          0            0        0       -      8s        0%
-    parallel-review/style     backend         0            0        0       -      9s         -
-    approve                   lead            1            0        0      8s       -         -
+    GATE                      ROLE      READY  WAITING  IN PROGRESS  BLOCKED  OLDEST  MEDIAN  REJECTED
+    implement                 backend       0        0            0        0       -      1s         -
+    parallel-review                         0        0            0        0       -      9s        0%
+    parallel-review/security  security      0        0            0        0       -      7s        0%
+    parallel-review/docs      writer        0        0            0        0       -      8s        0%
+    parallel-review/style     backend       0        0            0        0       -      9s         -
+    approve                   lead          1        0            0        0      8s       -         -
     ");
 }
 

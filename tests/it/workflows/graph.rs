@@ -81,7 +81,7 @@ fn letters_show_the_ways_back_and_where_tasks_stand() {
     --- stdout
     everything  quotes "and" <b>tags</b> %% --> ünïcode
 
-    ╭──▸○  end      planner (agent-p)  2 waiting, 1 in progress
+    ╭──▸○  end      planner (agent-p)  2 ready, 1 in progress
     │   │           hands on days
     │   │
     │   ○  size     decides by itself
@@ -142,7 +142,7 @@ fn mermaid_shows_every_way_and_takes_no_word_for_its_own() {
     --- stdout
     flowchart TD
       start(( ))
-      g0["end<br/>planner<br/>hands on days<br/>2 waiting, 1 in progress"]
+      g0["end<br/>planner<br/>hands on days<br/>2 ready, 1 in progress"]
       g1{"size<br/>context.end.days #62; 5 #38;#38; metadata.kind !#61; #39;x#34;#93; --#62; g9#91;#34;#93;#39;"}
       g2["work-1<br/>worker<br/>1 blocked"]
       g3(["mend<br/>worker<br/>reads end.days, task<br/>detour"])
@@ -189,7 +189,7 @@ fn graphviz_shows_every_way_and_takes_no_word_for_its_own() {
       node [shape=box, style=rounded, fontname="sans-serif"];
       edge [fontname="sans-serif", fontsize=10];
       "$start" [shape=circle, label="", width=0.2];
-      "end" [label="end\nplanner\nhands on days\n2 waiting, 1 in progress"];
+      "end" [label="end\nplanner\nhands on days\n2 ready, 1 in progress"];
       "size" [label="size\ncontext.end.days > 5 && metadata.kind != 'x\"] --> g9[\"]'", shape=diamond, style=solid];
       "work-1" [label="work-1\nworker\n1 blocked"];
       "mend" [label="mend\nworker\nreads end.days, task\ndetour", style="rounded,dashed"];
@@ -233,7 +233,7 @@ fn programs_get_gates_and_ways() {
     let graph = environment().aof(&["workflow", "graph", "--json"]).success().json();
     assert_eq!(graph["gates"].as_array().unwrap().len(), 9);
     let gate = &graph["gates"][0];
-    assert_eq!((gate["waiting"].as_u64(), gate["inProgress"].as_u64()), (Some(2), Some(1)));
+    assert_eq!((gate["ready"].as_u64(), gate["inProgress"].as_u64()), (Some(2), Some(1)));
     assert_eq!(graph["gates"][1]["type"], "condition");
     assert_eq!(
         graph["gates"][5]["branches"][1],

@@ -478,9 +478,9 @@ fn who_has_what_to_do_is_shown_by_role_and_by_agent() {
     assert_snapshot!(env.aof(&["org", "show"]), @"
     exit 0
     --- stdout
-    ROLE       AGENTS            GATES            WAITING  IN PROGRESS
-    backend    agent-7, agent-8  implement, plan                     1
-    architect  agent-3           review                 1
+    ROLE       AGENTS            GATES            READY  IN PROGRESS
+    backend    agent-7, agent-8  implement, plan                   1
+    architect  agent-3           review               1
     qa         agent-5           test
 
     at work
@@ -494,7 +494,7 @@ fn who_has_what_to_do_is_shown_by_role_and_by_agent() {
     role architect
       agents       agent-3
       gates        review
-      waiting      AOF-xxxxx
+      ready        AOF-xxxxx
     ");
     assert_snapshot!(env.aof(&["org", "show", "agent-7"]), @"
     exit 0
