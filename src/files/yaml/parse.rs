@@ -94,18 +94,19 @@ fn syntax(
         kind if is_tab(kind) => {
             Fault::new("yaml_syntax", span, "a tab cannot indent YAML").help("indent with spaces")
         }
-        kind @ ErrorKind::MappingValueNotAllowed => {
-            Fault::new("yaml_syntax", span, format!("not valid YAML: {kind}"))
+        ErrorKind::MappingValueNotAllowed => {
+            Fault::new("yaml_syntax", span, "not valid YAML: there is a `:` already on this line")
                 .help("a text with `: ` in it needs quotes")
         }
         kind @ (ErrorKind::InvalidColonPlacement
         | ErrorKind::ExpectedFlowSequenceSeparator
         | ErrorKind::ExpectedFlowMappingSeparator) => {
-            Fault::new("yaml_syntax", span, format!("not valid YAML: {kind}"))
+            Fault::new("yaml_syntax", span, format!("not valid YAML: {}", in_plain_words(kind)))
                 .help("a bracket or brace may be left open above")
         }
         kind => {
-            let fault = Fault::new("yaml_syntax", span, format!("not valid YAML: {kind}"));
+            let said = format!("not valid YAML: {}", in_plain_words(kind));
+            let fault = Fault::new("yaml_syntax", span, said);
             match kind {
                 ErrorKind::UnclosedFlowCollection { open: '[' } => fault.help("close it with `]`"),
                 ErrorKind::UnclosedFlowCollection { .. } => fault.help("close it with `}`"),
@@ -117,6 +118,12 @@ fn syntax(
             }
         }
     }
+}
+
+fn in_plain_words(kind: &ErrorKind) -> String {
+    let said = kind.to_string().replace("simple key expected", "did not find expected");
+    let missing = said.rsplit_once("did not find expected ").map(|(_, missing)| missing);
+    missing.map_or(said.clone(), |missing| format!("{missing} is missing here"))
 }
 
 fn is_tab(kind: &ErrorKind) -> bool {

@@ -212,7 +212,7 @@ fn faults_name_place_and_reason() {
     insta::assert_snapshot!(report("a: 'it''s'\n# b's\nb: # c's\n  - e\n  - 'f\n  - g\n"), @"yaml_syntax 5:5 not valid YAML: this quote is not closed");
     insta::assert_snapshot!(report("a: 1\n'b: 2\nc: 3\n"), @"yaml_syntax 2:1 not valid YAML: this quote is not closed");
     insta::assert_snapshot!(report("größe: [1, 2\nb: 3\n"), @"yaml_syntax 2:2 not valid YAML: illegal placement of ':' indicator");
-    insta::assert_snapshot!(report("a: b: c\n"), @"yaml_syntax 1:5 not valid YAML: mapping values are not allowed in this context");
+    insta::assert_snapshot!(report("a: b: c\n"), @"yaml_syntax 1:5 not valid YAML: there is a `:` already on this line");
     insta::assert_snapshot!(report("&k a: 1\n*k : 2\n"), @"alias_key 2:1 an alias cannot be a key; it stands for `a`");
 }
 

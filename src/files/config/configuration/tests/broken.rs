@@ -18,7 +18,7 @@ fn broken_yaml_is_shown_where_it_breaks() {
       |
       = help: indent with spaces
 
-    error[yaml_syntax]: not valid YAML: while parsing a flow mapping, did not find expected ',' or '}'
+    error[yaml_syntax]: not valid YAML: ',' or '}' is missing here
      --> org.yaml:3:3
       |
     3 |   b: {}
