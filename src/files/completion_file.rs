@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::config::decode::{Faults, FieldReader};
+use super::config::decode::{Faults, FieldReader, one_or_many};
 use super::frontmatter::{Edit, splice};
-use super::yaml::{Fault, MappingEntry, Node, ParseLimits};
+use super::task_file::misread::hashed;
+use super::yaml::{Fault, MappingEntry, Node, NodeLayout, ParseLimits};
 use super::{frontmatter, json as json_file, yaml};
 use crate::domain::{
     AgentId, Completion, CompletionId, GateId, Map, Outcome, ReplyFields, SUSPEND, SshSignature,
@@ -41,11 +42,14 @@ pub fn parse(bytes: &[u8], syntax: Syntax, id: &CompletionId) -> Result<Completi
     let answer = match syntax {
         Syntax::Markdown => {
             let front = frontmatter::parse(bytes)?;
+            report_cut_texts(front.root(), front.text(), &faults);
             fields(front.root(), Some(front.body()), &faults, true)
         }
         Syntax::Json => fields(&json_tree(utf8(bytes)?)?, None, &faults, true),
         Syntax::Yaml => {
-            let root = yaml::parse(utf8(bytes)?, &ParseLimits::default())?;
+            let text = utf8(bytes)?;
+            let root = yaml::parse(text, &ParseLimits::default())?;
+            report_cut_texts(&root, text, &faults);
             fields(&root, None, &faults, true)
         }
     };
@@ -68,6 +72,18 @@ pub fn parse(bytes: &[u8], syntax: Syntax, id: &CompletionId) -> Result<Completi
         })
     });
     faults.or_value(completion)
+}
+
+fn report_cut_texts(root: &Node<'_>, text: &str, faults: &Faults) {
+    let texts =
+        ["summary", "blockers", "rejectionNotes"].into_iter().filter_map(|key| root.get(key));
+    for node in texts.flat_map(one_or_many).filter(|node| node.layout == NodeLayout::Plain) {
+        if let Some(cut) = hashed(text, node) {
+            let message = format!("`{cut}` is a comment and is not read");
+            let fault = Fault::new("misread_form", node.span.clone(), message);
+            faults.push(fault.help("put the text in quotes"));
+        }
+    }
 }
 
 /// A completion whose task and agent are known already: the answer of a program that was started for one visit.

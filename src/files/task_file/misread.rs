@@ -120,7 +120,7 @@ fn add_yes_and_no(name: &str, node: &Node<'_>, add: &mut impl FnMut(&Node<'_>, S
 }
 
 /// Returns the comment behind a value on its line if it looks like a part of the text: `#12`, not `# later`.
-fn hashed<'t>(text: &'t str, node: &Node<'_>) -> Option<&'t str> {
+pub(crate) fn hashed<'t>(text: &'t str, node: &Node<'_>) -> Option<&'t str> {
     let from = if node.is_null() { node.indicator? + 1 } else { node.span.end };
     let behind = text.get(from..)?.lines().next()?.trim();
     let is_word = behind.strip_prefix('#')?.starts_with(char::is_alphanumeric);

@@ -164,6 +164,24 @@ fn a_name_may_say_in_capitals_how_to_read_it() {
 }
 
 #[test]
+fn a_text_that_a_comment_would_cut_is_refused() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let head = env.head();
+    let begin = format!("task: {id}\nagent: agent-7\noutcome: complete\n");
+    drop_file(&env, "a.yaml", format!("{begin}summary: Fixed #12 and #13\n"));
+    drop_file(&env, "b.md", format!("---\n{begin}summary: ok\nblockers:\n  - see #7\n---\nx\n"));
+    let told = watch_once(&env).stdout;
+    for part in ["`#12 and #13` is a comment", "`#7` is a comment", "put the text in quotes"] {
+        assert!(told.contains(part), "{told}");
+    }
+    assert_eq!(env.head(), head);
+    drop_file(&env, "c.yaml", format!("{begin}summary: Fixed \"#12\" # at last\n"));
+    let _ = watch_once(&env).success();
+    assert!(env.task_text(&id).contains("summary: Fixed \"#12\"\n"), "{}", env.task_text(&id));
+}
+
+#[test]
 fn what_is_no_file_is_put_aside() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
