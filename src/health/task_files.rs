@@ -87,6 +87,15 @@ fn doubled_task(context: &CheckContext<'_>, id: &TaskId, files: Vec<ProjectPath>
     Issue::new("task_doubled", problem, fix).because(why)
 }
 
+/// Returns the archived file of a task that has that file too.
+pub(crate) fn archived_beside(
+    workspace: &Workspace,
+    id: &TaskId,
+    path: &ProjectPath,
+) -> Result<Option<ProjectPath>, ProjectError> {
+    Ok(task_files::find_archived(&workspace.paths, id)?.filter(|archived| archived != path))
+}
+
 /// Returns the issue of a file under the id of a finished task, which no command takes up.
 pub(crate) fn doubled_in_archive(id: &TaskId, path: &ProjectPath, archived: &ProjectPath) -> Issue {
     let problem =
@@ -180,9 +189,8 @@ pub(crate) fn check_misplaced(context: &CheckContext<'_>) -> CheckResult {
     } else if context.busy.is_none() {
         for (header, path) in &listing.tasks {
             // Another check reports a copy of an archived file.
-            if is_misplaced(header, path)
-                && task_files::find_archived(&workspace.paths, &header.id)?.is_none()
-            {
+            let other = || archived_beside(workspace, &header.id, path);
+            if is_misplaced(header, path) && other()?.is_none() {
                 ids.push(header.id.clone());
             }
         }

@@ -9,7 +9,7 @@ use crate::files::diagnostic::Diagnostic;
 use crate::files::task_file::TaskFile;
 use crate::files::task_file::misread::misread;
 use crate::git::ObjectId;
-use crate::health::task_files::{doubled_among, doubled_in_archive};
+use crate::health::task_files::{archived_beside, doubled_among, doubled_in_archive};
 use crate::history::unmerged::{UnmergedState, unmerged_tasks};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
@@ -54,7 +54,7 @@ pub(crate) fn check_uncommitted(context: &CheckContext<'_>) -> CheckResult {
         issues.push(Issue::new("task_frozen", frozen.of(id), frozen.fix));
     };
     let mut is_doubled = |id: &TaskId, path: &ProjectPath| -> Result<bool, ProjectError> {
-        let archived = task_files::find_archived(&workspace.paths, id)?;
+        let archived = archived_beside(workspace, id, path)?;
         let issue = archived.as_ref().map(|archived| doubled_in_archive(id, path, archived));
         // The doctor reports all tasks with several files.
         doubled.extend(issue.filter(|_| !context.is_doctor()));
