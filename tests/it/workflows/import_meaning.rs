@@ -643,6 +643,9 @@ graph:
         );
         assert_eq!(is_endless(&graph), expected, "{forward} {back}");
     }
+    // A role that leads to itself goes on.
+    let batches = "name: batches\nroles: {tri: {goal: x, frontmatter: {properties: {$status: {enum: [has_issues, all_done]}}}}}\ngraph: {$START: {_: {role: tri}}, tri: {has_issues: {role: tri}, all_done: {role: $END}}}\n";
+    assert!(is_endless(batches));
     for (condition, expected) in [
         ("$count(steps[role='writer']) < 6", true),
         ("$last('writer').more = true and $count(steps[role='writer']) < 6", true),

@@ -18,15 +18,16 @@ pub(crate) fn limit_loops(draft: &mut WorkflowDraft, report: &ImportReport<'_>) 
         let (back, forward): (Vec<_>, Vec<_>) =
             gate.routes.iter().partition(|(_, route)| is_back(&route));
         let is_judged = forward.into_iter().any(|(word, _)| is_approval(word));
-        let (words, mut targets): (Vec<_>, BTreeSet<_>) =
-            back.into_iter().map(|(word, route)| (word, route.to.clone())).unzip();
+        let mut targets: BTreeSet<_> = back.iter().map(|(_, route)| route.to.clone()).collect();
+        // A role that goes on by itself judges nobody's work.
+        let mut words = back.iter().map(|(word, to)| (word, is_judged && to.to != gate.id));
         let fails_to = gate.on_failure.as_ref().filter(is_back).map(|route| route.to.clone());
         let is_counted = |when: &String| when.split(" || ").all(|part| part.contains(VISITS));
         let rejects = fails_to.is_some() || gate.when.as_ref().is_some_and(|own| !is_counted(own));
         targets.extend(fails_to);
         match targets.is_empty() {
             true => {}
-            false if rejects || words.into_iter().any(|word| is_rejection(word, is_judged)) => {
+            false if rejects || words.any(|(word, is_judged)| is_rejection(word, is_judged)) => {
                 rejecting.push((index, targets));
             }
             false => {
