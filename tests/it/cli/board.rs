@@ -1,6 +1,6 @@
 //! `aof board`, in real terminals.
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 use crate::support::environment::{TestEnvironment, eventually};
 use crate::support::terminal::Seat;
@@ -192,6 +192,9 @@ fn a_stopped_board_goes_on() {
     let mut seat = board(&env);
     seat.presses("\x1a");
     seat.shows("\x1b[?1049l");
+    // It restores the screen before it stops.
+    let stopped = waitpid(Some(Pid::from_child(&seat.child)), WaitOptions::UNTRACED).unwrap();
+    assert!(stopped.is_some_and(|(_, status)| status.stopped()));
     signal(&seat, Signal::CONT);
     seat.shows("\x1b[?1049h");
     seat.presses("?");

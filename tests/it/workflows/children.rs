@@ -215,10 +215,10 @@ fn a_parent_is_a_task_and_waits_for_no_circle() {
     let (env, parent) = environment();
     let child = env.new_task(&["Part", "--parent", &parent]);
     let refused =
-        |args: &[&str]| env.aof(args).code(if args.contains(&"AOF-none") { 3 } else { 4 }).stderr;
+        |args: &[&str]| env.aof(args).code(if args.contains(&"AOF-nosuchtask") { 3 } else { 4 }).stderr;
     assert_snapshot!(
         [
-            refused(&["task", "new", "Lost", "--parent", "AOF-none"]),
+            refused(&["task", "new", "Lost", "--parent", "AOF-nosuchtask"]),
             refused(&["task", "edit", &child, "--depends", &parent]),
             refused(&["task", "new", "Both", "--parent", &parent, "--depends", &parent]),
             refused(&["task", "edit", &parent, "--parent", &child]),
@@ -226,7 +226,7 @@ fn a_parent_is_a_task_and_waits_for_no_circle() {
         ]
         .concat(),
         @"
-    error: there is no task `AOF-none`
+    error: there is no task `AOF-nosuchtask`
 
     hint: `aof list --all` lists them all
     error: these would wait for each other, and none would ever be handed out: AOF-xxxxx -> AOF-xxxxx -> AOF-xxxxx
