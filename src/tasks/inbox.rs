@@ -241,19 +241,18 @@ impl ScanStart {
             }
             _ => None,
         };
-        let when_found = match task_at(found).filter(is_adopted) {
-            Some(task) => open_visit(task),
+        let when_found = if let Some(task) = task_at(found).filter(is_adopted) {
+            open_visit(task)
+        } else {
             // The first visit of a task that was not adopted yet.
-            None => {
-                let head = repository.head_for_reading()?;
-                let adopted = head.commit.and_then(task_at).filter(|task| task.gate.is_some());
-                let first = adopted.and_then(|task| {
-                    ended_visit(&task, task.history.iter().position(|entry| entry.agent.is_some()))
-                });
-                let mut now = completion.clone();
-                bind_now(workspace, &mut now);
-                first.or_else(|| VisitMark::of(&now.ticket))
-            }
+            let head = repository.head_for_reading()?;
+            let adopted = head.commit.and_then(task_at).filter(|task| task.gate.is_some());
+            let first = adopted.and_then(|task| {
+                ended_visit(&task, task.history.iter().position(|entry| entry.agent.is_some()))
+            });
+            let mut now = completion.clone();
+            bind_now(workspace, &mut now);
+            first.or_else(|| VisitMark::of(&now.ticket))
         };
         Ok([when_dropped, when_found].into_iter().flatten().min_by_key(|mark| mark.visit))
     }

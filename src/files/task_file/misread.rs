@@ -65,7 +65,9 @@ pub(crate) fn misread(file: &TaskFile) -> Vec<Fault> {
         }
     }
     for key in ["metadata", "context"] {
-        field(key).into_iter().for_each(|node| add_yes_and_no(key, node, &mut add));
+        if let Some(node) = field(key) {
+            add_yes_and_no(key, node, &mut add);
+        }
     }
     for entry in file.source.root().entries() {
         let (key, value) = (entry.key.text.as_ref(), &entry.value);

@@ -214,8 +214,9 @@ fn a_tree_rolls_progress_up() {
 fn a_parent_is_a_task_and_waits_for_no_circle() {
     let (env, parent) = environment();
     let child = env.new_task(&["Part", "--parent", &parent]);
-    let refused =
-        |args: &[&str]| env.aof(args).code(if args.contains(&"AOF-nosuchtask") { 3 } else { 4 }).stderr;
+    let refused = |args: &[&str]| {
+        env.aof(args).code(if args.contains(&"AOF-nosuchtask") { 3 } else { 4 }).stderr
+    };
     assert_snapshot!(
         [
             refused(&["task", "new", "Lost", "--parent", "AOF-nosuchtask"]),
