@@ -97,7 +97,16 @@ pub(crate) fn archived_beside(
 }
 
 /// Returns the issue of a file under the id of a finished task, which no command takes up.
-pub(crate) fn doubled_in_archive(id: &TaskId, path: &ProjectPath, archived: &ProjectPath) -> Issue {
+pub(crate) fn doubled_in_archive(
+    context: &CheckContext<'_>,
+    id: &TaskId,
+    path: &ProjectPath,
+    archived: &ProjectPath,
+) -> Issue {
+    let files = vec![path.clone(), archived.clone()];
+    if spare(context.workspace, context.head.commit, &files) == Some(path) {
+        return doubled_task(context, id, files);
+    }
     let problem =
         format!("{id} has 2 files: `{path}`, and that of the finished task, `{archived}`");
     let named = quoted(path.as_str());

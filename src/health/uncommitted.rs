@@ -55,7 +55,8 @@ pub(crate) fn check_uncommitted(context: &CheckContext<'_>) -> CheckResult {
     };
     let mut is_doubled = |id: &TaskId, path: &ProjectPath| -> Result<bool, ProjectError> {
         let archived = archived_beside(workspace, id, path)?;
-        let issue = archived.as_ref().map(|archived| doubled_in_archive(id, path, archived));
+        let issue =
+            archived.as_ref().map(|archived| doubled_in_archive(context, id, path, archived));
         // The doctor reports all tasks with several files.
         doubled.extend(issue.filter(|_| !context.is_doctor()));
         Ok(archived.is_some())

@@ -278,7 +278,9 @@ fn a_file_under_a_finished_task_s_id_is_reported_with_advice_that_works() {
     let archived = env.git(&["ls-files", "tasks/archive/**.md"]).trim().to_owned();
     let path = env.hand_made(&id, "Again");
     let made_by_hand = env.read(&path);
-    for text in [env.read(&archived), env.read(&archived) + "\nMore.\n", made_by_hand] {
+    let copy = env.read(&archived);
+    let edited = format!("{copy}\nMore.\n");
+    for (text, is_copy) in [(copy, true), (edited, false), (made_by_hand, false)] {
         env.write(&path, text);
         let status = env.aof(&["status", "--json"]).json();
         let issues = status["attention"].as_array().unwrap().iter();
@@ -289,8 +291,12 @@ fn a_file_under_a_finished_task_s_id_is_reported_with_advice_that_works() {
             "{status}"
         );
         let fix = issues[0]["fix"].as_str().unwrap();
-        assert!(fix.contains("mv tasks/AOF-xxxxx.md tasks/NEW-ID.md"), "{status}");
-        assert!(fix.contains("aof reopen AOF-xxxxx --to GATE -m WHY"), "{status}");
+        if is_copy {
+            assert!(fix.contains("`aof doctor --fix` removes it"), "{status}");
+        } else {
+            assert!(fix.contains("mv tasks/AOF-xxxxx.md tasks/NEW-ID.md"), "{status}");
+            assert!(fix.contains("aof reopen AOF-xxxxx --to GATE -m WHY"), "{status}");
+        }
         let doctor = env.aof(&["doctor"]).stdout;
         assert!(doctor.contains("has 2 files") && !doctor.contains("watch --once"), "{doctor}");
     }
