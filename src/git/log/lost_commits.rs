@@ -21,7 +21,7 @@ use crate::git::repository::references::Head;
 
 /// How much of a reflog's end is read: well over a thousand moves of the branch.
 const TAIL: u64 = 256 * 1024;
-/// How many moves of the branch have their times kept.
+/// The number of branch moves whose times are kept.
 const MOST_MOVES: usize = 1_000;
 /// How far a file's time may be behind the clock: a tick of the kernel.
 const CLOCK_LAG: Duration = Duration::from_millis(10);

@@ -19,7 +19,7 @@ use crate::tasks::plan::DryRun;
 use crate::tasks::recovery::recover;
 use crate::tasks::recovery::recover::{FastForwardOutcome, check_fast_forward, fast_forward};
 
-/// How often a push is tried at least, before a sync that the others outrun ends.
+/// The number of pushes that a sync tries before it may give up.
 pub(crate) const ROUNDS: u32 = 10;
 /// The longest first pause after somebody else pushed first; later ones are longer.
 const PAUSE: Duration = Duration::from_millis(40);

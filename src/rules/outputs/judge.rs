@@ -333,7 +333,7 @@ pub(crate) fn shape_of(duty: &Duty, outcome: &Outcome) -> Option<Shape> {
 fn optional<'a>(shapes: impl Iterator<Item = &'a Shape>) -> Shape {
     let mut fields = ObjectFields::default();
     for other in shapes.filter_map(Shape::fields) {
-        if fields.others == Others::LeftOut {
+        if other.others == Others::Welcome || fields.others == Others::LeftOut {
             fields.others = other.others;
         }
         for (name, shape) in &other.properties {
@@ -345,8 +345,8 @@ fn optional<'a>(shapes: impl Iterator<Item = &'a Shape>) -> Shape {
     Shape { kinds: vec![ShapeKind::Object(fields)], ..Shape::default() }
 }
 
-/// Removes the outputs that the gate does not declare, and returns their names. Those stay, and are refused, that are protected, that are
-/// probably a declared one with a mistake in its name, or that the schema refuses.
+/// Removes the outputs that the gate does not declare, and returns their names. Three kinds stay, and are refused later: protected names,
+/// declared names with a likely mistake, and all undeclared ones if the schema has `additionalProperties: false`.
 pub(crate) fn leave_out_undeclared(
     workflow: &Workflow,
     duty: &Duty,

@@ -1,4 +1,4 @@
-//! How often a loop may be gone through: seldom where work is rejected, without limit where it makes progress.
+//! Limits of loops: few rounds where work is rejected, and no limit where a loop makes progress.
 
 use std::collections::BTreeSet;
 
